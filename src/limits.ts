@@ -1,0 +1,66 @@
+/**
+ * Every bound of the service, each with its unit and why it is what it is. The specification's
+ * limits come first; the rest keep memory, waits and files bounded. Relations are asserted at load.
+ */
+import { assert } from "./assert.ts";
+
+const KIB = 1024;
+const MIB = 1024 * KIB;
+
+// Given by the specification.
+
+export const BATCH_EVENTS_MAX = 10_000;
+export const INGEST_BODY_BYTES_MAX = 32 * MIB;
+export const CONTROL_BODY_BYTES_MAX = 1 * MIB;
+/** `source`, `stream` and `kind`, in UTF-8. */
+export const NAME_BYTES_MAX = 128;
+/** In UTF-8. */
+export const RECORD_KEY_BYTES_MAX = 1024;
+/** In UTF-8. */
+export const BATCH_ID_BYTES_MAX = 256;
+/** Containers on one root-to-leaf path of a payload; a scalar has depth 0. */
+export const PAYLOAD_DEPTH_MAX = 128;
+/** Finite replay ends a page at this many bytes of events, but never before one event. */
+export const REPLAY_RESPONSE_BYTES_MAX = 16 * MIB;
+
+// Admission: what one process holds for its clients at a time.
+
+/** Bytes of request bodies held at once. Eight of the largest bodies; the rest wait, then get 429. */
+export const ADMITTED_BODY_BYTES_MAX = 256 * MIB;
+/** A body without room waits this long before it gets 429. */
+export const ADMISSION_WAIT_MS = 1000;
+/** Requests waiting for room; more get 429 at once. A waiting request costs only its socket. */
+export const ADMISSION_WAITERS_MAX = 1024;
+/** What a 429 tells the client to wait. */
+export const RETRY_AFTER_SECONDS = 1;
+
+// The log.
+
+/**
+ * One commit stops taking batches once its events reach this size, so that the batch at the head of
+ * the queue waits for one bounded write. A single larger batch is a commit of its own.
+ */
+export const COMMIT_BYTES_SOFT_MAX = 8 * MIB;
+/** Batches of one commit: bounds its header line (about 2.3 KiB a batch at the most). */
+export const COMMIT_BATCHES_MAX = 1024;
+/** Longest header line a reader accepts: COMMIT_BATCHES_MAX of the longest batch entries fit. */
+export const COMMIT_HEADER_BYTES_MAX = 4 * MIB;
+/**
+ * Longest body of a commit a reader accepts. A 32 MiB request can grow: `1e20,` (5 bytes) is stored as
+ * `100000000000000000000,` (22 bytes), and each event gains about 2 KiB of names and hashes.
+ */
+export const COMMIT_BODY_BYTES_MAX = 256 * MIB;
+/** Spacing of the sparse in-memory index over a commit file: a page starts at most this far early. */
+export const INDEX_INTERVAL_BYTES = 64 * KIB;
+/** One read of a commit file; also the size of the pieces a replay response is written in. */
+export const READ_CHUNK_BYTES = 256 * KIB;
+
+/** Bytes a stored event line can add to what its request carried. */
+const EVENT_OVERHEAD_BYTES_MAX = 8 * KIB;
+
+assert(
+  COMMIT_BODY_BYTES_MAX >=
+    INGEST_BODY_BYTES_MAX * 22 / 5 + BATCH_EVENTS_MAX * EVENT_OVERHEAD_BYTES_MAX,
+  "the largest batch fits one commit",
+);
+assert(ADMITTED_BODY_BYTES_MAX >= INGEST_BODY_BYTES_MAX, "the largest body can be admitted");
