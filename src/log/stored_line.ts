@@ -1,0 +1,6 @@
+export interface EventFilter {
+  source?: string;
+  stream?: string;
+  recordKey?: string;
+  kind?: string;
+}
