@@ -20,6 +20,12 @@ export const RECORD_KEY_BYTES_MAX = 1024;
 export const BATCH_ID_BYTES_MAX = 256;
 /** Containers on one root-to-leaf path of a payload; a scalar has depth 0. */
 export const PAYLOAD_DEPTH_MAX = 128;
+/** Containers of a whole body on one path. Outside its payloads no valid body has more than three. */
+export const JSON_DEPTH_MAX = 256;
+/** Containers of a value that `canonicalize()` takes; bounds its recursion. */
+export const CANONICAL_DEPTH_MAX = 1024;
+/** What an error message quotes of a client's text, in UTF-16 code units. */
+export const QUOTED_TEXT_MAX = 64;
 /** Finite replay ends a page at this many bytes of events, but never before one event. */
 export const REPLAY_RESPONSE_BYTES_MAX = 16 * MIB;
 
@@ -50,13 +56,42 @@ export const COMMIT_HEADER_BYTES_MAX = 4 * MIB;
  * `100000000000000000000,` (22 bytes), and each event gains about 2 KiB of names and hashes.
  */
 export const COMMIT_BODY_BYTES_MAX = 256 * MIB;
+/** Longest manifest a reader accepts: about 500 bytes a segment. */
+export const MANIFEST_BYTES_MAX = 16 * MIB;
 /** Spacing of the sparse in-memory index over a commit file: a page starts at most this far early. */
 export const INDEX_INTERVAL_BYTES = 64 * KIB;
 /** One read of a commit file; also the size of the pieces a replay response is written in. */
 export const READ_CHUNK_BYTES = 256 * KIB;
 
+// The client.
+
+/** Connections one client holds at a time; further requests wait for a free one. */
+export const CLIENT_SOCKETS_MAX = 64;
+/** A connection without use for this long is closed. */
+export const CLIENT_IDLE_TIMEOUT_MS = 30_000;
+
 /** Bytes a stored event line can add to what its request carried. */
 const EVENT_OVERHEAD_BYTES_MAX = 8 * KIB;
+
+// The command line.
+
+/** A configuration has seven keys; a larger file is some other file. Refused before it is parsed. */
+export const CONFIG_FILE_BYTES_MAX = 64 * KIB;
+/** A longer token would not fit the header section of a request. */
+export const TOKEN_BYTES_MAX = 4096;
+/** `sockaddr_un.sun_path` without its terminating NUL, on Linux. */
+export const SOCKET_PATH_BYTES_MAX_LINUX = 107;
+/** The same on macOS and the BSDs. */
+export const SOCKET_PATH_BYTES_MAX_BSD = 103;
+/** How long an existing socket may take to accept or refuse a connection before it counts as live. */
+export const SOCKET_PROBE_TIMEOUT_MS = 1000;
+/** How long a held lock is waited for where only a waiting flock(2) can be asked for. */
+export const LOCK_WAIT_MS = 500;
+/**
+ * How long a shutdown waits for clients that send or take their bytes slowly. The writer's own work
+ * is always waited for.
+ */
+export const SHUTDOWN_GRACE_MS = 5_000;
 
 assert(
   COMMIT_BODY_BYTES_MAX >=
@@ -64,3 +99,4 @@ assert(
   "the largest batch fits one commit",
 );
 assert(ADMITTED_BODY_BYTES_MAX >= INGEST_BODY_BYTES_MAX, "the largest body can be admitted");
+assert(JSON_DEPTH_MAX > PAYLOAD_DEPTH_MAX + 3, "a payload that is too deep is parsed and named");

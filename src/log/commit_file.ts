@@ -1,0 +1,63 @@
+/**
+ * A tail or pending file that is open and known to be right up to `endBytes`: what readers read, and for
+ * the tail what the writer appends to. Only commits that are durable are ever taken in.
+ */
+import { assert } from "../assert.ts";
+import type { Commit } from "./commit_frame.ts";
+import { scanCommits } from "./commit_scan.ts";
+import { SparseIndex } from "./sparse_index.ts";
+import type { StorageFile } from "./storage.ts";
+
+export class CommitFile {
+  readonly path: string;
+  readonly file: StorageFile;
+  readonly index: SparseIndex = new SparseIndex();
+  /** All bytes before are durable commits. */
+  endBytes = 0;
+  firstEventId: string | null = null;
+  lastEventId: string | null = null;
+  /** Chain head after the last commit; null when there is none. */
+  head: string | null = null;
+  /** Whether the last commit is the empty one of a clean shutdown. */
+  endsClean = false;
+
+  constructor(path: string, file: StorageFile) {
+    this.path = path;
+    this.file = file;
+  }
+
+  /** Takes in a durable commit that ends at `endBytes`; its lines have been staged in the index. */
+  add(commit: Commit, offset: number, endBytes: number): void {
+    assert(offset === this.endBytes, "a commit starts where the one before ends");
+    const first = commit.batches[0]?.first_event_id;
+    if (first !== undefined) {
+      this.index.addCommit(offset, first);
+      this.firstEventId ??= first;
+      this.lastEventId = commit.batches.at(-1)!.last_event_id;
+    }
+    this.head = commit.head;
+    this.endsClean = first === undefined;
+    this.endBytes = endBytes;
+  }
+}
+
+/**
+ * Takes in the right commits from the start of a file and tells each to `onCommit`, which throws when
+ * one cannot follow those before. Returns why the first that is not right is not; null when all are.
+ */
+export async function loadCommits(
+  target: CommitFile,
+  sizeBytes: number,
+  onCommit: (commit: Commit) => void,
+): Promise<string | null> {
+  const { validBytes, fault } = await scanCommits(target.file, sizeBytes, {
+    lines: (piece, offset) => target.index.stageLines(piece, offset),
+    commit: (commit, offset, endOffset) => {
+      onCommit(commit);
+      target.add(commit, offset, endOffset);
+    },
+  });
+  target.index.discardStaged();
+  assert(validBytes === target.endBytes, "a scan ends where the commits taken in end");
+  return fault;
+}

@@ -1,0 +1,29 @@
+/**
+ * All names of the files in a log folder; docs/format.md describes what is in them. Paths are relative
+ * to the log folder. Nothing else in the tree spells one.
+ */
+
+/** Target of the writer's flock; never deleted. */
+export const LOCK_FILE = ".lock";
+export const MANIFEST_FILE = "manifest.json";
+/** A manifest being written; of no meaning until it is renamed. */
+export const MANIFEST_TEMPORARY_FILE = "manifest.json.tmp";
+export const TAIL_FILE = "tail.ndjson";
+export const PENDING_FOLDER = "pending";
+export const SEGMENTS_FOLDER = "segments";
+
+const EVENT_ID = "[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}";
+const PENDING_NAME = new RegExp(`^(${EVENT_ID})_(${EVENT_ID})\\.ndjson$`);
+
+/** Path of a rotated tail that holds the events `first` to `last`. */
+export function pendingPath(firstEventId: string, lastEventId: string): string {
+  return `${PENDING_FOLDER}/${firstEventId}_${lastEventId}.ndjson`;
+}
+
+/** The id range that a name in the pending folder tells; null for any other name. */
+export function parsePendingName(
+  name: string,
+): { firstEventId: string; lastEventId: string } | null {
+  const match = PENDING_NAME.exec(name);
+  return match === null ? null : { firstEventId: match[1]!, lastEventId: match[2]! };
+}

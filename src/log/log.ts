@@ -1,0 +1,112 @@
+/**
+ * The durable log with its one writer: opens and recovers a folder, appends commits, hands out snapshots.
+ * The caller holds the writer lock (see runtime/file_lock.ts) from before `openLog` until after `close`.
+ */
+import { assert } from "../assert.ts";
+import { EventIdSource } from "../event/event_id.ts";
+import type { PreparedBatch } from "../event/types.ts";
+import { buildCleanEnd, buildCommit } from "./commit_builder.ts";
+import type { CommitFile } from "./commit_file.ts";
+import type { BatchEntry } from "./commit_frame.ts";
+import type { WriterPoisonedError } from "./log_error.ts";
+import { recover, type RecoveredLog, type RecoveryListener } from "./recovery.ts";
+import type { FileSnapshot, LogSnapshot } from "./snapshot.ts";
+import type { Storage } from "./storage.ts";
+import { TailWriter } from "./tail_writer.ts";
+
+export interface LogOptions {
+  /** The log folder. */
+  storage: Storage;
+  /** Milliseconds since 1970. */
+  clockMs: () => number;
+  /** Fills its argument. */
+  randomBytes: (into: Uint8Array) => void;
+  listener: RecoveryListener;
+}
+
+/**
+ * Opens the log as its writer, recovering what a crash left.
+ * @throws {CorruptLogError} committed bytes are damaged or missing; nothing was changed.
+ * @throws {UnsupportedFormatError} a newer program wrote the folder.
+ */
+export async function openLog(options: LogOptions): Promise<Log> {
+  return new Log(options, await recover(options.storage, options.listener));
+}
+
+export class Log {
+  readonly #clockMs: () => number;
+  readonly #ids: EventIdSource;
+  readonly #pending: readonly CommitFile[];
+  readonly #tail: CommitFile;
+  readonly #writer: TailWriter;
+  #head: string;
+  #snapshot: LogSnapshot;
+  #appending = false;
+
+  constructor(options: LogOptions, recovered: RecoveredLog) {
+    const { clockMs, randomBytes } = options;
+    this.#clockMs = clockMs;
+    this.#ids = new EventIdSource(clockMs, randomBytes, recovered.lastEventId);
+    this.#pending = recovered.pending;
+    this.#tail = recovered.tail;
+    this.#writer = new TailWriter(recovered.tail);
+    this.#head = recovered.head;
+    this.#snapshot = this.#takeSnapshot();
+  }
+
+  /** What is durable now. */
+  get snapshot(): LogSnapshot {
+    return this.#snapshot;
+  }
+
+  /** Why no more commits are taken; null while they are. */
+  get poison(): WriterPoisonedError | null {
+    return this.#writer.poison;
+  }
+
+  /**
+   * Commits batches as one: all of them are durable when this returns, or none is. One call at a time.
+   * @returns an entry for each batch, in order.
+   * @throws {StorageFullError} there was no room; nothing was written.
+   * @throws {WriterPoisonedError} the outcome is unknown, or that of an earlier commit was.
+   */
+  async append(batches: readonly PreparedBatch[]): Promise<readonly BatchEntry[]> {
+    assert(!this.#appending, "commits are appended one at a time");
+    assert(batches.length > 0, "a commit holds at least one batch");
+    this.#appending = true;
+    try {
+      const built = buildCommit(batches, this.#ids, this.#head, this.#clockMs());
+      const frontier = this.#snapshot.frontier;
+      const first = built.commit.batches[0]!.first_event_id;
+      assert(frontier === null || frontier < first, "a commit follows the frontier");
+      await this.#writer.append(built);
+      this.#head = built.commit.head;
+      this.#snapshot = this.#takeSnapshot();
+      return built.commit.batches;
+    } finally {
+      this.#appending = false;
+    }
+  }
+
+  /**
+   * Ends a clean run: an empty commit proves that all before it was durable. A poisoned log is only
+   * closed. Snapshots must not be read any more.
+   */
+  async close(): Promise<void> {
+    assert(!this.#appending, "a log is closed when nothing is being appended");
+    try {
+      const changed = this.#tail.head !== null && !this.#tail.endsClean;
+      if (changed && this.poison === null) await this.#writer.append(buildCleanEnd(this.#head));
+    } finally {
+      for (const { file } of [...this.#pending, this.#tail]) await file.close();
+    }
+  }
+
+  #takeSnapshot(): LogSnapshot {
+    const files: FileSnapshot[] = [];
+    for (const { path, file, index, endBytes, lastEventId } of [...this.#pending, this.#tail]) {
+      if (lastEventId !== null) files.push({ path, file, index, endBytes, lastEventId });
+    }
+    return { frontier: files.at(-1)?.lastEventId ?? null, files };
+  }
+}

@@ -1,0 +1,21 @@
+/** What can keep a log from being opened or written, by meaning. */
+
+/** Committed bytes are damaged or missing. Nothing was changed; see docs/operations.md. */
+export class CorruptLogError extends Error {
+  override name = "CorruptLogError";
+}
+
+/** The folder was written by a newer format than this program reads or writes. */
+export class UnsupportedFormatError extends Error {
+  override name = "UnsupportedFormatError";
+}
+
+/** A commit found no room and was undone: nothing of it was written, the writer goes on. */
+export class StorageFullError extends Error {
+  override name = "StorageFullError";
+}
+
+/** The outcome of a commit is uncertain: this writer takes no more. A new start recovers. */
+export class WriterPoisonedError extends Error {
+  override name = "WriterPoisonedError";
+}

@@ -1,0 +1,73 @@
+/**
+ * Tells an unfinished last commit, which a crash may leave, from corruption, which it cannot: a commit
+ * is written only after the fsync of the one before, so bytes that are not right can only be a remnant
+ * when no right commit follows them anywhere in the file.
+ */
+import { Buffer } from "node:buffer";
+import { COMMIT_HEADER_BYTES_MAX } from "../limits.ts";
+import {
+  closesAsHeader,
+  decodeCommitHeader,
+  HEADER_PREFIX,
+  SUFFIX_LENGTH,
+} from "./commit_frame.ts";
+import { bodyMatches } from "./commit_scan.ts";
+import { SequentialReader } from "./sequential_reader.ts";
+import type { StorageFile } from "./storage.ts";
+
+const LF = 0x0a;
+const CHUNK_BYTES = 1024 * 1024;
+
+/**
+ * Offset of a right commit that starts after `from`, wherever in the file; null when there is none.
+ *
+ * A header runs to the end of its line and closes as no event line does, so nothing a client submits can
+ * look like one, and one pass over the ends of lines finds all candidates. The start of a line cannot be
+ * relied on: the damage may be in the line end before.
+ */
+export async function findCommitAfter(
+  file: StorageFile,
+  sizeBytes: number,
+  from: number,
+): Promise<number | null> {
+  const chunk = Buffer.allocUnsafeSlow(CHUNK_BYTES);
+  let chunkOffset = from;
+  while (chunkOffset < sizeBytes) {
+    const readBytes = await file.read(chunk, chunkOffset);
+    const bytes = chunk.subarray(0, readBytes);
+    for (let end = bytes.indexOf(LF); end >= 0; end = bytes.indexOf(LF, end + 1)) {
+      if (!closesAsHeader(bytes, end)) continue;
+      const found = await findCommitOfLine(file, sizeBytes, from, chunkOffset + end);
+      if (found !== null) return found;
+    }
+    // A header's end that the chunk cuts is seen whole in the next one.
+    chunkOffset += Math.max(1, readBytes - SUFFIX_LENGTH);
+    if (readBytes < CHUNK_BYTES) break;
+  }
+  return null;
+}
+
+/** Tries every place where the header of a line that ends at `lineEnd` could start. */
+async function findCommitOfLine(
+  file: StorageFile,
+  sizeBytes: number,
+  from: number,
+  lineEnd: number,
+): Promise<number | null> {
+  const regionOffset = Math.max(from + 1, lineEnd - COMMIT_HEADER_BYTES_MAX);
+  if (regionOffset >= lineEnd) return null;
+  const region = Buffer.allocUnsafeSlow(lineEnd - regionOffset);
+  await file.read(region, regionOffset);
+  const lineStart = region.lastIndexOf(LF) + 1;
+  for (
+    let start = region.indexOf(HEADER_PREFIX, lineStart);
+    start >= 0;
+    start = region.indexOf(HEADER_PREFIX, start + 1)
+  ) {
+    const header = decodeCommitHeader(region.subarray(start));
+    if (header === null || lineEnd + 1 + header.commit.bytes > sizeBytes) continue;
+    const body = new SequentialReader(file, lineEnd + 1, sizeBytes);
+    if (await bodyMatches(body, header, {})) return regionOffset + start;
+  }
+  return null;
+}

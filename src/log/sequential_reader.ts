@@ -1,0 +1,92 @@
+/**
+ * Reads a range of a file from front to back through one buffer: whole lines, or what is at hand.
+ * Memory is one chunk, or the longest line asked for.
+ */
+import { Buffer } from "node:buffer";
+import { assert } from "../assert.ts";
+import type { StorageFile } from "./storage.ts";
+
+const LF = 0x0a;
+const CHUNK_BYTES = 1024 * 1024;
+
+export class SequentialReader {
+  readonly #file: StorageFile;
+  readonly #end: number;
+  #buffer: Buffer = Buffer.allocUnsafeSlow(CHUNK_BYTES);
+  /** Unread bytes are #buffer[#start, #filled); #start stands at #offset in the file. */
+  #start = 0;
+  #filled = 0;
+  #offset: number;
+
+  /** Reads from `start` up to `end`, in bytes of the file. */
+  constructor(file: StorageFile, start: number, end: number) {
+    assert(start <= end, "a range ends after it starts");
+    this.#file = file;
+    this.#offset = start;
+    this.#end = end;
+  }
+
+  /** Place in the file of the next unread byte. */
+  get offset(): number {
+    return this.#offset;
+  }
+
+  /**
+   * The next line without its LF, valid until the next call; null when none ends within `limitBytes`
+   * or before the end of the range (nothing is consumed then).
+   */
+  async readLine(limitBytes: number): Promise<Buffer | null> {
+    let searchedBytes = 0;
+    for (;;) {
+      const newline = this.#buffer.subarray(0, this.#filled).indexOf(
+        LF,
+        this.#start + searchedBytes,
+      );
+      if (newline >= 0) return newline - this.#start > limitBytes ? null : this.#take(newline);
+      searchedBytes = this.#filled - this.#start;
+      if (searchedBytes > limitBytes || !(await this.#fill())) return null;
+    }
+  }
+
+  /** The next bytes at hand, at most `limitBytes`, valid until the next call; empty at the end. */
+  async readSome(limitBytes: number): Promise<Buffer> {
+    if (this.#start === this.#filled) await this.#fill();
+    const end = Math.min(this.#filled, this.#start + limitBytes);
+    const piece = this.#buffer.subarray(this.#start, end);
+    this.#advance(end);
+    return piece;
+  }
+
+  #take(newline: number): Buffer {
+    const line = this.#buffer.subarray(this.#start, newline);
+    this.#advance(newline + 1);
+    return line;
+  }
+
+  #advance(to: number): void {
+    this.#offset += to - this.#start;
+    this.#start = to;
+  }
+
+  /** Reads more behind what is at hand; false at the end of the range. */
+  async #fill(): Promise<boolean> {
+    const unreadBytes = this.#filled - this.#start;
+    const wantedBytes = Math.min(CHUNK_BYTES, this.#end - this.#offset - unreadBytes);
+    if (wantedBytes <= 0) return false;
+    this.#makeRoom(unreadBytes, wantedBytes);
+    const into = this.#buffer.subarray(this.#filled, this.#filled + wantedBytes);
+    const readBytes = await this.#file.read(into, this.#offset + unreadBytes);
+    this.#filled += readBytes;
+    return readBytes > 0;
+  }
+
+  #makeRoom(unreadBytes: number, wantedBytes: number): void {
+    if (this.#filled + wantedBytes <= this.#buffer.length) return;
+    const fits = unreadBytes + wantedBytes <= this.#buffer.length;
+    const target = fits ? this.#buffer : Buffer.allocUnsafeSlow(2 * this.#buffer.length);
+    this.#buffer.copy(target, 0, this.#start, this.#filled);
+    this.#buffer = target;
+    this.#start = 0;
+    this.#filled = unreadBytes;
+  }
+}

@@ -1,0 +1,92 @@
+/**
+ * The I/O seam of the log: everything it does to a disk goes through these two interfaces, so that
+ * tests can put a disk behind them that forgets, tears, fails and fills up.
+ *
+ * Paths are relative to the log folder, with `/` between names. Sizes and positions are in bytes.
+ */
+
+/** How a file is opened: to read, to read and write, or to be made anew (it must not exist). */
+export type OpenMode = "read" | "write" | "create";
+
+export interface StorageFile {
+  /** Fills `into` from `position`; returns the bytes read, fewer only at the end of the file. */
+  read(into: Uint8Array, position: number): Promise<number>;
+  /** Writes all of `bytes` at `position`. After an error any part of them may have been written. */
+  write(bytes: Uint8Array, position: number): Promise<void>;
+  /** fdatasync(2): what was written before is durable once this returns. */
+  sync(): Promise<void>;
+  truncate(sizeBytes: number): Promise<void>;
+  size(): Promise<number>;
+  close(): Promise<void>;
+}
+
+export interface Storage {
+  /** Never follows a symlink, and refuses what is not a regular file. */
+  open(path: string, mode: OpenMode): Promise<StorageFile>;
+  /** Names in a folder, sorted; null when it does not exist. */
+  list(folder: string): Promise<string[] | null>;
+  /** Replaces `to` atomically. */
+  rename(from: string, to: string): Promise<void>;
+  remove(path: string): Promise<void>;
+  makeFolder(path: string): Promise<void>;
+  /** fsync(2) of a folder: the names in it are durable once this returns. */
+  syncFolder(path: string): Promise<void>;
+}
+
+/** Codes of a write that found no room; the disk itself is well. */
+const NO_ROOM_CODES = new Set(["ENOSPC", "EDQUOT", "EFBIG"]);
+
+/** Whether `error` says that a write found no room on the disk. */
+export function isNoRoom(error: unknown): boolean {
+  return NO_ROOM_CODES.has(errorCode(error));
+}
+
+/** Whether `error` says that a path does not exist. */
+export function isNotFound(error: unknown): boolean {
+  return errorCode(error) === "ENOENT";
+}
+
+function errorCode(error: unknown): string {
+  return error instanceof Error && "code" in error ? String(error.code) : "";
+}
+
+/** Reads a whole small file. @throws {Error} when it is larger than `limitBytes`. */
+export async function readSmallFile(
+  storage: Storage,
+  path: string,
+  limitBytes: number,
+): Promise<Uint8Array> {
+  const file = await storage.open(path, "read");
+  try {
+    const sizeBytes = await file.size();
+    if (sizeBytes > limitBytes) {
+      throw new Error(`${path}: ${sizeBytes} bytes exceed the limit of ${limitBytes}`);
+    }
+    const bytes = new Uint8Array(sizeBytes);
+    const readBytes = await file.read(bytes, 0);
+    return bytes.subarray(0, readBytes);
+  } finally {
+    await file.close();
+  }
+}
+
+/**
+ * Replaces a file so that a crash leaves the old or the new one, whole: written aside, synced,
+ * renamed, folder synced.
+ */
+export async function replaceFile(
+  storage: Storage,
+  path: string,
+  temporaryPath: string,
+  bytes: Uint8Array,
+): Promise<void> {
+  const file = await storage.open(temporaryPath, "create");
+  try {
+    await file.write(bytes, 0);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await storage.rename(temporaryPath, path);
+  await storage.syncFolder(".");
+}

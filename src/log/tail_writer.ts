@@ -1,0 +1,69 @@
+/**
+ * Writes commits to the end of the tail and makes them durable. A commit's outcome is always one of
+ * three: durable, certainly not there, or unknown; after an unknown one the writer takes no more
+ * (contract: fsync is never retried, since the kernel may have dropped the pages it could not write).
+ */
+import { Buffer } from "node:buffer";
+import type { BuiltCommit } from "./commit_builder.ts";
+import type { CommitFile } from "./commit_file.ts";
+import { StorageFullError, WriterPoisonedError } from "./log_error.ts";
+import { isNoRoom } from "./storage.ts";
+
+export class TailWriter {
+  readonly #tail: CommitFile;
+  #poison: WriterPoisonedError | null = null;
+
+  constructor(tail: CommitFile) {
+    this.#tail = tail;
+  }
+
+  /** Why this writer takes no more commits; null while it does. */
+  get poison(): WriterPoisonedError | null {
+    return this.#poison;
+  }
+
+  /**
+   * Appends a commit; it is durable when this returns. One call at a time.
+   * @throws {StorageFullError} there was no room; nothing of it is left.
+   * @throws {WriterPoisonedError} its outcome is unknown, or that of an earlier one was.
+   */
+  async append({ commit, header, body }: BuiltCommit): Promise<void> {
+    if (this.#poison !== null) throw this.#poison;
+    const offset = this.#tail.endBytes;
+    const bytes = Buffer.concat([header, body]);
+    try {
+      await this.#tail.file.write(bytes, offset);
+    } catch (error) {
+      if (!isNoRoom(error)) throw this.#poisonBy("a write to the tail failed", error);
+      await this.#undo(offset);
+      throw new StorageFullError(`no room for a commit of ${bytes.length} bytes`, { cause: error });
+    }
+    await this.#sync();
+    this.#tail.index.stageLines(body, offset + header.length);
+    this.#tail.add(commit, offset, offset + bytes.length);
+  }
+
+  /** Takes a commit that found no room off the end of the file again. */
+  async #undo(offset: number): Promise<void> {
+    try {
+      await this.#tail.file.truncate(offset);
+    } catch (error) {
+      throw this.#poisonBy("a commit without room could not be truncated", error);
+    }
+    await this.#sync();
+  }
+
+  async #sync(): Promise<void> {
+    try {
+      await this.#tail.file.sync();
+    } catch (error) {
+      throw this.#poisonBy("an fsync of the tail failed", error);
+    }
+  }
+
+  #poisonBy(what: string, cause: unknown): WriterPoisonedError {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    this.#poison = new WriterPoisonedError(`${what}: ${reason}`, { cause });
+    return this.#poison;
+  }
+}
