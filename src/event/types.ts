@@ -20,6 +20,13 @@ export interface StreamPrecondition {
   expectedFrontier: string | null;
 }
 
+/** What a source's first batch declares about the retired source it continues. */
+export interface LineageMarker {
+  predecessorSource: string;
+  /** Event id that must be the predecessor's final one. */
+  predecessorFinalFrontier: string;
+}
+
 /** A validated batch: all that the writer needs, nothing that it must check again. */
 export interface PreparedBatch {
   source: string;
@@ -28,6 +35,8 @@ export interface PreparedBatch {
   batchDigest: string;
   events: PreparedEvent[];
   precondition: StreamPrecondition | undefined;
+  /** Declared by the first event when it lies in the lineage stream. */
+  lineage: LineageMarker | undefined;
 }
 
 /** Answer to a committed or repeated batch. */

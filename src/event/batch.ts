@@ -1,0 +1,158 @@
+/**
+ * From the bytes of an ingest request to a batch the writer needs not check again. Faults are looked
+ * for in this order, and the first kind found is reported: JSON, batch members, event count, batch
+ * rules, events, lineage marker.
+ */
+import { BATCH_EVENTS_MAX } from "../limits.ts";
+import { ApiError, type EventFault } from "./api_error.ts";
+import { batchDigest } from "./digest.ts";
+import { isEventId } from "./event_id.ts";
+import { quoteShort } from "./json_fault.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "./json_value.ts";
+import { lineageMarker } from "./lineage.ts";
+import { batchIdFault, nameFault, sourceFault } from "./names.ts";
+import { JsonError, parseJson } from "./strict_json.ts";
+import { prepareEvent } from "./submitted_event.ts";
+import type { PreparedBatch, PreparedEvent, StreamPrecondition } from "./types.ts";
+
+/** A batch whose members are there and have the right JSON types. */
+interface SubmittedBatch {
+  v: number;
+  batchId: string;
+  source: string;
+  events: JsonValue[];
+  precondition: JsonObject | undefined;
+}
+
+/**
+ * Parses and validates a batch, canonicalizes and hashes its payloads.
+ *
+ * @throws {ApiError} `invalid_request`, `invalid_batch`, `body_too_large`, `invalid_events` (with
+ *   every bad event in `errors`) or `invalid_source_lineage`.
+ */
+export function prepareBatch(body: Uint8Array): PreparedBatch {
+  const batch = readBatch(parseBody(body));
+  checkBatch(batch);
+  const precondition = readPrecondition(batch);
+  const events = prepareEvents(batch.events);
+  return {
+    source: batch.source,
+    batchId: batch.batchId,
+    batchDigest: batchDigest(batch.source, events),
+    events,
+    precondition,
+    lineage: lineageMarker(batch.source, events) ?? undefined,
+  };
+}
+
+function parseBody(body: Uint8Array): JsonValue {
+  try {
+    return parseJson(body);
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error;
+    throw new ApiError("invalid_request", `body is not valid JSON: ${error.message}`, {
+      ...eventErrors(error),
+    });
+  }
+}
+
+/** Names the event that a JSON fault lies in, if it lies in one. */
+function eventErrors(error: JsonError): { errors?: EventFault[] } {
+  const [member, index] = error.fault.path;
+  if (member !== "events" || typeof index !== "number") return {};
+  return { errors: [{ index, code: "invalid_event", message: error.message }] };
+}
+
+function readBatch(body: JsonValue): SubmittedBatch {
+  if (!isJsonObject(body)) throw requestError("body must be a JSON object");
+  for (const name in body) {
+    if (!BATCH_MEMBERS.has(name)) throw requestError(`unknown member ${quoteShort(name)}`);
+  }
+  const { v = 1, batch_id: batchId, source, events, stream_precondition: precondition } = body;
+  if (typeof v !== "number") throw requestError("v must be an integer");
+  if (typeof batchId !== "string") throw memberError("batch_id", batchId, "a string");
+  if (typeof source !== "string") throw memberError("source", source, "a string");
+  if (!Array.isArray(events)) throw memberError("events", events, "an array");
+  if (precondition !== undefined && !isJsonObject(precondition)) {
+    throw requestError("stream_precondition must be an object");
+  }
+  return { v, batchId, source, events, precondition };
+}
+
+const BATCH_MEMBERS = new Set(["v", "batch_id", "source", "events", "stream_precondition"]);
+
+function checkBatch(batch: SubmittedBatch): void {
+  const eventCount = batch.events.length;
+  if (eventCount > BATCH_EVENTS_MAX) {
+    throw new ApiError(
+      "body_too_large",
+      `batch has ${eventCount} events, more than ${BATCH_EVENTS_MAX}; submit it in parts`,
+    );
+  }
+  if (eventCount === 0) throw batchError("events must not be empty");
+  if (batch.v !== 1) throw batchError("v must be 1");
+  const batchId = batchIdFault(batch.batchId);
+  if (batchId !== null) throw batchError(`batch_id ${batchId}`);
+  const source = sourceFault(batch.source);
+  if (source !== null) throw batchError(`source ${source}`);
+}
+
+function readPrecondition(batch: SubmittedBatch): StreamPrecondition | undefined {
+  if (batch.precondition === undefined) return undefined;
+  const { stream, expected_frontier: expectedFrontier } = batch.precondition;
+  const isClosed = Object.keys(batch.precondition).length === 2;
+  if (!isClosed || typeof stream !== "string" || expectedFrontier === undefined) {
+    throw batchError(
+      "stream_precondition must have stream, a string, and expected_frontier, an event id or null",
+    );
+  }
+  const fault = nameFault(stream);
+  if (fault !== null) throw batchError(`stream_precondition.stream ${fault}`);
+  if (expectedFrontier !== null && !isFrontier(expectedFrontier)) {
+    throw batchError("stream_precondition.expected_frontier must be an event id or null");
+  }
+  checkTargets(batch.events, stream);
+  return { stream, expectedFrontier };
+}
+
+function isFrontier(value: JsonValue): value is string {
+  return typeof value === "string" && isEventId(value);
+}
+
+/** Events without a stream are left to the rules of events. */
+function checkTargets(events: JsonValue[], stream: string): void {
+  const index = events.findIndex((event) =>
+    isJsonObject(event) && typeof event.stream === "string" && event.stream !== stream
+  );
+  if (index >= 0) {
+    throw batchError(`events[${index}] targets another stream than stream_precondition`);
+  }
+}
+
+function prepareEvents(submitted: JsonValue[]): PreparedEvent[] {
+  const events: PreparedEvent[] = [];
+  const errors: EventFault[] = [];
+  for (let index = 0; index < submitted.length; index++) {
+    const event = prepareEvent(submitted[index]!);
+    if (typeof event === "string") errors.push({ index, code: "invalid_event", message: event });
+    else events.push(event);
+  }
+  if (errors.length === 0) return events;
+  throw new ApiError(
+    "invalid_events",
+    `${errors.length} of ${submitted.length} events are not valid; nothing was written`,
+    { errors },
+  );
+}
+
+function memberError(name: string, value: JsonValue | undefined, type: string): ApiError {
+  return requestError(value === undefined ? `missing member ${name}` : `${name} must be ${type}`);
+}
+
+function requestError(message: string): ApiError {
+  return new ApiError("invalid_request", message);
+}
+
+function batchError(message: string): ApiError {
+  return new ApiError("invalid_batch", message);
+}

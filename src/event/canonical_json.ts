@@ -1,0 +1,77 @@
+/**
+ * Canonical JSON of RFC 8785. Equal values have one spelling: members sorted by UTF-16 code units,
+ * numbers and strings as ECMAScript spells them, no whitespace. Uses nothing but the language, so
+ * that it runs in browsers too.
+ */
+import { CANONICAL_DEPTH_MAX } from "../limits.ts";
+
+/** A value that has more containers on one path than allowed, or contains itself. */
+export class DepthError extends TypeError {
+  override name = "DepthError";
+}
+
+/**
+ * The canonical text of a JSON value: null, booleans, finite numbers, well-formed strings, arrays
+ * and plain objects of these. Every own enumerable member counts, `__proto__` too.
+ *
+ * @param depthMax containers allowed on one path.
+ * @throws {TypeError} for what has no canonical form: undefined, non-finite numbers, unpaired
+ *   surrogates, bigints, symbols, functions and other objects.
+ * @throws {DepthError} (a TypeError) when the value is too deep or contains itself.
+ */
+export function canonicalize(value: unknown, depthMax: number = CANONICAL_DEPTH_MAX): string {
+  switch (typeof value) {
+    case "string":
+      return quoteString(value);
+    case "number":
+      if (!Number.isFinite(value)) throw new TypeError(`${value} has no canonical JSON form`);
+      return String(value);
+    case "boolean":
+      return value ? "true" : "false";
+    case "object":
+      return value === null ? "null" : canonicalContainer(value, depthMax);
+    default:
+      throw new TypeError(`a value of type ${typeof value} has no canonical JSON form`);
+  }
+}
+
+function canonicalContainer(value: object, depthMax: number): string {
+  if (depthMax <= 0) throw new DepthError("the value is nested too deep or contains itself");
+  if (Array.isArray(value)) return canonicalArray(value, depthMax - 1);
+  if (!isPlainObject(value)) {
+    throw new TypeError("an object that is not plain has no canonical form");
+  }
+  return canonicalObject(value as Record<string, unknown>, depthMax - 1);
+}
+
+function canonicalArray(items: readonly unknown[], depthMax: number): string {
+  let text = "[";
+  for (let index = 0; index < items.length; index++) {
+    if (index > 0) text += ",";
+    text += canonicalize(items[index], depthMax);
+  }
+  return text + "]";
+}
+
+function canonicalObject(members: Record<string, unknown>, depthMax: number): string {
+  let text = "{";
+  // The default order of sort() is that of UTF-16 code units (RFC 8785 section 3.2.3).
+  for (const name of Object.keys(members).sort()) {
+    if (text.length > 1) text += ",";
+    text += quoteString(name) + ":" + canonicalize(members[name], depthMax);
+  }
+  return text + "}";
+}
+
+/** Also true for objects of another realm, such as a browser's frame. */
+function isPlainObject(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
+}
+
+function quoteString(text: string): string {
+  if (!text.isWellFormed()) {
+    throw new TypeError("a string with an unpaired surrogate has no canonical form");
+  }
+  return JSON.stringify(text);
+}

@@ -1,0 +1,118 @@
+/**
+ * Event ids: UUIDv7 of RFC 9562, in lowercase with hyphens. That form has a fixed length and its
+ * digits stand in order of significance, so comparing two ids as strings compares their positions
+ * in the log.
+ *
+ * Invariant: every id of a source is greater than the one before it, whatever the clock does.
+ */
+
+const EVENT_ID_PATTERN = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+
+/** Whether a text is a UUIDv7 in canonical form. */
+export function isEventId(text: string): boolean {
+  return EVENT_ID_PATTERN.test(text);
+}
+
+/** Time part of an id, in milliseconds since 1970. */
+export function eventIdTimestampMs(id: string): number {
+  return parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
+}
+
+const TIMESTAMP_END = 2 ** 48;
+/** The 74 bits below the time are one counter in three fields: rand_a, and rand_b in two parts. */
+const RAND_A_END = 2 ** 12;
+const RAND_B_HIGH_END = 2 ** 14;
+const RAND_B_LOW_END = 2 ** 48;
+
+/** Ids that share all digits but the last three are made by one concatenation. */
+const TAIL_END = 2 ** 12;
+const TAILS = Array.from({ length: TAIL_END }, (_, value) => hex(value, 3));
+
+/**
+ * Makes ids in strictly increasing order. Within one millisecond, or while the clock stands behind
+ * the last id, the 74 bits below the time count up by one (RFC 9562 section 6.2, method 2, with
+ * increment 1); a new millisecond starts them at random with the top bit clear, which leaves room
+ * for 2^73 increments.
+ */
+export class EventIdSource {
+  readonly #clockMs: () => number;
+  readonly #randomBytes: (into: Uint8Array) => void;
+  readonly #random = new Uint8Array(10);
+  #timestampMs = -1;
+  #randA = 0;
+  #randBHigh = 0;
+  #randBLow = 0;
+  /** All digits of the current id but the last three. */
+  #head = "";
+
+  /**
+   * @param clockMs milliseconds since 1970.
+   * @param randomBytes fills its argument.
+   * @param last the id that all new ones must be greater than; null for none.
+   */
+  constructor(
+    clockMs: () => number,
+    randomBytes: (into: Uint8Array) => void,
+    last: string | null,
+  ) {
+    this.#clockMs = clockMs;
+    this.#randomBytes = randomBytes;
+    if (last === null) return;
+    if (!isEventId(last)) throw new TypeError("last event id is not a canonical UUIDv7");
+    this.#timestampMs = eventIdTimestampMs(last);
+    this.#randA = parseInt(last.slice(15, 18), 16);
+    this.#randBHigh = parseInt(last.slice(19, 23), 16) - 0x8000;
+    this.#randBLow = parseInt(last.slice(24), 16);
+    this.#renewHead();
+  }
+
+  /**
+   * The next id.
+   * @throws {RangeError} when the time part has no larger value left.
+   */
+  next(): string {
+    const nowMs = this.#clockMs();
+    if (nowMs > this.#timestampMs) this.#start(nowMs);
+    else this.#increment();
+    return this.#head + TAILS[this.#randBLow % TAIL_END];
+  }
+
+  #increment(): void {
+    this.#randBLow += 1;
+    if (this.#randBLow % TAIL_END !== 0) return;
+    if (this.#randBLow === RAND_B_LOW_END) this.#carry();
+    this.#renewHead();
+  }
+
+  #carry(): void {
+    this.#randBLow = 0;
+    this.#randBHigh += 1;
+    if (this.#randBHigh < RAND_B_HIGH_END) return;
+    this.#randBHigh = 0;
+    this.#randA += 1;
+    if (this.#randA === RAND_A_END) this.#start(this.#timestampMs + 1);
+  }
+
+  #start(timestampMs: number): void {
+    if (timestampMs >= TIMESTAMP_END) {
+      throw new RangeError("event ids are exhausted: no later time fits the 48 bits of a UUIDv7");
+    }
+    this.#randomBytes(this.#random);
+    const view = new DataView(this.#random.buffer);
+    this.#timestampMs = Math.trunc(timestampMs);
+    this.#randA = view.getUint16(0) % (RAND_A_END / 2);
+    this.#randBHigh = view.getUint16(2) % RAND_B_HIGH_END;
+    this.#randBLow = view.getUint16(4) * 2 ** 32 + view.getUint32(6);
+    this.#renewHead();
+  }
+
+  #renewHead(): void {
+    const time = hex(this.#timestampMs, 12);
+    this.#head = time.slice(0, 8) + "-" + time.slice(8) + "-7" + hex(this.#randA, 3) + "-" +
+      hex(this.#randBHigh + 0x8000, 4) + "-" + hex(Math.trunc(this.#randBLow / TAIL_END), 9);
+  }
+}
+
+function hex(value: number, digits: number): string {
+  return value.toString(16).padStart(digits, "0");
+}

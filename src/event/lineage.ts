@@ -1,0 +1,65 @@
+/**
+ * The lineage marker: the first event of a source's first batch, by which it declares the retired
+ * source that it continues. Whether the declaration is true is the writer's to decide; here it is
+ * only whether the marker is well formed.
+ */
+import { ApiError } from "./api_error.ts";
+import { isEventId } from "./event_id.ts";
+import { isJsonObject, type JsonValue } from "./json_value.ts";
+import { sourceFault } from "./names.ts";
+import { SOURCE_LINEAGE_STREAM, SOURCE_SUCCEEDED_KIND } from "./system_names.ts";
+import type { LineageMarker, PreparedEvent } from "./types.ts";
+
+/**
+ * Reads the lineage marker of a batch of valid events.
+ * @returns null when no event lies in the lineage stream.
+ * @throws {ApiError} `invalid_source_lineage` when a marker is malformed, not the first event,
+ *   repeated, or names its own source.
+ */
+export function lineageMarker(
+  source: string,
+  events: readonly PreparedEvent[],
+): LineageMarker | null {
+  for (let index = events.length - 1; index > 0; index--) {
+    if (events[index]!.stream === SOURCE_LINEAGE_STREAM) {
+      throw lineageError(`events[${index}] is not the first event of its batch`);
+    }
+  }
+  const first = events[0];
+  if (first?.stream !== SOURCE_LINEAGE_STREAM) return null;
+  return readMarker(source, first);
+}
+
+function readMarker(source: string, event: PreparedEvent): LineageMarker {
+  if (event.kind !== SOURCE_SUCCEEDED_KIND) {
+    throw lineageError(`its kind must be ${SOURCE_SUCCEEDED_KIND}`);
+  }
+  if (event.occurredAt !== undefined) throw lineageError("it must not have occurred_at");
+  const marker = readPayload(JSON.parse(event.payload));
+  if (event.recordKey !== marker.predecessorSource) {
+    throw lineageError("its record_key must equal predecessor_source");
+  }
+  if (marker.predecessorSource === source) throw lineageError("it names its own source");
+  return marker;
+}
+
+function readPayload(payload: JsonValue): LineageMarker {
+  const isClosed = isJsonObject(payload) && Object.keys(payload).length === 3 && payload.v === 1;
+  const predecessorSource = isClosed ? payload.predecessor_source : undefined;
+  const predecessorFinalFrontier = isClosed ? payload.predecessor_final_frontier : undefined;
+  if (typeof predecessorSource !== "string" || typeof predecessorFinalFrontier !== "string") {
+    throw lineageError(
+      "its payload must be {v: 1, predecessor_source: string, predecessor_final_frontier: string}",
+    );
+  }
+  const fault = sourceFault(predecessorSource);
+  if (fault !== null) throw lineageError(`predecessor_source ${fault}`);
+  if (!isEventId(predecessorFinalFrontier)) {
+    throw lineageError("predecessor_final_frontier must be an event id");
+  }
+  return { predecessorSource, predecessorFinalFrontier };
+}
+
+function lineageError(reason: string): ApiError {
+  return new ApiError("invalid_source_lineage", `lineage marker is not valid: ${reason}`);
+}

@@ -1,0 +1,14 @@
+/** Names the service keeps for itself, and the members of its own events. They are wire names. */
+
+/** Source of the events that the service appends itself. */
+export const SYSTEM_SOURCE = "system";
+/** Batch ids of the service begin with this; those of clients must not. */
+export const RESERVED_BATCH_PREFIX = "service/";
+
+/** Stream of retirements, in the system source. */
+export const SOURCE_LIFECYCLE_STREAM = "service.source_lifecycle";
+export const SOURCE_RETIRED_KIND = "source_retired";
+
+/** Every submitted event on this stream is a lineage marker. */
+export const SOURCE_LINEAGE_STREAM = "service.source_lineage";
+export const SOURCE_SUCCEEDED_KIND = "source_succeeded";

@@ -1,0 +1,49 @@
+/** UTC timestamps: the rule of `occurred_at`, and the spelling of `observed_at`. */
+
+const SHAPE = /^(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2}):(\d{2})(?:\.\d{1,9})?Z$/;
+
+/**
+ * Rule of `occurred_at`: a time of RFC 3339 section 5.6 in UTC, spelled with `T` and `Z`, with up to
+ * nine digits of fraction, and without leap seconds. Years are 0000 to 9999.
+ *
+ * @returns null, or what is wrong as the rest of a sentence that begins with the member's name.
+ */
+export function occurredAtFault(text: string): string | null {
+  const parts = SHAPE.exec(text);
+  if (parts === null) {
+    return "must be a UTC time YYYY-MM-DDTHH:MM:SSZ, with 1 to 9 digits of fraction or none";
+  }
+  const [year, month, day, hour, minute, second] = parts.slice(1, 7).map(Number) as Clock;
+  if (month < 1 || month > 12) return `has no month ${month}`;
+  if (day < 1 || day > daysInMonth(year, month)) return `has no day ${day} in its month`;
+  if (hour > 23 || minute > 59) return "has no such time of day";
+  if (second > 59) return second === 60 ? "must not be a leap second" : "has no such time of day";
+  return null;
+}
+
+type Clock = [
+  year: number,
+  month: number,
+  day: number,
+  hour: number,
+  minute: number,
+  second: number,
+];
+
+function daysInMonth(year: number, month: number): number {
+  if (month === 2) return isLeapYear(year) ? 29 : 28;
+  return month === 4 || month === 6 || month === 9 || month === 11 ? 30 : 31;
+}
+
+function isLeapYear(year: number): boolean {
+  return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0);
+}
+
+/**
+ * Spells a time as `YYYY-MM-DDTHH:MM:SS.mmmZ`.
+ *
+ * @param timeMs milliseconds since 1970, in years 0000 to 9999.
+ */
+export function formatTimestamp(timeMs: number): string {
+  return new Date(timeMs).toISOString();
+}

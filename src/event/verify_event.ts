@@ -1,0 +1,60 @@
+/**
+ * Checks the hashes of a committed event with WebCrypto and nothing else, so that a consumer can
+ * do it in any runtime, browsers too.
+ */
+import { canonicalize } from "./canonical_json.ts";
+
+/** A committed event, as replay and follow return it. */
+export interface CommittedEvent {
+  event_id: string;
+  source: string;
+  stream: string;
+  record_key: string;
+  kind: string;
+  occurred_at?: string;
+  observed_at: string;
+  payload: unknown;
+  content_hash: string;
+  batch_id: string;
+  event_hash: string;
+}
+
+/** Which hashes of an event match what it says. */
+export interface EventVerification {
+  /** `content_hash` is that of the payload. */
+  contentHash: boolean;
+  /** `event_hash` is that of the envelope, which holds `content_hash` but not the payload. */
+  eventHash: boolean;
+}
+
+/**
+ * Recomputes both hashes of an event. The event is what it was when committed only if both match.
+ *
+ * @throws {TypeError} when the payload or a member has no canonical JSON form.
+ */
+export async function verifyEvent(event: CommittedEvent): Promise<EventVerification> {
+  const { batch_id, content_hash, event_id, kind, observed_at, record_key, source, stream } = event;
+  const envelope: Record<string, string> = {
+    batch_id,
+    content_hash,
+    event_id,
+    kind,
+    observed_at,
+    record_key,
+    source,
+    stream,
+  };
+  if (event.occurred_at !== undefined) envelope.occurred_at = event.occurred_at;
+  const [contentHash, eventHash] = await Promise.all([
+    sha256Hex(canonicalize(event.payload)),
+    sha256Hex(canonicalize(envelope)),
+  ]);
+  return { contentHash: contentHash === content_hash, eventHash: eventHash === event.event_hash };
+}
+
+async function sha256Hex(text: string): Promise<string> {
+  const digest = new Uint8Array(
+    await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)),
+  );
+  return Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
