@@ -1,0 +1,141 @@
+/**
+ * Style that no formatter or linter knows, as a check: `deno task check` and a test run it. Prints what is
+ * untidy, one line each, and exits 1.
+ */
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import process from "node:process";
+import { fileURLToPath, pathToFileURL } from "node:url";
+
+const LINE_WIDTH = 100;
+const FILE_LINES_MAX = 450;
+const SKIPPED = new Set([".git", "node_modules", "demo"]);
+
+/** Layers from the bottom up: a file imports from its own layer and those before it. */
+const LAYERS = ["event", "log", "service", "http", "commands"];
+
+/** What each folder of `src/` outside the layers may import from. */
+const OUTSIDE: Record<string, string[]> = {
+  client: ["event", "client"],
+  runtime: ["runtime", "http"],
+};
+
+/** All files of a tree that are text of ours, relative to `root`. */
+function listFiles(root: string, folder = ""): string[] {
+  return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name);
+    if (SKIPPED.has(entry.name)) return [];
+    if (entry.isDirectory()) return listFiles(root, path);
+    return /\.(ts|md|json|yaml|sql)$/.test(entry.name) &&
+        !/(package-lock\.json|deno\.lock)$/.test(path)
+      ? [path]
+      : [];
+  });
+}
+
+function checkText(path: string, text: string): string[] {
+  const faults: string[] = [];
+  const lines = text.split("\n");
+  if (path.endsWith(".ts") && lines.length > FILE_LINES_MAX) {
+    faults.push(`${path}: ${lines.length} lines, at most ${FILE_LINES_MAX}`);
+  }
+  lines.forEach((line, index) => {
+    const at = `${path}:${index + 1}`;
+    const width = [...line].length;
+    if (path.endsWith(".ts") && width > LINE_WIDTH && !/https?:|import /.test(line)) {
+      faults.push(`${at}: ${width} columns, at most ${LINE_WIDTH}`);
+    }
+    // Written so that this line does not find itself.
+    if (/\b(TO[D]O|FIX[M]E|XX[X]|HA[C]K)\b|\.only\(|\btest\.ski[p]\(/.test(line)) {
+      faults.push(`${at}: unfinished or skipped work`);
+    }
+  });
+  return faults;
+}
+
+function importsOf(text: string): string[] {
+  return [...text.matchAll(/(?:from|import)\s+"(\.[^"]+)"/g)].map((match) => match[1]!);
+}
+
+function checkSource(path: string, text: string): string[] {
+  const faults: string[] = [];
+  const [, folder, ...rest] = path.split("/");
+  if (folder === undefined || rest.length === 0) return faults;
+  if (folder !== "runtime" && /\b(Deno|Bun)\.|process\.versions|\bin globalThis\b/.test(text)) {
+    faults.push(`${path}: names a runtime; only src/runtime/ may`);
+  }
+  const allowed = OUTSIDE[folder] ??
+    [...LAYERS.slice(0, LAYERS.indexOf(folder) + 1), ...(folder === "commands" ? ["runtime"] : [])];
+  for (const specifier of importsOf(text)) {
+    const target = join(path, "..", specifier).split("/");
+    if (target[0] === "src" && target.length > 2 && !allowed.includes(target[1]!)) {
+      faults.push(`${path}: imports ${target.slice(1).join("/")}, against the arrows of design`);
+    }
+  }
+  return faults;
+}
+
+interface Packages {
+  version?: string;
+  license?: string;
+  imports?: Record<string, string>;
+  dependencies?: Record<string, string>;
+  devDependencies?: Record<string, string>;
+}
+
+/** deno.json and package.json say the same, in exact versions. */
+function checkPackages(deno: Packages, node: Packages): string[] {
+  const faults: string[] = [];
+  for (const key of ["version", "license"] as const) {
+    if (deno[key] !== node[key]) faults.push(`deno.json and package.json differ in ${key}`);
+  }
+  const ofNode = { ...node.dependencies, ...node.devDependencies };
+  const ofDeno = Object.fromEntries(
+    Object.entries(deno.imports ?? {}).map(([name, specifier]) => [
+      name,
+      specifier.replace(`npm:${name}@`, ""),
+    ]),
+  );
+  for (const name of new Set([...Object.keys(ofNode), ...Object.keys(ofDeno)])) {
+    if (ofNode[name] !== ofDeno[name]) {
+      faults.push(`${name}: deno.json has ${ofDeno[name]}, package.json ${ofNode[name]}`);
+    }
+    if (!/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(ofNode[name] ?? "")) {
+      faults.push(`${name}: ${ofNode[name]} is not an exact version`);
+    }
+  }
+  return faults;
+}
+
+/** Source files that nothing reaches from the entry points. */
+function findDead(files: string[], read: (path: string) => string): string[] {
+  const entries = files.filter((path) => !path.startsWith("src/") && path.endsWith(".ts"));
+  const reached = new Set<string>();
+  const visit = (path: string) => {
+    if (reached.has(path) || !files.includes(path)) return;
+    reached.add(path);
+    for (const specifier of importsOf(read(path))) visit(join(path, "..", specifier));
+  };
+  for (const path of entries.filter((path) => !path.startsWith("tests/"))) visit(path);
+  return files
+    .filter((path) => path.startsWith("src/") && path.endsWith(".ts") && !reached.has(path))
+    .map((path) => `${path}: nothing but tests imports it`);
+}
+
+/** What is untidy in the tree at `root`, one line each. */
+export function findUntidy(root: string): string[] {
+  const files = listFiles(root);
+  const read = (path: string) => readFileSync(join(root, path), "utf8");
+  return [
+    ...files.flatMap((path) => checkText(path, read(path))),
+    ...files.filter((path) => path.startsWith("src/")).flatMap((p) => checkSource(p, read(p))),
+    ...checkPackages(JSON.parse(read("deno.json")), JSON.parse(read("package.json"))),
+    ...findDead(files, read),
+  ];
+}
+
+if (process.argv[1] && import.meta.url === pathToFileURL(process.argv[1]).href) {
+  const faults = findUntidy(fileURLToPath(new URL("..", import.meta.url)));
+  for (const fault of faults) process.stderr.write(fault + "\n");
+  process.exitCode = faults.length > 0 ? 1 : 0;
+}
