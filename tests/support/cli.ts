@@ -1,0 +1,132 @@
+/** Runs the command line as a child process under the runtime that runs the test. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtemp, realpath, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { fileURLToPath } from "node:url";
+import { type Fetch, unixFetch } from "../../src/client/unix_fetch.ts";
+import { executableOf, runtimeArgs, type RuntimeName, THIS_RUNTIME } from "./runtimes.ts";
+
+const CLI_PATH = fileURLToPath(new URL("../../cli.ts", import.meta.url));
+/** A child that takes longer hangs: it is killed, which fails the test by its exit. */
+const CHILD_TIMEOUT_MS = 20_000;
+const READY_POLL_MS = 5;
+
+export interface CliExit {
+  /** Null when a signal ended it. */
+  code: number | null;
+  signal: string | null;
+  stdout: string;
+  stderr: string;
+}
+
+export interface CliOptions {
+  cwd?: string;
+  runtime?: RuntimeName;
+  /** Permissions under Deno. */
+  permissions?: string[];
+}
+
+/** Runs the program to its end. */
+export function runCli(args: string[], options: CliOptions = {}): Promise<CliExit> {
+  return spawnCli(args, options).exited;
+}
+
+interface Spawned {
+  child: ChildProcess;
+  output: { stdout: string; stderr: string };
+  exited: Promise<CliExit>;
+}
+
+/** Starts the program; `output` grows as it writes. */
+export function spawnCli(args: string[], options: CliOptions = {}): Spawned {
+  const runtime = options.runtime ?? THIS_RUNTIME;
+  const permissions = options.permissions ?? ["--allow-read", "--allow-write", "--allow-net"];
+  return spawnScript(runtime, permissions, CLI_PATH, args, options.cwd);
+}
+
+function spawnScript(
+  runtime: RuntimeName,
+  permissions: string[],
+  script: string,
+  args: string[],
+  cwd = process.cwd(),
+): Spawned {
+  const command = [...runtimeArgs(runtime, permissions), script, ...args];
+  const child = spawn(executableOf(runtime)!, command, { cwd, stdio: ["ignore", "pipe", "pipe"] });
+  const output = { stdout: "", stderr: "" };
+  for (const name of ["stdout", "stderr"] as const) {
+    child[name]!.setEncoding("utf8").on("data", (text: string) => output[name] += text);
+  }
+  const timer = setTimeout(() => child.kill("SIGKILL"), CHILD_TIMEOUT_MS);
+  const exited = new Promise<CliExit>((resolve, reject) => {
+    child.on("error", reject);
+    child.on("close", (code, signal) => resolve({ code, signal, ...output }));
+  }).finally(() => clearTimeout(timer));
+  return { child, output, exited };
+}
+
+export interface Serving {
+  child: ChildProcess;
+  /** Sends requests to its socket. */
+  fetch: Fetch;
+  /** What it wrote to standard error so far. */
+  stderr(): string;
+  exited: Promise<CliExit>;
+  /** Sends a signal, SIGTERM by default, and waits for the end. */
+  stop(signal?: "SIGTERM" | "SIGINT" | "SIGKILL"): Promise<CliExit>;
+}
+
+export interface ServeOptions extends CliOptions {
+  /** Default: `<dir>/data/ground.sock`. */
+  socketPath?: string;
+}
+
+/** Starts `serve` for a deployment under the least permissions; returns once it answers. */
+export async function startServe(dir: string, options: ServeOptions = {}): Promise<Serving> {
+  const socketPath = options.socketPath ?? join(dir, "data", "ground.sock");
+  const { child, output, exited } = spawnCli(["--config", join(dir, "service.toml"), "serve"], {
+    permissions: [`--allow-read=${dir}`, `--allow-write=${dir}`, `--allow-net=unix:${socketPath}`],
+    ...options,
+  });
+  const serving: Serving = {
+    child,
+    fetch: unixFetch(socketPath),
+    stderr: () => output.stderr,
+    exited,
+    stop(signal = "SIGTERM") {
+      child.kill(signal);
+      return exited;
+    },
+  };
+  await untilReady(serving);
+  return serving;
+}
+
+async function untilReady(serving: Serving): Promise<void> {
+  let exit: CliExit | undefined;
+  serving.exited.then((value) => exit = value);
+  while (exit === undefined) {
+    try {
+      const response = await serving.fetch("/v1/events?limit=1");
+      await response.arrayBuffer();
+      return;
+    } catch {
+      await new Promise((resolve) => setTimeout(resolve, READY_POLL_MS));
+    }
+  }
+  throw new Error(
+    `serve ended with ${exit.code ?? exit.signal} instead of serving: ${exit.stderr}`,
+  );
+}
+
+/** Runs `use` with a fresh folder, then removes it. The path is short and without symlinks. */
+export async function withFolder<T>(use: (folder: string) => Promise<T>): Promise<T> {
+  const folder = await mkdtemp(join(await realpath(tmpdir()), "el-"));
+  try {
+    return await use(folder);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}

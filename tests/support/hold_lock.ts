@@ -1,0 +1,11 @@
+/**
+ * Takes the lock on the file named by its argument, prints `locked` or `held`, and keeps what it
+ * has until standard input ends.
+ */
+import process from "node:process";
+import { lockFile } from "../../src/runtime/file_lock.ts";
+
+const lock = await lockFile(process.argv[2]!);
+process.stdout.write(lock === null ? "held" : "locked");
+for await (const _ of process.stdin);
+process.exit(0);

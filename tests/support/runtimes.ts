@@ -1,0 +1,24 @@
+/** The JavaScript runtimes at hand, and how each runs a script of this tree. */
+import process from "node:process";
+
+export type RuntimeName = "deno" | "node";
+
+/** The runtime that runs this test. */
+export const THIS_RUNTIME: RuntimeName = "deno" in process.versions ? "deno" : "node";
+
+const VARIABLES = { deno: "SERVICE_TEST_DENO", node: "SERVICE_TEST_NODE" } as const;
+
+/** Path of a runtime's executable; null for another one whose variable is not set. */
+export function executableOf(name: RuntimeName): string | null {
+  return name === THIS_RUNTIME ? process.execPath : process.env[VARIABLES[name]] ?? null;
+}
+
+/** Arguments in front of a script's path. */
+export function runtimeArgs(name: RuntimeName, permissions: string[]): string[] {
+  return name === "deno" ? ["run", "--quiet", "--no-prompt", ...permissions] : [];
+}
+
+/** Names the variable to set, for a test that cannot be run without the other runtime. */
+export function absenceOf(name: RuntimeName): string {
+  return `no ${name} at hand: ${VARIABLES[name]} does not name its executable`;
+}
