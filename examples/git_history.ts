@@ -1,0 +1,98 @@
+/**
+ * A connector: brings the history of a git repository into the log, one event a commit.
+ *
+ *     node examples/git_history.ts --socket demo/data/ground.sock --repo .
+ *     deno task example:git-history demo/data/ground.sock .
+ *
+ * Source `git`, stream `commits`, record key the commit's hash, parents before children. It may be
+ * killed, and the service too, at any point: running it again completes the import, and what is there
+ * already is answered as duplicate. Running it after the repository has grown adds the new commits.
+ */
+import process from "node:process";
+import { parseArgs } from "node:util";
+import { commitBatches, encodeBatch } from "./support/commit_batches.ts";
+import { presentCommits, readCommits, resolveCommit } from "./support/git_commits.ts";
+import { readCommitsOfTips, readImported } from "./support/imported.ts";
+import { runExample, UsageError } from "./support/run_example.ts";
+import { Service } from "./support/service.ts";
+
+const USAGE = `usage: git_history --socket SOCKET --repo REPO [--ref NAME] [--token TOKEN]
+       git_history SOCKET REPO
+
+  --socket SOCKET  socket of the service
+  --repo REPO      git repository, bare or not
+  --ref NAME       branch, tag or commit to import (default HEAD)
+  --token TOKEN    bearer token, if the service asks for one`;
+
+interface Options {
+  socket: string;
+  repository: string;
+  ref: string;
+  token: string | undefined;
+}
+
+function parseOptions(args: string[]): Options {
+  const { values, positionals } = parseArgs({
+    args,
+    allowPositionals: true,
+    options: {
+      socket: { type: "string" },
+      repo: { type: "string" },
+      ref: { type: "string", default: "HEAD" },
+      token: { type: "string" },
+    },
+  });
+  const rest = [...positionals];
+  const socket = values.socket ?? rest.shift();
+  const repository = values.repo ?? rest.shift();
+  if (socket === undefined || repository === undefined || rest.length > 0) {
+    throw new UsageError("a socket and a repository are needed");
+  }
+  return { socket, repository, ref: values.ref, token: values.token };
+}
+
+/** One walk of git: the commits that `tip` reaches and none of `excluded` does. */
+interface Import {
+  tip: string;
+  excluded: string[];
+}
+
+/** One import after the other: those to repeat, and the new one if the last tip is new. */
+async function* planImports(
+  service: Service,
+  repository: string,
+  tips: string[],
+): AsyncGenerator<Import> {
+  const present = new Set(await presentCommits(repository, tips));
+  const lostTips = new Set(tips.filter((tip) => !present.has(tip)));
+  const lost = await readCommitsOfTips(service, lostTips);
+  let excluded: string[] = [];
+  for (const tip of tips) {
+    if (present.has(tip)) {
+      yield { tip, excluded };
+      excluded = [...excluded, tip];
+    } else {
+      // A lost tip cannot exclude what it reached, but its commits that are left can.
+      excluded = excluded.concat(await presentCommits(repository, lost.get(tip) ?? []));
+    }
+  }
+}
+
+async function importHistory({ socket, repository, ref, token }: Options): Promise<void> {
+  const service = new Service(socket, token);
+  const newTip = await resolveCommit(repository, ref);
+  const imported = await readImported(service);
+  const tips = [...new Set([...imported.tips, newTip])];
+  const counts = { committed: 0, duplicate: 0 };
+  let frontier = imported.frontier;
+  for await (const { tip, excluded } of planImports(service, repository, tips)) {
+    for await (const batch of commitBatches(tip, readCommits(repository, tip, excluded))) {
+      const receipt = await service.append(encodeBatch(batch, frontier));
+      counts[receipt.status] += receipt.events;
+      if (receipt.status === "committed") frontier = receipt.last_event_id;
+    }
+  }
+  process.stdout.write(`${counts.committed} committed, ${counts.duplicate} duplicate\n`);
+}
+
+await runExample(USAGE, () => importHistory(parseOptions(process.argv.slice(2))));

@@ -1,0 +1,21 @@
+/** How events are printed: one line each, whatever is in them. */
+import type { CommittedEvent } from "../../mod.ts";
+
+/** Id, source and stream, kind and record key, separated by spaces. */
+export function formatEvent(event: CommittedEvent): string {
+  const { event_id, source, stream, kind, record_key } = event;
+  return `${event_id} ${source}/${stream} ${printable(kind)} ${printable(record_key)}`;
+}
+
+/** The whole event as JSON. */
+export function formatEventJson(event: CommittedEvent): string {
+  return JSON.stringify(event);
+}
+
+/** Controls, invisible characters and line breaks come as escapes: they might act on a terminal. */
+function printable(text: string): string {
+  return text.replace(
+    /[\p{C}\p{Zl}\p{Zp}]/gu,
+    (char) => `\\u{${char.codePointAt(0)!.toString(16)}}`,
+  );
+}

@@ -1,0 +1,180 @@
+/**
+ * Reads commits of a git repository, as a stream: memory stays bounded for any history.
+ *
+ * The order is git's topological one, parents before children. It is the same for the same tip and
+ * exclusions, so a list of commits can be made again later, but it says nothing across tips: a
+ * merge may put new commits between old ones.
+ */
+import { Buffer } from "node:buffer";
+import { spawn } from "node:child_process";
+import type { Readable } from "node:stream";
+import { nulFields } from "./nul_fields.ts";
+
+/** A commit as its object in the repository tells it: nothing here can ever change. */
+export interface Commit {
+  hash: string;
+  parents: string[];
+  authorName: string;
+  authorMail: string;
+  /** Seconds since 1970 as git prints them; empty when the date is broken. */
+  authorSeconds: string;
+  committerSeconds: string;
+  subject: string;
+  body: string;
+  /** True when a text was longer than this reader takes and ends early. */
+  isCut: boolean;
+}
+
+/** Longest field taken of a commit; a longer one is cut. */
+export const COMMIT_FIELD_BYTES_MAX = 256 * 1024;
+
+/** Asked for in this order, each followed by NUL, which no field can hold. */
+const FORMAT = ["%H", "%P", "%an", "%ae", "%at", "%ct", "%s", "%b"].join("%x00") + "%x00";
+const FIELDS = 8;
+
+/**
+ * Full hash of the commit that a name such as `HEAD` or `main` stands for.
+ * @throws {Error} When there is no such commit or no repository.
+ */
+export async function resolveCommit(
+  repository: string,
+  name: string,
+): Promise<string> {
+  const revision = ["--verify", "--end-of-options", `${name}^{commit}`];
+  return (await readAll(git(repository, ["rev-parse", ...revision]))).trim();
+}
+
+/** Those of the hashes that are commits in the repository, in the given order. */
+export async function presentCommits(
+  repository: string,
+  hashes: string[],
+): Promise<string[]> {
+  const check = git(repository, [
+    "cat-file",
+    "--batch-check=%(objectname) %(objecttype)",
+  ], hashes);
+  const lines = (await readAll(check)).split("\n");
+  return hashes.filter((hash, index) => lines[index] === `${hash} commit`);
+}
+
+/**
+ * Commits reachable from `tip` and from none of `excluded`, parents first.
+ * @throws {Error} When git fails, with what it said.
+ */
+export async function* readCommits(
+  repository: string,
+  tip: string,
+  excluded: string[],
+): AsyncGenerator<Commit> {
+  const output = git(repository, [
+    "log",
+    "--stdin",
+    "--reverse",
+    "--topo-order",
+    "--encoding=UTF-8",
+    "--no-show-signature",
+    "--no-patch",
+    "--no-color",
+    `--format=tformat:${FORMAT}`,
+  ], [tip, ...excluded.map((hash) => `^${hash}`)]);
+  let fields: string[] = [];
+  let isCut = false;
+  for await (const field of nulFields(output, COMMIT_FIELD_BYTES_MAX)) {
+    // git ends each commit with LF, which then stands before the hash of the next one.
+    fields.push(fields.length === 0 ? field.text.trimStart() : field.text);
+    isCut ||= field.isCut;
+    if (fields.length < FIELDS) continue;
+    yield toCommit(fields, isCut);
+    fields = [];
+    isCut = false;
+  }
+}
+
+function toCommit(fields: string[], isCut: boolean): Commit {
+  const [
+    hash,
+    parents,
+    authorName,
+    authorMail,
+    authorSeconds,
+    committerSeconds,
+    subject,
+    body,
+  ] = fields as [
+    string,
+    string,
+    string,
+    string,
+    string,
+    string,
+    string,
+    string,
+  ];
+  return {
+    hash,
+    parents: parents === "" ? [] : parents.split(" "),
+    authorName,
+    authorMail,
+    authorSeconds,
+    committerSeconds,
+    subject,
+    body: body.trimEnd(),
+    isCut,
+  };
+}
+
+/** Output of a git command, fed with lines on standard input. Throws at its end if git failed. */
+async function* git(
+  repository: string,
+  args: string[],
+  inputLines: string[] = [],
+): AsyncGenerator<Uint8Array> {
+  // Replacement objects would show other commits under the same hashes.
+  const child = spawn("git", [
+    "--no-replace-objects",
+    "-C",
+    repository,
+    ...args,
+  ], {
+    stdio: ["pipe", "pipe", "pipe"],
+  });
+  const exit = new Promise<number | null>((resolve, reject) => {
+    child.once("error", reject);
+    child.once("close", resolve);
+  });
+  // Awaited below; until then a failed start is not yet anyone's.
+  exit.catch(() => {});
+  const complaint = readStart(child.stderr, 4096);
+  // A git that ends early closes its input; its exit code tells why.
+  child.stdin.on("error", () => {});
+  child.stdin.end(inputLines.map((line) => `${line}\n`).join(""));
+  try {
+    yield* child.stdout;
+    const code = await exit;
+    if (code !== 0) {
+      throw new Error(
+        `git ${args[0]} failed in ${repository}: ${(await complaint).trim()}`,
+      );
+    }
+  } finally {
+    child.kill();
+  }
+}
+
+async function readAll(chunks: AsyncIterable<Uint8Array>): Promise<string> {
+  const pieces: Uint8Array[] = [];
+  for await (const chunk of chunks) pieces.push(chunk);
+  return Buffer.concat(pieces).toString("utf8");
+}
+
+/** Reads to the end, keeps the beginning. */
+async function readStart(
+  stream: Readable,
+  keptCharsMax: number,
+): Promise<string> {
+  let kept = "";
+  for await (const chunk of stream) {
+    if (kept.length < keptCharsMax) kept += String(chunk);
+  }
+  return kept.slice(0, keptCharsMax);
+}

@@ -1,0 +1,45 @@
+/** What the log already holds of a repository's history: see commit_batches.ts for why it is asked. */
+import { COMMIT_SOURCE, COMMIT_STREAM } from "./commit_event.ts";
+import { tipOf } from "./commit_batches.ts";
+import { replayPages, type Service } from "./service.ts";
+
+const OF_COMMITS = { source: COMMIT_SOURCE, stream: COMMIT_STREAM };
+
+export interface Imported {
+  /** Tips of the imports so far, in the order in which these began. */
+  tips: string[];
+  /** Id of the stream's last event; null when there is none. */
+  frontier: string | null;
+}
+
+/** Reads what earlier imports were. Memory grows with their number, not with the commits'. */
+export async function readImported(service: Service): Promise<Imported> {
+  const tips = new Set<string>();
+  let frontier: string | null = null;
+  for await (const page of replayPages(service, OF_COMMITS)) {
+    for (const event of page.events) {
+      const tip = tipOf(event.batch_id);
+      if (tip !== null) tips.add(tip);
+      frontier = event.event_id;
+    }
+  }
+  return { tips: [...tips], frontier };
+}
+
+/**
+ * Hashes of the commits that the imports of these tips brought. Needed only for tips that the
+ * repository has lost, for example after a rebase: git cannot list those imports any more.
+ */
+export async function readCommitsOfTips(
+  service: Service,
+  tips: ReadonlySet<string>,
+): Promise<Map<string, string[]>> {
+  const commits = new Map<string, string[]>([...tips].map((tip) => [tip, []]));
+  if (tips.size === 0) return commits;
+  for await (const page of replayPages(service, OF_COMMITS)) {
+    for (const event of page.events) {
+      commits.get(tipOf(event.batch_id) ?? "")?.push(event.record_key);
+    }
+  }
+  return commits;
+}

@@ -1,0 +1,37 @@
+/** Splits bytes into NUL-terminated fields, holding one field at a time and no more than its bound. */
+
+export interface NulField {
+  /** UTF-8; what is malformed in it reads as U+FFFD. */
+  text: string;
+  /** True when the field was longer than the bound and lost its end. */
+  isCut: boolean;
+}
+
+/** What follows the last NUL is no field and is dropped. */
+export async function* nulFields(
+  chunks: AsyncIterable<Uint8Array>,
+  fieldBytesMax: number,
+): AsyncGenerator<NulField> {
+  const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+  let text = "";
+  let fieldBytes = 0;
+  for await (const chunk of chunks) {
+    let start = 0;
+    while (start < chunk.length) {
+      const nul = chunk.indexOf(0, start);
+      const end = nul === -1 ? chunk.length : nul;
+      const roomBytes = Math.max(0, fieldBytesMax - fieldBytes);
+      const kept = chunk.subarray(start, Math.min(end, start + roomBytes));
+      text += decoder.decode(kept, { stream: true });
+      fieldBytes += end - start;
+      start = end + 1;
+      if (nul === -1) continue;
+      yield {
+        text: text + decoder.decode(),
+        isCut: fieldBytes > fieldBytesMax,
+      };
+      text = "";
+      fieldBytes = 0;
+    }
+  }
+}

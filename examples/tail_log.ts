@@ -1,0 +1,118 @@
+/**
+ * A consumer: prints the log, one line an event, and goes on where it stopped.
+ *
+ *     node examples/tail_log.ts --socket demo/data/ground.sock --cursor /tmp/cursor --once
+ *     deno task example:tail-log demo/data/ground.sock --cursor /tmp/cursor
+ *
+ * The position is kept in the cursor file, written after the lines are out: a crash in between repeats
+ * lines, and never leaves one out.
+ */
+import process from "node:process";
+import { setTimeout as delay } from "node:timers/promises";
+import { parseArgs } from "node:util";
+import { readCursor, writeCursor } from "./support/cursor_file.ts";
+import { formatEvent, formatEventJson } from "./support/event_line.ts";
+import { runExample, UsageError } from "./support/run_example.ts";
+import { isConnectionError, replayPages, Service } from "./support/service.ts";
+
+const USAGE = `usage: tail_log --socket SOCKET [--cursor FILE] [--once] [FILTER...]
+       tail_log SOCKET
+
+  --socket SOCKET      socket of the service
+  --cursor FILE        keeps the position between runs
+  --once               stop at the end of the log instead of waiting for more
+  --interval SECONDS   pause between looks for more (default 1)
+  --limit N            events asked for at a time
+  --json               print whole events as JSON
+  --token TOKEN        bearer token, if the service asks for one
+
+filters: --source NAME, --stream NAME, --record-key KEY, --kind KIND`;
+
+interface Options {
+  service: Service;
+  cursorPath: string | undefined;
+  /** Null: stop at the end of the log. */
+  intervalMs: number | null;
+  format: typeof formatEvent;
+  filter: Record<string, string | undefined>;
+}
+
+function parseOptions(args: string[]): Options {
+  const { values, positionals } = parseArgs({
+    args,
+    allowPositionals: true,
+    options: {
+      socket: { type: "string" },
+      cursor: { type: "string" },
+      once: { type: "boolean", default: false },
+      interval: { type: "string", default: "1" },
+      limit: { type: "string" },
+      json: { type: "boolean", default: false },
+      token: { type: "string" },
+      source: { type: "string" },
+      stream: { type: "string" },
+      "record-key": { type: "string" },
+      kind: { type: "string" },
+    },
+  });
+  const rest = [...positionals];
+  const socket = values.socket ?? rest.shift();
+  if (socket === undefined || rest.length > 0) {
+    throw new UsageError("a socket is needed");
+  }
+  const intervalSeconds = Number(values.interval);
+  if (!(intervalSeconds > 0 && intervalSeconds <= 86_400)) {
+    throw new UsageError(
+      `--interval must be a number of seconds, got ${values.interval}`,
+    );
+  }
+  return {
+    service: new Service(socket, values.token),
+    cursorPath: values.cursor,
+    intervalMs: values.once ? null : intervalSeconds * 1000,
+    format: values.json ? formatEventJson : formatEvent,
+    filter: {
+      source: values.source,
+      stream: values.stream,
+      record_key: values["record-key"],
+      kind: values.kind,
+      limit: values.limit,
+    },
+  };
+}
+
+/** Resolves once the text is handed to the operating system. */
+function print(text: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    process.stdout.write(text, (error) => error ? reject(error) : resolve());
+  });
+}
+
+async function tailLog(options: Options): Promise<void> {
+  const { service, cursorPath, intervalMs, format, filter } = options;
+  let position = cursorPath === undefined ? undefined : await readCursor(cursorPath);
+
+  async function printToEnd(): Promise<void> {
+    for await (
+      const page of replayPages(service, { ...filter, after: position })
+    ) {
+      await print(page.events.map((event) => format(event) + "\n").join(""));
+      if (page.next_after === null || page.next_after === position) continue;
+      position = page.next_after;
+      if (cursorPath !== undefined) await writeCursor(cursorPath, position);
+    }
+  }
+
+  if (intervalMs === null) return await printToEnd();
+  while (true) {
+    try {
+      await printToEnd();
+    } catch (error) {
+      if (!isConnectionError(error)) throw error;
+      process.stderr.write(`${error.message}; trying again\n`);
+    }
+    await delay(intervalMs);
+  }
+}
+
+await runExample(USAGE, () => tailLog(parseOptions(process.argv.slice(2))));
