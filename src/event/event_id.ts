@@ -59,11 +59,12 @@ export class EventIdSource {
     this.#randomBytes = randomBytes;
     if (last === null) return;
     if (!isEventId(last)) throw new TypeError("last event id is not a canonical UUIDv7");
-    this.#timestampMs = eventIdTimestampMs(last);
-    this.#randA = parseInt(last.slice(15, 18), 16);
-    this.#randBHigh = parseInt(last.slice(19, 23), 16) - 0x8000;
-    this.#randBLow = parseInt(last.slice(24), 16);
-    this.#renewHead();
+    this.#set(
+      eventIdTimestampMs(last),
+      parseInt(last.slice(15, 18), 16),
+      parseInt(last.slice(19, 23), 16) - 0x8000,
+      parseInt(last.slice(24), 16),
+    );
   }
 
   /**
@@ -71,26 +72,23 @@ export class EventIdSource {
    * @throws {RangeError} when the time part has no larger value left.
    */
   next(): string {
-    const nowMs = this.#clockMs();
+    const nowMs = Math.max(0, Math.trunc(this.#clockMs()));
     if (nowMs > this.#timestampMs) this.#start(nowMs);
     else this.#increment();
     return this.#head + TAILS[this.#randBLow % TAIL_END];
   }
 
   #increment(): void {
-    this.#randBLow += 1;
-    if (this.#randBLow % TAIL_END !== 0) return;
-    if (this.#randBLow === RAND_B_LOW_END) this.#carry();
-    this.#renewHead();
-  }
-
-  #carry(): void {
-    this.#randBLow = 0;
-    this.#randBHigh += 1;
-    if (this.#randBHigh < RAND_B_HIGH_END) return;
-    this.#randBHigh = 0;
-    this.#randA += 1;
-    if (this.#randA === RAND_A_END) this.#start(this.#timestampMs + 1);
+    if (this.#randBLow < RAND_B_LOW_END - 1) {
+      this.#randBLow += 1;
+      if (this.#randBLow % TAIL_END === 0) this.#renewHead();
+    } else if (this.#randBHigh < RAND_B_HIGH_END - 1) {
+      this.#set(this.#timestampMs, this.#randA, this.#randBHigh + 1, 0);
+    } else if (this.#randA < RAND_A_END - 1) {
+      this.#set(this.#timestampMs, this.#randA + 1, 0, 0);
+    } else {
+      this.#start(this.#timestampMs + 1);
+    }
   }
 
   #start(timestampMs: number): void {
@@ -99,10 +97,16 @@ export class EventIdSource {
     }
     this.#randomBytes(this.#random);
     const view = new DataView(this.#random.buffer);
-    this.#timestampMs = Math.trunc(timestampMs);
-    this.#randA = view.getUint16(0) % (RAND_A_END / 2);
-    this.#randBHigh = view.getUint16(2) % RAND_B_HIGH_END;
-    this.#randBLow = view.getUint16(4) * 2 ** 32 + view.getUint32(6);
+    const randA = view.getUint16(0) % (RAND_A_END / 2);
+    const randBHigh = view.getUint16(2) % RAND_B_HIGH_END;
+    this.#set(timestampMs, randA, randBHigh, view.getUint16(4) * 2 ** 32 + view.getUint32(6));
+  }
+
+  #set(timestampMs: number, randA: number, randBHigh: number, randBLow: number): void {
+    this.#timestampMs = timestampMs;
+    this.#randA = randA;
+    this.#randBHigh = randBHigh;
+    this.#randBLow = randBLow;
     this.#renewHead();
   }
 

@@ -48,3 +48,21 @@ export interface Receipt {
   first_event_id: string;
   last_event_id: string;
 }
+
+/** Answer to a retirement, the first or a repeated one. */
+export interface RetirementReceipt {
+  v: 1;
+  status: "retired" | "already_retired";
+  source: string;
+  /** Last event of the source. */
+  final_frontier: string;
+  retirement_event_id: string;
+}
+
+/** One row of the enumeration of streams. */
+export interface StreamSummary {
+  source: string;
+  stream: string;
+  frontier_event_id: string;
+  event_count: number;
+}

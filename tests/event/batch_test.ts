@@ -1,0 +1,270 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ApiError, type EventFault } from "../../src/event/api_error.ts";
+import { prepareBatch } from "../../src/event/batch.ts";
+import { BATCH_DIGEST, EVENTS, IDENTITY } from "./worked_example.ts";
+
+const FRONTIER = "019b7c4e-2d37-7a01-8f00-000000000001";
+const EVENT = { stream: "s", record_key: "k", kind: "upserted", payload: {} };
+const BATCH = { batch_id: "b", source: "a", events: [EVENT] };
+
+function bodyOf(body: unknown): Uint8Array {
+  return new TextEncoder().encode(typeof body === "string" ? body : JSON.stringify(body));
+}
+
+/** The error that a body ends in. */
+function refusal(body: unknown): ApiError {
+  try {
+    prepareBatch(bodyOf(body));
+  } catch (error) {
+    if (error instanceof ApiError) return error;
+    throw error;
+  }
+  throw new Error(`accepted ${JSON.stringify(body).slice(0, 200)}`);
+}
+
+function eventFaults(body: unknown): EventFault[] {
+  const error = refusal(body);
+  assert.equal(error.code, "invalid_events", error.message);
+  return error.context.errors as EventFault[];
+}
+
+test("prepareBatch() prepares the worked example", () => {
+  const submitted = EVENTS.map(({ stream, recordKey, kind, occurredAt, payload }) => ({
+    payload: JSON.parse(payload),
+    kind,
+    ...(occurredAt === undefined ? {} : { occurred_at: occurredAt }),
+    record_key: recordKey,
+    stream,
+  }));
+  const { source, batchId } = IDENTITY;
+  const body = { v: 1, events: submitted, source, batch_id: batchId };
+  assert.deepEqual(prepareBatch(bodyOf(body)), {
+    source,
+    batchId,
+    batchDigest: BATCH_DIGEST,
+    events: EVENTS,
+    precondition: undefined,
+    lineage: undefined,
+  });
+});
+
+test("prepareBatch() gives spellings of one batch one digest", () => {
+  const spelled = (payload: string, more: string) =>
+    prepareBatch(bodyOf(
+      `{${more}"batch_id":"b","source":"a","events":[{"stream":"s","record_key":"k",
+      "kind":"upserted","payload":${payload}}]}`,
+    )).batchDigest;
+  const digest = spelled('{"a":1,"b":"\u00e9"}', "");
+  assert.equal(spelled('{ "b" : "\\u00e9", "\\u0061" : 1.0e0 }', '"v":1.0,'), digest);
+  assert.equal(
+    spelled(
+      '{"b":"\u00e9","a":1}',
+      '"stream_precondition":{"stream":"s","expected_frontier":null},',
+    ),
+    digest,
+  );
+  assert.notEqual(spelled('{"a":2,"b":"\u00e9"}', ""), digest);
+});
+
+test("prepareBatch() reads the stream precondition", () => {
+  for (const frontier of [null, FRONTIER]) {
+    const precondition = { expected_frontier: frontier, stream: "s" };
+    const batch = prepareBatch(bodyOf({ ...BATCH, stream_precondition: precondition }));
+    assert.deepEqual(batch.precondition, { stream: "s", expectedFrontier: frontier });
+  }
+});
+
+const INVALID_REQUESTS: [title: string, body: unknown][] = [
+  ["not JSON", "{"],
+  ["an empty body", ""],
+  ["two values", "{}{}"],
+  ["not an object", "[]"],
+  ["null", "null"],
+  ["a duplicate member", '{"batch_id":"b","batch_id":"b"}'],
+  ["an unknown member", { ...BATCH, extra: 1 }],
+  ["an unknown member named like a method", { ...BATCH, constructor: 1 }],
+  ["__proto__", '{"__proto__":{},"batch_id":"b","source":"a","events":[]}'],
+  ["no batch_id", { ...BATCH, batch_id: undefined }],
+  ["no source", { ...BATCH, source: undefined }],
+  ["no events", { ...BATCH, events: undefined }],
+  ["v of a wrong type", { ...BATCH, v: "1" }],
+  ["v null", { ...BATCH, v: null }],
+  ["batch_id of a wrong type", { ...BATCH, batch_id: 1 }],
+  ["source of a wrong type", { ...BATCH, source: null }],
+  ["events of a wrong type", { ...BATCH, events: {} }],
+  ["a precondition of a wrong type", { ...BATCH, stream_precondition: [] }],
+  ["a null precondition", { ...BATCH, stream_precondition: null }],
+];
+
+test("prepareBatch() answers invalid_request for the shape of the body", () => {
+  for (const [title, body] of INVALID_REQUESTS) {
+    const error = refusal(body);
+    assert.equal(error.code, "invalid_request", title);
+    assert.deepEqual(error.context, {}, title);
+  }
+});
+
+const INVALID_BATCHES: [title: string, change: Record<string, unknown>][] = [
+  ["no events", { events: [] }],
+  ["v 0", { v: 0 }],
+  ["v 2", { v: 2 }],
+  ["v 1.5", { v: 1.5 }],
+  ["an empty batch_id", { batch_id: "" }],
+  ["a long batch_id", { batch_id: "\u00e9".repeat(129) }],
+  ["a reserved batch_id", { batch_id: "service/retire" }],
+  ["an empty source", { source: "" }],
+  ["a bad source", { source: "A" }],
+  ["a long source", { source: "a".repeat(129) }],
+  ["the system source", { source: "system" }],
+  ["a precondition without stream", { stream_precondition: { expected_frontier: null } }],
+  ["a precondition without frontier", { stream_precondition: { stream: "s" } }],
+  [
+    "a precondition with more members",
+    { stream_precondition: { stream: "s", expected_frontier: null, v: 1 } },
+  ],
+  [
+    "a precondition with a bad stream",
+    { stream_precondition: { stream: "S", expected_frontier: null } },
+  ],
+  [
+    "a precondition with a stream of a wrong type",
+    { stream_precondition: { stream: 1, expected_frontier: null } },
+  ],
+  [
+    "a precondition whose frontier is no id",
+    { stream_precondition: { stream: "s", expected_frontier: FRONTIER.toUpperCase() } },
+  ],
+  [
+    "a precondition whose frontier has a wrong type",
+    { stream_precondition: { stream: "s", expected_frontier: 1 } },
+  ],
+  [
+    "a precondition on another stream",
+    { stream_precondition: { stream: "t", expected_frontier: null } },
+  ],
+  [
+    "a precondition that one event does not target",
+    {
+      stream_precondition: { stream: "s", expected_frontier: null },
+      events: [EVENT, { ...EVENT, stream: "t" }],
+    },
+  ],
+];
+
+test("prepareBatch() answers invalid_batch for rules of the batch", () => {
+  for (const [title, change] of INVALID_BATCHES) {
+    assert.equal(refusal({ ...BATCH, ...change }).code, "invalid_batch", title);
+  }
+});
+
+test("prepareBatch() takes 10,000 events and answers body_too_large for more", () => {
+  const events = new Array(10_000).fill(EVENT);
+  assert.equal(prepareBatch(bodyOf({ ...BATCH, events })).events.length, 10_000);
+  assert.equal(refusal({ ...BATCH, events: [...events, EVENT] }).code, "body_too_large");
+});
+
+const INVALID_EVENTS: [title: string, event: unknown, message: RegExp][] = [
+  ["not an object", 1, /must be an object/],
+  ["null", null, /must be an object/],
+  ["an array", [], /must be an object/],
+  ["no stream", { ...EVENT, stream: undefined }, /no member stream/],
+  ["no record_key", { ...EVENT, record_key: undefined }, /no member record_key/],
+  ["no kind", { ...EVENT, kind: undefined }, /no member kind/],
+  ["no payload", { ...EVENT, payload: undefined }, /no member payload/],
+  ["an unknown member", { ...EVENT, source: "a" }, /unknown member "source"/],
+  ["an unknown member named like a method", { ...EVENT, toString: 1 }, /unknown member/],
+  ["a stream of a wrong type", { ...EVENT, stream: 1 }, /stream must be a string/],
+  ["a record_key of a wrong type", { ...EVENT, record_key: null }, /record_key must be a string/],
+  ["a kind of a wrong type", { ...EVENT, kind: [] }, /kind must be a string/],
+  ["a null occurred_at", { ...EVENT, occurred_at: null }, /occurred_at must be a string/],
+  ["an empty stream", { ...EVENT, stream: "" }, /^stream /],
+  ["a bad stream", { ...EVENT, stream: "A" }, /^stream must match/],
+  ["a long stream", { ...EVENT, stream: "a".repeat(129) }, /^stream has 129 bytes/],
+  ["an empty record_key", { ...EVENT, record_key: "" }, /^record_key must not be empty/],
+  ["a long record_key", { ...EVENT, record_key: "\u00e9".repeat(513) }, /^record_key has 1026/],
+  ["an empty kind", { ...EVENT, kind: "" }, /^kind must not be empty/],
+  ["a long kind", { ...EVENT, kind: "k".repeat(129) }, /^kind has 129 bytes/],
+  ["a bad occurred_at", { ...EVENT, occurred_at: "2026-02-30T00:00:00Z" }, /^occurred_at /],
+  ["a deep payload", { ...EVENT, payload: nest(129) }, /^payload nests deeper than 128/],
+];
+
+function nest(depth: number): unknown {
+  return JSON.parse("[".repeat(depth) + "]".repeat(depth));
+}
+
+test("prepareBatch() answers invalid_events and says which rule an event breaks", () => {
+  for (const [title, event, message] of INVALID_EVENTS) {
+    const faults = eventFaults({ ...BATCH, events: [EVENT, event] });
+    assert.deepEqual(faults.map(({ index, code }) => [index, code]), [[1, "invalid_event"]], title);
+    assert.match(faults[0]!.message, message, title);
+  }
+});
+
+test("prepareBatch() lists every bad event once, in order", () => {
+  const events = [EVENT, { kind: "" }, ...INVALID_EVENTS.map(([, event]) => event), EVENT];
+  const faults = eventFaults({ ...BATCH, events });
+  const indexes = Array.from({ length: INVALID_EVENTS.length + 1 }, (_, index) => index + 1);
+  assert.deepEqual(faults.map((fault) => fault.index), indexes);
+});
+
+test("prepareBatch() takes payloads of 128 containers, and scalars", () => {
+  for (const payload of [nest(128), null, 0, "", false]) {
+    prepareBatch(bodyOf({ ...BATCH, events: [{ ...EVENT, payload }] }));
+  }
+});
+
+test("prepareBatch() names every bad event beside one that nests without bound", () => {
+  const levels = 1_000_000;
+  const deep = '{"a":'.repeat(levels) + "1" + "}".repeat(levels);
+  const event = (payload: string) =>
+    `{"stream":"s","record_key":"k","kind":"k","payload":${payload}}`;
+  const faults = eventFaults(
+    `{"batch_id":"b","source":"a","events":[${event(deep)},${event("1")},${event(deep)},{}]}`,
+  );
+  assert.deepEqual(faults.map((fault) => fault.index), [0, 2, 3]);
+});
+
+test("prepareBatch() answers invalid_request with the event that a JSON fault lies in", () => {
+  const body = (payload: string) =>
+    `{"batch_id":"b","source":"a","events":[{"payload":1},{"payload":{"x":[${payload}]}}]}`;
+  for (const payload of ["9007199254740993", "1e999", '"\\ud800"', '{"a":1,"\\u0061":2}', "nul"]) {
+    const error = refusal(body(payload));
+    assert.equal(error.code, "invalid_request", payload);
+    const [fault, ...others] = error.context.errors as EventFault[];
+    assert.deepEqual([fault!.index, fault!.code], [1, "invalid_event"], payload);
+    assert.equal(others.length, 0);
+  }
+});
+
+test("prepareBatch() reports JSON before batch rules, and those before events", () => {
+  const badEvents = [{ ...EVENT, kind: "" }];
+  const ranked: [body: unknown, code: string][] = [
+    ['{"source":"system","events":[],"batch_id":"b","batch_id":"b"}', "invalid_request"],
+    [{ ...BATCH, source: "system", v: 7, extra: 1 }, "invalid_request"],
+    [{ ...BATCH, source: "system", events: new Array(10_001).fill(0) }, "body_too_large"],
+    [{ ...BATCH, source: "system", events: badEvents }, "invalid_batch"],
+    [{
+      ...BATCH,
+      events: [...badEvents, { ...EVENT, stream: "t" }],
+      stream_precondition: { stream: "s", expected_frontier: null },
+    }, "invalid_batch"],
+    [{
+      ...BATCH,
+      events: [{ ...EVENT, stream: 1 }],
+      stream_precondition: { stream: "s", expected_frontier: null },
+    }, "invalid_events"],
+    [
+      { ...BATCH, events: [...badEvents, { ...EVENT, stream: "service.source_lineage" }] },
+      "invalid_events",
+    ],
+  ];
+  for (const [body, code] of ranked) assert.equal(refusal(body).code, code);
+});
+
+test("prepareBatch() quotes little of a hostile body", () => {
+  const name = "n".repeat(1_000_000);
+  assert.ok(refusal({ ...BATCH, [name]: 1 }).message.length < 200);
+  const [fault] = eventFaults({ ...BATCH, events: [{ ...EVENT, [name]: 1 }] });
+  assert.ok(fault!.message.length < 200);
+});

@@ -1,0 +1,45 @@
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { test } from "node:test";
+import { AssertionError } from "../../src/assert.ts";
+import { GENESIS_HEAD, GENESIS_HEAD_HEX, HistoryChain, nextHead } from "../../src/event/chain.ts";
+import { EVENT_HASHES, HEADS } from "./worked_example.ts";
+
+// By hashlib, as the worked example.
+const GENESIS = "d7c2b88a9b41e38db5299fc03223d2ea3edced2c3d430bfb648770af0ca2ab09";
+
+test("GENESIS_HEAD is the hash of service/genesis/v1", () => {
+  assert.equal(GENESIS_HEAD_HEX, GENESIS);
+  assert.equal(Buffer.from(GENESIS_HEAD).toString("hex"), GENESIS);
+});
+
+test("HistoryChain.append() follows the worked example", () => {
+  const chain = new HistoryChain();
+  assert.equal(chain.head, GENESIS);
+  EVENT_HASHES.forEach((eventHash, index) => {
+    chain.append(eventHash);
+    assert.equal(chain.head, HEADS[index]);
+  });
+});
+
+test("HistoryChain goes on from a given head", () => {
+  const chain = new HistoryChain(HEADS[0]);
+  chain.append(EVENT_HASHES[1]!);
+  assert.equal(chain.head, HEADS[1]);
+});
+
+test("HistoryChain refuses what is not a hash", () => {
+  for (const text of ["", "ab", GENESIS.slice(1), GENESIS + "00", "zz" + GENESIS.slice(2)]) {
+    assert.throws(() => new HistoryChain(text), AssertionError, text);
+    assert.throws(() => new HistoryChain().append(text), AssertionError, text);
+  }
+});
+
+test("nextHead() makes the same steps from raw bytes", () => {
+  let head = GENESIS_HEAD;
+  EVENT_HASHES.forEach((eventHash, index) => {
+    head = nextHead(head, Buffer.from(eventHash, "hex"));
+    assert.equal(Buffer.from(head).toString("hex"), HEADS[index]);
+  });
+  assert.equal(Buffer.from(GENESIS_HEAD).toString("hex"), GENESIS, "its arguments are unchanged");
+});

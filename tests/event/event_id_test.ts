@@ -1,0 +1,139 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { EventIdSource, eventIdTimestampMs, isEventId } from "../../src/event/event_id.ts";
+import { SEED, SeededRandom } from "./seeded_random.ts";
+
+const NOW_MS = 1_767_323_045_007;
+
+function zeros(into: Uint8Array): void {
+  into.fill(0);
+}
+
+test("isEventId() takes canonical UUIDv7 alone", () => {
+  const valid = "019b7c4e-2d37-7a01-8f00-0123456789ab";
+  assert.ok(isEventId(valid));
+  for (const variant of "89ab") assert.ok(isEventId(valid.replace("-8f00", `-${variant}f00`)));
+  const refused = [
+    "",
+    valid.toUpperCase(),
+    valid.replaceAll("-", ""),
+    `{${valid}}`,
+    `urn:uuid:${valid}`,
+    valid + "\n",
+    " " + valid,
+    valid.slice(1),
+    valid + "0",
+    valid.replace("-7a01", "-4a01"),
+    valid.replace("-7a01", "-8a01"),
+    valid.replace("-8f00", "-7f00"),
+    valid.replace("-8f00", "-cf00"),
+    valid.replace("019b", "019g"),
+  ];
+  for (const text of refused) assert.ok(!isEventId(text), text);
+});
+
+test("eventIdTimestampMs() reads the time part", () => {
+  assert.equal(eventIdTimestampMs("019b7c4e-2d37-7a01-8f00-0123456789ab"), 0x019b7c4e2d37);
+  assert.equal(eventIdTimestampMs("ffffffff-ffff-7a01-8f00-0123456789ab"), 2 ** 48 - 1);
+});
+
+test("EventIdSource.next() places time, version, variant and random bits as RFC 9562 does", () => {
+  const ones = new EventIdSource(() => 0x019b7c4e2d37, (into) => into.fill(0xff), null);
+  assert.equal(
+    ones.next(),
+    "019b7c4e-2d37-77ff-bfff-ffffffffffff",
+    "headroom: the top bit is clear",
+  );
+  const none = new EventIdSource(() => 5.75, zeros, null);
+  assert.equal(none.next(), "00000000-0005-7000-8000-000000000000");
+});
+
+test("EventIdSource.next() counts up by one while the clock stands", () => {
+  const ids = new EventIdSource(() => NOW_MS, zeros, null);
+  const tails = Array.from({ length: 4098 }, () => ids.next().slice(-6));
+  assert.deepEqual(tails.slice(0, 2), ["000000", "000001"]);
+  assert.deepEqual(tails.slice(4095), ["000fff", "001000", "001001"]);
+});
+
+/** What follows an id when the clock stands behind it. */
+const SUCCESSORS: [title: string, last: string, next: string][] = [
+  [
+    "last three digits",
+    "019b7c4e-2d37-7a01-8f00-0123456789fe",
+    "019b7c4e-2d37-7a01-8f00-0123456789ff",
+  ],
+  [
+    "carry into the low part",
+    "019b7c4e-2d37-7a01-8f00-012345678fff",
+    "019b7c4e-2d37-7a01-8f00-012345679000",
+  ],
+  [
+    "carry into the high part",
+    "019b7c4e-2d37-7a01-8f00-ffffffffffff",
+    "019b7c4e-2d37-7a01-8f01-000000000000",
+  ],
+  [
+    "carry over the variant",
+    "019b7c4e-2d37-7a01-bfff-ffffffffffff",
+    "019b7c4e-2d37-7a02-8000-000000000000",
+  ],
+  [
+    "carry over the version into the time",
+    "019b7c4e-2d37-7fff-bfff-ffffffffffff",
+    "019b7c4e-2d38-7000-8000-000000000000",
+  ],
+  [
+    "a time far ahead",
+    "ffffffff-fffe-7fff-bfff-ffffffffffff",
+    "ffffffff-ffff-7000-8000-000000000000",
+  ],
+];
+
+test("EventIdSource.next() goes on from a last id in the future", () => {
+  for (const [title, last, next] of SUCCESSORS) {
+    assert.equal(new EventIdSource(() => 0, zeros, last).next(), next, title);
+  }
+});
+
+test("EventIdSource.next() starts anew when the clock has passed the last id", () => {
+  const last = "019b7c4e-2d37-7fff-bfff-ffffffffffff";
+  const ids = new EventIdSource(() => 0x019b7c4e2d38, zeros, last);
+  assert.equal(ids.next(), "019b7c4e-2d38-7000-8000-000000000000");
+});
+
+test("EventIdSource.next() throws when no id is left", () => {
+  const ids = new EventIdSource(() => 0, zeros, "ffffffff-ffff-7fff-bfff-fffffffffffe");
+  assert.equal(ids.next(), "ffffffff-ffff-7fff-bfff-ffffffffffff");
+  assert.throws(() => ids.next(), RangeError);
+  assert.throws(() => ids.next(), RangeError, "and goes on throwing");
+  assert.throws(() => new EventIdSource(() => 2 ** 48, zeros, null).next(), RangeError);
+});
+
+test("EventIdSource refuses a last id that is none", () => {
+  assert.throws(() => new EventIdSource(() => 0, zeros, "019b7c4e"), TypeError);
+});
+
+test(`EventIdSource.next() only increases under hostile clocks (seed ${SEED})`, () => {
+  const random = new SeededRandom();
+  let nowMs = NOW_MS;
+  const hostileClock = () => {
+    if (random.chance(0.01)) nowMs += random.below(2000) - 1000;
+    else if (random.chance(0.05)) nowMs += 1;
+    return random.chance(0.001) ? -1 : nowMs + random.below(4) / 4;
+  };
+  // Starts just below a carry, and so often enough crosses one.
+  const nearlyFull = (into: Uint8Array) => {
+    random.bytes(into);
+    if (random.chance(0.5)) into.fill(0xff, random.below(6));
+  };
+  let last: string | null = null;
+  for (let restart = 0; restart < 20; restart++) {
+    const ids: EventIdSource = new EventIdSource(hostileClock, nearlyFull, last);
+    for (let count = 0; count < 1000; count++) {
+      const id = ids.next();
+      assert.ok(isEventId(id), id);
+      assert.ok(last === null || last < id, `${last} then ${id}, seed ${SEED}`);
+      last = id;
+    }
+  }
+});

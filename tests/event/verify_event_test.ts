@@ -1,0 +1,46 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { EnvelopeWriter } from "../../src/event/envelope.ts";
+import { type CommittedEvent, verifyEvent } from "../../src/event/verify_event.ts";
+import { EVENT_IDS, EVENTS, IDENTITY } from "./worked_example.ts";
+
+function committed(index: number): CommittedEvent {
+  const writer = new EnvelopeWriter(IDENTITY);
+  return JSON.parse(writer.write(EVENTS[index]!, EVENT_IDS[index]!).line);
+}
+
+test("verifyEvent() accepts events as they are replayed", async () => {
+  for (const index of EVENTS.keys()) {
+    assert.deepEqual(await verifyEvent(committed(index)), { contentHash: true, eventHash: true });
+  }
+});
+
+test("verifyEvent() takes members in any order", async () => {
+  const reversed = Object.fromEntries(Object.entries(committed(0)).reverse());
+  assert.deepEqual(await verifyEvent(reversed as unknown as CommittedEvent), {
+    contentHash: true,
+    eventHash: true,
+  });
+});
+
+test("verifyEvent() finds a changed payload by the content hash", async () => {
+  const changed = { ...committed(0), payload: { active: false } };
+  assert.deepEqual(await verifyEvent(changed), { contentHash: false, eventHash: true });
+});
+
+test("verifyEvent() finds a change of any other member by the event hash", async () => {
+  const event = committed(0);
+  for (const name of Object.keys(event) as (keyof CommittedEvent)[]) {
+    if (name === "payload") continue;
+    const verification = await verifyEvent({ ...event, [name]: event[name] + "0" });
+    assert.ok(!verification.eventHash, name);
+    assert.equal(verification.contentHash, name !== "content_hash", name);
+  }
+});
+
+test("verifyEvent() finds an occurred_at that was added or removed", async () => {
+  const { occurred_at: occurredAt, ...without } = committed(0);
+  assert.ok(!(await verifyEvent(without)).eventHash);
+  const added = { ...committed(1), occurred_at: occurredAt! };
+  assert.ok(!(await verifyEvent(added)).eventHash);
+});
