@@ -39,6 +39,31 @@ export const ADMISSION_WAIT_MS = 1000;
 export const ADMISSION_WAITERS_MAX = 1024;
 /** What a 429 tells the client to wait. */
 export const RETRY_AFTER_SECONDS = 1;
+/**
+ * A body is admitted with this much room and gets more as its bytes arrive, so that a slow sender
+ * holds what it has sent and not what it has announced.
+ */
+export const BODY_ROOM_STEP_BYTES = 256 * KIB;
+/** An admitted body that needs more room waits this long for it before it gets 429. */
+export const BODY_ROOM_WAIT_MS = 10_000;
+/** A body of which nothing arrives for this long is given up. */
+export const BODY_STALL_TIMEOUT_MS = 30_000;
+
+// HTTP.
+
+/** Request line and headers. Deno's server has this bound built in; Node's is set to it. */
+export const HEADER_BYTES_MAX = 64 * KIB;
+/** How long the header section of a request may take to arrive. */
+export const HEADERS_TIMEOUT_MS = 60_000;
+/**
+ * A response can come before the request's body has. What still comes is read and dropped, so that
+ * the client gets to read the response, but no more than this: twice the largest body.
+ */
+export const DRAIN_BYTES_MAX = 64 * MIB;
+/** And no longer than this. */
+export const DRAIN_TIMEOUT_MS = 10_000;
+/** A replay page up to this size is sent in one write with its length; a longer one is streamed. */
+export const REPLAY_WHOLE_BYTES_MAX = 1 * MIB;
 
 // The log.
 
@@ -60,6 +85,21 @@ export const COMMIT_BODY_BYTES_MAX = 256 * MIB;
 export const MANIFEST_BYTES_MAX = 16 * MIB;
 /** Spacing of the sparse in-memory index over a commit file: a page starts at most this far early. */
 export const INDEX_INTERVAL_BYTES = 64 * KIB;
+/** Anchored stream listings kept in memory at a time; others are counted from the log again. */
+export const STREAM_SNAPSHOTS_MAX = 4;
+/** Rows of a page of streams when the client does not say. */
+export const STREAMS_LIMIT_DEFAULT = 100;
+export const STREAMS_LIMIT_MAX = 1000;
+
+// Followers.
+
+/** More followers get 429: each costs a socket and up to FOLLOW_RECORD_BYTES_MAX. */
+export const FOLLOWERS_MAX = 4096;
+/** Events of one follow record end here, but never before one event: what a slow follower can hold. */
+export const FOLLOW_RECORD_BYTES_MAX = 256 * KIB;
+/** A follower that takes no bytes for this long while data waits is ended. */
+export const FOLLOW_STALL_TIMEOUT_MS = 60_000;
+
 /** One read of a commit file; also the size of the pieces a replay response is written in. */
 export const READ_CHUNK_BYTES = 256 * KIB;
 
@@ -98,5 +138,9 @@ assert(
     INGEST_BODY_BYTES_MAX * 22 / 5 + BATCH_EVENTS_MAX * EVENT_OVERHEAD_BYTES_MAX,
   "the largest batch fits one commit",
 );
-assert(ADMITTED_BODY_BYTES_MAX >= INGEST_BODY_BYTES_MAX, "the largest body can be admitted");
+assert(
+  ADMITTED_BODY_BYTES_MAX >= 2 * INGEST_BODY_BYTES_MAX,
+  "bodies share room beside the room that lets the largest one finish",
+);
+assert(DRAIN_BYTES_MAX > INGEST_BODY_BYTES_MAX, "a refused body is drained to its end");
 assert(JSON_DEPTH_MAX > PAYLOAD_DEPTH_MAX + 3, "a payload that is too deep is parsed and named");

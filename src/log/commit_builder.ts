@@ -12,11 +12,20 @@ import type { PreparedBatch } from "../event/types.ts";
 import { COMMIT_BODY_BYTES_MAX, COMMIT_HEADER_BYTES_MAX } from "../limits.ts";
 import { type BatchEntry, type Commit, encodeCommitHeader } from "./commit_frame.ts";
 
+/** What one batch adds to one stream of its source. */
+export interface StreamGrowth {
+  stream: string;
+  events: number;
+  lastEventId: string;
+}
+
 /** A commit ready to be written: the header line, then the event lines. */
 export interface BuiltCommit {
   commit: Commit;
   header: Buffer;
   body: Buffer;
+  /** For each batch of the commit, the streams it grows. */
+  growth: StreamGrowth[][];
 }
 
 /** @param head chain head before the commit, 64 lowercase hex digits. */
@@ -29,42 +38,65 @@ export function buildCommit(
   const chain = new HistoryChain(head);
   const observedAt = formatTimestamp(nowMs);
   const entries: BatchEntry[] = [];
+  const growth: StreamGrowth[][] = [];
   let text = "";
   for (const batch of batches) {
-    const { source, batchId } = batch;
-    const writer = new EnvelopeWriter({ source, batchId, observedAt });
-    let firstEventId = "";
-    let lastEventId = "";
-    for (const event of batch.events) {
-      const eventId = ids.next();
-      if (firstEventId === "") firstEventId = eventId;
-      assert(lastEventId < eventId, "event ids increase");
-      lastEventId = eventId;
-      const { line, eventHash } = writer.write(event, eventId);
+    const eventIds = batch.events.map(() => ids.next());
+    const writer = new EnvelopeWriter({ source: batch.source, batchId: batch.batchId, observedAt });
+    batch.events.forEach((event, place) => {
+      const { line, eventHash } = writer.write(event, eventIds[place]!);
       chain.append(eventHash);
       text += line + "\n";
-    }
-    entries.push({
-      batch_digest: batch.batchDigest,
-      batch_id: batchId,
-      events: batch.events.length,
-      first_event_id: firstEventId,
-      last_event_id: lastEventId,
-      source,
     });
+    entries.push(batchEntry(batch, eventIds));
+    growth.push(streamGrowth(batch, eventIds));
   }
-  return frameCommit(entries, Buffer.from(text), chain.head);
+  return frameCommit({ batches: entries, head: chain.head }, Buffer.from(text), growth);
 }
 
 /** The empty commit of a clean shutdown. */
 export function buildCleanEnd(head: string): BuiltCommit {
-  return frameCommit([], Buffer.alloc(0), head);
+  return frameCommit({ batches: [], head }, Buffer.alloc(0), []);
 }
 
-function frameCommit(batches: BatchEntry[], body: Buffer, head: string): BuiltCommit {
+function batchEntry(batch: PreparedBatch, eventIds: string[]): BatchEntry {
+  const firstEventId = eventIds[0];
+  const lastEventId = eventIds.at(-1);
+  assert(firstEventId !== undefined && lastEventId !== undefined, "a batch holds events");
+  assert(eventIds.every((id, place) => place === 0 || eventIds[place - 1]! < id), "ids increase");
+  return {
+    batch_digest: batch.batchDigest,
+    batch_id: batch.batchId,
+    events: batch.events.length,
+    first_event_id: firstEventId,
+    last_event_id: lastEventId,
+    source: batch.source,
+  };
+}
+
+function streamGrowth(batch: PreparedBatch, eventIds: string[]): StreamGrowth[] {
+  const byStream = new Map<string, StreamGrowth>();
+  batch.events.forEach(({ stream }, place) => {
+    const lastEventId = eventIds[place]!;
+    const grown = byStream.get(stream);
+    if (grown === undefined) {
+      byStream.set(stream, { stream, events: 1, lastEventId });
+    } else {
+      grown.events += 1;
+      grown.lastEventId = lastEventId;
+    }
+  });
+  return [...byStream.values()];
+}
+
+function frameCommit(
+  { batches, head }: Pick<Commit, "batches" | "head">,
+  body: Buffer,
+  growth: StreamGrowth[][],
+): BuiltCommit {
   const commit: Commit = { batches, bytes: body.length, head };
   const header = encodeCommitHeader(commit, body);
   assert(body.length <= COMMIT_BODY_BYTES_MAX, "the lines of a commit are within their bound");
   assert(header.length <= COMMIT_HEADER_BYTES_MAX, "a commit header is within its bound");
-  return { commit, header, body };
+  return { commit, header, body, growth };
 }

@@ -2,10 +2,11 @@
  * Reads the events of a snapshot in log order as ranges of stored lines: nothing is parsed, and what is
  * read is read once into the buffer that is sent.
  */
-import { Buffer } from "node:buffer";
+import type { Buffer } from "node:buffer";
 import { READ_CHUNK_BYTES } from "../limits.ts";
 import { isHeaderLine } from "./commit_frame.ts";
-import type { FileSnapshot, LogSnapshot } from "./snapshot.ts";
+import { LineChunks } from "./line_chunks.ts";
+import type { LogSnapshot } from "./snapshot.ts";
 import { lineEventId, type LineMatcher } from "./stored_line.ts";
 
 const LF = 0x0a;
@@ -26,7 +27,7 @@ export interface ScanOptions {
 }
 
 export class EventScan {
-  readonly #files: readonly FileSnapshot[];
+  readonly #chunks: LineChunks;
   readonly #after: string | undefined;
   readonly #matcher: LineMatcher | null;
   #remainingEvents: number;
@@ -34,24 +35,19 @@ export class EventScan {
   #lastEventId: string | null = null;
   #limitReached = false;
   #anyEvent = false;
-  /** Place of the next read: a line starts there. */
-  #fileNumber = 0;
-  #position: number | null = null;
-  #readBytes: number;
   /** Whether lines at or before `after` may still come. */
   #skipping: boolean;
 
-  constructor(snapshot: LogSnapshot, options: ScanOptions) {
-    const { after, limitEvents } = options;
-    this.#files = snapshot.files;
-    this.#after = after;
-    this.#matcher = options.matcher;
-    this.#remainingEvents = limitEvents;
-    this.#remainingBytes = options.limitBytes;
-    this.#readBytes = Math.min(
+  constructor(snapshot: LogSnapshot, { after, matcher, limitEvents, limitBytes }: ScanOptions) {
+    const firstReadBytes = Math.min(
       READ_CHUNK_BYTES,
       Math.max(FIRST_READ_BYTES_MIN, limitEvents * FIRST_READ_BYTES_PER_EVENT),
     );
+    this.#chunks = new LineChunks(snapshot, after, firstReadBytes);
+    this.#after = after;
+    this.#matcher = matcher;
+    this.#remainingEvents = limitEvents;
+    this.#remainingBytes = limitBytes;
     this.#skipping = after !== undefined;
   }
 
@@ -68,43 +64,21 @@ export class EventScan {
   /** The next events, their lines joined by commas; null at the end. */
   async next(): Promise<Buffer | null> {
     while (!this.#limitReached) {
-      const file = this.#files[this.#fileNumber];
-      if (file === undefined) return null;
-      const passed = this.#after !== undefined && file.lastEventId <= this.#after;
-      this.#position ??= passed ? file.endBytes : file.index.seek(this.#after);
-      if (this.#position >= file.endBytes) {
-        this.#fileNumber += 1;
-        this.#position = null;
-        continue;
-      }
-      const lines = this.#takeLines(await this.#readAt(file, this.#position));
-      if (lines !== null) return lines;
+      const chunk = await this.#chunks.next();
+      if (chunk === null) return null;
+      const events = this.#takeEvents(chunk);
+      if (events !== null) return events;
     }
     return null;
   }
 
-  async #readAt(file: FileSnapshot, position: number): Promise<Buffer> {
-    const wantedBytes = Math.min(this.#readBytes, file.endBytes - position);
-    const chunk = Buffer.allocUnsafeSlow(wantedBytes);
-    const readBytes = await file.file.read(chunk, position);
-    if (readBytes < wantedBytes) {
-      throw new Error(
-        `${file.path}: ends at byte ${position + readBytes}, before the ${file.endBytes} bytes ` +
-          "that are committed",
-      );
-    }
-    return chunk;
-  }
-
   /** Moves the wanted lines of `chunk` to its front and returns them; null when there are none. */
-  #takeLines(chunk: Buffer): Buffer | null {
+  #takeEvents(chunk: Buffer): Buffer | null {
     let keptBytes = 0;
     let lastKeptStart = 0;
     let lineStart = 0;
-    while (!this.#limitReached) {
-      const newline = chunk.indexOf(LF, lineStart);
-      if (newline < 0) break;
-      const lineEnd = newline + 1;
+    while (lineStart < chunk.length && !this.#limitReached) {
+      const lineEnd = chunk.indexOf(LF, lineStart) + 1;
       if (this.#wants(chunk, lineStart) && this.#spend(lineEnd - lineStart)) {
         lastKeptStart = keptBytes;
         if (keptBytes !== lineStart) chunk.copyWithin(keptBytes, lineStart, lineEnd);
@@ -113,7 +87,6 @@ export class EventScan {
       }
       lineStart = lineEnd;
     }
-    this.#advance(chunk.length, lineStart);
     if (keptBytes === 0) return null;
     this.#lastEventId = lineEventId(chunk, lastKeptStart);
     return chunk.subarray(0, keptBytes - 1);
@@ -139,11 +112,5 @@ export class EventScan {
     this.#remainingEvents -= 1;
     if (this.#remainingEvents === 0) this.#limitReached = true;
     return true;
-  }
-
-  /** A line longer than a read is read again, with more room each time. */
-  #advance(chunkBytes: number, consumedBytes: number): void {
-    this.#position! += consumedBytes;
-    this.#readBytes = consumedBytes === 0 ? 2 * chunkBytes : READ_CHUNK_BYTES;
   }
 }

@@ -5,7 +5,7 @@
 import { assert } from "../assert.ts";
 import { EventIdSource } from "../event/event_id.ts";
 import type { PreparedBatch } from "../event/types.ts";
-import { buildCleanEnd, buildCommit } from "./commit_builder.ts";
+import { buildCleanEnd, buildCommit, type StreamGrowth } from "./commit_builder.ts";
 import type { CommitFile } from "./commit_file.ts";
 import type { BatchEntry } from "./commit_frame.ts";
 import type { WriterPoisonedError } from "./log_error.ts";
@@ -21,7 +21,18 @@ export interface LogOptions {
   clockMs: () => number;
   /** Fills its argument. */
   randomBytes: (into: Uint8Array) => void;
-  listener: RecoveryListener;
+  listener: LogListener;
+}
+
+export interface LogListener extends RecoveryListener {
+  /** A commit is durable and in the snapshot from now on; told before anyone else can see it. */
+  committed(batches: readonly CommittedBatch[]): void;
+}
+
+/** A batch that has become durable. */
+export interface CommittedBatch {
+  entry: BatchEntry;
+  streams: readonly StreamGrowth[];
 }
 
 /**
@@ -35,6 +46,7 @@ export async function openLog(options: LogOptions): Promise<Log> {
 
 export class Log {
   readonly #clockMs: () => number;
+  readonly #listener: LogListener;
   readonly #ids: EventIdSource;
   readonly #pending: readonly CommitFile[];
   readonly #tail: CommitFile;
@@ -44,8 +56,9 @@ export class Log {
   #appending = false;
 
   constructor(options: LogOptions, recovered: RecoveredLog) {
-    const { clockMs, randomBytes } = options;
+    const { clockMs, randomBytes, listener } = options;
     this.#clockMs = clockMs;
+    this.#listener = listener;
     this.#ids = new EventIdSource(clockMs, randomBytes, recovered.lastEventId);
     this.#pending = recovered.pending;
     this.#tail = recovered.tail;
@@ -66,23 +79,28 @@ export class Log {
 
   /**
    * Commits batches as one: all of them are durable when this returns, or none is. One call at a time.
-   * @returns an entry for each batch, in order.
+   * @returns one item for each batch, in order.
    * @throws {StorageFullError} there was no room; nothing was written.
    * @throws {WriterPoisonedError} the outcome is unknown, or that of an earlier commit was.
    */
-  async append(batches: readonly PreparedBatch[]): Promise<readonly BatchEntry[]> {
+  async append(prepared: readonly PreparedBatch[]): Promise<readonly CommittedBatch[]> {
     assert(!this.#appending, "commits are appended one at a time");
-    assert(batches.length > 0, "a commit holds at least one batch");
+    assert(prepared.length > 0, "a commit holds at least one batch");
     this.#appending = true;
     try {
-      const built = buildCommit(batches, this.#ids, this.#head, this.#clockMs());
+      const built = buildCommit(prepared, this.#ids, this.#head, this.#clockMs());
       const frontier = this.#snapshot.frontier;
       const first = built.commit.batches[0]!.first_event_id;
       assert(frontier === null || frontier < first, "a commit follows the frontier");
       await this.#writer.append(built);
       this.#head = built.commit.head;
       this.#snapshot = this.#takeSnapshot();
-      return built.commit.batches;
+      const batches = built.commit.batches.map((entry, i) => ({
+        entry,
+        streams: built.growth[i]!,
+      }));
+      this.#listener.committed(batches);
+      return batches;
     } finally {
       this.#appending = false;
     }

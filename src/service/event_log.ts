@@ -1,6 +1,7 @@
 /** What the HTTP layer asks of the service. */
-import type { PreparedBatch, Receipt } from "../event/types.ts";
+import type { PreparedBatch, Receipt, RetirementReceipt } from "../event/types.ts";
 import type { EventFilter } from "../log/stored_line.ts";
+import type { StreamsPage, StreamsQuery } from "./streams.ts";
 
 export interface ReplayQuery {
   /** Exclusive lower bound, a canonical UUIDv7. */
@@ -25,6 +26,16 @@ export interface Replay {
   readonly nextAfter: string | null;
 }
 
+/** A follow response, taken record by record. */
+export interface Follow {
+  /** The next record, one line of JSON with its LF; null after the last. */
+  next(): Promise<Uint8Array | null>;
+  /** The last record for a client that takes no bytes; the session is over. */
+  end(reason: "buffer_exceeded", detail: string): Uint8Array;
+  /** Frees the session: the client is gone. Harmless when it is over. */
+  close(): void;
+}
+
 export interface EventLog {
   /**
    * Commits a batch durably, or answers from the one committed before.
@@ -32,5 +43,14 @@ export interface EventLog {
    *   `source_lineage_conflict`, `storage_full`, `writer_poisoned`.
    */
   append(batch: PreparedBatch): Promise<Receipt>;
+  /**
+   * Retires a source, or answers from its retirement.
+   * @throws {ApiError} `source_not_found`, `storage_full`, `writer_poisoned`.
+   */
+  retire(source: string): Promise<RetirementReceipt>;
   replay(query: ReplayQuery): Replay;
+  /** @throws {ApiError} `overloaded` when there are as many followers as there may be. */
+  follow(query: ReplayQuery): Follow;
+  /** @throws {ApiError} `stream_anchor_unavailable`. */
+  streams(query: StreamsQuery): Promise<StreamsPage>;
 }

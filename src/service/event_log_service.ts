@@ -1,9 +1,18 @@
 /** The service over one open log: what the HTTP layer calls. */
-import type { PreparedBatch, Receipt } from "../event/types.ts";
+import { ApiError } from "../event/api_error.ts";
+import type { PreparedBatch, Receipt, RetirementReceipt } from "../event/types.ts";
+import { FOLLOWERS_MAX } from "../limits.ts";
 import { type Log, type LogOptions, openLog } from "../log/log.ts";
-import { BatchIndex } from "./batch_index.ts";
-import type { EventLog, Replay, ReplayQuery } from "./event_log.ts";
+import { appendMutation } from "./append.ts";
+import { ChangeSignal } from "./change_signal.ts";
+import type { EventLog, Follow, Replay, ReplayQuery } from "./event_log.ts";
+import { type FollowHub, FollowSession } from "./follow.ts";
+import { LivePages } from "./follow_page.ts";
+import { LogState } from "./log_state.ts";
 import { SnapshotReplay } from "./replay.ts";
+import { retireMutation } from "./retire.ts";
+import { StreamTable } from "./stream_table.ts";
+import { StreamPages, type StreamsPage, type StreamsQuery } from "./streams.ts";
 import { WriterQueue } from "./writer_queue.ts";
 
 export interface ServiceOptions extends Omit<LogOptions, "listener"> {
@@ -18,32 +27,93 @@ export interface ServiceOptions extends Omit<LogOptions, "listener"> {
  */
 export async function openEventLog(options: ServiceOptions): Promise<EventLogService> {
   const { report } = options;
-  const index = new BatchIndex();
-  const listener = { batch: index.add.bind(index), report };
-  const log = await openLog({ ...options, listener });
-  return new EventLogService(log, new WriterQueue(log, index, report));
+  const state = new LogState();
+  const changes = new ChangeSignal();
+  const snapshot = () => log.snapshot;
+  const streams = new StreamTable(snapshot);
+  const log: Log = await openLog({
+    ...options,
+    listener: {
+      batch: (entry) => state.add(entry),
+      report,
+      committed: (batches) => {
+        for (const { entry, streams: growth } of batches) {
+          state.add(entry);
+          streams.add(entry.source, growth);
+        }
+        changes.fire();
+      },
+    },
+  });
+  const queue = new WriterQueue({ log, state, streams, report, onStop: () => changes.fire() });
+  return new EventLogService({ log, queue, streams, changes, report });
+}
+
+interface Parts {
+  log: Log;
+  queue: WriterQueue;
+  streams: StreamTable;
+  changes: ChangeSignal;
+  report: (line: string) => void;
 }
 
 export class EventLogService implements EventLog {
   readonly #log: Log;
   readonly #queue: WriterQueue;
+  readonly #streamPages: StreamPages;
+  readonly #hub: FollowHub;
+  #followers = 0;
+  #shuttingDown = false;
 
-  constructor(log: Log, queue: WriterQueue) {
+  constructor({ log, queue, streams, changes, report }: Parts) {
+    const snapshot = () => log.snapshot;
     this.#log = log;
     this.#queue = queue;
+    this.#streamPages = new StreamPages(snapshot, streams);
+    const livePages = new LivePages();
+    this.#hub = { snapshot, ended: () => this.#followEnd(), changes, livePages, report };
   }
 
   append(batch: PreparedBatch): Promise<Receipt> {
-    return this.#queue.submit(batch);
+    return this.#queue.submit(appendMutation(batch));
+  }
+
+  retire(source: string): Promise<RetirementReceipt> {
+    return this.#queue.submit(retireMutation(source));
   }
 
   replay(query: ReplayQuery): Replay {
     return new SnapshotReplay(this.#log.snapshot, query);
   }
 
-  /** Ends the service: batches already submitted reach their outcome first. */
+  follow(query: ReplayQuery): Follow {
+    if (this.#followers >= FOLLOWERS_MAX) {
+      throw new ApiError("overloaded", `there are ${FOLLOWERS_MAX} followers already`);
+    }
+    this.#followers += 1;
+    return new FollowSession(this.#hub, query, () => this.#followers -= 1);
+  }
+
+  streams(query: StreamsQuery): Promise<StreamsPage> {
+    return this.#streamPages.page(query);
+  }
+
+  /** Ends every follow response with `shutdown`. */
+  endFollowers(): void {
+    this.#shuttingDown = true;
+    this.#hub.changes.fire();
+  }
+
+  /** Ends the service: what has been submitted reaches its outcome first. */
   async close(): Promise<void> {
+    this.endFollowers();
     await this.#queue.drain();
     await this.#log.close();
+  }
+
+  #followEnd(): ReturnType<FollowHub["ended"]> {
+    if (this.#shuttingDown) return { reason: "shutdown", detail: "the service is shutting down" };
+    if (!this.#queue.stopped) return null;
+    return { reason: "writer_poisoned", detail: "the writer stopped; restart the service" };
   }
 }

@@ -1,87 +1,133 @@
 /**
- * The one queue in front of the log writer. Batches are decided one at a time, in order of arrival; those
- * that arrive while a commit is being synced share the next one. An answer that depends on a batch of the
- * commit under way is given only when that commit's outcome is known.
+ * The one queue in front of the log writer. Mutations are decided one at a time, in order of arrival, by
+ * what is durable; those that arrive while a commit is being synced share the next one. A mutation that
+ * depends on a batch of the commit being gathered waits for that commit's outcome.
  */
 import { ApiError } from "../event/api_error.ts";
-import type { PreparedBatch, Receipt } from "../event/types.ts";
+import type { PreparedBatch } from "../event/types.ts";
 import { COMMIT_BATCHES_MAX, COMMIT_BYTES_SOFT_MAX } from "../limits.ts";
-import type { BatchEntry } from "../log/commit_frame.ts";
 import type { Log } from "../log/log.ts";
 import { StorageFullError, WriterPoisonedError } from "../log/log_error.ts";
-import { type BatchIndex, batchKey } from "./batch_index.ts";
+import type { BatchEntry } from "../log/commit_frame.ts";
+import type { LogState } from "./log_state.ts";
+import { CommitGroup, type Mutation } from "./mutation.ts";
+import type { StreamTable } from "./stream_table.ts";
 
-interface QueuedBatch {
-  batch: PreparedBatch;
-  resolve: (receipt: Receipt) => void;
+interface Queued {
+  mutation: Mutation<unknown>;
+  resolve: (answer: unknown) => void;
   reject: (error: unknown) => void;
+}
+
+/** One whose batch is in the commit under way. */
+interface Committing {
+  queued: Queued;
+  answerFor: (entry: BatchEntry) => unknown;
 }
 
 /** What an event adds to a commit besides its payload, about: only to tell when a commit is full. */
 const EVENT_OVERHEAD_BYTES = 600;
 
+export interface WriterQueueOptions {
+  log: Log;
+  state: LogState;
+  streams: StreamTable;
+  /** Receives sentences for the operator. */
+  report: (line: string) => void;
+  /** Told when the writer stops for good. */
+  onStop: () => void;
+}
+
 export class WriterQueue {
   readonly #log: Log;
-  readonly #index: BatchIndex;
+  readonly #state: LogState;
+  readonly #streams: StreamTable;
   readonly #report: (line: string) => void;
-  #queue: QueuedBatch[] = [];
+  readonly #onStop: () => void;
+  #queue: Queued[] = [];
   #running: Promise<void> | null = null;
-  /** Why nothing more is taken; null while batches are. */
-  #stopped: Error | null = null;
+  #stopped = false;
 
-  constructor(log: Log, index: BatchIndex, report: (line: string) => void) {
+  constructor({ log, state, streams, report, onStop }: WriterQueueOptions) {
     this.#log = log;
-    this.#index = index;
+    this.#state = state;
+    this.#streams = streams;
     this.#report = report;
+    this.#onStop = onStop;
   }
 
-  /** Commits a batch, or answers from the one committed before. @throws {ApiError} */
-  submit(batch: PreparedBatch): Promise<Receipt> {
+  /** Whether the outcome of a commit is unknown, so that no more are made. */
+  get stopped(): boolean {
+    return this.#stopped;
+  }
+
+  /** Decides a mutation in its turn; its batch, if it has one, is durable when this returns. */
+  submit<Answer>(mutation: Mutation<Answer>): Promise<Answer> {
     return new Promise((resolve, reject) => {
-      this.#queue.push({ batch, resolve, reject });
+      this.#queue.push({ mutation, resolve: resolve as (answer: unknown) => void, reject });
       this.#running ??= this.#run();
     });
   }
 
-  /** Returns when all batches submitted so far have their outcome. */
+  /** Returns when all mutations submitted so far have their outcome. */
   async drain(): Promise<void> {
     while (this.#running !== null) await this.#running;
   }
 
   async #run(): Promise<void> {
-    // Batches that arrive in the same turn of the event loop share the first commit too.
+    // Mutations that arrive in the same turn of the event loop share the first commit too.
     await Promise.resolve();
-    while (this.#queue.length > 0) await this.#commitGroup(this.#takeGroup());
+    while (this.#queue.length > 0) {
+      if (this.#stopped) this.#refuseAll();
+      else await this.#commitNext();
+    }
     this.#running = null;
   }
 
-  #takeGroup(): QueuedBatch[] {
-    let count = 0;
-    let bytes = 0;
-    while (
-      count < this.#queue.length && count < COMMIT_BATCHES_MAX && bytes < COMMIT_BYTES_SOFT_MAX
-    ) {
-      bytes += storedBytes(this.#queue[count]!.batch);
-      count += 1;
+  async #commitNext(): Promise<void> {
+    const group = new CommitGroup();
+    const committing = await this.#gather(group);
+    if (committing.length === 0) return;
+    try {
+      const committed = await this.#log.append(group.batches);
+      committing.forEach(({ queued, answerFor }, place) =>
+        queued.resolve(answerFor(committed[place]!.entry))
+      );
+    } catch (error) {
+      const failure = this.#failure(error);
+      for (const { queued } of committing) queued.reject(failure);
     }
-    return this.#queue.splice(0, count);
   }
 
-  async #commitGroup(group: QueuedBatch[]): Promise<void> {
-    if (this.#stopped !== null) {
-      for (const { reject } of group) reject(writerPoisoned());
-      return;
+  /** Takes from the queue what one commit can hold, and answers what commits nothing. */
+  async #gather(group: CommitGroup): Promise<Committing[]> {
+    const committing: Committing[] = [];
+    let taken = 0;
+    let bytes = 0;
+    for (const queued of this.#queue) {
+      const full = committing.length === COMMIT_BATCHES_MAX || bytes >= COMMIT_BYTES_SOFT_MAX;
+      if (full || (committing.length > 0 && queued.mutation.dependsOn(group))) break;
+      taken += 1;
+      try {
+        const decided = queued.mutation.decide(this.#state, this.#streams);
+        const decision = decided instanceof Promise ? await decided : decided;
+        if ("answer" in decision) {
+          queued.resolve(decision.answer);
+        } else {
+          group.add(decision.batch);
+          committing.push({ queued, answerFor: decision.answerFor });
+          bytes += storedBytes(decision.batch);
+        }
+      } catch (error) {
+        queued.reject(error);
+      }
     }
-    const decided = new DecidedGroup(this.#index);
-    for (const queued of group) decided.decide(queued);
-    if (decided.batches.length === 0) return;
-    try {
-      const entries = await this.#log.append(decided.batches);
-      for (const entry of entries) this.#index.add(entry);
-      decided.settle(entries);
-    } catch (error) {
-      decided.fail(this.#failure(error));
-    }
+    this.#queue.splice(0, taken);
+    return committing;
+  }
+
+  #refuseAll(): void {
+    for (const { reject } of this.#queue.splice(0)) reject(writerPoisoned());
   }
 
   /** What clients are told of a commit that failed. An unforeseen failure stops the writer too. */
@@ -90,11 +136,10 @@ export class WriterQueue {
       this.#report(`commit undone, nothing written: ${error.message}`);
       return new ApiError("storage_full", "the disk is full; nothing was written, retry later");
     }
-    if (this.#stopped === null) {
-      this.#stopped = error instanceof Error ? error : new Error(String(error));
-      const what = error instanceof WriterPoisonedError ? error.message : this.#stopped.stack;
-      this.#report(`writer stopped, restart the service: ${what}`);
-    }
+    this.#stopped = true;
+    const reason = error instanceof WriterPoisonedError ? error.message : (error as Error).stack;
+    this.#report(`writer stopped, restart the service: ${reason}`);
+    this.#onStop();
     return writerPoisoned();
   }
 }
@@ -104,75 +149,6 @@ function writerPoisoned(): ApiError {
     "writer_poisoned",
     "the outcome of a write is uncertain; restart the service, then retry the same batch",
   );
-}
-
-/** The batches of one commit, and the answers that wait for its outcome. */
-class DecidedGroup {
-  readonly batches: PreparedBatch[] = [];
-  readonly #index: BatchIndex;
-  /** Place in `batches` of the identities of this commit. */
-  readonly #placeByKey = new Map<string, number>();
-  readonly #waiting: { queued: QueuedBatch; place: number; answer: Answer }[] = [];
-
-  constructor(index: BatchIndex) {
-    this.#index = index;
-  }
-
-  decide(queued: QueuedBatch): void {
-    const { batch } = queued;
-    const known = this.#index.get(batch.source, batch.batchId);
-    if (known !== undefined) {
-      give(queued, repeatAnswer(batch, known.batch_digest), known);
-      return;
-    }
-    const key = batchKey(batch.source, batch.batchId);
-    const place = this.#placeByKey.get(key);
-    if (place !== undefined) {
-      const answer = repeatAnswer(batch, this.batches[place]!.batchDigest);
-      this.#waiting.push({ queued, place, answer });
-      return;
-    }
-    this.#placeByKey.set(key, this.batches.length);
-    this.#waiting.push({ queued, place: this.batches.length, answer: "committed" });
-    this.batches.push(batch);
-  }
-
-  /** Gives the answers once the commit is durable. */
-  settle(entries: readonly BatchEntry[]): void {
-    for (const { queued, place, answer } of this.#waiting) give(queued, answer, entries[place]!);
-  }
-
-  fail(error: ApiError): void {
-    for (const { queued } of this.#waiting) queued.reject(error);
-  }
-}
-
-type Answer = "committed" | "duplicate" | "conflict";
-
-/** The answer to a batch whose identity is taken by one with the digest `committedDigest`. */
-function repeatAnswer(batch: PreparedBatch, committedDigest: string): Answer {
-  return batch.batchDigest === committedDigest ? "duplicate" : "conflict";
-}
-
-function give({ batch, resolve, reject }: QueuedBatch, answer: Answer, entry: BatchEntry): void {
-  if (answer === "conflict") {
-    const { source, batchId } = batch;
-    reject(
-      new ApiError(
-        "batch_id_conflict",
-        "this batch_id was committed with other events; use a new batch_id for new events",
-        { source, batch_id: batchId },
-      ),
-    );
-    return;
-  }
-  resolve({
-    status: answer,
-    batch_digest: entry.batch_digest,
-    events: entry.events,
-    first_event_id: entry.first_event_id,
-    last_event_id: entry.last_event_id,
-  });
 }
 
 function storedBytes(batch: PreparedBatch): number {

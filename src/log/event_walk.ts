@@ -1,0 +1,37 @@
+/** Walks over the stored lines of a snapshot one by one, for what needs to see every event. */
+import type { Buffer } from "node:buffer";
+import { isHeaderLine } from "./commit_frame.ts";
+import { LineChunks } from "./line_chunks.ts";
+import type { LogSnapshot } from "./snapshot.ts";
+import { lineEventId } from "./stored_line.ts";
+
+const LF = 0x0a;
+
+/**
+ * Calls `visit` with the place of each event's line, in log order, until it returns false. Events up to
+ * `after` may come first: only their bulk is skipped.
+ */
+export async function walkEvents(
+  snapshot: LogSnapshot,
+  after: string | undefined,
+  visit: (chunk: Buffer, lineStart: number) => boolean,
+): Promise<void> {
+  const chunks = new LineChunks(snapshot, after);
+  for (let chunk = await chunks.next(); chunk !== null; chunk = await chunks.next()) {
+    for (let start = 0; start < chunk.length; start = chunk.indexOf(LF, start) + 1) {
+      if (!isHeaderLine(chunk, start) && !visit(chunk, start)) return;
+    }
+  }
+}
+
+/** Whether a snapshot holds the event of that id. */
+export async function hasEvent(snapshot: LogSnapshot, eventId: string): Promise<boolean> {
+  if (snapshot.files.some((file) => file.lastEventId === eventId)) return true;
+  let found = false;
+  await walkEvents(snapshot, eventId, (chunk, start) => {
+    const id = lineEventId(chunk, start);
+    found = id === eventId;
+    return id < eventId;
+  });
+  return found;
+}

@@ -1,0 +1,96 @@
+/** The decision on a submitted batch, in the order of checks of the contract (section 3). */
+import { ApiError } from "../event/api_error.ts";
+import { SYSTEM_SOURCE } from "../event/system_names.ts";
+import type { PreparedBatch, Receipt } from "../event/types.ts";
+import type { BatchEntry } from "../log/commit_frame.ts";
+import type { LogState } from "./log_state.ts";
+import type { CommitGroup, Decision, Mutation } from "./mutation.ts";
+import type { StreamTable } from "./stream_table.ts";
+
+/** Commits a batch once, or answers from the one committed before. */
+export function appendMutation(batch: PreparedBatch): Mutation<Receipt> {
+  return {
+    dependsOn: (group) => dependsOn(batch, group),
+    decide: (state, streams) => decide(batch, state, streams),
+  };
+}
+
+/** Any batch may follow its source's others; one with a condition waits for what the condition reads. */
+function dependsOn({ source, batchId, precondition, lineage }: PreparedBatch, group: CommitGroup) {
+  return group.hasBatch(source, batchId) ||
+    // A retirement, of this source or of its predecessor.
+    group.hasSource(SYSTEM_SOURCE) ||
+    ((precondition !== undefined || lineage !== undefined) && group.hasSource(source));
+}
+
+function decide(
+  batch: PreparedBatch,
+  state: LogState,
+  streams: StreamTable,
+): Decision<Receipt> | Promise<Decision<Receipt>> {
+  const known = state.batches.get(batch.source, batch.batchId);
+  if (known !== undefined) return { answer: repeatedReceipt(batch, known) };
+  assertNotRetired(batch, state);
+  assertLineage(batch, state);
+  const commit = { batch, answerFor: (entry: BatchEntry) => receipt("committed", entry) };
+  if (batch.precondition === undefined) return commit;
+  return assertPrecondition(batch, streams).then(() => commit);
+}
+
+function repeatedReceipt(batch: PreparedBatch, known: BatchEntry): Receipt {
+  if (batch.batchDigest === known.batch_digest) return receipt("duplicate", known);
+  throw new ApiError(
+    "batch_id_conflict",
+    "this batch_id was committed with other events; use a new batch_id for new events",
+    { source: batch.source, batch_id: batch.batchId },
+  );
+}
+
+function receipt(status: Receipt["status"], entry: BatchEntry): Receipt {
+  const { batch_digest, events, first_event_id, last_event_id } = entry;
+  return { status, batch_digest, events, first_event_id, last_event_id };
+}
+
+function assertNotRetired({ source }: PreparedBatch, state: LogState): void {
+  const retirement = state.retirement(source);
+  if (retirement === undefined) return;
+  throw new ApiError("source_retired", `source ${source} is retired and takes no more batches`, {
+    source,
+    final_frontier: retirement.finalFrontier,
+    retirement_event_id: retirement.retirementEventId,
+  });
+}
+
+function assertLineage({ source, lineage }: PreparedBatch, state: LogState): void {
+  if (lineage === undefined) return;
+  const { predecessorSource, predecessorFinalFrontier } = lineage;
+  const actual = state.retirement(predecessorSource)?.finalFrontier ?? null;
+  const conflict = (message: string) =>
+    new ApiError("source_lineage_conflict", message, {
+      source,
+      predecessor_source: predecessorSource,
+      expected_predecessor_frontier: predecessorFinalFrontier,
+      actual_predecessor_frontier: actual,
+    });
+  if (state.sourceFrontier(source) !== undefined) {
+    throw conflict(`source ${source} has committed events; only its first batch declares lineage`);
+  }
+  if (actual === null) throw conflict(`source ${predecessorSource} is not retired`);
+  if (actual !== predecessorFinalFrontier) {
+    throw conflict(`source ${predecessorSource} was retired at another event`);
+  }
+}
+
+async function assertPrecondition(
+  { source, precondition }: PreparedBatch,
+  streams: StreamTable,
+): Promise<void> {
+  const { stream, expectedFrontier } = precondition!;
+  const actualFrontier = await streams.frontier(source, stream);
+  if (actualFrontier === expectedFrontier) return;
+  throw new ApiError(
+    "stream_frontier_conflict",
+    `stream ${stream} of source ${source} is not at the expected event`,
+    { source, stream, expected_frontier: expectedFrontier, actual_frontier: actualFrontier },
+  );
+}

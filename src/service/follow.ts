@@ -1,0 +1,157 @@
+/**
+ * One follow response: the snapshot, `caught_up`, then what is committed from then on, until it ends. A
+ * session is asked for its records one by one, so it reads the log at the pace of its client and holds one
+ * record at a time.
+ */
+import { Buffer } from "node:buffer";
+import type { LogSnapshot } from "../log/snapshot.ts";
+import type { ChangeSignal } from "./change_signal.ts";
+import type { ReplayQuery } from "./event_log.ts";
+import {
+  eventsRecord,
+  type FollowPage,
+  later,
+  type LivePages,
+  readFollowPage,
+} from "./follow_page.ts";
+
+/** Why a follow response ended. */
+export type EndReason =
+  | "shutdown"
+  | "writer_poisoned"
+  | "session_closed"
+  | "buffer_exceeded"
+  | "replay_failed";
+
+/** What all sessions of a service share. */
+export interface FollowHub {
+  /** What is durable now. */
+  snapshot(): LogSnapshot;
+  /** Why sessions end now; null while the service runs. */
+  ended(): { reason: EndReason; detail: string } | null;
+  readonly changes: ChangeSignal;
+  readonly livePages: LivePages;
+  /** Receives sentences for the operator. */
+  report(line: string): void;
+}
+
+export class FollowSession {
+  readonly #hub: FollowHub;
+  readonly #query: ReplayQuery;
+  readonly #snapshot: LogSnapshot;
+  readonly #onClose: () => void;
+  #phase: "snapshot" | "caught_up" | "live" | "over" = "snapshot";
+  #after: string | null;
+  #lastEventId: string | null = null;
+  #anyRecord = false;
+  #wake: (() => void) | null = null;
+
+  /** @param onClose called once, when the session needs nothing any more. */
+  constructor(hub: FollowHub, query: ReplayQuery, onClose: () => void) {
+    this.#hub = hub;
+    this.#query = query;
+    this.#snapshot = hub.snapshot();
+    this.#after = query.after ?? null;
+    this.#onClose = onClose;
+  }
+
+  /** The next record, one line of JSON; null after the last. Waits for a commit when all is delivered. */
+  async next(): Promise<Uint8Array | null> {
+    while (this.#phase !== "over") {
+      const ended = this.#hub.ended();
+      if (ended?.reason === "shutdown") return this.end(ended.reason, ended.detail);
+      try {
+        const record = await this.#advance();
+        if (record !== null) return record;
+      } catch (error) {
+        this.#hub.report(`follow ended, the log could not be read: ${(error as Error).message}`);
+        return this.end("replay_failed", "the log could not be read");
+      }
+    }
+    return null;
+  }
+
+  /** Ends the session and gives its last record. */
+  end(reason: EndReason, detail: string): Uint8Array {
+    this.close();
+    return line({ type: "end", reason, last_event_id: this.#lastEventId, detail });
+  }
+
+  /** Frees the session: its client is gone or has been told the end. */
+  close(): void {
+    if (this.#phase === "over") return;
+    this.#phase = "over";
+    if (this.#wake !== null) {
+      this.#hub.changes.remove(this.#wake);
+      this.#wake();
+    }
+    this.#onClose();
+  }
+
+  /** One step; the record it gives, if any. */
+  async #advance(): Promise<Uint8Array | null> {
+    if (this.#phase === "snapshot") return await this.#readSnapshot();
+    if (this.#phase === "caught_up") return this.#catchUp();
+    const snapshot = this.#hub.snapshot();
+    if (snapshot.frontier !== null && later(snapshot.frontier, this.#after) !== this.#after) {
+      return await this.#readLive(snapshot);
+    }
+    const ended = this.#hub.ended();
+    if (ended !== null) return this.end(ended.reason, ended.detail);
+    await this.#changed();
+    return null;
+  }
+
+  async #readSnapshot(): Promise<Uint8Array | null> {
+    const { filter, limitEvents } = this.#query;
+    const page = await readFollowPage(this.#snapshot, {
+      after: this.#after,
+      filter,
+      limitEvents,
+      phase: "snapshot",
+    });
+    if (this.#phase !== "snapshot") return null;
+    if (page.exhausted) this.#phase = "caught_up";
+    const first = !this.#anyRecord;
+    this.#moveTo(page);
+    if (page.record !== null || !first) return page.record;
+    const through = this.#snapshot.frontier;
+    return eventsRecord("snapshot", [], { lastEventId: null, nextAfter: this.#after, through });
+  }
+
+  #catchUp(): Uint8Array {
+    this.#phase = "live";
+    return line({
+      type: "caught_up",
+      next_after: this.#after,
+      snapshot_through_event_id: this.#snapshot.frontier,
+    });
+  }
+
+  async #readLive(snapshot: LogSnapshot): Promise<Uint8Array | null> {
+    const { filter, limitEvents } = this.#query;
+    const position = { after: this.#after, filter, limitEvents, phase: "live" as const };
+    const page = await this.#hub.livePages.read(snapshot, position);
+    if (this.#phase !== "live") return null;
+    this.#moveTo(page);
+    return page.record;
+  }
+
+  #moveTo(page: FollowPage): void {
+    this.#anyRecord = true;
+    this.#after = page.nextAfter;
+    this.#lastEventId = page.lastEventId ?? this.#lastEventId;
+  }
+
+  async #changed(): Promise<void> {
+    await new Promise<void>((resolve) => {
+      this.#wake = resolve;
+      this.#hub.changes.add(resolve);
+    });
+    this.#wake = null;
+  }
+}
+
+function line(record: Record<string, unknown>): Uint8Array {
+  return Buffer.from(JSON.stringify(record) + "\n");
+}

@@ -1,0 +1,104 @@
+/**
+ * The pages that followers read. Followers at the same place of the live log with the same filter share
+ * one reading of it and one record, so that a commit costs one read however many follow.
+ */
+import { Buffer } from "node:buffer";
+import { FOLLOW_RECORD_BYTES_MAX } from "../limits.ts";
+import { EventScan } from "../log/event_scan.ts";
+import type { LogSnapshot } from "../log/snapshot.ts";
+import { type EventFilter, lineMatcher } from "../log/stored_line.ts";
+
+export interface FollowPage {
+  /** The `events` record with its LF; null when no event matched. */
+  record: Uint8Array | null;
+  /** Last event of the record; null when there is none. */
+  lastEventId: string | null;
+  /** Where to read on. */
+  nextAfter: string | null;
+  /** Whether the snapshot holds no more. */
+  exhausted: boolean;
+}
+
+export interface FollowPosition {
+  after: string | null;
+  filter: EventFilter;
+  limitEvents: number;
+  phase: "snapshot" | "live";
+}
+
+/** Reads the next page of a snapshot. */
+export async function readFollowPage(
+  snapshot: LogSnapshot,
+  { after, filter, limitEvents, phase }: FollowPosition,
+): Promise<FollowPage> {
+  const scan = new EventScan(snapshot, {
+    after: after ?? undefined,
+    matcher: lineMatcher(filter),
+    limitEvents,
+    limitBytes: FOLLOW_RECORD_BYTES_MAX,
+  });
+  const pieces: Buffer[] = [];
+  for (let piece = await scan.next(); piece !== null; piece = await scan.next()) {
+    pieces.push(COMMA, piece);
+  }
+  const exhausted = !scan.limitReached;
+  const { lastEventId } = scan;
+  const nextAfter = exhausted ? later(snapshot.frontier, after) : lastEventId;
+  const record = lastEventId === null
+    ? null
+    : eventsRecord(phase, pieces.slice(1), { lastEventId, nextAfter, through: snapshot.frontier });
+  return { record, lastEventId, nextAfter, exhausted };
+}
+
+const COMMA = Buffer.from(",");
+
+/** The later of two positions; null is before all. */
+export function later(a: string | null, b: string | null): string | null {
+  if (a === null || b === null) return a ?? b;
+  return a > b ? a : b;
+}
+
+/** An `events` record; `pieces` are the events joined by commas. */
+export function eventsRecord(
+  phase: FollowPosition["phase"],
+  pieces: readonly Uint8Array[],
+  at: { lastEventId: string | null; nextAfter: string | null; through: string | null },
+): Uint8Array {
+  const lastEventId = at.lastEventId === null ? "" : `"last_event_id":"${at.lastEventId}",`;
+  return Buffer.concat([
+    Buffer.from(`{"type":"events","phase":"${phase}","events":[`),
+    ...pieces,
+    Buffer.from(
+      `],${lastEventId}"next_after":${JSON.stringify(at.nextAfter)},` +
+        `"snapshot_through_event_id":${JSON.stringify(at.through)}}\n`,
+    ),
+  ]);
+}
+
+/** Shares the live pages of one frontier among all who ask for the same. */
+export class LivePages {
+  #frontier: string | null = null;
+  readonly #pages = new Map<string, Promise<FollowPage>>();
+
+  read(snapshot: LogSnapshot, position: FollowPosition): Promise<FollowPage> {
+    if (snapshot.frontier !== this.#frontier) {
+      this.#pages.clear();
+      this.#frontier = snapshot.frontier;
+    }
+    const { source, stream, recordKey, kind } = position.filter;
+    const key = JSON.stringify([
+      position.after,
+      position.limitEvents,
+      source,
+      stream,
+      recordKey,
+      kind,
+    ]);
+    let page = this.#pages.get(key);
+    if (page === undefined) {
+      page = readFollowPage(snapshot, position);
+      this.#pages.set(key, page);
+    }
+    return page;
+  }
+}

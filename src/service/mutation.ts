@@ -1,0 +1,40 @@
+/** What the writer queue takes: something that reads the state and may commit one batch. */
+import type { PreparedBatch } from "../event/types.ts";
+import type { BatchEntry } from "../log/commit_frame.ts";
+import { batchKey } from "./batch_index.ts";
+import type { LogState } from "./log_state.ts";
+import type { StreamTable } from "./stream_table.ts";
+
+export type Decision<Answer> =
+  /** Nothing is to be committed. */
+  | { answer: Answer }
+  /** The answer follows once the batch is durable. */
+  | { batch: PreparedBatch; answerFor: (entry: BatchEntry) => Answer };
+
+export interface Mutation<Answer> {
+  /** Whether a batch of `group`, not durable yet, could change the decision. */
+  dependsOn(group: CommitGroup): boolean;
+  /** Decides by what is durable. @throws {ApiError} the refusal */
+  decide(state: LogState, streams: StreamTable): Decision<Answer> | Promise<Decision<Answer>>;
+}
+
+/** The batches of the next commit, decided and not written yet. */
+export class CommitGroup {
+  readonly batches: PreparedBatch[] = [];
+  readonly #identities = new Set<string>();
+  readonly #sources = new Set<string>();
+
+  add(batch: PreparedBatch): void {
+    this.batches.push(batch);
+    this.#identities.add(batchKey(batch.source, batch.batchId));
+    this.#sources.add(batch.source);
+  }
+
+  hasBatch(source: string, batchId: string): boolean {
+    return this.#identities.has(batchKey(source, batchId));
+  }
+
+  hasSource(source: string): boolean {
+    return this.#sources.has(source);
+  }
+}

@@ -1,0 +1,69 @@
+/** The decision on a retirement: one system event ends a source, once. */
+import { ApiError } from "../event/api_error.ts";
+import { canonicalize } from "../event/canonical_json.ts";
+import { batchDigest } from "../event/digest.ts";
+import { sha256Hex } from "../event/hash.ts";
+import {
+  SOURCE_LIFECYCLE_STREAM,
+  SOURCE_RETIRED_KIND,
+  SYSTEM_SOURCE,
+} from "../event/system_names.ts";
+import type { PreparedBatch, PreparedEvent, RetirementReceipt } from "../event/types.ts";
+import { type LogState, type Retirement, retirementBatchId } from "./log_state.ts";
+import type { Decision, Mutation } from "./mutation.ts";
+
+/** Retires a source, or answers from its retirement before. */
+export function retireMutation(source: string): Mutation<RetirementReceipt> {
+  return {
+    dependsOn: (group) => group.hasSource(source) || group.hasSource(SYSTEM_SOURCE),
+    decide: (state) => decide(source, state),
+  };
+}
+
+function decide(source: string, state: LogState): Decision<RetirementReceipt> {
+  const retirement = state.retirement(source);
+  if (retirement !== undefined) return { answer: receipt("already_retired", source, retirement) };
+  const finalFrontier = state.sourceFrontier(source);
+  if (finalFrontier === undefined) {
+    throw new ApiError("source_not_found", `source ${source} has no committed events`, { source });
+  }
+  return {
+    batch: retirementBatch(source, finalFrontier),
+    answerFor: (entry) =>
+      receipt("retired", source, { finalFrontier, retirementEventId: entry.first_event_id }),
+  };
+}
+
+function retirementBatch(source: string, finalFrontier: string): PreparedBatch {
+  const payload = canonicalize({ v: 1, source, final_frontier: finalFrontier });
+  const event: PreparedEvent = {
+    stream: SOURCE_LIFECYCLE_STREAM,
+    recordKey: source,
+    kind: SOURCE_RETIRED_KIND,
+    occurredAt: undefined,
+    payload,
+    contentHash: sha256Hex(payload),
+  };
+  return {
+    source: SYSTEM_SOURCE,
+    batchId: retirementBatchId(source, finalFrontier),
+    batchDigest: batchDigest(SYSTEM_SOURCE, [event]),
+    events: [event],
+    precondition: undefined,
+    lineage: undefined,
+  };
+}
+
+function receipt(
+  status: RetirementReceipt["status"],
+  source: string,
+  { finalFrontier, retirementEventId }: Retirement,
+): RetirementReceipt {
+  return {
+    v: 1,
+    status,
+    source,
+    final_frontier: finalFrontier,
+    retirement_event_id: retirementEventId,
+  };
+}
