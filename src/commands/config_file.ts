@@ -1,0 +1,56 @@
+/** Reads the configuration file: a regular file of bounded size that holds UTF-8. */
+import { constants } from "node:fs";
+import { type FileHandle, open } from "node:fs/promises";
+import { CONFIG_FILE_BYTES_MAX } from "../limits.ts";
+import { usageError } from "./exit.ts";
+import { describeError, errorCode } from "./system_error.ts";
+
+/** @throws {CommandError} exit status 2 when there is no readable configuration text at `path`. */
+export async function readConfigFile(path: string): Promise<string> {
+  const file = await openConfigFile(path);
+  try {
+    const stat = await file.stat();
+    if (stat.isDirectory()) throw usageError(`${path}: is a folder, not a configuration file`);
+    if (!stat.isFile()) throw usageError(`${path}: is not a regular file`);
+    return decode(path, await readBounded(path, file));
+  } finally {
+    await file.close();
+  }
+}
+
+/** O_NONBLOCK keeps the open of a pipe from waiting for its other end. */
+async function openConfigFile(path: string): Promise<FileHandle> {
+  try {
+    return await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  } catch (error) {
+    if (errorCode(error) !== "ENOENT") {
+      throw usageError(`${path}: cannot be opened: ${describeError(error)}`);
+    }
+    throw usageError(`${path}: no such file; name it with --config, or create one with init`);
+  }
+}
+
+/** Reads one byte past the limit at the most, whatever the size the file claims. */
+async function readBounded(path: string, file: FileHandle): Promise<Uint8Array> {
+  const bytes = new Uint8Array(CONFIG_FILE_BYTES_MAX + 1);
+  let sizeBytes = 0;
+  while (sizeBytes < bytes.length) {
+    const { bytesRead } = await file.read(bytes, sizeBytes, bytes.length - sizeBytes, sizeBytes);
+    if (bytesRead === 0) break;
+    sizeBytes += bytesRead;
+  }
+  if (sizeBytes > CONFIG_FILE_BYTES_MAX) {
+    throw usageError(
+      `${path}: is larger than ${CONFIG_FILE_BYTES_MAX} bytes, too large to be a configuration`,
+    );
+  }
+  return bytes.subarray(0, sizeBytes);
+}
+
+function decode(path: string, bytes: Uint8Array): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    throw usageError(`${path}: is not valid UTF-8`);
+  }
+}

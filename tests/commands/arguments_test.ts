@@ -1,0 +1,73 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { type Invocation, parseArguments } from "../../src/commands/arguments.ts";
+import { CommandError, EXIT_USAGE } from "../../src/commands/exit.ts";
+
+const FORMS: [line: string, invocation: Invocation][] = [
+  ["--help", { command: "help" }],
+  ["-h", { command: "help" }],
+  ["serve --help", { command: "help" }],
+  ["--version", { command: "version" }],
+  ["-V", { command: "version" }],
+  ["init", { command: "init", dir: "." }],
+  ["init demo", { command: "init", dir: "demo" }],
+  ["--config x.toml init demo", { command: "init", dir: "demo" }],
+  ["init -- --dir", { command: "init", dir: "--dir" }],
+  ["serve", { command: "serve", configPath: "service.toml" }],
+  ["--config x.toml serve", { command: "serve", configPath: "x.toml" }],
+  ["serve --config x.toml", { command: "serve", configPath: "x.toml" }],
+  ["serve --config=x.toml", { command: "serve", configPath: "x.toml" }],
+  ["serve --config=-x.toml", { command: "serve", configPath: "-x.toml" }],
+  ["seal --config x.toml", { command: "seal", configPath: "x.toml" }],
+  ["verify", { command: "verify", configPath: "service.toml", chain: false }],
+  ["--chain verify", { command: "verify", configPath: "service.toml", chain: true }],
+  ["verify --chain --config x", { command: "verify", configPath: "x", chain: true }],
+];
+
+for (const [line, invocation] of FORMS) {
+  test(`parseArguments() understands: ${line}`, () => {
+    assert.deepEqual(parseArguments(line.split(" ")), invocation);
+  });
+}
+
+const MISTAKES: [args: string[], reason: RegExp][] = [
+  [[], /no command/],
+  [[""], /unknown command/],
+  [["restore"], /unknown command "restore"$/],
+  [["srve"], /did you mean serve\?/],
+  [["sevre"], /did you mean serve\?/],
+  [["seals"], /did you mean seal\?/],
+  [["verifi"], /did you mean verify\?/],
+  [["project"], /no command project/],
+  [["rebuild"], /no command rebuild/],
+  [["import"], /no command import/],
+  [["query"], /no command query/],
+  [["catalog"], /no command catalog/],
+  [["erase-payload"], /no command erase-payload/],
+  [["export-key"], /no command export-key/],
+  [["verify", "--clean"], /--clean/],
+  [["serve", "--chain"], /serve takes no option --chain/],
+  [["init", "--chain"], /init takes no option --chain/],
+  [["seal", "--port=1"], /unknown option --port/],
+  [["serve", "-x"], /unknown option -x/],
+  [["serve", "now"], /unexpected argument "now"/],
+  [["init", "a", "b"], /unexpected argument "b"/],
+  [["init", ""], /empty path/],
+  [["serve", "--config"], /--config needs a path/],
+  [["serve", "--config="], /--config needs a path/],
+  [["--config", "--help"], /--config needs a path/],
+  [["--config", "a", "--config", "b", "serve"], /more than once/],
+  [["verify", "--chain=yes"], /--chain takes no value/],
+  [["--help=me"], /--help takes no value/],
+];
+
+for (const [args, reason] of MISTAKES) {
+  test(`parseArguments() refuses: ${JSON.stringify(args)}`, () => {
+    assert.throws(() => parseArguments(args), (error) => {
+      assert.ok(error instanceof CommandError);
+      assert.equal(error.exitStatus, EXIT_USAGE);
+      assert.match(error.message, reason);
+      return true;
+    });
+  });
+}

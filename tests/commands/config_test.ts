@@ -1,0 +1,228 @@
+import assert from "node:assert/strict";
+import { mkdir, symlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import { loadConfig, parseConfig, SOCKET_PATH_BYTES_MAX } from "../../src/commands/config.ts";
+import { CONFIG_TEMPLATE } from "../../src/commands/config_template.ts";
+import { CommandError, EXIT_USAGE } from "../../src/commands/exit.ts";
+import { CONFIG_FILE_BYTES_MAX, TOKEN_BYTES_MAX } from "../../src/limits.ts";
+import { withFolder } from "../support/cli.ts";
+
+const PATH = "/srv/log/service.toml";
+
+/** The message of the usage error that `parse` ends with; it must be one line. */
+function messageOf(error: unknown): string {
+  assert.ok(error instanceof CommandError, String(error));
+  assert.equal(error.exitStatus, EXIT_USAGE);
+  assert.ok(!error.message.includes("\n"), "one line");
+  return error.message;
+}
+
+function faultOf(text: string): string {
+  try {
+    parseConfig(PATH, text);
+  } catch (error) {
+    return messageOf(error);
+  }
+  throw new assert.AssertionError({ message: `accepted: ${text}` });
+}
+
+test("parseConfig() reads what init writes", () => {
+  assert.deepEqual(parseConfig(PATH, CONFIG_TEMPLATE), {
+    path: PATH,
+    dataDir: "/srv/log/data",
+    securityMode: "open",
+    integrityAnchor: "none",
+    socketPath: "/srv/log/data/ground.sock",
+    token: "",
+    replay: { defaultLimit: 1000, maxLimit: 100_000 },
+  });
+});
+
+test("parseConfig() gives every missing key its default", () => {
+  assert.deepEqual(parseConfig(PATH, ""), parseConfig(PATH, CONFIG_TEMPLATE));
+  assert.deepEqual(parseConfig(PATH, "[replay]\n[server]\n"), parseConfig(PATH, CONFIG_TEMPLATE));
+});
+
+test("parseConfig() lowers the default page to a max_limit that stands alone", () => {
+  const { replay } = parseConfig(PATH, "[replay]\nmax_limit = 500");
+  assert.deepEqual(replay, { defaultLimit: 500, maxLimit: 500 });
+});
+
+test("parseConfig() resolves relative paths against the folder of the file", () => {
+  const text = '[data]\ndir = "../store"\n[server]\nsocket = "run/s.sock"';
+  const config = parseConfig(PATH, text);
+  assert.equal(config.dataDir, "/srv/store");
+  assert.equal(config.socketPath, "/srv/log/run/s.sock");
+});
+
+test("parseConfig() keeps absolute paths", () => {
+  const text = '[data]\ndir = "/mnt/store"\n[server]\nsocket = "/run/s.sock"';
+  const config = parseConfig(PATH, text);
+  assert.equal(config.dataDir, "/mnt/store");
+  assert.equal(config.socketPath, "/run/s.sock");
+});
+
+test("parseConfig() accepts the stronger modes and anchors that commands refuse", () => {
+  for (const mode of ["open", "governed", "locked"]) {
+    assert.equal(parseConfig(PATH, `[security]\nmode = "${mode}"`).securityMode, mode);
+  }
+  for (const anchor of ["none", "signed", "mirrored", "witnessed"]) {
+    assert.equal(parseConfig(PATH, `[integrity]\nanchor = "${anchor}"`).integrityAnchor, anchor);
+  }
+});
+
+test("parseConfig() accepts limits at their bounds, in any TOML spelling", () => {
+  for (
+    const [spelling, value] of [
+      ["1", 1],
+      ["0x10", 16],
+      ["1_000", 1000],
+      ["+7", 7],
+      ["9007199254740991", Number.MAX_SAFE_INTEGER],
+    ] as const
+  ) {
+    const { replay } = parseConfig(PATH, `[replay]\ndefault_limit = 1\nmax_limit = ${spelling}`);
+    assert.equal(replay.maxLimit, value);
+  }
+});
+
+const longSocket = "/" + "s".repeat(SOCKET_PATH_BYTES_MAX);
+
+const FAULTS: [text: string, ...words: string[]][] = [
+  ["[replay]\nmax_limit = 0", "[replay] max_limit must be at least 1, got 0"],
+  ["[replay]\nmax_limit = -5", "[replay] max_limit", "got -5"],
+  ["[replay]\ndefault_limit = 0", "[replay] default_limit must be at least 1, got 0"],
+  ["[replay]\ndefault_limit = 11\nmax_limit = 10", "[replay] default_limit", "max_limit 10", "11"],
+  ["[replay]\nmax_limit = 9007199254740992", "[replay] max_limit must be at most"],
+  ["[replay]\nmax_limit = 99999999999999999999999", "[replay] max_limit must be at most"],
+  ["[replay]\nmax_limit = 10.0", "[replay] max_limit must be an integer, got a float"],
+  ["[replay]\nmax_limit = inf", "[replay] max_limit must be an integer, got a float"],
+  ["[replay]\nmax_limit = nan", "[replay] max_limit must be an integer, got a float"],
+  ["[replay]\nmax_limit = 2026-01-01", "[replay] max_limit must be an integer, got a date"],
+  ['[replay]\nmax_limit = "10"', "[replay] max_limit must be an integer, got a string"],
+  ["[replay]\nmax_limit = true", "[replay] max_limit must be an integer, got a boolean"],
+  ["[replay]\nmax_limit = [1]", "[replay] max_limit must be an integer, got an array"],
+  ["[replay]\nmax_limit = {}", "[replay] max_limit must be an integer, got a table"],
+  ["[data]\ndir = 1", "[data] dir must be a string, got an integer"],
+  ['[data]\ndir = ""', "[data] dir must be a path, got an empty string"],
+  ['[data]\ndir = "a\\u0000b"', "[data] dir", "NUL"],
+  ['[server]\nsocket = ""', "[server] socket must be a path"],
+  ['[server]\nsocket = "a\\u0000b"', "[server] socket", "NUL"],
+  [`[server]\nsocket = "${longSocket}"`, "[server] socket", String(SOCKET_PATH_BYTES_MAX)],
+  ['[server]\nsocket = "data/log/x.sock"', "[server] socket must lie outside the log folder"],
+  ['[server]\nsocket = "data/log"', "[server] socket must lie outside the log folder"],
+  ["[server]\ntoken = 5", "[server] token must be a string, got an integer"],
+  ['[security]\nmode = "closed"', '[security] mode must be "open", got "closed"'],
+  ['[security]\nmode = ""', '[security] mode must be "open", got ""'],
+  ["[security]\nmode = 1", "[security] mode must be a string"],
+  ['[integrity]\nanchor = "notary"', '[integrity] anchor must be "none", got "notary"'],
+  ["[integrity]\nanchor = 1979-05-27T07:32:00Z", "[integrity] anchor must be a string, got a date"],
+  ["[servers]", "unknown section or key servers"],
+  ["port = 1", "unknown section or key port"],
+  ['["a\\nb"]', 'unknown section or key "a\\nb"'],
+  ["[server]\nport = 1", "[server] unknown key port"],
+  ["[server.tls]\nkey = 1", "[server] unknown key tls"],
+  ["[toString]", "unknown section or key toString"],
+  ["[__proto__]\nx = 1", "unknown section or key __proto__"],
+  ["[server]\nconstructor = 1", "[server] unknown key constructor"],
+  ["data = 1", "[data] must be a table, got an integer"],
+  ["[[replay]]\nmax_limit = 1", "[replay] must be a table, got an array"],
+  ["[data]\ndir = ", "line 2, column"],
+  ["[data]\n[data]", "line 2, column"],
+  ["[data]\ndir = 'a'\ndir = 'b'", "line 3, column"],
+  ["[".repeat(60_000), "line 1, column"],
+  ["a = " + "[".repeat(60_000), "line 1, column"],
+];
+
+for (const [text, ...words] of FAULTS) {
+  const title = text.replaceAll("\n", " ").slice(0, 60);
+  test(`parseConfig() refuses ${JSON.stringify(title)}`, () => {
+    const message = faultOf(text);
+    assert.ok(message.startsWith(`${PATH}: `), message);
+    for (const word of words) assert.ok(message.includes(word), message);
+  });
+}
+
+test("parseConfig() accepts a socket path at the limit of the platform", () => {
+  const path = "/" + "s".repeat(SOCKET_PATH_BYTES_MAX - 1);
+  assert.equal(parseConfig(PATH, `[server]\nsocket = "${path}"`).socketPath, path);
+});
+
+test("parseConfig() counts a socket path in bytes, and after it is made absolute", () => {
+  const path = "/" + "é".repeat(SOCKET_PATH_BYTES_MAX / 2 + 1);
+  assert.match(faultOf(`[server]\nsocket = "${path}"`), /\[server\] socket/);
+  const relative = "s".repeat(SOCKET_PATH_BYTES_MAX - 5);
+  assert.match(faultOf(`[server]\nsocket = "${relative}"`), /\[server\] socket/);
+});
+
+test("parseConfig() refuses a query section with the words of the specification", () => {
+  for (const text of ["[query]", "[query]\nengine = 1", "query = 1", "[[query]]"]) {
+    assert.equal(
+      faultOf(text),
+      "The [query] section is no longer supported. Remove it from service.toml.",
+    );
+  }
+});
+
+test("parseConfig() never shows the token", () => {
+  for (
+    const text of [
+      '[server]\ntoken = "s3cret\n',
+      '[server]\ntoken = "s3cret" s3cret',
+      "[server]\ntoken = s3cret",
+      '[server]\ntoken = ["s3cret"]',
+      '[server]\ntoken = "s3cret\\u0007"',
+      '[server]\ntoken = "s3cret "',
+      '[server]\ntoken = "s3crét"',
+      '[server]\ntokn = "s3cret"',
+      '[server]\ntoken = "s3cret"\ntoken = "s3cret"',
+      `[server]\ntoken = "s3cret${"x".repeat(TOKEN_BYTES_MAX)}"`,
+    ]
+  ) {
+    const message = faultOf(text);
+    assert.ok(!/s3cr/.test(message), message);
+  }
+});
+
+test("parseConfig() takes a token of printable characters", () => {
+  const { token } = parseConfig(PATH, "[server]\ntoken = 'aZ09-._~+/= \"'");
+  assert.equal(token, 'aZ09-._~+/= "');
+});
+
+async function loadFault(path: string): Promise<string> {
+  return await loadConfig(path).then(
+    () => assert.fail(`loaded ${path}`),
+    messageOf,
+  );
+}
+
+test("loadConfig() refuses what is no readable configuration file", () =>
+  withFolder(async (folder) => {
+    const at = (name: string) => join(folder, name);
+    await mkdir(at("folder"));
+    await writeFile(at("binary"), new Uint8Array([0x23, 0xff, 0xfe]));
+    await writeFile(at("large"), "#".repeat(CONFIG_FILE_BYTES_MAX + 1));
+    await writeFile(at("file"), "");
+    const cases: [string, RegExp][] = [
+      ["missing", /no such file/],
+      ["folder", /is a folder/],
+      ["binary", /not valid UTF-8/],
+      ["large", /larger than/],
+      ["file/service.toml", /cannot be opened/],
+      ["nul\0", /./],
+    ];
+    for (const [name, reason] of cases) {
+      const message = await loadFault(at(name));
+      assert.match(message, reason);
+    }
+  }));
+
+test("loadConfig() reads a file of the largest size, also through a symlink", () =>
+  withFolder(async (folder) => {
+    const path = join(folder, "real.toml");
+    await writeFile(path, "#".repeat(CONFIG_FILE_BYTES_MAX));
+    await symlink(path, join(folder, "service.toml"));
+    const config = await loadConfig(join(folder, "service.toml"));
+    assert.equal(config.dataDir, join(folder, "data"));
+  }));
