@@ -1,0 +1,149 @@
+/**
+ * The files of a deployment that `init` makes and looks after:
+ *
+ *   <dir>/service.toml   published last: a deployment exists when this file does
+ *   <dir>/data/          owned by the service: nothing else may lie in it
+ *   <dir>/data/log/      the log; empty until the first writer comes
+ *
+ * Nothing in here is ever overwritten or deleted by a check, and no symlink is followed.
+ */
+import type { Stats } from "node:fs";
+import { lstat, readdir } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import {
+  LOCK_FILE,
+  MANIFEST_FILE,
+  MANIFEST_TEMPORARY_FILE,
+  PENDING_FOLDER,
+  SEGMENTS_FOLDER,
+  TAIL_FILE,
+} from "../log/layout.ts";
+import { operationalError } from "./exit.ts";
+import { errorCode } from "./system_error.ts";
+
+export const CONFIG_FILE = "service.toml";
+
+export interface DeploymentPaths {
+  dir: string;
+  config: string;
+  data: string;
+  log: string;
+}
+
+/** @param dir Absolute path. */
+export function deploymentPaths(dir: string): DeploymentPaths {
+  const data = join(dir, "data");
+  return { dir, config: join(dir, CONFIG_FILE), data, log: join(data, "log") };
+}
+
+type EntryKind = "file" | "folder" | "socket" | "symlink" | "special file";
+
+/** Kinds that an entry may be of; null for a name that has no place in its folder. */
+type EntryRule = (name: string) => readonly EntryKind[] | null;
+
+const LOG_ENTRIES = new Map<string, EntryKind>([
+  [LOCK_FILE, "file"],
+  [MANIFEST_FILE, "file"],
+  [MANIFEST_TEMPORARY_FILE, "file"],
+  [TAIL_FILE, "file"],
+  [PENDING_FOLDER, "folder"],
+  [SEGMENTS_FOLDER, "folder"],
+]);
+
+/** Files of version 0.1, ignored and kept: the database, what lies beside it, and candidates. */
+const OLD_WAREHOUSE = /^(warehouse\.duckdb|\.warehouse\.duckdb\.candidate-)/;
+
+/**
+ * Checks the folders of a deployment whose configuration is published.
+ * @throws {CommandError} exit status 1 for whatever is missing or does not belong.
+ */
+export async function checkDeployment(paths: DeploymentPaths, socketPath: string): Promise<void> {
+  for (const folder of [paths.data, paths.log]) {
+    if (!await isFolder(folder)) {
+      throw operationalError(
+        `${folder}: is missing although ${paths.config} exists; restore it from a backup`,
+      );
+    }
+  }
+  await checkEntries(paths.data, dataEntryRule(paths, socketPath));
+  await checkEntries(paths.log, logEntryRule);
+}
+
+/**
+ * Checks what is there before a configuration is published: at the most an empty log.
+ * @throws {CommandError} exit status 1 for whatever does not belong.
+ */
+export async function checkUncommitted(paths: DeploymentPaths, socketPath: string): Promise<void> {
+  if (!await isFolder(paths.data)) return;
+  await checkEntries(paths.data, dataEntryRule(paths, socketPath));
+  if (!await isFolder(paths.log)) return;
+  if ((await readdir(paths.log)).length > 0) {
+    throw operationalError(
+      `${paths.log}: is not empty, but ${paths.config} is missing; restore that file`,
+    );
+  }
+}
+
+/** Whether there is a folder at `path`. @throws {CommandError} for anything else than nothing. */
+export async function isFolder(path: string): Promise<boolean> {
+  const kind = await entryKind(path);
+  if (kind !== null && kind !== "folder") {
+    throw operationalError(`${path}: is a ${kind}, must be a folder`);
+  }
+  return kind !== null;
+}
+
+/** Whether there is a file at `path`. @throws {CommandError} for anything else than nothing. */
+export async function isFile(path: string): Promise<boolean> {
+  const kind = await entryKind(path);
+  if (kind !== null && kind !== "file") {
+    throw operationalError(`${path}: is a ${kind}, must be a file`);
+  }
+  return kind !== null;
+}
+
+function dataEntryRule(paths: DeploymentPaths, socketPath: string): EntryRule {
+  const socketName = dirname(socketPath) === paths.data ? basename(socketPath) : null;
+  return (name) => {
+    if (name === basename(paths.log)) return ["folder"];
+    if (name === socketName) return ["socket"];
+    return OLD_WAREHOUSE.test(name) ? ["file", "folder"] : null;
+  };
+}
+
+function logEntryRule(name: string): readonly EntryKind[] | null {
+  const kind = LOG_ENTRIES.get(name);
+  return kind === undefined ? null : [kind];
+}
+
+/** A writer may be at work, so an entry can be gone before it is looked at. */
+async function checkEntries(folder: string, rule: EntryRule): Promise<void> {
+  for (const name of await readdir(folder)) {
+    const path = join(folder, name);
+    const kinds = rule(name);
+    if (kinds === null) {
+      throw operationalError(`${path}: does not belong in ${folder}; move it elsewhere`);
+    }
+    const kind = await entryKind(path);
+    if (kind !== null && !kinds.includes(kind)) {
+      throw operationalError(`${path}: is a ${kind}, must be a ${kinds.join(" or ")}`);
+    }
+  }
+}
+
+/** What is at `path`, a symlink not followed; null when nothing is. */
+async function entryKind(path: string): Promise<EntryKind | null> {
+  try {
+    return statKind(await lstat(path));
+  } catch (error) {
+    if (errorCode(error) === "ENOENT") return null;
+    throw error;
+  }
+}
+
+function statKind(stat: Stats): EntryKind {
+  if (stat.isFile()) return "file";
+  if (stat.isDirectory()) return "folder";
+  if (stat.isSymbolicLink()) return "symlink";
+  return stat.isSocket() ? "socket" : "special file";
+}
