@@ -45,6 +45,21 @@ export async function recover(
   listener: RecoveryListener,
 ): Promise<RecoveredLog> {
   await prepareFolder(storage);
+  const opened: StorageFile[] = [];
+  try {
+    return await recoverFiles(storage, listener, opened);
+  } catch (error) {
+    for (const file of opened) await file.close();
+    throw error;
+  }
+}
+
+/** @param opened is told of every file that stays open. */
+async function recoverFiles(
+  storage: Storage,
+  listener: RecoveryListener,
+  opened: StorageFile[],
+): Promise<RecoveredLog> {
   const order = new OrderCheck();
   const onCommit = (path: string) => (commit: Commit) => {
     for (const entry of commit.batches) {
@@ -54,9 +69,16 @@ export async function recover(
   };
   const pending = [];
   for (const name of await pendingNames(storage)) {
-    pending.push(await recoverPending(storage, name, onCommit));
+    const file = await storage.open(`${PENDING_FOLDER}/${name}`, "read");
+    opened.push(file);
+    pending.push(await recoverPending(file, name, onCommit));
   }
-  const tail = await recoverTail(storage, onCommit(TAIL_FILE), listener);
+  const file = await openTail(storage);
+  opened.push(file);
+  const tail = await recoverTail(file, onCommit(TAIL_FILE), listener);
+  // What the last process wrote may not be durable yet; it must be before anyone is told of it.
+  await file.sync();
+  await storage.syncFolder(".");
   await removeTemporaryFiles(storage);
   const head = [tail, ...pending.toReversed()].find((file) => file.head !== null)?.head;
   return { pending, tail, lastEventId: order.lastEventId, head: head ?? GENESIS_HEAD_HEX };
@@ -113,12 +135,11 @@ async function pendingNames(storage: Storage): Promise<string[]> {
 }
 
 async function recoverPending(
-  storage: Storage,
+  file: StorageFile,
   name: string,
   onCommit: (path: string) => (commit: Commit) => void,
 ): Promise<CommitFile> {
   const path = `${PENDING_FOLDER}/${name}`;
-  const file = await storage.open(path, "read");
   const target = new CommitFile(path, file);
   const fault = await loadCommits(target, await file.size(), onCommit(path));
   if (fault !== null) throw corruptAt(target, fault);
@@ -133,11 +154,10 @@ async function recoverPending(
 }
 
 async function recoverTail(
-  storage: Storage,
+  file: StorageFile,
   onCommit: (commit: Commit) => void,
   listener: RecoveryListener,
 ): Promise<CommitFile> {
-  const file = await openTail(storage);
   const sizeBytes = await file.size();
   const tail = new CommitFile(TAIL_FILE, file);
   const fault = await loadCommits(tail, sizeBytes, onCommit);
@@ -150,9 +170,6 @@ async function recoverTail(
         (tail.lastEventId === null ? "the start of the file" : `event ${tail.lastEventId}`),
     );
   }
-  // What the last process wrote may not be durable yet; it must be before anyone is told of it.
-  await file.sync();
-  await storage.syncFolder(".");
   return tail;
 }
 

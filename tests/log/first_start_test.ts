@@ -1,0 +1,106 @@
+/** The first start in an empty folder, cut off after each of its steps. */
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { test } from "node:test";
+import {
+  LOCK_FILE,
+  MANIFEST_FILE,
+  MANIFEST_TEMPORARY_FILE,
+  PENDING_FOLDER,
+  SEGMENTS_FOLDER,
+  TAIL_FILE,
+} from "../../src/log/layout.ts";
+import { CorruptLogError, UnsupportedFormatError } from "../../src/log/log_error.ts";
+import { MemoryStorage, type Tree } from "../support/memory_storage.ts";
+import { preparedBatch } from "../support/prepared.ts";
+import { logTree, openTestLog, tailOf } from "../support/test_log.ts";
+
+const EMPTY_LOG_NAMES = [MANIFEST_FILE, PENDING_FOLDER, SEGMENTS_FOLDER, TAIL_FILE].sort();
+
+function namesOf(storage: MemoryStorage): string[] {
+  return [...storage.tree().keys()].sort();
+}
+
+test("openLog() makes an empty log of an empty folder, durable", async () => {
+  for (const tree of [new Map(), new Map([[LOCK_FILE, Buffer.alloc(0)]])]) {
+    const storage = new MemoryStorage(tree);
+    const { log, entries, reports } = await openTestLog(storage);
+    assert.equal(log.snapshot.frontier, null);
+    assert.deepEqual([...entries, ...reports], []);
+    assert.deepEqual(namesOf(storage), [...EMPTY_LOG_NAMES, ...tree.keys()].sort());
+    assert.deepEqual(storage.crash().tree(), storage.tree());
+    await log.close();
+    assert.equal(tailOf(storage.tree()).length, 0, "an empty log needs no clean end");
+    assert.equal(storage.openFiles, 0);
+  }
+});
+
+test("openLog() finishes a first start that was cut off after any step", async () => {
+  const whole = new MemoryStorage();
+  await openTestLog(whole);
+  for (let step = 1; step <= whole.operations.length; step++) {
+    for (const keepNames of [false, true]) {
+      for (const keptBytes of [() => 0, () => 10, () => Infinity]) {
+        const storage = new MemoryStorage();
+        storage.hook = () => storage.operations.length >= step ? { errno: "EIO" } : null;
+        await assert.rejects(openTestLog(storage), /EIO/);
+        const restarted = storage.crash({ keepNames, keptBytes });
+        const { log } = await openTestLog(restarted);
+        assert.equal(log.snapshot.frontier, null);
+        assert.deepEqual(namesOf(restarted), EMPTY_LOG_NAMES, `cut off at operation ${step}`);
+        assert.deepEqual(restarted.crash().tree(), whole.tree());
+        await log.append([preparedBatch("a")]);
+      }
+    }
+  }
+});
+
+test("openLog() removes a manifest that was never put in place", async () => {
+  const tree = (await logTree([["a"]])).set(MANIFEST_TEMPORARY_FILE, Buffer.from("{"));
+  const storage = new MemoryStorage(tree);
+  const { entries } = await openTestLog(storage);
+  assert.equal(entries.length, 1);
+  assert.deepEqual(namesOf(storage), EMPTY_LOG_NAMES);
+});
+
+async function assertRefused(tree: Tree, type: new () => Error, label: string): Promise<void> {
+  const storage = new MemoryStorage(tree);
+  await assert.rejects(openTestLog(storage), type, label);
+  assert.deepEqual(storage.tree(), new MemoryStorage(tree).tree(), label);
+  assert.equal(storage.openFiles, 0, `${label}: all files are closed again`);
+}
+
+test("openLog() refuses a log that has lost its manifest", async () => {
+  const id = "019b76da-a800-7001-8203-040506070809";
+  const empty = await logTree([]);
+  empty.delete(MANIFEST_FILE);
+  const held: Tree[] = [
+    new Map(empty).set(TAIL_FILE, tailOf(await logTree([["a"]]))),
+    new Map(empty).set(TAIL_FILE, Buffer.from("x")),
+    new Map(empty).set(`${PENDING_FOLDER}/${id}_${id}.ndjson`, Buffer.alloc(0)),
+    new Map(empty).set(`${SEGMENTS_FOLDER}/x.parquet`, Buffer.alloc(0)),
+  ];
+  for (const tree of held) await assertRefused(tree, CorruptLogError, [...tree.keys()].join());
+});
+
+test("openLog() refuses a manifest that is damaged or of a newer program", async () => {
+  const tree = await logTree([["a"]]);
+  const manifest = Buffer.from(tree.get(MANIFEST_FILE)!).toString();
+  const newer = manifest.replace('"min_writer":1', '"min_writer":2');
+  await assertRefused(
+    new Map(tree).set(MANIFEST_FILE, Buffer.from(newer)),
+    UnsupportedFormatError,
+    newer,
+  );
+  for (const damaged of ["", manifest.slice(1), manifest.replace("segments", "segmentz")]) {
+    const bytes = Buffer.from(damaged);
+    await assertRefused(new Map(tree).set(MANIFEST_FILE, bytes), CorruptLogError, damaged);
+  }
+});
+
+test("openLog() fails when the folder does not exist, and makes none", async () => {
+  const storage = new MemoryStorage();
+  storage.list = () => Promise.resolve(null);
+  await assert.rejects(openTestLog(storage), /does not exist/);
+  assert.equal(storage.tree().size, 0);
+});

@@ -1,0 +1,70 @@
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { test } from "node:test";
+import { MANIFEST_FILE } from "../../src/log/layout.ts";
+import { CorruptLogError, UnsupportedFormatError } from "../../src/log/log_error.ts";
+import { EMPTY_MANIFEST, readManifest, writeManifest } from "../../src/log/manifest.ts";
+import { MemoryStorage } from "../support/memory_storage.ts";
+
+const EMPTY_TEXT = '{"format":"service/log","min_reader":1,"min_writer":1,"schema_version":1,' +
+  '"segments":[]}\n';
+
+function storageWith(manifest: string | Uint8Array): MemoryStorage {
+  return new MemoryStorage(new Map([[MANIFEST_FILE, Buffer.from(manifest as string)]]));
+}
+
+test("writeManifest() writes canonical JSON and one LF, durable under its name", async () => {
+  const storage = new MemoryStorage();
+  await writeManifest(storage, EMPTY_MANIFEST);
+  const afterCrash = storage.crash();
+  assert.deepEqual([...afterCrash.tree().keys()], [MANIFEST_FILE]);
+  assert.equal(afterCrash.contents(MANIFEST_FILE).toString(), EMPTY_TEXT);
+});
+
+test("readManifest() reads what writeManifest() wrote, and null when there is none", async () => {
+  assert.equal(await readManifest(new MemoryStorage()), null);
+  const storage = storageWith(EMPTY_TEXT);
+  assert.deepEqual(await readManifest(storage), EMPTY_MANIFEST);
+  assert.equal(storage.openFiles, 0);
+});
+
+test("readManifest() refuses a folder that a newer program wrote, whatever else is in it", async () => {
+  for (const bound of ["min_reader", "min_writer"]) {
+    const texts = [
+      EMPTY_TEXT.replace(`"${bound}":1`, `"${bound}":2`),
+      JSON.stringify({ min_reader: 1, min_writer: 1, format: "service/log", x: [1], [bound]: 2 }),
+    ];
+    for (const text of texts) {
+      await assert.rejects(
+        readManifest(storageWith(text)),
+        (error) => error instanceof UnsupportedFormatError && error.message.includes(bound),
+      );
+    }
+  }
+});
+
+test("readManifest() refuses every spelling but the one", async () => {
+  const cases: Record<string, string | Uint8Array> = {
+    "an empty file": "",
+    "no JSON": "service/log",
+    "null": "null\n",
+    "an array": "[]\n",
+    "another format": EMPTY_TEXT.replace("service/log", "other/log"),
+    "no bounds": '{"format":"service/log"}\n',
+    "a bound that is no integer": EMPTY_TEXT.replace('"min_reader":1', '"min_reader":"1"'),
+    "another schema version": EMPTY_TEXT.replace('"schema_version":1', '"schema_version":2'),
+    "an unknown member": EMPTY_TEXT.replace("{", '{"a":1,'),
+    "a missing member": EMPTY_TEXT.replace(',"segments":[]', ""),
+    "another order": '{"schema_version":1,"format":"service/log","min_reader":1,"min_writer":1,' +
+      '"segments":[]}\n',
+    "spaces": EMPTY_TEXT.replaceAll(",", ", "),
+    "no LF": EMPTY_TEXT.trimEnd(),
+    "two LF": EMPTY_TEXT + "\n",
+    "a cut end": EMPTY_TEXT.slice(0, 40),
+    "bad UTF-8": Buffer.concat([Buffer.from(EMPTY_TEXT), Buffer.from([0xff])]),
+    "zeros": Buffer.alloc(EMPTY_TEXT.length),
+  };
+  for (const [name, text] of Object.entries(cases)) {
+    await assert.rejects(readManifest(storageWith(text)), CorruptLogError, name);
+  }
+});

@@ -1,0 +1,113 @@
+/** Rotated tails under `pending/`: read in order, never repaired. */
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { test } from "node:test";
+import { pendingPath, TAIL_FILE } from "../../src/log/layout.ts";
+import { CorruptLogError } from "../../src/log/log_error.ts";
+import { appendBytes, flipBit, truncateAt } from "../support/corrupt.ts";
+import { MemoryStorage, type Tree } from "../support/memory_storage.ts";
+import { preparedBatch } from "../support/prepared.ts";
+import { logTree, openTestLog, readAll, tailOf, withTail } from "../support/test_log.ts";
+
+/** The tail becomes a pending file, and a new tail begins. */
+async function rotate(tree: Tree): Promise<{ tree: Tree; path: string }> {
+  const { entries } = await openTestLog(new MemoryStorage(tree));
+  const inTail = entries.filter((entry) => tailOf(tree).includes(entry.first_event_id));
+  const path = pendingPath(inTail[0]!.first_event_id, inTail.at(-1)!.last_event_id);
+  return { tree: withTail(tree, Buffer.alloc(0)).set(path, tailOf(tree)), path };
+}
+
+async function appendTo(tree: Tree, ...batchIds: string[]): Promise<Tree> {
+  const storage = new MemoryStorage(tree);
+  const { log } = await openTestLog(storage);
+  for (const batchId of batchIds) await log.append([preparedBatch(batchId)]);
+  await log.close();
+  return storage.tree();
+}
+
+async function assertRefused(tree: Tree, label: string): Promise<void> {
+  const storage = new MemoryStorage(tree);
+  await assert.rejects(openTestLog(storage), CorruptLogError, label);
+  assert.deepEqual(storage.tree(), new MemoryStorage(tree).tree(), label);
+  assert.equal(storage.openFiles, 0, `${label}: all files are closed again`);
+}
+
+test("openLog() reads pending files and the tail as one log", async () => {
+  const whole = await logTree([["a"], ["b"], [], ["c"], ["d"], []]);
+  let { tree } = await rotate(await appendTo(await logTree([]), "a", "b"));
+  tree = (await rotate(await appendTo(tree, "c"))).tree;
+  tree = await appendTo(tree, "d");
+  const { log, entries } = await openTestLog(new MemoryStorage(tree));
+  assert.deepEqual(entries.map((entry) => entry.batch_id), ["a", "b", "c", "d"]);
+  const expected = await openTestLog(new MemoryStorage(whole));
+  assert.equal(log.snapshot.frontier, expected.log.snapshot.frontier);
+  assert.deepEqual(await readAll(log.snapshot), await readAll(expected.log.snapshot));
+});
+
+test("openLog() goes on with ids and chain of the last pending file when the tail is empty", async () => {
+  const { tree } = await rotate(await logTree([["a"]]));
+  const storage = new MemoryStorage(tree);
+  const { log } = await openTestLog(storage);
+  await log.append([preparedBatch("b")]);
+  const whole = tailOf(await logTree([["a"], ["b"]]));
+  assert.ok(whole.subarray(-tailOf(storage.tree()).length).equals(tailOf(storage.tree())));
+  await log.close();
+  assert.equal(storage.openFiles, 0);
+});
+
+test("openLog() adds nothing to an empty tail behind pending files", async () => {
+  const { tree } = await rotate(await logTree([["a"]]));
+  assert.deepEqual(await appendTo(tree), tree);
+});
+
+test("openLog() never writes to a pending file", async () => {
+  const { tree, path } = await rotate(await logTree([["a"]]));
+  const storage = new MemoryStorage(tree);
+  const { log } = await openTestLog(storage);
+  await log.append([preparedBatch("b")]);
+  await log.close();
+  const changes = storage.operations.filter(({ kind }) => ["write", "truncate"].includes(kind));
+  assert.deepEqual(new Set(changes.map((change) => change.path)), new Set([TAIL_FILE]));
+  assert.deepEqual(storage.tree().get(path), tree.get(path));
+});
+
+test("openLog() refuses any damage to a pending file, at its end too", async () => {
+  const { tree, path } = await rotate(await logTree([["a"], ["b"]]));
+  const bytes = Buffer.from(tree.get(path)!);
+  for (let size = 0; size < bytes.length; size++) {
+    await assertRefused(new Map(tree).set(path, truncateAt(bytes, size)), `cut at ${size}`);
+  }
+  for (let at = 0; at < bytes.length; at++) {
+    const damaged = flipBit(bytes, at * 8 + at % 8);
+    await assertRefused(new Map(tree).set(path, damaged), `changed at ${at}`);
+  }
+  for (const more of ["\n", "x", Buffer.alloc(4096), bytes]) {
+    await assertRefused(new Map(tree).set(path, appendBytes(bytes, more)), "with more at its end");
+  }
+});
+
+test("openLog() refuses a pending file before it repairs the tail", async () => {
+  const rotated = await rotate(await logTree([["a"], ["b"]]));
+  const tree = await appendTo(rotated.tree, "c");
+  const damaged = flipBit(tree.get(rotated.path)!, 800);
+  const cutTail = truncateAt(tailOf(tree), 100);
+  await assertRefused(withTail(tree, cutTail).set(rotated.path, damaged), "both damaged");
+});
+
+test("openLog() refuses a pending file whose name is not the range of its events", async () => {
+  const { tree, path } = await rotate(await logTree([["a"], ["b"]]));
+  const bytes = tree.get(path)!;
+  const [first = "", last = ""] = path.slice("pending/".length, -".ndjson".length).split("_");
+  for (const [from, to] of [[first, first], [last, last], [last, first]] as const) {
+    const renamed = new Map(tree).set(pendingPath(from, to), bytes);
+    renamed.delete(path);
+    await assertRefused(renamed, `${from}_${to}`);
+  }
+});
+
+test("openLog() refuses events that are in two files", async () => {
+  const { tree, path } = await rotate(await logTree([["a"], ["b"]]));
+  await assertRefused(withTail(tree, tree.get(path)!), "the tail repeats the pending file");
+  const longer = await rotate(await logTree([["a"], ["b"], ["c"]]));
+  await assertRefused(new Map([...tree, ...longer.tree]), "two pending files overlap");
+});

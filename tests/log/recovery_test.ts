@@ -1,0 +1,226 @@
+/** What a crash leaves of the last commit, cut and damaged in every way: `openLog()` takes it off. */
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { test } from "node:test";
+import { TAIL_FILE } from "../../src/log/layout.ts";
+import { CorruptLogError } from "../../src/log/log_error.ts";
+import { appendBytes, flipBit, repairFraming, truncateAt } from "../support/corrupt.ts";
+import { MemoryStorage, type Tree } from "../support/memory_storage.ts";
+import { preparedBatch } from "../support/prepared.ts";
+import {
+  commitOffsets,
+  logTree,
+  openTestLog,
+  readAll,
+  tailOf,
+  withTail,
+} from "../support/test_log.ts";
+
+/** Commits as lists of batch ids; an empty list is a clean shutdown. */
+const HISTORIES: Record<string, string[][]> = {
+  "a first commit": [["a"]],
+  "a later commit": [["a"], ["b"]],
+  "a commit of several batches": [["a"], ["b", "c", "d"]],
+  "a clean shutdown": [["a"], ["b"], []],
+  "a commit after a clean shutdown": [["a"], [], ["b"]],
+};
+
+/** Opens, and checks that a second open changes nothing and tells the same. */
+async function recoverTwice(tree: Tree) {
+  const first = new MemoryStorage(tree);
+  const opened = await openTestLog(first);
+  const afterFirst = first.tree();
+  const second = new MemoryStorage(afterFirst);
+  const again = await openTestLog(second);
+  assert.deepEqual(second.tree(), afterFirst);
+  assert.deepEqual(again.entries, opened.entries);
+  assert.deepEqual(again.reports, []);
+  return { ...opened, tree: afterFirst };
+}
+
+/** Checks that `tree` opens with the commits of `expectedTail`, and nothing of what is behind it. */
+async function assertRecovers(tree: Tree, expectedTail: Buffer, label: string): Promise<void> {
+  const { log, entries, reports, tree: recovered } = await recoverTwice(tree);
+  assert.ok(
+    tailOf(recovered).equals(expectedTail),
+    `${label}: the tail ends after the last commit`,
+  );
+  const expected = await openTestLog(new MemoryStorage(withTail(tree, expectedTail)));
+  assert.deepEqual(entries, expected.entries, label);
+  assert.equal(log.snapshot.frontier, expected.log.snapshot.frontier, label);
+  const removedBytes = tailOf(tree).length - expectedTail.length;
+  const reported = removedBytes === 0 ? [] : [
+    `${TAIL_FILE}: removed ${removedBytes} bytes of an unfinished commit after ` +
+    (log.snapshot.frontier === null ? "the start of the file" : `event ${log.snapshot.frontier}`),
+  ];
+  assert.deepEqual(reports, reported, label);
+}
+
+/** Checks that `tree` is refused, and left as it is. */
+async function assertRefused(tree: Tree, label: string): Promise<void> {
+  const storage = new MemoryStorage(tree);
+  await assert.rejects(openTestLog(storage), CorruptLogError, label);
+  assert.deepEqual(storage.tree(), new MemoryStorage(tree).tree(), label);
+  assert.equal(storage.openFiles, 0, `${label}: all files are closed again`);
+}
+
+for (const [name, history] of Object.entries(HISTORIES)) {
+  test(`openLog() takes off ${name}, cut at any byte`, async () => {
+    const tree = await logTree(history);
+    const tail = tailOf(tree);
+    const lastOffset = commitOffsets(tail).at(-2)!;
+    for (let size = lastOffset; size < tail.length; size++) {
+      const cut = withTail(tree, truncateAt(tail, size));
+      await assertRecovers(cut, tail.subarray(0, lastOffset), `cut at ${size}`);
+    }
+    await assertRecovers(tree, tail, "whole");
+  });
+}
+
+test("openLog() takes off the last commit for any changed bit, and refuses one before", async () => {
+  for (const history of [[["a"], ["b", "c"], ["d"]], [["a"], []]]) {
+    const tree = await logTree(history);
+    const tail = tailOf(tree);
+    const lastOffset = commitOffsets(tail).at(-2)!;
+    for (let bit = 0; bit < tail.length * 8; bit++) {
+      // Every byte, and every bit in turn.
+      if (bit % 8 !== (bit >> 3) % 8) continue;
+      const damaged = withTail(tree, flipBit(tail, bit));
+      if (bit >> 3 < lastOffset) await assertRefused(damaged, `bit ${bit}`);
+      else await assertRecovers(damaged, tail.subarray(0, lastOffset), `bit ${bit}`);
+    }
+  }
+});
+
+test("openLog() takes off what is no commit behind the last one", async () => {
+  const tree = await logTree([["a"], ["b"]]);
+  const tail = tailOf(tree);
+  const garbage: Record<string, string | Uint8Array> = {
+    "one byte": "x",
+    "an end of line": "\n",
+    "zeros": Buffer.alloc(8192),
+    "zeros, longer than a header may be": Buffer.alloc(5 * 1024 * 1024),
+    "noise": Buffer.alloc(5000, "n\noise}"),
+    "an event": tail.subarray(tail.lastIndexOf("\n", -2) + 1),
+    "a header alone": tail.subarray(0, tail.indexOf("\n") + 1),
+    "a header that promises too much": Buffer.from(
+      tail.toString().replace(/"bytes":\d+/, '"bytes":9007199254740991').split("\n", 1)[0] + "\n",
+    ),
+  };
+  for (const [name, bytes] of Object.entries(garbage)) {
+    await assertRecovers(withTail(tree, appendBytes(tail, bytes)), tail, name);
+  }
+});
+
+test("openLog() takes off a last commit whose blocks came to the disk in part", async () => {
+  const tree = await logTree([["a"], ["b", "c", "d", "e", "f", "g", "h"]]);
+  const tail = tailOf(tree);
+  const lastOffset = commitOffsets(tail).at(-2)!;
+  const blockBytes = 512;
+  for (let start = lastOffset; start < tail.length; start += blockBytes) {
+    const torn = Buffer.from(tail);
+    torn.fill(0, start, Math.min(torn.length, start + blockBytes));
+    await assertRecovers(withTail(tree, torn), tail.subarray(0, lastOffset), `zeros at ${start}`);
+  }
+});
+
+test("openLog() refuses damage that a clean shutdown follows", async () => {
+  const tree = await logTree([["a"], ["b"], []]);
+  const tail = tailOf(tree);
+  const [, secondOffset = 0, cleanOffset = 0] = commitOffsets(tail);
+  for (let at = secondOffset; at < cleanOffset; at++) {
+    const damaged = Buffer.from(tail);
+    damaged[at] = 0;
+    await assertRefused(withTail(tree, damaged), `zero at ${at}`);
+  }
+});
+
+test("openLog() refuses a commit that is missing bytes when another follows", async () => {
+  const tree = await logTree([["a"], ["b"], ["c"]]);
+  const tail = tailOf(tree);
+  const [, start = 0, end = 0] = commitOffsets(tail);
+  for (const removedBytes of [1, 2, 100, end - start - 1]) {
+    const shorter = Buffer.concat([tail.subarray(0, end - removedBytes), tail.subarray(end)]);
+    await assertRefused(withTail(tree, shorter), `without ${removedBytes} bytes`);
+    const other = Buffer.concat([tail.subarray(0, start), tail.subarray(start + removedBytes)]);
+    await assertRefused(withTail(tree, other), `without the first ${removedBytes} bytes`);
+  }
+});
+
+test("openLog() refuses commits that are right but out of order", async () => {
+  const tree = await logTree([["a"], ["b"], ["c"]]);
+  const tail = tailOf(tree);
+  const [, second = 0, third = 0] = commitOffsets(tail);
+  const commits = [tail.subarray(0, second), tail.subarray(second, third), tail.subarray(third)];
+  for (const order of [[1, 0], [0, 2, 1], [0, 0], [0, 1, 1, 2]]) {
+    const shuffled = Buffer.concat(order.map((number) => commits[number]!));
+    await assertRefused(withTail(tree, shuffled), `commits ${order}`);
+  }
+});
+
+test("openLog() refuses a batch whose ids and count contradict each other", async () => {
+  const tree = await logTree([["a"]]);
+  const tail = tailOf(tree).toString();
+  const edits = [
+    tail.replace('"events":1', '"events":2'),
+    tail.replace(/"first_event_id":"(\w{7})\w/, '"first_event_id":"$1f'),
+    tail.replace(/"last_event_id":"(\w{7})\w/, '"last_event_id":"$1f'),
+  ];
+  for (const edit of edits) {
+    assert.notEqual(edit, tail);
+    await assertRefused(withTail(tree, repairFraming(Buffer.from(edit))), edit);
+  }
+});
+
+test("openLog() refuses a log without its tail", async () => {
+  for (const history of [[], [["a"]]]) {
+    const tree = await logTree(history);
+    tree.delete(TAIL_FILE);
+    await assertRefused(tree, JSON.stringify(history));
+  }
+});
+
+test("openLog() takes up ids and chain where the recovered log ends", async () => {
+  const tree = await logTree([["a"], ["b"], ["c"]]);
+  const tail = tailOf(tree);
+  const cut = new MemoryStorage(withTail(tree, truncateAt(tail, tail.length - 1)));
+  const { log } = await openTestLog(cut);
+  await log.append([preparedBatch("c")]);
+  assert.ok(tailOf(cut.tree()).equals(tail), "the same commit again, byte for byte");
+  assert.deepEqual((await readAll(log.snapshot)).map((event) => event.batch_id), ["a", "b", "c"]);
+});
+
+test("openLog() makes durable what it recovered before it returns", async () => {
+  const tree = await logTree([["a"]]);
+  const storage = new MemoryStorage(tree);
+  const file = await storage.open(TAIL_FILE, "write");
+  const second = tailOf(await logTree([["a"], ["b"]])).subarray(tailOf(tree).length);
+  await file.write(second, tailOf(tree).length);
+  assert.ok(tailOf(storage.crash().tree()).equals(tailOf(tree)), "not durable before");
+  const { log } = await openTestLog(storage);
+  const { entries } = await openTestLog(storage.crash());
+  assert.deepEqual(entries.map((entry) => entry.batch_id), ["a", "b"]);
+  assert.equal(entries.at(-1)?.last_event_id, log.snapshot.frontier);
+});
+
+test("openLog() recovers and reads commits larger than any of its reads", async () => {
+  const storage = new MemoryStorage();
+  const { log } = await openTestLog(storage);
+  const sizes = [3_000_000, 10, 1_048_576, 1_100_000];
+  for (const [number, size] of sizes.entries()) {
+    const events = [{ payload: "x".repeat(size) }, { payload: number }];
+    await log.append([preparedBatch(`b${number}`, { events })]);
+  }
+  const tree = storage.tree();
+  const { log: reopened } = await openTestLog(new MemoryStorage(tree));
+  const events = await readAll(reopened.snapshot);
+  assert.deepEqual(
+    events.map(({ payload }) => typeof payload === "string" ? payload.length : payload),
+    sizes.flatMap((size, number) => [size, number]),
+  );
+  const tail = tailOf(tree);
+  const offsets = commitOffsets(tail);
+  const cut = withTail(tree, truncateAt(tail, tail.length - 1));
+  await assertRecovers(cut, tail.subarray(0, offsets.at(-2)), "the last commit cut");
+  await assertRefused(withTail(tree, flipBit(tail, 8 * 5000)), "the first commit damaged");
+});

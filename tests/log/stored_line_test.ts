@@ -1,0 +1,97 @@
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { test } from "node:test";
+import { EnvelopeWriter } from "../../src/event/envelope.ts";
+import {
+  type EventFilter,
+  lineEventId,
+  lineMatcher,
+  lineSourceAndStream,
+} from "../../src/log/stored_line.ts";
+import { type EventOptions, preparedEvent } from "../support/prepared.ts";
+
+const EVENT_ID = "019b76da-a800-7001-8203-040506070809";
+
+function storedLine(source: string, event: EventOptions): Buffer {
+  const observedAt = "2026-01-01T00:00:00.000Z";
+  const writer = new EnvelopeWriter({ source, batchId: "b", observedAt });
+  return Buffer.from(writer.write(preparedEvent(event), EVENT_ID).line + "\n");
+}
+
+/** Texts that are hard on whoever looks for quotes and commas. */
+const HARD_TEXTS = [
+  "1",
+  "11",
+  '"',
+  '","',
+  '","kind":"',
+  '","kind":"x","',
+  "\\",
+  "\\\\",
+  '\\"',
+  "a\\",
+  "\n",
+  "\u0000\u001f\u007f",
+  "ä",
+  "a\u0308",
+  "€ 𝄞 👩‍👩‍👧",
+  "\u2028",
+  '{"commit":',
+  "/",
+  "<script>",
+  " ",
+];
+
+test("lineEventId() and lineSourceAndStream() read a line at any offset", () => {
+  const line = storedLine("shop.eu-1", { stream: "orders_2", recordKey: '","stream":"x' });
+  for (const offset of [0, 7]) {
+    const bytes = Buffer.concat([Buffer.alloc(offset, "\n"), line, line]);
+    assert.equal(lineEventId(bytes, offset), EVENT_ID);
+    assert.deepEqual(lineSourceAndStream(bytes, offset), {
+      source: "shop.eu-1",
+      stream: "orders_2",
+    });
+  }
+});
+
+test("lineMatcher() is null for a filter that matches all", () => {
+  assert.equal(lineMatcher({}), null);
+});
+
+test("lineMatcher() compares record keys and kinds exactly, whatever is in them", () => {
+  for (const text of HARD_TEXTS) {
+    const byKey = storedLine("shop", { recordKey: text });
+    const byKind = storedLine("shop", { kind: text });
+    for (const wanted of HARD_TEXTS) {
+      const expected = wanted === text;
+      const label = JSON.stringify([text, wanted]);
+      assert.equal(lineMatcher({ recordKey: wanted })!(byKey, 0), expected, `key ${label}`);
+      assert.equal(lineMatcher({ kind: wanted })!(byKind, 0), expected, `kind ${label}`);
+    }
+  }
+});
+
+test("lineMatcher() takes every combination of members", () => {
+  const event = { source: "shop", stream: "orders", recordKey: 'k"1', kind: "upserted" };
+  const line = storedLine(event.source, event);
+  const others = { source: "sho", stream: "order", recordKey: 'k"', kind: "upsert" };
+  const members = ["source", "stream", "recordKey", "kind"] as const;
+  for (let chosen = 1; chosen < 16; chosen++) {
+    const filter: EventFilter = {};
+    const names = members.filter((_, bit) => chosen & (1 << bit));
+    for (const name of names) filter[name] = event[name];
+    assert.ok(lineMatcher(filter)!(line, 0), JSON.stringify(filter));
+    for (const name of names) {
+      for (const other of [others[name], event[name] + "x", "x" + event[name], ""]) {
+        const different = { ...filter, [name]: other };
+        assert.ok(!lineMatcher(different)!(line, 0), JSON.stringify(different));
+      }
+    }
+  }
+});
+
+test("lineMatcher() does not match beyond the end of the bytes", () => {
+  const line = storedLine("shop", { recordKey: "1" });
+  const cut = line.subarray(0, line.indexOf('","kind"'));
+  assert.ok(!lineMatcher({ recordKey: "1" })!(cut, 0));
+});

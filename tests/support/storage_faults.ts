@@ -1,0 +1,41 @@
+/** Hooks for `MemoryStorage`: disks that fail on cue, fill up, or wait. */
+import type { Fault, OperationHook, OperationKind } from "./memory_storage.ts";
+
+/** The `nth` operation of a kind from now on (the first is 1) fails; all others work. */
+export function failNth(kind: OperationKind, nth: number, fault: Fault): OperationHook {
+  let count = 0;
+  return (operation) => operation.kind === kind && ++count === nth ? fault : null;
+}
+
+/** A write fails with `errno` once it reaches past `sizeBytes` of its file, with the part that fits done. */
+export function noRoomAfter(sizeBytes: number, errno = "ENOSPC"): OperationHook {
+  return ({ kind, position = 0, sizeBytes: wantedBytes = 0 }) => {
+    if (kind !== "write" || position + wantedBytes <= sizeBytes) return null;
+    return { errno, writtenBytes: Math.max(0, sizeBytes - position) };
+  };
+}
+
+export interface Gate {
+  hook: OperationHook;
+  /** Resolves when an operation waits at the gate. */
+  reached: Promise<void>;
+  /** Lets it pass, and fail if a fault is given; later ones pass freely. */
+  open(fault?: Fault): void;
+}
+
+/** Holds the next operation of a kind until the gate is opened. */
+export function gateAt(kind: OperationKind): Gate {
+  const reached = Promise.withResolvers<void>();
+  const opened = Promise.withResolvers<Fault | null>();
+  let isPassed = false;
+  return {
+    hook: (operation) => {
+      if (operation.kind !== kind || isPassed) return null;
+      isPassed = true;
+      reached.resolve();
+      return opened.promise;
+    },
+    reached: reached.promise,
+    open: (fault) => opened.resolve(fault ?? null),
+  };
+}

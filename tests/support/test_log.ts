@@ -1,0 +1,104 @@
+/** Opens logs with a clock and randomness that repeat, and reads back what they hold. */
+import { Buffer } from "node:buffer";
+import type { CommittedEvent } from "../../src/event/verify_event.ts";
+import type { BatchEntry } from "../../src/log/commit_frame.ts";
+import { EventScan } from "../../src/log/event_scan.ts";
+import { TAIL_FILE } from "../../src/log/layout.ts";
+import { type Log, type LogOptions, openLog } from "../../src/log/log.ts";
+import type { LogSnapshot } from "../../src/log/snapshot.ts";
+import type { Storage } from "../../src/log/storage.ts";
+import { MemoryStorage, type Tree } from "./memory_storage.ts";
+import { preparedBatch } from "./prepared.ts";
+
+/** 2026-01-01T00:00:00.000Z */
+export const TEST_TIME_MS = 1_767_225_600_000;
+
+/** A clock that stands still, and randomness that counts. */
+export function testTime(): Pick<LogOptions, "clockMs" | "randomBytes"> {
+  return {
+    clockMs: () => TEST_TIME_MS,
+    randomBytes: (into) => {
+      for (let i = 0; i < into.length; i++) into[i] = i;
+    },
+  };
+}
+
+export interface OpenedLog {
+  log: Log;
+  /** What recovery told of batches and repairs. */
+  entries: BatchEntry[];
+  reports: string[];
+}
+
+export async function openTestLog(storage: Storage): Promise<OpenedLog> {
+  const entries: BatchEntry[] = [];
+  const reports: string[] = [];
+  const listener = {
+    batch: (entry: BatchEntry) => void entries.push(entry),
+    report: (line: string) => void reports.push(line),
+    committed: () => {},
+  };
+  return { log: await openLog({ storage, ...testTime(), listener }), entries, reports };
+}
+
+/**
+ * The files of a log whose process was killed after these commits, each a list of batch ids; an empty
+ * list is a clean shutdown and a new start.
+ */
+export async function logTree(commits: readonly (readonly string[])[]): Promise<Tree> {
+  const storage = new MemoryStorage();
+  let { log } = await openTestLog(storage);
+  for (const batchIds of commits) {
+    if (batchIds.length > 0) {
+      await log.append(batchIds.map((batchId) => preparedBatch(batchId)));
+    } else {
+      await log.close();
+      log = (await openTestLog(storage)).log;
+    }
+  }
+  return storage.tree();
+}
+
+/** All events of a snapshot, by the code under test. */
+export async function readAll(snapshot: LogSnapshot): Promise<CommittedEvent[]> {
+  const scan = new EventScan(snapshot, {
+    after: undefined,
+    matcher: null,
+    limitEvents: Infinity,
+    limitBytes: Infinity,
+  });
+  return JSON.parse(`[${await joinPieces(scan)}]`);
+}
+
+/** All pieces of a scan or replay, joined by commas as a response joins them. */
+export async function joinPieces(
+  scan: { next(): Promise<Uint8Array | null> },
+): Promise<string> {
+  const pieces: string[] = [];
+  for (let piece = await scan.next(); piece !== null; piece = await scan.next()) {
+    pieces.push(Buffer.from(piece).toString());
+  }
+  return pieces.join(",");
+}
+
+/** Where each commit of a tail starts, and where the last one ends. */
+export function commitOffsets(tail: Uint8Array): number[] {
+  const bytes = Buffer.from(tail);
+  const offsets = [0];
+  for (let offset = 0; offset < bytes.length;) {
+    const lineEnd = bytes.indexOf("\n", offset);
+    const { commit } = JSON.parse(bytes.toString("utf8", offset, lineEnd));
+    offset = lineEnd + 1 + commit.bytes;
+    offsets.push(offset);
+  }
+  return offsets;
+}
+
+/** A tree with another tail. */
+export function withTail(tree: Tree, tail: Uint8Array): Tree {
+  return new Map(tree).set(TAIL_FILE, tail);
+}
+
+export function tailOf(tree: Tree): Buffer {
+  return Buffer.from(tree.get(TAIL_FILE)!);
+}
