@@ -24,6 +24,10 @@ export const PAYLOAD_DEPTH_MAX = 128;
 export const JSON_DEPTH_MAX = 256;
 /** Containers of a value that `canonicalize()` takes; bounds its recursion. */
 export const CANONICAL_DEPTH_MAX = 1024;
+/** Member names that canonicalization keeps in quoted form; all are dropped when there are more. */
+export const NAME_CACHE_ENTRIES_MAX = 1024;
+/** Longest name that is kept, in UTF-16 code units. */
+export const NAME_CACHE_CHARS_MAX = 64;
 /** What an error message quotes of a client's text, in UTF-16 code units. */
 export const QUOTED_TEXT_MAX = 64;
 /** Finite replay ends a page at this many bytes of events, but never before one event. */

@@ -3,7 +3,8 @@
  * numbers and strings as ECMAScript spells them, no whitespace. Uses nothing but the language, so
  * that it runs in browsers too.
  */
-import { CANONICAL_DEPTH_MAX } from "../limits.ts";
+import { CANONICAL_DEPTH_MAX, NAME_CACHE_CHARS_MAX, NAME_CACHE_ENTRIES_MAX } from "../limits.ts";
+import { quoteString } from "./quote_string.ts";
 
 /** A value that has more containers on one path than allowed, or contains itself. */
 export class DepthError extends TypeError {
@@ -54,24 +55,50 @@ function canonicalArray(items: readonly unknown[], depthMax: number): string {
 }
 
 function canonicalObject(members: Record<string, unknown>, depthMax: number): string {
+  const names = Object.keys(members);
+  sortNames(names);
   let text = "{";
-  // The default order of sort() is that of UTF-16 code units (RFC 8785 section 3.2.3).
-  for (const name of Object.keys(members).sort()) {
-    if (text.length > 1) text += ",";
-    text += quoteString(name) + ":" + canonicalize(members[name], depthMax);
+  for (let index = 0; index < names.length; index++) {
+    if (index > 0) text += ",";
+    const name = names[index]!;
+    text += quoteName(name) + canonicalize(members[name], depthMax);
   }
   return text + "}";
+}
+
+/** Sorts by UTF-16 code units (RFC 8785 section 3.2.3), which is how strings compare and sort. */
+function sortNames(names: string[]): void {
+  if (names.length > INSERTION_SORT_MAX) {
+    names.sort();
+    return;
+  }
+  for (let index = 1; index < names.length; index++) {
+    const name = names[index]!;
+    let at = index;
+    for (; at > 0 && names[at - 1]! > name; at--) names[at] = names[at - 1]!;
+    names[at] = name;
+  }
+}
+
+/** Up to so many names an insertion sort beats the call of `sort()`. */
+const INSERTION_SORT_MAX = 16;
+
+/** Events of one kind share their member names, so the quoted ones are kept. */
+const quotedNames = new Map<string, string>();
+
+/** A member name as it is spelled, with its colon. */
+function quoteName(name: string): string {
+  const known = quotedNames.get(name);
+  if (known !== undefined) return known;
+  const quoted = quoteString(name) + ":";
+  if (name.length > NAME_CACHE_CHARS_MAX) return quoted;
+  if (quotedNames.size >= NAME_CACHE_ENTRIES_MAX) quotedNames.clear();
+  quotedNames.set(name, quoted);
+  return quoted;
 }
 
 /** Also true for objects of another realm, such as a browser's frame. */
 function isPlainObject(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === null || Object.getPrototypeOf(prototype) === null;
-}
-
-function quoteString(text: string): string {
-  if (!text.isWellFormed()) {
-    throw new TypeError("a string with an unpaired surrogate has no canonical form");
-  }
-  return JSON.stringify(text);
 }

@@ -2,7 +2,6 @@
  * The history chain: one hash that commits to every event and its place. From the genesis head on,
  * head_n = H(raw head_{n-1} || raw event_hash_n), each 32 bytes.
  */
-import { Buffer } from "node:buffer";
 import { assert } from "../assert.ts";
 import { sha256, sha256Hex } from "./hash.ts";
 
@@ -16,33 +15,54 @@ export const GENESIS_HEAD: Uint8Array = sha256("service/genesis/v1");
 
 /** Follows the chain event by event. */
 export class HistoryChain {
-  /** The head, then room for the next event hash. */
-  readonly #link: Buffer = Buffer.alloc(2 * HASH_BYTES);
+  /** The head, then the event hash that comes next. */
+  readonly #link = new Uint8Array(2 * HASH_BYTES);
+  #head: string;
 
   /** @param head 64 lowercase hex digits. */
   constructor(head: string = GENESIS_HEAD_HEX) {
-    this.#put(head, 0);
+    this.#head = head;
+    putHex(head, this.#link, 0);
   }
 
   /** The head after all events so far, 64 lowercase hex digits. */
   get head(): string {
-    return this.#link.toString("hex", 0, HASH_BYTES);
+    return this.#head;
   }
 
   /** Takes the next event into the chain. @param eventHash 64 lowercase hex digits. */
   append(eventHash: string): void {
-    this.#put(eventHash, HASH_BYTES);
-    this.#link.set(sha256(this.#link), 0);
-  }
-
-  #put(hashHex: string, at: number): void {
-    const written = this.#link.write(hashHex, at, HASH_BYTES, "hex");
-    assert(hashHex.length === 2 * HASH_BYTES && written === HASH_BYTES, "a hash has 64 hex digits");
+    putHex(eventHash, this.#link, HASH_BYTES);
+    this.#head = sha256Hex(this.#link);
+    putHex(this.#head, this.#link, 0);
   }
 }
 
 /** The head after one more event. Takes and returns 32 raw bytes. */
 export function nextHead(head: Uint8Array, eventHash: Uint8Array): Uint8Array {
   assert(head.length === HASH_BYTES && eventHash.length === HASH_BYTES, "a hash has 32 bytes");
-  return sha256(Buffer.concat([head, eventHash]));
+  const link = new Uint8Array(2 * HASH_BYTES);
+  link.set(head);
+  link.set(eventHash, HASH_BYTES);
+  return sha256(link);
+}
+
+/** Above the value of any hex digit. */
+const NO_DIGIT = 0x10;
+const DIGIT_VALUES = new Uint8Array(0x80).fill(NO_DIGIT);
+for (let value = 0; value < 0x10; value++) {
+  DIGIT_VALUES[value.toString(16).charCodeAt(0)] = value;
+}
+
+/** Decodes a hash. By table, because a call of Buffer costs as much as the hash itself. */
+function putHex(hashHex: string, into: Uint8Array, startAt: number): void {
+  assert(hashHex.length === 2 * HASH_BYTES, "a hash has 64 hex digits");
+  let seen = 0;
+  for (let at = 0; at < HASH_BYTES; at++) {
+    const high = DIGIT_VALUES[hashHex.charCodeAt(2 * at)] ?? NO_DIGIT;
+    const low = DIGIT_VALUES[hashHex.charCodeAt(2 * at + 1)] ?? NO_DIGIT;
+    seen |= high | low;
+    into[startAt + at] = high << 4 | low;
+  }
+  assert(seen < NO_DIGIT, "a hash has lowercase hex digits alone");
 }

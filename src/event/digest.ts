@@ -4,6 +4,7 @@
  * the service assigns.
  */
 import { sha256Hex } from "./hash.ts";
+import { quoteString } from "./quote_string.ts";
 import type { PreparedEvent } from "./types.ts";
 
 /**
@@ -17,7 +18,7 @@ export function batchDigest(source: string, events: readonly PreparedEvent[]): s
     if (index > 0) text += ",";
     text += digestItem(events[index]!);
   }
-  return sha256Hex(text + '],"source":' + JSON.stringify(source) + ',"v":1}');
+  return sha256Hex(text + '],"source":' + quoteString(source) + ',"v":1}');
 }
 
 function digestItem(event: PreparedEvent): string {
@@ -25,7 +26,7 @@ function digestItem(event: PreparedEvent): string {
     ? ""
     : ',"occurred_at":"' + event.occurredAt + '"';
   return '{"content_hash":"' + event.contentHash +
-    '","kind":' + JSON.stringify(event.kind) + occurredAt +
-    ',"record_key":' + JSON.stringify(event.recordKey) +
+    '","kind":' + quoteString(event.kind) + occurredAt +
+    ',"record_key":' + quoteString(event.recordKey) +
     ',"stream":"' + event.stream + '"}';
 }

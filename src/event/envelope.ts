@@ -3,6 +3,7 @@
  * one line of JSON that is stored and replayed.
  */
 import { sha256Hex } from "./hash.ts";
+import { quoteString } from "./quote_string.ts";
 import type { PreparedEvent } from "./types.ts";
 
 /** What all events of a batch have in common. */
@@ -28,8 +29,8 @@ export class EnvelopeWriter {
   readonly #observedAt: string;
 
   constructor(batch: BatchIdentity) {
-    this.#source = ',"source":' + JSON.stringify(batch.source);
-    this.#batchId = '"batch_id":' + JSON.stringify(batch.batchId);
+    this.#source = ',"source":' + quoteString(batch.source);
+    this.#batchId = '"batch_id":' + quoteString(batch.batchId);
     this.#observedAt = ',"observed_at":"' + batch.observedAt + '"';
   }
 
@@ -37,8 +38,8 @@ export class EnvelopeWriter {
   write(event: PreparedEvent, eventId: string): SealedEvent {
     const id = '"event_id":"' + eventId + '"';
     const contentHash = ',"content_hash":"' + event.contentHash + '"';
-    const kind = ',"kind":' + JSON.stringify(event.kind);
-    const recordKey = ',"record_key":' + JSON.stringify(event.recordKey);
+    const kind = ',"kind":' + quoteString(event.kind);
+    const recordKey = ',"record_key":' + quoteString(event.recordKey);
     const stream = ',"stream":"' + event.stream + '"';
     const occurredAt = event.occurredAt === undefined
       ? ""

@@ -5,6 +5,7 @@
  * The fast way is one scan and the built-in parser. A text has as many members as the parsed value
  * has keys only if no name appears twice. Whatever the fast way refuses, the exact way explains.
  */
+import { Buffer } from "node:buffer";
 import { assert } from "../assert.ts";
 import { JSON_DEPTH_MAX } from "../limits.ts";
 import { cutDeepContainers } from "./json_cut.ts";
@@ -34,26 +35,29 @@ export class JsonError extends Error {
 export function parseJson(bytes: Uint8Array): JsonValue {
   const scan = scanJson(bytes);
   if (scan !== null && scan.depth <= JSON_DEPTH_MAX) {
-    const value = tryParse(bytes);
+    const value = tryParse(bytes, scan.isAscii);
     if (value !== undefined && countMembers(value) === scan.members) return value;
   }
   const fault = findJsonFault(bytes);
   if (fault !== null) throw new JsonError(fault);
   assert(scan !== null && scan.depth > JSON_DEPTH_MAX, "both ways to check JSON agree");
-  return JSON.parse(decode(cutDeepContainers(bytes, JSON_DEPTH_MAX)));
+  return JSON.parse(UTF8.decode(cutDeepContainers(bytes, JSON_DEPTH_MAX)));
 }
 
 /** @returns undefined when the text is not JSON or not UTF-8. */
-function tryParse(bytes: Uint8Array): JsonValue | undefined {
+function tryParse(bytes: Uint8Array, isAscii: boolean): JsonValue | undefined {
   try {
-    return JSON.parse(decode(bytes));
+    return JSON.parse(isAscii ? decodeAscii(bytes) : UTF8.decode(bytes));
   } catch {
     return undefined; // The exact way says why.
   }
 }
 
-function decode(bytes: Uint8Array): string {
-  return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/** ASCII is a part of Latin-1, whose decoding is but a copy. */
+function decodeAscii(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("latin1");
 }
 
 /** Keys of all objects in a value that is at most JSON_DEPTH_MAX deep. */

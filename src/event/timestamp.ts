@@ -1,6 +1,6 @@
 /** UTC timestamps: the rule of `occurred_at`, and the spelling of `observed_at`. */
 
-const SHAPE = /^(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2}):(\d{2})(?:\.\d{1,9})?Z$/;
+const SHAPE = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?Z$/;
 
 /**
  * Rule of `occurred_at`: a time of RFC 3339 section 5.6 in UTC, spelled with `T` and `Z`, with up to
@@ -9,26 +9,25 @@ const SHAPE = /^(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2}):(\d{2})(?:\.\d{1,9})?Z$/
  * @returns null, or what is wrong as the rest of a sentence that begins with the member's name.
  */
 export function occurredAtFault(text: string): string | null {
-  const parts = SHAPE.exec(text);
-  if (parts === null) {
+  if (!SHAPE.test(text)) {
     return "must be a UTC time YYYY-MM-DDTHH:MM:SSZ, with 1 to 9 digits of fraction or none";
   }
-  const [year, month, day, hour, minute, second] = parts.slice(1, 7).map(Number) as Clock;
+  const year = twoDigits(text, 0) * 100 + twoDigits(text, 2);
+  const month = twoDigits(text, 5);
+  const day = twoDigits(text, 8);
   if (month < 1 || month > 12) return `has no month ${month}`;
   if (day < 1 || day > daysInMonth(year, month)) return `has no day ${day} in its month`;
-  if (hour > 23 || minute > 59) return "has no such time of day";
+  const second = twoDigits(text, 17);
+  if (twoDigits(text, 11) > 23 || twoDigits(text, 14) > 59) return "has no such time of day";
   if (second > 59) return second === 60 ? "must not be a leap second" : "has no such time of day";
   return null;
 }
 
-type Clock = [
-  year: number,
-  month: number,
-  day: number,
-  hour: number,
-  minute: number,
-  second: number,
-];
+function twoDigits(text: string, at: number): number {
+  return (text.charCodeAt(at) - DIGIT_0) * 10 + text.charCodeAt(at + 1) - DIGIT_0;
+}
+
+const DIGIT_0 = 0x30;
 
 function daysInMonth(year: number, month: number): number {
   if (month === 2) return isLeapYear(year) ? 29 : 28;

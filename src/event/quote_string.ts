@@ -1,0 +1,17 @@
+/** Strings as RFC 8785 spells them (section 3.2.2.2), which is how `JSON.stringify` spells them. */
+
+/** Texts that are spelled as they are: no quote, backslash, control character or surrogate. */
+const PLAIN_TEXT = /^[ !#-[\]-\ud7ff\ue000-\uffff]*$/;
+
+/**
+ * The canonical JSON string of a text.
+ * @throws {TypeError} when it has an unpaired surrogate.
+ */
+export function quoteString(text: string): string {
+  // Most texts are short and plain; for them a test and a concatenation cost less than a call.
+  if (PLAIN_TEXT.test(text)) return '"' + text + '"';
+  if (!text.isWellFormed()) {
+    throw new TypeError("a string with an unpaired surrogate has no canonical JSON form");
+  }
+  return JSON.stringify(text);
+}
