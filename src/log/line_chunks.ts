@@ -56,6 +56,9 @@ export class LineChunks {
       );
     }
     const linesBytes = chunk.lastIndexOf(LF) + 1;
+    if (linesBytes === 0 && position + wantedBytes === file.endBytes) {
+      throw new Error(`${file.path}: damaged: the line at byte ${position} does not end`);
+    }
     this.#readBytes = linesBytes === 0 ? 2 * wantedBytes : READ_CHUNK_BYTES;
     return chunk.subarray(0, linesBytes);
   }

@@ -37,7 +37,7 @@ export async function findCommitAfter(
     const bytes = chunk.subarray(0, readBytes);
     for (let end = bytes.indexOf(LF); end >= 0; end = bytes.indexOf(LF, end + 1)) {
       if (!closesAsHeader(bytes, end)) continue;
-      const found = await findCommitOfLine(file, sizeBytes, from, chunkOffset + end);
+      const found = await commitOfLine(file, sizeBytes, from, chunkOffset + end);
       if (found !== null) return found;
     }
     // A header's end that the chunk cuts is seen whole in the next one.
@@ -47,8 +47,8 @@ export async function findCommitAfter(
   return null;
 }
 
-/** Tries every place where the header of a line that ends at `lineEnd` could start. */
-async function findCommitOfLine(
+/** The place of the right commit whose header's line ends at `lineEnd`; null when it is none. */
+async function commitOfLine(
   file: StorageFile,
   sizeBytes: number,
   from: number,
@@ -58,16 +58,10 @@ async function findCommitOfLine(
   if (regionOffset >= lineEnd) return null;
   const region = Buffer.allocUnsafeSlow(lineEnd - regionOffset);
   await file.read(region, regionOffset);
-  const lineStart = region.lastIndexOf(LF) + 1;
-  for (
-    let start = region.indexOf(HEADER_PREFIX, lineStart);
-    start >= 0;
-    start = region.indexOf(HEADER_PREFIX, start + 1)
-  ) {
-    const header = decodeCommitHeader(region.subarray(start));
-    if (header === null || lineEnd + 1 + header.commit.bytes > sizeBytes) continue;
-    const body = new SequentialReader(file, lineEnd + 1, sizeBytes);
-    if (await bodyMatches(body, header, {})) return regionOffset + start;
-  }
-  return null;
+  // Inside a header the quotes of this text would be escaped: only its start can look so.
+  const start = region.lastIndexOf(HEADER_PREFIX);
+  const header = start < 0 ? null : decodeCommitHeader(region.subarray(start));
+  if (header === null || lineEnd + 1 + header.commit.bytes > sizeBytes) return null;
+  const body = new SequentialReader(file, lineEnd + 1, sizeBytes);
+  return await bodyMatches(body, header, {}) ? regionOffset + start : null;
 }
