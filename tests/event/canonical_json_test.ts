@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import oracle from "canonicalize";
 import { canonicalize, DepthError } from "../../src/event/canonical_json.ts";
-import { CANONICAL_DEPTH_MAX } from "../../src/limits.ts";
+import { CANONICAL_DEPTH_MAX, NAME_CACHE_ENTRIES_MAX } from "../../src/limits.ts";
 import { randomValue } from "./random_json.ts";
 import { SEED, SeededRandom } from "./seeded_random.ts";
 
@@ -123,6 +123,14 @@ test("canonicalize() counts containers on one path against its depth bound", () 
   canonicalize(nest(CANONICAL_DEPTH_MAX));
   assert.throws(() => canonicalize(nest(CANONICAL_DEPTH_MAX + 1)), TypeError);
   assert.throws(() => canonicalize(nest(1_000_000)), TypeError);
+});
+
+test("canonicalize() spells more names than it keeps in mind", () => {
+  const names = Array.from({ length: NAME_CACHE_ENTRIES_MAX * 2 + 1 }, (_, index) => `n"${index}`);
+  const value = Object.fromEntries([...names, "n".repeat(1000)].map((name) => [name, 0]));
+  const text = oracle(value);
+  assert.equal(canonicalize(value), text);
+  assert.equal(canonicalize(value), text, "again");
 });
 
 test("canonicalize() refuses a value that contains itself", () => {
