@@ -101,6 +101,8 @@ export const STREAMS_LIMIT_MAX = 1000;
 export const FOLLOWERS_MAX = 4096;
 /** Events of one follow record end here, but never before one event: what a slow follower can hold. */
 export const FOLLOW_RECORD_BYTES_MAX = 256 * KIB;
+/** What a follower must take within FOLLOW_STALL_TIMEOUT_MS; records are written in such pieces. */
+export const FOLLOW_PIECE_BYTES = 16 * KIB;
 /** A follower that takes no bytes for this long while data waits is ended. */
 export const FOLLOW_STALL_TIMEOUT_MS = 60_000;
 

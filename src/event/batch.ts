@@ -6,12 +6,12 @@
 import { BATCH_EVENTS_MAX } from "../limits.ts";
 import { ApiError, type EventFault } from "./api_error.ts";
 import { batchDigest } from "./digest.ts";
+import { parseBody } from "./body.ts";
 import { isEventId } from "./event_id.ts";
-import { quoteShort } from "./json_fault.ts";
+import { type JsonFault, quoteShort } from "./json_fault.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "./json_value.ts";
 import { lineageMarker } from "./lineage.ts";
 import { batchIdFault, nameFault, sourceFault } from "./names.ts";
-import { JsonError, parseJson } from "./strict_json.ts";
 import { prepareEvent } from "./submitted_event.ts";
 import type { PreparedBatch, PreparedEvent, StreamPrecondition } from "./types.ts";
 
@@ -31,7 +31,7 @@ interface SubmittedBatch {
  *   every bad event in `errors`) or `invalid_source_lineage`.
  */
 export function prepareBatch(body: Uint8Array): PreparedBatch {
-  const batch = readBatch(parseBody(body));
+  const batch = readBatch(parseBody(body, eventErrors));
   checkBatch(batch);
   const precondition = readPrecondition(batch);
   const events = prepareEvents(batch.events);
@@ -45,22 +45,11 @@ export function prepareBatch(body: Uint8Array): PreparedBatch {
   };
 }
 
-function parseBody(body: Uint8Array): JsonValue {
-  try {
-    return parseJson(body);
-  } catch (error) {
-    if (!(error instanceof JsonError)) throw error;
-    throw new ApiError("invalid_request", `body is not valid JSON: ${error.message}`, {
-      ...eventErrors(error),
-    });
-  }
-}
-
 /** Names the event that a JSON fault lies in, if it lies in one. */
-function eventErrors(error: JsonError): { errors?: EventFault[] } {
-  const [member, index] = error.fault.path;
+function eventErrors({ path, message }: JsonFault): { errors?: EventFault[] } {
+  const [member, index] = path;
   if (member !== "events" || typeof index !== "number") return {};
-  return { errors: [{ index, code: "invalid_event", message: error.message }] };
+  return { errors: [{ index, code: "invalid_event", message }] };
 }
 
 function readBatch(body: JsonValue): SubmittedBatch {
