@@ -1,0 +1,49 @@
+/** Makes batches as clients submit them, and submits them to a service through the rules of events. */
+import { Buffer } from "node:buffer";
+import { prepareBatch } from "../../src/event/batch.ts";
+import type { EventLog } from "../../src/service/event_log.ts";
+import { type Outcome, outcomeOf } from "./outcome.ts";
+
+export interface SubmittedEvent {
+  stream: string;
+  record_key: string;
+  kind: string;
+  payload: unknown;
+}
+
+export interface SubmittedBatch {
+  source: string;
+  batch_id: string;
+  events: SubmittedEvent[];
+  stream_precondition?: { stream: string; expected_frontier: string | null };
+}
+
+export function submittedEvent(stream = "orders", payload: unknown = null): SubmittedEvent {
+  return { stream, record_key: "1", kind: "upserted", payload };
+}
+
+/** A batch of one event for each of the streams. */
+export function submittedBatch(
+  source: string,
+  batchId: string,
+  streams: readonly string[] = ["orders"],
+): SubmittedBatch {
+  const events = streams.map((stream) => submittedEvent(stream));
+  return { source, batch_id: batchId, events };
+}
+
+/** The first event of a source that succeeds another, retired at `frontier`. */
+export function lineageMarker(predecessor: string, frontier: string): SubmittedEvent {
+  return {
+    stream: "service.source_lineage",
+    record_key: predecessor,
+    kind: "source_succeeded",
+    payload: { v: 1, predecessor_source: predecessor, predecessor_final_frontier: frontier },
+  };
+}
+
+/** Submits a batch. A batch that breaks a rule of events is an outcome too. */
+export function submit(log: EventLog, batch: SubmittedBatch): Promise<Outcome> {
+  const bytes = Buffer.from(JSON.stringify(batch));
+  return outcomeOf(Promise.resolve().then(() => log.append(prepareBatch(bytes))));
+}
