@@ -1,0 +1,187 @@
+/** A deployment of the service in a temporary folder, served by a child process. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import process from "node:process";
+import { setTimeout as delay } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { RawClient } from "./raw_client.ts";
+import { pageRequest } from "./requests.ts";
+
+const CLI = fileURLToPath(new URL("../../cli.ts", import.meta.url));
+
+/** How long a start or a stop may take before it counts as failed. */
+const START_TIMEOUT_MS = 120_000;
+const STOP_TIMEOUT_MS = 60_000;
+/** Between looks whether the server answers: the grain of a measured start. */
+const POLL_MS = 2;
+const COMPLAINT_CHARS_MAX = 4096;
+
+export const RUNTIMES = ["deno", "node"] as const;
+export type RuntimeName = typeof RUNTIMES[number];
+
+/** Name of the runtime that runs this. */
+export function ownRuntime(): RuntimeName {
+  return basename(process.execPath).startsWith("deno") ? "deno" : "node";
+}
+
+/** SERVICE_DENO or SERVICE_NODE, else the running executable or the one on the path. */
+function executableOf(runtime: RuntimeName): string {
+  const named = process.env[runtime === "deno" ? "SERVICE_DENO" : "SERVICE_NODE"];
+  return named ?? (runtime === ownRuntime() ? process.execPath : runtime);
+}
+
+export class Deployment {
+  readonly folder: string;
+  readonly socketPath: string;
+  readonly #runtime: RuntimeName;
+
+  private constructor(folder: string, runtime: RuntimeName) {
+    this.folder = folder;
+    this.socketPath = join(folder, "data", "ground.sock");
+    this.#runtime = runtime;
+  }
+
+  /**
+   * Initializes a deployment.
+   * @param parent Folder to make it in; its disk is what is measured. Undefined: the system's
+   *   temporary folder, which must not be in memory then.
+   */
+  static async create(runtime: RuntimeName, parent: string | undefined): Promise<Deployment> {
+    const folder = await mkdtemp(join(parent ?? tmpdir(), "bench-"));
+    const deployment = new Deployment(folder, runtime);
+    const init = new ServerProcess(deployment.#spawn(["init", folder]));
+    const code = await init.exited;
+    if (code !== 0) throw new Error(`init failed with exit code ${code}: ${init.complaint}`);
+    return deployment;
+  }
+
+  /** Starts the server and waits for the first answered request. */
+  async serve(): Promise<Server> {
+    const startMs = performance.now();
+    const config = join(this.folder, "service.toml");
+    const serverProcess = new ServerProcess(this.#spawn(["--config", config, "serve"]));
+    await serverProcess.waitUntilReady(this.socketPath, startMs + START_TIMEOUT_MS);
+    return new Server(serverProcess, performance.now() - startMs);
+  }
+
+  async remove(): Promise<void> {
+    await rm(this.folder, { recursive: true });
+  }
+
+  #spawn(args: string[]): ChildProcess {
+    const executable = executableOf(this.#runtime);
+    const runtimeArgs = this.#runtime === "deno"
+      ? [
+        "run",
+        "--no-prompt",
+        "--allow-read",
+        "--allow-write",
+        `--allow-net=unix:${this.socketPath}`,
+        CLI,
+      ]
+      : [CLI];
+    return spawn(executable, [...runtimeArgs, ...args], { stdio: ["ignore", "ignore", "pipe"] });
+  }
+}
+
+/** A server that answers. */
+export class Server {
+  readonly #process: ServerProcess;
+  /** From the start of its process to the first answered request. */
+  readonly startMs: number;
+
+  constructor(serverProcess: ServerProcess, startMs: number) {
+    this.#process = serverProcess;
+    this.startMs = startMs;
+  }
+
+  get pid(): number {
+    return this.#process.pid;
+  }
+
+  /** Ends it cleanly. @throws {Error} When it does not end, or not with exit code 0. */
+  async stop(): Promise<void> {
+    await this.#end("SIGTERM", 0);
+  }
+
+  /** Ends it as a crash would. */
+  async kill(): Promise<void> {
+    await this.#end("SIGKILL", null);
+  }
+
+  async #end(signal: "SIGTERM" | "SIGKILL", expectedCode: number | null): Promise<void> {
+    this.#process.signal(signal);
+    const timeout = new AbortController();
+    const late = delay(STOP_TIMEOUT_MS, "late" as const, { signal: timeout.signal, ref: false });
+    late.catch(() => {});
+    const code = await Promise.race([this.#process.exited, late]);
+    timeout.abort();
+    if (code === "late") this.#process.signal("SIGKILL");
+    if (code !== expectedCode) {
+      throw new Error(`server ended with ${code}: ${this.#process.complaint}`);
+    }
+  }
+}
+
+class ServerProcess {
+  readonly #child: ChildProcess;
+  /** Exit code; null when a signal ended it. */
+  readonly exited: Promise<number | null>;
+  #hasExited = false;
+  /** The end of what it wrote to standard error. */
+  complaint = "";
+
+  constructor(child: ChildProcess) {
+    this.#child = child;
+    this.exited = new Promise((resolve, reject) => {
+      child.once("error", reject);
+      child.once("close", resolve);
+    });
+    const markExited = () => {
+      this.#hasExited = true;
+    };
+    this.exited.then(markExited, markExited);
+    child.stderr?.on("data", (text) => {
+      this.complaint = (this.complaint + text).slice(-COMPLAINT_CHARS_MAX);
+    });
+  }
+
+  get pid(): number {
+    return this.#child.pid!;
+  }
+
+  signal(signal: "SIGTERM" | "SIGKILL"): void {
+    this.#child.kill(signal);
+  }
+
+  async waitUntilReady(socketPath: string, deadlineMs: number): Promise<void> {
+    while (!await answers(socketPath)) {
+      if (this.#hasExited) {
+        throw new Error(`server ended with ${await this.exited}: ${this.complaint}`);
+      }
+      if (performance.now() > deadlineMs) {
+        this.signal("SIGKILL");
+        throw new Error(`server did not answer in ${START_TIMEOUT_MS} ms: ${this.complaint}`);
+      }
+      await delay(POLL_MS);
+    }
+  }
+}
+
+/** Whether a request is answered; false while nobody listens. */
+async function answers(socketPath: string): Promise<boolean> {
+  let client: RawClient;
+  try {
+    client = await RawClient.connect(socketPath);
+  } catch {
+    // No socket yet, or the one a killed server has left.
+    return false;
+  }
+  try {
+    return (await client.exchange(pageRequest(null, 1))).status === 200;
+  } finally {
+    client.close();
+  }
+}

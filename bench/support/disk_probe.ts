@@ -1,0 +1,28 @@
+/** What the disk alone takes to make an append durable: the floor under every commit. */
+import { Buffer } from "node:buffer";
+import { closeSync, fdatasyncSync, openSync, rmSync, writeSync } from "node:fs";
+import { join } from "node:path";
+import { LatencyHistogram } from "./latency_histogram.ts";
+
+/** About what a commit of one typical event appends. */
+const APPEND_BYTES = 1100;
+
+/** Appends to a file in `directory` with an fdatasync each, `appends` times. */
+export function probeDisk(directory: string, appends: number): LatencyHistogram {
+  const latencies = new LatencyHistogram();
+  const path = join(directory, "disk-probe");
+  const file = openSync(path, "a");
+  try {
+    const data = Buffer.alloc(APPEND_BYTES, "x");
+    for (let append = 0; append < appends; append++) {
+      const startMs = performance.now();
+      writeSync(file, data);
+      fdatasyncSync(file);
+      latencies.record(performance.now() - startMs);
+    }
+  } finally {
+    closeSync(file);
+    rmSync(path);
+  }
+  return latencies;
+}

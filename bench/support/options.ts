@@ -1,0 +1,78 @@
+/** The command line that all benchmarks share. */
+import process from "node:process";
+import { parseArgs } from "node:util";
+import { ownRuntime, type RuntimeName, RUNTIMES } from "./deployment.ts";
+
+export interface BenchOptions {
+  serverRuntime: RuntimeName;
+  /** Measured time of a row. */
+  measureMs: number;
+  warmupMs: number;
+  /** Events that a row is limited to, or that a log is filled with; undefined: the benchmark's own. */
+  events: number | undefined;
+  /** Names of the rows to run. */
+  rows: string[];
+  jsonPath: string | undefined;
+  /** Folder for the deployments; undefined for the system's temporary one. */
+  parent: string | undefined;
+}
+
+const WARMUP_SHARE = 0.2;
+
+/**
+ * @param allRows Names of all rows of the benchmark.
+ * @throws {Error} When an option is unknown or makes no sense.
+ */
+export function parseBenchOptions(args: string[], allRows: string[]): BenchOptions {
+  const { values } = parseArgs({
+    args,
+    options: {
+      "server-runtime": { type: "string", default: ownRuntime() },
+      seconds: { type: "string", default: "5" },
+      events: { type: "string" },
+      rows: { type: "string", default: allRows.join(",") },
+      json: { type: "string" },
+      dir: { type: "string" },
+    },
+  });
+  const rows = values.rows.split(",");
+  const unknownRow = rows.find((row) => !allRows.includes(row));
+  if (unknownRow !== undefined) {
+    throw new Error(`no row ${unknownRow}; there are ${allRows.join(", ")}`);
+  }
+  const serverRuntime = RUNTIMES.find((name) => name === values["server-runtime"]);
+  if (serverRuntime === undefined) {
+    throw new Error(`--server-runtime must be one of ${RUNTIMES.join(", ")}`);
+  }
+  const measureMs = positive("--seconds", values.seconds) * 1000;
+  return {
+    serverRuntime,
+    measureMs,
+    warmupMs: measureMs * WARMUP_SHARE,
+    events: values.events === undefined ? undefined : positive("--events", values.events),
+    rows,
+    jsonPath: values.json,
+    parent: values.dir,
+  };
+}
+
+function positive(name: string, text: string): number {
+  const value = Number(text);
+  if (!(value > 0 && value < Infinity)) throw new Error(`${name} must be above 0, got ${text}`);
+  return value;
+}
+
+/** A line about what is going on, apart from the results. */
+export function progress(line: string): void {
+  process.stderr.write(`${line}\n`);
+}
+
+/** Runs a benchmark; exit code 1, with the reason in a line, when it fails. */
+export async function runBench(bench: () => Promise<void>): Promise<void> {
+  try {
+    await bench();
+  } catch (error) {
+    progress(error instanceof Error ? error.message : String(error));
+    process.exitCode = 1;
+  }
+}

@@ -1,0 +1,89 @@
+/** What the benchmarks print: one table for people, and the same as JSON for machines. */
+import { writeFile } from "node:fs/promises";
+import { availableParallelism } from "node:os";
+import process from "node:process";
+import type { LatencyHistogram } from "./latency_histogram.ts";
+import type { LoadResult } from "./load.ts";
+
+/** A measured row: column names to values, in print order. Null: not measured here. */
+export type Row = Record<string, string | number | null>;
+
+export interface Report {
+  benchmark: string;
+  /** Runtime of the server. */
+  server: string;
+  /** Runtime of the load generator. */
+  client: string;
+  processors: number;
+  /** One append and fdatasync on the same disk, without any server. */
+  diskP50Ms: number;
+  diskP99Ms: number;
+  rows: Row[];
+}
+
+export function makeReport(
+  benchmark: string,
+  server: string,
+  disk: LatencyHistogram,
+  rows: Row[],
+): Report {
+  return {
+    benchmark,
+    server,
+    client: process.execPath.split("/").at(-1) ?? "",
+    processors: availableParallelism(),
+    diskP50Ms: rounded(disk.quantileMs(0.5), 3),
+    diskP99Ms: rounded(disk.quantileMs(0.99), 3),
+    rows,
+  };
+}
+
+/** The row of a load: throughput, latency, and what it cost. */
+export function loadRow(name: string, load: LoadResult, peakMemoryBytes: number | null): Row {
+  const { events, seconds, latencies, serverCpuSeconds } = load;
+  return {
+    "row": name,
+    "events/s": Math.round(events / seconds),
+    "MB/s": rounded(load.bytes / seconds / 1e6, 1),
+    "p50 ms": rounded(latencies.quantileMs(0.5), 3),
+    "p99 ms": rounded(latencies.quantileMs(0.99), 3),
+    "server CPU s": serverCpuSeconds === null ? null : rounded(serverCpuSeconds, 2),
+    "µs CPU/event": serverCpuSeconds === null
+      ? null
+      : rounded(serverCpuSeconds / Math.max(events, 1) * 1e6, 2),
+    "peak MB": peakMemoryBytes === null ? null : Math.round(peakMemoryBytes / 1e6),
+    "client CPU s": rounded(load.clientCpuSeconds, 2),
+    "seconds": rounded(seconds, 2),
+  };
+}
+
+/** Prints the table to standard output and, if asked, writes the report to a file. */
+export async function publish(report: Report, jsonPath: string | undefined): Promise<void> {
+  const { benchmark, server, client, processors, diskP50Ms, diskP99Ms, rows } = report;
+  const head =
+    `${benchmark}: server on ${server}, load from ${client}, ${processors} processors; ` +
+    `append + fdatasync of the disk alone p50 ${diskP50Ms} ms, p99 ${diskP99Ms} ms`;
+  process.stdout.write(`${head}\n\n${formatTable(rows)}\n`);
+  if (jsonPath !== undefined) await writeFile(jsonPath, JSON.stringify(report, null, 2) + "\n");
+}
+
+/** Columns as wide as their widest cell; the first to the left, numbers to the right. */
+export function formatTable(rows: Row[]): string {
+  const columns = Object.keys(rows[0] ?? {});
+  const cells = [columns, ...rows.map((row) => columns.map((column) => formatCell(row[column])))];
+  const widths = columns.map((_, at) => Math.max(...cells.map((line) => line[at]!.length)));
+  const lines = cells.map((line) =>
+    line.map((cell, at) => at === 0 ? cell.padEnd(widths[at]!) : cell.padStart(widths[at]!))
+      .join("  ").trimEnd()
+  );
+  return lines.join("\n") + "\n";
+}
+
+function formatCell(value: string | number | null | undefined): string {
+  if (value === null || value === undefined) return "-";
+  return typeof value === "number" ? value.toLocaleString("en") : value;
+}
+
+export function rounded(value: number, digits: number): number {
+  return Number(value.toFixed(digits));
+}

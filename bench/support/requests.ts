@@ -1,0 +1,71 @@
+/**
+ * Requests as bytes, made once: for each further batch only its id changes, in place.
+ * The typical event carries a payload of 300 bytes, in no canonical order.
+ */
+import { Buffer } from "node:buffer";
+
+export const PAYLOAD_BYTES = 300;
+export const BENCH_SOURCE = "bench";
+
+/** Decimal digits of the number in a batch id: more batches than any run makes. */
+const NUMBER_DIGITS = 12;
+
+/** A payload of a kind that connectors send, with members out of order, numbers and nesting. */
+export function typicalPayload(key: number): Record<string, unknown> {
+  const payload = {
+    id: key,
+    name: `Customer number ${key}`,
+    email: `customer.${key}@example.invalid`,
+    amount: 1249.5,
+    active: true,
+    tags: ["retail", "north", "priority"],
+    address: { street: "Harbour Road 12", city: "Brückstadt", zip: "20457" },
+    updated_by: null,
+    note: "",
+  };
+  payload.note = "x".repeat(PAYLOAD_BYTES - Buffer.byteLength(JSON.stringify(payload)));
+  return payload;
+}
+
+/** A `POST /v1/events` whose batch id is another one each time. */
+export class BatchRequest {
+  readonly #bytes: Buffer;
+  readonly #numberAt: number;
+  #number = 0;
+
+  /**
+   * @param idPrefix Keeps the ids of clients apart.
+   * @param events Events of each batch.
+   */
+  constructor(idPrefix: string, events: number) {
+    const placeholder = "0".repeat(NUMBER_DIGITS);
+    const body = JSON.stringify({
+      batch_id: `${idPrefix}-${placeholder}`,
+      source: BENCH_SOURCE,
+      events: Array.from({ length: events }, (_, index) => ({
+        stream: "customers",
+        record_key: `customer-${index}`,
+        kind: "upserted",
+        occurred_at: "2026-01-31T12:34:56.789Z",
+        payload: typicalPayload(index),
+      })),
+    });
+    const head = "POST /v1/events HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\n" +
+      `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n`;
+    this.#bytes = Buffer.from(head + body);
+    this.#numberAt = this.#bytes.indexOf(placeholder);
+  }
+
+  /** The next request. The bytes are the same memory each time: send them before asking again. */
+  next(): Buffer {
+    const digits = String(this.#number++).padStart(NUMBER_DIGITS, "0");
+    this.#bytes.write(digits, this.#numberAt, "latin1");
+    return this.#bytes;
+  }
+}
+
+/** A `GET /v1/events` for the page after an event; null for the beginning. */
+export function pageRequest(after: string | null, limit: number): Buffer {
+  const from = after === null ? "" : `&after=${after}`;
+  return Buffer.from(`GET /v1/events?limit=${limit}${from} HTTP/1.1\r\nHost: bench\r\n\r\n`);
+}

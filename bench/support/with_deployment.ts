@@ -1,0 +1,59 @@
+/** Runs against a deployment of its own, which is gone afterwards, and fills logs. */
+import type { RuntimeName } from "./deployment.ts";
+import { Deployment, type Server } from "./deployment.ts";
+import { type LoadResult, runLoad } from "./load.ts";
+import { ingestWorkload } from "./workloads.ts";
+
+export interface DeploymentOptions {
+  serverRuntime: RuntimeName;
+  parent: string | undefined;
+}
+
+/** Gives `use` a fresh deployment and removes it at the end. */
+export async function withDeployment<T>(
+  { serverRuntime, parent }: DeploymentOptions,
+  use: (deployment: Deployment) => Promise<T> | T,
+): Promise<T> {
+  const deployment = await Deployment.create(serverRuntime, parent);
+  try {
+    return await use(deployment);
+  } finally {
+    await deployment.remove();
+  }
+}
+
+/** Serves the deployment while `use` runs, then stops cleanly, or kills the server when it failed. */
+export async function withServer<T>(
+  deployment: Deployment,
+  use: (server: Server) => Promise<T>,
+): Promise<T> {
+  const server = await deployment.serve();
+  let result: T;
+  try {
+    result = await use(server);
+  } catch (error) {
+    await server.kill();
+    throw error;
+  }
+  await server.stop();
+  return result;
+}
+
+/** Appends at least `events` events, and says how many. One client alone makes a commit of each batch. */
+export async function fill(
+  deployment: Deployment,
+  server: Server,
+  { events, batchEvents, clients }: { events: number; batchEvents: number; clients: number },
+): Promise<LoadResult> {
+  return await runLoad({
+    socketPath: deployment.socketPath,
+    serverPid: server.pid,
+    workloads: Array.from(
+      { length: clients },
+      (_, client) => ingestWorkload(`fill-${client}`, batchEvents),
+    ),
+    warmupMs: 0,
+    measureMs: 3_600_000,
+    eventsMax: events,
+  });
+}
