@@ -68,6 +68,11 @@ export const DRAIN_BYTES_MAX = 64 * MIB;
 export const DRAIN_TIMEOUT_MS = 10_000;
 /** A replay page up to this size is sent in one write with its length; a longer one is streamed. */
 export const REPLAY_WHOLE_BYTES_MAX = 1 * MIB;
+/**
+ * Pieces without an event, from a long scan for rare ones, after which the page is streamed: only a
+ * response that is under way tells when its client has gone.
+ */
+export const REPLAY_EMPTY_PIECES_MAX = 16;
 
 // The log.
 
@@ -115,6 +120,17 @@ export const READ_CHUNK_BYTES = 256 * KIB;
 export const CLIENT_SOCKETS_MAX = 64;
 /** A connection without use for this long is closed. */
 export const CLIENT_IDLE_TIMEOUT_MS = 30_000;
+/** Attempts at one request; with the pauses below, a service may be away for more than a minute. */
+export const CLIENT_ATTEMPTS_MAX = 20;
+/** The first pause between attempts; each further one doubles, up to the longest. */
+export const CLIENT_BACKOFF_MS = 100;
+export const CLIENT_BACKOFF_MS_MAX = 5_000;
+/** The longest `Retry-After` that is waited for. */
+export const CLIENT_RETRY_AFTER_MS_MAX = 60_000;
+/** How long an append or a retirement may take, all attempts and pauses together. */
+export const CLIENT_WRITE_TIMEOUT_MS = 60_000;
+/** Longest line of a follow response: a record of one event, as large as a request can make it. */
+export const CLIENT_LINE_BYTES_MAX = 160 * MIB;
 
 /** Bytes a stored event line can add to what its request carried. */
 const EVENT_OVERHEAD_BYTES_MAX = 8 * KIB;
@@ -143,6 +159,11 @@ assert(
   COMMIT_BODY_BYTES_MAX >=
     INGEST_BODY_BYTES_MAX * 22 / 5 + BATCH_EVENTS_MAX * EVENT_OVERHEAD_BYTES_MAX,
   "the largest batch fits one commit",
+);
+assert(
+  CLIENT_LINE_BYTES_MAX >=
+    Math.max(INGEST_BODY_BYTES_MAX * 22 / 5, FOLLOW_RECORD_BYTES_MAX) + EVENT_OVERHEAD_BYTES_MAX,
+  "a follow record fits the client's line",
 );
 assert(
   ADMITTED_BODY_BYTES_MAX >= 2 * INGEST_BODY_BYTES_MAX,

@@ -5,22 +5,40 @@
 
 export interface HttpRequest {
   readonly method: string;
-  /** Path and query as they came on the request line, nothing decoded. */
+  /** The request target (RFC 9112 section 3.2) as it came, nothing decoded. */
   readonly target: string;
   /** Value of a header by its lowercase name; repeated ones joined by ", "; null when absent. */
   header(name: string): string | null;
-  /** The body in the pieces it arrives in. To be read once; a body that is not read is drained. */
+  /**
+   * The body in the pieces it arrives in, none of them asked for before it is wanted. To be read
+   * once; what is left unread when the response is there is drained.
+   * @throws {ConnectionLostError} while iterating.
+   */
   body(): AsyncIterable<Uint8Array>;
-  /** The whole body at once; only for one whose declared length has been checked. */
+  /**
+   * The whole body at once; only for one whose declared length has been checked.
+   * @throws {ConnectionLostError}
+   */
   bytes(): Promise<Uint8Array>;
 }
 
+/** The client, or a server that shuts down, ended the connection before the body was complete. */
+export class ConnectionLostError extends Error {
+  override name = "ConnectionLostError";
+}
+
 export interface HttpResponse {
-  status: number;
-  /** Names in lowercase. `content-length` is added for a body that is not streamed. */
-  headers: Record<string, string>;
-  /** Pieces are asked for one by one, as the client takes them; null for HEAD. */
-  body: string | Uint8Array | AsyncIterable<Uint8Array> | null;
+  readonly status: number;
+  /**
+   * Names in lowercase. `content-length` is added for a body that is not streamed; the answer to a
+   * HEAD carries it itself where it is known.
+   */
+  readonly headers: Readonly<Record<string, string>>;
+  /**
+   * Pieces are asked for one by one, as the client takes them, and `return()` is called when it goes
+   * away; one that throws breaks the connection. Null for HEAD.
+   */
+  readonly body: string | Uint8Array | AsyncIterable<Uint8Array> | null;
 }
 
 /** Answers one request. Never throws: what goes wrong is a response. */

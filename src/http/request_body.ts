@@ -1,0 +1,107 @@
+/**
+ * Reads request bodies within their limit and within the byte budget. A body holds no more room than
+ * it has sent so far, and one step ahead.
+ */
+import type { Buffer } from "node:buffer";
+import { ApiError } from "../event/api_error.ts";
+import { BODY_ROOM_STEP_BYTES } from "../limits.ts";
+import type { Admission, Reservation } from "../service/admission.ts";
+import { GrowingBuffer } from "./growing_buffer.ts";
+import { ConnectionLostError, type HttpRequest } from "./message.ts";
+import { StallError, type StallWatch } from "./stall_watch.ts";
+
+export interface BodyLimits {
+  /** The largest body accepted. */
+  limitBytes: number;
+  admission: Admission;
+  stallWatch: StallWatch;
+}
+
+/**
+ * Calls `use` with the whole body of a request, whose room is held until `use` has its answer.
+ * @throws {ApiError} `body_too_large`; `overloaded` when there is no room for it or it does not
+ *   arrive.
+ */
+export async function withBody<T>(
+  request: HttpRequest,
+  limits: BodyLimits,
+  use: (body: Uint8Array) => Promise<T>,
+): Promise<T> {
+  const declaredBytes = declaredLength(request);
+  if (declaredBytes !== null && declaredBytes > limits.limitBytes) {
+    throw tooLarge(limits.limitBytes);
+  }
+  const firstBytes = Math.min(declaredBytes ?? BODY_ROOM_STEP_BYTES, BODY_ROOM_STEP_BYTES);
+  const reservation = await limits.admission.admit(firstBytes);
+  try {
+    return await use(await readBody(request, declaredBytes, reservation, limits));
+  } finally {
+    limits.admission.release(reservation);
+  }
+}
+
+/** Null for a chunked body. A request that announces none has none (RFC 9112 section 6.3). */
+function declaredLength(request: HttpRequest): number | null {
+  if (request.header("transfer-encoding") !== null) return null;
+  const text = request.header("content-length") ?? "0";
+  if (!/^[0-9]+$/.test(text)) {
+    throw new ApiError("invalid_request", "content-length must be a decimal number");
+  }
+  return Number(text);
+}
+
+async function readBody(
+  request: HttpRequest,
+  declaredBytes: number | null,
+  reservation: Reservation,
+  limits: BodyLimits,
+): Promise<Uint8Array> {
+  try {
+    const hasRoom = declaredBytes !== null && declaredBytes <= reservation.bytes;
+    return hasRoom
+      ? await limits.stallWatch.guard(request.bytes())
+      : await readPieces(request, declaredBytes, reservation, limits);
+  } catch (error) {
+    throw isNotArrived(error) ? notArrived(error) : error;
+  }
+}
+
+async function readPieces(
+  request: HttpRequest,
+  declaredBytes: number | null,
+  reservation: Reservation,
+  { limitBytes, admission, stallWatch }: BodyLimits,
+): Promise<Buffer> {
+  const bodyBytesMax = declaredBytes ?? limitBytes;
+  const body = new GrowingBuffer(declaredBytes ?? reservation.bytes);
+  const pieces = request.body()[Symbol.asyncIterator]();
+  for (;;) {
+    const piece = await stallWatch.guard(pieces.next());
+    if (piece.done) return body.take();
+    const sizeBytes = body.sizeBytes + piece.value.length;
+    if (sizeBytes > bodyBytesMax) throw tooLarge(limitBytes);
+    if (sizeBytes > reservation.bytes) {
+      await admission.grow(reservation, Math.min(sizeBytes + BODY_ROOM_STEP_BYTES, bodyBytesMax));
+    }
+    body.append(piece.value);
+  }
+}
+
+function isNotArrived(error: unknown): error is Error {
+  return error instanceof StallError || error instanceof ConnectionLostError;
+}
+
+/** Not the client's mistake, and worth a second try: so neither 400 nor 408. */
+function notArrived(error: Error): ApiError {
+  return new ApiError(
+    "overloaded",
+    `the request body did not arrive (${error.message}); nothing was written, send it again`,
+  );
+}
+
+function tooLarge(limitBytes: number): ApiError {
+  return new ApiError(
+    "body_too_large",
+    `request body is larger than ${limitBytes} bytes; submit it in parts`,
+  );
+}

@@ -1,0 +1,74 @@
+/** A request of `Deno.serve` as the handler sees it. */
+import { ConnectionLostError, type HttpRequest } from "../http/message.ts";
+import type { BodySource } from "./drain.ts";
+
+/** How Deno's server shows an origin-form target: this, the host, the target as it came. */
+const UNIX_SCHEME = "http+unix://";
+
+export class DenoRequest implements HttpRequest, BodySource {
+  readonly #request: Request;
+  #reader: ReadableStreamDefaultReader<Uint8Array> | null = null;
+  #isRead = false;
+
+  constructor(request: Request) {
+    this.#request = request;
+  }
+
+  get method(): string {
+    return this.#request.method;
+  }
+
+  /** An absolute-form target is shown as it is. */
+  get target(): string {
+    const { url } = this.#request;
+    const prefix = UNIX_SCHEME + (this.header("host") ?? "");
+    return url.startsWith(prefix) ? url.slice(prefix.length) : url;
+  }
+
+  header(name: string): string | null {
+    return this.#request.headers.get(name);
+  }
+
+  async *body(): AsyncGenerator<Uint8Array> {
+    for (;;) {
+      const piece = await this.next();
+      if (piece === null) return;
+      yield piece;
+    }
+  }
+
+  async bytes(): Promise<Uint8Array> {
+    this.#isRead = true;
+    try {
+      return await this.#request.bytes();
+    } catch (error) {
+      throw connectionLost(error);
+    }
+  }
+
+  async next(): Promise<Uint8Array | null> {
+    this.#reader ??= this.#request.body?.getReader() ?? null;
+    if (this.#reader === null) return null;
+    try {
+      const { value } = await this.#reader.read();
+      if (value === undefined) this.#isRead = true;
+      return value ?? null;
+    } catch (error) {
+      throw connectionLost(error);
+    }
+  }
+
+  cancel(): void {
+    // Fails when the connection is gone already, which is as good.
+    this.#reader?.cancel().catch(() => {});
+  }
+
+  /** Whether some of the body may still be to come. Deno reads that of a GET or HEAD itself. */
+  get hasUnreadBody(): boolean {
+    return !this.#isRead && this.#request.body !== null;
+  }
+}
+
+function connectionLost(cause: unknown): ConnectionLostError {
+  return new ConnectionLostError("the connection ended before the body did", { cause });
+}

@@ -1,0 +1,76 @@
+/** The server on Node, by `node:http`. */
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { Duplex } from "node:stream";
+import type { HttpServer } from "../http/message.ts";
+import { HEADER_BYTES_MAX, HEADERS_TIMEOUT_MS, SHUTDOWN_GRACE_MS } from "../limits.ts";
+import type { ListenOptions } from "./listen.ts";
+import { NodeRequest } from "./node_request.ts";
+import { sendResponse } from "./node_response.ts";
+import { closeSocketFile, socketFileAt } from "./socket_file.ts";
+
+const NONE = 0;
+
+const BAD_REQUEST = "HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+
+export async function listen(options: ListenOptions): Promise<HttpServer> {
+  const server = createServer({
+    maxHeaderSize: HEADER_BYTES_MAX,
+    headersTimeout: HEADERS_TIMEOUT_MS,
+    // How long a body may take is the handler's business, and an idle client on this machine's own
+    // socket costs a descriptor.
+    requestTimeout: NONE,
+    keepAliveTimeout: NONE,
+    joinDuplicateHeaders: true,
+    // The handler's business too.
+    requireHostHeader: false,
+  });
+  // Bounded by their bytes; beyond a count they would be dropped without a word.
+  server.maxHeadersCount = NONE;
+  const answer = (incoming: IncomingMessage, outgoing: ServerResponse) => {
+    answerRequest(incoming, outgoing, options).catch((error) => {
+      options.report(`response broken off: ${error instanceof Error ? error.name : typeof error}`);
+      outgoing.destroy();
+    });
+  };
+  server.on("request", answer);
+  server.on("checkExpectation", answer);
+  server.on("connect", (_incoming, socket) => refuse(socket));
+  server.on("clientError", (_error, socket) => refuse(socket));
+  server.listen(options.path);
+  await once(server, "listening");
+  const socketFile = socketFileAt(options.path);
+  let closed: Promise<void> | undefined;
+  return {
+    close() {
+      closed ??= closeSocketFile(socketFile, () => closeServer(server, options.report));
+      return closed;
+    },
+  };
+}
+
+async function answerRequest(
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  { handler }: ListenOptions,
+): Promise<void> {
+  const request = new NodeRequest(incoming);
+  await sendResponse(request, await handler(request), outgoing);
+}
+
+/** Answers what is not HTTP/1.1 as we speak it. */
+function refuse(socket: Duplex): void {
+  if (socket.writable) socket.end(BAD_REQUEST);
+  else socket.destroy();
+}
+
+async function closeServer(server: Server, report: (line: string) => void): Promise<void> {
+  const closed = once(server, "close");
+  server.close();
+  const grace = setTimeout(() => {
+    report(`connections cut off that did not end within ${SHUTDOWN_GRACE_MS} ms`);
+    server.closeAllConnections();
+  }, SHUTDOWN_GRACE_MS);
+  await closed;
+  clearTimeout(grace);
+}
