@@ -1,0 +1,59 @@
+/** A plain count of streams, to hold the listing of a service against. */
+import type { StreamSummary } from "../../src/event/types.ts";
+import type { CommittedEvent } from "../../src/event/verify_event.ts";
+import { type EventLogService, openEventLog } from "../../src/service/event_log_service.ts";
+import type { StreamsQuery } from "../../src/service/streams.ts";
+import { MemoryStorage } from "./memory_storage.ts";
+import { submit, submittedBatch } from "./submitted.ts";
+import { joinPieces, testTime } from "./test_log.ts";
+
+/** All streams there are, in one page. */
+export const ALL_STREAMS: StreamsQuery = {
+  source: undefined,
+  after: undefined,
+  through: undefined,
+  limit: 1000,
+};
+
+/** Every event of the log. */
+export async function replayAll(service: EventLogService): Promise<CommittedEvent[]> {
+  const replay = service.replay({ after: undefined, filter: {}, limitEvents: 1_000_000 });
+  return JSON.parse(`[${await joinPieces(replay)}]`);
+}
+
+/** The listing that a plain count of the events up to one of them gives. */
+export function countedThrough(
+  events: readonly CommittedEvent[],
+  through: string,
+): StreamSummary[] {
+  const rows = new Map<string, StreamSummary>();
+  for (const { event_id, source, stream } of events) {
+    if (event_id > through) break;
+    const key = `${source} ${stream}`;
+    const event_count = (rows.get(key)?.event_count ?? 0) + 1;
+    rows.set(key, { source, stream, frontier_event_id: event_id, event_count });
+  }
+  return [...rows].sort(([a], [b]) => a < b ? -1 : 1).map(([, row]) => row);
+}
+
+/** A service with three sources of several streams, a second between commits; the ends of its batches. */
+export async function serviceWithStreams(storage: MemoryStorage = new MemoryStorage()) {
+  const time = testTime();
+  let nowMs = time.clockMs();
+  const clockMs = () => nowMs;
+  const service = await openEventLog({ ...time, clockMs, storage, report: () => {} });
+  const batches = [
+    submittedBatch("a-b", "1", ["x", "y", "x"]),
+    submittedBatch("a", "1", ["z", "x.y", "x"]),
+    submittedBatch("a.b", "1", ["x"]),
+    submittedBatch("a", "2", ["x", "x-y", "w"]),
+    submittedBatch("a-b", "2", ["y"]),
+  ];
+  const ends: string[] = [];
+  for (const batch of batches) {
+    nowMs += 1000;
+    const { body } = await submit(service, batch);
+    ends.push(body.last_event_id as string);
+  }
+  return { service, storage, ends };
+}
