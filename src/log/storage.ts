@@ -4,6 +4,7 @@
  *
  * Paths are relative to the log folder, with `/` between names. Sizes and positions are in bytes.
  */
+import { constants } from "node:os";
 
 /** How a file is opened: to read, to read and write, or to be made anew (it must not exist). */
 export type OpenMode = "read" | "write" | "create";
@@ -46,8 +47,13 @@ export function isNotFound(error: unknown): boolean {
   return errorCode(error) === "ENOENT";
 }
 
+/** The name of a system error. Not every runtime names every one; the text then ends in its number. */
 function errorCode(error: unknown): string {
-  return error instanceof Error && "code" in error ? String(error.code) : "";
+  if (!(error instanceof Error)) return "";
+  if ("code" in error) return String(error.code);
+  const errno = Number(/\(os error (\d+)\)$/.exec(error.message)?.[1]);
+  const known = Object.entries(constants.errno).find(([, number]) => number === errno);
+  return known?.[0] ?? "";
 }
 
 /** Reads a whole small file. @throws {Error} when it is larger than `limitBytes`. */

@@ -4,7 +4,7 @@ import type { CommittedEvent } from "../../src/event/verify_event.ts";
 import type { BatchEntry } from "../../src/log/commit_frame.ts";
 import { EventScan } from "../../src/log/event_scan.ts";
 import { TAIL_FILE } from "../../src/log/layout.ts";
-import { type Log, type LogOptions, openLog } from "../../src/log/log.ts";
+import { type CommittedBatch, type Log, type LogOptions, openLog } from "../../src/log/log.ts";
 import type { LogSnapshot } from "../../src/log/snapshot.ts";
 import type { Storage } from "../../src/log/storage.ts";
 import { MemoryStorage, type Tree } from "./memory_storage.ts";
@@ -28,17 +28,21 @@ export interface OpenedLog {
   /** What recovery told of batches and repairs. */
   entries: BatchEntry[];
   reports: string[];
+  /** What was told of commits since. */
+  committed: CommittedBatch[];
 }
 
 export async function openTestLog(storage: Storage): Promise<OpenedLog> {
   const entries: BatchEntry[] = [];
   const reports: string[] = [];
+  const committed: CommittedBatch[] = [];
   const listener = {
     batch: (entry: BatchEntry) => void entries.push(entry),
     report: (line: string) => void reports.push(line),
-    committed: () => {},
+    committed: (batches: readonly CommittedBatch[]) => void committed.push(...batches),
   };
-  return { log: await openLog({ storage, ...testTime(), listener }), entries, reports };
+  const log = await openLog({ storage, ...testTime(), listener });
+  return { log, entries, reports, committed };
 }
 
 /**

@@ -1,0 +1,207 @@
+/** What `Log.append()` does to the disk, and what it says when the disk fails. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { TAIL_FILE } from "../../src/log/layout.ts";
+import { openLog } from "../../src/log/log.ts";
+import { StorageFullError, WriterPoisonedError } from "../../src/log/log_error.ts";
+import { MemoryStorage, type OperationHook } from "../support/memory_storage.ts";
+import { preparedBatch } from "../support/prepared.ts";
+import { failNth, gateAt, noRoomAfter } from "../support/storage_faults.ts";
+import { commitOffsets, logTree, openTestLog, readAll, tailOf } from "../support/test_log.ts";
+
+function operationsFrom(storage: MemoryStorage, start: number): string[] {
+  return storage.operations.slice(start).map(({ kind, path }) => `${kind} ${path}`);
+}
+
+async function batchIdsAfterCrash(storage: MemoryStorage): Promise<string[]> {
+  const { log, entries } = await openTestLog(storage.crash());
+  const events = await readAll(log.snapshot);
+  const batchIds = entries.map((entry) => entry.batch_id);
+  assert.deepEqual(events.map((event) => event.batch_id), batchIds);
+  return batchIds;
+}
+
+test("append() makes a commit durable by one write and one sync before it returns", async () => {
+  const storage = new MemoryStorage();
+  const { log } = await openTestLog(storage);
+  const before = storage.operations.length;
+  await log.append([preparedBatch("a"), preparedBatch("b")]);
+  assert.deepEqual(operationsFrom(storage, before), [`write ${TAIL_FILE}`, `sync ${TAIL_FILE}`]);
+  assert.deepEqual(await batchIdsAfterCrash(storage), ["a", "b"]);
+});
+
+test("append() shows a commit only after its sync", async () => {
+  const storage = new MemoryStorage();
+  const { log } = await openTestLog(storage);
+  const gate = gateAt("sync");
+  storage.hook = gate.hook;
+  const appended = log.append([preparedBatch("a")]);
+  await gate.reached;
+  assert.equal(log.snapshot.frontier, null);
+  assert.deepEqual(await batchIdsAfterCrash(storage), []);
+  gate.open();
+  const [committed] = await appended;
+  assert.equal(log.snapshot.frontier, committed!.entry.last_event_id);
+});
+
+test("append() tells the listener when the commit is in the snapshot", async () => {
+  const storage = new MemoryStorage();
+  const { log, committed } = await openTestLog(storage);
+  const events = [{ stream: "orders" }, { stream: "o" }, { stream: "orders" }];
+  const returned = await log.append([preparedBatch("a", { events }), preparedBatch("b")]);
+  assert.deepEqual(committed, returned);
+  const [first, , third] = await readAll(log.snapshot);
+  assert.deepEqual(returned.map(({ streams }) => streams.length), [2, 1]);
+  assert.deepEqual(
+    new Set(returned[0]!.streams),
+    new Set([
+      { stream: "orders", events: 2, lastEventId: third!.event_id },
+      { stream: "o", events: 1, lastEventId: (await readAll(log.snapshot))[1]!.event_id },
+    ]),
+  );
+  assert.equal(returned[0]!.entry.first_event_id, first!.event_id);
+});
+
+test("close() ends a changed log with an empty commit, durable, and an unchanged one with none", async () => {
+  const storage = new MemoryStorage(await logTree([["a"]]));
+  for (const expectedCommits of [2, 2]) {
+    const { log } = await openTestLog(storage);
+    await log.close();
+    const tail = tailOf(storage.crash().tree());
+    assert.equal(commitOffsets(tail).length - 1, expectedCommits);
+    assert.ok(tail.includes('{"commit":{"batches":[],"bytes":0,'));
+    assert.equal(storage.openFiles, 0);
+  }
+});
+
+/** Each fault on the commit path that leaves its outcome unknown. */
+const POISONS: Record<string, OperationHook> = {
+  "a write": failNth("write", 1, { errno: "EIO" }),
+  "a write, in part": failNth("write", 1, { errno: "EIO", writtenBytes: 100 }),
+  "a write, at its end": failNth("write", 1, { errno: "EIO", writtenBytes: 100_000 }),
+  "a sync": failNth("sync", 1, { errno: "EIO" }),
+  "a sync that finds no room": failNth("sync", 1, { errno: "ENOSPC" }),
+  "the truncate of an undo": both(
+    failNth("write", 1, { errno: "ENOSPC", writtenBytes: 100 }),
+    failNth("truncate", 1, { errno: "EIO" }),
+  ),
+  "the sync of an undo": both(
+    failNth("write", 1, { errno: "ENOSPC", writtenBytes: 100 }),
+    failNth("sync", 1, { errno: "EIO" }),
+  ),
+};
+
+function both(first: OperationHook, second: OperationHook): OperationHook {
+  return async (operation) => await first(operation) ?? await second(operation);
+}
+
+for (const [name, hook] of Object.entries(POISONS)) {
+  test(`append() refuses all commits after a failure of ${name}`, async () => {
+    const storage = new MemoryStorage();
+    const { log } = await openTestLog(storage);
+    await log.append([preparedBatch("a")]);
+    const before = await readAll(log.snapshot);
+    storage.hook = hook;
+    await assert.rejects(log.append([preparedBatch("b")]), WriterPoisonedError);
+    const operations = storage.operations.length;
+    for (const batchId of ["b", "c"]) {
+      await assert.rejects(log.append([preparedBatch(batchId)]), WriterPoisonedError);
+    }
+    assert.equal(storage.operations.length, operations, "nothing is tried again");
+    assert.ok(log.poison instanceof WriterPoisonedError);
+    assert.deepEqual(await readAll(log.snapshot), before);
+    await log.close();
+    assert.equal(storage.openFiles, 0);
+    const durable = await batchIdsAfterCrash(storage);
+    assert.deepEqual(durable, ["a"]);
+    const { entries } = await openTestLog(new MemoryStorage(storage.tree()));
+    assert.deepEqual(entries[0]?.batch_id, "a", "what was written may be there, or not");
+  });
+}
+
+for (const errno of ["ENOSPC", "EDQUOT", "EFBIG"]) {
+  test(`append() undoes a commit that finds no room (${errno}) after any byte`, async () => {
+    const start = await logTree([["a"]]);
+    const tail = tailOf(start);
+    const whole = tailOf(await logTree([["a"], ["b"]]));
+    const step = errno === "ENOSPC" ? 1 : 97;
+    for (let roomBytes = tail.length; roomBytes < whole.length; roomBytes += step) {
+      const storage = new MemoryStorage(start);
+      const { log } = await openTestLog(storage);
+      const before = storage.operations.length;
+      storage.hook = noRoomAfter(roomBytes, errno);
+      await assert.rejects(log.append([preparedBatch("b")]), StorageFullError);
+      assert.deepEqual(
+        operationsFrom(storage, before),
+        ["write", "truncate", "sync"].map((kind) => `${kind} ${TAIL_FILE}`),
+      );
+      for (const left of [storage.tree(), storage.crash().tree()]) {
+        assert.ok(tailOf(left).equals(tail), `room for ${roomBytes} bytes`);
+      }
+      assert.equal(log.poison, null);
+      assert.equal((await readAll(log.snapshot)).length, 1);
+      storage.hook = null;
+      await log.append([preparedBatch("b")]);
+      assert.deepEqual(await batchIdsAfterCrash(storage), ["a", "b"]);
+    }
+  });
+}
+
+test("append() takes up the chain where the last durable commit left it", async () => {
+  const storage = new MemoryStorage();
+  const { log } = await openTestLog(storage);
+  await log.append([preparedBatch("a")]);
+  storage.hook = failNth("write", 1, { errno: "ENOSPC" });
+  await assert.rejects(log.append([preparedBatch("b")]), StorageFullError);
+  await log.append([preparedBatch("c")]);
+  const heads = tailOf(storage.tree()).toString().match(/"head":"\w+"/g);
+  const { log: other } = await openTestLog(new MemoryStorage(storage.tree()));
+  assert.equal((await readAll(other.snapshot)).length, 2);
+  assert.equal(new Set(heads).size, 2);
+});
+
+/** Opens, commits, closes; each batch id is told when its batch is acknowledged. */
+async function run(storage: MemoryStorage, acknowledged: string[]): Promise<void> {
+  const { log } = await openTestLog(storage);
+  for (const group of [["a"], ["b", "c"], ["d"]]) {
+    await log.append(group.map((batchId) => preparedBatch(batchId)));
+    acknowledged.push(...group);
+  }
+  await log.close();
+}
+
+test("append() keeps all it acknowledged, and whole commits, through a crash at any operation", async () => {
+  const whole = new MemoryStorage();
+  const all: string[] = [];
+  await run(whole, all);
+  for (let step = 1; step <= whole.operations.length; step++) {
+    for (const keptBytes of [() => 0, () => 300, () => Infinity]) {
+      const storage = new MemoryStorage();
+      const acknowledged: string[] = [];
+      storage.hook = () => storage.operations.length >= step ? { errno: "EIO" } : null;
+      await assert.rejects(run(storage, acknowledged), /EIO/);
+      const restarted = storage.crash({ keptBytes, keepNames: true });
+      const batchIds = await batchIdsAfterCrash(restarted);
+      assert.deepEqual(batchIds, all.slice(0, batchIds.length));
+      assert.ok(batchIds.length >= acknowledged.length, `operation ${step}`);
+      assert.ok([0, 1, 3, 4].includes(batchIds.length), "commits are whole");
+    }
+  }
+});
+
+test("append() gives increasing ids when the clock goes back", async () => {
+  const storage = new MemoryStorage();
+  let nowMs = 2_000_000_000_000;
+  const options = { storage, randomBytes: (into: Uint8Array) => void into.fill(255) };
+  const listener = { batch: () => {}, report: () => {}, committed: () => {} };
+  let log = await openLog({ ...options, clockMs: () => nowMs, listener });
+  for (const batchId of ["a", "b", "c", "d"]) {
+    await log.append([preparedBatch(batchId, { events: [{}, {}] })]);
+    nowMs -= 1_000_000_000;
+    await log.close();
+    log = await openLog({ ...options, clockMs: () => nowMs, listener });
+  }
+  const ids = (await readAll(log.snapshot)).map((event) => event.event_id);
+  assert.deepEqual(ids, [...ids].sort());
+  assert.equal(new Set(ids).size, 8);
+});
