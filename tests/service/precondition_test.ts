@@ -1,0 +1,238 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Outcome } from "../support/outcome.ts";
+import { RestartableLog, testWithRestart } from "../support/restartable_log.ts";
+import { failNth, gateAt } from "../support/storage_faults.ts";
+import { lineageMarker, type SubmittedBatch, submittedBatch } from "../support/submitted.ts";
+
+const NEVER_COMMITTED = "019b7c4e-2d37-7a01-8f00-000000000001";
+
+/** A batch of one event for `orders` of `shop`, expecting a frontier there. */
+function expecting(
+  batchId: string,
+  expectedFrontier: string | null,
+  batch: SubmittedBatch = submittedBatch("shop", batchId),
+): SubmittedBatch {
+  const stream = batch.events[0]!.stream;
+  return { ...batch, stream_precondition: { stream, expected_frontier: expectedFrontier } };
+}
+
+function conflict(expected: string | null, actual: string | null, stream = "orders"): Outcome {
+  return {
+    status: 409,
+    body: {
+      error: "stream_frontier_conflict",
+      source: "shop",
+      stream,
+      expected_frontier: expected,
+      actual_frontier: actual,
+    },
+  };
+}
+
+function statusOf({ body }: Outcome): unknown {
+  return body.status ?? body.error;
+}
+
+testWithRestart(
+  "append() expecting no event takes the first batch of a stream alone",
+  async (log, settle) => {
+    assert.equal(statusOf(await log.submit(expecting("1", null))), "committed");
+    await settle();
+    const [first] = await log.events();
+    assert.deepEqual(await log.submit(expecting("2", null)), conflict(null, first!.event_id));
+  },
+);
+
+testWithRestart(
+  "append() expecting an event takes the last of the stream alone",
+  async (log, settle) => {
+    const first = await log.commit(submittedBatch("shop", "1", ["orders", "orders"]));
+    const last = await log.commit(submittedBatch("shop", "2", ["orders", "orders", "returns"]));
+    await settle();
+    const events = await log.events();
+    const actual = events.findLast(({ stream }) => stream === "orders")!.event_id;
+    for (const { event_id } of events.filter((event) => event.event_id !== actual)) {
+      assert.deepEqual(await log.submit(expecting("3", event_id)), conflict(event_id, actual));
+    }
+    const never = NEVER_COMMITTED;
+    assert.deepEqual(await log.submit(expecting("3", never)), conflict(never, actual));
+    assert.ok(first < actual && actual < last);
+    assert.equal(statusOf(await log.submit(expecting("3", actual))), "committed");
+  },
+);
+
+testWithRestart(
+  "append() expecting an event refuses a stream without events",
+  async (log, settle) => {
+    const last = await log.commit(submittedBatch("shop", "1", ["returns"]));
+    await settle();
+    assert.deepEqual(await log.submit(expecting("2", last)), conflict(last, null));
+  },
+);
+
+testWithRestart("append() keeps streams of one name apart by their source", async (log, settle) => {
+  const ours = await log.commit(submittedBatch("shop", "1"));
+  const others = await log.commit(submittedBatch("shop-b", "1"));
+  await settle();
+  assert.deepEqual(await log.submit(expecting("2", others)), conflict(others, ours));
+  const otherBatch = submittedBatch("shop-b", "2");
+  assert.equal(statusOf(await log.submit(expecting("2", others, otherBatch))), "committed");
+  assert.equal(statusOf(await log.submit(expecting("2", ours))), "committed");
+});
+
+testWithRestart(
+  "append() with a precondition is not touched by other streams",
+  async (log, settle) => {
+    const orders = await log.commit(submittedBatch("shop", "1"));
+    await log.commit(submittedBatch("shop", "2", ["orders-b", "order", "returns"]));
+    await settle();
+    assert.equal(statusOf(await log.submit(expecting("3", orders))), "committed");
+  },
+);
+
+testWithRestart(
+  "append() refused by a precondition writes nothing and leaves the batch id",
+  async (log, settle) => {
+    const orders = await log.commit(submittedBatch("shop", "1"));
+    await log.submit(expecting("2", null));
+    await settle();
+    assert.equal((await log.events()).length, 1);
+    assert.equal(statusOf(await log.submit(expecting("2", orders))), "committed");
+  },
+);
+
+testWithRestart(
+  "append() repeats a receipt whatever the precondition says now",
+  async (log, settle) => {
+    const { body } = await log.submit(expecting("1", null));
+    const duplicate = { status: 200, body: { ...body, status: "duplicate" } };
+    await log.commit(submittedBatch("shop", "2"));
+    await settle();
+    assert.deepEqual(await log.submit(expecting("1", null)), duplicate);
+    assert.deepEqual(await log.submit(expecting("1", NEVER_COMMITTED)), duplicate);
+    assert.deepEqual(await log.submit(submittedBatch("shop", "1")), duplicate);
+  },
+);
+
+testWithRestart(
+  "append() looks at batch id, retirement and lineage before a precondition",
+  async (log, settle) => {
+    const last = await log.commit(submittedBatch("shop", "1"));
+    await log.commit(submittedBatch("gone", "1"));
+    await log.retire("gone");
+    await settle();
+    const changed = submittedBatch("shop", "1", ["orders", "orders"]);
+    assert.equal(statusOf(await log.submit(expecting("1", null, changed))), "batch_id_conflict");
+    const late = submittedBatch("gone", "2");
+    assert.equal(statusOf(await log.submit(expecting("2", null, late))), "source_retired");
+    const marked = { source: "new", batch_id: "1", events: [lineageMarker("shop", last)] };
+    const outcome = await log.submit(expecting("1", last, marked));
+    assert.equal(statusOf(outcome), "source_lineage_conflict");
+  },
+);
+
+testWithRestart(
+  "append() checks the stream of a lineage marker as any other",
+  async (log, settle) => {
+    const last = await log.commit(submittedBatch("gone", "1"));
+    await log.retire("gone");
+    await settle();
+    const marked = { source: "shop", batch_id: "1", events: [lineageMarker("gone", last)] };
+    assert.deepEqual(
+      await log.submit(expecting("1", last, marked)),
+      conflict(last, null, "service.source_lineage"),
+    );
+    assert.equal(statusOf(await log.submit(expecting("1", null, marked))), "committed");
+  },
+);
+
+/** What becomes of batches that are submitted in one turn of the event loop. */
+async function inOneTurn(log: RestartableLog, batches: SubmittedBatch[]): Promise<Outcome[]> {
+  return await Promise.all(batches.map((batch) => log.submit(batch)));
+}
+
+testWithRestart("append() takes one of many that expect the same frontier", async (log, settle) => {
+  for (let round = 0; round < 3; round++) {
+    const events = await log.events();
+    const frontier = events.at(-1)?.event_id ?? null;
+    await settle();
+    const ids = ["a", "b", "c", "d"].map((id) => `${id}${round}`);
+    const [winner, ...others] = await inOneTurn(log, ids.map((id) => expecting(id, frontier)));
+    assert.equal(statusOf(winner!), "committed");
+    const actual = winner!.body.last_event_id as string;
+    for (const other of others) assert.deepEqual(other, conflict(frontier, actual));
+  }
+  assert.equal((await log.events()).length, 3);
+});
+
+testWithRestart(
+  "append() with a precondition sees the batches before it in the same turn",
+  async (log, settle) => {
+    const last = await log.commit(submittedBatch("shop", "1"));
+    await settle();
+    const [plain, late, elsewhere] = await inOneTurn(log, [
+      submittedBatch("shop", "2"),
+      expecting("3", last),
+      expecting("4", null, submittedBatch("shop", "4", ["returns"])),
+    ]);
+    assert.deepEqual(late, conflict(last, plain!.body.last_event_id as string));
+    assert.equal(statusOf(elsewhere!), "committed");
+  },
+);
+
+testWithRestart(
+  "append() with a precondition is not hurt by the batches behind it",
+  async (log, settle) => {
+    const last = await log.commit(submittedBatch("shop", "1"));
+    await settle();
+    const outcomes = await inOneTurn(log, [expecting("2", last), submittedBatch("shop", "3")]);
+    assert.deepEqual(outcomes.map(statusOf), ["committed", "committed"]);
+  },
+);
+
+test("append() with a precondition is decided by what is durable after a commit without room", async () => {
+  const log = await RestartableLog.open();
+  log.storage.hook = failNth("write", 1, { errno: "ENOSPC", writtenBytes: 100 });
+  const outcomes = await inOneTurn(log, [submittedBatch("shop", "1"), expecting("2", null)]);
+  assert.deepEqual(outcomes.map(statusOf), ["storage_full", "committed"]);
+  assert.equal((await log.events()).length, 1);
+  await log.service.close();
+});
+
+test("append() with a precondition has no answer after a commit of unknown outcome", async () => {
+  const log = await RestartableLog.open();
+  log.storage.hook = failNth("sync", 1, { errno: "EIO" });
+  const outcomes = await inOneTurn(log, [submittedBatch("shop", "1"), expecting("2", null)]);
+  assert.deepEqual(outcomes.map(statusOf), ["writer_poisoned", "writer_poisoned"]);
+  await log.service.close();
+});
+
+test("append() with a precondition waits for the first reading of the log, and others behind it", async () => {
+  const log = await RestartableLog.open();
+  const last = await log.commit(submittedBatch("shop", "1"));
+  await log.restart();
+  const gate = gateAt("read");
+  log.storage.hook = gate.hook;
+  const outcomes = inOneTurn(log, [expecting("2", last), expecting("3", last)]);
+  await gate.reached;
+  const behind = log.submit(submittedBatch("shop", "4"));
+  gate.open();
+  assert.deepEqual((await outcomes).map(statusOf), ["committed", "stream_frontier_conflict"]);
+  assert.equal(statusOf(await behind), "committed");
+  assert.deepEqual((await log.events()).map((event) => event.batch_id), ["1", "2", "4"]);
+  await log.service.close();
+});
+
+test("append() with a precondition fails alone when the log cannot be read", async () => {
+  const log = await RestartableLog.open();
+  const last = await log.commit(submittedBatch("shop", "1"));
+  await log.restart();
+  log.storage.hook = failNth("read", 1, { errno: "EIO" });
+  const failed = assert.rejects(log.submit(expecting("2", last)), { code: "EIO" });
+  const behind = log.submit(submittedBatch("shop", "3", ["returns"]));
+  await failed;
+  assert.equal(statusOf(await behind), "committed");
+  assert.equal(statusOf(await log.submit(expecting("2", last))), "committed");
+  await log.service.close();
+});

@@ -1,0 +1,69 @@
+/** Runs a test twice: on a log that stays open, and on one that is opened again where the test says so. */
+import { test } from "node:test";
+import type { CommittedEvent } from "../../src/event/verify_event.ts";
+import type { EventLogService } from "../../src/service/event_log_service.ts";
+import { MemoryStorage } from "./memory_storage.ts";
+import { type Outcome, outcomeOf } from "./outcome.ts";
+import { replayAll } from "./stream_listing.ts";
+import { submit, type SubmittedBatch } from "./submitted.ts";
+import { openTestService } from "./test_service.ts";
+
+export class RestartableLog {
+  readonly storage: MemoryStorage;
+  #service: EventLogService;
+
+  static async open(storage: MemoryStorage = new MemoryStorage()): Promise<RestartableLog> {
+    const { service } = await openTestService(storage);
+    return new RestartableLog(storage, service);
+  }
+
+  constructor(storage: MemoryStorage, service: EventLogService) {
+    this.storage = storage;
+    this.#service = service;
+  }
+
+  get service(): EventLogService {
+    return this.#service;
+  }
+
+  /** Closes the service and opens another one on what it left. */
+  async restart(): Promise<void> {
+    await this.#service.close();
+    this.#service = (await openTestService(this.storage)).service;
+  }
+
+  submit(batch: SubmittedBatch): Promise<Outcome> {
+    return submit(this.#service, batch);
+  }
+
+  /** Submits a batch that is taken, and returns the last of its events. */
+  async commit(batch: SubmittedBatch): Promise<string> {
+    const { body } = await this.submit(batch);
+    if (body.status !== "committed") throw new Error(`not committed: ${JSON.stringify(body)}`);
+    return body.last_event_id as string;
+  }
+
+  retire(source: string): Promise<Outcome> {
+    return outcomeOf(this.#service.retire(source));
+  }
+
+  events(): Promise<CommittedEvent[]> {
+    return replayAll(this.#service);
+  }
+}
+
+type RestartTest = (log: RestartableLog, settle: () => Promise<void>) => Promise<void>;
+
+/** A test of what holds on whether or not the service is started again where it calls `settle`. */
+export function testWithRestart(name: string, body: RestartTest): void {
+  test(name, async () => {
+    const log = await RestartableLog.open();
+    await body(log, () => Promise.resolve());
+    await log.service.close();
+  });
+  test(`${name}, after a restart`, async () => {
+    const log = await RestartableLog.open();
+    await body(log, () => log.restart());
+    await log.service.close();
+  });
+}
