@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Outcome } from "../support/outcome.ts";
+import { type Outcome, statusOf } from "../support/outcome.ts";
 import { RestartableLog, testWithRestart } from "../support/restartable_log.ts";
 import { failNth, gateAt } from "../support/storage_faults.ts";
 import { lineageMarker, type SubmittedBatch, submittedBatch } from "../support/submitted.ts";
@@ -28,10 +28,6 @@ function conflict(expected: string | null, actual: string | null, stream = "orde
       actual_frontier: actual,
     },
   };
-}
-
-function statusOf({ body }: Outcome): unknown {
-  return body.status ?? body.error;
 }
 
 testWithRestart(

@@ -15,3 +15,8 @@ export async function outcomeOf(answer: Promise<object>): Promise<Outcome> {
     return { status: error.status, body: { error: error.code, ...error.context } };
   }
 }
+
+/** What became of it in one word: the status of a receipt, or the code of an error. */
+export function statusOf({ body }: Outcome): unknown {
+  return body.status ?? body.error;
+}

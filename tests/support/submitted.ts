@@ -42,8 +42,8 @@ export function lineageMarker(predecessor: string, frontier: string): SubmittedE
   };
 }
 
-/** Submits a batch. A batch that breaks a rule of events is an outcome too. */
+/** Submits a batch, at once. A batch that breaks a rule of events is an outcome too. */
 export function submit(log: EventLog, batch: SubmittedBatch): Promise<Outcome> {
-  const bytes = Buffer.from(JSON.stringify(batch));
-  return outcomeOf(Promise.resolve().then(() => log.append(prepareBatch(bytes))));
+  const append = async () => await log.append(prepareBatch(Buffer.from(JSON.stringify(batch))));
+  return outcomeOf(append());
 }

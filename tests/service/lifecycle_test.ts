@@ -1,0 +1,217 @@
+/** Retirement: one system event ends a source, once. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { batchDigest } from "../../src/event/digest.ts";
+import { verifyEvent } from "../../src/event/verify_event.ts";
+import { statusOf } from "../support/outcome.ts";
+import { RestartableLog, testWithRestart } from "../support/restartable_log.ts";
+import { preparedEvent } from "../support/prepared.ts";
+import { failNth, gateAt } from "../support/storage_faults.ts";
+import { submittedBatch } from "../support/submitted.ts";
+
+testWithRestart("retire() appends one system event and says which", async (log, settle) => {
+  await log.commit(submittedBatch("shop-b", "1"));
+  const last = await log.commit(submittedBatch("shop", "1", ["orders", "returns"]));
+  await log.commit(submittedBatch("shop-b", "2"));
+  await settle();
+  const { status, body } = await log.retire("shop");
+  const events = await log.events();
+  const { observed_at, content_hash, event_hash, ...event } = events.at(-1)!;
+  assert.deepEqual(event, {
+    event_id: event.event_id,
+    source: "system",
+    stream: "service.source_lifecycle",
+    record_key: "shop",
+    kind: "source_retired",
+    payload: { v: 1, source: "shop", final_frontier: last },
+    batch_id: `service/retire/shop/${last}`,
+  });
+  assert.equal(events.length, 5);
+  assert.match(observed_at, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+  const verified = await verifyEvent({ ...event, observed_at, content_hash, event_hash });
+  assert.deepEqual(verified, { contentHash: true, eventHash: true });
+  assert.equal(status, 200);
+  assert.deepEqual(body, {
+    v: 1,
+    status: "retired",
+    source: "shop",
+    final_frontier: last,
+    retirement_event_id: event.event_id,
+  });
+});
+
+testWithRestart(
+  "retire() commits a batch whose digest is that of its event",
+  async (log, settle) => {
+    const last = await log.commit(submittedBatch("shop", "1"));
+    await log.retire("shop");
+    await settle();
+    const event = preparedEvent({
+      stream: "service.source_lifecycle",
+      recordKey: "shop",
+      kind: "source_retired",
+      payload: { v: 1, source: "shop", final_frontier: last },
+    });
+    const digest = batchDigest("system", [event]);
+    assert.ok(log.storage.contents("tail.ndjson").includes(`"batch_digest":"${digest}"`));
+  },
+);
+
+testWithRestart("retire() repeats its receipt and writes nothing again", async (log, settle) => {
+  await log.commit(submittedBatch("shop", "1"));
+  const { body } = await log.retire("shop");
+  await settle();
+  await log.commit(submittedBatch("shop-b", "1"));
+  const repeated = { status: 200, body: { ...body, status: "already_retired" } };
+  assert.deepEqual(await log.retire("shop"), repeated);
+  await settle();
+  assert.deepEqual(await log.retire("shop"), repeated);
+  assert.equal((await log.events()).length, 3);
+});
+
+testWithRestart("retire() knows no source without events", async (log, settle) => {
+  const notFound = (source: string) => ({
+    status: 404,
+    body: { error: "source_not_found", source },
+  });
+  assert.deepEqual(await log.retire("shop"), notFound("shop"));
+  await log.commit(submittedBatch("shop-b", "1"));
+  await settle();
+  assert.deepEqual(await log.retire("shop"), notFound("shop"));
+  assert.deepEqual(await log.retire("shop-"), notFound("shop-"));
+  assert.equal((await log.events()).length, 1);
+});
+
+testWithRestart(
+  "append() to a retired source is refused with how it ended",
+  async (log, settle) => {
+    const last = await log.commit(submittedBatch("shop", "1"));
+    const { body } = await log.retire("shop");
+    await settle();
+    assert.deepEqual(await log.submit(submittedBatch("shop", "2")), {
+      status: 409,
+      body: {
+        error: "source_retired",
+        source: "shop",
+        final_frontier: last,
+        retirement_event_id: body.retirement_event_id,
+      },
+    });
+    assert.equal((await log.events()).length, 2);
+  },
+);
+
+testWithRestart(
+  "append() to a retired source looks for its batch id first",
+  async (log, settle) => {
+    const { body } = await log.submit(submittedBatch("shop", "1"));
+    await log.retire("shop");
+    await settle();
+    assert.deepEqual(await log.submit(submittedBatch("shop", "1")), {
+      status: 200,
+      body: { ...body, status: "duplicate" },
+    });
+    assert.deepEqual(await log.submit(submittedBatch("shop", "1", ["orders", "orders"])), {
+      status: 409,
+      body: { error: "batch_id_conflict", source: "shop", batch_id: "1" },
+    });
+  },
+);
+
+testWithRestart("retire() leaves other sources alone", async (log, settle) => {
+  for (const source of ["a", "a-b", "a.b", "aa"]) await log.commit(submittedBatch(source, "1"));
+  await log.retire("a");
+  await settle();
+  for (const source of ["a-b", "a.b", "aa"]) await log.commit(submittedBatch(source, "2"));
+  assert.equal(statusOf(await log.submit(submittedBatch("a", "2"))), "source_retired");
+});
+
+testWithRestart(
+  "retire() takes a longest name, whose batch id is then the longest",
+  async (log, settle) => {
+    const source = "s".repeat(128);
+    await log.commit(submittedBatch(source, "1"));
+    assert.equal(statusOf(await log.retire(source)), "retired");
+    await settle();
+    assert.equal(statusOf(await log.retire(source)), "already_retired");
+  },
+);
+
+test("retire() in one turn with batches ends in the order of arrival", async () => {
+  const log = await RestartableLog.open();
+  const [unknown, first, retired, late, again] = await Promise.all([
+    log.retire("shop"),
+    log.submit(submittedBatch("shop", "1")),
+    log.retire("shop"),
+    log.submit(submittedBatch("shop", "2")),
+    log.retire("shop"),
+  ]);
+  assert.equal(statusOf(unknown!), "source_not_found");
+  assert.equal(statusOf(first!), "committed");
+  assert.equal(statusOf(retired!), "retired");
+  assert.equal(retired!.body.final_frontier, first!.body.last_event_id);
+  assert.equal(statusOf(late!), "source_retired");
+  assert.deepEqual(again!.body, { ...retired!.body, status: "already_retired" });
+  await log.service.close();
+});
+
+test("retire() of several sources in one turn gives each its own event", async () => {
+  const log = await RestartableLog.open();
+  const sources = ["a", "b", "c"];
+  for (const source of sources) await log.commit(submittedBatch(source, "1"));
+  const outcomes = await Promise.all(sources.map((source) => log.retire(source)));
+  const events = (await log.events()).slice(3);
+  assert.deepEqual(
+    outcomes.map(({ body }) => [body.status, body.source, body.retirement_event_id]),
+    events.map((event) => ["retired", event.record_key, event.event_id]),
+  );
+  assert.equal(events.length, 3);
+  await log.service.close();
+});
+
+test("retire() behind a commit under way waits for its outcome", async () => {
+  const log = await RestartableLog.open();
+  await log.commit(submittedBatch("shop", "1"));
+  const gate = gateAt("sync");
+  log.storage.hook = gate.hook;
+  const appended = log.submit(submittedBatch("shop", "2"));
+  await gate.reached;
+  const retired = log.retire("shop");
+  const late = log.submit(submittedBatch("shop", "3"));
+  gate.open();
+  assert.equal((await retired).body.final_frontier, (await appended).body.last_event_id);
+  assert.equal(statusOf(await late), "source_retired");
+  await log.service.close();
+});
+
+test("retire() without room leaves the source as it was", async () => {
+  const log = await RestartableLog.open();
+  await log.commit(submittedBatch("shop", "1"));
+  log.storage.hook = failNth("write", 1, { errno: "ENOSPC" });
+  const [full, last] = await Promise.all([
+    log.retire("shop"),
+    log.commit(submittedBatch("shop", "2")),
+  ]);
+  assert.deepEqual(full, { status: 500, body: { error: "storage_full" } });
+  await log.restart();
+  assert.equal((await log.retire("shop")).body.final_frontier, last);
+  await log.service.close();
+});
+
+test("retire() whose fsync failed is answered by the next start", async () => {
+  const log = await RestartableLog.open();
+  const last = await log.commit(submittedBatch("shop", "1"));
+  log.storage.hook = failNth("sync", 1, { errno: "EIO" });
+  const poisoned = { status: 503, body: { error: "writer_poisoned" } };
+  assert.deepEqual(await log.retire("shop"), poisoned);
+  assert.deepEqual(await log.retire("shop"), poisoned);
+  assert.deepEqual(await log.submit(submittedBatch("shop", "1")), poisoned);
+  const lost = await RestartableLog.open(log.storage.crash());
+  assert.equal(statusOf(await lost.retire("shop")), "retired");
+  await lost.service.close();
+  const kept = await RestartableLog.open(log.storage.crash({ keptBytes: () => Infinity }));
+  const { body } = await kept.retire("shop");
+  assert.deepEqual([body.status, body.final_frontier], ["already_retired", last]);
+  await kept.service.close();
+  await log.service.close();
+});
