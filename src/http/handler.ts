@@ -24,6 +24,8 @@ export interface HandlerOptions {
   report: (line: string) => void;
   /** How long a request body may bring nothing; `BODY_STALL_TIMEOUT_MS` if absent. */
   bodyStallTimeoutMs?: number;
+  /** How long a follower may take nothing; `FOLLOW_STALL_TIMEOUT_MS` if absent. */
+  followStallTimeoutMs?: number;
 }
 
 const UNAUTHORIZED = errorResponse(

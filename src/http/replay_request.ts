@@ -1,4 +1,4 @@
-/** From the query string of `GET /v1/events` to a replay. */
+/** From the query string of `GET /v1/events` to a replay or a follow. */
 import { ApiError } from "../event/api_error.ts";
 import { isEventId } from "../event/event_id.ts";
 import { kindFault, nameFault, recordKeyFault } from "../event/names.ts";
@@ -23,27 +23,32 @@ const REPLAY_PARAMETERS: ReadonlySet<string> = new Set([
   "follow",
 ]);
 
+export interface ReplayRequest {
+  query: ReplayQuery;
+  /** Whether the response goes on with what is committed from now on. */
+  follow: boolean;
+}
+
 /**
  * Reads a query string (without its question mark).
  * @throws {ApiError} `invalid_request` for the query string, `invalid_replay_request` for a value.
  */
-export function readReplayQuery(query: string, limits: ReplayLimits): ReplayQuery {
+export function readReplayRequest(query: string, limits: ReplayLimits): ReplayRequest {
   const parameters = parseQuery(query, REPLAY_PARAMETERS);
-  refuseFollow(parameters.get("follow"));
   return {
-    after: readAfter(parameters.get("after")),
-    filter: readFilter(parameters),
-    limitEvents: readLimit(parameters.get("limit"), limits),
+    query: {
+      after: readAfter(parameters.get("after")),
+      filter: readFilter(parameters),
+      limitEvents: readLimit(parameters.get("limit"), limits),
+    },
+    follow: readFollow(parameters.get("follow")),
   };
 }
 
-function refuseFollow(follow: string | undefined): void {
-  if (follow === undefined || follow === "false") return;
-  throw replayError(
-    follow === "true"
-      ? "follow is not available yet; read pages and continue after next_after"
-      : "follow must be true or false",
-  );
+function readFollow(follow: string | undefined): boolean {
+  if (follow === undefined || follow === "false") return false;
+  if (follow === "true") return true;
+  throw replayError("follow must be true or false");
 }
 
 function readAfter(after: string | undefined): string | undefined {

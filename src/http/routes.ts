@@ -1,16 +1,24 @@
 /** The table of routes. A path is matched exactly as it was sent. */
 import { prepareBatch } from "../event/batch.ts";
-import { BODY_STALL_TIMEOUT_MS, INGEST_BODY_BYTES_MAX } from "../limits.ts";
+import {
+  BODY_STALL_TIMEOUT_MS,
+  CONTROL_BODY_BYTES_MAX,
+  FOLLOW_STALL_TIMEOUT_MS,
+  INGEST_BODY_BYTES_MAX,
+} from "../limits.ts";
 import type { Admission } from "../service/admission.ts";
 import type { EventLog } from "../service/event_log.ts";
+import { FOLLOW_HEAD, followResponse } from "./follow_response.ts";
 import { checkMediaType } from "./media_type.ts";
 import type { HttpRequest, HttpResponse } from "./message.ts";
 import { parseQuery } from "./query_string.ts";
 import { withBody } from "./request_body.ts";
-import { readReplayQuery, type ReplayLimits } from "./replay_request.ts";
+import { readReplayRequest, type ReplayLimits } from "./replay_request.ts";
 import { replayResponse } from "./replay_response.ts";
 import { jsonResponse } from "./responses.ts";
+import { readRetireRequest } from "./retire_request.ts";
 import { StallWatch } from "./stall_watch.ts";
+import { readStreamsQuery } from "./streams_request.ts";
 
 /** Answers a request for one path and method; throws what becomes an error document. */
 export type Endpoint = (request: HttpRequest, query: string) => Promise<HttpResponse>;
@@ -24,6 +32,8 @@ export interface RouteOptions {
   admission: Admission;
   /** How long a request body may bring nothing. */
   bodyStallTimeoutMs?: number;
+  /** How long a follower may take nothing while a record waits. */
+  followStallTimeoutMs?: number;
   /** Hears of errors after the status of a response was sent. */
   onStreamFailure: (request: HttpRequest, error: unknown) => void;
 }
@@ -32,34 +42,68 @@ const NO_PARAMETERS: ReadonlySet<string> = new Set();
 
 /** All routes by path. */
 export function createRoutes(options: RouteOptions): ReadonlyMap<string, Route> {
+  const readBody = createBodyReader(options);
   return new Map([
     [
       "/v1/events",
       new Map([
         ["GET", createReplayEndpoint(options)],
-        ["POST", createIngestEndpoint(options)],
+        ["POST", createIngestEndpoint(options.log, readBody)],
       ]),
     ],
+    ["/v1/streams", new Map([["GET", createStreamsEndpoint(options.log)]])],
+    ["/v1/sources/retire", new Map([["POST", createRetireEndpoint(options.log, readBody)]])],
   ]);
 }
 
-function createReplayEndpoint({ log, replay: limits, onStreamFailure }: RouteOptions): Endpoint {
+function createReplayEndpoint(options: RouteOptions): Endpoint {
+  const { log, replay: limits, onStreamFailure } = options;
+  const { followStallTimeoutMs = FOLLOW_STALL_TIMEOUT_MS } = options;
+  const stallWatch = new StallWatch(followStallTimeoutMs);
+  // deno-lint-ignore require-await -- what it throws is to be a rejection
+  return async (request, target) => {
+    const { query, follow } = readReplayRequest(target, limits);
+    if (!follow) {
+      return replayResponse(log.replay(query), (error) => onStreamFailure(request, error));
+    }
+    if (request.method === "HEAD") return FOLLOW_HEAD;
+    return followResponse(log.follow(query), stallWatch);
+  };
+}
+
+function createStreamsEndpoint(log: EventLog): Endpoint {
+  return async (_request, query) => jsonResponse(await log.streams(readStreamsQuery(query)));
+}
+
+function createIngestEndpoint(log: EventLog, readBody: BodyReader): Endpoint {
   return (request, query) =>
-    replayResponse(
-      log.replay(readReplayQuery(query, limits)),
-      (error) => onStreamFailure(request, error),
+    readBody(request, query, INGEST_BODY_BYTES_MAX, (body) => log.append(prepareBatch(body)));
+}
+
+function createRetireEndpoint(log: EventLog, readBody: BodyReader): Endpoint {
+  return (request, query) =>
+    readBody(
+      request,
+      query,
+      CONTROL_BODY_BYTES_MAX,
+      (body) => log.retire(readRetireRequest(body)),
     );
 }
 
-function createIngestEndpoint(options: RouteOptions): Endpoint {
-  const { log, admission, bodyStallTimeoutMs = BODY_STALL_TIMEOUT_MS } = options;
+/** Checks a POST, reads its body and answers with the document that `use` makes of it. */
+type BodyReader = (
+  request: HttpRequest,
+  query: string,
+  limitBytes: number,
+  use: (body: Uint8Array) => Promise<unknown>,
+) => Promise<HttpResponse>;
+
+function createBodyReader(options: RouteOptions): BodyReader {
+  const { admission, bodyStallTimeoutMs = BODY_STALL_TIMEOUT_MS } = options;
   const stallWatch = new StallWatch(bodyStallTimeoutMs);
-  const bodyLimits = { limitBytes: INGEST_BODY_BYTES_MAX, admission, stallWatch };
-  return async (request, query) => {
+  return async (request, query, limitBytes, use) => {
     parseQuery(query, NO_PARAMETERS);
     checkMediaType(request);
-    return jsonResponse(
-      await withBody(request, bodyLimits, (body) => log.append(prepareBatch(body))),
-    );
+    return jsonResponse(await withBody(request, { limitBytes, admission, stallWatch }, use));
   };
 }

@@ -1,0 +1,80 @@
+/**
+ * Writes a follow response record by record, at the pace of the client. A client that takes nothing for too
+ * long while a record waits loses its session and not its place: when it reads again it finds the end
+ * record, with the event to resume after.
+ */
+import { FOLLOW_PIECE_BYTES } from "../limits.ts";
+import type { Follow } from "../service/event_log.ts";
+import type { HttpResponse } from "./message.ts";
+import type { StallWatch } from "./stall_watch.ts";
+
+const FOLLOW_HEADERS: Readonly<Record<string, string>> = {
+  "content-type": "application/x-ndjson",
+  "cache-control": "no-store",
+  "connection": "close",
+};
+
+/** What HEAD gets: no session is opened for it. */
+export const FOLLOW_HEAD: HttpResponse = { status: 200, headers: FOLLOW_HEADERS, body: null };
+
+/** @param stallWatch gives up on a client that does not take a piece. */
+export function followResponse(follow: Follow, stallWatch: StallWatch): HttpResponse {
+  const body = { [Symbol.asyncIterator]: () => new RecordPieces(follow, stallWatch) };
+  return { status: 200, headers: FOLLOW_HEADERS, body };
+}
+
+/**
+ * The records in pieces small enough that taking one means that the client reads. An object and not a
+ * generator: the end of a generator that waits for a commit would wait too.
+ */
+class RecordPieces implements AsyncIterator<Uint8Array, undefined> {
+  readonly #follow: Follow;
+  readonly #stallWatch: StallWatch;
+  #record: Uint8Array = new Uint8Array(0);
+  #isOver = false;
+  /** Tells the watch that the last piece was taken. */
+  #taken: () => void = () => {};
+
+  constructor(follow: Follow, stallWatch: StallWatch) {
+    this.#follow = follow;
+    this.#stallWatch = stallWatch;
+  }
+
+  async next(): Promise<IteratorResult<Uint8Array, undefined>> {
+    this.#taken();
+    if (this.#record.length === 0 && !this.#isOver) {
+      const record = await this.#follow.next();
+      if (record === null) this.#isOver = true;
+      else this.#record = record;
+    }
+    if (this.#record.length === 0) return { done: true, value: undefined };
+    const piece = this.#record.subarray(0, FOLLOW_PIECE_BYTES);
+    this.#record = this.#record.subarray(piece.length);
+    if (!this.#isOver) this.#watch();
+    return { done: false, value: piece };
+  }
+
+  // deno-lint-ignore require-await -- an AsyncIterator's return() gives a promise
+  async return(): Promise<IteratorResult<Uint8Array, undefined>> {
+    this.#taken();
+    this.#isOver = true;
+    this.#record = new Uint8Array(0);
+    this.#follow.close();
+    return { done: true, value: undefined };
+  }
+
+  #watch(): void {
+    const taken = new Promise<void>((resolve) => this.#taken = resolve);
+    this.#stallWatch.guard(taken).catch(() => this.#stall());
+  }
+
+  /** What is left of a record is still sent, so that every line is whole. */
+  #stall(): void {
+    const end = this.#follow.end("buffer_exceeded", "the client took no bytes for too long");
+    this.#isOver = true;
+    const rest = new Uint8Array(this.#record.length + end.length);
+    rest.set(this.#record);
+    rest.set(end, this.#record.length);
+    this.#record = rest;
+  }
+}
