@@ -51,6 +51,7 @@ async function writePieces(
 ): Promise<void> {
   const iterator = pieces[Symbol.asyncIterator]();
   const end = () => void iterator.return?.();
+  if (outgoing.destroyed) return end();
   outgoing.once("close", end);
   while (!outgoing.destroyed) {
     const { done, value } = await iterator.next();

@@ -1,0 +1,149 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Admission, type Reservation } from "../../src/service/admission.ts";
+
+const OVERLOADED = { code: "overloaded" };
+
+/** Room for 60 bytes besides the 40 that one body at a time may use to finish. */
+function admission(limits: object = {}): Admission {
+  return new Admission({
+    totalBytes: 100,
+    bodyBytes: 40,
+    waitersMax: 2,
+    admitWaitMs: 5,
+    growWaitMs: 5,
+    ...limits,
+  });
+}
+
+const PATIENT = { admitWaitMs: 60_000, growWaitMs: 60_000 };
+
+/** Notes the order in which promises settle. */
+function settled(order: string[], name: string, promise: void | object | Promise<unknown>) {
+  return Promise.resolve(promise).then(() => void order.push(name));
+}
+
+test("Admission.admit() admits at once while there is room", () => {
+  const room = admission();
+  const reservation = room.admit(60) as Reservation;
+  assert.equal(reservation.bytes, 60);
+  assert.equal(room.heldBytes, 60);
+});
+
+test("Admission.admit() gives up after its wait", async () => {
+  const room = admission();
+  room.admit(60);
+  await assert.rejects(async () => await room.admit(1), OVERLOADED);
+  assert.equal(room.heldBytes, 60);
+});
+
+test("Admission.admit() refuses at once when too many wait", async () => {
+  const room = admission(PATIENT);
+  const first = room.admit(60) as Reservation;
+  const waiting = [room.admit(1), room.admit(1)];
+  assert.throws(() => room.admit(1), OVERLOADED);
+  room.release(first);
+  await Promise.all(waiting);
+});
+
+test("Admission.admit() serves in order, the first one before a smaller one", async () => {
+  const room = admission(PATIENT);
+  const first = room.admit(40) as Reservation;
+  const order: string[] = [];
+  const large = settled(order, "large", room.admit(40));
+  const small = settled(order, "small", room.admit(10));
+  room.release(first);
+  await Promise.all([large, small]);
+  assert.deepEqual(order, ["large", "small"]);
+});
+
+test("Admission.admit() serves the next one when the first gives up", async () => {
+  const room = admission({ admitWaitMs: 5 });
+  room.admit(30);
+  const tooLarge = Promise.resolve(room.admit(40));
+  const fitting = Promise.resolve(room.admit(30));
+  await assert.rejects(tooLarge, OVERLOADED);
+  assert.equal((await fitting).bytes, 30);
+});
+
+test("Admission.release() gives room back once", () => {
+  const room = admission();
+  const reservation = room.admit(10) as Reservation;
+  room.release(reservation);
+  room.release(reservation);
+  assert.equal(room.heldBytes, 0);
+});
+
+test("Admission.grow() takes room at once where there is some", () => {
+  const room = admission();
+  const reservation = room.admit(10) as Reservation;
+  assert.equal(room.grow(reservation, 40), undefined);
+  assert.equal(room.heldBytes, 40);
+});
+
+test("Admission.grow() lets one body finish when all have arrived in part", async () => {
+  const room = admission(PATIENT);
+  const bodies = [1, 2, 3].map(() => room.admit(20) as Reservation);
+  const order: string[] = [];
+  const growths = bodies.map((body, index) =>
+    settled(order, String(index), room.grow(body, 40)).then(() => room.release(body))
+  );
+  await Promise.all(growths);
+  assert.deepEqual(order, ["0", "1", "2"]);
+  assert.equal(room.heldBytes, 0);
+});
+
+test("Admission.grow() lets the body that finishes go on to its end", async () => {
+  const room = admission(PATIENT);
+  const [first, second] = [room.admit(30) as Reservation, room.admit(30) as Reservation];
+  await room.grow(first, 35);
+  const waiting = room.grow(second, 31);
+  assert.equal(room.grow(first, 40), undefined);
+  room.release(first);
+  await waiting;
+});
+
+test("Admission.grow() goes before bodies that are not admitted yet", async () => {
+  const room = admission(PATIENT);
+  const first = room.admit(20) as Reservation;
+  const second = room.admit(20) as Reservation;
+  const third = room.admit(20) as Reservation;
+  await room.grow(first, 40);
+  const order: string[] = [];
+  const arriving = settled(order, "arriving", room.admit(20));
+  const growing = settled(order, "growing", room.grow(second, 40));
+  room.release(first);
+  room.release(third);
+  await Promise.all([arriving, growing]);
+  assert.deepEqual(order, ["growing", "arriving"]);
+});
+
+test("Admission.grow() gives up after its wait and keeps what was held", async () => {
+  const room = admission();
+  const [first, second] = [room.admit(30) as Reservation, room.admit(30) as Reservation];
+  await room.grow(first, 40);
+  await assert.rejects(async () => await room.grow(second, 40), OVERLOADED);
+  assert.equal(room.heldBytes, 70);
+});
+
+test("Admission never holds more than its limit, and serves all in the end", async () => {
+  const room = admission(PATIENT);
+  let heldMaxBytes = 0;
+  const note = () => heldMaxBytes = Math.max(heldMaxBytes, room.heldBytes);
+  const body = async (bytes: number) => {
+    const reservation = await room.admit(Math.min(bytes, 5));
+    for (let size = 5; size < bytes; size += 5) {
+      await room.grow(reservation, Math.min(size + 5, bytes));
+      note();
+      await Promise.resolve();
+    }
+    room.release(reservation);
+  };
+  for (let round = 0; round < 20; round++) {
+    const sizes = [40, 3, 40, 17, 40, 39];
+    // Two may wait to be admitted; the others are admitted in part.
+    await Promise.all(sizes.map(body));
+  }
+  assert.ok(heldMaxBytes > 60, `${heldMaxBytes} bytes use the room set aside`);
+  assert.equal(room.heldBytes, 0);
+});

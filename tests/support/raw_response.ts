@@ -1,0 +1,92 @@
+/** Reads HTTP/1.1 responses off bytes (RFC 9112), keeping what a client library would hide. */
+import type { Buffer } from "node:buffer";
+
+export interface RawResponse {
+  status: number;
+  /** By lowercase name; repeated ones joined by ", ". */
+  headers: Record<string, string>;
+  body: string;
+  /** Whether the body ended as its headers announced. */
+  isComplete: boolean;
+}
+
+export interface ParsedResponse {
+  response: RawResponse;
+  /** Where the next response starts. */
+  endBytes: number;
+}
+
+const HEAD_END = "\r\n\r\n";
+
+/** Null when more bytes are needed; with `isOver` there are none. Skips 100 Continue. */
+export function parseResponse(
+  bytes: Buffer,
+  method: string,
+  isOver: boolean,
+): ParsedResponse | null {
+  const headEnd = bytes.indexOf(HEAD_END);
+  if (headEnd < 0) return null;
+  const bodyStart = headEnd + HEAD_END.length;
+  const { status, headers } = parseHead(bytes.toString("latin1", 0, headEnd));
+  if (status === 100) {
+    const next = parseResponse(bytes.subarray(bodyStart), method, isOver);
+    return next && { ...next, endBytes: next.endBytes + bodyStart };
+  }
+  const body = parseBody(bytes.subarray(bodyStart), method, headers, isOver);
+  if (body === null) return null;
+  const { text, endBytes, isComplete } = body;
+  return {
+    response: { status, headers, body: text, isComplete },
+    endBytes: bodyStart + endBytes,
+  };
+}
+
+function parseHead(head: string): { status: number; headers: Record<string, string> } {
+  const [statusLine = "", ...lines] = head.split("\r\n");
+  const headers: Record<string, string> = {};
+  for (const line of lines) {
+    const colon = line.indexOf(":");
+    const name = line.slice(0, colon).toLowerCase();
+    const value = line.slice(colon + 1).trim();
+    headers[name] = name in headers ? `${headers[name]}, ${value}` : value;
+  }
+  return { status: Number(statusLine.split(" ")[1]), headers };
+}
+
+interface ParsedBody {
+  text: string;
+  endBytes: number;
+  isComplete: boolean;
+}
+
+function parseBody(
+  bytes: Buffer,
+  method: string,
+  headers: Record<string, string>,
+  isOver: boolean,
+): ParsedBody | null {
+  if (method === "HEAD") return { text: "", endBytes: 0, isComplete: true };
+  if (headers["transfer-encoding"] === "chunked") return parseChunks(bytes, isOver);
+  const lengthBytes = Number(headers["content-length"] ?? bytes.length);
+  const isComplete = bytes.length >= lengthBytes;
+  if (!isComplete && !isOver) return null;
+  const endBytes = Math.min(lengthBytes, bytes.length);
+  return { text: bytes.toString("utf8", 0, endBytes), endBytes, isComplete };
+}
+
+function parseChunks(bytes: Buffer, isOver: boolean): ParsedBody | null {
+  const texts: string[] = [];
+  let position = 0;
+  for (;;) {
+    const lineEnd = bytes.indexOf("\r\n", position);
+    const sizeBytes = lineEnd < 0 ? NaN : parseInt(bytes.toString("latin1", position, lineEnd), 16);
+    const end = lineEnd + 2 + sizeBytes + 2;
+    if (!(end <= bytes.length)) {
+      if (!isOver) return null;
+      return { text: texts.join(""), endBytes: bytes.length, isComplete: false };
+    }
+    if (sizeBytes === 0) return { text: texts.join(""), endBytes: end, isComplete: true };
+    texts.push(bytes.toString("utf8", lineEnd + 2, end - 2));
+    position = end;
+  }
+}
