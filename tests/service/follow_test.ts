@@ -1,0 +1,231 @@
+/** What a follower is sent, record by record. Why it ends is in follow_end_test.ts. */
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { test } from "node:test";
+import { FOLLOW_RECORD_BYTES_MAX } from "../../src/limits.ts";
+import type { EventFilter } from "../../src/log/stored_line.ts";
+import type { EventLogService } from "../../src/service/event_log_service.ts";
+import {
+  FOLLOW_ALL,
+  idsOf,
+  nextEvents,
+  nextRecord,
+  snapshotRecords,
+} from "../support/follow_records.ts";
+import { MemoryStorage } from "../support/memory_storage.ts";
+import { replayAll } from "../support/stream_listing.ts";
+import { submit, submittedBatch, submittedEvent } from "../support/submitted.ts";
+import { openTestService } from "../support/test_service.ts";
+
+/** A service that holds `batches` of one event for each of their streams. */
+async function serviceWith(batches: string[][]) {
+  const { service } = await openTestService(new MemoryStorage());
+  for (const [place, streams] of batches.entries()) {
+    await submit(service, submittedBatch("shop", `before-${place}`, streams));
+  }
+  const ids = (await replayAll(service)).map((event) => event.event_id);
+  return { service, ids };
+}
+
+/** Commits a batch of one event for each stream; the ids. */
+async function commit(service: EventLogService, batchId: string, streams = ["orders"]) {
+  await submit(service, submittedBatch("shop", batchId, streams));
+  return (await replayAll(service)).slice(-streams.length).map((event) => event.event_id);
+}
+
+test("follow() of an empty log sends an empty snapshot, caught_up, then what is committed", async () => {
+  const { service } = await serviceWith([]);
+  const follow = service.follow(FOLLOW_ALL);
+  const text = async () => Buffer.from((await follow.next())!).toString();
+  assert.equal(
+    await text(),
+    '{"type":"events","phase":"snapshot","events":[],"next_after":null,' +
+      '"snapshot_through_event_id":null}\n',
+  );
+  assert.equal(
+    await text(),
+    '{"type":"caught_up","next_after":null,"snapshot_through_event_id":null}\n',
+  );
+  const live = nextEvents(follow);
+  const [id] = await commit(service, "1");
+  const [event] = await replayAll(service);
+  assert.deepEqual(await live, {
+    type: "events",
+    phase: "live",
+    events: [event],
+    last_event_id: id,
+    next_after: id,
+    snapshot_through_event_id: id,
+  });
+  follow.close();
+  await service.close();
+});
+
+test("follow() sends the snapshot in records of at most `limit` events", async () => {
+  const { service, ids } = await serviceWith([["a", "b"], ["a"], ["a", "b", "c", "d"]]);
+  const frontier = ids.at(-1)!;
+  for (const limitEvents of [1, 2, 3, 7, 8]) {
+    const follow = service.follow({ ...FOLLOW_ALL, limitEvents });
+    const { snapshot, caughtUp } = await snapshotRecords(follow);
+    assert.deepEqual(idsOf(...snapshot), ids);
+    for (const record of snapshot) {
+      assert.ok(record.events.length > 0 && record.events.length <= limitEvents);
+      assert.equal(record.phase, "snapshot");
+      assert.equal(record.last_event_id, record.events.at(-1)!.event_id);
+      assert.equal(record.next_after, record.last_event_id);
+      assert.equal(record.snapshot_through_event_id, frontier);
+    }
+    const at = { next_after: frontier, snapshot_through_event_id: frontier };
+    assert.deepEqual(caughtUp, { type: "caught_up", ...at });
+    follow.close();
+  }
+  await service.close();
+});
+
+test("follow() whose filter matches nothing sends one empty record up to the frontier", async () => {
+  const { service, ids } = await serviceWith([["a", "b"], ["a"]]);
+  const follow = service.follow({ ...FOLLOW_ALL, limitEvents: 1, filter: { stream: "c" } });
+  const at = { next_after: ids.at(-1), snapshot_through_event_id: ids.at(-1) };
+  const { snapshot, caughtUp } = await snapshotRecords(follow);
+  assert.deepEqual(snapshot, [{ type: "events", phase: "snapshot", events: [], ...at }]);
+  assert.deepEqual(caughtUp, { type: "caught_up", ...at });
+  follow.close();
+  await service.close();
+});
+
+test("follow() moves next_after over what its filter leaves out once nothing more matches", async () => {
+  const { service, ids } = await serviceWith([["a", "b", "a", "b", "b"]]);
+  const follow = service.follow({ ...FOLLOW_ALL, limitEvents: 1, filter: { stream: "a" } });
+  const { snapshot, caughtUp } = await snapshotRecords(follow);
+  assert.deepEqual(snapshot.map((record) => record.next_after), [ids[0], ids[2]]);
+  assert.equal(caughtUp.next_after, ids[4]);
+  const live = nextEvents(follow);
+  const [, id, last] = await commit(service, "1", ["b", "a", "b"]);
+  const { events, last_event_id, next_after } = await live;
+  assert.deepEqual(events.map((event) => event.event_id), [id]);
+  // The record is full, so nothing is known of what comes behind.
+  assert.deepEqual([last_event_id, next_after], [id, id]);
+  const more = nextEvents(follow);
+  const [another] = await commit(service, "2", ["a", "b"]);
+  assert.ok(last! < another!);
+  assert.deepEqual(idsOf(await more), [another]);
+  follow.close();
+  await service.close();
+});
+
+test("follow() goes on after any event as if it had not been interrupted", async () => {
+  const { service, ids } = await serviceWith([["a", "b"], ["a"], ["a", "b", "c", "d"]]);
+  for (const [place, after] of ids.entries()) {
+    const follow = service.follow({ ...FOLLOW_ALL, after, limitEvents: 2 });
+    const { snapshot } = await snapshotRecords(follow);
+    assert.deepEqual(idsOf(...snapshot), ids.slice(place + 1));
+    follow.close();
+  }
+  await service.close();
+});
+
+test("follow() after a position behind the frontier waits for the events behind that", async () => {
+  const { service, ids } = await serviceWith([["a"]]);
+  const counter = (id: string, add: number) =>
+    id.slice(0, -4) + (parseInt(id.slice(-4), 16) + add).toString(16).padStart(4, "0");
+  // The clock of tests stands still, so ids count up by one.
+  const after = counter(ids[0]!, 2);
+  const follow = service.follow({ ...FOLLOW_ALL, after });
+  const { snapshot, caughtUp } = await snapshotRecords(follow);
+  const at = { next_after: after, snapshot_through_event_id: ids[0] };
+  assert.deepEqual(snapshot, [{ type: "events", phase: "snapshot", events: [], ...at }]);
+  assert.deepEqual(caughtUp, { type: "caught_up", ...at });
+  const live = nextEvents(follow);
+  await commit(service, "1");
+  const [at2, third] = await commit(service, "2", ["a", "b"]);
+  assert.equal(at2, after);
+  assert.deepEqual(idsOf(await live), [third]);
+  follow.close();
+  await service.close();
+});
+
+test("follow() sends a live record only when something matches", async () => {
+  const { service } = await serviceWith([["a"]]);
+  const event = { stream: "a", record_key: "k", kind: "upserted", payload: 1 };
+  const filters: [EventFilter, Partial<typeof event>][] = [
+    [{ stream: "x" }, { stream: "x" }],
+    [{ recordKey: 'x"\u00e9' }, { record_key: 'x"\u00e9' }],
+    [{ kind: "x" }, { kind: "x" }],
+    [{ source: "shop", stream: "x", recordKey: "y", kind: "z" }, {
+      stream: "x",
+      record_key: "y",
+      kind: "z",
+    }],
+  ];
+  for (const [place, [filter, wanted]] of filters.entries()) {
+    const follow = service.follow({ ...FOLLOW_ALL, filter });
+    await snapshotRecords(follow);
+    const live = nextEvents(follow);
+    const batch = { source: "shop", batch_id: `live-${place}`, events: [event, event] };
+    await submit(service, batch);
+    await submit(service, { ...batch, source: "shop2" });
+    await submit(service, {
+      ...batch,
+      batch_id: `wanted-${place}`,
+      events: [{ ...event, ...wanted }],
+    });
+    const { events } = await live;
+    assert.deepEqual(events.map((event) => event.batch_id), [`wanted-${place}`]);
+    follow.close();
+  }
+  await service.close();
+});
+
+test("follow() takes its snapshot when it is admitted, and sends the rest live, once", async () => {
+  const { service, ids } = await serviceWith([["a", "b", "c"]]);
+  const follow = service.follow({ ...FOLLOW_ALL, limitEvents: 2 });
+  const early = await commit(service, "1", ["a", "b"]);
+  const first = await nextEvents(follow);
+  const late = await commit(service, "2");
+  const { snapshot, caughtUp } = await snapshotRecords(follow);
+  assert.deepEqual(idsOf(first, ...snapshot), ids);
+  assert.equal(caughtUp.next_after, ids.at(-1));
+  const live = [await nextEvents(follow), await nextEvents(follow)];
+  assert.deepEqual(idsOf(...live), [...early, ...late]);
+  assert.deepEqual(live.map(({ phase }) => phase), ["live", "live"]);
+  assert.deepEqual(live.map((record) => record.events.length), [2, 1]);
+  follow.close();
+  await service.close();
+});
+
+test("follow() ends a record before the event that would exceed its size, but holds one", async () => {
+  const sizes = [100, 100, 100, 300, 10, 300, 300, 120, 120];
+  const { service } = await serviceWith([]);
+  const events = sizes.map((size) => submittedEvent("a", "x".repeat(size * 1024)));
+  await submit(service, { source: "shop", batch_id: "1", events });
+  const follow = service.follow(FOLLOW_ALL);
+  const { snapshot } = await snapshotRecords(follow);
+  const kibibytes = (records: typeof snapshot) =>
+    records.map(({ events }) => events.map(({ payload }) => (payload as string).length / 1024));
+  const expected = [[100, 100], [100], [300], [10], [300], [300], [120, 120]];
+  assert.equal(FOLLOW_RECORD_BYTES_MAX, 256 * 1024);
+  assert.deepEqual(kibibytes(snapshot), expected);
+  await submit(service, { source: "shop", batch_id: "2", events });
+  const live = [];
+  for (let place = 0; place < expected.length; place++) live.push(await nextEvents(follow));
+  assert.deepEqual(kibibytes(live), expected);
+  for (const record of [...snapshot, ...live]) {
+    assert.equal(record.next_after, record.last_event_id);
+  }
+  follow.close();
+  await service.close();
+});
+
+test("follow() sends caught_up once", async () => {
+  const { service } = await serviceWith([["a"]]);
+  const follow = service.follow(FOLLOW_ALL);
+  await snapshotRecords(follow);
+  for (let round = 0; round < 3; round++) {
+    const record = nextRecord(follow);
+    await commit(service, `${round}`);
+    assert.equal((await record).type, "events");
+  }
+  service.endFollowers();
+  assert.equal((await nextRecord(follow)).type, "end");
+  await service.close();
+});
