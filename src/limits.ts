@@ -108,6 +108,8 @@ export const FOLLOWERS_MAX = 4096;
 export const FOLLOW_RECORD_BYTES_MAX = 256 * KIB;
 /** What a follower must take within FOLLOW_STALL_TIMEOUT_MS; records are written in such pieces. */
 export const FOLLOW_PIECE_BYTES = 16 * KIB;
+/** Live records kept for other followers to share; a larger one is shared only while it is read. */
+export const LIVE_PAGES_BYTES_MAX = 8 * MIB;
 /** A follower that takes no bytes for this long while data waits is ended. */
 export const FOLLOW_STALL_TIMEOUT_MS = 60_000;
 
@@ -171,3 +173,4 @@ assert(
 );
 assert(DRAIN_BYTES_MAX > INGEST_BODY_BYTES_MAX, "a refused body is drained to its end");
 assert(JSON_DEPTH_MAX > PAYLOAD_DEPTH_MAX + 3, "a payload that is too deep is parsed and named");
+assert(LIVE_PAGES_BYTES_MAX >= 2 * FOLLOW_RECORD_BYTES_MAX, "followers share records of any size");

@@ -7,7 +7,7 @@ import { appendMutation } from "./append.ts";
 import { ChangeSignal } from "./change_signal.ts";
 import type { EventLog, Follow, Replay, ReplayQuery } from "./event_log.ts";
 import { type FollowHub, FollowSession } from "./follow.ts";
-import { LivePages } from "./follow_page.ts";
+import { LivePages } from "./live_pages.ts";
 import { LogState } from "./log_state.ts";
 import { SnapshotReplay } from "./replay.ts";
 import { retireMutation } from "./retire.ts";

@@ -7,13 +7,8 @@ import { Buffer } from "node:buffer";
 import type { LogSnapshot } from "../log/snapshot.ts";
 import type { ChangeSignal } from "./change_signal.ts";
 import type { ReplayQuery } from "./event_log.ts";
-import {
-  eventsRecord,
-  type FollowPage,
-  later,
-  type LivePages,
-  readFollowPage,
-} from "./follow_page.ts";
+import { eventsRecord, type FollowPage, later, readFollowPage } from "./follow_page.ts";
+import type { LivePages } from "./live_pages.ts";
 
 /** Why a follow response ended. */
 export type EndReason =

@@ -1,7 +1,4 @@
-/**
- * The pages that followers read. Followers at the same place of the live log with the same filter share
- * one reading of it and one record, so that a commit costs one read however many follow.
- */
+/** One page of what a follower reads: the `events` record of the next events that match. */
 import { Buffer } from "node:buffer";
 import { FOLLOW_RECORD_BYTES_MAX } from "../limits.ts";
 import { EventScan } from "../log/event_scan.ts";
@@ -73,32 +70,4 @@ export function eventsRecord(
         `"snapshot_through_event_id":${JSON.stringify(at.through)}}\n`,
     ),
   ]);
-}
-
-/** Shares the live pages of one frontier among all who ask for the same. */
-export class LivePages {
-  #frontier: string | null = null;
-  readonly #pages = new Map<string, Promise<FollowPage>>();
-
-  read(snapshot: LogSnapshot, position: FollowPosition): Promise<FollowPage> {
-    if (snapshot.frontier !== this.#frontier) {
-      this.#pages.clear();
-      this.#frontier = snapshot.frontier;
-    }
-    const { source, stream, recordKey, kind } = position.filter;
-    const key = JSON.stringify([
-      position.after,
-      position.limitEvents,
-      source,
-      stream,
-      recordKey,
-      kind,
-    ]);
-    let page = this.#pages.get(key);
-    if (page === undefined) {
-      page = readFollowPage(snapshot, position);
-      this.#pages.set(key, page);
-    }
-    return page;
-  }
 }

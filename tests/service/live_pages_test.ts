@@ -1,0 +1,91 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { FOLLOW_RECORD_BYTES_MAX, LIVE_PAGES_BYTES_MAX } from "../../src/limits.ts";
+import type { FollowPosition } from "../../src/service/follow_page.ts";
+import { LivePages } from "../../src/service/live_pages.ts";
+import { MemoryStorage } from "../support/memory_storage.ts";
+import { preparedBatch } from "../support/prepared.ts";
+import { failNth } from "../support/storage_faults.ts";
+import { openTestLog } from "../support/test_log.ts";
+
+const FROM_START: FollowPosition = { after: null, filter: {}, limitEvents: 10, phase: "live" };
+
+/** A log of batches of one event each, with a payload of `payloadBytes`. */
+async function logOf(count: number, payloadBytes: number) {
+  const storage = new MemoryStorage();
+  const { log } = await openTestLog(storage);
+  const payload = "x".repeat(payloadBytes);
+  const ids: string[] = [];
+  for (let place = 0; place < count; place++) {
+    const [committed] = await log.append([preparedBatch(`${place}`, { events: [{ payload }] })]);
+    ids.push(committed!.entry.last_event_id);
+  }
+  return { log, storage, ids };
+}
+
+test("LivePages.read() reads once for all who ask for the same", async () => {
+  const { log } = await logOf(2, 10);
+  const pages = new LivePages();
+  const page = await pages.read(log.snapshot, FROM_START);
+  assert.equal(await pages.read(log.snapshot, FROM_START), page);
+  assert.equal(await pages.read(log.snapshot, { ...FROM_START, filter: {} }), page);
+  const others: Partial<FollowPosition>[] = [
+    { limitEvents: 9 },
+    { after: "00000000-0000-7000-8000-000000000000" },
+    { filter: { source: "shop" } },
+    { filter: { stream: "shop" } },
+    { filter: { recordKey: "shop" } },
+    { filter: { kind: "shop" } },
+  ];
+  const all = new Set([page]);
+  for (const other of others) all.add(await pages.read(log.snapshot, { ...FROM_START, ...other }));
+  assert.equal(all.size, 1 + others.length);
+});
+
+test("LivePages.read() reads again at another frontier", async () => {
+  const { log } = await logOf(1, 10);
+  const pages = new LivePages();
+  const before = await pages.read(log.snapshot, FROM_START);
+  await log.append([preparedBatch("more")]);
+  const after = await pages.read(log.snapshot, FROM_START);
+  assert.ok(before.nextAfter! < after.nextAfter!);
+});
+
+test("LivePages.read() keeps pages up to a bound, the newest", async () => {
+  const payloadBytes = FOLLOW_RECORD_BYTES_MAX - 1024;
+  const count = 2 * Math.floor(LIVE_PAGES_BYTES_MAX / payloadBytes);
+  const { log, storage, ids } = await logOf(count, payloadBytes);
+  const pages = new LivePages();
+  const positions = [null, ...ids.slice(0, -1)].map((after) => ({ ...FROM_START, after }));
+  const first = await Promise.all(positions.map((at) => pages.read(log.snapshot, at)));
+  const readsBefore = storage.operations.length;
+  const again: boolean[] = [];
+  for (const [place, at] of positions.toReversed().entries()) {
+    again.push(await pages.read(log.snapshot, at) === first.at(-1 - place));
+    if (again.at(-1) === false) break;
+  }
+  const kept = again.length - 1;
+  assert.ok(kept > 0 && kept < count);
+  assert.ok(kept * payloadBytes <= LIVE_PAGES_BYTES_MAX);
+  assert.ok((kept + 2) * payloadBytes > LIVE_PAGES_BYTES_MAX);
+  assert.ok(storage.operations.length > readsBefore);
+});
+
+test("LivePages.read() keeps no page that exceeds the bound alone", async () => {
+  const { log } = await logOf(1, LIVE_PAGES_BYTES_MAX);
+  const pages = new LivePages();
+  const reading = pages.read(log.snapshot, FROM_START);
+  assert.equal(pages.read(log.snapshot, FROM_START), reading, "it is shared while it is read");
+  const page = await reading;
+  assert.notEqual(await pages.read(log.snapshot, FROM_START), page);
+});
+
+test("LivePages.read() tries again after a read that failed", async () => {
+  const { log, storage } = await logOf(1, 10);
+  const pages = new LivePages();
+  storage.hook = failNth("read", 1, { errno: "EIO" });
+  const failures = [1, 2].map(() => pages.read(log.snapshot, FROM_START));
+  for (const failure of failures) await assert.rejects(failure, { code: "EIO" });
+  const { lastEventId } = await pages.read(log.snapshot, FROM_START);
+  assert.equal(lastEventId, log.snapshot.frontier);
+});
