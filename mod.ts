@@ -1,34 +1,29 @@
 /**
- * The library for connectors and consumers of the durable event log service.
+ * The library for connectors and consumers of the durable event log service: a client, and the check
+ * of what the service returns.
  *
- * It reaches a service over its Unix socket, and checks on the consumer's side what the service
- * returns: the canonical form of payloads and the hashes of events. Everything but
- * {@linkcode unixFetch} works in any runtime with WebCrypto.
+ * {@linkcode unixFetch} reaches a service over its Unix socket, {@linkcode EventLogClient} says what
+ * to ask of it. {@linkcode canonicalize} and {@linkcode verifyEvent} need neither, and are in
+ * `event.ts` too, whose modules also load in a browser.
  *
- * @example Append a batch; sending the same bytes again is answered as `duplicate`
+ * @example Append a batch
  * ```ts
- * import { type Receipt, unixFetch } from "@ground/service";
+ * import { EventLogClient, unixFetch } from "@ground/service";
  *
- * const fetch = unixFetch("demo/data/ground.sock");
- * const response = await fetch("/v1/events", {
- *   method: "POST",
- *   headers: { "content-type": "application/json" },
- *   body: JSON.stringify({
- *     batch_id: "2026-01-31/1",
- *     source: "crm",
- *     events: [{ stream: "contacts", record_key: "42", kind: "upserted", payload: { name: "Ada" } }],
- *   }),
+ * const client = new EventLogClient(unixFetch("demo/data/ground.sock"));
+ * await client.append({
+ *   source: "crm",
+ *   batchId: "2026-01-31/1",
+ *   events: [{ stream: "contacts", record_key: "42", kind: "upserted", payload: { name: "Ada" } }],
  * });
- * const receipt: Receipt = await response.json();
  * ```
  *
  * @example Read history and check it
  * ```ts
- * import { type CommittedEvent, unixFetch, verifyEvent } from "@ground/service";
+ * import { EventLogClient, unixFetch, verifyEvent } from "@ground/service";
  *
- * const fetch = unixFetch("demo/data/ground.sock");
- * const page = await (await fetch("/v1/events?source=crm")).json();
- * for (const event of page.events as CommittedEvent[]) {
+ * const client = new EventLogClient(unixFetch("demo/data/ground.sock"));
+ * for await (const event of client.replay({ source: "crm" })) {
  *   const { contentHash, eventHash } = await verifyEvent(event);
  *   if (!contentHash || !eventHash) throw new Error(`event ${event.event_id} was altered`);
  * }
@@ -36,12 +31,38 @@
  *
  * @module
  */
-export { type Fetch, unixFetch } from "./src/client/unix_fetch.ts";
-export { ERROR_STATUS, type ErrorCode, type EventFault } from "./src/event/api_error.ts";
-export { canonicalize, DepthError } from "./src/event/canonical_json.ts";
-export type { Receipt } from "./src/event/types.ts";
+export * from "./event.ts";
+export type { Batch } from "./src/client/batch_body.ts";
 export {
-  type CommittedEvent,
-  type EventVerification,
-  verifyEvent,
-} from "./src/event/verify_event.ts";
+  type CodedError,
+  ConnectionError,
+  type ErrorContexts,
+  type ErrorDocument,
+  EventLogError,
+  type EventLogErrorInit,
+  ProtocolError,
+} from "./src/client/errors.ts";
+export {
+  type CallOptions,
+  EventLogClient,
+  type EventLogClientOptions,
+} from "./src/client/event_log_client.ts";
+export type {
+  FollowEvent,
+  FollowItem,
+  FollowOptions,
+  Interruption,
+  Reconnect,
+} from "./src/client/follow.ts";
+export type { EventFilter, ReplayOptions } from "./src/client/replay.ts";
+export type { StreamsOptions, StreamsSnapshot } from "./src/client/streams.ts";
+export type { Timing } from "./src/client/timing.ts";
+export { type Fetch, unixFetch } from "./src/client/unix_fetch.ts";
+export type {
+  FollowCaughtUp,
+  FollowEnd,
+  FollowEndReason,
+  FollowEvents,
+  FollowRecord,
+  ReplayPage,
+} from "./src/client/wire.ts";

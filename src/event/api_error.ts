@@ -36,7 +36,9 @@ export type ErrorCode = keyof typeof ERROR_STATUS;
 export interface EventFault {
   /** Zero-based position of the event in the batch. */
   index: number;
+  /** The one code of events that break a rule. */
   code: "invalid_event";
+  /** Which rule, for people. */
   message: string;
 }
 

@@ -8,6 +8,7 @@ import { quoteString } from "./quote_string.ts";
 
 /** A value that has more containers on one path than allowed, or contains itself. */
 export class DepthError extends TypeError {
+  /** Tells it from other errors in logs. */
   override name = "DepthError";
 }
 

@@ -3,21 +3,9 @@
  * do it in any runtime, browsers too.
  */
 import { canonicalize } from "./canonical_json.ts";
+import type { CommittedEvent } from "./types.ts";
 
-/** A committed event, as replay and follow return it. */
-export interface CommittedEvent {
-  event_id: string;
-  source: string;
-  stream: string;
-  record_key: string;
-  kind: string;
-  occurred_at?: string;
-  observed_at: string;
-  payload: unknown;
-  content_hash: string;
-  batch_id: string;
-  event_hash: string;
-}
+export type { CommittedEvent } from "./types.ts";
 
 /** Which hashes of an event match what it says. */
 export interface EventVerification {

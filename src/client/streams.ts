@@ -1,0 +1,45 @@
+/** Reading the list of streams: all pages at one event, so that they describe one moment. */
+import type { StreamSummary } from "../event/types.ts";
+import { STREAMS_LIMIT_MAX } from "../limits.ts";
+import { ProtocolError } from "./errors.ts";
+import type { Get } from "./replay.ts";
+import { type StreamsPage, toStreamsPage } from "./wire.ts";
+
+/** What to list. */
+export interface StreamsOptions {
+  /** Streams of this source alone. */
+  source?: string;
+  /** Gives up: the call throws the signal's reason. */
+  signal?: AbortSignal;
+}
+
+/** All streams at one moment. */
+export interface StreamsSnapshot {
+  /** In byte order of source, then stream. */
+  streams: StreamSummary[];
+  /** The last event that is counted; null for an empty log. */
+  snapshotThroughEventId: string | null;
+}
+
+/**
+ * Lists all streams.
+ * @throws {ProtocolError} the service does not advance.
+ */
+export async function listStreams(
+  get: Get,
+  { source, signal }: StreamsOptions,
+): Promise<StreamsSnapshot> {
+  const readPage = async (after?: string, through?: string): Promise<StreamsPage> => {
+    const query = { source, after, through, limit: STREAMS_LIMIT_MAX };
+    return toStreamsPage(await get({ method: "GET", path: "/v1/streams", query }, signal));
+  };
+  let page = await readPage();
+  const { streams, snapshotThroughEventId } = page;
+  while (page.nextAfter !== null) {
+    const after = page.nextAfter;
+    page = await readPage(after, snapshotThroughEventId ?? undefined);
+    if (page.nextAfter === after) throw new ProtocolError("a page of streams does not advance");
+    for (const row of page.streams) streams.push(row);
+  }
+  return { streams, snapshotThroughEventId };
+}

@@ -1,0 +1,209 @@
+/** What the client does to get a batch committed once, against a service that fails as told. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Batch } from "../../src/client/batch_body.ts";
+import { ConnectionError, EventLogError, ProtocolError } from "../../src/client/errors.ts";
+import { CLIENT_ATTEMPTS_MAX, CLIENT_BACKOFF_MS, CLIENT_BACKOFF_MS_MAX } from "../../src/limits.ts";
+import {
+  eventId,
+  json,
+  keepSilent,
+  loseConnection,
+  refuse,
+  type Reply,
+  withFakeService,
+} from "./support/fake_service.ts";
+
+const BATCH: Batch = {
+  source: "shop",
+  batchId: "b1",
+  events: [{ stream: "orders", record_key: "1", kind: "upserted", payload: { total: 12.5 } }],
+};
+
+const RECEIPT = {
+  status: "committed",
+  batch_digest: "0".repeat(64),
+  events: 1,
+  first_event_id: eventId(1),
+  last_event_id: eventId(1),
+};
+
+test("append() sends the batch in the names of the wire and returns the receipt", async () => {
+  await withFakeService([json(200, RECEIPT)], async ({ client, seen }) => {
+    const precondition = { stream: "orders", expectedFrontier: null };
+    assert.deepEqual(await client.append({ ...BATCH, precondition }), RECEIPT);
+    const { method, path, query, headers, body } = seen[0]!;
+    assert.deepEqual([method, path, query], ["POST", "/v1/events", {}]);
+    assert.equal(headers["content-type"], "application/json");
+    assert.equal(headers.authorization, undefined);
+    assert.deepEqual(JSON.parse(body), {
+      v: 1,
+      source: "shop",
+      batch_id: "b1",
+      events: BATCH.events,
+      stream_precondition: { stream: "orders", expected_frontier: null },
+    });
+  });
+});
+
+test("append() sends the bearer token", async () => {
+  await withFakeService([json(200, RECEIPT)], async ({ client, seen }) => {
+    await client.append(BATCH);
+    assert.equal(seen[0]!.headers.authorization, "Bearer secret");
+  }, { token: "secret" });
+});
+
+/** The head of an answer, and then nothing. */
+const loseAnswer: Reply = (response) => {
+  response.writeHead(200, { "content-length": "1000" });
+  response.write('{"status":', () => response.destroy());
+};
+
+const REPEATED: [string, Reply][] = [
+  ["a lost connection", loseConnection],
+  ["an answer that breaks off", loseAnswer],
+  ["a 429", refuse(429, "overloaded")],
+];
+for (const [name, failure] of REPEATED) {
+  test(`append() sends the same bytes again after ${name}`, async () => {
+    const duplicate = { ...RECEIPT, status: "duplicate" };
+    const replies = [failure, failure, json(200, duplicate)];
+    await withFakeService(replies, async ({ client, seen, timing }) => {
+      assert.deepEqual(await client.append(BATCH), duplicate);
+      assert.equal(seen.length, 3);
+      assert.equal(new Set(seen.map(({ body }) => body)).size, 1);
+      assert.deepEqual(timing.pausesMs, [CLIENT_BACKOFF_MS, 2 * CLIENT_BACKOFF_MS]);
+    });
+  });
+}
+
+test("append() waits as long as Retry-After asks, and its pause on top", async () => {
+  const busy = refuse(429, "overloaded", {}, { "retry-after": "3" });
+  await withFakeService([busy, json(200, RECEIPT)], async ({ client, timing }) => {
+    await client.append(BATCH);
+    assert.deepEqual(timing.pausesMs, [3000 + CLIENT_BACKOFF_MS]);
+  });
+});
+
+test("append() gives up after its attempts, with pauses that grow up to their bound", async () => {
+  await withFakeService([loseConnection], async ({ client, seen, timing }) => {
+    await assert.rejects(client.append(BATCH), (error) => {
+      assert(error instanceof ConnectionError);
+      assert.match(error.message, /^POST \/v1\/events got no answer: connection to .*s\.sock/);
+      return true;
+    });
+    assert.equal(seen.length, CLIENT_ATTEMPTS_MAX);
+    assert.deepEqual(timing.pausesMs.slice(0, 3), [100, 200, 400]);
+    assert.equal(Math.max(...timing.pausesMs), CLIENT_BACKOFF_MS_MAX);
+  }, { writeTimeoutMs: 1_000_000 });
+});
+
+test("append() starts no attempt after its time", async () => {
+  await withFakeService([refuse(429, "overloaded")], async ({ client, timing }) => {
+    await assert.rejects(client.append(BATCH), { code: "overloaded" });
+    assert.deepEqual(timing.pausesMs, [100, 200, 400]);
+  }, { writeTimeoutMs: 1000 });
+});
+
+test("append() ends an attempt that is not answered in time", async () => {
+  await withFakeService([keepSilent], async ({ client, seen }) => {
+    await assert.rejects(client.append(BATCH), (error) => {
+      assert(error instanceof ConnectionError);
+      assert.match(error.message, /no answer in 30 ms/);
+      return true;
+    });
+    assert.equal(seen.length, 1);
+  }, { writeTimeoutMs: 30, attemptsMax: 1 });
+});
+
+const FINAL: [number, string][] = [
+  [400, "invalid_events"],
+  [401, "unauthorized"],
+  [409, "batch_id_conflict"],
+  [409, "source_retired"],
+  [413, "body_too_large"],
+  [500, "internal_error"],
+  [500, "storage_full"],
+  [503, "writer_poisoned"],
+  [418, "a_code_of_tomorrow"],
+];
+for (const [status, code] of FINAL) {
+  test(`append() does not repeat a batch after ${status} ${code}`, async () => {
+    const context = { source: "shop", hint: [1] };
+    await withFakeService([refuse(status, code, context)], async ({ client, seen }) => {
+      await assert.rejects(client.append(BATCH), (error) => {
+        assert(error instanceof EventLogError);
+        assert.deepEqual([error.status, error.code], [status, code]);
+        assert.deepEqual(error.body, { error: code, message: `${code} happened`, ...context });
+        return true;
+      });
+      assert.equal(seen.length, 1);
+    });
+  });
+}
+
+test("append() rejects with the status of an error without a document", async () => {
+  const page: Reply = (response) => void response.writeHead(502).end("<p>bad gateway");
+  await withFakeService([page], async ({ client }) => {
+    await assert.rejects(client.append(BATCH), (error) => {
+      assert(error instanceof EventLogError);
+      assert.deepEqual([error.status, error.code, error.body], [502, null, "<p>bad gateway"]);
+      return true;
+    });
+  });
+});
+
+const NONSENSE: [string, Reply][] = [
+  ["text", (response) => void response.end("hello")],
+  ["another document", json(200, { hello: 1 })],
+  ["null", json(200, null)],
+];
+for (const [name, reply] of NONSENSE) {
+  test(`append() does not take ${name} for a receipt`, async () => {
+    await withFakeService([reply], async ({ client, seen }) => {
+      await assert.rejects(client.append(BATCH), ProtocolError);
+      assert.equal(seen.length, 1);
+    });
+  });
+}
+
+test("append() rejects with the reason of its signal, while waiting and before", async () => {
+  const abort = new AbortController();
+  const reason = new Error("not needed any more");
+  const abortAndKeepSilent: Reply = () => abort.abort(reason);
+  await withFakeService([abortAndKeepSilent], async ({ client, seen }) => {
+    await assert.rejects(client.append(BATCH, { signal: abort.signal }), reason);
+    await assert.rejects(client.append(BATCH, { signal: abort.signal }), reason);
+    assert.equal(seen.length, 1);
+  });
+});
+
+const UNSAYABLE: [string, unknown][] = [
+  ["NaN", { total: NaN }],
+  ["infinity", [1, Infinity]],
+  ["a bigint", 1n],
+];
+for (const [name, payload] of UNSAYABLE) {
+  test(`append() refuses ${name} in a payload instead of changing it`, async () => {
+    await withFakeService([json(200, RECEIPT)], async ({ client, seen }) => {
+      const events = [{ ...BATCH.events[0]!, payload }];
+      await assert.rejects(client.append({ ...BATCH, events }), TypeError);
+      assert.equal(seen.length, 0);
+    });
+  });
+}
+
+test("retire() asks again after a lost connection, and takes already_retired for success", async () => {
+  const receipt = {
+    v: 1,
+    status: "already_retired",
+    source: "shop",
+    final_frontier: eventId(4),
+    retirement_event_id: eventId(5),
+  };
+  await withFakeService([loseConnection, json(200, receipt)], async ({ client, seen }) => {
+    assert.deepEqual(await client.retire("shop"), receipt);
+    assert.deepEqual(seen.map(({ path }) => path), ["/v1/sources/retire", "/v1/sources/retire"]);
+    assert.deepEqual(JSON.parse(seen[1]!.body), { v: 1, source: "shop" });
+  });
+});

@@ -1,0 +1,302 @@
+/** Following over connections that end in every way, against a service that answers as told. */
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { test } from "node:test";
+import { ConnectionError, EventLogError, ProtocolError } from "../../src/client/errors.ts";
+import { EventLogClient } from "../../src/client/event_log_client.ts";
+import type { FollowItem, Reconnect } from "../../src/client/follow.ts";
+import { CLIENT_ATTEMPTS_MAX, CLIENT_BACKOFF_MS_MAX } from "../../src/limits.ts";
+import { SEED, SeededRandom } from "../event/seeded_random.ts";
+import {
+  collect,
+  eventId,
+  events,
+  lines,
+  loseConnection,
+  refuse,
+  type Reply,
+  withFakeService,
+} from "./support/fake_service.ts";
+
+type Phase = "snapshot" | "live";
+
+/** An `events` record; none when `to` is before `from`. */
+function record(phase: Phase, from: number, to: number, nextAfter = to): Record<string, unknown> {
+  return {
+    type: "events",
+    phase,
+    events: events(from, to),
+    ...(to < from ? {} : { last_event_id: eventId(to) }),
+    next_after: eventId(nextAfter),
+    snapshot_through_event_id: eventId(nextAfter),
+  };
+}
+
+function caughtUp(at: number): Record<string, unknown> {
+  return { type: "caught_up", next_after: eventId(at), snapshot_through_event_id: eventId(at) };
+}
+
+function end(reason: string, detail?: string): Record<string, unknown> {
+  return { type: "end", reason, last_event_id: null, ...(detail === undefined ? {} : { detail }) };
+}
+
+/** Items as short texts. */
+function shorten(item: FollowItem): string {
+  if (item.type === "event") return `${item.phase} ${Number(`0x${item.event.event_id.slice(-6)}`)}`;
+  return item.type === "end" ? `end ${item.reason}` : item.type;
+}
+
+test("follow() yields events with their phase, caught_up in between, and at last the end", async () => {
+  const records = [
+    record("snapshot", 1, 2),
+    record("snapshot", 3, 3),
+    caughtUp(3),
+    record("live", 4, 5),
+    end("writer_poisoned", "restart the service"),
+  ];
+  await withFakeService([lines(records)], async ({ client, seen }) => {
+    const items = await collect(client.follow({ after: eventId(0), source: "shop", limit: 2 }));
+    assert.deepEqual(items.map(shorten), [
+      "snapshot 1",
+      "snapshot 2",
+      "snapshot 3",
+      "caught_up",
+      "live 4",
+      "live 5",
+      "end writer_poisoned",
+    ]);
+    assert.deepEqual(items.at(-1), {
+      type: "end",
+      reason: "writer_poisoned",
+      detail: "restart the service",
+      nextAfter: eventId(5),
+    });
+    const query = { follow: "true", after: eventId(0), source: "shop", limit: "2" };
+    assert.deepEqual(seen.map((each) => each.query), [query]);
+  });
+});
+
+test("followRecords() yields records with the position to persist", async () => {
+  const replies = [lines([record("snapshot", 1, 0, 7), caughtUp(7), end("replay_failed")])];
+  await withFakeService(replies, async ({ client }) => {
+    assert.deepEqual(await collect(client.followRecords()), [
+      {
+        type: "events",
+        phase: "snapshot",
+        events: [],
+        nextAfter: eventId(7),
+        snapshotThroughEventId: eventId(7),
+      },
+      { type: "caught_up", nextAfter: eventId(7), snapshotThroughEventId: eventId(7) },
+      { type: "end", reason: "replay_failed", nextAfter: eventId(7) },
+    ]);
+  });
+});
+
+const FINAL = lines([record("snapshot", 9, 9), end("writer_poisoned")]);
+const INTERRUPTIONS: [string, Reply, string | undefined][] = [
+  ["the service shuts down", lines([record("snapshot", 1, 2), end("shutdown")]), eventId(2)],
+  ["the service closes the session", lines([caughtUp(4), end("session_closed")]), eventId(4)],
+  ["the follower was too slow", lines([record("live", 1, 2), end("buffer_exceeded")]), eventId(2)],
+  ["the reason is unknown", lines([caughtUp(3), end("of_tomorrow")]), eventId(3)],
+  ["the answer ends without a reason", lines([record("live", 1, 3)]), eventId(3)],
+  ["the connection is lost", lines([record("live", 1, 3)], "lose"), eventId(3)],
+  ["nothing matched so far", lines([record("snapshot", 1, 0, 6)], "lose"), eventId(6)],
+  ["there is no answer", loseConnection, undefined],
+  ["there are too many followers", refuse(429, "overloaded"), undefined],
+  ["a record breaks off", cutLine(record("snapshot", 1, 2)), undefined],
+];
+for (const [name, reply, after] of INTERRUPTIONS) {
+  test(`follow() resumes after what it has when ${name}`, async () => {
+    await withFakeService([reply, FINAL], async ({ client, seen }) => {
+      const items = await collect(client.follow());
+      assert.equal(shorten(items.at(-2)!), "snapshot 9");
+      assert.deepEqual(seen.map(({ query }) => query.after), [undefined, after]);
+    });
+  });
+}
+
+/** Half a record, and the end of the connection. */
+function cutLine(whole: Record<string, unknown>): Reply {
+  return (response) => {
+    const text = JSON.stringify(whole);
+    response.write(text.slice(0, text.length / 2), () => response.destroy());
+  };
+}
+
+test("follow() delivers what it was sent before a break, and nothing twice", async () => {
+  const replies = [
+    lines([record("snapshot", 1, 3)], "lose"),
+    lines([record("snapshot", 4, 4), caughtUp(4), record("live", 5, 6), end("shutdown")]),
+    FINAL,
+  ];
+  await withFakeService(replies, async ({ client }) => {
+    const ids = (await collect(client.follow())).flatMap((item) =>
+      item.type === "event" ? [item.event.event_id] : []
+    );
+    assert.deepEqual(ids, [1, 2, 3, 4, 5, 6, 9].map(eventId));
+  });
+});
+
+test("follow() refuses an event that comes again", async () => {
+  const replies = [lines([record("snapshot", 1, 3)], "lose"), lines([record("snapshot", 3, 4)])];
+  await withFakeService(replies, async ({ client }) => {
+    await assert.rejects(collect(client.follow()), ProtocolError);
+  });
+});
+
+for (const reason of ["writer_poisoned", "replay_failed"]) {
+  test(`follow() ends after ${reason}, unless told to go on`, async () => {
+    const replies = [lines([end(reason)]), lines([end("shutdown")])];
+    await withFakeService(replies, async ({ client, seen }) => {
+      assert.deepEqual((await collect(client.follow())).map(shorten), [`end ${reason}`]);
+      assert.equal(seen.length, 1);
+    });
+    await withFakeService(replies, async ({ client }) => {
+      const reconnect = (ended: { reason: string }) => ended.reason === reason;
+      assert.deepEqual((await collect(client.follow({ reconnect }))).map(shorten), [
+        "end shutdown",
+      ]);
+    });
+  });
+}
+
+for (const [status, code] of [[400, "invalid_replay_request"], [401, "unauthorized"]] as const) {
+  test(`follow() does not try again after ${status} ${code}`, async () => {
+    await withFakeService([refuse(status, code)], async ({ client, seen }) => {
+      await assert.rejects(collect(client.follow()), (error) => {
+        return error instanceof EventLogError && error.code === code;
+      });
+      assert.equal(seen.length, 1);
+    });
+  });
+}
+
+test("follow() gives up after failures in a row, and tells of each", async () => {
+  await withFakeService([loseConnection], async ({ client, seen, timing }) => {
+    const reconnects: Reconnect[] = [];
+    const onReconnect = (reconnect: Reconnect) => void reconnects.push(reconnect);
+    await assert.rejects(collect(client.follow({ onReconnect })), ConnectionError);
+    assert.equal(seen.length, CLIENT_ATTEMPTS_MAX);
+    assert.deepEqual(reconnects.map(({ pauseMs }) => pauseMs), timing.pausesMs);
+    assert.deepEqual(reconnects.map(({ failures }) => failures).slice(0, 3), [1, 2, 3]);
+    assert(reconnects.every(({ reason }) => reason instanceof ConnectionError));
+  });
+});
+
+test("follow() yields the end when the service is still shutting down in the last attempt", async () => {
+  await withFakeService([lines([end("shutdown")])], async ({ client, seen }) => {
+    assert.deepEqual((await collect(client.follow())).map(shorten), ["end shutdown"]);
+    assert.equal(seen.length, 3);
+  }, { attemptsMax: 3 });
+});
+
+test("follow() counts failures anew once events have come, or a session has lasted", async () => {
+  const replies: Reply[] = [];
+  for (let n = 1; n <= 7; n++) replies.push(lines([record("live", n, n)]), loseConnection);
+  for (let n = 1; n <= 7; n++) replies.push(lines([caughtUp(7)]), loseConnection);
+  replies.push(lines([end("writer_poisoned")]));
+  await withFakeService(replies, async ({ client, timing }) => {
+    const items: FollowItem[] = [];
+    for await (const item of client.follow()) {
+      items.push(item);
+      if (item.type === "caught_up") timing.advance(CLIENT_BACKOFF_MS_MAX);
+    }
+    assert.equal(items.filter(({ type }) => type === "event").length, 7);
+    assert.equal(shorten(items.at(-1)!), "end writer_poisoned");
+  }, { attemptsMax: 3 });
+});
+
+test("follow() ignores kinds of records it does not know", async () => {
+  const records = [{ type: "of_tomorrow" }, caughtUp(1), end("writer_poisoned")];
+  await withFakeService([lines(records)], async ({ client }) => {
+    assert.deepEqual((await collect(client.follow())).map(shorten), [
+      "caught_up",
+      "end writer_poisoned",
+    ]);
+  });
+});
+
+const NONSENSE: [string, string | Uint8Array][] = [
+  ["no JSON", "hello\n"],
+  ["no object", "1\n"],
+  ["an empty line", "\n"],
+  ["a record without its members", '{"type":"events"}\n'],
+  ["no UTF-8", Buffer.from([0x22, 0xff, 0x22, 0x0a])],
+];
+for (const [name, text] of NONSENSE) {
+  test(`follow() refuses ${name}`, async () => {
+    await withFakeService([(response) => void response.end(text)], async ({ client, seen }) => {
+      await assert.rejects(collect(client.follow()), ProtocolError);
+      assert.equal(seen.length, 1);
+    });
+  });
+}
+
+test("follow() throws the reason of its signal while it waits for events", async () => {
+  const abort = new AbortController();
+  const reason = new Error("enough");
+  await withFakeService([lines([caughtUp(1)], "stay")], async ({ client, seen }) => {
+    const iterating = (async () => {
+      for await (const item of client.follow({ signal: abort.signal })) {
+        if (item.type === "caught_up") abort.abort(reason);
+      }
+    })();
+    await assert.rejects(iterating, reason);
+    assert.equal(seen.length, 1);
+  });
+});
+
+test("follow() closes the connection when the iteration is left", async () => {
+  const closed = Promise.withResolvers<void>();
+  const reply: Reply = async (response, request) => {
+    response.once("close", closed.resolve);
+    await lines([record("live", 1, 3)], "stay")(response, request);
+  };
+  await withFakeService([reply], async ({ client }) => {
+    for await (const item of client.follow()) {
+      if (item.type === "event") break;
+    }
+    await closed.promise;
+  });
+});
+
+test("follow() reads from the connection only what its consumer asks for", async () => {
+  let reads = 0;
+  const body = new ReadableStream<Uint8Array>({
+    pull(controller) {
+      reads++;
+      controller.enqueue(
+        new TextEncoder().encode(JSON.stringify(record("live", reads, reads)) + "\n"),
+      );
+    },
+  }, { highWaterMark: 0 });
+  const client = new EventLogClient(() => Promise.resolve(new Response(body)));
+  const items = client.follow();
+  for (let taken = 1; taken <= 5; taken++) {
+    await items.next();
+    assert.equal(reads, taken);
+  }
+  await items.return();
+  assert.equal(reads, 5);
+});
+
+test(`follow() takes records in any pieces they arrive in (seed ${SEED})`, async () => {
+  const random = new SeededRandom();
+  const wanted = [record("snapshot", 1, 40), caughtUp(40), record("live", 41, 50), end("shutdown")];
+  const bytes = Buffer.from(wanted.map((each) => JSON.stringify(each) + "\n").join(""));
+  const reply: Reply = async (response) => {
+    for (let at = 0; at < bytes.length;) {
+      const size = 1 + random.below(random.pick([3, 300, 3000]));
+      await new Promise<void>((resolve) => {
+        response.write(bytes.subarray(at, at + size), () => resolve());
+      });
+      at += size;
+    }
+    response.end();
+  };
+  await withFakeService([reply], async ({ client }) => {
+    const items = await collect(client.follow());
+    assert.equal(items.filter(({ type }) => type === "event").length, 50);
+  }, { attemptsMax: 1 });
+});

@@ -1,0 +1,52 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ConnectionError, ProtocolError } from "../../src/client/errors.ts";
+import { readLines } from "../../src/client/lines.ts";
+import { collect } from "./support/fake_service.ts";
+
+/** A body that arrives in these pieces, and then ends or fails. */
+function bodyOf(pieces: string[], failure?: Error): ReadableStream<Uint8Array> {
+  const left = [...pieces];
+  return new ReadableStream({
+    pull(controller) {
+      const piece = left.shift();
+      if (piece !== undefined) controller.enqueue(new TextEncoder().encode(piece));
+      else if (failure === undefined) controller.close();
+      else controller.error(failure);
+    },
+  }, { highWaterMark: 0 });
+}
+
+async function linesOf(pieces: string[], limitBytes = 100): Promise<string[]> {
+  const lines = await collect(readLines("GET /", bodyOf(pieces), limitBytes));
+  return lines.map((line) => new TextDecoder().decode(line));
+}
+
+const CASES: [string[], string[]][] = [
+  [[], []],
+  [["a\nb\n"], ["a", "b"]],
+  [["a", "b\nc", "\n"], ["ab", "c"]],
+  [["a\n", "\n", "\nb\n"], ["a", "", "", "b"]],
+  [["ab", "", "c", "d\n"], ["abcd"]],
+  [["a\nhalf a li"], ["a"]],
+];
+for (const [pieces, lines] of CASES) {
+  test(`readLines() of ${JSON.stringify(pieces)} is ${JSON.stringify(lines)}`, async () => {
+    assert.deepEqual(await linesOf(pieces), lines);
+  });
+}
+
+test("readLines() refuses a line over its bound, whether or not its end has come", async () => {
+  assert.deepEqual(await linesOf(["12345\n1234\n"], 5), ["12345", "1234"]);
+  await assert.rejects(linesOf(["123456\n"], 5), ProtocolError);
+  await assert.rejects(linesOf(["123", "456"], 5), ProtocolError);
+});
+
+test("readLines() gives the lines before a failure, then tells of it", async () => {
+  const cause = new TypeError("connection reset");
+  const lines = readLines("GET /", bodyOf(["a\nb"], cause), 10);
+  assert.deepEqual((await lines.next()).value, new TextEncoder().encode("a"));
+  await assert.rejects(lines.next(), (error) => {
+    return error instanceof ConnectionError && error.cause === cause;
+  });
+});

@@ -1,0 +1,163 @@
+/** Reading history to its end, against a service that answers as told. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ProtocolError } from "../../src/client/errors.ts";
+import {
+  collect,
+  eventId,
+  events,
+  json,
+  loseConnection,
+  refuse,
+  type Reply,
+  withFakeService,
+} from "./support/fake_service.ts";
+
+/** A page with the events `from` to `to`, of a log whose last event is `through`. */
+function page(from: number, to: number, nextAfter: number, through: number): Reply {
+  return json(200, {
+    events: events(from, to),
+    ...(to < from ? {} : { last_event_id: eventId(to) }),
+    next_after: eventId(nextAfter),
+    snapshot_through_event_id: eventId(through),
+  });
+}
+
+const EMPTY_LOG = json(200, { events: [], next_after: null, snapshot_through_event_id: null });
+
+test("replayPages() asks for each page after the one before, until the snapshot is exhausted", async () => {
+  const replies = [page(1, 2, 2, 5), page(3, 4, 4, 5), page(5, 5, 5, 5)];
+  await withFakeService(replies, async ({ client, seen }) => {
+    const pages = await collect(client.replayPages({ limit: 2 }));
+    assert.deepEqual(pages.map((each) => each.events.length), [2, 2, 1]);
+    assert.deepEqual(pages.map((each) => each.nextAfter), [2, 4, 5].map(eventId));
+    assert.deepEqual(seen.map(({ query }) => query), [
+      { limit: "2" },
+      { limit: "2", after: eventId(2) },
+      { limit: "2", after: eventId(4) },
+    ]);
+  });
+});
+
+test("replayPages() leaves out what is committed after its first page, and so ends", async () => {
+  const replies = [page(1, 2, 2, 3), page(3, 4, 4, 50)];
+  await withFakeService(replies, async ({ client }) => {
+    const pages = await collect(client.replayPages());
+    assert.deepEqual(pages[1], {
+      events: events(3, 3),
+      nextAfter: eventId(3),
+      snapshotThroughEventId: eventId(3),
+    });
+    assert.equal(pages.length, 2);
+  });
+});
+
+test("replayPages() goes on after an empty page that is not the last", async () => {
+  await withFakeService([page(1, 0, 4, 9), page(6, 6, 9, 9)], async ({ client }) => {
+    const pages = await collect(client.replayPages({ kind: "rare" }));
+    assert.deepEqual(pages.map((each) => each.events), [[], events(6, 6)]);
+  });
+});
+
+test("replayPages() of an empty log is one page without a position", async () => {
+  await withFakeService([EMPTY_LOG], async ({ client }) => {
+    assert.deepEqual(await collect(client.replayPages()), [
+      { events: [], nextAfter: null, snapshotThroughEventId: null },
+    ]);
+  });
+});
+
+test("replayPages() from beyond the log keeps the position", async () => {
+  await withFakeService([page(1, 0, 9, 3)], async ({ client }) => {
+    const [only] = await collect(client.replayPages({ after: eventId(9) }));
+    assert.equal(only?.nextAfter, eventId(9));
+  });
+});
+
+test("replayPages() reads a page again after a lost connection and a 429", async () => {
+  const replies = [page(1, 1, 1, 2), loseConnection, refuse(429, "overloaded"), page(2, 2, 2, 2)];
+  await withFakeService(replies, async ({ client, seen }) => {
+    assert.deepEqual(await collect(client.replay()), events(1, 2));
+    assert.deepEqual(seen.slice(1).map(({ query }) => query.after), Array(3).fill(eventId(1)));
+  });
+});
+
+test("replayPages() refuses a service that does not advance", async () => {
+  await withFakeService([page(1, 1, 1, 9)], async ({ client, seen }) => {
+    await assert.rejects(collect(client.replayPages()), ProtocolError);
+    assert.equal(seen.length, 2);
+  });
+});
+
+test("replay() yields events one by one and asks for no page ahead", async () => {
+  await withFakeService([page(1, 2, 2, 4), page(3, 4, 4, 4)], async ({ client, seen }) => {
+    for await (const event of client.replay()) {
+      if (event.event_id === eventId(2)) break;
+    }
+    assert.equal(seen.length, 1);
+  });
+});
+
+test("replay() sends its filter in the names of the wire", async () => {
+  await withFakeService([EMPTY_LOG], async ({ client, seen }) => {
+    const filter = { source: "s", stream: "t", recordKey: "a b&ü", kind: "k" };
+    await collect(client.replay({ ...filter, after: eventId(1), limit: 7 }));
+    assert.deepEqual(seen[0]!.query, {
+      after: eventId(1),
+      source: "s",
+      stream: "t",
+      record_key: "a b&ü",
+      kind: "k",
+      limit: "7",
+    });
+  });
+});
+
+test("replay() throws the reason of its signal", async () => {
+  await withFakeService([page(1, 1, 1, 9)], async ({ client }) => {
+    const abort = new AbortController();
+    const reason = new Error("seen enough");
+    const iterating = (async () => {
+      for await (const _ of client.replay({ signal: abort.signal })) abort.abort(reason);
+    })();
+    await assert.rejects(iterating, reason);
+  });
+});
+
+/** A page of streams with these names. */
+function streamsPage(names: string[], nextAfter: string | null, through: number): Reply {
+  const streams = names.map((stream) => ({
+    source: "s",
+    stream,
+    frontier_event_id: eventId(1),
+    event_count: 1,
+  }));
+  const through_ = { snapshot_through_event_id: eventId(through) };
+  return json(200, { v: 1, streams, next_after: nextAfter, ...through_ });
+}
+
+test("streams() reads all pages at the event of the first", async () => {
+  const replies = [streamsPage(["a", "b"], "s/b", 7), streamsPage(["c"], null, 7)];
+  await withFakeService(replies, async ({ client, seen }) => {
+    const { streams, snapshotThroughEventId } = await client.streams({ source: "s" });
+    assert.deepEqual(streams.map(({ stream }) => stream), ["a", "b", "c"]);
+    assert.equal(snapshotThroughEventId, eventId(7));
+    assert.deepEqual(seen.map(({ query }) => query), [
+      { source: "s", limit: "1000" },
+      { source: "s", limit: "1000", after: "s/b", through: eventId(7) },
+    ]);
+  });
+});
+
+test("streams() of an empty log is empty", async () => {
+  const nothing = { v: 1, streams: [], next_after: null, snapshot_through_event_id: null };
+  await withFakeService([json(200, nothing)], async ({ client }) => {
+    assert.deepEqual(await client.streams(), { streams: [], snapshotThroughEventId: null });
+  });
+});
+
+test("streams() refuses a service that does not advance", async () => {
+  await withFakeService([streamsPage(["a"], "s/a", 7)], async ({ client }) => {
+    await assert.rejects(client.streams(), ProtocolError);
+  });
+});
