@@ -33,33 +33,29 @@ export function runCli(args: string[], options: CliOptions = {}): Promise<CliExi
   return spawnCli(args, options).exited;
 }
 
-interface Spawned {
+export interface Spawned {
   child: ChildProcess;
+  /** Grows as the child writes. */
   output: { stdout: string; stderr: string };
   exited: Promise<CliExit>;
 }
 
-/** Starts the program; `output` grows as it writes. */
+/** Starts the program. */
 export function spawnCli(args: string[], options: CliOptions = {}): Spawned {
-  const runtime = options.runtime ?? THIS_RUNTIME;
-  const permissions = options.permissions ?? ["--allow-read", "--allow-write", "--allow-net"];
-  return spawnScript(runtime, permissions, CLI_PATH, args, options.cwd);
+  return spawnScript(CLI_PATH, args, options);
 }
 
-function spawnScript(
-  runtime: RuntimeName,
-  permissions: string[],
-  script: string,
-  args: string[],
-  cwd = process.cwd(),
-): Spawned {
+/** Starts a script of this tree. */
+export function spawnScript(script: string, args: string[], options: CliOptions = {}): Spawned {
+  const { runtime = THIS_RUNTIME, cwd = process.cwd() } = options;
+  const permissions = options.permissions ?? ["--allow-read", "--allow-write", "--allow-net"];
   const command = [...runtimeArgs(runtime, permissions), script, ...args];
   const child = spawn(executableOf(runtime)!, command, { cwd, stdio: ["ignore", "pipe", "pipe"] });
   const output = { stdout: "", stderr: "" };
   for (const name of ["stdout", "stderr"] as const) {
     child[name]!.setEncoding("utf8").on("data", (text: string) => output[name] += text);
   }
-  const timer = setTimeout(() => child.kill("SIGKILL"), CHILD_TIMEOUT_MS);
+  const timer = setTimeout(() => signalChild(child, "SIGKILL"), CHILD_TIMEOUT_MS);
   const exited = new Promise<CliExit>((resolve, reject) => {
     child.on("error", reject);
     child.on("close", (code, signal) => resolve({ code, signal, ...output }));
@@ -67,13 +63,28 @@ function spawnScript(
   return { child, output, exited };
 }
 
-export interface Serving {
-  child: ChildProcess;
+/** Waits until the child has written `text` to standard error. */
+export async function untilReported({ child, output, exited }: Spawned, text: string) {
+  let exit: CliExit | undefined;
+  exited.then((value) => exit = value);
+  while (!output.stderr.includes(text)) {
+    if (exit !== undefined) throw new Error(`ended without reporting "${text}": ${exit.stderr}`);
+    const moreOutput = new Promise((resolve) => child.stderr!.once("data", resolve));
+    await Promise.race([moreOutput, exited]);
+  }
+}
+
+/**
+ * Sends a signal to a child. Not by `child.kill()`: on Deno a child that outlives that is reported
+ * as ended by the signal, whatever it exits with.
+ */
+export function signalChild(child: ChildProcess, signal: NodeJS.Signals): void {
+  process.kill(child.pid!, signal);
+}
+
+export interface Serving extends Spawned {
   /** Sends requests to its socket. */
   fetch: Fetch;
-  /** What it wrote to standard error so far. */
-  stderr(): string;
-  exited: Promise<CliExit>;
   /** Sends a signal, SIGTERM by default, and waits for the end. */
   stop(signal?: "SIGTERM" | "SIGINT" | "SIGKILL"): Promise<CliExit>;
 }
@@ -86,18 +97,16 @@ export interface ServeOptions extends CliOptions {
 /** Starts `serve` for a deployment under the least permissions; returns once it answers. */
 export async function startServe(dir: string, options: ServeOptions = {}): Promise<Serving> {
   const socketPath = options.socketPath ?? join(dir, "data", "ground.sock");
-  const { child, output, exited } = spawnCli(["--config", join(dir, "service.toml"), "serve"], {
+  const spawned = spawnCli(["--config", join(dir, "service.toml"), "serve"], {
     permissions: [`--allow-read=${dir}`, `--allow-write=${dir}`, `--allow-net=unix:${socketPath}`],
     ...options,
   });
   const serving: Serving = {
-    child,
+    ...spawned,
     fetch: unixFetch(socketPath),
-    stderr: () => output.stderr,
-    exited,
     stop(signal = "SIGTERM") {
-      child.kill(signal);
-      return exited;
+      signalChild(spawned.child, signal);
+      return spawned.exited;
     },
   };
   await untilReady(serving);

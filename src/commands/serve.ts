@@ -1,0 +1,112 @@
+/**
+ * `serve`: the one writer of a log, behind HTTP on a Unix socket. What is taken first is given up
+ * last: the writer lock, then the log, then the socket. So whoever finds the lock free finds a log
+ * whose every commit has its outcome.
+ */
+import { randomFillSync } from "node:crypto";
+import { join } from "node:path";
+import { createHandler } from "../http/handler.ts";
+import type { HttpServer } from "../http/message.ts";
+import { fileStorage } from "../log/file_storage.ts";
+import { LOCK_FILE } from "../log/layout.ts";
+import { type FileLock, lockFile } from "../runtime/file_lock.ts";
+import { listen, type ListenOptions } from "../runtime/listen.ts";
+import { Admission } from "../service/admission.ts";
+import { type EventLogService, openEventLog } from "../service/event_log_service.ts";
+import { requireSupported } from "./capability.ts";
+import type { Config } from "./config.ts";
+import { operationalError } from "./exit.ts";
+import { catchSignals, type ShutdownSignals } from "./signals.ts";
+import { clearSocketPath } from "./stale_socket.ts";
+import { describeError, errorCode } from "./system_error.ts";
+
+export interface ServeOptions {
+  /** Takes sentences for the operator. */
+  report: (line: string) => void;
+  /** Called once requests are answered. */
+  onReady?: () => void;
+}
+
+/**
+ * Serves until SIGINT or SIGTERM, then shuts down cleanly.
+ * @throws {CommandError} exit status 1 or 4.
+ * @throws {CorruptLogError} committed bytes are damaged or missing; nothing was changed.
+ * @throws {UnsupportedFormatError} a newer program wrote the log.
+ */
+export async function serve(config: Config, options: ServeOptions): Promise<void> {
+  requireSupported(config, "serve");
+  const signals = catchSignals(options.report);
+  const logDir = join(config.dataDir, "log");
+  try {
+    const lock = await takeWriterLock(join(logDir, LOCK_FILE));
+    try {
+      await serveFolder(logDir, config, options, signals);
+    } finally {
+      lock.release();
+    }
+  } finally {
+    signals.release();
+  }
+}
+
+/** @throws {CommandError} exit status 1: no log folder, or another process is its writer. */
+async function takeWriterLock(path: string): Promise<FileLock> {
+  let lock: FileLock | null;
+  try {
+    lock = await lockFile(path);
+  } catch (error) {
+    const reason = errorCode(error) === "ENOENT"
+      ? "there is no log folder; run init, or set [data] dir"
+      : describeError(error);
+    throw operationalError(`${path}: cannot take the writer lock: ${reason}`, error);
+  }
+  if (lock !== null) return lock;
+  throw operationalError(`${path}: held by another process that writes to this log; stop it first`);
+}
+
+async function serveFolder(
+  logDir: string,
+  config: Config,
+  options: ServeOptions,
+  signals: ShutdownSignals,
+): Promise<void> {
+  const { report } = options;
+  const log = await openEventLog({
+    storage: fileStorage(logDir),
+    clockMs: Date.now,
+    randomBytes: (into) => void randomFillSync(into),
+    report,
+  });
+  try {
+    if (!signals.isRequested) await serveLog(log, config, options, signals);
+  } finally {
+    await log.close();
+  }
+}
+
+async function serveLog(
+  log: EventLogService,
+  config: Config,
+  { report, onReady }: ServeOptions,
+  signals: ShutdownSignals,
+): Promise<void> {
+  const { socketPath: path, token, replay } = config;
+  const handler = createHandler({ log, token, replay, admission: new Admission(), report });
+  await clearSocketPath(path);
+  report(`serving ${path}`);
+  const server = await bind({ path, handler, report });
+  onReady?.();
+  await signals.requested;
+  report("shutting down");
+  log.endFollowers();
+  await server.close();
+}
+
+/** @throws {CommandError} exit status 1: the socket cannot be made. */
+async function bind(options: ListenOptions): Promise<HttpServer> {
+  try {
+    return await listen(options);
+  } catch (error) {
+    throw operationalError(`${options.path}: cannot be bound: ${describeError(error)}`, error);
+  }
+}

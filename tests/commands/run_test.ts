@@ -1,0 +1,88 @@
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { test } from "node:test";
+import { AssertionError } from "../../src/assert.ts";
+import { reportFailure, run } from "../../src/commands/run.ts";
+import type { Terminal } from "../../src/commands/terminal.ts";
+import { CorruptLogError, UnsupportedFormatError } from "../../src/log/log_error.ts";
+import { VERSION } from "../../src/version.ts";
+import { runCli, withFolder } from "../support/cli.ts";
+
+interface Captured extends Terminal {
+  stdout: string;
+  stderr: string;
+}
+
+function capture(): Captured {
+  return {
+    stdout: "",
+    stderr: "",
+    print(text) {
+      this.stdout += text;
+    },
+    report(line) {
+      this.stderr += `${line}\n`;
+    },
+  };
+}
+
+test("VERSION is the one in deno.json and package.json", async () => {
+  for (const name of ["deno.json", "package.json"]) {
+    const text = await readFile(new URL(`../../${name}`, import.meta.url), "utf8");
+    assert.equal(JSON.parse(text).version, VERSION);
+  }
+});
+
+test("the program prints its help and version on standard output", async () => {
+  const help = await runCli(["--help"]);
+  assert.equal(help.code, 0);
+  assert.equal(help.stderr, "");
+  for (const word of ["init", "serve", "seal", "verify", "--config"]) {
+    assert.ok(help.stdout.includes(word));
+  }
+  const version = await runCli(["--version"]);
+  assert.deepEqual(version, { code: 0, signal: null, stdout: `${VERSION}\n`, stderr: "" });
+});
+
+test("the program exits 2 and points to --help for bad arguments", async () => {
+  const { code, stdout, stderr } = await runCli(["query"]);
+  assert.equal(code, 2);
+  assert.equal(stdout, "");
+  assert.match(stderr, /query/);
+  assert.match(stderr, /--help/);
+});
+
+test("the program looks for service.toml in the current folder", () =>
+  withFolder(async (folder) => {
+    const { code, stderr } = await runCli(["serve"], { cwd: folder });
+    assert.equal(code, 2);
+    assert.match(stderr, /^service\.toml: no such file/);
+  }));
+
+const FAILURES: [error: unknown, status: number, text: RegExp][] = [
+  [new CorruptLogError("tail.ndjson: corrupt"), 1, /^tail\.ndjson: corrupt\n$/],
+  [new UnsupportedFormatError("manifest.json: newer"), 4, /^manifest\.json: newer\n$/],
+  [new Error("EIO: i/o error, read"), 1, /^EIO: i\/o error, read\n$/],
+  [new Error("two\n lines"), 1, /^two lines\n$/],
+  ["thrown text", 1, /^thrown text\n$/],
+  [new TypeError("x is undefined"), 1, /defect in this program: TypeError: x is undefined\n.* at /],
+  [new AssertionError("broken"), 1, /defect in this program: AssertionError: broken\n.* at /],
+];
+
+for (const [error, status, text] of FAILURES) {
+  test(`reportFailure() gives status ${status} to ${String(error).replaceAll("\n", " ")}`, () => {
+    const terminal = capture();
+    assert.equal(reportFailure(error, terminal), status);
+    assert.match(terminal.stderr, text);
+    assert.equal(terminal.stdout, "");
+  });
+}
+
+test("run() fails when nobody takes what it prints", async () => {
+  const terminal = capture();
+  terminal.print = () => {
+    throw new Error("EPIPE: broken pipe, write");
+  };
+  assert.equal(await run(["--help"], terminal), 1);
+  assert.match(terminal.stderr, /EPIPE/);
+});

@@ -1,0 +1,103 @@
+/** What `serve` does about a file that is already at its socket path. */
+import assert from "node:assert/strict";
+import { lstat, mkdir, readFile, symlink, writeFile } from "node:fs/promises";
+import { connect, createServer, type Server } from "node:net";
+import { join } from "node:path";
+import { test } from "node:test";
+import { init } from "../../src/commands/init.ts";
+import { clearSocketPath } from "../../src/commands/stale_socket.ts";
+import { runCli, startServe, withFolder } from "../support/cli.ts";
+
+async function listenOn(path: string): Promise<Server> {
+  // Who only looks whether somebody accepts hangs up before the answer.
+  const server = createServer((connection) => connection.on("error", () => {}).end("alive"));
+  await new Promise<void>((resolve) => server.listen(path, resolve));
+  return server;
+}
+
+function answerOf(path: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let text = "";
+    connect({ path }).setEncoding("utf8").on("data", (piece) => text += piece)
+      .on("end", () => resolve(text)).on("error", reject);
+  });
+}
+
+async function identityOf(path: string): Promise<string> {
+  const { ino, mode, mtimeMs } = await lstat(path);
+  return `${ino} ${mode} ${mtimeMs}`;
+}
+
+const OCCUPANTS: [name: string, make: (path: string) => Promise<unknown>][] = [
+  ["a regular file", (path) => writeFile(path, "mine")],
+  ["a folder", (path) => mkdir(path)],
+  ["a dangling symlink", (path) => symlink("nowhere", path)],
+  ["a symlink to a file", async (path) => {
+    await writeFile(`${path}.target`, "mine");
+    await symlink(`${path}.target`, path);
+  }],
+];
+
+test("serve exits 1 for anything but a socket at its socket path, and leaves it", async () => {
+  for (const [name, make] of OCCUPANTS) {
+    await withFolder(async (dir) => {
+      await init(dir, () => {});
+      const path = join(dir, "data", "ground.sock");
+      await make(path);
+      const before = await identityOf(path);
+      const { code, stdout, stderr } = await runCli(["serve"], { cwd: dir });
+      assert.equal(code, 1, name);
+      assert.equal(stdout, "");
+      assert.match(stderr, /ground\.sock: exists and is not a socket/);
+      assert.equal(await identityOf(path), before, name);
+    });
+  }
+});
+
+test("serve exits 1 for a socket that another process serves, and leaves it", () =>
+  withFolder(async (dir) => {
+    await init(dir, () => {});
+    const path = join(dir, "data", "ground.sock");
+    const server = await listenOn(path);
+    try {
+      const before = await identityOf(path);
+      const { code, stderr } = await runCli(["serve"], { cwd: dir });
+      assert.equal(code, 1);
+      assert.match(stderr, /ground\.sock: another process serves on it/);
+      assert.equal(await identityOf(path), before);
+      assert.equal(await answerOf(path), "alive");
+    } finally {
+      await new Promise((resolve) => server.close(resolve));
+    }
+  }));
+
+test("serve exits 1 when the folder of its socket is missing", () =>
+  withFolder(async (dir) => {
+    await init(dir, () => {});
+    const config = join(dir, "service.toml");
+    const text = await readFile(config, "utf8");
+    await writeFile(config, text.replace("data/ground.sock", "none/ground.sock"));
+    const { code, stderr } = await runCli(["serve"], { cwd: dir });
+    assert.equal(code, 1);
+    assert.match(stderr, /none\/ground\.sock/);
+  }));
+
+test("serve binds a socket outside the deployment, at an absolute path", () =>
+  withFolder(async (dir) => {
+    await init(join(dir, "deployment"), () => {});
+    const socketPath = join(dir, "s.sock");
+    const config = join(dir, "deployment", "service.toml");
+    const text = await readFile(config, "utf8");
+    await writeFile(config, text.replace("data/ground.sock", socketPath));
+    const serving = await startServe(join(dir, "deployment"), {
+      socketPath,
+      permissions: ["--allow-read", "--allow-write", `--allow-net=unix:${socketPath}`],
+    });
+    assert.equal((await serving.stop()).code, 0);
+  }));
+
+test("clearSocketPath() leaves a path where nothing is", () =>
+  withFolder(async (folder) => {
+    await clearSocketPath(join(folder, "none"));
+    await clearSocketPath(join(folder, "none", "none"));
+  }));

@@ -1,0 +1,237 @@
+/** `serve` from its start to its end: readiness, shutdown, restart. */
+import assert from "node:assert/strict";
+import { access, lstat, readdir, readFile, writeFile } from "node:fs/promises";
+import { connect, type Socket } from "node:net";
+import { join } from "node:path";
+import { test } from "node:test";
+import { init } from "../../src/commands/init.ts";
+import {
+  runCli,
+  type Serving,
+  signalChild,
+  startServe,
+  untilReported,
+  withFolder,
+} from "../support/cli.ts";
+
+const quiet = () => {};
+
+/** Runs `use` with the folder of a fresh deployment. */
+function withDeployment(use: (dir: string) => Promise<void>): Promise<void> {
+  return withFolder(async (dir) => {
+    await init(dir, quiet);
+    await use(dir);
+  });
+}
+
+function batch(id: number) {
+  return {
+    source: "shop",
+    batch_id: `batch-${id}`,
+    events: [{ stream: "orders", record_key: `order-${id}`, kind: "upserted", payload: { id } }],
+  };
+}
+
+async function post({ fetch }: Serving, id: number): Promise<{ status: number; body: string }> {
+  const response = await fetch("/v1/events", {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(batch(id)),
+  });
+  return { status: response.status, body: await response.text() };
+}
+
+async function batchIds({ fetch }: Serving): Promise<string[]> {
+  const response = await fetch("/v1/events?limit=100000");
+  const page = await response.json() as { events: { batch_id: string }[] };
+  return page.events.map(({ batch_id }) => batch_id);
+}
+
+/** A connection with a request under way whose body does not come. */
+async function openRequest(socketPath: string): Promise<Socket> {
+  const socket = connect({ path: socketPath });
+  socket.on("error", quiet);
+  await new Promise<void>((resolve) => socket.once("connect", resolve));
+  const head = "POST /v1/events HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{";
+  await new Promise<void>((resolve) => socket.write(head, () => resolve()));
+  return socket;
+}
+
+for (const signal of ["SIGTERM", "SIGINT"] as const) {
+  test(`serve ends a run with ${signal} in exit 0, and the next run has its events`, () =>
+    withDeployment(async (dir) => {
+      const socketPath = join(dir, "data", "ground.sock");
+      const first = await startServe(dir);
+      assert.equal((await post(first, 1)).status, 200);
+      const exit = await first.stop(signal);
+      assert.equal(exit.code, 0, exit.stderr);
+      assert.equal(exit.stdout, "");
+      assert.match(exit.stderr, new RegExp(`^serving ${socketPath}\n`));
+      await assert.rejects(access(socketPath), "the socket is removed");
+      await access(join(dir, "data", "log", ".lock"));
+
+      const second = await startServe(dir);
+      assert.deepEqual(await batchIds(second), ["batch-1"]);
+      assert.equal((await post(second, 2)).status, 200);
+      assert.equal((await second.stop(signal)).code, 0);
+    }));
+}
+
+test("serve started again after kill -9 removes the stale socket and has every answered batch", () =>
+  withDeployment(async (dir) => {
+    const first = await startServe(dir);
+    const answered = new Set<string>();
+    const requests = Array.from({ length: 50 }, async (_, id) => {
+      const answer = await post(first, id).catch(() => null);
+      if (answer?.status !== 200) return;
+      answered.add(`batch-${id}`);
+      if (answered.size === 20) signalChild(first.child, "SIGKILL");
+    });
+    await Promise.all(requests);
+    assert.equal((await first.exited).signal, "SIGKILL");
+    assert.ok((await lstat(join(dir, "data", "ground.sock"))).isSocket());
+
+    const second = await startServe(dir);
+    const kept = new Set(await batchIds(second));
+    assert.deepEqual([...answered].filter((id) => !kept.has(id)), []);
+    assert.equal((await second.stop()).code, 0);
+  }));
+
+test("serve gives requests under way their result before it ends", () =>
+  withDeployment(async (dir) => {
+    const first = await startServe(dir);
+    const answered: string[] = [];
+    const requests = Array.from({ length: 200 }, async (_, id) => {
+      const answer = await post(first, id).catch(() => null);
+      if (answer?.status !== 200) return;
+      answered.push(`batch-${id}`);
+      if (answered.length === 1) signalChild(first.child, "SIGTERM");
+    });
+    const [exit] = await Promise.all([first.exited, ...requests]);
+    assert.equal(exit.code, 0, exit.stderr);
+
+    const second = await startServe(dir);
+    assert.deepEqual((await batchIds(second)).sort(), answered.sort(), "no more and no less");
+    await second.stop();
+  }));
+
+test("serve ends a follow response with the reason shutdown", () =>
+  withDeployment(async (dir) => {
+    const serving = await startServe(dir);
+    const response = await serving.fetch("/v1/events?follow=true");
+    assert.equal(response.status, 200);
+    const [exit, text] = await Promise.all([serving.stop(), response.text()]);
+    const last = JSON.parse(text.trimEnd().split("\n").at(-1)!);
+    assert.equal(last.type, "end");
+    assert.equal(last.reason, "shutdown");
+    assert.equal(exit.code, 0, exit.stderr);
+  }));
+
+test("serve ends in exit 0 in bounded time although a client never finishes its request", () =>
+  withDeployment(async (dir) => {
+    const serving = await startServe(dir);
+    const socket = await openRequest(join(dir, "data", "ground.sock"));
+    const { code, stderr } = await serving.stop();
+    assert.equal(code, 0, stderr);
+    socket.destroy();
+    const next = await startServe(dir);
+    assert.equal((await post(next, 1)).status, 200);
+    await next.stop();
+  }));
+
+test("serve ends at once in exit 1 at a second signal", () =>
+  withDeployment(async (dir) => {
+    const serving = await startServe(dir);
+    const socket = await openRequest(join(dir, "data", "ground.sock"));
+    signalChild(serving.child, "SIGTERM");
+    await untilReported(serving, "shutting down");
+    const { code, signal } = await serving.stop("SIGINT");
+    assert.equal(code, 1);
+    assert.equal(signal, null);
+    socket.destroy();
+  }));
+
+test("serve says what it removed of an unfinished commit", () =>
+  withDeployment(async (dir) => {
+    const first = await startServe(dir);
+    const { body } = await post(first, 1);
+    await first.stop("SIGKILL");
+    const tail = join(dir, "data", "log", "tail.ndjson");
+    await writeFile(tail, '{"commit":{"batches":[', { flag: "a" });
+
+    const second = await startServe(dir);
+    assert.match(second.output.stderr, /22 bytes/);
+    assert.ok(second.output.stderr.includes(JSON.parse(body).last_event_id));
+    assert.deepEqual(await batchIds(second), ["batch-1"]);
+    await second.stop();
+  }));
+
+test("serve refuses a corrupt log with exit 1 and leaves it as it is", () =>
+  withDeployment(async (dir) => {
+    const serving = await startServe(dir);
+    await post(serving, 1);
+    await serving.stop();
+    const tail = join(dir, "data", "log", "tail.ndjson");
+    const text = await readFile(tail, "utf8");
+    const damaged = text.replace("order-1", "order-2");
+    assert.notEqual(damaged, text);
+    await writeFile(tail, damaged);
+
+    const { code, stdout, stderr } = await runCli(["serve"], { cwd: dir });
+    assert.equal(code, 1);
+    assert.equal(stdout, "");
+    assert.match(stderr, /tail\.ndjson: corrupt/);
+    assert.equal(await readFile(tail, "utf8"), damaged);
+    await assert.rejects(access(join(dir, "data", "ground.sock")));
+  }));
+
+test("serve refuses a newer log with exit 4", () =>
+  withDeployment(async (dir) => {
+    await (await startServe(dir)).stop();
+    const manifest = join(dir, "data", "log", "manifest.json");
+    const text = await readFile(manifest, "utf8");
+    await writeFile(manifest, text.replace('"min_reader":1', '"min_reader":2'));
+    const { code, stderr } = await runCli(["serve"], { cwd: dir });
+    assert.equal(code, 4, stderr);
+    assert.match(stderr, /min_reader/);
+  }));
+
+test("serve refuses a log that another serve writes, and init still recognizes it", () =>
+  withDeployment(async (dir) => {
+    const serving = await startServe(dir);
+    const other = await runCli(["serve"], { cwd: dir });
+    assert.equal(other.code, 1);
+    assert.equal(other.stdout, "");
+    assert.match(other.stderr, /\.lock: held by another process/);
+
+    const repeated = await runCli(["init", dir]);
+    assert.equal(repeated.code, 0, repeated.stderr);
+    assert.equal((await post(serving, 1)).status, 200, "the first one is not disturbed");
+    assert.equal((await serving.stop()).code, 0);
+    assert.equal((await runCli(["init", dir])).code, 0);
+  }));
+
+test("serve asks for the token and never writes it", () =>
+  withDeployment(async (dir) => {
+    const config = join(dir, "service.toml");
+    const text = await readFile(config, "utf8");
+    await writeFile(config, text.replace('token = ""', 'token = "s3cret"'));
+    const serving = await startServe(dir);
+    assert.equal((await serving.fetch("/v1/events")).status, 401);
+    const headers = { authorization: "Bearer s3cret" };
+    assert.equal((await serving.fetch("/v1/events", { headers })).status, 200);
+    const { stderr } = await serving.stop();
+    assert.ok(!stderr.includes("s3cret"));
+  }));
+
+test("serve creates its files for their owner alone, and nothing else", () =>
+  withDeployment(async (dir) => {
+    const serving = await startServe(dir);
+    await post(serving, 1);
+    await serving.stop();
+    assert.deepEqual(await readdir(dir), ["data", "service.toml"]);
+    assert.deepEqual(await readdir(join(dir, "data")), ["log"]);
+    for (const name of [".lock", "manifest.json", "tail.ndjson"]) {
+      assert.equal((await lstat(join(dir, "data", "log", name))).mode & 0o077, 0, name);
+    }
+  }));

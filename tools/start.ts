@@ -1,0 +1,49 @@
+/**
+ * `task start`: a deployment in ./demo, created on the first run, and served until Ctrl-C. Prints what
+ * to try once it answers.
+ */
+import { existsSync } from "node:fs";
+import { join, relative } from "node:path";
+import process from "node:process";
+import { type Config, loadConfig } from "../src/commands/config.ts";
+import { EXIT_OK } from "../src/commands/exit.ts";
+import { init } from "../src/commands/init.ts";
+import { reportFailure } from "../src/commands/run.ts";
+import { serve } from "../src/commands/serve.ts";
+import { TERMINAL } from "../src/commands/terminal.ts";
+
+const DIR = "demo";
+const { report } = TERMINAL;
+
+async function start(): Promise<void> {
+  const configPath = join(DIR, "service.toml");
+  // An edited configuration is fine here; only `init` insists on the one it writes.
+  if (!existsSync(configPath)) report(`${await init(DIR, report)} ${DIR}`);
+  const config = await loadConfig(configPath);
+  await serve(config, { report, onReady: () => report(hints(config)) });
+}
+
+function hints(config: Config): string {
+  const batch = {
+    source: "shop",
+    batch_id: "batch-1",
+    events: [
+      { stream: "orders", record_key: "1001", kind: "upserted", payload: { total: 42.5 } },
+      { stream: "orders", record_key: "1001", kind: "deleted", payload: null },
+    ],
+  };
+  const authorization = config.token === "" ? "" : ' -H "Authorization: Bearer $TOKEN"';
+  const curl = `curl --unix-socket ${relative(".", config.socketPath)}${authorization}`;
+  const url = "http://localhost/v1/events";
+  return `Ready. Try in another terminal, as often as you like:
+  ${curl} -H 'Content-Type: application/json' -d '${JSON.stringify(batch)}' ${url}
+  ${curl} ${url}
+Ctrl-C ends it.`;
+}
+
+try {
+  await start();
+  process.exit(EXIT_OK);
+} catch (error) {
+  process.exit(reportFailure(error, TERMINAL));
+}
