@@ -77,8 +77,8 @@ export const REPLAY_EMPTY_PIECES_MAX = 16;
 // The log.
 
 /**
- * One commit stops taking batches once its events reach this size, so that the batch at the head of
- * the queue waits for one bounded write. A single larger batch is a commit of its own.
+ * A commit takes no batch that brings its events over this size, so that the batch at the head of the
+ * queue waits for one bounded write. A single larger batch is a commit of its own.
  */
 export const COMMIT_BYTES_SOFT_MAX = 8 * MIB;
 /** Batches of one commit: bounds its header line (about 2.3 KiB a batch at the most). */

@@ -105,22 +105,24 @@ export class WriterQueue {
     let taken = 0;
     let bytes = 0;
     for (const queued of this.#queue) {
-      const full = committing.length === COMMIT_BATCHES_MAX || bytes >= COMMIT_BYTES_SOFT_MAX;
-      if (full || (committing.length > 0 && queued.mutation.dependsOn(group))) break;
-      taken += 1;
+      if (committing.length === COMMIT_BATCHES_MAX) break;
+      if (committing.length > 0 && queued.mutation.dependsOn(group)) break;
       try {
         const decided = queued.mutation.decide(this.#state, this.#streams);
         const decision = decided instanceof Promise ? await decided : decided;
         if ("answer" in decision) {
           queued.resolve(decision.answer);
         } else {
+          bytes += storedBytes(decision.batch);
+          // The next commit takes it, and decides anew.
+          if (committing.length > 0 && bytes > COMMIT_BYTES_SOFT_MAX) break;
           group.add(decision.batch);
           committing.push({ queued, answerFor: decision.answerFor });
-          bytes += storedBytes(decision.batch);
         }
       } catch (error) {
         queued.reject(error);
       }
+      taken += 1;
     }
     this.#queue.splice(0, taken);
     return committing;

@@ -1,0 +1,315 @@
+/** The one queue in front of the writer, by the service over a disk that waits, fails and fills up. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ApiError, type ErrorCode } from "../../src/event/api_error.ts";
+import type { PreparedBatch, Receipt } from "../../src/event/types.ts";
+import { COMMIT_BATCHES_MAX, COMMIT_BYTES_SOFT_MAX } from "../../src/limits.ts";
+import type { EventLogService } from "../../src/service/event_log_service.ts";
+import { MemoryStorage } from "../support/memory_storage.ts";
+import { preparedBatch } from "../support/prepared.ts";
+import { failNth, gateAt, noRoomAfter } from "../support/storage_faults.ts";
+import { commitOffsets, joinPieces, tailOf } from "../support/test_log.ts";
+import { openTestService } from "../support/test_service.ts";
+
+/** What a submission came to: the status of its receipt, or the code of its error. */
+type Outcome = Receipt["status"] | ErrorCode;
+
+async function outcome(answer: Promise<Receipt>): Promise<Outcome> {
+  try {
+    return (await answer).status;
+  } catch (error) {
+    assert.ok(error instanceof ApiError, String(error));
+    return error.code;
+  }
+}
+
+function outcomes(answers: Promise<Receipt>[]): Promise<Outcome[]> {
+  return Promise.all(answers.map(outcome));
+}
+
+function submitAll(service: EventLogService, batches: PreparedBatch[]): Promise<Receipt>[] {
+  return batches.map((batch) => service.append(batch));
+}
+
+/** The batch ids of all events, in log order. */
+async function storedBatchIds(service: EventLogService): Promise<string[]> {
+  const text = await joinPieces(
+    service.replay({ after: undefined, filter: {}, limitEvents: Infinity }),
+  );
+  return JSON.parse(`[${text}]`).map((event: { batch_id: string }) => event.batch_id);
+}
+
+function commitCount(storage: MemoryStorage): number {
+  return commitOffsets(tailOf(storage.tree())).length - 1;
+}
+
+/** A batch with the id of another and other events. */
+function conflicting(batchId: string): PreparedBatch {
+  return preparedBatch(batchId, { events: [{ payload: "other" }] });
+}
+
+test("append() commits batches in the order of their submission, those of one turn together", async () => {
+  const storage = new MemoryStorage();
+  const { service } = await openTestService(storage);
+  const batchIds = Array.from({ length: 50 }, (_, i) => `b${i}`);
+  const receipts = await Promise.all(
+    submitAll(service, batchIds.map((batchId) => preparedBatch(batchId, { events: [{}, {}] }))),
+  );
+  assert.equal(commitCount(storage), 1);
+  assert.deepEqual(await storedBatchIds(service), batchIds.flatMap((id) => [id, id]));
+  const ids = receipts.flatMap((receipt) => [receipt.first_event_id, receipt.last_event_id]);
+  assert.deepEqual(ids, [...ids].sort());
+});
+
+test("append() puts all that comes during a commit into the next one", async () => {
+  const storage = new MemoryStorage();
+  const { service } = await openTestService(storage);
+  const gate = gateAt("sync");
+  storage.hook = gate.hook;
+  const first = service.append(preparedBatch("a"));
+  await gate.reached;
+  const later = submitAll(service, ["b", "c", "d"].map((batchId) => preparedBatch(batchId)));
+  gate.open();
+  assert.deepEqual(await outcomes([first, ...later]), Array(4).fill("committed"));
+  assert.equal(commitCount(storage), 2);
+  assert.deepEqual(await storedBatchIds(service), ["a", "b", "c", "d"]);
+});
+
+test("append() answers a repeated batch with the receipt of the first", async () => {
+  const storage = new MemoryStorage();
+  const { service } = await openTestService(storage);
+  const batch = preparedBatch("a", { events: [{}, {}] });
+  const receipt = await service.append(batch);
+  assert.deepEqual(receipt, {
+    status: "committed",
+    batch_digest: batch.batchDigest,
+    events: 2,
+    first_event_id: "019b76da-a800-7001-8203-040506070809",
+    last_event_id: "019b76da-a800-7001-8203-04050607080a",
+  });
+  const before = storage.tree();
+  assert.deepEqual(await service.append(batch), { ...receipt, status: "duplicate" });
+  assert.deepEqual(await service.append(preparedBatch("a", { events: [{}, {}] })), {
+    ...receipt,
+    status: "duplicate",
+  });
+  assert.deepEqual(storage.tree(), before, "nothing is written");
+});
+
+test("append() tells batches apart by source and batch id, not by their digest", async () => {
+  const { service } = await openTestService(new MemoryStorage());
+  const answers = submitAll(service, [
+    preparedBatch("a"),
+    preparedBatch("b"),
+    preparedBatch("a", { source: "crm" }),
+    preparedBatch("a b", { source: "x" }),
+    preparedBatch("b", { source: "x" }),
+  ]);
+  assert.deepEqual(await outcomes(answers), Array(5).fill("committed"));
+});
+
+test("append() refuses other events under a known batch id, and names it", async () => {
+  const storage = new MemoryStorage();
+  const { service } = await openTestService(storage);
+  await service.append(preparedBatch("a"));
+  await assert.rejects(service.append(conflicting("a")), {
+    code: "batch_id_conflict",
+    context: { source: "shop", batch_id: "a" },
+  });
+  assert.equal(commitCount(storage), 1);
+});
+
+test("append() decides repeats within one turn by the outcome of the first", async () => {
+  const { service } = await openTestService(new MemoryStorage());
+  const batches = [
+    preparedBatch("a"),
+    preparedBatch("a"),
+    conflicting("a"),
+    conflicting("b"),
+    preparedBatch("b"),
+    conflicting("b"),
+  ];
+  const answers = submitAll(service, batches);
+  assert.deepEqual(await outcomes(answers), [
+    "committed",
+    "duplicate",
+    "batch_id_conflict",
+    "committed",
+    "batch_id_conflict",
+    "duplicate",
+  ]);
+  assert.equal((await answers[1]!).first_event_id, (await answers[0]!).first_event_id);
+  assert.deepEqual(await storedBatchIds(service), ["a", "b"]);
+});
+
+for (const fault of [undefined, { errno: "EIO" }]) {
+  const result = fault === undefined ? "is durable" : "fails";
+  test(`append() answers repeats of a batch in flight only when it ${result}`, async () => {
+    const storage = new MemoryStorage();
+    const { service } = await openTestService(storage);
+    const gate = gateAt("sync");
+    storage.hook = gate.hook;
+    const first = service.append(preparedBatch("a"));
+    await gate.reached;
+    let answered = 0;
+    const repeats = submitAll(service, [preparedBatch("a"), conflicting("a")]);
+    for (const repeat of repeats) repeat.then(() => answered++, () => answered++);
+    await service.replay({ after: undefined, filter: {}, limitEvents: 1 }).next();
+    assert.equal(answered, 0);
+    gate.open(fault);
+    const expected = fault === undefined
+      ? ["committed", "duplicate", "batch_id_conflict"]
+      : Array(3).fill("writer_poisoned");
+    assert.deepEqual(await outcomes([first, ...repeats]), expected);
+  });
+}
+
+test("append() answers storage_full for a commit without room, and goes on", async () => {
+  const storage = new MemoryStorage();
+  const { service, reports } = await openTestService(storage);
+  await service.append(preparedBatch("a"));
+  const before = storage.tree();
+  storage.hook = noRoomAfter(tailOf(before).length + 100);
+  const batches = [preparedBatch("b"), preparedBatch("c"), preparedBatch("b"), preparedBatch("a")];
+  assert.deepEqual(
+    await outcomes(submitAll(service, batches)),
+    ["storage_full", "storage_full", "storage_full", "duplicate"],
+  );
+  assert.deepEqual(storage.tree(), before);
+  assert.match(reports[0] ?? "", /^commit undone, nothing written/);
+  storage.hook = null;
+  assert.deepEqual(
+    await outcomes(submitAll(service, batches)),
+    ["committed", "committed", "duplicate", "duplicate"],
+  );
+  assert.deepEqual(await storedBatchIds(service), ["a", "b", "c"]);
+});
+
+test("append() commits what waited behind a commit without room", async () => {
+  const storage = new MemoryStorage();
+  const { service } = await openTestService(storage);
+  const gate = gateAt("write");
+  storage.hook = gate.hook;
+  const first = service.append(preparedBatch("a"));
+  await gate.reached;
+  const later = submitAll(service, [preparedBatch("a"), preparedBatch("b")]);
+  gate.open({ errno: "ENOSPC", writtenBytes: 10 });
+  assert.deepEqual(
+    await outcomes([first, ...later]),
+    ["storage_full", "committed", "committed"],
+  );
+  assert.deepEqual(await storedBatchIds(service), ["a", "b"]);
+});
+
+test("append() and retire() answer writer_poisoned to all after a commit of unknown outcome", async () => {
+  for (const kind of ["write", "sync"] as const) {
+    const storage = new MemoryStorage();
+    const { service, reports } = await openTestService(storage);
+    const known = preparedBatch("a", { events: [{ payload: "secret" }] });
+    await service.append(known);
+    storage.hook = failNth(kind, 1, { errno: "EIO" });
+    const together = submitAll(service, [preparedBatch("b"), preparedBatch("c")]);
+    assert.deepEqual(await outcomes(together), ["writer_poisoned", "writer_poisoned"]);
+    const operations = storage.operations.length;
+    for (const batch of [known, preparedBatch("d"), conflicting("a")]) {
+      assert.equal(await outcome(service.append(batch)), "writer_poisoned");
+    }
+    await assert.rejects(service.retire("shop"), { code: "writer_poisoned", status: 503 });
+    assert.equal(storage.operations.length, operations, "the disk is left alone");
+    assert.deepEqual(await storedBatchIds(service), ["a"]);
+    assert.equal(reports.length, 1);
+    assert.match(reports[0]!, /^writer stopped, restart the service: .*EIO/);
+    await service.close();
+    assert.equal(storage.openFiles, 0);
+  }
+});
+
+test("append() refuses what waited behind a commit of unknown outcome", async () => {
+  const storage = new MemoryStorage();
+  const { service } = await openTestService(storage);
+  const gate = gateAt("sync");
+  storage.hook = gate.hook;
+  const first = service.append(preparedBatch("a"));
+  await gate.reached;
+  const later = submitAll(service, [preparedBatch("b"), preparedBatch("a")]);
+  gate.open({ errno: "EIO" });
+  assert.deepEqual(await outcomes([first, ...later]), Array(3).fill("writer_poisoned"));
+  assert.deepEqual(await storedBatchIds(service), []);
+});
+
+test("append() puts at most so many batches into one commit", async () => {
+  const storage = new MemoryStorage();
+  const { service } = await openTestService(storage);
+  const batches = Array.from({ length: COMMIT_BATCHES_MAX + 1 }, (_, i) => preparedBatch(`b${i}`));
+  await Promise.all(submitAll(service, batches));
+  assert.equal(commitCount(storage), 2);
+  assert.equal((await storedBatchIds(service)).length, batches.length);
+});
+
+test("append() keeps a commit within its size, or makes it of one larger batch", async () => {
+  const storage = new MemoryStorage();
+  const { service } = await openTestService(storage);
+  const half = "x".repeat(COMMIT_BYTES_SOFT_MAX / 2 - 10_000);
+  const large = "x".repeat(COMMIT_BYTES_SOFT_MAX + 10_000);
+  const batches = ["", half, half, large, "", half, half, half].map((payload, number) =>
+    preparedBatch(`b${number}`, { events: [{ payload }] })
+  );
+  await Promise.all(submitAll(service, batches));
+  const tail = tailOf(storage.tree());
+  const groups = commitOffsets(tail).slice(0, -1).map((offset) => {
+    const { commit } = JSON.parse(tail.toString("utf8", offset, tail.indexOf("\n", offset)));
+    return commit.batches.map((batch: { batch_id: string }) => batch.batch_id);
+  });
+  assert.deepEqual(groups, [["b0", "b1", "b2"], ["b3"], ["b4", "b5", "b6"], ["b7"]]);
+});
+
+test("close() waits for the outcome of all that was submitted", async () => {
+  const storage = new MemoryStorage();
+  const { service } = await openTestService(storage);
+  const first = service.append(preparedBatch("a"));
+  const gate = gateAt("sync");
+  storage.hook = gate.hook;
+  await gate.reached;
+  const later = submitAll(service, [preparedBatch("b"), preparedBatch("b")]);
+  const closed = service.close();
+  gate.open();
+  await closed;
+  assert.deepEqual(await outcomes([first, ...later]), ["committed", "committed", "duplicate"]);
+  assert.equal(storage.openFiles, 0);
+  const { service: again } = await openTestService(storage.crash());
+  assert.deepEqual(await storedBatchIds(again), ["a", "b"]);
+});
+
+test("append() knows every batch again after a restart, clean or not", async () => {
+  const storage = new MemoryStorage();
+  const { service } = await openTestService(storage);
+  const batches = ["a", "b", "c"].map((batchId) => preparedBatch(batchId));
+  const receipts = await Promise.all(submitAll(service, batches));
+  const crashed = storage.crash();
+  await service.close();
+  for (const restarted of [crashed, storage.crash()]) {
+    const { service: again } = await openTestService(restarted);
+    for (const [number, batch] of batches.entries()) {
+      const expected: Receipt = { ...receipts[number]!, status: "duplicate" };
+      assert.deepEqual(await again.append(batch), expected);
+      assert.equal(await outcome(again.append(conflicting(batch.batchId))), "batch_id_conflict");
+    }
+    assert.equal(await outcome(again.append(preparedBatch("d"))), "committed");
+  }
+});
+
+test("append() takes a batch whose outcome was unknown once, wherever the crash came", async () => {
+  for (const keptBytes of [0, 1, 300, 700, Infinity]) {
+    const storage = new MemoryStorage();
+    const { service } = await openTestService(storage);
+    await service.append(preparedBatch("a"));
+    storage.hook = failNth("sync", 1, { errno: "EIO" });
+    assert.equal(await outcome(service.append(preparedBatch("b"))), "writer_poisoned");
+    const { service: again } = await openTestService(
+      storage.crash({ keptBytes: () => keptBytes }),
+    );
+    const expected = keptBytes === Infinity ? "duplicate" : "committed";
+    assert.equal(await outcome(again.append(preparedBatch("b"))), expected);
+    assert.deepEqual(await storedBatchIds(again), ["a", "b"]);
+  }
+});
