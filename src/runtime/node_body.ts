@@ -40,7 +40,10 @@ export class NodeBody implements BodySource {
       const pieces: Buffer[] = [];
       incoming.on("data", (piece: Buffer) => pieces.push(piece));
       incoming.on("end", () => resolve(pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces)));
-      incoming.on("close", () => reject(connectionLost()));
+      // Comes after every end too, and making an error is dear.
+      incoming.on("close", () => {
+        if (!incoming.readableEnded) reject(connectionLost());
+      });
     });
   }
 
