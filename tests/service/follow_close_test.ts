@@ -1,0 +1,142 @@
+/** A follow response that is closed in any phase leaves nothing behind, and makes room for another. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { FOLLOWERS_MAX } from "../../src/limits.ts";
+import { ChangeSignal } from "../../src/service/change_signal.ts";
+import type { Follow } from "../../src/service/event_log.ts";
+import { type FollowHub, FollowSession } from "../../src/service/follow.ts";
+import { LivePages } from "../../src/service/live_pages.ts";
+import { FOLLOW_ALL, nextRecord, snapshotRecords } from "../support/follow_records.ts";
+import { MemoryStorage } from "../support/memory_storage.ts";
+import { preparedBatch } from "../support/prepared.ts";
+import { gateAt } from "../support/storage_faults.ts";
+import { openTestLog } from "../support/test_log.ts";
+import { openTestService } from "../support/test_service.ts";
+
+/** Counts those who wait. */
+class CountedSignal extends ChangeSignal {
+  readonly waiting: Set<() => void> = new Set();
+
+  override add(wake: () => void): void {
+    this.waiting.add(wake);
+    super.add(wake);
+  }
+
+  override remove(wake: () => void): void {
+    this.waiting.delete(wake);
+    super.remove(wake);
+  }
+
+  override fire(): void {
+    this.waiting.clear();
+    super.fire();
+  }
+}
+
+/** A hub over a log of one event, and a session of it whose closings are counted. */
+async function countedSession() {
+  const storage = new MemoryStorage();
+  const { log } = await openTestLog(storage);
+  await log.append([preparedBatch("1")]);
+  const changes = new CountedSignal();
+  const hub: FollowHub = {
+    snapshot: () => log.snapshot,
+    ended: () => null,
+    changes,
+    livePages: new LivePages(),
+    report: (line) => assert.fail(line),
+  };
+  const counted = { closings: 0 };
+  const session = new FollowSession(hub, FOLLOW_ALL, () => counted.closings += 1);
+  return { storage, log, changes, session, counted };
+}
+
+type Counted = Awaited<ReturnType<typeof countedSession>>;
+
+/** Brings a session to a phase; what its `next()` under way will give, if there is one. */
+const PHASES: [title: string, enter: (counted: Counted) => Promise<Promise<unknown>[]>][] = [
+  ["before its first record", () => Promise.resolve([])],
+  ["while it reads the snapshot", async ({ session, storage }) => {
+    const gate = gateAt("read");
+    storage.hook = gate.hook;
+    const next = session.next();
+    await gate.reached;
+    queueMicrotask(() => gate.open());
+    return [next];
+  }],
+  ["before caught_up", async ({ session }) => {
+    await session.next();
+    return [];
+  }],
+  ["before the live phase", async ({ session }) => {
+    await snapshotRecords(session);
+    return [];
+  }],
+  ["while it waits", async ({ session, changes }) => {
+    await snapshotRecords(session);
+    const next = session.next();
+    assert.equal(changes.waiting.size, 1);
+    return [next];
+  }],
+  ["as it is woken", async ({ session, changes }) => {
+    await snapshotRecords(session);
+    const next = session.next();
+    changes.fire();
+    return [next];
+  }],
+  ["while it reads live events", async ({ session, changes, log, storage }) => {
+    await snapshotRecords(session);
+    const next = session.next();
+    const gate = gateAt("read");
+    storage.hook = gate.hook;
+    await log.append([preparedBatch("2")]);
+    changes.fire();
+    await gate.reached;
+    queueMicrotask(() => gate.open());
+    return [next];
+  }],
+  ["after a live record", async ({ session, changes, log }) => {
+    await snapshotRecords(session);
+    const next = session.next();
+    await log.append([preparedBatch("2")]);
+    changes.fire();
+    await next;
+    return [];
+  }],
+];
+
+for (const [title, enter] of PHASES) {
+  test(`FollowSession.close() ${title} leaves nothing that waits`, async () => {
+    const counted = await countedSession();
+    const { session, changes, log } = counted;
+    const underWay = await enter(counted);
+    session.close();
+    session.close();
+    assert.equal(changes.waiting.size, 0);
+    for (const next of underWay) assert.equal(await next, null);
+    assert.equal(await session.next(), null);
+    assert.equal(changes.waiting.size, 0);
+    assert.equal(counted.counted.closings, 1);
+    await log.close();
+  });
+}
+
+test("follow() refuses more than FOLLOWERS_MAX, until one is over", async () => {
+  const { service } = await openTestService(new MemoryStorage());
+  const follows: Follow[] = [];
+  for (let place = 0; place < FOLLOWERS_MAX; place++) follows.push(service.follow(FOLLOW_ALL));
+  const overloaded = { code: "overloaded", status: 429 };
+  assert.throws(() => service.follow(FOLLOW_ALL), overloaded);
+  follows[0]!.close();
+  follows[0]!.close();
+  follows[0] = service.follow(FOLLOW_ALL);
+  assert.throws(() => service.follow(FOLLOW_ALL), overloaded);
+  follows[1]!.end("buffer_exceeded", "");
+  follows[1]!.close();
+  follows[1] = service.follow(FOLLOW_ALL);
+  assert.throws(() => service.follow(FOLLOW_ALL), overloaded);
+  service.endFollowers();
+  for (const follow of follows) assert.equal((await nextRecord(follow)).type, "end");
+  service.follow(FOLLOW_ALL).close();
+  await service.close();
+});

@@ -1,0 +1,173 @@
+/** Why a follow response ends, and what its last record says. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Follow } from "../../src/service/event_log.ts";
+import {
+  FOLLOW_ALL,
+  idsOf,
+  nextEvents,
+  nextRecord,
+  parseRecord,
+  snapshotRecords,
+} from "../support/follow_records.ts";
+import { MemoryStorage } from "../support/memory_storage.ts";
+import { failNth, gateAt } from "../support/storage_faults.ts";
+import { submit, submittedBatch } from "../support/submitted.ts";
+import { openTestService } from "../support/test_service.ts";
+
+/** A service with two batches of one event; the ids. */
+async function smallService() {
+  const storage = new MemoryStorage();
+  const { service, reports } = await openTestService(storage);
+  const ids: string[] = [];
+  for (const batchId of ["1", "2"]) {
+    const { body } = await submit(service, submittedBatch("shop", batchId));
+    ids.push(body.last_event_id as string);
+  }
+  return { service, storage, reports, ids };
+}
+
+/** A follower that has been sent the snapshot and waits. */
+async function waitingFollower(follow: Follow) {
+  await snapshotRecords(follow);
+  return nextRecord(follow);
+}
+
+async function assertOver(follow: Follow): Promise<void> {
+  assert.equal(await follow.next(), null);
+  assert.equal(await follow.next(), null);
+  follow.close();
+}
+
+test("FollowSession.next() ends with shutdown whatever it is doing", async () => {
+  const { service, storage, ids } = await smallService();
+  const detail = "the service is shutting down";
+  const end = (last: string | undefined) => {
+    return { type: "end", reason: "shutdown", last_event_id: last ?? null, detail };
+  };
+  const follow = () => service.follow({ ...FOLLOW_ALL, limitEvents: 1 });
+  const unread = follow();
+  const inSnapshot = follow();
+  await nextRecord(inSnapshot);
+  const beforeCaughtUp = follow();
+  await nextRecord(beforeCaughtUp);
+  await nextRecord(beforeCaughtUp);
+  const waiting = follow();
+  await snapshotRecords(waiting);
+  const ended = nextRecord(waiting);
+  const reading = follow();
+  const gate = gateAt("read");
+  storage.hook = gate.hook;
+  const read = nextEvents(reading);
+  await gate.reached;
+  service.endFollowers();
+  gate.open();
+  assert.deepEqual(await ended, end(ids[1]));
+  assert.deepEqual(idsOf(await read), [ids[0]]);
+  assert.deepEqual(await nextRecord(reading), end(ids[0]));
+  assert.deepEqual(await nextRecord(unread), end(undefined));
+  assert.deepEqual(await nextRecord(inSnapshot), end(ids[0]));
+  assert.deepEqual(await nextRecord(beforeCaughtUp), end(ids[1]));
+  const late = follow();
+  assert.deepEqual(await nextRecord(late), end(undefined));
+  for (const session of [unread, inSnapshot, beforeCaughtUp, waiting, reading, late]) {
+    await assertOver(session);
+  }
+  await service.close();
+});
+
+test("FollowSession.next() ends with writer_poisoned when all that is durable was sent", async () => {
+  const { service, storage, ids } = await smallService();
+  const follow = () => service.follow({ ...FOLLOW_ALL, limitEvents: 1 });
+  const waiting = follow();
+  const ended = waitingFollower(waiting);
+  const behind = follow();
+  await nextRecord(behind);
+  storage.hook = failNth("sync", 1, { errno: "EIO" });
+  await submit(service, submittedBatch("shop", "3"));
+  const end = {
+    type: "end",
+    reason: "writer_poisoned",
+    last_event_id: ids[1],
+    detail: "the writer stopped; restart the service",
+  };
+  assert.deepEqual(await ended, end);
+  for (const follow of [behind, service.follow(FOLLOW_ALL)]) {
+    const { snapshot } = await snapshotRecords(follow);
+    assert.equal(idsOf(...snapshot).at(-1), ids[1]);
+    assert.deepEqual(await nextRecord(follow), end);
+    await assertOver(follow);
+  }
+  await assertOver(waiting);
+  await service.close();
+});
+
+test("FollowSession.next() goes on after a commit that found no room", async () => {
+  const { service, storage } = await smallService();
+  const follow = service.follow(FOLLOW_ALL);
+  const live = waitingFollower(follow);
+  storage.hook = failNth("write", 1, { errno: "ENOSPC" });
+  await submit(service, submittedBatch("shop", "3"));
+  const { body } = await submit(service, submittedBatch("shop", "4"));
+  const record = await live;
+  assert.equal(record.type, "events");
+  assert.equal(record.last_event_id, body.last_event_id);
+  follow.close();
+  await service.close();
+});
+
+test("FollowSession.end() gives the last record, and nothing follows", async () => {
+  const { service, ids } = await smallService();
+  const end = (follow: Follow) => parseRecord(follow.end("buffer_exceeded", "took no bytes"));
+  const record = { type: "end", reason: "buffer_exceeded", detail: "took no bytes" };
+  const unread = service.follow(FOLLOW_ALL);
+  assert.deepEqual(end(unread), { ...record, last_event_id: null });
+  await assertOver(unread);
+  const inSnapshot = service.follow({ ...FOLLOW_ALL, limitEvents: 1 });
+  await nextRecord(inSnapshot);
+  assert.deepEqual(end(inSnapshot), { ...record, last_event_id: ids[0] });
+  await assertOver(inSnapshot);
+  const waiting = service.follow({ ...FOLLOW_ALL, after: ids[0] });
+  await snapshotRecords(waiting);
+  const next = waiting.next();
+  assert.deepEqual(end(waiting), { ...record, last_event_id: ids[1] });
+  assert.equal(await next, null);
+  await assertOver(waiting);
+  await service.close();
+});
+
+test("FollowSession.next() ends with replay_failed when the snapshot cannot be read", async () => {
+  const { service, storage, reports, ids } = await smallService();
+  const follow = service.follow({ ...FOLLOW_ALL, limitEvents: 1 });
+  await nextRecord(follow);
+  storage.hook = failNth("read", 1, { errno: "EIO" });
+  const failed = { type: "end", reason: "replay_failed", detail: "the log could not be read" };
+  assert.deepEqual(await nextRecord(follow), { ...failed, last_event_id: ids[0] });
+  assert.equal(reports.length, 1);
+  assert.match(reports[0]!, /^follow ended, the log could not be read: EIO/);
+  await assertOver(follow);
+  const again = service.follow({ ...FOLLOW_ALL, after: ids[0] });
+  assert.deepEqual(idsOf(...(await snapshotRecords(again)).snapshot), [ids[1]]);
+  again.close();
+  await service.close();
+});
+
+test("FollowSession.next() ends with replay_failed in the live phase, and others go on", async () => {
+  const { service, storage, ids } = await smallService();
+  const [failing, later] = [service.follow(FOLLOW_ALL), service.follow(FOLLOW_ALL)];
+  for (const follow of [failing, later]) await snapshotRecords(follow);
+  const ended = nextRecord(failing);
+  storage.hook = failNth("read", 1, { errno: "EIO" });
+  await submit(service, submittedBatch("shop", "3"));
+  assert.deepEqual(await ended, {
+    type: "end",
+    reason: "replay_failed",
+    last_event_id: ids[1],
+    detail: "the log could not be read",
+  });
+  await assertOver(failing);
+  // At the same place of the same log, after the failure.
+  assert.equal((await nextEvents(later)).events[0]!.batch_id, "3");
+  later.close();
+  await service.close();
+});
