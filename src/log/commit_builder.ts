@@ -1,6 +1,7 @@
 /**
- * Turns prepared batches into the bytes of one commit: ids, observed time, event hashes, chain, lines.
- * Pure but for the clock and randomness behind `ids`; nothing here is remembered if the commit fails.
+ * Turns prepared batches into the bytes of one commit: ids, observed time, event hashes, chain,
+ * lines. Pure but for the clock and randomness behind `ids`; nothing here is remembered if the
+ * commit fails.
  */
 import { Buffer } from "node:buffer";
 import { assert } from "../assert.ts";

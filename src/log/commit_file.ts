@@ -1,6 +1,6 @@
 /**
- * A tail or pending file that is open and known to be right up to `endBytes`: what readers read, and for
- * the tail what the writer appends to. Only commits that are durable are ever taken in.
+ * A tail or pending file that is open and known to be right up to `endBytes`: what readers read,
+ * and for the tail what the writer appends to. Only commits that are durable are ever taken in.
  */
 import { assert } from "../assert.ts";
 import type { Commit } from "./commit_frame.ts";
@@ -42,8 +42,9 @@ export class CommitFile {
 }
 
 /**
- * Takes in the right commits from the start of a file and tells each to `onCommit`, which throws when
- * one cannot follow those before. Returns why the first that is not right is not; null when all are.
+ * Takes in the right commits from the start of a file and tells each to `onCommit`, which throws
+ * when one cannot follow those before. Returns why the first that is not right is not; null when
+ * all are.
  */
 export async function loadCommits(
   target: CommitFile,

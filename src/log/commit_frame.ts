@@ -1,6 +1,7 @@
 /**
- * The frame of one commit in a tail or pending file: what one fsync made durable, as one header line
- * and the stored lines of its events. Writer, recovery and verify share this file. docs/format.md:
+ * The frame of one commit in a tail or pending file: what one fsync made durable, as one header
+ * line and the stored lines of its events. Writer, recovery and verify share this file.
+ * docs/format.md:
  *
  *   {"commit":<commit>,"sha256":"<hex>"}\n
  *   <bytes of event lines>
@@ -86,7 +87,9 @@ function canonicalEntry(entry: BatchEntry): BatchEntry {
   };
 }
 
-/** Takes a header line (without its LF) apart; null when it is none. The hash is not checked here. */
+/**
+ * Takes a header line (without its LF) apart; null when it is none. The hash is not checked here.
+ */
 export function decodeCommitHeader(line: Uint8Array): CommitHeader | null {
   const commitEnd = line.length - SUFFIX_LENGTH;
   if (commitEnd <= HEADER_PREFIX.length) return null;

@@ -1,6 +1,6 @@
 /**
- * Reads a tail or pending file commit by commit and checks each frame. Parses no event and hashes none:
- * one hash over each commit.
+ * Reads a tail or pending file commit by commit and checks each frame. Parses no event and hashes
+ * none: one hash over each commit.
  */
 import { Buffer } from "node:buffer";
 import { COMMIT_BODY_BYTES_MAX, COMMIT_HEADER_BYTES_MAX } from "../limits.ts";

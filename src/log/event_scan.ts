@@ -1,6 +1,6 @@
 /**
- * Reads the events of a snapshot in log order as ranges of stored lines: nothing is parsed, and what is
- * read is read once into the buffer that is sent.
+ * Reads the events of a snapshot in log order as ranges of stored lines: nothing is parsed, and
+ * what is read is read once into the buffer that is sent.
  */
 import type { Buffer } from "node:buffer";
 import { READ_CHUNK_BYTES } from "../limits.ts";

@@ -8,8 +8,8 @@ import { lineEventId } from "./stored_line.ts";
 const LF = 0x0a;
 
 /**
- * Calls `visit` with the place of each event's line, in log order, until it returns false. Events up to
- * `after` may come first: only their bulk is skipped.
+ * Calls `visit` with the place of each event's line, in log order, until it returns false. Events
+ * up to `after` may come first: only their bulk is skipped.
  */
 export async function walkEvents(
   snapshot: LogSnapshot,

@@ -1,6 +1,6 @@
 /**
- * All names of the files in a log folder; docs/format.md describes what is in them. Paths are relative
- * to the log folder. Nothing else in the tree spells one.
+ * All names of the files in a log folder; docs/format.md describes what is in them. Paths are
+ * relative to the log folder. Nothing else in the tree spells one.
  */
 
 /** Target of the writer's flock; never deleted. */

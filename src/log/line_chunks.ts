@@ -1,6 +1,6 @@
 /**
- * Reads a snapshot from oldest to newest in chunks of whole lines, headers and events, each into a buffer
- * of its own that the caller may change and keep.
+ * Reads a snapshot from oldest to newest in chunks of whole lines, headers and events, each into a
+ * buffer of its own that the caller may change and keep.
  */
 import { Buffer } from "node:buffer";
 import { READ_CHUNK_BYTES } from "../limits.ts";
@@ -44,7 +44,9 @@ export class LineChunks {
     }
   }
 
-  /** Whole lines from `position` on; none when the read was too short for one: the next is longer. */
+  /**
+   * Whole lines from `position` on; none when the read was too short for one: the next is longer.
+   */
   async #readLines(file: FileSnapshot, position: number): Promise<Buffer> {
     const wantedBytes = Math.min(this.#readBytes, file.endBytes - position);
     const chunk = Buffer.allocUnsafeSlow(wantedBytes);

@@ -1,6 +1,7 @@
 /**
- * The durable log with its one writer: opens and recovers a folder, appends commits, hands out snapshots.
- * The caller holds the writer lock (see runtime/file_lock.ts) from before `openLog` until after `close`.
+ * The durable log with its one writer: opens and recovers a folder, appends commits, hands out
+ * snapshots. The caller holds the writer lock (see runtime/file_lock.ts) from before `openLog`
+ * until after `close`.
  */
 import { assert } from "../assert.ts";
 import { EventIdSource } from "../event/event_id.ts";
@@ -78,7 +79,8 @@ export class Log {
   }
 
   /**
-   * Commits batches as one: all of them are durable when this returns, or none is. One call at a time.
+   * Commits batches as one: all of them are durable when this returns, or none is. One call at a
+   * time.
    * @returns one item for each batch, in order.
    * @throws {StorageFullError} there was no room; nothing was written.
    * @throws {WriterPoisonedError} the outcome is unknown, or that of an earlier commit was.

@@ -1,6 +1,6 @@
 /**
- * The committed inventory of segments: canonical JSON and one LF, replaced atomically. A folder without
- * one is an empty log whose first writer has not been there yet.
+ * The committed inventory of segments: canonical JSON and one LF, replaced atomically. A folder
+ * without one is an empty log whose first writer has not been there yet.
  */
 import { Buffer } from "node:buffer";
 import { canonicalize } from "../event/canonical_json.ts";
@@ -68,7 +68,9 @@ function encodeManifest(manifest: Manifest): Buffer {
   return Buffer.from(canonicalize(manifest) + "\n");
 }
 
-/** Checks what must be known before the version is; the rest is checked against the one encoding. */
+/**
+ * Checks what must be known before the version is; the rest is checked against the one encoding.
+ */
 function parseManifest(bytes: Uint8Array): Manifest {
   let value: unknown;
   try {

@@ -1,6 +1,7 @@
 /**
- * Opens what a log folder holds for a writer: checks it, finishes what a crash left half done, and makes
- * durable what it recovered (docs/format.md, "Recovery"). Run twice it changes nothing the second time.
+ * Opens what a log folder holds for a writer: checks it, finishes what a crash left half done, and
+ * makes durable what it recovered (docs/format.md, "Recovery"). Run twice it changes nothing the
+ * second time.
  */
 import { assert } from "../assert.ts";
 import { GENESIS_HEAD_HEX } from "../event/chain.ts";
@@ -85,8 +86,8 @@ async function recoverFiles(
 }
 
 /**
- * The manifest is made last in a new folder, so whatever else is there without one has lost it; only a
- * first writer that was cut off before leaves an empty tail and empty folders.
+ * The manifest is made last in a new folder, so whatever else is there without one has lost it;
+ * only a first writer that was cut off before leaves an empty tail and empty folders.
  */
 async function prepareFolder(storage: Storage): Promise<void> {
   const names = await storage.list(".");

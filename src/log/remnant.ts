@@ -1,7 +1,7 @@
 /**
- * Tells an unfinished last commit, which a crash may leave, from corruption, which it cannot: a commit
- * is written only after the fsync of the one before, so bytes that are not right can only be a remnant
- * when no right commit follows them anywhere in the file.
+ * Tells an unfinished last commit, which a crash may leave, from corruption, which it cannot: a
+ * commit is written only after the fsync of the one before, so bytes that are not right can only be
+ * a remnant when no right commit follows them anywhere in the file.
  */
 import { Buffer } from "node:buffer";
 import { COMMIT_HEADER_BYTES_MAX } from "../limits.ts";
@@ -21,9 +21,9 @@ const CHUNK_BYTES = 1024 * 1024;
 /**
  * Offset of a right commit that starts after `from`, wherever in the file; null when there is none.
  *
- * A header runs to the end of its line and closes as no event line does, so nothing a client submits can
- * look like one, and one pass over the ends of lines finds all candidates. The start of a line cannot be
- * relied on: the damage may be in the line end before.
+ * A header runs to the end of its line and closes as no event line does, so nothing a client
+ * submits can look like one, and one pass over the ends of lines finds all candidates. The start of
+ * a line cannot be relied on: the damage may be in the line end before.
  */
 export async function findCommitAfter(
   file: StorageFile,

@@ -32,8 +32,8 @@ export class SequentialReader {
   }
 
   /**
-   * The next line without its LF, valid until the next call; null when none ends within `limitBytes`
-   * or before the end of the range (nothing is consumed then).
+   * The next line without its LF, valid until the next call; null when none ends within
+   * `limitBytes` or before the end of the range (nothing is consumed then).
    */
   async readLine(limitBytes: number): Promise<Buffer | null> {
     let searchedBytes = 0;

@@ -47,7 +47,9 @@ export function isNotFound(error: unknown): boolean {
   return errorCode(error) === "ENOENT";
 }
 
-/** The name of a system error. Not every runtime names every one; the text then ends in its number. */
+/**
+ * The name of a system error. Not every runtime names every one; the text then ends in its number.
+ */
 function errorCode(error: unknown): string {
   if (!(error instanceof Error)) return "";
   if ("code" in error) return String(error.code);

@@ -3,8 +3,8 @@
  *
  *   {"event_id":"<36>","source":"<name>","stream":"<name>","record_key":<string>,"kind":<string>,
  *
- * (docs/format.md). Names hold no quote; inside a JSON string a quote is always escaped, so the first
- * bare quote ends it.
+ * (docs/format.md). Names hold no quote; inside a JSON string a quote is always escaped, so the
+ * first bare quote ends it.
  */
 import { Buffer } from "node:buffer";
 
@@ -75,7 +75,9 @@ export function lineMatcher(filter: EventFilter): LineMatcher | null {
   };
 }
 
-/** The bytes that a member's value and the following punctuation must have; null when any will do. */
+/**
+ * The bytes that a member's value and the following punctuation must have; null when any will do.
+ */
 function memberStep(
   value: string | undefined,
   end: Buffer,

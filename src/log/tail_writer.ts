@@ -1,7 +1,8 @@
 /**
  * Writes commits to the end of the tail and makes them durable. A commit's outcome is always one of
  * three: durable, certainly not there, or unknown; after an unknown one the writer takes no more
- * (contract: fsync is never retried, since the kernel may have dropped the pages it could not write).
+ * (contract: fsync is never retried, since the kernel may have dropped the pages it could not
+ * write).
  */
 import { Buffer } from "node:buffer";
 import type { BuiltCommit } from "./commit_builder.ts";

@@ -1,4 +1,7 @@
-/** The example in docs/format.md is what the code writes, what it reads, and what the document says of it. */
+/**
+ * The example in docs/format.md is what the code writes, what it reads, and what the document says
+ * of it.
+ */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";

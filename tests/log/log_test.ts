@@ -62,7 +62,7 @@ test("append() tells the listener when the commit is in the snapshot", async () 
   assert.equal(returned[0]!.entry.first_event_id, first!.event_id);
 });
 
-test("close() ends a changed log with an empty commit, durable, and an unchanged one with none", async () => {
+test("close() ends a changed log with a durable empty commit, others with none", async () => {
   const storage = new MemoryStorage(await logTree([["a"]]));
   for (const expectedCommits of [2, 2]) {
     const { log } = await openTestLog(storage);
@@ -170,7 +170,7 @@ async function run(storage: MemoryStorage, acknowledged: string[]): Promise<void
   await log.close();
 }
 
-test("append() keeps all it acknowledged, and whole commits, through a crash at any operation", async () => {
+test("append() keeps all it acknowledged, in whole commits, wherever a crash comes", async () => {
   const whole = new MemoryStorage();
   const all: string[] = [];
   await run(whole, all);

@@ -28,7 +28,7 @@ test("readManifest() reads what writeManifest() wrote, and null when there is no
   assert.equal(storage.openFiles, 0);
 });
 
-test("readManifest() refuses a folder that a newer program wrote, whatever else is in it", async () => {
+test("readManifest() refuses what a newer program wrote, whatever it is", async () => {
   for (const bound of ["min_reader", "min_writer"]) {
     const texts = [
       EMPTY_TEXT.replace(`"${bound}":1`, `"${bound}":2`),

@@ -44,7 +44,7 @@ test("openLog() reads pending files and the tail as one log", async () => {
   assert.deepEqual(await readAll(log.snapshot), await readAll(expected.log.snapshot));
 });
 
-test("openLog() goes on with ids and chain of the last pending file when the tail is empty", async () => {
+test("openLog() goes on from the last pending file when the tail is empty", async () => {
   const { tree } = await rotate(await logTree([["a"]]));
   const storage = new MemoryStorage(tree);
   const { log } = await openTestLog(storage);

@@ -1,4 +1,6 @@
-/** What a crash leaves of the last commit, cut and damaged in every way: `openLog()` takes it off. */
+/**
+ * What a crash leaves of the last commit, cut and damaged in every way: `openLog()` takes it off.
+ */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
@@ -38,7 +40,9 @@ async function recoverTwice(tree: Tree) {
   return { ...opened, tree: afterFirst };
 }
 
-/** Checks that `tree` opens with the commits of `expectedTail`, and nothing of what is behind it. */
+/**
+ * Checks that `tree` opens with the commits of `expectedTail`, and nothing of what is behind it.
+ */
 async function assertRecovers(tree: Tree, expectedTail: Buffer, label: string): Promise<void> {
   const { log, entries, reports, tree: recovered } = await recoverTwice(tree);
   assert.ok(
@@ -77,7 +81,7 @@ for (const [name, history] of Object.entries(HISTORIES)) {
   });
 }
 
-test("openLog() takes off the last commit for any changed bit, and refuses one before", async () => {
+test("openLog() takes off a last commit with a changed bit, and refuses others", async () => {
   for (const history of [[["a"], ["b", "c"], ["d"]], [["a"], []]]) {
     const tree = await logTree(history);
     const tail = tailOf(tree);

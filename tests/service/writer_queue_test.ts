@@ -1,4 +1,6 @@
-/** The one queue in front of the writer, by the service over a disk that waits, fails and fills up. */
+/**
+ * The one queue in front of the writer, by the service over a disk that waits, fails and fills up.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ApiError, type ErrorCode } from "../../src/event/api_error.ts";
@@ -48,7 +50,7 @@ function conflicting(batchId: string): PreparedBatch {
   return preparedBatch(batchId, { events: [{ payload: "other" }] });
 }
 
-test("append() commits batches in the order of their submission, those of one turn together", async () => {
+test("append() commits in the order of submission, batches of one turn together", async () => {
   const storage = new MemoryStorage();
   const { service } = await openTestService(storage);
   const batchIds = Array.from({ length: 50 }, (_, i) => `b${i}`);
@@ -201,7 +203,7 @@ test("append() commits what waited behind a commit without room", async () => {
   assert.deepEqual(await storedBatchIds(service), ["a", "b"]);
 });
 
-test("append() and retire() answer writer_poisoned to all after a commit of unknown outcome", async () => {
+test("append() and retire() answer writer_poisoned after an unknown outcome", async () => {
   for (const kind of ["write", "sync"] as const) {
     const storage = new MemoryStorage();
     const { service, reports } = await openTestService(storage);

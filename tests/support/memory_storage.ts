@@ -1,6 +1,6 @@
 /**
- * A log folder in memory, which knows what of it is durable. A file is the list of changes made to it
- * and how many of them a sync has made durable, so that a crash can keep any of the others.
+ * A log folder in memory, which knows what of it is durable. A file is the list of changes made to
+ * it and how many of them a sync has made durable, so that a crash can keep any of the others.
  *
  * Simple where it can be: a rename counts as durable once the folder it leads to is synced.
  */
@@ -45,7 +45,9 @@ export type OperationHook = (operation: Operation) => Fault | null | Promise<Fau
 export type Tree = Map<string, Uint8Array | null>;
 
 export interface CrashOptions {
-  /** How many bytes of an unsynced write survive; for a truncate, whether it does. None by default. */
+  /**
+   * How many bytes of an unsynced write survive; for a truncate, whether it does. None by default.
+   */
   keptBytes?: (change: Change) => number;
   /** Whether names survive without a sync of their folder. Not by default. */
   keepNames?: boolean;

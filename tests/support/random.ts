@@ -4,7 +4,10 @@ import process from "node:process";
 /** Numbers in [0, 1), by xorshift32. */
 export type Random = () => number;
 
-/** A seed for this run: that of the environment variable SEED, or a new one. To be put in a test's name. */
+/**
+ * A seed for this run: that of the environment variable SEED, or a new one. To be put in a test's
+ * name.
+ */
 export function testSeed(): number {
   return Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 31));
 }

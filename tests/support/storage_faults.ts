@@ -7,7 +7,10 @@ export function failNth(kind: OperationKind, nth: number, fault: Fault): Operati
   return (operation) => operation.kind === kind && ++count === nth ? fault : null;
 }
 
-/** A write fails with `errno` once it reaches past `sizeBytes` of its file, with the part that fits done. */
+/**
+ * A write fails with `errno` once it reaches past `sizeBytes` of its file, with the part that fits
+ * done.
+ */
 export function noRoomAfter(sizeBytes: number, errno = "ENOSPC"): OperationHook {
   return ({ kind, position = 0, sizeBytes: wantedBytes = 0 }) => {
     if (kind !== "write" || position + wantedBytes <= sizeBytes) return null;

@@ -46,8 +46,8 @@ export async function openTestLog(storage: Storage): Promise<OpenedLog> {
 }
 
 /**
- * The files of a log whose process was killed after these commits, each a list of batch ids; an empty
- * list is a clean shutdown and a new start.
+ * The files of a log whose process was killed after these commits, each a list of batch ids; an
+ * empty list is a clean shutdown and a new start.
  */
 export async function logTree(commits: readonly (readonly string[])[]): Promise<Tree> {
   const storage = new MemoryStorage();
