@@ -24,6 +24,9 @@ const USAGE = `usage: git_history --socket SOCKET --repo REPO [--ref NAME] [--to
   --ref NAME       branch, tag or commit to import (default HEAD)
   --token TOKEN    bearer token, if the service asks for one`;
 
+/** Outlasts a restart of the service: about twelve seconds. */
+const ATTEMPTS_MAX = 9;
+
 interface Options {
   socket: string;
   repository: string;
@@ -79,7 +82,7 @@ async function* planImports(
 }
 
 async function importHistory({ socket, repository, ref, token }: Options): Promise<void> {
-  const service = new Service(socket, token);
+  const service = new Service(socket, token, ATTEMPTS_MAX);
   const newTip = await resolveCommit(repository, ref);
   const imported = await readImported(service);
   const tips = [...new Set([...imported.tips, newTip])];
@@ -89,7 +92,8 @@ async function importHistory({ socket, repository, ref, token }: Options): Promi
     for await (const batch of commitBatches(tip, readCommits(repository, tip, excluded))) {
       const receipt = await service.append(encodeBatch(batch, frontier));
       counts[receipt.status] += receipt.events;
-      if (receipt.status === "committed") frontier = receipt.last_event_id;
+      // Ids sort like history. A duplicate can be the newest batch too: its first answer was lost.
+      if (frontier === null || receipt.last_event_id > frontier) frontier = receipt.last_event_id;
     }
   }
   process.stdout.write(`${counts.committed} committed, ${counts.duplicate} duplicate\n`);

@@ -28,6 +28,9 @@ const USAGE = `usage: tail_log --socket SOCKET [--cursor FILE] [--once] [FILTER.
 
 filters: --source NAME, --stream NAME, --record-key KEY, --kind KIND`;
 
+/** The next look is another attempt. */
+const ATTEMPTS_MAX = 1;
+
 interface Options {
   service: Service;
   cursorPath: string | undefined;
@@ -67,7 +70,7 @@ function parseOptions(args: string[]): Options {
     );
   }
   return {
-    service: new Service(socket, values.token),
+    service: new Service(socket, values.token, ATTEMPTS_MAX),
     cursorPath: values.cursor,
     intervalMs: values.once ? null : intervalSeconds * 1000,
     format: values.json ? formatEventJson : formatEvent,

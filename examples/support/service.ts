@@ -7,8 +7,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { type CommittedEvent, type Fetch, type Receipt, unixFetch } from "../../mod.ts";
 
-/** Attempts at one batch before giving up. */
-const ATTEMPTS_MAX = 8;
 /** The first pause between attempts; each further one doubles, up to the longest. */
 const PAUSE_MS = 100;
 const PAUSE_MS_MAX = 3000;
@@ -37,50 +35,51 @@ export class ServiceError extends Error {
 export class Service {
   readonly #fetch: Fetch;
   readonly #headers: Record<string, string>;
+  readonly #attemptsMax: number;
 
-  /** @param token Bearer token; undefined for a deployment without one. */
-  constructor(socketPath: string, token: string | undefined) {
+  /**
+   * @param token Bearer token; undefined for a deployment without one.
+   * @param attemptsMax How often a request is sent before its failure counts.
+   */
+  constructor(socketPath: string, token: string | undefined, attemptsMax: number) {
     this.#fetch = unixFetch(socketPath);
     this.#headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+    this.#attemptsMax = attemptsMax;
   }
 
   /**
    * Appends a batch; resolves once it is durable.
-   * @param batch The request body. It must be the same for every attempt, and is.
+   * @param batch The request body, the same for every attempt.
    * @throws {ServiceError} When the service refuses it.
    * @throws {TypeError} When the service could not be reached in any attempt.
    */
   async append(batch: Uint8Array<ArrayBuffer>): Promise<Receipt> {
-    for (let attempt = 1;; attempt++) {
-      try {
-        const headers = {
-          ...this.#headers,
-          "content-type": "application/json",
-        };
-        const init = { method: "POST", headers, body: batch };
-        return await readJson(await this.#fetch("/v1/events", init));
-      } catch (error) {
-        if (attempt === ATTEMPTS_MAX || !mayTryAgain(error)) throw error;
-      }
-      await delay(Math.min(PAUSE_MS * 2 ** (attempt - 1), PAUSE_MS_MAX));
-    }
+    const headers = { ...this.#headers, "content-type": "application/json" };
+    return await this.#exchange("/v1/events", { method: "POST", headers, body: batch });
   }
 
   /**
    * One page of history. `parameters` are those of `GET /v1/events`; undefined ones are left out.
    * @throws {ServiceError} When the service refuses.
-   * @throws {TypeError} When it could not be reached.
+   * @throws {TypeError} When the service could not be reached in any attempt.
    */
-  async replay(
-    parameters: Record<string, string | undefined>,
-  ): Promise<ReplayPage> {
+  async replay(parameters: Record<string, string | undefined>): Promise<ReplayPage> {
     const query = new URLSearchParams();
     for (const [name, value] of Object.entries(parameters)) {
       if (value !== undefined) query.set(name, value);
     }
-    return await readJson(
-      await this.#fetch(`/v1/events?${query}`, { headers: this.#headers }),
-    );
+    return await this.#exchange(`/v1/events?${query}`, { headers: this.#headers });
+  }
+
+  async #exchange<T>(target: string, init: RequestInit): Promise<T> {
+    for (let attempt = 1;; attempt++) {
+      try {
+        return await readJson(await this.#fetch(target, init));
+      } catch (error) {
+        if (attempt === this.#attemptsMax || !mayTryAgain(error)) throw error;
+      }
+      await delay(Math.min(PAUSE_MS * 2 ** (attempt - 1), PAUSE_MS_MAX));
+    }
   }
 }
 
@@ -107,7 +106,7 @@ export function isConnectionError(error: unknown): error is TypeError {
   return error instanceof TypeError && error.cause !== undefined;
 }
 
-/** A lost connection, or a service too busy to take the batch: nothing speaks against a repeat. */
+/** A lost connection, or a service too busy to take the request: nothing speaks against a repeat. */
 function mayTryAgain(error: unknown): boolean {
   return isConnectionError(error) || error instanceof ServiceError && error.status === 429;
 }

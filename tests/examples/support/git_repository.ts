@@ -7,6 +7,23 @@ import { mkdirSync } from "node:fs";
 const EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 const FIRST_SECOND = 1_700_000_000;
 
+const GROWN_REF = "refs/heads/grown";
+
+/** A commit for fast-import, under a mark of its own. */
+function commitCommand(mark: number, parents: string[], second: number): string {
+  const [from, merge] = parents;
+  return [
+    `commit ${GROWN_REF}`,
+    `mark :${mark}`,
+    `committer Ada <ada@example.invalid> ${second} +0200`,
+    `data <<END\ncommit ${second}\nEND`,
+    ...(from === undefined ? [] : [`from ${from}`]),
+    ...(merge === undefined ? [] : [`merge ${merge}`]),
+    "",
+    "",
+  ].join("\n");
+}
+
 export class GitRepository {
   readonly path: string;
   #commits = 0;
@@ -39,6 +56,26 @@ export class GitRepository {
       "",
       `${message}\n`,
     ].join("\n"));
+  }
+
+  /**
+   * Makes `count` commits at once on top of `parent`, with a side branch and its merge in every ten,
+   * and returns the last one.
+   */
+  grow(parent: string | null, count: number): string {
+    const commands: string[] = [];
+    for (let at = 0; at < count; at++) {
+      const isSide = at % 10 === 8;
+      const isMerge = at % 10 === 9;
+      const parents = at === 0
+        ? parent === null ? [] : [parent]
+        : isMerge
+        ? [`:${at - 1}`, `:${at}`]
+        : [`:${isSide ? at - 1 : at}`];
+      commands.push(commitCommand(at + 1, parents, FIRST_SECOND + this.#commits++));
+    }
+    this.git(["fast-import", "--quiet", "--force"], commands.join(""));
+    return this.git(["rev-parse", GROWN_REF]);
   }
 
   /** Stores a commit object as it is, also one that git would not make. */

@@ -1,0 +1,154 @@
+/** `git_history` against a served deployment: every commit once, whatever happens in between. */
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { test } from "node:test";
+import { commitBatches, encodeBatch } from "../../examples/support/commit_batches.ts";
+import { readCommits } from "../../examples/support/git_commits.ts";
+import { GitRepository } from "./support/git_repository.ts";
+import { runExample, startExample } from "./support/run_script.ts";
+import { readLog, type Served, withServed } from "./support/served.ts";
+
+async function withImport(
+  use: (served: Served, repository: GitRepository) => Promise<void>,
+): Promise<void> {
+  await withServed((served) => use(served, new GitRepository(join(served.folder, "repository"))));
+}
+
+function importArgs({ socketPath }: Served, { path }: GitRepository): string[] {
+  return ["--socket", socketPath, "--repo", path];
+}
+
+/** Imports and returns the summary line. */
+async function importAll(served: Served, repository: GitRepository): Promise<string> {
+  const { code, stdout, stderr } = await runExample("git_history", importArgs(served, repository));
+  assert.deepEqual([code, stderr], [0, ""]);
+  return stdout.trim();
+}
+
+async function importedHashes(served: Served): Promise<string[]> {
+  return (await readLog(served)).map((event) => event.record_key);
+}
+
+test("git_history imports every commit once, in git's order; a rerun finds duplicates", async () => {
+  await withImport(async (served, repository) => {
+    const tip = repository.grow(null, 1203);
+    repository.setBranch("main", tip);
+    assert.equal(await importAll(served, repository), "1203 committed, 0 duplicate");
+    assert.deepEqual(await importedHashes(served), repository.list(tip));
+    assert.equal(await importAll(served, repository), "0 committed, 1203 duplicate");
+    repository.git(["commit-graph", "write", "--reachable"]);
+    assert.equal(await importAll(served, repository), "0 committed, 1203 duplicate");
+
+    const first = (await readLog(served))[0]!;
+    assert.equal(first.source, "git");
+    assert.equal(first.stream, "commits");
+    assert.equal(first.kind, "upserted");
+    assert.equal(first.occurred_at, "2023-11-14T22:13:20Z");
+    assert.deepEqual(first.payload, {
+      subject: "commit 1700000000",
+      author: { name: "Ada", mail: "ada@example.invalid" },
+      parents: [],
+      committed_at: "2023-11-14T22:13:20Z",
+    });
+  });
+});
+
+test("git_history adds only new commits when the repository has grown", async () => {
+  await withImport(async (served, repository) => {
+    const first = repository.grow(null, 620);
+    repository.setBranch("main", first);
+    assert.equal(await importAll(served, repository), "620 committed, 0 duplicate");
+
+    // The partial last batch must stay as it is.
+    const second = repository.grow(first, 15);
+    repository.setBranch("main", second);
+    assert.equal(await importAll(served, repository), "15 committed, 620 duplicate");
+
+    // A merge whose first parent is the other side puts commits between the old ones in git's order.
+    const root = repository.list(first)[0]!;
+    const foreign = repository.grow(root, 30);
+    const merge = repository.commit([foreign, second], "merged the wrong way round");
+    repository.setBranch("main", merge);
+    assert.equal(await importAll(served, repository), "31 committed, 635 duplicate");
+    assert.equal(await importAll(served, repository), "0 committed, 666 duplicate");
+
+    const hashes = await importedHashes(served);
+    assert.equal(new Set(hashes).size, 666);
+    assert.deepEqual([...hashes].sort(), repository.list(merge).sort());
+  });
+});
+
+test("git_history completes an import that stopped, before it starts on newer commits", async () => {
+  await withImport(async (served, repository) => {
+    const tip = repository.grow(null, 700);
+    const firstBatch = (await commitBatches(tip, readCommits(repository.path, tip, [])).next())
+      .value!;
+    const response = await served.serving.fetch("/v1/events", {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: encodeBatch(firstBatch, null),
+    });
+    assert.equal(response.status, 200, await response.text());
+    repository.setBranch("main", repository.grow(tip, 50));
+    assert.equal(await importAll(served, repository), "250 committed, 500 duplicate");
+    assert.deepEqual(await importedHashes(served), repository.list("main"));
+  });
+});
+
+test("git_history imports on when commits it knew are gone from the repository", async () => {
+  await withImport(async (served, repository) => {
+    const base = repository.grow(null, 20);
+    repository.setBranch("main", base);
+    await importAll(served, repository);
+    const kept = repository.grow(base, 5);
+    const amended = repository.commit([kept], "wrong");
+    repository.setBranch("main", amended);
+    assert.equal(await importAll(served, repository), "6 committed, 20 duplicate");
+
+    repository.setBranch("main", repository.commit([kept], "right"));
+    assert.equal(await importAll(served, repository), "1 committed, 26 duplicate");
+    repository.git(["update-ref", "-d", "refs/heads/grown"]);
+    repository.git(["gc", "--quiet", "--prune=now"]);
+    assert.equal(await importAll(served, repository), "0 committed, 21 duplicate");
+    assert.equal((await importedHashes(served)).length, 27);
+  });
+});
+
+test("git_history goes on by itself when the service is killed and comes back", async () => {
+  await withImport(async (served, repository) => {
+    const tip = repository.grow(null, 3000);
+    repository.setBranch("main", tip);
+    const running = startExample("git_history", importArgs(served, repository));
+    while ((await importedHashes(served)).length === 0) {
+      // A read takes a while; that is all the waiting needed.
+    }
+    await served.serving.stop("SIGKILL");
+    await served.restart();
+    assert.equal(await running.exited, 0, running.output.stderr);
+    assert.match(running.output.stdout, /^\d+ committed, (0|500) duplicate\n$/);
+    assert.equal(await importAll(served, repository), "0 committed, 3000 duplicate");
+    assert.deepEqual(await importedHashes(served), repository.list(tip));
+  });
+});
+
+test("git_history imports another branch with --ref", async () => {
+  await withImport(async (served, repository) => {
+    const root = repository.commit([]);
+    repository.setBranch("main", repository.commit([root]));
+    repository.setBranch("side", repository.commit([root]));
+    await importAll(served, repository);
+    const args = [...importArgs(served, repository), "--ref", "side"];
+    const { stdout } = await runExample("git_history", args);
+    assert.equal(stdout, "1 committed, 2 duplicate\n");
+  });
+});
+
+test("git_history says what is wrong and exits 1 or 2", async () => {
+  await withImport(async (served, repository) => {
+    const noCommits = await runExample("git_history", importArgs(served, repository));
+    assert.equal(noCommits.code, 1);
+    assert.match(noCommits.stderr, /git rev-parse failed in .*repository/);
+    assert.equal((await runExample("git_history", [served.socketPath])).code, 2);
+    assert.equal((await runExample("git_history", ["--nothing"])).code, 2);
+  });
+});

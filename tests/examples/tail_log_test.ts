@@ -1,0 +1,117 @@
+/** `tail_log` against a served deployment: every event printed, in order, across runs. */
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import { runExample, startExample, untilPrinted } from "./support/run_script.ts";
+import { append, readLog, type Served, withServed } from "./support/served.ts";
+
+function makeEvents(count: number, prefix = "key"): Record<string, unknown>[] {
+  return Array.from({ length: count }, (_, index) => ({
+    stream: index % 2 === 0 ? "even" : "odd",
+    record_key: `${prefix}-${index}`,
+    kind: "upserted",
+    payload: index,
+  }));
+}
+
+async function tailOnce({ socketPath }: Served, ...args: string[]): Promise<string[]> {
+  const { code, stdout, stderr } = await runExample("tail_log", [socketPath, "--once", ...args]);
+  assert.deepEqual([code, stderr], [0, ""]);
+  return stdout.split("\n").slice(0, -1);
+}
+
+test("tail_log prints every event in order, page by page, and goes on at its cursor", async () => {
+  await withServed(async (served) => {
+    const cursor = join(served.folder, "cursor");
+    assert.deepEqual(await tailOnce(served, "--cursor", cursor), []);
+
+    await append(served, "1", makeEvents(25));
+    const expected = (await readLog(served)).map((event) =>
+      `${event.event_id} test/${event.stream} upserted ${event.record_key}`
+    );
+    assert.deepEqual(await tailOnce(served, "--cursor", cursor, "--limit", "10"), expected);
+    const last = expected.at(-1)!.split(" ")[0];
+    assert.equal(await readFile(cursor, "utf8"), `${last}\n`);
+
+    assert.deepEqual(await tailOnce(served, "--cursor", cursor), []);
+    await append(served, "2", makeEvents(1, "later"));
+    assert.match(
+      (await tailOnce(served, "--cursor", cursor)).join(),
+      /^\S+ test\/even .* later-0$/,
+    );
+    assert.equal((await tailOnce(served)).length, 26);
+  });
+});
+
+test("tail_log prints only what its filters let through, and moves on over the rest", async () => {
+  await withServed(async (served) => {
+    const cursor = join(served.folder, "cursor");
+    await append(served, "1", makeEvents(10));
+    const lines = await tailOnce(served, "--stream", "odd", "--cursor", cursor, "--limit", "2");
+    assert.deepEqual(
+      lines.map((line) => line.split(" ").at(-1)),
+      [1, 3, 5, 7, 9].map((at) => `key-${at}`),
+    );
+    assert.deepEqual(await tailOnce(served, "--record-key", "nothing", "--cursor", cursor), []);
+    assert.deepEqual(await tailOnce(served, "--kind", "deleted"), []);
+    assert.equal((await tailOnce(served, "--source", "test")).length, 10);
+  });
+});
+
+test("tail_log keeps every event on one line that cannot act on a terminal", async () => {
+  await withServed(async (served) => {
+    const hostile = "a\nb\u001b[31m\u2028\u202e\u0000ä \u{1f600}";
+    await append(served, "1", [{
+      stream: "s",
+      record_key: hostile,
+      kind: "k\r",
+      payload: hostile,
+    }]);
+    const [line, ...rest] = await tailOnce(served);
+    assert.deepEqual(rest, []);
+    assert.match(
+      line!,
+      / test\/s k\\u\{d\} a\\u\{a\}b\\u\{1b\}\[31m\\u\{2028\}\\u\{202e\}\\u\{0\}ä /,
+    );
+    const [json] = await tailOnce(served, "--json");
+    assert.deepEqual(JSON.parse(json!), (await readLog(served))[0]);
+  });
+});
+
+test("tail_log waits for more, also through a restart of the service", async () => {
+  await withServed(async (served) => {
+    await append(served, "1", makeEvents(1, "first"));
+    const tail = startExample("tail_log", [served.socketPath, "--interval", "0.02"]);
+    try {
+      await untilPrinted(tail, ({ stdout }) => stdout.includes("first-0"));
+      await append(served, "2", makeEvents(1, "second"));
+      await untilPrinted(tail, ({ stdout }) => stdout.includes("second-0"));
+      await served.serving.stop("SIGKILL");
+      await untilPrinted(tail, ({ stderr }) => stderr.includes("trying again"));
+      await served.restart();
+      await append(served, "3", makeEvents(1, "third"));
+      await untilPrinted(tail, ({ stdout }) => stdout.includes("third-0"));
+      assert.equal(tail.output.stdout.split("\n").length, 4);
+    } finally {
+      tail.child.kill();
+      await tail.exited;
+    }
+  });
+});
+
+test("tail_log says what is wrong and exits 1 or 2", async () => {
+  await withServed(async (served) => {
+    const { socketPath } = served;
+    for (const args of [[], [socketPath, "more"], [socketPath, "--interval", "0"]]) {
+      assert.equal((await runExample("tail_log", args)).code, 2, args.join(" "));
+    }
+    const refused = await runExample("tail_log", [socketPath, "--once", "--limit", "0"]);
+    assert.equal(refused.code, 1);
+    assert.match(refused.stderr, /^invalid_replay_request: /);
+    await served.serving.stop();
+    const unreachable = await runExample("tail_log", [socketPath, "--once"]);
+    assert.equal(unreachable.code, 1);
+    assert.match(unreachable.stderr, /connection to .* failed/);
+  });
+});
