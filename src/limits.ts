@@ -116,6 +116,33 @@ export const FOLLOW_STALL_TIMEOUT_MS = 60_000;
 /** One read of a commit file; also the size of the pieces a replay response is written in. */
 export const READ_CHUNK_BYTES = 256 * KIB;
 
+// Segments. Their bounds are part of the format: a reader refuses what exceeds them.
+
+/** A row group is what a reader decodes at once: four pages of replay at the default limit. */
+export const ROW_GROUP_EVENTS_MAX = 4096;
+/**
+ * A row group ends before the event that would take its lines beyond this. A longer event is a row
+ * group of its own, so its lines are never more than COMMIT_BODY_BYTES_MAX.
+ */
+export const ROW_GROUP_BYTES_SOFT_MAX = 8 * MIB;
+/** Parquet pages before compression: what an engine that uses the page index reads at the least. */
+export const SEGMENT_PAGE_BYTES = 48 * KIB;
+/** A segment takes no more batches once it has so many events. Bounds its footer. */
+export const SEGMENT_EVENTS_SOFT_MAX = 256 * KIB;
+/** Nor once its lines have this size: what a cut-off seal does again. */
+export const SEGMENT_BYTES_SOFT_MAX = 512 * MIB;
+/** Longest footer a reader accepts: every event of a segment may have a stream of its own. */
+export const SEGMENT_FOOTER_BYTES_MAX = 128 * MIB;
+/** What the footer says of one stream, at the most: two names, a count and an id. */
+const STREAM_COUNT_BYTES_MAX = 384;
+/** Longest Bloom filter of a row group that a reader accepts. */
+export const BLOOM_FILTER_BYTES_MAX = 64 * KIB;
+/**
+ * Bloom filters kept in memory, of all segments together. Those of the batch ids of ten million
+ * one-event batches take 39 MiB.
+ */
+export const BLOOM_FILTER_CACHE_BYTES_MAX = 48 * MIB;
+
 // The client.
 
 /** Connections one client holds at a time; further requests wait for a free one. */
@@ -151,6 +178,8 @@ export const SOCKET_PATH_BYTES_MAX_BSD = 103;
 export const SOCKET_PROBE_TIMEOUT_MS = 1000;
 /** How long a held lock is waited for where only a waiting flock(2) can be asked for. */
 export const LOCK_WAIT_MS = 500;
+/** `deno task` hands on a Ctrl-C that its child got from the terminal a moment before. */
+export const SIGNAL_ECHO_MS = 100;
 /**
  * How long a shutdown waits for clients that send or take their bytes slowly. The writer's own work
  * is always waited for.
@@ -174,3 +203,8 @@ assert(
 assert(DRAIN_BYTES_MAX > INGEST_BODY_BYTES_MAX, "a refused body is drained to its end");
 assert(JSON_DEPTH_MAX > PAYLOAD_DEPTH_MAX + 3, "a payload that is too deep is parsed and named");
 assert(LIVE_PAGES_BYTES_MAX >= 2 * FOLLOW_RECORD_BYTES_MAX, "followers share records of any size");
+assert(
+  SEGMENT_FOOTER_BYTES_MAX >=
+    (SEGMENT_EVENTS_SOFT_MAX + BATCH_EVENTS_MAX) * STREAM_COUNT_BYTES_MAX,
+  "the footer of the fullest segment is accepted",
+);

@@ -1,6 +1,6 @@
 /**
- * `task start`: a deployment in ./demo, created on the first run, and served until Ctrl-C. Prints what
- * to try once it answers.
+ * `task start`: a deployment in ./demo, created on the first run, and served until Ctrl-C. Prints
+ * what to try once it answers.
  */
 import { existsSync } from "node:fs";
 import { join, relative } from "node:path";
@@ -11,6 +11,7 @@ import { init } from "../src/commands/init.ts";
 import { reportFailure } from "../src/commands/run.ts";
 import { serve } from "../src/commands/serve.ts";
 import { TERMINAL } from "../src/commands/terminal.ts";
+import { SIGNAL_ECHO_MS } from "../src/limits.ts";
 
 const DIR = "demo";
 const { report } = TERMINAL;
@@ -20,7 +21,11 @@ async function start(): Promise<void> {
   // An edited configuration is fine here; only `init` insists on the one it writes.
   if (!existsSync(configPath)) report(`${await init(DIR, report)} ${DIR}`);
   const config = await loadConfig(configPath);
-  await serve(config, { report, onReady: () => report(hints(config)) });
+  await serve(config, {
+    report,
+    onReady: () => report(hints(config)),
+    signalEchoMs: SIGNAL_ECHO_MS,
+  });
 }
 
 function hints(config: Config): string {

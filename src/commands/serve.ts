@@ -25,6 +25,8 @@ export interface ServeOptions {
   report: (line: string) => void;
   /** Called once requests are answered. */
   onReady?: () => void;
+  /** See `catchSignals()`; 0 if absent: every signal counts. */
+  signalEchoMs?: number;
 }
 
 /**
@@ -35,7 +37,7 @@ export interface ServeOptions {
  */
 export async function serve(config: Config, options: ServeOptions): Promise<void> {
   requireSupported(config, "serve");
-  const signals = catchSignals(options.report);
+  const signals = catchSignals(options.report, options.signalEchoMs ?? 0);
   const logDir = join(config.dataDir, "log");
   try {
     const lock = await takeWriterLock(join(logDir, LOCK_FILE));

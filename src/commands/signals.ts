@@ -16,22 +16,28 @@ export interface ShutdownSignals {
 
 const SIGNALS = ["SIGINT", "SIGTERM"] as const;
 
-/** Takes both signals from now on. */
-export function catchSignals(report: (line: string) => void): ShutdownSignals {
+/**
+ * Takes both signals from now on.
+ * @param echoMs A signal that comes again within this time is the same one: whatever started this
+ *   process hands on a Ctrl-C that the terminal has sent to this process too.
+ */
+export function catchSignals(report: (line: string) => void, echoMs: number): ShutdownSignals {
   const { promise, resolve } = Promise.withResolvers<void>();
-  let isRequested = false;
+  let first: { signal: string; atMs: number } | null = null;
   const onSignal = (signal: string) => {
-    if (isRequested) {
-      report(`${signal} again: ending at once`);
-      process.exit(EXIT_FAILURE);
+    const nowMs = performance.now();
+    if (first === null) {
+      first = { signal, atMs: nowMs };
+      return resolve();
     }
-    isRequested = true;
-    resolve();
+    if (signal === first.signal && nowMs - first.atMs < echoMs) return;
+    report(`${signal} again: ending at once`);
+    process.exit(EXIT_FAILURE);
   };
   for (const signal of SIGNALS) process.on(signal, onSignal);
   return {
     get isRequested() {
-      return isRequested;
+      return first !== null;
     },
     requested: promise,
     release() {

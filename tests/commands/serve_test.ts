@@ -77,7 +77,7 @@ for (const signal of ["SIGTERM", "SIGINT"] as const) {
     }));
 }
 
-test("serve started again after kill -9 removes the stale socket and has every answered batch", () =>
+test("serve after kill -9 removes the stale socket and has every answered batch", () =>
   withDeployment(async (dir) => {
     const first = await startServe(dir);
     const answered = new Set<string>();

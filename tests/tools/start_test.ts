@@ -23,7 +23,9 @@ async function start(folder: string): Promise<Spawned> {
   return spawned;
 }
 
+/** As Ctrl-C under `deno task` does: the terminal's signal, and the same one handed on. */
 async function stop({ child, exited }: Spawned): Promise<void> {
+  signalChild(child, "SIGINT");
   signalChild(child, "SIGINT");
   const { code, stderr, stdout } = await exited;
   assert.equal(code, 0, stderr);
