@@ -1,0 +1,206 @@
+/**
+ * Many followers with filters, limits and positions of their own, some of which come back after a break,
+ * while batches are committed: each gets exactly its events, once, in order.
+ */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { CommittedEvent } from "../../src/event/verify_event.ts";
+import { FOLLOW_RECORD_BYTES_MAX } from "../../src/limits.ts";
+import type { EventFilter } from "../../src/log/stored_line.ts";
+import type { ReplayQuery } from "../../src/service/event_log.ts";
+import type { EventLogService } from "../../src/service/event_log_service.ts";
+import { type EventsRecord, idsOf, nextRecord } from "../support/follow_records.ts";
+import { MemoryStorage } from "../support/memory_storage.ts";
+import {
+  type Random,
+  randomInteger,
+  randomItem,
+  seededRandom,
+  testSeed,
+} from "../support/random.ts";
+import { replayAll } from "../support/stream_listing.ts";
+import { submit, type SubmittedEvent } from "../support/submitted.ts";
+import { openTestService } from "../support/test_service.ts";
+
+const HISTORIES = 15;
+const FOLLOWERS = 12;
+const WRITERS = 3;
+const BATCHES_EACH = 12;
+const SOURCES = ["a", "a-b"];
+const STREAMS = ["s", "s.t", "t"];
+const KEYS = ["1", '1"', "\u00e9"];
+const KINDS = ["upserted", "deleted"];
+
+/** Lets other work go on for a while. */
+async function pause(random: Random, turnsMax: number): Promise<void> {
+  for (let turns = randomInteger(random, 0, turnsMax); turns > 0; turns--) await Promise.resolve();
+}
+
+function maybe<T>(random: Random, items: readonly T[]): T | undefined {
+  return random() < 0.5 ? undefined : randomItem(random, items);
+}
+
+function randomFilter(random: Random): EventFilter {
+  const source = maybe(random, SOURCES);
+  const stream = maybe(random, STREAMS);
+  const recordKey = random() < 0.7 ? undefined : randomItem(random, KEYS);
+  const kind = maybe(random, KINDS);
+  return {
+    ...(source === undefined ? {} : { source }),
+    ...(stream === undefined ? {} : { stream }),
+    ...(recordKey === undefined ? {} : { recordKey }),
+    ...(kind === undefined ? {} : { kind }),
+  };
+}
+
+function matches({ source, stream, recordKey, kind }: EventFilter, event: CommittedEvent): boolean {
+  return [
+    [source, event.source],
+    [stream, event.stream],
+    [recordKey, event.record_key],
+    [kind, event.kind],
+  ].every(([wanted, actual]) => wanted === undefined || wanted === actual);
+}
+
+/** An event that passes a filter, and is otherwise random. */
+function randomEvent(random: Random, filter: EventFilter = {}): SubmittedEvent {
+  return {
+    stream: filter.stream ?? randomItem(random, STREAMS),
+    record_key: filter.recordKey ?? randomItem(random, KEYS),
+    kind: filter.kind ?? randomItem(random, KINDS),
+    payload: random() < 0.02 ? "x".repeat(100 * 1024) : randomInteger(random, 0, 1000),
+  };
+}
+
+async function write(random: Random, service: EventLogService, writer: number): Promise<void> {
+  for (let batch = 0; batch < BATCHES_EACH; batch++) {
+    await pause(random, 40);
+    const events = Array.from({ length: randomInteger(random, 1, 5) }, () => randomEvent(random));
+    const source = randomItem(random, SOURCES);
+    await submit(service, { source, batch_id: `${writer}-${batch}`, events });
+  }
+}
+
+/** Nothing, an event that there is, or a position a little behind all of them. */
+function randomAfter(random: Random, service: EventLogService, known: string[]) {
+  const { snapshotThroughEventId } = service.replay({
+    after: undefined,
+    filter: {},
+    limitEvents: 1,
+  });
+  if (snapshotThroughEventId !== null) known.push(snapshotThroughEventId);
+  if (known.length === 0 || random() < 0.3) return undefined;
+  if (random() < 0.5) return randomItem(random, known);
+  const last = known.at(-1)!;
+  const counter = parseInt(last.slice(-8), 16) + 2;
+  return last.slice(0, -8) + counter.toString(16).padStart(8, "0");
+}
+
+/** One session, up to a break or the record that holds `lastBatch`; its records. */
+async function followOnce(
+  random: Random,
+  service: EventLogService,
+  query: ReplayQuery,
+  lastBatch: string,
+): Promise<EventsRecord[]> {
+  const follow = service.follow(query);
+  const records: EventsRecord[] = [];
+  let caughtUp = false;
+  for (;;) {
+    await pause(random, 60);
+    const record = await nextRecord(follow);
+    assert.notEqual(record.type, "end", JSON.stringify(record));
+    if (record.type === "caught_up") {
+      assert.ok(!caughtUp && records.length > 0, "caught_up comes once, after the snapshot");
+      caughtUp = true;
+    } else {
+      records.push(record as EventsRecord);
+      assertRecord(record as EventsRecord, caughtUp, records.length === 1, query);
+      const isLast = records.at(-1)!.events.some((event) => event.batch_id === lastBatch);
+      if (isLast || random() < 0.1) break;
+    }
+  }
+  follow.close();
+  return records;
+}
+
+function assertRecord(
+  record: EventsRecord,
+  isLive: boolean,
+  isFirst: boolean,
+  { limitEvents }: ReplayQuery,
+): void {
+  const { events, next_after, snapshot_through_event_id: through } = record;
+  assert.equal(record.phase, isLive ? "live" : "snapshot");
+  assert.ok(events.length <= limitEvents);
+  assert.ok(events.length > 0 || (isFirst && !isLive));
+  const bytes = events.reduce((sum, event) => sum + JSON.stringify(event).length, 0);
+  assert.ok(events.length === 1 || bytes < FOLLOW_RECORD_BYTES_MAX);
+  assert.equal(record.last_event_id, events.at(-1)?.event_id);
+  assert.ok(record.last_event_id === undefined || record.last_event_id <= next_after!);
+  assert.ok(
+    through === null || record.last_event_id === undefined || record.last_event_id <= through,
+  );
+}
+
+/** What a follower is sent until it has seen its last batch, coming back after each break. */
+async function followOn(
+  random: Random,
+  service: EventLogService,
+  query: ReplayQuery,
+  lastBatch: string,
+): Promise<string[]> {
+  const ids: string[] = [];
+  let { after } = query;
+  for (;;) {
+    const records = await followOnce(random, service, { ...query, after }, lastBatch);
+    ids.push(...idsOf(...records));
+    const last = records.at(-1)!;
+    if (last.events.some((event) => event.batch_id === lastBatch)) return ids;
+    const lastEventId = idsOf(...records).at(-1) ?? after;
+    after = random() < 0.5 ? lastEventId : last.next_after ?? undefined;
+  }
+}
+
+async function runHistory(random: Random): Promise<void> {
+  const storage = new MemoryStorage();
+  storage.hook = () => pause(random, 30).then(() => null);
+  const { service } = await openTestService(storage);
+  const filters = Array.from({ length: FOLLOWERS }, () => randomFilter(random));
+  const known: string[] = [];
+  const starts = filters.map(async (filter) => {
+    await pause(random, 1500);
+    const after = randomAfter(random, service, known);
+    return { after, filter, limitEvents: randomItem(random, [1, 2, 3, 7, 1000]) };
+  });
+  const followers = starts.map(async (start, place) => {
+    const query = await start;
+    return { query, ids: await followOn(random, service, query, `last-${place}`) };
+  });
+  const writers = Array.from({ length: WRITERS }, (_, place) => write(random, service, place));
+  await Promise.all([...writers, ...starts]);
+  // So that each last batch lies behind the position of its follower.
+  const events = Array.from({ length: 3 }, () => randomEvent(random));
+  await submit(service, { source: "a", batch_id: "behind", events });
+  for (const [place, filter] of filters.entries()) {
+    const source = filter.source ?? randomItem(random, SOURCES);
+    const events = [randomEvent(random, filter)];
+    await submit(service, { source, batch_id: `last-${place}`, events });
+  }
+  const all = await replayAll(service);
+  for (const { query, ids } of await Promise.all(followers)) {
+    const expected = all.filter((event) =>
+      event.event_id > (query.after ?? "") && event.event_id <= ids.at(-1)! &&
+      matches(query.filter, event)
+    );
+    assert.deepEqual(ids, expected.map((event) => event.event_id), JSON.stringify(query));
+  }
+  await service.close();
+}
+
+const seed = testSeed();
+
+test(`follow() gives each of many followers its events once and in order (SEED=${seed})`, async () => {
+  const random = seededRandom(seed);
+  for (let history = 0; history < HISTORIES; history++) await runHistory(random);
+});
