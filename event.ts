@@ -1,6 +1,7 @@
 /**
- * The part of the library that needs no service: canonical JSON, the check of events, and the shapes
- * of the wire. Nothing here imports from the runtime it runs in, so that it also works in a browser.
+ * The part of the library that needs no service: canonical JSON, the check of events, and the
+ * shapes of the wire. Nothing here imports from the runtime it runs in, so that it also works in a
+ * browser.
  *
  * @example Check an event that came from elsewhere
  * ```ts

@@ -1,9 +1,9 @@
 /**
- * The library for connectors and consumers of the durable event log service: a client, and the check
- * of what the service returns.
+ * The library for connectors and consumers of the durable event log service: a client, and the
+ * check of what the service returns.
  *
- * {@linkcode unixFetch} reaches a service over its Unix socket, {@linkcode EventLogClient} says what
- * to ask of it. {@linkcode canonicalize} and {@linkcode verifyEvent} need neither, and are in
+ * {@linkcode unixFetch} reaches a service over its Unix socket, {@linkcode EventLogClient} says
+ * what to ask of it. {@linkcode canonicalize} and {@linkcode verifyEvent} need neither, and are in
  * `event.ts` too, whose modules also load in a browser.
  *
  * @example Append a batch

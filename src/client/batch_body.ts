@@ -6,9 +6,9 @@ export interface Batch {
   /** Who submits it: `[a-z0-9_][a-z0-9_.-]*`, at most 128 bytes; not `system`. */
   source: string;
   /**
-   * Names the batch within its source for ever: not empty, at most 256 bytes of UTF-8, not beginning
-   * with `service/`. Choose it so that a connector that starts again makes the same id for the same
-   * events.
+   * Names the batch within its source for ever: not empty, at most 256 bytes of UTF-8, not
+   * beginning with `service/`. Choose it so that a connector that starts again makes the same id
+   * for the same events.
    */
   batchId: string;
   /** 1 to 10,000 events, in order. */

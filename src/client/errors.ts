@@ -1,6 +1,6 @@
 /**
- * What can go wrong between a client and the service: the service refuses, it gives no answer, or its
- * answer is none of this protocol.
+ * What can go wrong between a client and the service: the service refuses, it gives no answer, or
+ * its answer is none of this protocol.
  */
 import type { ErrorCode, EventFault } from "../event/api_error.ts";
 
@@ -108,7 +108,10 @@ export class ConnectionError extends Error {
   override name = "ConnectionError";
 }
 
-/** An answer that is none of this protocol: another program, or a service this client is too old for. */
+/**
+ * An answer that is none of this protocol: another program, or a service this client is too old
+ * for.
+ */
 export class ProtocolError extends Error {
   /** Tells it from other errors in logs. */
   override name = "ProtocolError";

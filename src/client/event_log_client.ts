@@ -39,8 +39,8 @@ export interface CallOptions {
  * A client of one service.
  *
  * All methods throw {@linkcode EventLogError} when the service refuses, {@linkcode ConnectionError}
- * when it gave no answer in any attempt, {@linkcode ProtocolError} when its answer makes no sense, and
- * the signal's reason when that is aborted.
+ * when it gave no answer in any attempt, {@linkcode ProtocolError} when its answer makes no sense,
+ * and the signal's reason when that is aborted.
  *
  * @example Append, and read what is there
  * ```ts
@@ -74,10 +74,12 @@ export class EventLogClient {
   }
 
   /**
-   * Appends a batch; it is durable as a whole when this returns. The same batch appended again, here
-   * after a lost connection or by the caller later, is answered as `duplicate` with the first receipt.
+   * Appends a batch; it is durable as a whole when this returns. The same batch appended again,
+   * here after a lost connection or by the caller later, is answered as `duplicate` with the first
+   * receipt.
    *
-   * After a `ConnectionError` nobody knows whether the batch is committed: append it again, unchanged.
+   * After a `ConnectionError` nobody knows whether the batch is committed: append it again,
+   * unchanged.
    *
    * @throws {TypeError} the batch cannot be said in JSON.
    */
@@ -133,8 +135,8 @@ export class EventLogClient {
   /**
    * The events of the log, and those that are committed from then on, one by one; `caught_up` in
    * between. Lost connections are made again, from after the last event that was delivered, with a
-   * new `snapshot` phase for what was missed. When the service ends the following for good, the last
-   * item is `end` and says why.
+   * new `snapshot` phase for what was missed. When the service ends the following for good, the
+   * last item is `end` and says why.
    *
    * @example
    * ```ts

@@ -5,8 +5,8 @@ import { orConnectionError } from "./transport.ts";
 const LF = 0x0a;
 
 /**
- * The lines of a body without their LF. What follows the last LF is no line: the connection was lost
- * in its middle. Leaving the iteration early closes the body.
+ * The lines of a body without their LF. What follows the last LF is no line: the connection was
+ * lost in its middle. Leaving the iteration early closes the body.
  * @param name What was asked for, for messages.
  * @param limitBytes Longest line; what is held never exceeds it by more than one read.
  * @throws {ProtocolError} a line is longer.

@@ -1,7 +1,7 @@
 /**
- * Asking again. Only after a lost connection or a 429, where the same request may be sent once more:
- * every request of this protocol is safe to repeat. Pauses double, and half of each is chance, so that
- * clients that were refused together do not come back together.
+ * Asking again. Only after a lost connection or a 429, where the same request may be sent once
+ * more: every request of this protocol is safe to repeat. Pauses double, and half of each is
+ * chance, so that clients that were refused together do not come back together.
  */
 import { CLIENT_BACKOFF_MS, CLIENT_BACKOFF_MS_MAX, CLIENT_RETRY_AFTER_MS_MAX } from "../limits.ts";
 import { ConnectionError, EventLogError } from "./errors.ts";

@@ -85,7 +85,8 @@ function targetOf({ path, query = {} }: ApiRequest): string {
 }
 
 /**
- * Does what uses the connection. `fetch` tells by a TypeError that it failed, for head and body alike.
+ * Does what uses the connection. `fetch` tells by a TypeError that it failed, for head and body
+ * alike.
  * @param name What was asked for, for the message.
  * @throws {ConnectionError} in place of a TypeError.
  */
@@ -114,7 +115,10 @@ function parseOrText(text: string): unknown {
   }
 }
 
-/** Whole seconds, as the service sends it. The other form of RFC 9110 section 10.2.3, a date, is not used. */
+/**
+ * Whole seconds, as the service sends it. The other form of RFC 9110 section 10.2.3, a date, is not
+ * used.
+ */
 function retryAfterMs(value: string | null): number | null {
   return value !== null && /^[0-9]{1,9}$/.test(value) ? Number(value) * 1000 : null;
 }

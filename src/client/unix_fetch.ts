@@ -1,11 +1,12 @@
 /**
  * `fetch` over a Unix domain socket, in any runtime that has `node:http`.
  *
- * Kept as `fetch` keeps it: a response resolves as soon as its head is there, also while the request
- * body is still on its way; bodies stream in both directions at the pace of the slower side; a lost
- * or refused connection is a `TypeError` with the reason as its `cause`; an aborted signal rejects
- * with the signal's reason. Left out: redirects, cookies, caches and compression, which the service
- * does not use. Nothing is retried here: only the caller knows what may be sent twice.
+ * Kept as `fetch` keeps it: a response resolves as soon as its head is there, also while the
+ * request body is still on its way; bodies stream in both directions at the pace of the slower
+ * side; a lost or refused connection is a `TypeError` with the reason as its `cause`; an aborted
+ * signal rejects with the signal's reason. Left out: redirects, cookies, caches and compression,
+ * which the service does not use. Nothing is retried here: only the caller knows what may be sent
+ * twice.
  */
 import { once } from "node:events";
 import { Agent, type ClientRequest, type IncomingMessage, request as httpRequest } from "node:http";
@@ -30,9 +31,9 @@ const BASE_URL = "http://localhost";
  * any other with its length.
  *
  * @param socketPath Path of the service's socket.
- * @returns A `fetch`. It throws a `TypeError` for what `fetch` refuses (a malformed URL, a GET with a
- *   body), a `TypeError` with a `cause` when the connection fails, also in the middle of a response
- *   body, and the reason of the signal when that is aborted.
+ * @returns A `fetch`. It throws a `TypeError` for what `fetch` refuses (a malformed URL, a GET with
+ *   a body), a `TypeError` with a `cause` when the connection fails, also in the middle of a
+ *   response body, and the reason of the signal when that is aborted.
  *
  * @example
  * ```ts
@@ -102,7 +103,8 @@ function destroyOnAbort(outgoing: ClientRequest, signal: AbortSignal | undefined
 function send(outgoing: ClientRequest, body: RequestBody): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     outgoing.once("response", resolve);
-    // Stays for the request's whole life: once there is a response, that is what tells of a failure.
+    // Stays for the request's whole life: once there is a response, that is what tells of a
+    // failure.
     outgoing.on("error", reject);
     if (!(body instanceof ReadableStream)) {
       outgoing.end(body);
@@ -126,7 +128,8 @@ async function toResponse(
     headers.append(incoming.rawHeaders[at] ?? "", incoming.rawHeaders[at + 1] ?? "");
   }
   const hasBody = method !== "HEAD" && !NULL_BODY_STATUSES.has(status);
-  // Nobody will read to the end of a response without a body, and only there its connection is free.
+  // Nobody will read to the end of a response without a body, and only there its connection is
+  // free.
   if (!hasBody) await once(incoming.resume(), "close");
   return new Response(hasBody ? responseBody(incoming, toFailure) : null, {
     status,

@@ -48,7 +48,9 @@ export interface SubmittedEvent {
   record_key: string;
   /** `upserted`, `deleted`, or what the source defines: not empty, at most 128 bytes of UTF-8. */
   kind: string;
-  /** UTC time `YYYY-MM-DDTHH:MM:SSZ` with up to nine digits of fraction, as the source reports it. */
+  /**
+   * UTC time `YYYY-MM-DDTHH:MM:SSZ` with up to nine digits of fraction, as the source reports it.
+   */
   occurred_at?: string;
   /** Any JSON value, at most 128 containers deep. */
   payload: unknown;

@@ -193,7 +193,7 @@ for (const [name, payload] of UNSAYABLE) {
   });
 }
 
-test("retire() asks again after a lost connection, and takes already_retired for success", async () => {
+test("retire() asks again after a lost connection, and takes already_retired too", async () => {
   const receipt = {
     v: 1,
     status: "already_retired",

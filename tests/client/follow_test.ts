@@ -46,7 +46,7 @@ function shorten(item: FollowItem): string {
   return item.type === "end" ? `end ${item.reason}` : item.type;
 }
 
-test("follow() yields events with their phase, caught_up in between, and at last the end", async () => {
+test("follow() yields events with their phase, caught_up in between, and the end", async () => {
   const records = [
     record("snapshot", 1, 2),
     record("snapshot", 3, 3),
@@ -184,7 +184,7 @@ test("follow() gives up after failures in a row, and tells of each", async () =>
   });
 });
 
-test("follow() yields the end when the service is still shutting down in the last attempt", async () => {
+test("follow() yields the end when the last attempt meets a shutdown too", async () => {
   await withFakeService([lines([end("shutdown")])], async ({ client, seen }) => {
     assert.deepEqual((await collect(client.follow())).map(shorten), ["end shutdown"]);
     assert.equal(seen.length, 3);

@@ -25,7 +25,7 @@ function page(from: number, to: number, nextAfter: number, through: number): Rep
 
 const EMPTY_LOG = json(200, { events: [], next_after: null, snapshot_through_event_id: null });
 
-test("replayPages() asks for each page after the one before, until the snapshot is exhausted", async () => {
+test("replayPages() asks for page after page until the snapshot is exhausted", async () => {
   const replies = [page(1, 2, 2, 5), page(3, 4, 4, 5), page(5, 5, 5, 5)];
   await withFakeService(replies, async ({ client, seen }) => {
     const pages = await collect(client.replayPages({ limit: 2 }));

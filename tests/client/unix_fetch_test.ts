@@ -251,7 +251,7 @@ const CUT_BODIES: [string, string][] = [
   ["chunks", "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n"],
 ];
 for (const [name, answer] of CUT_BODIES) {
-  test(`unixFetch() errors the body when the connection ends before ${name} is complete`, async () => {
+  test(`unixFetch() errors the body when the connection ends within ${name}`, async () => {
     await withRawServer((socket) => {
       socket.once("data", () => socket.end(answer));
     }, async (fetch) => {
@@ -298,7 +298,7 @@ test("unixFetch() gives up waiting for a response when its signal is aborted", a
   });
 });
 
-test("unixFetch() errors the body with the signal's reason when aborted in its middle", async () => {
+test("unixFetch() errors the body with the reason of a signal aborted in its middle", async () => {
   await withServer((_, response) => {
     response.write("first");
   }, async (fetch) => {

@@ -1,0 +1,195 @@
+/** The client and the service together, also while the service is killed and started again. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import {
+  type Batch,
+  type CommittedEvent,
+  EventLogClient,
+  EventLogError,
+  type Receipt,
+  unixFetch,
+  verifyEvent,
+} from "../../mod.ts";
+import { SEED, SeededRandom } from "../event/seeded_random.ts";
+import { type Deployment, withDeployment } from "./support/deployment.ts";
+import { collect } from "./support/fake_service.ts";
+
+function batchOf(source: string, batchId: string, stream: string, size = 3): Batch {
+  const events = Array.from({ length: size }, (_, index) => ({
+    stream,
+    record_key: `${batchId}/${index}`,
+    kind: "upserted",
+    payload: { index, text: "naïve \u{1f600}", list: [1.5, null, true] },
+  }));
+  return { source, batchId, events };
+}
+
+function clientOf({ socketPath }: Deployment): EventLogClient {
+  return new EventLogClient(unixFetch(socketPath));
+}
+
+test("EventLogClient appends, replays, lists and retires", async () => {
+  await withDeployment(async (deployment) => {
+    const client = clientOf(deployment);
+    const first = await client.append(batchOf("shop", "b1", "orders"));
+    assert.equal(first.status, "committed");
+    assert.deepEqual(await client.append(batchOf("shop", "b1", "orders")), {
+      ...first,
+      status: "duplicate",
+    });
+    const second = await client.append({
+      ...batchOf("shop", "b2", "orders"),
+      precondition: { stream: "orders", expectedFrontier: first.last_event_id },
+    });
+    await client.append(batchOf("crm", "b1", "contacts", 1));
+
+    const events = await collect(client.replay({ limit: 2 }));
+    assert.equal(events.length, 7);
+    for (const event of events) {
+      assert.deepEqual(await verifyEvent(event), { contentHash: true, eventHash: true });
+    }
+    const filtered = client.replay({
+      source: "shop",
+      recordKey: "b2/1",
+      after: first.last_event_id,
+    });
+    assert.deepEqual((await collect(filtered)).map((event) => event.batch_id), ["b2"]);
+
+    const { streams, snapshotThroughEventId } = await client.streams();
+    assert.equal(snapshotThroughEventId, events.at(-1)?.event_id);
+    assert.deepEqual(streams.map(({ source, stream }) => `${source}/${stream}`), [
+      "crm/contacts",
+      "shop/orders",
+    ]);
+    assert.deepEqual(streams[1], {
+      source: "shop",
+      stream: "orders",
+      frontier_event_id: second.last_event_id,
+      event_count: 6,
+    });
+
+    const retired = await client.retire("shop");
+    assert.deepEqual([retired.status, retired.final_frontier], ["retired", second.last_event_id]);
+    assert.equal((await client.retire("shop")).status, "already_retired");
+  });
+});
+
+test("EventLogClient types the errors of the service by code", async () => {
+  await withDeployment(async (deployment) => {
+    const client = clientOf(deployment);
+    const { last_event_id } = await client.append(batchOf("shop", "b1", "orders"));
+    const conflict = await refusalOf(client.append(batchOf("shop", "b1", "invoices")));
+    assert(conflict.is("batch_id_conflict"));
+    assert.deepEqual([conflict.status, conflict.body.batch_id], [409, "b1"]);
+    const stale = await refusalOf(client.append({
+      ...batchOf("shop", "b2", "orders"),
+      precondition: { stream: "orders", expectedFrontier: null },
+    }));
+    assert(stale.is("stream_frontier_conflict"));
+    assert.equal(stale.body.actual_frontier, last_event_id);
+    const bad = batchOf("shop", "b3", "orders");
+    const invalid = await refusalOf(
+      client.append({ ...bad, events: [...bad.events, { ...bad.events[0]!, stream: "No" }] }),
+    );
+    assert(invalid.is("invalid_events"));
+    assert.deepEqual(invalid.body.errors.map(({ index }) => index), [3]);
+    assert((await refusalOf(client.retire("nobody"))).is("source_not_found"));
+    assert((await refusalOf(collect(client.replay({ after: "1" })))).is("invalid_replay_request"));
+    assert((await refusalOf(collect(client.follow({ limit: 0 })))).is("invalid_replay_request"));
+  });
+});
+
+async function refusalOf(call: Promise<unknown>): Promise<EventLogError> {
+  const error = await call.then(() => null, (reason) => reason);
+  assert(error instanceof EventLogError, String(error));
+  return error;
+}
+
+test("replayPages() ends while the log grows under it", async () => {
+  await withDeployment(async (deployment) => {
+    const client = clientOf(deployment);
+    await client.append(batchOf("shop", "b0", "orders", 5));
+    const seen: string[] = [];
+    let batches = 0;
+    for await (const { events } of client.replayPages({ limit: 2 })) {
+      seen.push(...events.map((event) => event.batch_id));
+      await client.append(batchOf("shop", `b${++batches}`, "orders", 5));
+    }
+    assert.deepEqual(seen, Array(5).fill("b0"));
+  });
+});
+
+test("follow() goes on over a restart of the service", async () => {
+  await withDeployment(async (deployment) => {
+    const client = clientOf(deployment);
+    await client.append(batchOf("shop", "b1", "orders"));
+    const steps = [
+      () => deployment.stop("SIGTERM").then(() => deployment.start()),
+      () => client.append(batchOf("shop", "b2", "orders")),
+    ];
+    const keys: string[] = [];
+    const ends: string[] = [];
+    const onReconnect = ({ reason }: { reason: unknown }) => {
+      if (!(reason instanceof Error)) ends.push((reason as { reason: string }).reason);
+    };
+    for await (const item of client.follow({ onReconnect })) {
+      if (item.type === "event") keys.push(`${item.phase} ${item.event.record_key}`);
+      if (item.type === "caught_up") await steps.shift()!();
+      if (keys.length === 6) break;
+    }
+    assert.deepEqual(keys, [
+      "snapshot b1/0",
+      "snapshot b1/1",
+      "snapshot b1/2",
+      "live b2/0",
+      "live b2/1",
+      "live b2/2",
+    ]);
+    assert.deepEqual(ends, ["shutdown"]);
+  });
+});
+
+/** Appends batch after batch; returns their receipts. */
+async function appendAll(client: EventLogClient, source: string, batches: number) {
+  const receipts: Receipt[] = [];
+  for (let n = 0; n < batches; n++) {
+    receipts.push(await client.append(batchOf(source, `b${n}`, "orders")));
+  }
+  return receipts;
+}
+
+/** Follows until so many events have come. */
+async function followEvents(client: EventLogClient, count: number): Promise<CommittedEvent[]> {
+  const events: CommittedEvent[] = [];
+  for await (const item of client.follow({ limit: 10 })) {
+    if (item.type === "event") events.push(item.event);
+    if (events.length === count) break;
+  }
+  return events;
+}
+
+test(`append() and follow() lose nothing and repeat nothing over kill -9 (seed ${SEED})`, async () => {
+  const random = new SeededRandom();
+  const sources = ["a", "b", "c", "d"];
+  const batches = 150;
+  await withDeployment(async (deployment) => {
+    const client = clientOf(deployment);
+    const total = sources.length * batches * 3;
+    const following = followEvents(client, total);
+    const appending = Promise.all(sources.map((source) => appendAll(client, source, batches)));
+    for (let kill = 0; kill < 3; kill++) {
+      await followEvents(client, total * kill / 4 + 1 + random.below(total / 4));
+      await deployment.stop("SIGKILL");
+      await deployment.start();
+    }
+    const receipts = (await appending).flat();
+    const followed = await following;
+    const replayed = await collect(client.replay());
+    assert.deepEqual(followed, replayed);
+    const starts = new Set(receipts.map(({ first_event_id }) => first_event_id));
+    assert.equal(starts.size, sources.length * batches);
+    for (const event of replayed) {
+      if (event.record_key.endsWith("/0")) assert(starts.has(event.event_id));
+    }
+  });
+});
