@@ -4,7 +4,7 @@
  * whose every commit has its outcome.
  */
 import { randomFillSync } from "node:crypto";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { createHandler } from "../http/handler.ts";
 import type { HttpServer } from "../http/message.ts";
 import { fileStorage } from "../log/file_storage.ts";
@@ -58,9 +58,9 @@ async function takeWriterLock(path: string): Promise<FileLock> {
     lock = await lockFile(path);
   } catch (error) {
     const reason = errorCode(error) === "ENOENT"
-      ? "there is no log folder; run init, or set [data] dir"
+      ? `there is no folder ${dirname(path)}; run init, or set [data] dir`
       : describeError(error);
-    throw operationalError(`${path}: cannot take the writer lock: ${reason}`, error);
+    throw operationalError(`cannot take the writer lock: ${reason}`, error);
   }
   if (lock !== null) return lock;
   throw operationalError(`${path}: held by another process that writes to this log; stop it first`);
