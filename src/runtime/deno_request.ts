@@ -2,7 +2,7 @@
 import { ConnectionLostError, type HttpRequest } from "../http/message.ts";
 import type { BodySource } from "./drain.ts";
 
-/** How Deno's server shows an origin-form target: this, the host, the target as it came. */
+/** Deno's server shows an origin-form target as this, the host, and the target as it came. */
 const UNIX_SCHEME = "http+unix://";
 
 export class DenoRequest implements HttpRequest, BodySource {
@@ -18,11 +18,14 @@ export class DenoRequest implements HttpRequest, BodySource {
     return this.#request.method;
   }
 
-  /** An absolute-form target is shown as it is. */
   get target(): string {
     const { url } = this.#request;
-    const prefix = UNIX_SCHEME + (this.header("host") ?? "");
-    return url.startsWith(prefix) ? url.slice(prefix.length) : url;
+    // An absolute-form target is shown as it is.
+    if (!url.startsWith(UNIX_SCHEME)) return url;
+    const host = this.header("host") ?? "";
+    // Without a host stands the encoded path of the socket, which has no slash.
+    const start = UNIX_SCHEME.length;
+    return url.slice(host === "" ? url.indexOf("/", start) : start + host.length);
   }
 
   header(name: string): string | null {

@@ -11,6 +11,8 @@ export interface ListenOptions {
   handler: HttpHandler;
   /** Receives sentences for the operator. */
   report: (line: string) => void;
+  /** How long `close()` waits for clients; `SHUTDOWN_GRACE_MS` if absent. */
+  shutdownGraceMs?: number;
 }
 
 /**

@@ -14,7 +14,8 @@ import { closeSocketFile, socketFileAt } from "./socket_file.ts";
 type UnderWay = Map<DenoRequest, (() => void) | null>;
 
 // deno-lint-ignore require-await -- a socket that cannot be bound rejects
-export async function listen({ path, handler, report }: ListenOptions): Promise<HttpServer> {
+export async function listen(options: ListenOptions): Promise<HttpServer> {
+  const { path, handler, report, shutdownGraceMs = SHUTDOWN_GRACE_MS } = options;
   const openStreams: OpenStreams = new Set();
   const underWay: UnderWay = new Map();
   const server = Deno.serve({
@@ -38,8 +39,8 @@ export async function listen({ path, handler, report }: ListenOptions): Promise<
   return {
     close() {
       closed ??= closeSocketFile(socketFile, async () => {
-        if (await closeServer(server, underWay, openStreams)) return;
-        report(`connections cut off that did not end within ${SHUTDOWN_GRACE_MS} ms`);
+        if (await closeServer(server, underWay, openStreams, shutdownGraceMs)) return;
+        report(`connections cut off that did not end within ${shutdownGraceMs} ms`);
       });
       return closed;
     },
@@ -55,9 +56,10 @@ async function closeServer(
   server: Deno.HttpServer,
   underWay: UnderWay,
   openStreams: OpenStreams,
+  graceMs: number,
 ): Promise<boolean> {
   const { promise: graceOver, resolve: endGrace } = Promise.withResolvers<void>();
-  const timer = setTimeout(endGrace, SHUTDOWN_GRACE_MS);
+  const timer = setTimeout(endGrace, graceMs);
   await Promise.race([answered(underWay), graceOver]);
   let isClosed = false;
   const closed = server.shutdown().then(() => {

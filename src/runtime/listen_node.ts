@@ -2,9 +2,10 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
-import type { HttpServer } from "../http/message.ts";
+import type { HttpHandler, HttpServer } from "../http/message.ts";
 import { HEADER_BYTES_MAX, HEADERS_TIMEOUT_MS, SHUTDOWN_GRACE_MS } from "../limits.ts";
 import type { ListenOptions } from "./listen.ts";
+import { NodeConnections } from "./node_connections.ts";
 import { NodeRequest } from "./node_request.ts";
 import { sendResponse } from "./node_response.ts";
 import { closeSocketFile, socketFileAt } from "./socket_file.ts";
@@ -27,12 +28,14 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
   });
   // Bounded by their bytes; beyond a count they would be dropped without a word.
   server.maxHeadersCount = NONE;
+  const connections = new NodeConnections();
   const answer = (incoming: IncomingMessage, outgoing: ServerResponse) => {
-    answerRequest(incoming, outgoing, options).catch((error) => {
+    answerRequest(incoming, outgoing, options.handler, connections).catch((error) => {
       options.report(`response broken off: ${error instanceof Error ? error.name : typeof error}`);
       outgoing.destroy();
     });
   };
+  server.on("connection", (socket) => connections.opened(socket));
   server.on("request", answer);
   server.on("checkExpectation", answer);
   server.on("connect", (_incoming, socket) => refuse(socket));
@@ -43,7 +46,7 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
   let closed: Promise<void> | undefined;
   return {
     close() {
-      closed ??= closeSocketFile(socketFile, () => closeServer(server, options.report));
+      closed ??= closeSocketFile(socketFile, () => closeServer(server, connections, options));
       return closed;
     },
   };
@@ -52,10 +55,16 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
 async function answerRequest(
   incoming: IncomingMessage,
   outgoing: ServerResponse,
-  { handler }: ListenOptions,
+  handler: HttpHandler,
+  connections: NodeConnections,
 ): Promise<void> {
+  const { socket } = incoming;
+  connections.requestCame(socket);
   const request = new NodeRequest(incoming);
-  await sendResponse(request, await handler(request), outgoing);
+  const response = await handler(request);
+  if (connections.isClosing) outgoing.shouldKeepAlive = false;
+  await sendResponse(request, response, outgoing);
+  connections.responseEnded(socket, outgoing);
 }
 
 /** Answers what is not HTTP/1.1 as we speak it. */
@@ -64,13 +73,18 @@ function refuse(socket: Duplex): void {
   else socket.destroy();
 }
 
-async function closeServer(server: Server, report: (line: string) => void): Promise<void> {
+async function closeServer(
+  server: Server,
+  connections: NodeConnections,
+  { report, shutdownGraceMs = SHUTDOWN_GRACE_MS }: ListenOptions,
+): Promise<void> {
   const closed = once(server, "close");
   server.close();
+  connections.close();
   const grace = setTimeout(() => {
-    report(`connections cut off that did not end within ${SHUTDOWN_GRACE_MS} ms`);
+    report(`connections cut off that did not end within ${shutdownGraceMs} ms`);
     server.closeAllConnections();
-  }, SHUTDOWN_GRACE_MS);
+  }, shutdownGraceMs);
   await closed;
   clearTimeout(grace);
 }

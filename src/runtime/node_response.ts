@@ -18,19 +18,18 @@ export async function sendResponse(
   if (outgoing.shouldKeepAlive && outgoing.req.httpVersionMinor === 1) {
     outgoing.removeHeader("connection");
   }
-  if (body === null || typeof body === "string" || body instanceof Uint8Array) {
-    outgoing.writeHead(status, withLength(headers, body));
-    const unread = request.unreadBody;
-    if (unread === null) {
-      outgoing.end(body);
-      return;
-    }
-    if (body !== null) outgoing.write(body);
-    await drain(unread);
-  } else {
+  if (body !== null && typeof body !== "string" && !(body instanceof Uint8Array)) {
     outgoing.writeHead(status, headers);
-    await writePieces(body, outgoing);
+    return await writePieces(body, outgoing);
   }
+  outgoing.writeHead(status, withLength(headers, body));
+  const unread = request.unreadBody;
+  if (unread === null) {
+    outgoing.end(body);
+    return;
+  }
+  if (body !== null) outgoing.write(body);
+  await drain(unread);
   outgoing.end();
 }
 
@@ -43,7 +42,7 @@ function withLength(
 
 /**
  * Asks for the next piece only when the client has taken what was written. When it goes away the
- * pieces are ended at once, also while one is waited for.
+ * pieces are ended at once, also while one is waited for. A piece that fails breaks the connection.
  */
 async function writePieces(
   pieces: AsyncIterable<Uint8Array>,
@@ -53,10 +52,16 @@ async function writePieces(
   const end = () => void iterator.return?.();
   if (outgoing.destroyed) return end();
   outgoing.once("close", end);
-  while (!outgoing.destroyed) {
-    const { done, value } = await iterator.next();
-    if (done) break;
-    if (!outgoing.write(value)) await writable(outgoing);
+  try {
+    for (;;) {
+      const { done, value } = await iterator.next();
+      if (done || outgoing.destroyed) break;
+      if (!outgoing.write(value)) await writable(outgoing);
+    }
+    outgoing.end();
+  } catch {
+    // The handler has told why. Not `destroy()`: what was written still goes out.
+    outgoing.socket?.destroySoon();
   }
   outgoing.off("close", end);
 }

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createHandler, type HandlerOptions } from "../../src/http/handler.ts";
 import type { HttpHandler, HttpServer } from "../../src/http/message.ts";
-import { listen } from "../../src/runtime/listen.ts";
+import { listen, type ListenOptions } from "../../src/runtime/listen.ts";
 import { Admission } from "../../src/service/admission.ts";
 import { MemoryStorage } from "./memory_storage.ts";
 import { openTestService } from "./test_service.ts";
@@ -20,13 +20,14 @@ export interface TestServer {
 export async function withHandler(
   handler: HttpHandler,
   use: (server: TestServer) => Promise<void>,
+  listenOptions: Partial<ListenOptions> = {},
 ): Promise<void> {
   const folder = await mkdtemp(join(await realpath(tmpdir()), "el-"));
   const socketPath = join(folder, "s.sock");
   const reports: string[] = [];
   const report = (line: string) => void reports.push(line);
   try {
-    const server = await listen({ path: socketPath, handler, report });
+    const server = await listen({ path: socketPath, handler, report, ...listenOptions });
     try {
       await use({ socketPath, server, reports });
     } finally {

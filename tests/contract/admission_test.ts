@@ -1,0 +1,98 @@
+/** The byte budget of request bodies, over a socket. */
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { test } from "node:test";
+import { Admission } from "../../src/service/admission.ts";
+import { batch } from "../support/batches.ts";
+import { request } from "../support/http_client.ts";
+import { RawConnection } from "../support/raw_client.ts";
+import { withApi } from "../support/test_server.ts";
+
+const MIB = 1024 * 1024;
+const HEAD = "POST /v1/events HTTP/1.1\r\nHost: localhost\r\n";
+
+/** A batch padded with blanks to a size. */
+function paddedBatch(batchId: string, sizeBytes: number): Buffer {
+  const body = Buffer.alloc(sizeBytes, " ");
+  body.write(JSON.stringify(batch(batchId)));
+  return body;
+}
+
+test("429 with Retry-After answers a body for which no room comes free, and nothing is written", async () => {
+  const admission = new Admission({ totalBytes: 1000, bodyBytes: 500, admitWaitMs: 5 });
+  const held = admission.admit(450);
+  await withApi({ admission }, async ({ socketPath }) => {
+    const refused = await request(socketPath, { body: batch("b1") });
+    assert.deepEqual([refused.status, refused.json().error], [429, "overloaded"]);
+    assert.match(refused.headers["retry-after"]!, /^[1-9][0-9]*$/);
+    admission.release(await held);
+    const accepted = await request(socketPath, { body: batch("b1") });
+    assert.equal(accepted.json().status, "committed");
+    assert.equal(admission.heldBytes, 0);
+  });
+});
+
+test("a body waits for room that comes free", async () => {
+  const admission = new Admission({ totalBytes: 1000, bodyBytes: 500, admitWaitMs: 10_000 });
+  const held = await admission.admit(450);
+  await withApi({ admission }, async ({ socketPath }) => {
+    const answered = request(socketPath, { body: batch("b1") });
+    // Reads need no room.
+    assert.equal((await request(socketPath)).status, 200);
+    admission.release(held);
+    assert.equal((await answered).json().status, "committed");
+  });
+});
+
+test("slow senders hold what they have sent, and leave room for others", async () => {
+  await withApi({}, async ({ socketPath }) => {
+    const slow: RawConnection[] = [];
+    for (let i = 0; i < 20; i++) {
+      const connection = await RawConnection.open(socketPath);
+      await connection.write(`${HEAD}Content-Length: ${32 * MIB}\r\n\r\n{`);
+      slow.push(connection);
+    }
+    const body = paddedBatch("b1", 32 * MIB);
+    assert.equal((await request(socketPath, { body })).json().status, "committed");
+    for (const connection of slow) connection.destroy();
+  });
+});
+
+test("more bodies than fit at once are all committed", async () => {
+  const admission = new Admission({ totalBytes: 10 * MIB, bodyBytes: 4 * MIB });
+  await withApi({ admission }, async ({ socketPath }) => {
+    const replies = await Promise.all(
+      Array.from({ length: 12 }, (_, i) => {
+        return request(socketPath, { body: paddedBatch(`b${i}`, 3 * MIB) });
+      }),
+    );
+    assert.deepEqual(replies.map((reply) => reply.status), replies.map(() => 200));
+    assert.equal(admission.heldBytes, 0);
+  });
+});
+
+for (const lengthBytes of [100, 10 * MIB]) {
+  test(`a body of ${lengthBytes} bytes that stops arriving is answered with 429`, async () => {
+    const admission = new Admission();
+    await withApi({ admission, bodyStallTimeoutMs: 16 }, async ({ socketPath }) => {
+      const connection = await RawConnection.open(socketPath);
+      await connection.write(`${HEAD}Content-Length: ${lengthBytes}\r\n\r\n{`);
+      const response = await connection.readResponse();
+      assert.equal(response?.status, 429);
+      assert.equal(admission.heldBytes, 0);
+      connection.destroy();
+    });
+  });
+}
+
+test("a client that goes away gives its room back", async () => {
+  const admission = new Admission();
+  await withApi({ admission }, async ({ socketPath, reports }) => {
+    const connection = await RawConnection.open(socketPath);
+    await connection.write(`${HEAD}Content-Length: ${MIB}\r\n\r\n{`);
+    while (admission.heldBytes === 0) await request(socketPath);
+    connection.destroy();
+    while (admission.heldBytes > 0) await request(socketPath);
+    assert.deepEqual(reports, []);
+  });
+});

@@ -1,0 +1,242 @@
+/** Rules that hold for every request, over a socket. */
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { test } from "node:test";
+import { INGEST_BODY_BYTES_MAX } from "../../src/limits.ts";
+import { batch } from "../support/batches.ts";
+import { request } from "../support/http_client.ts";
+import { exchange, RawConnection } from "../support/raw_client.ts";
+import { withApi } from "../support/test_server.ts";
+
+const TOKEN = "s3cret";
+const HOST = "Host: localhost\r\n";
+
+test("401 comes before everything else, with WWW-Authenticate: Bearer", async () => {
+  await withApi({ token: TOKEN }, async ({ socketPath }) => {
+    const requests = [
+      { path: "/v1/events" },
+      { path: "/v1/events", method: "HEAD" },
+      { path: "/v1/events", method: "DELETE" },
+      { path: "/nothing" },
+      { path: "/v1/events?limit=0" },
+      { body: "no json", headers: { "content-type": "text/plain" } },
+      { headers: { authorization: "Bearer wrong" } },
+      { headers: { authorization: `Basic ${TOKEN}` } },
+    ];
+    for (const options of requests) {
+      const reply = await request(socketPath, options);
+      assert.equal(reply.status, 401);
+      assert.equal(reply.headers["www-authenticate"], "Bearer");
+      if (options.method === "HEAD") continue;
+      assert.equal(reply.json().error, "unauthorized");
+      assert.equal(typeof reply.json().message, "string");
+    }
+  });
+});
+
+test("the bearer token lets pass, whatever the case of the scheme", async () => {
+  await withApi({ token: TOKEN }, async ({ socketPath }) => {
+    for (const authorization of [`Bearer ${TOKEN}`, `bearer ${TOKEN}`]) {
+      assert.equal((await request(socketPath, { headers: { authorization } })).status, 200);
+    }
+  });
+});
+
+test("without a token any Authorization header is ignored", async () => {
+  await withApi({}, async ({ socketPath }) => {
+    const headers = { authorization: "Bearer whatever" };
+    assert.equal((await request(socketPath, { headers })).status, 200);
+  });
+});
+
+test("repeated Authorization headers are refused, also when one is right", async () => {
+  await withApi({ token: TOKEN }, async ({ socketPath }) => {
+    const header = `Authorization: Bearer ${TOKEN}\r\n`;
+    const bytes = `GET /v1/events HTTP/1.1\r\n${HOST}${header}${header}\r\n`;
+    const { response, connection } = await exchange(socketPath, bytes);
+    assert.equal(response?.status, 401);
+    connection.destroy();
+  });
+});
+
+test("error documents have code, message and the content type of JSON", async () => {
+  await withApi({}, async ({ socketPath }) => {
+    const reply = await request(socketPath, { path: "/v1/query", body: {} });
+    assert.equal(reply.status, 404);
+    assert.equal(reply.headers["content-type"], "application/json");
+    assert.deepEqual(Object.keys(reply.json()), ["error", "message"]);
+    assert.equal(reply.json().error, "not_found");
+  });
+});
+
+test("405 lists every method of the path in Allow", async () => {
+  await withApi({}, async ({ socketPath }) => {
+    for (const method of ["PUT", "DELETE", "PATCH", "OPTIONS"]) {
+      const reply = await request(socketPath, { method });
+      assert.equal(reply.status, 405);
+      assert.equal(reply.headers.allow, "GET, HEAD, POST");
+      assert.equal(reply.json().error, "method_not_allowed");
+    }
+  });
+});
+
+const TARGETS: Array<[target: string, status: number]> = [
+  ["/v1/events", 200],
+  ["/v1/events?", 200],
+  ["http://localhost/v1/events", 200],
+  ["HTTP://other:80/v1/events?limit=1", 200],
+  ["http://localhost", 404],
+  ["//v1/events", 404],
+  ["/v1/events/", 404],
+  ["/v1//events", 404],
+  ["/v1/%65vents", 404],
+  ["/v1/x/../events", 404],
+  ["/v1/./events", 404],
+  ["/v1/events;a=b", 404],
+  ["/v1/events#part", 404],
+  ["/V1/EVENTS", 404],
+];
+
+for (const [target, status] of TARGETS) {
+  test(`the target ${target} is answered with ${status}`, async () => {
+    await withApi({}, async ({ socketPath }) => {
+      const bytes = `GET ${target} HTTP/1.1\r\n${HOST}\r\n`;
+      const { response, connection } = await exchange(socketPath, bytes);
+      assert.equal(response?.status, status);
+      connection.destroy();
+    });
+  });
+}
+
+test("a request without a Host header is refused, and its value is ignored", async () => {
+  await withApi({}, async ({ socketPath }) => {
+    const hosts: Array<[hosts: string, status: number]> = [
+      ["", 400],
+      ["Host: a\r\nHost: b\r\n", 400],
+      ["Host: \r\n", 200],
+      ["Host: elsewhere.example:8080\r\n", 200],
+    ];
+    for (const [headers, status] of hosts) {
+      const bytes = `GET /v1/events HTTP/1.1\r\n${headers}\r\n`;
+      const { response, connection } = await exchange(socketPath, bytes);
+      assert.equal(response?.status, status, headers);
+      connection.destroy();
+    }
+  });
+});
+
+const MEDIA_TYPES: Array<[headers: Record<string, string>, status: number]> = [
+  [{}, 200],
+  [{ "content-type": "application/json" }, 200],
+  [{ "content-type": 'application/json; charset="UTF-8"' }, 200],
+  [{ "content-type": "application/json; charset=latin1" }, 415],
+  [{ "content-type": "application/json; v=1" }, 415],
+  [{ "content-type": "text/plain" }, 415],
+  [{ "content-type": "" }, 415],
+  [{ "content-encoding": "gzip" }, 415],
+  [{ "content-encoding": "identity" }, 415],
+];
+
+for (const [headers, status] of MEDIA_TYPES) {
+  test(`POST with ${JSON.stringify(headers)} is answered with ${status}`, async () => {
+    await withApi({}, async ({ socketPath }) => {
+      const reply = await request(socketPath, { headers, body: batch("b1") });
+      assert.equal(reply.status, status);
+      if (status === 415) assert.equal(reply.json().error, "unsupported_media_type");
+    });
+  });
+}
+
+test("POST takes no query parameter", async () => {
+  await withApi({}, async ({ socketPath }) => {
+    for (const query of ["limit=1", "x", "%"]) {
+      const reply = await request(socketPath, { path: `/v1/events?${query}`, body: batch("b1") });
+      assert.deepEqual([reply.status, reply.json().error], [400, "invalid_request"]);
+    }
+    const plain = await request(socketPath, { path: "/v1/events?", body: batch("b1") });
+    assert.equal(plain.status, 200);
+  });
+});
+
+/** What a client may be refused with before its body is read, while it sends 30 MB. */
+const REFUSALS: Array<[status: number, head: string]> = [
+  [401, "POST /v1/events HTTP/1.1\r\nAuthorization: Bearer wrong\r\n"],
+  [404, "POST /nothing HTTP/1.1\r\n"],
+  [405, "PUT /v1/events HTTP/1.1\r\n"],
+  [400, "POST /v1/events?x=1 HTTP/1.1\r\n"],
+  [415, "POST /v1/events HTTP/1.1\r\nContent-Type: text/plain\r\n"],
+];
+
+for (const [status, head] of REFUSALS) {
+  test(`${status} reaches a client that is still sending its body`, async () => {
+    await withApi({ token: TOKEN }, async ({ socketPath }) => {
+      const body = Buffer.alloc(30 * 1024 * 1024, "a");
+      const authorization = status === 401 ? "" : `Authorization: Bearer ${TOKEN}\r\n`;
+      const connection = await RawConnection.open(socketPath);
+      connection.pause();
+      await connection.write(
+        `${head}${HOST}${authorization}Content-Length: ${body.length}\r\n\r\n`,
+      );
+      await connection.write(body);
+      connection.resume();
+      const response = await connection.readResponse();
+      assert.equal(response?.status, status);
+      assert.ok(response?.isComplete);
+      connection.destroy();
+    });
+  });
+}
+
+test("413 answers a declared length over the limit before the body comes", async () => {
+  await withApi({}, async ({ socketPath }) => {
+    for (const lengthBytes of [INGEST_BODY_BYTES_MAX + 1, 1e15]) {
+      const bytes = `POST /v1/events HTTP/1.1\r\n${HOST}Content-Length: ${lengthBytes}\r\n\r\n`;
+      const { response, connection } = await exchange(socketPath, bytes);
+      assert.equal(response?.status, 413);
+      assert.equal(JSON.parse(response!.body).error, "body_too_large");
+      connection.destroy();
+    }
+  });
+});
+
+test("413 cuts a chunked body at the limit, and the client gets to read it", async () => {
+  await withApi({}, async ({ socketPath, reports }) => {
+    const head = `POST /v1/events HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r\n\r\n`;
+    const connection = await RawConnection.open(socketPath);
+    await connection.write(head);
+    const piece = Buffer.alloc(1024 * 1024, " ");
+    for (let sentBytes = 0; sentBytes < INGEST_BODY_BYTES_MAX + 8 * piece.length;) {
+      await connection.write(
+        Buffer.concat([Buffer.from("100000\r\n"), piece, Buffer.from("\r\n")]),
+      );
+      sentBytes += piece.length;
+    }
+    await connection.write("0\r\n\r\n");
+    assert.equal((await connection.readResponse())?.status, 413);
+    assert.deepEqual(reports, []);
+    connection.destroy();
+  });
+});
+
+test("a body of the largest size is read to its end", async () => {
+  await withApi({}, async ({ socketPath }) => {
+    const body = Buffer.alloc(INGEST_BODY_BYTES_MAX, " ");
+    body.write(JSON.stringify(batch("b1")));
+    assert.equal((await request(socketPath, { body })).json().status, "committed");
+  });
+});
+
+test("a body of a million opening brackets is answered with 400", async () => {
+  await withApi({}, async ({ socketPath, reports }) => {
+    const reply = await request(socketPath, { body: "[".repeat(1_000_000) });
+    assert.deepEqual([reply.status, reply.json().error], [400, "invalid_request"]);
+    assert.deepEqual(reports, []);
+  });
+});
+
+test("an empty body is answered with 400", async () => {
+  await withApi({}, async ({ socketPath }) => {
+    const reply = await request(socketPath, { method: "POST" });
+    assert.deepEqual([reply.status, reply.json().error], [400, "invalid_request"]);
+  });
+});

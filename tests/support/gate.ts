@@ -1,0 +1,13 @@
+/** A promise that a test settles when it wants. */
+export class Gate<T = void> {
+  readonly #resolvers: PromiseWithResolvers<T> = Promise.withResolvers<T>();
+
+  /** Resolves once the gate is opened. */
+  get opened(): Promise<T> {
+    return this.#resolvers.promise;
+  }
+
+  open(value: T): void {
+    this.#resolvers.resolve(value);
+  }
+}
