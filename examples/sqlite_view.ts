@@ -1,0 +1,112 @@
+/**
+ * A consumer: keeps the current state of every record in a SQLite database, for as long as it runs.
+ *
+ *     node examples/sqlite_view.ts --socket demo/data/ground.sock --database view.db
+ *     deno task example:sqlite-view demo/data/ground.sock view.db
+ *     sqlite3 view.db "SELECT payload ->> 'subject' FROM records WHERE stream = 'commits'"
+ *
+ * It may be killed at any moment and started again: the table is always what a view built from the
+ * beginning would hold at the same position.
+ */
+import process from "node:process";
+import { parseArgs } from "node:util";
+import {
+  EventLogClient,
+  type Reconnect,
+  type ReplayOptions,
+  type ReplayPage,
+  unixFetch,
+} from "../mod.ts";
+import { RecordView } from "./support/record_view.ts";
+import { runExample, UsageError } from "./support/run_example.ts";
+
+const USAGE =
+  `usage: sqlite_view --socket SOCKET --database FILE [--once] [--limit N] [--token TOKEN]
+       sqlite_view SOCKET FILE
+
+  --socket SOCKET  socket of the service
+  --database FILE  SQLite database, made if it is not there
+  --once           stop at the end of the log instead of waiting for more
+  --limit N        events of a transaction at the most
+  --token TOKEN    bearer token, if the service asks for one`;
+
+interface Options {
+  client: EventLogClient;
+  databasePath: string;
+  once: boolean;
+  /** Events of a transaction at the most; null: as many as the service sends at a time. */
+  limit: number | null;
+}
+
+function parseOptions(args: string[]): Options {
+  const { values, positionals } = parseArgs({
+    args,
+    allowPositionals: true,
+    options: {
+      socket: { type: "string" },
+      database: { type: "string" },
+      once: { type: "boolean", default: false },
+      limit: { type: "string" },
+      token: { type: "string" },
+    },
+  });
+  const operands = [...positionals];
+  const socket = values.socket ?? operands.shift();
+  const databasePath = values.database ?? operands.shift();
+  if (socket === undefined || databasePath === undefined || operands.length > 0) {
+    throw new UsageError("a socket and a database are needed");
+  }
+  const { once, limit, token } = values;
+  return {
+    client: new EventLogClient(unixFetch(socket), {
+      ...(token === undefined ? {} : { token }),
+      // Who waits for more also waits for the service.
+      ...(once ? {} : { attemptsMax: Infinity }),
+    }),
+    databasePath,
+    once,
+    limit: limit === undefined ? null : Number(limit),
+  };
+}
+
+/** From the view's position on. */
+function rest({ limit }: Options, view: RecordView): ReplayOptions {
+  return { after: view.position, ...(limit === null ? {} : { limit }) };
+}
+
+/** Brings the view to the end of the log as it is now. */
+async function catchUp(options: Options, view: RecordView): Promise<void> {
+  for await (const page of options.client.replayPages(rest(options, view))) takeIn(page, view);
+}
+
+/** Keeps the view up to date until the service ends that for good. */
+async function follow(options: Options, view: RecordView): Promise<void> {
+  const records = options.client.followRecords({ ...rest(options, view), onReconnect: report });
+  for await (const record of records) {
+    if (record.type === "events") takeIn(record, view);
+    if (record.type === "end") throw new Error(`${record.reason}: ${record.detail}`);
+  }
+}
+
+function takeIn({ events, nextAfter }: ReplayPage, view: RecordView): void {
+  if (nextAfter === view.position) return;
+  view.apply(events, nextAfter);
+  process.stdout.write(`${events.length} events, through ${nextAfter}\n`);
+}
+
+function report({ reason, pauseMs }: Reconnect): void {
+  const why = reason instanceof Error ? reason.message : reason.reason;
+  process.stderr.write(`${why}; connecting again in ${Math.round(pauseMs)} ms\n`);
+}
+
+async function keepView(options: Options): Promise<void> {
+  const view = new RecordView(options.databasePath);
+  try {
+    await catchUp(options, view);
+    if (!options.once) await follow(options, view);
+  } finally {
+    view.close();
+  }
+}
+
+await runExample(USAGE, () => keepView(parseOptions(process.argv.slice(2))));

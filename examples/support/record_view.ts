@@ -1,0 +1,86 @@
+/**
+ * The current state of every record, in a SQLite database, and the position in the log that it
+ * stands for. Both change in one transaction: whatever is killed whenever, the table is what the
+ * events up to the position lead to.
+ */
+import { DatabaseSync, type StatementSync } from "node:sqlite";
+import { canonicalize, type CommittedEvent } from "../../mod.ts";
+
+// A transaction that a power failure takes back takes its position along, so there is no need to
+// wait
+// for the disk at each (synchronous = NORMAL): those events are read again.
+const SCHEMA = `
+  PRAGMA journal_mode = WAL;
+  PRAGMA synchronous = NORMAL;
+  CREATE TABLE IF NOT EXISTS records (
+    source TEXT NOT NULL,
+    stream TEXT NOT NULL,
+    record_key TEXT NOT NULL,
+    payload TEXT NOT NULL,   -- canonical JSON
+    event_id TEXT NOT NULL,  -- the event that led to it
+    PRIMARY KEY (source, stream, record_key)
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS position (
+    only INTEGER PRIMARY KEY CHECK (only = 1),
+    next_after TEXT
+  ) STRICT;
+  INSERT OR IGNORE INTO position VALUES (1, NULL);
+`;
+
+export class RecordView {
+  readonly #database: DatabaseSync;
+  readonly #upsert: StatementSync;
+  readonly #delete: StatementSync;
+  readonly #move: StatementSync;
+  #position: string | null;
+
+  /** Opens the database, or makes it. */
+  constructor(path: string) {
+    this.#database = new DatabaseSync(path);
+    this.#database.exec(SCHEMA);
+    this.#upsert = this.#database.prepare("INSERT OR REPLACE INTO records VALUES (?, ?, ?, ?, ?)");
+    this.#delete = this.#database.prepare(
+      "DELETE FROM records WHERE source = ? AND stream = ? AND record_key = ?",
+    );
+    this.#move = this.#database.prepare("UPDATE position SET next_after = ? WHERE next_after IS ?");
+    const row = this.#database.prepare("SELECT next_after FROM position").get();
+    this.#position = row!.next_after as string | null;
+  }
+
+  /** Where to read on; null for the beginning of the log. */
+  get position(): string | null {
+    return this.#position;
+  }
+
+  /**
+   * Takes in the events from the position to `nextAfter`, all of them or none.
+   * @throws {Error} another process has moved the position meanwhile; nothing is changed.
+   */
+  apply(events: readonly CommittedEvent[], nextAfter: string | null): void {
+    this.#database.exec("BEGIN IMMEDIATE");
+    try {
+      if (this.#move.run(nextAfter, this.#position).changes !== 1) {
+        throw new Error("another process writes to this database; stop one of them");
+      }
+      for (const event of events) this.#applyEvent(event);
+      this.#database.exec("COMMIT");
+    } catch (error) {
+      this.#database.exec("ROLLBACK");
+      throw error;
+    }
+    this.#position = nextAfter;
+  }
+
+  close(): void {
+    this.#database.close();
+  }
+
+  /** Kinds other than these two say nothing about a record's state. */
+  #applyEvent({ source, stream, record_key, kind, payload, event_id }: CommittedEvent): void {
+    if (kind === "upserted") {
+      this.#upsert.run(source, stream, record_key, canonicalize(payload), event_id);
+    } else if (kind === "deleted") {
+      this.#delete.run(source, stream, record_key);
+    }
+  }
+}

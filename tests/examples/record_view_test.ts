@@ -1,0 +1,56 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { test } from "node:test";
+import { RecordView } from "../../examples/support/record_view.ts";
+import { withFolder } from "../support/cli.ts";
+import { committedEvent, readView } from "./support/view.ts";
+
+const upserted = (n: number, key: string) => committedEvent(n, key, "upserted", { n });
+
+test("RecordView keeps the latest payload of each record, and none of deleted ones", async () => {
+  await withFolder((folder) => {
+    const path = join(folder, "view.db");
+    const view = new RecordView(path);
+    assert.equal(view.position, null);
+    const deleted = committedEvent(4, "b", "deleted", null);
+    view.apply([upserted(1, "a"), upserted(2, "b"), upserted(3, "a"), deleted], "p4");
+    view.apply([upserted(5, "c"), committedEvent(6, "c", "reviewed", { by: "x" })], "p6");
+    assert.equal(view.position, "p6");
+    view.close();
+    assert.deepEqual(readView(path), {
+      position: "p6",
+      records: { "test/items/a": '{"n":3}', "test/items/c": '{"n":5}' },
+    });
+    return Promise.resolve();
+  });
+});
+
+test("RecordView takes a position without events, and opens where it was closed", async () => {
+  await withFolder((folder) => {
+    const path = join(folder, "view.db");
+    for (const [before, after] of [[null, "p1"], ["p1", "p2"], ["p2", "p3"]] as const) {
+      const view = new RecordView(path);
+      assert.equal(view.position, before);
+      view.apply([], after);
+      view.close();
+    }
+    return Promise.resolve();
+  });
+});
+
+test("RecordView changes nothing when another process moved on or an event is none", async () => {
+  await withFolder((folder) => {
+    const path = join(folder, "view.db");
+    const slow = new RecordView(path);
+    const fast = new RecordView(path);
+    fast.apply([upserted(1, "a"), upserted(2, "a")], "p2");
+    assert.throws(() => slow.apply([upserted(1, "a")], "p1"), /another process/);
+    const broken = { ...upserted(4, "a"), payload: undefined };
+    assert.throws(() => fast.apply([upserted(3, "b"), broken], "p4"), TypeError);
+    assert.equal(fast.position, "p2");
+    slow.close();
+    fast.close();
+    assert.deepEqual(readView(path), { position: "p2", records: { "test/items/a": '{"n":2}' } });
+    return Promise.resolve();
+  });
+});

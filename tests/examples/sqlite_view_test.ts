@@ -1,0 +1,106 @@
+/** `sqlite_view` against a served deployment: whatever is killed, its table is the log's. */
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { test } from "node:test";
+import { canonicalize, type CommittedEvent } from "../../mod.ts";
+import { SEED, SeededRandom } from "../event/seeded_random.ts";
+import { GitRepository } from "./support/git_repository.ts";
+import { runExample, type ScriptRun, startExample, untilPrinted } from "./support/run_script.ts";
+import { append, readLog, type Served, withServed } from "./support/served.ts";
+import { readView, type ViewContents } from "./support/view.ts";
+
+/** Small, so that there are many transactions to be killed in. */
+const LIMIT = 5;
+
+function viewArgs({ socketPath, folder }: Served, database: string): string[] {
+  return ["--socket", socketPath, "--database", join(folder, database), "--limit", String(LIMIT)];
+}
+
+/** Brings a view to the end of the log and returns what is in it. */
+async function completeView(served: Served, database: string): Promise<ViewContents> {
+  const args = [...viewArgs(served, database), "--once"];
+  const { code, stderr } = await runExample("sqlite_view", args);
+  assert.deepEqual([code, stderr], [0, ""]);
+  return readView(join(served.folder, database));
+}
+
+/** What the view of a log must be, worked out another way. */
+function expectedView(log: CommittedEvent[]): ViewContents {
+  const records = new Map<string, string>();
+  for (const { source, stream, record_key, kind, payload } of log) {
+    const key = `${source}/${stream}/${record_key}`;
+    if (kind === "upserted") records.set(key, canonicalize(payload));
+    if (kind === "deleted") records.delete(key);
+  }
+  return { position: log.at(-1)!.event_id, records: Object.fromEntries(records) };
+}
+
+async function importHistory(served: Served, commits: number): Promise<void> {
+  const repository = new GitRepository(join(served.folder, "repository"));
+  repository.setBranch("main", repository.grow(null, commits));
+  const args = ["--socket", served.socketPath, "--repo", repository.path];
+  const { code, stderr } = await runExample("git_history", args);
+  assert.equal(code, 0, stderr);
+}
+
+/** Upserts and deletes of few records, so that each is changed often. */
+async function appendChanges(served: Served, batchId: string, random: SeededRandom): Promise<void> {
+  const events = Array.from({ length: 20 }, (_, index) => ({
+    stream: "items",
+    record_key: `r${random.below(15)}`,
+    kind: random.pick(["upserted", "upserted", "deleted", "reviewed"]),
+    payload: { batchId, index },
+  }));
+  await append(served, batchId, events);
+}
+
+/** Waits until the view has made so many transactions, or has ended. */
+async function untilTransactions(view: ScriptRun, count: number): Promise<void> {
+  await untilPrinted(view, ({ stdout }) => stdout.split("\n").length > count);
+}
+
+async function kill({ child, exited }: ScriptRun): Promise<void> {
+  child.kill("SIGKILL");
+  await exited;
+}
+
+test(`sqlite_view killed at any time equals one built from scratch (seed ${SEED})`, async () => {
+  const random = new SeededRandom();
+  await withServed(async (served) => {
+    await importHistory(served, 120);
+    for (let round = 0; round < 6; round++) {
+      await appendChanges(served, `b${round}`, random);
+      const view = startExample("sqlite_view", viewArgs(served, "killed.db"));
+      await untilTransactions(view, random.below(5));
+      await kill(view);
+    }
+    const killed = await completeView(served, "killed.db");
+    assert.deepEqual(killed, await completeView(served, "scratch.db"));
+    assert.deepEqual(killed, expectedView(await readLog(served)));
+  });
+});
+
+test("sqlite_view follows what is committed, also after the service was killed", async () => {
+  await withServed(async (served) => {
+    const random = new SeededRandom();
+    await appendChanges(served, "b1", random);
+    const view = startExample("sqlite_view", viewArgs(served, "view.db"));
+    await untilTransactions(view, 20 / LIMIT);
+    await appendChanges(served, "b2", random);
+    await untilTransactions(view, 40 / LIMIT);
+    await served.serving.stop("SIGKILL");
+    await served.restart();
+    await appendChanges(served, "b3", random);
+    await untilTransactions(view, 60 / LIMIT);
+    await kill(view);
+    assert.match(view.output.stderr, /connecting again/);
+    const log = await readLog(served);
+    assert.deepEqual(readView(join(served.folder, "view.db")), expectedView(log));
+  });
+});
+
+test("sqlite_view says what is wrong with its arguments", async () => {
+  const { code, stderr } = await runExample("sqlite_view", ["only-a-socket"]);
+  assert.equal(code, 2);
+  assert.match(stderr, /a socket and a database are needed\n\nusage/);
+});
