@@ -11,6 +11,7 @@ import type { ReplayQuery } from "../../src/service/event_log.ts";
 import type { EventLogService } from "../../src/service/event_log_service.ts";
 import { type EventsRecord, idsOf, nextRecord } from "../support/follow_records.ts";
 import { MemoryStorage } from "../support/memory_storage.ts";
+import { pause } from "../support/pause.ts";
 import {
   type Random,
   randomInteger,
@@ -30,11 +31,6 @@ const SOURCES = ["a", "a-b"];
 const STREAMS = ["s", "s.t", "t"];
 const KEYS = ["1", '1"', "\u00e9"];
 const KINDS = ["upserted", "deleted"];
-
-/** Lets other work go on for a while. */
-async function pause(random: Random, turnsMax: number): Promise<void> {
-  for (let turns = randomInteger(random, 0, turnsMax); turns > 0; turns--) await Promise.resolve();
-}
 
 function maybe<T>(random: Random, items: readonly T[]): T | undefined {
   return random() < 0.5 ? undefined : randomItem(random, items);
