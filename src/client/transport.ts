@@ -31,8 +31,7 @@ const ORIGIN = "http://localhost";
  * @throws {TypeError} when the token cannot stand in a header.
  */
 export function createSend(fetch: Fetch, token: string | undefined): Send {
-  const headers = new Headers();
-  if (token !== undefined) headers.set("authorization", `Bearer ${token}`);
+  const headers = authorizationHeaders(token);
   const postHeaders = new Headers(headers);
   postHeaders.set("content-type", "application/json");
   return async (request, signal) => {
@@ -49,6 +48,18 @@ export function createSend(fetch: Fetch, token: string | undefined): Send {
       await orConnectionError(nameOf(request), () => response.text()),
     );
   };
+}
+
+function authorizationHeaders(token: string | undefined): Headers {
+  const headers = new Headers();
+  if (token === undefined) return headers;
+  try {
+    headers.set("authorization", `Bearer ${token}`);
+  } catch {
+    // Not the error itself: it quotes the token.
+    throw new TypeError("the token has characters that cannot stand in a header");
+  }
+  return headers;
 }
 
 /**

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Batch } from "../../src/client/batch_body.ts";
 import { ConnectionError, EventLogError, ProtocolError } from "../../src/client/errors.ts";
+import { EventLogClient } from "../../src/client/event_log_client.ts";
 import { CLIENT_ATTEMPTS_MAX, CLIENT_BACKOFF_MS, CLIENT_BACKOFF_MS_MAX } from "../../src/limits.ts";
 import {
   eventId,
@@ -51,6 +52,13 @@ test("append() sends the bearer token", async () => {
     await client.append(BATCH);
     assert.equal(seen[0]!.headers.authorization, "Bearer secret");
   }, { token: "secret" });
+});
+
+test("EventLogClient refuses a token that cannot stand in a header, without quoting it", () => {
+  for (const token of ["sec\nret", "sec\u{100}ret"]) {
+    const make = () => new EventLogClient(() => Promise.reject(new Error("unused")), { token });
+    assert.throws(make, (error) => error instanceof TypeError && !error.message.includes("sec"));
+  }
 });
 
 /** The head of an answer, and then nothing. */

@@ -168,7 +168,7 @@ async function followEvents(client: EventLogClient, count: number): Promise<Comm
   return events;
 }
 
-test(`append() and follow() lose nothing and repeat nothing over kill -9 (seed ${SEED})`, async () => {
+test(`append() and follow() lose and repeat nothing over kill -9 (seed ${SEED})`, async () => {
   const random = new SeededRandom();
   const sources = ["a", "b", "c", "d"];
   const batches = 150;
