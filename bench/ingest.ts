@@ -11,8 +11,6 @@ import { loadRow, makeReport, publish, type Row } from "./support/report.ts";
 import { withDeployment, withServer } from "./support/with_deployment.ts";
 import { ingestWorkload } from "./support/workloads.ts";
 
-const DISK_APPENDS = 500;
-
 interface IngestRow {
   clients: number;
   batchEvents: number;
@@ -48,7 +46,7 @@ async function measureRow(name: string, options: BenchOptions): Promise<Row> {
 
 await runBench(async () => {
   const options = parseBenchOptions(process.argv.slice(2), Object.keys(ROWS));
-  const disk = await withDeployment(options, ({ folder }) => probeDisk(folder, DISK_APPENDS));
+  const disk = await withDeployment(options, ({ folder }) => probeDisk(folder));
   const rows: Row[] = [];
   for (const name of options.rows) rows.push(await measureRow(name, options));
   await publish(makeReport("ingest", options.serverRuntime, disk, rows), options.jsonPath);

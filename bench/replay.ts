@@ -19,7 +19,6 @@ import {
   replayWorkload,
 } from "./support/workloads.ts";
 
-const DISK_APPENDS = 500;
 const LOG_EVENTS = 200_000;
 const BATCH_EVENTS = 1000;
 const PAGE_EVENTS = 1000;
@@ -40,7 +39,7 @@ const ROWS: Record<string, (log: FilledLog) => Workload[]> = {
   "page-last": (log) => [pageWorkload(log.pageStarts.at(-1)!, log.pageEvents)],
 };
 
-/** Fills the log and reads it once, so that it is known and the operating system has it in memory. */
+/** Fills the log and reads it once, so that it is known and in the system's memory. */
 async function prepareLog(deployment: Deployment, events: number): Promise<FilledLog> {
   progress(`filling ${events} events`);
   const filled = await withServer(
@@ -89,7 +88,7 @@ async function measureRow(
 await runBench(async () => {
   const options = parseBenchOptions(process.argv.slice(2), Object.keys(ROWS));
   await withDeployment(options, async (deployment) => {
-    const disk = probeDisk(deployment.folder, DISK_APPENDS);
+    const disk = probeDisk(deployment.folder);
     const log = await prepareLog(deployment, options.events ?? LOG_EVENTS);
     const rows: Row[] = [];
     for (const name of options.rows) rows.push(await measureRow(name, deployment, log, options));

@@ -10,10 +10,6 @@ import { peakMemoryBytes } from "./support/process_stats.ts";
 import { makeReport, publish, rounded, type Row } from "./support/report.ts";
 import { fill, withDeployment, withServer } from "./support/with_deployment.ts";
 
-const DISK_APPENDS = 500;
-/** Each kind of start is made this often; the median counts. */
-const STARTS = 3;
-
 interface RestartRow {
   events: number;
   batchEvents: number;
@@ -32,10 +28,14 @@ interface Starts {
   peakBytes: number | null;
 }
 
-async function measureStarts(deployment: Deployment, end: "stop" | "kill"): Promise<Starts> {
+async function measureStarts(
+  deployment: Deployment,
+  starts: number,
+  end: "stop" | "kill",
+): Promise<Starts> {
   const startsMs: number[] = [];
   let peakBytes: number | null = null;
-  for (let start = 0; start < STARTS; start++) {
+  for (let start = 0; start < starts; start++) {
     const server = await deployment.serve();
     startsMs.push(server.startMs);
     const bytes = peakMemoryBytes(server.pid);
@@ -43,7 +43,7 @@ async function measureStarts(deployment: Deployment, end: "stop" | "kill"): Prom
     await server[end]();
   }
   startsMs.sort((a, b) => a - b);
-  return { startMs: startsMs[STARTS >> 1]!, peakBytes };
+  return { startMs: startsMs[starts >> 1]!, peakBytes };
 }
 
 async function measureRow(name: string, options: BenchOptions): Promise<Row> {
@@ -55,8 +55,8 @@ async function measureRow(name: string, options: BenchOptions): Promise<Row> {
       const filling = { events: wanted, batchEvents, clients: 1 };
       return (await fill(deployment, server, filling)).eventsInAll;
     });
-    const clean = await measureStarts(deployment, "stop");
-    const killed = await measureStarts(deployment, "kill");
+    const clean = await measureStarts(deployment, options.starts, "stop");
+    const killed = await measureStarts(deployment, options.starts, "kill");
     return {
       "row": name,
       "events": events,
@@ -70,7 +70,7 @@ async function measureRow(name: string, options: BenchOptions): Promise<Row> {
 
 await runBench(async () => {
   const options = parseBenchOptions(process.argv.slice(2), Object.keys(ROWS));
-  const disk = await withDeployment(options, ({ folder }) => probeDisk(folder, DISK_APPENDS));
+  const disk = await withDeployment(options, ({ folder }) => probeDisk(folder));
   const rows: Row[] = [];
   for (const name of options.rows) rows.push(await measureRow(name, options));
   await publish(makeReport("restart", options.serverRuntime, disk, rows), options.jsonPath);

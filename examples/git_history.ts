@@ -5,8 +5,8 @@
  *     deno task example:git-history demo/data/ground.sock .
  *
  * Source `git`, stream `commits`, record key the commit's hash, parents before children. It may be
- * killed, and the service too, at any point: running it again completes the import, and what is there
- * already is answered as duplicate. Running it after the repository has grown adds the new commits.
+ * killed, and the service too, at any point: running it again completes the import, and what is
+ * there already is answered as duplicate. Running it after the repository has grown adds the new commits.
  */
 import process from "node:process";
 import { parseArgs } from "node:util";

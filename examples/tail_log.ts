@@ -4,8 +4,8 @@
  *     node examples/tail_log.ts --socket demo/data/ground.sock --cursor /tmp/cursor --once
  *     deno task example:tail-log demo/data/ground.sock --cursor /tmp/cursor
  *
- * The position is kept in the cursor file, written after the lines are out: a crash in between repeats
- * lines, and never leaves one out.
+ * The position is kept in the cursor file, written after the lines are out: a crash in between
+ * repeats lines, and never leaves one out.
  */
 import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";

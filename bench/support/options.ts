@@ -8,8 +8,10 @@ export interface BenchOptions {
   /** Measured time of a row. */
   measureMs: number;
   warmupMs: number;
-  /** Events that a row is limited to, or that a log is filled with; undefined: the benchmark's own. */
+  /** Events a row is limited to or a log is filled with; undefined: the benchmark's own. */
   events: number | undefined;
+  /** How often a start is made; the median counts. */
+  starts: number;
   /** Names of the rows to run. */
   rows: string[];
   jsonPath: string | undefined;
@@ -30,6 +32,7 @@ export function parseBenchOptions(args: string[], allRows: string[]): BenchOptio
       "server-runtime": { type: "string", default: ownRuntime() },
       seconds: { type: "string", default: "5" },
       events: { type: "string" },
+      starts: { type: "string", default: "3" },
       rows: { type: "string", default: allRows.join(",") },
       json: { type: "string" },
       dir: { type: "string" },
@@ -50,12 +53,14 @@ export function parseBenchOptions(args: string[], allRows: string[]): BenchOptio
     measureMs,
     warmupMs: measureMs * WARMUP_SHARE,
     events: values.events === undefined ? undefined : positive("--events", values.events),
+    starts: positive("--starts", values.starts),
     rows,
     jsonPath: values.json,
     parent: values.dir,
   };
 }
 
+/** @throws {Error} When the text is not a number above 0. */
 function positive(name: string, text: string): number {
   const value = Number(text);
   if (!(value > 0 && value < Infinity)) throw new Error(`${name} must be above 0, got ${text}`);

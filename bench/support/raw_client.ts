@@ -1,4 +1,4 @@
-/** One connection that sends prepared bytes and waits for the response: no HTTP library in between. */
+/** One connection that sends prepared bytes and takes responses: no HTTP library in between. */
 import type { Buffer } from "node:buffer";
 import { connect, type Socket } from "node:net";
 import { type RawResponse, ResponseParser } from "./response_parser.ts";

@@ -1,6 +1,6 @@
 /**
- * Finds the end of an HTTP/1.1 response, and nothing more: a load generator must cost less than what
- * it measures. One response at a time; the body is counted, and only its end is kept.
+ * Finds the end of an HTTP/1.1 response, and nothing more: a load generator must cost less
+ * than what it measures. One response at a time; the body is counted, and only its end is kept.
  */
 import { Buffer } from "node:buffer";
 

@@ -22,7 +22,7 @@ export async function withDeployment<T>(
   }
 }
 
-/** Serves the deployment while `use` runs, then stops cleanly, or kills the server when it failed. */
+/** Serves the deployment while `use` runs, then stops cleanly, or kills the server if it failed. */
 export async function withServer<T>(
   deployment: Deployment,
   use: (server: Server) => Promise<T>,
@@ -33,13 +33,14 @@ export async function withServer<T>(
     result = await use(server);
   } catch (error) {
     await server.kill();
-    throw error;
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new Error(`${reason}; the server said: ${server.complaint.trim()}`, { cause: error });
   }
   await server.stop();
   return result;
 }
 
-/** Appends at least `events` events, and says how many. One client alone makes a commit of each batch. */
+/** Appends at least `events` events. One client alone makes a commit of each batch. */
 export async function fill(
   deployment: Deployment,
   server: Server,

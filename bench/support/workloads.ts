@@ -6,7 +6,7 @@ import type { RawResponse } from "./response_parser.ts";
 
 const COMMITTED = '"status":"committed"';
 
-/** Appends batches of `events` events, each under a new id: `committed` is the only right answer. */
+/** Appends batches of `events` events, each under a new id: only `committed` is a right answer. */
 export function ingestWorkload(idPrefix: string, events: number): Workload {
   const request = new BatchRequest(idPrefix, events);
   return {

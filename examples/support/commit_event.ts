@@ -46,7 +46,7 @@ export function toCommitEvent(commit: Commit): CommitEvent {
   };
 }
 
-/** First second of the year 0 and last one of 9999: what a timestamp of four year digits can say. */
+/** First second of the year 0 and last one of 9999: all that four digits of a year can say. */
 const SECONDS_MIN = Date.UTC(-1, 12) / 1000;
 const SECONDS_MAX = Date.UTC(9999, 11, 31, 23, 59, 59) / 1000;
 

@@ -1,4 +1,4 @@
-/** What the log already holds of a repository's history: see commit_batches.ts for why it is asked. */
+/** What the log already holds of a repository's history: commit_batches.ts says why. */
 import { COMMIT_SOURCE, COMMIT_STREAM } from "./commit_event.ts";
 import { tipOf } from "./commit_batches.ts";
 import { replayPages, type Service } from "./service.ts";

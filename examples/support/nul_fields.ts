@@ -1,4 +1,4 @@
-/** Splits bytes into NUL-terminated fields, holding one field at a time and no more than its bound. */
+/** Splits bytes into NUL-terminated fields, holding no more than one field within its bound. */
 
 export interface NulField {
   /** UTF-8; what is malformed in it reads as U+FFFD. */

@@ -106,7 +106,7 @@ export function isConnectionError(error: unknown): error is TypeError {
   return error instanceof TypeError && error.cause !== undefined;
 }
 
-/** A lost connection, or a service too busy to take the request: nothing speaks against a repeat. */
+/** A lost connection, or a service too busy: nothing speaks against a repeat. */
 function mayTryAgain(error: unknown): boolean {
   return isConnectionError(error) || error instanceof ServiceError && error.status === 429;
 }

@@ -72,7 +72,7 @@ test("readCommits() leaves out what the excluded commits reach", async () => {
   });
 });
 
-test("readCommits() reads messages that are no UTF-8, and converts declared encodings", async () => {
+test("readCommits() reads messages that are no UTF-8 and converts encodings", async () => {
   await withRepository(async (repository) => {
     const author = "A <a@example.invalid> 1 +0000";
     const raw = await readOne(repository, commitObject(author, "caf\xe9 \xff\n\nx\x1b[0m\r\ny\n"));

@@ -29,7 +29,7 @@ async function importedHashes(served: Served): Promise<string[]> {
   return (await readLog(served)).map((event) => event.record_key);
 }
 
-test("git_history imports every commit once, in git's order; a rerun finds duplicates", async () => {
+test("git_history imports every commit once, in git's order, then duplicates", async () => {
   await withImport(async (served, repository) => {
     const tip = repository.grow(null, 1203);
     repository.setBranch("main", tip);
@@ -64,7 +64,7 @@ test("git_history adds only new commits when the repository has grown", async ()
     repository.setBranch("main", second);
     assert.equal(await importAll(served, repository), "15 committed, 620 duplicate");
 
-    // A merge whose first parent is the other side puts commits between the old ones in git's order.
+    // A merge whose first parent is the other side puts commits between old ones in git's order.
     const root = repository.list(first)[0]!;
     const foreign = repository.grow(root, 30);
     const merge = repository.commit([foreign, second], "merged the wrong way round");

@@ -1,4 +1,4 @@
-/** A bare git repository made for a test, commit by commit, with fixed dates and so fixed hashes. */
+/** A bare git repository made for a test, with fixed dates and so with fixed hashes. */
 import { Buffer } from "node:buffer";
 import { spawnSync } from "node:child_process";
 import { mkdirSync } from "node:fs";
@@ -59,8 +59,8 @@ export class GitRepository {
   }
 
   /**
-   * Makes `count` commits at once on top of `parent`, with a side branch and its merge in every ten,
-   * and returns the last one.
+   * Makes `count` commits at once on top of `parent`, with a side branch and its merge in every
+   * ten, and returns the last one.
    */
   grow(parent: string | null, count: number): string {
     const commands: string[] = [];

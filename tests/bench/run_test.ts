@@ -1,0 +1,62 @@
+/** Every benchmark runs to its end, with next to nothing to do, so that none can rot unseen. */
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import process from "node:process";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import type { Report } from "../../bench/support/report.ts";
+import { withFolder } from "../support/cli.ts";
+import { runtimeArgs, THIS_RUNTIME } from "../support/runtimes.ts";
+
+interface BenchRun {
+  code: number | null;
+  stdout: string;
+  stderr: string;
+}
+
+function runBench(name: string, args: string[]): Promise<BenchRun> {
+  const script = fileURLToPath(new URL(`../../bench/${name}.ts`, import.meta.url));
+  const command = [...runtimeArgs(THIS_RUNTIME, ["--allow-all"]), script, ...args];
+  const child = spawn(process.execPath, command, { stdio: ["ignore", "pipe", "pipe"] });
+  const run: BenchRun = { code: null, stdout: "", stderr: "" };
+  for (const name of ["stdout", "stderr"] as const) {
+    child[name].setEncoding("utf8").on("data", (text: string) => run[name] += text);
+  }
+  return new Promise((resolve, reject) => {
+    child.once("error", reject);
+    child.once("close", (code) => resolve({ ...run, code }));
+  });
+}
+
+const RUNS: [string, string[], string[]][] = [
+  ["ingest", ["--events", "20"], ["single-16", "batch-4"]],
+  ["replay", ["--events", "2500", "--seconds", "0.1"], ["all-4", "page-last"]],
+  ["restart", ["--events", "1500", "--starts", "1"], ["100k-batch"]],
+];
+for (const [name, args, rows] of RUNS) {
+  test(`bench/${name} measures its rows and leaves nothing behind`, async () => {
+    await withFolder(async (folder) => {
+      const jsonPath = join(folder, "report.json");
+      const where = ["--dir", folder, "--json", jsonPath];
+      const run = await runBench(name, [...args, "--rows", rows.join(","), ...where]);
+      assert.equal(run.code, 0, run.stderr);
+      const report: Report = JSON.parse(await readFile(jsonPath, "utf8"));
+      assert.equal(report.server, THIS_RUNTIME);
+      assert.deepEqual(report.rows.map(({ row }) => row), rows);
+      for (const row of rows) assert(run.stdout.includes(`\n${row}`), run.stdout);
+      for (const row of report.rows) {
+        const events = row["events/s"] ?? row["start ms"];
+        assert(typeof events === "number" && events > 0, JSON.stringify(row));
+      }
+      assert.deepEqual(await readdir(folder), ["report.json"]);
+    });
+  });
+}
+
+test("bench/ingest says what is wrong and exits 1", async () => {
+  const run = await runBench("ingest", ["--rows", "none"]);
+  assert.deepEqual([run.code, run.stdout], [1, ""]);
+  assert.match(run.stderr, /no row none; there are single-1, /);
+});
