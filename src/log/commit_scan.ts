@@ -2,7 +2,6 @@
  * Reads a tail or pending file commit by commit and checks each frame. Parses no event and hashes
  * none: one hash over each commit.
  */
-import { Buffer } from "node:buffer";
 import { COMMIT_BODY_BYTES_MAX, COMMIT_HEADER_BYTES_MAX } from "../limits.ts";
 import {
   type Commit,
@@ -59,12 +58,13 @@ async function readHeader(reader: SequentialReader): Promise<CommitHeader | null
   const line = await reader.readLine(COMMIT_HEADER_BYTES_MAX);
   if (line === null) return null;
   const header = decodeCommitHeader(line);
-  if (header === null || header.commit.bytes > COMMIT_BODY_BYTES_MAX) return null;
-  // The reader's buffer is used again for the body.
-  return { ...header, commitBytes: Buffer.from(header.commitBytes) };
+  return header === null || header.commit.bytes > COMMIT_BODY_BYTES_MAX ? null : header;
 }
 
-/** Reads the event lines that follow a header and checks the frame. */
+/**
+ * Reads the event lines that follow a header and checks the frame. To be called before anything
+ * else is read: the header's bytes lie in the reader's buffer.
+ */
 export async function bodyMatches(
   reader: SequentialReader,
   header: CommitHeader,

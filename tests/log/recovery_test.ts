@@ -4,6 +4,7 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
+import { EventScan } from "../../src/log/event_scan.ts";
 import { TAIL_FILE } from "../../src/log/layout.ts";
 import { CorruptLogError } from "../../src/log/log_error.ts";
 import { appendBytes, flipBit, repairFraming, truncateAt } from "../support/corrupt.ts";
@@ -11,6 +12,7 @@ import { MemoryStorage, type Tree } from "../support/memory_storage.ts";
 import { preparedBatch } from "../support/prepared.ts";
 import {
   commitOffsets,
+  joinPieces,
   logTree,
   openTestLog,
   readAll,
@@ -227,4 +229,29 @@ test("openLog() recovers and reads commits larger than any of its reads", async 
   const cut = withTail(tree, truncateAt(tail, tail.length - 1));
   await assertRecovers(cut, tail.subarray(0, offsets.at(-2)), "the last commit cut");
   await assertRefused(withTail(tree, flipBit(tail, 8 * 5000)), "the first commit damaged");
+});
+
+test("openLog() keeps no mark of lines that it took off", async () => {
+  const storage = new MemoryStorage();
+  const { log } = await openTestLog(storage);
+  await log.append([preparedBatch("a")]);
+  const large = (size: number) =>
+    Array.from({ length: 500 }, () => ({ payload: "x".repeat(size) }));
+  await log.append([preparedBatch("removed", { events: large(1000) })]);
+  const tail = tailOf(storage.tree());
+  const cut = new MemoryStorage(withTail(storage.tree(), flipBit(tail, 8 * tail.length - 1)));
+  const { log: recovered } = await openTestLog(cut);
+  await recovered.append([preparedBatch("b", { events: large(700) })]);
+  const events = await readAll(recovered.snapshot);
+  assert.equal(events.length, 501);
+  for (let place = 0; place + 1 < events.length; place += 50) {
+    const after = events[place]!.event_id;
+    const scan = new EventScan(recovered.snapshot, {
+      after,
+      matcher: null,
+      limitEvents: 1,
+      limitBytes: Infinity,
+    });
+    assert.equal(JSON.parse(await joinPieces(scan)).event_id, events[place + 1]!.event_id);
+  }
 });
