@@ -6,7 +6,8 @@
  *
  * Source `git`, stream `commits`, record key the commit's hash, parents before children. It may be
  * killed, and the service too, at any point: running it again completes the import, and what is
- * there already is answered as duplicate. Running it after the repository has grown adds the new commits.
+ * there already is answered as duplicate. Running it after the repository has grown adds the new
+ * commits.
  */
 import process from "node:process";
 import { parseArgs } from "node:util";

@@ -20,7 +20,9 @@ export const RECORD_KEY_BYTES_MAX = 1024;
 export const BATCH_ID_BYTES_MAX = 256;
 /** Containers on one root-to-leaf path of a payload; a scalar has depth 0. */
 export const PAYLOAD_DEPTH_MAX = 128;
-/** Containers of a whole body on one path. Outside its payloads no valid body has more than three. */
+/**
+ * Containers of a whole body on one path. Outside its payloads no valid body has more than three.
+ */
 export const JSON_DEPTH_MAX = 256;
 /** Containers of a value that `canonicalize()` takes; bounds its recursion. */
 export const CANONICAL_DEPTH_MAX = 1024;
@@ -35,7 +37,9 @@ export const REPLAY_RESPONSE_BYTES_MAX = 16 * MIB;
 
 // Admission: what one process holds for its clients at a time.
 
-/** Bytes of request bodies held at once. Eight of the largest bodies; the rest wait, then get 429. */
+/**
+ * Bytes of request bodies held at once. Eight of the largest bodies; the rest wait, then get 429.
+ */
 export const ADMITTED_BODY_BYTES_MAX = 256 * MIB;
 /** A body without room waits this long before it gets 429. */
 export const ADMISSION_WAIT_MS = 1000;
@@ -77,8 +81,8 @@ export const REPLAY_EMPTY_PIECES_MAX = 16;
 // The log.
 
 /**
- * A commit takes no batch that brings its events over this size, so that the batch at the head of the
- * queue waits for one bounded write. A single larger batch is a commit of its own.
+ * A commit takes no batch that brings its events over this size, so that the batch at the head of
+ * the queue waits for one bounded write. A single larger batch is a commit of its own.
  */
 export const COMMIT_BYTES_SOFT_MAX = 8 * MIB;
 /** Batches of one commit: bounds its header line (about 2.3 KiB a batch at the most). */
@@ -86,13 +90,15 @@ export const COMMIT_BATCHES_MAX = 1024;
 /** Longest header line a reader accepts: COMMIT_BATCHES_MAX of the longest batch entries fit. */
 export const COMMIT_HEADER_BYTES_MAX = 4 * MIB;
 /**
- * Longest body of a commit a reader accepts. A 32 MiB request can grow: `1e20,` (5 bytes) is stored as
- * `100000000000000000000,` (22 bytes), and each event gains about 2 KiB of names and hashes.
+ * Longest body of a commit a reader accepts. A 32 MiB request can grow: `1e20,` (5 bytes) is stored
+ * as `100000000000000000000,` (22 bytes), and each event gains about 2 KiB of names and hashes.
  */
 export const COMMIT_BODY_BYTES_MAX = 256 * MIB;
 /** Longest manifest a reader accepts: about 500 bytes a segment. */
 export const MANIFEST_BYTES_MAX = 16 * MIB;
-/** Spacing of the sparse in-memory index over a commit file: a page starts at most this far early. */
+/**
+ * Spacing of the sparse in-memory index over a commit file: a page starts at most this far early.
+ */
 export const INDEX_INTERVAL_BYTES = 64 * KIB;
 /** Anchored stream listings kept in memory at a time; others are counted from the log again. */
 export const STREAM_SNAPSHOTS_MAX = 4;
@@ -104,7 +110,9 @@ export const STREAMS_LIMIT_MAX = 1000;
 
 /** More followers get 429: each costs a socket and up to FOLLOW_RECORD_BYTES_MAX. */
 export const FOLLOWERS_MAX = 4096;
-/** Events of one follow record end here, but never before one event: what a slow follower can hold. */
+/**
+ * Events of one follow record end here, but never before one event: what a slow follower can hold.
+ */
 export const FOLLOW_RECORD_BYTES_MAX = 256 * KIB;
 /** What a follower must take within FOLLOW_STALL_TIMEOUT_MS; records are written in such pieces. */
 export const FOLLOW_PIECE_BYTES = 16 * KIB;
@@ -166,7 +174,9 @@ const EVENT_OVERHEAD_BYTES_MAX = 8 * KIB;
 
 // The command line.
 
-/** A configuration has seven keys; a larger file is some other file. Refused before it is parsed. */
+/**
+ * A configuration has seven keys; a larger file is some other file. Refused before it is parsed.
+ */
 export const CONFIG_FILE_BYTES_MAX = 64 * KIB;
 /** A longer token would not fit the header section of a request. */
 export const TOKEN_BYTES_MAX = 4096;
@@ -174,7 +184,9 @@ export const TOKEN_BYTES_MAX = 4096;
 export const SOCKET_PATH_BYTES_MAX_LINUX = 107;
 /** The same on macOS and the BSDs. */
 export const SOCKET_PATH_BYTES_MAX_BSD = 103;
-/** How long an existing socket may take to accept or refuse a connection before it counts as live. */
+/**
+ * How long an existing socket may take to accept or refuse a connection before it counts as live.
+ */
 export const SOCKET_PROBE_TIMEOUT_MS = 1000;
 /** How long a held lock is waited for where only a waiting flock(2) can be asked for. */
 export const LOCK_WAIT_MS = 500;

@@ -5,9 +5,9 @@
  * No rule that looks at the repository alone can do that: new commits may land anywhere in git's
  * order, and the last, partial batch would grow. So the log itself is the memory. A batch id is
  * `<tip>/<position>`: the commit that was the newest when an import began, and how many commits of
- * that import stand before the batch. An import covers what its tip reaches and no earlier tip does,
- * a set that never changes again. A later run reads the tips from the log, repeats their imports in
- * the same order, and only then starts one of its own for what is new.
+ * that import stand before the batch. An import covers what its tip reaches and no earlier tip
+ * does, a set that never changes again. A later run reads the tips from the log, repeats their
+ * imports in the same order, and only then starts one of its own for what is new.
  */
 import type { Commit } from "./git_commits.ts";
 import { COMMIT_SOURCE, COMMIT_STREAM, type CommitEvent, toCommitEvent } from "./commit_event.ts";

@@ -1,7 +1,7 @@
 /**
- * From the bytes of an ingest request to a batch the writer needs not check again. Faults are looked
- * for in this order, and the first kind found is reported: JSON, batch members, event count, batch
- * rules, events, lineage marker.
+ * From the bytes of an ingest request to a batch the writer needs not check again. Faults are
+ * looked for in this order, and the first kind found is reported: JSON, batch members, event count,
+ * batch rules, events, lineage marker.
  */
 import { BATCH_EVENTS_MAX } from "../limits.ts";
 import { ApiError, type EventFault } from "./api_error.ts";

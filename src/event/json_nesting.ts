@@ -53,7 +53,9 @@ export class JsonNesting {
     this.#levels[this.#depth - 1] = this.#top() + 2;
   }
 
-  /** Moves on to a member of the innermost container, an object. False when it has one of that name. */
+  /**
+   * Moves on to a member of the innermost container, an object. False when it has one of that name.
+   */
   addName(name: string): boolean {
     const level = this.#top();
     assert(isObject(level), "only objects have members");

@@ -1,4 +1,6 @@
-/** The number rule that the JSON grammar does not have: what a literal says must survive binary64. */
+/**
+ * The number rule that the JSON grammar does not have: what a literal says must survive binary64.
+ */
 
 /**
  * @param literal a number of the JSON grammar.

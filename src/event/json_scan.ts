@@ -86,7 +86,9 @@ export function scanJson(bytes: Uint8Array): JsonScan | null {
   return { members, depth: depthMax, isAscii: seenBits < 0x80 };
 }
 
-/** Index of the last byte of the escape, or of a surrogate pair of escapes; -1 for an unpaired one. */
+/**
+ * Index of the last byte of the escape, or of a surrogate pair of escapes; -1 for an unpaired one.
+ */
 function escapeEnd(bytes: Uint8Array, backslashAt: number): number {
   if (bytes[backslashAt + 1] !== LOWER_U) return backslashAt + 1;
   const high = surrogateRole(bytes, backslashAt);

@@ -3,8 +3,8 @@
 const SHAPE = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?Z$/;
 
 /**
- * Rule of `occurred_at`: a time of RFC 3339 section 5.6 in UTC, spelled with `T` and `Z`, with up to
- * nine digits of fraction, and without leap seconds. Years are 0000 to 9999.
+ * Rule of `occurred_at`: a time of RFC 3339 section 5.6 in UTC, spelled with `T` and `Z`, with up
+ * to nine digits of fraction, and without leap seconds. Years are 0000 to 9999.
  *
  * @returns null, or what is wrong as the rest of a sentence that begins with the member's name.
  */

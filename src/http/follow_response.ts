@@ -1,7 +1,7 @@
 /**
- * Writes a follow response record by record, at the pace of the client. A client that takes nothing for too
- * long while a record waits loses its session and not its place: when it reads again it finds the end
- * record, with the event to resume after.
+ * Writes a follow response record by record, at the pace of the client. A client that takes nothing
+ * for too long while a record waits loses its session and not its place: when it reads again it
+ * finds the end record, with the event to resume after.
  */
 import { FOLLOW_PIECE_BYTES } from "../limits.ts";
 import type { Follow } from "../service/event_log.ts";
@@ -24,8 +24,8 @@ export function followResponse(follow: Follow, stallWatch: StallWatch): HttpResp
 }
 
 /**
- * The records in pieces small enough that taking one means that the client reads. An object and not a
- * generator: the end of a generator that waits for a commit would wait too.
+ * The records in pieces small enough that taking one means that the client reads. An object and not
+ * a generator: the end of a generator that waits for a commit would wait too.
  */
 class RecordPieces implements AsyncIterator<Uint8Array, undefined> {
   readonly #follow: Follow;

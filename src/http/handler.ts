@@ -1,7 +1,7 @@
 /**
- * One function from request to response. Order of the checks: authorization, host, path, method; then
- * the route's own. No error leaves it: each becomes an error document, and one that nobody foresaw is
- * reported.
+ * One function from request to response. Order of the checks: authorization, host, path, method;
+ * then the route's own. No error leaves it: each becomes an error document, and one that nobody
+ * foresaw is reported.
  */
 import { ApiError } from "../event/api_error.ts";
 import type { Admission } from "../service/admission.ts";

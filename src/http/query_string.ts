@@ -1,6 +1,6 @@
 /**
- * Query strings in form encoding (`+` and `%XX`), read strictly: each parameter known, given once and
- * well formed. What a value means is the route's business.
+ * Query strings in form encoding (`+` and `%XX`), read strictly: each parameter known, given once
+ * and well formed. What a value means is the route's business.
  */
 import { ApiError } from "../event/api_error.ts";
 import { quoteShort } from "../event/json_fault.ts";

@@ -1,6 +1,6 @@
 /**
- * Reads request bodies within their limit and within the byte budget. A body holds no more room than
- * it has sent so far, and one step ahead.
+ * Reads request bodies within their limit and within the byte budget. A body holds no more room
+ * than it has sent so far, and one step ahead.
  */
 import type { Buffer } from "node:buffer";
 import { ApiError } from "../event/api_error.ts";

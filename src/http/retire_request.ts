@@ -7,7 +7,9 @@ import { parseBody } from "../event/body.ts";
 
 const RETIRE_MEMBERS: ReadonlySet<string> = new Set(["v", "source"]);
 
-/** @throws {ApiError} `invalid_request` for its shape, `invalid_source_retirement` for its rules. */
+/**
+ * @throws {ApiError} `invalid_request` for its shape, `invalid_source_retirement` for its rules.
+ */
 export function readRetireRequest(body: Uint8Array): string {
   const value = parseBody(body);
   if (!isJsonObject(value)) throw requestError("body must be a JSON object");

@@ -36,11 +36,20 @@ export class StallWatch {
         sweeps: 0,
         giveUp: () => reject(new StallError(`nothing arrived for ${this.#timeoutMs} ms`)),
       };
-      this.#pending.add(pending);
-      this.#timer ??= setInterval(() => this.#sweep(), this.#timeoutMs / SWEEPS_PER_TIMEOUT)
-        .unref();
-      read.then(resolve, reject).finally(() => this.#pending.delete(pending));
+      this.#watch(pending);
+      read.then((value) => {
+        this.#pending.delete(pending);
+        resolve(value);
+      }, (error) => {
+        this.#pending.delete(pending);
+        reject(error);
+      });
     });
+  }
+
+  #watch(pending: PendingRead): void {
+    this.#pending.add(pending);
+    this.#timer ??= setInterval(() => this.#sweep(), this.#timeoutMs / SWEEPS_PER_TIMEOUT).unref();
   }
 
   #sweep(): void {

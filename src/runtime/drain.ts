@@ -1,6 +1,6 @@
 /**
- * What to do with a request's body that nobody wants: a client that is still sending gets to read its
- * response only if the connection is not closed under it.
+ * What to do with a request's body that nobody wants: a client that is still sending gets to read
+ * its response only if the connection is not closed under it.
  */
 import { ConnectionLostError } from "../http/message.ts";
 import { DRAIN_BYTES_MAX, DRAIN_TIMEOUT_MS } from "../limits.ts";

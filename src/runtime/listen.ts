@@ -1,7 +1,7 @@
 /**
  * HTTP/1.1 on a Unix socket. What both servers do alike: header names and values, `Connection` and
- * `Keep-Alive` only where HTTP wants them, no compression, a response that comes before the request's
- * body, and a bounded shutdown.
+ * `Keep-Alive` only where HTTP wants them, no compression, a response that comes before the
+ * request's body, and a bounded shutdown.
  */
 import type { HttpHandler, HttpServer } from "../http/message.ts";
 

@@ -48,8 +48,8 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
 }
 
 /**
- * Ends all connections after the responses under way. A shutdown cuts bodies that are still arriving,
- * so requests get their response first.
+ * Ends all connections after the responses under way. A shutdown cuts bodies that are still
+ * arriving, so requests get their response first.
  * @returns false when that took longer than the grace time.
  */
 async function closeServer(

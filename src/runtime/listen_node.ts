@@ -67,10 +67,11 @@ async function answerRequest(
   connections.responseEnded(socket, outgoing);
 }
 
-/** Answers what is not HTTP/1.1 as we speak it. */
+/** Answers what is not HTTP/1.1 as we speak it. What still comes is dropped, so that its end is seen. */
 function refuse(socket: Duplex): void {
   if (socket.writable) socket.end(BAD_REQUEST);
   else socket.destroy();
+  socket.resume();
 }
 
 async function closeServer(

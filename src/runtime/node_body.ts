@@ -1,4 +1,6 @@
-/** The body of a request of `node:http`, read piece by piece or at once; paused while nobody asks. */
+/**
+ * The body of a request of `node:http`, read piece by piece or at once; paused while nobody asks.
+ */
 import { Buffer } from "node:buffer";
 import type { IncomingMessage } from "node:http";
 import { ConnectionLostError } from "../http/message.ts";

@@ -1,6 +1,6 @@
 /**
- * The connections of a `node:http` server, so that a shutdown can end each as soon as nothing is under
- * way on it: `closeIdleConnections()` leaves those that never made a request.
+ * The connections of a `node:http` server, so that a shutdown can end each as soon as nothing is
+ * under way on it: `closeIdleConnections()` leaves those that never made a request.
  */
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
@@ -35,8 +35,8 @@ export class NodeConnections {
   }
 
   /**
-   * Ends the connections without a request under way, after what is still to be written to them; the
-   * others end with their last response.
+   * Ends the connections without a request under way, after what is still to be written to them;
+   * the others end with their last response.
    */
   close(): void {
     this.#isClosing = true;

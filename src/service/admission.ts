@@ -1,6 +1,6 @@
 /**
- * The byte budget of request bodies. A body is admitted with little room and gets more as it arrives;
- * it keeps its room until its answer is known.
+ * The byte budget of request bodies. A body is admitted with little room and gets more as it
+ * arrives; it keeps its room until its answer is known.
  *
  * Invariants: held bytes never exceed the limit. Of the limit, the room for one largest body is set
  * aside for one body at a time, the one that has waited longest for more room: so bodies that have
@@ -87,7 +87,8 @@ export class Admission {
 
   /**
    * Enlarges the room of a body to `toBytes` in all.
-   * @throws {ApiError} `overloaded` when no room was free in time; the body still holds what it had.
+   * @throws {ApiError} `overloaded` when no room was free in time; the body still holds what it
+   *   had.
    */
   grow(reservation: Reservation, toBytes: number): void | Promise<void> {
     assert(toBytes <= this.#limits.bodyBytes, "a body stays within its limit");

@@ -15,7 +15,10 @@ export function appendMutation(batch: PreparedBatch): Mutation<Receipt> {
   };
 }
 
-/** Any batch may follow its source's others; one with a condition waits for what the condition reads. */
+/**
+ * Any batch may follow its source's others; one with a condition waits for what the condition
+ * reads.
+ */
 function dependsOn({ source, batchId, precondition, lineage }: PreparedBatch, group: CommitGroup) {
   return group.hasBatch(source, batchId) ||
     // A retirement, of this source or of its predecessor.

@@ -1,6 +1,7 @@
 /**
- * Every committed batch by its identity `(source, batch_id)`, for the life of the log. Filled from commit
- * headers at a start, and after each commit: there is no second place on disk that could disagree.
+ * Every committed batch by its identity `(source, batch_id)`, for the life of the log. Filled from
+ * commit headers at a start, and after each commit: there is no second place on disk that could
+ * disagree.
  */
 import { assert } from "../assert.ts";
 import type { BatchEntry } from "../log/commit_frame.ts";

@@ -1,7 +1,7 @@
 /**
- * One follow response: the snapshot, `caught_up`, then what is committed from then on, until it ends. A
- * session is asked for its records one by one, so it reads the log at the pace of its client and holds one
- * record at a time.
+ * One follow response: the snapshot, `caught_up`, then what is committed from then on, until it
+ * ends. A session is asked for its records one by one, so it reads the log at the pace of its
+ * client and holds one record at a time.
  */
 import { Buffer } from "node:buffer";
 import type { LogSnapshot } from "../log/snapshot.ts";
@@ -50,7 +50,10 @@ export class FollowSession {
     this.#onClose = onClose;
   }
 
-  /** The next record, one line of JSON; null after the last. Waits for a commit when all is delivered. */
+  /**
+   * The next record, one line of JSON; null after the last. Waits for a commit when all is
+   * delivered.
+   */
   async next(): Promise<Uint8Array | null> {
     while (this.#phase !== "over") {
       const ended = this.#hub.ended();

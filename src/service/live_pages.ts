@@ -1,9 +1,9 @@
 /**
- * The live pages that followers share. Those at the same place of the log with the same filter read it
- * once, so that a commit costs one read however many follow.
+ * The live pages that followers share. Those at the same place of the log with the same filter read
+ * it once, so that a commit costs one read however many follow.
  *
- * Only pages up to the newest frontier are shared, and of those that have been read only so many bytes
- * are kept: followers that catch up page by page leave nothing behind.
+ * Only pages up to the newest frontier are shared, and of those that have been read only so many
+ * bytes are kept: followers that catch up page by page leave nothing behind.
  */
 import { LIVE_PAGES_BYTES_MAX } from "../limits.ts";
 import type { LogSnapshot } from "../log/snapshot.ts";

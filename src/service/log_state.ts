@@ -1,6 +1,6 @@
 /**
- * What the writer decides by: everything that is committed, in memory. It is filled from commit headers at
- * a start and after each commit, so that it holds nothing that is not durable.
+ * What the writer decides by: everything that is committed, in memory. It is filled from commit
+ * headers at a start and after each commit, so that it holds nothing that is not durable.
  */
 import { assert } from "../assert.ts";
 import { RESERVED_BATCH_PREFIX, SYSTEM_SOURCE } from "../event/system_names.ts";

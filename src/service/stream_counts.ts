@@ -1,4 +1,7 @@
-/** How many events each `(source, stream)` has and which is its last, in order of source, then stream. */
+/**
+ * How many events each `(source, stream)` has and which is its last, in order of source, then
+ * stream.
+ */
 import { assert } from "../assert.ts";
 import type { StreamSummary } from "../event/types.ts";
 

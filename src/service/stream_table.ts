@@ -1,6 +1,6 @@
 /**
- * The streams as they are now. Built from the log when it is first asked for, then kept up with each
- * commit; nothing of it is on disk.
+ * The streams as they are now. Built from the log when it is first asked for, then kept up with
+ * each commit; nothing of it is on disk.
  */
 import { assert } from "../assert.ts";
 import type { StreamGrowth } from "../log/commit_builder.ts";
@@ -39,7 +39,9 @@ export class StreamTable {
     else if (this.#loading !== null) this.#missed.push({ source, streams });
   }
 
-  /** The streams now. To be read before anything else is awaited: it changes with the next commit. */
+  /**
+   * The streams now. To be read before anything else is awaited: it changes with the next commit.
+   */
   async live(): Promise<StreamsAt> {
     return this.#live ?? await (this.#loading ??= this.#load());
   }

@@ -1,6 +1,7 @@
 /**
- * Enumerates streams in pages that all describe one snapshot: the first page names the event it was taken
- * at, the others ask for that one. Recent snapshots are kept; any other is counted from the log again.
+ * Enumerates streams in pages that all describe one snapshot: the first page names the event it was
+ * taken at, the others ask for that one. Recent snapshots are kept; any other is counted from the
+ * log again.
  */
 import { ApiError } from "../event/api_error.ts";
 import type { StreamSummary } from "../event/types.ts";

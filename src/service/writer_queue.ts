@@ -1,7 +1,7 @@
 /**
- * The one queue in front of the log writer. Mutations are decided one at a time, in order of arrival, by
- * what is durable; those that arrive while a commit is being synced share the next one. A mutation that
- * depends on a batch of the commit being gathered waits for that commit's outcome.
+ * The one queue in front of the log writer. Mutations are decided one at a time, in order of
+ * arrival, by what is durable; those that arrive while a commit is being synced share the next one.
+ * A mutation that depends on a batch of the commit being gathered waits for that commit's outcome.
  */
 import { ApiError } from "../event/api_error.ts";
 import type { PreparedBatch } from "../event/types.ts";
@@ -25,7 +25,9 @@ interface Committing {
   answerFor: (entry: BatchEntry) => unknown;
 }
 
-/** What an event adds to a commit besides its payload, about: only to tell when a commit is full. */
+/**
+ * What an event adds to a commit besides its payload, about: only to tell when a commit is full.
+ */
 const EVENT_OVERHEAD_BYTES = 600;
 
 export interface WriterQueueOptions {

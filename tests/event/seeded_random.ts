@@ -1,4 +1,6 @@
-/** Reproducible randomness for tests: run again with the environment variable SEED to get the same. */
+/**
+ * Reproducible randomness for tests: run again with the environment variable SEED to get the same.
+ */
 import process from "node:process";
 
 /** The seed of this run, to be named in test titles and failures. */

@@ -1,6 +1,6 @@
 /**
- * The real service, killed at random moments under concurrent writers. Every acknowledged batch must
- * be there once, whole, with the ids of its receipt; every other one is absent or whole.
+ * The real service, killed at random moments under concurrent writers. Every acknowledged batch
+ * must be there once, whole, with the ids of its receipt; every other one is absent or whole.
  */
 import assert from "node:assert/strict";
 import { join } from "node:path";

@@ -1,4 +1,6 @@
-/** A follow response that is closed in any phase leaves nothing behind, and makes room for another. */
+/**
+ * A follow response that is closed in any phase leaves nothing behind, and makes room for another.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FOLLOWERS_MAX } from "../../src/limits.ts";

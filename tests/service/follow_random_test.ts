@@ -1,6 +1,6 @@
 /**
- * Many followers with filters, limits and positions of their own, some of which come back after a break,
- * while batches are committed: each gets exactly its events, once, in order.
+ * Many followers with filters, limits and positions of their own, some of which come back after a
+ * break, while batches are committed: each gets exactly its events, once, in order.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,4 +1,7 @@
-/** When `streams()` reads the log: at first, for an anchor it does not keep, and what may go wrong then. */
+/**
+ * When `streams()` reads the log: at first, for an anchor it does not keep, and what may go wrong
+ * then.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { STREAM_SNAPSHOTS_MAX } from "../../src/limits.ts";

@@ -1,4 +1,7 @@
-/** Runs a test twice: on a log that stays open, and on one that is opened again where the test says so. */
+/**
+ * Runs a test twice: on a log that stays open, and on one that is opened again where the test says
+ * so.
+ */
 import { test } from "node:test";
 import type { CommittedEvent } from "../../src/event/verify_event.ts";
 import type { EventLogService } from "../../src/service/event_log_service.ts";

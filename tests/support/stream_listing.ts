@@ -36,7 +36,10 @@ export function countedThrough(
   return [...rows].sort(([a], [b]) => a < b ? -1 : 1).map(([, row]) => row);
 }
 
-/** A service with three sources of several streams, a second between commits; the ends of its batches. */
+/**
+ * A service with three sources of several streams, a second between commits; the ends of its
+ * batches.
+ */
 export async function serviceWithStreams(storage: MemoryStorage = new MemoryStorage()) {
   const time = testTime();
   let nowMs = time.clockMs();

@@ -1,4 +1,6 @@
-/** Makes batches as clients submit them, and submits them to a service through the rules of events. */
+/**
+ * Makes batches as clients submit them, and submits them to a service through the rules of events.
+ */
 import { Buffer } from "node:buffer";
 import { prepareBatch } from "../../src/event/batch.ts";
 import type { EventLog } from "../../src/service/event_log.ts";
