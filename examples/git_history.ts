@@ -11,11 +11,13 @@
  */
 import process from "node:process";
 import { parseArgs } from "node:util";
-import { commitBatches, encodeBatch } from "./support/commit_batches.ts";
+import { EventLogClient, unixFetch } from "../mod.ts";
+import { commitBatches } from "./support/commit_batches.ts";
+import { COMMIT_STREAM } from "./support/commit_event.ts";
 import { presentCommits, readCommits, resolveCommit } from "./support/git_commits.ts";
 import { readCommitsOfTips, readImported } from "./support/imported.ts";
 import { runExample, UsageError } from "./support/run_example.ts";
-import { Service } from "./support/service.ts";
+import { withoutUndefined } from "./support/without_undefined.ts";
 
 const USAGE = `usage: git_history --socket SOCKET --repo REPO [--ref NAME] [--token TOKEN]
        git_history SOCKET REPO
@@ -24,9 +26,6 @@ const USAGE = `usage: git_history --socket SOCKET --repo REPO [--ref NAME] [--to
   --repo REPO      git repository, bare or not
   --ref NAME       branch, tag or commit to import (default HEAD)
   --token TOKEN    bearer token, if the service asks for one`;
-
-/** Outlasts a restart of the service: about twelve seconds. */
-const ATTEMPTS_MAX = 9;
 
 interface Options {
   socket: string;
@@ -63,13 +62,13 @@ interface Import {
 
 /** One import after the other: those to repeat, and the new one if the last tip is new. */
 async function* planImports(
-  service: Service,
+  client: EventLogClient,
   repository: string,
   tips: string[],
 ): AsyncGenerator<Import> {
   const present = new Set(await presentCommits(repository, tips));
   const lostTips = new Set(tips.filter((tip) => !present.has(tip)));
-  const lost = await readCommitsOfTips(service, lostTips);
+  const lost = await readCommitsOfTips(client, lostTips);
   let excluded: string[] = [];
   for (const tip of tips) {
     if (present.has(tip)) {
@@ -83,15 +82,17 @@ async function* planImports(
 }
 
 async function importHistory({ socket, repository, ref, token }: Options): Promise<void> {
-  const service = new Service(socket, token, ATTEMPTS_MAX);
+  const client = new EventLogClient(unixFetch(socket), withoutUndefined({ token }));
   const newTip = await resolveCommit(repository, ref);
-  const imported = await readImported(service);
+  const imported = await readImported(client);
   const tips = [...new Set([...imported.tips, newTip])];
   const counts = { committed: 0, duplicate: 0 };
   let frontier = imported.frontier;
-  for await (const { tip, excluded } of planImports(service, repository, tips)) {
+  for await (const { tip, excluded } of planImports(client, repository, tips)) {
     for await (const batch of commitBatches(tip, readCommits(repository, tip, excluded))) {
-      const receipt = await service.append(encodeBatch(batch, frontier));
+      // Should another import write at the same time, one of the two is refused here.
+      const precondition = { stream: COMMIT_STREAM, expectedFrontier: frontier };
+      const receipt = await client.append({ ...batch, precondition });
       counts[receipt.status] += receipt.events;
       // Ids sort like history. A duplicate can be the newest batch too: its first answer was lost.
       if (frontier === null || receipt.last_event_id > frontier) frontier = receipt.last_event_id;

@@ -10,10 +10,11 @@
 import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
+import { ConnectionError, EventLogClient, type ReplayOptions, unixFetch } from "../mod.ts";
 import { readCursor, writeCursor } from "./support/cursor_file.ts";
 import { formatEvent, formatEventJson } from "./support/event_line.ts";
 import { runExample, UsageError } from "./support/run_example.ts";
-import { isConnectionError, replayPages, Service } from "./support/service.ts";
+import { withoutUndefined } from "./support/without_undefined.ts";
 
 const USAGE = `usage: tail_log --socket SOCKET [--cursor FILE] [--once] [FILTER...]
        tail_log SOCKET
@@ -32,12 +33,12 @@ filters: --source NAME, --stream NAME, --record-key KEY, --kind KIND`;
 const ATTEMPTS_MAX = 1;
 
 interface Options {
-  service: Service;
+  client: EventLogClient;
   cursorPath: string | undefined;
   /** Null: stop at the end of the log. */
   intervalMs: number | null;
   format: typeof formatEvent;
-  filter: Record<string, string | undefined>;
+  filter: ReplayOptions;
 }
 
 function parseOptions(args: string[]): Options {
@@ -60,27 +61,22 @@ function parseOptions(args: string[]): Options {
   });
   const rest = [...positionals];
   const socket = values.socket ?? rest.shift();
-  if (socket === undefined || rest.length > 0) {
-    throw new UsageError("a socket is needed");
-  }
+  if (socket === undefined || rest.length > 0) throw new UsageError("a socket is needed");
   const intervalSeconds = Number(values.interval);
   if (!(intervalSeconds > 0 && intervalSeconds <= 86_400)) {
-    throw new UsageError(
-      `--interval must be a number of seconds, got ${values.interval}`,
-    );
+    throw new UsageError(`--interval must be a number of seconds, got ${values.interval}`);
   }
+  const { token, source, stream, "record-key": recordKey, kind } = values;
+  const limit = values.limit === undefined ? undefined : Number(values.limit);
   return {
-    service: new Service(socket, values.token, ATTEMPTS_MAX),
+    client: new EventLogClient(
+      unixFetch(socket),
+      withoutUndefined({ token, attemptsMax: ATTEMPTS_MAX }),
+    ),
     cursorPath: values.cursor,
     intervalMs: values.once ? null : intervalSeconds * 1000,
     format: values.json ? formatEventJson : formatEvent,
-    filter: {
-      source: values.source,
-      stream: values.stream,
-      record_key: values["record-key"],
-      kind: values.kind,
-      limit: values.limit,
-    },
+    filter: withoutUndefined({ source, stream, recordKey, kind, limit }),
   };
 }
 
@@ -92,17 +88,15 @@ function print(text: string): Promise<void> {
 }
 
 async function tailLog(options: Options): Promise<void> {
-  const { service, cursorPath, intervalMs, format, filter } = options;
-  let position = cursorPath === undefined ? undefined : await readCursor(cursorPath);
+  const { client, cursorPath, intervalMs, format, filter } = options;
+  let position = cursorPath === undefined ? null : await readCursor(cursorPath);
 
   async function printToEnd(): Promise<void> {
-    for await (
-      const page of replayPages(service, { ...filter, after: position })
-    ) {
+    for await (const page of client.replayPages({ ...filter, after: position })) {
       await print(page.events.map((event) => format(event) + "\n").join(""));
-      if (page.next_after === null || page.next_after === position) continue;
-      position = page.next_after;
-      if (cursorPath !== undefined) await writeCursor(cursorPath, position);
+      if (page.nextAfter === position) continue;
+      position = page.nextAfter;
+      if (cursorPath !== undefined && position !== null) await writeCursor(cursorPath, position);
     }
   }
 
@@ -111,7 +105,7 @@ async function tailLog(options: Options): Promise<void> {
     try {
       await printToEnd();
     } catch (error) {
-      if (!isConnectionError(error)) throw error;
+      if (!(error instanceof ConnectionError)) throw error;
       process.stderr.write(`${error.message}; trying again\n`);
     }
     await delay(intervalMs);

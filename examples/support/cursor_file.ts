@@ -1,12 +1,12 @@
 /** A position in the log, kept in a file: always the whole old one or the whole new one. */
 import { open, readFile, rename } from "node:fs/promises";
 
-/** The event id in the file; undefined, for the beginning of the log, when there is no file yet. */
-export async function readCursor(path: string): Promise<string | undefined> {
+/** The event id in the file; null, for the beginning of the log, when there is no file yet. */
+export async function readCursor(path: string): Promise<string | null> {
   try {
     return (await readFile(path, "utf8")).trim();
   } catch (error) {
-    if ((error as { code?: string }).code === "ENOENT") return undefined;
+    if ((error as { code?: string }).code === "ENOENT") return null;
     throw error;
   }
 }

@@ -1,7 +1,7 @@
 /** What the log already holds of a repository's history: commit_batches.ts says why. */
 import { COMMIT_SOURCE, COMMIT_STREAM } from "./commit_event.ts";
 import { tipOf } from "./commit_batches.ts";
-import { replayPages, type Service } from "./service.ts";
+import type { EventLogClient } from "../../mod.ts";
 
 const OF_COMMITS = { source: COMMIT_SOURCE, stream: COMMIT_STREAM };
 
@@ -13,15 +13,13 @@ export interface Imported {
 }
 
 /** Reads what earlier imports were. Memory grows with their number, not with the commits'. */
-export async function readImported(service: Service): Promise<Imported> {
+export async function readImported(client: EventLogClient): Promise<Imported> {
   const tips = new Set<string>();
   let frontier: string | null = null;
-  for await (const page of replayPages(service, OF_COMMITS)) {
-    for (const event of page.events) {
-      const tip = tipOf(event.batch_id);
-      if (tip !== null) tips.add(tip);
-      frontier = event.event_id;
-    }
+  for await (const event of client.replay(OF_COMMITS)) {
+    const tip = tipOf(event.batch_id);
+    if (tip !== null) tips.add(tip);
+    frontier = event.event_id;
   }
   return { tips: [...tips], frontier };
 }
@@ -31,15 +29,13 @@ export async function readImported(service: Service): Promise<Imported> {
  * repository has lost, for example after a rebase: git cannot list those imports any more.
  */
 export async function readCommitsOfTips(
-  service: Service,
+  client: EventLogClient,
   tips: ReadonlySet<string>,
 ): Promise<Map<string, string[]>> {
   const commits = new Map<string, string[]>([...tips].map((tip) => [tip, []]));
   if (tips.size === 0) return commits;
-  for await (const page of replayPages(service, OF_COMMITS)) {
-    for (const event of page.events) {
-      commits.get(tipOf(event.batch_id) ?? "")?.push(event.record_key);
-    }
+  for await (const event of client.replay(OF_COMMITS)) {
+    commits.get(tipOf(event.batch_id) ?? "")?.push(event.record_key);
   }
   return commits;
 }

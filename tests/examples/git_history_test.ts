@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
-import { commitBatches, encodeBatch } from "../../examples/support/commit_batches.ts";
+import { EventLogClient } from "../../mod.ts";
+import { commitBatches } from "../../examples/support/commit_batches.ts";
 import { readCommits } from "../../examples/support/git_commits.ts";
 import { GitRepository } from "./support/git_repository.ts";
 import { runExample, startExample } from "./support/run_script.ts";
@@ -83,12 +84,7 @@ test("git_history completes an import that stopped, before it starts on newer co
     const tip = repository.grow(null, 700);
     const firstBatch = (await commitBatches(tip, readCommits(repository.path, tip, [])).next())
       .value!;
-    const response = await served.serving.fetch("/v1/events", {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: encodeBatch(firstBatch, null),
-    });
-    assert.equal(response.status, 200, await response.text());
+    await new EventLogClient(served.serving.fetch).append(firstBatch);
     repository.setBranch("main", repository.grow(tip, 50));
     assert.equal(await importAll(served, repository), "250 committed, 500 duplicate");
     assert.deepEqual(await importedHashes(served), repository.list("main"));

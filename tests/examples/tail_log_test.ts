@@ -3,10 +3,11 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
+import type { SubmittedEvent } from "../../mod.ts";
 import { runExample, startExample, untilPrinted } from "./support/run_script.ts";
 import { append, readLog, type Served, withServed } from "./support/served.ts";
 
-function makeEvents(count: number, prefix = "key"): Record<string, unknown>[] {
+function makeEvents(count: number, prefix = "key"): SubmittedEvent[] {
   return Array.from({ length: count }, (_, index) => ({
     stream: index % 2 === 0 ? "even" : "odd",
     record_key: `${prefix}-${index}`,
@@ -112,6 +113,6 @@ test("tail_log says what is wrong and exits 1 or 2", async () => {
     await served.serving.stop();
     const unreachable = await runExample("tail_log", [socketPath, "--once"]);
     assert.equal(unreachable.code, 1);
-    assert.match(unreachable.stderr, /connection to .* failed/);
+    assert.match(unreachable.stderr, /\/v1\/events/);
   });
 });

@@ -1,7 +1,7 @@
 /** A served deployment for the examples to talk to. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import type { CommittedEvent } from "../../../mod.ts";
+import { type CommittedEvent, EventLogClient, type SubmittedEvent } from "../../../mod.ts";
 import { runCli, type Serving, startServe, withFolder } from "../../support/cli.ts";
 
 export interface Served {
@@ -40,19 +40,14 @@ export async function withServed(use: (served: Served) => Promise<void>): Promis
 export async function append(
   { serving }: Served,
   batchId: string,
-  events: Record<string, unknown>[],
+  events: SubmittedEvent[],
 ): Promise<void> {
-  const response = await serving.fetch("/v1/events", {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ batch_id: batchId, source: "test", events }),
-  });
-  assert.equal(response.status, 200, await response.text());
+  await new EventLogClient(serving.fetch).append({ source: "test", batchId, events });
 }
 
 /** All events of a small log. */
 export async function readLog({ serving }: Served): Promise<CommittedEvent[]> {
-  const response = await serving.fetch("/v1/events?limit=100000");
-  assert.equal(response.status, 200);
-  return (await response.json()).events;
+  const events: CommittedEvent[] = [];
+  for await (const event of new EventLogClient(serving.fetch).replay()) events.push(event);
+  return events;
 }
