@@ -1,0 +1,213 @@
+/** `POST /v1/events`: what is committed, how often, and what a receipt promises. */
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { test } from "node:test";
+import { verifyEvent } from "../../src/event/verify_event.ts";
+import { BATCH_EVENTS_MAX } from "../../src/limits.ts";
+import { request } from "../support/http_client.ts";
+import { RawConnection } from "../support/raw_client.ts";
+import {
+  allEvents,
+  assertError,
+  batchWith,
+  commit,
+  event,
+  EVENT_ID,
+  ingest,
+  replayPage,
+  retire,
+} from "./support/api.ts";
+import { withServedLog } from "./support/served_log.ts";
+
+test("a receipt has exactly its members", () =>
+  withServedLog(async ({ socketPath }) => {
+    const receipt = await commit(socketPath, batchWith({ events: [event(), event()] }));
+    assert.deepEqual(Object.keys(receipt).sort(), [
+      "batch_digest",
+      "events",
+      "first_event_id",
+      "last_event_id",
+      "status",
+    ]);
+    assert.equal(receipt.events, 2);
+    assert.match(receipt.batch_digest, /^[0-9a-f]{64}$/);
+    assert.match(receipt.first_event_id, EVENT_ID);
+    assert.ok(receipt.first_event_id < receipt.last_event_id);
+  }));
+
+test("identical events under the same identity are a duplicate with the original values", () =>
+  withServedLog(async ({ socketPath }) => {
+    const batch = batchWith({ events: [event(), event({ record_key: "2" })] });
+    const first = await commit(socketPath, batch);
+    await commit(socketPath, batchWith({ batch_id: "other" }));
+    // Spelled in another way: members in another order, the version given, numbers as reals.
+    const respelled = `{"events": ${JSON.stringify(batch.events)}, "v": 1.0,
+      "source": "sh\\u006fp", "batch_id": "b"}`;
+    for (const body of [batch, respelled]) {
+      const reply = await ingest(socketPath, body);
+      assert.equal(reply.status, 200);
+      assert.deepEqual(reply.json(), { ...first, status: "duplicate" });
+    }
+    assert.equal((await allEvents(socketPath)).length, 3);
+  }));
+
+test("other events under the same identity are a batch_id_conflict, and nothing is written", () =>
+  withServedLog(async ({ socketPath }) => {
+    await commit(socketPath, batchWith({}));
+    const others = [
+      { events: [event({ payload: 1 })] },
+      { events: [event({ kind: "deleted" })] },
+      { events: [event({ occurred_at: "2026-01-01T00:00:00Z" })] },
+      { events: [event(), event()] },
+    ];
+    for (const members of others) {
+      const reply = await ingest(socketPath, batchWith(members));
+      assertError(reply, "batch_id_conflict", { source: "shop", batch_id: "b" });
+    }
+    assert.equal((await allEvents(socketPath)).length, 1);
+  }));
+
+test("the identity of a batch is its source and batch_id together", () =>
+  withServedLog(async ({ socketPath }) => {
+    await commit(socketPath, batchWith({ source: "a" }));
+    await commit(socketPath, batchWith({ source: "b", events: [event({ kind: "deleted" })] }));
+  }));
+
+test("the batch digest leaves batch_id and precondition out", () =>
+  withServedLog(async ({ socketPath }) => {
+    const one = await commit(socketPath, batchWith({ batch_id: "1" }));
+    const precondition = { stream: "orders", expected_frontier: one.last_event_id };
+    const two = await commit(
+      socketPath,
+      batchWith({ batch_id: "2", stream_precondition: precondition }),
+    );
+    assert.equal(two.batch_digest, one.batch_digest);
+    const other = await commit(socketPath, batchWith({ source: "other" }));
+    assert.notEqual(other.batch_digest, one.batch_digest);
+  }));
+
+test("a refused batch leaves its identity unused and its valid events unwritten", () =>
+  withServedLog(async ({ socketPath }) => {
+    const reply = await ingest(socketPath, batchWith({ events: [event(), event({ kind: "" })] }));
+    assert.equal(reply.status, 400);
+    assert.deepEqual(await allEvents(socketPath), []);
+    await commit(socketPath, batchWith({ events: [event({ payload: "other" })] }));
+  }));
+
+test("every bad event is named with its index, a code and a message", () =>
+  withServedLog(async ({ socketPath }) => {
+    const events = [event({ stream: "A" }), event(), event({ record_key: "" }), event({ x: 1 })];
+    const reply = await ingest(socketPath, batchWith({ events }));
+    const { errors } = reply.json();
+    assert.deepEqual(errors.map((fault: { index: number }) => fault.index), [0, 2, 3]);
+    for (const { code, message } of errors) {
+      assert.equal(code, "invalid_event");
+      assert.ok(typeof message === "string" && message.length > 0);
+    }
+    assertError(reply, "invalid_events", { errors });
+  }));
+
+test("event ids increase within a batch and across batches, and observed_at is one for a batch", () =>
+  withServedLog(async ({ socketPath }) => {
+    for (const batchId of ["1", "2", "3"]) {
+      const events = [event({ record_key: "a" }), event({ record_key: "b" })];
+      await commit(socketPath, batchWith({ batch_id: batchId, events }));
+    }
+    const events = await allEvents(socketPath);
+    const ids = events.map(({ event_id }) => event_id);
+    assert.deepEqual(ids, [...new Set(ids)].sort());
+    assert.deepEqual(events.map(({ record_key }) => record_key), ["a", "b", "a", "b", "a", "b"]);
+    for (const { event_id, batch_id, observed_at } of events) {
+      assert.match(event_id, EVENT_ID);
+      assert.match(observed_at, /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/);
+      const inBatch = events.filter((other) => other.batch_id === batch_id);
+      assert.ok(inBatch.every((other) => other.observed_at === observed_at));
+    }
+  }));
+
+test("payloads come back canonical, with hashes that verify; occurred_at as it was spelled", () =>
+  withServedLog(async ({ socketPath }) => {
+    const events = [
+      '{"stream":"s","record_key":"1","kind":"k","payload":{"b":1e2,"a":"\\u00e9\\/","":[-0]}}',
+      '{"stream":"s","record_key":"2","kind":"k","occurred_at":"2024-02-29T23:59:59.120Z","payload":0.10}',
+    ];
+    await commit(socketPath, `{"source":"shop","batch_id":"b","events":[${events}]}`);
+    const reply = await request(socketPath, { path: "/v1/events" });
+    assert.ok(reply.text().includes('"payload":{"":[0],"a":"é/","b":100}'), reply.text());
+    assert.ok(reply.text().includes('"occurred_at":"2024-02-29T23:59:59.120Z"'));
+    for (const committed of reply.json().events) {
+      const verified = await verifyEvent(committed);
+      assert.deepEqual(Object.values(verified), Object.values(verified).map(() => true));
+    }
+    assert.ok(!("occurred_at" in reply.json().events[0]));
+  }));
+
+test("occurred_at has no influence on the position in history", () =>
+  withServedLog(async ({ socketPath }) => {
+    const times = ["2026-01-01T00:00:00Z", "1999-01-01T00:00:00Z", "9999-12-31T23:59:59Z"];
+    for (const occurredAt of times) {
+      const events = [event({ occurred_at: occurredAt })];
+      await commit(socketPath, batchWith({ batch_id: occurredAt, events }));
+    }
+    assert.deepEqual((await allEvents(socketPath)).map((e) => e.occurred_at), times);
+  }));
+
+test("a batch of 10,000 events is taken; one more is 413", () =>
+  withServedLog(async ({ socketPath }) => {
+    const events = Array.from({ length: BATCH_EVENTS_MAX }, () => event());
+    assert.equal((await commit(socketPath, batchWith({ events }))).events, 10_000);
+    const more = batchWith({ batch_id: "more", events: [...events, event()] });
+    assertError(await ingest(socketPath, more), "body_too_large");
+    assert.equal((await replayPage(socketPath, "limit=10001")).events.length, 10_000);
+  }));
+
+test("a batch whose client went away before the receipt is committed once, and a retry tells", () =>
+  withServedLog(async ({ socketPath }) => {
+    const body = JSON.stringify(batchWith({}));
+    const head = `POST /v1/events HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n`;
+    const connection = await RawConnection.open(socketPath);
+    await connection.write(head + body);
+    while ((await allEvents(socketPath)).length === 0);
+    connection.destroy();
+    const retried = await ingest(socketPath, body);
+    assert.equal(retried.json().status, "duplicate");
+    assert.equal((await allEvents(socketPath)).length, 1);
+  }));
+
+test("clients that race for one identity get one commit and the same receipt", () =>
+  withServedLog(async ({ socketPath }) => {
+    const replies = await Promise.all(
+      Array.from({ length: 16 }, () => ingest(socketPath, batchWith({}))),
+    );
+    const receipts = replies.map((reply) => reply.json());
+    assert.equal(receipts.filter(({ status }) => status === "committed").length, 1);
+    assert.equal(new Set(receipts.map(({ first_event_id }) => first_event_id)).size, 1);
+    assert.equal((await allEvents(socketPath)).length, 1);
+  }));
+
+test("a receipt says duplicate after the source was retired, and after a restart", async () => {
+  const body = batchWith({});
+  await withServedLog(async ({ socketPath, storage, shutDown }) => {
+    const receipt = await commit(socketPath, body);
+    await retire(socketPath, "shop");
+    const duplicate = { ...receipt, status: "duplicate" };
+    assert.deepEqual((await ingest(socketPath, body)).json(), duplicate);
+    await shutDown();
+    await withServedLog(async (restarted) => {
+      assert.deepEqual((await ingest(restarted.socketPath, body)).json(), duplicate);
+    }, { storage });
+  });
+});
+
+test("a chunked body is taken as one with a length", () =>
+  withServedLog(async ({ socketPath }) => {
+    const body = Buffer.from(JSON.stringify(batchWith({})));
+    const connection = await RawConnection.open(socketPath);
+    await connection.write(
+      "POST /v1/events HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" +
+        `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`,
+    );
+    const response = await connection.readResponse();
+    assert.equal(JSON.parse(response!.body).status, "committed");
+    connection.destroy();
+  }));

@@ -1,0 +1,95 @@
+/** Calls of the HTTP API, and what is expected of its answers. */
+import assert from "node:assert/strict";
+import { ERROR_STATUS, type ErrorCode } from "../../../src/event/api_error.ts";
+import type {
+  CommittedEvent,
+  Receipt,
+  RetirementReceipt,
+  StreamSummary,
+} from "../../../src/event/types.ts";
+import { type HttpReply, request } from "../../support/http_client.ts";
+import type { SubmittedBatch, SubmittedEvent } from "../../support/submitted.ts";
+
+export const EVENT_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+/** A well-formed event id that no log has: the smallest. */
+export const NO_EVENT_ID = "00000000-0000-7000-8000-000000000000";
+
+export interface ReplayPage {
+  events: CommittedEvent[];
+  last_event_id?: string;
+  next_after: string | null;
+  snapshot_through_event_id: string | null;
+}
+
+export interface StreamsPage {
+  v: 1;
+  streams: StreamSummary[];
+  next_after: string | null;
+  snapshot_through_event_id: string | null;
+}
+
+/** A valid event; `members` replace or add some. */
+export function event(members: object = {}): SubmittedEvent {
+  return { stream: "orders", record_key: "1", kind: "upserted", payload: null, ...members };
+}
+
+/** A valid batch of one event; `members` replace or add some. */
+export function batchWith(members: object): SubmittedBatch {
+  return { source: "shop", batch_id: "b", events: [event()], ...members };
+}
+
+export function ingest(socketPath: string, body: unknown): Promise<HttpReply> {
+  return request(socketPath, { body });
+}
+
+/** Ingests a batch that must be taken. */
+export async function commit(socketPath: string, body: unknown): Promise<Receipt> {
+  const reply = await ingest(socketPath, body);
+  assert.equal(reply.status, 200, reply.text());
+  const receipt: Receipt = reply.json();
+  assert.equal(receipt.status, "committed");
+  return receipt;
+}
+
+export function postRetirement(socketPath: string, body: unknown): Promise<HttpReply> {
+  return request(socketPath, { path: "/v1/sources/retire", body });
+}
+
+/** Retires a source that must have events. */
+export async function retire(socketPath: string, source: string): Promise<RetirementReceipt> {
+  const reply = await postRetirement(socketPath, { source });
+  assert.equal(reply.status, 200, reply.text());
+  return reply.json();
+}
+
+/** A page of `GET /v1/events`. */
+export async function replayPage(socketPath: string, query = ""): Promise<ReplayPage> {
+  const reply = await request(socketPath, { path: `/v1/events?${query}` });
+  assert.equal(reply.status, 200, reply.text());
+  return reply.json();
+}
+
+/** All events there are. */
+export async function allEvents(socketPath: string): Promise<CommittedEvent[]> {
+  return (await replayPage(socketPath, "limit=100000")).events;
+}
+
+/** A page of `GET /v1/streams`. */
+export async function streamsPage(socketPath: string, query = ""): Promise<StreamsPage> {
+  const reply = await request(socketPath, { path: `/v1/streams?${query}` });
+  assert.equal(reply.status, 200, reply.text());
+  return reply.json();
+}
+
+/**
+ * The error document of a reply, which must have the code and its status, and exactly the `context` beside
+ * code and message. @returns the message.
+ */
+export function assertError(reply: HttpReply, code: ErrorCode, context: object = {}): string {
+  assert.equal(reply.headers["content-type"], "application/json");
+  const { message, ...document } = reply.json();
+  assert.deepEqual(document, { error: code, ...context });
+  assert.equal(reply.status, ERROR_STATUS[code]);
+  assert.ok(typeof message === "string" && message.length > 0);
+  return message;
+}

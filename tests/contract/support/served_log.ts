@@ -1,0 +1,59 @@
+/** The HTTP API over a log in memory whose disk a test can make fail, with an orderly shutdown. */
+import { createHandler, type HandlerOptions } from "../../../src/http/handler.ts";
+import type { ListenOptions } from "../../../src/runtime/listen.ts";
+import { Admission } from "../../../src/service/admission.ts";
+import type { EventLogService } from "../../../src/service/event_log_service.ts";
+import { MemoryStorage } from "../../support/memory_storage.ts";
+import { withHandler } from "../../support/test_server.ts";
+import { openTestService } from "../../support/test_service.ts";
+
+export interface ServedLog {
+  socketPath: string;
+  storage: MemoryStorage;
+  service: EventLogService;
+  /** What was reported to the operator. */
+  reports: string[];
+  /** Shuts down in the order of `serve`: followers, connections, the writer. */
+  shutDown(): Promise<void>;
+}
+
+export interface ServedLogOptions {
+  /** Files that are there at the start; they stay for a next start. */
+  storage?: MemoryStorage;
+  handler?: Partial<HandlerOptions>;
+  listen?: Partial<ListenOptions>;
+}
+
+/** Runs `use` against a served log, then shuts it down. */
+export async function withServedLog(
+  use: (log: ServedLog) => Promise<void>,
+  { storage = new MemoryStorage(), handler: overrides = {}, listen = {} }: ServedLogOptions = {},
+): Promise<void> {
+  const { service, reports } = await openTestService(storage);
+  const handler = createHandler({
+    log: service,
+    token: "",
+    replay: { defaultLimit: 1000, maxLimit: 100_000 },
+    admission: new Admission(),
+    report: (line) => void reports.push(line),
+    ...overrides,
+  });
+  let closed: Promise<void> | undefined;
+  const close = () => closed ??= service.close();
+  try {
+    await withHandler(handler, async ({ socketPath, server }) => {
+      const shutDown = async () => {
+        service.endFollowers();
+        await server.close();
+        await close();
+      };
+      try {
+        await use({ socketPath, storage, service, reports, shutDown });
+      } finally {
+        service.endFollowers();
+      }
+    }, { report: (line) => void reports.push(line), ...listen });
+  } finally {
+    await close();
+  }
+}
