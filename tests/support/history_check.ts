@@ -1,0 +1,152 @@
+/**
+ * Whether a history fits some order of its calls: an order that keeps to who was answered before whom
+ * asked, and in which the sequential model gives every answer that was given. The log tells the order of
+ * what was committed, so only the other calls have to be placed between those, each as early as can be.
+ */
+import assert from "node:assert/strict";
+import { isDeepStrictEqual } from "node:util";
+import type { CommittedEvent } from "../../src/event/verify_event.ts";
+import type { Call, History, LoggedBatch, Mutation } from "./history.ts";
+import type { Outcome } from "./outcome.ts";
+import { SequentialModel } from "./sequential_model.ts";
+
+/** A call without a certain outcome; one that is not in the log may have done nothing. */
+const UNCERTAIN = new Set(["writer_poisoned"]);
+/** A call that did nothing for a reason that the model knows nothing of. */
+const WITHOUT_EFFECT = new Set(["storage_full"]);
+
+/** @throws {AssertionError} the history fits no order. */
+export function checkHistory({ calls, events, streams }: History): void {
+  const batches = loggedBatches(events);
+  const { committers, models } = findCommitters(calls, batches);
+  for (const call of calls) {
+    const isCommitted = committers.includes(call);
+    assert.ok(isCommitted || !claimsCommit(call), `answered as committed: ${describe(call)}`);
+  }
+  const others = calls.filter((call) => !committers.includes(call) && isDecided(call));
+  placeOthers(others, committers, models);
+  assert.deepEqual(streams, models.at(-1)!.streams());
+}
+
+/** The batches of a log, each of them whole and there once. */
+function loggedBatches(events: readonly CommittedEvent[]): LoggedBatch[] {
+  const batches: LoggedBatch[] = [];
+  const identities = new Set<string>();
+  let frontier = "";
+  for (const event of events) {
+    assert.ok(frontier < event.event_id, `out of order: ${event.event_id}`);
+    frontier = event.event_id;
+    const { source, batch_id: batchId } = event;
+    const last = batches.at(-1);
+    if (last?.source === source && last.batchId === batchId) {
+      last.events.push(event);
+      continue;
+    }
+    const identity = `${source} ${batchId}`;
+    assert.ok(!identities.has(identity), `in the log twice: ${identity}`);
+    identities.add(identity);
+    batches.push({ source, batchId, events: [event] });
+  }
+  return batches;
+}
+
+/** The call that committed each batch, and the model before and after each. */
+function findCommitters(calls: readonly Call[], batches: readonly LoggedBatch[]) {
+  const committers: Call[] = [];
+  const models = [new SequentialModel()];
+  let latestInvokedAt = -1;
+  for (const batch of batches) {
+    const before = models.at(-1)!;
+    const committer = calls.filter((call) =>
+      couldCommit(call) && !committers.includes(call) && isBatchOf(call.mutation, batch) &&
+      call.answeredAt > latestInvokedAt && before.answer(call.mutation) === null
+    ).sort((a, b) =>
+      rank(a, batch) - rank(b, batch)
+    )[0];
+    assert.ok(committer, `no call could commit ${batch.source} ${batch.batchId} at that place`);
+    const after = before.copy();
+    const answer = after.commit(committer.mutation, batch);
+    if (isDecided(committer)) assert.deepEqual(committer.outcome, answer);
+    committers.push(committer);
+    models.push(after);
+    latestInvokedAt = Math.max(latestInvokedAt, committer.invokedAt);
+  }
+  return { committers, models };
+}
+
+/** The one that was told so comes first; among those that were told nothing, the earliest. */
+function rank(call: Call, { events }: LoggedBatch): number {
+  const { first_event_id, retirement_event_id } = call.outcome?.body ?? {};
+  const wasTold = [first_event_id, retirement_event_id].includes(events[0]!.event_id);
+  return wasTold ? -1 : call.invokedAt;
+}
+
+/** Finds a place for each call that committed nothing. */
+function placeOthers(
+  others: readonly Call[],
+  committers: readonly Call[],
+  models: readonly SequentialModel[],
+): void {
+  const placed: { call: Call; place: number }[] = [];
+  for (const call of others.toSorted((a, b) => a.invokedAt - b.invokedAt)) {
+    // Behind all that was answered before it was asked for, before all that was asked for later.
+    const after = committers.findLastIndex((other) => other.answeredAt < call.invokedAt) + 1;
+    const end = committers.findIndex((other) => other.invokedAt > call.answeredAt);
+    let place = after;
+    for (const other of placed) {
+      if (other.call.answeredAt < call.invokedAt) place = Math.max(place, other.place);
+    }
+    const start = place;
+    const last = end < 0 ? committers.length : end;
+    while (place <= last && !answers(models[place]!, call)) place += 1;
+    assert.ok(
+      place <= last,
+      `${describe(call)}\nfits nowhere; the model answers\n` +
+        models.slice(start, last + 1).map((model) => JSON.stringify(model.answer(call.mutation)))
+          .join("\n"),
+    );
+    placed.push({ call, place });
+  }
+}
+
+function answers(model: SequentialModel, { mutation, outcome }: Call): boolean {
+  return isDeepStrictEqual(model.answer(mutation), outcome);
+}
+
+/** Whether the batch in the log is what a mutation would commit. */
+function isBatchOf(mutation: Mutation, { source, batchId, events }: LoggedBatch): boolean {
+  if (mutation.kind === "retire") {
+    const { source: retired, final_frontier } = events[0]!.payload as Record<string, unknown>;
+    return source === "system" && mutation.source === retired &&
+      batchId === `service/retire/${retired}/${final_frontier}`;
+  }
+  const { batch } = mutation;
+  return source === batch.source && batchId === batch.batch_id &&
+    isDeepStrictEqual(batch.events, events.map(submittedPart));
+}
+
+function submittedPart({ stream, record_key, kind, payload }: CommittedEvent) {
+  return { stream, record_key, kind, payload };
+}
+
+function couldCommit(call: Call): boolean {
+  return !isDecided(call) && !WITHOUT_EFFECT.has(codeOf(call.outcome)) || claimsCommit(call);
+}
+
+function claimsCommit({ outcome }: Call): boolean {
+  return outcome?.body.status === "committed" || outcome?.body.status === "retired";
+}
+
+/** Whether the answer says what the log made of a call. */
+function isDecided({ outcome }: Call): boolean {
+  const code = codeOf(outcome);
+  return outcome !== null && !UNCERTAIN.has(code) && !WITHOUT_EFFECT.has(code);
+}
+
+function codeOf(outcome: Outcome | null): string {
+  return String(outcome?.body.error);
+}
+
+function describe({ mutation, outcome }: Call): string {
+  return `${JSON.stringify(mutation)}\nanswered ${JSON.stringify(outcome)}`;
+}

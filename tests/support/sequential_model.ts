@@ -1,0 +1,147 @@
+/**
+ * The service as a small program that does one thing after the other: what the contract says of a
+ * mutation, given the batches before it. Ids are taken from the log, since only the service makes them.
+ */
+import { Buffer } from "node:buffer";
+import { prepareBatch } from "../../src/event/batch.ts";
+import type { StreamSummary } from "../../src/event/types.ts";
+import type { LoggedBatch, Mutation } from "./history.ts";
+import type { Outcome } from "./outcome.ts";
+import type { SubmittedBatch } from "./submitted.ts";
+
+interface Stored {
+  /** The source and the events as submitted. */
+  content: string;
+  receipt: Record<string, unknown>;
+}
+
+interface Retirement {
+  final_frontier: string;
+  retirement_event_id: string;
+}
+
+export class SequentialModel {
+  #batches = new Map<string, Stored>();
+  /** Last event of each source. */
+  #sources = new Map<string, string>();
+  #streams = new Map<string, StreamSummary>();
+  #retirements = new Map<string, Retirement>();
+
+  /** A model that goes on from here on its own. */
+  copy(): SequentialModel {
+    const copy = new SequentialModel();
+    copy.#batches = new Map(this.#batches);
+    copy.#sources = new Map(this.#sources);
+    copy.#streams = new Map(this.#streams);
+    copy.#retirements = new Map(this.#retirements);
+    return copy;
+  }
+
+  /** The answer to a mutation that commits nothing; null when it commits. */
+  answer(mutation: Mutation): Outcome | null {
+    return mutation.kind === "append"
+      ? this.#answerAppend(mutation.batch)
+      : this.#answerRetire(mutation.source);
+  }
+
+  /** Takes in the batch that a mutation has committed, and gives its answer. */
+  commit(mutation: Mutation, logged: LoggedBatch): Outcome {
+    const first = logged.events[0]!.event_id;
+    const last = logged.events.at(-1)!.event_id;
+    const outcome = mutation.kind === "append"
+      ? this.#commitAppend(mutation.batch, logged, first, last)
+      : this.#commitRetire(mutation.source, first);
+    this.#sources.set(logged.source, last);
+    for (const { event_id, source, stream } of logged.events) {
+      const event_count = (this.#streams.get(`${source} ${stream}`)?.event_count ?? 0) + 1;
+      const row = { source, stream, frontier_event_id: event_id, event_count };
+      this.#streams.set(`${source} ${stream}`, row);
+    }
+    return outcome;
+  }
+
+  /** All streams in order. */
+  streams(): StreamSummary[] {
+    return [...this.#streams].sort(([a], [b]) => a < b ? -1 : 1).map(([, row]) => row);
+  }
+
+  #answerAppend(batch: SubmittedBatch): Outcome | null {
+    const { source, batch_id } = batch;
+    const stored = this.#batches.get(`${source} ${batch_id}`);
+    if (stored !== undefined) {
+      return stored.content === contentOf(batch)
+        ? ok({ ...stored.receipt, status: "duplicate" })
+        : refused(409, "batch_id_conflict", { source, batch_id });
+    }
+    const retirement = this.#retirements.get(source);
+    if (retirement !== undefined) return refused(409, "source_retired", { source, ...retirement });
+    return this.#lineageConflict(batch) ?? this.#frontierConflict(batch);
+  }
+
+  #lineageConflict({ source, events }: SubmittedBatch): Outcome | null {
+    const marker = events[0]!;
+    if (marker.stream !== "service.source_lineage") return null;
+    const { predecessor_source, predecessor_final_frontier } = marker.payload as {
+      predecessor_source: string;
+      predecessor_final_frontier: string;
+    };
+    const actual = this.#retirements.get(predecessor_source)?.final_frontier ?? null;
+    if (actual === predecessor_final_frontier && !this.#sources.has(source)) return null;
+    return refused(409, "source_lineage_conflict", {
+      source,
+      predecessor_source,
+      expected_predecessor_frontier: predecessor_final_frontier,
+      actual_predecessor_frontier: actual,
+    });
+  }
+
+  #frontierConflict({ source, stream_precondition: precondition }: SubmittedBatch): Outcome | null {
+    if (precondition === undefined) return null;
+    const { stream, expected_frontier } = precondition;
+    const actual_frontier = this.#streams.get(`${source} ${stream}`)?.frontier_event_id ?? null;
+    if (actual_frontier === expected_frontier) return null;
+    const context = { source, stream, expected_frontier, actual_frontier };
+    return refused(409, "stream_frontier_conflict", context);
+  }
+
+  #answerRetire(source: string): Outcome | null {
+    const retirement = this.#retirements.get(source);
+    if (retirement !== undefined) {
+      return ok({ v: 1, status: "already_retired", source, ...retirement });
+    }
+    return this.#sources.has(source) ? null : refused(404, "source_not_found", { source });
+  }
+
+  #commitAppend(batch: SubmittedBatch, logged: LoggedBatch, first: string, last: string): Outcome {
+    const receipt = {
+      status: "committed",
+      batch_digest: prepareBatch(Buffer.from(JSON.stringify(batch))).batchDigest,
+      events: logged.events.length,
+      first_event_id: first,
+      last_event_id: last,
+    };
+    this.#batches.set(`${batch.source} ${batch.batch_id}`, { content: contentOf(batch), receipt });
+    return ok(receipt);
+  }
+
+  #commitRetire(source: string, eventId: string): Outcome {
+    const retirement = {
+      final_frontier: this.#sources.get(source)!,
+      retirement_event_id: eventId,
+    };
+    this.#retirements.set(source, retirement);
+    return ok({ v: 1, status: "retired", source, ...retirement });
+  }
+}
+
+function contentOf({ source, events }: SubmittedBatch): string {
+  return JSON.stringify([source, events]);
+}
+
+function ok(body: Record<string, unknown>): Outcome {
+  return { status: 200, body };
+}
+
+function refused(status: number, error: string, context: Record<string, unknown>): Outcome {
+  return { status, body: { error, ...context } };
+}
