@@ -93,7 +93,7 @@ test("follow() whose filter matches nothing sends one empty record up to the fro
   await service.close();
 });
 
-test("follow() moves next_after over what its filter leaves out once nothing more matches", async () => {
+test("follow() whose record is full knows nothing of what comes behind", async () => {
   const { service, ids } = await serviceWith([["a", "b", "a", "b", "b"]]);
   const follow = service.follow({ ...FOLLOW_ALL, limitEvents: 1, filter: { stream: "a" } });
   const { snapshot, caughtUp } = await snapshotRecords(follow);
@@ -101,14 +101,22 @@ test("follow() moves next_after over what its filter leaves out once nothing mor
   assert.equal(caughtUp.next_after, ids[4]);
   const live = nextEvents(follow);
   const [, id, last] = await commit(service, "1", ["b", "a", "b"]);
-  const { events, last_event_id, next_after } = await live;
-  assert.deepEqual(events.map((event) => event.event_id), [id]);
-  // The record is full, so nothing is known of what comes behind.
-  assert.deepEqual([last_event_id, next_after], [id, id]);
-  const more = nextEvents(follow);
-  const [another] = await commit(service, "2", ["a", "b"]);
-  assert.ok(last! < another!);
-  assert.deepEqual(idsOf(await more), [another]);
+  const { last_event_id, next_after, snapshot_through_event_id } = await live;
+  assert.deepEqual([last_event_id, next_after, snapshot_through_event_id], [id, id, last]);
+  follow.close();
+  await service.close();
+});
+
+test("follow() moves next_after to the frontier when nothing more matches", async () => {
+  const { service, ids } = await serviceWith([["a", "b", "a", "b", "b"]]);
+  const follow = service.follow({ ...FOLLOW_ALL, limitEvents: 3, filter: { stream: "a" } });
+  const { snapshot } = await snapshotRecords(follow);
+  assert.deepEqual(idsOf(...snapshot), [ids[0], ids[2]]);
+  assert.deepEqual([snapshot[0]!.last_event_id, snapshot[0]!.next_after], [ids[2], ids[4]]);
+  const live = nextEvents(follow);
+  const [, id, last] = await commit(service, "1", ["b", "a", "b"]);
+  const { last_event_id, next_after, snapshot_through_event_id } = await live;
+  assert.deepEqual([last_event_id, next_after, snapshot_through_event_id], [id, last, last]);
   follow.close();
   await service.close();
 });

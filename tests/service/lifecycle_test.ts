@@ -155,6 +155,18 @@ test("retire() in one turn with batches ends in the order of arrival", async () 
   await log.service.close();
 });
 
+test("retire() of one source by many in one turn appends one event", async () => {
+  const log = await RestartableLog.open();
+  await log.commit(submittedBatch("shop", "1"));
+  const [first, ...others] = await Promise.all([1, 2, 3].map(() => log.retire("shop")));
+  assert.equal(statusOf(first!), "retired");
+  for (const { body } of others) {
+    assert.deepEqual(body, { ...first!.body, status: "already_retired" });
+  }
+  assert.equal((await log.events()).length, 2);
+  await log.service.close();
+});
+
 test("retire() of several sources in one turn gives each its own event", async () => {
   const log = await RestartableLog.open();
   const sources = ["a", "b", "c"];

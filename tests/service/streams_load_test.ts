@@ -36,6 +36,21 @@ test("streams() reads nothing for the next pages, also after anchors that are no
   await service.close();
 });
 
+test("streams() keeps the anchors that were asked for last", async () => {
+  const { service, storage } = await serviceWithStreams();
+  const anchors = (await replayAll(service)).map((event) => event.event_id);
+  const page = (place: number) => service.streams({ ...ALL_STREAMS, through: anchors[place]! });
+  for (let place = 0; place < STREAM_SNAPSHOTS_MAX; place++) await page(place);
+  await page(0);
+  await page(STREAM_SNAPSHOTS_MAX);
+  const readsBefore = readsOf(storage);
+  await page(0);
+  assert.equal(readsOf(storage), readsBefore);
+  await page(1);
+  assert.ok(readsOf(storage) > readsBefore);
+  await service.close();
+});
+
 test("streams() reads the log once for all who ask for an anchor at the same time", async () => {
   const { service, storage, ends } = await serviceWithStreams();
   const readsBefore = readsOf(storage);
