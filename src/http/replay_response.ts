@@ -1,12 +1,12 @@
 /**
  * Writes a finite replay: the events as the log stores them, then the members that are known at the
- * end. A page of ordinary size is read before its status is sent, so that a failure is still an
- * error document, and sent in one write; a larger one is streamed at the pace of the client.
+ * end. A page of ordinary size is read before its status is sent, so that a failure is still an error
+ * document, and sent with its length; a larger one is streamed at the pace of the client. Events are
+ * sent from the memory they were read into.
  */
 import { Buffer } from "node:buffer";
 import { REPLAY_EMPTY_PIECES_MAX, REPLAY_WHOLE_BYTES_MAX } from "../limits.ts";
 import type { Replay } from "../service/event_log.ts";
-import { GrowingBuffer } from "./growing_buffer.ts";
 import type { HttpResponse } from "./message.ts";
 import { JSON_HEADERS } from "./responses.ts";
 
@@ -14,8 +14,8 @@ const OPENING = Buffer.from('{"events":[');
 const COMMA = Buffer.from(",");
 /** Means nothing between two values of a JSON text, and tells whether anybody still reads. */
 const BLANK = Buffer.from(" ");
-/** Room for a small page; a larger one makes room as it is read. */
-const FIRST_CAPACITY_BYTES = 16 * 1024;
+/** Up to here one write of a copy costs less than several without. */
+const COPIED_BYTES_MAX = 64 * 1024;
 
 /**
  * Answers with the page of `replay`, whose pieces may be empty. `onFailure` hears of an error after
@@ -25,47 +25,74 @@ export async function replayResponse(
   replay: Replay,
   onFailure: (error: unknown) => void,
 ): Promise<HttpResponse> {
-  const page = new GrowingBuffer(FIRST_CAPACITY_BYTES);
-  page.append(OPENING);
-  let emptyPieces = 0;
-  let piece = await replay.next();
-  while (
-    piece !== null && page.sizeBytes < REPLAY_WHOLE_BYTES_MAX &&
-    emptyPieces < REPLAY_EMPTY_PIECES_MAX
-  ) {
-    if (piece.length === 0) emptyPieces += 1;
-    else appendEvents(page, piece);
-    piece = await replay.next();
+  const page = new PageStart();
+  for (let events = await replay.next(); events !== null; events = await replay.next()) {
+    page.append(events);
+    if (page.isFull) {
+      return { status: 200, headers: JSON_HEADERS, body: streamPage(page, replay, onFailure) };
+    }
   }
-  if (piece !== null) {
-    const body = streamPage(page.take(), piece, replay, onFailure);
-    return { status: 200, headers: JSON_HEADERS, body };
-  }
-  page.append(closing(replay));
-  return { status: 200, headers: JSON_HEADERS, body: page.take() };
+  return wholePage([...page.parts, closing(replay)]);
 }
 
-function appendEvents(page: GrowingBuffer, events: Uint8Array): void {
-  if (page.sizeBytes > OPENING.length) page.append(COMMA);
-  page.append(events);
+/** What is read of a page before its status is sent. */
+class PageStart {
+  readonly parts: Uint8Array[] = [OPENING];
+  #sizeBytes = 0;
+  #emptyPieces = 0;
+
+  append(events: Uint8Array): void {
+    if (events.length === 0) {
+      this.#emptyPieces += 1;
+      return;
+    }
+    if (this.hasEvents) this.parts.push(COMMA);
+    this.parts.push(isSparse(events) ? new Uint8Array(events) : events);
+    this.#sizeBytes += events.length;
+  }
+
+  get hasEvents(): boolean {
+    return this.#sizeBytes > 0;
+  }
+
+  get isFull(): boolean {
+    return this.#sizeBytes > REPLAY_WHOLE_BYTES_MAX || this.#emptyPieces > REPLAY_EMPTY_PIECES_MAX;
+  }
+}
+
+/** Whether keeping these bytes keeps much more memory alive. */
+function isSparse(bytes: Uint8Array): boolean {
+  return bytes.length * 2 < bytes.buffer.byteLength;
+}
+
+function wholePage(parts: readonly Uint8Array[]): HttpResponse {
+  const sizeBytes = parts.reduce((sum, part) => sum + part.length, 0);
+  if (sizeBytes <= COPIED_BYTES_MAX) {
+    return { status: 200, headers: JSON_HEADERS, body: Buffer.concat(parts, sizeBytes) };
+  }
+  const headers = { ...JSON_HEADERS, "content-length": String(sizeBytes) };
+  return { status: 200, headers, body: eachOf(parts) };
+}
+
+async function* eachOf(parts: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
+  yield* parts;
 }
 
 async function* streamPage(
-  start: Uint8Array,
-  following: Uint8Array,
+  start: PageStart,
   replay: Replay,
   onFailure: (error: unknown) => void,
 ): AsyncGenerator<Uint8Array> {
   try {
-    yield start;
-    let isFirst = start.length === OPENING.length;
-    for (let events: Uint8Array | null = following; events !== null; events = await replay.next()) {
+    yield* start.parts;
+    let { hasEvents } = start;
+    for (let events = await replay.next(); events !== null; events = await replay.next()) {
       if (events.length === 0) {
         yield BLANK;
       } else {
-        if (!isFirst) yield COMMA;
+        if (hasEvents) yield COMMA;
         yield events;
-        isFirst = false;
+        hasEvents = true;
       }
     }
     yield closing(replay);

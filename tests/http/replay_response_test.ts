@@ -10,56 +10,55 @@ const CLOSING = {
   next_after: "next",
   snapshot_through_event_id: "snapshot",
 };
+const MEDIUM = JSON.stringify("x".repeat(REPLAY_WHOLE_BYTES_MAX / 4));
 const LARGE = JSON.stringify("x".repeat(REPLAY_WHOLE_BYTES_MAX));
 
 function noFailure(error: unknown): void {
   assert.fail(`unexpected failure: ${error}`);
 }
 
-/** The response to a replay of these pieces: its body, and in how many pieces it came. */
+/** The response to a replay of these pieces, its body as one text. */
 async function replayed(pieces: Array<string | Error>) {
   const failures: unknown[] = [];
   const response = await replayResponse(stubReplay(pieces), (error) => failures.push(error));
-  const { body } = response;
+  const { headers, body } = response;
   assert.ok(body !== null && typeof body !== "string");
-  const isStreamed = !(body instanceof Uint8Array);
   const parts: Uint8Array[] = [];
-  if (!isStreamed) parts.push(body);
-  else {
-    try {
-      for await (const part of body) parts.push(part);
-    } catch (error) {
-      return { isStreamed, text: null, failures, error };
-    }
+  let error: unknown = null;
+  try {
+    if (body instanceof Uint8Array) parts.push(body);
+    else for await (const part of body) parts.push(part);
+  } catch (thrown) {
+    error = thrown;
   }
-  return { isStreamed, text: Buffer.concat(parts).toString(), failures, error: null };
+  const text = Buffer.concat(parts).toString();
+  const lengthBytes = body instanceof Uint8Array ? body.length : headers["content-length"];
+  return { text, lengthBytes, failures, error };
 }
 
-const PAGES: Array<[title: string, pieces: string[], events: unknown[], isStreamed: boolean]> = [
-  ["an empty page", [], [], false],
-  ["one piece", ["1,2"], [1, 2], false],
-  ["pieces, with empty ones between", ["", "1", "", "2,3", ""], [1, 2, 3], false],
-  ["a large page", [LARGE, "1", "", "2"], [JSON.parse(LARGE), 1, 2], true],
-  ["a large first piece alone", [LARGE], [JSON.parse(LARGE)], false],
+const EMPTY_PIECES = new Array<string>(REPLAY_EMPTY_PIECES_MAX + 2).fill("");
+
+const PAGES: Array<[title: string, pieces: string[], events: unknown[], isWhole: boolean]> = [
+  ["an empty page", [], [], true],
+  ["one piece", ["1,2"], [1, 2], true],
+  ["pieces, with empty ones between", ["", "1", "", "2,3", ""], [1, 2, 3], true],
   [
-    "a long scan that finds something late",
-    [...new Array<string>(REPLAY_EMPTY_PIECES_MAX + 2).fill(""), "1", "", "2"],
-    [1, 2],
+    "a page of ordinary size",
+    [MEDIUM, "1", MEDIUM],
+    [JSON.parse(MEDIUM), 1, JSON.parse(MEDIUM)],
     true,
   ],
-  [
-    "a long scan that finds nothing",
-    new Array<string>(REPLAY_EMPTY_PIECES_MAX + 2).fill(""),
-    [],
-    true,
-  ],
+  ["a large page", [LARGE, "1", "", "2"], [JSON.parse(LARGE), 1, 2], false],
+  ["a long scan that finds something late", [...EMPTY_PIECES, "1", "", "2"], [1, 2], false],
+  ["a long scan that finds nothing", EMPTY_PIECES, [], false],
 ];
 
-for (const [title, pieces, events, isStreamed] of PAGES) {
-  test(`replayResponse() writes ${title} ${isStreamed ? "as a stream" : "at once"}`, async () => {
+for (const [title, pieces, events, isWhole] of PAGES) {
+  test(`replayResponse() writes ${title} ${isWhole ? "with its length" : "as a stream"}`, async () => {
     const page = await replayed(pieces);
-    assert.deepEqual(JSON.parse(page.text!), { events, ...CLOSING });
-    assert.equal(page.isStreamed, isStreamed);
+    assert.deepEqual(JSON.parse(page.text), { events, ...CLOSING });
+    const { length } = page.text;
+    assert.equal(Number(page.lengthBytes), isWhole ? length : NaN);
     assert.deepEqual(page.failures, []);
   });
 }
