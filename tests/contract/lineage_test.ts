@@ -1,0 +1,189 @@
+/** A successor's first batch, which declares the retired source that it continues. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import {
+  allEvents,
+  assertError,
+  batchWith,
+  commit,
+  event,
+  ingest,
+  NO_EVENT_ID,
+  retire,
+} from "./support/api.ts";
+import { type ServedLog, withServedLog } from "./support/served_log.ts";
+
+/** The marker; `members` replace or add some. */
+function marker(frontier: string, members: object = {}) {
+  return event({
+    stream: "service.source_lineage",
+    record_key: "shop",
+    kind: "source_succeeded",
+    payload: payload(frontier),
+    ...members,
+  });
+}
+
+function payload(frontier: string, members: object = {}) {
+  return { v: 1, predecessor_source: "shop", predecessor_final_frontier: frontier, ...members };
+}
+
+/** A batch of the successor. */
+function successor(events: unknown[], batchId = "b") {
+  return batchWith({ source: "shop2", batch_id: batchId, events });
+}
+
+/** Runs `use` on a log where `shop` is retired. */
+function withRetired(use: (log: ServedLog, frontier: string) => Promise<void>): Promise<void> {
+  return withServedLog(async (log) => {
+    await commit(log.socketPath, batchWith({}));
+    await use(log, (await retire(log.socketPath, "shop")).final_frontier);
+  });
+}
+
+test("a first batch that begins with the marker is committed, the marker as an ordinary event", () =>
+  withRetired(async ({ socketPath }, frontier) => {
+    const receipt = await commit(socketPath, successor([marker(frontier), event()]));
+    assert.equal(receipt.events, 2);
+    const committed = (await allEvents(socketPath)).at(-2)!;
+    assert.equal(committed.event_id, receipt.first_event_id);
+    assert.equal(committed.source, "shop2");
+    assert.equal(committed.stream, "service.source_lineage");
+    assert.equal(committed.kind, "source_succeeded");
+    assert.equal(committed.record_key, "shop");
+    assert.deepEqual(committed.payload, payload(frontier));
+    await commit(socketPath, successor([event()], "b2"));
+  }));
+
+test("a marker may be the only event of its batch", () =>
+  withRetired(async ({ socketPath }, frontier) => {
+    await commit(socketPath, successor([marker(frontier)]));
+  }));
+
+test("a repeated first batch is a duplicate", () =>
+  withRetired(async ({ socketPath }, frontier) => {
+    const batch = successor([marker(frontier)]);
+    const receipt = await commit(socketPath, batch);
+    const duplicate = { ...receipt, status: "duplicate" };
+    assert.deepEqual((await ingest(socketPath, batch)).json(), duplicate);
+  }));
+
+test("a source needs no predecessor, and its first batch no marker", () =>
+  withRetired(async ({ socketPath }) => {
+    await commit(socketPath, successor([event()]));
+  }));
+
+const MALFORMED: Array<[rule: string, events: (frontier: string) => unknown[]]> = [
+  ["is the first event", (frontier) => [event(), marker(frontier)]],
+  ["comes once", (frontier) => [marker(frontier), marker(frontier)]],
+  ["omits occurred_at", (frontier) => [marker(frontier, { occurred_at: "2026-01-01T00:00:00Z" })]],
+  ["has the kind source_succeeded", (frontier) => [marker(frontier, { kind: "upserted" })]],
+  ["has the predecessor as record_key", (frontier) => [marker(frontier, { record_key: "x" })]],
+  ["has a payload of v 1", (frontier) => [marker("", { payload: payload(frontier, { v: 2 }) })]],
+  ["has a closed payload", (frontier) => [marker("", { payload: payload(frontier, { x: 1 }) })]],
+  ["has an object as payload", () => [marker("", { payload: null })]],
+  ["names a frontier that is an event id", () => [marker("latest")]],
+  ["names a frontier", () => [marker("", { payload: { v: 1, predecessor_source: "shop" } })]],
+  ["names a valid source", (frontier) => [
+    marker("", { record_key: "A", payload: payload(frontier, { predecessor_source: "A" }) }),
+  ]],
+  ["does not name system", (frontier) => [
+    marker("", {
+      record_key: "system",
+      payload: payload(frontier, { predecessor_source: "system" }),
+    }),
+  ]],
+  ["does not name its own source", (frontier) => [
+    marker("", {
+      record_key: "shop2",
+      payload: payload(frontier, { predecessor_source: "shop2" }),
+    }),
+  ]],
+];
+
+for (const [rule, events] of MALFORMED) {
+  test(`a marker ${rule}: else invalid_source_lineage`, () =>
+    withRetired(async ({ socketPath }, frontier) => {
+      const reply = await ingest(socketPath, successor(events(frontier)));
+      assertError(reply, "invalid_source_lineage");
+      assert.equal((await allEvents(socketPath)).length, 2);
+    }));
+}
+
+function conflict(predecessor: string, expected: string, actual: string | null) {
+  return {
+    source: "shop2",
+    predecessor_source: predecessor,
+    expected_predecessor_frontier: expected,
+    actual_predecessor_frontier: actual,
+  };
+}
+
+test("a marker at another frontier than the predecessor's final one is source_lineage_conflict", () =>
+  withRetired(async ({ socketPath }, frontier) => {
+    const reply = await ingest(socketPath, successor([marker(NO_EVENT_ID), event()]));
+    assertError(reply, "source_lineage_conflict", conflict("shop", NO_EVENT_ID, frontier));
+    assert.equal((await allEvents(socketPath)).length, 2);
+  }));
+
+test("a marker for a source that is not retired, or has no events, is source_lineage_conflict", () =>
+  withServedLog(async ({ socketPath }) => {
+    const batch = (frontier: string) => successor([marker(frontier)]);
+    const unknown = await ingest(socketPath, batch(NO_EVENT_ID));
+    assertError(unknown, "source_lineage_conflict", conflict("shop", NO_EVENT_ID, null));
+    const { last_event_id } = await commit(socketPath, batchWith({}));
+    const active = await ingest(socketPath, batch(last_event_id));
+    assertError(active, "source_lineage_conflict", conflict("shop", last_event_id, null));
+    await retire(socketPath, "shop");
+    await commit(socketPath, batch(last_event_id));
+  }));
+
+test("a marker is source_lineage_conflict once the successor has committed events", () =>
+  withRetired(async ({ socketPath }, frontier) => {
+    await commit(socketPath, successor([event()], "b1"));
+    const reply = await ingest(socketPath, successor([marker(frontier)], "b2"));
+    assertError(reply, "source_lineage_conflict", conflict("shop", frontier, frontier));
+  }));
+
+test("one predecessor may have several successors, and a successor can be succeeded", () =>
+  withRetired(async ({ socketPath }, frontier) => {
+    await commit(socketPath, successor([marker(frontier)]));
+    await commit(socketPath, batchWith({ source: "shop3", events: [marker(frontier)] }));
+    const { final_frontier } = await retire(socketPath, "shop2");
+    const next = marker("", {
+      record_key: "shop2",
+      payload: payload(final_frontier, { predecessor_source: "shop2" }),
+    });
+    await commit(socketPath, batchWith({ source: "shop4", events: [next] }));
+  }));
+
+test("a retired source is source_retired before its marker is looked at", () =>
+  withRetired(async ({ socketPath }, frontier) => {
+    await commit(socketPath, successor([event()], "b1"));
+    const { final_frontier, retirement_event_id } = await retire(socketPath, "shop2");
+    const reply = await ingest(socketPath, successor([marker(frontier)], "b2"));
+    const context = { source: "shop2", final_frontier, retirement_event_id };
+    assertError(reply, "source_retired", context);
+  }));
+
+test("a lineage conflict comes before the stream precondition", () =>
+  withRetired(async ({ socketPath }, frontier) => {
+    const stream_precondition = {
+      stream: "service.source_lineage",
+      expected_frontier: NO_EVENT_ID,
+    };
+    const batch = { ...successor([marker(NO_EVENT_ID)]), stream_precondition };
+    const context = conflict("shop", NO_EVENT_ID, frontier);
+    assertError(await ingest(socketPath, batch), "source_lineage_conflict", context);
+  }));
+
+test("lineage is decided by the durable log after a restart", () =>
+  withRetired(async ({ storage, shutDown }, frontier) => {
+    await shutDown();
+    await withServedLog(async ({ socketPath }) => {
+      const wrong = await ingest(socketPath, successor([marker(NO_EVENT_ID)]));
+      const context = conflict("shop", NO_EVENT_ID, frontier);
+      assertError(wrong, "source_lineage_conflict", context);
+      await commit(socketPath, successor([marker(frontier)]));
+    }, { storage });
+  }));

@@ -1,0 +1,117 @@
+/** `stream_precondition` of `POST /v1/events`. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import {
+  allEvents,
+  assertError,
+  batchWith,
+  commit,
+  event,
+  ingest,
+  NO_EVENT_ID,
+  retire,
+} from "./support/api.ts";
+import { withServedLog } from "./support/served_log.ts";
+
+/** A batch for the stream `orders` that expects it to be at an event, or to have none. */
+function conditional(batchId: string, expectedFrontier: string | null, members: object = {}) {
+  return batchWith({
+    batch_id: batchId,
+    stream_precondition: { stream: "orders", expected_frontier: expectedFrontier },
+    ...members,
+  });
+}
+
+function conflict(expected: string | null, actual: string | null, source = "shop") {
+  return { source, stream: "orders", expected_frontier: expected, actual_frontier: actual };
+}
+
+test("expected_frontier null holds for a stream without committed events", () =>
+  withServedLog(async ({ socketPath }) => {
+    await commit(socketPath, batchWith({ batch_id: "1", events: [event({ stream: "items" })] }));
+    await commit(socketPath, batchWith({ batch_id: "1", source: "other" }));
+    await commit(socketPath, conditional("2", null));
+  }));
+
+test("expected_frontier holds when it is the stream's latest event", () =>
+  withServedLog(async ({ socketPath }) => {
+    const first = await commit(socketPath, conditional("1", null));
+    await commit(socketPath, batchWith({ batch_id: "2", events: [event({ stream: "items" })] }));
+    const events = [event(), event()];
+    const third = await commit(socketPath, conditional("3", first.last_event_id, { events }));
+    await commit(socketPath, conditional("4", third.last_event_id));
+  }));
+
+test("a mismatch is stream_frontier_conflict with both frontiers, and nothing is written", () =>
+  withServedLog(async ({ socketPath }) => {
+    assertError(
+      await ingest(socketPath, conditional("0", NO_EVENT_ID)),
+      "stream_frontier_conflict",
+      conflict(NO_EVENT_ID, null),
+    );
+    const { last_event_id: first } = await commit(socketPath, batchWith({ batch_id: "1" }));
+    const { last_event_id: second } = await commit(socketPath, batchWith({ batch_id: "2" }));
+    for (const expected of [null, first, NO_EVENT_ID]) {
+      assertError(
+        await ingest(socketPath, conditional("3", expected)),
+        "stream_frontier_conflict",
+        conflict(expected, second),
+      );
+    }
+    assert.equal((await allEvents(socketPath)).length, 2);
+    await commit(socketPath, conditional("3", second));
+  }));
+
+test("a committed batch is a duplicate whatever its precondition says by then", () =>
+  withServedLog(async ({ socketPath }) => {
+    const batch = conditional("1", null);
+    const receipt = await commit(socketPath, batch);
+    await commit(socketPath, batchWith({ batch_id: "2" }));
+    const duplicate = { ...receipt, status: "duplicate" };
+    for (const retried of [batch, conditional("1", NO_EVENT_ID), batchWith({ batch_id: "1" })]) {
+      assert.deepEqual((await ingest(socketPath, retried)).json(), duplicate);
+    }
+  }));
+
+test("a taken batch_id and a retired source come before the precondition", () =>
+  withServedLog(async ({ socketPath }) => {
+    await commit(socketPath, batchWith({ batch_id: "1" }));
+    const taken = conditional("1", NO_EVENT_ID, { events: [event({ kind: "deleted" })] });
+    assertError(await ingest(socketPath, taken), "batch_id_conflict", {
+      source: "shop",
+      batch_id: "1",
+    });
+    const { final_frontier, retirement_event_id } = await retire(socketPath, "shop");
+    assertError(await ingest(socketPath, conditional("2", NO_EVENT_ID)), "source_retired", {
+      source: "shop",
+      final_frontier,
+      retirement_event_id,
+    });
+  }));
+
+test("of clients that race with one expectation, one commits and the others are told its event", () =>
+  withServedLog(async ({ socketPath }) => {
+    const replies = await Promise.all(
+      Array.from({ length: 12 }, (_, n) => ingest(socketPath, conditional(`${n}`, null))),
+    );
+    const committed = replies.filter((reply) => reply.status === 200);
+    assert.equal(committed.length, 1);
+    const { last_event_id } = committed[0]!.json();
+    for (const reply of replies.filter((reply) => reply.status !== 200)) {
+      assertError(reply, "stream_frontier_conflict", conflict(null, last_event_id));
+    }
+  }));
+
+test("a precondition is decided by the durable log after a restart", () =>
+  withServedLog(async ({ socketPath, storage, shutDown }) => {
+    const { last_event_id } = await commit(socketPath, batchWith({ batch_id: "1" }));
+    await shutDown();
+    await withServedLog(async (restarted) => {
+      assertError(
+        await ingest(restarted.socketPath, conditional("2", null)),
+        "stream_frontier_conflict",
+        conflict(null, last_event_id),
+      );
+      await commit(restarted.socketPath, conditional("2", last_event_id));
+    }, { storage });
+  }));

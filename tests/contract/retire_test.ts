@@ -1,0 +1,166 @@
+/** `POST /v1/sources/retire`, and what a retired source is. */
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { test } from "node:test";
+import type { ErrorCode } from "../../src/event/api_error.ts";
+import { verifyEvent } from "../../src/event/verify_event.ts";
+import { CONTROL_BODY_BYTES_MAX } from "../../src/limits.ts";
+import {
+  allEvents,
+  assertError,
+  batchWith,
+  commit,
+  event,
+  ingest,
+  postRetirement,
+  replayPage,
+  retire,
+} from "./support/api.ts";
+import { withServedLog } from "./support/served_log.ts";
+
+test("a source with events is retired, with a receipt of exactly its members", () =>
+  withServedLog(async ({ socketPath }) => {
+    await commit(socketPath, batchWith({ batch_id: "1" }));
+    const { last_event_id } = await commit(socketPath, batchWith({ batch_id: "2" }));
+    await commit(socketPath, batchWith({ source: "other" }));
+    const receipt = await retire(socketPath, "shop");
+    const [retirement] = (await replayPage(socketPath, "source=system")).events;
+    assert.deepEqual(receipt, {
+      v: 1,
+      status: "retired",
+      source: "shop",
+      final_frontier: last_event_id,
+      retirement_event_id: retirement!.event_id,
+    });
+  }));
+
+test("retirement appends one event of source system, ordinary in replay and hashes", () =>
+  withServedLog(async ({ socketPath }) => {
+    const { last_event_id } = await commit(socketPath, batchWith({}));
+    await retire(socketPath, "shop");
+    const events = await allEvents(socketPath);
+    assert.equal(events.length, 2);
+    const { event_id: _id, observed_at: _at, content_hash: _c, event_hash: _e, ...rest } =
+      events[1]!;
+    assert.deepEqual(rest, {
+      source: "system",
+      stream: "service.source_lifecycle",
+      record_key: "shop",
+      kind: "source_retired",
+      payload: { v: 1, source: "shop", final_frontier: last_event_id },
+      batch_id: `service/retire/shop/${last_event_id}`,
+    });
+    const verified = await verifyEvent(events[1]!);
+    assert.deepEqual(Object.values(verified), Object.values(verified).map(() => true));
+    assert.ok(events[0]!.event_id < events[1]!.event_id);
+  }));
+
+test("a repeated retirement is already_retired with the same values, also after a restart", () =>
+  withServedLog(async ({ socketPath, storage, shutDown }) => {
+    await commit(socketPath, batchWith({}));
+    const receipt = await retire(socketPath, "shop");
+    const repeated = { ...receipt, status: "already_retired" };
+    await commit(socketPath, batchWith({ source: "other" }));
+    assert.deepEqual(await retire(socketPath, "shop"), repeated);
+    await shutDown();
+    await withServedLog(async (restarted) => {
+      assert.deepEqual(await retire(restarted.socketPath, "shop"), repeated);
+      assert.equal((await allEvents(restarted.socketPath)).length, 3);
+    }, { storage });
+  }));
+
+test("a source without committed events is source_not_found, and stays active", () =>
+  withServedLog(async ({ socketPath }) => {
+    const reply = await postRetirement(socketPath, { source: "shop" });
+    assertError(reply, "source_not_found", { source: "shop" });
+    await commit(socketPath, batchWith({}));
+    assert.equal((await retire(socketPath, "shop")).status, "retired");
+  }));
+
+test("a retired source takes no batch: 409 source_retired", () =>
+  withServedLog(async ({ socketPath }) => {
+    const first = batchWith({ batch_id: "1" });
+    const receipt = await commit(socketPath, first);
+    const { final_frontier, retirement_event_id } = await retire(socketPath, "shop");
+    const context = { source: "shop", final_frontier, retirement_event_id };
+    const refused = await ingest(socketPath, batchWith({ batch_id: "2" }));
+    assertError(refused, "source_retired", context);
+    const duplicate = await ingest(socketPath, first);
+    assert.deepEqual(duplicate.json(), { ...receipt, status: "duplicate" });
+    const conflict = await ingest(socketPath, { ...first, events: [event({ kind: "deleted" })] });
+    assertError(conflict, "batch_id_conflict", { source: "shop", batch_id: "1" });
+    assert.equal((await allEvents(socketPath)).length, 2);
+  }));
+
+test("retirement leaves the source's history and other sources as they are", () =>
+  withServedLog(async ({ socketPath }) => {
+    await commit(socketPath, batchWith({ events: [event(), event({ stream: "items" })] }));
+    const before = await allEvents(socketPath);
+    await retire(socketPath, "shop");
+    assert.deepEqual((await allEvents(socketPath)).slice(0, 2), before);
+    assert.deepEqual((await replayPage(socketPath, "source=shop")).events, before);
+    await commit(socketPath, batchWith({ source: "shop2" }));
+  }));
+
+const REFUSED: Array<[rule: string, code: ErrorCode, body: unknown]> = [
+  ["a body is JSON", "invalid_request", "source=shop"],
+  ["a body is there", "invalid_request", ""],
+  ["a body is an object", "invalid_request", '"shop"'],
+  ["a body has no unknown member", "invalid_request", { source: "shop", force: true }],
+  ["a member comes once", "invalid_request", '{"source":"shop","source":"shop"}'],
+  ["source is required", "invalid_request", { v: 1 }],
+  ["source is a string", "invalid_request", { source: 1 }],
+  ["v is a number", "invalid_request", { v: "1", source: "shop" }],
+  ["v is 1", "invalid_source_retirement", { v: 2, source: "shop" }],
+  ["source is not system", "invalid_source_retirement", { source: "system" }],
+  ["source matches its pattern", "invalid_source_retirement", { source: "Shop" }],
+  ["source is not empty", "invalid_source_retirement", { source: "" }],
+  ["source has at most 128 bytes", "invalid_source_retirement", { source: "a".repeat(129) }],
+];
+
+for (const [rule, code, body] of REFUSED) {
+  test(`retire: ${rule}: else ${code}`, () =>
+    withServedLog(async ({ socketPath }) => {
+      await commit(socketPath, batchWith({}));
+      assertError(await postRetirement(socketPath, body), code);
+      assert.equal((await allEvents(socketPath)).length, 1);
+    }));
+}
+
+test("retire: system is refused also once it has events", () =>
+  withServedLog(async ({ socketPath }) => {
+    await commit(socketPath, batchWith({}));
+    await retire(socketPath, "shop");
+    const reply = await postRetirement(socketPath, { source: "system" });
+    assertError(reply, "invalid_source_retirement");
+  }));
+
+test("retire: a body of 1 MiB is read, a larger one is 413", () =>
+  withServedLog(async ({ socketPath }) => {
+    await commit(socketPath, batchWith({}));
+    const body = Buffer.alloc(CONTROL_BODY_BYTES_MAX, " ");
+    body.write('{"source":"shop"}');
+    assertError(await postRetirement(socketPath, Buffer.concat([body, body])), "body_too_large");
+    const padded = await postRetirement(socketPath, body);
+    assert.equal(padded.json().status, "retired");
+  }));
+
+test("a retirement that races with batches lies after every batch that was taken", () =>
+  withServedLog(async ({ socketPath }) => {
+    await commit(socketPath, batchWith({ batch_id: "first" }));
+    const batches = Array.from({ length: 10 }, (_, n) => batchWith({ batch_id: `${n}` }));
+    const [receipt, ...replies] = await Promise.all([
+      retire(socketPath, "shop"),
+      ...batches.map((batch) => ingest(socketPath, batch)),
+    ]);
+    const events = await allEvents(socketPath);
+    const ofShop = events.filter(({ source }) => source === "shop");
+    assert.equal(ofShop.length, 1 + replies.filter((reply) => reply.status === 200).length);
+    assert.equal(receipt.final_frontier, ofShop.at(-1)!.event_id);
+    assert.equal(receipt.retirement_event_id, events.at(-1)!.event_id);
+    const { final_frontier, retirement_event_id } = receipt;
+    for (const reply of replies.filter((reply) => reply.status !== 200)) {
+      const context = { source: "shop", final_frontier, retirement_event_id };
+      assertError(reply, "source_retired", context);
+    }
+  }));
