@@ -1,0 +1,157 @@
+/** Query strings of `GET /v1/events`: form decoding, and the values that are refused. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ERROR_STATUS, type ErrorCode } from "../../src/event/api_error.ts";
+import { request } from "../support/http_client.ts";
+import {
+  batchWith,
+  commit,
+  event,
+  NO_EVENT_ID,
+  postRetirement,
+  replayPage,
+} from "./support/api.ts";
+import { withServedLog } from "./support/served_log.ts";
+
+const UUID_V4 = "00000000-0000-4000-8000-000000000000";
+
+const REFUSED: Array<[rule: string, query: string, code: ErrorCode]> = [
+  ["a parameter is known", "offset=1", "invalid_request"],
+  ["a parameter's name is in lowercase", "Limit=1", "invalid_request"],
+  ["a parameter has a name", "=1", "invalid_request"],
+  ["a parameter comes once", "source=a&source=a", "invalid_request"],
+  ["a parameter comes once, however encoded", "limit=1&l%69mit=1", "invalid_request"],
+  ["a percent sign is followed by two digits", "source=%", "invalid_request"],
+  ["percent-encoding is hexadecimal", "source=%zz", "invalid_request"],
+  ["percent-encoding gives UTF-8", "record_key=%ff", "invalid_request"],
+  ["percent-encoding gives no surrogates", "record_key=%ed%a0%80", "invalid_request"],
+  ["after is an event id", "after=1", "invalid_replay_request"],
+  ["after is not empty", "after=", "invalid_replay_request"],
+  ["after is a UUIDv7", `after=${UUID_V4}`, "invalid_replay_request"],
+  ["after is in lowercase", `after=${NO_EVENT_ID.replace("8", "A")}`, "invalid_replay_request"],
+  ["after has hyphens", `after=${NO_EVENT_ID.replaceAll("-", "")}`, "invalid_replay_request"],
+  ["source matches its pattern", "source=A", "invalid_replay_request"],
+  ["source is not empty", "source", "invalid_replay_request"],
+  ["source has at most 128 bytes", `source=${"a".repeat(129)}`, "invalid_replay_request"],
+  ["stream matches its pattern", "stream=a/b", "invalid_replay_request"],
+  ["record_key is not empty", "record_key=", "invalid_replay_request"],
+  [
+    "record_key has at most 1,024 bytes",
+    `record_key=${"%C3%A9".repeat(513)}`,
+    "invalid_replay_request",
+  ],
+  ["kind is not empty", "kind=", "invalid_replay_request"],
+  ["kind has at most 128 bytes", `kind=${"k".repeat(129)}`, "invalid_replay_request"],
+  ["limit is positive", "limit=0", "invalid_replay_request"],
+  ["limit is not negative", "limit=-1", "invalid_replay_request"],
+  ["limit is at most replay.max_limit", "limit=100001", "invalid_replay_request"],
+  ["limit is an integer", "limit=1.0", "invalid_replay_request"],
+  ["limit is decimal", "limit=1e3", "invalid_replay_request"],
+  ["limit has no leading zero", "limit=01", "invalid_replay_request"],
+  ["limit has no blank", "limit=+1", "invalid_replay_request"],
+  ["limit has digits of ASCII", "limit=%D9%A1", "invalid_replay_request"],
+  ["limit is not empty", "limit=", "invalid_replay_request"],
+  ["limit is a number of any length", `limit=${"9".repeat(400)}`, "invalid_replay_request"],
+  ["follow is true or false", "follow=1", "invalid_replay_request"],
+  ["follow is in lowercase", "follow=TRUE", "invalid_replay_request"],
+  ["follow is not empty", "follow", "invalid_replay_request"],
+  ["a follow's other parameters hold too", "follow=true&limit=0", "invalid_replay_request"],
+  ["a follow's parameters are known", "follow=true&through=1", "invalid_request"],
+];
+
+for (const [rule, query, code] of REFUSED) {
+  test(`replay: ${rule}: else ${code}`, () =>
+    withServedLog(async ({ socketPath }) => {
+      const reply = await request(socketPath, { path: `/v1/events?${query}` });
+      assert.deepEqual([reply.status, reply.json().error], [ERROR_STATUS[code], code]);
+    }));
+}
+
+const TAKEN: Array<[rule: string, query: string, found: string[]]> = [
+  ["an empty query string selects all", "", ["a b", "a+b", "é&="]],
+  ["empty pairs mean nothing", "&&source=shop&", ["a b", "a+b", "é&="]],
+  ["follow=false is a finite replay", "follow=false", ["a b", "a+b", "é&="]],
+  ["a plus sign is a blank", "record_key=a+b", ["a b"]],
+  ["%20 is a blank", "record_key=a%20b", ["a b"]],
+  ["%2B is a plus sign", "record_key=a%2bb", ["a+b"]],
+  ["percent-encoded UTF-8 is decoded", "record_key=%C3%A9%26%3D", ["é&="]],
+  ["an equals sign in a value is itself", "record_key=%C3%A9%26=", ["é&="]],
+  ["names are decoded too", "record%5fkey=a+b", ["a b"]],
+  ["filters are all to hold", "record_key=a+b&stream=items", []],
+  ["filters match exactly", "record_key=a", []],
+  ["limit may be replay.max_limit", "limit=100000", ["a b", "a+b", "é&="]],
+  ["limit bounds the page", "limit=2", ["a b", "a+b"]],
+  ["after need not be an event", `after=${NO_EVENT_ID}`, ["a b", "a+b", "é&="]],
+];
+
+for (const [rule, query, found] of TAKEN) {
+  test(`replay: ${rule}`, () =>
+    withServedLog(async ({ socketPath }) => {
+      const events = ["a b", "a+b", "é&="].map((record_key) => event({ record_key }));
+      await commit(socketPath, batchWith({ events }));
+      const page = await replayPage(socketPath, query);
+      assert.deepEqual(page.events.map(({ record_key }) => record_key), found);
+    }));
+}
+
+test("replay: next_after is the frontier when all is scanned, whatever matched", () =>
+  withServedLog(async ({ socketPath }) => {
+    const { first_event_id, last_event_id } = await commit(
+      socketPath,
+      batchWith({ events: [event({ kind: "wanted" }), event(), event()] }),
+    );
+    const some = await replayPage(socketPath, "kind=wanted");
+    assert.deepEqual([some.last_event_id, some.next_after], [first_event_id, last_event_id]);
+    const none = await replayPage(socketPath, "kind=other");
+    assert.ok(!("last_event_id" in none));
+    assert.equal(none.next_after, last_event_id);
+    const cut = await replayPage(socketPath, "kind=upserted&limit=1");
+    assert.equal(cut.next_after, cut.last_event_id);
+    for (const page of [some, none, cut]) {
+      assert.equal(page.snapshot_through_event_id, last_event_id);
+    }
+  }));
+
+test("replay: next_after is the request's after where that lies beyond the frontier", () =>
+  withServedLog(async ({ socketPath }) => {
+    const beyond = "ffffffff-ffff-7fff-bfff-ffffffffffff";
+    const empty = await replayPage(socketPath, `after=${beyond}`);
+    assert.deepEqual([empty.next_after, empty.snapshot_through_event_id], [beyond, null]);
+    const { last_event_id } = await commit(socketPath, batchWith({}));
+    const page = await replayPage(socketPath, `after=${beyond}`);
+    assert.deepEqual(page.events, []);
+    assert.deepEqual([page.next_after, page.snapshot_through_event_id], [beyond, last_event_id]);
+  }));
+
+test("replay: a page ends at 16 MiB, and next_after continues it", () =>
+  withServedLog(async ({ socketPath }) => {
+    const payload = "x".repeat(1_000_000);
+    const events = Array.from({ length: 20 }, (_, n) => event({ record_key: `${n}`, payload }));
+    await commit(socketPath, batchWith({ events }));
+    const first = await replayPage(socketPath);
+    assert.equal(first.events.length, 16);
+    assert.equal(first.next_after, first.last_event_id);
+    const second = await replayPage(socketPath, `after=${first.next_after}`);
+    assert.deepEqual(second.events.map(({ record_key }) => record_key), ["16", "17", "18", "19"]);
+    assert.equal(second.next_after, second.snapshot_through_event_id);
+  }));
+
+test("replay: one event over 16 MiB is a page of its own", () =>
+  withServedLog(async ({ socketPath }) => {
+    const payload = "x".repeat(17 * 1024 * 1024);
+    await commit(socketPath, batchWith({ events: [event({ payload }), event()] }));
+    const page = await replayPage(socketPath);
+    assert.equal(page.events.length, 1);
+    assert.equal(page.events[0]!.payload, payload);
+  }));
+
+test("POST /v1/sources/retire takes no query parameter", () =>
+  withServedLog(async ({ socketPath }) => {
+    await commit(socketPath, batchWith({}));
+    const body = { source: "shop" };
+    for (const query of ["source=shop", "v=1", "%"]) {
+      const reply = await request(socketPath, { path: `/v1/sources/retire?${query}`, body });
+      assert.deepEqual([reply.status, reply.json().error], [400, "invalid_request"]);
+    }
+    assert.equal((await postRetirement(socketPath, body)).json().status, "retired");
+  }));

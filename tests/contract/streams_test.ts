@@ -1,0 +1,215 @@
+/** `GET /v1/streams`: one coherent enumeration, page by page. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ERROR_STATUS, type ErrorCode } from "../../src/event/api_error.ts";
+import type { StreamSummary } from "../../src/event/types.ts";
+import { request } from "../support/http_client.ts";
+import { batchWith, commit, event, NO_EVENT_ID, retire, streamsPage } from "./support/api.ts";
+import { withServedLog } from "./support/served_log.ts";
+
+/** Commits one event to each stream. */
+function commitTo(socketPath: string, source: string, batchId: string, streams: string[]) {
+  const events = streams.map((stream) => event({ stream }));
+  return commit(socketPath, batchWith({ source, batch_id: batchId, events }));
+}
+
+/** Follows the pages from one that was read. */
+async function restOf(
+  socketPath: string,
+  page: Awaited<ReturnType<typeof streamsPage>>,
+  query: string,
+): Promise<StreamSummary[]> {
+  const rows: StreamSummary[] = [];
+  const through = page.snapshot_through_event_id;
+  for (let after = page.next_after; after !== null;) {
+    const path = `${query}&through=${through}&after=${encodeURIComponent(after)}`;
+    const next = await streamsPage(socketPath, path);
+    assert.equal(next.snapshot_through_event_id, through);
+    rows.push(...next.streams);
+    after = next.next_after;
+  }
+  return rows;
+}
+
+test("an empty log has no streams and a null snapshot", () =>
+  withServedLog(async ({ socketPath }) => {
+    assert.deepEqual(await streamsPage(socketPath), {
+      v: 1,
+      streams: [],
+      next_after: null,
+      snapshot_through_event_id: null,
+    });
+  }));
+
+test("each stream has its event count and its latest event", () =>
+  withServedLog(async ({ socketPath }) => {
+    const first = await commitTo(socketPath, "shop", "1", ["orders", "items"]);
+    const last = await commitTo(socketPath, "shop", "2", ["orders"]);
+    assert.deepEqual(await streamsPage(socketPath), {
+      v: 1,
+      streams: [
+        {
+          source: "shop",
+          stream: "items",
+          frontier_event_id: first.last_event_id,
+          event_count: 1,
+        },
+        {
+          source: "shop",
+          stream: "orders",
+          frontier_event_id: last.last_event_id,
+          event_count: 2,
+        },
+      ],
+      next_after: null,
+      snapshot_through_event_id: last.last_event_id,
+    });
+  }));
+
+test("rows are in byte order of source, then stream", () =>
+  withServedLog(async ({ socketPath }) => {
+    await commitTo(socketPath, "b", "1", ["x"]);
+    await commitTo(socketPath, "a.b", "1", ["x"]);
+    await commitTo(socketPath, "a", "1", ["z", "x_", "x-", "x.", "x0", "x", "_", "0"]);
+    await commitTo(socketPath, "a-b", "1", ["x"]);
+    const { streams } = await streamsPage(socketPath);
+    assert.deepEqual(streams.map(({ source, stream }) => `${source}/${stream}`), [
+      ...["0", "_", "x", "x-", "x.", "x0", "x_", "z"].map((stream) => `a/${stream}`),
+      "a-b/x",
+      "a.b/x",
+      "b/x",
+    ]);
+  }));
+
+test("source filters, and a source without events has no rows", () =>
+  withServedLog(async ({ socketPath }) => {
+    await commitTo(socketPath, "a", "1", ["x", "y"]);
+    const { last_event_id } = await commitTo(socketPath, "ab", "1", ["x"]);
+    const { streams, next_after } = await streamsPage(socketPath, "source=a&limit=2");
+    assert.deepEqual(streams.map(({ source, stream }) => [source, stream]), [
+      ["a", "x"],
+      ["a", "y"],
+    ]);
+    assert.equal(next_after, null);
+    const none = await streamsPage(socketPath, "source=none");
+    assert.deepEqual(none.streams, []);
+    assert.equal(none.snapshot_through_event_id, last_event_id);
+  }));
+
+test("the events of the service itself are streams of source system", () =>
+  withServedLog(async ({ socketPath }) => {
+    await commitTo(socketPath, "shop", "1", ["orders"]);
+    const { retirement_event_id } = await retire(socketPath, "shop");
+    const { streams } = await streamsPage(socketPath, "source=system");
+    assert.deepEqual(streams, [{
+      source: "system",
+      stream: "service.source_lifecycle",
+      frontier_event_id: retirement_event_id,
+      event_count: 1,
+    }]);
+  }));
+
+for (const source of ["", "&source=a"]) {
+  test(`pages by after and through describe one snapshot while others commit${source}`, () =>
+    withServedLog(async ({ socketPath, storage, shutDown }) => {
+      const streams = Array.from({ length: 7 }, (_, n) => `s${n}`);
+      await commitTo(socketPath, "a", "1", streams);
+      await commitTo(socketPath, "b", "1", streams);
+      const whole = (await streamsPage(socketPath, source.slice(1))).streams;
+      const query = `limit=2${source}`;
+      const first = await streamsPage(socketPath, query);
+      assert.equal(first.streams.length, 2);
+      assert.equal(first.next_after, "a/s1");
+      await commitTo(socketPath, "a", "2", ["s0", "s3", "s3x"]);
+      await commitTo(socketPath, "b", "2", ["s6", "new"]);
+      assert.deepEqual([...first.streams, ...await restOf(socketPath, first, query)], whole);
+      await shutDown();
+      await withServedLog(async (restarted) => {
+        const rest = await restOf(restarted.socketPath, first, query);
+        assert.deepEqual([...first.streams, ...rest], whole, "after a restart");
+      }, { storage });
+    }));
+}
+
+test("through alone repeats the first page of a snapshot", () =>
+  withServedLog(async ({ socketPath }) => {
+    await commitTo(socketPath, "a", "1", ["x", "y"]);
+    const page = await streamsPage(socketPath);
+    await commitTo(socketPath, "a", "2", ["x", "z"]);
+    const through = `through=${page.snapshot_through_event_id}`;
+    assert.deepEqual(await streamsPage(socketPath, through), page);
+  }));
+
+test("through may be any committed event", () =>
+  withServedLog(async ({ socketPath }) => {
+    const { first_event_id } = await commitTo(socketPath, "a", "1", ["x", "x", "y"]);
+    const page = await streamsPage(socketPath, `through=${first_event_id}`);
+    assert.deepEqual(page.streams, [
+      { source: "a", stream: "x", frontier_event_id: first_event_id, event_count: 1 },
+    ]);
+  }));
+
+test("after need not name a stream that is there", () =>
+  withServedLog(async ({ socketPath }) => {
+    const { last_event_id } = await commitTo(socketPath, "b", "1", ["x"]);
+    for (const [after, rows] of [["a/z", 1], ["b/w", 1], ["b/x", 0], ["c/a", 0]] as const) {
+      const page = await streamsPage(socketPath, `after=${after}&through=${last_event_id}`);
+      assert.equal(page.streams.length, rows, after);
+    }
+  }));
+
+test("limit is 100 by default and at most 1,000", () =>
+  withServedLog(async ({ socketPath }) => {
+    const streams = Array.from({ length: 1001 }, (_, n) => `s${n}`);
+    await commitTo(socketPath, "a", "1", streams);
+    const byDefault = await streamsPage(socketPath);
+    assert.equal(byDefault.streams.length, 100);
+    assert.notEqual(byDefault.next_after, null);
+    const largest = await streamsPage(socketPath, "limit=1000");
+    assert.equal(largest.streams.length, 1000);
+    assert.equal((await restOf(socketPath, largest, "limit=1000")).length, 1);
+  }));
+
+const REFUSED: Array<[rule: string, query: string, code: ErrorCode]> = [
+  ["after requires through", "after=a/b", "invalid_streams_request"],
+  ["through is an event id", "through=latest", "invalid_streams_request"],
+  ["through is not empty", "through=", "invalid_streams_request"],
+  [
+    "through is in lowercase",
+    "through=00000000-0000-7000-A000-000000000000",
+    "invalid_streams_request",
+  ],
+  [
+    "through is a UUIDv7",
+    "through=00000000-0000-4000-8000-000000000000",
+    "invalid_streams_request",
+  ],
+  ["through is a committed event", `through=${NO_EVENT_ID}`, "stream_anchor_unavailable"],
+  [
+    "through is no event yet to come",
+    "through=ffffffff-ffff-7fff-bfff-ffffffffffff",
+    "stream_anchor_unavailable",
+  ],
+  ["after has a stream", `after=a&through=${NO_EVENT_ID}`, "invalid_streams_request"],
+  ["after has one slash", `after=a/b/c&through=${NO_EVENT_ID}`, "invalid_streams_request"],
+  ["after has valid names", `after=A/b&through=${NO_EVENT_ID}`, "invalid_streams_request"],
+  ["source matches its pattern", "source=Shop", "invalid_streams_request"],
+  ["source is not empty", "source=", "invalid_streams_request"],
+  ["limit is positive", "limit=0", "invalid_streams_request"],
+  ["limit is at most 1,000", "limit=1001", "invalid_streams_request"],
+  ["limit is an integer", "limit=1.5", "invalid_streams_request"],
+  ["limit is decimal", "limit=0x10", "invalid_streams_request"],
+  ["limit has no sign", "limit=%2B1", "invalid_streams_request"],
+  ["limit is not empty", "limit=", "invalid_streams_request"],
+  ["a parameter is known", "stream=a", "invalid_request"],
+  ["a parameter comes once", "limit=1&limit=1", "invalid_request"],
+];
+
+for (const [rule, query, code] of REFUSED) {
+  test(`streams: ${rule}: else ${code}`, () =>
+    withServedLog(async ({ socketPath }) => {
+      await commitTo(socketPath, "a", "1", ["b"]);
+      const reply = await request(socketPath, { path: `/v1/streams?${query}` });
+      assert.deepEqual([reply.status, reply.json().error], [ERROR_STATUS[code], code]);
+    }));
+}
