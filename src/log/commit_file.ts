@@ -14,6 +14,8 @@ export class CommitFile {
   readonly index: SparseIndex = new SparseIndex();
   /** All bytes before are durable commits. */
   endBytes = 0;
+  /** Where the last commit starts; 0 when there is none. */
+  lastCommitOffset = 0;
   firstEventId: string | null = null;
   lastEventId: string | null = null;
   /** Chain head after the last commit; null when there is none. */
@@ -37,6 +39,7 @@ export class CommitFile {
     }
     this.head = commit.head;
     this.endsClean = first === undefined;
+    this.lastCommitOffset = offset;
     this.endBytes = endBytes;
   }
 }

@@ -32,11 +32,18 @@ async function openFile(path: string, mode: OpenMode): Promise<StorageFile> {
   const fd = await new Promise<number>((resolve, reject) =>
     fs.open(path, OPEN_FLAGS[mode], FILE_MODE, (error, fd) => error ? reject(error) : resolve(fd))
   );
-  if (!fs.fstatSync(fd).isFile()) {
+  if (!isRegularFileAt(path, fd)) {
     fs.closeSync(fd);
     throw new Error(`${path}: not a regular file`);
   }
   return new OpenedFile(fd);
+}
+
+/** O_NOFOLLOW is not enough: Deno resolves links itself when it runs with narrow permissions. */
+function isRegularFileAt(path: string, fd: number): boolean {
+  const opened = fs.fstatSync(fd);
+  const named = fs.lstatSync(path);
+  return named.isFile() && named.ino === opened.ino && named.dev === opened.dev;
 }
 
 async function listFolder(path: string): Promise<string[] | null> {

@@ -9,7 +9,7 @@ import type { PreparedBatch } from "../event/types.ts";
 import { buildCleanEnd, buildCommit, type StreamGrowth } from "./commit_builder.ts";
 import type { CommitFile } from "./commit_file.ts";
 import type { BatchEntry } from "./commit_frame.ts";
-import type { WriterPoisonedError } from "./log_error.ts";
+import { StorageFullError, type WriterPoisonedError } from "./log_error.ts";
 import { recover, type RecoveredLog, type RecoveryListener } from "./recovery.ts";
 import type { FileSnapshot, LogSnapshot } from "./snapshot.ts";
 import type { Storage } from "./storage.ts";
@@ -55,6 +55,7 @@ export class Log {
   #head: string;
   #snapshot: LogSnapshot;
   #appending = false;
+  #closed = false;
 
   constructor(options: LogOptions, recovered: RecoveredLog) {
     const { clockMs, randomBytes, listener } = options;
@@ -86,7 +87,7 @@ export class Log {
    * @throws {WriterPoisonedError} the outcome is unknown, or that of an earlier commit was.
    */
   async append(prepared: readonly PreparedBatch[]): Promise<readonly CommittedBatch[]> {
-    assert(!this.#appending, "commits are appended one at a time");
+    assert(!this.#appending && !this.#closed, "commits are appended one at a time");
     assert(prepared.length > 0, "a commit holds at least one batch");
     this.#appending = true;
     try {
@@ -113,10 +114,15 @@ export class Log {
    * closed. Snapshots must not be read any more.
    */
   async close(): Promise<void> {
-    assert(!this.#appending, "a log is closed when nothing is being appended");
+    assert(!this.#appending && !this.#closed, "a log is closed once, when nothing is appended");
+    this.#closed = true;
     try {
       const changed = this.#tail.head !== null && !this.#tail.endsClean;
       if (changed && this.poison === null) await this.#writer.append(buildCleanEnd(this.#head));
+    } catch (error) {
+      // All events are durable; only the proof of it, for a later check of the file, is missing.
+      if (!(error instanceof StorageFullError)) throw error;
+      this.#listener.report(`no room for the mark of a clean end: ${error.message}`);
     } finally {
       for (const { file } of [...this.#pending, this.#tail]) await file.close();
     }

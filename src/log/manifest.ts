@@ -8,7 +8,13 @@ import { parseJson } from "../event/strict_json.ts";
 import { MANIFEST_BYTES_MAX } from "../limits.ts";
 import { MANIFEST_FILE, MANIFEST_TEMPORARY_FILE } from "./layout.ts";
 import { CorruptLogError, UnsupportedFormatError } from "./log_error.ts";
-import { isNotFound, readSmallFile, replaceFile, type Storage } from "./storage.ts";
+import {
+  FileTooLargeError,
+  isNotFound,
+  readSmallFile,
+  replaceFile,
+  type Storage,
+} from "./storage.ts";
 
 const FORMAT = "service/log";
 /** The storage schema that this program writes, and the newest that it reads. */
@@ -43,6 +49,7 @@ export async function readManifest(storage: Storage): Promise<Manifest | null> {
     bytes = await readSmallFile(storage, MANIFEST_FILE, MANIFEST_BYTES_MAX);
   } catch (error) {
     if (isNotFound(error)) return null;
+    if (error instanceof FileTooLargeError) throw new CorruptLogError(error.message);
     throw error;
   }
   const manifest = parseManifest(bytes);

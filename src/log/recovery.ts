@@ -4,6 +4,7 @@
  * second time.
  */
 import { assert } from "../assert.ts";
+import { READ_CHUNK_BYTES } from "../limits.ts";
 import { GENESIS_HEAD_HEX } from "../event/chain.ts";
 import type { BatchEntry, Commit } from "./commit_frame.ts";
 import { CommitFile, loadCommits } from "./commit_file.ts";
@@ -77,8 +78,7 @@ async function recoverFiles(
   const file = await openTail(storage);
   opened.push(file);
   const tail = await recoverTail(file, onCommit(TAIL_FILE), listener);
-  // What the last process wrote may not be durable yet; it must be before anyone is told of it.
-  await file.sync();
+  await makeDurable(tail);
   await storage.syncFolder(".");
   await removeTemporaryFiles(storage);
   const head = [tail, ...pending.toReversed()].find((file) => file.head !== null)?.head;
@@ -131,8 +131,14 @@ async function createTail(storage: Storage): Promise<void> {
 
 /** Names of pending files in log order: a name begins with the first id, so that is name order. */
 async function pendingNames(storage: Storage): Promise<string[]> {
-  const names = await storage.list(PENDING_FOLDER) ?? [];
-  return names.filter((name) => parsePendingName(name) !== null);
+  const names = (await storage.list(PENDING_FOLDER) ?? []).filter((name) =>
+    name.endsWith(".ndjson")
+  );
+  const misnamed = names.find((name) => parsePendingName(name) === null);
+  if (misnamed !== undefined) {
+    throw new CorruptLogError(`${PENDING_FOLDER}/${misnamed}: not the name of a rotated tail`);
+  }
+  return names;
 }
 
 async function recoverPending(
@@ -172,6 +178,23 @@ async function recoverTail(
     );
   }
   return tail;
+}
+
+/**
+ * What the last process wrote may not be durable yet; it must be before anyone is told of it. Where
+ * that process met a failed fsync, the system may show a last commit that is not on the disk and
+ * that it does not think it must write: so its bytes are written again.
+ */
+async function makeDurable({ file, endsClean, lastCommitOffset, endBytes }: CommitFile) {
+  const chunk = new Uint8Array(Math.min(endBytes - lastCommitOffset, READ_CHUNK_BYTES));
+  for (let offset = endsClean ? endBytes : lastCommitOffset; offset < endBytes;) {
+    const wanted = chunk.subarray(0, Math.min(chunk.length, endBytes - offset));
+    const readBytes = await file.read(wanted, offset);
+    assert(readBytes === wanted.length, "a recovered commit is whole");
+    await file.write(wanted, offset);
+    offset += readBytes;
+  }
+  await file.sync();
 }
 
 async function openTail(storage: Storage): Promise<StorageFile> {

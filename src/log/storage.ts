@@ -58,7 +58,12 @@ function errorCode(error: unknown): string {
   return known?.[0] ?? "";
 }
 
-/** Reads a whole small file. @throws {Error} when it is larger than `limitBytes`. */
+/** A file is larger than it can be. */
+export class FileTooLargeError extends Error {
+  override name = "FileTooLargeError";
+}
+
+/** Reads a whole small file. @throws {FileTooLargeError} */
 export async function readSmallFile(
   storage: Storage,
   path: string,
@@ -68,7 +73,7 @@ export async function readSmallFile(
   try {
     const sizeBytes = await file.size();
     if (sizeBytes > limitBytes) {
-      throw new Error(`${path}: ${sizeBytes} bytes exceed the limit of ${limitBytes}`);
+      throw new FileTooLargeError(`${path}: ${sizeBytes} bytes exceed the limit of ${limitBytes}`);
     }
     const bytes = new Uint8Array(sizeBytes);
     const readBytes = await file.read(bytes, 0);

@@ -2,7 +2,9 @@
 import { ApiError } from "../event/api_error.ts";
 import type { PreparedBatch, Receipt, RetirementReceipt } from "../event/types.ts";
 import { FOLLOWERS_MAX } from "../limits.ts";
+import type { BatchEntry } from "../log/commit_frame.ts";
 import { type Log, type LogOptions, openLog } from "../log/log.ts";
+import { CorruptLogError } from "../log/log_error.ts";
 import { appendMutation } from "./append.ts";
 import { ChangeSignal } from "./change_signal.ts";
 import type { EventLog, Follow, Replay, ReplayQuery } from "./event_log.ts";
@@ -34,7 +36,7 @@ export async function openEventLog(options: ServiceOptions): Promise<EventLogSer
   const log: Log = await openLog({
     ...options,
     listener: {
-      batch: (entry) => state.add(entry),
+      batch: (entry) => addRecovered(state, entry),
       report,
       committed: (batches) => {
         for (const { entry, streams: growth } of batches) {
@@ -47,6 +49,16 @@ export async function openEventLog(options: ServiceOptions): Promise<EventLogSer
   });
   const queue = new WriterQueue({ log, state, streams, report, onStop: () => changes.fire() });
   return new EventLogService({ log, queue, streams, changes, report });
+}
+
+function addRecovered(state: LogState, entry: BatchEntry): void {
+  if (state.batches.get(entry.source, entry.batch_id) !== undefined) {
+    throw new CorruptLogError(
+      `batch ${entry.batch_id} of source ${entry.source} is committed twice, ` +
+        `the second time at event ${entry.first_event_id}`,
+    );
+  }
+  state.add(entry);
 }
 
 interface Parts {
@@ -107,7 +119,7 @@ export class EventLogService implements EventLog {
   /** Ends the service: what has been submitted reaches its outcome first. */
   async close(): Promise<void> {
     this.endFollowers();
-    await this.#queue.drain();
+    await this.#queue.close();
     await this.#log.close();
   }
 

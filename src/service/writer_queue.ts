@@ -49,6 +49,7 @@ export class WriterQueue {
   #queue: Queued[] = [];
   #running: Promise<void> | null = null;
   #stopped = false;
+  #closed = false;
 
   constructor({ log, state, streams, report, onStop }: WriterQueueOptions) {
     this.#log = log;
@@ -65,14 +66,18 @@ export class WriterQueue {
 
   /** Decides a mutation in its turn; its batch, if it has one, is durable when this returns. */
   submit<Answer>(mutation: Mutation<Answer>): Promise<Answer> {
+    if (this.#closed) {
+      return Promise.reject(new ApiError("overloaded", "the service is shutting down"));
+    }
     return new Promise((resolve, reject) => {
       this.#queue.push({ mutation, resolve: resolve as (answer: unknown) => void, reject });
       this.#running ??= this.#run();
     });
   }
 
-  /** Returns when all mutations submitted so far have their outcome. */
-  async drain(): Promise<void> {
+  /** Takes no more mutations; returns when all submitted before have their outcome. */
+  async close(): Promise<void> {
+    this.#closed = true;
     while (this.#running !== null) await this.#running;
   }
 
