@@ -52,6 +52,8 @@ export const RETRY_AFTER_SECONDS = 1;
  * holds what it has sent and not what it has announced.
  */
 export const BODY_ROOM_STEP_BYTES = 256 * KIB;
+/** A body that does not come at once is collected in pieces of memory of this size. */
+export const BODY_SLAB_BYTES = 64 * KIB;
 /** An admitted body that needs more room waits this long for it before it gets 429. */
 export const BODY_ROOM_WAIT_MS = 10_000;
 /** A body of which nothing arrives for this long is given up. */

@@ -1,17 +1,15 @@
 /**
- * Bytes collected into one piece of memory. Each piece is copied once as it comes, so that no small
- * piece keeps a large buffer alive.
+ * Bytes collected as they come, in slabs of one size: no small piece keeps a large buffer alive, a
+ * million small ones cost no more than one large one, and the memory of a slab fits the next body.
  */
 import { Buffer } from "node:buffer";
+import { BODY_SLAB_BYTES } from "../limits.ts";
 
 export class GrowingBuffer {
-  #buffer: Buffer;
+  readonly #slabs: Buffer[] = [];
+  /** Filled bytes of the last slab. */
+  #filledBytes = BODY_SLAB_BYTES;
   #sizeBytes = 0;
-
-  /** Memory that is not filled is not resident: a generous capacity costs little. */
-  constructor(capacityBytes: number) {
-    this.#buffer = Buffer.allocUnsafeSlow(capacityBytes);
-  }
 
   get sizeBytes(): number {
     return this.#sizeBytes;
@@ -19,20 +17,26 @@ export class GrowingBuffer {
 
   /** Appends a copy of `piece`. */
   append(piece: Uint8Array): void {
-    const neededBytes = this.#sizeBytes + piece.length;
-    if (neededBytes > this.#buffer.length) this.#enlarge(neededBytes);
-    this.#buffer.set(piece, this.#sizeBytes);
-    this.#sizeBytes = neededBytes;
+    for (let start = 0; start < piece.length;) {
+      const part = piece.subarray(start, start + this.#freeBytes());
+      this.#slabs.at(-1)!.set(part, this.#filledBytes);
+      this.#filledBytes += part.length;
+      start += part.length;
+    }
+    this.#sizeBytes += piece.length;
   }
 
-  /** What was appended, without a copy; not to be appended to afterwards. */
-  take(): Buffer {
-    return this.#buffer.subarray(0, this.#sizeBytes);
+  /** A copy of all that was appended. */
+  toBytes(): Buffer {
+    return Buffer.concat(this.#slabs, this.#sizeBytes);
   }
 
-  #enlarge(neededBytes: number): void {
-    const larger = Buffer.allocUnsafeSlow(Math.max(neededBytes, 2 * this.#buffer.length));
-    this.#buffer.copy(larger, 0, 0, this.#sizeBytes);
-    this.#buffer = larger;
+  /** Free bytes of the last slab, which is a new one where that was full. */
+  #freeBytes(): number {
+    if (this.#filledBytes === BODY_SLAB_BYTES) {
+      this.#slabs.push(Buffer.allocUnsafeSlow(BODY_SLAB_BYTES));
+      this.#filledBytes = 0;
+    }
+    return BODY_SLAB_BYTES - this.#filledBytes;
   }
 }

@@ -73,11 +73,11 @@ async function readPieces(
   { limitBytes, admission, stallWatch }: BodyLimits,
 ): Promise<Buffer> {
   const bodyBytesMax = declaredBytes ?? limitBytes;
-  const body = new GrowingBuffer(declaredBytes ?? reservation.bytes);
+  const body = new GrowingBuffer();
   const pieces = request.body()[Symbol.asyncIterator]();
   for (;;) {
     const piece = await stallWatch.guard(pieces.next());
-    if (piece.done) return body.take();
+    if (piece.done) return body.toBytes();
     const sizeBytes = body.sizeBytes + piece.value.length;
     if (sizeBytes > bodyBytesMax) throw tooLarge(limitBytes);
     if (sizeBytes > reservation.bytes) {
