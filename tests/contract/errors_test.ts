@@ -1,0 +1,228 @@
+/** Statuses and codes that no single route owns: what is not there, what fails, and which fault is told first. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ApiError, type ErrorCode } from "../../src/event/api_error.ts";
+import { INGEST_BODY_BYTES_MAX } from "../../src/limits.ts";
+import { Admission } from "../../src/service/admission.ts";
+import { request, type RequestOptions } from "../support/http_client.ts";
+import { exchange } from "../support/raw_client.ts";
+import { failNth, noRoomAfter } from "../support/storage_faults.ts";
+import { stubLog } from "../support/stub_log.ts";
+import { withApi } from "../support/test_server.ts";
+import {
+  allEvents,
+  assertError,
+  batchWith,
+  commit,
+  ingest,
+  postRetirement,
+  retire,
+  streamsPage,
+} from "./support/api.ts";
+import { withServedLog } from "./support/served_log.ts";
+
+const ROUTES: Array<[path: string, methods: string[]]> = [
+  ["/v1/events", ["GET", "HEAD", "POST"]],
+  ["/v1/streams", ["GET", "HEAD"]],
+  ["/v1/sources/retire", ["POST"]],
+];
+const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND"];
+
+for (const [path, allowed] of ROUTES) {
+  test(`${path} has the methods ${allowed.join(", ")}; others are 405 with Allow`, () =>
+    withServedLog(async ({ socketPath }) => {
+      for (const method of METHODS.filter((method) => !allowed.includes(method))) {
+        const reply = await request(socketPath, { path, method });
+        assert.equal(reply.status, 405, method);
+        assert.equal(reply.headers.allow, allowed.join(", "), method);
+        if (method === "HEAD") assert.equal(reply.body.length, 0);
+        else assertError(reply, "method_not_allowed");
+      }
+    }));
+}
+
+for (const path of ["/v1/query", "/v1/catalog", "/v1/imports", "/v1", "/", "/metrics"]) {
+  test(`${path} is no route: 404 whatever the method`, () =>
+    withServedLog(async ({ socketPath }) => {
+      for (const method of METHODS) {
+        const reply = await request(socketPath, { path, method });
+        assert.equal(reply.status, 404);
+        if (method !== "HEAD") assertError(reply, "not_found");
+      }
+    }));
+}
+
+/** Requests that are answered with each kind of status. */
+const HEADS: Array<[title: string, path: string]> = [
+  ["an empty replay", "/v1/events"],
+  ["streams", "/v1/streams"],
+  ["streams of a source", "/v1/streams?source=shop"],
+  ["a refused page of streams", "/v1/streams?limit=0"],
+  ["a refused follow", "/v1/events?follow=true&limit=0"],
+  ["an unknown path", "/v1/query"],
+];
+
+for (const [title, path] of HEADS) {
+  test(`HEAD has the status and headers of GET and no body: ${title}`, () =>
+    withServedLog(async ({ socketPath }) => {
+      await commit(socketPath, batchWith({}));
+      const [get, head] = await Promise.all([
+        request(socketPath, { path }),
+        request(socketPath, { path, method: "HEAD" }),
+      ]);
+      assert.equal(head.status, get.status);
+      assert.deepEqual({ ...head.headers, date: "" }, { ...get.headers, date: "" });
+      assert.equal(head.headers["content-length"], String(get.body.length));
+      assert.equal(head.body.length, 0);
+    }));
+}
+
+const EVERY_ROUTE: RequestOptions[] = [
+  { path: "/v1/events" },
+  { path: "/v1/events?follow=true" },
+  { path: "/v1/events", method: "HEAD" },
+  { path: "/v1/events", body: batchWith({}) },
+  { path: "/v1/streams" },
+  { path: "/v1/sources/retire", body: { source: "shop" } },
+  { path: "/v1/query" },
+];
+
+test("every request to every route needs the token: else 401", async () => {
+  await withServedLog(async ({ socketPath }) => {
+    const wrong = [
+      "",
+      "Bearer",
+      "Bearer ",
+      "Bearer s3cre",
+      "Bearer s3cret2",
+      "Basic s3cret",
+      "s3cret",
+    ];
+    for (const options of EVERY_ROUTE) {
+      for (const authorization of [undefined, ...wrong]) {
+        const headers: Record<string, string> = authorization === undefined
+          ? {}
+          : { authorization };
+        const reply = await request(socketPath, { ...options, headers });
+        assert.equal(reply.status, 401);
+        assert.equal(reply.headers["www-authenticate"], "Bearer");
+        if (options.method === "HEAD") continue;
+        const message = assertError(reply, "unauthorized");
+        assert.ok(!message.includes("s3cre"));
+      }
+    }
+  }, { handler: { token: "s3cret" } });
+});
+
+test("every route answers with the token", async () => {
+  await withServedLog(async ({ socketPath }) => {
+    const headers = { authorization: "bEARER s3cret" };
+    assert.equal((await request(socketPath, { headers, body: batchWith({}) })).status, 200);
+    for (const options of EVERY_ROUTE) {
+      if (options.path === "/v1/events?follow=true") continue;
+      const reply = await request(socketPath, { ...options, headers });
+      assert.equal(reply.status, options.path === "/v1/query" ? 404 : 200);
+    }
+  }, { handler: { token: "s3cret" } });
+});
+
+test("faults are told in order: token, path, method, query, media type, length, room", async () => {
+  const admission = new Admission({ waitersMax: 0, totalBytes: 2, bodyBytes: 1 });
+  admission.admit(1);
+  await withServedLog(async ({ socketPath }) => {
+    const text = "Content-Type: text/plain\r\n";
+    const long = `Content-Length: ${INGEST_BODY_BYTES_MAX + 1}\r\n`;
+    const token = "Authorization: Bearer s3cret\r\n";
+    const steps: Array<[line: string, headers: string, code: ErrorCode]> = [
+      ["DELETE /v2?x", text + long, "unauthorized"],
+      ["DELETE /v2?x", token + text + long, "not_found"],
+      ["DELETE /v1/events?x", token + text + long, "method_not_allowed"],
+      ["POST /v1/events?x", token + text + long, "invalid_request"],
+      ["POST /v1/events", token + text + long, "unsupported_media_type"],
+      ["POST /v1/events", `${token}Content-Encoding: br\r\n${long}`, "unsupported_media_type"],
+      ["POST /v1/events", token + long, "body_too_large"],
+      ["POST /v1/events", `${token}Content-Length: 1\r\n`, "overloaded"],
+    ];
+    for (const [line, headers, code] of steps) {
+      const bytes = `${line} HTTP/1.1\r\nHost: x\r\n${headers}\r\n`;
+      const { response, connection } = await exchange(socketPath, bytes);
+      assert.equal(JSON.parse(response!.body).error, code);
+      connection.destroy();
+    }
+  }, { handler: { token: "s3cret", admission } });
+});
+
+test("a disk without room is 500 storage_full, nothing is written, and later there may be room", () =>
+  withServedLog(async ({ socketPath, storage }) => {
+    await commit(socketPath, batchWith({ batch_id: "1" }));
+    storage.hook = noRoomAfter(600);
+    assertError(await ingest(socketPath, batchWith({ batch_id: "2" })), "storage_full");
+    assertError(await postRetirement(socketPath, { source: "shop" }), "storage_full");
+    assert.equal((await allEvents(socketPath)).length, 1);
+    storage.hook = null;
+    await commit(socketPath, batchWith({ batch_id: "2" }));
+    assert.equal((await retire(socketPath, "shop")).status, "retired");
+  }));
+
+test("an uncertain write is 503 writer_poisoned for all mutations, reads go on, a restart decides", () =>
+  withServedLog(async ({ socketPath, storage, shutDown }) => {
+    const first = batchWith({ batch_id: "1" });
+    await commit(socketPath, first);
+    storage.hook = failNth("sync", 1, { errno: "EIO" });
+    assertError(await ingest(socketPath, batchWith({ batch_id: "2" })), "writer_poisoned");
+    storage.hook = null;
+    const mutations = [
+      ingest(socketPath, batchWith({ batch_id: "3" })),
+      ingest(socketPath, first),
+      postRetirement(socketPath, { source: "shop" }),
+    ];
+    for (const reply of await Promise.all(mutations)) assertError(reply, "writer_poisoned");
+    assertError(await ingest(socketPath, "{"), "invalid_request");
+    assert.equal((await allEvents(socketPath)).length, 1);
+    assert.equal((await streamsPage(socketPath)).streams[0]!.event_count, 1);
+    await shutDown();
+    await withServedLog(async (restarted) => {
+      const retried = await ingest(restarted.socketPath, batchWith({ batch_id: "2" }));
+      assert.equal(retried.status, 200);
+      assert.equal((await allEvents(restarted.socketPath)).length, 2);
+    }, { storage });
+  }));
+
+test("a log that cannot be read is 500 internal_error, told to the operator without payload", () =>
+  withServedLog(async ({ socketPath, storage, reports }) => {
+    const { last_event_id } = await commit(socketPath, batchWith({}));
+    storage.hook = failNth("read", 1, { errno: "EIO" });
+    assertError(await request(socketPath, { path: "/v1/events?kind=k3y" }), "internal_error");
+    storage.hook = failNth("read", 1, { errno: "EIO" });
+    assertError(await request(socketPath, { path: "/v1/streams" }), "internal_error");
+    storage.hook = null;
+    assert.equal((await allEvents(socketPath)).length, 1);
+    assert.equal((await streamsPage(socketPath)).snapshot_through_event_id, last_event_id);
+    assert.equal(reports.length, 2);
+    for (const line of reports) assert.match(line, /^GET \/v1\/(events|streams) failed: /);
+    assert.ok(!reports.join().includes("k3y"));
+  }));
+
+test("a defect in a mutation is 500 internal_error", async () => {
+  const log = stubLog({
+    append: () => Promise.reject(new TypeError("defect")),
+    retire: () => Promise.reject(new TypeError("defect")),
+  });
+  await withApi({ log }, async ({ socketPath }) => {
+    assertError(await ingest(socketPath, batchWith({})), "internal_error");
+    assertError(await postRetirement(socketPath, { source: "shop" }), "internal_error");
+  });
+});
+
+test("one follower too many is 429 overloaded with Retry-After", async () => {
+  const log = stubLog({
+    follow: () => {
+      throw new ApiError("overloaded", "too many followers");
+    },
+  });
+  await withApi({ log }, async ({ socketPath }) => {
+    const reply = await request(socketPath, { path: "/v1/events?follow=true" });
+    assertError(reply, "overloaded");
+    assert.match(reply.headers["retry-after"]!, /^[1-9][0-9]*$/);
+  });
+});
