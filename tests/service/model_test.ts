@@ -1,19 +1,26 @@
 /**
  * Random histories of many clients against a sequential model. MODEL_HISTORIES says how many; history n
- * of a run with SEED s is history 0 of one with SEED s + n.
+ * of a run with SEED s is history 0 of one with SEED s + n, and the same each time on one runtime.
  */
 import assert from "node:assert/strict";
 import process from "node:process";
 import { test } from "node:test";
-import type { History } from "../support/history.ts";
+import { DisturbedService } from "../support/disturbed_service.ts";
+import type { Call } from "../support/history.ts";
 import { checkHistory } from "../support/history_check.ts";
 import { runHistory } from "../support/history_driver.ts";
+import type { HistoryTarget } from "../support/history_target.ts";
+import { httpTarget } from "../support/http_target.ts";
 import { seededRandom, testSeed } from "../support/random.ts";
-import { ServiceTarget } from "../support/service_target.ts";
+import { serviceTarget } from "../support/service_target.ts";
+import { withApi } from "../support/test_server.ts";
 
 const HISTORIES = Number(process.env.MODEL_HISTORIES ?? 200);
+/** Over the socket each takes longer by far. */
+const HTTP_HISTORIES = Math.ceil(HISTORIES / 20);
 
 /** What must have happened somewhere in so many histories, or the test looks at too little. */
+const HISTORIES_FOR_ALL = 200;
 const EXPECTED_ANSWERS = [
   "committed",
   "duplicate",
@@ -29,30 +36,65 @@ const EXPECTED_ANSWERS = [
   "none",
 ];
 
-async function checkedHistory(seed: number): Promise<History> {
+/** Runs and checks one history; its calls. */
+async function checkedCalls(
+  seed: number,
+  useTarget: (
+    service: DisturbedService,
+    use: (target: HistoryTarget) => Promise<void>,
+  ) => Promise<void>,
+): Promise<Call[]> {
   const random = seededRandom(seed);
-  const target = await ServiceTarget.open(random);
-  const history = await runHistory(random, target);
-  await target.close();
-  checkHistory(history);
-  return history;
+  const service = await DisturbedService.open(random);
+  const calls: Call[] = [];
+  await useTarget(service, async (target) => {
+    const history = await runHistory(random, target);
+    checkHistory(history);
+    calls.push(...history.calls);
+  });
+  await service.close();
+  return calls;
 }
 
-const seed = testSeed();
+/** Names the seed in a failure. */
+async function withSeed<T>(seed: number, run: (seed: number) => Promise<T>): Promise<T> {
+  try {
+    return await run(seed);
+  } catch (error) {
+    const again = `run again with SEED=${seed} MODEL_HISTORIES=1`;
+    throw new Error(`a history fits no order: ${again}`, { cause: error });
+  }
+}
 
-test(`append() and retire() of many clients fit an order of one after the other (SEED=${seed})`, async () => {
+const firstSeed = testSeed();
+
+test(`mutations of many clients fit an order of one after the other (SEED=${firstSeed})`, async () => {
   const answers = new Map<string, number>();
-  for (let number = 0; number < HISTORIES; number++) {
-    const { calls } = await checkedHistory(seed + number).catch((error) => {
-      const again = `run again with SEED=${seed + number} MODEL_HISTORIES=1`;
-      throw new Error(`history ${number}: ${again}`, { cause: error });
-    });
+  for (let seed = firstSeed; seed < firstSeed + HISTORIES; seed++) {
+    const calls = await withSeed(
+      seed,
+      () => checkedCalls(seed, (service, use) => use(serviceTarget(service))),
+    );
     for (const { outcome } of calls) {
       const answer = String(outcome?.body.status ?? outcome?.body.error ?? "none");
       answers.set(answer, (answers.get(answer) ?? 0) + 1);
     }
   }
-  if (HISTORIES < 100) return;
+  if (HISTORIES < HISTORIES_FOR_ALL) return;
   const missing = EXPECTED_ANSWERS.filter((answer) => !answers.has(answer));
   assert.deepEqual(missing, [], `of the answers ${JSON.stringify([...answers])}`);
+});
+
+test(`mutations over HTTP fit an order of one after the other (SEED=${firstSeed})`, async () => {
+  for (let seed = firstSeed; seed < firstSeed + HTTP_HISTORIES; seed++) {
+    await withSeed(
+      seed,
+      () =>
+        checkedCalls(
+          seed,
+          (service, use) =>
+            withApi({ log: service }, ({ socketPath }) => use(httpTarget(socketPath, service))),
+        ),
+    );
+  }
 });

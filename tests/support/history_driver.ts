@@ -15,6 +15,7 @@ const STEPS_EACH = 9;
 /** Mutations that a client asks for in one turn. */
 const BURST_MAX = 4;
 const DISTURBANCES_MAX = 3;
+const CALLS_BETWEEN_MAX = 30;
 /** Few names, so that clients meet. */
 const SOURCES = ["a", "a-b", "b"];
 /** Sources that begin later, if they can with a lineage marker. */
@@ -25,12 +26,10 @@ const NEVER_COMMITTED = "019b7c4e-2d37-7a01-8f00-000000000001";
 
 export async function runHistory(random: Random, target: HistoryTarget): Promise<History> {
   const run = new Run(random, target);
-  let clientsLeft = CLIENTS;
   const clients = Array.from({ length: CLIENTS }, async () => {
     for (let step = 0; step < STEPS_EACH; step++) await run.step();
-    clientsLeft -= 1;
   });
-  await Promise.all([...clients, run.disturb(() => clientsLeft === 0)]);
+  await Promise.all([...clients, run.disturb()]);
   // A writer that stopped answers nothing of what it holds, so the last look is a new start's.
   await target.restart();
   return { calls: run.calls, events: await target.events(), streams: await target.streams() };
@@ -41,6 +40,8 @@ class Run {
   readonly #random: Random;
   readonly #target: HistoryTarget;
   #now = 0;
+  /** Who waits until there have been so many calls. */
+  #waiting: { calls: number; wake: () => void } | null = null;
   /** Event ids that clients have been told of. */
   readonly #seen: string[] = [NEVER_COMMITTED];
   /** Frontiers that clients have been told of, by source and stream. */
@@ -60,10 +61,9 @@ class Run {
   }
 
   /** Starts the service again now and then, or lets its disk fail. */
-  async disturb(isOver: () => boolean): Promise<void> {
+  async disturb(): Promise<void> {
     for (let count = randomInteger(this.#random, 0, DISTURBANCES_MAX); count > 0; count--) {
-      await pause(this.#random, 600);
-      if (isOver()) return;
+      await this.#afterCalls(randomInteger(this.#random, 1, CALLS_BETWEEN_MAX));
       await this.#disturbOnce();
     }
   }
@@ -72,15 +72,24 @@ class Run {
     const choice = this.#random();
     if (choice < 0.3 && this.#target.failDisk !== undefined) {
       this.#target.failDisk(choice < 0.15 ? "no_room" : "failed_sync");
-      await pause(this.#random, 200);
+      await this.#afterCalls(4);
     }
     if (choice < 0.15) return;
     await (choice < 0.6 ? this.#target.restart() : this.#target.kill());
   }
 
+  /** Waits until clients have asked for so many more mutations; each asks for at least STEPS_EACH. */
+  async #afterCalls(count: number): Promise<void> {
+    const calls = Math.min(this.calls.length + count, CLIENTS * STEPS_EACH);
+    if (this.calls.length >= calls) return;
+    await new Promise<void>((wake) => this.#waiting = { calls, wake });
+    await pause(this.#random, 40);
+  }
+
   async #call(mutation: Mutation): Promise<void> {
     const call: Call = { mutation, invokedAt: this.#now++, answeredAt: Infinity, outcome: null };
     this.calls.push(call);
+    if (this.calls.length === this.#waiting?.calls) this.#waiting.wake();
     call.outcome = mutation.kind === "append"
       ? await this.#target.append(mutation.batch)
       : await this.#target.retire(mutation.source);

@@ -20,7 +20,6 @@ export interface HistoryTarget {
   kill(): Promise<void>;
   /** Makes the disk fail once, soon. Absent where that cannot be done. */
   failDisk?(how: DiskFailure): void;
-  close(): Promise<void>;
 }
 
 /** The next write finds no room, or the next fsync fails: then only a new start helps. */

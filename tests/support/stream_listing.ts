@@ -1,7 +1,8 @@
 /** A plain count of streams, to hold the listing of a service against. */
 import type { StreamSummary } from "../../src/event/types.ts";
 import type { CommittedEvent } from "../../src/event/verify_event.ts";
-import { type EventLogService, openEventLog } from "../../src/service/event_log_service.ts";
+import { openEventLog } from "../../src/service/event_log_service.ts";
+import type { EventLog } from "../../src/service/event_log.ts";
 import type { StreamsQuery } from "../../src/service/streams.ts";
 import { MemoryStorage } from "./memory_storage.ts";
 import { submit, submittedBatch } from "./submitted.ts";
@@ -16,7 +17,7 @@ export const ALL_STREAMS: StreamsQuery = {
 };
 
 /** Every event of the log. */
-export async function replayAll(service: EventLogService): Promise<CommittedEvent[]> {
+export async function replayAll(service: EventLog): Promise<CommittedEvent[]> {
   const replay = service.replay({ after: undefined, filter: {}, limitEvents: 1_000_000 });
   return JSON.parse(`[${await joinPieces(replay)}]`);
 }

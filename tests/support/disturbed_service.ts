@@ -1,0 +1,134 @@
+/**
+ * A service over a disk in memory that is slow, fails, and forgets what was not synced; it can be started
+ * again and killed under the hands of its callers. Mutations wait while it starts.
+ */
+import type { PreparedBatch, Receipt, RetirementReceipt } from "../../src/event/types.ts";
+import type { EventLog, Follow, Replay, ReplayQuery } from "../../src/service/event_log.ts";
+import type { EventLogService } from "../../src/service/event_log_service.ts";
+import type { StreamsPage, StreamsQuery } from "../../src/service/streams.ts";
+import type { DiskFailure } from "./history_target.ts";
+import { type Fault, MemoryStorage, type Operation } from "./memory_storage.ts";
+import { pause } from "./pause.ts";
+import { type Random, randomInteger, randomItem } from "./random.ts";
+import { openTestService } from "./test_service.ts";
+
+/** How long an operation of the disk takes at most, in turns of other work. */
+const DISK_TURNS_MAX = 12;
+/** More than the bytes of most commits, so that many are torn. */
+const TORN_BYTES_MAX = 2000;
+
+/** The service was killed before it had an answer. */
+export class KilledError extends Error {
+  override name = "KilledError";
+}
+
+export class DisturbedService implements EventLog {
+  readonly #random: Random;
+  #storage: MemoryStorage;
+  #service: EventLogService;
+  #starting: Promise<void> | null = null;
+  #killed = neverUnhandled();
+  #diskFailure: DiskFailure | null = null;
+
+  static async open(random: Random): Promise<DisturbedService> {
+    const storage = new MemoryStorage();
+    const { service } = await openTestService(storage);
+    return new DisturbedService(random, storage, service);
+  }
+
+  constructor(random: Random, storage: MemoryStorage, service: EventLogService) {
+    this.#random = random;
+    this.#storage = storage;
+    this.#service = service;
+    storage.hook = (operation) => this.#disturb(operation);
+  }
+
+  append(batch: PreparedBatch): Promise<Receipt> {
+    return this.#mutate((service) => service.append(batch));
+  }
+
+  retire(source: string): Promise<RetirementReceipt> {
+    return this.#mutate((service) => service.retire(source));
+  }
+
+  replay(query: ReplayQuery): Replay {
+    return this.#service.replay(query);
+  }
+
+  follow(query: ReplayQuery): Follow {
+    return this.#service.follow(query);
+  }
+
+  streams(query: StreamsQuery): Promise<StreamsPage> {
+    return this.#service.streams(query);
+  }
+
+  /** Shuts the service down in order and starts it again. */
+  restart(): Promise<void> {
+    const closing = this.#service;
+    this.#diskFailure = null;
+    return this.#start(async () => {
+      await closing.close();
+      return this.#storage;
+    });
+  }
+
+  /** Kills the service and its machine, and starts it again on what the disk kept. */
+  kill(): Promise<void> {
+    this.#killed.reject(new KilledError("killed"));
+    this.#killed = neverUnhandled();
+    const tornBytes = randomInteger(this.#random, 0, TORN_BYTES_MAX);
+    const left = this.#storage.crash({
+      keptBytes: () => randomItem(this.#random, [0, tornBytes, Infinity]),
+    });
+    return this.#start(() => Promise.resolve(left));
+  }
+
+  /** Makes the next write or fsync fail. */
+  failDisk(how: DiskFailure): void {
+    this.#diskFailure = how;
+  }
+
+  close(): Promise<void> {
+    return this.#service.close();
+  }
+
+  async #mutate<Answer>(call: (service: EventLogService) => Promise<Answer>): Promise<Answer> {
+    while (this.#starting !== null) await this.#starting;
+    return await Promise.race([call(this.#service), this.#killed.promise]);
+  }
+
+  async #start(stop: () => Promise<MemoryStorage>): Promise<void> {
+    this.#starting = this.#open(stop);
+    await this.#starting;
+  }
+
+  async #open(stop: () => Promise<MemoryStorage>): Promise<void> {
+    this.#storage = await stop();
+    this.#diskFailure = null;
+    this.#service = (await openTestService(this.#storage)).service;
+    this.#storage.hook = (operation) => this.#disturb(operation);
+    this.#starting = null;
+  }
+
+  async #disturb({ kind }: Operation): Promise<Fault | null> {
+    await pause(this.#random, DISK_TURNS_MAX);
+    const failure = this.#diskFailure;
+    if (failure === "no_room" && kind === "write") {
+      this.#diskFailure = null;
+      return { errno: "ENOSPC", writtenBytes: randomInteger(this.#random, 0, 500) };
+    }
+    if (failure === "failed_sync" && kind === "sync") {
+      this.#diskFailure = null;
+      return { errno: "EIO" };
+    }
+    return null;
+  }
+}
+
+/** A promise to reject, also when nobody waits for it. */
+function neverUnhandled(): PromiseWithResolvers<never> {
+  const resolvers = Promise.withResolvers<never>();
+  resolvers.promise.catch(() => {});
+  return resolvers;
+}
