@@ -66,6 +66,11 @@ export class DenoRequest implements HttpRequest, BodySource {
     this.#reader?.cancel().catch(() => {});
   }
 
+  /** Whether the client wants the connection to be closed after the response. */
+  get asksForClose(): boolean {
+    return /(?:^|,)[ \t]*close[ \t]*(?:,|$)/i.test(this.header("connection") ?? "");
+  }
+
   /** Whether some of the body may still be to come. Deno reads that of a GET or HEAD itself. */
   get hasUnreadBody(): boolean {
     return !this.#isRead && this.#request.body !== null;

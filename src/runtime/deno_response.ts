@@ -1,5 +1,6 @@
 /** Turns a response into one of `Deno.serve`. */
 import type { HttpResponse } from "../http/message.ts";
+import type { DenoRequest } from "./deno_request.ts";
 
 /** What breaks a connection in the middle of a response; the handler has told why. */
 export const BROKEN_STREAM = new Error("response broken off");
@@ -8,10 +9,22 @@ export const BROKEN_STREAM = new Error("response broken off");
 export type OpenStreams = Set<() => void>;
 
 export function toResponse(
+  request: DenoRequest,
   { status, headers, body }: HttpResponse,
   openStreams: OpenStreams,
 ): Response {
-  return new Response(toBody(headers, body, openStreams), { status, headers });
+  const init = { status, headers: ownHeaders(request, headers) };
+  return new Response(toBody(headers, body, openStreams), init);
+}
+
+/** Without `Connection: close` where the client asked for it: there Deno adds it. */
+function ownHeaders(
+  request: DenoRequest,
+  headers: HttpResponse["headers"],
+): HttpResponse["headers"] {
+  if (!("connection" in headers) || !request.asksForClose) return headers;
+  const { connection: _added, ...rest } = headers;
+  return rest;
 }
 
 function toBody(

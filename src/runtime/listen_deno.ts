@@ -32,7 +32,7 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
     underWay.get(request)?.();
     underWay.delete(request);
     if (request.hasUnreadBody) void drain(request);
-    return toResponse(response, openStreams);
+    return toResponse(request, response, openStreams);
   });
   const socketFile = socketFileAt(path);
   let closed: Promise<void> | undefined;

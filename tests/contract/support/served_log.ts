@@ -2,6 +2,7 @@
 import { createHandler, type HandlerOptions } from "../../../src/http/handler.ts";
 import type { ListenOptions } from "../../../src/runtime/listen.ts";
 import { Admission } from "../../../src/service/admission.ts";
+import type { EventLog } from "../../../src/service/event_log.ts";
 import type { EventLogService } from "../../../src/service/event_log_service.ts";
 import { MemoryStorage } from "../../support/memory_storage.ts";
 import { withHandler } from "../../support/test_server.ts";
@@ -20,23 +21,26 @@ export interface ServedLog {
 export interface ServedLogOptions {
   /** Files that are there at the start; they stay for a next start. */
   storage?: MemoryStorage;
-  handler?: Partial<HandlerOptions>;
+  /** What the API is given as its log; the service itself if absent. */
+  log?: (service: EventLogService) => EventLog;
+  handler?: Partial<Omit<HandlerOptions, "log">>;
   listen?: Partial<ListenOptions>;
 }
 
 /** Runs `use` against a served log, then shuts it down. */
 export async function withServedLog(
   use: (log: ServedLog) => Promise<void>,
-  { storage = new MemoryStorage(), handler: overrides = {}, listen = {} }: ServedLogOptions = {},
+  options: ServedLogOptions = {},
 ): Promise<void> {
+  const { storage = new MemoryStorage(), log = (service) => service, listen = {} } = options;
   const { service, reports } = await openTestService(storage);
   const handler = createHandler({
-    log: service,
+    log: log(service),
     token: "",
     replay: { defaultLimit: 1000, maxLimit: 100_000 },
     admission: new Admission(),
     report: (line) => void reports.push(line),
-    ...overrides,
+    ...options.handler,
   });
   let closed: Promise<void> | undefined;
   const close = () => closed ??= service.close();

@@ -1,0 +1,165 @@
+/** How follow responses end: the reason, the last event, and the connection. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { FOLLOW_RECORD_BYTES_MAX } from "../../src/limits.ts";
+import type { EventLog } from "../../src/service/event_log.ts";
+import type { EventLogService } from "../../src/service/event_log_service.ts";
+import { Gate } from "../support/gate.ts";
+import { RawConnection } from "../support/raw_client.ts";
+import { failNth } from "../support/storage_faults.ts";
+import { batchWith, commit, event, ingest } from "./support/api.ts";
+import { FollowReader } from "./support/follow_reader.ts";
+import { withServedLog } from "./support/served_log.ts";
+
+const FOLLOW = "GET /v1/events?follow=true HTTP/1.1\r\nHost: localhost\r\n\r\n";
+
+/** The end record, which must be the last line; the response is then over and whole. */
+async function endOf(follow: FollowReader): Promise<object> {
+  const end = await follow.nextOf("end");
+  assert.equal(await follow.line(), null);
+  const { detail, ...rest } = end;
+  assert.ok(detail === undefined || (typeof detail === "string" && detail !== ""));
+  return rest;
+}
+
+test("a shutdown ends each follow with reason shutdown and its last event, then the connection", () =>
+  withServedLog(async ({ socketPath, shutDown }) => {
+    const fresh = await FollowReader.open(socketPath);
+    await fresh.catchUp();
+    const { last_event_id } = await commit(socketPath, batchWith({}));
+    await fresh.takeLive(1);
+    const idle = await FollowReader.open(socketPath, "&kind=none");
+    await idle.catchUp();
+    const raw = await RawConnection.open(socketPath);
+    await raw.write(FOLLOW);
+    await raw.receive(1);
+    await shutDown();
+    assert.deepEqual(await endOf(fresh), { type: "end", reason: "shutdown", last_event_id });
+    assert.deepEqual(await endOf(idle), { type: "end", reason: "shutdown", last_event_id: null });
+    await raw.ended();
+    const response = await raw.readResponse();
+    assert.ok(response!.isComplete, "the last chunk has come");
+  }));
+
+test("a writer that stops ends follows with writer_poisoned after all that is durable", () =>
+  withServedLog(async ({ socketPath, storage }) => {
+    const follow = await FollowReader.open(socketPath);
+    await follow.catchUp();
+    const { last_event_id } = await commit(socketPath, batchWith({ batch_id: "1" }));
+    storage.hook = failNth("sync", 1, { errno: "EIO" });
+    assert.equal((await ingest(socketPath, batchWith({ batch_id: "2" }))).status, 503);
+    storage.hook = null;
+    assert.equal((await follow.takeLive(1))[0]!.event_id, last_event_id);
+    assert.deepEqual(await endOf(follow), {
+      type: "end",
+      reason: "writer_poisoned",
+      last_event_id,
+    });
+    const late = await FollowReader.open(socketPath);
+    assert.equal((await late.catchUp()).length, 1);
+    assert.equal((await late.nextOf("end")).reason, "writer_poisoned");
+  }));
+
+test("a log that cannot be read ends a follow with replay_failed", () =>
+  withServedLog(async ({ socketPath, storage, reports }) => {
+    const { last_event_id } = await commit(socketPath, batchWith({ batch_id: "1" }));
+    const follow = await FollowReader.open(socketPath);
+    await follow.catchUp();
+    storage.hook = failNth("read", 1, { errno: "EIO" });
+    await commit(socketPath, batchWith({ batch_id: "2" }));
+    assert.deepEqual(await endOf(follow), {
+      type: "end",
+      reason: "replay_failed",
+      last_event_id,
+    });
+    assert.match(reports.join("\n"), /log could not be read/);
+  }));
+
+/** Commits more than the sockets between a client and the service hold. @returns how many events. */
+async function commitMuch(socketPath: string): Promise<number> {
+  const payload = "x".repeat(FOLLOW_RECORD_BYTES_MAX / 2);
+  const eventCount = 24;
+  for (let n = 0; n < eventCount; n++) {
+    await commit(socketPath, batchWith({ batch_id: `${n}`, events: [event({ payload })] }));
+  }
+  return eventCount;
+}
+
+/** The service, which opens the gate when it ends the session of a client that takes nothing. */
+function tellingOfEnd(gate: Gate) {
+  return (service: EventLogService): EventLog => ({
+    append: (batch) => service.append(batch),
+    retire: (source) => service.retire(source),
+    replay: (query) => service.replay(query),
+    streams: (query) => service.streams(query),
+    follow(query) {
+      const session = service.follow(query);
+      return {
+        next: () => session.next(),
+        close: () => session.close(),
+        end(reason, detail) {
+          gate.open();
+          return session.end(reason, detail);
+        },
+      };
+    },
+  });
+}
+
+test("a follower that takes no bytes for too long finds whole lines and buffer_exceeded, and can resume", async () => {
+  const ended = new Gate();
+  await withServedLog(async ({ socketPath }) => {
+    const eventCount = await commitMuch(socketPath);
+    const stalled = await RawConnection.open(socketPath);
+    stalled.pause();
+    await stalled.write(FOLLOW);
+    await ended.opened;
+    stalled.resume();
+    const response = await stalled.readResponse();
+    assert.ok(response!.isComplete);
+    const records = response!.body.trimEnd().split("\n").map((line) => JSON.parse(line));
+    const end = records.pop();
+    assert.equal(end.reason, "buffer_exceeded");
+    assert.equal(end.last_event_id, records.at(-1).last_event_id);
+    const delivered = records.flatMap(({ events }) => events);
+    assert.ok(delivered.length < eventCount, "it was ended before it had all");
+    const rest = await FollowReader.open(socketPath, `&after=${end.last_event_id}`);
+    const resumed = await rest.catchUp();
+    assert.equal(delivered.length + resumed.length, eventCount, "nothing is lost");
+    rest.close();
+    stalled.destroy();
+  }, { log: tellingOfEnd(ended), handler: { followStallTimeoutMs: 40 } });
+});
+
+test("a follower that takes no bytes holds up neither commits nor other followers", async () => {
+  await withServedLog(async ({ socketPath }) => {
+    const stalled = await RawConnection.open(socketPath);
+    stalled.pause();
+    await stalled.write(FOLLOW);
+    const reading = await FollowReader.open(socketPath);
+    await reading.catchUp();
+    const eventCount = await commitMuch(socketPath);
+    assert.equal((await reading.takeLive(eventCount)).length, eventCount);
+    reading.close();
+    stalled.destroy();
+  });
+});
+
+test("a follower that waits for commits is not stalled", async () => {
+  const ended = new Gate();
+  await withServedLog(async ({ socketPath }) => {
+    await commitMuch(socketPath);
+    const idle = await FollowReader.open(socketPath, "&kind=rare");
+    await idle.catchUp();
+    const stalled = await RawConnection.open(socketPath);
+    stalled.pause();
+    await stalled.write(FOLLOW);
+    // By the time that the one is ended, the other has waited longer.
+    await ended.opened;
+    const events = [event({ kind: "rare" })];
+    await commit(socketPath, batchWith({ batch_id: "rare", events }));
+    assert.equal((await idle.takeLive(1)).length, 1);
+    idle.close();
+    stalled.destroy();
+  }, { log: tellingOfEnd(ended), handler: { followStallTimeoutMs: 40 } });
+});

@@ -1,0 +1,262 @@
+/** `GET /v1/events?follow=true`: headers, records, filters, live delivery, resuming. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { request } from "../support/http_client.ts";
+import { allEvents, batchWith, commit, event, NO_EVENT_ID, retire } from "./support/api.ts";
+import { FollowReader } from "./support/follow_reader.ts";
+import { withServedLog } from "./support/served_log.ts";
+
+/** Commits one event with a record key. */
+function commitKey(socketPath: string, recordKey: string, members: object = {}) {
+  const events = [event({ record_key: recordKey, ...members })];
+  return commit(socketPath, batchWith({ batch_id: recordKey, events }));
+}
+
+function keysOf(events: readonly { record_key: string }[]): string[] {
+  return events.map(({ record_key }) => record_key);
+}
+
+test("follow: the response is NDJSON, not cached, on a connection to be closed", () =>
+  withServedLog(async ({ socketPath }) => {
+    const follow = await FollowReader.open(socketPath);
+    const { date: _date, ...headers } = follow.headers;
+    assert.deepEqual(headers, {
+      "content-type": "application/x-ndjson",
+      "cache-control": "no-store",
+      "connection": "close",
+      "transfer-encoding": "chunked",
+    });
+    follow.close();
+  }));
+
+test("follow: HEAD has the status and headers of GET, and opens no session", () =>
+  withServedLog(async ({ socketPath }) => {
+    const follow = await FollowReader.open(socketPath);
+    const head = await request(socketPath, { path: "/v1/events?follow=true", method: "HEAD" });
+    const { "transfer-encoding": _framing, date: _date, ...headers } = follow.headers;
+    const { date: _headDate, ...headHeaders } = head.headers;
+    assert.equal(head.status, 200);
+    assert.deepEqual(headHeaders, headers);
+    assert.equal(head.body.length, 0);
+    follow.close();
+  }));
+
+test("follow: an empty log gives an empty snapshot record, then caught_up, all null", () =>
+  withServedLog(async ({ socketPath }) => {
+    const follow = await FollowReader.open(socketPath);
+    assert.deepEqual(await follow.next(), {
+      type: "events",
+      phase: "snapshot",
+      events: [],
+      next_after: null,
+      snapshot_through_event_id: null,
+    });
+    assert.deepEqual(await follow.next(), {
+      type: "caught_up",
+      next_after: null,
+      snapshot_through_event_id: null,
+    });
+    follow.close();
+  }));
+
+test("follow: the snapshot, caught_up, then each commit as a live record", () =>
+  withServedLog(async ({ socketPath }) => {
+    const first = await commitKey(socketPath, "1");
+    const follow = await FollowReader.open(socketPath);
+    const stored = await allEvents(socketPath);
+    const position = (id: string) => ({ next_after: id, snapshot_through_event_id: id });
+    assert.deepEqual(await follow.next(), {
+      type: "events",
+      phase: "snapshot",
+      events: stored,
+      last_event_id: first.last_event_id,
+      ...position(first.last_event_id),
+    });
+    assert.deepEqual(await follow.next(), { type: "caught_up", ...position(first.last_event_id) });
+    for (const key of ["2", "3"]) {
+      const { last_event_id } = await commitKey(socketPath, key);
+      assert.deepEqual(await follow.next(), {
+        type: "events",
+        phase: "live",
+        events: (await allEvents(socketPath)).slice(-1),
+        last_event_id,
+        ...position(last_event_id),
+      });
+    }
+    follow.close();
+  }));
+
+test("follow: retirement and lineage events are delivered like others", () =>
+  withServedLog(async ({ socketPath }) => {
+    const follow = await FollowReader.open(socketPath);
+    await follow.catchUp();
+    await commitKey(socketPath, "1");
+    const { retirement_event_id } = await retire(socketPath, "shop");
+    const live = await follow.takeLive(2);
+    assert.equal(live[1]!.event_id, retirement_event_id);
+    assert.equal(live[1]!.kind, "source_retired");
+    follow.close();
+  }));
+
+test("follow: what is not committed is not delivered", () =>
+  withServedLog(async ({ socketPath, storage }) => {
+    const follow = await FollowReader.open(socketPath);
+    await follow.catchUp();
+    const bad = batchWith({ batch_id: "bad", events: [event({ kind: "" })] });
+    assert.equal((await request(socketPath, { body: bad })).status, 400);
+    storage.hook = ({ kind }) => kind === "write" ? { errno: "ENOSPC" } : null;
+    const full = await request(socketPath, { body: batchWith({ batch_id: "full" }) });
+    assert.equal(full.json().error, "storage_full");
+    storage.hook = null;
+    await commitKey(socketPath, "good");
+    assert.deepEqual(keysOf(await follow.takeLive(1)), ["good"]);
+    follow.close();
+  }));
+
+test("follow: limit bounds each events record and does not end the response", () =>
+  withServedLog(async ({ socketPath }) => {
+    const events = ["1", "2", "3", "4", "5"].map((record_key) => event({ record_key }));
+    await commit(socketPath, batchWith({ batch_id: "a", events }));
+    const follow = await FollowReader.open(socketPath, "&limit=2");
+    for (const keys of [["1", "2"], ["3", "4"], ["5"]]) {
+      const record = await follow.nextOf("events");
+      assert.deepEqual([record.phase, keysOf(record.events)], ["snapshot", keys]);
+      assert.equal(record.next_after, record.events.at(-1)!.event_id);
+    }
+    await follow.nextOf("caught_up");
+    await commit(socketPath, batchWith({ batch_id: "b", events }));
+    for (const keys of [["1", "2"], ["3", "4"], ["5"]]) {
+      const record = await follow.nextOf("events");
+      assert.deepEqual([record.phase, keysOf(record.events)], ["live", keys]);
+      assert.equal(record.last_event_id, record.events.at(-1)!.event_id);
+    }
+    follow.close();
+  }));
+
+const FILTERS: Array<[query: string, keys: string[]]> = [
+  ["&source=shop&kind=deleted", ["shop-2"]],
+  ["&stream=items", ["shop-1"]],
+  ["&record_key=crm+%26", ["crm &"]],
+  ["&source=crm", ["crm &", "crm-2"]],
+];
+
+for (const [query, keys] of FILTERS) {
+  test(`follow: filters hold in the snapshot and live: ${query}`, () =>
+    withServedLog(async ({ socketPath }) => {
+      const commitAll = async (suffix: string) => {
+        const batches: Array<[source: string, members: object]> = [
+          ["shop", { record_key: "shop-1", stream: "items" }],
+          ["crm", { record_key: "crm &" }],
+          ["shop", { record_key: "shop-2", kind: "deleted" }],
+          ["crm", { record_key: "crm-2" }],
+        ];
+        for (const [n, [source, members]] of batches.entries()) {
+          const batchId = `${n}${suffix}`;
+          await commit(
+            socketPath,
+            batchWith({ source, batch_id: batchId, events: [event(members)] }),
+          );
+        }
+      };
+      await commitAll("");
+      const follow = await FollowReader.open(socketPath, query);
+      assert.deepEqual(keysOf(await follow.catchUp()), keys);
+      await commitAll("-live");
+      assert.deepEqual(keysOf(await follow.takeLive(keys.length)), keys);
+      follow.close();
+    }));
+}
+
+test("follow: a commit without a match gives no record, and the next record is beyond it", () =>
+  withServedLog(async ({ socketPath }) => {
+    const follow = await FollowReader.open(socketPath, "&kind=wanted");
+    const empty = await follow.nextOf("events");
+    assert.ok(!("last_event_id" in empty));
+    await follow.nextOf("caught_up");
+    await commitKey(socketPath, "unwanted");
+    const { last_event_id } = await commitKey(socketPath, "wanted", { kind: "wanted" });
+    const record = await follow.nextOf("events");
+    assert.deepEqual(keysOf(record.events), ["wanted"]);
+    assert.equal(record.next_after, last_event_id);
+    follow.close();
+  }));
+
+test("follow: after resumes behind the last delivered event, in the snapshot and live", () =>
+  withServedLog(async ({ socketPath }) => {
+    const events = ["1", "2", "3"].map((record_key) => event({ record_key }));
+    await commit(socketPath, batchWith({ batch_id: "a", events }));
+    const first = await FollowReader.open(socketPath, "&limit=1");
+    await first.nextOf("events");
+    const { last_event_id } = await first.nextOf("events");
+    first.close();
+    const second = await FollowReader.open(socketPath, `&limit=1&after=${last_event_id}`);
+    assert.deepEqual(keysOf(await second.catchUp()), ["3"]);
+    await commitKey(socketPath, "4");
+    const [live] = await second.takeLive(1);
+    second.close();
+    await commitKey(socketPath, "5");
+    const third = await FollowReader.open(socketPath, `&after=${live!.event_id}`);
+    assert.deepEqual(keysOf(await third.catchUp()), ["5"]);
+    third.close();
+  }));
+
+test("follow: after need not be an event, and beyond the frontier only later events come", () =>
+  withServedLog(async ({ socketPath }) => {
+    await commitKey(socketPath, "1");
+    const before = await FollowReader.open(socketPath, `&after=${NO_EVENT_ID}`);
+    assert.deepEqual(keysOf(await before.catchUp()), ["1"]);
+    before.close();
+    const beyond = "ffffffff-ffff-7fff-bfff-ffffffffffff";
+    const follow = await FollowReader.open(socketPath, `&after=${beyond}`);
+    assert.equal((await follow.nextOf("events")).next_after, beyond);
+    assert.equal((await follow.nextOf("caught_up")).next_after, beyond);
+    follow.close();
+  }));
+
+test("follow: after the frontier there is one empty snapshot record", () =>
+  withServedLog(async ({ socketPath }) => {
+    const { last_event_id } = await commitKey(socketPath, "1");
+    const follow = await FollowReader.open(socketPath, `&after=${last_event_id}`);
+    assert.deepEqual(await follow.next(), {
+      type: "events",
+      phase: "snapshot",
+      events: [],
+      next_after: last_event_id,
+      snapshot_through_event_id: last_event_id,
+    });
+    await follow.nextOf("caught_up");
+    follow.close();
+  }));
+
+test("follow: events committed while the snapshot is read come live, none twice, none left out", () =>
+  withServedLog(async ({ socketPath }) => {
+    const keys = Array.from({ length: 60 }, (_, n) => `${n}`);
+    for (const key of keys.slice(0, 20)) await commitKey(socketPath, key);
+    const follow = await FollowReader.open(socketPath, "&limit=3");
+    const writing = Promise.all(keys.slice(20).map((key) => commitKey(socketPath, key)));
+    const snapshot = await follow.catchUp();
+    const live = await follow.takeLive(keys.length - snapshot.length);
+    await writing;
+    const stored = await allEvents(socketPath);
+    assert.deepEqual([...snapshot, ...live], stored);
+    follow.close();
+  }));
+
+test("follow: many followers with many filters each get all of theirs, in order", () =>
+  withServedLog(async ({ socketPath }) => {
+    const follows = await Promise.all(
+      Array.from({ length: 30 }, (_, n) => {
+        return FollowReader.open(socketPath, `&kind=k${n % 3}&limit=${1 + n % 7}`);
+      }),
+    );
+    await Promise.all(follows.map((follow) => follow.catchUp()));
+    for (let n = 0; n < 90; n++) {
+      const events = [event({ record_key: `${n}`, kind: `k${n % 3}` })];
+      await commit(socketPath, batchWith({ batch_id: `${n}`, events }));
+    }
+    for (const [n, follow] of follows.entries()) {
+      const keys = Array.from({ length: 30 }, (_, i) => `${i * 3 + n % 3}`);
+      assert.deepEqual(keysOf(await follow.takeLive(30)), keys);
+      follow.close();
+    }
+  }));
