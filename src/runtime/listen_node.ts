@@ -67,7 +67,7 @@ async function answerRequest(
   connections.responseEnded(socket, outgoing);
 }
 
-/** Answers what is not HTTP/1.1 as we speak it. What still comes is dropped, so that its end is seen. */
+/** Answers what is not HTTP/1.1 as we speak it, and drops the rest, so that its end is seen. */
 function refuse(socket: Duplex): void {
   if (socket.writable) socket.end(BAD_REQUEST);
   else socket.destroy();

@@ -54,7 +54,8 @@ const PAGES: Array<[title: string, pieces: string[], events: unknown[], isWhole:
 ];
 
 for (const [title, pieces, events, isWhole] of PAGES) {
-  test(`replayResponse() writes ${title} ${isWhole ? "with its length" : "as a stream"}`, async () => {
+  const form = isWhole ? "with its length" : "as a stream";
+  test(`replayResponse() writes ${title} ${form}`, async () => {
     const page = await replayed(pieces);
     assert.deepEqual(JSON.parse(page.text), { events, ...CLOSING });
     const { length } = page.text;

@@ -58,7 +58,7 @@ for (const [state, handler] of Object.entries(HANDLERS)) {
   for (const [framing, headers] of Object.entries(FRAMINGS)) {
     const head = `POST / HTTP/1.1\r\n${HOST}${headers}\r\n`;
 
-    test(`a response to a body ${state} reaches a client that reads while it sends: ${framing}`, async () => {
+    test(`a response reaches a client that reads and sends: ${state}, ${framing}`, async () => {
       await withHandler(handler, async ({ socketPath }) => {
         const connection = await RawConnection.open(socketPath);
         await connection.write(head);
@@ -70,7 +70,7 @@ for (const [state, handler] of Object.entries(HANDLERS)) {
       });
     });
 
-    test(`a response to a body ${state} reaches a client that reads when all is sent: ${framing}`, async () => {
+    test(`a response reaches a client that sends all first: ${state}, ${framing}`, async () => {
       await withHandler(handler, async ({ socketPath }) => {
         const connection = await RawConnection.open(socketPath);
         connection.pause();
@@ -126,7 +126,7 @@ const READERS: Record<string, (request: HttpRequest) => Promise<unknown>> = {
 };
 
 for (const [name, read] of Object.entries(READERS)) {
-  test(`HttpRequest.${name} rejects when the client goes away before the body is complete`, async () => {
+  test(`HttpRequest.${name} rejects when the client goes away in the middle`, async () => {
     const started = new Gate();
     const outcome = new Gate<unknown>();
     const handler: HttpHandler = async (request) => {
