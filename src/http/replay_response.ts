@@ -1,8 +1,8 @@
 /**
- * Writes a finite replay: the events as the log stores them, from the memory they were read into, then
- * the members that are known at the end. A page of ordinary size is read before its status is sent,
- * so that a failure is still an error document, and sent with its length; a larger one is streamed at
- * the pace of the client.
+ * Writes a finite replay: the events as the log stores them, from the memory they were read into,
+ * then the members that are known at the end. A page of ordinary size is read before its status is
+ * sent, so that a failure is still an error document, and sent with its length; a larger one is
+ * streamed at the pace of the client.
  */
 import { Buffer } from "node:buffer";
 import { REPLAY_EMPTY_PIECES_MAX, REPLAY_WHOLE_BYTES_MAX } from "../limits.ts";

@@ -1,7 +1,7 @@
 /**
- * Gives up reads that bring nothing for too long. One coarse timer serves all reads under way, since
- * a timer for each request would cost more than reading its body: a read is given up after the
- * timeout and at most an eighth more.
+ * Gives up reads that bring nothing for too long. One coarse timer serves all reads under way,
+ * since a timer for each request would cost more than reading its body: a read is given up after
+ * the timeout and at most an eighth more.
  */
 import { clearInterval, setInterval } from "node:timers";
 
