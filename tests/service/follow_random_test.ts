@@ -196,7 +196,7 @@ async function runHistory(random: Random): Promise<void> {
 
 const seed = testSeed();
 
-test(`follow() gives each of many followers its events once and in order (SEED=${seed})`, async () => {
+test(`follow() gives each follower its events once and in order (SEED=${seed})`, async () => {
   const random = seededRandom(seed);
   for (let history = 0; history < HISTORIES; history++) await runHistory(random);
 });

@@ -1,6 +1,6 @@
 /**
- * Random histories of many clients against a sequential model. MODEL_HISTORIES says how many; history n
- * of a run with SEED s is history 0 of one with SEED s + n, and the same each time on one runtime.
+ * Random histories of many clients against a sequential model. MODEL_HISTORIES says how many;
+ * history n of a run with SEED s is history 0 of one with SEED s + n.
  */
 import assert from "node:assert/strict";
 import process from "node:process";
@@ -68,7 +68,7 @@ async function withSeed<T>(seed: number, run: (seed: number) => Promise<T>): Pro
 
 const firstSeed = testSeed();
 
-test(`mutations of many clients fit an order of one after the other (SEED=${firstSeed})`, async () => {
+test(`mutations of many clients fit an order (SEED=${firstSeed})`, async () => {
   const answers = new Map<string, number>();
   for (let seed = firstSeed; seed < firstSeed + HISTORIES; seed++) {
     const calls = await withSeed(
@@ -85,7 +85,7 @@ test(`mutations of many clients fit an order of one after the other (SEED=${firs
   assert.deepEqual(missing, [], `of the answers ${JSON.stringify([...answers])}`);
 });
 
-test(`mutations over HTTP fit an order of one after the other (SEED=${firstSeed})`, async () => {
+test(`mutations over HTTP fit an order (SEED=${firstSeed})`, async () => {
   for (let seed = firstSeed; seed < firstSeed + HTTP_HISTORIES; seed++) {
     await withSeed(
       seed,

@@ -108,7 +108,7 @@ test("StreamCounts.rows() of a source gives no other source's, whatever the key 
 
 const seed = testSeed();
 
-test(`StreamCounts counts as a plain list does, in pages and between additions (SEED=${seed})`, () => {
+test(`StreamCounts counts as a plain list does, in pages as it grows (SEED=${seed})`, () => {
   const random = seededRandom(seed);
   for (let run = 0; run < 50; run++) {
     const counts = new StreamCounts();

@@ -119,7 +119,7 @@ test("streams() works again after a read that failed, with what was committed me
 
 const seed = testSeed();
 
-test(`streams() is right at every frontier while the log is first read (SEED=${seed})`, async () => {
+test(`streams() is right at any frontier while the log is first read (SEED=${seed})`, async () => {
   const random = seededRandom(seed);
   for (let run = 0; run < 20; run++) {
     const { service: before, storage } = await serviceWithStreams();

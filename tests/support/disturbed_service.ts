@@ -1,6 +1,6 @@
 /**
- * A service over a disk in memory that is slow, fails, and forgets what was not synced; it can be started
- * again and killed under the hands of its callers. Mutations wait while it starts.
+ * A service over a disk in memory that is slow, fails, and forgets what was not synced; it can be
+ * started again and killed under the hands of its callers. Mutations wait while it starts.
  */
 import type { PreparedBatch, Receipt, RetirementReceipt } from "../../src/event/types.ts";
 import type { EventLog, Follow, Replay, ReplayQuery } from "../../src/service/event_log.ts";

@@ -1,7 +1,8 @@
 /**
- * Whether a history fits some order of its calls: an order that keeps to who was answered before whom
- * asked, and in which the sequential model gives every answer that was given. The log tells the order of
- * what was committed, so only the other calls have to be placed between those, each as early as can be.
+ * Whether a history fits some order of its calls: one that keeps to who was answered before whom
+ * asked, and in which the sequential model gives every answer that was given. The log tells the
+ * order of what was committed, so only the other calls have to be placed between those, each as
+ * early as can be.
  */
 import assert from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";

@@ -1,6 +1,7 @@
 /**
- * Runs a random history: several clients append, retry, change, retire and declare lineage with what they
- * have learned of the log, while the service is started again, killed, or has a disk that fails.
+ * Runs a random history: several clients append, retry, change, retire and declare lineage with
+ * what they have learned of the log, while the service is started again, killed, or has a disk that
+ * fails.
  */
 import type { Call, History, Mutation } from "./history.ts";
 import type { HistoryTarget } from "./history_target.ts";
@@ -16,6 +17,8 @@ const STEPS_EACH = 9;
 const BURST_MAX = 4;
 const DISTURBANCES_MAX = 3;
 const CALLS_BETWEEN_MAX = 30;
+/** A failed fsync is followed by a restart: nothing else helps. */
+const DISTURBANCES = ["no_room", "failed_sync", "restart", "kill", "kill"] as const;
 /** Few names, so that clients meet. */
 const SOURCES = ["a", "a-b", "b"];
 /** Sources that begin later, if they can with a lineage marker. */
@@ -69,16 +72,16 @@ class Run {
   }
 
   async #disturbOnce(): Promise<void> {
-    const choice = this.#random();
-    if (choice < 0.3 && this.#target.failDisk !== undefined) {
-      this.#target.failDisk(choice < 0.15 ? "no_room" : "failed_sync");
+    const disturbance = randomItem(this.#random, DISTURBANCES);
+    if (disturbance === "no_room") return this.#target.failDisk?.(disturbance);
+    if (disturbance === "failed_sync") {
+      this.#target.failDisk?.(disturbance);
       await this.#afterCalls(4);
     }
-    if (choice < 0.15) return;
-    await (choice < 0.6 ? this.#target.restart() : this.#target.kill());
+    await (disturbance === "kill" ? this.#target.kill() : this.#target.restart());
   }
 
-  /** Waits until clients have asked for so many more mutations; each asks for at least STEPS_EACH. */
+  /** Waits for so many more calls; every client makes STEPS_EACH at least. */
   async #afterCalls(count: number): Promise<void> {
     const calls = Math.min(this.calls.length + count, CLIENTS * STEPS_EACH);
     if (this.calls.length >= calls) return;

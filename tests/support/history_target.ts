@@ -1,6 +1,6 @@
 /**
- * What a random history is run against: the service in this process, or one behind a socket. Answers are
- * null where there is none, because the service was killed.
+ * What a random history is run against: the service in this process, or one behind a socket.
+ * Answers are null where there is none, because the service was killed.
  */
 import type { StreamSummary } from "../../src/event/types.ts";
 import type { CommittedEvent } from "../../src/event/verify_event.ts";

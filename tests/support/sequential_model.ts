@@ -1,6 +1,6 @@
 /**
  * The service as a small program that does one thing after the other: what the contract says of a
- * mutation, given the batches before it. Ids are taken from the log, since only the service makes them.
+ * mutation, given the batches before it. Ids are taken from the log: only the service makes them.
  */
 import { Buffer } from "node:buffer";
 import { prepareBatch } from "../../src/event/batch.ts";
