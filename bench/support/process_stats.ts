@@ -15,7 +15,16 @@ export function cpuSeconds(pid: number): number | null {
 
 /** The most memory a process has held at once, in bytes; null where /proc is not there. */
 export function peakMemoryBytes(pid: number): number | null {
-  const match = /^VmHWM:\s*([0-9]+) kB$/m.exec(readProc(pid, "status") ?? "");
+  return statusBytes(pid, "VmHWM");
+}
+
+/** What memory a process holds now, in bytes; null where /proc is not there. */
+export function memoryBytes(pid: number): number | null {
+  return statusBytes(pid, "VmRSS");
+}
+
+function statusBytes(pid: number, field: string): number | null {
+  const match = new RegExp(`^${field}:\\s*([0-9]+) kB$`, "m").exec(readProc(pid, "status") ?? "");
   return match === null ? null : Number(match[1]) * 1024;
 }
 

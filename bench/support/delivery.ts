@@ -1,0 +1,153 @@
+/**
+ * Measures how long events take to reach followers: single events at a steady rate, and the time
+ * from the acknowledgement of each to its line at every follower.
+ */
+import process from "node:process";
+import { setTimeout as delay } from "node:timers/promises";
+import { FollowerClient } from "./follower_client.ts";
+import { LatencyHistogram } from "./latency_histogram.ts";
+import { cpuSeconds } from "./process_stats.ts";
+import { RawClient } from "./raw_client.ts";
+import { ingestWorkload } from "./workloads.ts";
+
+export interface DeliveryOptions {
+  socketPath: string;
+  serverPid: number;
+  followers: number;
+  eventsPerSecond: number;
+  warmupMs: number;
+  measureMs: number;
+  /** Ends the measured time early. */
+  eventsMax: number;
+}
+
+export interface DeliveryResult {
+  /** Events of the measured time. */
+  events: number;
+  seconds: number;
+  /** From acknowledged to received; 0 where the line came first. One for each event and follower. */
+  fromAck: LatencyHistogram;
+  /** From the first byte of the request to the line. */
+  fromSend: LatencyHistogram;
+  serverCpuSeconds: number | null;
+  clientCpuSeconds: number;
+}
+
+/** How long after the last event its lines may take. */
+const DELIVERY_TIMEOUT_MS = 10_000;
+/** Followers are opened so many at a time: a socket's queue of unaccepted connections is short. */
+const OPENING_MAX = 64;
+
+/** @throws {Error} An event was not acknowledged, or did not reach a follower. */
+export async function measureDelivery(options: DeliveryOptions): Promise<DeliveryResult> {
+  const times = new Times();
+  const failure = Promise.withResolvers<never>();
+  const followers: FollowerClient[] = [];
+  const openOne = async () => {
+    const receive = times.receiver();
+    followers.push(
+      await FollowerClient.open(options.socketPath, null, receive, failure.reject),
+    );
+  };
+  const client = await RawClient.connect(options.socketPath);
+  try {
+    while (followers.length < options.followers) {
+      const count = Math.min(OPENING_MAX, options.followers - followers.length);
+      await Promise.all(Array.from({ length: count }, openOne));
+    }
+    return await Promise.race([failure.promise, sendAndMeasure(client, times, options)]);
+  } finally {
+    client.close();
+    for (const follower of followers) follower.close();
+  }
+}
+
+async function sendAndMeasure(
+  client: RawClient,
+  times: Times,
+  options: DeliveryOptions,
+): Promise<DeliveryResult> {
+  const { serverPid, eventsPerSecond } = options;
+  const workload = ingestWorkload("follow", 1);
+  const events = (ms: number) => Math.max(1, Math.round(ms / 1000 * eventsPerSecond));
+  const send = async (count: number) => {
+    const startMs = performance.now();
+    for (let number = 0; number < count; number++) {
+      const waitMs = startMs + number * 1000 / eventsPerSecond - performance.now();
+      if (waitMs > 0) await delay(waitMs);
+      const sentMs = performance.now();
+      times.sent(sentMs);
+      workload.accept(await client.exchange(workload.next()));
+      times.acknowledged(performance.now());
+    }
+    await allReceived(times, options.followers);
+    return performance.now() - startMs;
+  };
+  if (options.warmupMs > 0) await send(events(options.warmupMs));
+  times.openWindow();
+  const serverCpu = cpuSeconds(serverPid);
+  const clientCpu = process.cpuUsage();
+  const measured = Math.min(events(options.measureMs), options.eventsMax);
+  const elapsedMs = await send(measured);
+  const { user, system } = process.cpuUsage(clientCpu);
+  return {
+    events: measured,
+    seconds: elapsedMs / 1000,
+    fromAck: times.fromAck,
+    fromSend: times.fromSend,
+    serverCpuSeconds: serverCpu === null ? null : cpuSeconds(serverPid)! - serverCpu,
+    clientCpuSeconds: (user + system) / 1e6,
+  };
+}
+
+async function allReceived(times: Times, followers: number): Promise<void> {
+  const deadlineMs = performance.now() + DELIVERY_TIMEOUT_MS;
+  while (times.received < times.events * followers) {
+    if (performance.now() > deadlineMs) {
+      const missing = times.events * followers - times.received;
+      throw new Error(`${missing} lines did not come in ${DELIVERY_TIMEOUT_MS} ms`);
+    }
+    await delay(1);
+  }
+}
+
+/** When each event was sent and acknowledged. The events of a follower come in their order. */
+class Times {
+  readonly #sentMs: number[] = [];
+  readonly #acknowledgedMs: number[] = [];
+  fromAck: LatencyHistogram = new LatencyHistogram();
+  fromSend: LatencyHistogram = new LatencyHistogram();
+  /** Lines that have come, of all followers. */
+  received = 0;
+
+  get events(): number {
+    return this.#sentMs.length;
+  }
+
+  sent(ms: number): void {
+    this.#sentMs.push(ms);
+  }
+
+  acknowledged(ms: number): void {
+    this.#acknowledgedMs.push(ms);
+  }
+
+  /** Forgets what was measured so far. To be called when all that was sent has been received. */
+  openWindow(): void {
+    this.fromAck = new LatencyHistogram();
+    this.fromSend = new LatencyHistogram();
+  }
+
+  /** What one follower tells of its events. */
+  receiver(): (events: number) => void {
+    let next = 0;
+    return (events) => {
+      const nowMs = performance.now();
+      for (const end = next + events; next < end; next++) {
+        this.fromAck.record(nowMs - (this.#acknowledgedMs[next] ?? nowMs));
+        this.fromSend.record(nowMs - this.#sentMs[next]!);
+      }
+      this.received += events;
+    };
+  }
+}

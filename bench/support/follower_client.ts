@@ -1,0 +1,109 @@
+/**
+ * One follower: counts the events that come to it, without parsing what it reads, since a thousand
+ * of them share the processor with the server that is measured.
+ */
+import { Buffer } from "node:buffer";
+import { connect, type Socket } from "node:net";
+
+/** Starts each event of a record, and nothing else in what the benchmarks submit. */
+const EVENT_START = Buffer.from('{"event_id":"');
+const CAUGHT_UP = Buffer.from('"type":"caught_up"');
+/** A record ends a chunk of the response, so it is whole where the data ends like this. */
+const RECORD_END = Buffer.from("}\n\r\n");
+
+const HEAD_OK = "HTTP/1.1 200";
+
+export class FollowerClient {
+  readonly #socket: Socket;
+  readonly #onEvents: (events: number) => void;
+  readonly #onFailure: (error: Error) => void;
+  #onCaughtUp: (() => void) | null;
+  /** The end of what came, for what lies across two reads. */
+  #tail: Buffer = Buffer.alloc(0);
+  #anyData = false;
+  /** Events whose record is not known to be whole. */
+  #begun = 0;
+
+  private constructor(
+    socket: Socket,
+    onEvents: (events: number) => void,
+    settle: { onCaughtUp: () => void; onFailure: (error: Error) => void },
+  ) {
+    this.#socket = socket;
+    this.#onEvents = onEvents;
+    this.#onCaughtUp = settle.onCaughtUp;
+    this.#onFailure = settle.onFailure;
+    socket.on("data", (data: Buffer) => this.#take(data));
+    socket.on("error", (error) => this.#onFailure(error));
+    socket.on("close", () => this.#onFailure(new Error("the server closed a follow response")));
+  }
+
+  /**
+   * Follows from an event on, null for the beginning; resolves when it has caught up.
+   * @param onEvents Told how many events have come, each time some have.
+   * @param onFailure Told when the response ends after that.
+   */
+  static open(
+    socketPath: string,
+    after: string | null,
+    onEvents: (events: number) => void,
+    onFailure: (error: Error) => void,
+  ): Promise<FollowerClient> {
+    const from = after === null ? "" : `&after=${after}`;
+    const request = `GET /v1/events?follow=true${from} HTTP/1.1\r\nHost: bench\r\n\r\n`;
+    return new Promise((resolve, reject) => {
+      const socket = connect(socketPath, () => socket.write(request));
+      const follower: FollowerClient = new FollowerClient(socket, onEvents, {
+        onCaughtUp: () => resolve(follower),
+        onFailure: (error) => {
+          reject(error);
+          onFailure(error);
+        },
+      });
+    });
+  }
+
+  /** Reads no more, so that the server finds no room to write to. */
+  pause(): void {
+    this.#socket.pause();
+  }
+
+  close(): void {
+    this.#socket.removeAllListeners();
+    this.#socket.on("error", () => {});
+    this.#socket.destroy();
+  }
+
+  #take(data: Buffer): void {
+    if (!this.#anyData) this.#takeHead(data);
+    const bytes = this.#tail.length === 0 ? data : Buffer.concat([this.#tail, data]);
+    let position = 0;
+    for (let at = bytes.indexOf(EVENT_START); at >= 0; at = bytes.indexOf(EVENT_START, position)) {
+      this.#begun += 1;
+      position = at + EVENT_START.length;
+    }
+    if (this.#onCaughtUp !== null && bytes.includes(CAUGHT_UP)) {
+      this.#onCaughtUp();
+      this.#onCaughtUp = null;
+    }
+    if (endsRecord(bytes)) {
+      this.#tail = bytes.subarray(bytes.length);
+      const events = this.#begun;
+      this.#begun = 0;
+      if (events > 0) this.#onEvents(events);
+    } else {
+      this.#tail = bytes.subarray(Math.max(position, bytes.length - CAUGHT_UP.length));
+    }
+  }
+
+  #takeHead(data: Buffer): void {
+    this.#anyData = true;
+    const head = data.toString("latin1", 0, HEAD_OK.length);
+    if (head !== HEAD_OK) this.#onFailure(new Error(`follow was refused: ${data}`));
+  }
+}
+
+function endsRecord(bytes: Buffer): boolean {
+  return bytes.length >= RECORD_END.length &&
+    bytes.compare(RECORD_END, 0, RECORD_END.length, bytes.length - RECORD_END.length) === 0;
+}
