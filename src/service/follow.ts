@@ -62,8 +62,7 @@ export class FollowSession {
         const record = await this.#advance();
         if (record !== null) return record;
       } catch (error) {
-        this.#hub.report(`follow ended, the log could not be read: ${(error as Error).message}`);
-        return this.end("replay_failed", "the log could not be read");
+        return this.#fail(error);
       }
     }
     return null;
@@ -84,6 +83,13 @@ export class FollowSession {
       this.#wake();
     }
     this.#onClose();
+  }
+
+  /** The last record after a failure; null when the client has gone already. */
+  #fail(error: unknown): Uint8Array | null {
+    this.#hub.report(`follow ended, the log could not be read: ${(error as Error).message}`);
+    if (this.#phase === "over") return null;
+    return this.end("replay_failed", "the log could not be read");
   }
 
   /** One step; the record it gives, if any. */

@@ -123,6 +123,22 @@ for (const [title, enter] of PHASES) {
   });
 }
 
+test("FollowSession.close() during a read that fails is the end, without another record", async () => {
+  const storage = new MemoryStorage();
+  const { service, reports } = await openTestService(storage);
+  await service.append(preparedBatch("1"));
+  const gate = gateAt("read");
+  storage.hook = gate.hook;
+  const follow = service.follow(FOLLOW_ALL);
+  const next = follow.next();
+  await gate.reached;
+  follow.close();
+  gate.open({ errno: "EIO" });
+  assert.equal(await next, null);
+  assert.equal(reports.length, 1);
+  await service.close();
+});
+
 test("follow() refuses more than FOLLOWERS_MAX, until one is over", async () => {
   const { service } = await openTestService(new MemoryStorage());
   const follows: Follow[] = [];
