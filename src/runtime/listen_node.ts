@@ -60,6 +60,10 @@ async function answerRequest(
 ): Promise<void> {
   const { socket } = incoming;
   connections.requestCame(socket);
+  if (outgoing.socket === null) {
+    await turnOf(incoming, outgoing);
+    if (socket.destroyed) return;
+  }
   const request = new NodeRequest(incoming);
   const response = await handler(request);
   if (connections.isClosing) outgoing.shouldKeepAlive = false;
@@ -67,8 +71,21 @@ async function answerRequest(
   connections.responseEnded(socket, outgoing);
 }
 
+/**
+ * Resolves when all before it on the connection is answered, or the connection is gone. What is
+ * pipelined behind a mutation must not be done beside it (RFC 9112 section 9.3.2).
+ */
+function turnOf(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    outgoing.once("socket", () => resolve());
+    incoming.once("close", () => resolve());
+  });
+}
+
 /** Answers what is not HTTP/1.1 as we speak it, and drops the rest, so that its end is seen. */
 function refuse(socket: Duplex): void {
+  // The client may be gone by now, and after a CONNECT nobody else listens.
+  socket.on("error", () => {});
   if (socket.writable) socket.end(BAD_REQUEST);
   else socket.destroy();
   socket.resume();

@@ -1,0 +1,242 @@
+/** HTTP/1.1 itself: connections that are kept, pipelined, slow, idle, cut, or speak something else. */
+import assert from "node:assert/strict";
+import { existsSync, readdirSync } from "node:fs";
+import { test } from "node:test";
+import { request } from "../support/http_client.ts";
+import { exchange, RawConnection } from "../support/raw_client.ts";
+import { allEvents, batchWith, commit, event, ingest } from "./support/api.ts";
+import { FollowReader } from "./support/follow_reader.ts";
+import { withServedLog } from "./support/served_log.ts";
+
+const HOST = "Host: localhost\r\n";
+const MIB = 1024 * 1024;
+
+function get(path: string, headers = ""): string {
+  return `GET ${path} HTTP/1.1\r\n${HOST}${headers}\r\n`;
+}
+
+function post(path: string, body: unknown, headers = ""): string {
+  const text = typeof body === "string" ? body : JSON.stringify(body);
+  return `POST ${path} HTTP/1.1\r\n${HOST}${headers}Content-Length: ${text.length}\r\n\r\n${text}`;
+}
+
+/** A request for each kind of answer, and the status it has. */
+const KINDS: Array<[bytes: string, status: number]> = [
+  [post("/v1/events", batchWith({})), 200],
+  [post("/v1/events", batchWith({})), 200],
+  [post("/v1/events", batchWith({ events: [event({ kind: "deleted" })] })), 409],
+  [post("/v1/events", "{"), 400],
+  [post("/v1/events", "text", "Content-Type: text/plain\r\n"), 415],
+  [get("/v1/events"), 200],
+  [get("/v1/events?limit=0"), 400],
+  [get("/v1/streams"), 200],
+  [get("/v1/query"), 404],
+  [`DELETE /v1/events HTTP/1.1\r\n${HOST}\r\n`, 405],
+  [post("/v1/sources/retire", { source: "shop" }), 200],
+  [post("/v1/sources/retire", { source: "none" }), 404],
+  [post("/v1/sources/retire", { source: "system" }), 400],
+];
+
+test("a connection is kept after every kind of answer but a follow", () =>
+  withServedLog(async ({ socketPath }) => {
+    const connection = await RawConnection.open(socketPath);
+    for (const [bytes, status] of KINDS) {
+      await connection.write(bytes);
+      const response = await connection.readResponse();
+      assert.equal(response?.status, status, bytes);
+      assert.equal(response?.headers.connection, undefined);
+      assert.equal(response?.headers["keep-alive"], undefined);
+    }
+    connection.destroy();
+  }));
+
+test("pipelined requests are answered in order, mutations too", () =>
+  withServedLog(async ({ socketPath }) => {
+    const connection = await RawConnection.open(socketPath);
+    const batches = Array.from({ length: 20 }, (_, n) => batchWith({ batch_id: `${n}` }));
+    const requests = batches.flatMap((batch) => [post("/v1/events", batch), get("/v1/events")]);
+    await connection.write([...requests, ...KINDS.map(([bytes]) => bytes)].join(""));
+    for (let n = 0; n < batches.length; n++) {
+      assert.equal(JSON.parse((await connection.readResponse())!.body).status, "committed");
+      const page = JSON.parse((await connection.readResponse())!.body);
+      assert.equal(page.events.length, n + 1, "a read sees what was acknowledged before");
+    }
+    for (const [bytes, status] of KINDS) {
+      assert.equal((await connection.readResponse())?.status, status, bytes);
+    }
+    connection.destroy();
+  }));
+
+test("answers carry their content type, length and date, and no other header", () =>
+  withServedLog(async ({ socketPath }) => {
+    const added: Record<number, string[]> = { 405: ["allow"] };
+    for (const [bytes, status] of KINDS) {
+      const { response, connection } = await exchange(socketPath, bytes);
+      const names = ["content-length", "content-type", "date", ...added[status] ?? []].sort();
+      assert.deepEqual(Object.keys(response!.headers).sort(), names);
+      assert.equal(response!.headers["content-type"], "application/json");
+      connection.destroy();
+    }
+  }));
+
+test("no answer is compressed, whatever the client accepts", () =>
+  withServedLog(async ({ socketPath }) => {
+    const headers = { "accept-encoding": "gzip, br, deflate, zstd, *" };
+    const payload = "a".repeat(3 * MIB);
+    const body = batchWith({ events: [event({ payload })] });
+    const options = [
+      { headers, body },
+      { headers, path: "/v1/events" },
+      { headers, path: "/v1/streams" },
+      { headers, path: "/v1/query" },
+      { headers, path: "/v1/events?follow=true", method: "HEAD" },
+    ];
+    for (const option of options) {
+      const reply = await request(socketPath, option);
+      assert.equal(reply.headers["content-encoding"], undefined);
+      assert.equal(reply.headers.vary, undefined);
+      if (reply.body.length > MIB) assert.equal(reply.json().events[0].payload, payload);
+    }
+    const bytes = get("/v1/events?follow=true", "Accept-Encoding: gzip\r\n");
+    const connection = await RawConnection.open(socketPath);
+    await connection.write(bytes);
+    await connection.receive(4 * 1024);
+    connection.destroy();
+  }));
+
+const MALFORMED: Array<[title: string, bytes: string]> = [
+  ["no HTTP", "hello there\r\n\r\n"],
+  ["a TLS greeting", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"],
+  ["nothing but line ends", "\r\n\r\n\r\n"],
+  ["a header without a colon", `GET /v1/events HTTP/1.1\r\n${HOST}Accept\r\n\r\n`],
+  ["a blank before the colon", "GET /v1/events HTTP/1.1\r\nHost : a\r\n\r\n"],
+  ["a NUL in a header", get("/v1/events", "X: a\0b\r\n")],
+  ["a control character in the target", get("/v1/\x01events")],
+  ["an unknown version", `GET /v1/events HTTP/7.3\r\n${HOST}\r\n`],
+  ["a negative length", `POST /v1/events HTTP/1.1\r\n${HOST}Content-Length: -1\r\n\r\n`],
+  ["a length that is no number", `POST /v1/events HTTP/1.1\r\n${HOST}Content-Length: x\r\n\r\n`],
+  [
+    "an endless length",
+    `POST /v1/events HTTP/1.1\r\n${HOST}Content-Length: ${"9".repeat(40)}\r\n\r\n`,
+  ],
+  [
+    "two lengths",
+    `POST /v1/events HTTP/1.1\r\n${HOST}Content-Length: 1\r\nContent-Length: 2\r\n\r\n{}`,
+  ],
+  [
+    "a length and chunks",
+    `POST /v1/events HTTP/1.1\r\n${HOST}Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n{}`,
+  ],
+  [
+    "a chunk of no size",
+    `POST /v1/events HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n`,
+  ],
+  [
+    "a chunk that is longer than its size",
+    `POST /v1/events HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r\n\r\n1\r\n{}\r\n0\r\n\r\n`,
+  ],
+  ["an unknown transfer coding", `POST /v1/events HTTP/1.1\r\n${HOST}Transfer-Encoding: x\r\n\r\n`],
+  ["a CONNECT", `CONNECT a:1 HTTP/1.1\r\n${HOST}\r\nmore`],
+  ["100 KiB of head", `GET /v1/events HTTP/1.1\r\nX: ${"a".repeat(100 * 1024)}\r\n\r\n`],
+];
+
+for (const [title, bytes] of MALFORMED) {
+  test(`malformed HTTP hurts nobody: ${title}`, () =>
+    withServedLog(async ({ socketPath, reports }) => {
+      await commit(socketPath, batchWith({}));
+      const kept = await RawConnection.open(socketPath);
+      const malformed = await RawConnection.open(socketPath);
+      await malformed.write(Uint8Array.from([...bytes].map((char) => char.charCodeAt(0))));
+      if (title !== "nothing but line ends") {
+        const response = await malformed.readResponse();
+        assert.ok(response === null || response.status >= 400, JSON.stringify(response));
+      }
+      await kept.write(get("/v1/events"));
+      assert.equal((await kept.readResponse())?.status, 200);
+      assert.equal((await allEvents(socketPath)).length, 1);
+      assert.deepEqual(reports, []);
+      for (const connection of [kept, malformed]) connection.destroy();
+    }));
+}
+
+test("a request that comes byte by byte is answered", () =>
+  withServedLog(async ({ socketPath }) => {
+    const connection = await RawConnection.open(socketPath);
+    for (const byte of post("/v1/events", batchWith({}))) await connection.write(byte);
+    assert.equal(JSON.parse((await connection.readResponse())!.body).status, "committed");
+    connection.destroy();
+  }));
+
+test("idle connections and unfinished requests hold nobody up", () =>
+  withServedLog(async ({ socketPath }) => {
+    const starts = ["", "G", "GET /v1/events HT", get("/v1/events").slice(0, -2)];
+    const slow: RawConnection[] = [];
+    for (let n = 0; n < 200; n++) {
+      const connection = await RawConnection.open(socketPath);
+      await connection.write(starts[n % starts.length]!);
+      slow.push(connection);
+    }
+    await commit(socketPath, batchWith({}));
+    await slow[3]!.write("\r\n");
+    assert.equal((await slow[3]!.readResponse())?.status, 200);
+    for (const connection of slow) connection.destroy();
+  }));
+
+test("a client that reads nothing of its answer holds nobody up, and reads it whole later", () =>
+  withServedLog(async ({ socketPath }) => {
+    const payload = "x".repeat(8 * MIB);
+    await commit(socketPath, batchWith({ events: [event({ payload })] }));
+    const slow = await RawConnection.open(socketPath);
+    slow.pause();
+    await slow.write(get("/v1/events"));
+    for (let n = 0; n < 20; n++) await commit(socketPath, batchWith({ batch_id: `${n}` }));
+    assert.equal((await allEvents(socketPath)).length, 21);
+    slow.resume();
+    const page = JSON.parse((await slow.readResponse())!.body);
+    assert.deepEqual(page.events.map((e: { payload: unknown }) => e.payload), [payload]);
+    slow.destroy();
+  }));
+
+test(
+  "clients that go away at any point leave no descriptor and no report",
+  { skip: existsSync("/proc/self/fd") ? false : "there is no /proc" },
+  () =>
+    withServedLog(async ({ socketPath, reports }) => {
+      const payload = "x".repeat(4 * MIB);
+      await commit(socketPath, batchWith({ events: [event({ payload })] }));
+      const body = post("/v1/events", batchWith({ batch_id: "gone" }));
+      const sent = [
+        "",
+        "GET /v1/ev",
+        body.slice(0, -10),
+        body,
+        body + get("/v1/events") + body,
+        get("/v1/events"),
+        get("/v1/events?follow=true"),
+        `CONNECT a:1 HTTP/1.1\r\n${HOST}\r\n${"x".repeat(MIB / 8)}`,
+      ];
+      const openDescriptors = () => readdirSync("/proc/self/fd").length;
+      await request(socketPath, { path: "/v1/none" });
+      const before = openDescriptors();
+      for (let n = 0; n < 10 * sent.length; n++) {
+        const connection = await RawConnection.open(socketPath);
+        await connection.write(sent[n % sent.length]!);
+        if (n % 3 === 0) await request(socketPath, { path: "/v1/none" });
+        connection.destroy();
+      }
+      while (openDescriptors() > before) await request(socketPath, { path: "/v1/none" });
+      assert.deepEqual(reports, []);
+      assert.equal((await ingest(socketPath, batchWith({ batch_id: "gone" }))).status, 200);
+    }),
+);
+
+test("a follow response comes behind other answers of its connection", () =>
+  withServedLog(async ({ socketPath }) => {
+    const reader = await FollowReader.open(socketPath);
+    const connection = await RawConnection.open(socketPath);
+    await connection.write(get("/v1/streams") + get("/v1/events?follow=true"));
+    assert.equal((await connection.readResponse())?.status, 200);
+    await connection.receive(1);
+    connection.destroy();
+    reader.close();
+  }));

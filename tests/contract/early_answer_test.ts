@@ -1,0 +1,51 @@
+/** Answers that come before the body: they reach a client that is still sending 30 MB. */
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { test } from "node:test";
+import { Admission } from "../../src/service/admission.ts";
+import { request } from "../support/http_client.ts";
+import { RawConnection } from "../support/raw_client.ts";
+import { withServedLog } from "./support/served_log.ts";
+
+const BODY = Buffer.alloc(30 * 1024 * 1024, " ");
+const TOKEN = "Authorization: Bearer s3cret\r\n";
+const HOST = "Host: localhost\r\n";
+
+const REFUSALS: Array<[status: number, line: string, headers: string]> = [
+  [401, "POST /v1/sources/retire", ""],
+  [404, "POST /v1/sources", TOKEN],
+  [405, "PUT /v1/sources/retire", TOKEN],
+  [400, "POST /v1/sources/retire?source=a", TOKEN],
+  [415, "POST /v1/sources/retire", `${TOKEN}Content-Type: application/x-www-form-urlencoded\r\n`],
+  [415, "POST /v1/sources/retire", `${TOKEN}Content-Encoding: gzip\r\n`],
+  [413, "POST /v1/sources/retire", TOKEN],
+  [415, "POST /v1/events", `${TOKEN}Content-Encoding: gzip\r\n`],
+  [429, "POST /v1/events", TOKEN],
+];
+
+for (const [status, line, headers] of REFUSALS) {
+  test(`${line} with ${status} reaches a client that is still sending, and one that reads late`, async () => {
+    const admission = new Admission({ waitersMax: 0, totalBytes: 2, bodyBytes: 1 });
+    if (status === 429) admission.admit(1);
+    await withServedLog(async ({ socketPath, reports }) => {
+      const head = `${line} HTTP/1.1\r\n${HOST}${headers}Content-Length: ${BODY.length}\r\n\r\n`;
+      for (const readsLate of [false, true]) {
+        const connection = await RawConnection.open(socketPath);
+        if (readsLate) connection.pause();
+        await connection.write(head);
+        const sent = connection.write(BODY);
+        if (readsLate) await sent;
+        connection.resume();
+        const response = await connection.readResponse();
+        assert.equal(response?.status, status);
+        assert.ok(response?.isComplete);
+        assert.equal(typeof JSON.parse(response!.body).message, "string");
+        await sent;
+        connection.destroy();
+      }
+      const headersOfNext = { authorization: "Bearer s3cret" };
+      assert.equal((await request(socketPath, { headers: headersOfNext })).status, 200);
+      assert.deepEqual(reports, []);
+    }, { handler: { token: "s3cret", admission } });
+  });
+}
