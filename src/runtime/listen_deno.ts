@@ -2,7 +2,7 @@
  * The server on Deno, by `Deno.serve`. It closes a connection itself only when the client asked for
  * it, when a body was left unread, or at shutdown; it has no call to cut one off.
  */
-import type { HttpServer } from "../http/message.ts";
+import type { HttpResponse, HttpServer } from "../http/message.ts";
 import { SHUTDOWN_GRACE_MS } from "../limits.ts";
 import { DenoRequest } from "./deno_request.ts";
 import { BROKEN_STREAM, type OpenStreams, toResponse } from "./deno_response.ts";
@@ -18,6 +18,7 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
   const { path, handler, report, shutdownGraceMs = SHUTDOWN_GRACE_MS } = options;
   const openStreams: OpenStreams = new Set();
   const underWay: UnderWay = new Map();
+  let closed: Promise<void> | undefined;
   const server = Deno.serve({
     path,
     onListen: () => {},
@@ -32,10 +33,9 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
     underWay.get(request)?.();
     underWay.delete(request);
     if (request.hasUnreadBody) void drain(request);
-    return toResponse(request, response, openStreams);
+    return toResponse(request, closed ? lastOf(response) : response, openStreams);
   });
   const socketFile = socketFileAt(path);
-  let closed: Promise<void> | undefined;
   return {
     close() {
       closed ??= closeSocketFile(socketFile, async () => {
@@ -45,6 +45,11 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
       return closed;
     },
   };
+}
+
+/** The response as the last one of its connection. */
+function lastOf(response: HttpResponse): HttpResponse {
+  return { ...response, headers: { ...response.headers, connection: "close" } };
 }
 
 /**

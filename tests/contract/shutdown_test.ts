@@ -1,0 +1,128 @@
+/** Graceful shutdown and clients that leave: what was taken has its outcome, and nothing waits for ever. */
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { test } from "node:test";
+import { request } from "../support/http_client.ts";
+import { RawConnection } from "../support/raw_client.ts";
+import { gateAt } from "../support/storage_faults.ts";
+import { allEvents, batchWith, commit, event, ingest, postRetirement } from "./support/api.ts";
+import { FollowReader } from "./support/follow_reader.ts";
+import { withServedLog } from "./support/served_log.ts";
+
+const HOST = "Host: localhost\r\n";
+
+function post(body: unknown): string {
+  const text = JSON.stringify(body);
+  return `POST /v1/events HTTP/1.1\r\n${HOST}Content-Length: ${text.length}\r\n\r\n${text}`;
+}
+
+test("a shutdown lets queued mutations reach their result, durable for the next start", () =>
+  withServedLog(async ({ socketPath, storage, shutDown }) => {
+    await commit(socketPath, batchWith({ batch_id: "first" }));
+    const gate = gateAt("sync");
+    storage.hook = gate.hook;
+    // What is not accepted yet when the shutdown begins has no answer.
+    const unanswered = () => null;
+    const replies = Promise.all([
+      ...Array.from({ length: 20 }, (_, n) => {
+        return ingest(socketPath, batchWith({ batch_id: `${n}` })).catch(unanswered);
+      }),
+      postRetirement(socketPath, { source: "shop" }).catch(unanswered),
+    ]);
+    await gate.reached;
+    const down = shutDown();
+    gate.open();
+    const statuses = (await replies).map((reply) => reply?.status);
+    await down;
+    const committed = statuses.slice(0, 20).filter((status) => status === 200).length;
+    assert.ok(committed > 0);
+    assert.ok(statuses.every((status) => [200, 409, undefined].includes(status)), `${statuses}`);
+    await withServedLog(async (restarted) => {
+      const events = await allEvents(restarted.socketPath);
+      assert.equal(events.filter(({ source }) => source === "shop").length, 1 + committed);
+      assert.deepEqual(restarted.reports, [], "the log was closed in order");
+    }, { storage });
+  }));
+
+test("at a shutdown new work is refused or told Connection: close, and what is under way is answered", () =>
+  withServedLog(async ({ socketPath, storage, shutDown }) => {
+    const busy = await RawConnection.open(socketPath);
+    const idle = await RawConnection.open(socketPath);
+    await idle.write(`GET /v1/events HTTP/1.1\r\n${HOST}\r\n`);
+    await idle.readResponse();
+    const gate = gateAt("sync");
+    storage.hook = gate.hook;
+    await busy.write(post(batchWith({})));
+    await gate.reached;
+    const down = shutDown();
+    await assert.rejects(request(socketPath), { code: /^(ENOENT|ECONNREFUSED)$/ });
+    await idle.write(`GET /v1/events HTTP/1.1\r\n${HOST}\r\n`);
+    const late = await idle.readResponse();
+    assert.equal(late?.headers.connection ?? "close", "close");
+    gate.open();
+    const response = await busy.readResponse();
+    assert.equal(JSON.parse(response!.body).status, "committed");
+    assert.equal(response!.headers.connection, "close");
+    await Promise.all([busy.ended(), idle.ended(), down]);
+  }));
+
+test("after a shutdown new connections are refused and the socket file is gone", () =>
+  withServedLog(async ({ socketPath, shutDown }) => {
+    await commit(socketPath, batchWith({}));
+    await shutDown();
+    assert.ok(!existsSync(socketPath));
+    await assert.rejects(request(socketPath), { code: /^(ENOENT|ECONNREFUSED)$/ });
+  }));
+
+test("a shutdown does not wait longer than its grace time for clients that do nothing", async () => {
+  await withServedLog(async ({ socketPath, reports, shutDown }) => {
+    const payload = "x".repeat(8 * 1024 * 1024);
+    await commit(socketPath, batchWith({ events: [event({ payload })] }));
+    const unfinished = await RawConnection.open(socketPath);
+    await unfinished.write(`POST /v1/events HTTP/1.1\r\n${HOST}Content-Length: 9\r\n\r\n{`);
+    const unread = await RawConnection.open(socketPath);
+    unread.pause();
+    await unread.write(`GET /v1/events HTTP/1.1\r\n${HOST}\r\n`);
+    const stalled = await RawConnection.open(socketPath);
+    stalled.pause();
+    await stalled.write(`GET /v1/events?follow=true HTTP/1.1\r\n${HOST}\r\n`);
+    await request(socketPath, { path: "/v1/none" });
+    await shutDown();
+    assert.deepEqual(reports, ["connections cut off that did not end within 30 ms"]);
+    for (const connection of [unfinished, unread, stalled]) connection.destroy();
+  }, { listen: { shutdownGraceMs: 30 } });
+});
+
+test("followers are ended at once at a shutdown, hundreds of them", () =>
+  withServedLog(async ({ socketPath, reports, shutDown }) => {
+    const follows = await Promise.all(
+      Array.from({ length: 200 }, () => FollowReader.open(socketPath)),
+    );
+    await Promise.all(follows.map((follow) => follow.catchUp()));
+    await shutDown();
+    for (const follow of follows) {
+      assert.equal((await follow.nextOf("end")).reason, "shutdown");
+      assert.equal(await follow.line(), null);
+    }
+    assert.deepEqual(reports, []);
+  }));
+
+test("a mutation that is queued reaches its result when its client is gone", () =>
+  withServedLog(async ({ socketPath, storage, reports }) => {
+    const gate = gateAt("sync");
+    storage.hook = gate.hook;
+    const first = await RawConnection.open(socketPath);
+    await first.write(post(batchWith({ batch_id: "first" })));
+    await gate.reached;
+    const second = await RawConnection.open(socketPath);
+    await second.write(post(batchWith({ batch_id: "second" })));
+    // Once a later request is answered, the one before has been read.
+    for (let turns = 0; turns < 20; turns++) await request(socketPath, { path: "/v1/none" });
+    for (const connection of [first, second]) connection.destroy();
+    gate.open();
+    const third = await commit(socketPath, batchWith({ batch_id: "third" }));
+    const events = await allEvents(socketPath);
+    assert.deepEqual(events.map(({ batch_id }) => batch_id), ["first", "second", "third"]);
+    assert.equal(events[2]!.event_id, third.first_event_id);
+    assert.deepEqual(reports, []);
+  }));
