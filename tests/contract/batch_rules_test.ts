@@ -1,4 +1,4 @@
-/** `POST /v1/events`: every rule of a batch and of its events, and the code that its breach is answered with. */
+/** `POST /v1/events`: every rule of a batch and of its events, and the code of its breach. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";

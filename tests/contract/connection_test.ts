@@ -1,4 +1,4 @@
-/** HTTP/1.1 itself: connections that are kept, pipelined, slow, idle, cut, or speak something else. */
+/** HTTP/1.1 itself: connections kept, pipelined, slow, idle or cut, and what is no HTTP. */
 import assert from "node:assert/strict";
 import { existsSync, readdirSync } from "node:fs";
 import { test } from "node:test";

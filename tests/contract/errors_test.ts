@@ -1,4 +1,4 @@
-/** Statuses and codes that no single route owns: what is not there, what fails, and which fault is told first. */
+/** Statuses and codes that no single route owns: what is missing, what fails, what is told first. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ApiError, type ErrorCode } from "../../src/event/api_error.ts";

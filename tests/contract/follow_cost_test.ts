@@ -1,4 +1,4 @@
-/** What followers cost a service of its own process: nothing when they are gone, little when they stall. */
+/** What followers cost a service: nothing when they are gone, little when they stall. */
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -129,7 +129,8 @@ test("payloads come back canonical, with hashes that verify; occurred_at as it w
   withServedLog(async ({ socketPath }) => {
     const events = [
       '{"stream":"s","record_key":"1","kind":"k","payload":{"b":1e2,"a":"\\u00e9\\/","":[-0]}}',
-      '{"stream":"s","record_key":"2","kind":"k","occurred_at":"2024-02-29T23:59:59.120Z","payload":0.10}',
+      '{"stream":"s","record_key":"2","kind":"k","payload":0.10,' +
+      '"occurred_at":"2024-02-29T23:59:59.120Z"}',
     ];
     await commit(socketPath, `{"source":"shop","batch_id":"b","events":[${events}]}`);
     const reply = await request(socketPath, { path: "/v1/events" });

@@ -1,4 +1,4 @@
-/** Graceful shutdown and clients that leave: what was taken has its outcome, and nothing waits for ever. */
+/** Shutdown, and clients that leave: what was taken has its outcome, nothing waits for ever. */
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { test } from "node:test";

@@ -82,8 +82,8 @@ export async function streamsPage(socketPath: string, query = ""): Promise<Strea
 }
 
 /**
- * The error document of a reply, which must have the code and its status, and exactly the `context` beside
- * code and message. @returns the message.
+ * The error document of a reply: it must have the code and its status, and exactly the `context`
+ * beside code and message. @returns the message.
  */
 export function assertError(reply: HttpReply, code: ErrorCode, context: object = {}): string {
   assert.equal(reply.headers["content-type"], "application/json");
