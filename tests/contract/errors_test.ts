@@ -1,4 +1,4 @@
-/** Statuses and codes that no single route owns: what is missing, what fails, what is told first. */
+/** Statuses and codes that no single route owns: what is missing, what fails, what comes first. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ApiError, type ErrorCode } from "../../src/event/api_error.ts";
@@ -189,18 +189,21 @@ test("an uncertain write is 503 writer_poisoned for all mutations, reads go on, 
   }));
 
 test("a log that cannot be read is 500 internal_error, told to the operator without payload", () =>
-  withServedLog(async ({ socketPath, storage, reports }) => {
-    const { last_event_id } = await commit(socketPath, batchWith({}));
-    storage.hook = failNth("read", 1, { errno: "EIO" });
-    assertError(await request(socketPath, { path: "/v1/events?kind=k3y" }), "internal_error");
-    storage.hook = failNth("read", 1, { errno: "EIO" });
-    assertError(await request(socketPath, { path: "/v1/streams" }), "internal_error");
-    storage.hook = null;
-    assert.equal((await allEvents(socketPath)).length, 1);
-    assert.equal((await streamsPage(socketPath)).snapshot_through_event_id, last_event_id);
-    assert.equal(reports.length, 2);
-    for (const line of reports) assert.match(line, /^GET \/v1\/(events|streams) failed: /);
-    assert.ok(!reports.join().includes("k3y"));
+  withServedLog(async (before) => {
+    const { last_event_id } = await commit(before.socketPath, batchWith({}));
+    await before.shutDown();
+    await withServedLog(async ({ socketPath, storage, reports }) => {
+      storage.hook = failNth("read", 1, { errno: "EIO" });
+      assertError(await request(socketPath, { path: "/v1/events?kind=k3y" }), "internal_error");
+      storage.hook = failNth("read", 1, { errno: "EIO" });
+      assertError(await request(socketPath, { path: "/v1/streams" }), "internal_error");
+      storage.hook = null;
+      assert.equal((await allEvents(socketPath)).length, 1);
+      assert.equal((await streamsPage(socketPath)).snapshot_through_event_id, last_event_id);
+      assert.equal(reports.length, 2);
+      for (const line of reports) assert.match(line, /^GET \/v1\/(events|streams) failed: /);
+      assert.ok(!reports.join().includes("k3y"));
+    }, { storage: before.storage });
   }));
 
 test("a defect in a mutation is 500 internal_error", async () => {
