@@ -56,6 +56,11 @@ export const BODY_ROOM_STEP_BYTES = 256 * KIB;
 export const BODY_SLAB_BYTES = 64 * KIB;
 /** An admitted body that needs more room waits this long for it before it gets 429. */
 export const BODY_ROOM_WAIT_MS = 10_000;
+/**
+ * Canonical payloads, in UTF-16 code units, that wait for the writer; further bodies wait as they
+ * came. Eight full commits, so that the writer never waits for the next batch.
+ */
+export const PREPARED_PAYLOAD_CHARS_MAX = 64 * MIB;
 /** A body of which nothing arrives for this long is given up. */
 export const BODY_STALL_TIMEOUT_MS = 30_000;
 
@@ -102,6 +107,8 @@ export const MANIFEST_BYTES_MAX = 16 * MIB;
  * Spacing of the sparse in-memory index over a commit file: a page starts at most this far early.
  */
 export const INDEX_INTERVAL_BYTES = 64 * KIB;
+/** The newest commits, kept in memory for those who read at the end of the log. */
+export const RECENT_COMMITS_BYTES_MAX = 8 * MIB;
 /** Anchored stream listings kept in memory at a time; others are counted from the log again. */
 export const STREAM_SNAPSHOTS_MAX = 4;
 /** Rows of a page of streams when the client does not say. */

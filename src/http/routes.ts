@@ -8,6 +8,7 @@ import {
 } from "../limits.ts";
 import type { Admission } from "../service/admission.ts";
 import type { EventLog } from "../service/event_log.ts";
+import { PreparedRoom } from "../service/prepared_room.ts";
 import { FOLLOW_HEAD, followResponse } from "./follow_response.ts";
 import { checkMediaType } from "./media_type.ts";
 import type { HttpRequest, HttpResponse } from "./message.ts";
@@ -76,8 +77,14 @@ function createStreamsEndpoint(log: EventLog): Endpoint {
 }
 
 function createIngestEndpoint(log: EventLog, readBody: BodyReader): Endpoint {
+  const room = new PreparedRoom();
   return (request, query) =>
-    readBody(request, query, INGEST_BODY_BYTES_MAX, (body) => log.append(prepareBatch(body)));
+    readBody(
+      request,
+      query,
+      INGEST_BODY_BYTES_MAX,
+      (body) => room.run(() => prepareBatch(body), (batch) => log.append(batch)),
+    );
 }
 
 function createRetireEndpoint(log: EventLog, readBody: BodyReader): Endpoint {
