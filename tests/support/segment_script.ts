@@ -1,0 +1,29 @@
+/**
+ * Run by a runtime that a test chose: `write FOLDER` seals the pending file in a folder, `read
+ * FOLDER` prints the hash of the lines of the segments there, and whether they verify.
+ */
+import { createHash } from "node:crypto";
+import process from "node:process";
+import { fileStorage } from "../../src/log/file_storage.ts";
+import { HistoryCheck } from "../../src/log/history_check.ts";
+import { openSegment } from "../../src/log/segment_reader.ts";
+import { verifySegment } from "../../src/log/segment_verify.ts";
+import { sealPending } from "./test_segment.ts";
+
+const BOUNDS = { events: 6000, bytes: 1e9 };
+
+const [mode, folder] = process.argv.slice(2);
+const storage = fileStorage(folder!);
+if (mode === "write") {
+  process.stdout.write(JSON.stringify(await sealPending(storage, BOUNDS)));
+} else {
+  const history = new HistoryCheck({ chain: true });
+  const hash = createHash("sha256");
+  for (const entry of JSON.parse(process.argv[4]!)) {
+    await verifySegment(storage, entry, history);
+    const segment = await openSegment(storage, entry.path);
+    for (let n = 0; n < segment.rowGroups.length; n++) hash.update(await segment.readRowGroup(n));
+    await segment.close();
+  }
+  process.stdout.write(JSON.stringify([hash.digest("hex"), history.eventsChecked]));
+}

@@ -1,0 +1,149 @@
+/** Makes commits, segments of them, and hostile events to put into both. */
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { GENESIS_HEAD_HEX } from "../../src/event/chain.ts";
+import { EventIdSource } from "../../src/event/event_id.ts";
+import type { PreparedBatch } from "../../src/event/types.ts";
+import { batchPieces } from "../../src/log/batch_pieces.ts";
+import { buildCommit } from "../../src/log/commit_builder.ts";
+import type { BatchEntry } from "../../src/log/commit_frame.ts";
+import type { SegmentEntry } from "../../src/log/segment_verify.ts";
+import { type SegmentBounds, writeSegment } from "../../src/log/segment_writer.ts";
+import type { Storage } from "../../src/log/storage.ts";
+import { randomValue } from "../event/random_json.ts";
+import type { SeededRandom } from "../event/seeded_random.ts";
+import { MemoryStorage } from "./memory_storage.ts";
+import { type EventOptions, preparedBatch } from "./prepared.ts";
+import { TEST_TIME_MS, testTime } from "./test_log.ts";
+
+export const PENDING_PATH = "pending.ndjson";
+
+/** A pending file, and what is in it. */
+export interface PendingFile {
+  bytes: Buffer;
+  /** All event lines, one after the other. */
+  lines: Buffer;
+  entries: BatchEntry[];
+  /** Chain head after the last event. */
+  head: string;
+}
+
+/** The file that commits of these batches make. */
+export function pendingFile(commits: readonly (readonly PreparedBatch[])[]): PendingFile {
+  const { clockMs, randomBytes } = testTime();
+  const ids = new EventIdSource(clockMs, randomBytes, null);
+  const pieces: Buffer[] = [];
+  const bodies: Buffer[] = [];
+  const entries: BatchEntry[] = [];
+  let head = GENESIS_HEAD_HEX;
+  commits.forEach((batches, number) => {
+    const { commit, header, body } = buildCommit(batches, ids, head, TEST_TIME_MS + number);
+    pieces.push(header, body);
+    bodies.push(body);
+    entries.push(...commit.batches);
+    head = commit.head;
+  });
+  return { bytes: Buffer.concat(pieces), lines: Buffer.concat(bodies), entries, head };
+}
+
+export interface WrittenSegments extends PendingFile {
+  storage: MemoryStorage;
+  /** As the manifest would name them. */
+  segments: SegmentEntry[];
+}
+
+/** Seals a pending file of these commits in memory. */
+export async function sealCommits(
+  commits: readonly (readonly PreparedBatch[])[],
+  bounds?: SegmentBounds,
+): Promise<WrittenSegments> {
+  const pending = pendingFile(commits);
+  const storage = new MemoryStorage(new Map([[PENDING_PATH, pending.bytes]]));
+  return { ...pending, storage, segments: await sealPending(storage, bounds) };
+}
+
+/** Turns the file at PENDING_PATH into segments `0.parquet`, `1.parquet`, ... */
+export async function sealPending(
+  storage: Storage,
+  bounds?: SegmentBounds,
+): Promise<SegmentEntry[]> {
+  const file = await storage.open(PENDING_PATH, "read");
+  const pieces = batchPieces(file, await file.size(), PENDING_PATH);
+  const segments: SegmentEntry[] = [];
+  let previousHead = GENESIS_HEAD_HEX;
+  for (;;) {
+    const path = `${segments.length}.parquet`;
+    const facts = await writeSegment(storage, path, pieces, {
+      previousHead,
+      ...(bounds && { bounds }),
+    });
+    if (facts === null) break;
+    segments.push({ path, ...facts });
+    previousHead = facts.head;
+  }
+  await file.close();
+  return segments;
+}
+
+/** Batches of one small event each, all in one commit. */
+export function smallBatches(count: number, source = "shop"): PreparedBatch[] {
+  return Array.from(
+    { length: count },
+    (_, number) =>
+      preparedBatch(`batch-${number}`, {
+        source,
+        events: [{ recordKey: `key-${number}`, stream: `stream-${number % 5}` }],
+      }),
+  );
+}
+
+const STREAMS = ["orders", "invoices", "0", "_.-", "x".repeat(128)];
+const SOURCES = ["shop", "system", "a.b-c", "y".repeat(128)];
+const TIMES = ["2024-02-29T23:59:59Z", "0000-01-01T00:00:00.1Z", "9999-12-31T23:59:59.999999999Z"];
+
+/** A batch whose every value may be as odd as the rules of events allow. */
+export function hostileBatch(random: SeededRandom, number: number, events: number): PreparedBatch {
+  return preparedBatch(`${number} ${hostileText(random)}`, {
+    source: random.pick(SOURCES),
+    events: Array.from({ length: events }, () => hostileEvent(random)),
+  });
+}
+
+function hostileEvent(random: SeededRandom): EventOptions {
+  return {
+    stream: random.chance(0.1) ? `s${random.below(1000)}` : random.pick(STREAMS),
+    recordKey: random.chance(0.02) ? "k".repeat(1024) : hostileText(random) || "\u0000",
+    kind: random.chance(0.5) ? "upserted" : hostileText(random) || '"',
+    payload: random.chance(0.01) ? hostileText(random).repeat(5000) : randomValue(random, 4),
+    ...(random.chance(0.5) && { occurredAt: random.pick(TIMES) }),
+  };
+}
+
+function hostileText(random: SeededRandom): string {
+  const text = random.chance(0.3)
+    ? random.pick([
+      '"',
+      "\\",
+      '","batch_id":"',
+      '\\","kind":"',
+      "\n",
+      "\u2028",
+      "\u007f",
+      "😀é",
+      "\\u0041",
+    ])
+    : random.text(12);
+  return text.slice(0, 20);
+}
+
+/** The lines of a buffer, each with its LF. */
+export function splitLines(lines: Buffer): Buffer[] {
+  const split: Buffer[] = [];
+  for (let start = 0; start < lines.length;) {
+    const end = lines.indexOf("\n", start) + 1;
+    assert(end > 0, "lines end with LF");
+    split.push(lines.subarray(start, end));
+    start = end;
+  }
+  return split;
+}
