@@ -1,0 +1,81 @@
+/** Writes segments that the writer would not: any rows in any order, under any metadata. */
+import { createHash } from "node:crypto";
+import type { Buffer } from "node:buffer";
+import { HistoryChain } from "../../src/event/chain.ts";
+import type { BatchEntry } from "../../src/log/commit_frame.ts";
+import { encodeMetadata, type SegmentMetadata } from "../../src/log/segment_metadata.ts";
+import { RowGroupWriter } from "../../src/log/segment_row_groups.ts";
+import { batchValues, RowGroupRows } from "../../src/log/segment_rows.ts";
+import { SegmentSink } from "../../src/log/segment_sink.ts";
+import type { SegmentEntry } from "../../src/log/segment_verify.ts";
+import { StoredEvent } from "../../src/log/stored_event.ts";
+import { StreamCounter } from "../../src/log/stream_counter.ts";
+import { MemoryStorage } from "./memory_storage.ts";
+
+/** A row to be written. */
+export interface ForgedRow {
+  /** With its LF. */
+  line: Buffer;
+  entry: BatchEntry;
+}
+
+export interface Forgery {
+  /** The row groups. */
+  groups: ForgedRow[][];
+  /** What the footer and the manifest say beside what the rows are. */
+  metadata?: Partial<SegmentMetadata>;
+}
+
+export interface ForgedSegment {
+  storage: MemoryStorage;
+  /** As the manifest would name it, with the hash of the file. */
+  entry: SegmentEntry;
+}
+
+export async function forgeSegment({ groups, metadata }: Forgery): Promise<ForgedSegment> {
+  const storage = new MemoryStorage();
+  const file = await storage.open("0.parquet", "create");
+  const writer = new RowGroupWriter(new SegmentSink(file));
+  const rows = new RowGroupRows();
+  const event = new StoredEvent();
+  for (const group of groups) {
+    const values = new Map(group.map(({ entry }) => [entry, batchValues(entry)]));
+    for (const { line, entry } of group) {
+      event.take(line, 0, line.length - 1);
+      rows.add(event, values.get(entry)!);
+    }
+    await writer.write(rows);
+    rows.clear();
+  }
+  const { streams, ...facts } = { ...describeRows(groups.flat()), ...metadata };
+  await writer.finish(encodeMetadata({ ...facts, streams }));
+  await file.close();
+  return { storage, entry: { path: "0.parquet", ...facts, ...fileFacts(storage) } };
+}
+
+/** Size and hash of the file as it is. */
+export function fileFacts(storage: MemoryStorage): Pick<SegmentEntry, "bytes" | "sha256"> {
+  const bytes = storage.contents("0.parquet");
+  return { bytes: bytes.length, sha256: createHash("sha256").update(bytes).digest("hex") };
+}
+
+function describeRows(rows: ForgedRow[]): SegmentMetadata {
+  const chain = new HistoryChain();
+  const previous_head = chain.head;
+  const streams = new StreamCounter();
+  const ids = rows.map(({ line }) => {
+    const { event_id, source, stream, event_hash } = JSON.parse(line.toString());
+    chain.append(event_hash);
+    streams.add(source, stream, 1, event_id);
+    return event_id as string;
+  });
+  return {
+    events: rows.length,
+    batches: new Set(rows.map(({ entry }) => entry)).size,
+    first_event_id: ids[0]!,
+    last_event_id: ids.at(-1)!,
+    previous_head,
+    head: chain.head,
+    streams: streams.list(),
+  };
+}
