@@ -1,0 +1,211 @@
+/** `docs/openapi.yaml` and the service say the same. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ERROR_STATUS } from "../../src/event/api_error.ts";
+import { createRoutes } from "../../src/http/routes.ts";
+import {
+  BATCH_EVENTS_MAX,
+  NAME_BYTES_MAX,
+  RECORD_KEY_BYTES_MAX,
+  STREAMS_LIMIT_DEFAULT,
+  STREAMS_LIMIT_MAX,
+} from "../../src/limits.ts";
+import { Admission } from "../../src/service/admission.ts";
+import { VERSION } from "../../src/version.ts";
+import { request } from "../support/http_client.ts";
+import { stubLog } from "../support/stub_log.ts";
+import { commit, ingest, postRetirement } from "./support/api.ts";
+import { FollowReader } from "./support/follow_reader.ts";
+import { type Node, OpenApiDocument } from "./support/openapi.ts";
+import { withServedLog } from "./support/served_log.ts";
+import { makeTour } from "./support/tour.ts";
+import { TOUR, TOUR_BODIES } from "./support/tour_stops.ts";
+
+const DOCUMENT = new OpenApiDocument();
+const EXAMPLES: Record<string, Node> = DOCUMENT.root.components!.examples!;
+
+/** All nodes of the document with a member of that name, and their pointers. */
+function* nodesWith(
+  name: string,
+  node: unknown = DOCUMENT.root,
+  at = "#",
+): Generator<[Node, string]> {
+  if (typeof node !== "object" || node === null) return;
+  if (Object.hasOwn(node, name)) yield [node as Node, at];
+  for (const [key, child] of Object.entries(node)) {
+    if (!at.startsWith("#/components/examples/")) yield* nodesWith(name, child, `${at}/${key}`);
+  }
+}
+
+/** Codes of the error documents of a response. */
+function codesOf(response: Node): string[] {
+  const schema = response.content?.["application/json"]?.schema;
+  if (schema === undefined) return [];
+  const shapes = Object.values(schema.oneOf ?? [schema]);
+  return shapes.flatMap((shape) => {
+    const code = DOCUMENT.resolve(shape).properties?.error?.const;
+    return code === undefined ? [] : [String(code)];
+  });
+}
+
+test("the document has the version of the product", () => {
+  assert.equal(DOCUMENT.root.info!.version, VERSION);
+});
+
+test("every reference of the document leads somewhere", () => {
+  for (const [node] of nodesWith("$ref")) DOCUMENT.resolve(node);
+});
+
+test("the document has every route and method of the service, and no other", () => {
+  const routes = createRoutes({
+    log: stubLog({}),
+    replay: { defaultLimit: 1, maxLimit: 1 },
+    admission: new Admission(),
+    onStreamFailure: assert.fail,
+  });
+  assert.deepEqual(DOCUMENT.paths, [...routes.keys()]);
+  for (const [path, route] of routes) {
+    const methods = [...route.keys(), ...(route.has("GET") ? ["HEAD"] : [])];
+    assert.deepEqual(DOCUMENT.methodsOf(path).sort(), methods.sort(), path);
+  }
+});
+
+test("the document has every error code at its status, and no other", () => {
+  const statuses = new Map<string, Set<number>>();
+  const note = (codes: string[], status: number) => {
+    for (const code of codes) statuses.set(code, (statuses.get(code) ?? new Set()).add(status));
+  };
+  for (const path of DOCUMENT.paths) {
+    for (const method of DOCUMENT.methodsOf(path)) {
+      const { responses } = DOCUMENT.root.paths![path]![method.toLowerCase()]!;
+      for (const [status, response] of Object.entries(responses!)) {
+        note(codesOf(DOCUMENT.resolve(response)), Number(status));
+      }
+    }
+  }
+  const { NotFound, MethodNotAllowed } = DOCUMENT.root.components!.responses!;
+  note(codesOf(NotFound!), 404);
+  note(codesOf(MethodNotAllowed!), 405);
+  const documented = Object.fromEntries([...statuses].map(([code, set]) => [code, [...set]]));
+  const known = Object.entries(ERROR_STATUS).map(([code, status]) => [code, [status]]);
+  assert.deepEqual(documented, Object.fromEntries(known));
+});
+
+test("the limits of the document are those of the service", () => {
+  const { schemas, parameters } = DOCUMENT.root.components!;
+  assert.equal(schemas!.Batch!.properties!.events!.maxItems, BATCH_EVENTS_MAX);
+  assert.equal(schemas!.Name!.maxLength, NAME_BYTES_MAX);
+  assert.equal(schemas!.Kind!.maxLength, NAME_BYTES_MAX);
+  assert.equal(schemas!.RecordKey!.maxLength, RECORD_KEY_BYTES_MAX);
+  assert.equal(parameters!.StreamLimit!.schema!.maximum, STREAMS_LIMIT_MAX);
+  assert.equal(parameters!.StreamLimit!.schema!.default, STREAMS_LIMIT_DEFAULT);
+});
+
+test("every parameter of the document is accepted, and nothing else is", () =>
+  withServedLog(async ({ socketPath }) => {
+    for (const path of ["/v1/events", "/v1/streams"]) {
+      const parameters = Object.values(DOCUMENT.root.paths![path]!.get!.parameters!);
+      const names = parameters.map((node) => String(DOCUMENT.resolve(node).name));
+      for (const name of [...names, "offset"]) {
+        const reply = await request(socketPath, { path: `${path}?${name}=%21` });
+        const isKnown = reply.json().error !== "invalid_request" && name !== "offset";
+        const isText = name === "record_key" || name === "kind";
+        assert.equal(reply.status, isText ? 200 : 400, name);
+        assert.equal(isKnown, names.includes(name), name);
+      }
+    }
+  }));
+
+test("every answer is what the document says, and its examples are answers", async () => {
+  const seen = new Map<string, unknown>();
+  await makeTour(TOUR, ({ example, request: { method, path = "/v1/events", body } }, reply) => {
+    const usedMethod = method ?? (body === undefined ? "GET" : "POST");
+    DOCUMENT.assertReply(usedMethod, path.split("?")[0]!, reply);
+    if (example !== null) seen.set(example, reply.json());
+  });
+  for (const [name, answer] of seen) {
+    assert.deepEqual(EXAMPLES[name]?.value, answer, `example ${name}`);
+  }
+});
+
+test("every error code is among the answers", async () => {
+  const codes = new Set<string>();
+  await makeTour(TOUR, ({ request: { method } }, reply) => {
+    if (method !== "HEAD" && reply.status >= 400) codes.add(reply.json().error);
+  });
+  assert.deepEqual([...codes].sort(), Object.keys(ERROR_STATUS).sort());
+});
+
+test("every line of a follow is what the document says, and its examples are lines", () =>
+  withServedLog(async ({ socketPath, shutDown }) => {
+    await commit(socketPath, TOUR_BODIES.batch);
+    const follow = await FollowReader.open(socketPath);
+    const lines = [await follow.next(), await follow.next()];
+    await commit(socketPath, TOUR_BODIES.conditional_batch);
+    lines.push(await follow.next());
+    await shutDown();
+    lines.push(await follow.next());
+    const names = ["follow_snapshot", "follow_caught_up", "follow_live", "follow_end"];
+    for (const [n, name] of names.entries()) {
+      DOCUMENT.assertValid("#/components/schemas/FollowRecord", lines[n]);
+      assert.deepEqual(EXAMPLES[name]?.value, lines[n], `example ${name}`);
+    }
+  }));
+
+test("a follow has the headers that the document names", () =>
+  withServedLog(async ({ socketPath }) => {
+    const follow = await FollowReader.open(socketPath);
+    const { headers, content } = DOCUMENT.root.paths!["/v1/events"]!.get!.responses!["200"]!;
+    for (const [name, header] of Object.entries(headers!)) {
+      assert.equal(follow.headers[name.toLowerCase()], header.schema!.const);
+    }
+    assert.ok(follow.headers["content-type"]! in content!);
+    follow.close();
+  }));
+
+/** Bodies and whether they are valid; where the schema cannot tell, the service alone does. */
+const BODIES: Array<[title: string, path: string, body: object]> = [
+  ["an empty object", "/v1/events", {}],
+  ["an unknown member", "/v1/events", { ...TOUR_BODIES.batch as object, mode: 1 }],
+  ["no events", "/v1/events", { ...TOUR_BODIES.batch as object, events: [] }],
+  ["source system", "/v1/events", { ...TOUR_BODIES.batch as object, source: "system" }],
+  ["a reserved batch_id", "/v1/events", { ...TOUR_BODIES.batch as object, batch_id: "service/" }],
+  ["v 2", "/v1/events", { ...TOUR_BODIES.batch as object, v: 2 }],
+  ["v 1", "/v1/events", { ...TOUR_BODIES.batch as object, v: 1 }],
+  ["an incomplete event", "/v1/events", { ...TOUR_BODIES.batch as object, events: [{}] }],
+  [
+    "an incomplete precondition",
+    "/v1/events",
+    { ...TOUR_BODIES.batch as object, stream_precondition: {} },
+  ],
+  ["a batch", "/v1/events", TOUR_BODIES.batch as object],
+  ["no source", "/v1/sources/retire", {}],
+  ["source system", "/v1/sources/retire", { source: "system" }],
+  ["an unknown member", "/v1/sources/retire", { source: "shop", x: 1 }],
+  ["a source", "/v1/sources/retire", { source: "shop", v: 1 }],
+];
+
+for (const [title, path, body] of BODIES) {
+  test(`schema and service agree on a body of ${path}: ${title}`, () =>
+    withServedLog(async ({ socketPath }) => {
+      const isBatch = path === "/v1/events";
+      if (!isBatch) await commit(socketPath, TOUR_BODIES.batch);
+      const reply = await (isBatch ? ingest : postRetirement)(socketPath, body);
+      const schema = `#/components/schemas/${isBatch ? "Batch" : "Retirement"}`;
+      assert.equal(DOCUMENT.isValid(schema, body), reply.status === 200, reply.text());
+    }));
+}
+
+test("every example of the document is one of the service's, and is used", () => {
+  const used = new Set([...nodesWith("$ref")].map(([node]) => String(node.$ref)));
+  const lines = ["follow_snapshot", "follow_caught_up", "follow_live", "follow_end"];
+  const answers = TOUR.flatMap(({ example }) => example ?? []);
+  const names = [...Object.keys(TOUR_BODIES), ...answers, ...lines].sort();
+  assert.deepEqual(Object.keys(EXAMPLES).sort(), names);
+  for (const name of names) assert.ok(used.has(`#/components/examples/${name}`), name);
+  for (const [name, body] of Object.entries(TOUR_BODIES)) {
+    assert.deepEqual(EXAMPLES[name]!.value, body);
+    const schema = name === "retirement" ? "Retirement" : "Batch";
+    DOCUMENT.assertValid(`#/components/schemas/${schema}`, body);
+  }
+});

@@ -1,0 +1,134 @@
+/** `docs/openapi.yaml`: its operations, and whether an answer is what it promises. */
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
+import { parse } from "yaml";
+import type { HttpReply } from "../../support/http_client.ts";
+
+/** A part of the document. */
+export type Node = { [name: string]: Node } & { [name: number]: Node };
+
+const DOCUMENT_URL = new URL("../../../docs/openapi.yaml", import.meta.url);
+/** Responses to what is no operation of the document. */
+const OUTSIDE_OPERATIONS: Record<number, string> = {
+  401: "Unauthorized",
+  404: "NotFound",
+  405: "MethodNotAllowed",
+};
+const METHODS = ["get", "head", "post", "put", "patch", "delete", "options", "trace"];
+
+export class OpenApiDocument {
+  readonly root: Node;
+  readonly #ajv: Ajv2020;
+  readonly #validators = new Map<string, ValidateFunction>();
+
+  /**
+   * Reads the document. What it leaves open for later versions, members it does not name, is closed
+   * here, so that the service cannot send more than is written down.
+   */
+  constructor() {
+    this.root = parse(readFileSync(DOCUMENT_URL, "utf8"));
+    const closed = structuredClone(this.root);
+    for (const schema of Object.values(closed.components!.schemas!)) {
+      if (isEqual(schema.type, "object")) Object.assign(schema, { additionalProperties: false });
+    }
+    this.#ajv = new Ajv2020({ strict: true, allErrors: true });
+    this.#ajv.addVocabulary(Object.keys(closed));
+    this.#ajv.addSchema(closed, "openapi");
+  }
+
+  get paths(): string[] {
+    return Object.keys(this.root.paths!);
+  }
+
+  /** Methods of a path, in uppercase. */
+  methodsOf(path: string): string[] {
+    return Object.keys(this.root.paths![path]!).filter((name) => METHODS.includes(name))
+      .map((name) => name.toUpperCase());
+  }
+
+  /** Follows a reference within the document, if `node` is one. */
+  resolve(node: Node): Node {
+    const reference = node.$ref as unknown as string | undefined;
+    if (reference === undefined) return node;
+    return this.resolve(this.#at(reference));
+  }
+
+  /** Asserts that a value fits the schema at a pointer, such as `#/components/schemas/Batch`. */
+  assertValid(pointer: string, value: unknown): void {
+    const validate = this.#validators.get(pointer) ??
+      this.#ajv.compile({ $ref: `openapi${pointer}` });
+    this.#validators.set(pointer, validate);
+    const faults = validate(value) ? [] : validate.errors;
+    assert.deepEqual(faults, [], `${pointer}: ${JSON.stringify(value)}`);
+  }
+
+  /** Whether a value fits the schema at a pointer. */
+  isValid(pointer: string, value: unknown): boolean {
+    try {
+      this.assertValid(pointer, value);
+      return true;
+    } catch (error) {
+      if (error instanceof assert.AssertionError) return false;
+      throw error;
+    }
+  }
+
+  /** Where the response with a status is described, for any path and method. */
+  responsePointer(method: string, path: string, status: number): string {
+    const isOperation = this.paths.includes(path) && this.methodsOf(path).includes(method);
+    if (!isOperation) return `#/components/responses/${OUTSIDE_OPERATIONS[status]}`;
+    const pointer = `#/paths/${escapeStep(path)}/${method.toLowerCase()}/responses/${status}`;
+    return (this.#at(pointer).$ref as unknown as string | undefined) ?? pointer;
+  }
+
+  /** Asserts that a reply is what the document says of the operation. */
+  assertReply(method: string, path: string, reply: HttpReply): void {
+    const pointer = this.responsePointer(method, path, reply.status);
+    this.#assertHeaders(pointer, reply);
+    if (method === "HEAD") return assert.equal(reply.body.length, 0);
+    const mediaType = reply.headers["content-type"]!;
+    const schema = `${pointer}/content/${escapeStep(mediaType)}/schema`;
+    if (mediaType === "application/json") return this.assertValid(schema, reply.json());
+    assert.equal(mediaType, "application/x-ndjson");
+    assert.ok(reply.text().endsWith("\n"));
+    for (const line of reply.text().trimEnd().split("\n")) {
+      this.assertValid(schema, JSON.parse(line));
+    }
+  }
+
+  #assertHeaders(pointer: string, reply: HttpReply): void {
+    for (const [name, node] of Object.entries(this.#at(pointer).headers ?? {})) {
+      const header = this.resolve(node);
+      const value = reply.headers[name.toLowerCase()];
+      if (value === undefined) {
+        assert.ok(!isEqual(header.required, true), `${pointer} has the header ${name}`);
+        continue;
+      }
+      const parsed = isEqual(header.schema!.type, "integer") ? Number(value) : value;
+      const owner = (node.$ref as unknown as string) ?? `${pointer}/headers/${name}`;
+      this.assertValid(`${owner}/schema`, parsed);
+    }
+  }
+
+  #at(pointer: string): Node {
+    const node = stepsOf(pointer).reduce<Node | undefined>((at, step) => at?.[step], this.root);
+    assert.ok(node !== undefined, `${pointer} is there`);
+    return node;
+  }
+}
+
+/** The steps of a JSON pointer in a URI fragment (RFC 6901). */
+function stepsOf(pointer: string): string[] {
+  return pointer.split("/").slice(1).map((step) =>
+    decodeURIComponent(step).replaceAll("~1", "/").replaceAll("~0", "~")
+  );
+}
+
+function escapeStep(name: string): string {
+  return name.replaceAll("~", "~0").replaceAll("/", "~1");
+}
+
+function isEqual(node: unknown, value: unknown): boolean {
+  return node === value;
+}

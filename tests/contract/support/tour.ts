@@ -1,0 +1,70 @@
+/** A server that answers in every way there is, the same every time: clock and randomness repeat. */
+import { ApiError } from "../../../src/event/api_error.ts";
+import { INGEST_BODY_BYTES_MAX } from "../../../src/limits.ts";
+import { Admission } from "../../../src/service/admission.ts";
+import type { EventLog } from "../../../src/service/event_log.ts";
+import type { EventLogService } from "../../../src/service/event_log_service.ts";
+import { type HttpReply, request, type RequestOptions } from "../../support/http_client.ts";
+import { type ServedLog, withServedLog } from "./served_log.ts";
+
+export interface TourStop {
+  /** Name of the example that the answer is; null where it is like that of another stop. */
+  example: string | null;
+  request: RequestOptions;
+  /** What is done to the server before. */
+  before?: (server: TourServer) => void;
+}
+
+export interface TourServer extends ServedLog {
+  /** Takes all room for bodies. */
+  fillRoom(): void;
+  freeRoom(): void;
+}
+
+const TOKEN = "s3cret";
+const ROOM_BYTES = 2 * INGEST_BODY_BYTES_MAX;
+
+/** Makes the requests of a tour and hands each reply to `visit`. */
+export async function makeTour(
+  stops: readonly TourStop[],
+  visit: (stop: TourStop, reply: HttpReply) => void,
+): Promise<void> {
+  const admission = new Admission({ totalBytes: ROOM_BYTES, waitersMax: 0 });
+  const handler = { token: TOKEN, admission };
+  await withServedLog(async (log) => {
+    const server = { ...log, ...roomOf(admission) };
+    for (const stop of stops) {
+      stop.before?.(server);
+      const headers = { authorization: `Bearer ${TOKEN}`, ...stop.request.headers };
+      visit(stop, await request(log.socketPath, { ...stop.request, headers }));
+    }
+  }, { handler, log: failing });
+}
+
+function roomOf(admission: Admission): Pick<TourServer, "fillRoom" | "freeRoom"> {
+  const held = { bytes: 0 };
+  return {
+    fillRoom: () => void admission.grow(held, ROOM_BYTES - INGEST_BODY_BYTES_MAX),
+    freeRoom: () => admission.release(held),
+  };
+}
+
+/** The service, which fails reads of the kind `unreadable` and has no room for some followers. */
+function failing(service: EventLogService): EventLog {
+  return {
+    append: (batch) => service.append(batch),
+    retire: (source) => service.retire(source),
+    replay(query) {
+      if (query.filter.kind === "unreadable") throw new Error("EIO: read");
+      return service.replay(query);
+    },
+    follow(query) {
+      if (query.filter.kind === "overloaded") throw new ApiError("overloaded", "no room");
+      return service.follow(query);
+    },
+    streams(query) {
+      if (query.source === "unreadable") throw new Error("EIO: read");
+      return service.streams(query);
+    },
+  };
+}
