@@ -1,0 +1,52 @@
+/** The decoded values of one column of a row group, and how to read one. */
+import { Buffer } from "node:buffer";
+import { putUuid, sameBytes, UUID_CHARS } from "./line_bytes.ts";
+
+/** One value for each row: bytes [starts[row], ends[row]). */
+export interface ColumnValues {
+  bytes: Buffer;
+  /** ABSENT where the row has none. Rows of one dictionary value have the same. */
+  starts: Uint32Array;
+  ends: Uint32Array;
+}
+
+export const ABSENT = 0xffff_ffff;
+
+export function textAt({ bytes, starts, ends }: ColumnValues, row: number): string {
+  return bytes.toString("utf8", starts[row]!, ends[row]!);
+}
+
+export function hexAt({ bytes, starts, ends }: ColumnValues, row: number): string {
+  return bytes.toString("hex", starts[row]!, ends[row]!);
+}
+
+/** A UUID in its 36 characters. */
+export function uuidAt({ bytes, starts }: ColumnValues, row: number): string {
+  const characters = Buffer.allocUnsafe(UUID_CHARS);
+  putUuid(characters, 0, bytes, starts[row]!);
+  return characters.toString("latin1");
+}
+
+/** Whether a row has this value. */
+export function isValueAt(column: ColumnValues, row: number, value: Uint8Array): boolean {
+  const { bytes, starts, ends } = column;
+  return sameBytes(bytes, starts[row]!, ends[row]!, value, 0, value.length);
+}
+
+/** Whether a row has the same value as the one before. */
+export function repeatsAt({ bytes, starts, ends }: ColumnValues, row: number): boolean {
+  const start = starts[row]!;
+  const before = starts[row - 1]!;
+  return start === before || sameBytes(bytes, before, ends[row - 1]!, bytes, start, ends[row]!);
+}
+
+/** The values of a column; those that are one in a dictionary only once. */
+export function* distinctValues({ bytes, starts, ends }: ColumnValues): Iterable<Uint8Array> {
+  const seen = new Set<number>();
+  for (let row = 0; row < starts.length; row++) {
+    const start = starts[row]!;
+    if (seen.has(start)) continue;
+    seen.add(start);
+    yield bytes.subarray(start, ends[row]!);
+  }
+}

@@ -1,0 +1,224 @@
+/**
+ * Checks events and batches in log order, over segments, pending files and tail as over one log: ids
+ * increase, batches have the digests that the log says, and with `chain` every hash and the history
+ * chain from genesis on. It remembers one batch, so memory is flat.
+ */
+import { Buffer } from "node:buffer";
+import { HistoryChain } from "../event/chain.ts";
+import { isEventId } from "../event/event_id.ts";
+import { sha256Hex } from "../event/hash.ts";
+import type { BatchEntry } from "./commit_frame.ts";
+import { sameBytes } from "./line_bytes.ts";
+import { BatchDigester, EventHasher } from "./line_hashes.ts";
+import type { BatchPiece } from "./segment_writer.ts";
+import { StoredEvent } from "./stored_event.ts";
+import { type FailureCode, type FailureDetail, VerifyFailure } from "./verify_failure.ts";
+
+const LF = 0x0a;
+
+export interface HistoryCheckOptions {
+  /** Whether to recompute content hashes, event hashes and the chain, which reads all payloads. */
+  chain: boolean;
+  /** Told of every batch that is right, in log order. */
+  onBatch?: (entry: BatchEntry, path: string) => void;
+}
+
+/** What the log says of a batch before its events are known. */
+export type BatchIdentity = Pick<BatchEntry, "source" | "batch_id" | "batch_digest">;
+
+/** A batch whose lines are being taken in. */
+interface OpenBatch extends BatchIdentity {
+  /** As they are spelled in lines. */
+  spelledSource: Buffer;
+  spelledId: Buffer;
+  events: number;
+  firstEventId: string;
+}
+
+export class HistoryCheck {
+  readonly #options: HistoryCheckOptions;
+  readonly #event = new StoredEvent();
+  readonly #digester = new BatchDigester();
+  readonly #hasher = new EventHasher();
+  readonly #chain = new HistoryChain();
+  #path = "";
+  #invalid: FailureCode = "segment_invalid";
+  #batch: OpenBatch | null = null;
+  /** The entry that `add()` takes the open batch from. */
+  #entry: BatchEntry | null = null;
+  #lastEventId: string | null = null;
+  #events = 0;
+
+  constructor(options: HistoryCheckOptions) {
+    this.#options = options;
+  }
+
+  get eventsChecked(): number {
+    return this.#events;
+  }
+
+  /** The last event so far. */
+  get lastEventId(): string | null {
+    return this.#lastEventId;
+  }
+
+  /** Whether hashes are recomputed, for which lines must have their payloads. */
+  get chain(): boolean {
+    return this.#options.chain;
+  }
+
+  /**
+   * What comes next is in another file of the log.
+   * @param invalid how the report calls a fault in the form of it.
+   */
+  enterFile(
+    path: string,
+    invalid: Extract<FailureCode, "segment_invalid" | "pending_invalid" | "tail_invalid">,
+  ): void {
+    this.#path = path;
+    this.#invalid = invalid;
+  }
+
+  /** Takes in the next lines of a commit. @throws {VerifyFailure} */
+  add({ entry, lines, head }: BatchPiece): void {
+    if (entry !== this.#entry) this.startBatch(entry);
+    this.#entry = entry;
+    this.addLines(lines);
+    if (this.#batch?.events === entry.events) {
+      const found = this.endBatch();
+      this.#compareEntries(entry, found);
+      this.#entry = null;
+    }
+    if (head !== undefined) this.checkHead(head);
+  }
+
+  /** The lines that follow are those of a new batch. */
+  startBatch({ source, batch_id, batch_digest }: BatchIdentity): void {
+    if (this.#batch !== null) throw this.#failure("the batch before has fewer events than it says");
+    this.#batch = {
+      source,
+      batch_id,
+      batch_digest,
+      spelledSource: spelled(source),
+      spelledId: spelled(batch_id),
+      events: 0,
+      firstEventId: "",
+    };
+  }
+
+  /** Takes in whole lines, each with its LF, of the batch that was started. @throws {VerifyFailure} */
+  addLines(lines: Buffer): void {
+    for (let start = 0; start < lines.length;) {
+      const end = lines.indexOf(LF, start);
+      if (end < 0) throw this.#failure("a line does not end");
+      this.addLine(lines, start, end);
+      start = end + 1;
+    }
+  }
+
+  /** Takes in the line in [start, end), without its LF, of the batch that was started. */
+  addLine(lines: Buffer, start: number, end: number): void {
+    const batch = this.#batch;
+    const event = this.#event;
+    if (!event.take(lines, start, end)) throw this.#failure("a line is no event");
+    if (batch === null || !isOfBatch(event, batch)) {
+      throw this.#failure("an event of another batch than it stands in", {
+        eventId: event.eventId,
+      });
+    }
+    const { eventId } = event;
+    this.#checkOrder(eventId);
+    if (this.#options.chain) this.#checkHashes(event, eventId);
+    this.#digester.add(event);
+    if (batch.events === 0) batch.firstEventId = eventId;
+    batch.events += 1;
+    this.#lastEventId = eventId;
+    this.#events += 1;
+  }
+
+  /** All lines of the batch have been taken in. @returns what they are. @throws {VerifyFailure} */
+  endBatch(): BatchEntry {
+    const batch = this.#batch;
+    if (batch === null || batch.events === 0) throw this.#failure("a batch without events");
+    const { source, batch_id, batch_digest, events, firstEventId } = batch;
+    this.#batch = null;
+    const found = this.#digester.finish();
+    if (found !== batch_digest) {
+      throw this.#failureOf("batch_commitment_mismatch", `the digest of batch ${batch_id}`, {
+        eventId: firstEventId,
+        expected: batch_digest,
+        found,
+      });
+    }
+    const entry = {
+      batch_digest,
+      batch_id,
+      events,
+      first_event_id: firstEventId,
+      last_event_id: this.#lastEventId!,
+      source,
+    };
+    this.#options.onBatch?.(entry, this.#path);
+    return entry;
+  }
+
+  /** Checks the chain head after all events so far, if the chain is followed. @throws {VerifyFailure} */
+  checkHead(expected: string): void {
+    if (!this.#options.chain || expected === this.#chain.head) return;
+    throw this.#failureOf("chain_head_mismatch", "the chain head after it", {
+      eventId: this.#lastEventId,
+      expected,
+      found: this.#chain.head,
+    });
+  }
+
+  #checkOrder(eventId: string): void {
+    if (!isEventId(eventId)) throw this.#failure("a malformed event id", { eventId });
+    if (this.#lastEventId !== null && eventId <= this.#lastEventId) {
+      throw this.#failureOf("order_invalid", `follows event ${this.#lastEventId}`, { eventId });
+    }
+  }
+
+  #checkHashes(event: StoredEvent, eventId: string): void {
+    const { contentHash, eventHash } = event;
+    const content = sha256Hex(event.bytes.subarray(event.payloadStart, event.payloadEnd));
+    if (content !== contentHash) {
+      const values = { eventId, expected: contentHash, found: content };
+      throw this.#failureOf("content_hash_mismatch", "the hash of its payload", values);
+    }
+    const envelope = this.#hasher.hash(event);
+    if (envelope !== eventHash) {
+      const values = { eventId, expected: eventHash, found: envelope };
+      throw this.#failureOf("event_hash_mismatch", "the hash of its envelope", values);
+    }
+    this.#chain.append(eventHash);
+  }
+
+  #compareEntries(entry: BatchEntry, found: BatchEntry): void {
+    for (const member of ["first_event_id", "last_event_id"] as const) {
+      if (entry[member] === found[member]) continue;
+      throw this.#failure(`the ${member} of batch ${entry.batch_id}`, {
+        expected: entry[member],
+        found: found[member],
+      });
+    }
+  }
+
+  #failure(what: string, detail: Partial<FailureDetail> = {}): VerifyFailure {
+    return this.#failureOf(this.#invalid, what, { eventId: this.#lastEventId, ...detail });
+  }
+
+  #failureOf(code: FailureCode, what: string, detail: Partial<FailureDetail>): VerifyFailure {
+    return new VerifyFailure(code, what, { path: this.#path, ...detail });
+  }
+}
+
+function spelled(text: string): Buffer {
+  return Buffer.from(JSON.stringify(text).slice(1, -1));
+}
+
+function isOfBatch(event: StoredEvent, { spelledSource, spelledId }: OpenBatch): boolean {
+  const { bytes, sourceStart, sourceEnd, batchIdStart, batchIdEnd } = event;
+  return sameBytes(bytes, sourceStart, sourceEnd, spelledSource, 0, spelledSource.length) &&
+    sameBytes(bytes, batchIdStart, batchIdEnd, spelledId, 0, spelledId.length);
+}

@@ -1,0 +1,185 @@
+/**
+ * The small copies that stored lines are taken apart and put together with. Loops in place of calls of
+ * Buffer: most pieces are shorter than what a call costs.
+ */
+import { Buffer } from "node:buffer";
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+/** Below it are the control characters, which JSON strings escape. */
+const SPACE = 0x20;
+const HYPHEN = 0x2d;
+
+/** A copy of at least this many bytes is left to `Uint8Array.set`. */
+const LONG_COPY_BYTES = 64;
+
+/** Where the hyphens of a UUID's 36 characters stand before one of its bytes: before these. */
+const BYTES_AFTER_HYPHEN = [4, 6, 8, 10];
+export const UUID_BYTES = 16;
+export const UUID_CHARS = 36;
+export const HASH_BYTES = 32;
+export const HASH_CHARS = 64;
+
+/** Above the value of any hex digit. */
+const NO_DIGIT = 0x10;
+const DIGIT_VALUES = new Uint8Array(0x100).fill(NO_DIGIT);
+const DIGITS = Buffer.from("0123456789abcdef");
+DIGITS.forEach((digit, value) => DIGIT_VALUES[digit] = value);
+
+/** Whether `bytes` have `piece` at `start`. */
+export function hasAt(bytes: Uint8Array, start: number, piece: Uint8Array): boolean {
+  for (let at = 0; at < piece.length; at++) {
+    if (bytes[start + at] !== piece[at]) return false;
+  }
+  return true;
+}
+
+/** Whether two ranges of bytes are the same. */
+export function sameBytes(
+  a: Uint8Array,
+  aStart: number,
+  aEnd: number,
+  b: Uint8Array,
+  bStart: number,
+  bEnd: number,
+): boolean {
+  if (aEnd - aStart !== bEnd - bStart) return false;
+  for (let at = aStart; at < aEnd; at++) {
+    if (a[at] !== b[bStart + at - aStart]) return false;
+  }
+  return true;
+}
+
+/** Copies a range to `into`, where there is room; returns where the copy ends. */
+export function putBytes(
+  into: Uint8Array,
+  at: number,
+  from: Uint8Array,
+  start = 0,
+  end: number = from.length,
+): number {
+  const sizeBytes = end - start;
+  if (sizeBytes >= LONG_COPY_BYTES) into.set(from.subarray(start, end), at);
+  else for (let i = 0; i < sizeBytes; i++) into[at + i] = from[start + i]!;
+  return at + sizeBytes;
+}
+
+/** Spells bytes in lowercase hex; returns where the digits end. */
+export function putHex(
+  into: Uint8Array,
+  at: number,
+  from: Uint8Array,
+  start: number,
+  sizeBytes: number,
+): number {
+  for (let i = 0; i < sizeBytes; i++) {
+    const byte = from[start + i]!;
+    into[at++] = DIGITS[byte >> 4]!;
+    into[at++] = DIGITS[byte & 0xf]!;
+  }
+  return at;
+}
+
+/** Spells a UUID in its 36 characters; returns where they end. */
+export function putUuid(into: Uint8Array, at: number, from: Uint8Array, start: number): number {
+  let done = 0;
+  for (const end of BYTES_AFTER_HYPHEN) {
+    at = putHex(into, at, from, start + done, end - done);
+    into[at++] = HYPHEN;
+    done = end;
+  }
+  return putHex(into, at, from, start + done, UUID_BYTES - done);
+}
+
+/** Decodes lowercase hex digits; false when there are others. */
+export function takeHex(
+  from: Uint8Array,
+  start: number,
+  sizeBytes: number,
+  into: Uint8Array,
+  at: number,
+): boolean {
+  let seen = 0;
+  for (let i = 0; i < sizeBytes; i++) {
+    const high = DIGIT_VALUES[from[start + 2 * i]!]!;
+    const low = DIGIT_VALUES[from[start + 2 * i + 1]!]!;
+    seen |= high | low;
+    into[at + i] = high << 4 | low;
+  }
+  return seen < NO_DIGIT;
+}
+
+/** Decodes the 36 characters of a UUID in lowercase; false when they are no such. */
+export function takeUuid(
+  from: Uint8Array,
+  start: number,
+  into: Uint8Array,
+  at: number,
+): boolean {
+  let valid = true;
+  let done = 0;
+  for (const end of BYTES_AFTER_HYPHEN) {
+    valid = takeHex(from, start, end - done, into, at + done) && valid;
+    start += 2 * (end - done);
+    valid = from[start++] === HYPHEN && valid;
+    done = end;
+  }
+  return takeHex(from, start, UUID_BYTES - done, into, at + done) && valid;
+}
+
+/** Whether a JSON string of these characters has to escape any. */
+export function needsEscape(bytes: Uint8Array, start: number, end: number): boolean {
+  for (let at = start; at < end; at++) {
+    const byte = bytes[at]!;
+    if (byte < SPACE || byte === QUOTE || byte === BACKSLASH) return true;
+  }
+  return false;
+}
+
+/**
+ * Where the JSON string ends whose characters begin at `start`: the place of its closing quote. -1 when
+ * it does not end before `limit`, or has a control character.
+ */
+export function stringEnd(bytes: Uint8Array, start: number, limit: number): number {
+  for (let at = start; at < limit; at++) {
+    const byte = bytes[at]!;
+    if (byte === QUOTE) return at;
+    if (byte < SPACE) return -1;
+    if (byte === BACKSLASH) at++;
+  }
+  return -1;
+}
+
+/**
+ * Where the characters of a JSON string begin that ends before `end`; -1 when nothing after `limit` is
+ * the start of one. Inside a string a backslash stands before every quote, before it a colon.
+ */
+export function stringStart(bytes: Uint8Array, end: number, limit: number): number {
+  for (let at = end - 1; at > limit; at--) {
+    if (bytes[at] === QUOTE && bytes[at - 1] !== BACKSLASH) return at + 1;
+  }
+  return -1;
+}
+
+/**
+ * The UTF-8 text that a JSON string's characters stand for; null when RFC 8785 spells it otherwise. The
+ * text is a view of `bytes` when nothing in it is escaped.
+ */
+export function unescapedText(bytes: Buffer, start: number, end: number): Uint8Array | null {
+  if (!needsEscape(bytes, start, end)) return bytes.subarray(start, end);
+  const spelled = '"' + bytes.toString("utf8", start, end) + '"';
+  let text: string;
+  try {
+    text = JSON.parse(spelled);
+  } catch {
+    return null; // The escape is malformed.
+  }
+  return text.isWellFormed() && JSON.stringify(text) === spelled ? Buffer.from(text) : null;
+}
+
+/** The characters of the JSON string that stands for a UTF-8 text; a view where none is escaped. */
+export function escapedText(text: Uint8Array, start: number, end: number): Uint8Array {
+  if (!needsEscape(text, start, end)) return text.subarray(start, end);
+  const decoded = Buffer.from(text.buffer, text.byteOffset + start, end - start).toString("utf8");
+  return Buffer.from(JSON.stringify(decoded).slice(1, -1));
+}

@@ -1,0 +1,201 @@
+/**
+ * Decodes one column of one row group: its pages, in the encodings that the writer uses (data pages of
+ * version 2; plain values, or codes into a dictionary). Values stay where they were decompressed to;
+ * what comes out is where each begins and ends.
+ */
+import { Buffer } from "node:buffer";
+import type { PageHeader } from "hyparquet";
+import { parquetHeader } from "hyparquet/src/column.js";
+import { ABSENT, type ColumnValues } from "./column_values.ts";
+import { decodeRunLengths } from "./run_length.ts";
+import { SegmentError } from "./segment_error.ts";
+import { columnElement, type ColumnName, TEXT_BYTES_MAX } from "./segment_schema.ts";
+import { snappyDecompress } from "./snappy.ts";
+import { thriftStructEnd } from "./thrift_bounds.ts";
+
+const LENGTH_BYTES = 4;
+const INT64_BYTES = 8;
+
+/**
+ * @param chunk the bytes of all its pages.
+ * @param uncompressedBytes what they have in memory, at the most.
+ * @throws {SegmentError}
+ */
+export function decodeColumn(
+  name: ColumnName,
+  chunk: Buffer,
+  uncompressedBytes: number,
+  rows: number,
+): ColumnValues {
+  return new ColumnDecoder(name, chunk, uncompressedBytes, rows).decode();
+}
+
+type Places = Pick<ColumnValues, "starts" | "ends">;
+
+class ColumnDecoder {
+  readonly #name: ColumnName;
+  readonly #chunk: Buffer;
+  readonly #isOptional: boolean;
+  /** Size of each value; null where values have their own. */
+  readonly #fixedBytes: number | null;
+  readonly #valueBytesMax: number;
+  /** Decompressed pages, one after the other. */
+  readonly #bytes: Buffer;
+  #filledBytes = 0;
+  readonly #places: Places;
+  #filledRows = 0;
+  #dictionary: Places | null = null;
+  /** Place in the chunk of the next page. */
+  #at = 0;
+
+  constructor(name: ColumnName, chunk: Buffer, uncompressedBytes: number, rows: number) {
+    const { type, type_length, repetition_type } = columnElement(name);
+    this.#name = name;
+    this.#chunk = chunk;
+    this.#isOptional = repetition_type === "OPTIONAL";
+    this.#fixedBytes = type === "INT64" ? INT64_BYTES : type_length ?? null;
+    this.#valueBytesMax = TEXT_BYTES_MAX[name] ?? 0;
+    this.#bytes = Buffer.allocUnsafeSlow(uncompressedBytes);
+    this.#places = newPlaces(rows);
+  }
+
+  decode(): ColumnValues {
+    while (this.#at < this.#chunk.length) this.#page();
+    if (this.#filledRows !== this.#places.starts.length) {
+      throw this.#malformed(`has ${this.#filledRows} values`);
+    }
+    return { bytes: this.#bytes, ...this.#places };
+  }
+
+  #page(): void {
+    const header = this.#header();
+    const end = this.#at + header.compressed_page_size;
+    if (header.type === "DICTIONARY_PAGE") this.#dictionaryPage(header, end);
+    else if (header.type === "DATA_PAGE_V2") this.#dataPage(header, end);
+    else throw this.#malformed(`has a page of type ${header.type}`);
+    this.#at = end;
+  }
+
+  #header(): PageHeader {
+    const { buffer, byteOffset, length } = this.#chunk;
+    const end = thriftStructEnd(this.#chunk, this.#at, length);
+    const view = new DataView(buffer, byteOffset, length);
+    const header = parquetHeader({ view, offset: this.#at });
+    this.#at = end;
+    if (!isSize(header.compressed_page_size, length - end)) {
+      throw this.#malformed(`has a page of ${header.compressed_page_size} bytes`);
+    }
+    return header;
+  }
+
+  #dictionaryPage(header: PageHeader, end: number): void {
+    const { num_values: values, encoding } = header.dictionary_page_header ?? {};
+    const isRight = this.#dictionary === null && this.#filledRows === 0 && encoding === "PLAIN" &&
+      isSize(values, this.#places.starts.length);
+    if (!isRight) throw this.#malformed("has a malformed dictionary");
+    const start = this.#decompress(this.#at, end, header.uncompressed_page_size);
+    this.#dictionary = newPlaces(values);
+    this.#readPlain(start, this.#dictionary, 0, values);
+  }
+
+  #dataPage(header: PageHeader, end: number): void {
+    const page = header.data_page_header_v2;
+    const firstRow = this.#filledRows;
+    const rows = page?.num_rows;
+    const levelBytes = page?.definition_levels_byte_length;
+    const isRight = page !== undefined && isSize(rows, this.#places.starts.length - firstRow) &&
+      page.num_values === rows && isSize(page.num_nulls, this.#isOptional ? rows : 0) &&
+      page.repetition_levels_byte_length === 0 && page.is_compressed !== false &&
+      isSize(levelBytes, this.#isOptional ? end - this.#at : 0);
+    if (!isRight) throw this.#malformed("has a malformed page");
+    const valuesStart = this.#at + levelBytes;
+    const start = this.#decompress(valuesStart, end, header.uncompressed_page_size - levelBytes);
+    const values = rows - page.num_nulls;
+    if (page.encoding === "PLAIN") this.#readPlain(start, this.#places, firstRow, values);
+    else if (page.encoding === "RLE_DICTIONARY") this.#readCodes(start, firstRow, values);
+    else throw this.#malformed(`has values in ${page.encoding}`);
+    if (this.#isOptional) this.#spread(valuesStart, firstRow, rows, values);
+    this.#filledRows += rows;
+  }
+
+  /** Decompresses a page behind those before; returns where it starts. */
+  #decompress(from: number, to: number, sizeBytes: number): number {
+    const start = this.#filledBytes;
+    if (!isSize(sizeBytes, this.#bytes.length - start)) {
+      throw this.#malformed(`has a page of ${sizeBytes} bytes`);
+    }
+    this.#filledBytes += sizeBytes;
+    snappyDecompress(
+      this.#chunk.subarray(from, to),
+      this.#bytes.subarray(start, this.#filledBytes),
+    );
+    return start;
+  }
+
+  /** Finds the plain values of the page that was decompressed last. */
+  #readPlain(start: number, into: Places, from: number, count: number): void {
+    const bytes = this.#bytes;
+    const end = this.#filledBytes;
+    let at = start;
+    for (let value = from; value < from + count; value++) {
+      let sizeBytes = this.#fixedBytes;
+      if (sizeBytes === null) {
+        if (at + LENGTH_BYTES > end) throw this.#malformed("is cut off");
+        sizeBytes = (bytes[at]! | bytes[at + 1]! << 8 | bytes[at + 2]! << 16 |
+          bytes[at + 3]! << 24) >>> 0;
+        if (sizeBytes > this.#valueBytesMax) {
+          throw this.#malformed(`has a value of ${sizeBytes} bytes`);
+        }
+        at += LENGTH_BYTES;
+      }
+      into.starts[value] = at;
+      at += sizeBytes;
+      into.ends[value] = at;
+    }
+    if (at !== end) throw this.#malformed("has a page of another size");
+  }
+
+  #readCodes(start: number, firstRow: number, count: number): void {
+    const dictionary = this.#dictionary;
+    const end = this.#filledBytes;
+    if (dictionary === null || start >= end) throw this.#malformed("has no dictionary");
+    const codes = new Uint16Array(count);
+    const codesEnd = decodeRunLengths(this.#bytes, start + 1, end, this.#bytes[start]!, codes);
+    if (codesEnd !== end) throw this.#malformed("has a page of another size");
+    for (let value = 0; value < count; value++) {
+      const code = codes[value]!;
+      if (code >= dictionary.starts.length) throw this.#malformed(`has the unknown code ${code}`);
+      this.#places.starts[firstRow + value] = dictionary.starts[code]!;
+      this.#places.ends[firstRow + value] = dictionary.ends[code]!;
+    }
+  }
+
+  /** Moves the values of an optional column to the rows that have one. */
+  #spread(levelsEnd: number, firstRow: number, rows: number, values: number): void {
+    const levels = new Uint16Array(rows);
+    const end = decodeRunLengths(this.#chunk, this.#at, levelsEnd, 1, levels);
+    const present = levels.reduce((sum, level) => sum + level, 0);
+    if (end !== levelsEnd || present !== values) throw this.#malformed("has malformed levels");
+    const { starts, ends } = this.#places;
+    let value = firstRow + values;
+    for (let row = firstRow + rows - 1; row >= firstRow; row--) {
+      const isPresent = levels[row - firstRow] === 1;
+      if (isPresent) value -= 1;
+      starts[row] = isPresent ? starts[value]! : ABSENT;
+      ends[row] = isPresent ? ends[value]! : ABSENT;
+    }
+  }
+
+  #malformed(fault: string): SegmentError {
+    return new SegmentError(`${this.#name}: ${fault}`);
+  }
+}
+
+function newPlaces(count: number): Places {
+  return { starts: new Uint32Array(count), ends: new Uint32Array(count) };
+}
+
+/** Whether what a header says is a count from 0 to a bound. */
+function isSize(value: unknown, max: number): value is number {
+  return Number.isInteger(value) && (value as number) >= 0 && (value as number) <= max;
+}

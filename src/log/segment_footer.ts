@@ -1,0 +1,248 @@
+/**
+ * Reads what stands at the end of a segment: where its row groups are, and what is known of each
+ * without reading it. Takes only what the writer writes: this schema, row groups that fill the file
+ * from its start, sizes within their bounds. Nothing is allocated for a size that the file does not
+ * bear out.
+ */
+import { Buffer } from "node:buffer";
+import {
+  type ColumnChunk,
+  type FileMetaData,
+  parquetMetadata,
+  type RowGroup as ParquetRowGroup,
+  type SchemaElement,
+} from "hyparquet";
+import type { ParquetParsers } from "hyparquet/src/types.js";
+import { isEventId } from "../event/event_id.ts";
+import {
+  BLOOM_FILTER_BYTES_MAX,
+  COMMIT_BODY_BYTES_MAX,
+  ROW_GROUP_EVENTS_MAX,
+  SEGMENT_FOOTER_BYTES_MAX,
+} from "../limits.ts";
+import { putUuid, UUID_BYTES, UUID_CHARS } from "./line_bytes.ts";
+import { decoding, SegmentError } from "./segment_error.ts";
+import { decodeMetadata, METADATA_KEY, type SegmentMetadata } from "./segment_metadata.ts";
+import { COLUMN_NAMES, type ColumnName, columnNumber, SEGMENT_SCHEMA } from "./segment_schema.ts";
+import { SNAPPY_GROWTH_MAX } from "./snappy.ts";
+import type { StorageFile } from "./storage.ts";
+import { thriftStructEnd } from "./thrift_bounds.ts";
+
+const MAGIC = Buffer.from("PAR1");
+/** The length of the footer, then the magic bytes. */
+const TRAILER_BYTES = 8;
+
+/** One column of one row group. */
+export interface ColumnPlace {
+  /** Its pages in the file. */
+  start: number;
+  end: number;
+  /** What its pages have in memory. */
+  uncompressedBytes: number;
+  /** No value lies outside these; null where there are none. */
+  bounds: { min: Uint8Array; max: Uint8Array } | null;
+  /** Where its Bloom filter is. */
+  filter: { start: number; end: number } | null;
+}
+
+/** A part of a segment that is read at once. */
+export interface RowGroup {
+  /** Number of events. */
+  rows: number;
+  firstEventId: string;
+  lastEventId: string;
+  /** In the order of the schema. */
+  columns: ColumnPlace[];
+}
+
+export interface SegmentFooter {
+  metadata: SegmentMetadata;
+  rowGroups: RowGroup[];
+}
+
+/** @throws {SegmentError} when the file is no segment. */
+export async function readFooter(file: StorageFile, sizeBytes: number): Promise<SegmentFooter> {
+  const start = await footerStart(file, sizeBytes);
+  const bytes = await readRange(file, start, sizeBytes);
+  const end = thriftStructEnd(bytes, 0, bytes.length - TRAILER_BYTES);
+  if (end !== bytes.length - TRAILER_BYTES) throw new SegmentError("the footer has another size");
+  return decoding("the footer", () => {
+    const parquet = parquetMetadata(bytes, { parsers: RAW, geoparquet: false });
+    return checkFooter(parquet, start);
+  });
+}
+
+/** Reads [start, end) of a file. @throws {SegmentError} when it ends before. */
+export async function readRange(file: StorageFile, start: number, end: number): Promise<Buffer> {
+  const bytes = Buffer.allocUnsafeSlow(end - start);
+  const readBytes = await file.read(bytes, start);
+  if (readBytes < bytes.length) {
+    throw new SegmentError(`the file ends at byte ${start + readBytes}, before ${end}`);
+  }
+  return bytes;
+}
+
+async function footerStart(file: StorageFile, sizeBytes: number): Promise<number> {
+  if (sizeBytes < MAGIC.length + TRAILER_BYTES) throw new SegmentError(`has ${sizeBytes} bytes`);
+  const opening = await readRange(file, 0, MAGIC.length);
+  const trailer = await readRange(file, sizeBytes - TRAILER_BYTES, sizeBytes);
+  const isParquet = opening.equals(MAGIC) && trailer.subarray(-MAGIC.length).equals(MAGIC);
+  if (!isParquet) throw new SegmentError("not a Parquet file");
+  const footerBytes = trailer.readUInt32LE();
+  const start = sizeBytes - TRAILER_BYTES - footerBytes;
+  if (start < MAGIC.length || footerBytes > SEGMENT_FOOTER_BYTES_MAX) {
+    throw new SegmentError(`a footer of ${footerBytes} bytes in a file of ${sizeBytes}`);
+  }
+  return start;
+}
+
+/** Bounds are compared as bytes, so they are left as they are. */
+const RAW = {
+  stringFromBytes: (bytes: Uint8Array) => bytes,
+  uuidFromBytes: (bytes: Uint8Array) => bytes,
+} as unknown as ParquetParsers;
+
+function checkFooter(parquet: FileMetaData, footerStart: number): SegmentFooter {
+  if (describe(parquet.schema) !== describe(SEGMENT_SCHEMA)) {
+    throw new SegmentError("the columns are not those of a segment");
+  }
+  const entries = parquet.key_value_metadata?.filter(({ key }) => key === METADATA_KEY) ?? [];
+  const text = entries[0]?.value;
+  if (text === undefined || entries.length > 1) throw new SegmentError(`no ${METADATA_KEY}`);
+  const footer = {
+    metadata: decodeMetadata(text),
+    rowGroups: checkRowGroups(parquet, footerStart),
+  };
+  checkCounts(footer, count(parquet.num_rows, "rows"));
+  return footer;
+}
+
+function checkRowGroups(parquet: FileMetaData, footerStart: number): RowGroup[] {
+  const rowGroups: RowGroup[] = [];
+  let at = MAGIC.length;
+  for (const parquetGroup of parquet.row_groups) {
+    const rowGroup = checkRowGroup(parquetGroup, at, footerStart);
+    const last = rowGroups.at(-1);
+    if (last !== undefined && rowGroup.firstEventId <= last.lastEventId) {
+      throw new SegmentError(
+        `a row group that starts with event ${rowGroup.firstEventId} follows one that ends with ` +
+          `event ${last.lastEventId}`,
+        { fault: "order_invalid" },
+      );
+    }
+    rowGroups.push(rowGroup);
+    at = rowGroup.columns.at(-1)!.end;
+  }
+  return rowGroups;
+}
+
+function checkRowGroup(parquet: ParquetRowGroup, start: number, footerStart: number): RowGroup {
+  const rows = count(parquet.num_rows, "rows of a row group");
+  if (rows === 0 || rows > ROW_GROUP_EVENTS_MAX) {
+    throw new SegmentError(`a row group of ${rows} rows, outside 1 to ${ROW_GROUP_EVENTS_MAX}`);
+  }
+  if (parquet.columns.length !== COLUMN_NAMES.length) {
+    throw new SegmentError(`a row group of ${parquet.columns.length} columns`);
+  }
+  const columns: ColumnPlace[] = [];
+  parquet.columns.forEach((chunk, place) => {
+    const column = checkColumn(chunk, COLUMN_NAMES[place]!, rows, footerStart);
+    const expectedStart = columns.at(-1)?.end ?? start;
+    if (column.start !== expectedStart) {
+      throw new SegmentError(`a column starts at byte ${column.start}, not at ${expectedStart}`);
+    }
+    columns.push(column);
+  });
+  const ids = columns[columnNumber("event_id")]!.bounds;
+  if (ids === null) throw new SegmentError("a row group without the bounds of its ids");
+  return { rows, firstEventId: eventId(ids.min), lastEventId: eventId(ids.max), columns };
+}
+
+function checkColumn(
+  { file_path, meta_data: meta }: ColumnChunk,
+  name: ColumnName,
+  rows: number,
+  footerStart: number,
+): ColumnPlace {
+  const isOurs = file_path === undefined && meta !== undefined && meta.codec === "SNAPPY" &&
+    meta.path_in_schema.length === 1 && meta.path_in_schema[0] === name &&
+    count(meta.num_values, "values") === rows;
+  if (!isOurs) throw new SegmentError(`${name}: not the column of a segment`);
+  const start = count(meta.dictionary_page_offset ?? meta.data_page_offset, "offset");
+  const end = start + count(meta.total_compressed_size, "size");
+  const uncompressedBytes = count(meta.total_uncompressed_size, "size");
+  const isPossible = start < end && end <= footerStart &&
+    uncompressedBytes <= SNAPPY_GROWTH_MAX * (end - start) &&
+    uncompressedBytes <= COMMIT_BODY_BYTES_MAX;
+  if (!isPossible) {
+    throw new SegmentError(`${name}: ${uncompressedBytes} bytes from bytes ${start} to ${end}`);
+  }
+  const { min_value: min, max_value: max } = meta.statistics ?? {};
+  const isBounded = min instanceof Uint8Array && max instanceof Uint8Array;
+  return {
+    start,
+    end,
+    uncompressedBytes,
+    bounds: isBounded ? { min: Uint8Array.from(min), max: Uint8Array.from(max) } : null,
+    filter: filterPlace(meta.bloom_filter_offset, meta.bloom_filter_length, footerStart),
+  };
+}
+
+function filterPlace(
+  offset: bigint | undefined,
+  length: number | undefined,
+  footerStart: number,
+): ColumnPlace["filter"] {
+  if (offset === undefined && length === undefined) return null;
+  const start = count(offset, "offset");
+  const end = start + count(length, "size");
+  if (end > footerStart || end - start > BLOOM_FILTER_BYTES_MAX) {
+    throw new SegmentError(`a Bloom filter from bytes ${start} to ${end}`);
+  }
+  return { start, end };
+}
+
+function checkCounts({ metadata, rowGroups }: SegmentFooter, rows: number): void {
+  const counted = rowGroups.reduce((sum, rowGroup) => sum + rowGroup.rows, 0);
+  if (counted !== rows || counted !== metadata.events) {
+    throw new SegmentError(`${metadata.events} events in ${rows} rows, ${counted} in row groups`);
+  }
+  const first = rowGroups[0]!.firstEventId;
+  const last = rowGroups.at(-1)!.lastEventId;
+  if (first !== metadata.first_event_id || last !== metadata.last_event_id) {
+    throw new SegmentError(
+      `holds events ${first} to ${last}, but ${METADATA_KEY} says ` +
+        `${metadata.first_event_id} to ${metadata.last_event_id}`,
+    );
+  }
+}
+
+/** A size or count that the library reads as a number or a bigint. */
+function count(value: unknown, what: string): number {
+  const number = typeof value === "bigint" ? Number(value) : value;
+  if (!Number.isSafeInteger(number) || (number as number) < 0) {
+    throw new SegmentError(`the ${what} in the footer is ${String(value)}`);
+  }
+  return number as number;
+}
+
+function eventId(bytes: Uint8Array): string {
+  const characters = Buffer.alloc(UUID_CHARS);
+  if (bytes.length === UUID_BYTES) putUuid(characters, 0, bytes, 0);
+  const id = characters.toString("latin1");
+  if (!isEventId(id)) throw new SegmentError("a row group whose bounds are no event ids");
+  return id;
+}
+
+/** What matters of a schema, as a text to compare. */
+function describe(schema: SchemaElement[]): string {
+  return JSON.stringify(schema.map((element) => [
+    element.name,
+    element.type,
+    element.type_length,
+    element.repetition_type,
+    element.num_children,
+    element.converted_type,
+    Object.entries(element.logical_type ?? {}).sort(),
+  ]));
+}

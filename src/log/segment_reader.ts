@@ -1,0 +1,233 @@
+/**
+ * Reads sealed history. Opening reads the footer and no row; a row group is decoded as a whole, into
+ * the lines that were sealed; bounds and Bloom filters tell which ones need not be read.
+ */
+import { Buffer } from "node:buffer";
+import { BloomCache, type ColumnFilters, type FilterSource } from "./bloom_cache.ts";
+import { type BloomHash, bloomHash, decodeBloomFilter, mayContain } from "./bloom_filter.ts";
+import type { ColumnValues } from "./column_values.ts";
+import type { BatchEntry } from "./commit_frame.ts";
+import { findBatch } from "./segment_batches.ts";
+import { decodeColumn } from "./segment_column.ts";
+import { decoding, SegmentError } from "./segment_error.ts";
+import { type ColumnPlace, readFooter, readRange, type RowGroup } from "./segment_footer.ts";
+import { assembleLines, type LineColumns } from "./segment_lines.ts";
+import type { SegmentMetadata } from "./segment_metadata.ts";
+import {
+  COLUMN_NAMES,
+  type ColumnName,
+  columnNumber,
+  FILTERED_COLUMNS,
+  type FilteredColumn,
+} from "./segment_schema.ts";
+import type { Storage, StorageFile } from "./storage.ts";
+import type { EventFilter } from "./stored_line.ts";
+
+export type { RowGroup } from "./segment_footer.ts";
+
+const LINE_COLUMNS = COLUMN_NAMES.filter((name) => name !== "batch_digest");
+
+/**
+ * Opens the segment at `path` and reads its footer.
+ * @param blooms where its Bloom filters are kept; shared by the segments of a log.
+ * @throws {SegmentError} when the file is no segment.
+ */
+export async function openSegment(
+  storage: Storage,
+  path: string,
+  blooms: BloomCache = new BloomCache(),
+): Promise<Segment> {
+  const file = await storage.open(path, "read");
+  try {
+    const sizeBytes = await file.size();
+    const { metadata, rowGroups } = await named(path, () => readFooter(file, sizeBytes));
+    return new Segment({ path, file, sizeBytes, metadata, rowGroups, blooms });
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
+}
+
+interface OpenedSegment {
+  path: string;
+  file: StorageFile;
+  sizeBytes: number;
+  metadata: SegmentMetadata;
+  rowGroups: readonly RowGroup[];
+  blooms: BloomCache;
+}
+
+/** A segment that is open to be read. All its methods may be called at the same time. */
+export class Segment {
+  readonly path: string;
+  readonly sizeBytes: number;
+  /** What it holds. */
+  readonly metadata: SegmentMetadata;
+  /** From oldest to newest. */
+  readonly rowGroups: readonly RowGroup[];
+  readonly #file: StorageFile;
+  readonly #blooms: BloomCache;
+  readonly #filters: Record<FilteredColumn, FilterSource>;
+
+  constructor({ path, file, sizeBytes, metadata, rowGroups, blooms }: OpenedSegment) {
+    this.path = path;
+    this.sizeBytes = sizeBytes;
+    this.metadata = metadata;
+    this.rowGroups = rowGroups;
+    this.#file = file;
+    this.#blooms = blooms;
+    this.#filters = Object.fromEntries(
+      FILTERED_COLUMNS.map((name) => [name, this.#filterSource(name)]),
+    ) as Record<FilteredColumn, FilterSource>;
+  }
+
+  /** The stored lines of a row group, each with its LF, in log order. @throws {SegmentError} */
+  async readRowGroup(number: number): Promise<Buffer> {
+    const columns = await this.readColumns(number, LINE_COLUMNS);
+    return this.assemble(number, columns as LineColumns);
+  }
+
+  /** The lines that columns of a row group make. @throws {SegmentError} */
+  assemble(number: number, columns: LineColumns): Buffer {
+    const { rows } = this.#rowGroup(number);
+    return this.#decoding(() => assembleLines(columns, rows));
+  }
+
+  /** Decodes columns of a row group. @param names in the order of the schema. @throws {SegmentError} */
+  async readColumns<Name extends ColumnName>(
+    number: number,
+    names: readonly Name[],
+  ): Promise<Record<Name, ColumnValues>> {
+    const { rows, columns } = this.#rowGroup(number);
+    const places = names.map((name) => columns[columnNumber(name)]!);
+    const chunks = await named(this.path, () => readPlaces(this.#file, places));
+    return this.#decoding(() =>
+      Object.fromEntries(
+        names.map((name, i) => [
+          name,
+          decodeColumn(name, chunks[i]!, places[i]!.uncompressedBytes, rows),
+        ]),
+      )
+    ) as Record<Name, ColumnValues>;
+  }
+
+  /** Whether a row group may hold an event that passes a filter; never false for one that does. */
+  async mayHold(filter: EventFilter, number: number): Promise<boolean> {
+    const { source, stream, recordKey, kind } = filter;
+    return this.#mayHaveBetween("source", source, number) &&
+      this.#mayHaveBetween("stream", stream, number) &&
+      this.#mayHaveBetween("kind", kind, number) &&
+      await this.#mayHaveHashed("stream", stream, number) &&
+      await this.#mayHaveHashed("record_key", recordKey, number);
+  }
+
+  /** Entry of the batch; null when the segment does not hold it. @throws {SegmentError} */
+  findBatch(source: string, batchId: string): Promise<BatchEntry | null> {
+    return findBatch(this, source, batchId);
+  }
+
+  /** The row groups that may hold a batch of that id (in UTF-8), by their Bloom filters. */
+  async rowGroupsWithBatch(batchId: Uint8Array): Promise<number[]> {
+    const filters = await this.filters("batch_id");
+    const hash = bloomHash(batchId);
+    const numbers: number[] = [];
+    for (let number = 0; number < filters.length; number++) {
+      if (passes(filters, number, hash)) numbers.push(number);
+    }
+    return numbers;
+  }
+
+  /** The Bloom filters of a column, one for each row group. @throws {SegmentError} */
+  filters(name: FilteredColumn): Promise<ColumnFilters> {
+    return this.#blooms.get(this.#filters[name]);
+  }
+
+  async close(): Promise<void> {
+    for (const source of Object.values(this.#filters)) this.#blooms.drop(source);
+    await this.#file.close();
+  }
+
+  #rowGroup(number: number): RowGroup {
+    const rowGroup = this.rowGroups[number];
+    if (rowGroup === undefined) throw new RangeError(`${this.path}: no row group ${number}`);
+    return rowGroup;
+  }
+
+  #mayHaveBetween(name: ColumnName, value: string | undefined, number: number): boolean {
+    const { bounds } = this.#rowGroup(number).columns[columnNumber(name)]!;
+    if (value === undefined || bounds === null) return true;
+    const bytes = Buffer.from(value);
+    return Buffer.compare(bounds.min, bytes) <= 0 && Buffer.compare(bytes, bounds.max) <= 0;
+  }
+
+  async #mayHaveHashed(
+    name: FilteredColumn,
+    value: string | undefined,
+    number: number,
+  ): Promise<boolean> {
+    if (value === undefined) return true;
+    return passes(await this.filters(name), number, bloomHash(Buffer.from(value)));
+  }
+
+  #filterSource(name: FilteredColumn): FilterSource {
+    const places = this.rowGroups.map(({ columns }) => columns[columnNumber(name)]!.filter);
+    return {
+      sizeBytes: places.reduce((sum, place) => sum + (place ? place.end - place.start : 0), 0),
+      load: async () => {
+        const filters = [];
+        for (const place of places) {
+          filters.push(place === null ? null : await this.#readFilter(place.start, place.end));
+        }
+        return filters;
+      },
+    };
+  }
+
+  async #readFilter(start: number, end: number): Promise<Uint32Array> {
+    const bytes = await named(this.path, () => readRange(this.#file, start, end));
+    return this.#decoding(() => decodeBloomFilter(bytes));
+  }
+
+  #decoding<Result>(decode: () => Result): Result {
+    try {
+      return decoding("decoding", decode);
+    } catch (error) {
+      throw nameError(this.path, error);
+    }
+  }
+}
+
+function passes(filters: ColumnFilters, number: number, hash: BloomHash): boolean {
+  const filter = filters[number];
+  return filter === null || filter === undefined || mayContain(filter, hash);
+}
+
+/** Reads the bytes of columns, those that lie next to each other at once. */
+async function readPlaces(file: StorageFile, places: readonly ColumnPlace[]): Promise<Buffer[]> {
+  const chunks: Buffer[] = [];
+  for (let first = 0; first < places.length;) {
+    let next = first + 1;
+    while (next < places.length && places[next]!.start === places[next - 1]!.end) next += 1;
+    const { start } = places[first]!;
+    const bytes = await readRange(file, start, places[next - 1]!.end);
+    for (const place of places.slice(first, next)) {
+      chunks.push(bytes.subarray(place.start - start, place.end - start));
+    }
+    first = next;
+  }
+  return chunks;
+}
+
+/** Puts the path in front of what an error says of the file. */
+async function named<Result>(path: string, read: () => Promise<Result>): Promise<Result> {
+  try {
+    return await read();
+  } catch (error) {
+    throw nameError(path, error);
+  }
+}
+
+function nameError(path: string, error: unknown): unknown {
+  if (!(error instanceof SegmentError)) return error;
+  return new SegmentError(`${path}: ${error.message}`, { cause: error, fault: error.fault });
+}

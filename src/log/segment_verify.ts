@@ -1,0 +1,193 @@
+/**
+ * Checks one segment against what the manifest says of it: the bytes of the file, its form, and that
+ * its events are the next ones of the log. Reads it row group by row group.
+ */
+import { createHash } from "node:crypto";
+import { Buffer } from "node:buffer";
+import { type ColumnValues, uuidAt } from "./column_values.ts";
+import type { HistoryCheck } from "./history_check.ts";
+import { type BatchRun, batchRuns } from "./segment_batches.ts";
+import { SegmentError } from "./segment_error.ts";
+import { SegmentIndexCheck } from "./segment_index_check.ts";
+import type { SegmentFacts } from "./segment_metadata.ts";
+import { openSegment, type Segment } from "./segment_reader.ts";
+import { COLUMN_NAMES, type ColumnName } from "./segment_schema.ts";
+import { isNotFound, type Storage, type StorageFile } from "./storage.ts";
+import { VerifyFailure } from "./verify_failure.ts";
+
+const LF = 0x0a;
+const CHUNK_BYTES = 1024 * 1024;
+
+/** A segment as the manifest names it. */
+export interface SegmentEntry extends SegmentFacts {
+  path: string;
+}
+
+/**
+ * Feeds a segment to `history`, which has taken in all that comes before it. The segment is read
+ * without its payloads unless the chain is followed.
+ * @throws {VerifyFailure} the first check that does not hold.
+ */
+export async function verifySegment(
+  storage: Storage,
+  entry: SegmentEntry,
+  history: HistoryCheck,
+): Promise<void> {
+  const { path } = entry;
+  history.enterFile(path, "segment_invalid");
+  await checkFile(storage, entry);
+  try {
+    const segment = await openSegment(storage, path);
+    try {
+      checkFacts(segment, entry);
+      history.checkHead(entry.previous_head);
+      await checkRows(segment, history);
+      history.checkHead(entry.head);
+    } finally {
+      await segment.close();
+    }
+  } catch (error) {
+    if (!(error instanceof SegmentError)) throw error;
+    const options = { cause: error };
+    throw new VerifyFailure(error.fault, error.message, { path }, options);
+  }
+}
+
+async function checkFile(storage: Storage, { path, bytes, sha256 }: SegmentEntry): Promise<void> {
+  const file = await openNamed(storage, path);
+  try {
+    const sizeBytes = await file.size();
+    if (sizeBytes !== bytes) {
+      const values = { path, expected: bytes, found: sizeBytes };
+      throw new VerifyFailure("file_hash_mismatch", "the size of the file in bytes", values);
+    }
+    const found = await hashFile(file, sizeBytes);
+    if (found !== sha256) {
+      const values = { path, expected: sha256, found };
+      throw new VerifyFailure("file_hash_mismatch", "the SHA-256 of the file", values);
+    }
+  } finally {
+    await file.close();
+  }
+}
+
+async function openNamed(storage: Storage, path: string): Promise<StorageFile> {
+  try {
+    return await storage.open(path, "read");
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+    const options = { cause: error };
+    throw new VerifyFailure("manifest_invalid", "it names a missing file", { path }, options);
+  }
+}
+
+async function hashFile(file: StorageFile, sizeBytes: number): Promise<string> {
+  const hash = createHash("sha256");
+  const chunk = Buffer.allocUnsafeSlow(Math.min(CHUNK_BYTES, sizeBytes));
+  for (let offset = 0; offset < sizeBytes;) {
+    const readBytes = await file.read(chunk, offset);
+    if (readBytes === 0) break;
+    hash.update(chunk.subarray(0, readBytes));
+    offset += readBytes;
+  }
+  return hash.digest("hex");
+}
+
+const FACTS = [
+  ...["events", "batches", "first_event_id", "last_event_id"] as const,
+  ...["previous_head", "head"] as const,
+];
+
+/** The file says of itself what the manifest says of it. */
+function checkFacts({ path, metadata }: Segment, entry: SegmentEntry): void {
+  for (const fact of FACTS) {
+    if (metadata[fact] === entry[fact]) continue;
+    const values = { path, expected: entry[fact], found: metadata[fact] };
+    throw new VerifyFailure("segment_invalid", `its ${fact} in the manifest and footer`, values);
+  }
+}
+
+async function checkRows(segment: Segment, history: HistoryCheck): Promise<void> {
+  const rows = new RowsCheck(segment, history);
+  for (let number = 0; number < segment.rowGroups.length; number++) await rows.check(number);
+  rows.finish();
+}
+
+/** Columns without those that only `chain` needs. */
+const WITHOUT_PAYLOAD = COLUMN_NAMES.filter((name) => name !== "payload");
+
+class RowsCheck {
+  readonly #segment: Segment;
+  readonly #history: HistoryCheck;
+  readonly #index: SegmentIndexCheck;
+  /** The batch whose rows come; it may go on in the next row group. */
+  #batch: BatchRun | null = null;
+  #batches = 0;
+
+  constructor(segment: Segment, history: HistoryCheck) {
+    this.#segment = segment;
+    this.#history = history;
+    this.#index = new SegmentIndexCheck(segment, { keys: history.chain });
+  }
+
+  async check(number: number): Promise<void> {
+    const names: readonly ColumnName[] = this.#history.chain ? COLUMN_NAMES : WITHOUT_PAYLOAD;
+    const columns = await this.#segment.readColumns(number, names);
+    const runs = batchRuns(columns, this.#segment.rowGroups[number]!.rows);
+    this.#takeLines(this.#segment.assemble(number, columns), runs);
+    this.#checkIds(number, columns.event_id);
+    await this.#index.checkRowGroup(number, columns, runs);
+  }
+
+  finish(): void {
+    this.#endBatch();
+    this.#index.finish();
+    if (this.#batches !== this.#segment.metadata.batches) {
+      throw new SegmentError(
+        `${this.#segment.path}: ${this.#batches} batches, but the footer says ` +
+          `${this.#segment.metadata.batches}`,
+      );
+    }
+  }
+
+  #takeLines(lines: Buffer, runs: readonly BatchRun[]): void {
+    let start = 0;
+    for (const run of runs) {
+      if (!this.#continues(run)) this.#startBatch(run);
+      for (let row = run.startRow; row < run.endRow; row++) {
+        const end = lines.indexOf(LF, start);
+        this.#history.addLine(lines, start, end);
+        start = end + 1;
+      }
+    }
+  }
+
+  #continues({ source, batchId, batchDigest }: BatchRun): boolean {
+    const batch = this.#batch;
+    return batch !== null && batch.source === source && batch.batchId === batchId &&
+      batch.batchDigest === batchDigest;
+  }
+
+  #startBatch(run: BatchRun): void {
+    this.#endBatch();
+    this.#batch = run;
+    this.#batches += 1;
+    const { source, batchId, batchDigest } = run;
+    this.#history.startBatch({ source, batch_id: batchId, batch_digest: batchDigest });
+  }
+
+  #endBatch(): void {
+    if (this.#batch !== null) this.#history.endBatch();
+    this.#batch = null;
+  }
+
+  /** The bounds of the ids, by which row groups are found, are those of the first and last row. */
+  #checkIds(number: number, ids: ColumnValues): void {
+    const { rows, firstEventId, lastEventId } = this.#segment.rowGroups[number]!;
+    if (uuidAt(ids, 0) === firstEventId && uuidAt(ids, rows - 1) === lastEventId) return;
+    throw new SegmentError(
+      `${this.#segment.path}: row group ${number} holds events ${uuidAt(ids, 0)} to ` +
+        `${uuidAt(ids, rows - 1)}, but the footer says ${firstEventId} to ${lastEventId}`,
+    );
+  }
+}

@@ -1,0 +1,262 @@
+/**
+ * Writes sealed history: takes stored lines batch by batch, in log order, and writes one Parquet file
+ * row group by row group, so that memory is that of one row group. Whatever does not fit what was
+ * committed (order, counts, chain heads) stops it: a segment is never a place where history changes.
+ */
+import { Buffer } from "node:buffer";
+import { ParquetWriter } from "hyparquet-writer";
+import { BloomBuilder } from "hyparquet-writer/src/bloom.js";
+import { assert } from "../assert.ts";
+import { HistoryChain } from "../event/chain.ts";
+import {
+  ROW_GROUP_BYTES_SOFT_MAX,
+  ROW_GROUP_EVENTS_MAX,
+  SEGMENT_BYTES_SOFT_MAX,
+  SEGMENT_EVENTS_SOFT_MAX,
+  SEGMENT_PAGE_BYTES,
+} from "../limits.ts";
+import { VERSION } from "../version.ts";
+import type { BatchEntry } from "./commit_frame.ts";
+import { sameBytes } from "./line_bytes.ts";
+import { CorruptLogError } from "./log_error.ts";
+import { encodeMetadata, METADATA_KEY, type SegmentFacts } from "./segment_metadata.ts";
+import { type BatchValues, batchValues, RowGroupRows } from "./segment_rows.ts";
+import {
+  BLOOM_FILTERS,
+  BOUND_BYTES_MAX,
+  COLUMN_NAMES,
+  columnElement,
+  columnNumber,
+  FILTERED_COLUMNS,
+  SEGMENT_SCHEMA,
+} from "./segment_schema.ts";
+import { SegmentSink } from "./segment_sink.ts";
+import { snappyCompress } from "./snappy.ts";
+import type { Storage, StorageFile } from "./storage.ts";
+import { StoredEvent } from "./stored_event.ts";
+import { StreamCounter } from "./stream_counter.ts";
+
+const LF = 0x0a;
+const CREATED_BY = `service version ${VERSION}`;
+
+/** The next events of the log, all of one batch. A batch may come in several pieces. */
+export interface BatchPiece {
+  /** The same object for all pieces of a batch. */
+  entry: BatchEntry;
+  /** Whole lines, each with its LF, which nobody changes any more. */
+  lines: Buffer;
+  /** Chain head after these lines, where it is known. */
+  head?: string;
+}
+
+export interface SegmentBounds {
+  /** A segment takes no more batches once it has so many events. */
+  events: number;
+  /** Nor once its lines have so many bytes. */
+  bytes: number;
+}
+
+export interface WriteSegmentOptions {
+  /** Chain head before the first event, 64 lowercase hex digits. */
+  previousHead: string;
+  bounds?: SegmentBounds;
+}
+
+const BOUNDS: SegmentBounds = { events: SEGMENT_EVENTS_SOFT_MAX, bytes: SEGMENT_BYTES_SOFT_MAX };
+
+/**
+ * Makes the file at `path`, which must not exist, from the next batches of the log, and syncs it. What
+ * the iterator has left after the segment is full stays in it for the next one.
+ *
+ * @returns null, and no file, when the iterator has no events.
+ * @throws {CorruptLogError} the lines are not what their batches say. The file is of no use then.
+ */
+export async function writeSegment(
+  storage: Storage,
+  path: string,
+  pieces: AsyncIterator<BatchPiece>,
+  { previousHead, bounds = BOUNDS }: WriteSegmentOptions,
+): Promise<SegmentFacts | null> {
+  let next = await pieces.next();
+  if (next.done === true) return null;
+  const file = await storage.open(path, "create");
+  try {
+    const segment = new SegmentWriter(file, previousHead);
+    while (next.done !== true) {
+      await segment.add(next.value);
+      if (segment.isFull(bounds)) break;
+      next = await pieces.next();
+    }
+    const facts = await segment.finish();
+    await file.sync();
+    return facts;
+  } finally {
+    await file.close();
+  }
+}
+
+/** A batch whose lines are being taken in. */
+interface OpenBatch {
+  entry: BatchEntry;
+  values: BatchValues;
+  /** Its id as it is spelled in lines. */
+  spelledId: Buffer;
+  remainingEvents: number;
+}
+
+class SegmentWriter {
+  readonly #sink: SegmentSink;
+  readonly #parquet: ParquetWriter;
+  readonly #previousHead: string;
+  readonly #chain: HistoryChain;
+  readonly #streams = new StreamCounter();
+  readonly #event = new StoredEvent();
+  readonly #rows = new RowGroupRows();
+  #rowsBytes = 0;
+  /** The batch that lines are being taken from; null before the first one. */
+  #batch: OpenBatch | null = null;
+  #batches = 0;
+  #events = 0;
+  #linesBytes = 0;
+  #firstEventId: string | null = null;
+  #lastEventId: string | null = null;
+
+  constructor(file: StorageFile, previousHead: string) {
+    this.#sink = new SegmentSink(file);
+    this.#parquet = new ParquetWriter({
+      writer: this.#sink,
+      schema: SEGMENT_SCHEMA,
+      codec: "SNAPPY",
+      compressors: { SNAPPY: snappyCompress },
+      statisticsTruncateLength: BOUND_BYTES_MAX,
+      createdBy: CREATED_BY,
+    });
+    this.#previousHead = previousHead;
+    this.#chain = new HistoryChain(previousHead);
+  }
+
+  /** Whether the segment can end here and has reached a bound. */
+  isFull(bounds: SegmentBounds): boolean {
+    return this.#batch !== null && this.#batch.remainingEvents === 0 &&
+      (this.#events >= bounds.events || this.#linesBytes >= bounds.bytes);
+  }
+
+  async add({ entry, lines, head }: BatchPiece): Promise<void> {
+    if (this.#batch?.entry !== entry) this.#startBatch(entry);
+    for (let start = 0; start < lines.length;) {
+      const newline = lines.indexOf(LF, start);
+      if (newline < 0) throw new CorruptLogError(`a line of batch ${entry.batch_id} does not end`);
+      const lineBytes = newline + 1 - start;
+      if (this.#rowGroupEnds(lineBytes)) await this.#writeRowGroup();
+      this.#addLine(lines, start, newline);
+      this.#rowsBytes += lineBytes;
+      start = newline + 1;
+    }
+    this.#linesBytes += lines.length;
+    if (head !== undefined && head !== this.#chain.head) {
+      throw new CorruptLogError(
+        `the chain head after event ${this.#lastEventId} is ${this.#chain.head}, but the log ` +
+          `says ${head}`,
+      );
+    }
+  }
+
+  async finish(): Promise<SegmentFacts> {
+    assert(this.#firstEventId !== null && this.#lastEventId !== null, "a segment holds events");
+    this.#endBatch();
+    await this.#writeRowGroup();
+    const metadata = {
+      events: this.#events,
+      batches: this.#batches,
+      first_event_id: this.#firstEventId,
+      last_event_id: this.#lastEventId,
+      previous_head: this.#previousHead,
+      head: this.#chain.head,
+    };
+    const value = encodeMetadata({ ...metadata, streams: this.#streams.list() });
+    this.#parquet.kvMetadata = [{ key: METADATA_KEY, value }];
+    await this.#parquet.finish();
+    return { ...metadata, sha256: this.#sink.digest(), bytes: this.#sink.writtenBytes };
+  }
+
+  #startBatch(entry: BatchEntry): void {
+    this.#endBatch();
+    this.#batch = {
+      entry,
+      values: batchValues(entry),
+      spelledId: Buffer.from(JSON.stringify(entry.batch_id).slice(1, -1)),
+      remainingEvents: entry.events,
+    };
+    this.#batches += 1;
+  }
+
+  #addLine(lines: Buffer, start: number, end: number): void {
+    const batch = this.#batch!;
+    const event = this.#event;
+    if (!event.take(lines, start, end) || !isOfBatch(event, batch)) {
+      throw new CorruptLogError(
+        `the line after event ${this.#lastEventId} is no event of batch ${batch.entry.batch_id}`,
+      );
+    }
+    const { eventId } = event;
+    if (this.#lastEventId !== null && eventId <= this.#lastEventId) {
+      throw new CorruptLogError(`event ${eventId} follows event ${this.#lastEventId}`);
+    }
+    const stream = this.#rows.add(event, batch.values);
+    this.#chain.append(event.eventHash);
+    this.#streams.add(batch.entry.source, stream, 1, eventId);
+    this.#firstEventId ??= eventId;
+    this.#lastEventId = eventId;
+    this.#events += 1;
+    batch.remainingEvents -= 1;
+  }
+
+  #endBatch(): void {
+    if (this.#batch === null) return;
+    const { entry, remainingEvents } = this.#batch;
+    if (remainingEvents !== 0 || this.#lastEventId !== entry.last_event_id) {
+      throw new CorruptLogError(
+        `batch ${entry.batch_id} of ${entry.events} events ends with event ` +
+          `${entry.last_event_id}, but its lines do not`,
+      );
+    }
+  }
+
+  #rowGroupEnds(lineBytes: number): boolean {
+    const { rows } = this.#rows;
+    return rows === ROW_GROUP_EVENTS_MAX ||
+      rows > 0 && this.#rowsBytes + lineBytes > ROW_GROUP_BYTES_SOFT_MAX;
+  }
+
+  async #writeRowGroup(): Promise<void> {
+    await this.#parquet.write({
+      columnData: this.#rows.columnData(),
+      rowGroupSize: ROW_GROUP_EVENTS_MAX,
+      pageSize: SEGMENT_PAGE_BYTES,
+    });
+    this.#addFilters();
+    this.#rows.clear();
+    this.#rowsBytes = 0;
+  }
+
+  /**
+   * Gives the row group just written its Bloom filters. The Parquet writer would hash the values of
+   * every row; most columns have few distinct ones.
+   */
+  #addFilters(): void {
+    const columns = this.#parquet.pendingIndexes.slice(-COLUMN_NAMES.length);
+    for (const name of FILTERED_COLUMNS) {
+      const builder = new BloomBuilder(columnElement(name), { fpp: BLOOM_FILTERS[name] });
+      for (const value of this.#rows.filteredValues(name)) builder.insert(value);
+      const filter = builder.finalize();
+      assert(filter !== undefined, "every row has a value in a column with a filter");
+      columns[columnNumber(name)]!.bloomFilter = filter;
+    }
+  }
+}
+
+function isOfBatch(event: StoredEvent, { values, spelledId }: OpenBatch): boolean {
+  const { bytes, sourceStart, sourceEnd, batchIdStart, batchIdEnd } = event;
+  return sameBytes(bytes, sourceStart, sourceEnd, values.source, 0, values.source.length) &&
+    sameBytes(bytes, batchIdStart, batchIdEnd, spelledId, 0, spelledId.length);
+}

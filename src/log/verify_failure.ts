@@ -1,0 +1,45 @@
+/** What `verify` can conclusively find wrong with a log. */
+
+/** The `failure` codes of the report; wire names. */
+export type FailureCode =
+  | "manifest_invalid"
+  | "segment_invalid"
+  | "pending_invalid"
+  | "tail_invalid"
+  | "order_invalid"
+  | "idempotency_invalid"
+  | "file_hash_mismatch"
+  | "batch_commitment_mismatch"
+  | "content_hash_mismatch"
+  | "event_hash_mismatch"
+  | "chain_head_mismatch";
+
+/** Where a failure is, and the values that disagree. */
+export interface FailureDetail {
+  /** Relative to the log folder. */
+  path: string;
+  eventId?: string | null;
+  /** What the log says. */
+  expected?: string | number;
+  /** What its events are. */
+  found?: string | number;
+}
+
+/** Ends a verification: a check that does not hold. */
+export class VerifyFailure extends Error {
+  override name = "VerifyFailure";
+  readonly code: FailureCode;
+  readonly detail: FailureDetail;
+
+  constructor(code: FailureCode, what: string, detail: FailureDetail, options?: ErrorOptions) {
+    super(describe(what, detail), options);
+    this.code = code;
+    this.detail = detail;
+  }
+}
+
+function describe(what: string, { path, eventId, expected, found }: FailureDetail): string {
+  const event = eventId ? `, event ${eventId}` : "";
+  const values = expected === undefined ? "" : `: expected ${expected}, found ${found}`;
+  return `${path}${event}: ${what}${values}`;
+}
