@@ -95,6 +95,11 @@ export class Log {
     return this.#sealed;
   }
 
+  /** Whether there are events that are in no segment. */
+  get hasUnsealed(): boolean {
+    return this.#pending.length > 0 || this.#tail.lastEventId !== null;
+  }
+
   /** Why no more commits are taken; null while they are. */
   get poison(): WriterPoisonedError | null {
     return this.#writer.poison;
