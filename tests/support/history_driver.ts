@@ -1,6 +1,7 @@
 /**
- * Runs a random history: several clients append, retry, change, retire and declare lineage with what they
- * have learned of the log, while the service is started again, killed, or has a disk that fails.
+ * Runs a random history: several clients append, retry, change, retire and declare lineage with
+ * what they have learned of the log, while the service is started again, killed, or sealed, or has
+ * a disk that fails.
  */
 import type { Call, History, Mutation } from "./history.ts";
 import type { HistoryTarget } from "./history_target.ts";
@@ -69,6 +70,7 @@ class Run {
   }
 
   async #disturbOnce(): Promise<void> {
+    if (this.#target.seal !== undefined && this.#random() < 0.3) return await this.#target.seal();
     const choice = this.#random();
     if (choice < 0.3 && this.#target.failDisk !== undefined) {
       this.#target.failDisk(choice < 0.15 ? "no_room" : "failed_sync");

@@ -7,6 +7,7 @@ import { type Fault, MemoryStorage, type Operation } from "./memory_storage.ts";
 import { type Outcome, outcomeOf } from "./outcome.ts";
 import { pause } from "./pause.ts";
 import { type Random, randomInteger, randomItem } from "./random.ts";
+import { sealAll, SMALL_SEGMENTS } from "./sealing.ts";
 import { ALL_STREAMS, replayAll } from "./stream_listing.ts";
 import { submit, type SubmittedBatch } from "./submitted.ts";
 import { openTestService } from "./test_service.ts";
@@ -56,6 +57,16 @@ export class ServiceTarget implements HistoryTarget {
     this.#diskFailure = null;
     return this.#start(async () => {
       await closing.close();
+      return this.#storage;
+    });
+  }
+
+  seal(): Promise<void> {
+    const closing = this.#service;
+    this.#diskFailure = null;
+    return this.#start(async () => {
+      await closing.close();
+      await sealAll(this.#storage, this.#random() < 0.5 ? SMALL_SEGMENTS : undefined);
       return this.#storage;
     });
   }
