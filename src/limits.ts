@@ -103,6 +103,8 @@ export const COMMIT_HEADER_BYTES_MAX = 4 * MIB;
 export const COMMIT_BODY_BYTES_MAX = 256 * MIB;
 /** Longest manifest a reader accepts: about 500 bytes a segment. */
 export const MANIFEST_BYTES_MAX = 16 * MIB;
+/** A scan that finds nothing tells so each time it has read this much: its reader may be gone. */
+export const SCAN_PAUSE_BYTES = 4 * MIB;
 /**
  * Spacing of the sparse in-memory index over a commit file: a page starts at most this far early.
  */
@@ -159,6 +161,11 @@ export const BLOOM_FILTER_BYTES_MAX = 64 * KIB;
  * one-event batches take 39 MiB.
  */
 export const BLOOM_FILTER_CACHE_BYTES_MAX = 48 * MIB;
+/**
+ * Decoded row groups kept in memory. Sixteen of ordinary size: one for each of some readers that page
+ * through sealed history at different places.
+ */
+export const ROW_GROUP_CACHE_BYTES_MAX = 64 * MIB;
 
 // The client.
 

@@ -45,7 +45,7 @@ async function runCommand(invocation: Invocation, terminal: Terminal): Promise<v
     case "serve":
       return await serve(await loadConfig(invocation.configPath), { report });
     case "seal":
-      return seal(await loadConfig(invocation.configPath));
+      return await seal(await loadConfig(invocation.configPath), { report });
     case "verify":
       return verify(await loadConfig(invocation.configPath), invocation.chain);
   }

@@ -4,12 +4,10 @@
  * whose every commit has its outcome.
  */
 import { randomFillSync } from "node:crypto";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { createHandler } from "../http/handler.ts";
 import type { HttpServer } from "../http/message.ts";
 import { fileStorage } from "../log/file_storage.ts";
-import { LOCK_FILE } from "../log/layout.ts";
-import { type FileLock, lockFile } from "../runtime/file_lock.ts";
 import { listen, type ListenOptions } from "../runtime/listen.ts";
 import { Admission } from "../service/admission.ts";
 import { type EventLogService, openEventLog } from "../service/event_log_service.ts";
@@ -18,7 +16,8 @@ import type { Config } from "./config.ts";
 import { operationalError } from "./exit.ts";
 import { catchSignals, type ShutdownSignals } from "./signals.ts";
 import { clearSocketPath } from "./stale_socket.ts";
-import { describeError, errorCode } from "./system_error.ts";
+import { describeError } from "./system_error.ts";
+import { takeWriterLock } from "./writer_lock.ts";
 
 export interface ServeOptions {
   /** Takes sentences for the operator. */
@@ -40,7 +39,7 @@ export async function serve(config: Config, options: ServeOptions): Promise<void
   const signals = catchSignals(options.report, options.signalEchoMs ?? 0);
   const logDir = join(config.dataDir, "log");
   try {
-    const lock = await takeWriterLock(join(logDir, LOCK_FILE));
+    const lock = await takeWriterLock(logDir);
     try {
       await serveFolder(logDir, config, options, signals);
     } finally {
@@ -49,21 +48,6 @@ export async function serve(config: Config, options: ServeOptions): Promise<void
   } finally {
     signals.release();
   }
-}
-
-/** @throws {CommandError} exit status 1: no log folder, or another process is its writer. */
-async function takeWriterLock(path: string): Promise<FileLock> {
-  let lock: FileLock | null;
-  try {
-    lock = await lockFile(path);
-  } catch (error) {
-    const reason = errorCode(error) === "ENOENT"
-      ? `there is no folder ${dirname(path)}; run init, or set [data] dir`
-      : describeError(error);
-    throw operationalError(`cannot take the writer lock: ${reason}`, error);
-  }
-  if (lock !== null) return lock;
-  throw operationalError(`${path}: held by another process that writes to this log; stop it first`);
 }
 
 async function serveFolder(

@@ -11,7 +11,7 @@ import type { StorageFile } from "./storage.ts";
 export class CommitFile {
   readonly path: string;
   readonly file: StorageFile;
-  readonly index: SparseIndex = new SparseIndex();
+  readonly index: SparseIndex;
   /** All bytes before are durable commits. */
   endBytes = 0;
   /** Where the last commit starts; 0 when there is none. */
@@ -23,9 +23,22 @@ export class CommitFile {
   /** Whether the last commit is the empty one of a clean shutdown. */
   endsClean = false;
 
-  constructor(path: string, file: StorageFile) {
+  constructor(path: string, file: StorageFile, index: SparseIndex = new SparseIndex()) {
     this.path = path;
     this.file = file;
+    this.index = index;
+  }
+
+  /** The same content under another name, opened anew. */
+  reopenedAs(path: string, file: StorageFile): CommitFile {
+    const renamed = new CommitFile(path, file, this.index);
+    renamed.endBytes = this.endBytes;
+    renamed.lastCommitOffset = this.lastCommitOffset;
+    renamed.firstEventId = this.firstEventId;
+    renamed.lastEventId = this.lastEventId;
+    renamed.head = this.head;
+    renamed.endsClean = this.endsClean;
+    return renamed;
   }
 
   /** Takes in a durable commit that ends at `endBytes`; its lines have been staged in the index. */

@@ -2,13 +2,14 @@
  * Reads the events of a snapshot in log order as ranges of stored lines: nothing is parsed, and
  * what is read is read once into the buffer that is sent.
  */
-import type { Buffer } from "node:buffer";
-import { READ_CHUNK_BYTES } from "../limits.ts";
+import { Buffer } from "node:buffer";
+import { READ_CHUNK_BYTES, SCAN_PAUSE_BYTES } from "../limits.ts";
 import { isHeaderLine } from "./commit_frame.ts";
 import { LineChunks } from "./line_chunks.ts";
 import type { LogSnapshot } from "./snapshot.ts";
-import { lineEventId, type LineMatcher } from "./stored_line.ts";
+import { type EventFilter, lineEventId, type LineMatcher, lineMatcher } from "./stored_line.ts";
 
+const EMPTY = Buffer.alloc(0);
 const LF = 0x0a;
 const COMMA = 0x2c;
 
@@ -19,8 +20,7 @@ const FIRST_READ_BYTES_MIN = 16 * 1024;
 export interface ScanOptions {
   /** Exclusive lower bound, any canonical event id. */
   after: string | undefined;
-  /** Which events; null for all. */
-  matcher: LineMatcher | null;
+  filter: EventFilter;
   limitEvents: number;
   /** The scan ends before the event that would exceed it, but never before one event. */
   limitBytes: number;
@@ -38,14 +38,14 @@ export class EventScan {
   /** Whether lines at or before `after` may still come. */
   #skipping: boolean;
 
-  constructor(snapshot: LogSnapshot, { after, matcher, limitEvents, limitBytes }: ScanOptions) {
+  constructor(snapshot: LogSnapshot, { after, filter, limitEvents, limitBytes }: ScanOptions) {
     const firstReadBytes = Math.min(
       READ_CHUNK_BYTES,
       Math.max(FIRST_READ_BYTES_MIN, limitEvents * FIRST_READ_BYTES_PER_EVENT),
     );
-    this.#chunks = new LineChunks(snapshot, after, firstReadBytes);
+    this.#chunks = new LineChunks(snapshot, { after, filter, firstReadBytes });
     this.#after = after;
-    this.#matcher = matcher;
+    this.#matcher = lineMatcher(filter);
     this.#remainingEvents = limitEvents;
     this.#remainingBytes = limitBytes;
     this.#skipping = after !== undefined;
@@ -61,13 +61,19 @@ export class EventScan {
     return this.#limitReached;
   }
 
-  /** The next events, their lines joined by commas; null at the end. */
+  /**
+   * The next events, their lines joined by commas; null at the end. Empty when a good deal was read
+   * without a match, so that the caller can give up.
+   */
   async next(): Promise<Buffer | null> {
+    let missedBytes = 0;
     while (!this.#limitReached) {
       const chunk = await this.#chunks.next();
       if (chunk === null) return null;
       const events = this.#takeEvents(chunk);
       if (events !== null) return events;
+      missedBytes += chunk.length;
+      if (missedBytes >= SCAN_PAUSE_BYTES) return EMPTY;
     }
     return null;
   }

@@ -1,5 +1,6 @@
 /** Walks over the stored lines of a snapshot one by one, for what needs to see every event. */
 import type { Buffer } from "node:buffer";
+import { READ_CHUNK_BYTES } from "../limits.ts";
 import { isHeaderLine } from "./commit_frame.ts";
 import { LineChunks } from "./line_chunks.ts";
 import type { LogSnapshot } from "./snapshot.ts";
@@ -16,7 +17,7 @@ export async function walkEvents(
   after: string | undefined,
   visit: (chunk: Buffer, lineStart: number) => boolean,
 ): Promise<void> {
-  const chunks = new LineChunks(snapshot, after);
+  const chunks = new LineChunks(snapshot, { after, filter: {}, firstReadBytes: READ_CHUNK_BYTES });
   for (let chunk = await chunks.next(); chunk !== null; chunk = await chunks.next()) {
     for (let start = 0; start < chunk.length; start = chunk.indexOf(LF, start) + 1) {
       if (!isHeaderLine(chunk, start) && !visit(chunk, start)) return;
@@ -28,7 +29,8 @@ export async function walkEvents(
 export async function hasEvent(snapshot: LogSnapshot, eventId: string): Promise<boolean> {
   if (snapshot.files.some((file) => file.lastEventId === eventId)) return true;
   let found = false;
-  await walkEvents(snapshot, eventId, (chunk, start) => {
+  // Shortened it sorts right before itself, so that the walk comes by the event.
+  await walkEvents(snapshot, eventId.slice(0, -1), (chunk, start) => {
     const id = lineEventId(chunk, start);
     found = id === eventId;
     return id < eventId;

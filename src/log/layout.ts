@@ -27,3 +27,24 @@ export function parsePendingName(
   const match = PENDING_NAME.exec(name);
   return match === null ? null : { firstEventId: match[1]!, lastEventId: match[2]! };
 }
+
+/** Path of a segment, by what is in it. */
+export function segmentPath(
+  segment: { first_event_id: string; last_event_id: string; sha256: string },
+): string {
+  const { first_event_id, last_event_id, sha256 } = segment;
+  return `${SEGMENTS_FOLDER}/${first_event_id}_${last_event_id}_${sha256}.parquet`;
+}
+
+/** A segment being written; of no meaning until it is renamed. */
+export const SEGMENT_TEMPORARY_FILE = `${SEGMENTS_FOLDER}/new.parquet.tmp`;
+
+const SEGMENT_NAME = new RegExp(`^(${EVENT_ID})_(${EVENT_ID})_[0-9a-f]{64}\\.parquet$`);
+
+/** The id range that a name in the segments folder tells; null for any other name. */
+export function parseSegmentName(
+  name: string,
+): { firstEventId: string; lastEventId: string } | null {
+  const match = SEGMENT_NAME.exec(name);
+  return match === null ? null : { firstEventId: match[1]!, lastEventId: match[2]! };
+}

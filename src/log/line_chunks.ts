@@ -1,67 +1,28 @@
-/**
- * Reads a snapshot from oldest to newest in chunks of whole lines, headers and events, each into a
- * buffer of its own that the caller may change and keep.
- */
-import { Buffer } from "node:buffer";
-import { READ_CHUNK_BYTES } from "../limits.ts";
-import type { FileSnapshot, LogSnapshot } from "./snapshot.ts";
+/** Reads a snapshot from oldest to newest, file after file, in chunks of whole lines. */
+import type { Buffer } from "node:buffer";
+import type { LineSource, LinesWanted, LogFile, LogSnapshot } from "./snapshot.ts";
 
-const LF = 0x0a;
+export class LineChunks implements LineSource {
+  readonly #files: readonly LogFile[];
+  readonly #wanted: LinesWanted;
+  #nextFile = 0;
+  #lines: LineSource | null = null;
 
-export class LineChunks {
-  readonly #files: readonly FileSnapshot[];
-  readonly #after: string | undefined;
-  #fileNumber = 0;
-  /** Place of the next read, where a line starts; null before a file is entered. */
-  #position: number | null = null;
-  #readBytes: number;
-
-  /**
-   * @param after the chunks hold all events after this id; a few before it may come first.
-   * @param firstReadBytes size of the first read; later ones have READ_CHUNK_BYTES.
-   */
-  constructor(snapshot: LogSnapshot, after?: string, firstReadBytes = READ_CHUNK_BYTES) {
-    this.#files = snapshot.files;
-    this.#after = after;
-    this.#readBytes = firstReadBytes;
+  constructor(snapshot: LogSnapshot, wanted: LinesWanted) {
+    const { after } = wanted;
+    this.#files = after === undefined
+      ? snapshot.files
+      : snapshot.files.filter((file) => file.lastEventId > after);
+    this.#wanted = wanted;
   }
 
-  /** The next lines, the last one with its LF; null at the end of the snapshot. */
   async next(): Promise<Buffer | null> {
     for (;;) {
-      const file = this.#files[this.#fileNumber];
-      if (file === undefined) return null;
-      const passed = this.#after !== undefined && file.lastEventId <= this.#after;
-      this.#position ??= passed ? file.endBytes : file.index.seek(this.#after);
-      if (this.#position >= file.endBytes) {
-        this.#fileNumber += 1;
-        this.#position = null;
-        continue;
-      }
-      const lines = await this.#readLines(file, this.#position);
-      this.#position += lines.length;
-      if (lines.length > 0) return lines;
+      this.#lines ??= this.#files[this.#nextFile++]?.lines(this.#wanted) ?? null;
+      if (this.#lines === null) return null;
+      const lines = await this.#lines.next();
+      if (lines !== null) return lines;
+      this.#lines = null;
     }
-  }
-
-  /**
-   * Whole lines from `position` on; none when the read was too short for one: the next is longer.
-   */
-  async #readLines(file: FileSnapshot, position: number): Promise<Buffer> {
-    const wantedBytes = Math.min(this.#readBytes, file.endBytes - position);
-    const chunk = Buffer.allocUnsafeSlow(wantedBytes);
-    const readBytes = await file.file.read(chunk, position);
-    if (readBytes < wantedBytes) {
-      throw new Error(
-        `${file.path}: ends at byte ${position + readBytes}, before the ${file.endBytes} bytes ` +
-          "that are committed",
-      );
-    }
-    const linesBytes = chunk.lastIndexOf(LF) + 1;
-    if (linesBytes === 0 && position + wantedBytes === file.endBytes) {
-      throw new Error(`${file.path}: damaged: the line at byte ${position} does not end`);
-    }
-    this.#readBytes = linesBytes === 0 ? 2 * wantedBytes : READ_CHUNK_BYTES;
-    return chunk.subarray(0, linesBytes);
   }
 }

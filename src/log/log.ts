@@ -11,7 +11,16 @@ import type { CommitFile } from "./commit_file.ts";
 import type { BatchEntry } from "./commit_frame.ts";
 import { StorageFullError, type WriterPoisonedError } from "./log_error.ts";
 import { recover, type RecoveredLog, type RecoveryListener } from "./recovery.ts";
-import type { FileSnapshot, LogSnapshot } from "./snapshot.ts";
+import { rotateTail } from "./rotation.ts";
+import { RowGroupCache } from "./row_group_cache.ts";
+import { sealPending } from "./seal.ts";
+import { openListedSegment } from "./listed_segment.ts";
+import type { Manifest, SegmentEntry } from "./manifest.ts";
+import type { SegmentBounds } from "./segment_writer.ts";
+import type { SealedHistory } from "./sealed_history.ts";
+import { SegmentView } from "./segment_view.ts";
+import { CommitFileView } from "./commit_file_view.ts";
+import type { LogSnapshot } from "./snapshot.ts";
 import type { Storage } from "./storage.ts";
 import { TailWriter } from "./tail_writer.ts";
 
@@ -49,19 +58,26 @@ export class Log {
   readonly #clockMs: () => number;
   readonly #listener: LogListener;
   readonly #ids: EventIdSource;
-  readonly #pending: readonly CommitFile[];
-  readonly #tail: CommitFile;
-  readonly #writer: TailWriter;
+  readonly #storage: Storage;
+  readonly #rowGroups = new RowGroupCache();
+  readonly #sealed: SealedHistory;
+  #manifest: Manifest;
+  #pending: readonly CommitFile[];
+  #tail: CommitFile;
+  #writer: TailWriter;
   #head: string;
   #snapshot: LogSnapshot;
   #appending = false;
   #closed = false;
 
   constructor(options: LogOptions, recovered: RecoveredLog) {
-    const { clockMs, randomBytes, listener } = options;
+    const { storage, clockMs, randomBytes, listener } = options;
+    this.#storage = storage;
     this.#clockMs = clockMs;
     this.#listener = listener;
     this.#ids = new EventIdSource(clockMs, randomBytes, recovered.lastEventId);
+    this.#manifest = recovered.manifest;
+    this.#sealed = recovered.sealed;
     this.#pending = recovered.pending;
     this.#tail = recovered.tail;
     this.#writer = new TailWriter(recovered.tail);
@@ -72,6 +88,16 @@ export class Log {
   /** What is durable now. */
   get snapshot(): LogSnapshot {
     return this.#snapshot;
+  }
+
+  /** What is in segments. */
+  get sealed(): SealedHistory {
+    return this.#sealed;
+  }
+
+  /** Whether there are events that are in no segment. */
+  get hasUnsealed(): boolean {
+    return this.#pending.length > 0 || this.#tail.lastEventId !== null;
   }
 
   /** Why no more commits are taken; null while they are. */
@@ -110,6 +136,33 @@ export class Log {
   }
 
   /**
+   * Moves all that is committed into segments: rotates the tail and seals every pending file. Not
+   * while anything is appended or a snapshot is read.
+   * @param onSegment told of each segment once it is in the manifest.
+   */
+  async seal(onSegment: (entry: SegmentEntry) => void, bounds?: SegmentBounds): Promise<void> {
+    assert(!this.#appending && !this.#closed, "a log is sealed while nothing is appended");
+    if (this.#tail.lastEventId !== null) {
+      const { pending, tail } = await rotateTail(this.#storage, this.#tail);
+      this.#pending = [...this.#pending, pending];
+      this.#tail = tail;
+      this.#writer = new TailWriter(tail);
+    }
+    const options = { storage: this.#storage, clockMs: this.#clockMs, ...(bounds && { bounds }) };
+    for (const pending of this.#pending) {
+      const sealed = await sealPending(pending, this.#manifest, options);
+      const added = sealed.segments.slice(this.#manifest.segments.length);
+      this.#manifest = sealed;
+      this.#pending = this.#pending.slice(1);
+      for (const entry of added) {
+        this.#sealed.add(await openListedSegment(this.#storage, entry, this.#sealed.blooms));
+        onSegment(entry);
+      }
+    }
+    this.#snapshot = this.#takeSnapshot();
+  }
+
+  /**
    * Ends a clean run: an empty commit proves that all before it was durable. A poisoned log is only
    * closed. Snapshots must not be read any more.
    */
@@ -125,14 +178,17 @@ export class Log {
       this.#listener.report(`no room for the mark of a clean end: ${error.message}`);
     } finally {
       for (const { file } of [...this.#pending, this.#tail]) await file.close();
+      for (const segment of this.#sealed.segments) await segment.close();
     }
   }
 
   #takeSnapshot(): LogSnapshot {
-    const files: FileSnapshot[] = [];
-    for (const { path, file, index, endBytes, lastEventId } of [...this.#pending, this.#tail]) {
-      if (lastEventId !== null) files.push({ path, file, index, endBytes, lastEventId });
-    }
+    const files = [
+      ...this.#sealed.segments.map((segment) => new SegmentView(segment, this.#rowGroups)),
+      ...[...this.#pending, this.#tail]
+        .filter(({ lastEventId }) => lastEventId !== null)
+        .map((file) => new CommitFileView(file)),
+    ];
     return { frontier: files.at(-1)?.lastEventId ?? null, files };
   }
 }

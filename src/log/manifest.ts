@@ -4,10 +4,13 @@
  */
 import { Buffer } from "node:buffer";
 import { canonicalize } from "../event/canonical_json.ts";
+import { GENESIS_HEAD_HEX } from "../event/chain.ts";
+import { isEventId } from "../event/event_id.ts";
 import { parseJson } from "../event/strict_json.ts";
 import { MANIFEST_BYTES_MAX } from "../limits.ts";
-import { MANIFEST_FILE, MANIFEST_TEMPORARY_FILE } from "./layout.ts";
+import { MANIFEST_FILE, MANIFEST_TEMPORARY_FILE, segmentPath } from "./layout.ts";
 import { CorruptLogError, UnsupportedFormatError } from "./log_error.ts";
+import type { SegmentFacts } from "./segment_metadata.ts";
 import {
   FileTooLargeError,
   isNotFound,
@@ -20,6 +23,14 @@ const FORMAT = "service/log";
 /** The storage schema that this program writes, and the newest that it reads. */
 const SCHEMA_VERSION = 1;
 
+/** A segment of the log, as the manifest has it. */
+export interface SegmentEntry extends SegmentFacts {
+  /** Relative to the log folder. */
+  path: string;
+  /** When it was sealed, `YYYY-MM-DDTHH:MM:SS.mmmZ`. */
+  sealed_at: string;
+}
+
 export interface Manifest {
   format: typeof FORMAT;
   schema_version: number;
@@ -27,7 +38,8 @@ export interface Manifest {
   min_reader: number;
   /** Oldest program, by storage schema, that may write to it. */
   min_writer: number;
-  segments: never[];
+  /** From oldest to newest. */
+  segments: readonly SegmentEntry[];
 }
 
 export const EMPTY_MANIFEST: Manifest = {
@@ -40,10 +52,14 @@ export const EMPTY_MANIFEST: Manifest = {
 
 /**
  * The manifest of a folder; null when there is none.
+ * @param access what the folder is opened for.
  * @throws {CorruptLogError} when it cannot be what a writer left.
  * @throws {UnsupportedFormatError} when a newer program wrote the folder.
  */
-export async function readManifest(storage: Storage): Promise<Manifest | null> {
+export async function readManifest(
+  storage: Storage,
+  access: "read" | "write" = "write",
+): Promise<Manifest | null> {
   let bytes;
   try {
     bytes = await readSmallFile(storage, MANIFEST_FILE, MANIFEST_BYTES_MAX);
@@ -52,19 +68,9 @@ export async function readManifest(storage: Storage): Promise<Manifest | null> {
     if (error instanceof FileTooLargeError) throw new CorruptLogError(error.message);
     throw error;
   }
-  const manifest = parseManifest(bytes);
-  for (const bound of ["min_reader", "min_writer"] as const) {
-    if (manifest[bound] > SCHEMA_VERSION) {
-      throw new UnsupportedFormatError(
-        `${MANIFEST_FILE}: ${bound} is ${manifest[bound]}, this program knows ${SCHEMA_VERSION}; ` +
-          "use the newer program that wrote the log",
-      );
-    }
-  }
-  if (!Buffer.from(bytes).equals(encodeManifest(manifest))) {
-    throw new CorruptLogError(`${MANIFEST_FILE}: not a manifest of storage schema 1`);
-  }
-  return manifest;
+  const value = parseManifest(bytes);
+  assertSupported(value, access === "read" ? ["min_reader"] : ["min_reader", "min_writer"]);
+  return assertManifest(value, bytes);
 }
 
 export async function writeManifest(storage: Storage, manifest: Manifest): Promise<void> {
@@ -75,10 +81,10 @@ function encodeManifest(manifest: Manifest): Buffer {
   return Buffer.from(canonicalize(manifest) + "\n");
 }
 
-/**
- * Checks what must be known before the version is; the rest is checked against the one encoding.
- */
-function parseManifest(bytes: Uint8Array): Manifest {
+/** What must be known before the version is. */
+type Header = Pick<Manifest, "min_reader" | "min_writer">;
+
+function parseManifest(bytes: Uint8Array): Header {
   let value: unknown;
   try {
     value = parseJson(bytes);
@@ -89,9 +95,69 @@ function parseManifest(bytes: Uint8Array): Manifest {
   const known = typeof manifest === "object" && manifest !== null && manifest.format === FORMAT &&
     Number.isSafeInteger(manifest.min_reader) && Number.isSafeInteger(manifest.min_writer);
   if (!known) throw new CorruptLogError(`${MANIFEST_FILE}: not a manifest of a log`);
-  return {
-    ...EMPTY_MANIFEST,
-    min_reader: manifest.min_reader as number,
-    min_writer: manifest.min_writer as number,
-  };
+  return manifest as Header;
+}
+
+function assertSupported(manifest: Header, bounds: readonly (keyof Header)[]): void {
+  for (const bound of bounds) {
+    if (manifest[bound] > SCHEMA_VERSION) {
+      throw new UnsupportedFormatError(
+        `${MANIFEST_FILE}: ${bound} is ${manifest[bound]}, this program knows ${SCHEMA_VERSION}; ` +
+          "use the newer program that wrote the log",
+      );
+    }
+  }
+}
+
+/** Members are checked one by one, and the rest by the one encoding that they have. */
+function assertManifest(value: Header, bytes: Uint8Array): Manifest {
+  const { segments } = value as Partial<Manifest>;
+  const isRight = Array.isArray(segments) && segments.every(isSegmentEntry) &&
+    areConsecutive(segments) &&
+    Buffer.from(bytes).equals(
+      encodeManifest({ ...EMPTY_MANIFEST, min_writer: value.min_writer, segments }),
+    );
+  if (!isRight) throw new CorruptLogError(`${MANIFEST_FILE}: not a manifest of storage schema 1`);
+  return value as Manifest;
+}
+
+const ENTRY_MEMBERS = [
+  ...["path", "sha256", "bytes", "events", "batches", "first_event_id", "last_event_id"],
+  ...["previous_head", "head", "sealed_at"],
+];
+const HEX_64 = /^[0-9a-f]{64}$/;
+const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;
+
+function isSegmentEntry(value: unknown): value is SegmentEntry {
+  if (typeof value !== "object" || value === null) return false;
+  const entry = value as Partial<SegmentEntry>;
+  return Object.keys(value).length === ENTRY_MEMBERS.length &&
+    ENTRY_MEMBERS.every((name) => Object.hasOwn(value, name)) &&
+    isId(entry.first_event_id) && isId(entry.last_event_id) &&
+    entry.first_event_id! <= entry.last_event_id! &&
+    isMatch(HEX_64, entry.sha256) && isMatch(HEX_64, entry.head) &&
+    isMatch(HEX_64, entry.previous_head) && isMatch(TIME, entry.sealed_at) &&
+    isCount(entry.bytes) && isCount(entry.events) && isCount(entry.batches) &&
+    entry.path === segmentPath(value as SegmentEntry);
+}
+
+/** Each segment goes on where the one before ends, the first from the start of history. */
+function areConsecutive(segments: readonly SegmentEntry[]): boolean {
+  return segments.every((segment, place) => {
+    const before = segments[place - 1];
+    return segment.previous_head === (before?.head ?? GENESIS_HEAD_HEX) &&
+      (before === undefined || before.last_event_id < segment.first_event_id);
+  });
+}
+
+function isId(value: unknown): boolean {
+  return typeof value === "string" && isEventId(value);
+}
+
+function isMatch(pattern: RegExp, value: unknown): boolean {
+  return typeof value === "string" && pattern.test(value);
+}
+
+function isCount(value: unknown): boolean {
+  return Number.isSafeInteger(value) && (value as number) > 0;
 }

@@ -11,17 +11,24 @@ import { CommitFile, loadCommits } from "./commit_file.ts";
 import {
   MANIFEST_TEMPORARY_FILE,
   parsePendingName,
+  parseSegmentName,
   PENDING_FOLDER,
+  SEGMENT_TEMPORARY_FILE,
   SEGMENTS_FOLDER,
   TAIL_FILE,
 } from "./layout.ts";
+import { openListedSegment } from "./listed_segment.ts";
 import { CorruptLogError } from "./log_error.ts";
-import { EMPTY_MANIFEST, readManifest, writeManifest } from "./manifest.ts";
+import { EMPTY_MANIFEST, type Manifest, readManifest, writeManifest } from "./manifest.ts";
+import { createTail } from "./rotation.ts";
+import { SealedHistory } from "./sealed_history.ts";
 import { findCommitAfter } from "./remnant.ts";
 import { isNotFound, type Storage, type StorageFile } from "./storage.ts";
 
 /** What recovery tells the one who opens the log. */
 export interface RecoveryListener {
+  /** What is in segments; told before any batch. */
+  sealed(history: SealedHistory): void;
   /** Every committed batch that is not sealed, in log order. */
   batch(entry: BatchEntry): void;
   /** A sentence for the operator: what was repaired. */
@@ -29,7 +36,9 @@ export interface RecoveryListener {
 }
 
 export interface RecoveredLog {
-  /** Rotated tails, from oldest to newest. */
+  manifest: Manifest;
+  sealed: SealedHistory;
+  /** Rotated tails that are not sealed, from oldest to newest. */
   pending: CommitFile[];
   tail: CommitFile;
   /** Last event of the log; null for an empty one. */
@@ -46,53 +55,124 @@ export async function recover(
   storage: Storage,
   listener: RecoveryListener,
 ): Promise<RecoveredLog> {
-  await prepareFolder(storage);
-  const opened: StorageFile[] = [];
+  const manifest = await prepareFolder(storage);
+  const opened: Closable[] = [];
   try {
-    return await recoverFiles(storage, listener, opened);
+    return await recoverFiles(storage, manifest, listener, opened);
   } catch (error) {
     for (const file of opened) await file.close();
     throw error;
   }
 }
 
+interface Closable {
+  close(): Promise<void>;
+}
+
 /** @param opened is told of every file that stays open. */
 async function recoverFiles(
   storage: Storage,
+  manifest: Manifest,
   listener: RecoveryListener,
-  opened: StorageFile[],
+  opened: Closable[],
 ): Promise<RecoveredLog> {
-  const order = new OrderCheck();
+  const sealed = await openSegments(storage, manifest, opened);
+  listener.sealed(sealed);
+  const lastSealed = manifest.segments.at(-1);
+  const order = new OrderCheck(lastSealed?.last_event_id ?? null);
   const onCommit = (path: string) => (commit: Commit) => {
     for (const entry of commit.batches) {
       order.follow(entry, path);
       listener.batch(entry);
     }
   };
+  const names = await pendingNames(storage, order.lastEventId);
   const pending = [];
-  for (const name of await pendingNames(storage)) {
+  for (const name of names.uncovered) {
     const file = await storage.open(`${PENDING_FOLDER}/${name}`, "read");
     opened.push(file);
     pending.push(await recoverPending(file, name, onCommit));
   }
-  const file = await openTail(storage);
+  const file = await openTail(storage, pending.length > 0);
   opened.push(file);
   const tail = await recoverTail(file, onCommit(TAIL_FILE), listener);
   await makeDurable(tail);
+  await storage.syncFolder(PENDING_FOLDER);
   await storage.syncFolder(".");
-  await removeTemporaryFiles(storage);
+  await removeLeftovers(storage, { manifest, names, listener });
   const head = [tail, ...pending.toReversed()].find((file) => file.head !== null)?.head;
-  return { pending, tail, lastEventId: order.lastEventId, head: head ?? GENESIS_HEAD_HEX };
+  return {
+    manifest,
+    sealed,
+    pending,
+    tail,
+    lastEventId: order.lastEventId,
+    head: head ?? lastSealed?.head ?? GENESIS_HEAD_HEX,
+  };
+}
+
+/** Opens the segments of the manifest and holds their footers to it. Reads no row. */
+async function openSegments(
+  storage: Storage,
+  manifest: Manifest,
+  opened: Closable[],
+): Promise<SealedHistory> {
+  const sealed = new SealedHistory();
+  for (const entry of manifest.segments) {
+    const segment = await openListedSegment(storage, entry, sealed.blooms);
+    opened.push(segment);
+    sealed.add(segment);
+  }
+  return sealed;
+}
+
+/**
+ * What a sealing that was cut off has left: files that the manifest covers or does not know yet. A
+ * segment that it does not know is removed only where its events are in a pending file: else it may
+ * be all that is left of them, under a manifest that was put back.
+ */
+async function removeLeftovers(
+  storage: Storage,
+  { manifest, names, listener }: {
+    manifest: Manifest;
+    names: PendingNames;
+    listener: RecoveryListener;
+  },
+): Promise<void> {
+  await removeTemporaryFiles(storage);
+  for (const name of names.covered) await storage.remove(`${PENDING_FOLDER}/${name}`);
+  const listed = new Set(manifest.segments.map(({ path }) => path));
+  for (const name of await storage.list(SEGMENTS_FOLDER) ?? []) {
+    const path = `${SEGMENTS_FOLDER}/${name}`;
+    if (listed.has(path)) continue;
+    if (path === SEGMENT_TEMPORARY_FILE || isWithinAny(name, names.uncovered)) {
+      await storage.remove(path);
+    } else {
+      listener.report(`${path}: not in the manifest, left as it is`);
+    }
+  }
+  await storage.syncFolder(PENDING_FOLDER);
+  await storage.syncFolder(SEGMENTS_FOLDER);
+}
+
+function isWithinAny(segmentName: string, pendingNames: readonly string[]): boolean {
+  const segment = parseSegmentName(segmentName);
+  return segment !== null && pendingNames.some((name) => {
+    const pending = parsePendingName(name);
+    return pending !== null && pending.firstEventId <= segment.firstEventId &&
+      segment.lastEventId <= pending.lastEventId;
+  });
 }
 
 /**
  * The manifest is made last in a new folder, so whatever else is there without one has lost it;
  * only a first writer that was cut off before leaves an empty tail and empty folders.
  */
-async function prepareFolder(storage: Storage): Promise<void> {
+async function prepareFolder(storage: Storage): Promise<Manifest> {
   const names = await storage.list(".");
   if (names === null) throw new Error("the log folder does not exist");
-  if (await readManifest(storage) !== null) return;
+  const manifest = await readManifest(storage);
+  if (manifest !== null) return manifest;
   await assertNeverWritten(storage, names);
   for (const folder of [PENDING_FOLDER, SEGMENTS_FOLDER]) {
     if (!names.includes(folder)) await storage.makeFolder(folder);
@@ -101,6 +181,7 @@ async function prepareFolder(storage: Storage): Promise<void> {
   await storage.syncFolder(".");
   await removeTemporaryFiles(storage);
   await writeManifest(storage, EMPTY_MANIFEST);
+  return EMPTY_MANIFEST;
 }
 
 /** A manifest that was never put in place means nothing. */
@@ -123,20 +204,26 @@ async function assertNeverWritten(storage: Storage, names: string[]): Promise<vo
   }
 }
 
-async function createTail(storage: Storage): Promise<void> {
-  const file = await storage.open(TAIL_FILE, "create");
-  await file.sync();
-  await file.close();
+interface PendingNames {
+  /** Sealed already: left by a sealing that was cut off. */
+  covered: string[];
+  /** In log order: a name begins with the first id, so that is name order. */
+  uncovered: string[];
 }
 
-/** Names of pending files in log order: a name begins with the first id, so that is name order. */
-async function pendingNames(storage: Storage): Promise<string[]> {
-  const names = (await storage.list(PENDING_FOLDER) ?? []).filter((name) =>
-    name.endsWith(".ndjson")
-  );
-  const misnamed = names.find((name) => parsePendingName(name) === null);
-  if (misnamed !== undefined) {
-    throw new CorruptLogError(`${PENDING_FOLDER}/${misnamed}: not the name of a rotated tail`);
+async function pendingNames(
+  storage: Storage,
+  lastSealedEventId: string | null,
+): Promise<PendingNames> {
+  const names: PendingNames = { covered: [], uncovered: [] };
+  for (const name of await storage.list(PENDING_FOLDER) ?? []) {
+    if (!name.endsWith(".ndjson")) continue;
+    const range = parsePendingName(name);
+    if (range === null) {
+      throw new CorruptLogError(`${PENDING_FOLDER}/${name}: not the name of a rotated tail`);
+    }
+    const isCovered = lastSealedEventId !== null && range.lastEventId <= lastSealedEventId;
+    names[isCovered ? "covered" : "uncovered"].push(name);
   }
   return names;
 }
@@ -197,13 +284,16 @@ async function makeDurable({ file, endsClean, lastCommitOffset, endBytes }: Comm
   await file.sync();
 }
 
-async function openTail(storage: Storage): Promise<StorageFile> {
+/** @param mayBeMissing whether a rotation can have been cut off before it made the new tail. */
+async function openTail(storage: Storage, mayBeMissing: boolean): Promise<StorageFile> {
   try {
     return await storage.open(TAIL_FILE, "write");
   } catch (error) {
-    if (isNotFound(error)) throw new CorruptLogError(`${TAIL_FILE} is missing`, { cause: error });
-    throw error;
+    if (!isNotFound(error)) throw error;
+    if (!mayBeMissing) throw new CorruptLogError(`${TAIL_FILE} is missing`, { cause: error });
   }
+  await createTail(storage);
+  return await storage.open(TAIL_FILE, "write");
 }
 
 function corruptAt(file: CommitFile, fault: string): CorruptLogError {
@@ -215,7 +305,11 @@ function corruptAt(file: CommitFile, fault: string): CorruptLogError {
 
 /** Ids must increase over the whole log, whatever files it is in. */
 class OrderCheck {
-  lastEventId: string | null = null;
+  lastEventId: string | null;
+
+  constructor(lastEventId: string | null) {
+    this.lastEventId = lastEventId;
+  }
 
   follow(entry: BatchEntry, path: string): void {
     const { first_event_id: first, last_event_id: last } = entry;

@@ -1,19 +1,35 @@
 /** One coherent view of the log: what was durable at a moment, whatever is appended later. */
-import type { SparseIndex } from "./sparse_index.ts";
-import type { StorageFile } from "./storage.ts";
+import type { Buffer } from "node:buffer";
+import type { StreamCount } from "./segment_metadata.ts";
+import type { EventFilter } from "./stored_line.ts";
 
-/** A tail or pending file up to the end of the snapshot; it holds at least one event. */
-export interface FileSnapshot {
-  path: string;
-  file: StorageFile;
-  index: SparseIndex;
-  endBytes: number;
-  lastEventId: string;
+/** Which events a reader wants of a file. What it gets may hold others too. */
+export interface LinesWanted {
+  /** Exclusive lower bound. */
+  after: string | undefined;
+  filter: EventFilter;
+  /** Size of the first read, where a read can have any size. */
+  firstReadBytes: number;
+}
+
+/** The lines of a file from oldest to newest, in chunks that the caller may change and keep. */
+export interface LineSource {
+  /** The next whole lines, headers among them, the last one with its LF; null at the end. */
+  next(): Promise<Buffer | null>;
+}
+
+/** A file of a snapshot: a segment, a pending file, or the tail up to the snapshot's end. */
+export interface LogFile {
+  readonly path: string;
+  readonly lastEventId: string;
+  /** The events of each stream, where that is known without reading any. */
+  readonly streams: readonly StreamCount[] | null;
+  lines(wanted: LinesWanted): LineSource;
 }
 
 export interface LogSnapshot {
   /** Last durable event; null for an empty log. */
   frontier: string | null;
-  /** From oldest to newest. */
-  files: readonly FileSnapshot[];
+  /** From oldest to newest; each holds at least one event. */
+  files: readonly LogFile[];
 }

@@ -26,18 +26,17 @@ function dependsOn({ source, batchId, precondition, lineage }: PreparedBatch, gr
     ((precondition !== undefined || lineage !== undefined) && group.hasSource(source));
 }
 
-function decide(
+async function decide(
   batch: PreparedBatch,
   state: LogState,
   streams: StreamTable,
-): Decision<Receipt> | Promise<Decision<Receipt>> {
-  const known = state.batches.get(batch.source, batch.batchId);
-  if (known !== undefined) return { answer: repeatedReceipt(batch, known) };
-  assertNotRetired(batch, state);
-  assertLineage(batch, state);
-  const commit = { batch, answerFor: (entry: BatchEntry) => receipt("committed", entry) };
-  if (batch.precondition === undefined) return commit;
-  return assertPrecondition(batch, streams).then(() => commit);
+): Promise<Decision<Receipt>> {
+  const known = await state.findBatch(batch.source, batch.batchId);
+  if (known !== null) return { answer: repeatedReceipt(batch, known) };
+  await assertNotRetired(batch, state);
+  await assertLineage(batch, state);
+  await assertPrecondition(batch, streams);
+  return { batch, answerFor: (entry) => receipt("committed", entry) };
 }
 
 function repeatedReceipt(batch: PreparedBatch, known: BatchEntry): Receipt {
@@ -54,9 +53,9 @@ function receipt(status: Receipt["status"], entry: BatchEntry): Receipt {
   return { status, batch_digest, events, first_event_id, last_event_id };
 }
 
-function assertNotRetired({ source }: PreparedBatch, state: LogState): void {
-  const retirement = state.retirement(source);
-  if (retirement === undefined) return;
+async function assertNotRetired({ source }: PreparedBatch, state: LogState): Promise<void> {
+  const retirement = await state.findRetirement(source);
+  if (retirement === null) return;
   throw new ApiError("source_retired", `source ${source} is retired and takes no more batches`, {
     source,
     final_frontier: retirement.finalFrontier,
@@ -64,10 +63,14 @@ function assertNotRetired({ source }: PreparedBatch, state: LogState): void {
   });
 }
 
-function assertLineage({ source, lineage }: PreparedBatch, state: LogState): void {
+async function assertLineage(
+  { source, lineage }: PreparedBatch,
+  state: LogState,
+): Promise<void> {
   if (lineage === undefined) return;
   const { predecessorSource, predecessorFinalFrontier } = lineage;
-  const actual = state.retirement(predecessorSource)?.finalFrontier ?? null;
+  const retirement = await state.findRetirement(predecessorSource);
+  const actual = retirement?.finalFrontier ?? null;
   const conflict = (message: string) =>
     new ApiError("source_lineage_conflict", message, {
       source,
@@ -88,7 +91,8 @@ async function assertPrecondition(
   { source, precondition }: PreparedBatch,
   streams: StreamTable,
 ): Promise<void> {
-  const { stream, expectedFrontier } = precondition!;
+  if (precondition === undefined) return;
+  const { stream, expectedFrontier } = precondition;
   const actualFrontier = await streams.frontier(source, stream);
   if (actualFrontier === expectedFrontier) return;
   throw new ApiError(

@@ -16,8 +16,8 @@ export interface Replay {
   /** Durable frontier when the replay was admitted; null for an empty log. */
   readonly snapshotThroughEventId: string | null;
   /**
-   * The next events: stored lines joined by commas, without a leading or trailing one; null when
-   * the page is complete. From then on `lastEventId` and `nextAfter` are final.
+   * The next events: stored lines joined by commas, without a leading or trailing one; empty when
+   * much was read without a match; null when the page is complete. From then on `lastEventId` and `nextAfter` are final.
    */
   next(): Promise<Uint8Array | null>;
   /** Last event handed out so far. */

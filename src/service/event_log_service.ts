@@ -36,6 +36,7 @@ export async function openEventLog(options: ServiceOptions): Promise<EventLogSer
   const log: Log = await openLog({
     ...options,
     listener: {
+      sealed: (history) => state.open(history),
       batch: (entry) => addRecovered(state, entry),
       report,
       committed: (batches) => {
@@ -52,7 +53,7 @@ export async function openEventLog(options: ServiceOptions): Promise<EventLogSer
 }
 
 function addRecovered(state: LogState, entry: BatchEntry): void {
-  if (state.batches.get(entry.source, entry.batch_id) !== undefined) {
+  if (state.hasUnsealed(entry.source, entry.batch_id)) {
     throw new CorruptLogError(
       `batch ${entry.batch_id} of source ${entry.source} is committed twice, ` +
         `the second time at event ${entry.first_event_id}`,

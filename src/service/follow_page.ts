@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import { FOLLOW_RECORD_BYTES_MAX } from "../limits.ts";
 import { EventScan } from "../log/event_scan.ts";
 import type { LogSnapshot } from "../log/snapshot.ts";
-import { type EventFilter, lineMatcher } from "../log/stored_line.ts";
+import type { EventFilter } from "../log/stored_line.ts";
 
 export interface FollowPage {
   /** The `events` record with its LF; null when no event matched. */
@@ -30,13 +30,13 @@ export async function readFollowPage(
 ): Promise<FollowPage> {
   const scan = new EventScan(snapshot, {
     after: after ?? undefined,
-    matcher: lineMatcher(filter),
+    filter,
     limitEvents,
     limitBytes: FOLLOW_RECORD_BYTES_MAX,
   });
   const pieces: Buffer[] = [];
   for (let piece = await scan.next(); piece !== null; piece = await scan.next()) {
-    pieces.push(COMMA, piece);
+    if (piece.length > 0) pieces.push(COMMA, piece);
   }
   const exhausted = !scan.limitReached;
   const { lastEventId } = scan;

@@ -15,7 +15,7 @@ export interface Mutation<Answer> {
   /** Whether a batch of `group`, not durable yet, could change the decision. */
   dependsOn(group: CommitGroup): boolean;
   /** Decides by what is durable. @throws {ApiError} the refusal */
-  decide(state: LogState, streams: StreamTable): Decision<Answer> | Promise<Decision<Answer>>;
+  decide(state: LogState, streams: StreamTable): Promise<Decision<Answer>>;
 }
 
 /** The batches of the next commit, decided and not written yet. */

@@ -2,7 +2,6 @@
 import { REPLAY_RESPONSE_BYTES_MAX } from "../limits.ts";
 import { EventScan } from "../log/event_scan.ts";
 import type { LogSnapshot } from "../log/snapshot.ts";
-import { lineMatcher } from "../log/stored_line.ts";
 import type { Replay, ReplayQuery } from "./event_log.ts";
 
 export class SnapshotReplay implements Replay {
@@ -15,7 +14,7 @@ export class SnapshotReplay implements Replay {
     this.#after = query.after;
     this.#scan = new EventScan(snapshot, {
       after: query.after,
-      matcher: lineMatcher(query.filter),
+      filter: query.filter,
       limitEvents: query.limitEvents,
       limitBytes: REPLAY_RESPONSE_BYTES_MAX,
     });

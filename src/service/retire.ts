@@ -20,9 +20,9 @@ export function retireMutation(source: string): Mutation<RetirementReceipt> {
   };
 }
 
-function decide(source: string, state: LogState): Decision<RetirementReceipt> {
-  const retirement = state.retirement(source);
-  if (retirement !== undefined) return { answer: receipt("already_retired", source, retirement) };
+async function decide(source: string, state: LogState): Promise<Decision<RetirementReceipt>> {
+  const retirement = await state.findRetirement(source);
+  if (retirement !== null) return { answer: receipt("already_retired", source, retirement) };
   const finalFrontier = state.sourceFrontier(source);
   if (finalFrontier === undefined) {
     throw new ApiError("source_not_found", `source ${source} has no committed events`, { source });

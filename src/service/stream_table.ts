@@ -65,9 +65,30 @@ export class StreamTable {
   }
 }
 
-/** Counts the streams of a snapshot, up to an event that it holds when `through` is given. */
+/**
+ * Counts the streams of a snapshot, up to an event that it holds when `through` is given. A file
+ * that tells its counts is not read.
+ */
 export async function countStreams(snapshot: LogSnapshot, through?: string): Promise<StreamCounts> {
   const counts = new StreamCounts();
+  for (const file of snapshot.files) {
+    if (file.streams !== null && (through === undefined || file.lastEventId <= through)) {
+      for (const { source, stream, events, last_event_id } of file.streams) {
+        counts.add(source, stream, events, last_event_id);
+      }
+    } else {
+      await countEvents(counts, { ...snapshot, files: [file] }, through);
+    }
+    if (through !== undefined && file.lastEventId >= through) break;
+  }
+  return counts;
+}
+
+async function countEvents(
+  counts: StreamCounts,
+  snapshot: LogSnapshot,
+  through: string | undefined,
+): Promise<void> {
   await walkEvents(snapshot, undefined, (chunk, start) => {
     const eventId = lineEventId(chunk, start);
     if (through !== undefined && eventId > through) return false;
@@ -75,7 +96,6 @@ export async function countStreams(snapshot: LogSnapshot, through?: string): Pro
     counts.add(source, stream, 1, eventId);
     return true;
   });
-  return counts;
 }
 
 function addGrowth(live: StreamsAt, { source, streams }: Growth): void {

@@ -115,8 +115,7 @@ export class WriterQueue {
       if (committing.length === COMMIT_BATCHES_MAX) break;
       if (committing.length > 0 && queued.mutation.dependsOn(group)) break;
       try {
-        const decided = queued.mutation.decide(this.#state, this.#streams);
-        const decision = decided instanceof Promise ? await decided : decided;
+        const decision = await queued.mutation.decide(this.#state, this.#streams);
         if ("answer" in decision) {
           queued.resolve(decision.answer);
         } else {

@@ -2,11 +2,11 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
-import { REPLAY_RESPONSE_BYTES_MAX } from "../../src/limits.ts";
+import { REPLAY_RESPONSE_BYTES_MAX, SCAN_PAUSE_BYTES } from "../../src/limits.ts";
 import { EventScan, type ScanOptions } from "../../src/log/event_scan.ts";
 import { pendingPath, TAIL_FILE } from "../../src/log/layout.ts";
 import type { LogSnapshot } from "../../src/log/snapshot.ts";
-import { type EventFilter, lineMatcher } from "../../src/log/stored_line.ts";
+import type { EventFilter } from "../../src/log/stored_line.ts";
 import { MemoryStorage } from "../support/memory_storage.ts";
 import { type EventOptions, preparedBatch } from "../support/prepared.ts";
 import {
@@ -32,7 +32,7 @@ interface StoredEvent {
   kind: string;
 }
 
-interface Query extends Omit<ScanOptions, "matcher"> {
+interface Query extends ScanOptions {
   filter: EventFilter;
 }
 
@@ -65,7 +65,7 @@ function expectedPage(events: StoredEvent[], query: Query) {
 }
 
 async function assertPage(snapshot: LogSnapshot, events: StoredEvent[], query: Query) {
-  const scan = new EventScan(snapshot, { ...query, matcher: lineMatcher(query.filter) });
+  const scan = new EventScan(snapshot, query);
   const text = await joinPieces(scan);
   const { page, limitReached } = expectedPage(events, query);
   const label = JSON.stringify(query);
@@ -149,8 +149,8 @@ test(`EventScan page after page gives every event once (SEED=${seed})`, async ()
     for (;;) {
       const limitEvents = randomInteger(random, 1, 900);
       const limitBytes = randomInteger(random, 1, 400_000);
-      const matcher = lineMatcher(filter);
-      const scan = new EventScan(snapshot, { after, matcher, limitEvents, limitBytes });
+
+      const scan = new EventScan(snapshot, { after, filter, limitEvents, limitBytes });
       lines.push(await joinPieces(scan));
       if (!scan.limitReached) break;
       after = scan.lastEventId!;
@@ -211,7 +211,7 @@ test("EventScan shows nothing that was committed after its snapshot", async () =
   const early = log.snapshot;
   const scan = new EventScan(early, {
     after: undefined,
-    matcher: null,
+    filter: {},
     limitEvents: Infinity,
     limitBytes: Infinity,
   });
@@ -232,4 +232,23 @@ test("EventScan fails when committed bytes are gone or damaged under it", async 
     else await file.write(Buffer.from("x"), lastByte);
     await assert.rejects(readAll(log.snapshot), /tail\.ndjson/, damage);
   }
+});
+
+test("EventScan.next() gives an empty piece when it has read much without a match", async () => {
+  const { log } = await openTestLog(new MemoryStorage());
+  for (let i = 0; i < 3; i++) {
+    const events = [{ payload: "x".repeat(SCAN_PAUSE_BYTES), recordKey: "other" }];
+    await log.append([preparedBatch(`b${i}`, { events })]);
+  }
+  const scan = new EventScan(log.snapshot, {
+    after: undefined,
+    filter: { recordKey: "wanted" },
+    limitEvents: 1,
+    limitBytes: 1,
+  });
+  const sizes: number[] = [];
+  for (let piece = await scan.next(); piece !== null; piece = await scan.next()) {
+    sizes.push(piece.length);
+  }
+  assert.deepEqual(sizes, [0, 0, 0]);
 });

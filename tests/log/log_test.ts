@@ -193,7 +193,7 @@ test("append() gives increasing ids when the clock goes back", async () => {
   const storage = new MemoryStorage();
   let nowMs = 2_000_000_000_000;
   const options = { storage, randomBytes: (into: Uint8Array) => void into.fill(255) };
-  const listener = { batch: () => {}, report: () => {}, committed: () => {} };
+  const listener = { sealed: () => {}, batch: () => {}, report: () => {}, committed: () => {} };
   let log = await openLog({ ...options, clockMs: () => nowMs, listener });
   for (const batchId of ["a", "b", "c", "d"]) {
     await log.append([preparedBatch(batchId, { events: [{}, {}] })]);

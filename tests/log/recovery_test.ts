@@ -248,7 +248,7 @@ test("openLog() keeps no mark of lines that it took off", async () => {
     const after = events[place]!.event_id;
     const scan = new EventScan(recovered.snapshot, {
       after,
-      matcher: null,
+      filter: {},
       limitEvents: 1,
       limitBytes: Infinity,
     });

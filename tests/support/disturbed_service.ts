@@ -10,6 +10,7 @@ import type { DiskFailure } from "./history_target.ts";
 import { type Fault, MemoryStorage, type Operation } from "./memory_storage.ts";
 import { pause } from "./pause.ts";
 import { type Random, randomInteger, randomItem } from "./random.ts";
+import { SMALL_SEGMENTS, sealAll } from "./sealing.ts";
 import { openTestService } from "./test_service.ts";
 
 /** How long an operation of the disk takes at most, in turns of other work. */
@@ -69,6 +70,17 @@ export class DisturbedService implements EventLog {
     this.#diskFailure = null;
     return this.#start(async () => {
       await closing.close();
+      return this.#storage;
+    });
+  }
+
+  /** Shuts the service down, seals the log into segments of some size, and starts it again. */
+  seal(): Promise<void> {
+    const closing = this.#service;
+    this.#diskFailure = null;
+    return this.#start(async () => {
+      await closing.close();
+      await sealAll(this.#storage, this.#random() < 0.5 ? SMALL_SEGMENTS : undefined);
       return this.#storage;
     });
   }

@@ -1,7 +1,7 @@
 /**
  * Runs a random history: several clients append, retry, change, retire and declare lineage with
- * what they have learned of the log, while the service is started again, killed, or has a disk that
- * fails.
+ * what they have learned of the log, while the service is started again, killed, sealed, or has a
+ * disk that fails.
  */
 import type { Call, History, Mutation } from "./history.ts";
 import type { HistoryTarget } from "./history_target.ts";
@@ -18,7 +18,7 @@ const BURST_MAX = 4;
 const DISTURBANCES_MAX = 3;
 const CALLS_BETWEEN_MAX = 30;
 /** A failed fsync is followed by a restart: nothing else helps. */
-const DISTURBANCES = ["no_room", "failed_sync", "restart", "kill", "kill"] as const;
+const DISTURBANCES = ["no_room", "failed_sync", "restart", "kill", "kill", "seal"] as const;
 /** Few names, so that clients meet. */
 const SOURCES = ["a", "a-b", "b"];
 /** Sources that begin later, if they can with a lineage marker. */
@@ -78,6 +78,7 @@ class Run {
       this.#target.failDisk?.(disturbance);
       await this.#afterCalls(4);
     }
+    if (disturbance === "seal") return await this.#target.seal();
     await (disturbance === "kill" ? this.#target.kill() : this.#target.restart());
   }
 

@@ -18,6 +18,8 @@ export interface HistoryTarget {
   restart(): Promise<void>;
   /** Kills the service, machine and all, and starts it again. */
   kill(): Promise<void>;
+  /** Shuts it down, seals the log and starts it again. */
+  seal(): Promise<void>;
   /** Makes the disk fail once, soon. Absent where that cannot be done. */
   failDisk?(how: DiskFailure): void;
 }

@@ -19,6 +19,7 @@ export function httpTarget(socketPath: string, service: DisturbedService): Histo
     streams: () => readStreams(socketPath),
     restart: () => service.restart(),
     kill: () => service.kill(),
+    seal: () => service.seal(),
     failDisk: (how) => service.failDisk(how),
   };
 }

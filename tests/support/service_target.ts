@@ -13,6 +13,7 @@ export function serviceTarget(service: DisturbedService): HistoryTarget {
     streams: async () => (await service.streams(ALL_STREAMS)).streams,
     restart: () => service.restart(),
     kill: () => service.kill(),
+    seal: () => service.seal(),
     failDisk: (how) => service.failDisk(how),
   };
 }

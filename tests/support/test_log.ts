@@ -37,6 +37,7 @@ export async function openTestLog(storage: Storage): Promise<OpenedLog> {
   const reports: string[] = [];
   const committed: CommittedBatch[] = [];
   const listener = {
+    sealed: () => {},
     batch: (entry: BatchEntry) => void entries.push(entry),
     report: (line: string) => void reports.push(line),
     committed: (batches: readonly CommittedBatch[]) => void committed.push(...batches),
@@ -67,7 +68,7 @@ export async function logTree(commits: readonly (readonly string[])[]): Promise<
 export async function readAll(snapshot: LogSnapshot): Promise<CommittedEvent[]> {
   const scan = new EventScan(snapshot, {
     after: undefined,
-    matcher: null,
+    filter: {},
     limitEvents: Infinity,
     limitBytes: Infinity,
   });
@@ -80,7 +81,7 @@ export async function joinPieces(
 ): Promise<string> {
   const pieces: string[] = [];
   for (let piece = await scan.next(); piece !== null; piece = await scan.next()) {
-    pieces.push(Buffer.from(piece).toString());
+    if (piece.length > 0) pieces.push(Buffer.from(piece).toString());
   }
   return pieces.join(",");
 }

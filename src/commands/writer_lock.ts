@@ -1,0 +1,25 @@
+/** The writer lock of a log: whoever holds it is the only process that writes to the folder. */
+import { join } from "node:path";
+import { LOCK_FILE } from "../log/layout.ts";
+import { type FileLock, lockFile } from "../runtime/file_lock.ts";
+import { operationalError } from "./exit.ts";
+import { describeError, errorCode } from "./system_error.ts";
+
+/**
+ * Makes this process the writer of a log folder, until the lock is released.
+ * @throws {CommandError} exit status 1: no log folder, or another process is its writer.
+ */
+export async function takeWriterLock(logDir: string): Promise<FileLock> {
+  const path = join(logDir, LOCK_FILE);
+  let lock: FileLock | null;
+  try {
+    lock = await lockFile(path);
+  } catch (error) {
+    const reason = errorCode(error) === "ENOENT"
+      ? `there is no folder ${logDir}; run init, or set [data] dir`
+      : describeError(error);
+    throw operationalError(`cannot take the writer lock: ${reason}`, error);
+  }
+  if (lock !== null) return lock;
+  throw operationalError(`${path}: held by another process that writes to this log; stop it first`);
+}

@@ -1,0 +1,96 @@
+/**
+ * Sealing changes the form of history and nothing that a client can see of it: the same history in
+ * one tail and in segments, pending files and tail answers with the same bytes.
+ */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { SegmentBounds } from "../../src/log/segment_writer.ts";
+import { PENDING_FOLDER, SEGMENTS_FOLDER } from "../../src/log/layout.ts";
+import { MemoryStorage } from "../support/memory_storage.ts";
+import { MixedHistory } from "../support/mixed_history.ts";
+import { observe } from "../support/observation.ts";
+import { rotateOnly, sealAll, SMALL_SEGMENTS } from "../support/sealing.ts";
+import { openTestService } from "../support/test_service.ts";
+
+/** What is done to the closed log after a part of the history. */
+type Form = (storage: MemoryStorage) => Promise<unknown>;
+
+const stay: Form = () => Promise.resolve();
+const seal = (bounds?: SegmentBounds): Form => (storage) => sealAll(storage, bounds);
+
+interface Observed {
+  seen: Record<string, unknown>;
+  storage: MemoryStorage;
+}
+
+/** Plays the history with a change of form behind each part; what can be seen after each. */
+async function play(forms: readonly Form[]): Promise<{ after: Observed[] }> {
+  const history = new MixedHistory();
+  let storage = new MemoryStorage();
+  const after: Observed[] = [];
+  for (const [number, part] of history.parts.entries()) {
+    const { service } = await openTestService(storage);
+    await part(service);
+    await service.close();
+    await forms[number]!(storage);
+    const reopened = await openTestService(storage);
+    after.push({ seen: await observe(reopened.service, history), storage });
+    await reopened.service.close();
+    assert.equal(storage.openFiles, 0, "all files are closed");
+    storage = storage.crash();
+  }
+  return { after };
+}
+
+function filesIn(storage: MemoryStorage, folder: string): number {
+  return [...storage.tree().keys()].filter((path) => path.startsWith(`${folder}/`)).length;
+}
+
+const plain = play([stay, stay, stay, stay]);
+
+const FORMS: Record<string, { forms: Form[]; segments: number; pending: number }> = {
+  "in the middle": { forms: [stay, seal(), stay, stay], segments: 1, pending: 0 },
+  "after each part": { forms: [seal(), seal(), seal(), seal()], segments: 4, pending: 0 },
+  "twice, then rotated, then a tail": {
+    forms: [seal(), seal(), rotateOnly, stay],
+    segments: 2,
+    pending: 1,
+  },
+  "into many segments, then two pending files": {
+    forms: [seal(SMALL_SEGMENTS), stay, rotateOnly, rotateOnly],
+    segments: 3,
+    pending: 2,
+  },
+  "from several pending files": {
+    forms: [rotateOnly, rotateOnly, seal(SMALL_SEGMENTS), stay],
+    segments: 13,
+    pending: 0,
+  },
+};
+for (const [name, { forms, segments, pending }] of Object.entries(FORMS)) {
+  test(`a log sealed ${name} answers as one that is not sealed`, async () => {
+    const expected = (await plain).after;
+    const { after } = await play(forms);
+    for (const [part, { seen }] of after.entries()) {
+      for (const [question, answer] of Object.entries(expected[part]!.seen)) {
+        assert.deepEqual(seen[question], answer, `after part ${part + 1}: ${question}`);
+      }
+      assert.deepEqual(Object.keys(seen), Object.keys(expected[part]!.seen));
+    }
+    const { storage } = after.at(-1)!;
+    assert.equal(filesIn(storage, SEGMENTS_FOLDER), segments);
+    assert.equal(filesIn(storage, PENDING_FOLDER), pending);
+  });
+}
+
+test("the questions asked of a sealed log get every kind of answer", async () => {
+  const seen = (await plain).after.at(-1)!.seen;
+  const text = JSON.stringify(seen);
+  const codes = [
+    ...["duplicate", "already_retired", "batch_id_conflict", "source_retired"],
+    ...["source_lineage_conflict", "stream_frontier_conflict", "source_not_found"],
+    "stream_anchor_unavailable",
+  ];
+  assert.deepEqual(codes.filter((code) => !text.includes(`"${code}"`)), []);
+  assert.ok(!text.includes('"committed"'), "no question commits anything");
+});

@@ -1,0 +1,115 @@
+/**
+ * A history with something of everything: sources, streams, retirement and lineage, preconditions,
+ * Unicode, large payloads, batches of one event and of many, `occurred_at` or none. In parts, so
+ * that a log can change its form between them.
+ */
+import assert from "node:assert/strict";
+import { type Outcome, outcomeOf, statusOf } from "./outcome.ts";
+import type { EventLog } from "../../src/service/event_log.ts";
+import { lineageMarker, submit, type SubmittedBatch, type SubmittedEvent } from "./submitted.ts";
+
+/** Of code points beyond the BMP, combining marks, controls and what JSON escapes. */
+const TEXTS = [
+  "Zoë",
+  "東京",
+  "😀\u{1F9D1}\u200D\u{1F680}",
+  "e\u0301",
+  'a"b\\c\n\u0001\u2028',
+  "ß".repeat(40),
+];
+
+interface Event extends SubmittedEvent {
+  occurred_at?: string;
+}
+
+function event(number: number, more: Partial<Event> = {}): Event {
+  const text = TEXTS[number % TEXTS.length]!;
+  return {
+    stream: `s-${number % 3}`,
+    record_key: `${text} ${number % 5}`,
+    kind: number % 4 === 0 ? "deleted" : "upserted",
+    ...(number % 2 === 0 &&
+      { occurred_at: `2025-12-31T23:59:59.${"123456789".slice(number % 9)}Z` }),
+    payload: { number, text, list: [1.5, -0, 1e21, null, true], nested: { [text]: { "": [] } } },
+    ...more,
+  };
+}
+
+function batch(
+  source: string,
+  batchId: string,
+  events: Event[],
+  precondition?: SubmittedBatch["stream_precondition"],
+): SubmittedBatch {
+  const conditioned = precondition === undefined ? {} : { stream_precondition: precondition };
+  return { source, batch_id: batchId, events, ...conditioned };
+}
+
+function many(from: number, count: number, more: Partial<Event> = {}): Event[] {
+  return Array.from({ length: count }, (_, place) => event(from + place, more));
+}
+
+/** What was submitted so far, and what tests ask for again. */
+export class MixedHistory {
+  /** Every batch that was taken, with its answer. */
+  readonly committed: { batch: SubmittedBatch; outcome: Outcome }[] = [];
+  readonly retirements: { source: string; outcome: Outcome }[] = [];
+
+  get lastEventId(): string {
+    return this.committed.at(-1)!.outcome.body.last_event_id as string;
+  }
+
+  /** The parts of the history, in order; each takes the service as it is then. */
+  readonly parts: readonly ((log: EventLog) => Promise<void>)[] = [
+    (log) => this.#begin(log),
+    (log) => this.#retire(log),
+    (log) => this.#succeed(log),
+    (log) => this.#goOn(log),
+  ];
+
+  async #begin(log: EventLog): Promise<void> {
+    await this.#commit(log, batch("shop", "b/1", many(0, 7)));
+    await this.#commit(log, batch("crm", "b/1", many(7, 1)));
+    await this.#commit(log, batch("shop", "😀 2", many(8, 1)));
+    await this.#commit(log, batch("old", "last", many(9, 4, { stream: "only" })));
+    const large = "x".repeat(300_000) + "€".repeat(20_000);
+    await this.#commit(log, batch("shop", "large", [event(13, { payload: large }), event(14)]));
+  }
+
+  async #retire(log: EventLog): Promise<void> {
+    await this.#commitRetirement(log, "old");
+    const { batch: before, outcome } = this.committed[1]!;
+    const stream = before.events[0]!.stream;
+    const expected_frontier = outcome.body.last_event_id as string;
+    const events = many(20, 2, { stream });
+    await this.#commit(log, batch("crm", "b/2", events, { stream, expected_frontier }));
+    await this.#commit(log, batch("brief", "1", many(25, 3)));
+  }
+
+  async #succeed(log: EventLog): Promise<void> {
+    const frontier = this.retirements[0]!.outcome.body.final_frontier as string;
+    const marker = lineageMarker("old", frontier);
+    await this.#commit(log, batch("new", "1", [marker, ...many(30, 2)]));
+    await this.#commitRetirement(log, "brief");
+    for (let number = 40; number < 60; number++) {
+      await this.#commit(log, batch("shop", `b/${number}`, many(number, 1)));
+    }
+  }
+
+  async #goOn(log: EventLog): Promise<void> {
+    await this.#commit(log, batch("new", "2", many(60, 5)));
+    await this.#commit(log, batch("crm", "b/3", many(65, 1, { payload: "東".repeat(100_000) })));
+  }
+
+  async #commit(log: EventLog, batch: SubmittedBatch): Promise<void> {
+    const outcome = await submit(log, batch);
+    assert.equal(statusOf(outcome), "committed", JSON.stringify(outcome));
+    this.committed.push({ batch, outcome });
+  }
+
+  async #commitRetirement(log: EventLog, source: string): Promise<void> {
+    const outcome = await outcomeOf(log.retire(source));
+    assert.equal(statusOf(outcome), "retired", JSON.stringify(outcome));
+    this.retirements.push({ source, outcome });
+  }
+}

@@ -1,0 +1,33 @@
+/** Changes the form of a closed log, as `seal` does and as a sealing that is cut off leaves it. */
+import assert from "node:assert/strict";
+import { SEGMENT_TEMPORARY_FILE } from "../../src/log/layout.ts";
+import type { SegmentEntry } from "../../src/log/manifest.ts";
+import type { SegmentBounds } from "../../src/log/segment_writer.ts";
+import type { MemoryStorage } from "./memory_storage.ts";
+import { openTestLog } from "./test_log.ts";
+
+/** A segment for each batch or two, so that little history makes many. */
+export const SMALL_SEGMENTS: SegmentBounds = { events: 3, bytes: 100_000 };
+
+/** Seals all that is committed. @returns the new segments. */
+export async function sealAll(
+  storage: MemoryStorage,
+  bounds?: SegmentBounds,
+): Promise<SegmentEntry[]> {
+  const sealed: SegmentEntry[] = [];
+  const { log } = await openTestLog(storage);
+  await log.seal((entry) => void sealed.push(entry), bounds);
+  await log.close();
+  return sealed;
+}
+
+/** Turns the tail into a pending file and leaves it at that. */
+export async function rotateOnly(storage: MemoryStorage): Promise<void> {
+  const { log } = await openTestLog(storage);
+  const before = storage.hook;
+  storage.hook = ({ kind, path }) =>
+    kind === "open" && path === SEGMENT_TEMPORARY_FILE ? { errno: "EIO" } : null;
+  await assert.rejects(log.seal(() => {}), /EIO/);
+  storage.hook = before;
+  await log.close();
+}
