@@ -28,7 +28,8 @@ export async function walkEvents(
 export async function hasEvent(snapshot: LogSnapshot, eventId: string): Promise<boolean> {
   if (snapshot.files.some((file) => file.lastEventId === eventId)) return true;
   let found = false;
-  await walkEvents(snapshot, eventId, (chunk, start) => {
+  // Shortened it sorts right before itself, so that the walk comes by the event.
+  await walkEvents(snapshot, eventId.slice(0, -1), (chunk, start) => {
     const id = lineEventId(chunk, start);
     found = id === eventId;
     return id < eventId;

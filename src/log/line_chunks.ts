@@ -31,8 +31,7 @@ export class LineChunks {
     for (;;) {
       const file = this.#files[this.#fileNumber];
       if (file === undefined) return null;
-      const passed = this.#after !== undefined && file.lastEventId <= this.#after;
-      this.#position ??= passed ? file.endBytes : file.index.seek(this.#after);
+      this.#position ??= startOf(file, this.#after);
       if (this.#position >= file.endBytes) {
         this.#fileNumber += 1;
         this.#position = null;
@@ -50,7 +49,9 @@ export class LineChunks {
   async #readLines(file: FileSnapshot, position: number): Promise<Buffer> {
     const wantedBytes = Math.min(this.#readBytes, file.endBytes - position);
     const chunk = Buffer.allocUnsafeSlow(wantedBytes);
-    const readBytes = await file.file.read(chunk, position);
+    const readBytes = file.recent?.read(chunk, position)
+      ? wantedBytes
+      : await file.file.read(chunk, position);
     if (readBytes < wantedBytes) {
       throw new Error(
         `${file.path}: ends at byte ${position + readBytes}, before the ${file.endBytes} bytes ` +
@@ -64,4 +65,11 @@ export class LineChunks {
     this.#readBytes = linesBytes === 0 ? 2 * wantedBytes : READ_CHUNK_BYTES;
     return chunk.subarray(0, linesBytes);
   }
+}
+
+/** Offset of a line at or before the first event after `after`; the end where there is none. */
+function startOf(file: FileSnapshot, after: string | undefined): number {
+  if (after === undefined) return 0;
+  if (file.lastEventId <= after) return file.endBytes;
+  return file.recent?.seek(after) ?? file.index.seek(after);
 }

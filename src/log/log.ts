@@ -6,10 +6,12 @@
 import { assert } from "../assert.ts";
 import { EventIdSource } from "../event/event_id.ts";
 import type { PreparedBatch } from "../event/types.ts";
+import { RECENT_COMMITS_BYTES_MAX } from "../limits.ts";
 import { buildCleanEnd, buildCommit, type StreamGrowth } from "./commit_builder.ts";
 import type { CommitFile } from "./commit_file.ts";
 import type { BatchEntry } from "./commit_frame.ts";
 import { StorageFullError, type WriterPoisonedError } from "./log_error.ts";
+import { RecentCommits } from "./recent_commits.ts";
 import { recover, type RecoveredLog, type RecoveryListener } from "./recovery.ts";
 import type { FileSnapshot, LogSnapshot } from "./snapshot.ts";
 import type { Storage } from "./storage.ts";
@@ -23,6 +25,8 @@ export interface LogOptions {
   /** Fills its argument. */
   randomBytes: (into: Uint8Array) => void;
   listener: LogListener;
+  /** How much of the newest commits is kept in memory; `RECENT_COMMITS_BYTES_MAX` if absent. */
+  recentBytesMax?: number;
 }
 
 export interface LogListener extends RecoveryListener {
@@ -51,6 +55,7 @@ export class Log {
   readonly #ids: EventIdSource;
   readonly #pending: readonly CommitFile[];
   readonly #tail: CommitFile;
+  readonly #recent: RecentCommits;
   readonly #writer: TailWriter;
   #head: string;
   #snapshot: LogSnapshot;
@@ -64,7 +69,8 @@ export class Log {
     this.#ids = new EventIdSource(clockMs, randomBytes, recovered.lastEventId);
     this.#pending = recovered.pending;
     this.#tail = recovered.tail;
-    this.#writer = new TailWriter(recovered.tail);
+    this.#recent = new RecentCommits(options.recentBytesMax ?? RECENT_COMMITS_BYTES_MAX);
+    this.#writer = new TailWriter(recovered.tail, this.#recent);
     this.#head = recovered.head;
     this.#snapshot = this.#takeSnapshot();
   }
@@ -130,8 +136,10 @@ export class Log {
 
   #takeSnapshot(): LogSnapshot {
     const files: FileSnapshot[] = [];
-    for (const { path, file, index, endBytes, lastEventId } of [...this.#pending, this.#tail]) {
-      if (lastEventId !== null) files.push({ path, file, index, endBytes, lastEventId });
+    for (const commitFile of [...this.#pending, this.#tail]) {
+      const { path, file, index, endBytes, lastEventId } = commitFile;
+      const recent = commitFile === this.#tail ? this.#recent : null;
+      if (lastEventId !== null) files.push({ path, file, index, recent, endBytes, lastEventId });
     }
     return { frontier: files.at(-1)?.lastEventId ?? null, files };
   }

@@ -1,4 +1,5 @@
 /** One coherent view of the log: what was durable at a moment, whatever is appended later. */
+import type { RecentCommits } from "./recent_commits.ts";
 import type { SparseIndex } from "./sparse_index.ts";
 import type { StorageFile } from "./storage.ts";
 
@@ -7,6 +8,8 @@ export interface FileSnapshot {
   path: string;
   file: StorageFile;
   index: SparseIndex;
+  /** What of the file is in memory too; null for a file that is not written any more. */
+  recent: RecentCommits | null;
   endBytes: number;
   lastEventId: string;
 }
