@@ -3,6 +3,7 @@ import { Buffer } from "node:buffer";
 import { assert } from "../assert.ts";
 import { READ_CHUNK_BYTES } from "../limits.ts";
 import type { CommitFile } from "./commit_file.ts";
+import type { RecentCommits } from "./recent_commits.ts";
 import type { LineSource, LinesWanted, LogFile } from "./snapshot.ts";
 
 const LF = 0x0a;
@@ -12,26 +13,34 @@ export class CommitFileView implements LogFile {
   readonly lastEventId: string;
   readonly streams = null;
   readonly #target: CommitFile;
+  readonly #recent: RecentCommits | null;
   readonly #endBytes: number;
 
-  /** @param target holds at least one event. */
-  constructor(target: CommitFile) {
+  /**
+   * @param target holds at least one event.
+   * @param recent what of the file is in memory too; it goes on with the file.
+   */
+  constructor(target: CommitFile, recent: RecentCommits | null) {
     assert(target.lastEventId !== null, "a file of a snapshot holds events");
     this.path = target.path;
     this.lastEventId = target.lastEventId;
     this.#target = target;
+    this.#recent = recent;
     this.#endBytes = target.endBytes;
   }
 
   lines({ after, firstReadBytes }: LinesWanted): LineSource {
-    // Marks past the end are of later events than any that is asked for.
-    const start = this.#target.index.seek(after);
-    return new CommitLines(this.#target, { start, end: this.#endBytes, firstReadBytes });
+    // What is past the end is of later events than any that is asked for.
+    const recentStart = after === undefined ? null : this.#recent?.seek(after) ?? null;
+    const start = recentStart ?? this.#target.index.seek(after);
+    const range = { start, end: this.#endBytes, firstReadBytes };
+    return new CommitLines(this.#target, this.#recent, range);
   }
 }
 
 class CommitLines implements LineSource {
   readonly #target: CommitFile;
+  readonly #recent: RecentCommits | null;
   readonly #end: number;
   /** Place of the next read, where a line starts. */
   #position: number;
@@ -39,9 +48,11 @@ class CommitLines implements LineSource {
 
   constructor(
     target: CommitFile,
+    recent: RecentCommits | null,
     range: { start: number; end: number; firstReadBytes: number },
   ) {
     this.#target = target;
+    this.#recent = recent;
     this.#position = range.start;
     this.#end = range.end;
     this.#readBytes = range.firstReadBytes;
@@ -59,7 +70,9 @@ class CommitLines implements LineSource {
   async #readLines(): Promise<Buffer> {
     const wantedBytes = Math.min(this.#readBytes, this.#end - this.#position);
     const chunk = Buffer.allocUnsafeSlow(wantedBytes);
-    const readBytes = await this.#target.file.read(chunk, this.#position);
+    const readBytes = this.#recent?.read(chunk, this.#position)
+      ? wantedBytes
+      : await this.#target.file.read(chunk, this.#position);
     const chunkEnd = this.#position + readBytes;
     if (readBytes < wantedBytes) {
       throw this.#fault(`ends at byte ${chunkEnd}, before the ${this.#end} bytes`);

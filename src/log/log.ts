@@ -6,10 +6,12 @@
 import { assert } from "../assert.ts";
 import { EventIdSource } from "../event/event_id.ts";
 import type { PreparedBatch } from "../event/types.ts";
+import { RECENT_COMMITS_BYTES_MAX } from "../limits.ts";
 import { buildCleanEnd, buildCommit, type StreamGrowth } from "./commit_builder.ts";
 import type { CommitFile } from "./commit_file.ts";
 import type { BatchEntry } from "./commit_frame.ts";
 import { StorageFullError, type WriterPoisonedError } from "./log_error.ts";
+import { RecentCommits } from "./recent_commits.ts";
 import { recover, type RecoveredLog, type RecoveryListener } from "./recovery.ts";
 import { rotateTail } from "./rotation.ts";
 import { RowGroupCache } from "./row_group_cache.ts";
@@ -20,7 +22,7 @@ import type { SegmentBounds } from "./segment_writer.ts";
 import type { SealedHistory } from "./sealed_history.ts";
 import { SegmentView } from "./segment_view.ts";
 import { CommitFileView } from "./commit_file_view.ts";
-import type { LogSnapshot } from "./snapshot.ts";
+import type { LogFile, LogSnapshot } from "./snapshot.ts";
 import type { Storage } from "./storage.ts";
 import { TailWriter } from "./tail_writer.ts";
 
@@ -32,6 +34,8 @@ export interface LogOptions {
   /** Fills its argument. */
   randomBytes: (into: Uint8Array) => void;
   listener: LogListener;
+  /** How much of the newest commits is kept in memory; `RECENT_COMMITS_BYTES_MAX` if absent. */
+  recentBytesMax?: number;
 }
 
 export interface LogListener extends RecoveryListener {
@@ -59,11 +63,14 @@ export class Log {
   readonly #listener: LogListener;
   readonly #ids: EventIdSource;
   readonly #storage: Storage;
+  readonly #recentBytesMax: number;
   readonly #rowGroups = new RowGroupCache();
   readonly #sealed: SealedHistory;
   #manifest: Manifest;
   #pending: readonly CommitFile[];
   #tail: CommitFile;
+  /** The newest commits of the tail. */
+  #recent: RecentCommits;
   #writer: TailWriter;
   #head: string;
   #snapshot: LogSnapshot;
@@ -80,7 +87,9 @@ export class Log {
     this.#sealed = recovered.sealed;
     this.#pending = recovered.pending;
     this.#tail = recovered.tail;
-    this.#writer = new TailWriter(recovered.tail);
+    this.#recentBytesMax = options.recentBytesMax ?? RECENT_COMMITS_BYTES_MAX;
+    this.#recent = new RecentCommits(this.#recentBytesMax);
+    this.#writer = new TailWriter(recovered.tail, this.#recent);
     this.#head = recovered.head;
     this.#snapshot = this.#takeSnapshot();
   }
@@ -146,7 +155,8 @@ export class Log {
       const { pending, tail } = await rotateTail(this.#storage, this.#tail);
       this.#pending = [...this.#pending, pending];
       this.#tail = tail;
-      this.#writer = new TailWriter(tail);
+      this.#recent = new RecentCommits(this.#recentBytesMax);
+      this.#writer = new TailWriter(tail, this.#recent);
     }
     const options = { storage: this.#storage, clockMs: this.#clockMs, ...(bounds && { bounds }) };
     for (const pending of this.#pending) {
@@ -183,12 +193,13 @@ export class Log {
   }
 
   #takeSnapshot(): LogSnapshot {
-    const files = [
-      ...this.#sealed.segments.map((segment) => new SegmentView(segment, this.#rowGroups)),
-      ...[...this.#pending, this.#tail]
-        .filter(({ lastEventId }) => lastEventId !== null)
-        .map((file) => new CommitFileView(file)),
-    ];
+    const files: LogFile[] = this.#sealed.segments.map((segment) =>
+      new SegmentView(segment, this.#rowGroups)
+    );
+    for (const file of [...this.#pending, this.#tail]) {
+      const recent = file === this.#tail ? this.#recent : null;
+      if (file.lastEventId !== null) files.push(new CommitFileView(file, recent));
+    }
     return { frontier: files.at(-1)?.lastEventId ?? null, files };
   }
 }

@@ -6,10 +6,9 @@ import { GENESIS_HEAD_HEX } from "../event/chain.ts";
 import { formatTimestamp } from "../event/timestamp.ts";
 import { batchPieces } from "./batch_pieces.ts";
 import type { CommitFile } from "./commit_file.ts";
-import { HistoryCheck } from "./history_check.ts";
 import { PENDING_FOLDER, SEGMENT_TEMPORARY_FILE, segmentPath, SEGMENTS_FOLDER } from "./layout.ts";
 import { type Manifest, type SegmentEntry, writeManifest } from "./manifest.ts";
-import { verifySegment } from "./segment_verify.ts";
+import { readBack } from "./segment_read_back.ts";
 import { type SegmentBounds, writeSegment } from "./segment_writer.ts";
 import type { Storage } from "./storage.ts";
 
@@ -52,16 +51,15 @@ async function writeNext(
   previousHead: string,
   { storage, clockMs, bounds }: SealOptions,
 ): Promise<SegmentEntry | null> {
-  const facts = await writeSegment(storage, SEGMENT_TEMPORARY_FILE, pieces, {
+  const written = await writeSegment(storage, SEGMENT_TEMPORARY_FILE, pieces, {
     previousHead,
     ...(bounds === undefined ? {} : { bounds }),
   });
-  if (facts === null) return null;
-  const path = segmentPath(facts);
-  const entry = { ...facts, path, sealed_at: formatTimestamp(clockMs()) };
-  // Read back and checked before anything relies on it.
-  const written = { ...entry, path: SEGMENT_TEMPORARY_FILE };
-  await verifySegment(storage, written, new HistoryCheck({ chain: false }));
+  if (written === null) return null;
+  // Before anything relies on it.
+  await readBack(storage, SEGMENT_TEMPORARY_FILE, written);
+  const path = segmentPath(written.facts);
+  const entry = { ...written.facts, path, sealed_at: formatTimestamp(clockMs()) };
   await storage.rename(SEGMENT_TEMPORARY_FILE, path);
   await storage.syncFolder(SEGMENTS_FOLDER);
   return entry;

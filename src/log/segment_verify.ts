@@ -53,7 +53,11 @@ export async function verifySegment(
   }
 }
 
-async function checkFile(storage: Storage, { path, bytes, sha256 }: SegmentEntry): Promise<void> {
+/** The bytes of the file are those of the manifest. @throws {VerifyFailure} */
+export async function checkFile(
+  storage: Storage,
+  { path, bytes, sha256 }: SegmentEntry,
+): Promise<void> {
   const file = await openNamed(storage, path);
   try {
     const sizeBytes = await file.size();
@@ -98,8 +102,8 @@ const FACTS = [
   ...["previous_head", "head"] as const,
 ];
 
-/** The file says of itself what the manifest says of it. */
-function checkFacts({ path, metadata }: Segment, entry: SegmentEntry): void {
+/** The file says of itself what the manifest says of it. @throws {VerifyFailure} */
+export function checkFacts({ path, metadata }: Segment, entry: SegmentEntry): void {
   for (const fact of FACTS) {
     if (metadata[fact] === entry[fact]) continue;
     const values = { path, expected: entry[fact], found: metadata[fact] };

@@ -5,6 +5,7 @@
  * changes.
  */
 import { Buffer } from "node:buffer";
+import { createHash } from "node:crypto";
 import { assert } from "../assert.ts";
 import { HistoryChain } from "../event/chain.ts";
 import {
@@ -51,6 +52,13 @@ export interface WriteSegmentOptions {
 
 const BOUNDS: SegmentBounds = { events: SEGMENT_EVENTS_SOFT_MAX, bytes: SEGMENT_BYTES_SOFT_MAX };
 
+/** A segment that has been written. */
+export interface WrittenSegment {
+  facts: SegmentFacts;
+  /** SHA-256 of all its lines, 64 hex digits: what must come out when it is read back. */
+  linesSha256: string;
+}
+
 /**
  * Makes the file at `path`, which must not exist, from the next batches of the log, and syncs it.
  * What the iterator has left after the segment is full stays in it for the next one.
@@ -63,7 +71,7 @@ export async function writeSegment(
   path: string,
   pieces: AsyncIterator<BatchPiece>,
   { previousHead, bounds = BOUNDS }: WriteSegmentOptions,
-): Promise<SegmentFacts | null> {
+): Promise<WrittenSegment | null> {
   let next = await pieces.next();
   if (next.done === true) return null;
   const file = await storage.open(path, "create");
@@ -74,9 +82,9 @@ export async function writeSegment(
       if (segment.isFull(bounds)) break;
       next = await pieces.next();
     }
-    const facts = await segment.finish();
+    const written = await segment.finish();
     await file.sync();
-    return facts;
+    return written;
   } finally {
     await file.close();
   }
@@ -104,6 +112,7 @@ class SegmentWriter {
   #batch: OpenBatch | null = null;
   #batches = 0;
   #events = 0;
+  readonly #linesHash = createHash("sha256");
   #linesBytes = 0;
   #firstEventId: string | null = null;
   #lastEventId: string | null = null;
@@ -132,6 +141,7 @@ class SegmentWriter {
       this.#rowsBytes += lineBytes;
       start = newline + 1;
     }
+    this.#linesHash.update(lines);
     this.#linesBytes += lines.length;
     if (head !== undefined && head !== this.#chain.head) {
       throw new CorruptLogError(
@@ -141,7 +151,7 @@ class SegmentWriter {
     }
   }
 
-  async finish(): Promise<SegmentFacts> {
+  async finish(): Promise<WrittenSegment> {
     assert(this.#firstEventId !== null && this.#lastEventId !== null, "a segment holds events");
     this.#endBatch();
     await this.#writeRowGroup();
@@ -154,7 +164,11 @@ class SegmentWriter {
       head: this.#chain.head,
     };
     await this.#rowGroups.finish(encodeMetadata({ ...metadata, streams: this.#streams.list() }));
-    return { ...metadata, sha256: this.#sink.digest(), bytes: this.#sink.writtenBytes };
+    const { writtenBytes: bytes } = this.#sink;
+    return {
+      facts: { ...metadata, sha256: this.#sink.digest(), bytes },
+      linesSha256: this.#linesHash.digest("hex"),
+    };
   }
 
   #startBatch(entry: BatchEntry): void {

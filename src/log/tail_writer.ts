@@ -8,14 +8,18 @@ import { Buffer } from "node:buffer";
 import type { BuiltCommit } from "./commit_builder.ts";
 import type { CommitFile } from "./commit_file.ts";
 import { StorageFullError, WriterPoisonedError } from "./log_error.ts";
+import type { RecentCommits } from "./recent_commits.ts";
 import { isNoRoom } from "./storage.ts";
 
 export class TailWriter {
   readonly #tail: CommitFile;
+  readonly #recent: RecentCommits;
   #poison: WriterPoisonedError | null = null;
 
-  constructor(tail: CommitFile) {
+  /** @param recent takes in each durable commit. */
+  constructor(tail: CommitFile, recent: RecentCommits) {
     this.#tail = tail;
+    this.#recent = recent;
   }
 
   /** Why this writer takes no more commits; null while it does. */
@@ -42,6 +46,7 @@ export class TailWriter {
     await this.#sync();
     this.#tail.index.stageLines(body, offset + header.length);
     this.#tail.add(commit, offset, offset + bytes.length);
+    this.#recent.add(offset, bytes, this.#tail.lastEventId);
   }
 
   /** Takes a commit that found no room off the end of the file again. */

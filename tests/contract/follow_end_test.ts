@@ -76,7 +76,7 @@ test("a log that cannot be read ends a follow with replay_failed", () =>
     }, { storage: before.storage });
   }));
 
-/** Commits more than the sockets between a client and the service hold. @returns how many events. */
+/** Commits more than the sockets to a client hold. @returns how many events. */
 async function commitMuch(socketPath: string): Promise<number> {
   const payload = "x".repeat(FOLLOW_RECORD_BYTES_MAX / 2);
   const eventCount = 24;

@@ -2,7 +2,11 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
-import { REPLAY_RESPONSE_BYTES_MAX, SCAN_PAUSE_BYTES } from "../../src/limits.ts";
+import {
+  RECENT_COMMITS_BYTES_MAX,
+  REPLAY_RESPONSE_BYTES_MAX,
+  SCAN_PAUSE_BYTES,
+} from "../../src/limits.ts";
 import { EventScan, type ScanOptions } from "../../src/log/event_scan.ts";
 import { pendingPath, TAIL_FILE } from "../../src/log/layout.ts";
 import type { LogSnapshot } from "../../src/log/snapshot.ts";
@@ -84,26 +88,35 @@ function randomEvents(random: Random, count: number): EventOptions[] {
   }));
 }
 
-/** Two pending files and a tail, with batches of 1 to 2,000 events and many commits of one. */
+/**
+ * Two pending files and a tail, with batches of 1 to 2,000 events and many commits of one, some or
+ * all of the tail in memory, or nothing.
+ */
 async function randomLog(random: Random) {
   let tree = new MemoryStorage().tree();
   const files: Buffer[] = [];
+  let snapshot: LogSnapshot | undefined;
   for (let fileNumber = 0; fileNumber < 3; fileNumber++) {
     const storage = new MemoryStorage(tree);
-    const { log } = await openTestLog(storage);
+    const recentBytesMax = randomItem(random, [0, 10_000, 600_000, RECENT_COMMITS_BYTES_MAX]);
+    const { log } = await openTestLog(storage, recentBytesMax);
     for (const size of [1, 1, 300, 2, 2000, ...Array(100).fill(1), 700]) {
       const source = randomItem(random, SOURCES);
       const batchId = `${fileNumber} ${log.snapshot.frontier}`;
       await log.append([preparedBatch(batchId, { source, events: randomEvents(random, size) })]);
     }
+    snapshot = log.snapshot;
     files.push(tailOf(storage.tree()));
     const events = storedEvents(files.at(-1)!);
     const path = pendingPath(events[0]!.event_id, events.at(-1)!.event_id);
     tree = storage.tree();
     if (fileNumber < 2) tree = withTail(tree, Buffer.alloc(0)).set(path, files.at(-1)!);
   }
-  const { log } = await openTestLog(new MemoryStorage(tree));
-  return { snapshot: log.snapshot, events: storedEvents(...files) };
+  const { log: reopened } = await openTestLog(new MemoryStorage(tree));
+  return {
+    snapshot: randomItem(random, [snapshot!, reopened.snapshot]),
+    events: storedEvents(...files),
+  };
 }
 
 function randomQuery(random: Random, events: StoredEvent[]): Query {
@@ -224,7 +237,7 @@ test("EventScan shows nothing that was committed after its snapshot", async () =
 test("EventScan fails when committed bytes are gone or damaged under it", async () => {
   for (const damage of ["truncate", "line end"]) {
     const storage = new MemoryStorage();
-    const { log } = await openTestLog(storage);
+    const { log } = await openTestLog(storage, 0);
     await log.append([preparedBatch("a")]);
     const file = await storage.open(TAIL_FILE, "write");
     const lastByte = await file.size() - 1;

@@ -38,7 +38,7 @@ class CountedSignal extends ChangeSignal {
 /** A hub over a log of one event, and a session of it whose closings are counted. */
 async function countedSession() {
   const storage = new MemoryStorage();
-  const { log } = await openTestLog(storage);
+  const { log } = await openTestLog(storage, 0);
   await log.append([preparedBatch("1")]);
   const changes = new CountedSignal();
   const hub: FollowHub = {
@@ -125,7 +125,7 @@ for (const [title, enter] of PHASES) {
 
 test("FollowSession.close() during a read that fails is the end, without another record", async () => {
   const storage = new MemoryStorage();
-  const { service, reports } = await openTestService(storage);
+  const { service, reports } = await openTestService(storage, 0);
   await service.append(preparedBatch("1"));
   const gate = gateAt("read");
   storage.hook = gate.hook;

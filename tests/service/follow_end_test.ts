@@ -18,7 +18,7 @@ import { openTestService } from "../support/test_service.ts";
 /** A service with two batches of one event; the ids. */
 async function smallService() {
   const storage = new MemoryStorage();
-  const { service, reports } = await openTestService(storage);
+  const { service, reports } = await openTestService(storage, 0);
   const ids: string[] = [];
   for (const batchId of ["1", "2"]) {
     const { body } = await submit(service, submittedBatch("shop", batchId));

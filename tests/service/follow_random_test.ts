@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { CommittedEvent } from "../../src/event/verify_event.ts";
-import { FOLLOW_RECORD_BYTES_MAX } from "../../src/limits.ts";
+import { FOLLOW_RECORD_BYTES_MAX, RECENT_COMMITS_BYTES_MAX } from "../../src/limits.ts";
 import type { EventFilter } from "../../src/log/stored_line.ts";
 import type { ReplayQuery } from "../../src/service/event_log.ts";
 import type { EventLogService } from "../../src/service/event_log_service.ts";
@@ -30,6 +30,8 @@ const BATCHES_EACH = 12;
 const SOURCES = ["a", "a-b"];
 const STREAMS = ["s", "s.t", "t"];
 const KEYS = ["1", '1"', "\u00e9"];
+/** Followers are fed from files, from both, or from memory. */
+const RECENT_BYTES_MAX = [0, 20_000, RECENT_COMMITS_BYTES_MAX];
 const KINDS = ["upserted", "deleted"];
 
 function maybe<T>(random: Random, items: readonly T[]): T | undefined {
@@ -161,7 +163,7 @@ async function followOn(
 async function runHistory(random: Random): Promise<void> {
   const storage = new MemoryStorage();
   storage.hook = () => pause(random, 30).then(() => null);
-  const { service } = await openTestService(storage);
+  const { service } = await openTestService(storage, randomItem(random, RECENT_BYTES_MAX));
   const filters = Array.from({ length: FOLLOWERS }, () => randomFilter(random));
   const known: string[] = [];
   const starts = filters.map(async (filter) => {

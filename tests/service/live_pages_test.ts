@@ -13,7 +13,7 @@ const FROM_START: FollowPosition = { after: null, filter: {}, limitEvents: 10, p
 /** A log of batches of one event each, with a payload of `payloadBytes`. */
 async function logOf(count: number, payloadBytes: number) {
   const storage = new MemoryStorage();
-  const { log } = await openTestLog(storage);
+  const { log } = await openTestLog(storage, 0);
   const payload = "x".repeat(payloadBytes);
   const ids: string[] = [];
   for (let place = 0; place < count; place++) {

@@ -10,7 +10,7 @@ import type { DiskFailure } from "./history_target.ts";
 import { type Fault, MemoryStorage, type Operation } from "./memory_storage.ts";
 import { pause } from "./pause.ts";
 import { type Random, randomInteger, randomItem } from "./random.ts";
-import { SMALL_SEGMENTS, sealAll } from "./sealing.ts";
+import { sealAll, SMALL_SEGMENTS } from "./sealing.ts";
 import { openTestService } from "./test_service.ts";
 
 /** How long an operation of the disk takes at most, in turns of other work. */

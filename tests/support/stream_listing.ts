@@ -38,14 +38,20 @@ export function countedThrough(
 }
 
 /**
- * A service with three sources of several streams, a second between commits; the ends of its
- * batches.
+ * A service with three sources of several streams, a second between commits, which reads from files
+ * alone; the ends of its batches.
  */
 export async function serviceWithStreams(storage: MemoryStorage = new MemoryStorage()) {
   const time = testTime();
   let nowMs = time.clockMs();
   const clockMs = () => nowMs;
-  const service = await openEventLog({ ...time, clockMs, storage, report: () => {} });
+  const service = await openEventLog({
+    ...time,
+    clockMs,
+    storage,
+    report: () => {},
+    recentBytesMax: 0,
+  });
   const batches = [
     submittedBatch("a-b", "1", ["x", "y", "x"]),
     submittedBatch("a", "1", ["z", "x.y", "x"]),

@@ -1,6 +1,7 @@
 /** Opens logs with a clock and randomness that repeat, and reads back what they hold. */
 import { Buffer } from "node:buffer";
 import type { CommittedEvent } from "../../src/event/verify_event.ts";
+import { RECENT_COMMITS_BYTES_MAX } from "../../src/limits.ts";
 import type { BatchEntry } from "../../src/log/commit_frame.ts";
 import { EventScan } from "../../src/log/event_scan.ts";
 import { TAIL_FILE } from "../../src/log/layout.ts";
@@ -32,7 +33,11 @@ export interface OpenedLog {
   committed: CommittedBatch[];
 }
 
-export async function openTestLog(storage: Storage): Promise<OpenedLog> {
+/** @param recentBytesMax 0 for a log that reads all it gives from its files. */
+export async function openTestLog(
+  storage: Storage,
+  recentBytesMax: number = RECENT_COMMITS_BYTES_MAX,
+): Promise<OpenedLog> {
   const entries: BatchEntry[] = [];
   const reports: string[] = [];
   const committed: CommittedBatch[] = [];
@@ -42,7 +47,7 @@ export async function openTestLog(storage: Storage): Promise<OpenedLog> {
     report: (line: string) => void reports.push(line),
     committed: (batches: readonly CommittedBatch[]) => void committed.push(...batches),
   };
-  const log = await openLog({ storage, ...testTime(), listener });
+  const log = await openLog({ storage, ...testTime(), listener, recentBytesMax });
   return { log, entries, reports, committed };
 }
 
@@ -64,10 +69,10 @@ export async function logTree(commits: readonly (readonly string[])[]): Promise<
   return storage.tree();
 }
 
-/** All events of a snapshot, by the code under test. */
-export async function readAll(snapshot: LogSnapshot): Promise<CommittedEvent[]> {
+/** All events of a snapshot, or those after one, by the code under test. */
+export async function readAll(snapshot: LogSnapshot, after?: string): Promise<CommittedEvent[]> {
   const scan = new EventScan(snapshot, {
-    after: undefined,
+    after,
     filter: {},
     limitEvents: Infinity,
     limitBytes: Infinity,

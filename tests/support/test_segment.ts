@@ -7,6 +7,7 @@ import type { PreparedBatch } from "../../src/event/types.ts";
 import { batchPieces } from "../../src/log/batch_pieces.ts";
 import { buildCommit } from "../../src/log/commit_builder.ts";
 import type { BatchEntry } from "../../src/log/commit_frame.ts";
+import { readBack } from "../../src/log/segment_read_back.ts";
 import type { SegmentEntry } from "../../src/log/segment_verify.ts";
 import { type SegmentBounds, writeSegment } from "../../src/log/segment_writer.ts";
 import type { Storage } from "../../src/log/storage.ts";
@@ -73,13 +74,14 @@ export async function sealPending(
   let previousHead = GENESIS_HEAD_HEX;
   for (;;) {
     const path = `${segments.length}.parquet`;
-    const facts = await writeSegment(storage, path, pieces, {
+    const written = await writeSegment(storage, path, pieces, {
       previousHead,
       ...(bounds && { bounds }),
     });
-    if (facts === null) break;
-    segments.push({ path, ...facts });
-    previousHead = facts.head;
+    if (written === null) break;
+    await readBack(storage, path, written);
+    segments.push({ path, ...written.facts });
+    previousHead = written.facts.head;
   }
   await file.close();
   return segments;

@@ -1,12 +1,16 @@
 /** Opens services with a clock and randomness that repeat. */
+import { RECENT_COMMITS_BYTES_MAX } from "../../src/limits.ts";
 import type { Storage } from "../../src/log/storage.ts";
 import { type EventLogService, openEventLog } from "../../src/service/event_log_service.ts";
 import { testTime } from "./test_log.ts";
 
+/** @param recentBytesMax 0 for a service that reads all it gives from files. */
 export async function openTestService(
   storage: Storage,
+  recentBytesMax: number = RECENT_COMMITS_BYTES_MAX,
 ): Promise<{ service: EventLogService; reports: string[] }> {
   const reports: string[] = [];
   const report = (line: string) => void reports.push(line);
-  return { service: await openEventLog({ storage, ...testTime(), report }), reports };
+  const options = { storage, ...testTime(), report, recentBytesMax };
+  return { service: await openEventLog(options), reports };
 }

@@ -1,4 +1,4 @@
-/** A server that answers in every way there is, the same every time: clock and randomness repeat. */
+/** A server that gives every kind of answer, always the same: clock and randomness repeat. */
 import { ApiError } from "../../../src/event/api_error.ts";
 import { INGEST_BODY_BYTES_MAX } from "../../../src/limits.ts";
 import { Admission } from "../../../src/service/admission.ts";

@@ -1,6 +1,6 @@
 /**
- * Requests that meet every answer of the API, in order, on a log of their own. The answers are the examples
- * of `docs/openapi.yaml`.
+ * Requests that meet every answer of the API, in order, on a log of their own. The answers are the
+ * examples of `docs/openapi.yaml`.
  */
 import { INGEST_BODY_BYTES_MAX } from "../../../src/limits.ts";
 import { failNth } from "../../support/storage_faults.ts";

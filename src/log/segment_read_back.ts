@@ -1,0 +1,47 @@
+/**
+ * Reads a segment that has just been written back from the disk, before it takes the place of the
+ * lines that it was made from: what is read must be those lines, and what finds them must be right.
+ */
+import { createHash } from "node:crypto";
+import { batchRuns } from "./segment_batches.ts";
+import { SegmentError } from "./segment_error.ts";
+import { SegmentIndexCheck } from "./segment_index_check.ts";
+import { openSegment, type Segment } from "./segment_reader.ts";
+import { COLUMN_NAMES } from "./segment_schema.ts";
+import { checkFacts, checkFile } from "./segment_verify.ts";
+import type { WrittenSegment } from "./segment_writer.ts";
+import type { Storage } from "./storage.ts";
+
+/**
+ * @throws {VerifyFailure} the file is not what was written.
+ * @throws {SegmentError} it is, but is not what was to be sealed.
+ */
+export async function readBack(
+  storage: Storage,
+  path: string,
+  { facts, linesSha256 }: WrittenSegment,
+): Promise<void> {
+  await checkFile(storage, { path, ...facts });
+  const segment = await openSegment(storage, path);
+  try {
+    checkFacts(segment, { path, ...facts });
+    if (await hashLines(segment) !== linesSha256) {
+      throw new SegmentError(`${path}: reads back as other lines than were sealed`);
+    }
+  } finally {
+    await segment.close();
+  }
+}
+
+async function hashLines(segment: Segment): Promise<string> {
+  const hash = createHash("sha256");
+  const index = new SegmentIndexCheck(segment, { keys: true });
+  for (let number = 0; number < segment.rowGroups.length; number++) {
+    const columns = await segment.readColumns(number, COLUMN_NAMES);
+    hash.update(segment.assemble(number, columns));
+    const runs = batchRuns(columns, segment.rowGroups[number]!.rows);
+    await index.checkRowGroup(number, columns, runs);
+  }
+  index.finish();
+  return hash.digest("hex");
+}

@@ -1,0 +1,76 @@
+/** `docs/http-api.md` against the service and `docs/openapi.yaml`. */
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import { ERROR_STATUS } from "../../src/event/api_error.ts";
+import { type Node, OpenApiDocument } from "./support/openapi.ts";
+
+const TEXT = readFileSync(new URL("../../docs/http-api.md", import.meta.url), "utf8");
+const DOCUMENT = new OpenApiDocument();
+
+/** The text from a heading to the next one of its level. */
+function sectionOf(heading: string): string {
+  const start = TEXT.indexOf(`\n## ${heading}\n`);
+  assert.ok(start >= 0, `there is a section ${heading}`);
+  const end = TEXT.indexOf("\n## ", start + 1);
+  return TEXT.slice(start, end < 0 ? undefined : end);
+}
+
+/** First cells of the rows of all tables, without their backquotes. */
+function firstCells(text: string): string[] {
+  return [...text.matchAll(/^\| `([^`]+)` +\|/gm)].map((match) => match[1]!);
+}
+
+/** Every value within a JSON value, itself included. */
+function* valuesIn(value: unknown): Generator<unknown> {
+  yield value;
+  if (typeof value !== "object" || value === null) return;
+  for (const child of Object.values(value)) yield* valuesIn(child);
+}
+
+test("the table of errors has every code at its status, and no other", () => {
+  const rows = [...sectionOf("Errors").matchAll(/^\| `(\w+)` +\| +(\d{3}) \|/gm)];
+  const documented = rows.map(([, code, status]) => [code, Number(status)]);
+  assert.deepEqual(documented, Object.entries(ERROR_STATUS));
+});
+
+test("the further members of each error are those of its schema", () => {
+  const schemas: Record<string, Node> = DOCUMENT.root.components!.schemas!;
+  for (const row of sectionOf("Errors").matchAll(/^\| `(\w+)` .*\|([^|]*)\|$/gm)) {
+    const named = [...row[2]!.matchAll(/`(\w+)`/g)].map((match) => match[1]!);
+    const schema = Object.values(schemas).find((schema) =>
+      String(schema.properties?.error?.const) === row[1]
+    );
+    const further = Object.keys(schema!.properties!).slice(2);
+    assert.deepEqual(named, further, row[1]);
+  }
+});
+
+for (
+  const [heading, path] of [["Replay", "/v1/events"], ["List streams", "/v1/streams"]] as const
+) {
+  test(`the parameters of ${path} are all in its section`, () => {
+    const parameters = Object.values(DOCUMENT.root.paths![path]!.get!.parameters!);
+    const cells = firstCells(sectionOf(heading));
+    for (const node of parameters) {
+      const name = String(DOCUMENT.resolve(node).name);
+      assert.ok(cells.includes(name), name);
+    }
+  });
+}
+
+test("the reasons and records of a follow are all in its section", () => {
+  const { EndRecord } = DOCUMENT.root.components!.schemas!;
+  const reasons = Object.values(EndRecord!.properties!.reason!.enum!).map(String);
+  const cells = firstCells(sectionOf("Follow"));
+  assert.deepEqual(cells, ["events", "caught_up", "end", ...reasons]);
+});
+
+test("the JSON of the document is JSON of the service", () => {
+  const answers = JSON.stringify([...valuesIn(DOCUMENT.root.components!.examples)]);
+  const blocks = [...TEXT.matchAll(/^```json\n(.*?)^```$/gms)];
+  assert.ok(blocks.length > 0);
+  for (const [, block] of blocks) {
+    assert.ok(answers.includes(JSON.stringify(JSON.parse(block!))), block);
+  }
+});
