@@ -68,6 +68,8 @@ export class Log {
   #head: string;
   #snapshot: LogSnapshot;
   #appending = false;
+  /** Stays true when a sealing fails: the tail may be a pending file by then. */
+  #sealing = false;
   #closed = false;
 
   constructor(options: LogOptions, recovered: RecoveredLog) {
@@ -114,6 +116,7 @@ export class Log {
    */
   async append(prepared: readonly PreparedBatch[]): Promise<readonly CommittedBatch[]> {
     assert(!this.#appending && !this.#closed, "commits are appended one at a time");
+    assert(!this.#sealing, "nothing is appended during a sealing, nor after one that failed");
     assert(prepared.length > 0, "a commit holds at least one batch");
     this.#appending = true;
     try {
@@ -137,16 +140,20 @@ export class Log {
 
   /**
    * Moves all that is committed into segments: rotates the tail and seals every pending file. Not
-   * while anything is appended or a snapshot is read.
+   * while anything is appended or a snapshot is read. When it fails, the log can only be closed.
    * @param onSegment told of each segment once it is in the manifest.
    */
   async seal(onSegment: (entry: SegmentEntry) => void, bounds?: SegmentBounds): Promise<void> {
     assert(!this.#appending && !this.#closed, "a log is sealed while nothing is appended");
+    assert(!this.#sealing, "a log is sealed by one call at a time");
+    this.#sealing = true;
     if (this.#tail.lastEventId !== null) {
+      const { file: writableFile } = this.#tail;
       const { pending, tail } = await rotateTail(this.#storage, this.#tail);
       this.#pending = [...this.#pending, pending];
       this.#tail = tail;
       this.#writer = new TailWriter(tail);
+      await writableFile.close();
     }
     const options = { storage: this.#storage, clockMs: this.#clockMs, ...(bounds && { bounds }) };
     for (const pending of this.#pending) {
@@ -154,24 +161,28 @@ export class Log {
       const added = sealed.segments.slice(this.#manifest.segments.length);
       this.#manifest = sealed;
       this.#pending = this.#pending.slice(1);
+      await pending.file.close();
       for (const entry of added) {
         this.#sealed.add(await openListedSegment(this.#storage, entry, this.#sealed.blooms));
         onSegment(entry);
       }
     }
     this.#snapshot = this.#takeSnapshot();
+    this.#sealing = false;
   }
 
   /**
    * Ends a clean run: an empty commit proves that all before it was durable. A poisoned log is only
-   * closed. Snapshots must not be read any more.
+   * closed, and so is one whose sealing failed. Snapshots must not be read any more.
    */
   async close(): Promise<void> {
     assert(!this.#appending && !this.#closed, "a log is closed once, when nothing is appended");
     this.#closed = true;
     try {
       const changed = this.#tail.head !== null && !this.#tail.endsClean;
-      if (changed && this.poison === null) await this.#writer.append(buildCleanEnd(this.#head));
+      if (changed && this.poison === null && !this.#sealing) {
+        await this.#writer.append(buildCleanEnd(this.#head));
+      }
     } catch (error) {
       // All events are durable; only the proof of it, for a later check of the file, is missing.
       if (!(error instanceof StorageFullError)) throw error;

@@ -1,6 +1,7 @@
 /**
- * Seals rotated tails: writes their events into segments, checks what was written, and only then puts
- * it into the manifest. Cut off anywhere, the pending file is still what counts, or the manifest is.
+ * Seals rotated tails: writes their events into segments, checks what was written, and only then
+ * puts it into the manifest. Cut off anywhere, the pending file is still what counts, or the
+ * manifest is.
  */
 import { GENESIS_HEAD_HEX } from "../event/chain.ts";
 import { formatTimestamp } from "../event/timestamp.ts";
@@ -21,7 +22,7 @@ export interface SealOptions {
 }
 
 /**
- * Seals one pending file, which goes on where the manifest ends, and removes it.
+ * Seals one pending file, which goes on where the manifest ends, and removes it. It stays open.
  * @returns the manifest with the new segments at its end.
  */
 export async function sealPending(
@@ -40,13 +41,12 @@ export async function sealPending(
   }
   const sealed = { ...manifest, segments };
   await writeManifest(storage, sealed);
-  await pending.file.close();
   await storage.remove(pending.path);
   await storage.syncFolder(PENDING_FOLDER);
   return sealed;
 }
 
-/** Writes the next segment; its name is durable when this returns. Null when there are no events. */
+/** Writes the next segment; its name is durable when this returns. Null: no events are left. */
 async function writeNext(
   pieces: ReturnType<typeof batchPieces>,
   previousHead: string,
