@@ -13,10 +13,9 @@ import { StorageFullError, type WriterPoisonedError } from "./log_error.ts";
 import { recover, type RecoveredLog, type RecoveryListener } from "./recovery.ts";
 import { rotateTail } from "./rotation.ts";
 import { RowGroupCache } from "./row_group_cache.ts";
-import { sealPending } from "./seal.ts";
+import { sealPending, type SealSettings } from "./seal.ts";
 import { openListedSegment } from "./listed_segment.ts";
 import type { Manifest, SegmentEntry } from "./manifest.ts";
-import type { SegmentBounds } from "./segment_writer.ts";
 import type { SealedHistory } from "./sealed_history.ts";
 import { SegmentView } from "./segment_view.ts";
 import { CommitFileView } from "./commit_file_view.ts";
@@ -143,7 +142,10 @@ export class Log {
    * while anything is appended or a snapshot is read. When it fails, the log can only be closed.
    * @param onSegment told of each segment once it is in the manifest.
    */
-  async seal(onSegment: (entry: SegmentEntry) => void, bounds?: SegmentBounds): Promise<void> {
+  async seal(
+    onSegment: (entry: SegmentEntry) => void,
+    settings: SealSettings = {},
+  ): Promise<void> {
     assert(!this.#appending && !this.#closed, "a log is sealed while nothing is appended");
     assert(!this.#sealing, "a log is sealed by one call at a time");
     this.#sealing = true;
@@ -155,7 +157,7 @@ export class Log {
       this.#writer = new TailWriter(tail);
       await writableFile.close();
     }
-    const options = { storage: this.#storage, clockMs: this.#clockMs, ...(bounds && { bounds }) };
+    const options = { ...settings, storage: this.#storage, clockMs: this.#clockMs };
     for (const pending of this.#pending) {
       const sealed = await sealPending(pending, this.#manifest, options);
       const added = sealed.segments.slice(this.#manifest.segments.length);

@@ -11,14 +11,19 @@ import { HistoryCheck } from "./history_check.ts";
 import { PENDING_FOLDER, SEGMENT_TEMPORARY_FILE, segmentPath, SEGMENTS_FOLDER } from "./layout.ts";
 import { type Manifest, type SegmentEntry, writeManifest } from "./manifest.ts";
 import { verifySegment } from "./segment_verify.ts";
-import { type SegmentBounds, writeSegment } from "./segment_writer.ts";
+import { type BatchPiece, type SegmentBounds, writeSegment } from "./segment_writer.ts";
 import type { Storage } from "./storage.ts";
 
-export interface SealOptions {
+export interface SealSettings {
+  bounds?: SegmentBounds;
+  /** Told of events that are on their way into a segment, how many more they are. */
+  onEvents?: (events: number) => void;
+}
+
+export interface SealOptions extends SealSettings {
   storage: Storage;
   /** Milliseconds since 1970. */
   clockMs: () => number;
-  bounds?: SegmentBounds;
 }
 
 /**
@@ -30,8 +35,9 @@ export async function sealPending(
   manifest: Manifest,
   options: SealOptions,
 ): Promise<Manifest> {
-  const { storage } = options;
-  const pieces = batchPieces(pending.file, pending.endBytes, pending.path);
+  const { storage, onEvents } = options;
+  const allPieces = batchPieces(pending.file, pending.endBytes, pending.path);
+  const pieces = onEvents === undefined ? allPieces : counted(allPieces, onEvents);
   const segments = [...manifest.segments];
   for (;;) {
     const previousHead = segments.at(-1)?.head ?? GENESIS_HEAD_HEX;
@@ -46,9 +52,24 @@ export async function sealPending(
   return sealed;
 }
 
+/** Tells of each batch as its first piece comes. */
+async function* counted(
+  pieces: AsyncIterable<BatchPiece>,
+  onEvents: (events: number) => void,
+): AsyncGenerator<BatchPiece, void> {
+  let entry: BatchPiece["entry"] | null = null;
+  for await (const piece of pieces) {
+    if (piece.entry !== entry) {
+      entry = piece.entry;
+      onEvents(entry.events);
+    }
+    yield piece;
+  }
+}
+
 /** Writes the next segment; its name is durable when this returns. Null: no events are left. */
 async function writeNext(
-  pieces: ReturnType<typeof batchPieces>,
+  pieces: AsyncIterator<BatchPiece>,
   previousHead: string,
   { storage, clockMs, bounds }: SealOptions,
 ): Promise<SegmentEntry | null> {

@@ -69,7 +69,7 @@ async function sealUntil(storage: MemoryStorage, step: number): Promise<boolean>
   const start = storage.operations.length;
   storage.hook = () => storage.operations.length - start >= step ? { errno: "EIO" } : null;
   try {
-    await log.seal(() => {}, SMALL_SEGMENTS);
+    await log.seal(() => {}, { bounds: SMALL_SEGMENTS });
     return false;
   } catch (error) {
     assert.match(String(error), /EIO/);
@@ -88,7 +88,7 @@ async function stoppedAt(tree: Tree, step: number, crash: CrashOptions) {
   const { log } = await openTestLog(storage);
   const start = storage.operations.length;
   storage.hook = () => storage.operations.length - start >= step ? { errno: "EIO" } : null;
-  await assert.rejects(log.seal(() => {}, SMALL_SEGMENTS), /EIO/);
+  await assert.rejects(log.seal(() => {}, { bounds: SMALL_SEGMENTS }), /EIO/);
   storage.hook = null;
   return storage.crash(crash);
 }
@@ -101,7 +101,7 @@ async function changingSteps(tree: Tree): Promise<number[]> {
   const storage = new MemoryStorage(tree);
   const { log } = await openTestLog(storage);
   const start = storage.operations.length;
-  await log.seal(() => {}, SMALL_SEGMENTS);
+  await log.seal(() => {}, { bounds: SMALL_SEGMENTS });
   return storage.operations.slice(start)
     .flatMap(({ kind }, place) => WITHOUT_EFFECT.has(kind) ? [] : [place + 1]);
 }
