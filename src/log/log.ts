@@ -15,10 +15,9 @@ import { RecentCommits } from "./recent_commits.ts";
 import { recover, type RecoveredLog, type RecoveryListener } from "./recovery.ts";
 import { rotateTail } from "./rotation.ts";
 import { RowGroupCache } from "./row_group_cache.ts";
-import { sealPending } from "./seal.ts";
+import { sealPending, type SealSettings } from "./seal.ts";
 import { openListedSegment } from "./listed_segment.ts";
 import type { Manifest, SegmentEntry } from "./manifest.ts";
-import type { SegmentBounds } from "./segment_writer.ts";
 import type { SealedHistory } from "./sealed_history.ts";
 import { SegmentView } from "./segment_view.ts";
 import { CommitFileView } from "./commit_file_view.ts";
@@ -75,6 +74,8 @@ export class Log {
   #head: string;
   #snapshot: LogSnapshot;
   #appending = false;
+  /** Stays true when a sealing fails: the tail may be a pending file by then. */
+  #sealing = false;
   #closed = false;
 
   constructor(options: LogOptions, recovered: RecoveredLog) {
@@ -123,6 +124,7 @@ export class Log {
    */
   async append(prepared: readonly PreparedBatch[]): Promise<readonly CommittedBatch[]> {
     assert(!this.#appending && !this.#closed, "commits are appended one at a time");
+    assert(!this.#sealing, "nothing is appended during a sealing, nor after one that failed");
     assert(prepared.length > 0, "a commit holds at least one batch");
     this.#appending = true;
     try {
@@ -146,42 +148,53 @@ export class Log {
 
   /**
    * Moves all that is committed into segments: rotates the tail and seals every pending file. Not
-   * while anything is appended or a snapshot is read.
+   * while anything is appended or a snapshot is read. When it fails, the log can only be closed.
    * @param onSegment told of each segment once it is in the manifest.
    */
-  async seal(onSegment: (entry: SegmentEntry) => void, bounds?: SegmentBounds): Promise<void> {
+  async seal(
+    onSegment: (entry: SegmentEntry) => void,
+    settings: SealSettings = {},
+  ): Promise<void> {
     assert(!this.#appending && !this.#closed, "a log is sealed while nothing is appended");
+    assert(!this.#sealing, "a log is sealed by one call at a time");
+    this.#sealing = true;
     if (this.#tail.lastEventId !== null) {
+      const { file: writableFile } = this.#tail;
       const { pending, tail } = await rotateTail(this.#storage, this.#tail);
       this.#pending = [...this.#pending, pending];
       this.#tail = tail;
       this.#recent = new RecentCommits(this.#recentBytesMax);
       this.#writer = new TailWriter(tail, this.#recent);
+      await writableFile.close();
     }
-    const options = { storage: this.#storage, clockMs: this.#clockMs, ...(bounds && { bounds }) };
+    const options = { ...settings, storage: this.#storage, clockMs: this.#clockMs };
     for (const pending of this.#pending) {
       const sealed = await sealPending(pending, this.#manifest, options);
       const added = sealed.segments.slice(this.#manifest.segments.length);
       this.#manifest = sealed;
       this.#pending = this.#pending.slice(1);
+      await pending.file.close();
       for (const entry of added) {
         this.#sealed.add(await openListedSegment(this.#storage, entry, this.#sealed.blooms));
         onSegment(entry);
       }
     }
     this.#snapshot = this.#takeSnapshot();
+    this.#sealing = false;
   }
 
   /**
    * Ends a clean run: an empty commit proves that all before it was durable. A poisoned log is only
-   * closed. Snapshots must not be read any more.
+   * closed, and so is one whose sealing failed. Snapshots must not be read any more.
    */
   async close(): Promise<void> {
     assert(!this.#appending && !this.#closed, "a log is closed once, when nothing is appended");
     this.#closed = true;
     try {
       const changed = this.#tail.head !== null && !this.#tail.endsClean;
-      if (changed && this.poison === null) await this.#writer.append(buildCleanEnd(this.#head));
+      if (changed && this.poison === null && !this.#sealing) {
+        await this.#writer.append(buildCleanEnd(this.#head));
+      }
     } catch (error) {
       // All events are durable; only the proof of it, for a later check of the file, is missing.
       if (!(error instanceof StorageFullError)) throw error;

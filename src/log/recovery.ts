@@ -140,6 +140,9 @@ async function removeLeftovers(
   },
 ): Promise<void> {
   await removeTemporaryFiles(storage);
+  // After a failed fsync the system may show a manifest that is not on the disk: written again, it
+  // is there before what it replaces goes.
+  if (names.covered.length > 0) await writeManifest(storage, manifest);
   for (const name of names.covered) await storage.remove(`${PENDING_FOLDER}/${name}`);
   const listed = new Set(manifest.segments.map(({ path }) => path));
   for (const name of await storage.list(SEGMENTS_FOLDER) ?? []) {

@@ -7,8 +7,11 @@ import type { Storage } from "./storage.ts";
 /** Makes an empty tail. Its name is durable with the next sync of the folder. */
 export async function createTail(storage: Storage): Promise<void> {
   const file = await storage.open(TAIL_FILE, "create");
-  await file.sync();
-  await file.close();
+  try {
+    await file.sync();
+  } finally {
+    await file.close();
+  }
 }
 
 export interface Rotated {
@@ -17,8 +20,8 @@ export interface Rotated {
 }
 
 /**
- * Rotates a tail that holds events and is durable to its end. A crash leaves the old tail, or the
- * pending file without a new tail, which the next start makes.
+ * Rotates a tail that holds events and is durable to its end; its file stays open. A crash leaves
+ * the old tail, or the pending file without a new tail, which the next start makes.
  */
 export async function rotateTail(storage: Storage, tail: CommitFile): Promise<Rotated> {
   const { firstEventId, lastEventId } = tail;
@@ -30,6 +33,5 @@ export async function rotateTail(storage: Storage, tail: CommitFile): Promise<Ro
   await storage.syncFolder(".");
   // A pending file is never open for writing.
   const pending = tail.reopenedAs(path, await storage.open(path, "read"));
-  await tail.file.close();
   return { pending, tail: new CommitFile(TAIL_FILE, await storage.open(TAIL_FILE, "write")) };
 }

@@ -1,6 +1,7 @@
 /**
- * Seals rotated tails: writes their events into segments, checks what was written, and only then puts
- * it into the manifest. Cut off anywhere, the pending file is still what counts, or the manifest is.
+ * Seals rotated tails: writes their events into segments, checks what was written, and only then
+ * puts it into the manifest. Cut off anywhere, the pending file is still what counts, or the
+ * manifest is.
  */
 import { GENESIS_HEAD_HEX } from "../event/chain.ts";
 import { formatTimestamp } from "../event/timestamp.ts";
@@ -9,18 +10,23 @@ import type { CommitFile } from "./commit_file.ts";
 import { PENDING_FOLDER, SEGMENT_TEMPORARY_FILE, segmentPath, SEGMENTS_FOLDER } from "./layout.ts";
 import { type Manifest, type SegmentEntry, writeManifest } from "./manifest.ts";
 import { readBack } from "./segment_read_back.ts";
-import { type SegmentBounds, writeSegment } from "./segment_writer.ts";
+import { type BatchPiece, type SegmentBounds, writeSegment } from "./segment_writer.ts";
 import type { Storage } from "./storage.ts";
 
-export interface SealOptions {
+export interface SealSettings {
+  bounds?: SegmentBounds;
+  /** Told of events that are on their way into a segment, how many more they are. */
+  onEvents?: (events: number) => void;
+}
+
+export interface SealOptions extends SealSettings {
   storage: Storage;
   /** Milliseconds since 1970. */
   clockMs: () => number;
-  bounds?: SegmentBounds;
 }
 
 /**
- * Seals one pending file, which goes on where the manifest ends, and removes it.
+ * Seals one pending file, which goes on where the manifest ends, and removes it. It stays open.
  * @returns the manifest with the new segments at its end.
  */
 export async function sealPending(
@@ -28,8 +34,9 @@ export async function sealPending(
   manifest: Manifest,
   options: SealOptions,
 ): Promise<Manifest> {
-  const { storage } = options;
-  const pieces = batchPieces(pending.file, pending.endBytes, pending.path);
+  const { storage, onEvents } = options;
+  const allPieces = batchPieces(pending.file, pending.endBytes, pending.path);
+  const pieces = onEvents === undefined ? allPieces : counted(allPieces, onEvents);
   const segments = [...manifest.segments];
   for (;;) {
     const previousHead = segments.at(-1)?.head ?? GENESIS_HEAD_HEX;
@@ -39,15 +46,29 @@ export async function sealPending(
   }
   const sealed = { ...manifest, segments };
   await writeManifest(storage, sealed);
-  await pending.file.close();
   await storage.remove(pending.path);
   await storage.syncFolder(PENDING_FOLDER);
   return sealed;
 }
 
-/** Writes the next segment; its name is durable when this returns. Null when there are no events. */
+/** Tells of each batch as its first piece comes. */
+async function* counted(
+  pieces: AsyncIterable<BatchPiece>,
+  onEvents: (events: number) => void,
+): AsyncGenerator<BatchPiece, void> {
+  let entry: BatchPiece["entry"] | null = null;
+  for await (const piece of pieces) {
+    if (piece.entry !== entry) {
+      entry = piece.entry;
+      onEvents(entry.events);
+    }
+    yield piece;
+  }
+}
+
+/** Writes the next segment; its name is durable when this returns. Null: no events are left. */
 async function writeNext(
-  pieces: ReturnType<typeof batchPieces>,
+  pieces: AsyncIterator<BatchPiece>,
   previousHead: string,
   { storage, clockMs, bounds }: SealOptions,
 ): Promise<SegmentEntry | null> {

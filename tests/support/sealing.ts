@@ -16,7 +16,7 @@ export async function sealAll(
 ): Promise<SegmentEntry[]> {
   const sealed: SegmentEntry[] = [];
   const { log } = await openTestLog(storage);
-  await log.seal((entry) => void sealed.push(entry), bounds);
+  await log.seal((entry) => void sealed.push(entry), bounds && { bounds });
   await log.close();
   return sealed;
 }
