@@ -6,13 +6,15 @@
 import { FOLLOW_PIECE_BYTES } from "../limits.ts";
 import type { Follow } from "../service/event_log.ts";
 import type { HttpResponse } from "./message.ts";
-import type { StallWatch } from "./stall_watch.ts";
+import type { StallWatch, Wait } from "./stall_watch.ts";
 
 const FOLLOW_HEADERS: Readonly<Record<string, string>> = {
   "content-type": "application/x-ndjson",
   "cache-control": "no-store",
   "connection": "close",
 };
+
+const NOTHING = new Uint8Array(0);
 
 /** What HEAD gets: no session is opened for it. */
 export const FOLLOW_HEAD: HttpResponse = { status: 200, headers: FOLLOW_HEADERS, body: null };
@@ -30,10 +32,10 @@ export function followResponse(follow: Follow, stallWatch: StallWatch): HttpResp
 class RecordPieces implements AsyncIterator<Uint8Array, undefined> {
   readonly #follow: Follow;
   readonly #stallWatch: StallWatch;
-  #record: Uint8Array = new Uint8Array(0);
+  /** For the client to take the last piece. */
+  readonly #wait: Wait = { sweeps: 0, giveUp: () => this.#stall() };
+  #record: Uint8Array = NOTHING;
   #isOver = false;
-  /** Tells the watch that the last piece was taken. */
-  #taken: () => void = () => {};
 
   constructor(follow: Follow, stallWatch: StallWatch) {
     this.#follow = follow;
@@ -41,7 +43,7 @@ class RecordPieces implements AsyncIterator<Uint8Array, undefined> {
   }
 
   async next(): Promise<IteratorResult<Uint8Array, undefined>> {
-    this.#taken();
+    this.#stallWatch.stop(this.#wait);
     if (this.#record.length === 0 && !this.#isOver) {
       const record = await this.#follow.next();
       if (record === null) this.#isOver = true;
@@ -50,22 +52,17 @@ class RecordPieces implements AsyncIterator<Uint8Array, undefined> {
     if (this.#record.length === 0) return { done: true, value: undefined };
     const piece = this.#record.subarray(0, FOLLOW_PIECE_BYTES);
     this.#record = this.#record.subarray(piece.length);
-    if (!this.#isOver) this.#watch();
+    if (!this.#isOver) this.#stallWatch.start(this.#wait);
     return { done: false, value: piece };
   }
 
   // deno-lint-ignore require-await -- an AsyncIterator's return() gives a promise
   async return(): Promise<IteratorResult<Uint8Array, undefined>> {
-    this.#taken();
+    this.#stallWatch.stop(this.#wait);
     this.#isOver = true;
-    this.#record = new Uint8Array(0);
+    this.#record = NOTHING;
     this.#follow.close();
     return { done: true, value: undefined };
-  }
-
-  #watch(): void {
-    const taken = new Promise<void>((resolve) => this.#taken = resolve);
-    this.#stallWatch.guard(taken).catch(() => this.#stall());
   }
 
   /** What is left of a record is still sent, so that every line is whole. */

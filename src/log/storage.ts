@@ -47,13 +47,20 @@ export function isNotFound(error: unknown): boolean {
   return errorCode(error) === "ENOENT";
 }
 
-/**
- * The name of a system error. Not every runtime names every one; the text then ends in its number.
- */
+/** The code of an error that libuv has no name for, such as EDQUOT; the number is negative. */
+const UNNAMED_CODE = /^Unknown system error -(\d+)$/;
+/** How the text of an error without a code ends. */
+const TEXT_END = /\(os error (\d+)\)$/;
+
+/** The name of a system error. No runtime names every one: the others are known by number. */
 function errorCode(error: unknown): string {
   if (!(error instanceof Error)) return "";
-  if ("code" in error) return String(error.code);
-  const errno = Number(/\(os error (\d+)\)$/.exec(error.message)?.[1]);
+  const code = "code" in error ? String(error.code) : null;
+  const number = code === null ? TEXT_END.exec(error.message) : UNNAMED_CODE.exec(code);
+  return number === null ? code ?? "" : errnoName(Number(number[1]));
+}
+
+function errnoName(errno: number): string {
   const known = Object.entries(constants.errno).find(([, number]) => number === errno);
   return known?.[0] ?? "";
 }

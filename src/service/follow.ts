@@ -8,7 +8,7 @@ import type { LogSnapshot } from "../log/snapshot.ts";
 import type { ChangeSignal } from "./change_signal.ts";
 import type { ReplayQuery } from "./event_log.ts";
 import { eventsRecord, type FollowPage, later, readFollowPage } from "./follow_page.ts";
-import type { LivePages } from "./live_pages.ts";
+import { type LivePages, liveQueryKey } from "./live_pages.ts";
 
 /** Why a follow response ended. */
 export type EndReason =
@@ -33,6 +33,7 @@ export interface FollowHub {
 export class FollowSession {
   readonly #hub: FollowHub;
   readonly #query: ReplayQuery;
+  readonly #queryKey: string;
   readonly #snapshot: LogSnapshot;
   readonly #onClose: () => void;
   #phase: "snapshot" | "caught_up" | "live" | "over" = "snapshot";
@@ -45,6 +46,7 @@ export class FollowSession {
   constructor(hub: FollowHub, query: ReplayQuery, onClose: () => void) {
     this.#hub = hub;
     this.#query = query;
+    this.#queryKey = liveQueryKey(query);
     this.#snapshot = hub.snapshot();
     this.#after = query.after ?? null;
     this.#onClose = onClose;
@@ -59,7 +61,8 @@ export class FollowSession {
       const ended = this.#hub.ended();
       if (ended?.reason === "shutdown") return this.end(ended.reason, ended.detail);
       try {
-        const record = await this.#advance();
+        const step = this.#advance();
+        const record = step instanceof Promise ? await step : step;
         if (record !== null) return record;
       } catch (error) {
         return this.#fail(error);
@@ -92,18 +95,17 @@ export class FollowSession {
     return this.end("replay_failed", "the log could not be read");
   }
 
-  /** One step; the record it gives, if any. */
-  async #advance(): Promise<Uint8Array | null> {
-    if (this.#phase === "snapshot") return await this.#readSnapshot();
+  /** One step; the record it gives, if any. Without a promise where there is nothing to wait for. */
+  #advance(): Uint8Array | null | Promise<Uint8Array | null> {
+    if (this.#phase === "snapshot") return this.#readSnapshot();
     if (this.#phase === "caught_up") return this.#catchUp();
     const snapshot = this.#hub.snapshot();
     if (snapshot.frontier !== null && later(snapshot.frontier, this.#after) !== this.#after) {
-      return await this.#readLive(snapshot);
+      return this.#readLive(snapshot);
     }
     const ended = this.#hub.ended();
     if (ended !== null) return this.end(ended.reason, ended.detail);
-    await this.#changed();
-    return null;
+    return this.#changed();
   }
 
   async #readSnapshot(): Promise<Uint8Array | null> {
@@ -132,10 +134,16 @@ export class FollowSession {
     });
   }
 
-  async #readLive(snapshot: LogSnapshot): Promise<Uint8Array | null> {
+  #readLive(snapshot: LogSnapshot): Uint8Array | null | Promise<Uint8Array | null> {
     const { filter, limitEvents } = this.#query;
     const position = { after: this.#after, filter, limitEvents, phase: "live" as const };
-    const page = await this.#hub.livePages.read(snapshot, position);
+    const page = this.#hub.livePages.read(snapshot, position, this.#queryKey);
+    return page instanceof Promise
+      ? page.then((read) => this.#takeLive(read))
+      : this.#takeLive(page);
+  }
+
+  #takeLive(page: FollowPage): Uint8Array | null {
     if (this.#phase !== "live") return null;
     this.#moveTo(page);
     return page.record;
@@ -147,12 +155,11 @@ export class FollowSession {
     this.#lastEventId = page.lastEventId ?? this.#lastEventId;
   }
 
-  async #changed(): Promise<void> {
-    await new Promise<void>((resolve) => {
-      this.#wake = resolve;
-      this.#hub.changes.add(resolve);
+  #changed(): Promise<null> {
+    return new Promise((resolve) => {
+      this.#wake = () => resolve(null);
+      this.#hub.changes.add(this.#wake);
     });
-    this.#wake = null;
   }
 }
 

@@ -9,8 +9,10 @@ import { LIVE_PAGES_BYTES_MAX } from "../limits.ts";
 import type { LogSnapshot } from "../log/snapshot.ts";
 import { type FollowPage, type FollowPosition, readFollowPage } from "./follow_page.ts";
 
+type LiveQuery = Pick<FollowPosition, "limitEvents" | "filter">;
+
 interface KeptPage {
-  page: Promise<FollowPage>;
+  page: FollowPage | Promise<FollowPage>;
   /** What it takes of the bound; 0 while it is being read. */
   bytes: number;
 }
@@ -24,35 +26,43 @@ export class LivePages {
   #kept = new Map<string, KeptPage>();
   #keptBytes = 0;
 
-  /** The next page of the newest snapshot. @throws what reading the log throws. */
-  read(snapshot: LogSnapshot, position: FollowPosition): Promise<FollowPage> {
+  /**
+   * The next page of the newest snapshot; at once where another has read it before.
+   * @param queryKey that of the position's filter and limit.
+   * @throws what reading the log throws.
+   */
+  read(
+    snapshot: LogSnapshot,
+    position: FollowPosition,
+    queryKey: string,
+  ): FollowPage | Promise<FollowPage> {
     if (snapshot.frontier !== this.#frontier) {
       this.#frontier = snapshot.frontier;
       this.#kept = new Map();
       this.#keptBytes = 0;
     }
-    const key = positionKey(position);
+    const key = position.after + queryKey;
     return (this.#kept.get(key) ?? this.#readPage(key, snapshot, position)).page;
   }
 
   #readPage(key: string, snapshot: LogSnapshot, position: FollowPosition): KeptPage {
-    const kept = { page: readFollowPage(snapshot, position), bytes: 0 };
+    const reading = readFollowPage(snapshot, position);
+    const kept: KeptPage = { page: reading, bytes: 0 };
     this.#kept.set(key, kept);
-    kept.page.then(
-      ({ record }) => this.#keep(key, kept, PAGE_OVERHEAD_BYTES + (record?.length ?? 0)),
+    reading.then(
+      (page) => this.#keep(key, kept, page),
       // Whoever asked for it is told; the next one tries again.
-      () => this.#keep(key, kept, Infinity),
+      () => this.#drop(key, kept),
     );
     return kept;
   }
 
   /** Decides on a page that has been read. */
-  #keep(key: string, kept: KeptPage, bytes: number): void {
+  #keep(key: string, kept: KeptPage, page: FollowPage): void {
+    const bytes = PAGE_OVERHEAD_BYTES + (page.record?.length ?? 0);
+    if (bytes > LIVE_PAGES_BYTES_MAX) return this.#drop(key, kept);
     if (this.#kept.get(key) !== kept) return;
-    if (bytes > LIVE_PAGES_BYTES_MAX) {
-      this.#kept.delete(key);
-      return;
-    }
+    kept.page = page;
     kept.bytes = bytes;
     this.#keptBytes += bytes;
     for (const [oldKey, old] of this.#kept) {
@@ -63,10 +73,14 @@ export class LivePages {
       }
     }
   }
+
+  #drop(key: string, kept: KeptPage): void {
+    if (this.#kept.get(key) === kept) this.#kept.delete(key);
+  }
 }
 
-/** Equal for those whose pages are. */
-function positionKey({ after, limitEvents, filter }: FollowPosition): string {
+/** Equal for those whose pages at the same position are. */
+export function liveQueryKey({ limitEvents, filter }: LiveQuery): string {
   const { source, stream, recordKey, kind } = filter;
-  return JSON.stringify([after, limitEvents, source, stream, recordKey, kind]);
+  return JSON.stringify([limitEvents, source, stream, recordKey, kind]);
 }

@@ -35,3 +35,17 @@ test("StallWatch.guard() serves reads after an idle time", async () => {
     await assert.rejects(watch.guard(new Promise(() => {})), StallError);
   });
 });
+
+test("StallWatch.start() gives up what is not stopped in time, each time anew", async () => {
+  const watch = new StallWatch(SHORT_TIMEOUT_MS);
+  const stopped = { sweeps: 0, giveUp: () => assert.fail("it was stopped") };
+  await withProcessAlive(async () => {
+    for (let time = 0; time < 2; time++) {
+      watch.start(stopped);
+      await new Promise<void>((giveUp) => {
+        watch.start({ sweeps: 0, giveUp });
+        watch.stop(stopped);
+      });
+    }
+  });
+});

@@ -129,7 +129,11 @@ test("isNoRoom() knows an error by its code, or by its number where it has none"
   for (const code of ["EDQUOT", "EFBIG", "ENOSPC"]) {
     assert.ok(isNoRoom(Object.assign(new Error("no room"), { code })));
   }
+  // libuv has no name for EDQUOT: a disk quota that was used up stopped the writer for good.
+  const unnamed = { code: `Unknown system error -${EDQUOT}`, errno: -EDQUOT };
+  assert.ok(isNoRoom(Object.assign(new Error(`${unnamed.code}, write`), unnamed)));
   const others = [
+    Object.assign(new Error("unnamed"), { code: `Unknown system error -${EIO}` }),
     new Error(`Input/output error (os error ${EIO})`),
     new Error(`os error ${ENOSPC}`),
     Object.assign(new Error(`No room (os error ${ENOSPC})`), { code: "EIO" }),

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FOLLOW_RECORD_BYTES_MAX, LIVE_PAGES_BYTES_MAX } from "../../src/limits.ts";
+import type { Log } from "../../src/log/log.ts";
 import type { FollowPosition } from "../../src/service/follow_page.ts";
-import { LivePages } from "../../src/service/live_pages.ts";
+import { LivePages, liveQueryKey } from "../../src/service/live_pages.ts";
 import { MemoryStorage } from "../support/memory_storage.ts";
 import { preparedBatch } from "../support/prepared.ts";
 import { failNth } from "../support/storage_faults.ts";
@@ -23,12 +24,16 @@ async function logOf(count: number, payloadBytes: number) {
   return { log, storage, ids };
 }
 
+function read(pages: LivePages, { snapshot }: Log, at: FollowPosition) {
+  return pages.read(snapshot, at, liveQueryKey(at));
+}
+
 test("LivePages.read() reads once for all who ask for the same", async () => {
   const { log } = await logOf(2, 10);
   const pages = new LivePages();
-  const page = await pages.read(log.snapshot, FROM_START);
-  assert.equal(await pages.read(log.snapshot, FROM_START), page);
-  assert.equal(await pages.read(log.snapshot, { ...FROM_START, filter: {} }), page);
+  const page = await read(pages, log, FROM_START);
+  assert.equal(await read(pages, log, FROM_START), page);
+  assert.equal(await read(pages, log, { ...FROM_START, filter: {} }), page);
   const others: Partial<FollowPosition>[] = [
     { limitEvents: 9 },
     { after: "00000000-0000-7000-8000-000000000000" },
@@ -38,16 +43,16 @@ test("LivePages.read() reads once for all who ask for the same", async () => {
     { filter: { kind: "shop" } },
   ];
   const all = new Set([page]);
-  for (const other of others) all.add(await pages.read(log.snapshot, { ...FROM_START, ...other }));
+  for (const other of others) all.add(await read(pages, log, { ...FROM_START, ...other }));
   assert.equal(all.size, 1 + others.length);
 });
 
 test("LivePages.read() reads again at another frontier", async () => {
   const { log } = await logOf(1, 10);
   const pages = new LivePages();
-  const before = await pages.read(log.snapshot, FROM_START);
+  const before = await read(pages, log, FROM_START);
   await log.append([preparedBatch("more")]);
-  const after = await pages.read(log.snapshot, FROM_START);
+  const after = await read(pages, log, FROM_START);
   assert.ok(before.nextAfter! < after.nextAfter!);
 });
 
@@ -57,11 +62,11 @@ test("LivePages.read() keeps pages up to a bound, the newest", async () => {
   const { log, storage, ids } = await logOf(count, payloadBytes);
   const pages = new LivePages();
   const positions = [null, ...ids.slice(0, -1)].map((after) => ({ ...FROM_START, after }));
-  const first = await Promise.all(positions.map((at) => pages.read(log.snapshot, at)));
+  const first = await Promise.all(positions.map((at) => read(pages, log, at)));
   const readsBefore = storage.operations.length;
   const again: boolean[] = [];
   for (const [place, at] of positions.toReversed().entries()) {
-    again.push(await pages.read(log.snapshot, at) === first.at(-1 - place));
+    again.push(await read(pages, log, at) === first.at(-1 - place));
     if (again.at(-1) === false) break;
   }
   const kept = again.length - 1;
@@ -74,18 +79,18 @@ test("LivePages.read() keeps pages up to a bound, the newest", async () => {
 test("LivePages.read() keeps no page that exceeds the bound alone", async () => {
   const { log } = await logOf(1, LIVE_PAGES_BYTES_MAX);
   const pages = new LivePages();
-  const reading = pages.read(log.snapshot, FROM_START);
-  assert.equal(pages.read(log.snapshot, FROM_START), reading, "it is shared while it is read");
+  const reading = read(pages, log, FROM_START);
+  assert.equal(read(pages, log, FROM_START), reading, "it is shared while it is read");
   const page = await reading;
-  assert.notEqual(await pages.read(log.snapshot, FROM_START), page);
+  assert.notEqual(await read(pages, log, FROM_START), page);
 });
 
 test("LivePages.read() tries again after a read that failed", async () => {
   const { log, storage } = await logOf(1, 10);
   const pages = new LivePages();
   storage.hook = failNth("read", 1, { errno: "EIO" });
-  const failures = [1, 2].map(() => pages.read(log.snapshot, FROM_START));
+  const failures = [1, 2].map(async () => await read(pages, log, FROM_START));
   for (const failure of failures) await assert.rejects(failure, { code: "EIO" });
-  const { lastEventId } = await pages.read(log.snapshot, FROM_START);
+  const { lastEventId } = await read(pages, log, FROM_START);
   assert.equal(lastEventId, log.snapshot.frontier);
 });
