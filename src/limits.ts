@@ -167,6 +167,17 @@ export const BLOOM_FILTER_CACHE_BYTES_MAX = 48 * MIB;
  */
 export const ROW_GROUP_CACHE_BYTES_MAX = 64 * MIB;
 
+// Verification.
+
+/** Takes of the inventory that a writer may overtake, moving files, before it is given up. */
+export const INVENTORY_TAKES_MAX = 100;
+/**
+ * Places for the identities of batches, 16 bytes each, that a verification keeps at a time: three
+ * million batches in 64 MiB, twice that for a moment. A log with more is read again, without its
+ * payloads.
+ */
+export const IDENTITY_SLOTS_MAX = 4 * MIB;
+
 // The client.
 
 /** Connections one client holds at a time; further requests wait for a free one. */
@@ -208,6 +219,8 @@ export const SOCKET_PROBE_TIMEOUT_MS = 1000;
 export const LOCK_WAIT_MS = 500;
 /** `deno task` hands on a Ctrl-C that its child got from the terminal a moment before. */
 export const SIGNAL_ECHO_MS = 100;
+/** Progress of long work is shown so often on a terminal. */
+export const PROGRESS_INTERVAL_MS = 200;
 /**
  * How long a shutdown waits for clients that send or take their bytes slowly. The writer's own work
  * is always waited for.

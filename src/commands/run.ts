@@ -45,9 +45,12 @@ async function runCommand(invocation: Invocation, terminal: Terminal): Promise<v
     case "serve":
       return await serve(await loadConfig(invocation.configPath), { report });
     case "seal":
-      return await seal(await loadConfig(invocation.configPath), { report });
+      return await seal(await loadConfig(invocation.configPath), terminal);
     case "verify":
-      return verify(await loadConfig(invocation.configPath), invocation.chain);
+      return await verify(await loadConfig(invocation.configPath), {
+        chain: invocation.chain,
+        terminal,
+      });
   }
 }
 

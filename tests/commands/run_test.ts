@@ -23,6 +23,7 @@ function capture(): Captured {
     report(line) {
       this.stderr += `${line}\n`;
     },
+    showProgress() {},
   };
 }
 

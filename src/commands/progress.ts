@@ -1,0 +1,27 @@
+/** Shows on a terminal how far long work is. */
+import { PROGRESS_INTERVAL_MS } from "../limits.ts";
+import type { Terminal } from "./terminal.ts";
+
+export interface Progress {
+  /** Tells how much has been done; shown unless the last has just been. */
+  update(done: number): void;
+  /** To be called before anything else is reported. */
+  end(): void;
+}
+
+/** @param describe what to show. */
+export function startProgress(
+  terminal: Pick<Terminal, "showProgress">,
+  describe: (done: number) => string,
+): Progress {
+  let shownAtMs = performance.now();
+  return {
+    update(done) {
+      const nowMs = performance.now();
+      if (nowMs - shownAtMs < PROGRESS_INTERVAL_MS) return;
+      shownAtMs = nowMs;
+      terminal.showProgress(describe(done));
+    },
+    end: () => terminal.showProgress(""),
+  };
+}

@@ -1,0 +1,256 @@
+/** `seal` as a program: what it prints, how it ends; either runtime reads what one sealed. */
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { createHash } from "node:crypto";
+import { readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import { init } from "../../src/commands/init.ts";
+import type { CommittedEvent } from "../../src/event/verify_event.ts";
+import {
+  type CliExit,
+  type CliOptions,
+  runCli,
+  type Serving,
+  startServe,
+  withFolder,
+} from "../support/cli.ts";
+import { absenceOf, executableOf, type RuntimeName } from "../support/runtimes.ts";
+
+/** Runs `use` with the folder of a fresh deployment. */
+function withDeployment(use: (dir: string) => Promise<void>): Promise<void> {
+  return withFolder(async (dir) => {
+    await init(dir, () => {});
+    await use(dir);
+  });
+}
+
+/** Runs `seal` under the least permissions. */
+function seal(dir: string, options: CliOptions = {}): Promise<CliExit> {
+  const permissions = [`--allow-read=${dir}`, `--allow-write=${dir}`];
+  return runCli(["seal", "--config", join(dir, "service.toml")], { permissions, ...options });
+}
+
+const PAYLOADS = [{ a: 1, "é": [1e21, "\u2028😀"] }, "x".repeat(70_000), null];
+
+async function post({ fetch }: Serving, batchId: string, more: object = {}): Promise<Response> {
+  const events = PAYLOADS.map((payload, number) => ({
+    stream: `s-${number % 2}`,
+    record_key: `ключ ${number}`,
+    kind: "upserted",
+    ...(number === 1 && { occurred_at: "2026-01-31T12:00:00.5Z" }),
+    payload,
+  }));
+  return await fetch("/v1/events", {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ source: "shop", batch_id: batchId, events, ...more }),
+  });
+}
+
+async function retire({ fetch }: Serving, source: string): Promise<Response> {
+  return await fetch("/v1/sources/retire", {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ source }),
+  });
+}
+
+/** Fills a log and stops the service; what it served before. */
+async function fill(dir: string, batchIds: string[], options: CliOptions = {}): Promise<string[]> {
+  const serving = await startServe(dir, options);
+  for (const batchId of batchIds) assert.equal((await post(serving, batchId)).status, 200);
+  const seen = await look(serving, batchIds);
+  assert.equal((await serving.stop()).code, 0);
+  return seen;
+}
+
+/** The bodies of all kinds of reads, and of mutations that commit nothing. */
+async function look(serving: Serving, batchIds: string[]): Promise<string[]> {
+  const paths = [
+    "/v1/events",
+    "/v1/events?limit=2",
+    "/v1/events?stream=s-1",
+    `/v1/events?record_key=${encodeURIComponent("ключ 2")}`,
+    "/v1/events?source=none",
+    "/v1/streams",
+  ];
+  const bodies = paths.map(async (path) => await (await serving.fetch(path)).text());
+  for (const batchId of batchIds) {
+    bodies.push((await post(serving, batchId)).text());
+    const changed = { events: [{ stream: "s", record_key: "1", kind: "k", payload: 1 }] };
+    bodies.push((await post(serving, batchId, changed)).text());
+  }
+  return await Promise.all(bodies);
+}
+
+async function readAll({ fetch }: Serving): Promise<CommittedEvent[]> {
+  const page = await (await fetch("/v1/events?limit=100000")).json();
+  return page.events;
+}
+
+/** The parts of the lines that `seal` prints. */
+function sealedLines(stderr: string): { path: string; events: number; head: string }[] {
+  const lines = stderr.split("\n").slice(0, -1);
+  return lines.map((line) => {
+    const match = /^sealed (\S+) \((\d+) events, head ([0-9a-f]{64})\)$/.exec(line);
+    assert.ok(match, line);
+    return { path: match[1]!, events: Number(match[2]), head: match[3]! };
+  });
+}
+
+/** Chain head after events, by what replay returns of them alone. */
+function headOf(events: readonly CommittedEvent[]): string {
+  let head = createHash("sha256").update("service/genesis/v1").digest();
+  for (const { event_hash } of events) {
+    head = createHash("sha256").update(head).update(Buffer.from(event_hash, "hex")).digest();
+  }
+  return head.toString("hex");
+}
+
+test("seal prints each segment on standard error, with the head that replayed events give", () =>
+  withDeployment(async (dir) => {
+    await fill(dir, ["1", "2"]);
+    const first = await seal(dir);
+    assert.equal(first.code, 0, first.stderr);
+    assert.equal(first.stdout, "");
+    await fill(dir, ["3"]);
+    const second = await seal(dir);
+    assert.equal(second.code, 0, second.stderr);
+
+    const serving = await startServe(dir);
+    const events = await readAll(serving);
+    await serving.stop();
+    const [one, two, ...others] = sealedLines(first.stderr + second.stderr);
+    assert.deepEqual(others, []);
+    assert.deepEqual([one!.events, two!.events], [6, 3]);
+    assert.deepEqual([one!.head, two!.head], [headOf(events.slice(0, 6)), headOf(events)]);
+    const segments = await readdir(join(dir, "data", "log", "segments"));
+    assert.deepEqual(segments.map((name) => `segments/${name}`), [one!.path, two!.path]);
+    assert.deepEqual(await readdir(join(dir, "data", "log", "pending")), []);
+  }));
+
+test("seal exits 1 when there is nothing to seal, and changes nothing", () =>
+  withDeployment(async (dir) => {
+    const empty = await seal(dir);
+    assert.deepEqual([empty.code, empty.stdout], [1, ""]);
+    assert.match(empty.stderr, /nothing to seal\n$/);
+    await fill(dir, ["1"]);
+    assert.equal((await seal(dir)).code, 0);
+    const manifest = await readFile(join(dir, "data", "log", "manifest.json"), "utf8");
+    const again = await seal(dir);
+    assert.deepEqual([again.code, again.stdout], [1, ""]);
+    assert.match(again.stderr, /nothing to seal\n$/);
+    assert.equal(await readFile(join(dir, "data", "log", "manifest.json"), "utf8"), manifest);
+  }));
+
+test("seal exits 1 while serve holds the writer lock, and disturbs nothing", () =>
+  withDeployment(async (dir) => {
+    const serving = await startServe(dir);
+    await post(serving, "1");
+    const refused = await seal(dir);
+    assert.deepEqual([refused.code, refused.stdout], [1, ""]);
+    assert.match(refused.stderr, /\.lock: held by another process/);
+    assert.equal((await post(serving, "2")).status, 200);
+    await serving.stop();
+    assert.equal((await seal(dir)).code, 0);
+  }));
+
+test("seal exits 1 for a corrupt log, and leaves it as it is", () =>
+  withDeployment(async (dir) => {
+    await fill(dir, ["1"]);
+    const tail = join(dir, "data", "log", "tail.ndjson");
+    const text = await readFile(tail, "utf8");
+    const damaged = text.replace("upserted", "Upserted");
+    await writeFile(tail, damaged);
+    const refused = await seal(dir);
+    assert.deepEqual([refused.code, refused.stdout], [1, ""]);
+    assert.match(refused.stderr, /tail\.ndjson: corrupt/);
+    assert.equal(await readFile(tail, "utf8"), damaged);
+  }));
+
+test("seal and serve exit 1 for a log that has lost a segment", () =>
+  withDeployment(async (dir) => {
+    await fill(dir, ["1"]);
+    const [segment] = sealedLines((await seal(dir)).stderr);
+    await fill(dir, ["2"]);
+    await rm(join(dir, "data", "log", segment!.path));
+    for (const command of ["seal", "serve"]) {
+      const refused = await runCli([command, "--config", join(dir, "service.toml")]);
+      assert.deepEqual([refused.code, refused.stdout], [1, ""]);
+      assert.ok(refused.stderr.includes(segment!.path), refused.stderr);
+    }
+  }));
+
+test("seal exits 1 without a log folder, 4 for a stronger mode or a newer log", () =>
+  withDeployment(async (dir) => {
+    await fill(dir, ["1"]);
+    const config = join(dir, "service.toml");
+    const text = await readFile(config, "utf8");
+    const manifest = join(dir, "data", "log", "manifest.json");
+    const manifestText = await readFile(manifest, "utf8");
+    const cases: [string, string, number, RegExp][] = [
+      [config, text.replace('"open"', '"locked"'), 4, /locked/],
+      [config, text.replace('"none"', '"signed"'), 4, /signed/],
+      [config, text.replace('"./data"', '"./elsewhere"'), 1, /no folder/],
+      [manifest, manifestText.replace('"min_writer":1', '"min_writer":2'), 4, /min_writer/],
+    ];
+    for (const [path, changed, code, message] of cases) {
+      const before = await readFile(path, "utf8");
+      assert.notEqual(changed, before);
+      await writeFile(path, changed);
+      const refused = await seal(dir);
+      assert.deepEqual([refused.code, refused.stdout], [code, ""], refused.stderr);
+      assert.match(refused.stderr, message);
+      await writeFile(path, before);
+    }
+    assert.equal((await seal(dir)).code, 0);
+  }));
+
+const PAIRS: [RuntimeName, RuntimeName][] = [["deno", "node"], ["node", "deno"]];
+for (const [sealer, reader] of PAIRS) {
+  const absent = [sealer, reader].find((name) => executableOf(name) === null);
+  const skip = absent === undefined ? false : absenceOf(absent);
+  test(
+    `a log sealed under ${sealer} answers under ${reader} as before`,
+    { skip },
+    () =>
+      withDeployment(async (dir) => {
+        const batchIds = ["1", "2", "😀"];
+        await fill(dir, batchIds, { runtime: reader });
+        const serving = await startServe(dir, { runtime: reader });
+        assert.equal((await post(serving, "4", { source: "old" })).status, 200);
+        assert.equal((await retire(serving, "old")).status, 200);
+        const retirement = await (await retire(serving, "old")).text();
+        const before = await look(serving, batchIds);
+        await serving.stop();
+
+        assert.equal((await seal(dir, { runtime: sealer })).code, 0);
+        const after = await startServe(dir, { runtime: reader });
+        assert.deepEqual(await look(after, batchIds), before);
+        assert.equal(await (await retire(after, "old")).text(), retirement);
+        assert.equal((await post(after, "5")).status, 200);
+        const both = await look(after, [...batchIds, "5"]);
+        await after.stop();
+
+        assert.equal((await seal(dir, { runtime: reader })).code, 0);
+        for (const runtime of [sealer, reader]) {
+          const last = await startServe(dir, { runtime });
+          assert.deepEqual(await look(last, [...batchIds, "5"]), both, `read under ${runtime}`);
+          await last.stop();
+        }
+      }),
+  );
+}
+
+test("seal removes an unfinished commit, says so, and seals the rest", () =>
+  withDeployment(async (dir) => {
+    const serving = await startServe(dir);
+    await post(serving, "1");
+    await serving.stop("SIGKILL");
+    await writeFile(join(dir, "data", "log", "tail.ndjson"), '{"commit":', { flag: "a" });
+    const { code, stderr } = await seal(dir);
+    assert.equal(code, 0, stderr);
+    assert.match(stderr, /^tail\.ndjson: removed 10 bytes of an unfinished commit after event/);
+    assert.equal(sealedLines(stderr.split("\n").slice(1).join("\n"))[0]!.events, 3);
+  }));

@@ -1,0 +1,108 @@
+/** Makes logs of each form in memory, and verifies them. */
+import assert from "node:assert/strict";
+import { type Verification, verifyLog, type VerifyOptions } from "../../src/log/verify.ts";
+import { MemoryStorage, type OperationKind, type Tree } from "./memory_storage.ts";
+import { preparedBatch } from "./prepared.ts";
+import { rotateOnly, sealAll, SMALL_SEGMENTS } from "./sealing.ts";
+import { openTestLog } from "./test_log.ts";
+
+const CHANGES: ReadonlySet<OperationKind> = new Set(
+  ["write", "sync", "truncate", "rename", "remove", "makeFolder", "syncFolder"],
+);
+
+/** Verifies a log, and that this changed nothing and left nothing open. */
+export async function verifyStorage(
+  storage: MemoryStorage,
+  options: Pick<VerifyOptions, "chain"> = { chain: true },
+): Promise<Verification> {
+  const operationsBefore = storage.operations.length;
+  const openBefore = storage.openFiles;
+  const verification = await verifyLog(storage, options);
+  const changes = storage.operations.slice(operationsBefore).filter(({ kind }) =>
+    CHANGES.has(kind)
+  );
+  assert.deepEqual(changes, []);
+  assert.equal(storage.openFiles, openBefore);
+  assert.equal(verification.report.failure, verification.failure?.code ?? null);
+  assert.equal(verification.report.ok, verification.failure === null);
+  return verification;
+}
+
+export function verifyTree(
+  tree: Tree,
+  options?: Pick<VerifyOptions, "chain">,
+): Promise<Verification> {
+  return verifyStorage(new MemoryStorage(tree), options);
+}
+
+/** Appends batches as one commit: several events each, of several streams, all names different. */
+async function appendCommits(storage: MemoryStorage, names: readonly string[][]): Promise<void> {
+  const { log } = await openTestLog(storage);
+  for (const batchIds of names) {
+    await log.append(batchIds.map((batchId, number) =>
+      preparedBatch(batchId, {
+        source: number % 2 === 0 ? "shop" : "crm",
+        events: [1, 2, 3].slice(number % 2).map((place) => ({
+          stream: `s-${place}`,
+          recordKey: `${batchId} "é" ${place}`,
+          payload: { batchId, place, text: "東京" },
+          ...(place === 2 && { occurredAt: "2025-12-31T23:59:59.5Z" }),
+        })),
+      })
+    ));
+  }
+  await log.close();
+}
+
+/** How many files of each kind a log is to have. */
+export interface LogShape {
+  segments?: boolean;
+  pendingFiles?: number;
+  /** Commits of the tail, before the one of a clean end. */
+  tailCommits?: number;
+}
+
+/**
+ * A log that was closed in order. Every commit holds two batches, one of three events and one of
+ * two.
+ */
+export async function logOf(
+  { segments = false, pendingFiles = 0, tailCommits = 0 }: LogShape,
+): Promise<Tree> {
+  const storage = new MemoryStorage();
+  if (segments) {
+    await appendCommits(storage, [["a1", "a2"], ["b1", "b2"]]);
+    await sealAll(storage, SMALL_SEGMENTS);
+  }
+  for (let number = 0; number < pendingFiles; number++) {
+    await appendCommits(
+      storage,
+      [[`p${number}-1`, `p${number}-2`], [`p${number}-3`, "p"]]
+        .map((ids) => ids.map((id) => `${id}/${number}`)),
+    );
+    await rotateOnly(storage);
+  }
+  const commits = Array.from({ length: tailCommits }, (_, i) => [`t${i}-1`, `t${i}-2`]);
+  await appendCommits(storage, commits);
+  return storage.tree();
+}
+
+/** The same batch in two of three commits, in a segment, a pending file or the tail each. */
+export async function logWithTwice(first: number, second: number): Promise<Tree> {
+  const storage = new MemoryStorage();
+  for (let place = 0; place < 3; place++) {
+    const { log } = await openTestLog(storage);
+    await log.append([preparedBatch(`a${place}`)]);
+    if (place === first || place === second) await log.append([preparedBatch("twice")]);
+    await log.append([preparedBatch("twice", { source: `other-${place}` })]);
+    await log.close();
+    if (place === 0) await sealAll(storage, SMALL_SEGMENTS);
+    if (place === 1) await rotateOnly(storage);
+  }
+  return storage.tree();
+}
+
+/** A log with all there is: three segments, two pending files, a tail of three commits. */
+export function fullLog(): Promise<Tree> {
+  return logOf({ segments: true, pendingFiles: 2, tailCommits: 3 });
+}
