@@ -162,8 +162,8 @@ export const BLOOM_FILTER_BYTES_MAX = 64 * KIB;
  */
 export const BLOOM_FILTER_CACHE_BYTES_MAX = 48 * MIB;
 /**
- * Decoded row groups kept in memory. Sixteen of ordinary size: one for each of some readers that page
- * through sealed history at different places.
+ * Decoded row groups kept in memory. Sixteen of ordinary size: one for each of some readers that
+ * page through sealed history at different places.
  */
 export const ROW_GROUP_CACHE_BYTES_MAX = 64 * MIB;
 

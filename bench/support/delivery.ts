@@ -25,7 +25,9 @@ export interface DeliveryResult {
   /** Events of the measured time. */
   events: number;
   seconds: number;
-  /** From acknowledged to received; 0 where the line came first. One for each event and follower. */
+  /**
+   * From acknowledged to received; 0 where the line came first. One for each event and follower.
+   */
   fromAck: LatencyHistogram;
   /** From the first byte of the request to the line. */
   fromSend: LatencyHistogram;

@@ -1,4 +1,6 @@
-/** Opens a segment that the manifest lists, and holds its footer to what the manifest says of it. */
+/**
+ * Opens a segment that the manifest lists, and holds its footer to what the manifest says of it.
+ */
 import type { BloomCache } from "./bloom_cache.ts";
 import { CorruptLogError } from "./log_error.ts";
 import type { SegmentEntry } from "./manifest.ts";

@@ -27,7 +27,9 @@ export class RecentCommits {
     this.#limitBytes = limitBytes;
   }
 
-  /** Takes in the next commit of the file. The oldest ones make room, and it goes too if too large. */
+  /**
+   * Takes in the next commit of the file. The oldest ones make room, and it goes too if too large.
+   */
   add(offset: number, bytes: Buffer, lastEventId: string | null): void {
     assert(this.#commits.length === 0 || offset === this.#endOffset, "recent commits have no gap");
     this.#commits.push({ offset, bytes, lastEventId });
@@ -37,7 +39,9 @@ export class RecentCommits {
     }
   }
 
-  /** Offset of the commit with the first event after `after`; null where an older one may have it. */
+  /**
+   * Offset of the commit with the first event after `after`; null where an older one may have it.
+   */
   seek(after: string): number | null {
     const place = this.#firstWhere(({ lastEventId }) => (lastEventId ?? "") > after);
     return place === 0 ? null : this.#commits[place]?.offset ?? null;

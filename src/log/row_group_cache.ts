@@ -1,7 +1,7 @@
 /**
  * The decoded row groups that are in memory, the least recently used ones dropped first: a reader
- * that pages through sealed history decodes each row group once, and readers at the same place share
- * it. What is in here is shared, so nobody changes it.
+ * that pages through sealed history decodes each row group once, and readers at the same place
+ * share it. What is in here is shared, so nobody changes it.
  */
 import type { Buffer } from "node:buffer";
 import { ROW_GROUP_CACHE_BYTES_MAX } from "../limits.ts";

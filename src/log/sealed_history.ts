@@ -1,4 +1,6 @@
-/** What the segments of a log know together without their rows being read, and how to look further. */
+/**
+ * What the segments of a log know together without their rows being read, and how to look further.
+ */
 import { BloomCache } from "./bloom_cache.ts";
 import type { BatchEntry } from "./commit_frame.ts";
 import type { Segment } from "./segment_reader.ts";

@@ -95,7 +95,9 @@ export class FollowSession {
     return this.end("replay_failed", "the log could not be read");
   }
 
-  /** One step; the record it gives, if any. Without a promise where there is nothing to wait for. */
+  /**
+   * One step; the record it gives, if any. Without a promise where there is nothing to wait for.
+   */
   #advance(): Uint8Array | null | Promise<Uint8Array | null> {
     if (this.#phase === "snapshot") return this.#readSnapshot();
     if (this.#phase === "caught_up") return this.#catchUp();

@@ -1,6 +1,6 @@
 /**
- * One deployment, served by one runtime after the other: what the one wrote, locked or left torn, the
- * other takes over.
+ * One deployment, served by one runtime after the other: what the one wrote, locked or left torn,
+ * the other takes over.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";

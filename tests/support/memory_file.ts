@@ -1,6 +1,6 @@
 /**
- * A file in memory: the list of changes made to it, and how many of them a sync has made durable, so
- * that a crash can keep any of the others.
+ * A file in memory: the list of changes made to it, and how many of them a sync has made durable,
+ * so that a crash can keep any of the others.
  */
 import { Buffer } from "node:buffer";
 
