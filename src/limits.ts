@@ -68,6 +68,8 @@ export const BODY_STALL_TIMEOUT_MS = 30_000;
 
 /** Request line and headers. Deno's server has this bound built in; Node's is set to it. */
 export const HEADER_BYTES_MAX = 64 * KIB;
+/** How long no connection is accepted after one could not be, as when no descriptor is left. */
+export const ACCEPT_RETRY_MS = 1000;
 /** How long the header section of a request may take to arrive. */
 export const HEADERS_TIMEOUT_MS = 60_000;
 /**

@@ -4,11 +4,12 @@
  */
 import type { HttpResponse, HttpServer } from "../http/message.ts";
 import { SHUTDOWN_GRACE_MS } from "../limits.ts";
+import { DenoAcceptor } from "./deno_acceptor.ts";
 import { DenoRequest } from "./deno_request.ts";
 import { BROKEN_STREAM, type OpenStreams, toResponse } from "./deno_response.ts";
 import { drain } from "./drain.ts";
 import type { ListenOptions } from "./listen.ts";
-import { closeSocketFile, socketFileAt } from "./socket_file.ts";
+import { closeSocketFile } from "./socket_file.ts";
 
 /** Requests that have no response yet, each with what waits for it. */
 type UnderWay = Map<DenoRequest, (() => void) | null>;
@@ -19,14 +20,11 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
   const openStreams: OpenStreams = new Set();
   const underWay: UnderWay = new Map();
   let closed: Promise<void> | undefined;
-  const server = Deno.serve({
-    path,
-    onListen: () => {},
-    onError: (error) => {
-      if (error !== BROKEN_STREAM) report(`response broken off: ${nameOf(error)}`);
-      return new Response(null, { status: 500 });
-    },
-  }, async (webRequest) => {
+  const onError = (error: unknown) => {
+    if (error !== BROKEN_STREAM) report(`response broken off: ${nameOf(error)}`);
+    return new Response(null, { status: 500 });
+  };
+  const answer = async (webRequest: Request) => {
     const request = new DenoRequest(webRequest);
     underWay.set(request, null);
     const response = await handler(request);
@@ -34,12 +32,20 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
     underWay.delete(request);
     if (request.hasUnreadBody) void drain(request);
     return toResponse(request, closed ? lastOf(response) : response, openStreams);
-  });
-  const socketFile = socketFileAt(path);
+  };
+  const acceptor = new DenoAcceptor(
+    path,
+    (onRequest) =>
+      Deno.serve({ path, onListen: () => {}, onError }, (webRequest) => {
+        onRequest();
+        return answer(webRequest);
+      }),
+    report,
+  );
   return {
     close() {
-      closed ??= closeSocketFile(socketFile, async () => {
-        if (await closeServer(server, underWay, openStreams, shutdownGraceMs)) return;
+      closed ??= closeSocketFile(acceptor.socketFile, async () => {
+        if (await closeServer(acceptor, underWay, openStreams, shutdownGraceMs)) return;
         report(`connections cut off that did not end within ${shutdownGraceMs} ms`);
       });
       return closed;
@@ -58,7 +64,7 @@ function lastOf(response: HttpResponse): HttpResponse {
  * @returns false when that took longer than the grace time.
  */
 async function closeServer(
-  server: Deno.HttpServer,
+  acceptor: DenoAcceptor,
   underWay: UnderWay,
   openStreams: OpenStreams,
   graceMs: number,
@@ -67,7 +73,7 @@ async function closeServer(
   const timer = setTimeout(endGrace, graceMs);
   await Promise.race([answered(underWay), graceOver]);
   let isClosed = false;
-  const closed = server.shutdown().then(() => {
+  const closed = acceptor.shutdown().then(() => {
     isClosed = true;
   });
   await Promise.race([closed, graceOver]);

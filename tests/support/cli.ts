@@ -26,6 +26,8 @@ export interface CliOptions {
   runtime?: RuntimeName;
   /** Permissions under Deno. */
   permissions?: string[];
+  /** Open files the child may have; the limit of the test if absent. */
+  openFilesMax?: number;
 }
 
 /** Runs the program to its end. */
@@ -50,7 +52,8 @@ export function spawnScript(script: string, args: string[], options: CliOptions 
   const { runtime = THIS_RUNTIME, cwd = process.cwd() } = options;
   const permissions = options.permissions ?? ["--allow-read", "--allow-write", "--allow-net"];
   const command = [...runtimeArgs(runtime, permissions), script, ...args];
-  const child = spawn(executableOf(runtime)!, command, { cwd, stdio: ["ignore", "pipe", "pipe"] });
+  const [program, ...programArgs] = limited([executableOf(runtime)!, ...command], options);
+  const child = spawn(program!, programArgs, { cwd, stdio: ["ignore", "pipe", "pipe"] });
   const output = { stdout: "", stderr: "" };
   for (const name of ["stdout", "stderr"] as const) {
     child[name]!.setEncoding("utf8").on("data", (text: string) => output[name] += text);
@@ -61,6 +64,12 @@ export function spawnScript(script: string, args: string[], options: CliOptions 
     child.on("close", (code, signal) => resolve({ code, signal, ...output }));
   }).finally(() => clearTimeout(timer));
   return { child, output, exited };
+}
+
+/** Only a shell can set the limits of what it starts. */
+function limited(command: string[], { openFilesMax }: CliOptions): string[] {
+  if (openFilesMax === undefined) return command;
+  return ["sh", "-c", `ulimit -n ${openFilesMax} && exec "$0" "$@"`, ...command];
 }
 
 /** Waits until the child has written `text` to standard error. */
