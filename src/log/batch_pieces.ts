@@ -4,13 +4,27 @@
  */
 import { Buffer } from "node:buffer";
 import { COMMIT_HEADER_BYTES_MAX, READ_CHUNK_BYTES } from "../limits.ts";
-import { CommitHasher, type CommitHeader, decodeCommitHeader } from "./commit_frame.ts";
+import {
+  type BatchEntry,
+  CommitHasher,
+  type CommitHeader,
+  decodeCommitHeader,
+} from "./commit_frame.ts";
 import { CorruptLogError } from "./log_error.ts";
-import type { BatchPiece } from "./segment_writer.ts";
 import { SequentialReader } from "./sequential_reader.ts";
 import type { StorageFile } from "./storage.ts";
 
 const LF = 0x0a;
+
+/** The next events of the log, all of one batch. A batch may come in several pieces. */
+export interface BatchPiece {
+  /** The same object for all pieces of a batch. */
+  entry: BatchEntry;
+  /** Whole lines, each with its LF, which nobody changes any more. */
+  lines: Buffer;
+  /** Chain head after these lines, where it is known. */
+  head?: string;
+}
 
 /**
  * The batches of the commits in the first `sizeBytes` of a file.

@@ -7,10 +7,10 @@ import { Buffer } from "node:buffer";
 import { HistoryChain } from "../event/chain.ts";
 import { isEventId } from "../event/event_id.ts";
 import { sha256Hex } from "../event/hash.ts";
+import type { BatchPiece } from "./batch_pieces.ts";
 import type { BatchEntry } from "./commit_frame.ts";
 import { sameBytes } from "./line_bytes.ts";
 import { BatchDigester, EventHasher } from "./line_hashes.ts";
-import type { BatchPiece } from "./segment_writer.ts";
 import { StoredEvent } from "./stored_event.ts";
 import { type FailureCode, type FailureDetail, VerifyFailure } from "./verify_failure.ts";
 

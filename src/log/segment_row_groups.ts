@@ -1,85 +1,156 @@
 /**
- * Writes row groups through the Parquet writer, and gives each what it can have for less than the
- * writer would spend: Bloom filters without hashing a repeated value again, bounds of ids without
- * comparing what is known to be sorted.
+ * Writes row groups, and the end of the file that describes them. Columns, pages and bounds are
+ * made here, because what is known of the rows (which values repeat, that ids increase) spares the
+ * work of finding it out; the Parquet library spells headers, indexes, filters and footer.
  */
-import { ParquetWriter } from "hyparquet-writer";
-import type { PageLocation } from "hyparquet/src/types.js";
+import type { FileMetaData, RowGroup } from "hyparquet";
+import { writeBlooms } from "hyparquet-writer/src/bloom.js";
+import { writeIndexes } from "hyparquet-writer/src/indexes.js";
+import { writeMetadata } from "hyparquet-writer/src/metadata.js";
 import type { PageIndexes } from "hyparquet-writer/src/types.js";
 import { assert } from "../assert.ts";
-import { ROW_GROUP_EVENTS_MAX, SEGMENT_PAGE_BYTES } from "../limits.ts";
 import { VERSION } from "../version.ts";
 import { buildBloomFilter } from "./bloom_filter.ts";
+import { type ColumnBounds, ColumnChunkWriter } from "./column_chunk.ts";
+import { Dictionary } from "./dictionary.ts";
+import { PlainValues } from "./plain_values.ts";
+import { idBounds, textBounds, timeBounds } from "./segment_bounds.ts";
 import { METADATA_KEY } from "./segment_metadata.ts";
 import type { RowGroupRows } from "./segment_rows.ts";
 import {
   BLOOM_FILTERS,
   BOUND_BYTES_MAX,
   COLUMN_NAMES,
-  columnNumber,
-  FILTERED_COLUMNS,
+  columnElement,
+  type ColumnName,
   SEGMENT_SCHEMA,
 } from "./segment_schema.ts";
 import type { SegmentSink } from "./segment_sink.ts";
-import { snappyCompress } from "./snappy.ts";
 
 const CREATED_BY = `service version ${VERSION}`;
+/** "PAR1" as an integer, the lowest byte first. */
+const MAGIC = 0x31524150;
+/** Version of the format whose data pages these are. */
+const FORMAT_VERSION = 2;
+const NO_VALUES = new Uint8Array();
 
 export class RowGroupWriter {
-  readonly #parquet: ParquetWriter;
+  readonly #sink: SegmentSink;
+  readonly #rowGroups: RowGroup[] = [];
+  readonly #columns: PageIndexes[] = [];
+  #rows = 0;
 
   constructor(sink: SegmentSink) {
-    this.#parquet = new ParquetWriter({
-      writer: sink,
-      schema: SEGMENT_SCHEMA,
-      codec: "SNAPPY",
-      compressors: { SNAPPY: snappyCompress },
-      statisticsTruncateLength: BOUND_BYTES_MAX,
-      createdBy: CREATED_BY,
-    });
+    this.#sink = sink;
+    sink.appendUint32(MAGIC);
   }
 
   /** Writes the rows as the next row group; they may change when this is done. */
   async write(rows: RowGroupRows): Promise<void> {
-    await this.#parquet.write({
-      columnData: rows.columnData(),
-      rowGroupSize: ROW_GROUP_EVENTS_MAX,
-      pageSize: SEGMENT_PAGE_BYTES,
+    const start = this.#sink.offset;
+    const columns = COLUMN_NAMES.map((name) => this.#writeColumn(name, rows));
+    const chunks = columns.map(({ chunk }) => chunk);
+    this.#columns.push(...columns);
+    this.#rowGroups.push({
+      columns: chunks,
+      num_rows: BigInt(rows.rows),
+      total_byte_size: chunks.reduce((sum, c) => sum + c.meta_data!.total_uncompressed_size, 0n),
+      total_compressed_size: BigInt(this.#sink.offset - start),
     });
-    const columns = this.#parquet.pendingIndexes.slice(-COLUMN_NAMES.length);
-    for (const name of FILTERED_COLUMNS) {
-      const values = rows.filteredValues(name);
-      columns[columnNumber(name)]!.bloomFilter = buildBloomFilter(values, BLOOM_FILTERS[name]);
-    }
-    addSortedBounds(columns[columnNumber("event_id")]!, rows.eventIds);
+    this.#rows += rows.rows;
+    await this.#sink.flush();
   }
 
   /** Ends the file. @param metadata the text under METADATA_KEY. */
   async finish(metadata: string): Promise<void> {
-    this.#parquet.kvMetadata = [{ key: METADATA_KEY, value: metadata }];
-    await this.#parquet.finish();
+    writeIndexes(this.#sink, this.#columns);
+    writeBlooms(this.#sink, this.#columns);
+    const footer: Omit<FileMetaData, "metadata_length"> = {
+      version: FORMAT_VERSION,
+      created_by: CREATED_BY,
+      schema: SEGMENT_SCHEMA,
+      num_rows: BigInt(this.#rows),
+      row_groups: this.#rowGroups,
+      key_value_metadata: [{ key: METADATA_KEY, value: metadata }],
+    };
+    writeMetadata(this.#sink, footer as FileMetaData, BOUND_BYTES_MAX);
+    this.#sink.appendUint32(MAGIC);
+    await this.#sink.finish();
+  }
+
+  #writeColumn(name: ColumnName, rows: RowGroupRows): PageIndexes {
+    const chunk = new ColumnChunkWriter(this.#sink, columnElement(name));
+    const column = rows[name];
+    if (column instanceof Dictionary) writeDictionary(chunk, name, column);
+    else if (name === "occurred_at") writeOptional(chunk, column, rows.occurredAtLevels);
+    else for (const { bytes, values } of column.pages()) chunk.writePage(bytes, { rows: values });
+    return chunk.finish(boundsOf(name, rows), filterOf(name, rows));
   }
 }
 
-/** Bounds of a column whose values increase: of each page, the first and the last one. */
-function addSortedBounds(column: PageIndexes, values: readonly Uint8Array[]): void {
-  const { meta_data: meta } = column.chunk;
-  assert(meta !== undefined, "the writer describes each column");
-  const copyOf = (row: number) => Uint8Array.from(values[row]!);
-  meta.statistics = {
-    min_value: copyOf(0),
-    max_value: copyOf(values.length - 1),
-    null_count: 0n,
-  };
-  const pages: PageLocation[] | undefined = column.offsetIndex?.page_locations;
-  if (pages === undefined) return;
-  const firstRows = pages.map((page) => Number(page.first_row_index));
-  const lastRows = [...firstRows.slice(1), values.length].map((row) => row - 1);
-  column.columnIndex = {
-    null_pages: firstRows.map(() => false),
-    min_values: firstRows.map(copyOf),
-    max_values: lastRows.map(copyOf),
-    boundary_order: "ASCENDING",
-    null_counts: firstRows.map(() => 0n),
-  };
+/** A column of dictionary codes; of plain values when each row has one of its own. */
+function writeDictionary(
+  chunk: ColumnChunkWriter,
+  name: ColumnName,
+  { values, codes }: Dictionary,
+): void {
+  const isFixed = columnElement(name).type !== "BYTE_ARRAY";
+  const plain = new PlainValues();
+  for (const value of values) {
+    if (isFixed) plain.addFixed(value);
+    else plain.add(value);
+  }
+  if (values.length === codes.length && values.length > 1) {
+    for (const page of plain.pages()) chunk.writePage(page.bytes, { rows: page.values });
+  } else {
+    chunk.writeDictionary(plain.bytes, values.length);
+    chunk.writeCodes(codes, values.length);
+  }
+}
+
+/** A column in which rows may have no value, with at least one page. */
+function writeOptional(chunk: ColumnChunkWriter, column: PlainValues, levels: Uint8Array): void {
+  const pages = column.pages();
+  if (pages.length === 0) {
+    chunk.writePage(NO_VALUES, { rows: levels.length, levels });
+    return;
+  }
+  let row = 0;
+  pages.forEach(({ bytes, values }, place) => {
+    const start = row;
+    for (let seen = 0; seen < values; row++) seen += levels[row]!;
+    // Rows without a value go to the page before them.
+    while (row < levels.length && levels[row] === 0) row += 1;
+    assert(place < pages.length - 1 || row === levels.length, "the pages hold all rows");
+    chunk.writePage(bytes, { rows: row - start, levels: levels.subarray(start, row) });
+  });
+}
+
+function boundsOf(name: ColumnName, rows: RowGroupRows): ColumnBounds | null {
+  switch (name) {
+    case "event_id":
+      return idBounds(rows.event_id);
+    case "source":
+    case "stream":
+    case "kind":
+      return textBounds(rows[name].values, rows[name].values.length);
+    case "occurred_at":
+      return textBounds(rows.occurred_at.values(), rows.rows);
+    case "observed_at":
+      return timeBounds(rows.observed_at.values);
+    default:
+      return null;
+  }
+}
+
+function filterOf(name: ColumnName, rows: RowGroupRows): Uint32Array | null {
+  switch (name) {
+    case "stream":
+    case "batch_id":
+      return buildBloomFilter(rows[name].values, BLOOM_FILTERS[name]);
+    case "record_key":
+      return buildBloomFilter(rows.record_key.values(), BLOOM_FILTERS.record_key);
+    default:
+      return null;
+  }
 }

@@ -1,250 +1,124 @@
 /**
- * Collects the rows of one row group as the columns that the Parquet writer takes. Values that
- * repeat are one object for all their rows, which is what the writer's dictionaries look for first.
+ * Collects the rows of one row group, each column as it will be written: plain values, or codes
+ * into a dictionary where values repeat. Values are copied out of the lines once, and checked to be
+ * spelled the same when they come back.
  */
 import { Buffer } from "node:buffer";
-import type { ColumnSource } from "hyparquet-writer/src/types.js";
 import { formatTimestamp } from "../event/timestamp.ts";
 import { ROW_GROUP_EVENTS_MAX } from "../limits.ts";
 import type { BatchEntry } from "./commit_frame.ts";
-import {
-  HASH_BYTES,
-  sameBytes,
-  takeHex,
-  takeUuid,
-  unescapedText,
-  UUID_BYTES,
-} from "./line_bytes.ts";
+import { Dictionary } from "./dictionary.ts";
+import { HASH_BYTES, takeHex, takeUuid, unescapedText, UUID_BYTES } from "./line_bytes.ts";
 import { CorruptLogError } from "./log_error.ts";
-import {
-  BOUNDED_COLUMNS,
-  COLUMN_NAMES,
-  type ColumnName,
-  type FilteredColumn,
-} from "./segment_schema.ts";
+import { PlainValues } from "./plain_values.ts";
 import { OBSERVED_AT_CHARS, type StoredEvent } from "./stored_event.ts";
 
-/** What all rows of a batch share. */
-export interface BatchValues {
-  source: Uint8Array;
-  batchId: Uint8Array;
-  batchDigest: Uint8Array;
-}
-
-export function batchValues(entry: BatchEntry): BatchValues {
-  return {
-    source: Buffer.from(entry.source),
-    batchId: Buffer.from(entry.batch_id),
-    batchDigest: Buffer.from(entry.batch_digest, "hex"),
-  };
-}
-
-/** A name and its bytes, the same object wherever it appears in the row group. */
-interface Name {
-  text: string;
-  bytes: Uint8Array;
-}
-
-/** The columns whose values are not of fixed size. */
-type ListedColumn = Exclude<ColumnName, FixedColumn>;
-type FixedColumn = "event_id" | "content_hash" | "event_hash";
-type Columns = Record<ListedColumn, (Uint8Array | bigint | undefined)[]>;
-
 export class RowGroupRows {
-  #columns = emptyColumns();
-  /** Ids of the batches that have rows here. */
-  #batches: Uint8Array[] = [];
-  #lastBatch: BatchValues | null = null;
-  readonly #fixed: Record<FixedColumn, FixedValues> = {
-    event_id: new FixedValues(UUID_BYTES),
-    content_hash: new FixedValues(HASH_BYTES),
-    event_hash: new FixedValues(HASH_BYTES),
-  };
-  readonly #streams = new Names();
-  readonly #kinds = new Names();
-  #observedAt: { text: Buffer; timeMs: bigint } | null = null;
+  /** Number of rows. */
+  rows = 0;
+  /** The columns, by their names. */
+  readonly event_id = new PlainValues();
+  readonly source = new Dictionary();
+  readonly stream = new Dictionary();
+  readonly record_key = new PlainValues();
+  readonly kind = new Dictionary();
+  /** Of the rows that have one. */
+  readonly occurred_at = new PlainValues();
+  readonly observed_at = new Dictionary();
+  readonly payload = new PlainValues();
+  readonly content_hash = new PlainValues();
+  readonly batch_id = new Dictionary();
+  readonly batch_digest = new Dictionary();
+  readonly event_hash = new PlainValues();
+  readonly #levels = new Uint8Array(ROW_GROUP_EVENTS_MAX);
+  #batch: BatchEntry | null = null;
 
-  get rows(): number {
-    return this.#columns.payload.length;
+  /** For each row 1 where it has an `occurred_at`, 0 where it has none. */
+  get occurredAtLevels(): Uint8Array {
+    return this.#levels.subarray(0, this.rows);
   }
 
   /**
-   * Takes in the next event. Its line must not change before the row group is written.
+   * Takes in the next event.
    * @returns the name of its stream.
    * @throws {CorruptLogError} when a value could not be given back as it is spelled.
    */
-  add(event: StoredEvent, batch: BatchValues): string {
-    const columns = this.#columns;
-    const { bytes } = event;
-    const row = this.rows;
-    if (batch !== this.#lastBatch) this.#batches.push(batch.batchId);
-    this.#lastBatch = batch;
-    const stream = this.#streams.of(bytes, event.streamStart, event.streamEnd);
-    this.#takeFixed(event, row);
-    columns.source.push(batch.source);
-    columns.stream.push(stream.bytes);
-    columns.record_key.push(text(event, "record_key", event.recordKeyStart, event.recordKeyEnd));
-    columns.kind.push(this.#kinds.of(bytes, event.kindStart, event.kindEnd).bytes);
-    columns.occurred_at.push(occurredAt(event));
-    columns.observed_at.push(this.#observedAtMs(event));
-    columns.payload.push(bytes.subarray(event.payloadStart, event.payloadEnd));
-    columns.batch_id.push(batch.batchId);
-    columns.batch_digest.push(batch.batchDigest);
-    return stream.text;
-  }
-
-  /** The columns as the Parquet writer takes them. */
-  columnData(): ColumnSource[] {
-    const repeats = 2 * this.#batches.length <= this.rows;
-    return COLUMN_NAMES.map((name) => ({
-      name,
-      data: isFixed(name) ? this.#fixed[name].first(this.rows) : this.#columns[name],
-      encoding: isDictionary(name, repeats) ? "RLE_DICTIONARY" as const : "PLAIN" as const,
-      statistics: BOUNDED_COLUMNS.has(name),
-      columnIndex: BOUNDED_COLUMNS.has(name),
-    }));
-  }
-
-  /** The ids of all rows; they change with the next row group. */
-  get eventIds(): readonly Uint8Array[] {
-    return this.#fixed.event_id.first(this.rows);
-  }
-
-  /** The values of a column that has a Bloom filter, most of them once. */
-  filteredValues(name: FilteredColumn): Iterable<Uint8Array> {
-    switch (name) {
-      case "stream":
-        return this.#streams.values();
-      case "record_key":
-        return this.#columns.record_key as Uint8Array[];
-      case "batch_id":
-        return this.#batches;
-    }
+  add(event: StoredEvent, batch: BatchEntry): string {
+    const { bytes, streamStart, streamEnd, kindStart, kindEnd, observedAtStart } = event;
+    this.#addBatch(batch);
+    this.#addFixed(event);
+    const stream = this.stream.addSpelled(bytes, streamStart, streamEnd, decodeText);
+    addText(this.record_key, event, event.recordKeyStart, event.recordKeyEnd);
+    this.kind.addSpelled(bytes, kindStart, kindEnd, decodeText);
+    const observedAtEnd = observedAtStart + OBSERVED_AT_CHARS;
+    this.observed_at.addSpelled(bytes, observedAtStart, observedAtEnd, decodeTime);
+    this.payload.add(bytes, event.payloadStart, event.payloadEnd);
+    const isDated = event.occurredAtStart >= 0;
+    if (isDated) addText(this.occurred_at, event, event.occurredAtStart, event.occurredAtEnd);
+    this.#levels[this.rows] = isDated ? 1 : 0;
+    this.rows += 1;
+    return stream;
   }
 
   /** Starts the next row group. */
   clear(): void {
-    this.#columns = emptyColumns();
-    this.#batches = [];
-    this.#lastBatch = null;
-    this.#streams.clear();
-    this.#kinds.clear();
+    this.rows = 0;
+    this.#batch = null;
+    const { event_id, source, stream, record_key, kind, occurred_at, observed_at, payload } = this;
+    const { content_hash, batch_id, batch_digest, event_hash } = this;
+    const plain = [event_id, record_key, occurred_at, payload, content_hash, event_hash];
+    const coded = [source, stream, kind, observed_at, batch_id, batch_digest];
+    for (const column of [...plain, ...coded]) column.clear();
   }
 
-  #takeFixed(event: StoredEvent, row: number): void {
-    const { bytes, eventIdStart, contentHashStart, eventHashStart } = event;
-    const { event_id, content_hash, event_hash } = this.#fixed;
-    const isRight = takeUuid(bytes, eventIdStart, event_id.pool, row * UUID_BYTES) &&
-      takeHex(bytes, contentHashStart, HASH_BYTES, content_hash.pool, row * HASH_BYTES) &&
-      takeHex(bytes, eventHashStart, HASH_BYTES, event_hash.pool, row * HASH_BYTES);
-    if (!isRight) throw corruptValue(event, "its id or a hash");
-  }
-
-  #observedAtMs(event: StoredEvent): bigint {
-    const start = event.observedAtStart;
-    const end = start + OBSERVED_AT_CHARS;
-    const last = this.#observedAt;
-    if (last !== null && sameBytes(event.bytes, start, end, last.text, 0, OBSERVED_AT_CHARS)) {
-      return last.timeMs;
+  #addBatch(batch: BatchEntry): void {
+    if (batch === this.#batch) {
+      this.source.repeat();
+      this.batch_id.repeat();
+      this.batch_digest.repeat();
+    } else {
+      this.#batch = batch;
+      this.source.addText(batch.source, Buffer.from);
+      this.batch_id.addValue(Buffer.from(batch.batch_id));
+      this.batch_digest.addValue(Buffer.from(batch.batch_digest, "hex"));
     }
-    const spelled = event.bytes.toString("latin1", start, end);
-    const timeMs = Date.parse(spelled);
-    if (Number.isNaN(timeMs) || formatTimestamp(timeMs) !== spelled) {
-      throw corruptValue(event, "observed_at");
-    }
-    this.#observedAt = { text: Buffer.from(spelled), timeMs: BigInt(timeMs) };
-    return this.#observedAt.timeMs;
+  }
+
+  #addFixed({ bytes, eventIdStart, contentHashStart, eventHashStart }: StoredEvent): void {
+    const { event_id, content_hash, event_hash } = this;
+    const idPlace = event_id.reserve(UUID_BYTES);
+    const contentPlace = content_hash.reserve(HASH_BYTES);
+    const eventPlace = event_hash.reserve(HASH_BYTES);
+    const isRight = takeUuid(bytes, eventIdStart, event_id.memory, idPlace) &&
+      takeHex(bytes, contentHashStart, HASH_BYTES, content_hash.memory, contentPlace) &&
+      takeHex(bytes, eventHashStart, HASH_BYTES, event_hash.memory, eventPlace);
+    if (!isRight) throw new CorruptLogError("an event has a malformed id or hash");
   }
 }
 
-/** Room for one value of each row, used again for every row group. */
-class FixedValues {
-  readonly pool: Uint8Array;
-  readonly #values: Uint8Array[];
-
-  constructor(sizeBytes: number) {
-    const pool = new Uint8Array(ROW_GROUP_EVENTS_MAX * sizeBytes);
-    this.pool = pool;
-    this.#values = Array.from(
-      { length: ROW_GROUP_EVENTS_MAX },
-      (_, row) => pool.subarray(row * sizeBytes, (row + 1) * sizeBytes),
-    );
-  }
-
-  first(rows: number): Uint8Array[] {
-    return this.#values.slice(0, rows);
-  }
+function addText(column: PlainValues, { bytes }: StoredEvent, start: number, end: number): void {
+  const text = unescapedText(bytes, start, end);
+  if (text === null) throw malformed(bytes.toString("utf8", start, end));
+  column.add(text);
 }
 
-/** Gives equal names one object, a copy that does not hold on to the lines. */
-class Names {
-  readonly #names = new Map<string, Name>();
-  #last: Name | null = null;
-
-  of(bytes: Buffer, start: number, end: number): Name {
-    const last = this.#last;
-    if (last !== null && sameBytes(bytes, start, end, last.bytes, 0, last.bytes.length)) {
-      return last;
-    }
-    const spelled = bytes.toString("utf8", start, end);
-    let name = this.#names.get(spelled);
-    if (name === undefined) {
-      const text = unescapedText(bytes, start, end);
-      if (text === null) throw new CorruptLogError(`an event has the malformed name "${spelled}"`);
-      name = { text: spelled, bytes: Uint8Array.from(text) };
-      this.#names.set(spelled, name);
-    }
-    this.#last = name;
-    return name;
-  }
-
-  *values(): Iterable<Uint8Array> {
-    for (const name of this.#names.values()) yield name.bytes;
-  }
-
-  clear(): void {
-    this.#names.clear();
-    this.#last = null;
-  }
+/** The text that a JSON string's characters stand for. */
+function decodeText(spelled: string): Uint8Array {
+  const bytes = Buffer.from(spelled);
+  const text = unescapedText(bytes, 0, bytes.length);
+  if (text === null) throw malformed(spelled);
+  return text;
 }
 
-function emptyColumns(): Columns {
-  const names = COLUMN_NAMES.filter((name) => !isFixed(name));
-  return Object.fromEntries(names.map((name) => [name, []])) as unknown as Columns;
+/** The milliseconds since 1970 of an `observed_at`, as Parquet stores them. */
+function decodeTime(spelled: string): Uint8Array {
+  const timeMs = Date.parse(spelled);
+  if (Number.isNaN(timeMs) || formatTimestamp(timeMs) !== spelled) throw malformed(spelled);
+  const bytes = Buffer.alloc(8);
+  bytes.writeBigInt64LE(BigInt(timeMs));
+  return bytes;
 }
 
-function isFixed(name: ColumnName): name is FixedColumn {
-  return name === "event_id" || name === "content_hash" || name === "event_hash";
-}
-
-/** Whether a column's values are written once each; those of batches only if they repeat. */
-function isDictionary(name: ColumnName, batchesRepeat: boolean): boolean {
-  switch (name) {
-    case "source":
-    case "stream":
-    case "kind":
-    case "observed_at":
-      return true;
-    case "batch_id":
-    case "batch_digest":
-      return batchesRepeat;
-    default:
-      return false;
-  }
-}
-
-function text(event: StoredEvent, name: ColumnName, start: number, end: number): Uint8Array {
-  const value = unescapedText(event.bytes, start, end);
-  if (value === null) throw corruptValue(event, name);
-  return value;
-}
-
-/** A copy, because the column has bounds. */
-function occurredAt(event: StoredEvent): Uint8Array | undefined {
-  if (event.occurredAtStart < 0) return undefined;
-  return Uint8Array.from(text(event, "occurred_at", event.occurredAtStart, event.occurredAtEnd));
-}
-
-function corruptValue(event: StoredEvent, what: string): CorruptLogError {
-  return new CorruptLogError(`event ${event.eventId} has a malformed value: ${what}`);
+function malformed(spelled: string): CorruptLogError {
+  return new CorruptLogError(`an event has the malformed value "${spelled}"`);
 }

@@ -98,19 +98,6 @@ export type FilteredColumn = keyof typeof BLOOM_FILTERS;
 
 export const FILTERED_COLUMNS = Object.keys(BLOOM_FILTERS) as FilteredColumn[];
 
-/**
- * Columns with bounds (statistics and, over several pages, a column index): those in which a row
- * group holds a narrow range. `event_id` has them too. The others are hashes, payloads, and keys
- * that a Bloom filter finds.
- */
-export const BOUNDED_COLUMNS: ReadonlySet<ColumnName> = new Set<ColumnName>([
-  "source",
-  "stream",
-  "kind",
-  "occurred_at",
-  "observed_at",
-]);
-
 /** Longest bound, in bytes: names are at most NAME_BYTES_MAX, and no id is cut. */
 export const BOUND_BYTES_MAX = 128;
 

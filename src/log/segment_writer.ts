@@ -14,28 +14,21 @@ import {
   SEGMENT_BYTES_SOFT_MAX,
   SEGMENT_EVENTS_SOFT_MAX,
 } from "../limits.ts";
+import type { BatchPiece } from "./batch_pieces.ts";
 import type { BatchEntry } from "./commit_frame.ts";
 import { sameBytes } from "./line_bytes.ts";
 import { CorruptLogError } from "./log_error.ts";
 import { encodeMetadata, type SegmentFacts } from "./segment_metadata.ts";
 import { RowGroupWriter } from "./segment_row_groups.ts";
-import { type BatchValues, batchValues, RowGroupRows } from "./segment_rows.ts";
+import { RowGroupRows } from "./segment_rows.ts";
 import { SegmentSink } from "./segment_sink.ts";
 import type { Storage, StorageFile } from "./storage.ts";
 import { StoredEvent } from "./stored_event.ts";
 import { StreamCounter } from "./stream_counter.ts";
 
-const LF = 0x0a;
+export type { BatchPiece } from "./batch_pieces.ts";
 
-/** The next events of the log, all of one batch. A batch may come in several pieces. */
-export interface BatchPiece {
-  /** The same object for all pieces of a batch. */
-  entry: BatchEntry;
-  /** Whole lines, each with its LF, which nobody changes any more. */
-  lines: Buffer;
-  /** Chain head after these lines, where it is known. */
-  head?: string;
-}
+const LF = 0x0a;
 
 export interface SegmentBounds {
   /** A segment takes no more batches once it has so many events. */
@@ -93,8 +86,8 @@ export async function writeSegment(
 /** A batch whose lines are being taken in. */
 interface OpenBatch {
   entry: BatchEntry;
-  values: BatchValues;
-  /** Its id as it is spelled in lines. */
+  /** As they are spelled in lines. */
+  source: Buffer;
   spelledId: Buffer;
   remainingEvents: number;
 }
@@ -175,7 +168,7 @@ class SegmentWriter {
     this.#endBatch();
     this.#batch = {
       entry,
-      values: batchValues(entry),
+      source: Buffer.from(entry.source),
       spelledId: Buffer.from(JSON.stringify(entry.batch_id).slice(1, -1)),
       remainingEvents: entry.events,
     };
@@ -194,7 +187,7 @@ class SegmentWriter {
     if (this.#lastEventId !== null && eventId <= this.#lastEventId) {
       throw new CorruptLogError(`event ${eventId} follows event ${this.#lastEventId}`);
     }
-    const stream = this.#rows.add(event, batch.values);
+    const stream = this.#rows.add(event, batch.entry);
     this.#chain.append(event.eventHash);
     this.#streams.add(batch.entry.source, stream, 1, eventId);
     this.#firstEventId ??= eventId;
@@ -227,8 +220,8 @@ class SegmentWriter {
   }
 }
 
-function isOfBatch(event: StoredEvent, { values, spelledId }: OpenBatch): boolean {
+function isOfBatch(event: StoredEvent, { source, spelledId }: OpenBatch): boolean {
   const { bytes, sourceStart, sourceEnd, batchIdStart, batchIdEnd } = event;
-  return sameBytes(bytes, sourceStart, sourceEnd, values.source, 0, values.source.length) &&
+  return sameBytes(bytes, sourceStart, sourceEnd, source, 0, source.length) &&
     sameBytes(bytes, batchIdStart, batchIdEnd, spelledId, 0, spelledId.length);
 }

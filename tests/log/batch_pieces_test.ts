@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
-import { batchPieces } from "../../src/log/batch_pieces.ts";
+import { type BatchPiece, batchPieces } from "../../src/log/batch_pieces.ts";
 import { CorruptLogError } from "../../src/log/log_error.ts";
-import type { BatchPiece } from "../../src/log/segment_writer.ts";
 import { flipBit, repairFraming, truncateAt } from "../support/corrupt.ts";
 import { memoryFile } from "../support/memory_storage.ts";
 import { preparedBatch } from "../support/prepared.ts";

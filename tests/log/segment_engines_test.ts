@@ -7,10 +7,12 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { DuckDBInstance } from "@duckdb/node-api";
 import { type Table, tableFromIPC } from "apache-arrow";
+import { parquetReadObjects } from "hyparquet";
 import { readParquet } from "parquet-wasm";
 import type { CommittedEvent } from "../../src/event/verify_event.ts";
 import { COLUMN_NAMES } from "../../src/log/segment_schema.ts";
 import { SEED, SeededRandom } from "../event/seeded_random.ts";
+import { type EventOptions, preparedBatch } from "../support/prepared.ts";
 import { hostileBatch, sealCommits, smallBatches, splitLines } from "../support/test_segment.ts";
 
 /** An event, and the digest of its batch, as all readers are made to give them. */
@@ -28,12 +30,21 @@ async function sample(): Promise<Sample> {
     { length: 60 },
     (_, n) => hostileBatch(random, n, 1 + random.below(9)),
   );
-  const sealed = await sealCommits([smallBatches(4000), hostile, smallBatches(500)]);
+  const times = Array.from({ length: 3 * 4096 }, (_, n) => datedEvent(n));
+  const dated = preparedBatch("dated", { events: times.slice(0, 10_000) });
+  const sealed = await sealCommits([smallBatches(4000), hostile, [dated]]);
   const digests = sealed.entries.flatMap((entry) => Array(entry.events).fill(entry.batch_digest));
   return {
     parquet: sealed.storage.contents("0.parquet"),
     rows: splitLines(sealed.lines).map((line, n) => rowOf(line.toString(), digests[n])),
   };
+}
+
+/** Row groups in which all events, some or none have an `occurred_at`, over several pages. */
+function datedEvent(number: number): EventOptions {
+  const isDated = number < 4096 || number < 8000 && number % 7 > 2;
+  const occurredAt = `2026-01-01T00:00:00.${String(number).padStart(9, "0")}Z`;
+  return { recordKey: `k${number}`, ...(isDated && { occurredAt }) };
 }
 
 function rowOf(line: string, batchDigest: string): Row {
@@ -119,7 +130,7 @@ function ordered(row: Row): Row {
 test(`DuckDB finds events by their values (seed ${SEED})`, async () => {
   const { parquet, rows } = await sample();
   await withDuckDb(parquet, async (query) => {
-    for (const row of [rows[0]!, rows[4001]!, rows.at(-1)!]) {
+    for (const row of [rows[0]!, rows[4001]!, rows[9000]!, rows.at(-1)!]) {
       const [found] = await query(
         `SELECT count(*) AS n FROM 'segment.parquet' WHERE event_id = '${row.event_id}' ` +
           `AND stream = '${row.stream}' AND batch_id = '${row.batch_id!.replaceAll("'", "''")}'`,
@@ -185,3 +196,20 @@ function arrowText(name: keyof Row, value: unknown): string | null {
   }
   return typeof value === "number" ? new Date(value).toISOString() : value as string | null;
 }
+
+test(`hyparquet reads rows by the page indexes of a segment (seed ${SEED})`, async () => {
+  const { parquet, rows } = await sample();
+  const slice = (start: number, end = parquet.length) =>
+    Promise.resolve(Uint8Array.from(parquet.subarray(start, end)).buffer);
+  const file = { byteLength: parquet.length, slice };
+  const keys = rows.map((row) => row.record_key);
+  for (const rowStart of [0, 3000, 4090, 8000]) {
+    const read = { file, rowStart, rowEnd: rowStart + 10, columns: ["record_key"] };
+    const found = await parquetReadObjects({ ...read, useOffsetIndex: true });
+    assert.deepEqual(found.map((row) => row.record_key), keys.slice(rowStart, rowStart + 10));
+  }
+  const place = 9000;
+  const filter = { event_id: { $eq: rows[place]!.event_id! } };
+  const found = await parquetReadObjects({ file, filter, usePageIndex: true });
+  assert.deepEqual(found.map((row) => row.record_key), [keys[place]]);
+});

@@ -2,12 +2,12 @@
  * Changes the files of a log as someone would who knows the format: framing, names and inventory
  * are made to fit again, so that only what is checked beyond them can tell.
  */
-import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { ByteWriter, ParquetWriter } from "hyparquet-writer";
-import { BloomBuilder } from "hyparquet-writer/src/bloom.js";
+import type { ColumnSource } from "hyparquet-writer/src/types.js";
 import { canonicalize } from "../../src/event/canonical_json.ts";
 import { sha256Hex } from "../../src/event/hash.ts";
+import type { CommittedEvent } from "../../src/event/verify_event.ts";
 import {
   type BatchEntry,
   type Commit,
@@ -18,15 +18,7 @@ import { MANIFEST_FILE, PENDING_FOLDER, segmentPath } from "../../src/log/layout
 import type { Manifest, SegmentEntry } from "../../src/log/manifest.ts";
 import { encodeMetadata, METADATA_KEY } from "../../src/log/segment_metadata.ts";
 import { openSegment } from "../../src/log/segment_reader.ts";
-import { batchValues, RowGroupRows } from "../../src/log/segment_rows.ts";
-import {
-  COLUMN_NAMES,
-  columnNumber,
-  FILTERED_COLUMNS,
-  SEGMENT_SCHEMA,
-} from "../../src/log/segment_schema.ts";
-import { snappyCompress } from "../../src/log/snappy.ts";
-import { StoredEvent } from "../../src/log/stored_event.ts";
+import { COLUMN_NAMES, FILTERED_COLUMNS, SEGMENT_SCHEMA } from "../../src/log/segment_schema.ts";
 import { StreamCounter } from "../../src/log/stream_counter.ts";
 import { MemoryStorage, type Tree } from "./memory_storage.ts";
 
@@ -129,46 +121,43 @@ export async function readRows(tree: Tree, path: string): Promise<Row[]> {
 export async function forgeSegment(rows: readonly Row[], facts: SegmentEntry): Promise<Buffer> {
   const { events, batches, first_event_id, last_event_id, previous_head, head } = facts;
   const streams = new StreamCounter();
-  const taken = new RowGroupRows();
-  const event = new StoredEvent();
-  let last: Row | null = null;
-  let values = null;
-  for (const row of rows) {
-    const line = Buffer.from(row.line);
-    assert.ok(event.take(line, 0, line.length));
-    const isSame = last !== null && values !== null && row.entry.batch_id === last.entry.batch_id &&
-      row.entry.batch_digest === last.entry.batch_digest && row.entry.source === last.entry.source;
-    if (!isSame) values = batchValues(row.entry);
-    streams.add(row.entry.source, taken.add(event, values!), 1, event.eventId);
-    last = row;
+  for (const { line, entry } of rows) {
+    const { stream, event_id } = JSON.parse(line);
+    streams.add(entry.source, stream, 1, event_id);
   }
+  const metadata = { events, batches, first_event_id, last_event_id, previous_head, head };
+  const value = encodeMetadata({ ...metadata, streams: streams.list() });
   const writer = new ByteWriter();
   const parquet = new ParquetWriter({
     writer,
     schema: SEGMENT_SCHEMA,
-    codec: "SNAPPY",
-    compressors: { SNAPPY: snappyCompress },
+    kvMetadata: [{ key: METADATA_KEY, value }],
   });
-  const metadata = { events, batches, first_event_id, last_event_id, previous_head, head };
-  await parquet.write({
-    columnData: taken.columnData().map((column) => ({ ...column, statistics: true })),
-    rowGroupSize: rows.length,
-  });
-  addFilters(parquet, taken);
-  const value = encodeMetadata({ ...metadata, streams: streams.list() });
-  parquet.kvMetadata = [{ key: METADATA_KEY, value }];
+  await parquet.write({ columnData: columnsOf(rows), rowGroupSize: rows.length });
   await parquet.finish();
   return Buffer.from(writer.getBytes());
 }
 
-function addFilters(parquet: ParquetWriter, rows: RowGroupRows): void {
-  const columns = parquet.pendingIndexes.slice(-COLUMN_NAMES.length);
-  for (const name of FILTERED_COLUMNS) {
-    const element = SEGMENT_SCHEMA.find((element) => element.name === name)!;
-    const builder = new BloomBuilder(element, { fpp: 0.01 });
-    for (const value of rows.filteredValues(name)) builder.insert(value);
-    columns[columnNumber(name)]!.bloomFilter = builder.finalize()!;
-  }
+/** The columns of rows as the Parquet library takes them. */
+function columnsOf(rows: readonly Row[]): ColumnSource[] {
+  const values = rows.map(({ line, entry }) => {
+    const event: CommittedEvent = JSON.parse(line);
+    const payloadStart = line.indexOf('"payload":', line.indexOf('"observed_at":"')) + 10;
+    return {
+      ...event,
+      occurred_at: event.occurred_at,
+      observed_at: new Date(event.observed_at),
+      payload: line.slice(payloadStart, line.lastIndexOf(',"content_hash":"')),
+      content_hash: Buffer.from(event.content_hash, "hex"),
+      batch_digest: Buffer.from(entry.batch_digest, "hex"),
+      event_hash: Buffer.from(event.event_hash, "hex"),
+    };
+  });
+  return COLUMN_NAMES.map((name) => ({
+    name,
+    data: values.map((row) => row[name]),
+    bloomFilter: FILTERED_COLUMNS.some((filtered) => filtered === name),
+  }));
 }
 
 /** A tree whose `number`th segment has other rows, which the manifest counts and names anew. */

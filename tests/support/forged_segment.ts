@@ -5,7 +5,7 @@ import { HistoryChain } from "../../src/event/chain.ts";
 import type { BatchEntry } from "../../src/log/commit_frame.ts";
 import { encodeMetadata, type SegmentMetadata } from "../../src/log/segment_metadata.ts";
 import { RowGroupWriter } from "../../src/log/segment_row_groups.ts";
-import { batchValues, RowGroupRows } from "../../src/log/segment_rows.ts";
+import { RowGroupRows } from "../../src/log/segment_rows.ts";
 import { SegmentSink } from "../../src/log/segment_sink.ts";
 import type { SegmentEntry } from "../../src/log/segment_verify.ts";
 import { StoredEvent } from "../../src/log/stored_event.ts";
@@ -39,10 +39,9 @@ export async function forgeSegment({ groups, metadata }: Forgery): Promise<Forge
   const rows = new RowGroupRows();
   const event = new StoredEvent();
   for (const group of groups) {
-    const values = new Map(group.map(({ entry }) => [entry, batchValues(entry)]));
     for (const { line, entry } of group) {
       event.take(line, 0, line.length - 1);
-      rows.add(event, values.get(entry)!);
+      rows.add(event, entry);
     }
     await writer.write(rows);
     rows.clear();
