@@ -2,6 +2,7 @@
  * One request, one outcome: a response with status 200, or one of the errors of errors.ts, or the
  * reason of the caller's signal. Nothing is repeated here.
  */
+import { parseJsonText } from "../event/json_text.ts";
 import { ConnectionError, EventLogError, ProtocolError } from "./errors.ts";
 import type { Fetch } from "./unix_fetch.ts";
 
@@ -76,7 +77,7 @@ export async function sendForJson(
   const response = await send(request, signal);
   const text = await orConnectionError(nameOf(request), () => response.text());
   try {
-    return JSON.parse(text);
+    return parseJsonText(text);
   } catch (cause) {
     throw new ProtocolError(`answer to ${nameOf(request)} is not JSON`, { cause });
   }
@@ -120,7 +121,7 @@ function toEventLogError({ status, headers }: Response, text: string): EventLogE
 
 function parseOrText(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseJsonText(text);
   } catch {
     return text;
   }

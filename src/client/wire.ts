@@ -2,6 +2,7 @@
  * What the service sends, checked as far as this client relies on it, with the client's own names.
  * Unknown members are ignored.
  */
+import { parseJsonText } from "../event/json_text.ts";
 import type { CommittedEvent, StreamSummary } from "../event/types.ts";
 import { ProtocolError } from "./errors.ts";
 
@@ -122,7 +123,7 @@ const UTF8 = new TextDecoder("utf-8", { fatal: true });
 
 function parseLine(line: Uint8Array): unknown {
   try {
-    return JSON.parse(UTF8.decode(line));
+    return parseJsonText(UTF8.decode(line));
   } catch (cause) {
     throw new ProtocolError("a line of the answer is not JSON in UTF-8", { cause });
   }

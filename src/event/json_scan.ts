@@ -13,6 +13,8 @@ export interface JsonScan {
   depth: number;
   /** All bytes are below 0x80. */
   isAscii: boolean;
+  /** Some member's name is spelled with an escape. */
+  hasEscapedName: boolean;
 }
 
 const QUOTE = 0x22;
@@ -52,21 +54,27 @@ export function scanJson(bytes: Uint8Array): JsonScan | null {
   let depth = 0;
   let depthMax = 0;
   let seenBits = 0;
+  let hasEscapedName = false;
+  let isEscaped = false;
   for (let at = 0; at < bytes.length; at++) {
     const byte = bytes[at]!;
     switch (TOKEN_KINDS[byte]) {
       case IS_QUOTE:
+        isEscaped = false;
         for (at++; at < bytes.length; at++) {
           const inside = bytes[at]!;
           if (inside === QUOTE) break;
           seenBits |= inside;
           if (inside !== BACKSLASH) continue;
+          isEscaped = true;
           at = escapeEnd(bytes, at);
           if (at < 0) return null;
         }
         break;
       case IS_COLON:
         members++;
+        // The string before a colon is a name.
+        if (isEscaped) hasEscapedName = true;
         break;
       case IS_OPEN:
         depth++;
@@ -83,7 +91,7 @@ export function scanJson(bytes: Uint8Array): JsonScan | null {
         seenBits |= byte;
     }
   }
-  return { members, depth: depthMax, isAscii: seenBits < 0x80 };
+  return { members, depth: depthMax, isAscii: seenBits < 0x80, hasEscapedName };
 }
 
 /**

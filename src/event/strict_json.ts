@@ -8,9 +8,10 @@
 import { Buffer } from "node:buffer";
 import { assert } from "../assert.ts";
 import { JSON_DEPTH_MAX } from "../limits.ts";
+import { buildJson } from "./json_build.ts";
 import { cutDeepContainers } from "./json_cut.ts";
 import { findJsonFault, type JsonFault } from "./json_fault.ts";
-import { scanJson } from "./json_scan.ts";
+import { type JsonScan, scanJson } from "./json_scan.ts";
 import type { JsonValue } from "./json_value.ts";
 
 export type { JsonObject, JsonValue } from "./json_value.ts";
@@ -35,19 +36,21 @@ export class JsonError extends Error {
 export function parseJson(bytes: Uint8Array): JsonValue {
   const scan = scanJson(bytes);
   if (scan !== null && scan.depth <= JSON_DEPTH_MAX) {
-    const value = tryParse(bytes, scan.isAscii);
+    const value = tryParse(bytes, scan);
     if (value !== undefined && countMembers(value) === scan.members) return value;
   }
   const fault = findJsonFault(bytes);
   if (fault !== null) throw new JsonError(fault);
   assert(scan !== null && scan.depth > JSON_DEPTH_MAX, "both ways to check JSON agree");
-  return JSON.parse(UTF8.decode(cutDeepContainers(bytes, JSON_DEPTH_MAX)));
+  return buildJson(UTF8.decode(cutDeepContainers(bytes, JSON_DEPTH_MAX)));
 }
 
 /** @returns undefined when the text is not JSON or not UTF-8. */
-function tryParse(bytes: Uint8Array, isAscii: boolean): JsonValue | undefined {
+function tryParse(bytes: Uint8Array, scan: JsonScan): JsonValue | undefined {
   try {
-    return JSON.parse(isAscii ? decodeAscii(bytes) : UTF8.decode(bytes));
+    const text = scan.isAscii ? decodeAscii(bytes) : UTF8.decode(bytes);
+    const value = JSON.parse(text);
+    return scan.hasEscapedName ? buildJson(text) : value;
   } catch {
     return undefined; // The exact way says why.
   }

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { parseJsonText } from "../../src/event/json_text.ts";
 import { test } from "node:test";
 import { batchDigest } from "../../src/event/digest.ts";
 import { EnvelopeWriter } from "../../src/event/envelope.ts";
@@ -62,8 +63,8 @@ test(`batchDigest() and EnvelopeWriter agree with canonicalize() (seed ${SEED})`
         event_id: EVENT_IDS[0]!,
       };
       assert.equal(eventHash, sha256Hex(canonicalize(envelope)), `seed ${SEED}`);
-      const stored = { ...envelope, payload: JSON.parse(event.payload), event_hash: eventHash };
-      assert.deepEqual(JSON.parse(line), stored, `seed ${SEED}`);
+      const stored = { ...envelope, payload: parseJsonText(event.payload), event_hash: eventHash };
+      assert.deepEqual(parseJsonText(line), stored, `seed ${SEED}`);
     }
   }
 });
