@@ -33,14 +33,14 @@ export class RowGroupCache {
     const entry: Entry = { lines: decode(), bytes: 0 };
     this.#entries.set(key, entry);
     entry.lines.then(
-      (lines) => this.#keep(key, entry, lines.length),
+      (lines) => this.#keep(entry, lines.length),
       // Whoever asked for it is told; the next one tries again.
       () => this.#entries.delete(key),
     );
     return entry.lines;
   }
 
-  #keep(key: string, entry: Entry, bytes: number): void {
+  #keep(entry: Entry, bytes: number): void {
     entry.bytes = bytes;
     this.#sizeBytes += bytes;
     for (const [oldKey, old] of this.#entries) {

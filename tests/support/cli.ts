@@ -10,7 +10,7 @@ import { executableOf, runtimeArgs, type RuntimeName, THIS_RUNTIME } from "./run
 
 const CLI_PATH = fileURLToPath(new URL("../../cli.ts", import.meta.url));
 /** A child that takes longer hangs: it is killed, which fails the test by its exit. */
-const CHILD_TIMEOUT_MS = 20_000;
+const CHILD_TIMEOUT_MS = 120_000;
 const READY_POLL_MS = 5;
 
 export interface CliExit {
