@@ -1,7 +1,7 @@
 /**
  * The decoded row groups that are in memory, the least recently used ones dropped first: a reader
- * that pages through sealed history decodes each row group once, and readers at the same place share
- * it. What is in here is shared, so nobody changes it.
+ * that pages through sealed history decodes each row group once, and readers at the same place
+ * share it. What is in here is shared, so nobody changes it.
  */
 import type { Buffer } from "node:buffer";
 import { ROW_GROUP_CACHE_BYTES_MAX } from "../limits.ts";
@@ -33,14 +33,14 @@ export class RowGroupCache {
     const entry: Entry = { lines: decode(), bytes: 0 };
     this.#entries.set(key, entry);
     entry.lines.then(
-      (lines) => this.#keep(key, entry, lines.length),
+      (lines) => this.#keep(entry, lines.length),
       // Whoever asked for it is told; the next one tries again.
       () => this.#entries.delete(key),
     );
     return entry.lines;
   }
 
-  #keep(key: string, entry: Entry, bytes: number): void {
+  #keep(entry: Entry, bytes: number): void {
     entry.bytes = bytes;
     this.#sizeBytes += bytes;
     for (const [oldKey, old] of this.#entries) {
