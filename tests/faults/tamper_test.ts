@@ -1,6 +1,7 @@
 /**
- * Whatever is changed in the files of a log, `verify --chain` finds it, or it changes nothing that can
- * be read: not by chance, and not where framing, names and inventory have been made to fit again.
+ * Whatever is changed in the files of a log, `verify --chain` finds it, or it changes nothing that
+ * can be read: not by chance, and not where framing, names and inventory have been made to fit
+ * again.
  *
  * SEED repeats a run; TAMPER_FLIPS sets the number of bits that are changed, each kind for itself.
  */
@@ -174,7 +175,7 @@ function reframed(path: string, random: Random): Buffer {
   return Buffer.concat([before, ...framed.map((piece) => Buffer.from(piece as string)), after]);
 }
 
-test(`${FLIPS} flips with repaired framing are found or harmless (seed ${SEED})`, async (context) => {
+test(`${FLIPS} reframed flips are found or harmless (seed ${SEED})`, async (context) => {
   const random = seededRandom(SEED + 1);
   const tally = new Tally();
   for (let number = 0; number < FLIPS; number++) {
@@ -188,7 +189,7 @@ test(`${FLIPS} flips with repaired framing are found or harmless (seed ${SEED})`
   context.diagnostic(tally.toString());
 });
 
-test(`${FLIPS} flips in segments that are listed anew are found or harmless (seed ${SEED})`, async (context) => {
+test(`${FLIPS} relisted flips are found or harmless (seed ${SEED})`, async (context) => {
   const random = seededRandom(SEED + 2);
   const tally = new Tally();
   for (let count = 0; count < FLIPS; count++) {
