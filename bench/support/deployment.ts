@@ -16,6 +16,8 @@ const START_TIMEOUT_MS = 120_000;
 const STOP_TIMEOUT_MS = 60_000;
 /** Between looks whether the server answers: the grain of a measured start. */
 const POLL_MS = 2;
+/** Between looks at the memory of a process. */
+const SAMPLE_MS = 20;
 const COMPLAINT_CHARS_MAX = 4096;
 
 export const RUNTIMES = ["deno", "node"] as const;
@@ -30,6 +32,14 @@ export function ownRuntime(): RuntimeName {
 function executableOf(runtime: RuntimeName): string {
   const named = process.env[runtime === "deno" ? "SERVICE_DENO" : "SERVICE_NODE"];
   return named ?? (runtime === ownRuntime() ? process.execPath : runtime);
+}
+
+/** What a sealing took. */
+export interface Sealed {
+  /** The whole run of the process. */
+  tookMs: number;
+  /** Null where it cannot be seen, or was over too soon. */
+  peakBytes: number | null;
 }
 
 export class Deployment {
@@ -64,6 +74,23 @@ export class Deployment {
     const serverProcess = new ServerProcess(this.#spawn(["--config", config, "serve"]));
     await serverProcess.waitUntilReady(this.socketPath, startMs + START_TIMEOUT_MS);
     return new Server(serverProcess, performance.now() - startMs);
+  }
+
+  /**
+   * Seals the log.
+   * @param memoryOf The most memory that a process has held so far.
+   * @throws {Error} When it does not end with exit code 0.
+   */
+  async seal(memoryOf: (pid: number) => number | null): Promise<Sealed> {
+    const startMs = performance.now();
+    const config = join(this.folder, "service.toml");
+    const sealing = new ServerProcess(this.#spawn(["--config", config, "seal"]));
+    let peakBytes: number | null = null;
+    const look = setInterval(() => peakBytes = memoryOf(sealing.pid) ?? peakBytes, SAMPLE_MS);
+    const code = await sealing.exited;
+    clearInterval(look);
+    if (code !== 0) throw new Error(`seal ended with ${code}: ${sealing.complaint}`);
+    return { tookMs: performance.now() - startMs, peakBytes };
   }
 
   async remove(): Promise<void> {

@@ -64,6 +64,36 @@ export class BatchRequest {
   }
 }
 
+/** A `POST /v1/events` whose events have keys of their own; the same each time it is made. */
+export function keyedBatch(number: number, events: number): Buffer {
+  const firstKey = number * events;
+  const body = JSON.stringify({
+    batch_id: `keyed-${number}`,
+    source: BENCH_SOURCE,
+    events: Array.from({ length: events }, (_, index) => ({
+      stream: "customers",
+      record_key: keyName(firstKey + index),
+      kind: "upserted",
+      occurred_at: "2026-01-31T12:34:56.789Z",
+      payload: typicalPayload(firstKey + index),
+    })),
+  });
+  return Buffer.from(
+    "POST /v1/events HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\n" +
+      `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  );
+}
+
+function keyName(key: number): string {
+  return `customer-${key}`;
+}
+
+/** A `GET /v1/events` for the events of one key. */
+export function keyRequest(key: number): Buffer {
+  const target = `/v1/events?record_key=${keyName(key)}`;
+  return Buffer.from(`GET ${target} HTTP/1.1\r\nHost: bench\r\n\r\n`);
+}
+
 /** A `GET /v1/events` for the page after an event; null for the beginning. */
 export function pageRequest(after: string | null, limit: number): Buffer {
   const from = after === null ? "" : `&after=${after}`;

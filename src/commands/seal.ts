@@ -2,17 +2,14 @@
 import { randomFillSync } from "node:crypto";
 import { join } from "node:path";
 import { fileStorage } from "../log/file_storage.ts";
-import { openLog } from "../log/log.ts";
+import { type Log, openLog } from "../log/log.ts";
 import type { SegmentEntry } from "../log/manifest.ts";
 import { requireSupported } from "./capability.ts";
 import type { Config } from "./config.ts";
 import { operationalError } from "./exit.ts";
+import { startProgress } from "./progress.ts";
+import type { Terminal } from "./terminal.ts";
 import { takeWriterLock } from "./writer_lock.ts";
-
-export interface SealOptions {
-  /** Takes sentences for the operator. */
-  report: (line: string) => void;
-}
 
 /**
  * Seals the log offline, as its writer.
@@ -21,7 +18,7 @@ export interface SealOptions {
  * @throws {CorruptLogError} committed bytes are damaged or missing; nothing was changed.
  * @throws {UnsupportedFormatError} a newer program wrote the log.
  */
-export async function seal(config: Config, { report }: SealOptions): Promise<void> {
+export async function seal(config: Config, terminal: Terminal): Promise<void> {
   requireSupported(config, "seal");
   const logDir = join(config.dataDir, "log");
   const lock = await takeWriterLock(logDir);
@@ -30,16 +27,31 @@ export async function seal(config: Config, { report }: SealOptions): Promise<voi
       storage: fileStorage(logDir),
       clockMs: Date.now,
       randomBytes: (into) => void randomFillSync(into),
-      listener: { report, sealed: () => {}, batch: () => {}, committed: () => {} },
+      listener: { report: terminal.report, sealed: () => {}, batch: () => {}, committed: () => {} },
     });
     try {
       if (!log.hasUnsealed) throw operationalError(`${logDir}: there is nothing to seal`);
-      await log.seal((segment) => report(sealedLine(segment)));
+      await sealLog(log, terminal);
     } finally {
       await log.close();
     }
   } finally {
     lock.release();
+  }
+}
+
+async function sealLog(log: Log, terminal: Terminal): Promise<void> {
+  const progress = startProgress(terminal, (events) => `sealed ${events} events`);
+  let events = 0;
+  const onEvents = (more: number) => progress.update(events += more);
+  const onSegment = (segment: SegmentEntry) => {
+    progress.end();
+    terminal.report(sealedLine(segment));
+  };
+  try {
+    await log.seal(onSegment, { onEvents });
+  } finally {
+    progress.end();
   }
 }
 

@@ -3,10 +3,10 @@
  * bits of a SHA-256 are kept in a table. When the table is full it goes on with the lower half of
  * their range, and the rest of the range is left for another pass over the log.
  */
-import { sha256 } from "../event/hash.ts";
+import { sha256Hex } from "../event/hash.ts";
 import { IDENTITY_SLOTS_MAX } from "../limits.ts";
 
-/** 32-bit words of an identity. All zeros, which no identity is in earnest, is a free slot. */
+/** 32-bit words of an identity. A free slot has all zeros, which is no hash anyone has seen. */
 const WORDS = 4;
 const SLOTS_MIN = 1024;
 /** Identities are passed over by their first word. */
@@ -36,13 +36,12 @@ export class IdentitySet {
 
   /** Takes an identity. @returns false when it is known. */
   add(source: string, batchId: string): boolean {
-    const bytes = sha256(`${source}\n${batchId}`);
-    const { buffer, byteOffset } = bytes;
-    const view = new DataView(buffer, byteOffset, 4 * WORDS);
-    const first = view.getUint32(0);
+    // In hex, which costs less than the bytes in a buffer of their own.
+    const digits = sha256Hex(`${source}\n${batchId}`);
+    const first = wordAt(digits, 0);
     if (first < this.#from || first >= this.#to) return true;
-    const identity = [first, view.getUint32(4), view.getUint32(8), view.getUint32(12)];
-    if (!insert(this.#words, identity)) return false;
+    const [second, third, fourth] = [wordAt(digits, 1), wordAt(digits, 2), wordAt(digits, 3)];
+    if (!insert(this.#words, first, second, third, fourth)) return false;
     this.#count += 1;
     const slots = this.#words.length / WORDS;
     if (4 * this.#count > 3 * slots) this.#makeRoom(slots);
@@ -56,26 +55,32 @@ export class IdentitySet {
     this.#words = new Uint32Array(WORDS * (isLargest ? slots : 2 * slots));
     this.#count = 0;
     for (let at = 0; at < words.length; at += WORDS) {
-      const identity = words.subarray(at, at + WORDS);
-      if (identity.every((word) => word === 0) || identity[0]! >= this.#to) continue;
-      insert(this.#words, identity);
+      if (isFree(words, at) || words[at]! >= this.#to) continue;
+      insert(this.#words, words[at]!, words[at + 1]!, words[at + 2]!, words[at + 3]!);
       this.#count += 1;
     }
   }
 }
 
+function wordAt(digits: string, number: number): number {
+  return parseInt(digits.slice(8 * number, 8 * number + 8), 16);
+}
+
+function isFree(words: Uint32Array, at: number): boolean {
+  return (words[at]! | words[at + 1]! | words[at + 2]! | words[at + 3]!) === 0;
+}
+
 /** Puts an identity in the first free slot from its own on; false when it is there already. */
-function insert(words: Uint32Array, identity: ArrayLike<number>): boolean {
-  const slots = words.length / WORDS;
-  for (let slot = identity[1]! & (slots - 1);; slot = (slot + 1) & (slots - 1)) {
+function insert(words: Uint32Array, a: number, b: number, c: number, d: number): boolean {
+  const lastSlot = words.length / WORDS - 1;
+  let slot = b & lastSlot;
+  while (!isFree(words, WORDS * slot)) {
     const at = WORDS * slot;
-    if (
-      words[at] === identity[0] && words[at + 1] === identity[1] &&
-      words[at + 2] === identity[2] && words[at + 3] === identity[3]
-    ) return false;
-    if ((words[at]! | words[at + 1]! | words[at + 2]! | words[at + 3]!) === 0) {
-      words.set(identity, at);
-      return true;
-    }
+    const isKnown = words[at] === a && words[at + 1] === b && words[at + 2] === c &&
+      words[at + 3] === d;
+    if (isKnown) return false;
+    slot = (slot + 1) & lastSlot;
   }
+  words.set([a, b, c, d], WORDS * slot);
+  return true;
 }

@@ -30,24 +30,31 @@ function runBench(name: string, args: string[]): Promise<BenchRun> {
   });
 }
 
+const SEALED_ROWS = ["tail", "sealed"].flatMap((form) => [
+  ...[`start-${form}`, `replay-${form}`, `key-${form}-cold`, `key-${form}-warm`],
+  ...[`duplicate-${form}-cold`, `duplicate-${form}-warm`],
+]).toSpliced(6, 0, "seal");
+
 const RUNS: [string, string[], string[]][] = [
   ["ingest", ["--events", "20"], ["single-16", "batch-4"]],
   ["replay", ["--events", "2500", "--seconds", "0.1"], ["all-4", "page-last"]],
   ["restart", ["--events", "1500", "--starts", "1"], ["100k-batch"]],
+  ["sealed", ["--events", "2500", "--starts", "1", "--seconds", "0.1"], SEALED_ROWS],
 ];
 for (const [name, args, rows] of RUNS) {
   test(`bench/${name} measures its rows and leaves nothing behind`, async () => {
     await withFolder(async (folder) => {
       const jsonPath = join(folder, "report.json");
       const where = ["--dir", folder, "--json", jsonPath];
-      const run = await runBench(name, [...args, "--rows", rows.join(","), ...where]);
+      const rowArgs = name === "sealed" ? [] : ["--rows", rows.join(",")];
+      const run = await runBench(name, [...args, ...rowArgs, ...where]);
       assert.equal(run.code, 0, run.stderr);
       const report: Report = JSON.parse(await readFile(jsonPath, "utf8"));
       assert.equal(report.server, THIS_RUNTIME);
       assert.deepEqual(report.rows.map(({ row }) => row), rows);
       for (const row of rows) assert(run.stdout.includes(`\n${row}`), run.stdout);
       for (const row of report.rows) {
-        const events = row["events/s"] ?? row["start ms"];
+        const events = row["events/s"] ?? row["start ms"] ?? row["ms"];
         assert(typeof events === "number" && events > 0, JSON.stringify(row));
       }
       assert.deepEqual(await readdir(folder), ["report.json"]);

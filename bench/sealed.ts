@@ -1,0 +1,186 @@
+/**
+ * Measures what sealing costs and what sealed history gives: how fast a log is sealed, opened,
+ * replayed and asked for keys and batches, before and after. See README.md beside this file.
+ */
+import type { Buffer } from "node:buffer";
+import { readdir, stat } from "node:fs/promises";
+import { join } from "node:path";
+import process from "node:process";
+import type { Deployment } from "./support/deployment.ts";
+import { probeDisk } from "./support/disk_probe.ts";
+import { runLoad } from "./support/load.ts";
+import { parseBenchOptions, progress, runBench } from "./support/options.ts";
+import { peakMemoryBytes } from "./support/process_stats.ts";
+import { RawClient } from "./support/raw_client.ts";
+import { makeReport, publish, rounded, type Row } from "./support/report.ts";
+import { keyedBatch, keyRequest } from "./support/requests.ts";
+import { withDeployment, withServer } from "./support/with_deployment.ts";
+import { replayWorkload } from "./support/workloads.ts";
+
+const LOG_EVENTS = 1_000_000;
+const BATCH_EVENTS = 1000;
+const PAGE_EVENTS = 1000;
+/** Questions of each kind; the first one is cold, of the others the slowest counts too. */
+const QUESTIONS = 50;
+
+/** Forms of the log: as it was appended, and sealed. */
+type Form = "tail" | "sealed";
+
+interface FilledLog {
+  deployment: Deployment;
+  batches: number;
+  events: number;
+}
+
+async function fillKeyed({ deployment, batches }: FilledLog): Promise<void> {
+  progress(`filling ${batches} batches of ${BATCH_EVENTS} events`);
+  await withServer(deployment, async () => {
+    const client = await RawClient.connect(deployment.socketPath);
+    for (let number = 0; number < batches; number++) {
+      await exchange(client, keyedBatch(number, BATCH_EVENTS), '"status":"committed"');
+    }
+    client.close();
+  });
+}
+
+/** @returns how long it took, in milliseconds. */
+async function exchange(client: RawClient, request: Buffer, expected: string): Promise<number> {
+  const startMs = performance.now();
+  const response = await client.exchange(request);
+  const tookMs = performance.now() - startMs;
+  if (response.status !== 200 || !response.bodyEnd.includes(expected)) {
+    throw new Error(`status ${response.status}: ${response.bodyEnd}`);
+  }
+  return tookMs;
+}
+
+async function bytesIn(folder: string): Promise<number> {
+  let sizeBytes = 0;
+  for (const name of await readdir(folder, { recursive: true })) {
+    const entry = await stat(join(folder, name));
+    if (entry.isFile()) sizeBytes += entry.size;
+  }
+  return sizeBytes;
+}
+
+function megabytes(bytes: number | null): number | null {
+  return bytes === null ? null : Math.round(bytes / 1e6);
+}
+
+/** A row with all columns; those not given are not measured in it. */
+function rowOf(row: string, values: Partial<Row>): Row {
+  const columns = ["ms", "slowest ms", "events/s", "bytes/event", "peak MB"];
+  const all = Object.fromEntries(columns.map((column) => [column, values[column] ?? null]));
+  return { row, ...all };
+}
+
+async function sealRow({ deployment, events }: FilledLog): Promise<Row> {
+  progress("sealing");
+  const { tookMs, peakBytes } = await deployment.seal(peakMemoryBytes);
+  return rowOf("seal", {
+    "ms": rounded(tookMs, 0),
+    "events/s": Math.round(events / tookMs * 1000),
+    "peak MB": megabytes(peakBytes),
+  });
+}
+
+async function openRow(form: Form, { deployment, events }: FilledLog, starts: number) {
+  const startsMs: number[] = [];
+  let peakBytes: number | null = null;
+  for (let start = 0; start < starts; start++) {
+    await withServer(deployment, (server) => {
+      startsMs.push(server.startMs);
+      peakBytes = peakMemoryBytes(server.pid);
+      return Promise.resolve();
+    });
+  }
+  startsMs.sort((a, b) => a - b);
+  return rowOf(`start-${form}`, {
+    "ms": rounded(startsMs[starts >> 1]!, 0),
+    "slowest ms": rounded(startsMs.at(-1)!, 0),
+    "bytes/event": rounded(await bytesIn(join(deployment.folder, "data", "log")) / events, 1),
+    "peak MB": megabytes(peakBytes),
+  });
+}
+
+async function replayRow(form: Form, log: FilledLog, measureMs: number): Promise<Row> {
+  const { deployment, events } = log;
+  return await withServer(deployment, async (server) => {
+    const load = await runLoad({
+      socketPath: deployment.socketPath,
+      serverPid: server.pid,
+      workloads: [replayWorkload({ events, pageEvents: PAGE_EVENTS })],
+      warmupMs: 0,
+      measureMs,
+      eventsMax: Infinity,
+    });
+    return rowOf(`replay-${form}`, {
+      "ms": rounded(load.latencies.quantileMs(0.5), 2),
+      "slowest ms": rounded(load.latencies.quantileMs(1), 2),
+      "events/s": Math.round(load.events / load.seconds),
+      "peak MB": megabytes(peakMemoryBytes(server.pid)),
+    });
+  });
+}
+
+/** One question after the other, each about another part of the log, on a fresh server. */
+async function questionRows(
+  name: string,
+  { deployment, batches }: FilledLog,
+  ask: (batch: number) => { request: Buffer; expected: string },
+): Promise<Row[]> {
+  return await withServer(deployment, async (server) => {
+    const client = await RawClient.connect(deployment.socketPath);
+    const tookMs: number[] = [];
+    for (let number = 0; number < QUESTIONS; number++) {
+      // A step that has no common factor with most counts, so that neighbours are not asked for.
+      const { request, expected } = ask(number * 7919 % batches);
+      tookMs.push(await exchange(client, request, expected));
+    }
+    client.close();
+    const [coldMs, ...warmMs] = tookMs;
+    warmMs.sort((a, b) => a - b);
+    return [
+      rowOf(`${name}-cold`, { "ms": rounded(coldMs!, 2) }),
+      rowOf(`${name}-warm`, {
+        "ms": rounded(warmMs[warmMs.length >> 1]!, 2),
+        "slowest ms": rounded(warmMs.at(-1)!, 2),
+        "peak MB": megabytes(peakMemoryBytes(server.pid)),
+      }),
+    ];
+  });
+}
+
+/** What is asked of the log in each form. */
+async function formRows(form: Form, log: FilledLog, starts: number, measureMs: number) {
+  progress(`measuring the ${form} log`);
+  return [
+    await openRow(form, log, starts),
+    await replayRow(form, log, measureMs),
+    ...await questionRows(`key-${form}`, log, (batch) => {
+      const key = batch * BATCH_EVENTS + BATCH_EVENTS - 1;
+      return { request: keyRequest(key), expected: '"last_event_id"' };
+    }),
+    ...await questionRows(`duplicate-${form}`, log, (batch) => ({
+      request: keyedBatch(batch, BATCH_EVENTS),
+      expected: '"status":"duplicate"',
+    })),
+  ];
+}
+
+await runBench(async () => {
+  const options = parseBenchOptions(process.argv.slice(2), ["all"]);
+  const batches = Math.ceil((options.events ?? LOG_EVENTS) / BATCH_EVENTS);
+  await withDeployment(options, async (deployment) => {
+    const disk = probeDisk(deployment.folder);
+    const log = { deployment, batches, events: batches * BATCH_EVENTS };
+    await fillKeyed(log);
+    const rows = [
+      ...await formRows("tail", log, options.starts, options.measureMs),
+      await sealRow(log),
+      ...await formRows("sealed", log, options.starts, options.measureMs),
+    ];
+    const name = `sealing ${log.events} events`;
+    await publish(makeReport(name, options.serverRuntime, disk, rows), options.jsonPath);
+  });
+});

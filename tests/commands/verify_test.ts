@@ -1,0 +1,200 @@
+/** `verify` as a program: what it prints, how it ends, what it may touch. */
+import assert from "node:assert/strict";
+import { chmod, mkdir, readdir, readFile, rm, truncate, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import process from "node:process";
+import { test } from "node:test";
+import { CONFIG_TEMPLATE } from "../../src/commands/config_template.ts";
+import { init } from "../../src/commands/init.ts";
+import { flipBit } from "../support/corrupt.ts";
+import { type CliExit, type CliOptions, runCli, startServe, withFolder } from "../support/cli.ts";
+import { manifestOf, withManifest } from "../support/forged_log.ts";
+import type { Tree } from "../support/memory_storage.ts";
+import { fullLog, logOf } from "../support/verifying.ts";
+
+/** Runs `use` with the folder of a deployment whose log is in these files. */
+function withLog(tree: Tree, use: (dir: string) => Promise<void>): Promise<void> {
+  return withFolder(async (dir) => {
+    await init(dir, () => {});
+    const logDir = join(dir, "data", "log");
+    for (const folder of ["pending", "segments"]) {
+      if (tree.has(folder)) await mkdir(join(logDir, folder));
+    }
+    for (const [path, bytes] of tree) {
+      if (bytes !== null) await writeFile(join(logDir, path), bytes);
+    }
+    await use(dir);
+  });
+}
+
+/** Runs `verify` under the least permissions: it may not write anywhere. */
+function verify(dir: string, args: string[] = [], options: CliOptions = {}): Promise<CliExit> {
+  const permissions = [`--allow-read=${dir}`];
+  return runCli(["verify", ...args, "--config", join(dir, "service.toml")], {
+    permissions,
+    ...options,
+  });
+}
+
+/** All files of a log with their bytes. */
+async function filesOf(dir: string): Promise<Map<string, string>> {
+  const logDir = join(dir, "data", "log");
+  const names = await readdir(logDir, { recursive: true, withFileTypes: true });
+  const files = names.filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name)).sort();
+  return new Map(
+    await Promise.all(
+      files.map(async (path): Promise<[string, string]> => [path, await readFile(path, "hex")]),
+    ),
+  );
+}
+
+test("verify exits 0 with one JSON document, and changes nothing", () =>
+  withFolder(async (dir) => {
+    await init(dir, () => {});
+    const report = '"segments_checked":0,"pending_checked":0,"events_checked":0,"orphans":[],' +
+      '"remnants":[],"failure":null}\n';
+    const { code, stdout, stderr } = await verify(dir);
+    assert.deepEqual([code, stderr], [0, ""]);
+    assert.equal(stdout, `{"ok":true,"chain_checked":false,${report}`);
+    const chained = await verify(dir, ["--chain"]);
+    assert.deepEqual([chained.code, chained.stderr], [0, ""]);
+    assert.equal(chained.stdout, `{"ok":true,"chain_checked":true,${report}`);
+    assert.deepEqual(await readdir(join(dir, "data", "log")), []);
+  }));
+
+test("verify counts what it has checked", async () => {
+  await withLog(await fullLog(), async (dir) => {
+    const before = await filesOf(dir);
+    const { code, stdout, stderr } = await verify(dir, ["--chain"]);
+    assert.deepEqual([code, stderr], [0, ""]);
+    assert.deepEqual(JSON.parse(stdout), {
+      ok: true,
+      chain_checked: true,
+      segments_checked: 3,
+      pending_checked: 2,
+      events_checked: 45,
+      orphans: [],
+      remnants: [],
+      failure: null,
+    });
+    assert.deepEqual(await filesOf(dir), before);
+  });
+});
+
+test("verify exits 3 with its report on standard output and the details on standard error", async () => {
+  const tree = await fullLog();
+  const { path } = manifestOf(tree).segments[1]!;
+  tree.set(path, flipBit(tree.get(path)!, 1000));
+  await withLog(tree, async (dir) => {
+    const before = await filesOf(dir);
+    const { code, stdout, stderr } = await verify(dir);
+    assert.equal(code, 3);
+    assert.deepEqual(JSON.parse(stdout), {
+      ok: false,
+      chain_checked: false,
+      segments_checked: 2,
+      pending_checked: 0,
+      events_checked: 3,
+      orphans: [],
+      remnants: [],
+      failure: "file_hash_mismatch",
+    });
+    assert.match(stdout, /^[^\n]+\n$/);
+    const details = "the SHA-256 of the file: expected [0-9a-f]{64}, found [0-9a-f]{64}";
+    assert.match(stderr, new RegExp(`^file_hash_mismatch: ${dir}/data/log/${path}: ${details}\n$`));
+    assert.deepEqual(await filesOf(dir), before);
+  });
+});
+
+test("verify tells a terminal nothing that a file made up", async () => {
+  const tree = await logOf({ tailCommits: 1 });
+  const escape = "\x1b[31m\n\x9b";
+  await withLog(withManifest(tree, { ...manifestOf(tree), [escape]: 1 }), async (dir) => {
+    const { code, stderr } = await verify(dir);
+    assert.equal(code, 3);
+    // deno-lint-ignore no-control-regex
+    assert.match(stderr, /^manifest_invalid: [^\x00-\x1f\x7f-\x9f]*\n$/);
+  });
+});
+
+test("verify exits 0 for a commit that was cut off, and names the file", async () => {
+  await withLog(await logOf({ tailCommits: 2 }), async (dir) => {
+    const tail = join(dir, "data", "log", "tail.ndjson");
+    await truncate(tail, (await readFile(tail)).length - 1);
+    const { code, stdout } = await verify(dir, ["--chain"]);
+    assert.equal(code, 0);
+    const { ok, events_checked, remnants } = JSON.parse(stdout);
+    assert.deepEqual([ok, events_checked, remnants], [true, 10, ["tail.ndjson"]]);
+  });
+});
+
+test("verify exits 1 without a log folder, and prints no report", () =>
+  withFolder(async (dir) => {
+    await writeFile(join(dir, "service.toml"), CONFIG_TEMPLATE);
+    const { code, stdout, stderr } = await verify(dir);
+    assert.deepEqual([code, stdout], [1, ""]);
+    assert.match(stderr, /^there is no folder .*\/data\/log; run init, or set \[data\] dir\n$/);
+  }));
+
+test("verify exits 1 for a file that cannot be read, and prints no report", async () => {
+  await withLog(await fullLog(), async (dir) => {
+    const tail = join(dir, "data", "log", "tail.ndjson");
+    await rm(tail);
+    // The super-user may read any file, but nobody reads a folder as one.
+    if (process.getuid?.() === 0) await mkdir(tail);
+    else {
+      await writeFile(tail, "");
+      await chmod(tail, 0);
+    }
+    const { code, stdout, stderr } = await verify(dir);
+    assert.deepEqual([code, stdout], [1, ""]);
+    assert.match(stderr, /tail\.ndjson/);
+  });
+});
+
+test("verify exits 4 for a log that only a newer program may read, and prints no report", async () => {
+  const tree = await fullLog();
+  await withLog(withManifest(tree, { ...manifestOf(tree), min_reader: 2 }), async (dir) => {
+    const { code, stdout, stderr } = await verify(dir);
+    assert.deepEqual([code, stdout], [4, ""]);
+    assert.match(stderr, /^manifest\.json: min_reader is 2, this program knows 1; use the newer/);
+  });
+});
+
+test("verify without --chain takes a deployment of a stronger mode", async () => {
+  await withLog(await fullLog(), async (dir) => {
+    const config = join(dir, "service.toml");
+    const text = await readFile(config, "utf8");
+    await writeFile(config, text.replace('anchor = "none"', 'anchor = "signed"'));
+    assert.equal((await verify(dir)).code, 0);
+    const { code, stdout } = await verify(dir, ["--chain"]);
+    assert.deepEqual([code, stdout], [4, ""]);
+  });
+});
+
+test("verify runs beside serve, also while it commits", async () => {
+  await withLog(await fullLog(), async (dir) => {
+    const serving = await startServe(dir);
+    let isDone = false;
+    const verifying = verify(dir, ["--chain"]).finally(() => isDone = true);
+    let batches = 0;
+    while (!isDone) {
+      const event = { stream: "s", record_key: "1", kind: "upserted", payload: "x".repeat(5000) };
+      const batch = { source: "live", batch_id: `${batches++}`, events: [event, event] };
+      const response = await serving.fetch("/v1/events", {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify(batch),
+      });
+      assert.equal(response.status, 200, await response.text());
+    }
+    const { code, stdout, stderr } = await verifying;
+    assert.deepEqual([code, stderr], [0, ""]);
+    const { ok, events_checked } = JSON.parse(stdout);
+    assert.ok(ok && events_checked >= 45 && events_checked <= 45 + 2 * batches);
+    await serving.stop();
+    const after = JSON.parse((await verify(dir, ["--chain"])).stdout);
+    assert.deepEqual([after.ok, after.events_checked], [true, 45 + 2 * batches]);
+  });
+});

@@ -1,0 +1,334 @@
+/**
+ * Whatever is changed in the files of a log, `verify --chain` finds it, or it changes nothing that
+ * can be read: not by chance, and not where framing, names and inventory have been made to fit
+ * again.
+ *
+ * SEED repeats a run; TAMPER_FLIPS sets the number of bits that are changed, each kind for itself.
+ */
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { createHash } from "node:crypto";
+import process from "node:process";
+import { test } from "node:test";
+import {
+  MANIFEST_FILE,
+  pendingPath,
+  segmentPath,
+  SEGMENTS_FOLDER,
+  TAIL_FILE,
+} from "../../src/log/layout.ts";
+import { UnsupportedFormatError } from "../../src/log/log_error.ts";
+import type { FailureCode } from "../../src/log/verify_failure.ts";
+import type { EventFilter } from "../../src/log/stored_line.ts";
+import { EventScan } from "../../src/log/event_scan.ts";
+import type { LogSnapshot } from "../../src/log/snapshot.ts";
+import { flipBit, truncateAt } from "../support/corrupt.ts";
+import {
+  type CommitParts,
+  joinCommits,
+  manifestOf,
+  pendingPaths,
+  splitCommits,
+  withCommits,
+  withRows,
+  withSegment,
+} from "../support/forged_log.ts";
+import { MemoryStorage, type Tree } from "../support/memory_storage.ts";
+import {
+  type Random,
+  randomInteger,
+  randomItem,
+  seededRandom,
+  testSeed,
+} from "../support/random.ts";
+import { joinPieces, openTestLog } from "../support/test_log.ts";
+import { fullLog, verifyTree } from "../support/verifying.ts";
+
+const SEED = testSeed();
+const FLIPS = Number(process.env.TAMPER_FLIPS ?? 300);
+
+const FULL = await fullLog();
+const PATHS = [...FULL].filter(([, bytes]) => bytes !== null && bytes.length > 0).map(([p]) => p);
+const SEGMENTS = manifestOf(FULL).segments;
+const PENDING = pendingPaths(FULL);
+const REPLAY = await replayOf(FULL);
+
+/** What comes of a change: how it is found, or that it is harmless. */
+type Outcome = FailureCode | "refused" | "harmless";
+
+/** Verifies a changed log, and has a look itself where nothing is found. */
+async function outcomeOf(tree: Tree, what: string): Promise<Outcome> {
+  let verification;
+  try {
+    verification = await verifyTree(tree);
+  } catch (error) {
+    if (error instanceof UnsupportedFormatError) return "refused";
+    throw new Error(`${what}: verify broke down`, { cause: error });
+  }
+  if (verification.failure !== null) return verification.failure.code;
+  try {
+    assert.deepEqual(await replayOf(tree), REPLAY);
+  } catch (error) {
+    if (error instanceof UnsupportedFormatError) return "refused";
+    throw new Error(`${what}: not found, and not harmless`, { cause: error });
+  }
+  return "harmless";
+}
+
+/** All that can be replayed, without a filter and by each value of each filter, by the bytes. */
+async function replayOf(tree: Tree): Promise<string[]> {
+  const { log } = await openTestLog(new MemoryStorage(tree));
+  const all = await replay(log.snapshot, {});
+  const filters = new Map<string, EventFilter>();
+  for (const { source, stream, record_key: recordKey, kind } of JSON.parse(`[${all}]`)) {
+    for (const filter of [{ source }, { stream }, { recordKey }, { kind }, { recordKey, stream }]) {
+      filters.set(JSON.stringify(filter), filter);
+    }
+  }
+  const pages = [all];
+  for (const filter of filters.values()) pages.push(await replay(log.snapshot, filter));
+  const { streams } = log.snapshot.files[0]!;
+  await log.close();
+  return [...pages, JSON.stringify(streams)];
+}
+
+function replay(snapshot: LogSnapshot, filter: EventFilter): Promise<string> {
+  const bounds = { limitEvents: Infinity, limitBytes: Infinity };
+  return joinPieces(new EventScan(snapshot, { after: undefined, filter, ...bounds }));
+}
+
+/** How often each outcome came, for the one who reads the test's output. */
+class Tally {
+  readonly #counts = new Map<string, number>();
+
+  add(outcome: string): void {
+    this.#counts.set(outcome, (this.#counts.get(outcome) ?? 0) + 1);
+  }
+
+  toString(): string {
+    return [...this.#counts].sort().map(([name, count]) => `${name} ${count}`).join(", ");
+  }
+}
+
+function withFile(path: string, bytes: Uint8Array, tree: Tree = FULL): Tree {
+  return new Map(tree).set(path, bytes);
+}
+
+function without(path: string, tree: Tree = FULL): Tree {
+  const changed = new Map(tree);
+  changed.delete(path);
+  return changed;
+}
+
+function kindOf(path: string): string {
+  return path.includes("/") ? path.slice(0, path.indexOf("/")) : path;
+}
+
+const CODES_OF_FLIPS: Record<string, readonly Outcome[]> = {
+  // Sizes and counts are compared with the files; a time and `min_writer` mean nothing to a reader.
+  [MANIFEST_FILE]: ["manifest_invalid", "file_hash_mismatch", "segment_invalid", "refused"],
+  [SEGMENTS_FOLDER]: ["file_hash_mismatch"],
+  pending: ["pending_invalid"],
+  [TAIL_FILE]: ["tail_invalid"],
+};
+
+test(`${FLIPS} single-bit flips are found or harmless (seed ${SEED})`, async (context) => {
+  const random = seededRandom(SEED);
+  const tally = new Tally();
+  for (let number = 0; number < FLIPS; number++) {
+    const path = randomItem(random, PATHS);
+    const bytes = Buffer.from(FULL.get(path)!);
+    const bit = randomInteger(random, 0, 8 * bytes.length - 1);
+    const what = `${path}, bit ${bit}`;
+    const outcome = await outcomeOf(withFile(path, flipBit(bytes, bit)), what);
+    tally.add(`${kindOf(path)}: ${outcome}`);
+    if (outcome === "harmless") assert.ok(mayBeHarmless(path, bit >> 3), `${what}: harmless`);
+    else assert.ok(CODES_OF_FLIPS[kindOf(path)]!.includes(outcome), `${what}: ${outcome}`);
+  }
+  context.diagnostic(tally.toString());
+});
+
+/** Of the manifest a time, of the tail the commit that only says that it ended clean. */
+function mayBeHarmless(path: string, offset: number): boolean {
+  const bytes = Buffer.from(FULL.get(path)!);
+  if (path === TAIL_FILE) return offset >= bytes.lastIndexOf('{"commit":');
+  if (path !== MANIFEST_FILE) return false;
+  const member = bytes.subarray(0, offset).lastIndexOf('":');
+  return /"(sealed_at|min_writer)$/.test(bytes.toString("latin1", 0, member));
+}
+
+/** A file in which one bit of a commit is another one, in its header or lines, with its sha256. */
+function reframed(path: string, random: Random): Buffer {
+  const commits = splitCommits(FULL.get(path)!);
+  const place = randomInteger(random, 0, commits.length - 1);
+  const before = joinCommits(commits.slice(0, place));
+  const after = joinCommits(commits.slice(place + 1));
+  const one = joinCommits(commits.slice(place, place + 1));
+  const lineEnd = one.indexOf("\n");
+  const text = one.subarray('{"commit":'.length, one.lastIndexOf(',"sha256":"', lineEnd));
+  const body = one.subarray(lineEnd + 1);
+  const content = Buffer.concat([text, Buffer.from("\n"), body]);
+  const changed = flipBit(content, randomInteger(random, 0, 8 * content.length - 1));
+  const sha256 = createHash("sha256").update(changed).digest("hex");
+  const header = changed.subarray(0, text.length);
+  const framed = ['{"commit":', header, `,"sha256":"${sha256}"}`, changed.subarray(text.length)];
+  return Buffer.concat([before, ...framed.map((piece) => Buffer.from(piece as string)), after]);
+}
+
+test(`${FLIPS} reframed flips are found or harmless (seed ${SEED})`, async (context) => {
+  const random = seededRandom(SEED + 1);
+  const tally = new Tally();
+  for (let number = 0; number < FLIPS; number++) {
+    const path = randomItem(random, [...PENDING, TAIL_FILE]);
+    const outcome = await outcomeOf(withFile(path, reframed(path, random)), `flip ${number}`);
+    tally.add(`${kindOf(path)}: ${outcome}`);
+    assert.notEqual(outcome, "refused");
+    // A clean end that is a remnant now.
+    if (outcome === "harmless") assert.equal(path, TAIL_FILE);
+  }
+  context.diagnostic(tally.toString());
+});
+
+test(`${FLIPS} relisted flips are found or harmless (seed ${SEED})`, async (context) => {
+  const random = seededRandom(SEED + 2);
+  const tally = new Tally();
+  for (let count = 0; count < FLIPS; count++) {
+    const number = randomInteger(random, 0, SEGMENTS.length - 1);
+    const bytes = Buffer.from(FULL.get(SEGMENTS[number]!.path)!);
+    const bit = randomInteger(random, 0, 8 * bytes.length - 1);
+    const tree = withSegment(FULL, number, flipBit(bytes, bit));
+    const outcome = await outcomeOf(tree, `segment ${number}, bit ${bit}`);
+    tally.add(outcome);
+  }
+  context.diagnostic(tally.toString());
+});
+
+async function assertOutcome(tree: Tree, expected: Outcome | readonly Outcome[], what: string) {
+  const outcome = await outcomeOf(tree, what);
+  assert.ok([expected].flat().includes(outcome), `${what}: ${outcome}`);
+}
+
+test("files that are deleted or cut are found", async () => {
+  await assertOutcome(without(MANIFEST_FILE), "manifest_invalid", "no manifest");
+  for (const { path } of SEGMENTS) await assertOutcome(without(path), "manifest_invalid", path);
+  for (const path of PENDING) await assertOutcome(without(path), "chain_head_mismatch", path);
+  const random = seededRandom(SEED);
+  const codes: [path: string, code: FailureCode][] = [
+    [MANIFEST_FILE, "manifest_invalid"],
+    ...SEGMENTS.map(({ path }) => [path, "file_hash_mismatch"] as [string, FailureCode]),
+    ...PENDING.map((path) => [path, "pending_invalid"] as [string, FailureCode]),
+  ];
+  for (const [path, code] of codes) {
+    const bytes = FULL.get(path)!;
+    const sizes = [0, 1, bytes.length - 1];
+    for (let i = 0; i < 5; i++) sizes.push(randomInteger(random, 0, bytes.length - 1));
+    for (const size of sizes) {
+      await assertOutcome(withFile(path, truncateAt(bytes, size)), code, `${path} to ${size}`);
+    }
+  }
+});
+
+test("a tail that is deleted or cut leaves the log of an earlier time, with a remnant", async () => {
+  const tail = Buffer.from(FULL.get(TAIL_FILE)!);
+  const random = seededRandom(SEED);
+  const trees = [without(TAIL_FILE)];
+  for (let i = 0; i < 20; i++) {
+    trees.push(withFile(TAIL_FILE, truncateAt(tail, randomInteger(random, 1, tail.length - 1))));
+  }
+  for (const tree of trees) {
+    const { report } = await verifyTree(tree);
+    assert.deepEqual([report.ok, report.remnants], [true, [TAIL_FILE]]);
+    const [events] = await replayOf(tree);
+    assert.ok(REPLAY[0]!.startsWith(events!));
+  }
+});
+
+test("files that are swapped or doubled are found", async () => {
+  const [first, second] = SEGMENTS;
+  const swap = (a: string, b: string) => withFile(a, FULL.get(b)!, withFile(b, FULL.get(a)!));
+  await assertOutcome(swap(first!.path, second!.path), "file_hash_mismatch", "segments");
+  await assertOutcome(swap(PENDING[0]!, PENDING[1]!), "pending_invalid", "pending files");
+  await assertOutcome(swap(PENDING[1]!, TAIL_FILE), "pending_invalid", "a pending file, the tail");
+  await assertOutcome(swap(first!.path, TAIL_FILE), "file_hash_mismatch", "a segment, the tail");
+  const both = withSegment(
+    withSegment(FULL, 0, FULL.get(second!.path)!),
+    1,
+    FULL.get(first!.path)!,
+  );
+  await assertOutcome(both, "segment_invalid", "segments, listed anew");
+
+  const again = withFile(TAIL_FILE, FULL.get(PENDING[1]!)!);
+  await assertOutcome(again, "order_invalid", "a pending file as the tail too");
+  const entries = splitCommits(FULL.get(TAIL_FILE)!).flatMap(({ commit }) => commit.batches);
+  const path = pendingPath(entries[0]!.first_event_id, entries.at(-1)!.last_event_id);
+  const tail = FULL.get(TAIL_FILE)!;
+  await assertOutcome(withFile(path, tail), "order_invalid", "the tail as a pending file too");
+  const copy = segmentPath({ ...first!, sha256: "0".repeat(64) });
+  await assertOutcome(withFile(copy, FULL.get(first!.path)!), "harmless", "a segment, unlisted");
+});
+
+/** Every way to take out, double or exchange items. */
+function rearrangements<Item>(items: readonly Item[]): { what: string; items: Item[] }[] {
+  const found: { what: string; items: Item[] }[] = [];
+  items.forEach((item, at) => {
+    found.push({ what: `without ${at}`, items: items.toSpliced(at, 1) });
+    found.push({ what: `${at} twice`, items: items.toSpliced(at, 0, item) });
+    for (let other = at + 1; other < items.length; other++) {
+      const swapped = items.with(at, items[other]!).with(other, item);
+      found.push({ what: `${at} and ${other} swapped`, items: swapped });
+    }
+  });
+  return found;
+}
+
+test("commits that are deleted, doubled or reordered are found", async () => {
+  const linesOf = (commits: readonly CommitParts[]) => commits.flatMap(({ lines }) => lines).join();
+  for (const path of [...PENDING, TAIL_FILE]) {
+    const commits = splitCommits(FULL.get(path)!);
+    for (const { what, items } of rearrangements(commits)) {
+      const tree = withFile(path, joinCommits(items));
+      // A clean end may be said twice or not at all, but nowhere else.
+      const expected: Outcome[] = linesOf(items) === linesOf(commits)
+        ? ["chain_head_mismatch", "harmless"]
+        : ["chain_head_mismatch", "order_invalid", "pending_invalid"];
+      await assertOutcome(tree, expected, `${path}: ${what}`);
+    }
+  }
+});
+
+test("rows that are deleted, doubled or reordered are found, with repaired framing", async () => {
+  const codes: readonly Outcome[] = [
+    "order_invalid",
+    "batch_commitment_mismatch",
+    "chain_head_mismatch",
+  ];
+  for (const path of [...PENDING, TAIL_FILE]) {
+    const invalid = path === TAIL_FILE ? "tail_invalid" : "pending_invalid";
+    const [{ lines }] = splitCommits(FULL.get(path)!) as [CommitParts];
+    for (const { what, items } of rearrangements(lines)) {
+      for (const isCounted of [false, true]) {
+        const tree = withCommits(FULL, path, ([first]) => {
+          first!.lines = items;
+          if (isCounted) first!.commit.batches[0]!.events += items.length - lines.length;
+        });
+        const name = `${path}: ${what}, ${isCounted ? "counted" : "not counted"}`;
+        await assertOutcome(tree, [...codes, invalid], name);
+      }
+    }
+  }
+});
+
+test("rows of a segment that are deleted, doubled or reordered are found, listed anew", async () => {
+  const codes: readonly Outcome[] = [
+    ...["order_invalid", "batch_commitment_mismatch", "chain_head_mismatch"] as const,
+    ...["segment_invalid", "manifest_invalid"] as const,
+  ];
+  for (let number = 0; number < SEGMENTS.length; number++) {
+    const { events } = SEGMENTS[number]!;
+    const places = Array.from({ length: events }, (_, place) => place);
+    for (const { what, items } of rearrangements(places)) {
+      const tree = await withRows(FULL, number, (rows) => items.map((place) => rows[place]!));
+      await assertOutcome(tree, codes, `segment ${number}: ${what}`);
+    }
+  }
+});
