@@ -1,7 +1,7 @@
 /**
- * `Deno.serve` that outlives a failed accept(2). Deno's server stops accepting for good at the first
- * one, such as EMFILE when clients hold all descriptors; it still serves the connections that it
- * has. So another one takes its place at the same path.
+ * `Deno.serve` that outlives a failed accept(2). Deno's server stops accepting for good at the
+ * first one, such as EMFILE when clients hold all descriptors; it still serves the connections that
+ * it has. So another one takes its place at the same path.
  */
 import { ACCEPT_RETRY_MS } from "../limits.ts";
 import { removeSocketFile, type SocketFile, socketFileAt } from "./socket_file.ts";

@@ -1,6 +1,6 @@
 /**
- * The bug: V8's `JSON.parse` reads `{"\n":1}` as `{"\\":1}` once it has seen `{"\\":1}`: the service
- * would have stored, hashed and replayed another payload than was submitted.
+ * The bug: V8's `JSON.parse` reads `{"\n":1}` as `{"\\":1}` once it has seen `{"\\":1}`: the
+ * service would have stored, hashed and replayed another payload than was submitted.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
