@@ -129,6 +129,19 @@ export class Segment {
     return findBatch(this, source, batchId);
   }
 
+  /**
+   * Whether the segment certainly holds no batch of that id, given its hash (of the id in UTF-8).
+   * Costs no read, and so knows nothing while the Bloom filters are not in memory.
+   */
+  lacksBatch(batchIdHash: Hash64): boolean {
+    const filters = this.#blooms.peek(this.#filters.batch_id);
+    if (filters === null) return false;
+    for (let number = 0; number < filters.length; number++) {
+      if (passes(filters, number, batchIdHash)) return false;
+    }
+    return true;
+  }
+
   /** The row groups that may hold a batch of that id (in UTF-8), by their Bloom filters. */
   async rowGroupsWithBatch(batchId: Uint8Array): Promise<number[]> {
     const filters = await this.filters("batch_id");

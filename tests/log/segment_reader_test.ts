@@ -6,6 +6,7 @@ import { BloomCache } from "../../src/log/bloom_cache.ts";
 import { openSegment, type Segment } from "../../src/log/segment_reader.ts";
 import type { EventFilter } from "../../src/log/stored_line.ts";
 import type { CommittedEvent } from "../../src/event/verify_event.ts";
+import { xxhash64 } from "../../src/log/xxhash64.ts";
 import { SEED, SeededRandom } from "../event/seeded_random.ts";
 import { preparedBatch } from "../support/prepared.ts";
 import { hostileBatch, sealCommits, smallBatches, splitLines } from "../support/test_segment.ts";
@@ -106,6 +107,16 @@ test("Segment.findBatch() gives null for a batch that is not there, mostly witho
   const before = storage.operations.length;
   for (let i = 0; i < 200; i++) await segment.findBatch("shop", `no-${i}`);
   assert.ok(storage.operations.length - before < 10);
+});
+
+test("Segment.lacksBatch() tells it of a batch that is not there once the filters are read", async () => {
+  const { storage } = await sealCommits([smallBatches(5000)]);
+  const segment = await openSegment(storage, "0.parquet");
+  const other = xxhash64(Buffer.from("other"));
+  assert.ok(!segment.lacksBatch(other));
+  await segment.findBatch("shop", "other");
+  assert.ok(segment.lacksBatch(other));
+  assert.ok(!segment.lacksBatch(xxhash64(Buffer.from("batch-4999"))));
 });
 
 /** The events of a row group that pass a filter. */
