@@ -175,16 +175,24 @@ async function prepareFolder(storage: Storage): Promise<Manifest> {
   const names = await storage.list(".");
   if (names === null) throw new Error("the log folder does not exist");
   const manifest = await readManifest(storage);
-  if (manifest !== null) return manifest;
-  await assertNeverWritten(storage, names);
-  for (const folder of [PENDING_FOLDER, SEGMENTS_FOLDER]) {
-    if (!names.includes(folder)) await storage.makeFolder(folder);
+  if (manifest !== null) {
+    // A copy may have left empty folders out.
+    await makeFolders(storage, names);
+    return manifest;
   }
+  await assertNeverWritten(storage, names);
+  await makeFolders(storage, names);
   if (!names.includes(TAIL_FILE)) await createTail(storage);
   await storage.syncFolder(".");
   await removeTemporaryFiles(storage);
   await writeManifest(storage, EMPTY_MANIFEST);
   return EMPTY_MANIFEST;
+}
+
+async function makeFolders(storage: Storage, names: readonly string[]): Promise<void> {
+  for (const folder of [PENDING_FOLDER, SEGMENTS_FOLDER]) {
+    if (!names.includes(folder)) await storage.makeFolder(folder);
+  }
 }
 
 /** A manifest that was never put in place means nothing. */

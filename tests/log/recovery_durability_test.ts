@@ -1,7 +1,7 @@
 /** What recovery makes durable, and what it refuses to pass over. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { PENDING_FOLDER, TAIL_FILE } from "../../src/log/layout.ts";
+import { PENDING_FOLDER, SEGMENTS_FOLDER, TAIL_FILE } from "../../src/log/layout.ts";
 import { CorruptLogError } from "../../src/log/log_error.ts";
 import { MemoryStorage } from "../support/memory_storage.ts";
 import { commitOffsets, logTree, openTestLog, tailOf } from "../support/test_log.ts";
@@ -47,4 +47,13 @@ test("Log.close() on a full disk closes, and reports that the mark of a clean en
   assert.equal(reports.length, 1);
   assert.match(reports[0]!, /clean end/);
   assert.equal(storage.openFiles, 0);
+});
+
+test("openLog() makes the empty folders that a copy has left out", async () => {
+  const tree = await logTree([["a"]]);
+  for (const folder of [PENDING_FOLDER, SEGMENTS_FOLDER]) tree.delete(folder);
+  const storage = new MemoryStorage(tree);
+  const { log } = await openTestLog(storage);
+  assert.notEqual(log.snapshot.frontier, null);
+  assert.ok(storage.tree().has(PENDING_FOLDER) && storage.tree().has(SEGMENTS_FOLDER));
 });
