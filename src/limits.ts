@@ -131,6 +131,8 @@ export const FOLLOW_RECORD_BYTES_MAX = 256 * KIB;
 export const FOLLOW_PIECE_BYTES = 16 * KIB;
 /** Live records kept for other followers to share; a larger one is shared only while it is read. */
 export const LIVE_PAGES_BYTES_MAX = 8 * MIB;
+/** Followers woken in one turn of the event loop: about half a millisecond of work. */
+export const WAKES_PER_TURN_MAX = 64;
 /** A follower that takes no bytes for this long while data waits is ended. */
 export const FOLLOW_STALL_TIMEOUT_MS = 60_000;
 

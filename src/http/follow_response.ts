@@ -6,7 +6,7 @@
 import { FOLLOW_PIECE_BYTES } from "../limits.ts";
 import type { Follow } from "../service/event_log.ts";
 import type { HttpResponse } from "./message.ts";
-import type { StallWatch, Wait } from "./stall_watch.ts";
+import { type StallWatch, Wait } from "./stall_watch.ts";
 
 const FOLLOW_HEADERS: Readonly<Record<string, string>> = {
   "content-type": "application/x-ndjson",
@@ -33,33 +33,41 @@ class RecordPieces implements AsyncIterator<Uint8Array, undefined> {
   readonly #follow: Follow;
   readonly #stallWatch: StallWatch;
   /** For the client to take the last piece. */
-  readonly #wait: Wait = { sweeps: 0, giveUp: () => this.#stall() };
+  readonly #wait: Wait = new Wait(() => this.#stall());
   #record: Uint8Array = NOTHING;
   #isOver = false;
 
   constructor(follow: Follow, stallWatch: StallWatch) {
     this.#follow = follow;
     this.#stallWatch = stallWatch;
+    stallWatch.add(this.#wait);
   }
 
   async next(): Promise<IteratorResult<Uint8Array, undefined>> {
-    this.#stallWatch.stop(this.#wait);
+    this.#wait.stop();
     if (this.#record.length === 0 && !this.#isOver) {
       const record = await this.#follow.next();
-      if (record === null) this.#isOver = true;
+      if (record === null) this.#end();
       else this.#record = record;
     }
     if (this.#record.length === 0) return { done: true, value: undefined };
-    const piece = this.#record.subarray(0, FOLLOW_PIECE_BYTES);
-    this.#record = this.#record.subarray(piece.length);
-    if (!this.#isOver) this.#stallWatch.start(this.#wait);
-    return { done: false, value: piece };
+    if (!this.#isOver) this.#wait.start();
+    return { done: false, value: this.#takePiece() };
+  }
+
+  #takePiece(): Uint8Array {
+    const record = this.#record;
+    if (record.length <= FOLLOW_PIECE_BYTES) {
+      this.#record = NOTHING;
+      return record;
+    }
+    this.#record = record.subarray(FOLLOW_PIECE_BYTES);
+    return record.subarray(0, FOLLOW_PIECE_BYTES);
   }
 
   // deno-lint-ignore require-await -- an AsyncIterator's return() gives a promise
   async return(): Promise<IteratorResult<Uint8Array, undefined>> {
-    this.#stallWatch.stop(this.#wait);
-    this.#isOver = true;
+    this.#end();
     this.#record = NOTHING;
     this.#follow.close();
     return { done: true, value: undefined };
@@ -68,10 +76,16 @@ class RecordPieces implements AsyncIterator<Uint8Array, undefined> {
   /** What is left of a record is still sent, so that every line is whole. */
   #stall(): void {
     const end = this.#follow.end("buffer_exceeded", "the client took no bytes for too long");
-    this.#isOver = true;
+    this.#end();
     const rest = new Uint8Array(this.#record.length + end.length);
     rest.set(this.#record);
     rest.set(end, this.#record.length);
     this.#record = rest;
+  }
+
+  /** From now on only what is left of the record is given. */
+  #end(): void {
+    this.#isOver = true;
+    this.#stallWatch.remove(this.#wait);
   }
 }

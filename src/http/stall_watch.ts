@@ -7,12 +7,24 @@ import { clearInterval, setInterval } from "node:timers";
 
 const SWEEPS_PER_TIMEOUT = 8;
 
-/** For something that must happen in time; the same one can be started again and again. */
-export interface Wait {
-  /** Sweeps since its start. Changed by {@linkcode StallWatch} alone. */
-  sweeps: number;
+/** For something that must happen in time, again and again. To start and stop it is cheap. */
+export class Wait {
   /** Called when it has taken too long. */
-  giveUp: () => void;
+  readonly giveUp: () => void;
+  /** Sweeps since its start; null while nothing is waited for. */
+  sweeps: number | null = null;
+
+  constructor(giveUp: () => void) {
+    this.giveUp = giveUp;
+  }
+
+  start(): void {
+    this.sweeps = 0;
+  }
+
+  stop(): void {
+    this.sweeps = null;
+  }
 }
 
 /** A read brought nothing for the whole timeout. */
@@ -22,7 +34,7 @@ export class StallError extends Error {
 
 export class StallWatch {
   readonly #timeoutMs: number;
-  readonly #pending: Set<Wait> = new Set();
+  readonly #watched: Set<Wait> = new Set();
   #timer: ReturnType<typeof setInterval> | undefined;
 
   constructor(timeoutMs: number) {
@@ -35,41 +47,41 @@ export class StallWatch {
    */
   guard<T>(read: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
-      const wait: Wait = {
-        sweeps: 0,
-        giveUp: () => reject(new StallError(`nothing arrived for ${this.#timeoutMs} ms`)),
-      };
-      this.start(wait);
+      const wait = new Wait(() =>
+        reject(new StallError(`nothing arrived for ${this.#timeoutMs} ms`))
+      );
+      wait.start();
+      this.add(wait);
       read.then((value) => {
-        this.stop(wait);
+        this.remove(wait);
         resolve(value);
       }, (error) => {
-        this.stop(wait);
+        this.remove(wait);
         reject(error);
       });
     });
   }
 
-  /** Starts a wait; it is given up unless it is stopped in time. */
-  start(wait: Wait): void {
-    wait.sweeps = 0;
-    this.#pending.add(wait);
+  /** Gives a wait up, from now on, each time that it is not stopped in time after its start. */
+  add(wait: Wait): void {
+    this.#watched.add(wait);
     this.#timer ??= setInterval(() => this.#sweep(), this.#timeoutMs / SWEEPS_PER_TIMEOUT).unref();
   }
 
-  /** Ends a wait. Harmless when it is not under way. */
-  stop(wait: Wait): void {
-    this.#pending.delete(wait);
+  /** Lets a wait be. */
+  remove(wait: Wait): void {
+    this.#watched.delete(wait);
   }
 
   #sweep(): void {
-    for (const wait of this.#pending) {
+    for (const wait of this.#watched) {
+      if (wait.sweeps === null) continue;
       wait.sweeps += 1;
       if (wait.sweeps <= SWEEPS_PER_TIMEOUT) continue;
-      this.stop(wait);
+      wait.stop();
       wait.giveUp();
     }
-    if (this.#pending.size > 0) return;
+    if (this.#watched.size > 0) return;
     clearInterval(this.#timer);
     this.#timer = undefined;
   }

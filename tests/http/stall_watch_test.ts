@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { StallError, StallWatch } from "../../src/http/stall_watch.ts";
+import { StallError, StallWatch, Wait } from "../../src/http/stall_watch.ts";
 
 const SHORT_TIMEOUT_MS = 8;
 const LONG_TIMEOUT_MS = 60_000;
@@ -36,16 +36,22 @@ test("StallWatch.guard() serves reads after an idle time", async () => {
   });
 });
 
-test("StallWatch.start() gives up what is not stopped in time, each time anew", async () => {
+test("StallWatch.add() gives up a wait that is not stopped in time, and again when it is restarted", async () => {
   const watch = new StallWatch(SHORT_TIMEOUT_MS);
-  const stopped = { sweeps: 0, giveUp: () => assert.fail("it was stopped") };
+  const stopped = new Wait(() => assert.fail("it was stopped"));
+  const removed = new Wait(() => assert.fail("it was removed"));
+  let giveUp = () => {};
+  const late = new Wait(() => giveUp());
+  for (const wait of [stopped, removed, late]) watch.add(wait);
   await withProcessAlive(async () => {
     for (let time = 0; time < 2; time++) {
-      watch.start(stopped);
-      await new Promise<void>((giveUp) => {
-        watch.start({ sweeps: 0, giveUp });
-        watch.stop(stopped);
+      for (const wait of [stopped, removed, late]) wait.start();
+      await new Promise<void>((resolve) => {
+        giveUp = resolve;
+        stopped.stop();
+        watch.remove(removed);
       });
     }
   });
+  for (const wait of [stopped, late]) watch.remove(wait);
 });
