@@ -15,7 +15,7 @@ test("ChangeSignal.fire() wakes those who wait once, and not at once", async () 
   signal.add(() => woken.push("a"));
   signal.add(() => woken.push("b"));
   signal.fire();
-  assert.deepEqual(woken, []);
+  assert.equal(woken.length, 0);
   signal.add(() => woken.push("later"));
   await nextTurn();
   assert.deepEqual(woken.toSorted(), ["a", "b"]);
