@@ -1,10 +1,10 @@
 /**
  * Wakes those who wait for the log to change, once each. Not before the event loop's next turn, so
- * that a commit's receipts are sent first; and only so many in a turn, so that requests are answered
- * while a thousand followers are sent an event.
+ * that a commit's receipts are sent first; and only so many in a turn, so that requests are
+ * answered while a thousand followers are sent an event.
  *
- * Arrays and not sets: a set that is filled and emptied all the time leaves tables behind that refer
- * to each other, which only a full garbage collection frees.
+ * Arrays and not sets: a set that is filled and emptied all the time leaves tables behind that
+ * refer to each other, which only a full garbage collection frees.
  */
 import { setImmediate } from "node:timers";
 import { WAKES_PER_TURN_MAX } from "../limits.ts";

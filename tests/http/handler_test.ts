@@ -221,7 +221,7 @@ test("createHandler() gives a large body room only as it arrives", async () => {
 });
 
 test("createHandler() answers 429 with Retry-After when there is no room", async () => {
-  const admission = new Admission({ admitWaitMs: 1 });
+  const admission = new Admission({ admitWaitMs: 1, totalBytes: 8 * INGEST_BODY_BYTES_MAX });
   admission.admit(2 * INGEST_BODY_BYTES_MAX);
   for (let held = 0; held < 5; held++) admission.admit(INGEST_BODY_BYTES_MAX);
   const { answer } = api({}, { admission });
