@@ -52,8 +52,12 @@ async function openRequest(socketPath: string): Promise<Socket> {
   const socket = connect({ path: socketPath });
   socket.on("error", quiet);
   await new Promise<void>((resolve) => socket.once("connect", resolve));
-  const head = "POST /v1/events HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{";
-  await new Promise<void>((resolve) => socket.write(head, () => resolve()));
+  // The server says that it has the request and waits for its body.
+  const asked = new Promise<void>((resolve) => socket.once("data", () => resolve()));
+  const head = ["POST /v1/events HTTP/1.1", "Host: x", "Content-Length: 1000"];
+  socket.write(`${[...head, "Expect: 100-continue"].join("\r\n")}\r\n\r\n`);
+  await asked;
+  socket.write("{");
   return socket;
 }
 
