@@ -9,7 +9,7 @@ import { isEventId } from "../event/event_id.ts";
 import { sha256Hex } from "../event/hash.ts";
 import type { BatchPiece } from "./batch_pieces.ts";
 import type { BatchEntry } from "./commit_frame.ts";
-import { sameBytes } from "./line_bytes.ts";
+import { isTextAt, sameBytes, viewOf } from "./line_bytes.ts";
 import { BatchDigester, EventHasher } from "./line_hashes.ts";
 import { StoredEvent } from "./stored_event.ts";
 import { type FailureCode, type FailureDetail, VerifyFailure } from "./verify_failure.ts";
@@ -185,18 +185,18 @@ export class HistoryCheck {
   }
 
   #checkHashes(event: StoredEvent, eventId: string): void {
-    const { contentHash, eventHash } = event;
-    const content = sha256Hex(event.bytes.subarray(event.payloadStart, event.payloadEnd));
-    if (content !== contentHash) {
-      const values = { eventId, expected: contentHash, found: content };
+    const { bytes, contentHashStart, eventHashStart } = event;
+    const content = sha256Hex(viewOf(bytes, event.payloadStart, event.payloadEnd));
+    if (!isTextAt(bytes, contentHashStart, content)) {
+      const values = { eventId, expected: event.contentHash, found: content };
       throw this.#failureOf("content_hash_mismatch", "the hash of its payload", values);
     }
     const envelope = this.#hasher.hash(event);
-    if (envelope !== eventHash) {
-      const values = { eventId, expected: eventHash, found: envelope };
+    if (!isTextAt(bytes, eventHashStart, envelope)) {
+      const values = { eventId, expected: event.eventHash, found: envelope };
       throw this.#failureOf("event_hash_mismatch", "the hash of its envelope", values);
     }
-    this.#chain.append(eventHash);
+    this.#chain.append(envelope);
   }
 
   #compareEntries(entry: BatchEntry, found: BatchEntry): void {

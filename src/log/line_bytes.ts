@@ -50,6 +50,19 @@ export function sameBytes(
   return true;
 }
 
+/** Whether `bytes` have the characters of an ASCII text at `start`. */
+export function isTextAt(bytes: Uint8Array, start: number, text: string): boolean {
+  for (let at = 0; at < text.length; at++) {
+    if (bytes[start + at] !== text.charCodeAt(at)) return false;
+  }
+  return true;
+}
+
+/** A view of a range, which costs less than one that is a Buffer. */
+export function viewOf(bytes: Uint8Array, start: number, end: number): Uint8Array {
+  return new Uint8Array(bytes.buffer, bytes.byteOffset + start, end - start);
+}
+
 /** Copies a range to `into`, where there is room; returns where the copy ends. */
 export function putBytes(
   into: Uint8Array,
@@ -59,7 +72,7 @@ export function putBytes(
   end: number = from.length,
 ): number {
   const sizeBytes = end - start;
-  if (sizeBytes >= LONG_COPY_BYTES) into.set(from.subarray(start, end), at);
+  if (sizeBytes >= LONG_COPY_BYTES) into.set(viewOf(from, start, end), at);
   else for (let i = 0; i < sizeBytes; i++) into[at + i] = from[start + i]!;
   return at + sizeBytes;
 }

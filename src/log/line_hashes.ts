@@ -6,7 +6,7 @@
 import { Buffer } from "node:buffer";
 import { createHash, type Hash } from "node:crypto";
 import { sha256Hex } from "../event/hash.ts";
-import { HASH_CHARS, putBytes, UUID_CHARS } from "./line_bytes.ts";
+import { HASH_CHARS, putBytes, UUID_CHARS, viewOf } from "./line_bytes.ts";
 import { OBSERVED_AT_CHARS, type StoredEvent } from "./stored_event.ts";
 
 /** Texts up to here are hashed in one call, longer ones piece by piece. The buffer has twice it. */
@@ -69,7 +69,7 @@ export class BatchDigester {
     let end = putBytes(this.#text, this.#length, SOURCE_OF_BATCH);
     end = putBytes(this.#text, end, this.#source);
     end = putBytes(this.#text, end, VERSION);
-    const rest = this.#text.subarray(0, end);
+    const rest = viewOf(this.#text, 0, end);
     const digest = this.#hash === null ? sha256Hex(rest) : this.#hash.update(rest).digest("hex");
     this.#length = 0;
     this.#hash = null;
@@ -85,7 +85,7 @@ export class EventHasher {
   /** SHA-256 of the event's canonical envelope, 64 lowercase hex digits. */
   hash(event: StoredEvent): string {
     this.#text = withRoom(this.#text, 0, bytesOf(event));
-    return sha256Hex(this.#text.subarray(0, putEnvelope(this.#text, 0, event)));
+    return sha256Hex(viewOf(this.#text, 0, putEnvelope(this.#text, 0, event)));
   }
 }
 
