@@ -112,7 +112,9 @@ function assertSupported(manifest: Header, bounds: readonly (keyof Header)[]): v
 /** Members are checked one by one, and the rest by the one encoding that they have. */
 function assertManifest(value: Header, bytes: Uint8Array): Manifest {
   const { segments } = value as Partial<Manifest>;
-  const isRight = Array.isArray(segments) && segments.every(isSegmentEntry) &&
+  // There is no older schema; a newer program may have raised the bound.
+  const isRight = value.min_writer >= SCHEMA_VERSION &&
+    Array.isArray(segments) && segments.every(isSegmentEntry) &&
     areConsecutive(segments) &&
     Buffer.from(bytes).equals(
       encodeManifest({ ...EMPTY_MANIFEST, min_writer: value.min_writer, segments }),

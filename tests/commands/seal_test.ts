@@ -182,6 +182,19 @@ test("seal and serve exit 1 for a log that has lost a segment", () =>
     }
   }));
 
+test("seal and serve exit 1 for a manifest of a schema that there is not", () =>
+  withDeployment(async (dir) => {
+    await fill(dir, ["1"]);
+    const manifest = join(dir, "data", "log", "manifest.json");
+    const text = await readFile(manifest, "utf8");
+    await writeFile(manifest, text.replace('"min_writer":1', '"min_writer":0'));
+    for (const command of ["seal", "serve"]) {
+      const refused = await runCli([command, "--config", join(dir, "service.toml")]);
+      assert.deepEqual([refused.code, refused.stdout], [1, ""]);
+      assert.match(refused.stderr, /manifest\.json: not a manifest of storage schema 1/);
+    }
+  }));
+
 test("seal exits 1 without a log folder, 4 for a stronger mode or a newer log", () =>
   withDeployment(async (dir) => {
     await fill(dir, ["1"]);

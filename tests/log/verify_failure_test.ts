@@ -65,6 +65,10 @@ test("verifyLog() finds manifest_invalid: no manifest of this format", async () 
     const tree = withFile(MANIFEST_FILE, changed);
     await assertFound(tree, { code: "manifest_invalid", message: /^manifest\.json: / });
   }
+  for (const bound of ["min_reader", "min_writer"]) {
+    const tree = withManifest(FULL, { ...MANIFEST, [bound]: 0 });
+    await assertFound(tree, { code: "manifest_invalid", message: /not a manifest of/ });
+  }
 });
 
 test("verifyLog() finds manifest_invalid: segments in another order, doubled or left out", async () => {
