@@ -1,6 +1,7 @@
 /**
  * Measures what sealing costs and what sealed history gives: how fast a log is sealed, opened,
- * replayed and asked for keys and batches, before and after. See README.md beside this file.
+ * verified, replayed and asked for keys and batches, before and after. See README.md beside this
+ * file.
  */
 import type { Buffer } from "node:buffer";
 import { readdir, stat } from "node:fs/promises";
@@ -74,10 +75,15 @@ function rowOf(row: string, values: Partial<Row>): Row {
   return { row, ...all };
 }
 
-async function sealRow({ deployment, events }: FilledLog): Promise<Row> {
-  progress("sealing");
-  const { tookMs, peakBytes } = await deployment.seal(peakMemoryBytes);
-  return rowOf("seal", {
+/** A whole run of a command over the log. */
+async function commandRow(
+  row: string,
+  command: string[],
+  { deployment, events }: FilledLog,
+): Promise<Row> {
+  progress(row);
+  const { tookMs, peakBytes } = await deployment.run(command, peakMemoryBytes);
+  return rowOf(row, {
     "ms": rounded(tookMs, 0),
     "events/s": Math.round(events / tookMs * 1000),
     "peak MB": megabytes(peakBytes),
@@ -156,6 +162,8 @@ async function formRows(form: Form, log: FilledLog, starts: number, measureMs: n
   progress(`measuring the ${form} log`);
   return [
     await openRow(form, log, starts),
+    await commandRow(`verify-${form}`, ["verify"], log),
+    await commandRow(`verify-chain-${form}`, ["verify", "--chain"], log),
     await replayRow(form, log, measureMs),
     ...await questionRows(`key-${form}`, log, (batch) => {
       const key = batch * BATCH_EVENTS + BATCH_EVENTS - 1;
@@ -177,7 +185,7 @@ await runBench(async () => {
     await fillKeyed(log);
     const rows = [
       ...await formRows("tail", log, options.starts, options.measureMs),
-      await sealRow(log),
+      await commandRow("seal", ["seal"], log),
       ...await formRows("sealed", log, options.starts, options.measureMs),
     ];
     const name = `sealing ${log.events} events`;

@@ -4,7 +4,7 @@
  */
 import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
-import { FollowerClient } from "./follower_client.ts";
+import { Followers } from "./followers.ts";
 import { LatencyHistogram } from "./latency_histogram.ts";
 import { cpuSeconds } from "./process_stats.ts";
 import { RawClient } from "./raw_client.ts";
@@ -37,30 +37,22 @@ export interface DeliveryResult {
 
 /** How long after the last event its lines may take. */
 const DELIVERY_TIMEOUT_MS = 10_000;
-/** Followers are opened so many at a time: a socket's queue of unaccepted connections is short. */
-const OPENING_MAX = 64;
 
-/** @throws {Error} An event was not acknowledged, or did not reach a follower. */
+/** @throws {Error} A follower failed, or an event was not acknowledged or did not reach one. */
 export async function measureDelivery(options: DeliveryOptions): Promise<DeliveryResult> {
+  const { socketPath, followers: count } = options;
   const times = new Times();
-  const failure = Promise.withResolvers<never>();
-  const followers: FollowerClient[] = [];
-  const openOne = async () => {
-    const receive = times.receiver();
-    followers.push(
-      await FollowerClient.open(options.socketPath, null, receive, failure.reject),
-    );
-  };
-  const client = await RawClient.connect(options.socketPath);
+  const receiver = () => times.receiver();
+  const followers = await Followers.open({ socketPath, count, after: null, receiver });
   try {
-    while (followers.length < options.followers) {
-      const count = Math.min(OPENING_MAX, options.followers - followers.length);
-      await Promise.all(Array.from({ length: count }, openOne));
+    const client = await RawClient.connect(socketPath);
+    try {
+      return await Promise.race([followers.failed, sendAndMeasure(client, times, options)]);
+    } finally {
+      client.close();
     }
-    return await Promise.race([failure.promise, sendAndMeasure(client, times, options)]);
   } finally {
-    client.close();
-    for (const follower of followers) follower.close();
+    followers.close();
   }
 }
 

@@ -34,8 +34,8 @@ function executableOf(runtime: RuntimeName): string {
   return named ?? (runtime === ownRuntime() ? process.execPath : runtime);
 }
 
-/** What a sealing took. */
-export interface Sealed {
+/** What a command took. */
+export interface CommandRun {
   /** The whole run of the process. */
   tookMs: number;
   /** Null where it cannot be seen, or was over too soon. */
@@ -77,19 +77,22 @@ export class Deployment {
   }
 
   /**
-   * Seals the log.
+   * Runs a command of the program to its end.
    * @param memoryOf The most memory that a process has held so far.
    * @throws {Error} When it does not end with exit code 0.
    */
-  async seal(memoryOf: (pid: number) => number | null): Promise<Sealed> {
+  async run(
+    command: string[],
+    memoryOf: (pid: number) => number | null,
+  ): Promise<CommandRun> {
     const startMs = performance.now();
     const config = join(this.folder, "service.toml");
-    const sealing = new ServerProcess(this.#spawn(["--config", config, "seal"]));
+    const running = new ServerProcess(this.#spawn(["--config", config, ...command]));
     let peakBytes: number | null = null;
-    const look = setInterval(() => peakBytes = memoryOf(sealing.pid) ?? peakBytes, SAMPLE_MS);
-    const code = await sealing.exited;
+    const look = setInterval(() => peakBytes = memoryOf(running.pid) ?? peakBytes, SAMPLE_MS);
+    const code = await running.exited;
     clearInterval(look);
-    if (code !== 0) throw new Error(`seal ended with ${code}: ${sealing.complaint}`);
+    if (code !== 0) throw new Error(`${command[0]} ended with ${code}: ${running.complaint}`);
     return { tookMs: performance.now() - startMs, peakBytes };
   }
 

@@ -2,7 +2,7 @@
  * Measures what followers cost ingest. The time is cut into pairs of windows on one server, without
  * followers and with them, so that what else the machine does falls on both alike.
  */
-import { FollowerClient } from "./follower_client.ts";
+import { Followers } from "./followers.ts";
 import { type LoadResult, runLoad } from "./load.ts";
 import { memoryBytes } from "./process_stats.ts";
 import { RawClient } from "./raw_client.ts";
@@ -90,22 +90,16 @@ class Windows {
 }
 
 async function withFollowers<T>(
-  { socketPath, followers, reading }: FollowedIngestOptions,
+  { socketPath, followers: count, reading }: FollowedIngestOptions,
   use: () => Promise<T>,
 ): Promise<T> {
   const after = await frontier(socketPath);
-  const failure = Promise.withResolvers<never>();
-  const clients = await Promise.all(
-    Array.from(
-      { length: followers },
-      () => FollowerClient.open(socketPath, after, () => {}, failure.reject),
-    ),
-  );
-  if (!reading) { for (const client of clients) client.pause(); }
+  const followers = await Followers.open({ socketPath, count, after, receiver: () => () => {} });
+  if (!reading) followers.pause();
   try {
-    return await Promise.race([failure.promise, use()]);
+    return await Promise.race([followers.failed, use()]);
   } finally {
-    for (const client of clients) client.close();
+    followers.close();
   }
 }
 

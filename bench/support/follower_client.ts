@@ -45,6 +45,7 @@ export class FollowerClient {
    * Follows from an event on, null for the beginning; resolves when it has caught up.
    * @param onEvents Told how many events have come, each time some have.
    * @param onFailure Told when the response ends after that.
+   * @throws {Error} It was refused, or ended before; the connection is closed then.
    */
   static open(
     socketPath: string,
@@ -55,6 +56,7 @@ export class FollowerClient {
     const from = after === null ? "" : `&after=${after}`;
     const request = `GET /v1/events?follow=true${from} HTTP/1.1\r\nHost: bench\r\n\r\n`;
     return new Promise((resolve, reject) => {
+      let isOpen = false;
       const onread = {
         buffer: READ_BUFFER,
         callback(bytes: number) {
@@ -64,8 +66,12 @@ export class FollowerClient {
       };
       const socket = connect({ path: socketPath, onread }, () => socket.write(request));
       const follower: FollowerClient = new FollowerClient(socket, onEvents, {
-        onCaughtUp: () => resolve(follower),
+        onCaughtUp: () => {
+          isOpen = true;
+          resolve(follower);
+        },
         onFailure: (error) => {
+          if (!isOpen) follower.close();
           reject(error);
           onFailure(error);
         },

@@ -31,14 +31,15 @@ function runBench(name: string, args: string[]): Promise<BenchRun> {
 }
 
 const SEALED_ROWS = ["tail", "sealed"].flatMap((form) => [
-  ...[`start-${form}`, `replay-${form}`, `key-${form}-cold`, `key-${form}-warm`],
-  ...[`duplicate-${form}-cold`, `duplicate-${form}-warm`],
-]).toSpliced(6, 0, "seal");
+  ...[`start-${form}`, `verify-${form}`, `verify-chain-${form}`, `replay-${form}`],
+  ...[`key-${form}-cold`, `key-${form}-warm`, `duplicate-${form}-cold`, `duplicate-${form}-warm`],
+]).toSpliced(8, 0, "seal");
 
 const RUNS: [string, string[], string[]][] = [
   ["ingest", ["--events", "20"], ["single-16", "batch-4"]],
   ["replay", ["--events", "2500", "--seconds", "0.1"], ["all-4", "page-last"]],
   ["restart", ["--events", "1500", "--starts", "1"], ["100k-batch"]],
+  ["follow", ["--seconds", "0.1"], ["deliver-1", "single-stalled", "batch-reading"]],
   ["sealed", ["--events", "2500", "--starts", "1", "--seconds", "0.1"], SEALED_ROWS],
 ];
 for (const [name, args, rows] of RUNS) {
