@@ -9,7 +9,7 @@ import { init } from "../../src/commands/init.ts";
 import { flipBit } from "../support/corrupt.ts";
 import { type CliExit, type CliOptions, runCli, startServe, withFolder } from "../support/cli.ts";
 import { manifestOf, withManifest } from "../support/forged_log.ts";
-import type { Tree } from "../support/memory_storage.ts";
+import type { Tree } from "../support/simulated_disk.ts";
 import { fullLog, logOf } from "../support/verifying.ts";
 
 /** Runs `use` with the folder of a deployment whose log is in these files. */

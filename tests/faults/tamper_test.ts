@@ -33,7 +33,7 @@ import {
   withRows,
   withSegment,
 } from "../support/forged_log.ts";
-import { MemoryStorage, type Tree } from "../support/memory_storage.ts";
+import { SimulatedDisk, type Tree } from "../support/simulated_disk.ts";
 import {
   type Random,
   randomInteger,
@@ -77,7 +77,7 @@ async function outcomeOf(tree: Tree, what: string): Promise<Outcome> {
 
 /** All that can be replayed, without a filter and by each value of each filter, by the bytes. */
 async function replayOf(tree: Tree): Promise<string[]> {
-  const { log } = await openTestLog(new MemoryStorage(tree));
+  const { log } = await openTestLog(new SimulatedDisk(tree));
   const all = await replay(log.snapshot, {});
   const filters = new Map<string, EventFilter>();
   for (const { source, stream, record_key: recordKey, kind } of JSON.parse(`[${all}]`)) {

@@ -4,12 +4,12 @@ import { test } from "node:test";
 import { type BatchPiece, batchPieces } from "../../src/log/batch_pieces.ts";
 import { CorruptLogError } from "../../src/log/log_error.ts";
 import { flipBit, repairFraming, truncateAt } from "../support/corrupt.ts";
-import { memoryFile } from "../support/memory_storage.ts";
+import { simulatedFile } from "../support/simulated_disk.ts";
 import { preparedBatch } from "../support/prepared.ts";
 import { pendingFile, smallBatches } from "../support/test_segment.ts";
 
 async function readPieces(bytes: Uint8Array): Promise<BatchPiece[]> {
-  const file = await memoryFile(bytes);
+  const file = await simulatedFile(bytes);
   const pieces: BatchPiece[] = [];
   for await (const piece of batchPieces(file, bytes.length, "pending.ndjson")) pieces.push(piece);
   return pieces;

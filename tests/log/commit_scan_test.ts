@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { type Commit, encodeCommitHeader } from "../../src/log/commit_frame.ts";
 import { scanCommits, type ScanResult } from "../../src/log/commit_scan.ts";
 import { appendBytes, flipBit } from "../support/corrupt.ts";
-import { memoryFile, MemoryStorage } from "../support/memory_storage.ts";
+import { SimulatedDisk, simulatedFile } from "../support/simulated_disk.ts";
 import { preparedBatch } from "../support/prepared.ts";
 import { commitOffsets, logTree, openTestLog, tailOf } from "../support/test_log.ts";
 
@@ -18,7 +18,7 @@ async function scan(bytes: Uint8Array, sizeBytes = bytes.length): Promise<Scanne
   const commits: Scanned["commits"] = [];
   const bodies: string[] = [];
   let body = "";
-  const result = await scanCommits(await memoryFile(bytes), sizeBytes, {
+  const result = await scanCommits(await simulatedFile(bytes), sizeBytes, {
     lines: (piece, offset) => {
       assert.ok(Buffer.from(piece).equals(bytes.subarray(offset, offset + piece.length)));
       body += Buffer.from(piece).toString();
@@ -95,7 +95,7 @@ test("scanCommits() stops at the first commit that is not right, and says why", 
 });
 
 test("scanCommits() reads headers and bodies longer than any of its reads", async () => {
-  const storage = new MemoryStorage();
+  const storage = new SimulatedDisk();
   const { log } = await openTestLog(storage);
   const longId = "ü".repeat(128);
   const many = Array.from({ length: 1000 }, (_, i) => preparedBatch(`${longId}${i}`));

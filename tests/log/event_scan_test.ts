@@ -11,7 +11,7 @@ import { EventScan, type ScanOptions } from "../../src/log/event_scan.ts";
 import { pendingPath, TAIL_FILE } from "../../src/log/layout.ts";
 import type { LogSnapshot } from "../../src/log/snapshot.ts";
 import type { EventFilter } from "../../src/log/stored_line.ts";
-import { MemoryStorage } from "../support/memory_storage.ts";
+import { SimulatedDisk } from "../support/simulated_disk.ts";
 import { type EventOptions, preparedBatch } from "../support/prepared.ts";
 import {
   type Random,
@@ -93,11 +93,11 @@ function randomEvents(random: Random, count: number): EventOptions[] {
  * all of the tail in memory, or nothing.
  */
 async function randomLog(random: Random) {
-  let tree = new MemoryStorage().tree();
+  let tree = new SimulatedDisk().tree();
   const files: Buffer[] = [];
   let snapshot: LogSnapshot | undefined;
   for (let fileNumber = 0; fileNumber < 3; fileNumber++) {
-    const storage = new MemoryStorage(tree);
+    const storage = new SimulatedDisk(tree);
     const recentBytesMax = randomItem(random, [0, 10_000, 600_000, RECENT_COMMITS_BYTES_MAX]);
     const { log } = await openTestLog(storage, recentBytesMax);
     for (const size of [1, 1, 300, 2, 2000, ...Array(100).fill(1), 700]) {
@@ -112,7 +112,7 @@ async function randomLog(random: Random) {
     tree = storage.tree();
     if (fileNumber < 2) tree = withTail(tree, Buffer.alloc(0)).set(path, files.at(-1)!);
   }
-  const { log: reopened } = await openTestLog(new MemoryStorage(tree));
+  const { log: reopened } = await openTestLog(new SimulatedDisk(tree));
   return {
     snapshot: randomItem(random, [snapshot!, reopened.snapshot]),
     events: storedEvents(...files),
@@ -176,7 +176,7 @@ test(`EventScan page after page gives every event once (SEED=${seed})`, async ()
 });
 
 test("EventScan tells whether a limit or the end came first", async () => {
-  const storage = new MemoryStorage();
+  const storage = new SimulatedDisk();
   const { log } = await openTestLog(storage);
   await log.append([preparedBatch("a", { events: [{}, { kind: "deleted" }, {}] })]);
   await log.append([preparedBatch("b", { events: [{}, { kind: "deleted" }] })]);
@@ -198,7 +198,7 @@ test("EventScan tells whether a limit or the end came first", async () => {
 });
 
 test("EventScan reads lines longer than any of its reads", async () => {
-  const storage = new MemoryStorage();
+  const storage = new SimulatedDisk();
   const { log } = await openTestLog(storage);
   const sizes = [10, 3_000_000, 0, 1_048_576, 262_144, 262_143, 1, 2_500_000];
   for (const size of sizes) {
@@ -218,7 +218,7 @@ test("EventScan reads lines longer than any of its reads", async () => {
 });
 
 test("EventScan shows nothing that was committed after its snapshot", async () => {
-  const storage = new MemoryStorage();
+  const storage = new SimulatedDisk();
   const { log } = await openTestLog(storage);
   await log.append([preparedBatch("a")]);
   const early = log.snapshot;
@@ -236,7 +236,7 @@ test("EventScan shows nothing that was committed after its snapshot", async () =
 
 test("EventScan fails when committed bytes are gone or damaged under it", async () => {
   for (const damage of ["truncate", "line end"]) {
-    const storage = new MemoryStorage();
+    const storage = new SimulatedDisk();
     const { log } = await openTestLog(storage, 0);
     await log.append([preparedBatch("a")]);
     const file = await storage.open(TAIL_FILE, "write");
@@ -248,7 +248,7 @@ test("EventScan fails when committed bytes are gone or damaged under it", async 
 });
 
 test("EventScan.next() gives an empty piece when it has read much without a match", async () => {
-  const { log } = await openTestLog(new MemoryStorage());
+  const { log } = await openTestLog(new SimulatedDisk());
   for (let i = 0; i < 3; i++) {
     const events = [{ payload: "x".repeat(SCAN_PAUSE_BYTES), recordKey: "other" }];
     await log.append([preparedBatch(`b${i}`, { events })]);

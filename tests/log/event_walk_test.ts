@@ -5,21 +5,21 @@ import { hasEvent, walkEvents } from "../../src/log/event_walk.ts";
 import { pendingPath } from "../../src/log/layout.ts";
 import type { LogSnapshot } from "../../src/log/snapshot.ts";
 import { lineEventId } from "../../src/log/stored_line.ts";
-import { MemoryStorage } from "../support/memory_storage.ts";
+import { SimulatedDisk } from "../support/simulated_disk.ts";
 import { preparedBatch } from "../support/prepared.ts";
 import { openTestLog, readAll, tailOf, withTail } from "../support/test_log.ts";
 
 /** A pending file and a tail, each larger than a read. */
 async function largeLog(): Promise<{ snapshot: LogSnapshot; eventIds: string[] }> {
   const events = Array.from({ length: 500 }, () => ({ payload: "x".repeat(1000) }));
-  const first = new MemoryStorage();
+  const first = new SimulatedDisk();
   const { log } = await openTestLog(first);
   await log.append([preparedBatch("a", { events })]);
   const [batch] = await log.append([preparedBatch("b", { events })]);
   const rotated = first.tree();
   const path = pendingPath((await readAll(log.snapshot))[0]!.event_id, batch!.entry.last_event_id);
   const tree = withTail(rotated, Buffer.alloc(0)).set(path, tailOf(rotated));
-  const { log: second } = await openTestLog(new MemoryStorage(tree));
+  const { log: second } = await openTestLog(new SimulatedDisk(tree));
   await second.append([preparedBatch("c", { events })]);
   const eventIds = (await readAll(second.snapshot)).map((event) => event.event_id);
   return { snapshot: second.snapshot, eventIds };
@@ -70,7 +70,7 @@ test("hasEvent() knows the ids of committed events and no others", async () => {
 });
 
 test("hasEvent() knows the last event of each commit in memory", async () => {
-  const { log } = await openTestLog(new MemoryStorage());
+  const { log } = await openTestLog(new SimulatedDisk());
   const lastEventIds: string[] = [];
   for (const batchId of ["a", "b", "c"]) {
     const [batch] = await log.append([preparedBatch(batchId, { events: [{}, {}] })]);

@@ -11,19 +11,20 @@ import {
   TAIL_FILE,
 } from "../../src/log/layout.ts";
 import { CorruptLogError, UnsupportedFormatError } from "../../src/log/log_error.ts";
-import { MemoryStorage, type Tree } from "../support/memory_storage.ts";
+import { ALL_DONE, keptBytes, NAMES_ONLY, SYNCED_ONLY } from "../support/simulated_crash.ts";
+import { SimulatedDisk, type Tree } from "../support/simulated_disk.ts";
 import { preparedBatch } from "../support/prepared.ts";
 import { logTree, openTestLog, tailOf } from "../support/test_log.ts";
 
 const EMPTY_LOG_NAMES = [MANIFEST_FILE, PENDING_FOLDER, SEGMENTS_FOLDER, TAIL_FILE].sort();
 
-function namesOf(storage: MemoryStorage): string[] {
+function namesOf(storage: SimulatedDisk): string[] {
   return [...storage.tree().keys()].sort();
 }
 
 test("openLog() makes an empty log of an empty folder, durable", async () => {
   for (const tree of [new Map(), new Map([[LOCK_FILE, Buffer.alloc(0)]])]) {
-    const storage = new MemoryStorage(tree);
+    const storage = new SimulatedDisk(tree);
     const { log, entries, reports } = await openTestLog(storage);
     assert.equal(log.snapshot.frontier, null);
     assert.deepEqual([...entries, ...reports], []);
@@ -36,37 +37,35 @@ test("openLog() makes an empty log of an empty folder, durable", async () => {
 });
 
 test("openLog() finishes a first start that was cut off after any step", async () => {
-  const whole = new MemoryStorage();
+  const whole = new SimulatedDisk();
   await openTestLog(whole);
   for (let step = 1; step <= whole.operations.length; step++) {
-    for (const keepNames of [false, true]) {
-      for (const keptBytes of [() => 0, () => 10, () => Infinity]) {
-        const storage = new MemoryStorage();
-        storage.hook = () => storage.operations.length >= step ? { errno: "EIO" } : null;
-        await assert.rejects(openTestLog(storage), /EIO/);
-        const restarted = storage.crash({ keepNames, keptBytes });
-        const { log } = await openTestLog(restarted);
-        assert.equal(log.snapshot.frontier, null);
-        assert.deepEqual(namesOf(restarted), EMPTY_LOG_NAMES, `cut off at operation ${step}`);
-        assert.deepEqual(restarted.crash().tree(), whole.tree());
-        await log.append([preparedBatch("a")]);
-      }
+    for (const crash of [SYNCED_ONLY, NAMES_ONLY, keptBytes(10), ALL_DONE]) {
+      const storage = new SimulatedDisk();
+      storage.hook = () => storage.operations.length >= step ? { errno: "EIO" } : null;
+      await assert.rejects(openTestLog(storage), /EIO/);
+      const restarted = storage.crash(crash);
+      const { log } = await openTestLog(restarted);
+      assert.equal(log.snapshot.frontier, null);
+      assert.deepEqual(namesOf(restarted), EMPTY_LOG_NAMES, `cut off at operation ${step}`);
+      assert.deepEqual(restarted.crash().tree(), whole.tree());
+      await log.append([preparedBatch("a")]);
     }
   }
 });
 
 test("openLog() removes a manifest that was never put in place", async () => {
   const tree = (await logTree([["a"]])).set(MANIFEST_TEMPORARY_FILE, Buffer.from("{"));
-  const storage = new MemoryStorage(tree);
+  const storage = new SimulatedDisk(tree);
   const { entries } = await openTestLog(storage);
   assert.equal(entries.length, 1);
   assert.deepEqual(namesOf(storage), EMPTY_LOG_NAMES);
 });
 
 async function assertRefused(tree: Tree, type: new () => Error, label: string): Promise<void> {
-  const storage = new MemoryStorage(tree);
+  const storage = new SimulatedDisk(tree);
   await assert.rejects(openTestLog(storage), type, label);
-  assert.deepEqual(storage.tree(), new MemoryStorage(tree).tree(), label);
+  assert.deepEqual(storage.tree(), new SimulatedDisk(tree).tree(), label);
   assert.equal(storage.openFiles, 0, `${label}: all files are closed again`);
 }
 
@@ -99,7 +98,7 @@ test("openLog() refuses a manifest that is damaged or of a newer program", async
 });
 
 test("openLog() fails when the folder does not exist, and makes none", async () => {
-  const storage = new MemoryStorage();
+  const storage = new SimulatedDisk();
   storage.list = () => Promise.resolve(null);
   await assert.rejects(openTestLog(storage), /does not exist/);
   assert.equal(storage.tree().size, 0);

@@ -12,7 +12,7 @@ import { canonicalize } from "../../src/event/canonical_json.ts";
 import { type CommittedEvent, verifyEvent } from "../../src/event/verify_event.ts";
 import type { BatchEntry } from "../../src/log/commit_frame.ts";
 import { MANIFEST_FILE } from "../../src/log/layout.ts";
-import { MemoryStorage } from "../support/memory_storage.ts";
+import { SimulatedDisk } from "../support/simulated_disk.ts";
 import { logTree, openTestLog, readAll, tailOf, withTail } from "../support/test_log.ts";
 
 const DOCUMENT = readFileSync(new URL("../../docs/format.md", import.meta.url), "utf8");
@@ -47,7 +47,7 @@ function eventsOf(batch: BatchEntry): CommittedEvent[] {
 }
 
 test("docs/format.md: the code writes exactly the bytes of the example", async () => {
-  const storage = new MemoryStorage();
+  const storage = new SimulatedDisk();
   const { log } = await openTestLog(storage);
   for (const batches of JSON.parse(exampleBlock("batches"))) {
     await log.append(
@@ -60,13 +60,13 @@ test("docs/format.md: the code writes exactly the bytes of the example", async (
 
 test("docs/format.md: a log opens with the example as its tail, and stays as it is", async () => {
   const tree = withTail(await logTree([]), TAIL);
-  const storage = new MemoryStorage(tree);
+  const storage = new SimulatedDisk(tree);
   const { log, entries, reports } = await openTestLog(storage);
   assert.deepEqual(entries, BATCHES);
   assert.deepEqual(await readAll(log.snapshot), EVENTS);
   assert.deepEqual(reports, []);
   await log.close();
-  assert.deepEqual(storage.tree(), new MemoryStorage(tree).tree());
+  assert.deepEqual(storage.tree(), new SimulatedDisk(tree).tree());
 });
 
 test("docs/format.md: the manifest shown is that of a new log", async () => {

@@ -8,7 +8,7 @@ import { HistoryCheck } from "../../src/log/history_check.ts";
 import { type FailureCode, VerifyFailure } from "../../src/log/verify_failure.ts";
 import { SEED, SeededRandom } from "../event/seeded_random.ts";
 import { repairFraming } from "../support/corrupt.ts";
-import { memoryFile } from "../support/memory_storage.ts";
+import { simulatedFile } from "../support/simulated_disk.ts";
 import { preparedBatch } from "../support/prepared.ts";
 import { hostileBatch, pendingFile, smallBatches } from "../support/test_segment.ts";
 
@@ -18,7 +18,7 @@ const OTHER_HASH = "a".repeat(64);
 
 async function feed(history: HistoryCheck, bytes: Uint8Array): Promise<void> {
   history.enterFile("tail.ndjson", "tail_invalid");
-  const file = await memoryFile(bytes);
+  const file = await simulatedFile(bytes);
   for await (const piece of batchPieces(file, bytes.length, "tail.ndjson")) history.add(piece);
 }
 

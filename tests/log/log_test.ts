@@ -4,16 +4,17 @@ import { test } from "node:test";
 import { TAIL_FILE } from "../../src/log/layout.ts";
 import { openLog } from "../../src/log/log.ts";
 import { StorageFullError, WriterPoisonedError } from "../../src/log/log_error.ts";
-import { MemoryStorage, type OperationHook } from "../support/memory_storage.ts";
+import { keptBytes } from "../support/simulated_crash.ts";
+import { type OperationHook, SimulatedDisk } from "../support/simulated_disk.ts";
 import { preparedBatch } from "../support/prepared.ts";
 import { failNth, gateAt, noRoomAfter } from "../support/storage_faults.ts";
 import { commitOffsets, logTree, openTestLog, readAll, tailOf } from "../support/test_log.ts";
 
-function operationsFrom(storage: MemoryStorage, start: number): string[] {
+function operationsFrom(storage: SimulatedDisk, start: number): string[] {
   return storage.operations.slice(start).map(({ kind, path }) => `${kind} ${path}`);
 }
 
-async function batchIdsAfterCrash(storage: MemoryStorage): Promise<string[]> {
+async function batchIdsAfterCrash(storage: SimulatedDisk): Promise<string[]> {
   const { log, entries } = await openTestLog(storage.crash());
   const events = await readAll(log.snapshot);
   const batchIds = entries.map((entry) => entry.batch_id);
@@ -22,7 +23,7 @@ async function batchIdsAfterCrash(storage: MemoryStorage): Promise<string[]> {
 }
 
 test("append() makes a commit durable by one write and one sync before it returns", async () => {
-  const storage = new MemoryStorage();
+  const storage = new SimulatedDisk();
   const { log } = await openTestLog(storage);
   const before = storage.operations.length;
   await log.append([preparedBatch("a"), preparedBatch("b")]);
@@ -31,7 +32,7 @@ test("append() makes a commit durable by one write and one sync before it return
 });
 
 test("append() shows a commit only after its sync", async () => {
-  const storage = new MemoryStorage();
+  const storage = new SimulatedDisk();
   const { log } = await openTestLog(storage);
   const gate = gateAt("sync");
   storage.hook = gate.hook;
@@ -45,7 +46,7 @@ test("append() shows a commit only after its sync", async () => {
 });
 
 test("append() tells the listener when the commit is in the snapshot", async () => {
-  const storage = new MemoryStorage();
+  const storage = new SimulatedDisk();
   const { log, committed } = await openTestLog(storage);
   const events = [{ stream: "orders" }, { stream: "o" }, { stream: "orders" }];
   const returned = await log.append([preparedBatch("a", { events }), preparedBatch("b")]);
@@ -63,7 +64,7 @@ test("append() tells the listener when the commit is in the snapshot", async () 
 });
 
 test("close() ends a changed log with a durable empty commit, others with none", async () => {
-  const storage = new MemoryStorage(await logTree([["a"]]));
+  const storage = new SimulatedDisk(await logTree([["a"]]));
   for (const expectedCommits of [2, 2]) {
     const { log } = await openTestLog(storage);
     await log.close();
@@ -97,7 +98,7 @@ function both(first: OperationHook, second: OperationHook): OperationHook {
 
 for (const [name, hook] of Object.entries(POISONS)) {
   test(`append() refuses all commits after a failure of ${name}`, async () => {
-    const storage = new MemoryStorage();
+    const storage = new SimulatedDisk();
     const { log } = await openTestLog(storage);
     await log.append([preparedBatch("a")]);
     const before = await readAll(log.snapshot);
@@ -114,7 +115,7 @@ for (const [name, hook] of Object.entries(POISONS)) {
     assert.equal(storage.openFiles, 0);
     const durable = await batchIdsAfterCrash(storage);
     assert.deepEqual(durable, ["a"]);
-    const { entries } = await openTestLog(new MemoryStorage(storage.tree()));
+    const { entries } = await openTestLog(new SimulatedDisk(storage.tree()));
     assert.deepEqual(entries[0]?.batch_id, "a", "what was written may be there, or not");
   });
 }
@@ -126,7 +127,7 @@ for (const errno of ["ENOSPC", "EDQUOT", "EFBIG"]) {
     const whole = tailOf(await logTree([["a"], ["b"]]));
     const step = errno === "ENOSPC" ? 1 : 97;
     for (let roomBytes = tail.length; roomBytes < whole.length; roomBytes += step) {
-      const storage = new MemoryStorage(start);
+      const storage = new SimulatedDisk(start);
       const { log } = await openTestLog(storage);
       const before = storage.operations.length;
       storage.hook = noRoomAfter(roomBytes, errno);
@@ -148,20 +149,20 @@ for (const errno of ["ENOSPC", "EDQUOT", "EFBIG"]) {
 }
 
 test("append() takes up the chain where the last durable commit left it", async () => {
-  const storage = new MemoryStorage();
+  const storage = new SimulatedDisk();
   const { log } = await openTestLog(storage);
   await log.append([preparedBatch("a")]);
   storage.hook = failNth("write", 1, { errno: "ENOSPC" });
   await assert.rejects(log.append([preparedBatch("b")]), StorageFullError);
   await log.append([preparedBatch("c")]);
   const heads = tailOf(storage.tree()).toString().match(/"head":"\w+"/g);
-  const { log: other } = await openTestLog(new MemoryStorage(storage.tree()));
+  const { log: other } = await openTestLog(new SimulatedDisk(storage.tree()));
   assert.equal((await readAll(other.snapshot)).length, 2);
   assert.equal(new Set(heads).size, 2);
 });
 
 /** Opens, commits, closes; each batch id is told when its batch is acknowledged. */
-async function run(storage: MemoryStorage, acknowledged: string[]): Promise<void> {
+async function run(storage: SimulatedDisk, acknowledged: string[]): Promise<void> {
   const { log } = await openTestLog(storage);
   for (const group of [["a"], ["b", "c"], ["d"]]) {
     await log.append(group.map((batchId) => preparedBatch(batchId)));
@@ -171,16 +172,16 @@ async function run(storage: MemoryStorage, acknowledged: string[]): Promise<void
 }
 
 test("append() keeps all it acknowledged, in whole commits, wherever a crash comes", async () => {
-  const whole = new MemoryStorage();
+  const whole = new SimulatedDisk();
   const all: string[] = [];
   await run(whole, all);
   for (let step = 1; step <= whole.operations.length; step++) {
-    for (const keptBytes of [() => 0, () => 300, () => Infinity]) {
-      const storage = new MemoryStorage();
+    for (const bytes of [0, 300, Infinity]) {
+      const storage = new SimulatedDisk();
       const acknowledged: string[] = [];
       storage.hook = () => storage.operations.length >= step ? { errno: "EIO" } : null;
       await assert.rejects(run(storage, acknowledged), /EIO/);
-      const restarted = storage.crash({ keptBytes, keepNames: true });
+      const restarted = storage.crash(keptBytes(bytes));
       const batchIds = await batchIdsAfterCrash(restarted);
       assert.deepEqual(batchIds, all.slice(0, batchIds.length));
       assert.ok(batchIds.length >= acknowledged.length, `operation ${step}`);
@@ -190,7 +191,7 @@ test("append() keeps all it acknowledged, in whole commits, wherever a crash com
 });
 
 test("append() gives increasing ids when the clock goes back", async () => {
-  const storage = new MemoryStorage();
+  const storage = new SimulatedDisk();
   let nowMs = 2_000_000_000_000;
   const options = { storage, randomBytes: (into: Uint8Array) => void into.fill(255) };
   const listener = { sealed: () => {}, batch: () => {}, report: () => {}, committed: () => {} };

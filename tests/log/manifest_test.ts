@@ -4,17 +4,17 @@ import { test } from "node:test";
 import { MANIFEST_FILE } from "../../src/log/layout.ts";
 import { CorruptLogError, UnsupportedFormatError } from "../../src/log/log_error.ts";
 import { EMPTY_MANIFEST, readManifest, writeManifest } from "../../src/log/manifest.ts";
-import { MemoryStorage } from "../support/memory_storage.ts";
+import { SimulatedDisk } from "../support/simulated_disk.ts";
 
 const EMPTY_TEXT = '{"format":"service/log","min_reader":1,"min_writer":1,"schema_version":1,' +
   '"segments":[]}\n';
 
-function storageWith(manifest: string | Uint8Array): MemoryStorage {
-  return new MemoryStorage(new Map([[MANIFEST_FILE, Buffer.from(manifest as string)]]));
+function storageWith(manifest: string | Uint8Array): SimulatedDisk {
+  return new SimulatedDisk(new Map([[MANIFEST_FILE, Buffer.from(manifest as string)]]));
 }
 
 test("writeManifest() writes canonical JSON and one LF, durable under its name", async () => {
-  const storage = new MemoryStorage();
+  const storage = new SimulatedDisk();
   await writeManifest(storage, EMPTY_MANIFEST);
   const afterCrash = storage.crash();
   assert.deepEqual([...afterCrash.tree().keys()], [MANIFEST_FILE]);
@@ -22,7 +22,7 @@ test("writeManifest() writes canonical JSON and one LF, durable under its name",
 });
 
 test("readManifest() reads what writeManifest() wrote, and null when there is none", async () => {
-  assert.equal(await readManifest(new MemoryStorage()), null);
+  assert.equal(await readManifest(new SimulatedDisk()), null);
   const storage = storageWith(EMPTY_TEXT);
   assert.deepEqual(await readManifest(storage), EMPTY_MANIFEST);
   assert.equal(storage.openFiles, 0);

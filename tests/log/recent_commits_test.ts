@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { RecentCommits } from "../../src/log/recent_commits.ts";
-import { MemoryStorage } from "../support/memory_storage.ts";
+import { SimulatedDisk } from "../support/simulated_disk.ts";
 import { preparedBatch } from "../support/prepared.ts";
 import { randomInteger, seededRandom, testSeed } from "../support/random.ts";
 import { openTestLog, readAll } from "../support/test_log.ts";
@@ -59,7 +59,7 @@ test("RecentCommits holds the newest commits up to its limit", () => {
 });
 
 test("the newest events are read without a read of a file, older ones from it", async () => {
-  const storage = new MemoryStorage();
+  const storage = new SimulatedDisk();
   const readsOf = () => storage.operations.filter(({ kind }) => kind === "read").length;
   const { log: before } = await openTestLog(storage);
   await before.append([preparedBatch("a")]);

@@ -3,11 +3,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { PENDING_FOLDER, SEGMENTS_FOLDER, TAIL_FILE } from "../../src/log/layout.ts";
 import { CorruptLogError } from "../../src/log/log_error.ts";
-import { MemoryStorage } from "../support/memory_storage.ts";
+import { SimulatedDisk } from "../support/simulated_disk.ts";
 import { commitOffsets, logTree, openTestLog, tailOf } from "../support/test_log.ts";
 
 /** The writes and syncs of the tail, in order. */
-function tailWrites(storage: MemoryStorage): string[] {
+function tailWrites(storage: SimulatedDisk): string[] {
   return storage.operations
     .filter(({ kind, path }) => path === TAIL_FILE && (kind === "write" || kind === "sync"))
     .map(({ kind, position, sizeBytes }) =>
@@ -18,7 +18,7 @@ function tailWrites(storage: MemoryStorage): string[] {
 test("openLog() writes the last commit again before its sync, as a failed fsync may have lost it", async () => {
   const tree = await logTree([["a"], ["b"]]);
   const lastCommit = commitOffsets(tailOf(tree)).at(-2)!;
-  const storage = new MemoryStorage(tree);
+  const storage = new SimulatedDisk(tree);
   await openTestLog(storage);
   assert.deepEqual(tailWrites(storage), [
     `write ${lastCommit} +${tailOf(tree).length - lastCommit}`,
@@ -28,7 +28,7 @@ test("openLog() writes the last commit again before its sync, as a failed fsync 
 });
 
 test("openLog() writes nothing after a clean shutdown", async () => {
-  const storage = new MemoryStorage(await logTree([["a"], []]));
+  const storage = new SimulatedDisk(await logTree([["a"], []]));
   await openTestLog(storage);
   assert.deepEqual(tailWrites(storage), ["sync"]);
 });
@@ -36,11 +36,11 @@ test("openLog() writes nothing after a clean shutdown", async () => {
 test("openLog() refuses a pending file whose name tells no range", async () => {
   const tree = await logTree([["a"]]);
   tree.set(`${PENDING_FOLDER}/copy of a tail.ndjson`, tailOf(tree));
-  await assert.rejects(openTestLog(new MemoryStorage(tree)), CorruptLogError);
+  await assert.rejects(openTestLog(new SimulatedDisk(tree)), CorruptLogError);
 });
 
 test("Log.close() on a full disk closes, and reports that the mark of a clean end is missing", async () => {
-  const storage = new MemoryStorage(await logTree([["a"]]));
+  const storage = new SimulatedDisk(await logTree([["a"]]));
   const { log, reports } = await openTestLog(storage);
   storage.hook = ({ kind }) => kind === "write" ? { errno: "ENOSPC" } : null;
   await log.close();
@@ -52,7 +52,7 @@ test("Log.close() on a full disk closes, and reports that the mark of a clean en
 test("openLog() makes the empty folders that a copy has left out", async () => {
   const tree = await logTree([["a"]]);
   for (const folder of [PENDING_FOLDER, SEGMENTS_FOLDER]) tree.delete(folder);
-  const storage = new MemoryStorage(tree);
+  const storage = new SimulatedDisk(tree);
   const { log } = await openTestLog(storage);
   assert.notEqual(log.snapshot.frontier, null);
   assert.ok(storage.tree().has(PENDING_FOLDER) && storage.tree().has(SEGMENTS_FOLDER));

@@ -5,20 +5,20 @@ import { test } from "node:test";
 import { pendingPath, TAIL_FILE } from "../../src/log/layout.ts";
 import { CorruptLogError } from "../../src/log/log_error.ts";
 import { appendBytes, flipBit, truncateAt } from "../support/corrupt.ts";
-import { MemoryStorage, type Tree } from "../support/memory_storage.ts";
+import { SimulatedDisk, type Tree } from "../support/simulated_disk.ts";
 import { preparedBatch } from "../support/prepared.ts";
 import { logTree, openTestLog, readAll, tailOf, withTail } from "../support/test_log.ts";
 
 /** The tail becomes a pending file, and a new tail begins. */
 async function rotate(tree: Tree): Promise<{ tree: Tree; path: string }> {
-  const { entries } = await openTestLog(new MemoryStorage(tree));
+  const { entries } = await openTestLog(new SimulatedDisk(tree));
   const inTail = entries.filter((entry) => tailOf(tree).includes(entry.first_event_id));
   const path = pendingPath(inTail[0]!.first_event_id, inTail.at(-1)!.last_event_id);
   return { tree: withTail(tree, Buffer.alloc(0)).set(path, tailOf(tree)), path };
 }
 
 async function appendTo(tree: Tree, ...batchIds: string[]): Promise<Tree> {
-  const storage = new MemoryStorage(tree);
+  const storage = new SimulatedDisk(tree);
   const { log } = await openTestLog(storage);
   for (const batchId of batchIds) await log.append([preparedBatch(batchId)]);
   await log.close();
@@ -26,9 +26,9 @@ async function appendTo(tree: Tree, ...batchIds: string[]): Promise<Tree> {
 }
 
 async function assertRefused(tree: Tree, label: string): Promise<void> {
-  const storage = new MemoryStorage(tree);
+  const storage = new SimulatedDisk(tree);
   await assert.rejects(openTestLog(storage), CorruptLogError, label);
-  assert.deepEqual(storage.tree(), new MemoryStorage(tree).tree(), label);
+  assert.deepEqual(storage.tree(), new SimulatedDisk(tree).tree(), label);
   assert.equal(storage.openFiles, 0, `${label}: all files are closed again`);
 }
 
@@ -37,16 +37,16 @@ test("openLog() reads pending files and the tail as one log", async () => {
   let { tree } = await rotate(await appendTo(await logTree([]), "a", "b"));
   tree = (await rotate(await appendTo(tree, "c"))).tree;
   tree = await appendTo(tree, "d");
-  const { log, entries } = await openTestLog(new MemoryStorage(tree));
+  const { log, entries } = await openTestLog(new SimulatedDisk(tree));
   assert.deepEqual(entries.map((entry) => entry.batch_id), ["a", "b", "c", "d"]);
-  const expected = await openTestLog(new MemoryStorage(whole));
+  const expected = await openTestLog(new SimulatedDisk(whole));
   assert.equal(log.snapshot.frontier, expected.log.snapshot.frontier);
   assert.deepEqual(await readAll(log.snapshot), await readAll(expected.log.snapshot));
 });
 
 test("openLog() goes on from the last pending file when the tail is empty", async () => {
   const { tree } = await rotate(await logTree([["a"]]));
-  const storage = new MemoryStorage(tree);
+  const storage = new SimulatedDisk(tree);
   const { log } = await openTestLog(storage);
   await log.append([preparedBatch("b")]);
   const whole = tailOf(await logTree([["a"], ["b"]]));
@@ -62,7 +62,7 @@ test("openLog() adds nothing to an empty tail behind pending files", async () =>
 
 test("openLog() never writes to a pending file", async () => {
   const { tree, path } = await rotate(await logTree([["a"]]));
-  const storage = new MemoryStorage(tree);
+  const storage = new SimulatedDisk(tree);
   const { log } = await openTestLog(storage);
   await log.append([preparedBatch("b")]);
   await log.close();

@@ -8,7 +8,7 @@ import { EventScan } from "../../src/log/event_scan.ts";
 import { TAIL_FILE } from "../../src/log/layout.ts";
 import { CorruptLogError } from "../../src/log/log_error.ts";
 import { appendBytes, flipBit, repairFraming, truncateAt } from "../support/corrupt.ts";
-import { MemoryStorage, type Tree } from "../support/memory_storage.ts";
+import { SimulatedDisk, type Tree } from "../support/simulated_disk.ts";
 import { preparedBatch } from "../support/prepared.ts";
 import {
   commitOffsets,
@@ -31,10 +31,10 @@ const HISTORIES: Record<string, string[][]> = {
 
 /** Opens, and checks that a second open changes nothing and tells the same. */
 async function recoverTwice(tree: Tree) {
-  const first = new MemoryStorage(tree);
+  const first = new SimulatedDisk(tree);
   const opened = await openTestLog(first);
   const afterFirst = first.tree();
-  const second = new MemoryStorage(afterFirst);
+  const second = new SimulatedDisk(afterFirst);
   const again = await openTestLog(second);
   assert.deepEqual(second.tree(), afterFirst);
   assert.deepEqual(again.entries, opened.entries);
@@ -51,7 +51,7 @@ async function assertRecovers(tree: Tree, expectedTail: Buffer, label: string): 
     tailOf(recovered).equals(expectedTail),
     `${label}: the tail ends after the last commit`,
   );
-  const expected = await openTestLog(new MemoryStorage(withTail(tree, expectedTail)));
+  const expected = await openTestLog(new SimulatedDisk(withTail(tree, expectedTail)));
   assert.deepEqual(entries, expected.entries, label);
   assert.equal(log.snapshot.frontier, expected.log.snapshot.frontier, label);
   const removedBytes = tailOf(tree).length - expectedTail.length;
@@ -64,9 +64,9 @@ async function assertRecovers(tree: Tree, expectedTail: Buffer, label: string): 
 
 /** Checks that `tree` is refused, and left as it is. */
 async function assertRefused(tree: Tree, label: string): Promise<void> {
-  const storage = new MemoryStorage(tree);
+  const storage = new SimulatedDisk(tree);
   await assert.rejects(openTestLog(storage), CorruptLogError, label);
-  assert.deepEqual(storage.tree(), new MemoryStorage(tree).tree(), label);
+  assert.deepEqual(storage.tree(), new SimulatedDisk(tree).tree(), label);
   assert.equal(storage.openFiles, 0, `${label}: all files are closed again`);
 }
 
@@ -189,7 +189,7 @@ test("openLog() refuses a log without its tail", async () => {
 test("openLog() takes up ids and chain where the recovered log ends", async () => {
   const tree = await logTree([["a"], ["b"], ["c"]]);
   const tail = tailOf(tree);
-  const cut = new MemoryStorage(withTail(tree, truncateAt(tail, tail.length - 1)));
+  const cut = new SimulatedDisk(withTail(tree, truncateAt(tail, tail.length - 1)));
   const { log } = await openTestLog(cut);
   await log.append([preparedBatch("c")]);
   assert.ok(tailOf(cut.tree()).equals(tail), "the same commit again, byte for byte");
@@ -198,7 +198,7 @@ test("openLog() takes up ids and chain where the recovered log ends", async () =
 
 test("openLog() makes durable what it recovered before it returns", async () => {
   const tree = await logTree([["a"]]);
-  const storage = new MemoryStorage(tree);
+  const storage = new SimulatedDisk(tree);
   const file = await storage.open(TAIL_FILE, "write");
   const second = tailOf(await logTree([["a"], ["b"]])).subarray(tailOf(tree).length);
   await file.write(second, tailOf(tree).length);
@@ -210,7 +210,7 @@ test("openLog() makes durable what it recovered before it returns", async () => 
 });
 
 test("openLog() recovers and reads commits larger than any of its reads", async () => {
-  const storage = new MemoryStorage();
+  const storage = new SimulatedDisk();
   const { log } = await openTestLog(storage);
   const sizes = [3_000_000, 10, 1_048_576, 1_100_000];
   for (const [number, size] of sizes.entries()) {
@@ -218,7 +218,7 @@ test("openLog() recovers and reads commits larger than any of its reads", async 
     await log.append([preparedBatch(`b${number}`, { events })]);
   }
   const tree = storage.tree();
-  const { log: reopened } = await openTestLog(new MemoryStorage(tree));
+  const { log: reopened } = await openTestLog(new SimulatedDisk(tree));
   const events = await readAll(reopened.snapshot);
   assert.deepEqual(
     events.map(({ payload }) => typeof payload === "string" ? payload.length : payload),
@@ -232,14 +232,14 @@ test("openLog() recovers and reads commits larger than any of its reads", async 
 });
 
 test("openLog() keeps no mark of lines that it took off", async () => {
-  const storage = new MemoryStorage();
+  const storage = new SimulatedDisk();
   const { log } = await openTestLog(storage);
   await log.append([preparedBatch("a")]);
   const large = (size: number) =>
     Array.from({ length: 500 }, () => ({ payload: "x".repeat(size) }));
   await log.append([preparedBatch("removed", { events: large(1000) })]);
   const tail = tailOf(storage.tree());
-  const cut = new MemoryStorage(withTail(storage.tree(), flipBit(tail, 8 * tail.length - 1)));
+  const cut = new SimulatedDisk(withTail(storage.tree(), flipBit(tail, 8 * tail.length - 1)));
   const { log: recovered } = await openTestLog(cut);
   await recovered.append([preparedBatch("b", { events: large(700) })]);
   const events = await readAll(recovered.snapshot);

@@ -3,14 +3,14 @@ import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { findCommitAfter } from "../../src/log/remnant.ts";
 import { repairFraming } from "../support/corrupt.ts";
-import { memoryFile, MemoryStorage } from "../support/memory_storage.ts";
+import { SimulatedDisk, simulatedFile } from "../support/simulated_disk.ts";
 import { preparedBatch } from "../support/prepared.ts";
 import { commitOffsets, logTree, openTestLog, tailOf } from "../support/test_log.ts";
 
 const MIB = 1024 * 1024;
 
 async function find(bytes: Buffer, from: number): Promise<number | null> {
-  return await findCommitAfter(await memoryFile(bytes), bytes.length, from);
+  return await findCommitAfter(await simulatedFile(bytes), bytes.length, from);
 }
 
 test("findCommitAfter() finds the next right commit, but not the one it starts at", async () => {
@@ -52,7 +52,7 @@ test("findCommitAfter() takes nothing that a client can submit for a commit", as
   const [header = ""] = tailOf(await logTree([["a"], []])).toString().split("\n").slice(-2);
   const inner = JSON.parse(header);
   const texts = [header, `\n${header}\n`, "\n" + header, `"\n${header}`];
-  const storage = new MemoryStorage();
+  const storage = new SimulatedDisk();
   const { log } = await openTestLog(storage);
   await log.append(texts.map((text) =>
     preparedBatch(text.slice(0, 200), {

@@ -14,24 +14,28 @@ import {
   SEGMENTS_FOLDER,
   TAIL_FILE,
 } from "../../src/log/layout.ts";
-import { type CrashOptions, MemoryStorage, type Tree } from "../support/memory_storage.ts";
+import {
+  ALL_DONE,
+  type CrashChoice,
+  NAMES_ONLY,
+  SYNCED_ONLY,
+  torn,
+} from "../support/simulated_crash.ts";
+import { SimulatedDisk, type Tree } from "../support/simulated_disk.ts";
 import { preparedBatch } from "../support/prepared.ts";
 import { rotateOnly, sealAll, SMALL_SEGMENTS } from "../support/sealing.ts";
 import { logTree, openTestLog, readAll } from "../support/test_log.ts";
 
-const CRASHES: Record<string, CrashOptions> = {
-  "with what was synced": {},
-  "with all names": { keepNames: true },
-  "with all names and half of each write": {
-    keepNames: true,
-    keptBytes: ({ bytes }) => (bytes?.length ?? 0) >> 1,
-  },
-  "with all that was done": { keepNames: true, keptBytes: () => Infinity },
+const CRASHES: Record<string, CrashChoice> = {
+  "with what was synced": SYNCED_ONLY,
+  "with all names": NAMES_ONLY,
+  "with all names and half of each file": torn("half of the length"),
+  "with all that was done": ALL_DONE,
 };
 
 /** A log of a segment, a pending file and a tail. */
 async function mixedTree(): Promise<Tree> {
-  const storage = new MemoryStorage(await logTree([["a", "b"], ["c"], []]));
+  const storage = new SimulatedDisk(await logTree([["a", "b"], ["c"], []]));
   await sealAll(storage);
   for (const batchId of ["d", "e", "f", "g"]) await append(storage, batchId);
   await rotateOnly(storage);
@@ -39,13 +43,13 @@ async function mixedTree(): Promise<Tree> {
   return storage.tree();
 }
 
-async function append(storage: MemoryStorage, batchId: string): Promise<void> {
+async function append(storage: SimulatedDisk, batchId: string): Promise<void> {
   const { log } = await openTestLog(storage);
   await log.append([preparedBatch(batchId, { events: [{}, { payload: "x".repeat(500) }] })]);
   await log.close();
 }
 
-async function eventsOf(storage: MemoryStorage) {
+async function eventsOf(storage: SimulatedDisk) {
   const { log, reports } = await openTestLog(storage);
   const events = await readAll(log.snapshot);
   await log.close();
@@ -53,7 +57,7 @@ async function eventsOf(storage: MemoryStorage) {
 }
 
 /** Every file of a log must be one that its manifest lists, a pending file, or the tail. */
-function assertClean(storage: MemoryStorage, label: string): void {
+function assertClean(storage: SimulatedDisk, label: string): void {
   const listed = JSON.parse(storage.contents(MANIFEST_FILE).toString()).segments
     .map(({ path }: { path: string }) => path);
   for (const path of storage.tree().keys()) {
@@ -64,7 +68,7 @@ function assertClean(storage: MemoryStorage, label: string): void {
 }
 
 /** Seals a log until the disk stops before operation `step`. @returns whether it got so far. */
-async function sealUntil(storage: MemoryStorage, step: number): Promise<boolean> {
+async function sealUntil(storage: SimulatedDisk, step: number): Promise<boolean> {
   const { log } = await openTestLog(storage);
   const start = storage.operations.length;
   storage.hook = () => storage.operations.length - start >= step ? { errno: "EIO" } : null;
@@ -83,8 +87,8 @@ async function sealUntil(storage: MemoryStorage, step: number): Promise<boolean>
 }
 
 /** The same without a program that goes on: the machine stops there. */
-async function stoppedAt(tree: Tree, step: number, crash: CrashOptions) {
-  const storage = new MemoryStorage(tree);
+async function stoppedAt(tree: Tree, step: number, crash: CrashChoice) {
+  const storage = new SimulatedDisk(tree);
   const { log } = await openTestLog(storage);
   const start = storage.operations.length;
   storage.hook = () => storage.operations.length - start >= step ? { errno: "EIO" } : null;
@@ -98,7 +102,7 @@ const WITHOUT_EFFECT = new Set(["read", "size", "close", "list"]);
 
 /** The numbers of the operations of a sealing that change something, the first is 1. */
 async function changingSteps(tree: Tree): Promise<number[]> {
-  const storage = new MemoryStorage(tree);
+  const storage = new SimulatedDisk(tree);
   const { log } = await openTestLog(storage);
   const start = storage.operations.length;
   await log.seal(() => {}, { bounds: SMALL_SEGMENTS });
@@ -107,7 +111,7 @@ async function changingSteps(tree: Tree): Promise<number[]> {
 }
 
 /** What must hold of whatever a cut-off sealing has left. */
-async function assertGoesOn(left: MemoryStorage, expected: unknown[], label: string) {
+async function assertGoesOn(left: SimulatedDisk, expected: unknown[], label: string) {
   const { events, reports } = await eventsOf(left);
   assert.deepEqual(events, expected, label);
   assert.deepEqual(reports, [], label);
@@ -126,7 +130,7 @@ async function assertGoesOn(left: MemoryStorage, expected: unknown[], label: str
 for (const [name, crash] of Object.entries(CRASHES)) {
   test(`seal() stopped at any step ${name} loses and doubles nothing`, async () => {
     const tree = await mixedTree();
-    const { events } = await eventsOf(new MemoryStorage(tree));
+    const { events } = await eventsOf(new SimulatedDisk(tree));
     const steps = await changingSteps(tree);
     assert.ok(steps.length > 40, `${steps.length} steps`);
     for (const step of steps) {
@@ -138,18 +142,18 @@ for (const [name, crash] of Object.entries(CRASHES)) {
 
 test("seal() that fails at any step leaves a log that goes on, whatever close() does", async () => {
   const tree = await mixedTree();
-  const { events } = await eventsOf(new MemoryStorage(tree));
+  const { events } = await eventsOf(new SimulatedDisk(tree));
   for (let step = 1;; step++) {
-    const storage = new MemoryStorage(tree);
+    const storage = new SimulatedDisk(tree);
     if (!await sealUntil(storage, step)) break;
-    await assertGoesOn(storage.crash({ keepNames: true }), events, `failed at operation ${step}`);
+    await assertGoesOn(storage.crash(NAMES_ONLY), events, `failed at operation ${step}`);
   }
 });
 
 test("seal() that failed writes nothing more, to no file", async () => {
   const tree = await logTree([["a"], ["b"]]);
   for (const step of await changingSteps(tree)) {
-    const storage = new MemoryStorage(tree);
+    const storage = new SimulatedDisk(tree);
     const { log } = await openTestLog(storage);
     const start = storage.operations.length;
     storage.hook = () => storage.operations.length - start === step ? { errno: "EIO" } : null;
@@ -163,17 +167,17 @@ test("seal() that failed writes nothing more, to no file", async () => {
 
 test("openLog() cut off at any step behind a cut-off sealing is made good by the next one", async () => {
   const tree = await mixedTree();
-  const { events } = await eventsOf(new MemoryStorage(tree));
+  const { events } = await eventsOf(new SimulatedDisk(tree));
   const steps = await changingSteps(tree);
   for (const step of steps.filter((_, place) => place % 4 === 0)) {
-    const left = (await stoppedAt(tree, step, { keepNames: true })).tree();
+    const left = (await stoppedAt(tree, step, NAMES_ONLY)).tree();
     for (let second = 1;; second++) {
-      const storage = new MemoryStorage(left);
+      const storage = new SimulatedDisk(left);
       storage.hook = () => storage.operations.length >= second ? { errno: "EIO" } : null;
       const opened = await openTestLog(storage).catch(() => null);
       if (opened !== null) break;
-      for (const keepNames of [false, true]) {
-        const again = storage.crash({ keepNames });
+      for (const crash of [SYNCED_ONLY, NAMES_ONLY]) {
+        const again = storage.crash(crash);
         const label = `stopped at operation ${step}, then at ${second}`;
         assert.deepEqual((await eventsOf(again)).events, events, label);
         assertClean(again, label);
@@ -184,7 +188,7 @@ test("openLog() cut off at any step behind a cut-off sealing is made good by the
 
 /** A log whose one pending file was sealed, and the manifest put back to before. */
 async function unlistedTree(): Promise<{ tree: Tree; segment: string; pending: string }> {
-  const storage = new MemoryStorage(await logTree([["a"], ["b"], ["c"]]));
+  const storage = new SimulatedDisk(await logTree([["a"], ["b"], ["c"]]));
   await rotateOnly(storage);
   const before = storage.tree();
   const [sealed] = await sealAll(storage);
@@ -195,7 +199,7 @@ async function unlistedTree(): Promise<{ tree: Tree; segment: string; pending: s
 
 test("openLog() removes an unlisted segment whose events are in a pending file", async () => {
   const { tree, segment } = await unlistedTree();
-  const storage = new MemoryStorage(tree);
+  const storage = new SimulatedDisk(tree);
   const { events, reports } = await eventsOf(storage);
   assert.equal(events.length, 3);
   assert.deepEqual(reports, []);
@@ -216,7 +220,7 @@ test("openLog() keeps an unlisted segment that no pending file covers, and says 
     [new Map(tree).set("segments/unknown", Buffer.from("x")), "segments/unknown"],
   ];
   for (const [held, path] of cases) {
-    const storage = new MemoryStorage(held);
+    const storage = new SimulatedDisk(held);
     const { reports } = await eventsOf(storage);
     assert.deepEqual(reports, [`${path}: not in the manifest, left as it is`]);
     assert.ok(storage.crash().tree().has(path));
@@ -224,11 +228,11 @@ test("openLog() keeps an unlisted segment that no pending file covers, and says 
 });
 
 test("openLog() makes the manifest durable anew before it removes a sealed pending file", async () => {
-  const storage = new MemoryStorage(await logTree([["a"], ["b"]]));
+  const storage = new SimulatedDisk(await logTree([["a"], ["b"]]));
   await rotateOnly(storage);
   const pending = [...storage.tree()].find(([path]) => path.startsWith("pending/"))!;
   await sealAll(storage);
-  const left = new MemoryStorage(new Map([...storage.tree(), pending]));
+  const left = new SimulatedDisk(new Map([...storage.tree(), pending]));
   const { events } = await eventsOf(left);
   assert.equal(events.length, 2);
   assertClean(left.crash(), "after the start");
@@ -246,7 +250,7 @@ test("openLog() makes the manifest durable anew before it removes a sealed pendi
 
 test("openLog() removes the file that a segment was being written to", async () => {
   const tree = (await logTree([["a"]])).set(SEGMENT_TEMPORARY_FILE, Buffer.from("PAR1"));
-  const storage = new MemoryStorage(tree);
+  const storage = new SimulatedDisk(tree);
   const { events, reports } = await eventsOf(storage);
   assert.equal(events.length, 1);
   assert.deepEqual(reports, []);

@@ -11,7 +11,7 @@ import { CorruptLogError } from "../../src/log/log_error.ts";
 import type { LogSnapshot } from "../../src/log/snapshot.ts";
 import type { EventFilter } from "../../src/log/stored_line.ts";
 import { flipBit } from "../support/corrupt.ts";
-import { MemoryStorage } from "../support/memory_storage.ts";
+import { SimulatedDisk } from "../support/simulated_disk.ts";
 import { type EventOptions, preparedBatch } from "../support/prepared.ts";
 import { rotateOnly, sealAll, SMALL_SEGMENTS } from "../support/sealing.ts";
 import { joinPieces, logTree, openTestLog, readAll } from "../support/test_log.ts";
@@ -31,7 +31,7 @@ function text(snapshot: LogSnapshot, filter?: EventFilter, after?: string): Prom
   return joinPieces(new EventScan(snapshot, { after, filter: filter ?? {}, ...limits }));
 }
 
-async function filesOf(storage: MemoryStorage): Promise<string[]> {
+async function filesOf(storage: SimulatedDisk): Promise<string[]> {
   const { log } = await openTestLog(storage);
   const paths = log.snapshot.files.map(({ path }) => path);
   await log.close();
@@ -40,7 +40,7 @@ async function filesOf(storage: MemoryStorage): Promise<string[]> {
 
 test("seal() puts all commits into one segment, and the log goes on behind it", async () => {
   const commits = [["a", "b"], ["c"], [], ["d"]];
-  const storage = new MemoryStorage(await logTree(commits));
+  const storage = new SimulatedDisk(await logTree(commits));
   const { log } = await openTestLog(storage);
   const before = await text(log.snapshot);
   const sealed: SegmentEntry[] = [];
@@ -53,7 +53,7 @@ test("seal() puts all commits into one segment, and the log goes on behind it", 
   const whole = await text(log.snapshot);
   await log.close();
 
-  const unsealed = await openTestLog(new MemoryStorage(await logTree([...commits, ["e"]])));
+  const unsealed = await openTestLog(new SimulatedDisk(await logTree([...commits, ["e"]])));
   assert.equal(whole, await text(unsealed.log.snapshot), "ids and hashes go on as without sealing");
   const reopened = await openTestLog(storage);
   assert.equal(await text(reopened.log.snapshot), whole);
@@ -63,7 +63,7 @@ test("seal() puts all commits into one segment, and the log goes on behind it", 
 });
 
 test("seal() tells the facts of each segment, and the head that replayed events give", async () => {
-  const storage = new MemoryStorage(await logTree([["a", "b", "c"], ["d"], ["e", "f"]]));
+  const storage = new SimulatedDisk(await logTree([["a", "b", "c"], ["d"], ["e", "f"]]));
   const sealed = await sealAll(storage, { events: 2, bytes: Infinity });
   const { log } = await openTestLog(storage);
   const events = await readAll(log.snapshot);
@@ -85,7 +85,7 @@ test("seal() tells the facts of each segment, and the head that replayed events 
 });
 
 test("seal() never splits a batch over segments", async () => {
-  const storage = new MemoryStorage();
+  const storage = new SimulatedDisk();
   const { log } = await openTestLog(storage);
   const sizes = [1, 5, 2, 9, 1, 1, 4];
   for (const [number, size] of sizes.entries()) {
@@ -99,7 +99,7 @@ test("seal() never splits a batch over segments", async () => {
 });
 
 test("seal() leaves durably nothing but the manifest, segments and an empty tail", async () => {
-  const storage = new MemoryStorage(await logTree([["a"], ["b"], []]));
+  const storage = new SimulatedDisk(await logTree([["a"], ["b"], []]));
   await rotateOnly(storage);
   const sealed = await sealAll(storage, SMALL_SEGMENTS);
   const names = [...storage.crash().tree().keys()].filter((path) => path.includes("."));
@@ -108,7 +108,7 @@ test("seal() leaves durably nothing but the manifest, segments and an empty tail
 });
 
 test("seal() seals what an earlier one has only rotated, each file on its own", async () => {
-  const storage = new MemoryStorage(await logTree([["a"], ["b"]]));
+  const storage = new SimulatedDisk(await logTree([["a"], ["b"]]));
   await rotateOnly(storage);
   const { log } = await openTestLog(storage);
   assert.ok(log.hasUnsealed);
@@ -125,7 +125,7 @@ test("seal() seals what an earlier one has only rotated, each file on its own", 
 });
 
 test("seal() of a log that holds no unsealed events does nothing", async () => {
-  const storage = new MemoryStorage(await logTree([["a"]]));
+  const storage = new SimulatedDisk(await logTree([["a"]]));
   await sealAll(storage);
   const before = storage.tree();
   assert.deepEqual(await sealAll(storage), []);
@@ -133,7 +133,7 @@ test("seal() of a log that holds no unsealed events does nothing", async () => {
 });
 
 test("openLog() reads footers of segments and no row", async () => {
-  const storage = new MemoryStorage();
+  const storage = new SimulatedDisk();
   const { log } = await openTestLog(storage);
   const events = Array.from({ length: 2000 }, (_, number) => ({ payload: `${number}` }));
   await log.append([preparedBatch("a", { events })]);
@@ -148,7 +148,7 @@ test("openLog() reads footers of segments and no row", async () => {
 });
 
 test("seal() keeps every line over several row groups, found from any place and by any filter", async () => {
-  const storage = new MemoryStorage();
+  const storage = new SimulatedDisk();
   const { log } = await openTestLog(storage);
   const event = (number: number): EventOptions => ({
     stream: `s-${Math.floor(number / 5000)}`,
@@ -181,7 +181,7 @@ test("seal() keeps every line over several row groups, found from any place and 
 });
 
 test("seal() refuses a tail that changed under it, and what is committed stays", async () => {
-  const storage = new MemoryStorage(await logTree([["a"], ["b"]]));
+  const storage = new SimulatedDisk(await logTree([["a"], ["b"]]));
   await rotateOnly(storage);
   const { log } = await openTestLog(storage);
   const [{ path } = { path: "" }] = log.snapshot.files;
@@ -189,7 +189,7 @@ test("seal() refuses a tail that changed under it, and what is committed stays",
   const tree = storage.tree();
   const bytes = tree.get(path)!;
   // Right when the log is opened, wrong when it is read again.
-  const damaged = new MemoryStorage(tree);
+  const damaged = new SimulatedDisk(tree);
   const opened = await openTestLog(damaged);
   const file = await damaged.open(path, "write");
   const at = bytes.length - 100;

@@ -14,7 +14,7 @@ import { VerifyFailure } from "../../src/log/verify_failure.ts";
 import { SEED, SeededRandom } from "../event/seeded_random.ts";
 import { flipBit, truncateAt } from "../support/corrupt.ts";
 import { fileFacts } from "../support/forged_segment.ts";
-import { MemoryStorage } from "../support/memory_storage.ts";
+import { SimulatedDisk } from "../support/simulated_disk.ts";
 import {
   hostileBatch,
   sealCommits,
@@ -25,12 +25,12 @@ import {
 
 const FLIPS = 500;
 
-function stored(bytes: Uint8Array): MemoryStorage {
-  return new MemoryStorage(new Map([["0.parquet", bytes]]));
+function stored(bytes: Uint8Array): SimulatedDisk {
+  return new SimulatedDisk(new Map([["0.parquet", bytes]]));
 }
 
 /** All that a reader can ask of a segment, as one text. */
-async function readEverything(storage: MemoryStorage, sealed: WrittenSegments): Promise<string> {
+async function readEverything(storage: SimulatedDisk, sealed: WrittenSegments): Promise<string> {
   const segment = await openSegment(storage, "0.parquet");
   try {
     const answers: string[] = [JSON.stringify(segment.metadata)];
@@ -65,7 +65,7 @@ async function attempt(act: () => Promise<unknown>): Promise<unknown> {
   }
 }
 
-function verify(storage: MemoryStorage, entry: SegmentEntry): Promise<void> {
+function verify(storage: SimulatedDisk, entry: SegmentEntry): Promise<void> {
   return verifySegment(storage, entry, new HistoryCheck({ chain: true }));
 }
 

@@ -14,7 +14,7 @@ import {
   type Forgery,
   forgeSegment,
 } from "../support/forged_segment.ts";
-import { MemoryStorage } from "../support/memory_storage.ts";
+import { SimulatedDisk } from "../support/simulated_disk.ts";
 import { preparedBatch } from "../support/prepared.ts";
 import {
   hostileBatch,
@@ -29,7 +29,7 @@ const CHAIN = { chain: true };
 
 /** What a pass finds; null when nothing. */
 async function findFailure(
-  storage: MemoryStorage,
+  storage: SimulatedDisk,
   entries: SegmentEntry[],
   options: { chain: boolean },
 ): Promise<FailureCode | null> {
@@ -83,14 +83,14 @@ test("verifySegment() reads no payload unless the chain is followed", async () =
 
 test("verifySegment() finds a file that is missing", async () => {
   const { segments } = await sealCommits([smallBatches(3)]);
-  assert.equal(await findFailure(new MemoryStorage(), segments, DEFAULT), "manifest_invalid");
+  assert.equal(await findFailure(new SimulatedDisk(), segments, DEFAULT), "manifest_invalid");
 });
 
 test("verifySegment() finds other bytes than those of the manifest", async () => {
   const { storage, segments } = await sealCommits([smallBatches(3)]);
   const bytes = storage.contents("0.parquet");
   for (const changed of [flipBit(bytes, 777), truncateAt(bytes, 100), Buffer.alloc(0)]) {
-    const other = new MemoryStorage(new Map([["0.parquet", changed]]));
+    const other = new SimulatedDisk(new Map([["0.parquet", changed]]));
     assert.equal(await findFailure(other, segments, DEFAULT), "file_hash_mismatch");
   }
 });
@@ -302,7 +302,7 @@ test("verifySegment() finds Parquet files that are no segments", async () => {
   await parquet.write({ columnData: [{ name: "n", data: [1, 2, 3] }] });
   await parquet.finish();
   for (const bytes of [Buffer.from(writer.getBytes()), Buffer.from("PAR1"), Buffer.alloc(5000)]) {
-    const storage = new MemoryStorage(new Map([["0.parquet", bytes]]));
+    const storage = new SimulatedDisk(new Map([["0.parquet", bytes]]));
     const { segments: [entry] } = await sealCommits([smallBatches(3)]);
     const repaired = { ...entry!, ...fileFacts(storage) };
     assert.equal(await findFailure(storage, [repaired], DEFAULT), "segment_invalid");

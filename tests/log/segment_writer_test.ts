@@ -10,7 +10,7 @@ import { readBack } from "../../src/log/segment_read_back.ts";
 import { openSegment } from "../../src/log/segment_reader.ts";
 import { writeSegment } from "../../src/log/segment_writer.ts";
 import { flipBit } from "../support/corrupt.ts";
-import { MemoryStorage } from "../support/memory_storage.ts";
+import { SimulatedDisk } from "../support/simulated_disk.ts";
 import { preparedBatch } from "../support/prepared.ts";
 import { failNth } from "../support/storage_faults.ts";
 import { pendingFile, sealCommits, smallBatches, splitLines } from "../support/test_segment.ts";
@@ -87,7 +87,7 @@ test("writeSegment() keeps pages too large to copy in their place", async () => 
 });
 
 async function writePieces(pieces: BatchPiece[], previousHead = GENESIS_HEAD_HEX) {
-  const storage = new MemoryStorage();
+  const storage = new SimulatedDisk();
   async function* iterate() {
     yield* pieces;
   }
@@ -149,7 +149,7 @@ test("writeSegment() refuses lines that are not what their batches say", async (
 
 test("writeSegment() closes its file when a write fails", async () => {
   const { pieces } = twoBatches();
-  const storage = new MemoryStorage();
+  const storage = new SimulatedDisk();
   storage.hook = failNth("write", 1, { errno: "ENOSPC" });
   async function* iterate() {
     yield* pieces;
@@ -163,7 +163,7 @@ test("readBack() passes what was written and refuses what came to be otherwise",
   const { pieces } = twoBatches();
   const { storage, written } = await writePieces(pieces);
   await readBack(storage, "0.parquet", written);
-  const damaged = new MemoryStorage(
+  const damaged = new SimulatedDisk(
     new Map([["0.parquet", flipBit(storage.contents("0.parquet"), 1000)]]),
   );
   await assert.rejects(readBack(damaged, "0.parquet", written), { code: "file_hash_mismatch" });

@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { SequentialReader } from "../../src/log/sequential_reader.ts";
-import { memoryFile } from "../support/memory_storage.ts";
+import { simulatedFile } from "../support/simulated_disk.ts";
 
 const MIB = 1024 * 1024;
 
 async function readLines(text: string | Uint8Array, start = 0, end = text.length) {
-  const reader = new SequentialReader(await memoryFile(text), start, end);
+  const reader = new SequentialReader(await simulatedFile(text), start, end);
   const lines: string[] = [];
   for (
     let line = await reader.readLine(Infinity);
@@ -35,18 +35,18 @@ test("readLine() gives lines longer than what is read at once", async () => {
 
 test("readLine() refuses a line over its limit and consumes nothing of it", async () => {
   for (const [text, limit] of [["abc\n", 2], ["abc", 2], ["x".repeat(2 * MIB), 10]] as const) {
-    const reader = new SequentialReader(await memoryFile(text), 0, text.length);
+    const reader = new SequentialReader(await simulatedFile(text), 0, text.length);
     assert.equal(await reader.readLine(limit), null);
     assert.equal(reader.offset, 0);
     assert.equal((await reader.readSome(3)).toString(), text.slice(0, 3));
   }
-  const reader = new SequentialReader(await memoryFile("abc\n"), 0, 4);
+  const reader = new SequentialReader(await simulatedFile("abc\n"), 0, 4);
   assert.equal((await reader.readLine(3))?.toString(), "abc");
 });
 
 test("readSome() gives all bytes of the range in pieces up to the limit", async () => {
   const bytes = Buffer.from(Array.from({ length: 3 * MIB }, (_, i) => i % 251));
-  const reader = new SequentialReader(await memoryFile(bytes), 5, bytes.length - 7);
+  const reader = new SequentialReader(await simulatedFile(bytes), 5, bytes.length - 7);
   const pieces: Buffer[] = [];
   for (;;) {
     const offset = reader.offset;
@@ -60,7 +60,7 @@ test("readSome() gives all bytes of the range in pieces up to the limit", async 
 });
 
 test("SequentialReader ends where a file is shorter than its range", async () => {
-  const reader = new SequentialReader(await memoryFile("a\nb"), 0, 100);
+  const reader = new SequentialReader(await simulatedFile("a\nb"), 0, 100);
   assert.equal((await reader.readLine(10))?.toString(), "a");
   assert.equal(await reader.readLine(10), null);
   assert.equal((await reader.readSome(10)).toString(), "b");

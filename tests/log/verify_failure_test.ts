@@ -15,7 +15,7 @@ import {
   withRows,
   withSegment,
 } from "../support/forged_log.ts";
-import type { Tree } from "../support/memory_storage.ts";
+import type { Tree } from "../support/simulated_disk.ts";
 import { commitOffsets, tailOf, withTail } from "../support/test_log.ts";
 import { fullLog, logOf, logWithTwice, verifyTree } from "../support/verifying.ts";
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { verifyLog } from "../../src/log/verify.ts";
 import { IdentitySet } from "../../src/log/verify_identities.ts";
-import { MemoryStorage } from "../support/memory_storage.ts";
+import { SimulatedDisk } from "../support/simulated_disk.ts";
 import { preparedBatch } from "../support/prepared.ts";
 import { rotateOnly, sealAll } from "../support/sealing.ts";
 import { openTestLog } from "../support/test_log.ts";
@@ -43,8 +43,8 @@ test("IdentitySet takes what it has no room for in further passes", () => {
 });
 
 /** Batches of one event in segments, a pending file and the tail; one of them twice if wanted. */
-async function largeLog(twice: string | null): Promise<MemoryStorage> {
-  const storage = new MemoryStorage();
+async function largeLog(twice: string | null): Promise<SimulatedDisk> {
+  const storage = new SimulatedDisk();
   for (let part = 0; part < 3; part++) {
     const { log } = await openTestLog(storage);
     for (let commit = 0; commit < 10; commit++) {

@@ -10,7 +10,7 @@ import { UnsupportedFormatError } from "../../src/log/log_error.ts";
 import { verifyLog } from "../../src/log/verify.ts";
 import { appendBytes, truncateAt } from "../support/corrupt.ts";
 import { manifestOf, pendingPaths, withManifest } from "../support/forged_log.ts";
-import { MemoryStorage, type Tree } from "../support/memory_storage.ts";
+import { SimulatedDisk, type Tree } from "../support/simulated_disk.ts";
 import { preparedBatch } from "../support/prepared.ts";
 import { sealAll } from "../support/sealing.ts";
 import { gateAt } from "../support/storage_faults.ts";
@@ -95,7 +95,7 @@ test("verifyLog() lists the tail that a rotation has not made yet as a remnant",
 });
 
 test("verifyLog() lists leftovers of a sealing as orphans", async () => {
-  const storage = new MemoryStorage(await logOf({ pendingFiles: 1 }));
+  const storage = new SimulatedDisk(await logOf({ pendingFiles: 1 }));
   const [pending] = pendingPaths(storage.tree());
   const before = storage.tree();
   await sealAll(storage);
@@ -135,7 +135,7 @@ test("verifyLog() refuses a log that only a newer program may read", async () =>
 });
 
 test("verifyLog() hands on what the disk says", async () => {
-  const storage = new MemoryStorage(await fullLog());
+  const storage = new SimulatedDisk(await fullLog());
   storage.hook = ({ kind, path }) =>
     kind === "read" && path === TAIL_FILE ? { errno: "EIO" } : null;
   await assert.rejects(verifyLog(storage, { chain: true }), /EIO/);
@@ -144,13 +144,13 @@ test("verifyLog() hands on what the disk says", async () => {
 
 test("verifyLog() tells its progress", async () => {
   const seen: number[] = [];
-  const storage = new MemoryStorage(await logOf({ segments: true, tailCommits: 1 }));
+  const storage = new SimulatedDisk(await logOf({ segments: true, tailCommits: 1 }));
   await verifyLog(storage, { chain: false, onProgress: (events) => void seen.push(events) });
   assert.deepEqual(seen, [3, 5, 8, 10, 13, 15]);
 });
 
 test("verifyLog() finds a log in order while its writer appends", async () => {
-  const storage = new MemoryStorage();
+  const storage = new SimulatedDisk();
   const { log } = await openTestLog(storage);
   for (let number = 0; number < 5; number++) await log.append([preparedBatch(`${number}`)]);
   const held = gateAt("write");
@@ -166,7 +166,7 @@ test("verifyLog() finds a log in order while its writer appends", async () => {
 });
 
 test("verifyLog() takes the tail at the size that it has first", async () => {
-  const storage = new MemoryStorage(await logOf({ tailCommits: 2 }));
+  const storage = new SimulatedDisk(await logOf({ tailCommits: 2 }));
   const { log } = await openTestLog(storage);
   const held = gateAt("read");
   storage.hook = (operation) => operation.path === TAIL_FILE ? held.hook(operation) : null;
@@ -182,7 +182,7 @@ for (const step of ["list", "open", "size", "read"] as const) {
   test(`verifyLog() starts again when a sealing moves files before any ${step}`, async () => {
     const made = await logOf({ segments: true, tailCommits: 2 });
     for (let nth = 1; nth <= 60; nth++) {
-      const storage = new MemoryStorage(made);
+      const storage = new SimulatedDisk(made);
       let count = 0;
       let sealing: Promise<unknown> | null = null;
       storage.hook = async ({ kind }) => {
@@ -202,7 +202,7 @@ for (const step of ["list", "open", "size", "read"] as const) {
 }
 
 test("verifyLog() gives up on a log whose files change all the time", async () => {
-  const storage = new MemoryStorage(await logOf({}));
+  const storage = new SimulatedDisk(await logOf({}));
   let number = 0;
   storage.hook = async ({ kind, path }) => {
     if (kind !== "open" || path !== TAIL_FILE) return null;

@@ -2,12 +2,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ApiError } from "../../src/event/api_error.ts";
-import { MemoryStorage } from "../support/memory_storage.ts";
+import { SimulatedDisk } from "../support/simulated_disk.ts";
 import { preparedBatch } from "../support/prepared.ts";
 import { openTestService } from "../support/test_service.ts";
 
 test("EventLogService.append() after close() is refused as overloaded", async () => {
-  const { service } = await openTestService(new MemoryStorage());
+  const { service } = await openTestService(new SimulatedDisk());
   const before = service.append(preparedBatch("before"));
   const closed = service.close();
   const after = service.append(preparedBatch("after"));

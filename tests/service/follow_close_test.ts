@@ -9,7 +9,7 @@ import type { Follow } from "../../src/service/event_log.ts";
 import { type FollowHub, FollowSession } from "../../src/service/follow.ts";
 import { LivePages } from "../../src/service/live_pages.ts";
 import { FOLLOW_ALL, nextRecord, snapshotRecords } from "../support/follow_records.ts";
-import { MemoryStorage } from "../support/memory_storage.ts";
+import { SimulatedDisk } from "../support/simulated_disk.ts";
 import { preparedBatch } from "../support/prepared.ts";
 import { gateAt } from "../support/storage_faults.ts";
 import { openTestLog } from "../support/test_log.ts";
@@ -37,7 +37,7 @@ class CountedSignal extends ChangeSignal {
 
 /** A hub over a log of one event, and a session of it whose closings are counted. */
 async function countedSession() {
-  const storage = new MemoryStorage();
+  const storage = new SimulatedDisk();
   const { log } = await openTestLog(storage, 0);
   await log.append([preparedBatch("1")]);
   const changes = new CountedSignal();
@@ -124,7 +124,7 @@ for (const [title, enter] of PHASES) {
 }
 
 test("FollowSession.close() during a read that fails is the end, without another record", async () => {
-  const storage = new MemoryStorage();
+  const storage = new SimulatedDisk();
   const { service, reports } = await openTestService(storage, 0);
   await service.append(preparedBatch("1"));
   const gate = gateAt("read");
@@ -140,7 +140,7 @@ test("FollowSession.close() during a read that fails is the end, without another
 });
 
 test("follow() refuses more than FOLLOWERS_MAX, until one is over", async () => {
-  const { service } = await openTestService(new MemoryStorage());
+  const { service } = await openTestService(new SimulatedDisk());
   const follows: Follow[] = [];
   for (let place = 0; place < FOLLOWERS_MAX; place++) follows.push(service.follow(FOLLOW_ALL));
   const overloaded = { code: "overloaded", status: 429 };

@@ -10,14 +10,14 @@ import {
   parseRecord,
   snapshotRecords,
 } from "../support/follow_records.ts";
-import { MemoryStorage } from "../support/memory_storage.ts";
+import { SimulatedDisk } from "../support/simulated_disk.ts";
 import { failNth, gateAt } from "../support/storage_faults.ts";
 import { submit, submittedBatch } from "../support/submitted.ts";
 import { openTestService } from "../support/test_service.ts";
 
 /** A service with two batches of one event; the ids. */
 async function smallService() {
-  const storage = new MemoryStorage();
+  const storage = new SimulatedDisk();
   const { service, reports } = await openTestService(storage, 0);
   const ids: string[] = [];
   for (const batchId of ["1", "2"]) {

@@ -10,7 +10,7 @@ import type { EventFilter } from "../../src/log/stored_line.ts";
 import type { ReplayQuery } from "../../src/service/event_log.ts";
 import type { EventLogService } from "../../src/service/event_log_service.ts";
 import { type EventsRecord, idsOf, nextRecord } from "../support/follow_records.ts";
-import { MemoryStorage } from "../support/memory_storage.ts";
+import { SimulatedDisk } from "../support/simulated_disk.ts";
 import { pause } from "../support/pause.ts";
 import {
   type Random,
@@ -161,7 +161,7 @@ async function followOn(
 }
 
 async function runHistory(random: Random): Promise<void> {
-  const storage = new MemoryStorage();
+  const storage = new SimulatedDisk();
   storage.hook = () => pause(random, 30).then(() => null);
   const { service } = await openTestService(storage, randomItem(random, RECENT_BYTES_MAX));
   const filters = Array.from({ length: FOLLOWERS }, () => randomFilter(random));

@@ -12,14 +12,14 @@ import {
   nextRecord,
   snapshotRecords,
 } from "../support/follow_records.ts";
-import { MemoryStorage } from "../support/memory_storage.ts";
+import { SimulatedDisk } from "../support/simulated_disk.ts";
 import { replayAll } from "../support/stream_listing.ts";
 import { submit, submittedBatch, submittedEvent } from "../support/submitted.ts";
 import { openTestService } from "../support/test_service.ts";
 
 /** A service that holds `batches` of one event for each of their streams. */
 async function serviceWith(batches: string[][]) {
-  const { service } = await openTestService(new MemoryStorage());
+  const { service } = await openTestService(new SimulatedDisk());
   for (const [place, streams] of batches.entries()) {
     await submit(service, submittedBatch("shop", `before-${place}`, streams));
   }

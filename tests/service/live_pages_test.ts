@@ -4,7 +4,7 @@ import { FOLLOW_RECORD_BYTES_MAX, LIVE_PAGES_BYTES_MAX } from "../../src/limits.
 import type { Log } from "../../src/log/log.ts";
 import type { FollowPosition } from "../../src/service/follow_page.ts";
 import { LivePages, liveQueryKey } from "../../src/service/live_pages.ts";
-import { MemoryStorage } from "../support/memory_storage.ts";
+import { SimulatedDisk } from "../support/simulated_disk.ts";
 import { preparedBatch } from "../support/prepared.ts";
 import { failNth } from "../support/storage_faults.ts";
 import { openTestLog } from "../support/test_log.ts";
@@ -13,7 +13,7 @@ const FROM_START: FollowPosition = { after: null, filter: {}, limitEvents: 10, p
 
 /** A log of batches of one event each, with a payload of `payloadBytes`. */
 async function logOf(count: number, payloadBytes: number) {
-  const storage = new MemoryStorage();
+  const storage = new SimulatedDisk();
   const { log } = await openTestLog(storage, 0);
   const payload = "x".repeat(payloadBytes);
   const ids: string[] = [];

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { REPLAY_RESPONSE_BYTES_MAX } from "../../src/limits.ts";
 import type { EventLogService } from "../../src/service/event_log_service.ts";
 import type { ReplayQuery } from "../../src/service/event_log.ts";
-import { MemoryStorage } from "../support/memory_storage.ts";
+import { SimulatedDisk } from "../support/simulated_disk.ts";
 import { preparedBatch } from "../support/prepared.ts";
 import { joinPieces } from "../support/test_log.ts";
 import { openTestService } from "../support/test_service.ts";
@@ -32,7 +32,7 @@ async function page(service: EventLogService, query: Partial<ReplayQuery> = {}):
 
 /** A log of five events; the first and the fourth are deletions. */
 async function fiveEvents(): Promise<{ service: EventLogService; ids: string[] }> {
-  const { service } = await openTestService(new MemoryStorage());
+  const { service } = await openTestService(new SimulatedDisk());
   const deleted = { kind: "deleted" };
   await service.append(preparedBatch("a", { events: [deleted, {}] }));
   await service.append(preparedBatch("b", { events: [{}, deleted, {}] }));
@@ -40,7 +40,7 @@ async function fiveEvents(): Promise<{ service: EventLogService; ids: string[] }
 }
 
 test("replay() of an empty log gives nothing and repeats the request's after", async () => {
-  const { service } = await openTestService(new MemoryStorage());
+  const { service } = await openTestService(new SimulatedDisk());
   for (const after of [undefined, BEFORE_ALL, AFTER_ALL]) {
     assert.deepEqual(await page(service, { after }), {
       eventIds: [],
@@ -102,7 +102,7 @@ test("replay() shows the snapshot it was admitted with", async () => {
 });
 
 test("replay() ends a page at the response bound, but never before one event", async () => {
-  const { service } = await openTestService(new MemoryStorage());
+  const { service } = await openTestService(new SimulatedDisk());
   const sizes = [REPLAY_RESPONSE_BYTES_MAX + 1, 10, 9_000_000, 8_000_000, 10];
   for (const [number, size] of sizes.entries()) {
     const events = [{ payload: "x".repeat(size) }];

@@ -6,27 +6,27 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { SegmentBounds } from "../../src/log/segment_writer.ts";
 import { PENDING_FOLDER, SEGMENTS_FOLDER } from "../../src/log/layout.ts";
-import { MemoryStorage } from "../support/memory_storage.ts";
+import { SimulatedDisk } from "../support/simulated_disk.ts";
 import { MixedHistory } from "../support/mixed_history.ts";
 import { observe } from "../support/observation.ts";
 import { rotateOnly, sealAll, SMALL_SEGMENTS } from "../support/sealing.ts";
 import { openTestService } from "../support/test_service.ts";
 
 /** What is done to the closed log after a part of the history. */
-type Form = (storage: MemoryStorage) => Promise<unknown>;
+type Form = (storage: SimulatedDisk) => Promise<unknown>;
 
 const stay: Form = () => Promise.resolve();
 const seal = (bounds?: SegmentBounds): Form => (storage) => sealAll(storage, bounds);
 
 interface Observed {
   seen: Record<string, unknown>;
-  storage: MemoryStorage;
+  storage: SimulatedDisk;
 }
 
 /** Plays the history with a change of form behind each part; what can be seen after each. */
 async function play(forms: readonly Form[]): Promise<{ after: Observed[] }> {
   const history = new MixedHistory();
-  let storage = new MemoryStorage();
+  let storage = new SimulatedDisk();
   const after: Observed[] = [];
   for (const [number, part] of history.parts.entries()) {
     const { service } = await openTestService(storage);
@@ -42,7 +42,7 @@ async function play(forms: readonly Form[]): Promise<{ after: Observed[] }> {
   return { after };
 }
 
-function filesIn(storage: MemoryStorage, folder: string): number {
+function filesIn(storage: SimulatedDisk, folder: string): number {
   return [...storage.tree().keys()].filter((path) => path.startsWith(`${folder}/`)).length;
 }
 

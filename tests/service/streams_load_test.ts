@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { STREAM_SNAPSHOTS_MAX } from "../../src/limits.ts";
-import { MemoryStorage } from "../support/memory_storage.ts";
+import { SimulatedDisk } from "../support/simulated_disk.ts";
 import { randomInteger, randomItem, seededRandom, testSeed } from "../support/random.ts";
 import { failNth, gateAt } from "../support/storage_faults.ts";
 import {
@@ -17,7 +17,7 @@ import {
 import { submit, submittedBatch } from "../support/submitted.ts";
 import { openTestService } from "../support/test_service.ts";
 
-function readsOf({ operations }: MemoryStorage): number {
+function readsOf({ operations }: SimulatedDisk): number {
   return operations.filter(({ kind }) => kind === "read").length;
 }
 
@@ -66,7 +66,7 @@ test("streams() reads the log once for all who ask for an anchor at the same tim
 });
 
 test("streams() takes in what is committed while the log is first read", async () => {
-  const storage = new MemoryStorage();
+  const storage = new SimulatedDisk();
   const { service: before } = await serviceWithStreams(storage);
   await before.close();
   const { service } = await openTestService(storage);
@@ -92,7 +92,7 @@ test("streams() takes in what is committed while the log is first read", async (
 });
 
 test("streams() works again after a read that failed, with what was committed meanwhile", async () => {
-  const storage = new MemoryStorage();
+  const storage = new SimulatedDisk();
   const { service: before, ends } = await serviceWithStreams(storage);
   await before.close();
   const { service } = await openTestService(storage);

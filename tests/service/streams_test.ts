@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { STREAM_SNAPSHOTS_MAX } from "../../src/limits.ts";
 import type { EventLogService } from "../../src/service/event_log_service.ts";
 import type { StreamsQuery } from "../../src/service/streams.ts";
-import { MemoryStorage } from "../support/memory_storage.ts";
+import { SimulatedDisk } from "../support/simulated_disk.ts";
 import { outcomeOf } from "../support/outcome.ts";
 import {
   ALL_STREAMS,
@@ -36,7 +36,7 @@ async function takePages(
 }
 
 test("streams() of an empty log is an empty page without a snapshot event", async () => {
-  const { service } = await openTestService(new MemoryStorage());
+  const { service } = await openTestService(new SimulatedDisk());
   const empty = { v: 1, streams: [], next_after: null, snapshot_through_event_id: null };
   assert.deepEqual(await service.streams(ALL_STREAMS), empty);
   assert.deepEqual(await service.streams({ ...ALL_STREAMS, source: "a" }), empty);
@@ -106,7 +106,7 @@ test("streams() gives all pages as of the first one while batches are committed"
 });
 
 test("streams() goes on with the pages after the log was opened again", async () => {
-  const storage = new MemoryStorage();
+  const storage = new SimulatedDisk();
   let { service } = await serviceWithStreams(storage);
   const before = await replayAll(service);
   const { rows, through } = await takePages(service, { ...ALL_STREAMS, limit: 2 }, async () => {
@@ -147,7 +147,7 @@ test("streams() refuses an anchor that is no event: before, between, behind thos
     assert.deepEqual(await outcomeOf(service.streams({ ...ALL_STREAMS, through })), refused);
   }
   await service.close();
-  const { service: empty } = await openTestService(new MemoryStorage());
+  const { service: empty } = await openTestService(new SimulatedDisk());
   const { body } = await outcomeOf(empty.streams({ ...ALL_STREAMS, through: last }));
   assert.equal(body.error, "stream_anchor_unavailable");
   await empty.close();
@@ -155,11 +155,11 @@ test("streams() refuses an anchor that is no event: before, between, behind thos
 
 test("streams() takes an anchor that was refused once it is committed", async () => {
   // The clock and randomness of these services repeat, so that equal batches get equal ids.
-  const { service: other } = await openTestService(new MemoryStorage());
+  const { service: other } = await openTestService(new SimulatedDisk());
   const { body } = await submit(other, submittedBatch("a", "1"));
   const query = { ...ALL_STREAMS, through: body.last_event_id as string };
   await other.close();
-  const { service } = await openTestService(new MemoryStorage());
+  const { service } = await openTestService(new SimulatedDisk());
   await assert.rejects(service.streams(query), { code: "stream_anchor_unavailable" });
   await submit(service, submittedBatch("a", "1"));
   assert.equal((await service.streams(query)).streams.length, 1);

@@ -7,7 +7,8 @@ import { ApiError, type ErrorCode } from "../../src/event/api_error.ts";
 import type { PreparedBatch, Receipt } from "../../src/event/types.ts";
 import { COMMIT_BATCHES_MAX, COMMIT_BYTES_SOFT_MAX } from "../../src/limits.ts";
 import type { EventLogService } from "../../src/service/event_log_service.ts";
-import { MemoryStorage } from "../support/memory_storage.ts";
+import { keptBytes } from "../support/simulated_crash.ts";
+import { SimulatedDisk } from "../support/simulated_disk.ts";
 import { preparedBatch } from "../support/prepared.ts";
 import { failNth, gateAt, noRoomAfter } from "../support/storage_faults.ts";
 import { commitOffsets, joinPieces, tailOf } from "../support/test_log.ts";
@@ -41,7 +42,7 @@ async function storedBatchIds(service: EventLogService): Promise<string[]> {
   return JSON.parse(`[${text}]`).map((event: { batch_id: string }) => event.batch_id);
 }
 
-function commitCount(storage: MemoryStorage): number {
+function commitCount(storage: SimulatedDisk): number {
   return commitOffsets(tailOf(storage.tree())).length - 1;
 }
 
@@ -51,7 +52,7 @@ function conflicting(batchId: string): PreparedBatch {
 }
 
 test("append() commits in the order of submission, batches of one turn together", async () => {
-  const storage = new MemoryStorage();
+  const storage = new SimulatedDisk();
   const { service } = await openTestService(storage);
   const batchIds = Array.from({ length: 50 }, (_, i) => `b${i}`);
   const receipts = await Promise.all(
@@ -64,7 +65,7 @@ test("append() commits in the order of submission, batches of one turn together"
 });
 
 test("append() puts all that comes during a commit into the next one", async () => {
-  const storage = new MemoryStorage();
+  const storage = new SimulatedDisk();
   const { service } = await openTestService(storage);
   const gate = gateAt("sync");
   storage.hook = gate.hook;
@@ -78,7 +79,7 @@ test("append() puts all that comes during a commit into the next one", async () 
 });
 
 test("append() answers a repeated batch with the receipt of the first", async () => {
-  const storage = new MemoryStorage();
+  const storage = new SimulatedDisk();
   const { service } = await openTestService(storage);
   const batch = preparedBatch("a", { events: [{}, {}] });
   const receipt = await service.append(batch);
@@ -99,7 +100,7 @@ test("append() answers a repeated batch with the receipt of the first", async ()
 });
 
 test("append() tells batches apart by source and batch id, not by their digest", async () => {
-  const { service } = await openTestService(new MemoryStorage());
+  const { service } = await openTestService(new SimulatedDisk());
   const answers = submitAll(service, [
     preparedBatch("a"),
     preparedBatch("b"),
@@ -111,7 +112,7 @@ test("append() tells batches apart by source and batch id, not by their digest",
 });
 
 test("append() refuses other events under a known batch id, and names it", async () => {
-  const storage = new MemoryStorage();
+  const storage = new SimulatedDisk();
   const { service } = await openTestService(storage);
   await service.append(preparedBatch("a"));
   await assert.rejects(service.append(conflicting("a")), {
@@ -122,7 +123,7 @@ test("append() refuses other events under a known batch id, and names it", async
 });
 
 test("append() decides repeats within one turn by the outcome of the first", async () => {
-  const { service } = await openTestService(new MemoryStorage());
+  const { service } = await openTestService(new SimulatedDisk());
   const batches = [
     preparedBatch("a"),
     preparedBatch("a"),
@@ -147,7 +148,7 @@ test("append() decides repeats within one turn by the outcome of the first", asy
 for (const fault of [undefined, { errno: "EIO" }]) {
   const result = fault === undefined ? "is durable" : "fails";
   test(`append() answers repeats of a batch in flight only when it ${result}`, async () => {
-    const storage = new MemoryStorage();
+    const storage = new SimulatedDisk();
     const { service } = await openTestService(storage);
     const gate = gateAt("sync");
     storage.hook = gate.hook;
@@ -167,7 +168,7 @@ for (const fault of [undefined, { errno: "EIO" }]) {
 }
 
 test("append() answers storage_full for a commit without room, and goes on", async () => {
-  const storage = new MemoryStorage();
+  const storage = new SimulatedDisk();
   const { service, reports } = await openTestService(storage);
   await service.append(preparedBatch("a"));
   const before = storage.tree();
@@ -188,7 +189,7 @@ test("append() answers storage_full for a commit without room, and goes on", asy
 });
 
 test("append() commits what waited behind a commit without room", async () => {
-  const storage = new MemoryStorage();
+  const storage = new SimulatedDisk();
   const { service } = await openTestService(storage);
   const gate = gateAt("write");
   storage.hook = gate.hook;
@@ -205,7 +206,7 @@ test("append() commits what waited behind a commit without room", async () => {
 
 test("append() and retire() answer writer_poisoned after an unknown outcome", async () => {
   for (const kind of ["write", "sync"] as const) {
-    const storage = new MemoryStorage();
+    const storage = new SimulatedDisk();
     const { service, reports } = await openTestService(storage);
     const known = preparedBatch("a", { events: [{ payload: "secret" }] });
     await service.append(known);
@@ -227,7 +228,7 @@ test("append() and retire() answer writer_poisoned after an unknown outcome", as
 });
 
 test("append() refuses what waited behind a commit of unknown outcome", async () => {
-  const storage = new MemoryStorage();
+  const storage = new SimulatedDisk();
   const { service } = await openTestService(storage);
   const gate = gateAt("sync");
   storage.hook = gate.hook;
@@ -240,7 +241,7 @@ test("append() refuses what waited behind a commit of unknown outcome", async ()
 });
 
 test("append() puts at most so many batches into one commit", async () => {
-  const storage = new MemoryStorage();
+  const storage = new SimulatedDisk();
   const { service } = await openTestService(storage);
   const batches = Array.from({ length: COMMIT_BATCHES_MAX + 1 }, (_, i) => preparedBatch(`b${i}`));
   await Promise.all(submitAll(service, batches));
@@ -249,7 +250,7 @@ test("append() puts at most so many batches into one commit", async () => {
 });
 
 test("append() keeps a commit within its size, or makes it of one larger batch", async () => {
-  const storage = new MemoryStorage();
+  const storage = new SimulatedDisk();
   const { service } = await openTestService(storage);
   const half = "x".repeat(COMMIT_BYTES_SOFT_MAX / 2 - 10_000);
   const large = "x".repeat(COMMIT_BYTES_SOFT_MAX + 10_000);
@@ -266,7 +267,7 @@ test("append() keeps a commit within its size, or makes it of one larger batch",
 });
 
 test("close() waits for the outcome of all that was submitted", async () => {
-  const storage = new MemoryStorage();
+  const storage = new SimulatedDisk();
   const { service } = await openTestService(storage);
   const first = service.append(preparedBatch("a"));
   const gate = gateAt("sync");
@@ -283,7 +284,7 @@ test("close() waits for the outcome of all that was submitted", async () => {
 });
 
 test("append() knows every batch again after a restart, clean or not", async () => {
-  const storage = new MemoryStorage();
+  const storage = new SimulatedDisk();
   const { service } = await openTestService(storage);
   const batches = ["a", "b", "c"].map((batchId) => preparedBatch(batchId));
   const receipts = await Promise.all(submitAll(service, batches));
@@ -301,16 +302,14 @@ test("append() knows every batch again after a restart, clean or not", async () 
 });
 
 test("append() takes a batch whose outcome was unknown once, wherever the crash came", async () => {
-  for (const keptBytes of [0, 1, 300, 700, Infinity]) {
-    const storage = new MemoryStorage();
+  for (const bytes of [0, 1, 300, 700, Infinity]) {
+    const storage = new SimulatedDisk();
     const { service } = await openTestService(storage);
     await service.append(preparedBatch("a"));
     storage.hook = failNth("sync", 1, { errno: "EIO" });
     assert.equal(await outcome(service.append(preparedBatch("b"))), "writer_poisoned");
-    const { service: again } = await openTestService(
-      storage.crash({ keptBytes: () => keptBytes }),
-    );
-    const expected = keptBytes === Infinity ? "duplicate" : "committed";
+    const { service: again } = await openTestService(storage.crash(keptBytes(bytes)));
+    const expected = bytes === Infinity ? "duplicate" : "committed";
     assert.equal(await outcome(again.append(preparedBatch("b"))), expected);
     assert.deepEqual(await storedBatchIds(again), ["a", "b"]);
   }

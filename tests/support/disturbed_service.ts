@@ -7,16 +7,15 @@ import type { EventLog, Follow, Replay, ReplayQuery } from "../../src/service/ev
 import type { EventLogService } from "../../src/service/event_log_service.ts";
 import type { StreamsPage, StreamsQuery } from "../../src/service/streams.ts";
 import type { DiskFailure } from "./history_target.ts";
-import { type Fault, MemoryStorage, type Operation } from "./memory_storage.ts";
+import { anyOf } from "./simulated_crash.ts";
+import { type Fault, type Operation, SimulatedDisk } from "./simulated_disk.ts";
 import { pause } from "./pause.ts";
-import { type Random, randomInteger, randomItem } from "./random.ts";
+import { type Random, randomInteger } from "./random.ts";
 import { sealAll, SMALL_SEGMENTS } from "./sealing.ts";
 import { openTestService } from "./test_service.ts";
 
 /** How long an operation of the disk takes at most, in turns of other work. */
 const DISK_TURNS_MAX = 12;
-/** More than the bytes of most commits, so that many are torn. */
-const TORN_BYTES_MAX = 2000;
 
 /** The service was killed before it had an answer. */
 export class KilledError extends Error {
@@ -25,19 +24,19 @@ export class KilledError extends Error {
 
 export class DisturbedService implements EventLog {
   readonly #random: Random;
-  #storage: MemoryStorage;
+  #storage: SimulatedDisk;
   #service: EventLogService;
   #starting: Promise<void> | null = null;
   #killed = neverUnhandled();
   #diskFailure: DiskFailure | null = null;
 
   static async open(random: Random): Promise<DisturbedService> {
-    const storage = new MemoryStorage();
+    const storage = new SimulatedDisk();
     const { service } = await openTestService(storage);
     return new DisturbedService(random, storage, service);
   }
 
-  constructor(random: Random, storage: MemoryStorage, service: EventLogService) {
+  constructor(random: Random, storage: SimulatedDisk, service: EventLogService) {
     this.#random = random;
     this.#storage = storage;
     this.#service = service;
@@ -89,10 +88,7 @@ export class DisturbedService implements EventLog {
   kill(): Promise<void> {
     this.#killed.reject(new KilledError("killed"));
     this.#killed = neverUnhandled();
-    const tornBytes = randomInteger(this.#random, 0, TORN_BYTES_MAX);
-    const left = this.#storage.crash({
-      keptBytes: () => randomItem(this.#random, [0, tornBytes, Infinity]),
-    });
+    const left = this.#storage.crash(anyOf(this.#random));
     return this.#start(() => Promise.resolve(left));
   }
 
@@ -110,12 +106,12 @@ export class DisturbedService implements EventLog {
     return await Promise.race([call(this.#service), this.#killed.promise]);
   }
 
-  async #start(stop: () => Promise<MemoryStorage>): Promise<void> {
+  async #start(stop: () => Promise<SimulatedDisk>): Promise<void> {
     this.#starting = this.#open(stop);
     await this.#starting;
   }
 
-  async #open(stop: () => Promise<MemoryStorage>): Promise<void> {
+  async #open(stop: () => Promise<SimulatedDisk>): Promise<void> {
     this.#storage = await stop();
     this.#diskFailure = null;
     this.#service = (await openTestService(this.#storage)).service;

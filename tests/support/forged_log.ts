@@ -20,7 +20,7 @@ import { encodeMetadata, METADATA_KEY } from "../../src/log/segment_metadata.ts"
 import { openSegment } from "../../src/log/segment_reader.ts";
 import { COLUMN_NAMES, FILTERED_COLUMNS, SEGMENT_SCHEMA } from "../../src/log/segment_schema.ts";
 import { StreamCounter } from "../../src/log/stream_counter.ts";
-import { MemoryStorage, type Tree } from "./memory_storage.ts";
+import { SimulatedDisk, type Tree } from "./simulated_disk.ts";
 
 /** One commit of a tail or pending file; its lines without their LF. */
 export interface CommitParts {
@@ -97,7 +97,7 @@ export interface Row {
 
 /** All rows of a segment. The entries have no more of a batch than is in a row. */
 export async function readRows(tree: Tree, path: string): Promise<Row[]> {
-  const segment = await openSegment(new MemoryStorage(tree), path);
+  const segment = await openSegment(new SimulatedDisk(tree), path);
   const rows: Row[] = [];
   for (let number = 0; number < segment.rowGroups.length; number++) {
     const lines = (await segment.readRowGroup(number)).toString().split("\n").slice(0, -1);

@@ -10,7 +10,7 @@ import { SegmentSink } from "../../src/log/segment_sink.ts";
 import type { SegmentEntry } from "../../src/log/segment_verify.ts";
 import { StoredEvent } from "../../src/log/stored_event.ts";
 import { StreamCounter } from "../../src/log/stream_counter.ts";
-import { MemoryStorage } from "./memory_storage.ts";
+import { SimulatedDisk } from "./simulated_disk.ts";
 
 /** A row to be written. */
 export interface ForgedRow {
@@ -27,13 +27,13 @@ export interface Forgery {
 }
 
 export interface ForgedSegment {
-  storage: MemoryStorage;
+  storage: SimulatedDisk;
   /** As the manifest would name it, with the hash of the file. */
   entry: SegmentEntry;
 }
 
 export async function forgeSegment({ groups, metadata }: Forgery): Promise<ForgedSegment> {
-  const storage = new MemoryStorage();
+  const storage = new SimulatedDisk();
   const file = await storage.open("0.parquet", "create");
   const writer = new RowGroupWriter(new SegmentSink(file));
   const rows = new RowGroupRows();
@@ -53,7 +53,7 @@ export async function forgeSegment({ groups, metadata }: Forgery): Promise<Forge
 }
 
 /** Size and hash of the file as it is. */
-export function fileFacts(storage: MemoryStorage): Pick<SegmentEntry, "bytes" | "sha256"> {
+export function fileFacts(storage: SimulatedDisk): Pick<SegmentEntry, "bytes" | "sha256"> {
   const bytes = storage.contents("0.parquet");
   return { bytes: bytes.length, sha256: createHash("sha256").update(bytes).digest("hex") };
 }

@@ -5,22 +5,22 @@
 import { test } from "node:test";
 import type { CommittedEvent } from "../../src/event/verify_event.ts";
 import type { EventLogService } from "../../src/service/event_log_service.ts";
-import { MemoryStorage } from "./memory_storage.ts";
+import { SimulatedDisk } from "./simulated_disk.ts";
 import { type Outcome, outcomeOf } from "./outcome.ts";
 import { replayAll } from "./stream_listing.ts";
 import { submit, type SubmittedBatch } from "./submitted.ts";
 import { openTestService } from "./test_service.ts";
 
 export class RestartableLog {
-  readonly storage: MemoryStorage;
+  readonly storage: SimulatedDisk;
   #service: EventLogService;
 
-  static async open(storage: MemoryStorage = new MemoryStorage()): Promise<RestartableLog> {
+  static async open(storage: SimulatedDisk = new SimulatedDisk()): Promise<RestartableLog> {
     const { service } = await openTestService(storage);
     return new RestartableLog(storage, service);
   }
 
-  constructor(storage: MemoryStorage, service: EventLogService) {
+  constructor(storage: SimulatedDisk, service: EventLogService) {
     this.storage = storage;
     this.#service = service;
   }

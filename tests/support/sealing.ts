@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { SEGMENT_TEMPORARY_FILE } from "../../src/log/layout.ts";
 import type { SegmentEntry } from "../../src/log/manifest.ts";
 import type { SegmentBounds } from "../../src/log/segment_writer.ts";
-import type { MemoryStorage } from "./memory_storage.ts";
+import type { SimulatedDisk } from "./simulated_disk.ts";
 import { openTestLog } from "./test_log.ts";
 
 /** A segment for each batch or two, so that little history makes many. */
@@ -11,7 +11,7 @@ export const SMALL_SEGMENTS: SegmentBounds = { events: 3, bytes: 100_000 };
 
 /** Seals all that is committed. @returns the new segments. */
 export async function sealAll(
-  storage: MemoryStorage,
+  storage: SimulatedDisk,
   bounds?: SegmentBounds,
 ): Promise<SegmentEntry[]> {
   const sealed: SegmentEntry[] = [];
@@ -22,7 +22,7 @@ export async function sealAll(
 }
 
 /** Turns the tail into a pending file and leaves it at that. */
-export async function rotateOnly(storage: MemoryStorage): Promise<void> {
+export async function rotateOnly(storage: SimulatedDisk): Promise<void> {
   const { log } = await openTestLog(storage);
   const before = storage.hook;
   storage.hook = ({ kind, path }) =>

@@ -1,5 +1,5 @@
-/** Hooks for `MemoryStorage`: disks that fail on cue, fill up, or wait. */
-import type { Fault, OperationHook, OperationKind } from "./memory_storage.ts";
+/** Hooks for `SimulatedDisk`: disks that fail on cue, fill up, or wait. */
+import type { Fault, OperationHook, OperationKind } from "./simulated_disk.ts";
 
 /** The `nth` operation of a kind from now on (the first is 1) fails; all others work. */
 export function failNth(kind: OperationKind, nth: number, fault: Fault): OperationHook {

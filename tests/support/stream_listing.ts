@@ -4,7 +4,7 @@ import type { CommittedEvent } from "../../src/event/verify_event.ts";
 import { openEventLog } from "../../src/service/event_log_service.ts";
 import type { EventLog } from "../../src/service/event_log.ts";
 import type { StreamsQuery } from "../../src/service/streams.ts";
-import { MemoryStorage } from "./memory_storage.ts";
+import { SimulatedDisk } from "./simulated_disk.ts";
 import { submit, submittedBatch } from "./submitted.ts";
 import { joinPieces, testTime } from "./test_log.ts";
 
@@ -41,7 +41,7 @@ export function countedThrough(
  * A service with three sources of several streams, a second between commits, which reads from files
  * alone; the ends of its batches.
  */
-export async function serviceWithStreams(storage: MemoryStorage = new MemoryStorage()) {
+export async function serviceWithStreams(storage: SimulatedDisk = new SimulatedDisk()) {
   const time = testTime();
   let nowMs = time.clockMs();
   const clockMs = () => nowMs;

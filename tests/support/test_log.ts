@@ -8,7 +8,7 @@ import { TAIL_FILE } from "../../src/log/layout.ts";
 import { type CommittedBatch, type Log, type LogOptions, openLog } from "../../src/log/log.ts";
 import type { LogSnapshot } from "../../src/log/snapshot.ts";
 import type { Storage } from "../../src/log/storage.ts";
-import { MemoryStorage, type Tree } from "./memory_storage.ts";
+import { SimulatedDisk, type Tree } from "./simulated_disk.ts";
 import { preparedBatch } from "./prepared.ts";
 
 /** 2026-01-01T00:00:00.000Z */
@@ -56,7 +56,7 @@ export async function openTestLog(
  * empty list is a clean shutdown and a new start.
  */
 export async function logTree(commits: readonly (readonly string[])[]): Promise<Tree> {
-  const storage = new MemoryStorage();
+  const storage = new SimulatedDisk();
   let { log } = await openTestLog(storage);
   for (const batchIds of commits) {
     if (batchIds.length > 0) {

@@ -13,7 +13,7 @@ import { type SegmentBounds, writeSegment } from "../../src/log/segment_writer.t
 import type { Storage } from "../../src/log/storage.ts";
 import { randomValue } from "../event/random_json.ts";
 import type { SeededRandom } from "../event/seeded_random.ts";
-import { MemoryStorage } from "./memory_storage.ts";
+import { SimulatedDisk } from "./simulated_disk.ts";
 import { type EventOptions, preparedBatch } from "./prepared.ts";
 import { TEST_TIME_MS, testTime } from "./test_log.ts";
 
@@ -48,7 +48,7 @@ export function pendingFile(commits: readonly (readonly PreparedBatch[])[]): Pen
 }
 
 export interface WrittenSegments extends PendingFile {
-  storage: MemoryStorage;
+  storage: SimulatedDisk;
   /** As the manifest would name them. */
   segments: SegmentEntry[];
 }
@@ -59,7 +59,7 @@ export async function sealCommits(
   bounds?: SegmentBounds,
 ): Promise<WrittenSegments> {
   const pending = pendingFile(commits);
-  const storage = new MemoryStorage(new Map([[PENDING_PATH, pending.bytes]]));
+  const storage = new SimulatedDisk(new Map([[PENDING_PATH, pending.bytes]]));
   return { ...pending, storage, segments: await sealPending(storage, bounds) };
 }
 

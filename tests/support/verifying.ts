@@ -1,7 +1,7 @@
 /** Makes logs of each form in memory, and verifies them. */
 import assert from "node:assert/strict";
 import { type Verification, verifyLog, type VerifyOptions } from "../../src/log/verify.ts";
-import { MemoryStorage, type OperationKind, type Tree } from "./memory_storage.ts";
+import { type OperationKind, SimulatedDisk, type Tree } from "./simulated_disk.ts";
 import { preparedBatch } from "./prepared.ts";
 import { rotateOnly, sealAll, SMALL_SEGMENTS } from "./sealing.ts";
 import { openTestLog } from "./test_log.ts";
@@ -12,7 +12,7 @@ const CHANGES: ReadonlySet<OperationKind> = new Set(
 
 /** Verifies a log, and that this changed nothing and left nothing open. */
 export async function verifyStorage(
-  storage: MemoryStorage,
+  storage: SimulatedDisk,
   options: Pick<VerifyOptions, "chain"> = { chain: true },
 ): Promise<Verification> {
   const operationsBefore = storage.operations.length;
@@ -32,11 +32,11 @@ export function verifyTree(
   tree: Tree,
   options?: Pick<VerifyOptions, "chain">,
 ): Promise<Verification> {
-  return verifyStorage(new MemoryStorage(tree), options);
+  return verifyStorage(new SimulatedDisk(tree), options);
 }
 
 /** Appends batches as one commit: several events each, of several streams, all names different. */
-async function appendCommits(storage: MemoryStorage, names: readonly string[][]): Promise<void> {
+async function appendCommits(storage: SimulatedDisk, names: readonly string[][]): Promise<void> {
   const { log } = await openTestLog(storage);
   for (const batchIds of names) {
     await log.append(batchIds.map((batchId, number) =>
@@ -69,7 +69,7 @@ export interface LogShape {
 export async function logOf(
   { segments = false, pendingFiles = 0, tailCommits = 0 }: LogShape,
 ): Promise<Tree> {
-  const storage = new MemoryStorage();
+  const storage = new SimulatedDisk();
   if (segments) {
     await appendCommits(storage, [["a1", "a2"], ["b1", "b2"]]);
     await sealAll(storage, SMALL_SEGMENTS);
@@ -89,7 +89,7 @@ export async function logOf(
 
 /** The same batch in two of three commits, in a segment, a pending file or the tail each. */
 export async function logWithTwice(first: number, second: number): Promise<Tree> {
-  const storage = new MemoryStorage();
+  const storage = new SimulatedDisk();
   for (let place = 0; place < 3; place++) {
     const { log } = await openTestLog(storage);
     await log.append([preparedBatch(`a${place}`)]);

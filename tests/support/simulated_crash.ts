@@ -1,0 +1,114 @@
+/**
+ * What a crash keeps of that which no sync has followed. A disk asks a choice for each change of
+ * names, each sector and each size; what it may answer is all that `simulated_disk.ts` promises.
+ */
+import { type Random, randomInteger } from "./random.ts";
+
+/** A change of names in folders; a rename is one change of two. */
+export interface NameChange {
+  kind: "create" | "makeFolder" | "rename" | "remove";
+  /** All paths that it changes. */
+  paths: readonly string[];
+}
+
+/** A sector of a file that has had more than one content since it was last durable. */
+export interface UnsyncedSector {
+  path: string;
+  /** Place among the unsynced sectors of its file, and how many they are. */
+  place: number;
+  count: number;
+  /** How many contents it has had: 0 is the durable one, the last is the newest. */
+  versions: number;
+}
+
+export interface CrashChoice {
+  /** Whether a change of names survives. It does not if one before it of the same name did not. */
+  keepsName(change: NameChange): boolean;
+  /** Which content of a sector is found. */
+  version(sector: UnsyncedSector): number;
+  /** Which size, anything from the smallest to the largest that the file has had. */
+  sizeBytes(sizes: readonly number[], path: string): number;
+}
+
+/** Which bytes are left, whatever the names are. */
+type LeftBytes = Omit<CrashChoice, "keepsName">;
+type KeepsName = CrashChoice["keepsName"];
+
+const first = (sizes: readonly number[]) => sizes[0]!;
+const last = (sizes: readonly number[]) => sizes.at(-1)!;
+
+function between(sizes: readonly number[], part: number): number {
+  return first(sizes) + Math.floor((last(sizes) - first(sizes)) * part);
+}
+
+/** The newest content of some sectors, with the newest size. */
+function sectors(isLeft: (sector: UnsyncedSector) => boolean): LeftBytes {
+  return {
+    version: (sector) => isLeft(sector) ? sector.versions - 1 : 0,
+    sizeBytes: last,
+  };
+}
+
+/** The newest content up to a size. */
+function upTo(sizeBytes: (sizes: readonly number[]) => number): LeftBytes {
+  return { version: ({ versions }) => versions - 1, sizeBytes };
+}
+
+const NO_BYTES: LeftBytes = { version: () => 0, sizeBytes: first };
+const ALL_BYTES: LeftBytes = upTo(last);
+
+/** Shapes of what is left of unsynced bytes, by name. */
+const TORN: Record<string, LeftBytes> = {
+  "no bytes": NO_BYTES,
+  "all bytes": ALL_BYTES,
+  "the size alone": sectors(() => false),
+  "the first sector": sectors(({ place }) => place === 0),
+  "all but the first sector": sectors(({ place }) => place > 0),
+  "the last sector": sectors(({ place, count }) => place === count - 1),
+  "all but the last sector": sectors(({ place, count }) => place < count - 1),
+  "every other sector": sectors(({ place }) => place % 2 === 0),
+  "the sectors between": sectors(({ place }) => place % 2 === 1),
+  "half of the length": upTo((sizes) => between(sizes, 0.5)),
+  "all but a byte": upTo((sizes) => between(sizes, 0.999_999)),
+  "one byte": upTo((sizes) => Math.min(first(sizes) + 1, last(sizes))),
+};
+
+export const TORN_SHAPES: readonly string[] = Object.keys(TORN);
+
+const ALL_NAMES: KeepsName = () => true;
+const SYNCED_NAMES: KeepsName = () => false;
+
+/** A torn shape; all names are there unless told otherwise. */
+export function torn(shape: string, keepsName: KeepsName = ALL_NAMES): CrashChoice {
+  return { ...TORN[shape]!, keepsName };
+}
+
+/** Nothing but what was synced: the least that a crash can leave. */
+export const SYNCED_ONLY: CrashChoice = { ...NO_BYTES, keepsName: SYNCED_NAMES };
+/** All that was done, as after the end of the process alone. */
+export const ALL_DONE: CrashChoice = { ...ALL_BYTES, keepsName: ALL_NAMES };
+/** All names, and no bytes that were not synced. */
+export const NAMES_ONLY: CrashChoice = { ...NO_BYTES, keepsName: ALL_NAMES };
+
+/** All names, and so many bytes of what made each file longer. */
+export function keptBytes(bytes: number): CrashChoice {
+  const left = upTo((sizes) => Math.min(first(sizes) + bytes, last(sizes)));
+  return { ...left, keepsName: ALL_NAMES };
+}
+
+/** Anything that may be left. */
+export function anyOf(random: Random): CrashChoice {
+  const names = random();
+  const newest = random();
+  return {
+    keepsName: () => random() < names,
+    version: ({ versions }) =>
+      random() < newest ? versions - 1 : randomInteger(random, 0, versions - 1),
+    sizeBytes: (sizes) => {
+      const place = random();
+      if (place < 0.3) return first(sizes);
+      if (place < 0.7) return last(sizes);
+      return randomInteger(random, Math.min(...sizes), Math.max(...sizes));
+    },
+  };
+}

@@ -1,0 +1,295 @@
+/**
+ * A disk in memory behind the seam of the log (`src/log/storage.ts`), which keeps what was written
+ * apart from what is durable. Every call is recorded, and a hook can delay it or make it fail.
+ *
+ * The model, as harsh as what docs/format.md assumes of a disk allows. After a crash:
+ *
+ * - A sector of 512 bytes that no sync has followed holds what it held at the last sync, or after
+ *   any change since: none of them depends on another. A sector is never torn in itself, and none
+ *   is harmed that was not written to.
+ * - The size of a file is one of those that it has had since the last sync, or anything between,
+ *   whatever became of its bytes. Bytes that did not arrive read as zeros.
+ * - A sync of a file makes its bytes and its size durable, not its name. A sync of a folder makes
+ *   durable what was created, renamed and removed in it, not the bytes of the files.
+ * - Of the changes of names that no sync has followed, any subset is there, except that a rename is
+ *   there as a whole, also between folders, and a change only with those before of the same name.
+ *   What is in a folder whose own name is lost is lost with it.
+ * - A sync that fails leaves its pages clean, as Linux does: they may be on the disk or not, sector
+ *   by sector, and no later sync writes them unless they are written to again. Readers still see
+ *   the new bytes (`shown`, as ext4 and XFS) or the old ones (`dropped`, as Btrfs). A sync of a
+ *   folder that fails leaves its names as they were; a later one can make them durable: file
+ *   systems with a journal write it again, or take no change any more.
+ *
+ * While the machine goes on, whoever comes next sees all that was done.
+ */
+import { Buffer } from "node:buffer";
+import type { OpenMode, Storage, StorageFile } from "../../src/log/storage.ts";
+import { type CrashChoice, SYNCED_ONLY } from "./simulated_crash.ts";
+import { type FailedPages, SimulatedFile } from "./simulated_file.ts";
+import { folderOf, SimulatedNames } from "./simulated_names.ts";
+
+export type OperationKind =
+  | "open"
+  | "read"
+  | "write"
+  | "sync"
+  | "truncate"
+  | "size"
+  | "close"
+  | "list"
+  | "rename"
+  | "remove"
+  | "makeFolder"
+  | "syncFolder";
+
+/** One call of the storage seam. */
+export interface Operation {
+  kind: OperationKind;
+  path: string;
+  /** Of an open. */
+  mode?: OpenMode;
+  /** Of a read, write or truncate: where it starts. */
+  position?: number;
+  /** Of a read or write. */
+  sizeBytes?: number;
+}
+
+/** How an operation fails. */
+export interface Fault {
+  errno: string;
+  /** What a write puts into the file before it fails. */
+  writtenBytes?: number;
+  /** What readers see after a sync that fails; `shown` if absent. */
+  pages?: FailedPages;
+}
+
+/**
+ * Asked before each operation takes effect; may delay it, and says how it fails, or null when it
+ * does not.
+ */
+export type OperationHook = (operation: Operation) => Fault | null | Promise<Fault | null>;
+
+/** Every path of a folder with the bytes of the file; null for a folder. */
+export type Tree = Map<string, Uint8Array | null>;
+
+const WITHOUT_EFFECT: ReadonlySet<OperationKind> = new Set(["read", "size", "close", "list"]);
+
+/** Whether an operation changes something. */
+export function changesDisk({ kind, mode }: Operation): boolean {
+  return !WITHOUT_EFFECT.has(kind) && (kind !== "open" || mode === "create");
+}
+
+export class SimulatedDisk implements Storage {
+  hook: OperationHook | null = null;
+  /** All calls so far, those that failed too. */
+  readonly operations: Operation[] = [];
+  /** Files that are open now. */
+  openFiles = 0;
+  /** How many more bytes files can take; a write that finds less room fails with ENOSPC. */
+  roomBytes = Infinity;
+  readonly #names: SimulatedNames<SimulatedFile>;
+
+  /**
+   * A folder that holds `tree`, all of it durable, with the folders that its files are in.
+   * @param tree its bytes stay as they are.
+   */
+  constructor(tree: Tree = new Map()) {
+    const folders = [...tree.keys()].map(folderOf).filter((folder) => folder !== ".");
+    this.#names = new SimulatedNames([
+      ...folders.map((folder) => [folder, null] as const),
+      ...[...tree].map(([path, bytes]) => [path, bytes && new SimulatedFile(bytes)] as const),
+    ]);
+  }
+
+  /** A copy of all that is there now. */
+  tree(): Tree {
+    return new Map([...this.#names.entries].map(([path, file]) => [path, file && file.bytes()]));
+  }
+
+  /** The bytes of a file as they are now. */
+  contents(path: string): Buffer {
+    return this.#file(path).bytes();
+  }
+
+  /** Whether a crash leaves all as it is. */
+  get isDurable(): boolean {
+    const files = [...this.#names.entries.values()];
+    return this.#names.areDurable && files.every((file) => file === null || file.isDurable);
+  }
+
+  /** What a machine that stops now finds when it starts again. */
+  crash(choice: CrashChoice = SYNCED_ONLY): SimulatedDisk {
+    return new SimulatedDisk(this.treeAfter(choice));
+  }
+
+  /** The same as a tree. */
+  treeAfter(choice: CrashChoice): Tree {
+    const names = this.#names.afterCrash((change) => choice.keepsName(change));
+    return new Map(
+      [...names].map(([path, file]) => [path, file && file.afterCrash(path, choice)]),
+    );
+  }
+
+  async open(path: string, mode: OpenMode): Promise<StorageFile> {
+    await this.enter({ kind: "open", path, mode });
+    if (mode === "create") {
+      if (this.#names.entries.has(path)) throw errnoError("EEXIST", path);
+      this.#assertFolder(folderOf(path));
+      this.#names.create(path, new SimulatedFile());
+    }
+    const file = this.#file(path);
+    this.openFiles += 1;
+    return new OpenSimulatedFile(this, path, file, mode);
+  }
+
+  async list(folder: string): Promise<string[] | null> {
+    await this.enter({ kind: "list", path: folder });
+    if (folder !== "." && !this.#names.entries.has(folder)) return null;
+    const inFolder = [...this.#names.entries.keys()].filter((path) => folderOf(path) === folder);
+    return inFolder.map((path) => path.slice(path.lastIndexOf("/") + 1)).sort();
+  }
+
+  async rename(from: string, to: string): Promise<void> {
+    await this.enter({ kind: "rename", path: from });
+    this.#file(from);
+    this.#assertFolder(folderOf(to));
+    this.#names.rename(from, to);
+  }
+
+  async remove(path: string): Promise<void> {
+    await this.enter({ kind: "remove", path });
+    this.roomBytes += this.#file(path).sizeBytes;
+    this.#names.remove(path);
+  }
+
+  async makeFolder(path: string): Promise<void> {
+    await this.enter({ kind: "makeFolder", path });
+    if (this.#names.entries.has(path)) throw errnoError("EEXIST", path);
+    this.#names.makeFolder(path);
+  }
+
+  async syncFolder(folder: string): Promise<void> {
+    await this.enter({ kind: "syncFolder", path: folder });
+    this.#assertFolder(folder);
+    this.#names.sync(folder);
+  }
+
+  /** Records an operation and lets the hook have its way. */
+  async enter(operation: Operation): Promise<void> {
+    const fault = await this.admit(operation);
+    if (fault !== null) throw errnoError(fault.errno, operation.path);
+  }
+
+  /** As `enter`, for one that does part of its work before it fails. */
+  async admit(operation: Operation): Promise<Fault | null> {
+    this.operations.push(operation);
+    return await this.hook?.(operation) ?? null;
+  }
+
+  #file(path: string): SimulatedFile {
+    const file = this.#names.entries.get(path);
+    if (file === undefined) throw errnoError("ENOENT", path);
+    if (file === null) throw errnoError("EISDIR", path);
+    return file;
+  }
+
+  #assertFolder(folder: string): void {
+    if (folder !== "." && !this.#names.entries.has(folder)) throw errnoError("ENOENT", folder);
+  }
+}
+
+class OpenSimulatedFile implements StorageFile {
+  readonly #disk: SimulatedDisk;
+  readonly #path: string;
+  readonly #file: SimulatedFile;
+  readonly #mode: OpenMode;
+  #isOpen = true;
+
+  constructor(disk: SimulatedDisk, path: string, file: SimulatedFile, mode: OpenMode) {
+    this.#disk = disk;
+    this.#path = path;
+    this.#file = file;
+    this.#mode = mode;
+  }
+
+  async read(into: Uint8Array, position: number): Promise<number> {
+    await this.#enter({ kind: "read", path: this.#path, position, sizeBytes: into.length });
+    return this.#file.read(into, position);
+  }
+
+  async write(bytes: Uint8Array, position: number): Promise<void> {
+    this.#assertWritable();
+    const operation = { kind: "write" as const, path: this.#path, position };
+    const fault = await this.#disk.admit({ ...operation, sizeBytes: bytes.length }) ??
+      this.#noRoom(bytes.length, position);
+    const writtenBytes = fault === null ? bytes.length : fault.writtenBytes ?? 0;
+    if (writtenBytes > 0) {
+      this.#disk.roomBytes -= this.#growth(writtenBytes, position);
+      this.#file.change({ position, bytes: Buffer.from(bytes.subarray(0, writtenBytes)) });
+    }
+    if (fault !== null) throw errnoError(fault.errno, this.#path);
+  }
+
+  async sync(): Promise<void> {
+    this.#assertOpen();
+    const changes = this.#file.changesSoFar;
+    const fault = await this.#disk.admit({ kind: "sync", path: this.#path });
+    if (fault === null) {
+      this.#file.sync(changes);
+    } else {
+      this.#file.failSync(changes, fault.pages ?? "shown");
+      throw errnoError(fault.errno, this.#path);
+    }
+  }
+
+  async truncate(sizeBytes: number): Promise<void> {
+    this.#assertWritable();
+    await this.#enter({ kind: "truncate", path: this.#path, position: sizeBytes });
+    this.#disk.roomBytes += this.#file.sizeBytes - sizeBytes;
+    this.#file.change({ position: sizeBytes, bytes: null });
+  }
+
+  async size(): Promise<number> {
+    await this.#enter({ kind: "size", path: this.#path });
+    return this.#file.sizeBytes;
+  }
+
+  async close(): Promise<void> {
+    await this.#enter({ kind: "close", path: this.#path });
+    this.#isOpen = false;
+    this.#disk.openFiles -= 1;
+  }
+
+  #growth(sizeBytes: number, position: number): number {
+    return Math.max(0, position + sizeBytes - this.#file.sizeBytes);
+  }
+
+  #noRoom(sizeBytes: number, position: number): Fault | null {
+    const missingBytes = this.#growth(sizeBytes, position) - this.#disk.roomBytes;
+    if (missingBytes <= 0) return null;
+    return { errno: "ENOSPC", writtenBytes: Math.max(0, sizeBytes - missingBytes) };
+  }
+
+  async #enter(operation: Operation): Promise<void> {
+    this.#assertOpen();
+    await this.#disk.enter(operation);
+  }
+
+  #assertOpen(): void {
+    if (!this.#isOpen) throw errnoError("EBADF", this.#path);
+  }
+
+  #assertWritable(): void {
+    if (!this.#isOpen || this.#mode === "read") throw errnoError("EBADF", this.#path);
+  }
+}
+
+/** An error as the operating system's calls give it. */
+export function errnoError(code: string, path: string): Error {
+  return Object.assign(new Error(`${code}: injected, '${path}'`), { code });
+}
+
+/** An open file with these bytes, without a folder around it. */
+export function simulatedFile(bytes: string | Uint8Array): Promise<StorageFile> {
+  return new SimulatedDisk(new Map([["file", Buffer.from(bytes as string)]])).open("file", "write");
+}

@@ -1,0 +1,105 @@
+/**
+ * The names of a simulated disk: as they are, as they are durable, and the changes between, in the
+ * order they were made. `simulated_disk.ts` tells the model.
+ */
+import type { NameChange } from "./simulated_crash.ts";
+
+/** A change of names and what it leaves at each path: a file, null for a folder, or nothing. */
+interface MadeChange<File> extends NameChange {
+  entries: readonly (File | null | undefined)[];
+}
+
+type Entries<File> = Map<string, File | null>;
+
+export class SimulatedNames<File> {
+  readonly #live: Entries<File>;
+  readonly #durable: Entries<File>;
+  #unsynced: MadeChange<File>[] = [];
+
+  /** Names that are all durable. */
+  constructor(entries: Iterable<readonly [string, File | null]>) {
+    this.#live = new Map(entries);
+    this.#durable = new Map(this.#live);
+  }
+
+  /** The names as they are, in no order. */
+  get entries(): ReadonlyMap<string, File | null> {
+    return this.#live;
+  }
+
+  /** Whether a crash leaves them as they are. */
+  get areDurable(): boolean {
+    return this.#unsynced.length === 0;
+  }
+
+  create(path: string, file: File): void {
+    this.#change({ kind: "create", paths: [path], entries: [file] });
+  }
+
+  makeFolder(path: string): void {
+    this.#change({ kind: "makeFolder", paths: [path], entries: [null] });
+  }
+
+  rename(from: string, to: string): void {
+    const entries = [undefined, this.#live.get(from)];
+    this.#change({ kind: "rename", paths: [from, to], entries });
+  }
+
+  remove(path: string): void {
+    this.#change({ kind: "remove", paths: [path], entries: [undefined] });
+  }
+
+  /** Makes durable what was changed in a folder, and what that depends on. */
+  sync(folder: string): void {
+    const duePaths = new Set<string>();
+    const due = new Set<MadeChange<File>>();
+    for (const change of this.#unsynced.toReversed()) {
+      const isDue = change.paths.some((path) => folderOf(path) === folder || duePaths.has(path));
+      if (!isDue) continue;
+      due.add(change);
+      for (const path of change.paths) duePaths.add(path);
+    }
+    for (const change of this.#unsynced) if (due.has(change)) apply(this.#durable, change);
+    this.#unsynced = this.#unsynced.filter((change) => !due.has(change));
+  }
+
+  /** The names that are found after a crash. */
+  afterCrash(keeps: (change: NameChange) => boolean): Entries<File> {
+    const left = new Map(this.#durable);
+    const lostPaths = new Set<string>();
+    for (const change of this.#unsynced) {
+      const dependsOnLost = change.paths.some((path) =>
+        lostPaths.has(path) || lostPaths.has(folderOf(path))
+      );
+      if (dependsOnLost || !keeps(change)) {
+        for (const path of change.paths) lostPaths.add(path);
+      } else {
+        apply(left, change);
+      }
+    }
+    for (const path of left.keys()) {
+      const folder = folderOf(path);
+      if (folder !== "." && !left.has(folder)) left.delete(path);
+    }
+    return left;
+  }
+
+  #change(change: MadeChange<File>): void {
+    this.#unsynced.push(change);
+    apply(this.#live, change);
+  }
+}
+
+function apply<File>(entries: Entries<File>, change: MadeChange<File>): void {
+  change.paths.forEach((path, place) => {
+    const entry = change.entries[place];
+    if (entry === undefined) entries.delete(path);
+    else entries.set(path, entry);
+  });
+}
+
+/** The folder that a path is in. */
+export function folderOf(path: string): string {
+  const slash = path.lastIndexOf("/");
+  return slash < 0 ? "." : path.slice(0, slash);
+}
