@@ -1,2 +1,3 @@
 /** The simulated disk under its former name. */
-export { SimulatedDisk as MemoryStorage } from "./simulated_disk.ts";
+export * from "./simulated_disk.ts";
+export { SimulatedDisk as MemoryStorage, simulatedFile as memoryFile } from "./simulated_disk.ts";
