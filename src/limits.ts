@@ -68,10 +68,11 @@ export const BODY_STALL_TIMEOUT_MS = 30_000;
 
 // HTTP.
 
-/** Request line and headers. Deno's server has this bound built in; Node's is set to it. */
+/**
+ * Request line and headers; also what a chunked body may have besides its content, and how far a
+ * connection is read ahead of the request under way.
+ */
 export const HEADER_BYTES_MAX = 64 * KIB;
-/** How long no connection is accepted after one could not be, as when no descriptor is left. */
-export const ACCEPT_RETRY_MS = 1000;
 /** How long the header section of a request may take to arrive. */
 export const HEADERS_TIMEOUT_MS = 60_000;
 /**

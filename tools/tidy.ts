@@ -17,8 +17,12 @@ const LAYERS = ["event", "log", "service", "http", "commands"];
 /** What each folder of `src/` outside the layers may import from. */
 const OUTSIDE: Record<string, string[]> = {
   client: ["event", "client"],
-  runtime: ["runtime", "http"],
+  http1: ["http1"],
+  runtime: ["runtime"],
 };
+
+/** The folders outside the layers that a layer imports from. */
+const USED: Record<string, string[]> = { http: ["http1"], commands: ["http1", "runtime"] };
 
 /** All files of a tree that are text of ours, relative to `root`. */
 function listFiles(root: string, folder = ""): string[] {
@@ -67,7 +71,7 @@ function checkSource(path: string, text: string): string[] {
     faults.push(`${path}: names a runtime; only src/runtime/ may`);
   }
   const allowed = OUTSIDE[folder] ??
-    [...LAYERS.slice(0, LAYERS.indexOf(folder) + 1), ...(folder === "commands" ? ["runtime"] : [])];
+    [...LAYERS.slice(0, LAYERS.indexOf(folder) + 1), ...USED[folder] ?? []];
   for (const specifier of importsOf(text)) {
     const target = join(path, "..", specifier).split("/");
     if (target[0] === "src" && target.length > 2 && !allowed.includes(target[1]!)) {

@@ -6,9 +6,10 @@
 import { randomFillSync } from "node:crypto";
 import { join } from "node:path";
 import { createHandler } from "../http/handler.ts";
-import type { HttpServer } from "../http/message.ts";
+import { refusalResponse } from "../http/responses.ts";
+import type { HttpServer } from "../http1/message.ts";
 import { fileStorage } from "../log/file_storage.ts";
-import { listen, type ListenOptions } from "../runtime/listen.ts";
+import { listen, type ListenOptions } from "../http1/server.ts";
 import { Admission } from "../service/admission.ts";
 import { type EventLogService, openEventLog } from "../service/event_log_service.ts";
 import { requireSupported } from "./capability.ts";
@@ -80,7 +81,7 @@ async function serveLog(
   const handler = createHandler({ log, token, replay, admission: new Admission(), report });
   await clearSocketPath(path);
   report(`serving ${path}`);
-  const server = await bind({ path, handler, report });
+  const server = await bind({ path, handler, refusal: refusalResponse, report });
   onReady?.();
   await signals.requested;
   report("shutting down");

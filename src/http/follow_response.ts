@@ -5,8 +5,8 @@
  */
 import { FOLLOW_PIECE_BYTES } from "../limits.ts";
 import type { Follow } from "../service/event_log.ts";
-import type { HttpResponse } from "./message.ts";
-import { type StallWatch, Wait } from "./stall_watch.ts";
+import type { HttpResponse } from "../http1/message.ts";
+import { type StallWatch, Wait } from "../http1/stall_watch.ts";
 
 const FOLLOW_HEADERS: Readonly<Record<string, string>> = {
   "content-type": "application/x-ndjson",
@@ -22,7 +22,7 @@ export const FOLLOW_HEAD: HttpResponse = { status: 200, headers: FOLLOW_HEADERS,
 /** @param stallWatch gives up on a client that does not take a piece. */
 export function followResponse(follow: Follow, stallWatch: StallWatch): HttpResponse {
   const body = { [Symbol.asyncIterator]: () => new RecordPieces(follow, stallWatch) };
-  return { status: 200, headers: FOLLOW_HEADERS, body };
+  return { status: 200, headers: FOLLOW_HEADERS, body, isEndless: true };
 }
 
 /**

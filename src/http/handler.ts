@@ -8,7 +8,7 @@ import type { Admission } from "../service/admission.ts";
 import type { EventLog } from "../service/event_log.ts";
 import { createAuthorizer } from "./authorization.ts";
 import { describeError } from "./describe_error.ts";
-import type { HttpHandler, HttpRequest, HttpResponse } from "./message.ts";
+import type { HttpHandler, HttpRequest, HttpResponse } from "../http1/message.ts";
 import type { ReplayLimits } from "./replay_request.ts";
 import { errorResponse, methodNotAllowed, withoutBody } from "./responses.ts";
 import { createRoutes, type Route } from "./routes.ts";

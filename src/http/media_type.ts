@@ -1,6 +1,6 @@
 /** Which bodies a POST route takes: plain JSON in UTF-8. */
 import { ApiError } from "../event/api_error.ts";
-import type { HttpRequest } from "./message.ts";
+import type { HttpRequest } from "../http1/message.ts";
 
 const JSON_TYPE = "application/json";
 /** The blanks that RFC 9110 section 5.6.3 allows around a parameter. */

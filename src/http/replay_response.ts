@@ -7,7 +7,7 @@
 import { Buffer } from "node:buffer";
 import { REPLAY_EMPTY_PIECES_MAX, REPLAY_WHOLE_BYTES_MAX } from "../limits.ts";
 import type { Replay } from "../service/event_log.ts";
-import type { HttpResponse } from "./message.ts";
+import type { HttpResponse } from "../http1/message.ts";
 import { JSON_HEADERS } from "./responses.ts";
 
 const OPENING = Buffer.from('{"events":[');

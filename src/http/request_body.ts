@@ -7,8 +7,8 @@ import { ApiError } from "../event/api_error.ts";
 import { BODY_ROOM_STEP_BYTES } from "../limits.ts";
 import type { Admission, Reservation } from "../service/admission.ts";
 import { GrowingBuffer } from "./growing_buffer.ts";
-import { ConnectionLostError, type HttpRequest } from "./message.ts";
-import { StallError, type StallWatch } from "./stall_watch.ts";
+import { ConnectionLostError, type HttpRequest, MalformedRequestError } from "../http1/message.ts";
+import { StallError, type StallWatch } from "../http1/stall_watch.ts";
 
 export interface BodyLimits {
   /** The largest body accepted. */
@@ -19,8 +19,8 @@ export interface BodyLimits {
 
 /**
  * Calls `use` with the whole body of a request, whose room is held until `use` has its answer.
- * @throws {ApiError} `body_too_large`; `overloaded` when there is no room for it or it does not
- *   arrive.
+ * @throws {ApiError} `body_too_large`; `invalid_request` when its framing is broken; `overloaded`
+ *   when there is no room for it or it does not arrive.
  */
 export async function withBody<T>(
   request: HttpRequest,
@@ -43,11 +43,7 @@ export async function withBody<T>(
 /** Null for a chunked body. A request that announces none has none (RFC 9112 section 6.3). */
 function declaredLength(request: HttpRequest): number | null {
   if (request.header("transfer-encoding") !== null) return null;
-  const text = request.header("content-length") ?? "0";
-  if (!/^[0-9]+$/.test(text)) {
-    throw new ApiError("invalid_request", "content-length must be a decimal number");
-  }
-  return Number(text);
+  return Number(request.header("content-length") ?? "0");
 }
 
 async function readBody(
@@ -62,6 +58,9 @@ async function readBody(
       ? await limits.stallWatch.guard(request.bytes())
       : await readPieces(request, declaredBytes, reservation, limits);
   } catch (error) {
+    if (error instanceof MalformedRequestError) {
+      throw new ApiError("invalid_request", error.message);
+    }
     throw isNotArrived(error) ? notArrived(error) : error;
   }
 }

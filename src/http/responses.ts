@@ -2,7 +2,7 @@
 import { Buffer } from "node:buffer";
 import { ApiError, ERROR_STATUS, type ErrorCode } from "../event/api_error.ts";
 import { RETRY_AFTER_SECONDS } from "../limits.ts";
-import type { HttpResponse } from "./message.ts";
+import type { HttpResponse, MalformedRequestError } from "../http1/message.ts";
 
 /** Headers of every JSON document. */
 export const JSON_HEADERS: Readonly<Record<string, string>> = {
@@ -27,6 +27,11 @@ export function errorResponse({ code, message, context }: ApiError): HttpRespons
     headers: ERROR_HEADERS[code] ?? JSON_HEADERS,
     body: JSON.stringify({ error: code, message, ...context }),
   };
+}
+
+/** The answer to what is not HTTP/1.1 as this service speaks it. */
+export function refusalResponse({ message }: MalformedRequestError): HttpResponse {
+  return errorResponse(new ApiError("invalid_request", message));
 }
 
 /** 405 for a path that has other methods. `allow` lists them. */

@@ -11,14 +11,14 @@ import type { EventLog } from "../service/event_log.ts";
 import { PreparedRoom } from "../service/prepared_room.ts";
 import { FOLLOW_HEAD, followResponse } from "./follow_response.ts";
 import { checkMediaType } from "./media_type.ts";
-import type { HttpRequest, HttpResponse } from "./message.ts";
+import type { HttpRequest, HttpResponse } from "../http1/message.ts";
 import { parseQuery } from "./query_string.ts";
 import { withBody } from "./request_body.ts";
 import { readReplayRequest, type ReplayLimits } from "./replay_request.ts";
 import { replayResponse } from "./replay_response.ts";
 import { jsonResponse } from "./responses.ts";
 import { readRetireRequest } from "./retire_request.ts";
-import { StallWatch } from "./stall_watch.ts";
+import { StallWatch } from "../http1/stall_watch.ts";
 import { readStreamsQuery } from "./streams_request.ts";
 
 /** Answers a request for one path and method; throws what becomes an error document. */

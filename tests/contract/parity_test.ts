@@ -36,7 +36,7 @@ class Mask {
 
 async function answerTo(
   socketPath: string,
-  { title, bytes, isCutOff }: ParityRequest,
+  { title, bytes }: ParityRequest,
   mask: Mask,
 ): Promise<Answer> {
   const text = bytes(mask.eventIds);
@@ -45,7 +45,6 @@ async function answerTo(
   const response = await connection.readResponse(text.startsWith("HEAD ") ? "HEAD" : "GET");
   connection.destroy();
   const { date: _date, ...headers } = response?.headers ?? {};
-  if (isCutOff) delete headers.connection;
   return { title, status: response?.status, headers, body: mask.apply(response?.body ?? "") };
 }
 

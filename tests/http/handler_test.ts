@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ApiError } from "../../src/event/api_error.ts";
 import { createHandler, type HandlerOptions } from "../../src/http/handler.ts";
-import type { HttpRequest } from "../../src/http/message.ts";
+import type { HttpRequest } from "../../src/http1/message.ts";
 import { BODY_ROOM_STEP_BYTES, INGEST_BODY_BYTES_MAX } from "../../src/limits.ts";
 import { Admission } from "../../src/service/admission.ts";
 import type { EventLog } from "../../src/service/event_log.ts";

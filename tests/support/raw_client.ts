@@ -59,6 +59,11 @@ export class RawConnection {
     });
   }
 
+  /** Ends the client's side after what is written; the server's is read on. */
+  endInput(): void {
+    this.#socket.end();
+  }
+
   /** Reads one response, whole; null when the connection ended before it began. */
   async readResponse(method = "GET"): Promise<RawResponse | null> {
     for (;;) {

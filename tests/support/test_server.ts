@@ -3,8 +3,9 @@ import { mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createHandler, type HandlerOptions } from "../../src/http/handler.ts";
-import type { HttpHandler, HttpServer } from "../../src/http/message.ts";
-import { listen, type ListenOptions } from "../../src/runtime/listen.ts";
+import { refusalResponse } from "../../src/http/responses.ts";
+import type { HttpHandler, HttpServer } from "../../src/http1/message.ts";
+import { listen, type ListenOptions } from "../../src/http1/server.ts";
 import { Admission } from "../../src/service/admission.ts";
 import { MemoryStorage } from "./memory_storage.ts";
 import { openTestService } from "./test_service.ts";
@@ -27,7 +28,8 @@ export async function withHandler(
   const reports: string[] = [];
   const report = (line: string) => void reports.push(line);
   try {
-    const server = await listen({ path: socketPath, handler, report, ...listenOptions });
+    const own = { path: socketPath, handler, refusal: refusalResponse, report };
+    const server = await listen({ ...own, ...listenOptions });
     try {
       await use({ socketPath, server, reports });
     } finally {

@@ -2,7 +2,11 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
-import { ConnectionLostError, type HttpHandler, type HttpRequest } from "../../src/http/message.ts";
+import {
+  ConnectionLostError,
+  type HttpHandler,
+  type HttpRequest,
+} from "../../src/http1/message.ts";
 import { DRAIN_BYTES_MAX } from "../../src/limits.ts";
 import { Gate } from "../support/gate.ts";
 import { request } from "../support/http_client.ts";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
-import type { HttpHandler } from "../../src/http/message.ts";
+import type { HttpHandler } from "../../src/http1/message.ts";
 import { Gate } from "../support/gate.ts";
 import { request } from "../support/http_client.ts";
 import { exchange, RawConnection } from "../support/raw_client.ts";
@@ -12,9 +12,16 @@ const GET = "GET /stream HTTP/1.1\r\nHost: localhost\r\n\r\n";
 const PIECE_BYTES = 256 * 1024;
 
 /** Streams `body` at `/stream`, and answers anything else at once. */
-function streaming(body: () => AsyncIterable<Uint8Array>): HttpHandler {
-  return ({ target }) =>
-    Promise.resolve({ status: 200, headers: {}, body: target === "/stream" ? body() : "ok" });
+function streaming(body: () => AsyncIterable<Uint8Array>, isEndless = false): HttpHandler {
+  return ({ target }) => {
+    const isStream = target === "/stream";
+    return Promise.resolve({
+      status: 200,
+      headers: {},
+      body: isStream ? body() : "ok",
+      isEndless: isStream && isEndless,
+    });
+  };
 }
 
 /** Lets the server do all it can do without the client. */
@@ -71,7 +78,7 @@ test("listen() ends the pieces when the client goes away", async () => {
   });
 });
 
-test("listen() ends the pieces when the client goes away while one is waited for", async () => {
+test("listen() ends the pieces when the client goes away while one of an endless body is waited for", async () => {
   const gate = new Gate();
   let isFirst = true;
   const body = {
@@ -87,12 +94,34 @@ test("listen() ends the pieces when the client goes away while one is waited for
       },
     }),
   };
-  await withHandler(streaming(() => body), async ({ socketPath }) => {
+  const isEndless = true;
+  await withHandler(streaming(() => body, isEndless), async ({ socketPath }) => {
     const connection = await RawConnection.open(socketPath);
     await connection.write(GET);
     await connection.receive("first".length);
     connection.destroy();
     await gate.opened;
+  });
+});
+
+test("listen() streams a body that has an end to a client that has ended its side", async () => {
+  const gate = new Gate();
+  async function* body() {
+    yield await Promise.resolve(Buffer.from("one "));
+    await gate.opened;
+    yield Buffer.from("two");
+  }
+  await withHandler(streaming(body), async ({ socketPath }) => {
+    const connection = await RawConnection.open(socketPath);
+    await connection.write(GET);
+    connection.endInput();
+    await connection.receive("one ".length);
+    await roundTrips(socketPath);
+    gate.open();
+    const response = await connection.readResponse();
+    assert.equal(response?.body, "one two");
+    assert.ok(response?.isComplete);
+    await connection.ended();
   });
 });
 

@@ -1,6 +1,6 @@
 /**
- * The request and response that the handler sees: the least that both runtimes' servers can give
- * without building web `Request` and `Response` objects for every call.
+ * The request and response that a handler sees. They know nothing of what is served, and hold no
+ * more than a response needs.
  */
 
 export interface HttpRequest {
@@ -11,13 +11,15 @@ export interface HttpRequest {
   header(name: string): string | null;
   /**
    * The body in the pieces it arrives in, none of them asked for before it is wanted. To be read
-   * once; what is left unread when the response is there is drained.
+   * once; what is left unread when the response is there is dropped.
    * @throws {ConnectionLostError} while iterating.
+   * @throws {MalformedRequestError} while iterating.
    */
   body(): AsyncIterable<Uint8Array>;
   /**
    * The whole body at once; only for one whose declared length has been checked.
    * @throws {ConnectionLostError}
+   * @throws {MalformedRequestError}
    */
   bytes(): Promise<Uint8Array>;
 }
@@ -25,6 +27,11 @@ export interface HttpRequest {
 /** The client, or a server that shuts down, ended the connection before the body was complete. */
 export class ConnectionLostError extends Error {
   override name = "ConnectionLostError";
+}
+
+/** What came is not HTTP/1.1 as this server speaks it; the message says what of it. */
+export class MalformedRequestError extends Error {
+  override name = "MalformedRequestError";
 }
 
 export interface HttpResponse {
@@ -39,6 +46,11 @@ export interface HttpResponse {
    * goes away; one that throws breaks the connection. Null for HEAD.
    */
   readonly body: string | Uint8Array | AsyncIterable<Uint8Array> | null;
+  /**
+   * The body goes on for as long as the client is there: one that ends its side of the connection
+   * has gone.
+   */
+  readonly isEndless?: boolean;
 }
 
 /** Answers one request. Never throws: what goes wrong is a response. */

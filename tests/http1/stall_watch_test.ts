@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { StallError, StallWatch, Wait } from "../../src/http/stall_watch.ts";
+import { StallError, StallWatch, Wait } from "../../src/http1/stall_watch.ts";
 
 const SHORT_TIMEOUT_MS = 8;
 const LONG_TIMEOUT_MS = 60_000;

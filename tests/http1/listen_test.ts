@@ -4,9 +4,9 @@ import { Buffer } from "node:buffer";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import type { HttpHandler, HttpRequest } from "../../src/http/message.ts";
+import type { HttpHandler, HttpRequest } from "../../src/http1/message.ts";
 import { HEADER_BYTES_MAX } from "../../src/limits.ts";
-import { listen } from "../../src/runtime/listen.ts";
+import { listen } from "../../src/http1/server.ts";
 import { withFolder } from "../support/cli.ts";
 import { request } from "../support/http_client.ts";
 import { exchange, RawConnection } from "../support/raw_client.ts";
@@ -218,7 +218,7 @@ test("listen() rejects when something lies at its path", async () => {
   await withFolder(async (folder) => {
     const path = join(folder, "s.sock");
     await writeFile(path, "");
-    const started = listen({ path, handler: ok, report: assert.fail });
+    const started = listen({ path, handler: ok, refusal: assert.fail, report: assert.fail });
     await assert.rejects(started, { code: "EADDRINUSE" });
   });
 });

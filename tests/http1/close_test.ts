@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { existsSync, unlinkSync } from "node:fs";
 import { createServer } from "node:net";
 import { test } from "node:test";
-import type { HttpHandler } from "../../src/http/message.ts";
+import type { HttpHandler } from "../../src/http1/message.ts";
 import { Gate } from "../support/gate.ts";
 import { request } from "../support/http_client.ts";
 import { RawConnection } from "../support/raw_client.ts";

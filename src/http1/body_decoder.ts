@@ -1,0 +1,126 @@
+/**
+ * Finds a request's body in the bytes of its connection: one of declared length (RFC 9112 section
+ * 6.2) or one in chunks (section 7.1). No byte is copied.
+ */
+import type { Buffer } from "node:buffer";
+import { HEADER_BYTES_MAX } from "../limits.ts";
+import { MalformedRequestError } from "./message.ts";
+
+export interface BodyDecoder {
+  /** Whether the body has ended. */
+  readonly isComplete: boolean;
+  /**
+   * Takes the next bytes from `start` on, until they or the body end, and gives what of them is
+   * content to `emit`, piece by piece; returns where it stopped.
+   * @throws {MalformedRequestError}
+   */
+  decode(bytes: Buffer, start: number, emit: (piece: Buffer) => void): number;
+}
+
+/** @param bodyBytes null for one in chunks. */
+export function createBodyDecoder(bodyBytes: number | null): BodyDecoder {
+  return bodyBytes === null ? new ChunkedDecoder() : new LengthDecoder(bodyBytes);
+}
+
+class LengthDecoder implements BodyDecoder {
+  #leftBytes: number;
+
+  constructor(bodyBytes: number) {
+    this.#leftBytes = bodyBytes;
+  }
+
+  get isComplete(): boolean {
+    return this.#leftBytes === 0;
+  }
+
+  decode(bytes: Buffer, start: number, emit: (piece: Buffer) => void): number {
+    const end = Math.min(bytes.length, start + this.#leftBytes);
+    if (end > start) emit(start === 0 && end === bytes.length ? bytes : bytes.subarray(start, end));
+    this.#leftBytes -= end - start;
+    return end;
+  }
+}
+
+const CR = 0x0d;
+const LF = 0x0a;
+/** A size, and an extension that nobody here knows and that is ignored. */
+const CHUNK_LINE = /^([0-9A-Fa-f]{1,12})[\t ]*(?:;[\t\x20-\x7e\x80-\xff]*)?$/;
+const TRAILER_LINE = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*$/;
+/** What a chunk takes besides its content and its size: two line ends. */
+const CHUNK_LINE_END_BYTES = 2;
+
+/** What the next bytes are. */
+type Expected = "size" | "content" | "content-end" | "trailer" | "nothing";
+
+class ChunkedDecoder implements BodyDecoder {
+  #expected: Expected = "size";
+  /** Of the chunk's content. */
+  #leftBytes = 0;
+  /** The part of a line that has come. */
+  #line = "";
+  /** Bytes of extensions and trailers, which are dropped; together no more than a head may have. */
+  #droppedBytes = 0;
+
+  get isComplete(): boolean {
+    return this.#expected === "nothing";
+  }
+
+  decode(bytes: Buffer, start: number, emit: (piece: Buffer) => void): number {
+    let at = start;
+    while (at < bytes.length && !this.isComplete) {
+      at = this.#expected === "content"
+        ? this.#takeContent(bytes, at, emit)
+        : this.#takeLine(bytes, at);
+    }
+    return at;
+  }
+
+  #takeContent(bytes: Buffer, start: number, emit: (piece: Buffer) => void): number {
+    const end = Math.min(bytes.length, start + this.#leftBytes);
+    emit(bytes.subarray(start, end));
+    this.#leftBytes -= end - start;
+    if (this.#leftBytes === 0) this.#expected = "content-end";
+    return end;
+  }
+
+  #takeLine(bytes: Buffer, start: number): number {
+    const lineFeed = bytes.indexOf(LF, start);
+    const end = lineFeed < 0 ? bytes.length : lineFeed;
+    if (this.#line.length + end - start > HEADER_BYTES_MAX) throw malformed();
+    this.#line += bytes.toString("latin1", start, end);
+    if (lineFeed < 0) return end;
+    const line = this.#line;
+    this.#line = "";
+    if (line.charCodeAt(line.length - 1) !== CR) throw malformed();
+    this.#endLine(line.slice(0, -1));
+    return end + 1;
+  }
+
+  #endLine(line: string): void {
+    if (this.#expected === "size") return this.#beginChunk(line);
+    if (line === "") {
+      this.#expected = this.#expected === "content-end" ? "size" : "nothing";
+      return;
+    }
+    if (this.#expected === "content-end" || !TRAILER_LINE.test(line)) throw malformed();
+    this.#drop(line.length);
+  }
+
+  #beginChunk(line: string): void {
+    const [, digits] = CHUNK_LINE.exec(line) ?? [];
+    if (digits === undefined) throw malformed();
+    this.#drop(line.length - digits.length);
+    this.#leftBytes = parseInt(digits, 16);
+    this.#expected = this.#leftBytes === 0 ? "trailer" : "content";
+  }
+
+  #drop(sizeBytes: number): void {
+    if (sizeBytes === 0) return;
+    this.#droppedBytes += sizeBytes + CHUNK_LINE_END_BYTES;
+    if (this.#droppedBytes > HEADER_BYTES_MAX) throw malformed();
+  }
+}
+
+function malformed(): MalformedRequestError {
+  return new MalformedRequestError("the body is not in chunks as transfer-encoding has them");
+}

@@ -1,0 +1,284 @@
+/**
+ * One connection: its requests one after the other, in the order they came (RFC 9112 section 9.3).
+ * What is pipelined waits until the response before it is written, so that a mutation is done
+ * before the request behind it is looked at.
+ */
+import { Buffer } from "node:buffer";
+import type { Socket } from "node:net";
+import { clearTimeout, setTimeout } from "node:timers";
+import { DRAIN_BYTES_MAX, DRAIN_TIMEOUT_MS, HEADER_BYTES_MAX } from "../limits.ts";
+import { IncomingBody } from "./incoming_body.ts";
+import {
+  ConnectionLostError,
+  type HttpHandler,
+  type HttpRequest,
+  type HttpResponse,
+  MalformedRequestError,
+} from "./message.ts";
+import {
+  checkHeadSize,
+  checkHeadText,
+  headerOf,
+  parseRequestHead,
+  type RequestHead,
+} from "./request_head.ts";
+import { ResponseWriter } from "./response_writer.ts";
+import { type StallWatch, Wait } from "./stall_watch.ts";
+
+/** What the connections of a server share. */
+export interface ConnectionHost {
+  readonly handler: HttpHandler;
+  /** The response to what is no HTTP request. */
+  readonly refusal: (error: MalformedRequestError) => HttpResponse;
+  /** Ends those that begin a head and do not end it. */
+  readonly headWatch: StallWatch;
+  /** Whether a response ends its connection. */
+  readonly isClosing: boolean;
+  /** Receives sentences for the operator. */
+  report(line: string): void;
+}
+
+const NOTHING = Buffer.alloc(0);
+const HEAD_END = Buffer.from("\r\n\r\n");
+const CR = 0x0d;
+const LF = 0x0a;
+
+export class Connection {
+  readonly #socket: Socket;
+  readonly #host: ConnectionHost;
+  readonly #writer: ResponseWriter;
+  readonly #headWait: Wait;
+  /** What has come and is not looked at yet. */
+  #input: Buffer = NOTHING;
+  /** How much of it is known to have no end of a head. */
+  #searchedBytes = 0;
+  /** The body of the request under way. */
+  #body: IncomingBody | null = null;
+  #isBusy = false;
+  #isAnsweringEndlessly = false;
+  /** The client has ended its side. */
+  #hasEnded = false;
+  /** Bytes dropped since nothing is answered any more; null before. */
+  #lingeredBytes: number | null = null;
+
+  constructor(socket: Socket, host: ConnectionHost) {
+    this.#socket = socket;
+    this.#host = host;
+    this.#writer = new ResponseWriter(socket);
+    this.#headWait = new Wait(() => socket.destroy());
+    host.headWatch.add(this.#headWait);
+    socket.on("data", (bytes: Buffer) => this.#receive(bytes));
+    socket.on("end", () => this.#endInput());
+    socket.on("close", () => this.#close());
+    // The client has gone; "close" follows.
+    socket.on("error", () => {});
+  }
+
+  /** Ends the connection: at once where no request is under way, else with its response. */
+  shutDown(): void {
+    if (!this.#isBusy) this.#socket.destroySoon();
+  }
+
+  /** Cuts the connection off. */
+  destroy(): void {
+    this.#socket.destroy();
+  }
+
+  #receive(bytes: Buffer): void {
+    if (this.#lingeredBytes !== null) return this.#drop(bytes.length);
+    let start = 0;
+    if (this.#body !== null && !this.#body.isComplete) start = this.#pushBody(bytes, 0);
+    if (start === bytes.length) return;
+    const rest = start === 0 ? bytes : bytes.subarray(start);
+    this.#input = this.#input.length === 0 ? rest : Buffer.concat([this.#input, rest]);
+    if (!this.#isBusy) this.#takeRequest();
+    else if (this.#input.length > HEADER_BYTES_MAX) this.#socket.pause();
+  }
+
+  /** Returns where the body ends in the bytes. A malformed one takes all of them. */
+  #pushBody(bytes: Buffer, start: number): number {
+    try {
+      return this.#body!.push(bytes, start);
+    } catch (error) {
+      if (!(error instanceof MalformedRequestError)) throw error;
+      this.#body!.fail(error);
+      return bytes.length;
+    }
+  }
+
+  /** Begins the next request, if its head is there. */
+  #takeRequest(): void {
+    try {
+      const head = this.#takeHead();
+      if (head !== null) void this.#serve(head);
+      else if (this.#hasEnded) this.#socket.destroySoon();
+    } catch (error) {
+      if (!(error instanceof MalformedRequestError)) throw error;
+      this.#refuse(error);
+    }
+  }
+
+  /** @throws {MalformedRequestError} */
+  #takeHead(): RequestHead | null {
+    this.#skipLineEnds();
+    const input = this.#input;
+    const end = input.indexOf(HEAD_END, Math.max(0, this.#searchedBytes - HEAD_END.length + 1));
+    checkHeadSize(end < 0 ? input.length : end);
+    if (end < 0) {
+      this.#checkUnfinishedHead();
+      return null;
+    }
+    this.#searchedBytes = 0;
+    this.#headWait.stop();
+    const rest = end + HEAD_END.length;
+    this.#input = rest === input.length ? NOTHING : input.subarray(rest);
+    return parseRequestHead(input.toString("latin1", 0, end));
+  }
+
+  /** Empty lines before a request are let pass (RFC 9112 section 2.2). */
+  #skipLineEnds(): void {
+    if (this.#searchedBytes > 0) return;
+    let start = 0;
+    while (this.#input[start] === CR && this.#input[start + 1] === LF) start += 2;
+    if (start > 0) this.#input = this.#input.subarray(start);
+  }
+
+  /** Refuses at once what cannot become a head. */
+  #checkUnfinishedHead(): void {
+    const sizeBytes = this.#input.length;
+    if (sizeBytes === 0) return;
+    checkHeadText(this.#input.toString("latin1", Math.max(0, this.#searchedBytes - 1)));
+    if (this.#searchedBytes === 0) this.#headWait.start();
+    this.#searchedBytes = sizeBytes;
+  }
+
+  /** Answers one request, then goes on with the next. Never rejects. */
+  async #serve(head: RequestHead): Promise<void> {
+    this.#isBusy = true;
+    const body = this.#beginBody(head);
+    let keepsAlive = false;
+    try {
+      const response = await this.#host.handler(new Request(head, body));
+      this.#isAnsweringEndlessly = response.isEndless === true;
+      if (this.#isAnsweringEndlessly && this.#hasEnded) this.#socket.destroy();
+      keepsAlive = this.#keepsAlive(head, body, response);
+      const written = this.#writer.write(response, keepsAlive, head.isHttp11);
+      const isWhole = written instanceof Promise ? await written : written;
+      if (!isWhole) return this.#socket.destroySoon();
+    } catch (error) {
+      const name = error instanceof Error ? error.name : typeof error;
+      this.#host.report(`response broken off: ${name}`);
+      return this.destroy();
+    }
+    if (body.error !== null) return this.#linger();
+    if (!body.isComplete) {
+      if (!keepsAlive) this.#socket.end();
+      if (!await body.discard()) return this.destroy();
+    }
+    this.#isBusy = false;
+    this.#body = null;
+    if (!keepsAlive || this.#host.isClosing) return this.#socket.destroySoon();
+    this.#socket.resume();
+    if (this.#input.length > 0 || this.#hasEnded) this.#takeRequest();
+  }
+
+  #beginBody(head: RequestHead): IncomingBody {
+    const body = new IncomingBody(head.bodyBytes, {
+      pause: () => this.#socket.pause(),
+      resume: () => this.#socket.resume(),
+      onWanted: () => {
+        if (head.expectsContinue && !body.isComplete) this.#writer.writeContinue();
+      },
+    });
+    this.#body = body;
+    if (!body.isComplete && this.#input.length > 0) {
+      const input = this.#input;
+      const end = this.#pushBody(input, 0);
+      this.#input = end === input.length ? NOTHING : input.subarray(end);
+    }
+    if (this.#hasEnded && !body.isComplete) body.fail(connectionLost());
+    return body;
+  }
+
+  /** Whether another request may follow this one. */
+  #keepsAlive(head: RequestHead, body: IncomingBody, response: HttpResponse): boolean {
+    if (!head.keepsAlive || this.#host.isClosing) return false;
+    if (response.headers["connection"] === "close" || body.error !== null) return false;
+    // A client that was not told to send its body may leave it out: where it ends, nobody knows.
+    return body.isComplete || body.isWanted || !head.expectsContinue;
+  }
+
+  /** Answers what is not HTTP/1.1, and nothing after it. */
+  #refuse(error: MalformedRequestError): void {
+    this.#headWait.stop();
+    const keepsAlive = false;
+    this.#writer.write(this.#host.refusal(error), keepsAlive, keepsAlive);
+    this.#linger();
+  }
+
+  /** Ends our side; what still comes is dropped, so that the client gets to read its response. */
+  #linger(): void {
+    this.#socket.end();
+    this.#socket.resume();
+    this.#input = NOTHING;
+    this.#lingeredBytes = 0;
+    const timer = setTimeout(() => this.destroy(), DRAIN_TIMEOUT_MS);
+    this.#socket.once("close", () => clearTimeout(timer));
+  }
+
+  #drop(sizeBytes: number): void {
+    this.#lingeredBytes! += sizeBytes;
+    if (this.#lingeredBytes! > DRAIN_BYTES_MAX) this.destroy();
+  }
+
+  /** The client sends nothing more; it may still read. */
+  #endInput(): void {
+    this.#hasEnded = true;
+    this.#body?.fail(connectionLost());
+    if (this.#isAnsweringEndlessly) this.destroy();
+    else if (!this.#isBusy) this.#socket.destroySoon();
+  }
+
+  #close(): void {
+    this.#host.headWatch.remove(this.#headWait);
+    this.#body?.fail(connectionLost());
+  }
+}
+
+function connectionLost(): ConnectionLostError {
+  return new ConnectionLostError("the connection ended before the body did");
+}
+
+class Request implements HttpRequest {
+  readonly #head: RequestHead;
+  readonly #body: IncomingBody;
+
+  constructor(head: RequestHead, body: IncomingBody) {
+    this.#head = head;
+    this.#body = body;
+  }
+
+  get method(): string {
+    return this.#head.method;
+  }
+
+  get target(): string {
+    return this.#head.target;
+  }
+
+  header(name: string): string | null {
+    return headerOf(this.#head.headers, name);
+  }
+
+  async *body(): AsyncGenerator<Uint8Array> {
+    for (;;) {
+      const piece = await this.#body.next();
+      if (piece === null) return;
+      yield piece;
+    }
+  }
+
+  bytes(): Promise<Uint8Array> {
+    return this.#body.bytes();
+  }
+}

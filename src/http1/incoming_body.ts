@@ -1,0 +1,150 @@
+/**
+ * The body of one request, as its reader and its connection see it. What comes while nobody asks
+ * for it waits here, one read of the socket at the most: the connection pauses then.
+ */
+import { Buffer } from "node:buffer";
+import { clearTimeout, setTimeout } from "node:timers";
+import { DRAIN_BYTES_MAX, DRAIN_TIMEOUT_MS } from "../limits.ts";
+import { type BodyDecoder, createBodyDecoder } from "./body_decoder.ts";
+
+/** What a body asks of its connection. */
+export interface BodyFlow {
+  /** Reads no further for now. */
+  pause(): void;
+  /** Reads on. */
+  resume(): void;
+  /** Somebody wants the body, for the first time. */
+  onWanted(): void;
+}
+
+export class IncomingBody {
+  readonly #flow: BodyFlow;
+  readonly #decoder: BodyDecoder;
+  /** Null for one in chunks. */
+  readonly #declaredBytes: number | null;
+  #waiting: Buffer[] = [];
+  #error: Error | null = null;
+  #isWanted = false;
+  /** Wakes who waits for a piece or the end. */
+  #wake: (() => void) | null = null;
+  /** Whether pieces are dropped, and how many bytes of them were. */
+  #isDiscarded = false;
+  #discardedBytes = 0;
+  readonly #emit = (piece: Buffer) => this.#take(piece);
+
+  constructor(declaredBytes: number | null, flow: BodyFlow) {
+    this.#declaredBytes = declaredBytes;
+    this.#decoder = createBodyDecoder(declaredBytes);
+    this.#flow = flow;
+  }
+
+  /** Whether all of it has come. */
+  get isComplete(): boolean {
+    return this.#decoder.isComplete;
+  }
+
+  /** Whether anybody has asked for it. */
+  get isWanted(): boolean {
+    return this.#isWanted;
+  }
+
+  /** Why no more of it will come; null while it may. */
+  get error(): Error | null {
+    return this.#error;
+  }
+
+  /**
+   * Takes what has come on the connection from `start` on; returns where the body ends in it.
+   * @throws {MalformedRequestError}
+   */
+  push(bytes: Buffer, start: number): number {
+    const end = this.#decoder.decode(bytes, start, this.#emit);
+    if (this.isComplete || this.#waiting.length > 0) this.#wakeReader();
+    if (this.#waiting.length > 0 && !this.isComplete) this.#flow.pause();
+    return end;
+  }
+
+  /** Ends the body where it is; its reader gets the error. */
+  fail(error: Error): void {
+    if (this.isComplete) return;
+    this.#error ??= error;
+    this.#wakeReader();
+  }
+
+  /** The next piece; null at the end. @throws {Error} that of `fail()`. */
+  async next(): Promise<Buffer | null> {
+    this.#want();
+    for (;;) {
+      const piece = this.#waiting.shift();
+      if (piece !== undefined) return piece;
+      if (this.isComplete) return null;
+      if (this.#error !== null) throw this.#error;
+      await this.#arrival();
+    }
+  }
+
+  /** All of it. @throws {Error} that of `fail()`. */
+  async bytes(): Promise<Buffer> {
+    this.#want();
+    if (this.isComplete && this.#waiting.length === 1) return this.#waiting.pop()!;
+    if (this.#declaredBytes === null) return await this.#collect();
+    const whole = Buffer.allocUnsafeSlow(this.#declaredBytes);
+    let sizeBytes = 0;
+    for (let piece = await this.next(); piece !== null; piece = await this.next()) {
+      whole.set(piece, sizeBytes);
+      sizeBytes += piece.length;
+    }
+    return whole;
+  }
+
+  async #collect(): Promise<Buffer> {
+    const pieces: Buffer[] = [];
+    for (let piece = await this.next(); piece !== null; piece = await this.next()) {
+      pieces.push(piece);
+    }
+    return Buffer.concat(pieces);
+  }
+
+  /**
+   * Drops what is still to come, so that a client that sends before it reads gets to read its
+   * response. Resolves at the end of the body; to false when it does not end within bounds.
+   */
+  async discard(): Promise<boolean> {
+    this.#isDiscarded = true;
+    this.#waiting = [];
+    const timer = setTimeout(() => this.fail(new Error("not all came in time")), DRAIN_TIMEOUT_MS);
+    try {
+      while (!this.isComplete && this.#error === null) await this.#arrival();
+      return this.isComplete;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  #take(piece: Buffer): void {
+    if (!this.#isDiscarded) {
+      this.#waiting.push(piece);
+      return;
+    }
+    this.#discardedBytes += piece.length;
+    if (this.#discardedBytes > DRAIN_BYTES_MAX) this.fail(new Error("too much to drop"));
+  }
+
+  #want(): void {
+    if (this.#isWanted) return;
+    this.#isWanted = true;
+    this.#flow.onWanted();
+  }
+
+  #arrival(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+      this.#flow.resume();
+    });
+  }
+
+  #wakeReader(): void {
+    this.#wake?.();
+    this.#wake = null;
+  }
+}

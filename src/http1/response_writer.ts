@@ -1,0 +1,142 @@
+/**
+ * Writes the responses of one connection to its socket: a whole one in one write, a streamed one
+ * piece by piece at the pace of the client.
+ */
+import { Buffer } from "node:buffer";
+import type { Socket } from "node:net";
+import type { HttpResponse } from "./message.ts";
+import { formatResponseHead, type ResponseFraming } from "./response_head.ts";
+
+/** A longer piece is not copied to be written with what frames it. */
+const COPIED_BYTES_MAX = 64 * 1024;
+const CRLF = "\r\n";
+const LAST_CHUNK = "0\r\n\r\n";
+const CONTINUE = "HTTP/1.1 100 Continue\r\n\r\n";
+
+export class ResponseWriter {
+  readonly #socket: Socket;
+  #isGone = false;
+  /** Wakes who waits for room to write. */
+  #wake: (() => void) | null = null;
+  /** Ends the pieces under way. */
+  #endPieces: (() => void) | null = null;
+
+  constructor(socket: Socket) {
+    this.#socket = socket;
+    socket.on("drain", () => this.#wakeWriter());
+    socket.on("close", () => {
+      this.#isGone = true;
+      this.#endPieces?.();
+      this.#wakeWriter();
+    });
+  }
+
+  /** Tells a client that waits for it to send the body. */
+  writeContinue(): void {
+    if (!this.#isGone) this.#socket.write(CONTINUE);
+  }
+
+  /**
+   * Writes a response. Resolves when all of it is handed over; to false when it was broken off,
+   * after which nothing may follow on the connection.
+   * @param takesChunks whether the client knows chunks.
+   */
+  write(
+    response: HttpResponse,
+    keepsAlive: boolean,
+    takesChunks: boolean,
+  ): boolean | Promise<boolean> {
+    const { status, headers, body } = response;
+    if (body === null) {
+      this.#writeText(formatResponseHead(status, headers, "own", keepsAlive));
+      return true;
+    }
+    if (typeof body === "string") {
+      const bodyBytes = Buffer.byteLength(body);
+      this.#writeText(formatResponseHead(status, headers, bodyBytes, keepsAlive) + body);
+      return true;
+    }
+    if (body instanceof Uint8Array) {
+      this.#writeFramed(formatResponseHead(status, headers, body.length, keepsAlive), body, "");
+      return true;
+    }
+    const framing = framingOf(headers, takesChunks);
+    this.#writeText(formatResponseHead(status, headers, framing, keepsAlive));
+    return this.#writePieces(body, framing === "chunked");
+  }
+
+  /**
+   * Asks for the next piece only when the client has taken what was written. When it goes away the
+   * pieces are ended at once, also while one is waited for.
+   */
+  async #writePieces(pieces: AsyncIterable<Uint8Array>, isChunked: boolean): Promise<boolean> {
+    const iterator = pieces[Symbol.asyncIterator]();
+    this.#endPieces = () => void iterator.return?.();
+    if (this.#isGone) this.#endPieces();
+    try {
+      while (!this.#isGone) {
+        const { done, value } = await iterator.next();
+        if (done || this.#isGone) break;
+        if (!this.#writePiece(value, isChunked)) await this.#room();
+      }
+    } catch {
+      // The handler has told why.
+      return false;
+    } finally {
+      this.#endPieces = null;
+    }
+    if (isChunked) this.#writeText(LAST_CHUNK);
+    return !this.#isGone;
+  }
+
+  /** Returns whether there is room for more. */
+  #writePiece(piece: Uint8Array, isChunked: boolean): boolean {
+    // An empty chunk would end the body.
+    if (piece.length === 0) return true;
+    if (!isChunked) return this.#socket.write(piece);
+    return this.#writeFramed(piece.length.toString(16) + CRLF, piece, CRLF);
+  }
+
+  #writeText(text: string): void {
+    if (!this.#isGone) this.#socket.write(text);
+  }
+
+  /** Writes ASCII texts around bytes; small ones at once: a write costs more than a copy. */
+  #writeFramed(before: string, bytes: Uint8Array, after: string): boolean {
+    if (this.#isGone) return true;
+    const socket = this.#socket;
+    if (bytes.length > COPIED_BYTES_MAX) {
+      socket.cork();
+      socket.write(before);
+      let hasRoom = socket.write(bytes);
+      if (after !== "") hasRoom = socket.write(after);
+      socket.uncork();
+      return hasRoom;
+    }
+    const start = before.length;
+    const end = start + bytes.length;
+    const whole = Buffer.allocUnsafe(end + after.length);
+    whole.write(before, 0, "latin1");
+    whole.set(bytes, start);
+    if (after !== "") whole.write(after, end, "latin1");
+    return socket.write(whole);
+  }
+
+  /** Resolves when there is room to write, or nobody left to write to. */
+  #room(): Promise<void> {
+    if (this.#isGone) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+    });
+  }
+
+  #wakeWriter(): void {
+    this.#wake?.();
+    this.#wake = null;
+  }
+}
+
+function framingOf(headers: HttpResponse["headers"], takesChunks: boolean): ResponseFraming {
+  if ("content-length" in headers) return "own";
+  return takesChunks ? "chunked" : "close";
+}

@@ -1,0 +1,73 @@
+/**
+ * HTTP/1.1 on a Unix socket, by `node:net`, so that every byte of it is the same in each runtime:
+ * which requests are refused, what headers a response has, when a connection ends.
+ */
+import { once } from "node:events";
+import { createServer, type Server } from "node:net";
+import { clearTimeout, setTimeout } from "node:timers";
+import { HEADERS_TIMEOUT_MS, SHUTDOWN_GRACE_MS } from "../limits.ts";
+import { Connection, type ConnectionHost } from "./connection.ts";
+import type { HttpHandler, HttpResponse, HttpServer, MalformedRequestError } from "./message.ts";
+import { closeSocketFile, socketFileAt } from "./socket_file.ts";
+import { StallWatch } from "./stall_watch.ts";
+
+export interface ListenOptions {
+  /** Where the socket file is made. Nothing may be there. */
+  path: string;
+  handler: HttpHandler;
+  /** Makes the response to what is no HTTP request. */
+  refusal: (error: MalformedRequestError) => HttpResponse;
+  /** Receives sentences for the operator. */
+  report: (line: string) => void;
+  /** How long `close()` waits for clients; `SHUTDOWN_GRACE_MS` if absent. */
+  shutdownGraceMs?: number;
+  /** How long a head may take to arrive; `HEADERS_TIMEOUT_MS` if absent. */
+  headersTimeoutMs?: number;
+}
+
+/**
+ * Starts a server. It accepts connections once this resolves.
+ * @throws {Error} the socket cannot be bound, with the system's `code`, such as `EADDRINUSE`.
+ */
+export async function listen(options: ListenOptions): Promise<HttpServer> {
+  const { path, handler, refusal, report } = options;
+  const connections = new Set<Connection>();
+  const headWatch = new StallWatch(options.headersTimeoutMs ?? HEADERS_TIMEOUT_MS);
+  const host = { handler, refusal, report, headWatch, isClosing: false };
+  // A client may end its side and still read.
+  const server = createServer({ allowHalfOpen: true }, (socket) => {
+    const connection = new Connection(socket, host);
+    connections.add(connection);
+    socket.on("close", () => connections.delete(connection));
+  });
+  server.listen(path);
+  await once(server, "listening");
+  // No descriptor is left, for one; those who are connected are served on.
+  server.on("error", ({ message }) => report(`a connection could not be accepted: ${message}`));
+  const socketFile = socketFileAt(path);
+  let closed: Promise<void> | undefined;
+  return {
+    close() {
+      closed ??= closeSocketFile(socketFile, () => closeServer(server, connections, host, options));
+      return closed;
+    },
+  };
+}
+
+async function closeServer(
+  server: Server,
+  connections: ReadonlySet<Connection>,
+  host: ConnectionHost & { isClosing: boolean },
+  { report, shutdownGraceMs = SHUTDOWN_GRACE_MS }: ListenOptions,
+): Promise<void> {
+  const closed = once(server, "close");
+  server.close();
+  host.isClosing = true;
+  for (const connection of connections) connection.shutDown();
+  const grace = setTimeout(() => {
+    report(`connections cut off that did not end within ${shutdownGraceMs} ms`);
+    for (const connection of connections) connection.destroy();
+  }, shutdownGraceMs);
+  await closed;
+  clearTimeout(grace);
+}
