@@ -12,6 +12,8 @@ import { type FollowPage, type FollowPosition, readFollowPage } from "./follow_p
 type LiveQuery = Pick<FollowPosition, "limitEvents" | "filter">;
 
 interface KeptPage {
+  after: string | null;
+  queryKey: string;
   page: FollowPage | Promise<FollowPage>;
   /** What it takes of the bound; 0 while it is being read. */
   bytes: number;
@@ -25,6 +27,8 @@ export class LivePages {
   /** From the oldest to the newest. */
   #kept = new Map<string, KeptPage>();
   #keptBytes = 0;
+  /** The one that was asked for last: most ask for the same, and this spares them the key. */
+  #latest: KeptPage | null = null;
 
   /**
    * The next page of the newest snapshot; at once where another has read it before.
@@ -40,43 +44,54 @@ export class LivePages {
       this.#frontier = snapshot.frontier;
       this.#kept = new Map();
       this.#keptBytes = 0;
+      this.#latest = null;
     }
-    const key = position.after + queryKey;
-    return (this.#kept.get(key) ?? this.#readPage(key, snapshot, position)).page;
+    const { after } = position;
+    const latest = this.#latest;
+    if (latest !== null && latest.after === after && latest.queryKey === queryKey) {
+      return latest.page;
+    }
+    this.#latest = this.#kept.get(keyOf({ after, queryKey })) ??
+      this.#readPage(snapshot, position, queryKey);
+    return this.#latest.page;
   }
 
-  #readPage(key: string, snapshot: LogSnapshot, position: FollowPosition): KeptPage {
+  #readPage(snapshot: LogSnapshot, position: FollowPosition, queryKey: string): KeptPage {
     const reading = readFollowPage(snapshot, position);
-    const kept: KeptPage = { page: reading, bytes: 0 };
-    this.#kept.set(key, kept);
+    const kept: KeptPage = { after: position.after, queryKey, page: reading, bytes: 0 };
+    this.#kept.set(keyOf(kept), kept);
     reading.then(
-      (page) => this.#keep(key, kept, page),
+      (page) => this.#keep(kept, page),
       // Whoever asked for it is told; the next one tries again.
-      () => this.#drop(key, kept),
+      () => this.#drop(kept),
     );
     return kept;
   }
 
   /** Decides on a page that has been read. */
-  #keep(key: string, kept: KeptPage, page: FollowPage): void {
+  #keep(kept: KeptPage, page: FollowPage): void {
     const bytes = PAGE_OVERHEAD_BYTES + (page.record?.length ?? 0);
-    if (bytes > LIVE_PAGES_BYTES_MAX) return this.#drop(key, kept);
-    if (this.#kept.get(key) !== kept) return;
+    if (bytes > LIVE_PAGES_BYTES_MAX) return this.#drop(kept);
+    if (this.#kept.get(keyOf(kept)) !== kept) return;
     kept.page = page;
     kept.bytes = bytes;
     this.#keptBytes += bytes;
-    for (const [oldKey, old] of this.#kept) {
+    for (const old of this.#kept.values()) {
       if (this.#keptBytes <= LIVE_PAGES_BYTES_MAX) return;
-      if (old.bytes > 0) {
-        this.#kept.delete(oldKey);
-        this.#keptBytes -= old.bytes;
-      }
+      if (old.bytes > 0) this.#drop(old);
     }
   }
 
-  #drop(key: string, kept: KeptPage): void {
-    if (this.#kept.get(key) === kept) this.#kept.delete(key);
+  #drop(kept: KeptPage): void {
+    if (this.#latest === kept) this.#latest = null;
+    if (this.#kept.get(keyOf(kept)) !== kept) return;
+    this.#kept.delete(keyOf(kept));
+    this.#keptBytes -= kept.bytes;
   }
+}
+
+function keyOf({ after, queryKey }: Pick<KeptPage, "after" | "queryKey">): string {
+  return after + queryKey;
 }
 
 /** Equal for those whose pages at the same position are. */
