@@ -19,6 +19,7 @@ export { ERROR_STATUS, type ErrorCode, type EventFault } from "./src/event/api_e
 export { canonicalize, DepthError } from "./src/event/canonical_json.ts";
 export type {
   CommittedEvent,
+  FollowEndReason,
   Receipt,
   RetirementReceipt,
   StreamPrecondition,

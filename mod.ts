@@ -61,7 +61,6 @@ export { type Fetch, unixFetch } from "./src/client/unix_fetch.ts";
 export type {
   FollowCaughtUp,
   FollowEnd,
-  FollowEndReason,
   FollowEvents,
   FollowRecord,
   ReplayPage,

@@ -3,7 +3,7 @@
  * Unknown members are ignored.
  */
 import { parseJsonText } from "../event/json_text.ts";
-import type { CommittedEvent, StreamSummary } from "../event/types.ts";
+import type { CommittedEvent, FollowEndReason, StreamSummary } from "../event/types.ts";
 import { ProtocolError } from "./errors.ts";
 
 /** One page of history. */
@@ -45,14 +45,6 @@ export interface FollowEnd {
   /** Where a later follow or replay goes on; null for the beginning. */
   nextAfter: string | null;
 }
-
-/** The reasons for which a service ends follow responses. */
-export type FollowEndReason =
-  | "shutdown"
-  | "writer_poisoned"
-  | "session_closed"
-  | "buffer_exceeded"
-  | "replay_failed";
 
 /** What a follow delivers, record by record. */
 export type FollowRecord = FollowEvents | FollowCaughtUp | FollowEnd;

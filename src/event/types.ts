@@ -121,3 +121,11 @@ export interface StreamSummary {
   /** Its events. */
   event_count: number;
 }
+
+/** The reasons for which a service ends follow responses. */
+export type FollowEndReason =
+  | "shutdown"
+  | "writer_poisoned"
+  | "session_closed"
+  | "buffer_exceeded"
+  | "replay_failed";

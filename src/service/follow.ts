@@ -4,26 +4,19 @@
  * client and holds one record at a time.
  */
 import { Buffer } from "node:buffer";
+import type { FollowEndReason } from "../event/types.ts";
 import type { LogSnapshot } from "../log/snapshot.ts";
 import type { ChangeSignal } from "./change_signal.ts";
 import type { ReplayQuery } from "./event_log.ts";
 import { eventsRecord, type FollowPage, later, readFollowPage } from "./follow_page.ts";
 import { type LivePages, liveQueryKey } from "./live_pages.ts";
 
-/** Why a follow response ended. */
-export type EndReason =
-  | "shutdown"
-  | "writer_poisoned"
-  | "session_closed"
-  | "buffer_exceeded"
-  | "replay_failed";
-
 /** What all sessions of a service share. */
 export interface FollowHub {
   /** What is durable now. */
   snapshot(): LogSnapshot;
   /** Why sessions end now; null while the service runs. */
-  ended(): { reason: EndReason; detail: string } | null;
+  ended(): { reason: FollowEndReason; detail: string } | null;
   readonly changes: ChangeSignal;
   readonly livePages: LivePages;
   /** Receives sentences for the operator. */
@@ -72,7 +65,7 @@ export class FollowSession {
   }
 
   /** Ends the session and gives its last record. */
-  end(reason: EndReason, detail: string): Uint8Array {
+  end(reason: FollowEndReason, detail: string): Uint8Array {
     this.close();
     return line({ type: "end", reason, last_event_id: this.#lastEventId, detail });
   }
