@@ -76,7 +76,7 @@ export class Connection {
 
   /** Ends the connection: at once where no request is under way, else with its response. */
   shutDown(): void {
-    if (!this.#isBusy) this.#socket.destroySoon();
+    if (!this.#isBusy) this.#finish();
   }
 
   /** Cuts the connection off. */
@@ -111,7 +111,7 @@ export class Connection {
     try {
       const head = this.#takeHead();
       if (head !== null) void this.#serve(head);
-      else if (this.#hasEnded) this.#socket.destroySoon();
+      else if (this.#hasEnded) this.#finish();
     } catch (error) {
       if (!(error instanceof MalformedRequestError)) throw error;
       this.#refuse(error);
@@ -164,7 +164,7 @@ export class Connection {
       keepsAlive = this.#keepsAlive(head, body, response);
       const written = this.#writer.write(response, keepsAlive, head.isHttp11);
       const isWhole = written instanceof Promise ? await written : written;
-      if (!isWhole) return this.#socket.destroySoon();
+      if (!isWhole) return this.#finish();
     } catch (error) {
       const name = error instanceof Error ? error.name : typeof error;
       this.#host.report(`response broken off: ${name}`);
@@ -177,7 +177,7 @@ export class Connection {
     }
     this.#isBusy = false;
     this.#body = null;
-    if (!keepsAlive || this.#host.isClosing) return this.#socket.destroySoon();
+    if (!keepsAlive || this.#host.isClosing || this.#socket.destroyed) return this.#finish();
     this.#socket.resume();
     if (this.#input.length > 0 || this.#hasEnded) this.#takeRequest();
   }
@@ -216,6 +216,12 @@ export class Connection {
     this.#linger();
   }
 
+  /** Closes the connection once all is written. What still comes is not looked at. */
+  #finish(): void {
+    this.#lingeredBytes ??= 0;
+    this.#socket.destroySoon();
+  }
+
   /** Ends our side; what still comes is dropped, so that the client gets to read its response. */
   #linger(): void {
     this.#socket.end();
@@ -236,7 +242,7 @@ export class Connection {
     this.#hasEnded = true;
     this.#body?.fail(connectionLost());
     if (this.#isAnsweringEndlessly) this.destroy();
-    else if (!this.#isBusy) this.#socket.destroySoon();
+    else if (!this.#isBusy) this.#finish();
   }
 
   #close(): void {
