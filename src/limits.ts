@@ -153,14 +153,19 @@ export const ROW_GROUP_EVENTS_MAX = 4096;
 export const ROW_GROUP_BYTES_SOFT_MAX = 8 * MIB;
 /** Parquet pages before compression: what an engine that uses the page index reads at the least. */
 export const SEGMENT_PAGE_BYTES = 48 * KIB;
-/** A segment takes no more batches once it has so many events. Bounds its footer. */
+/** A segment takes no more commits once it has so many events. Bounds its footer. */
 export const SEGMENT_EVENTS_SOFT_MAX = 256 * KIB;
-/** Nor once its lines have this size: what a cut-off seal does again. */
+/**
+ * Nor once its lines have this size. A sealing that is cut off does one segment again at the most:
+ * those in the manifest stay.
+ */
 export const SEGMENT_BYTES_SOFT_MAX = 512 * MIB;
 /** Longest footer a reader accepts: every event of a segment may have a stream of its own. */
 export const SEGMENT_FOOTER_BYTES_MAX = 128 * MIB;
 /** What the footer says of one stream, at the most: two names, a count and an id. */
 const STREAM_COUNT_BYTES_MAX = 384;
+/** A stored event has no fewer, for its member names, id, time and hashes. */
+const EVENT_BYTES_MIN = 330;
 /** Longest Bloom filter of a row group that a reader accepts. */
 export const BLOOM_FILTER_BYTES_MAX = 64 * KIB;
 /**
@@ -253,6 +258,8 @@ assert(JSON_DEPTH_MAX > PAYLOAD_DEPTH_MAX + 3, "a payload that is too deep is pa
 assert(LIVE_PAGES_BYTES_MAX >= 2 * FOLLOW_RECORD_BYTES_MAX, "followers share records of any size");
 assert(
   SEGMENT_FOOTER_BYTES_MAX >=
-    (SEGMENT_EVENTS_SOFT_MAX + BATCH_EVENTS_MAX) * STREAM_COUNT_BYTES_MAX,
+    (SEGMENT_EVENTS_SOFT_MAX +
+        Math.max(BATCH_EVENTS_MAX, COMMIT_BYTES_SOFT_MAX / EVENT_BYTES_MIN)) *
+      STREAM_COUNT_BYTES_MAX,
   "the footer of the fullest segment is accepted",
 );

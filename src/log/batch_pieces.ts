@@ -22,20 +22,22 @@ export interface BatchPiece {
   entry: BatchEntry;
   /** Whole lines, each with its LF, which nobody changes any more. */
   lines: Buffer;
-  /** Chain head after these lines, where it is known. */
+  /** Chain head after these lines, where they end a commit. */
   head?: string;
 }
 
 /**
  * The batches of the commits in the first `sizeBytes` of a file.
+ * @param startBytes where the first of these commits starts.
  * @throws {CorruptLogError} while iterating, when a commit is not right.
  */
 export async function* batchPieces(
   file: StorageFile,
   sizeBytes: number,
   path: string,
+  startBytes = 0,
 ): AsyncGenerator<BatchPiece, void> {
-  const reader = new SequentialReader(file, 0, sizeBytes);
+  const reader = new SequentialReader(file, startBytes, sizeBytes);
   while (reader.offset < sizeBytes) {
     const offset = reader.offset;
     const line = await reader.readLine(COMMIT_HEADER_BYTES_MAX);

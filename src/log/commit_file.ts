@@ -5,6 +5,7 @@
 import { assert } from "../assert.ts";
 import type { Commit } from "./commit_frame.ts";
 import { scanCommits } from "./commit_scan.ts";
+import { CorruptLogError } from "./log_error.ts";
 import { SparseIndex } from "./sparse_index.ts";
 import type { StorageFile } from "./storage.ts";
 
@@ -12,10 +13,13 @@ export class CommitFile {
   readonly path: string;
   readonly file: StorageFile;
   readonly index: SparseIndex;
+  /** All bytes before are commits that segments cover: they are read from those. */
+  startBytes = 0;
   /** All bytes before are durable commits. */
   endBytes = 0;
   /** Where the last commit starts; 0 when there is none. */
   lastCommitOffset = 0;
+  /** Covered or not, as in the name of a pending file. */
   firstEventId: string | null = null;
   lastEventId: string | null = null;
   /** Chain head after the last commit; null when there is none. */
@@ -57,24 +61,48 @@ export class CommitFile {
   }
 }
 
+export interface LoadOptions {
+  /** Last event that is in a segment; null while there is none. */
+  sealedThrough: string | null;
+  /** Told of every commit that no segment covers. Throws when it cannot follow those before. */
+  onCommit: (commit: Commit) => void;
+}
+
 /**
- * Takes in the right commits from the start of a file and tells each to `onCommit`, which throws
- * when one cannot follow those before. Returns why the first that is not right is not; null when
- * all are.
+ * Takes in the right commits from the start of a file. Returns why the first that is not right is
+ * not; null when all are.
  */
 export async function loadCommits(
   target: CommitFile,
   sizeBytes: number,
-  onCommit: (commit: Commit) => void,
+  { sealedThrough, onCommit }: LoadOptions,
 ): Promise<string | null> {
   const { validBytes, fault } = await scanCommits(target.file, sizeBytes, {
     lines: (piece, offset) => target.index.stageLines(piece, offset),
     commit: (commit, offset, endOffset) => {
-      onCommit(commit);
+      const covered = target.startBytes === offset && isCovered(commit, sealedThrough);
+      if (!covered) onCommit(commit);
       target.add(commit, offset, endOffset);
+      if (covered) target.startBytes = endOffset;
     },
   });
   target.index.discardStaged();
   assert(validBytes === target.endBytes, "a scan ends where the commits taken in end");
   return fault;
+}
+
+/**
+ * Whether the events of a commit are in segments, which end where a commit ends. An empty one has
+ * none.
+ */
+export function isCovered({ batches }: Commit, sealedThrough: string | null): boolean {
+  return sealedThrough !== null && (batches.at(-1)?.last_event_id ?? "") <= sealedThrough;
+}
+
+/** What is said of a file whose commit after the last one taken in is not right. */
+export function corruptAt(file: CommitFile, fault: string): CorruptLogError {
+  const after = file.lastEventId === null ? "" : `, after event ${file.lastEventId}`;
+  return new CorruptLogError(
+    `${file.path}: corrupt at byte ${file.endBytes}${after}: ${fault}; restore it from a backup`,
+  );
 }

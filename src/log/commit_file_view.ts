@@ -1,4 +1,7 @@
-/** A tail or pending file as a snapshot sees it: up to an end that does not move. */
+/**
+ * A tail or pending file as a snapshot sees it: from where the segments end, up to an end that does
+ * not move.
+ */
 import { Buffer } from "node:buffer";
 import { assert } from "../assert.ts";
 import { READ_CHUNK_BYTES } from "../limits.ts";
@@ -14,6 +17,7 @@ export class CommitFileView implements LogFile {
   readonly streams = null;
   readonly #target: CommitFile;
   readonly #recent: RecentCommits | null;
+  readonly #startBytes: number;
   readonly #endBytes: number;
 
   /**
@@ -26,13 +30,14 @@ export class CommitFileView implements LogFile {
     this.lastEventId = target.lastEventId;
     this.#target = target;
     this.#recent = recent;
+    this.#startBytes = target.startBytes;
     this.#endBytes = target.endBytes;
   }
 
   lines({ after, firstReadBytes }: LinesWanted): LineSource {
     // What is past the end is of later events than any that is asked for.
     const recentStart = after === undefined ? null : this.#recent?.seek(after) ?? null;
-    const start = recentStart ?? this.#target.index.seek(after);
+    const start = Math.max(this.#startBytes, recentStart ?? this.#target.index.seek(after));
     const range = { start, end: this.#endBytes, firstReadBytes };
     return new CommitLines(this.#target, this.#recent, range);
   }

@@ -148,13 +148,15 @@ export class Log {
 
   /**
    * Moves all that is committed into segments: rotates the tail and seals every pending file. Not
-   * while anything is appended or a snapshot is read. When it fails, the log can only be closed.
+   * while anything is appended or a snapshot is read. When it fails or is stopped, the log can only
+   * be closed.
    * @param onSegment told of each segment once it is in the manifest.
+   * @returns false when `settings.isStopped` ended it before all was sealed.
    */
   async seal(
     onSegment: (entry: SegmentEntry) => void,
     settings: SealSettings = {},
-  ): Promise<void> {
+  ): Promise<boolean> {
     assert(!this.#appending && !this.#closed, "a log is sealed while nothing is appended");
     assert(!this.#sealing, "a log is sealed by one call at a time");
     this.#sealing = true;
@@ -169,18 +171,20 @@ export class Log {
     }
     const options = { ...settings, storage: this.#storage, clockMs: this.#clockMs };
     for (const pending of this.#pending) {
-      const sealed = await sealPending(pending, this.#manifest, options);
-      const added = sealed.segments.slice(this.#manifest.segments.length);
-      this.#manifest = sealed;
-      this.#pending = this.#pending.slice(1);
-      await pending.file.close();
-      for (const entry of added) {
+      for await (const manifest of sealPending(pending, this.#manifest, options)) {
+        this.#manifest = manifest;
+        const entry = manifest.segments.at(-1)!;
         this.#sealed.add(await openListedSegment(this.#storage, entry, this.#sealed.blooms));
         onSegment(entry);
       }
+      if (this.#sealed.lastEventId !== pending.lastEventId) return false;
+      this.#pending = this.#pending.slice(1);
+      await pending.file.close();
+      if (this.#pending.length > 0 && settings.isStopped?.()) return false;
     }
     this.#snapshot = this.#takeSnapshot();
     this.#sealing = false;
+    return true;
   }
 
   /**

@@ -7,7 +7,7 @@ import { assert } from "../assert.ts";
 import { READ_CHUNK_BYTES } from "../limits.ts";
 import { GENESIS_HEAD_HEX } from "../event/chain.ts";
 import type { BatchEntry, Commit } from "./commit_frame.ts";
-import { CommitFile, loadCommits } from "./commit_file.ts";
+import { CommitFile, corruptAt, loadCommits } from "./commit_file.ts";
 import {
   MANIFEST_TEMPORARY_FILE,
   parsePendingName,
@@ -20,6 +20,7 @@ import {
 import { openListedSegment } from "./listed_segment.ts";
 import { CorruptLogError } from "./log_error.ts";
 import { EMPTY_MANIFEST, type Manifest, readManifest, writeManifest } from "./manifest.ts";
+import { type PendingNames, pendingNames, recoverPending } from "./pending_recovery.ts";
 import { createTail } from "./rotation.ts";
 import { SealedHistory } from "./sealed_history.ts";
 import { findCommitAfter } from "./remnant.ts";
@@ -79,19 +80,21 @@ async function recoverFiles(
   const sealed = await openSegments(storage, manifest, opened);
   listener.sealed(sealed);
   const lastSealed = manifest.segments.at(-1);
-  const order = new OrderCheck(lastSealed?.last_event_id ?? null);
+  const sealedThrough = lastSealed?.last_event_id ?? null;
+  const order = new OrderCheck(sealedThrough);
   const onCommit = (path: string) => (commit: Commit) => {
     for (const entry of commit.batches) {
       order.follow(entry, path);
       listener.batch(entry);
     }
   };
-  const names = await pendingNames(storage, order.lastEventId);
+  const names = await pendingNames(storage, sealedThrough);
   const pending = [];
   for (const name of names.uncovered) {
-    const file = await storage.open(`${PENDING_FOLDER}/${name}`, "read");
+    const path = `${PENDING_FOLDER}/${name}`;
+    const file = await storage.open(path, "read");
     opened.push(file);
-    pending.push(await recoverPending(file, name, onCommit));
+    pending.push(await recoverPending(file, name, { lastSealed, onCommit: onCommit(path) }));
   }
   const file = await openTail(storage, pending.length > 0);
   opened.push(file);
@@ -215,49 +218,6 @@ async function assertNeverWritten(storage: Storage, names: string[]): Promise<vo
   }
 }
 
-interface PendingNames {
-  /** Sealed already: left by a sealing that was cut off. */
-  covered: string[];
-  /** In log order: a name begins with the first id, so that is name order. */
-  uncovered: string[];
-}
-
-async function pendingNames(
-  storage: Storage,
-  lastSealedEventId: string | null,
-): Promise<PendingNames> {
-  const names: PendingNames = { covered: [], uncovered: [] };
-  for (const name of await storage.list(PENDING_FOLDER) ?? []) {
-    if (!name.endsWith(".ndjson")) continue;
-    const range = parsePendingName(name);
-    if (range === null) {
-      throw new CorruptLogError(`${PENDING_FOLDER}/${name}: not the name of a rotated tail`);
-    }
-    const isCovered = lastSealedEventId !== null && range.lastEventId <= lastSealedEventId;
-    names[isCovered ? "covered" : "uncovered"].push(name);
-  }
-  return names;
-}
-
-async function recoverPending(
-  file: StorageFile,
-  name: string,
-  onCommit: (path: string) => (commit: Commit) => void,
-): Promise<CommitFile> {
-  const path = `${PENDING_FOLDER}/${name}`;
-  const target = new CommitFile(path, file);
-  const fault = await loadCommits(target, await file.size(), onCommit(path));
-  if (fault !== null) throw corruptAt(target, fault);
-  const range = parsePendingName(name);
-  assert(range !== null, "only pending names are recovered");
-  if (range.firstEventId !== target.firstEventId || range.lastEventId !== target.lastEventId) {
-    throw new CorruptLogError(
-      `${path}: holds events ${target.firstEventId} to ${target.lastEventId}, unlike its name`,
-    );
-  }
-  return target;
-}
-
 async function recoverTail(
   file: StorageFile,
   onCommit: (commit: Commit) => void,
@@ -265,7 +225,7 @@ async function recoverTail(
 ): Promise<CommitFile> {
   const sizeBytes = await file.size();
   const tail = new CommitFile(TAIL_FILE, file);
-  const fault = await loadCommits(tail, sizeBytes, onCommit);
+  const fault = await loadCommits(tail, sizeBytes, { sealedThrough: null, onCommit });
   if (fault !== null) {
     const followerOffset = await findCommitAfter(file, sizeBytes, tail.endBytes);
     if (followerOffset !== null) throw corruptAt(tail, fault);
@@ -305,13 +265,6 @@ async function openTail(storage: Storage, mayBeMissing: boolean): Promise<Storag
   }
   await createTail(storage);
   return await storage.open(TAIL_FILE, "write");
-}
-
-function corruptAt(file: CommitFile, fault: string): CorruptLogError {
-  const after = file.lastEventId === null ? "" : `, after event ${file.lastEventId}`;
-  return new CorruptLogError(
-    `${file.path}: corrupt at byte ${file.endBytes}${after}: ${fault}; restore it from a backup`,
-  );
 }
 
 /** Ids must increase over the whole log, whatever files it is in. */

@@ -1,22 +1,24 @@
 /**
  * Seals rotated tails: writes their events into segments, checks what was written, and only then
- * puts it into the manifest. Cut off anywhere, the pending file is still what counts, or the
- * manifest is.
+ * puts it into the manifest, segment by segment. Cut off anywhere, what the manifest does not list
+ * yet is still read from the pending file.
  */
 import { GENESIS_HEAD_HEX } from "../event/chain.ts";
 import { formatTimestamp } from "../event/timestamp.ts";
-import { batchPieces } from "./batch_pieces.ts";
+import { type BatchPiece, batchPieces } from "./batch_pieces.ts";
 import type { CommitFile } from "./commit_file.ts";
 import { PENDING_FOLDER, SEGMENT_TEMPORARY_FILE, segmentPath, SEGMENTS_FOLDER } from "./layout.ts";
 import { type Manifest, type SegmentEntry, writeManifest } from "./manifest.ts";
 import { readBack } from "./segment_read_back.ts";
-import { type BatchPiece, type SegmentBounds, writeSegment } from "./segment_writer.ts";
+import { type SegmentBounds, writeSegment } from "./segment_writer.ts";
 import type { Storage } from "./storage.ts";
 
 export interface SealSettings {
   bounds?: SegmentBounds;
   /** Told of events that are on their way into a segment, how many more they are. */
   onEvents?: (events: number) => void;
+  /** Asked after each commit: whether to end the segment there, and the sealing with it. */
+  isStopped?: () => boolean;
 }
 
 export interface SealOptions extends SealSettings {
@@ -26,29 +28,31 @@ export interface SealOptions extends SealSettings {
 }
 
 /**
- * Seals one pending file, which goes on where the manifest ends, and removes it. It stays open.
- * @returns the manifest with the new segments at its end.
+ * Seals what of a pending file the manifest does not cover yet, and removes the file when nothing
+ * is left. It stays open.
+ * @returns the manifest with one more segment at its end, once that is durable; for each segment.
  */
-export async function sealPending(
+export async function* sealPending(
   pending: CommitFile,
   manifest: Manifest,
   options: SealOptions,
-): Promise<Manifest> {
-  const { storage, onEvents } = options;
-  const allPieces = batchPieces(pending.file, pending.endBytes, pending.path);
+): AsyncGenerator<Manifest, void> {
+  const { file, path, startBytes, endBytes } = pending;
+  const { storage, onEvents, isStopped } = options;
+  const allPieces = batchPieces(file, endBytes, path, startBytes);
   const pieces = onEvents === undefined ? allPieces : counted(allPieces, onEvents);
-  const segments = [...manifest.segments];
+  let sealed = manifest;
   for (;;) {
-    const previousHead = segments.at(-1)?.head ?? GENESIS_HEAD_HEX;
+    const previousHead = sealed.segments.at(-1)?.head ?? GENESIS_HEAD_HEX;
     const entry = await writeNext(pieces, previousHead, options);
     if (entry === null) break;
-    segments.push(entry);
+    sealed = { ...sealed, segments: [...sealed.segments, entry] };
+    await writeManifest(storage, sealed);
+    yield sealed;
+    if (isStopped?.() && entry.last_event_id !== pending.lastEventId) return;
   }
-  const sealed = { ...manifest, segments };
-  await writeManifest(storage, sealed);
-  await storage.remove(pending.path);
+  await storage.remove(path);
   await storage.syncFolder(PENDING_FOLDER);
-  return sealed;
 }
 
 /** Tells of each batch as its first piece comes. */
@@ -70,11 +74,12 @@ async function* counted(
 async function writeNext(
   pieces: AsyncIterator<BatchPiece>,
   previousHead: string,
-  { storage, clockMs, bounds }: SealOptions,
+  { storage, clockMs, bounds, isStopped }: SealOptions,
 ): Promise<SegmentEntry | null> {
   const written = await writeSegment(storage, SEGMENT_TEMPORARY_FILE, pieces, {
     previousHead,
     ...(bounds === undefined ? {} : { bounds }),
+    ...(isStopped === undefined ? {} : { endsEarly: isStopped }),
   });
   if (written === null) return null;
   // Before anything relies on it.

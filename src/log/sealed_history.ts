@@ -20,6 +20,11 @@ export class SealedHistory {
     return this.#segments;
   }
 
+  /** Last event of the last segment; null when there is none. */
+  get lastEventId(): string | null {
+    return this.#segments.at(-1)?.metadata.last_event_id ?? null;
+  }
+
   /** Takes in the next segment. */
   add(segment: Segment): void {
     this.#segments.push(segment);

@@ -31,7 +31,7 @@ export type { BatchPiece } from "./batch_pieces.ts";
 const LF = 0x0a;
 
 export interface SegmentBounds {
-  /** A segment takes no more batches once it has so many events. */
+  /** A segment takes no more commits once it has so many events. */
   events: number;
   /** Nor once its lines have so many bytes. */
   bytes: number;
@@ -41,6 +41,8 @@ export interface WriteSegmentOptions {
   /** Chain head before the first event, 64 lowercase hex digits. */
   previousHead: string;
   bounds?: SegmentBounds;
+  /** Asked after each commit: whether the segment is to end here, whatever its size. */
+  endsEarly?: () => boolean;
 }
 
 const BOUNDS: SegmentBounds = { events: SEGMENT_EVENTS_SOFT_MAX, bytes: SEGMENT_BYTES_SOFT_MAX };
@@ -53,8 +55,9 @@ export interface WrittenSegment {
 }
 
 /**
- * Makes the file at `path`, which must not exist, from the next batches of the log, and syncs it.
- * What the iterator has left after the segment is full stays in it for the next one.
+ * Makes the file at `path`, which must not exist, from the next commits of the log, and syncs it.
+ * What the iterator has left after the segment is full stays in it for the next one. A segment ends
+ * where a commit ends: by then the frame of that has been checked.
  *
  * @returns null, and no file, when the iterator has no events.
  * @throws {CorruptLogError} the lines are not what their batches say. The file is of no use then.
@@ -63,7 +66,7 @@ export async function writeSegment(
   storage: Storage,
   path: string,
   pieces: AsyncIterator<BatchPiece>,
-  { previousHead, bounds = BOUNDS }: WriteSegmentOptions,
+  { previousHead, bounds = BOUNDS, endsEarly = () => false }: WriteSegmentOptions,
 ): Promise<WrittenSegment | null> {
   let next = await pieces.next();
   if (next.done === true) return null;
@@ -72,7 +75,7 @@ export async function writeSegment(
     const segment = new SegmentWriter(file, previousHead);
     while (next.done !== true) {
       await segment.add(next.value);
-      if (segment.isFull(bounds)) break;
+      if (segment.endsCommit && (segment.isFull(bounds) || endsEarly())) break;
       next = await pieces.next();
     }
     const written = await segment.finish();
@@ -103,6 +106,7 @@ class SegmentWriter {
   #rowsBytes = 0;
   /** The batch that lines are being taken from; null before the first one. */
   #batch: OpenBatch | null = null;
+  #endsCommit = false;
   #batches = 0;
   #events = 0;
   readonly #linesHash = createHash("sha256");
@@ -117,10 +121,13 @@ class SegmentWriter {
     this.#chain = new HistoryChain(previousHead);
   }
 
-  /** Whether the segment can end here and has reached a bound. */
+  /** Whether what was added last is the end of a commit. */
+  get endsCommit(): boolean {
+    return this.#endsCommit;
+  }
+
   isFull(bounds: SegmentBounds): boolean {
-    return this.#batch !== null && this.#batch.remainingEvents === 0 &&
-      (this.#events >= bounds.events || this.#linesBytes >= bounds.bytes);
+    return this.#events >= bounds.events || this.#linesBytes >= bounds.bytes;
   }
 
   async add({ entry, lines, head }: BatchPiece): Promise<void> {
@@ -136,6 +143,7 @@ class SegmentWriter {
     }
     this.#linesHash.update(lines);
     this.#linesBytes += lines.length;
+    this.#endsCommit = head !== undefined;
     if (head !== undefined && head !== this.#chain.head) {
       throw new CorruptLogError(
         `the chain head after event ${this.#lastEventId} is ${this.#chain.head}, but the log ` +

@@ -113,10 +113,11 @@ async function checkHistory(
     report.segments_checked += 1;
     await verifySegment(storage, segment, history);
   }
+  const sealedThrough = history.lastEventId;
   let head = manifest.segments.at(-1)?.head ?? GENESIS_HEAD_HEX;
   for (const listed of pending) {
     report.pending_checked += 1;
-    head = await verifyPending(listed, head, history);
+    head = await verifyPending(listed, { head, sealedThrough }, history);
   }
   if (tail === null) {
     assertMayMissTail(inventory);

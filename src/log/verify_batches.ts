@@ -1,5 +1,6 @@
 /** Checks that no batch is in a log twice, whatever files its two commits are in. */
 import { quoteString } from "../event/quote_string.ts";
+import { isCovered } from "./commit_file.ts";
 import { scanCommits } from "./commit_scan.ts";
 import { BATCH_COLUMNS, type BatchRun, batchRuns } from "./segment_batches.ts";
 import { openSegment } from "./segment_reader.ts";
@@ -37,12 +38,17 @@ export class BatchCheck {
    * @throws {VerifyFailure} `idempotency_invalid`
    */
   async finish(storage: Storage, inventory: Inventory): Promise<void> {
+    const { segments } = inventory.manifest;
+    const sealedThrough = segments.at(-1)?.last_event_id ?? null;
     for (let { left } = this.#identities; left !== null; { left } = this.#identities) {
       this.#identities = new IdentitySet(left, this.#slotsMax);
-      for (const { path } of inventory.manifest.segments) await this.#addSegment(storage, path);
+      for (const { path } of segments) await this.#addSegment(storage, path);
       for (const { path, file, sizeBytes } of commitFiles(inventory)) {
         await scanCommits(file, sizeBytes, {
-          commit: ({ batches }) => batches.forEach((entry) => this.add(entry, path)),
+          commit: (commit) => {
+            if (isCovered(commit, sealedThrough)) return;
+            for (const entry of commit.batches) this.add(entry, path);
+          },
         });
       }
     }

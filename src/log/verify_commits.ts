@@ -4,6 +4,7 @@
  * commit is looked at before its frame is known to be right.
  */
 import { batchPieces } from "./batch_pieces.ts";
+import { isCovered } from "./commit_file.ts";
 import type { Commit } from "./commit_frame.ts";
 import { scanCommits } from "./commit_scan.ts";
 import type { HistoryCheck } from "./history_check.ts";
@@ -17,19 +18,26 @@ const LF = 0x0a;
 
 type FileFault = Extract<FailureCode, "pending_invalid" | "tail_invalid">;
 
+/** What comes before a pending file. */
+export interface Before {
+  /** Chain head after it. */
+  head: string;
+  /** Last event that is in a segment: commits up to it are not looked at beyond their frames. */
+  sealedThrough: string | null;
+}
+
 /**
  * Feeds a pending file to `history`, which has taken in all that comes before it.
- * @param head chain head before the file.
  * @returns the chain head after it.
  * @throws {VerifyFailure} the first check that does not hold.
  */
 export async function verifyPending(
   listed: ListedFile,
-  head: string,
+  before: Before,
   history: HistoryCheck,
 ): Promise<string> {
   history.enterFile(listed.path, "pending_invalid");
-  const frames = await scanFrames(listed, head);
+  const frames = await scanFrames(listed, before);
   if (frames.fault === null) checkName(listed.path, frames);
   await checkLines(listed, frames, "pending_invalid", history);
   if (frames.fault !== null) throw faultAt(listed, frames, "pending_invalid", history);
@@ -69,7 +77,7 @@ async function scanTail(
   head: string,
 ): Promise<{ frames: Frames; isRemnant: boolean }> {
   const { file, sizeBytes } = listed;
-  const frames = await scanFrames(listed, head);
+  const frames = await scanFrames(listed, { head, sealedThrough: null });
   const isRemnant = frames.fault !== null && frames.isCut &&
     await findCommitAfter(file, sizeBytes, frames.rightBytes) === null;
   return { frames, isRemnant };
@@ -77,6 +85,8 @@ async function scanTail(
 
 /** What the frames of a file say. */
 interface Frames {
+  /** All commits before are covered by segments. */
+  startBytes: number;
   /** All commits before are right. */
   rightBytes: number;
   /** Why the commit at `rightBytes` is not; null at the end of the file. */
@@ -91,8 +101,13 @@ interface Frames {
   head: string;
 }
 
-async function scanFrames({ file, sizeBytes }: ListedFile, head: string): Promise<Frames> {
+async function scanFrames(
+  { file, sizeBytes }: ListedFile,
+  before: Before,
+): Promise<Frames> {
+  const { head, sealedThrough } = before;
   const frames: Frames = {
+    startBytes: 0,
     rightBytes: 0,
     fault: null,
     isCut: false,
@@ -104,13 +119,27 @@ async function scanFrames({ file, sizeBytes }: ListedFile, head: string): Promis
   let lines = 0;
   const { fault } = await scanCommits(file, sizeBytes, {
     lines: (piece) => void (lines += countLines(piece)),
-    commit(commit, _offset, endOffset) {
+    commit(commit, offset, endOffset) {
+      const isNextCovered = frames.startBytes === offset && isCovered(commit, sealedThrough);
+      if (frames.startBytes === offset && offset > 0 && !isNextCovered) endCovered(frames, before);
       if (frames.fault === null) addFrame(frames, { commit, lines, endOffset });
+      if (frames.fault === null && isNextCovered) frames.startBytes = endOffset;
       lines = 0;
     },
   });
   if (frames.fault !== null || fault === null) return frames;
   return { ...frames, fault, isCut: true };
+}
+
+/** The commits that segments cover end here; the segments end with them. */
+function endCovered(frames: Frames, { head, sealedThrough }: Before): void {
+  if (frames.lastEventId !== sealedThrough) {
+    // No sealing leaves that, so all of the file is to follow the segments.
+    frames.startBytes = 0;
+  } else if (frames.head !== head) {
+    frames.fault = "the chain head where the segments end";
+    frames.headFault = { expected: head, found: frames.head };
+  }
 }
 
 /** A commit whose frame is right. */
@@ -160,12 +189,12 @@ function checkName(path: string, { firstEventId, lastEventId }: Frames): void {
 
 async function checkLines(
   { file, path }: ListedFile,
-  { rightBytes }: Frames,
+  { startBytes, rightBytes }: Frames,
   code: FileFault,
   history: HistoryCheck,
 ): Promise<void> {
   try {
-    for await (const piece of batchPieces(file, rightBytes, path)) history.add(piece);
+    for await (const piece of batchPieces(file, rightBytes, path, startBytes)) history.add(piece);
   } catch (error) {
     if (!(error instanceof CorruptLogError)) throw error;
     const what = error.message.replace(`${path}: `, "");

@@ -171,7 +171,8 @@ test("Segment.mayHold() leaves out row groups by bounds and by Bloom filters", a
 });
 
 test("segments share a cache of Bloom filters, which closing frees", async () => {
-  const { storage, segments } = await sealCommits([smallBatches(30)], { events: 10, bytes: 1e9 });
+  const commits = smallBatches(6).map((batch) => [batch]);
+  const { storage, segments } = await sealCommits(commits, { events: 2, bytes: 1e9 });
   assert.equal(segments.length, 3);
   const cache = new BloomCache();
   const opened = [];

@@ -40,15 +40,16 @@ test("writeSegment() makes the same bytes of the same events", async () => {
   assert.equal(first.segments[0]!.sha256, second.segments[0]!.sha256);
 });
 
-test("writeSegment() ends a segment at the first batch that reaches a bound", async () => {
+test("writeSegment() ends a segment with the first commit that reaches a bound", async () => {
   const sized = (batchId: string, events: number) =>
     preparedBatch(batchId, { events: Array(events).fill({}) });
-  const batches = [sized("a", 3), sized("b", 8), sized("c", 10), sized("d", 1)];
-  const byEvents = await sealCommits([batches], { events: 10, bytes: 1e9 });
-  assert.deepEqual(byEvents.segments.map(({ events }) => events), [11, 10, 1]);
-  const lineBytes = byEvents.lines.length / 22;
-  const byBytes = await sealCommits([batches], { events: 1e9, bytes: 4 * lineBytes });
-  assert.deepEqual(byBytes.segments.map(({ batches }) => batches), [2, 1, 1]);
+  const [a, b, c, d, e] = [3, 8, 10, 1, 1].map((events, n) => sized(`${n}`, events));
+  const commits = [[a!], [b!], [], [c!, d!], [e!]];
+  const byEvents = await sealCommits(commits, { events: 10, bytes: 1e9 });
+  assert.deepEqual(byEvents.segments.map(({ events }) => events), [11, 11, 1]);
+  const lineBytes = byEvents.lines.length / 23;
+  const byBytes = await sealCommits(commits, { events: 1e9, bytes: 4 * lineBytes });
+  assert.deepEqual(byBytes.segments.map(({ batches }) => batches), [2, 2, 1]);
   for (const [before, after] of [[0, 1], [1, 2]] as const) {
     assert.equal(byEvents.segments[before]!.head, byEvents.segments[after]!.previous_head);
   }

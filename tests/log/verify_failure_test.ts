@@ -266,9 +266,9 @@ async function treesWithLine(change: (line: string) => string): Promise<Tree[]> 
       assert.notEqual(lines[1], splitCommits(FULL.get(path)!)[1]!.lines[1]);
     });
   const inSegment = await withRows(FULL, 1, (rows) => {
-    const { line } = rows[0]!;
-    rows[0]!.line = change(line);
-    assert.notEqual(rows[0]!.line, line);
+    const { line } = rows[1]!;
+    rows[1]!.line = change(line);
+    assert.notEqual(rows[1]!.line, line);
   });
   return [inSegment, inFile(PENDING_1), inFile(TAIL_FILE)];
 }
@@ -355,7 +355,7 @@ test("verifyLog() finds chain_head_mismatch: events are missing", async () => {
   const finding = { code: "chain_head_mismatch", byDefault: null, message: CHAIN_MESSAGE } as const;
   await assertFound(without(PENDING_1), finding);
   await assertFound(withCommits(FULL, TAIL_FILE, ([, ...rest]) => rest), finding);
-  const tree = await withRows(FULL, 1, (rows) => rows.slice(2));
+  const tree = await withRows(FULL, 1, (rows) => rows.slice(3));
   await assertFound(tree, { ...finding, message: /the chain head/ });
 });
 

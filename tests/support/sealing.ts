@@ -6,7 +6,7 @@ import type { SegmentBounds } from "../../src/log/segment_writer.ts";
 import type { SimulatedDisk } from "./simulated_disk.ts";
 import { openTestLog } from "./test_log.ts";
 
-/** A segment for each batch or two, so that little history makes many. */
+/** A segment for each commit or two, so that little history makes many. */
 export const SMALL_SEGMENTS: SegmentBounds = { events: 3, bytes: 100_000 };
 
 /** Seals all that is committed. @returns the new segments. */
@@ -17,6 +17,21 @@ export async function sealAll(
   const sealed: SegmentEntry[] = [];
   const { log } = await openTestLog(storage);
   await log.seal((entry) => void sealed.push(entry), bounds && { bounds });
+  await log.close();
+  return sealed;
+}
+
+/** Seals until there are so many new segments, with more to seal. @returns the new segments. */
+export async function sealSome(
+  storage: SimulatedDisk,
+  segments: number,
+  bounds: SegmentBounds = SMALL_SEGMENTS,
+): Promise<SegmentEntry[]> {
+  const sealed: SegmentEntry[] = [];
+  const { log } = await openTestLog(storage);
+  const isStopped = () => sealed.length === segments;
+  const isDone = await log.seal((entry) => void sealed.push(entry), { bounds, isStopped });
+  assert.deepEqual([isDone, sealed.length], [false, segments]);
   await log.close();
   return sealed;
 }

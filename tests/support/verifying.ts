@@ -64,14 +64,14 @@ export interface LogShape {
 
 /**
  * A log that was closed in order. Every commit holds two batches, one of three events and one of
- * two.
+ * two; but the first and the last one that are sealed hold one of three.
  */
 export async function logOf(
   { segments = false, pendingFiles = 0, tailCommits = 0 }: LogShape,
 ): Promise<Tree> {
   const storage = new SimulatedDisk();
   if (segments) {
-    await appendCommits(storage, [["a1", "a2"], ["b1", "b2"]]);
+    await appendCommits(storage, [["a"], ["b1", "b2"], ["c"]]);
     await sealAll(storage, SMALL_SEGMENTS);
   }
   for (let number = 0; number < pendingFiles; number++) {
