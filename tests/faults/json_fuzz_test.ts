@@ -1,0 +1,99 @@
+/**
+ * The JSON reader against the built-in parser and rules of its own, on texts that are almost JSON:
+ * both accept the same texts, and make the same value and the same canonical text of them.
+ * JSON_CASES says how many texts, SEED which.
+ */
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import process from "node:process";
+import { test } from "node:test";
+import { isDeepStrictEqual } from "node:util";
+import { ApiError } from "../../src/event/api_error.ts";
+import { prepareBatch } from "../../src/event/batch.ts";
+import { canonicalize } from "../../src/event/canonical_json.ts";
+import { findJsonFault } from "../../src/event/json_fault.ts";
+import { parseJsonText } from "../../src/event/json_text.ts";
+import { JsonError, parseJson } from "../../src/event/strict_json.ts";
+import { JSON_DEPTH_MAX, PAYLOAD_DEPTH_MAX } from "../../src/limits.ts";
+import { SEED, SeededRandom } from "../event/seeded_random.ts";
+import { almostJson } from "./support/almost_json.ts";
+import { judge, type Verdict } from "./support/json_oracle.ts";
+
+const CASES = Number(process.env.JSON_CASES ?? 20_000);
+/** Deeper values are not compared with what has no bound: that would recurse too deep. */
+const UNCUT_DEPTH_MAX = 1024;
+
+/** Checks one text; returns what became of it. */
+function check(bytes: Uint8Array): string {
+  const verdict = judge(bytes, JSON_DEPTH_MAX);
+  const fault = findJsonFault(bytes);
+  assert.equal(fault === null, verdict.isAccepted, "findJsonFault()");
+  if (fault !== null) {
+    assert.ok(fault.offsetBytes >= 0 && fault.offsetBytes <= bytes.length, "offset of the fault");
+    assert.throws(() => parseJson(bytes), JsonError);
+  }
+  if (!verdict.isAccepted) return verdict.reason;
+  const value = parseJson(bytes);
+  assert.ok(isDeepStrictEqual(value, verdict.value), "the value");
+  assert.equal(canonicalize(value), verdict.canonical);
+  assert.equal(canonicalize(parseJson(Buffer.from(verdict.canonical))), verdict.canonical);
+  checkPayload(bytes, verdict);
+  checkUncut(bytes, verdict);
+  return verdict.depth > PAYLOAD_DEPTH_MAX ? "accepted, too deep for a payload" : "accepted";
+}
+
+const HEAD =
+  '{"batch_id":"b","source":"s","events":[{"stream":"t","record_key":"k","kind":"upserted",' +
+  '"payload":';
+
+/** The same text as the payload of a batch. */
+function checkPayload(bytes: Uint8Array, { depth, canonical }: Verdict & { isAccepted: true }) {
+  const body = Buffer.concat([Buffer.from(HEAD), bytes, Buffer.from("}]}")]);
+  if (depth > PAYLOAD_DEPTH_MAX) {
+    assert.throws(() => prepareBatch(body), (error) => {
+      return error instanceof ApiError && error.code === "invalid_events";
+    });
+  } else {
+    assert.equal(prepareBatch(body).events[0]!.payload, canonical, "the stored payload");
+  }
+}
+
+/** The reader for texts of our own, which cuts nothing. */
+function checkUncut(bytes: Uint8Array, { depth, value }: Verdict & { isAccepted: true }): void {
+  if (depth > UNCUT_DEPTH_MAX) return;
+  const uncut = depth > JSON_DEPTH_MAX ? judge(bytes, UNCUT_DEPTH_MAX) : { value };
+  const read: unknown = parseJsonText(Buffer.from(bytes).toString());
+  assert.ok("value" in uncut && isDeepStrictEqual(read, uncut.value), "parseJsonText()");
+}
+
+/** A text as it can be pasted into a test. */
+function quoted(bytes: Uint8Array): string {
+  const hex = Buffer.from(bytes).toString("hex");
+  return bytes.length > 2000 ? `${bytes.length} bytes` : `Buffer.from("${hex}", "hex")`;
+}
+
+/** Every one of these must be met often, or the generator has gone blunt. */
+const OUTCOMES = [
+  ...["accepted", "accepted, too deep for a payload", "not UTF-8", "not JSON"],
+  ...["a name appears twice", "an unpaired surrogate", "a number that overflows"],
+  "an integer not kept",
+];
+
+test(`parseJson() makes of ${CASES} texts what it must (SEED=${SEED})`, (context) => {
+  const random = new SeededRandom();
+  const counts = new Map(OUTCOMES.map((outcome) => [outcome, 0]));
+  for (let number = 0; number < CASES; number++) {
+    const bytes = almostJson(random);
+    try {
+      const outcome = check(bytes);
+      counts.set(outcome, (counts.get(outcome) ?? 0) + 1);
+    } catch (error) {
+      const where = `text ${number} of SEED=${SEED}: ${quoted(bytes)}`;
+      throw new Error(`${(error as Error).message}\n${where}`, { cause: error });
+    }
+  }
+  context.diagnostic([...counts].map((count) => count.join(": ")).join(", "));
+  for (const [outcome, count] of counts) {
+    assert.ok(count >= CASES / 400, `${outcome}: ${count} of ${CASES} texts`);
+  }
+});
