@@ -12,7 +12,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { init } from "../../src/commands/init.ts";
 import { fileStorage } from "../../src/log/file_storage.ts";
 import type { Receipt } from "../../src/event/types.ts";
-import { type EventLogService, openEventLog } from "../../src/service/event_log_service.ts";
+import type { EventLogService } from "../../src/service/event_log_service.ts";
 import { runCli, signalChild, spawnCli, startServe, withFolder } from "../support/cli.ts";
 import { preparedBatch } from "../support/prepared.ts";
 import {
@@ -23,6 +23,7 @@ import {
   testSeed,
 } from "../support/random.ts";
 import { joinPieces } from "../support/test_log.ts";
+import { openWatchedService } from "../support/watched_log.ts";
 
 const KILLS = Number(process.env.SEAL_KILLS ?? 5);
 /** Kills one after the other, before anything else is done with the log. */
@@ -52,7 +53,7 @@ function batchOf(batchId: string) {
 
 /** Opens the log in this process. The caller sees to it that no other one has it open. */
 async function withLog<T>(dir: string, use: (log: EventLogService) => Promise<T>): Promise<T> {
-  const service = await openEventLog({
+  const service = await openWatchedService({
     storage: fileStorage(join(dir, "data", "log")),
     clockMs: Date.now,
     randomBytes: (into) => void randomFillSync(into),

@@ -2,13 +2,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { TAIL_FILE } from "../../src/log/layout.ts";
-import { openLog } from "../../src/log/log.ts";
 import { StorageFullError, WriterPoisonedError } from "../../src/log/log_error.ts";
 import { keptBytes } from "../support/simulated_crash.ts";
 import { type OperationHook, SimulatedDisk } from "../support/simulated_disk.ts";
 import { preparedBatch } from "../support/prepared.ts";
 import { failNth, gateAt, noRoomAfter } from "../support/storage_faults.ts";
 import { commitOffsets, logTree, openTestLog, readAll, tailOf } from "../support/test_log.ts";
+import { openWatchedLog } from "../support/watched_log.ts";
 
 function operationsFrom(storage: SimulatedDisk, start: number): string[] {
   return storage.operations.slice(start).map(({ kind, path }) => `${kind} ${path}`);
@@ -195,12 +195,12 @@ test("append() gives increasing ids when the clock goes back", async () => {
   let nowMs = 2_000_000_000_000;
   const options = { storage, randomBytes: (into: Uint8Array) => void into.fill(255) };
   const listener = { sealed: () => {}, batch: () => {}, report: () => {}, committed: () => {} };
-  let log = await openLog({ ...options, clockMs: () => nowMs, listener });
+  let log = await openWatchedLog({ ...options, clockMs: () => nowMs, listener });
   for (const batchId of ["a", "b", "c", "d"]) {
     await log.append([preparedBatch(batchId, { events: [{}, {}] })]);
     nowMs -= 1_000_000_000;
     await log.close();
-    log = await openLog({ ...options, clockMs: () => nowMs, listener });
+    log = await openWatchedLog({ ...options, clockMs: () => nowMs, listener });
   }
   const ids = (await readAll(log.snapshot)).map((event) => event.event_id);
   assert.deepEqual(ids, [...ids].sort());

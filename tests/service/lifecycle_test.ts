@@ -5,6 +5,7 @@ import { batchDigest } from "../../src/event/digest.ts";
 import { verifyEvent } from "../../src/event/verify_event.ts";
 import { statusOf } from "../support/outcome.ts";
 import { RestartableLog, testWithRestart } from "../support/restartable_log.ts";
+import { ALL_DONE } from "../support/simulated_crash.ts";
 import { preparedEvent } from "../support/prepared.ts";
 import { failNth, gateAt } from "../support/storage_faults.ts";
 import { submittedBatch } from "../support/submitted.ts";
@@ -221,7 +222,7 @@ test("retire() whose fsync failed is answered by the next start", async () => {
   const lost = await RestartableLog.open(log.storage.crash());
   assert.equal(statusOf(await lost.retire("shop")), "retired");
   await lost.service.close();
-  const kept = await RestartableLog.open(log.storage.crash({ keptBytes: () => Infinity }));
+  const kept = await RestartableLog.open(log.storage.crash(ALL_DONE));
   const { body } = await kept.retire("shop");
   assert.deepEqual([body.status, body.final_frontier], ["already_retired", last]);
   await kept.service.close();

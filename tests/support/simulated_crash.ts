@@ -22,8 +22,11 @@ export interface UnsyncedSector {
 }
 
 export interface CrashChoice {
-  /** Whether a change of names survives. It does not if one before it of the same name did not. */
-  keepsName(change: NameChange): boolean;
+  /**
+   * Whether a change of names survives. It does not if one before it of the same name did not.
+   * @param place among the unsynced changes.
+   */
+  keepsName(change: NameChange, place: number): boolean;
   /** Which content of a sector is found. */
   version(sector: UnsyncedSector): number;
   /** Which size, anything from the smallest to the largest that the file has had. */

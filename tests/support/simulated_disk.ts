@@ -114,7 +114,22 @@ export class SimulatedDisk implements Storage {
   /** Whether a crash leaves all as it is. */
   get isDurable(): boolean {
     const files = [...this.#names.entries.values()];
-    return this.#names.areDurable && files.every((file) => file === null || file.isDurable);
+    return this.unsyncedNames === 0 && files.every((file) => file === null || file.isDurable);
+  }
+
+  /** How many changes of names no sync has followed. */
+  get unsyncedNames(): number {
+    return this.#names.unsyncedCount;
+  }
+
+  /**
+   * The most sectors of one file that a crash may leave in more than one way; null when it leaves
+   * the bytes of all files as they are.
+   */
+  get unsyncedSectors(): number | null {
+    const counts = [...this.#names.entries.values()].map((file) => file?.unsyncedSectors ?? null);
+    const unsynced = counts.filter((count) => count !== null);
+    return unsynced.length === 0 ? null : Math.max(...unsynced);
   }
 
   /** What a machine that stops now finds when it starts again. */
@@ -124,7 +139,7 @@ export class SimulatedDisk implements Storage {
 
   /** The same as a tree. */
   treeAfter(choice: CrashChoice): Tree {
-    const names = this.#names.afterCrash((change) => choice.keepsName(change));
+    const names = this.#names.afterCrash((change, place) => choice.keepsName(change, place));
     return new Map(
       [...names].map(([path, file]) => [path, file && file.afterCrash(path, choice)]),
     );

@@ -46,6 +46,13 @@ export class SimulatedFile {
     return this.#changes.length === 0 && this.#lost.size === 0 && this.#lostSizes.length === 0;
   }
 
+  /** How many sectors a crash may leave in more than one way; null: it leaves the file as it is. */
+  get unsyncedSectors(): number | null {
+    if (this.isDurable) return null;
+    const sectors = this.#versions(this.#changes).size;
+    return sectors === 0 && this.#sizes(this.#changes).length === 1 ? null : sectors;
+  }
+
   /** For `sync()`: what is changed later is not part of it. */
   get changesSoFar(): number {
     return this.#changes.length;

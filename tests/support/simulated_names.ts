@@ -27,9 +27,9 @@ export class SimulatedNames<File> {
     return this.#live;
   }
 
-  /** Whether a crash leaves them as they are. */
-  get areDurable(): boolean {
-    return this.#unsynced.length === 0;
+  /** How many changes no sync has followed. */
+  get unsyncedCount(): number {
+    return this.#unsynced.length;
   }
 
   create(path: string, file: File): void {
@@ -64,14 +64,14 @@ export class SimulatedNames<File> {
   }
 
   /** The names that are found after a crash. */
-  afterCrash(keeps: (change: NameChange) => boolean): Entries<File> {
+  afterCrash(keeps: (change: NameChange, place: number) => boolean): Entries<File> {
     const left = new Map(this.#durable);
     const lostPaths = new Set<string>();
-    for (const change of this.#unsynced) {
+    for (const [place, change] of this.#unsynced.entries()) {
       const dependsOnLost = change.paths.some((path) =>
         lostPaths.has(path) || lostPaths.has(folderOf(path))
       );
-      if (dependsOnLost || !keeps(change)) {
+      if (dependsOnLost || !keeps(change, place)) {
         for (const path of change.paths) lostPaths.add(path);
       } else {
         apply(left, change);

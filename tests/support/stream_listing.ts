@@ -1,12 +1,12 @@
 /** A plain count of streams, to hold the listing of a service against. */
 import type { StreamSummary } from "../../src/event/types.ts";
 import type { CommittedEvent } from "../../src/event/verify_event.ts";
-import { openEventLog } from "../../src/service/event_log_service.ts";
 import type { EventLog } from "../../src/service/event_log.ts";
 import type { StreamsQuery } from "../../src/service/streams.ts";
 import { SimulatedDisk } from "./simulated_disk.ts";
 import { submit, submittedBatch } from "./submitted.ts";
 import { joinPieces, testTime } from "./test_log.ts";
+import { openWatchedService } from "./watched_log.ts";
 
 /** All streams there are, in one page. */
 export const ALL_STREAMS: StreamsQuery = {
@@ -45,7 +45,7 @@ export async function serviceWithStreams(storage: SimulatedDisk = new SimulatedD
   const time = testTime();
   let nowMs = time.clockMs();
   const clockMs = () => nowMs;
-  const service = await openEventLog({
+  const service = await openWatchedService({
     ...time,
     clockMs,
     storage,

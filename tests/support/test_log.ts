@@ -5,11 +5,12 @@ import { RECENT_COMMITS_BYTES_MAX } from "../../src/limits.ts";
 import type { BatchEntry } from "../../src/log/commit_frame.ts";
 import { EventScan } from "../../src/log/event_scan.ts";
 import { TAIL_FILE } from "../../src/log/layout.ts";
-import { type CommittedBatch, type Log, type LogOptions, openLog } from "../../src/log/log.ts";
+import type { CommittedBatch, Log, LogOptions } from "../../src/log/log.ts";
 import type { LogSnapshot } from "../../src/log/snapshot.ts";
 import type { Storage } from "../../src/log/storage.ts";
 import { SimulatedDisk, type Tree } from "./simulated_disk.ts";
 import { preparedBatch } from "./prepared.ts";
+import { openWatchedLog } from "./watched_log.ts";
 
 /** 2026-01-01T00:00:00.000Z */
 export const TEST_TIME_MS = 1_767_225_600_000;
@@ -47,7 +48,7 @@ export async function openTestLog(
     report: (line: string) => void reports.push(line),
     committed: (batches: readonly CommittedBatch[]) => void committed.push(...batches),
   };
-  const log = await openLog({ storage, ...testTime(), listener, recentBytesMax });
+  const log = await openWatchedLog({ storage, ...testTime(), listener, recentBytesMax });
   return { log, entries, reports, committed };
 }
 

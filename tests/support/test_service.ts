@@ -1,8 +1,9 @@
 /** Opens services with a clock and randomness that repeat. */
 import { RECENT_COMMITS_BYTES_MAX } from "../../src/limits.ts";
 import type { Storage } from "../../src/log/storage.ts";
-import { type EventLogService, openEventLog } from "../../src/service/event_log_service.ts";
+import type { EventLogService } from "../../src/service/event_log_service.ts";
 import { testTime } from "./test_log.ts";
+import { openWatchedService } from "./watched_log.ts";
 
 /** @param recentBytesMax 0 for a service that reads all it gives from files. */
 export async function openTestService(
@@ -12,5 +13,5 @@ export async function openTestService(
   const reports: string[] = [];
   const report = (line: string) => void reports.push(line);
   const options = { storage, ...testTime(), report, recentBytesMax };
-  return { service: await openEventLog(options), reports };
+  return { service: await openWatchedService(options), reports };
 }

@@ -1,0 +1,144 @@
+/**
+ * A crash at every operation of every sequence of steps, in several torn variants, and a second one
+ * at every operation of the recovery.
+ *
+ * CRASH_DEPTH=3 enumerates all sequences of up to three steps; without it those of one step are,
+ * and some of two, chosen by SEED. CRASH_STEPS=append,seal is that sequence alone.
+ */
+import assert from "node:assert/strict";
+import process from "node:process";
+import { test } from "node:test";
+import { randomItem, seededRandom, testSeed } from "../support/random.ts";
+import { checkCrashState, type CheckedTrees } from "./support/crash_check.ts";
+import { CrashPoints, FULL_VARIETY, SMALL_VARIETY } from "./support/crash_points.ts";
+import {
+  type Base,
+  baseOf,
+  CrashSession,
+  EMPTY_BASE,
+  type Step,
+  STEPS,
+} from "./support/crash_session.ts";
+import type { Ledger } from "./support/ledger.ts";
+
+const SAMPLED_PAIRS = 2;
+/** What makes a log with a segment, a pending file, and a tail that was not shut down. */
+const LOG_STEPS: Step[] = ["append", "retire", "seal", "group", "rotate", "append", "append"];
+
+/** What an enumeration went through. */
+interface Tally {
+  sequences: number;
+  points: number;
+  variants: number;
+  states: number;
+  recoveryPoints: number;
+  recoveryVariants: number;
+  recoveryStates: number;
+}
+
+const seed = testSeed();
+const tally: Tally = {
+  sequences: 0,
+  points: 0,
+  variants: 0,
+  states: 0,
+  recoveryPoints: 0,
+  recoveryVariants: 0,
+  recoveryStates: 0,
+};
+
+/** Runs a sequence and takes down what crashes in its last step, and after it, can leave. */
+async function crashPointsOf(steps: readonly Step[], base: Base): Promise<CrashPoints<Ledger>> {
+  const session = new CrashSession(base);
+  for (const step of steps.slice(0, -1)) await session.run(step);
+  const points = new CrashPoints<Ledger>(FULL_VARIETY, seed);
+  const known = () => session.ledger.copy();
+  session.hook = async (operation) => {
+    await points.beforeOperation(session.disk, operation, known);
+    return null;
+  };
+  await session.run(steps.at(-1)!);
+  points.take(session.disk, known(), "the end");
+  return points;
+}
+
+async function checkSequence(steps: readonly Step[], base: Base): Promise<void> {
+  const points = await crashPointsOf(steps, base);
+  tally.sequences += 1;
+  tally.points += points.points;
+  tally.variants += points.variants;
+  tally.states += points.states.size;
+  const checked: CheckedTrees = { settled: new Set(), goesOn: new Set() };
+  /** How many receipts each state was held to: those of a run only become more. */
+  const seen = new Map<string, number>();
+  for (const [hash, { known }] of points.states) seen.set(hash, known.receipts);
+  for (const { tree, known, label } of points.states.values()) {
+    const again = new CrashPoints<Ledger>(SMALL_VARIETY, seed);
+    await labelled(steps, label, () => checkCrashState(tree, known, checked, again));
+    tally.recoveryPoints += again.points;
+    tally.recoveryVariants += again.variants;
+    for (const [secondHash, second] of again.states) {
+      if ((seen.get(secondHash) ?? -1) >= known.receipts) continue;
+      seen.set(secondHash, known.receipts);
+      tally.recoveryStates += 1;
+      const twice = `${label}; then in recovery ${second.label}`;
+      await labelled(steps, twice, () => checkCrashState(second.tree, known, checked));
+    }
+  }
+}
+
+/** Names the crash in a failure, and the command that makes it again. */
+async function labelled(steps: readonly Step[], label: string, check: () => Promise<void>) {
+  try {
+    await check();
+  } catch (error) {
+    const again = `SEED=${seed} CRASH_STEPS=${steps.join()} node --test ` +
+      "tests/faults/crash_sequences_test.ts";
+    throw new Error(`${steps.join(", ")}: ${label}; again: ${again}`, { cause: error });
+  }
+}
+
+/** All sequences of so many steps. */
+function sequences(length: number): Step[][] {
+  if (length === 0) return [[]];
+  return sequences(length - 1).flatMap((steps) => STEPS.map((step) => [...steps, step]));
+}
+
+/** All sequences of up to so many steps. */
+function sequencesUpTo(depth: number): Step[][] {
+  return Array.from({ length: depth }, (_, place) => sequences(place + 1)).flat();
+}
+
+function sampledPairs(): Step[][] {
+  const random = seededRandom(seed);
+  return Array.from({ length: SAMPLED_PAIRS }, () => [
+    randomItem(random, STEPS),
+    randomItem(random, STEPS),
+  ]);
+}
+
+/** The sequences to go through from a log that is not empty, and from an empty folder. */
+function chosenSequences(): { fromLog: Step[][]; fromNothing: Step[][] } {
+  const { CRASH_STEPS, CRASH_DEPTH } = process.env;
+  if (CRASH_STEPS !== undefined) {
+    const steps = CRASH_STEPS.split(",") as Step[];
+    return { fromLog: [steps], fromNothing: [steps] };
+  }
+  if (CRASH_DEPTH === undefined) {
+    return { fromLog: [...sequencesUpTo(1), ...sampledPairs()], fromNothing: sequencesUpTo(1) };
+  }
+  const depth = Number(CRASH_DEPTH);
+  return { fromLog: sequencesUpTo(depth), fromNothing: sequencesUpTo(depth - 1) };
+}
+
+test(`no crash loses, doubles or halves anything (SEED=${seed})`, async () => {
+  const startMs = performance.now();
+  const { fromLog, fromNothing } = chosenSequences();
+  for (const steps of fromNothing) await checkSequence(steps, EMPTY_BASE);
+  const base = await baseOf(LOG_STEPS);
+  for (const steps of fromLog) await checkSequence(steps, base);
+  assert.ok(tally.states > 0);
+  if (process.env.CRASH_DEPTH === undefined) return;
+  const seconds = ((performance.now() - startMs) / 1000).toFixed(0);
+  process.stderr.write(`${JSON.stringify(tally)} in ${seconds} s\n`);
+});

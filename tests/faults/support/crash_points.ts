@@ -1,0 +1,170 @@
+/**
+ * The states that a crash can leave: at each operation of a run, what is on the disk in several
+ * ways of keeping what was not synced. States of the same bytes are one.
+ */
+import { createHash } from "node:crypto";
+import { type Random, seededRandom } from "../../support/random.ts";
+import { anyOf, type CrashChoice, torn, TORN_SHAPES } from "../../support/simulated_crash.ts";
+import {
+  changesDisk,
+  type Operation,
+  type SimulatedDisk,
+  type Tree,
+} from "../../support/simulated_disk.ts";
+import { turn } from "./turn.ts";
+
+/** A way of keeping what was not synced, with its name. */
+interface NamedChoice {
+  name: string;
+  choice: CrashChoice;
+}
+
+/** How much is tried at each operation. */
+export interface Variety {
+  /** Shapes of torn bytes. */
+  shapes: readonly string[];
+  /** Up to so many sectors, all subsets of them are tried besides, in two sizes of the file. */
+  allSectorsMax: number;
+  /** Up to so many changes of names, all subsets of them are tried; of more, only a few. */
+  allSubsetsMax: number;
+  /** States that are made at random besides. */
+  randomStates: number;
+}
+
+/** All shapes of torn bytes with all subsets of names. */
+export const FULL_VARIETY: Variety = {
+  shapes: TORN_SHAPES,
+  allSectorsMax: 6,
+  allSubsetsMax: 4,
+  randomStates: 8,
+};
+/** For crashes in the recovery from a crash. */
+export const SMALL_VARIETY: Variety = {
+  shapes: ["no bytes", "all bytes", "every other sector"],
+  allSectorsMax: 0,
+  allSubsetsMax: 2,
+  randomStates: 1,
+};
+
+/** A state that a crash can leave. */
+export interface CrashState<Known> {
+  tree: Tree;
+  /** What was known of the run at that time. */
+  known: Known;
+  /** Which crash it is. */
+  label: string;
+}
+
+/**
+ * Takes down the states that crashes of a run can leave, each with the last that was known when it
+ * was possible.
+ */
+export class CrashPoints<Known> {
+  /** By a hash of the bytes. */
+  readonly states = new Map<string, CrashState<Known>>();
+  /** Operations at which the run was cut. */
+  points = 0;
+  /** States before those of the same bytes are made one. */
+  variants = 0;
+  readonly #variety: Variety;
+  readonly #random: Random;
+
+  constructor(variety: Variety, seed: number) {
+    this.#variety = variety;
+    this.#random = seededRandom(seed);
+  }
+
+  /** Before an operation, and after all that goes on without it. */
+  async beforeOperation(disk: SimulatedDisk, operation: Operation, known: () => Known) {
+    if (!changesDisk(operation)) return;
+    // The machine stops while the operation is under way: by then others have learned what they do.
+    await turn();
+    this.take(disk, known(), `${operation.kind} ${operation.path}`);
+  }
+
+  /** The machine stops now. */
+  take(disk: SimulatedDisk, known: Known, at: string): void {
+    this.points += 1;
+    for (const { name, choice } of this.#choices(disk)) {
+      const tree = disk.treeAfter(choice);
+      this.variants += 1;
+      const label = `operation ${this.points} (${at}), left: ${name}`;
+      this.states.set(treeHash(tree), { tree, known, label });
+    }
+  }
+
+  #choices(disk: SimulatedDisk): NamedChoice[] {
+    const { randomStates, allSubsetsMax } = this.#variety;
+    const sectors = disk.unsyncedSectors;
+    const names = nameSubsets(disk.unsyncedNames, allSubsetsMax);
+    const choices: NamedChoice[] = names.flatMap((kept) =>
+      this.#byteChoices(sectors).map(({ name, choice }) => ({
+        name: `${name}, names ${describeSubset(kept)}`,
+        choice: { ...choice, keepsName: (_change, place) => kept[place]! },
+      }))
+    );
+    if (sectors === null && names.length === 2 ** disk.unsyncedNames) return choices;
+    for (let count = 0; count < randomStates; count++) {
+      choices.push({ name: `random ${count}`, choice: anyOf(this.#random) });
+    }
+    return choices;
+  }
+
+  #byteChoices(sectors: number | null): NamedChoice[] {
+    if (sectors === null) return [{ name: "all bytes", choice: torn("all bytes") }];
+    return [
+      ...this.#variety.shapes.map((shape) => ({ name: shape, choice: torn(shape) })),
+      ...sectorSubsets(sectors, this.#variety.allSectorsMax),
+    ];
+  }
+}
+
+function describeSubset(kept: readonly boolean[]): string {
+  return kept.map((isKept) => isKept ? "+" : "-").join("") || "none changed";
+}
+
+/** Every subset of so many sectors, with the newest size and with half of it; none of many. */
+function sectorSubsets(count: number, countMax: number): NamedChoice[] {
+  if (count > countMax) return [];
+  return Array.from({ length: 2 ** count }, (_, bits) => bits).flatMap((bits) =>
+    ["all bytes", "half of the length"].map((size) => ({
+      name: `sectors ${describeSubset(bitsOf(bits, count))}, ${size}`,
+      choice: {
+        ...torn(size),
+        version: ({ place, versions }) => (bits >> place) % 2 === 1 ? versions - 1 : 0,
+      },
+    }))
+  );
+}
+
+function bitsOf(bits: number, count: number): boolean[] {
+  return Array.from({ length: count }, (_, place) => (bits >> place) % 2 === 1);
+}
+
+/** Which of so many changes are kept: all subsets, or of many the whole, nothing, all but one. */
+function nameSubsets(count: number, allSubsetsMax: number): boolean[][] {
+  const places = Array.from({ length: count }, (_, place) => place);
+  if (count <= allSubsetsMax) {
+    return Array.from(
+      { length: 2 ** count },
+      (_, bits) => places.map((p) => (bits >> p) % 2 === 1),
+    );
+  }
+  return [
+    places.map(() => false),
+    places.map(() => true),
+    ...places.map((missing) => places.map((place) => place !== missing)),
+    ...places.map((only) => places.map((place) => place === only)),
+  ];
+}
+
+/** One hash for all names and bytes of a folder. */
+export function treeHash(tree: Tree): string {
+  const hash = createHash("sha1");
+  for (const path of [...tree.keys()].sort()) {
+    const bytes = tree.get(path)!;
+    hash.update(`${path} ${bytes?.length ?? "folder"}\n`);
+    if (bytes !== null) hash.update(bytes);
+  }
+  return hash.digest("base64");
+}

@@ -1,0 +1,188 @@
+/** The model of the simulated disk, rule by rule: what a crash may leave, and what it may not. */
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { test } from "node:test";
+import type { StorageFile } from "../../src/log/storage.ts";
+import { seededRandom } from "./random.ts";
+import {
+  ALL_DONE,
+  anyOf,
+  type CrashChoice,
+  NAMES_ONLY,
+  SYNCED_ONLY,
+  torn,
+  TORN_SHAPES,
+} from "./simulated_crash.ts";
+import { SimulatedDisk } from "./simulated_disk.ts";
+import { SECTOR_BYTES } from "./simulated_file.ts";
+
+const A = Buffer.alloc(3 * SECTOR_BYTES, "a");
+const B = Buffer.alloc(3 * SECTOR_BYTES, "b");
+const ZERO = Buffer.alloc(SECTOR_BYTES);
+
+async function fileOf(bytes: Uint8Array): Promise<{ disk: SimulatedDisk; file: StorageFile }> {
+  const disk = new SimulatedDisk(new Map([["f", bytes]]));
+  return { disk, file: await disk.open("f", "write") };
+}
+
+/** What is left of `f`, a letter for each sector: `0` for zeros. */
+function sectorsLeft(disk: SimulatedDisk, choice: CrashChoice): string {
+  const bytes = disk.crash(choice).contents("f");
+  return Array.from({ length: Math.ceil(bytes.length / SECTOR_BYTES) }, (_, place) => {
+    const sector = bytes.subarray(place * SECTOR_BYTES, (place + 1) * SECTOR_BYTES);
+    assert.ok(sector.every((byte) => byte === sector[0]), "a sector is not torn");
+    return sector[0] === 0 ? "0" : String.fromCharCode(sector[0]!);
+  }).join("");
+}
+
+/** All that many crashes leave, by chance. */
+function everyCrash(disk: SimulatedDisk): Set<string> {
+  const random = seededRandom(1);
+  return new Set(Array.from({ length: 500 }, () => sectorsLeft(disk, anyOf(random))));
+}
+
+function pathsLeft(disk: SimulatedDisk, kept: readonly boolean[]): string[] {
+  const choice = { ...SYNCED_ONLY, keepsName: (_: unknown, place: number) => kept[place]! };
+  return [...disk.treeAfter(choice).keys()].sort();
+}
+
+test("SimulatedDisk keeps at a crash what was synced, and of the rest any sectors", async () => {
+  const { disk, file } = await fileOf(A);
+  await file.write(B, 0);
+  assert.equal(everyCrash(disk).size, 8, "all subsets of three sectors");
+  assert.equal(sectorsLeft(disk, SYNCED_ONLY), "aaa");
+  assert.equal(sectorsLeft(disk, torn("the last sector")), "aab");
+  assert.equal(sectorsLeft(disk, ALL_DONE), "bbb");
+  await file.sync();
+  assert.deepEqual([...everyCrash(disk)], ["bbb"]);
+  assert.ok(disk.isDurable);
+});
+
+test("SimulatedDisk may keep a length without its bytes, and bytes without their length", async () => {
+  const { disk, file } = await fileOf(Buffer.alloc(0));
+  await file.write(A, 0);
+  assert.equal(sectorsLeft(disk, torn("the size alone")), "000");
+  assert.equal(sectorsLeft(disk, torn("every other sector")), "a0a");
+  assert.equal(sectorsLeft(disk, torn("half of the length")), "aa");
+  assert.equal(disk.crash(torn("one byte")).contents("f").length, 1);
+  await file.sync();
+  await file.truncate(SECTOR_BYTES);
+  assert.deepEqual([sectorsLeft(disk, SYNCED_ONLY), sectorsLeft(disk, ALL_DONE)], ["aaa", "a"]);
+});
+
+test("SimulatedDisk may keep any of several writes to a sector", async () => {
+  const { disk, file } = await fileOf(ZERO);
+  for (const letter of ["a", "b", "c"]) await file.write(Buffer.alloc(SECTOR_BYTES, letter), 0);
+  assert.deepEqual([...everyCrash(disk)].sort(), ["0", "a", "b", "c"]);
+});
+
+test("SimulatedDisk syncs what was written before the sync began", async () => {
+  const { disk, file } = await fileOf(A);
+  disk.hook = async ({ kind }) => {
+    if (kind === "sync") await file.write(B, 0);
+    return null;
+  };
+  await file.sync();
+  assert.equal(sectorsLeft(disk, SYNCED_ONLY), "aaa");
+});
+
+for (const pages of ["shown", "dropped"] as const) {
+  test(`SimulatedDisk syncs what a failed sync has left (${pages}) by no later one`, async () => {
+    const { disk, file } = await fileOf(A);
+    await file.write(B, 0);
+    disk.hook = ({ kind }) => kind === "sync" ? { errno: "EIO", pages } : null;
+    await assert.rejects(file.sync(), /EIO/);
+    disk.hook = null;
+    assert.ok(disk.contents("f").equals(pages === "shown" ? B : A));
+    await file.sync();
+    assert.equal(everyCrash(disk).size, 8);
+    assert.ok(!disk.isDurable);
+    await file.write(B.subarray(0, SECTOR_BYTES), 0);
+    await file.sync();
+    assert.deepEqual([...everyCrash(disk)].sort(), ["baa", "bab", "bba", "bbb"]);
+    await file.write(B, 0);
+    await file.sync();
+    assert.deepEqual([...everyCrash(disk)], ["bbb"]);
+  });
+}
+
+test("SimulatedDisk forgets what a failed sync has left of a file that is cut off", async () => {
+  const { disk, file } = await fileOf(Buffer.alloc(0));
+  await file.write(A, 0);
+  disk.hook = ({ kind }) => kind === "sync" ? { errno: "EIO" } : null;
+  await assert.rejects(file.sync(), /EIO/);
+  disk.hook = null;
+  await file.truncate(0);
+  await file.sync();
+  assert.ok(disk.isDurable);
+  assert.deepEqual([...everyCrash(disk)], [""]);
+});
+
+test("SimulatedDisk keeps names that are synced, and of the others any subset", async () => {
+  const disk = new SimulatedDisk();
+  for (const name of ["x", "y"]) await (await disk.open(name, "create")).close();
+  const bits = [false, true];
+  const left = bits.flatMap((x) => bits.map((y) => pathsLeft(disk, [x, y]).join("")));
+  assert.deepEqual(left, ["", "y", "x", "xy"]);
+  await disk.syncFolder(".");
+  assert.deepEqual(pathsLeft(disk, []), ["x", "y"]);
+});
+
+test("SimulatedDisk renames as a whole, and nothing before its cause", async () => {
+  const disk = new SimulatedDisk(new Map([["t", A], ["p", null]]));
+  await disk.rename("t", "p/t");
+  await (await disk.open("t", "create")).close();
+  assert.deepEqual(pathsLeft(disk, [false, true]), ["p", "t"], "the new t needs the rename");
+  assert.equal(disk.crash().contents("t").length, A.length, "and so it is the old one");
+  assert.deepEqual(pathsLeft(disk, [true, false]), ["p", "p/t"]);
+  await disk.syncFolder("p");
+  assert.deepEqual(pathsLeft(disk, [false]), ["p", "p/t"]);
+});
+
+test("SimulatedDisk loses what is in a folder whose name is lost", async () => {
+  const disk = new SimulatedDisk();
+  await disk.makeFolder("p");
+  await (await disk.open("p/f", "create")).close();
+  await disk.syncFolder("p");
+  assert.deepEqual(pathsLeft(disk, [false]), []);
+  await disk.syncFolder(".");
+  assert.deepEqual(pathsLeft(disk, []), ["p", "p/f"]);
+});
+
+test("SimulatedDisk keeps a name without the bytes of its file, which have their own sync", async () => {
+  const disk = new SimulatedDisk();
+  const file = await disk.open("f", "create");
+  await file.write(A, 0);
+  await disk.syncFolder(".");
+  assert.equal(sectorsLeft(disk, SYNCED_ONLY), "");
+  await file.sync();
+  assert.equal(sectorsLeft(disk, SYNCED_ONLY), "aaa");
+});
+
+test("SimulatedDisk keeps the bytes that a file had when it was renamed over and is not", async () => {
+  const disk = new SimulatedDisk(new Map([["f", A], ["f.tmp", B]]));
+  await disk.rename("f.tmp", "f");
+  assert.equal(sectorsLeft(disk, SYNCED_ONLY), "aaa");
+  assert.equal(sectorsLeft(disk, NAMES_ONLY), "bbb");
+});
+
+test("SimulatedDisk fills up, and has room again", async () => {
+  const { disk, file } = await fileOf(A);
+  disk.roomBytes = 10;
+  await assert.rejects(file.write(B, A.length), { code: "ENOSPC" });
+  assert.equal(disk.contents("f").length, A.length + 10, "what there was room for is written");
+  await file.truncate(A.length - SECTOR_BYTES);
+  await file.write(B.subarray(0, SECTOR_BYTES), A.length - SECTOR_BYTES);
+  await file.write(B, 0);
+  assert.equal(disk.roomBytes, 10);
+});
+
+test("SimulatedDisk leaves nothing that a torn shape cannot be", async () => {
+  const { disk, file } = await fileOf(A);
+  await file.write(B, A.length);
+  const left = new Set(TORN_SHAPES.map((shape) => disk.crash(torn(shape)).contents("f").length));
+  assert.ok([...left].every((length) => length >= A.length && length <= A.length + B.length));
+  for (const shape of TORN_SHAPES) {
+    assert.ok(disk.crash(torn(shape)).contents("f").subarray(0, A.length).equals(A), shape);
+  }
+});

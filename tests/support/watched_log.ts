@@ -1,0 +1,64 @@
+/** Opens logs behind an order monitor, so that every test that does is also one of it. */
+import { type Log, type LogOptions, openLog } from "../../src/log/log.ts";
+import type { EventLogService, ServiceOptions } from "../../src/service/event_log_service.ts";
+import { openEventLog } from "../../src/service/event_log_service.ts";
+import { OrderMonitor } from "./order_monitor.ts";
+
+/** As `openLog()`. */
+export async function openWatchedLog(options: LogOptions): Promise<Log> {
+  const monitor = new OrderMonitor(options.storage);
+  const log = await openLog({ ...options, storage: monitor });
+  const append = log.append.bind(log);
+  log.append = async (batches) => {
+    const committed = await append(batches);
+    for (const { entry } of committed) monitor.receipt(entry.last_event_id, { isNew: true });
+    return committed;
+  };
+  return log;
+}
+
+/** As `openEventLog()`. */
+export async function openWatchedService(options: ServiceOptions): Promise<EventLogService> {
+  const monitor = new OrderMonitor(options.storage);
+  const service = await openEventLog({ ...options, storage: monitor });
+  watchReceipts(service, monitor);
+  watchReaders(service, monitor);
+  return service;
+}
+
+function watchReceipts(service: EventLogService, monitor: OrderMonitor): void {
+  const append = service.append.bind(service);
+  service.append = async (batch) => {
+    const receipt = await append(batch);
+    monitor.receipt(receipt.last_event_id, { isNew: receipt.status === "committed" });
+    return receipt;
+  };
+  const retire = service.retire.bind(service);
+  service.retire = async (source) => {
+    const receipt = await retire(source);
+    monitor.receipt(receipt.retirement_event_id, { isNew: receipt.status === "retired" });
+    return receipt;
+  };
+}
+
+function watchReaders(service: EventLogService, monitor: OrderMonitor): void {
+  const replay = service.replay.bind(service);
+  service.replay = (query) => watchPieces(replay(query), monitor);
+  const follow = service.follow.bind(service);
+  service.follow = (query) => watchPieces(follow(query), monitor);
+}
+
+/** What gives events piece by piece. */
+interface Pieces {
+  next(): Promise<Uint8Array | null>;
+}
+
+function watchPieces<Source extends Pieces>(source: Source, monitor: OrderMonitor): Source {
+  const next = source.next.bind(source);
+  source.next = async () => {
+    const piece = await next();
+    if (piece !== null) monitor.reading(piece);
+    return piece;
+  };
+  return source;
+}
