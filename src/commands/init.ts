@@ -19,6 +19,7 @@ import {
   isFile,
 } from "./deployment.ts";
 import { CommandError, operationalError } from "./exit.ts";
+import { catchSignals } from "./signals.ts";
 import { errorCode } from "./system_error.ts";
 
 const FOLDER_MODE = 0o700;
@@ -29,10 +30,20 @@ const CANDIDATE_PREFIX = `.${CONFIG_FILE}.candidate-`;
 export type InitOutcome = "initialized" | "already initialized";
 
 /**
- * Creates or validates the deployment in `dir`; see `deployment.ts` for what it consists of.
+ * Creates or validates the deployment in `dir`; see `deployment.ts` for what it consists of. It
+ * takes a moment, so the first SIGINT or SIGTERM lets it end.
  * @throws {CommandError} exit status 1 for what is there and does not belong; it stays as it is.
  */
 export async function init(dir: string, report: (line: string) => void): Promise<InitOutcome> {
+  const signals = catchSignals(report);
+  try {
+    return await initFolder(dir, report);
+  } finally {
+    signals.release();
+  }
+}
+
+async function initFolder(dir: string, report: (line: string) => void): Promise<InitOutcome> {
   const paths = deploymentPaths(resolve(dir));
   const socketPath = join(paths.dir, DEFAULTS.server.socket);
   if (await isFile(paths.config)) return await validate(paths, socketPath);

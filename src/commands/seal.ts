@@ -1,4 +1,7 @@
-/** `seal`: moves everything that is committed into immutable Parquet segments. */
+/**
+ * `seal`: moves everything that is committed into immutable Parquet segments. SIGINT or SIGTERM
+ * stops it with the commit at hand: what it has sealed stays, and the next run goes on behind it.
+ */
 import { randomFillSync } from "node:crypto";
 import { join } from "node:path";
 import { fileStorage } from "../log/file_storage.ts";
@@ -8,11 +11,12 @@ import { requireSupported } from "./capability.ts";
 import type { Config } from "./config.ts";
 import { operationalError } from "./exit.ts";
 import { startProgress } from "./progress.ts";
+import { catchSignals, type ShutdownSignals } from "./signals.ts";
 import type { Terminal } from "./terminal.ts";
 import { takeWriterLock } from "./writer_lock.ts";
 
 /**
- * Seals the log offline, as its writer.
+ * Seals the log offline, as its writer. Returns when all is sealed, or at the first signal.
  * @throws {CommandError} exit status 1: another process is the writer, or there is nothing to seal;
  *   4: a mode or an anchor that is not supported.
  * @throws {CorruptLogError} committed bytes are damaged or missing; nothing was changed.
@@ -20,27 +24,42 @@ import { takeWriterLock } from "./writer_lock.ts";
  */
 export async function seal(config: Config, terminal: Terminal): Promise<void> {
   requireSupported(config, "seal");
+  const signals = catchSignals(terminal.report);
   const logDir = join(config.dataDir, "log");
-  const lock = await takeWriterLock(logDir);
   try {
-    const log = await openLog({
-      storage: fileStorage(logDir),
-      clockMs: Date.now,
-      randomBytes: (into) => void randomFillSync(into),
-      listener: { report: terminal.report, sealed: () => {}, batch: () => {}, committed: () => {} },
-    });
+    const lock = await takeWriterLock(logDir);
     try {
-      if (!log.hasUnsealed) throw operationalError(`${logDir}: there is nothing to seal`);
-      await sealLog(log, terminal);
+      await sealFolder(logDir, terminal, signals);
     } finally {
-      await log.close();
+      lock.release();
     }
   } finally {
-    lock.release();
+    signals.release();
   }
 }
 
-async function sealLog(log: Log, terminal: Terminal): Promise<void> {
+async function sealFolder(
+  logDir: string,
+  terminal: Terminal,
+  signals: ShutdownSignals,
+): Promise<void> {
+  const log = await openLog({
+    storage: fileStorage(logDir),
+    clockMs: Date.now,
+    randomBytes: (into) => void randomFillSync(into),
+    listener: { report: terminal.report, sealed: () => {}, batch: () => {}, committed: () => {} },
+  });
+  try {
+    if (!log.hasUnsealed) throw operationalError(`${logDir}: there is nothing to seal`);
+    const isDone = !signals.isRequested && await sealLog(log, terminal, signals);
+    if (!isDone) terminal.report("stopped before all was sealed; the next seal goes on from here");
+  } finally {
+    await log.close();
+  }
+}
+
+/** @returns false when a signal stopped it. */
+async function sealLog(log: Log, terminal: Terminal, signals: ShutdownSignals): Promise<boolean> {
   const progress = startProgress(terminal, (events) => `sealed ${events} events`);
   let events = 0;
   const onEvents = (more: number) => progress.update(events += more);
@@ -49,7 +68,7 @@ async function sealLog(log: Log, terminal: Terminal): Promise<void> {
     terminal.report(sealedLine(segment));
   };
   try {
-    await log.seal(onSegment, { onEvents });
+    return await log.seal(onSegment, { onEvents, isStopped: () => signals.isRequested });
   } finally {
     progress.end();
   }

@@ -1,6 +1,7 @@
 /**
- * SIGINT and SIGTERM: the first asks for a clean shutdown, the second ends the process at once with
- * exit status 1, so that a shutdown that hangs can be left without a kill.
+ * SIGINT and SIGTERM: the first asks for a clean end, the second ends the process at once with exit
+ * status 1, so that an end that hangs can be left without a kill. Neither gives the exit status of
+ * a process that was ended by a signal.
  */
 import process from "node:process";
 import { EXIT_FAILURE } from "./exit.ts";
@@ -21,7 +22,7 @@ const SIGNALS = ["SIGINT", "SIGTERM"] as const;
  * @param echoMs A signal that comes again within this time is the same one: whatever started this
  *   process hands on a Ctrl-C that the terminal has sent to this process too.
  */
-export function catchSignals(report: (line: string) => void, echoMs: number): ShutdownSignals {
+export function catchSignals(report: (line: string) => void, echoMs = 0): ShutdownSignals {
   const { promise, resolve } = Promise.withResolvers<void>();
   let first: { signal: string; atMs: number } | null = null;
   const onSignal = (signal: string) => {

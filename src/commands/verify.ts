@@ -1,5 +1,6 @@
 /**
  * `verify`: read-only analysis of one coherent log inventory. Takes no lock and changes nothing.
+ * SIGINT or SIGTERM ends it at once: it has found nothing then, neither success nor a violation.
  */
 import { join } from "node:path";
 import { fileStorage } from "../log/file_storage.ts";
@@ -7,7 +8,8 @@ import { type Verification, verifyLog } from "../log/verify.ts";
 import { requireSupported } from "./capability.ts";
 import type { Config } from "./config.ts";
 import { CommandError, EXIT_VIOLATION, operationalError } from "./exit.ts";
-import { startProgress } from "./progress.ts";
+import { type Progress, startProgress } from "./progress.ts";
+import { catchSignals, type ShutdownSignals } from "./signals.ts";
 import type { Terminal } from "./terminal.ts";
 
 export interface VerifyOptions {
@@ -18,29 +20,46 @@ export interface VerifyOptions {
 
 /**
  * Verifies the log and prints the report.
- * @throws {CommandError} exit status 3: a check does not hold; 1: there is no log; 4: a mode or
- *   an anchor that `--chain` does not support.
+ * @throws {CommandError} exit status 3: a check does not hold; 1: there is no log, or a signal came
+ *   first; 4: a mode or an anchor that `--chain` does not support.
  * @throws {UnsupportedFormatError} a newer program wrote the log.
  */
-export async function verify(config: Config, { chain, terminal }: VerifyOptions): Promise<void> {
-  if (chain) requireSupported(config, "verify --chain");
+export async function verify(config: Config, options: VerifyOptions): Promise<void> {
+  if (options.chain) requireSupported(config, "verify --chain");
+  const signals = catchSignals(options.terminal.report);
+  const progress = startProgress(options.terminal, (events) => `verified ${events} events`);
   const logDir = join(config.dataDir, "log");
+  try {
+    const verifying = verifyFolder(logDir, options.chain, progress);
+    const verification = await Promise.race([verifying, interruption(signals)]);
+    progress.end();
+    conclude(logDir, verification, options.terminal);
+  } finally {
+    progress.end();
+    signals.release();
+  }
+}
+
+async function verifyFolder(logDir: string, chain: boolean, progress: Progress) {
   const storage = fileStorage(logDir);
   if (await storage.list(".") === null) {
     throw operationalError(`there is no folder ${logDir}; run init, or set [data] dir`);
   }
-  const progress = startProgress(terminal, (events) => `verified ${events} events`);
-  let verification: Verification;
-  try {
-    verification = await verifyLog(storage, { chain, onProgress: progress.update });
-  } finally {
-    progress.end();
-  }
-  const { report, failure } = verification;
+  return await verifyLog(storage, { chain, onProgress: progress.update });
+}
+
+/** Prints the report. @throws {CommandError} exit status 3 */
+function conclude(logDir: string, { report, failure }: Verification, terminal: Terminal): void {
   terminal.print(`${JSON.stringify(report)}\n`);
   if (failure === null) return;
   const message = `${failure.code}: ${logDir}/${failure.message}`;
   throw new CommandError(EXIT_VIOLATION, withoutControls(message), { cause: failure });
+}
+
+/** Fails with the first signal. */
+async function interruption(signals: ShutdownSignals): Promise<never> {
+  await signals.requested;
+  throw operationalError("stopped by a signal before all was checked; run verify again");
 }
 
 /** A damaged log may name anything; the terminal is not to obey it. */

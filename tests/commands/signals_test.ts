@@ -1,0 +1,163 @@
+/** SIGINT and SIGTERM: how `init`, `seal` and `verify` end. `serve` has tests of its own. */
+import assert from "node:assert/strict";
+import { randomFillSync } from "node:crypto";
+import { cp, mkdir, readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { init } from "../../src/commands/init.ts";
+import { fileStorage } from "../../src/log/file_storage.ts";
+import { openLog } from "../../src/log/log.ts";
+import {
+  type CliExit,
+  runCli,
+  signalChild,
+  spawnCli,
+  spawnScript,
+  withFolder,
+} from "../support/cli.ts";
+import { preparedBatch } from "../support/prepared.ts";
+
+const SIGNALLED = fileURLToPath(new URL("../support/signalled.ts", import.meta.url));
+const POLL_MS = 1;
+/** How often a run may be over before the signal comes. */
+const ATTEMPTS_MAX = 10;
+
+/** Runs a command whose process sends itself signals as soon as it has begun. */
+function runSignalled(signals: string, command: string, dir: string): Promise<CliExit> {
+  const permissions = ["--allow-read", "--allow-write", "--allow-run"];
+  return spawnScript(SIGNALLED, [signals, command, dir], { permissions }).exited;
+}
+
+/** A deployment with so many commits of a thousand events. */
+async function fill(dir: string, commits: number): Promise<void> {
+  await init(dir, () => {});
+  const listener = { sealed: () => {}, batch: () => {}, committed: () => {}, report: () => {} };
+  const log = await openLog({
+    storage: fileStorage(join(dir, "data", "log")),
+    clockMs: Date.now,
+    randomBytes: (into) => void randomFillSync(into),
+    listener,
+  });
+  const events = Array.from({ length: 1000 }, (_, number) => ({
+    recordKey: `${number}`,
+    payload: { number, text: "x".repeat(200) },
+  }));
+  for (let number = 0; number < commits; number++) {
+    await log.append([preparedBatch(`${number}`, { events })]);
+  }
+  await log.close();
+}
+
+async function verifiedEvents(dir: string): Promise<number> {
+  const { code, stdout, stderr } = await runCli(["verify", "--config", join(dir, "service.toml")]);
+  assert.equal(code, 0, stderr);
+  return JSON.parse(stdout).events_checked;
+}
+
+/** How many events the lines that `seal` prints tell of. */
+function sealedEvents(stderr: string): number {
+  const counts = [...stderr.matchAll(/^sealed \S+ \((\d+) events, head [0-9a-f]{64}\)$/gm)];
+  return counts.reduce((sum, [, events]) => sum + Number(events), 0);
+}
+
+/** Sends signals to a `seal` that is writing a segment. */
+async function signalSeal(dir: string, signals: readonly NodeJS.Signals[]): Promise<CliExit> {
+  const { child, exited } = spawnCli(["seal", "--config", join(dir, "service.toml")]);
+  let isOver = false;
+  exited.then(() => isOver = true);
+  const segments = join(dir, "data", "log", "segments");
+  while (!isOver && (await readdir(segments)).length === 0) await delay(POLL_MS);
+  if (!isOver) { for (const signal of signals) signalChild(child, signal); }
+  return await exited;
+}
+
+/** Copies a deployment until a signal comes to a `seal` of it in time. */
+async function interrupted(
+  folder: string,
+  signals: readonly NodeJS.Signals[],
+  isInTime: (exit: CliExit) => boolean,
+): Promise<{ dir: string; exit: CliExit }> {
+  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+    const dir = join(folder, `${attempt}`);
+    await cp(join(folder, "base"), dir, { recursive: true });
+    const exit = await signalSeal(dir, signals);
+    if (isInTime(exit)) return { dir, exit };
+    assert.equal(exit.code, 0, exit.stderr);
+  }
+  throw new Error(`seal was over before a signal came, ${ATTEMPTS_MAX} times`);
+}
+
+const COMMITS = 40;
+const STOPPED = "stopped before all was sealed; the next seal goes on from here\n";
+
+for (const signal of ["SIGINT", "SIGTERM"] as const) {
+  test(`seal ends with ${signal} in exit 0 with the commit at hand, and the next one goes on`, () =>
+    withFolder(async (folder) => {
+      await mkdir(join(folder, "base"));
+      await fill(join(folder, "base"), COMMITS);
+      const { dir, exit } = await interrupted(
+        folder,
+        [signal],
+        ({ stderr }) => stderr.endsWith(STOPPED),
+      );
+      assert.deepEqual([exit.code, exit.signal, exit.stdout], [0, null, ""]);
+      const first = sealedEvents(exit.stderr);
+      assert.ok(first % 1000 === 0 && first < COMMITS * 1000, exit.stderr);
+      assert.equal(await verifiedEvents(dir), COMMITS * 1000);
+
+      const next = await runCli(["seal", "--config", join(dir, "service.toml")]);
+      assert.equal(next.code, 0, next.stderr);
+      assert.equal(sealedEvents(next.stderr), COMMITS * 1000 - first);
+      assert.equal(await verifiedEvents(dir), COMMITS * 1000);
+      assert.deepEqual(await readdir(join(dir, "data", "log", "pending")), []);
+    }));
+}
+
+test("seal ends with a second signal at once in exit 1, and the next one goes on", () =>
+  withFolder(async (folder) => {
+    await mkdir(join(folder, "base"));
+    await fill(join(folder, "base"), COMMITS);
+    const isInTime = ({ code }: CliExit) => code === 1;
+    const { dir, exit } = await interrupted(folder, ["SIGTERM", "SIGINT"], isInTime);
+    assert.match(exit.stderr, /^SIG(INT|TERM) again: ending at once\n$/);
+    const next = await runCli(["seal", "--config", join(dir, "service.toml")]);
+    assert.equal(next.code, 0, next.stderr);
+    assert.equal(await verifiedEvents(dir), COMMITS * 1000);
+  }));
+
+test("seal that is stopped before it begins seals nothing, in exit 0", () =>
+  withFolder(async (dir) => {
+    await fill(dir, 1);
+    const exit = await runSignalled("SIGTERM", "seal", dir);
+    assert.deepEqual([exit.code, exit.stdout, exit.stderr], [0, "", STOPPED]);
+    assert.deepEqual(await readdir(join(dir, "data", "log", "pending")), []);
+    const next = await runCli(["seal", "--config", join(dir, "service.toml")]);
+    assert.equal(sealedEvents(next.stderr), 1000);
+  }));
+
+test("verify that is stopped exits 1 and prints no report: it has not checked all", () =>
+  withFolder(async (dir) => {
+    await fill(dir, COMMITS);
+    for (const signal of ["SIGINT", "SIGTERM"]) {
+      const { code, stdout, stderr } = await runSignalled(signal, "verify", dir);
+      assert.deepEqual([code, stdout], [1, ""]);
+      assert.equal(stderr, "stopped by a signal before all was checked; run verify again\n");
+    }
+  }));
+
+test("init completes after a first signal, and ends with a second one at once in exit 1", () =>
+  withFolder(async (folder) => {
+    for (const signal of ["SIGINT", "SIGTERM"]) {
+      const dir = join(folder, signal);
+      const exit = await runSignalled(signal, "init", dir);
+      assert.deepEqual([exit.code, exit.stdout, exit.stderr], [0, "", ""]);
+      const again = await runCli(["init", dir]);
+      assert.equal(again.stderr, `already initialized ${dir}\n`);
+    }
+    const dir = join(folder, "twice");
+    assert.equal((await runSignalled("SIGINT,SIGTERM", "init", dir)).code, 1);
+    const again = await runCli(["init", dir]);
+    assert.equal(again.code, 0, again.stderr);
+  }));

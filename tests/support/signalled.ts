@@ -1,0 +1,32 @@
+/**
+ * Runs a command and sends this process signals as soon as that has begun. Arguments: the signals
+ * joined by commas, the command, the folder of the deployment.
+ */
+import { join } from "node:path";
+import process from "node:process";
+import { loadConfig } from "../../src/commands/config.ts";
+import { init } from "../../src/commands/init.ts";
+import { reportFailure } from "../../src/commands/run.ts";
+import { seal } from "../../src/commands/seal.ts";
+import { TERMINAL } from "../../src/commands/terminal.ts";
+import { verify } from "../../src/commands/verify.ts";
+
+const [signals, command, dir] = process.argv.slice(2) as [string, string, string];
+
+async function prepare(): Promise<() => Promise<unknown>> {
+  if (command === "init") return () => init(dir, TERMINAL.report);
+  const config = await loadConfig(join(dir, "service.toml"));
+  return command === "seal"
+    ? () => seal(config, TERMINAL)
+    : () => verify(config, { chain: true, terminal: TERMINAL });
+}
+
+const start = await prepare();
+const ended = start();
+for (const signal of signals.split(",")) process.kill(process.pid, signal);
+try {
+  await ended;
+  process.exit(0);
+} catch (error) {
+  process.exit(reportFailure(error, TERMINAL));
+}
