@@ -4,13 +4,13 @@ import type { ListenOptions } from "../../../src/http1/server.ts";
 import { Admission } from "../../../src/service/admission.ts";
 import type { EventLog } from "../../../src/service/event_log.ts";
 import type { EventLogService } from "../../../src/service/event_log_service.ts";
-import { MemoryStorage } from "../../support/memory_storage.ts";
+import { SimulatedDisk } from "../../support/simulated_disk.ts";
 import { withHandler } from "../../support/test_server.ts";
 import { openTestService } from "../../support/test_service.ts";
 
 export interface ServedLog {
   socketPath: string;
-  storage: MemoryStorage;
+  storage: SimulatedDisk;
   service: EventLogService;
   /** What was reported to the operator. */
   reports: string[];
@@ -20,7 +20,7 @@ export interface ServedLog {
 
 export interface ServedLogOptions {
   /** Files that are there at the start; they stay for a next start. */
-  storage?: MemoryStorage;
+  storage?: SimulatedDisk;
   /** What the API is given as its log; the service itself if absent. */
   log?: (service: EventLogService) => EventLog;
   handler?: Partial<Omit<HandlerOptions, "log">>;
@@ -32,7 +32,7 @@ export async function withServedLog(
   use: (log: ServedLog) => Promise<void>,
   options: ServedLogOptions = {},
 ): Promise<void> {
-  const { storage = new MemoryStorage(), log = (service) => service, listen = {} } = options;
+  const { storage = new SimulatedDisk(), log = (service) => service, listen = {} } = options;
   const { service, reports } = await openTestService(storage);
   const handler = createHandler({
     log: log(service),
