@@ -1,7 +1,17 @@
+/** Progress of long work: what is shown, when, and where. */
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { spawnSync } from "node:child_process";
+import { cp } from "node:fs/promises";
+import { join } from "node:path";
+import { test, type TestContext } from "node:test";
+import { loadConfig } from "../../src/commands/config.ts";
 import { startProgress } from "../../src/commands/progress.ts";
+import { seal } from "../../src/commands/seal.ts";
+import type { Terminal } from "../../src/commands/terminal.ts";
+import { verify } from "../../src/commands/verify.ts";
 import { PROGRESS_INTERVAL_MS } from "../../src/limits.ts";
+import { cliCommand, runCli, withFolder } from "../support/cli.ts";
+import { fillDeployment } from "../support/filled.ts";
 
 test("startProgress() shows no more than one text at a time, and ends with none", (context) => {
   context.mock.method(performance, "now", () => nowMs);
@@ -20,3 +30,70 @@ test("startProgress() shows no more than one text at a time, and ends with none"
   progress.end();
   assert.deepEqual(shown, ["2 done", "5 done", ""]);
 });
+
+/** What a command tells a terminal, in order: texts of progress in brackets, lines as they are. */
+async function toldBy(
+  context: TestContext,
+  command: (terminal: Terminal) => Promise<void>,
+): Promise<string[]> {
+  let nowMs = 0;
+  context.mock.method(performance, "now", () => nowMs += PROGRESS_INTERVAL_MS);
+  const told: string[] = [];
+  await command({
+    print: (text) => void told.push(text),
+    report: (line) => void told.push(line),
+    showProgress: (text) => void told.push(`[${text}]`),
+  });
+  context.mock.restoreAll();
+  return told;
+}
+
+test("seal and verify show how far they are, and clear it before they report", (context) =>
+  withFolder(async (dir) => {
+    await fillDeployment(dir, 2);
+    const config = await loadConfig(join(dir, "service.toml"));
+    const verifying = (terminal: Terminal) => verify(config, { chain: true, terminal });
+    const verified = await toldBy(context, verifying);
+    const steps = ["[verified 1000 events]", "[verified 2000 events]", "[]"];
+    assert.deepEqual(verified.slice(0, 3), steps);
+    assert.match(verified[3]!, /^\{"ok":true,/);
+    assert.deepEqual([...new Set(verified.slice(4))], ["[]"]);
+
+    const sealed = await toldBy(context, (terminal) => seal(config, terminal));
+    assert.deepEqual(sealed.slice(0, 3), ["[sealed 1000 events]", "[sealed 2000 events]", "[]"]);
+    assert.match(sealed[3]!, /^sealed segments\//);
+    assert.deepEqual([...new Set(sealed.slice(4))], ["[]"]);
+  }));
+
+/** Runs the program on a terminal of its own, that of standard error too; null without `script`. */
+function runOnTerminal(args: string[]): { status: number | null; output: string } | null {
+  const quoted = cliCommand(args).map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(" ");
+  const options = { encoding: "utf8", input: "" } as const;
+  const { error, status, stdout } = spawnSync("script", ["-qec", quoted, "/dev/null"], options);
+  return error === undefined ? { status, output: stdout } : null;
+}
+
+const ERASE_LINE = "\r\x1b[K";
+
+test("seal and verify show progress on a terminal, and nothing of it anywhere else", (context) =>
+  withFolder(async (dir) => {
+    await fillDeployment(dir, 5);
+    const config = join(dir, "service.toml");
+    const verified = runOnTerminal(["verify", "--config", config]);
+    if (verified === null) return context.skip("there is no script of util-linux");
+    assert.equal(verified.status, 0, verified.output);
+    assert.ok(verified.output.includes(`${ERASE_LINE}{"ok":true,`), verified.output);
+    const piped = await runCli(["verify", "--config", config]);
+    assert.equal(piped.stderr, "");
+    assert.match(piped.stdout, /^\{[^\n]*\}\n$/);
+
+    const copy = join(dir, "copy");
+    await cp(join(dir, "data"), join(copy, "data"), { recursive: true });
+    await cp(config, join(copy, "service.toml"));
+    const sealed = runOnTerminal(["seal", "--config", config]);
+    assert.equal(sealed!.status, 0, sealed!.output);
+    assert.ok(sealed!.output.includes(`${ERASE_LINE}sealed segments/`), sealed!.output);
+    const { stdout, stderr } = await runCli(["seal", "--config", join(copy, "service.toml")]);
+    assert.equal(stdout, "");
+    assert.match(stderr, /^sealed segments\/\S+ \(5000 events, head [0-9a-f]{64}\)\n$/);
+  }));

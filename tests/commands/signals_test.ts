@@ -1,14 +1,10 @@
 /** SIGINT and SIGTERM: how `init`, `seal` and `verify` end. `serve` has tests of its own. */
 import assert from "node:assert/strict";
-import { randomFillSync } from "node:crypto";
 import { cp, mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { init } from "../../src/commands/init.ts";
-import { fileStorage } from "../../src/log/file_storage.ts";
-import { openLog } from "../../src/log/log.ts";
 import {
   type CliExit,
   runCli,
@@ -17,7 +13,7 @@ import {
   spawnScript,
   withFolder,
 } from "../support/cli.ts";
-import { preparedBatch } from "../support/prepared.ts";
+import { COMMIT_EVENTS, fillDeployment } from "../support/filled.ts";
 
 const SIGNALLED = fileURLToPath(new URL("../support/signalled.ts", import.meta.url));
 const POLL_MS = 1;
@@ -28,26 +24,6 @@ const ATTEMPTS_MAX = 10;
 function runSignalled(signals: string, command: string, dir: string): Promise<CliExit> {
   const permissions = ["--allow-read", "--allow-write", "--allow-run"];
   return spawnScript(SIGNALLED, [signals, command, dir], { permissions }).exited;
-}
-
-/** A deployment with so many commits of a thousand events. */
-async function fill(dir: string, commits: number): Promise<void> {
-  await init(dir, () => {});
-  const listener = { sealed: () => {}, batch: () => {}, committed: () => {}, report: () => {} };
-  const log = await openLog({
-    storage: fileStorage(join(dir, "data", "log")),
-    clockMs: Date.now,
-    randomBytes: (into) => void randomFillSync(into),
-    listener,
-  });
-  const events = Array.from({ length: 1000 }, (_, number) => ({
-    recordKey: `${number}`,
-    payload: { number, text: "x".repeat(200) },
-  }));
-  for (let number = 0; number < commits; number++) {
-    await log.append([preparedBatch(`${number}`, { events })]);
-  }
-  await log.close();
 }
 
 async function verifiedEvents(dir: string): Promise<number> {
@@ -90,13 +66,14 @@ async function interrupted(
 }
 
 const COMMITS = 40;
+const EVENTS = COMMITS * COMMIT_EVENTS;
 const STOPPED = "stopped before all was sealed; the next seal goes on from here\n";
 
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
   test(`seal ends with ${signal} in exit 0 with the commit at hand, and the next one goes on`, () =>
     withFolder(async (folder) => {
       await mkdir(join(folder, "base"));
-      await fill(join(folder, "base"), COMMITS);
+      await fillDeployment(join(folder, "base"), COMMITS);
       const { dir, exit } = await interrupted(
         folder,
         [signal],
@@ -104,13 +81,13 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) {
       );
       assert.deepEqual([exit.code, exit.signal, exit.stdout], [0, null, ""]);
       const first = sealedEvents(exit.stderr);
-      assert.ok(first % 1000 === 0 && first < COMMITS * 1000, exit.stderr);
-      assert.equal(await verifiedEvents(dir), COMMITS * 1000);
+      assert.ok(first % COMMIT_EVENTS === 0 && first < EVENTS, exit.stderr);
+      assert.equal(await verifiedEvents(dir), EVENTS);
 
       const next = await runCli(["seal", "--config", join(dir, "service.toml")]);
       assert.equal(next.code, 0, next.stderr);
-      assert.equal(sealedEvents(next.stderr), COMMITS * 1000 - first);
-      assert.equal(await verifiedEvents(dir), COMMITS * 1000);
+      assert.equal(sealedEvents(next.stderr), EVENTS - first);
+      assert.equal(await verifiedEvents(dir), EVENTS);
       assert.deepEqual(await readdir(join(dir, "data", "log", "pending")), []);
     }));
 }
@@ -118,28 +95,28 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) {
 test("seal ends with a second signal at once in exit 1, and the next one goes on", () =>
   withFolder(async (folder) => {
     await mkdir(join(folder, "base"));
-    await fill(join(folder, "base"), COMMITS);
+    await fillDeployment(join(folder, "base"), COMMITS);
     const isInTime = ({ code }: CliExit) => code === 1;
     const { dir, exit } = await interrupted(folder, ["SIGTERM", "SIGINT"], isInTime);
     assert.match(exit.stderr, /^SIG(INT|TERM) again: ending at once\n$/);
     const next = await runCli(["seal", "--config", join(dir, "service.toml")]);
     assert.equal(next.code, 0, next.stderr);
-    assert.equal(await verifiedEvents(dir), COMMITS * 1000);
+    assert.equal(await verifiedEvents(dir), EVENTS);
   }));
 
 test("seal that is stopped before it begins seals nothing, in exit 0", () =>
   withFolder(async (dir) => {
-    await fill(dir, 1);
+    await fillDeployment(dir, 1);
     const exit = await runSignalled("SIGTERM", "seal", dir);
     assert.deepEqual([exit.code, exit.stdout, exit.stderr], [0, "", STOPPED]);
     assert.deepEqual(await readdir(join(dir, "data", "log", "pending")), []);
     const next = await runCli(["seal", "--config", join(dir, "service.toml")]);
-    assert.equal(sealedEvents(next.stderr), 1000);
+    assert.equal(sealedEvents(next.stderr), COMMIT_EVENTS);
   }));
 
 test("verify that is stopped exits 1 and prints no report: it has not checked all", () =>
   withFolder(async (dir) => {
-    await fill(dir, COMMITS);
+    await fillDeployment(dir, COMMITS);
     for (const signal of ["SIGINT", "SIGTERM"]) {
       const { code, stdout, stderr } = await runSignalled(signal, "verify", dir);
       assert.deepEqual([code, stdout], [1, ""]);

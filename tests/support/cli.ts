@@ -42,6 +42,17 @@ export interface Spawned {
   exited: Promise<CliExit>;
 }
 
+/** The words that run the program under this runtime. */
+export function cliCommand(args: string[]): string[] {
+  const permissions = ["--allow-read", "--allow-write"];
+  return [
+    executableOf(THIS_RUNTIME)!,
+    ...runtimeArgs(THIS_RUNTIME, permissions),
+    CLI_PATH,
+    ...args,
+  ];
+}
+
 /** Starts the program. */
 export function spawnCli(args: string[], options: CliOptions = {}): Spawned {
   return spawnScript(CLI_PATH, args, options);

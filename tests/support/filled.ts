@@ -1,0 +1,28 @@
+/** A deployment with history that takes a moment to seal and to verify. */
+import { randomFillSync } from "node:crypto";
+import { join } from "node:path";
+import { init } from "../../src/commands/init.ts";
+import { fileStorage } from "../../src/log/file_storage.ts";
+import { openLog } from "../../src/log/log.ts";
+import { preparedBatch } from "./prepared.ts";
+
+export const COMMIT_EVENTS = 1000;
+
+/** Makes a deployment in `dir` whose tail has so many commits, of one batch each. */
+export async function fillDeployment(dir: string, commits: number): Promise<void> {
+  await init(dir, () => {});
+  const log = await openLog({
+    storage: fileStorage(join(dir, "data", "log")),
+    clockMs: Date.now,
+    randomBytes: (into) => void randomFillSync(into),
+    listener: { sealed: () => {}, batch: () => {}, committed: () => {}, report: () => {} },
+  });
+  const events = Array.from({ length: COMMIT_EVENTS }, (_, number) => ({
+    recordKey: `${number}`,
+    payload: { number, text: "x".repeat(200) },
+  }));
+  for (let number = 0; number < commits; number++) {
+    await log.append([preparedBatch(`${number}`, { events })]);
+  }
+  await log.close();
+}
