@@ -79,6 +79,12 @@ export class Connection {
     if (!this.#isBusy) this.#finish();
   }
 
+  /** Resolves once the connection is closed. */
+  closed(): Promise<void> {
+    if (this.#socket.closed) return Promise.resolve();
+    return new Promise((resolve) => this.#socket.once("close", () => resolve()));
+  }
+
   /** Cuts the connection off. */
   destroy(): void {
     this.#socket.destroy();
