@@ -35,14 +35,16 @@ export function catchSignals(report: (line: string) => void, echoMs = 0): Shutdo
     report(`${signal} again: ending at once`);
     process.exit(EXIT_FAILURE);
   };
-  for (const signal of SIGNALS) process.on(signal, onSignal);
+  // Deno 2.7 does not tell a listener which signal it is called for.
+  const listeners = SIGNALS.map((signal) => ({ signal, listener: () => onSignal(signal) }));
+  for (const { signal, listener } of listeners) process.on(signal, listener);
   return {
     get isRequested() {
       return first !== null;
     },
     requested: promise,
     release() {
-      for (const signal of SIGNALS) process.off(signal, onSignal);
+      for (const { signal, listener } of listeners) process.off(signal, listener);
     },
   };
 }
