@@ -1,0 +1,231 @@
+/**
+ * One client of the fuzz test: sends right requests, whose answers it knows, among spoiled ones,
+ * which must be answered or end their connection. What it learns goes to the record of the round.
+ */
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { AssertionError } from "node:assert";
+import { ERROR_STATUS } from "../../../src/event/api_error.ts";
+import type { SeededRandom } from "../../event/seeded_random.ts";
+import type { Answer } from "./fuzz_answer.ts";
+import { cutIntoPieces, mutateBytes, randomBytes } from "./fuzz_bytes.ts";
+import { FuzzConnection } from "./fuzz_connection.ts";
+import { mutateHttp } from "./fuzz_http.ts";
+import { mutateJson } from "./fuzz_json.ts";
+import type { AcknowledgedReceipts } from "./fuzz_log_check.ts";
+import { type FuzzRequest, get, toBytes, toChunkedBytes } from "./fuzz_request.ts";
+import { FuzzSeeds, type Seed } from "./fuzz_seeds.ts";
+import type { SentRequests } from "./fuzz_sent.ts";
+import { hostileSize } from "./fuzz_sizes.ts";
+
+/** What the clients of a round share. */
+export interface FuzzRecord {
+  socketPath: string;
+  sent: SentRequests;
+  acknowledged: AcknowledgedReceipts;
+  /** How often each status was answered, and how each unanswered connection ended. */
+  counts: Map<string, number>;
+  /** @throws {Error} when the server says that something failed. */
+  assertServerCalm(): void;
+}
+
+const ERROR_STATUSES: Readonly<Record<string, number>> = ERROR_STATUS;
+/** Answers longer than this are pages of events, which are checked when all are read. */
+const CHECKED_BODY_BYTES_MAX = 64 * 1024;
+const CAUGHT_UP = '"type":"caught_up"';
+/** Connections that a client leaves open without ending what it began. */
+const LINGERING_MAX = 4;
+const EXCERPT_BYTES = 2000;
+/** Requests after which spoiled ones go to another source: theirs may be retired or full of gaps. */
+const SPOILED_SOURCE_REQUESTS = 40;
+
+export class FuzzClient {
+  readonly #record: FuzzRecord;
+  readonly #random: SeededRandom;
+  /** For requests that are sent as they are; nothing else goes to their sources. */
+  readonly #steady: FuzzSeeds;
+  /** For those that are spoiled. */
+  readonly #spoiled: FuzzSeeds;
+  readonly #lingering: FuzzConnection[] = [];
+  #kept: FuzzConnection | null = null;
+  /** What is being sent, for the failure to show. */
+  #sending: Buffer = Buffer.alloc(0);
+
+  constructor(record: FuzzRecord, random: SeededRandom, name: string) {
+    this.#record = record;
+    this.#random = random;
+    this.#steady = new FuzzSeeds(random, `steady.${name}`);
+    this.#spoiled = new FuzzSeeds(random, `x.${name}`);
+  }
+
+  /** Sends so many requests, one after the other. @throws {Error} that names the failing one. */
+  async run(requests: number): Promise<void> {
+    for (let number = 0; number < requests; number++) {
+      if (number % SPOILED_SOURCE_REQUESTS === 0) this.#spoiled.leaveSource();
+      try {
+        await this.#exchange();
+        this.#record.assertServerCalm();
+      } catch (error) {
+        const reason = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+        const what = `request ${number} of ${this.#steady.source}: ${excerpt(this.#sending)}`;
+        throw new Error(`${what}\n${reason}`, { cause: error });
+      }
+    }
+  }
+
+  close(): void {
+    for (const connection of [this.#kept, ...this.#lingering]) connection?.destroy();
+  }
+
+  async #exchange(): Promise<void> {
+    const random = this.#random;
+    const choice = random.below(1000);
+    if (choice < 200) return await this.#sendSteady();
+    if (choice < 250) return await this.#sendUnspoiled();
+    if (choice < 253) return await this.#sendHostileSize();
+    if (choice < 270) return await this.#sendRaw(randomBytes(random, 2000));
+    const { request } = this.#spoiled.next();
+    if (choice < 600 && request.body !== null) {
+      const body = mutateJson(random, request.body);
+      await this.#sendFramed(toBytes({ ...request, body }));
+    } else if (choice < 820) await this.#sendRaw(mutateHttp(random, request));
+    else await this.#sendRaw(mutateBytes(random, toBytes(request)));
+  }
+
+  async #sendSteady(): Promise<void> {
+    const seed = this.#steady.next();
+    seed.check(await this.#sendSeed(seed));
+  }
+
+  /** What was spoiled before may have changed what the answer must be: then the source is left. */
+  async #sendUnspoiled(): Promise<void> {
+    const seed = this.#spoiled.next();
+    const answer = await this.#sendSeed(seed);
+    if (seed.request.method !== "POST") return;
+    try {
+      seed.check(answer);
+    } catch (error) {
+      if (!(error instanceof AssertionError)) throw error;
+      this.#spoiled.leaveSource();
+    }
+  }
+
+  async #sendSeed({ request }: Seed): Promise<Answer> {
+    const bytes = this.#framedInSomeWay(request);
+    if (request.target.includes("follow=true")) return await this.#followUntilCaughtUp(bytes);
+    return await this.#sendFramed(bytes, request.method === "HEAD");
+  }
+
+  #framedInSomeWay(request: FuzzRequest): Buffer {
+    const random = this.#random;
+    if (request.body === null || random.chance(0.7)) return toBytes(request);
+    const headers = [...request.headers];
+    if (random.chance(0.3)) headers.push(["Expect", "100-continue"]);
+    const chunks = cutIntoPieces(random, request.body, random.pick([1, 3, 50]));
+    return toChunkedBytes({ ...request, headers }, chunks);
+  }
+
+  async #sendHostileSize(): Promise<void> {
+    const { source } = this.#spoiled;
+    const { bytes, isFramed } = hostileSize(this.#random, source, this.#spoiled.newBatchId());
+    if (isFramed) await this.#sendFramed(bytes);
+    else await this.#sendRaw(bytes);
+  }
+
+  /** Sends a request that is framed right: it has one answer, on a connection that may go on. */
+  async #sendFramed(bytes: Buffer, isHead = false): Promise<Answer> {
+    if (this.#kept === null || this.#kept.isClosed) this.#kept = await this.#open();
+    const connection = this.#kept;
+    const writing = this.#write(connection, bytes);
+    const [answer] = await Promise.all([connection.nextAnswer({ isHead }), writing]);
+    assert.ok(answer !== undefined, "a whole request is answered");
+    this.#note(connection, answer);
+    if (answer.headers.get("connection") === "close") await connection.closed();
+    return answer;
+  }
+
+  async #followUntilCaughtUp(bytes: Buffer): Promise<Answer> {
+    const connection = await this.#open();
+    const { reader } = connection;
+    await this.#write(connection, bytes);
+    await connection.until(() => reader.openBody.includes(CAUGHT_UP), "it did not catch up");
+    assert.ok(reader.open !== null, "a follow response goes on");
+    connection.destroy();
+    this.#count(String(reader.open.status));
+    return { ...reader.open, body: reader.openBody };
+  }
+
+  /** Sends what may be anything: it is answered or not, but the connection ends when we end it. */
+  async #sendRaw(bytes: Buffer): Promise<void> {
+    const connection = await this.#open();
+    await this.#write(connection, bytes);
+    const ending = this.#random.below(100);
+    if (ending < 5) return this.#leaveOpen(connection);
+    if (ending < 20) {
+      connection.destroy();
+      return this.#count("hung up on");
+    }
+    // By the answer to another request, the server has seen this one.
+    if (ending < 45) await this.#sendFramed(toBytes(get("/v1/streams?limit=1")));
+    this.#sending = bytes;
+    connection.halfClose();
+    await connection.closed();
+    const { answers } = connection.reader;
+    for (const answer of answers) this.#note(connection, answer);
+    if (answers.length === 0) this.#count(connection.hasFailed ? "reset" : "closed");
+  }
+
+  #open(): Promise<FuzzConnection> {
+    return FuzzConnection.open(this.#record.socketPath);
+  }
+
+  async #write(connection: FuzzConnection, bytes: Buffer): Promise<void> {
+    this.#sending = bytes;
+    this.#record.sent.add(bytes);
+    const isSlow = this.#random.chance(0.2);
+    for (const piece of isSlow ? cutIntoPieces(this.#random, bytes, 8) : [bytes]) {
+      if (connection.isClosed) return;
+      await connection.write(piece);
+      if (isSlow) await new Promise((resolve) => setImmediate(resolve));
+    }
+  }
+
+  #leaveOpen(connection: FuzzConnection): void {
+    this.#lingering.push(connection);
+    if (this.#lingering.length > LINGERING_MAX) this.#lingering.shift()!.destroy();
+    this.#count("left open");
+  }
+
+  #count(what: string): void {
+    const { counts } = this.#record;
+    counts.set(what, (counts.get(what) ?? 0) + 1);
+  }
+
+  /** Checks an answer by itself, and takes note of what it acknowledges. */
+  #note(connection: FuzzConnection, answer: Answer): void {
+    const { status, headers, body, isComplete } = answer;
+    this.#count(String(status));
+    const contentType = headers.get("content-type");
+    // A client that ends its side of a follow is gone.
+    if (contentType === "application/x-ndjson") return;
+    assert.equal(contentType, "application/json");
+    assert.ok(isComplete || connection.hasFailed, `an answer breaks off: ${excerpt(body)}`);
+    if (body.length === 0 || body.length > CHECKED_BODY_BYTES_MAX || !isComplete) return;
+    const document = JSON.parse(body.toString());
+    if (status !== 200) {
+      assert.equal(ERROR_STATUSES[document.error], status, excerpt(body));
+      assert.equal(typeof document.message, "string");
+      assert.ok(status < 500, excerpt(body));
+    } else if ("first_event_id" in document) {
+      this.#record.acknowledged.add(document, connection.lastCommittedId);
+      if (document.status === "committed") connection.lastCommittedId = document.last_event_id;
+    } else if ("retirement_event_id" in document) {
+      this.#record.acknowledged.addRetirement(document);
+    }
+  }
+}
+
+function excerpt(bytes: Buffer): string {
+  const text = JSON.stringify(bytes.toString("latin1", 0, EXCERPT_BYTES));
+  return bytes.length > EXCERPT_BYTES ? `${text} and more, ${bytes.length} bytes` : text;
+}

@@ -1,0 +1,47 @@
+/** A request in parts, so that each can be spoiled by itself, and as the bytes that are sent. */
+import { Buffer } from "node:buffer";
+
+export interface FuzzRequest {
+  method: string;
+  target: string;
+  headers: [name: string, value: string][];
+  /** Sent with a `Content-Length`. Null for a request without a body. */
+  body: Buffer | null;
+}
+
+export function get(target: string, method = "GET"): FuzzRequest {
+  return { method, target, headers: [["Host", "fuzz"]], body: null };
+}
+
+/** @param body text, bytes, or a value to be sent as JSON. */
+export function post(target: string, body: unknown): FuzzRequest {
+  return {
+    method: "POST",
+    target,
+    headers: [["Host", "fuzz"], ["Content-Type", "application/json"]],
+    body: bodyBytes(body),
+  };
+}
+
+function bodyBytes(body: unknown): Buffer {
+  if (Buffer.isBuffer(body)) return body;
+  return Buffer.from(typeof body === "string" ? body : JSON.stringify(body));
+}
+
+/** The bytes of a request, framed as RFC 9112 has it. */
+export function toBytes({ method, target, headers, body }: FuzzRequest): Buffer {
+  const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`);
+  if (body !== null) lines.push(`Content-Length: ${body.length}\r\n`);
+  const head = Buffer.from(`${method} ${target} HTTP/1.1\r\n${lines.join("")}\r\n`, "latin1");
+  return body === null ? head : Buffer.concat([head, body]);
+}
+
+/** The same request with its body in chunks of the given content. */
+export function toChunkedBytes(request: FuzzRequest, chunks: readonly Buffer[]): Buffer {
+  const headers: [string, string][] = [...request.headers, ["Transfer-Encoding", "chunked"]];
+  const pieces = [toBytes({ ...request, headers, body: null })];
+  for (const chunk of chunks) {
+    pieces.push(Buffer.from(`${chunk.length.toString(16)}\r\n`), chunk, Buffer.from("\r\n"));
+  }
+  return Buffer.concat([...pieces, Buffer.from("0\r\n\r\n")]);
+}

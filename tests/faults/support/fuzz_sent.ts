@@ -1,0 +1,132 @@
+/**
+ * What sent bytes could have caused: every JSON object that lies where a body can begin, taken out
+ * of them without the service's help. It says more than a strict reader would, never less, so a
+ * batch of the log that is not among them was caused by nothing that was sent.
+ */
+import { Buffer } from "node:buffer";
+import { createHash } from "node:crypto";
+import { canonicalize } from "../../../src/event/canonical_json.ts";
+
+const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+const LF = 0x0a;
+const CR = 0x0d;
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const OPEN = 0x7b;
+const CLOSE = 0x7d;
+const BLANKS = new Set([0x20, 0x09, CR, LF]);
+
+export interface EventContent {
+  stream: string;
+  record_key: string;
+  kind: string;
+  occurred_at?: string;
+  payload: unknown;
+}
+
+/** What names a batch: source and id. */
+export function batchKey(source: string, batchId: string): string {
+  return JSON.stringify([source, batchId]);
+}
+
+/** What a batch says, as a hash. */
+export function contentOf(events: readonly EventContent[]): string {
+  const hash = createHash("sha256");
+  for (const { stream, record_key, kind, occurred_at, payload } of events) {
+    const members = { stream, record_key, kind, payload };
+    hash.update(canonicalize(occurred_at === undefined ? members : { ...members, occurred_at }));
+  }
+  return hash.digest("hex");
+}
+
+export class SentRequests {
+  /** Contents sent under each key. */
+  readonly #batches = new Map<string, Set<string>>();
+  readonly #retiredSources = new Set<string>();
+
+  /** Takes in bytes that go to a connection, all of them since it was opened or last answered. */
+  add(bytes: Buffer): void {
+    for (const start of bodyStarts(bytes)) {
+      for (const object of [objectAt(bytes, start), objectAt(withoutChunks(bytes, start), 0)]) {
+        if (object !== null) this.#addObject(object);
+      }
+    }
+  }
+
+  hasBatch(key: string, content: string): boolean {
+    return this.#batches.get(key)?.has(content) ?? false;
+  }
+
+  hasRetirement(source: string): boolean {
+    return this.#retiredSources.has(source);
+  }
+
+  #addObject({ source, batch_id, events }: Record<string, unknown>): void {
+    if (typeof source !== "string") return;
+    if (!Array.isArray(events)) {
+      this.#retiredSources.add(source);
+      return;
+    }
+    if (typeof batch_id !== "string") return;
+    try {
+      const key = batchKey(source, batch_id);
+      const contents = this.#batches.get(key);
+      if (contents === undefined) this.#batches.set(key, new Set([contentOf(events)]));
+      else contents.add(contentOf(events));
+    } catch (error) {
+      // It has no canonical form, so that nobody may take it.
+      if (!(error instanceof TypeError)) throw error;
+    }
+  }
+}
+
+/** Where bodies can begin: at the first byte behind an empty line that is no blank. */
+function* bodyStarts(bytes: Buffer): Generator<number> {
+  for (let at = bytes.indexOf(LF); at >= 0; at = bytes.indexOf(LF, at)) {
+    at++;
+    if (bytes[at] !== LF && !(bytes[at] === CR && bytes[at + 1] === LF)) continue;
+    while (BLANKS.has(bytes[at]!)) at++;
+    yield at;
+  }
+}
+
+/** The JSON object that begins at a place; null when there is none. */
+function objectAt(bytes: Buffer, start: number): Record<string, unknown> | null {
+  while (BLANKS.has(bytes[start]!)) start++;
+  if (bytes[start] !== OPEN) return null;
+  const end = objectEnd(bytes, start);
+  if (end === null) return null;
+  try {
+    return JSON.parse(UTF8.decode(bytes.subarray(start, end)));
+  } catch {
+    return null;
+  }
+}
+
+function objectEnd(bytes: Buffer, start: number): number | null {
+  let depth = 0;
+  let isInString = false;
+  for (let at = start; at < bytes.length; at++) {
+    const byte = bytes[at]!;
+    if (byte === BACKSLASH) at++;
+    else if (byte === QUOTE) isInString = !isInString;
+    else if (!isInString && byte === OPEN) depth++;
+    else if (!isInString && byte === CLOSE && --depth === 0) return at + 1;
+  }
+  return null;
+}
+
+/** The content of the chunks that begin at a place, as far as they are chunks. */
+function withoutChunks(bytes: Buffer, start: number): Buffer {
+  const pieces: Buffer[] = [];
+  for (let at = start;;) {
+    const lineEnd = bytes.indexOf(LF, at);
+    const [digits] = /^[0-9a-f]+/i.exec(bytes.toString("latin1", at, at + 16)) ?? [];
+    if (lineEnd < 0 || digits === undefined) break;
+    const sizeBytes = parseInt(digits, 16);
+    if (sizeBytes === 0) break;
+    pieces.push(bytes.subarray(lineEnd + 1, lineEnd + 1 + sizeBytes));
+    at = lineEnd + 1 + sizeBytes + (bytes[lineEnd + 1 + sizeBytes] === CR ? 2 : 1);
+  }
+  return Buffer.concat(pieces);
+}
