@@ -98,7 +98,12 @@ export class Connection {
     const rest = start === 0 ? bytes : bytes.subarray(start);
     this.#input = this.#input.length === 0 ? rest : Buffer.concat([this.#input, rest]);
     if (!this.#isBusy) this.#takeRequest();
-    else if (this.#input.length > HEADER_BYTES_MAX) this.#socket.pause();
+    else if (this.#isFarAhead) this.#socket.pause();
+  }
+
+  /** Whether more has come behind the request under way than is read ahead. */
+  get #isFarAhead(): boolean {
+    return this.#input.length > HEADER_BYTES_MAX;
   }
 
   /** Returns where the body ends in the bytes. A malformed one takes all of them. */
@@ -143,10 +148,12 @@ export class Connection {
 
   /** Empty lines before a request are let pass (RFC 9112 section 2.2). */
   #skipLineEnds(): void {
-    if (this.#searchedBytes > 0) return;
     let start = 0;
     while (this.#input[start] === CR && this.#input[start + 1] === LF) start += 2;
-    if (start > 0) this.#input = this.#input.subarray(start);
+    if (start === 0) return;
+    this.#input = this.#input.subarray(start);
+    this.#searchedBytes = 0;
+    this.#headWait.stop();
   }
 
   /** Refuses at once what cannot become a head. */
@@ -165,8 +172,7 @@ export class Connection {
     let keepsAlive = false;
     try {
       const response = await this.#host.handler(new Request(head, body));
-      this.#isAnsweringEndlessly = response.isEndless === true;
-      if (this.#isAnsweringEndlessly && this.#hasEnded) this.#socket.destroy();
+      if (response.isEndless === true) this.#beginEndlessAnswer();
       keepsAlive = this.#keepsAlive(head, body, response);
       const written = this.#writer.write(response, keepsAlive, head.isHttp11);
       const isWhole = written instanceof Promise ? await written : written;
@@ -176,16 +182,20 @@ export class Connection {
       this.#host.report(`response broken off: ${name}`);
       return this.destroy();
     }
-    if (body.error !== null) return this.#linger();
-    if (!body.isComplete) {
-      if (!keepsAlive) this.#socket.end();
-      if (!await body.discard()) return this.destroy();
-    }
+    if (!keepsAlive || body.error !== null) return this.#linger();
+    if (!body.isComplete && !await body.discard()) return this.destroy();
     this.#isBusy = false;
     this.#body = null;
-    if (!keepsAlive || this.#host.isClosing || this.#socket.destroyed) return this.#finish();
-    this.#socket.resume();
+    if (this.#host.isClosing || this.#socket.destroyed) return this.#finish();
+    if (!this.#isFarAhead) this.#socket.resume();
     if (this.#input.length > 0 || this.#hasEnded) this.#takeRequest();
+  }
+
+  /** Nothing is answered behind it: what still comes only tells when the client has gone. */
+  #beginEndlessAnswer(): void {
+    this.#isAnsweringEndlessly = true;
+    this.#ignoreInput();
+    if (this.#hasEnded) this.destroy();
   }
 
   #beginBody(head: RequestHead): IncomingBody {
@@ -228,14 +238,24 @@ export class Connection {
     this.#socket.destroySoon();
   }
 
-  /** Ends our side; what still comes is dropped, so that the client gets to read its response. */
+  /**
+   * Ends our side; what still comes is dropped for a while, so that a client that is still sending
+   * gets to read its response (RFC 9112 section 9.6). At a shutdown nobody is waited for.
+   */
   #linger(): void {
-    this.#socket.end();
-    this.#socket.resume();
-    this.#input = NOTHING;
-    this.#lingeredBytes = 0;
-    const timer = setTimeout(() => this.destroy(), DRAIN_TIMEOUT_MS);
+    this.#isBusy = false;
+    this.#isAnsweringEndlessly = false;
+    if (this.#hasEnded || this.#host.isClosing) return this.#finish();
+    this.#ignoreInput();
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    this.#socket.end(() => timer = setTimeout(() => this.destroy(), DRAIN_TIMEOUT_MS));
     this.#socket.once("close", () => clearTimeout(timer));
+  }
+
+  #ignoreInput(): void {
+    this.#input = NOTHING;
+    this.#lingeredBytes ??= 0;
+    this.#socket.resume();
   }
 
   #drop(sizeBytes: number): void {

@@ -54,10 +54,12 @@ export class IncomingBody {
   }
 
   /**
-   * Takes what has come on the connection from `start` on; returns where the body ends in it.
+   * Takes what has come on the connection from `start` on; returns where the body ends in it. After
+   * an error it never ends: nobody knows what the rest of it is.
    * @throws {MalformedRequestError}
    */
   push(bytes: Buffer, start: number): number {
+    if (this.#error !== null) return bytes.length;
     const end = this.#decoder.decode(bytes, start, this.#emit);
     if (this.isComplete || this.#waiting.length > 0) this.#wakeReader();
     if (this.#waiting.length > 0 && !this.isComplete) this.#flow.pause();

@@ -37,8 +37,9 @@ export class ResponseWriter {
   }
 
   /**
-   * Writes a response. Resolves when all of it is handed over; to false when it was broken off,
-   * after which nothing may follow on the connection.
+   * Writes a response. Resolves when there is room for another one: so a client that takes none of
+   * its answers gets no more of them made. To false when it was broken off, after which nothing may
+   * follow on the connection.
    * @param takesChunks whether the client knows chunks.
    */
   write(
@@ -48,17 +49,18 @@ export class ResponseWriter {
   ): boolean | Promise<boolean> {
     const { status, headers, body } = response;
     if (body === null) {
-      this.#writeText(formatResponseHead(status, headers, "own", keepsAlive));
-      return true;
+      return this.#whenRoom(
+        this.#writeText(formatResponseHead(status, headers, "own", keepsAlive)),
+      );
     }
     if (typeof body === "string") {
       const bodyBytes = Buffer.byteLength(body);
-      this.#writeText(formatResponseHead(status, headers, bodyBytes, keepsAlive) + body);
-      return true;
+      const head = formatResponseHead(status, headers, bodyBytes, keepsAlive);
+      return this.#whenRoom(this.#writeText(head + body));
     }
     if (body instanceof Uint8Array) {
-      this.#writeFramed(formatResponseHead(status, headers, body.length, keepsAlive), body, "");
-      return true;
+      const head = formatResponseHead(status, headers, body.length, keepsAlive);
+      return this.#whenRoom(this.#writeFramed(head, body, ""));
     }
     const framing = framingOf(headers, takesChunks);
     this.#writeText(formatResponseHead(status, headers, framing, keepsAlive));
@@ -97,8 +99,9 @@ export class ResponseWriter {
     return this.#writeFramed(piece.length.toString(16) + CRLF, piece, CRLF);
   }
 
-  #writeText(text: string): void {
-    if (!this.#isGone) this.#socket.write(text);
+  /** Returns whether there is room for more. */
+  #writeText(text: string): boolean {
+    return this.#isGone || this.#socket.write(text);
   }
 
   /** Writes ASCII texts around bytes; small ones at once: a write costs more than a copy. */
@@ -120,6 +123,10 @@ export class ResponseWriter {
     whole.set(bytes, start);
     if (after !== "") whole.write(after, end, "latin1");
     return socket.write(whole);
+  }
+
+  #whenRoom(hasRoom: boolean): true | Promise<boolean> {
+    return hasRoom || this.#room().then(() => !this.#isGone);
   }
 
   /** Resolves when there is room to write, or nobody left to write to. */

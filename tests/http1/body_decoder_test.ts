@@ -60,6 +60,7 @@ const REFUSED: Array<[title: string, text: string]> = [
   ["a size with a sign", "+1\r\na\r\n"],
   ["a size with a prefix", "0x1\r\na\r\n"],
   ["a blank before the size", " 1\r\na\r\n"],
+  ["a blank behind the size", "1 \r\na\r\n"],
   ["a size beyond every body", "1000000000000\r\n"],
   ["a size line that ends with LF alone", "1\na\r\n"],
   ["a CR within the size line", "1\r\ra\r\n"],

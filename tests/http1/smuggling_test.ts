@@ -1,0 +1,66 @@
+/**
+ * Request smuggling against the served API: of bytes that can be read in more than one way the
+ * service executes nothing, and however they are cut into pieces, it sees the same requests.
+ */
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { test } from "node:test";
+import { allEvents } from "../contract/support/api.ts";
+import { withServedLog } from "../contract/support/served_log.ts";
+import { randomInteger, seededRandom, testSeed } from "../support/random.ts";
+import { RawConnection } from "../support/raw_client.ts";
+import { type Shape, SHAPES } from "./support/smuggling_shapes.ts";
+
+/** Longer bytes than these are not sent one by one. */
+const SINGLE_BYTES_MAX = 4096;
+
+/** Sends the pieces, then ends the client's side. @returns the status of each answer. */
+async function statusesOf(socketPath: string, pieces: Iterable<Uint8Array>): Promise<number[]> {
+  const connection = await RawConnection.open(socketPath);
+  for (const piece of pieces) await connection.write(piece);
+  connection.endInput();
+  const statuses: number[] = [];
+  for (;;) {
+    const response = await connection.readResponse();
+    if (response === null) break;
+    assert.ok(response.isComplete);
+    statuses.push(response.status);
+  }
+  connection.destroy();
+  return statuses;
+}
+
+async function assertSeen(shape: Shape, pieces: Iterable<Uint8Array>): Promise<void> {
+  await withServedLog(async ({ socketPath, reports }) => {
+    const statuses = await statusesOf(socketPath, pieces);
+    const executed = (await allEvents(socketPath)).map(({ batch_id }) => batch_id);
+    const { statuses: wantedStatuses, executed: wantedExecuted } = shape;
+    assert.deepEqual({ statuses, executed }, {
+      statuses: wantedStatuses,
+      executed: wantedExecuted,
+    });
+    assert.deepEqual(reports, []);
+  });
+}
+
+function* cut(bytes: Uint8Array, nextBytes: () => number): Generator<Uint8Array> {
+  for (let at = 0; at < bytes.length;) {
+    const end = at + nextBytes();
+    yield bytes.subarray(at, end);
+    at = end;
+  }
+}
+
+const seed = testSeed();
+for (const shape of SHAPES) {
+  const bytes = Buffer.from(shape.bytes, "latin1");
+
+  test(`smuggling: ${shape.title}`, () => assertSeen(shape, [bytes]));
+
+  test(`smuggling, in pieces: ${shape.title} (SEED=${seed})`, async () => {
+    const random = seededRandom(seed);
+    await assertSeen(shape, cut(bytes, () => randomInteger(random, 1, bytes.length)));
+    await assertSeen(shape, cut(bytes, () => randomInteger(random, 1, 1 + bytes.length / 10)));
+    if (bytes.length <= SINGLE_BYTES_MAX) await assertSeen(shape, cut(bytes, () => 1));
+  });
+}
