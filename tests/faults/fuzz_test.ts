@@ -112,7 +112,8 @@ function fuzzRound({ number: round, requests, counts }: Round): Promise<number> 
   });
 }
 
-test(`serve answers or closes ${REQUESTS} spoiled requests (FUZZ_SEED=${SEED})`, async (context) => {
+const title = `serve answers or closes ${REQUESTS} spoiled requests (FUZZ_SEED=${SEED})`;
+test(title, async (context) => {
   const counts = new Map<string, number>();
   let events = 0;
   for (let done = 0, number = 0; done < REQUESTS; done += ROUND_REQUESTS_MAX, number++) {

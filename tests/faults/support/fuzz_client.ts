@@ -36,7 +36,9 @@ const CAUGHT_UP = '"type":"caught_up"';
 /** Connections that a client leaves open without ending what it began. */
 const LINGERING_MAX = 4;
 const EXCERPT_BYTES = 2000;
-/** Requests after which spoiled ones go to another source: theirs may be retired or full of gaps. */
+/**
+ * Requests after which spoiled ones go to another source: theirs may be retired or full of gaps.
+ */
 const SPOILED_SOURCE_REQUESTS = 40;
 
 export class FuzzClient {

@@ -78,7 +78,9 @@ export class FuzzConnection {
     this.#socket.destroy();
   }
 
-  /** Resolves once the condition holds, which is looked at whenever something comes, or is closed. */
+  /**
+   * Resolves once the condition holds, which is looked at whenever something comes, or is closed.
+   */
   async until(holds: () => boolean, otherwise: string): Promise<void> {
     while (!this.#isClosed && !holds()) {
       this.#assertNoFault();
