@@ -61,6 +61,8 @@ export class IncomingBody {
   push(bytes: Buffer, start: number): number {
     if (this.#error !== null) return bytes.length;
     const end = this.#decoder.decode(bytes, start, this.#emit);
+    // A reader that took tiny chunks one by one would cost more than all else.
+    if (this.#waiting.length > 1) this.#waiting = [Buffer.concat(this.#waiting)];
     if (this.isComplete || this.#waiting.length > 0) this.#wakeReader();
     if (this.#waiting.length > 0 && !this.isComplete) this.#flow.pause();
     return end;
