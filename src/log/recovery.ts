@@ -243,9 +243,9 @@ async function recoverTail(
  * that process met a failed fsync, the system may show a last commit that is not on the disk and
  * that it does not think it must write: so its bytes are written again.
  */
-async function makeDurable({ file, endsClean, lastCommitOffset, endBytes }: CommitFile) {
+async function makeDurable({ file, lastCommitOffset, endBytes }: CommitFile) {
   const chunk = new Uint8Array(Math.min(endBytes - lastCommitOffset, READ_CHUNK_BYTES));
-  for (let offset = endsClean ? endBytes : lastCommitOffset; offset < endBytes;) {
+  for (let offset = lastCommitOffset; offset < endBytes;) {
     const wanted = chunk.subarray(0, Math.min(chunk.length, endBytes - offset));
     const readBytes = await file.read(wanted, offset);
     assert(readBytes === wanted.length, "a recovered commit is whole");

@@ -27,12 +27,6 @@ test("openLog() writes the last commit again before its sync, as a failed fsync 
   assert.ok(tailOf(storage.tree()).equals(tailOf(tree)));
 });
 
-test("openLog() writes nothing after a clean shutdown", async () => {
-  const storage = new SimulatedDisk(await logTree([["a"], []]));
-  await openTestLog(storage);
-  assert.deepEqual(tailWrites(storage), ["sync"]);
-});
-
 test("openLog() refuses a pending file whose name tells no range", async () => {
   const tree = await logTree([["a"]]);
   tree.set(`${PENDING_FOLDER}/copy of a tail.ndjson`, tailOf(tree));
