@@ -82,7 +82,7 @@ export class SimulatedFile {
       const end = Math.min(start + SECTOR_BYTES, this.#durable.sizeBytes);
       if (end > start) this.#durable.write(this.#cached.slice(start, end), start);
     }
-    if (this.#lost.size === 0) this.#lostSizes = [];
+    if (this.#durable.sizeBytes === this.#cached.sizeBytes) this.#lostSizes = [];
   }
 
   /** A sync fails: what it was to write is taken for written, and may be on the disk or not. */

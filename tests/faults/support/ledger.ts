@@ -69,6 +69,17 @@ export class Ledger {
     assert.deepEqual([...groups.keys()], [], "nothing is there that was not submitted");
   }
 
+  /** That all events are of batches that were acknowledged, or submitted before the `since`th. */
+  assertAcknowledged(events: readonly CommittedEvent[], since: number): void {
+    const allowed = new Set(
+      this.#submissions
+        .filter(({ receipt }, place) => receipt !== null || place < since)
+        .map(({ mutation }) => identityOf(mutation)),
+    );
+    const others = [...groupEvents(events).keys()].filter((identity) => !allowed.has(identity));
+    assert.deepEqual(others, [], "nothing is shown that may not be there");
+  }
+
   /**
    * Submits everything again, in order: what the log holds is answered from it, and the rest is
    * taken now, unless what it holds by now forbids it. Then the log holds all that it can.

@@ -1,0 +1,112 @@
+/**
+ * Every operation of a service, a sealing and a service again fails in turn, in every way that it
+ * can. FAULT_POINTS=all goes through all of them; without it some, chosen by SEED, are tried.
+ * FAULT_POINT=12 tries that operation alone, in every way.
+ */
+import assert from "node:assert/strict";
+import process from "node:process";
+import { test } from "node:test";
+import { type Random, seededRandom, testSeed } from "../support/random.ts";
+import type { Operation } from "../support/simulated_disk.ts";
+import { checkCrashState, type CheckedTrees } from "./support/crash_check.ts";
+import { CrashPoints, type Variety } from "./support/crash_points.ts";
+import { type Base, baseOf, type Step } from "./support/crash_session.ts";
+import { plansFor } from "./support/fault_plans.ts";
+import { type Ending, FaultedRun } from "./support/faulted_run.ts";
+import type { Ledger } from "./support/ledger.ts";
+
+/** A log with a segment, a pending file, and a tail that was not shut down. */
+const LOG_STEPS: Step[] = ["append", "retire", "seal", "group", "rotate", "append", "append"];
+/** Of all fault points, the part that is tried without FAULT_POINTS=all. */
+const SAMPLED = 0.02;
+const ENDINGS: readonly Ending[] = ["close", "kill"];
+const VARIETY: Variety = {
+  shapes: ["no bytes", "all bytes", "every other sector"],
+  allSectorsMax: 0,
+  allSubsetsMax: 2,
+  randomStates: 3,
+};
+
+const seed = testSeed();
+
+/** A fault to try. */
+interface FaultPoint {
+  /** Of the operation, from 1. */
+  number: number;
+  /** Of the plan among those for the operation. */
+  place: number;
+  ending: Ending;
+}
+
+/** One run with one fault; the run and the states that it left. */
+async function tryPoint(base: Base, { number, place, ending }: FaultPoint) {
+  const points = new CrashPoints<Ledger>(VARIETY, seed);
+  const run = new FaultedRun(
+    base,
+    (operation, count) => count === number ? plansFor(operation)[place] ?? null : null,
+    ending,
+    ({ disk, ledger }) => points.take(disk, ledger.copy(), "a process is over"),
+  );
+  try {
+    await run.run();
+    const checked: CheckedTrees = { settled: new Set(), goesOn: new Set() };
+    for (const { tree, known } of points.states.values()) {
+      await checkCrashState(tree, known, checked);
+    }
+  } catch (error) {
+    const again =
+      `SEED=${seed} FAULT_POINT=${number} node --test tests/faults/fault_points_test.ts`;
+    const message = `operation ${number} (${describe(run)}), then ${ending}; again: ${again}`;
+    throw new Error(message, { cause: error });
+  }
+  return { strike: run.strike, states: points.states.size };
+}
+
+function describe({ strike }: FaultedRun): string {
+  if (strike === null) return "nothing failed";
+  const { operation: { kind, path }, plan, phase } = strike;
+  return `${kind} ${path} with ${plan.name} in ${phase}`;
+}
+
+/** All faults of a run in which nothing fails. */
+async function faultPointsOf(base: Base): Promise<FaultPoint[]> {
+  const points: FaultPoint[] = [];
+  const count = (operation: Operation, number: number) => {
+    plansFor(operation).forEach((_, place) => {
+      for (const ending of ENDINGS) points.push({ number, place, ending });
+    });
+    return null;
+  };
+  await new FaultedRun(base, count, "close", () => {}).run();
+  return points;
+}
+
+function isChosen(random: Random, { number }: FaultPoint): boolean {
+  const { FAULT_POINTS, FAULT_POINT } = process.env;
+  if (FAULT_POINT !== undefined) return number === Number(FAULT_POINT);
+  return FAULT_POINTS === "all" || random() < SAMPLED;
+}
+
+test(`whatever operation fails, nothing acknowledged is lost (SEED=${seed})`, async () => {
+  const startMs = performance.now();
+  const random = seededRandom(seed);
+  const base = await baseOf(LOG_STEPS);
+  const tally = { operations: 0, points: 0, states: 0, phases: {} as Record<string, number> };
+  for (const point of await faultPointsOf(base)) {
+    tally.operations = point.number;
+    if (!isChosen(random, point)) continue;
+    const { strike, states } = await tryPoint(base, point);
+    if (strike === null) {
+      // Without a shutdown there are not as many operations.
+      assert.equal(point.ending, "kill", `operation ${point.number} comes in every run`);
+      continue;
+    }
+    tally.points += 1;
+    tally.states += states;
+    tally.phases[strike.phase] = (tally.phases[strike.phase] ?? 0) + 1;
+  }
+  assert.ok(tally.points > 0);
+  if (process.env.FAULT_POINTS === undefined) return;
+  const seconds = ((performance.now() - startMs) / 1000).toFixed(0);
+  process.stderr.write(`${JSON.stringify(tally)} in ${seconds} s\n`);
+});

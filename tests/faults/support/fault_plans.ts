@@ -1,0 +1,81 @@
+/** The ways in which each operation of a disk can fail. */
+import type { Fault, Operation, OperationKind } from "../../support/simulated_disk.ts";
+
+/** A failure of one operation, and of others after it. */
+export interface FaultPlan {
+  name: string;
+  fault: Fault;
+  /** How the next operation of a kind fails that comes after. */
+  next?: { kind: OperationKind; fault: Fault };
+  /** Whether all later writes of the same process fail in the same way. */
+  stays?: boolean;
+}
+
+const NO_ROOM = ["ENOSPC", "EDQUOT", "EFBIG"];
+
+/** Whether the contract has the log undo a write that failed so, and go on. */
+export function isNoRoomFault({ errno }: Fault): boolean {
+  return NO_ROOM.includes(errno);
+}
+
+function plain(...errnos: string[]): FaultPlan[] {
+  return errnos.map((errno) => ({ name: errno, fault: { errno } }));
+}
+
+function writePlans(sizeBytes: number): FaultPlan[] {
+  const parts: [part: string, writtenBytes: number][] = [
+    ["before a byte", 0],
+    ["after a byte", 1],
+    ["half done", sizeBytes >> 1],
+    ["all but a byte done", sizeBytes - 1],
+    ["done", sizeBytes],
+  ];
+  const failed = ["EIO", "EINTR", "ENOSPC", "EDQUOT"].flatMap((errno) =>
+    parts.map(([part, writtenBytes]) => ({
+      name: `${errno} ${part}`,
+      fault: { errno, writtenBytes },
+    }))
+  );
+  const noRoom = { errno: "ENOSPC", writtenBytes: sizeBytes >> 1 };
+  return [
+    ...failed,
+    ...plain("EFBIG"),
+    { name: "ENOSPC from now on", fault: noRoom, stays: true },
+    {
+      name: "ENOSPC, then EIO in the truncate",
+      fault: noRoom,
+      next: { kind: "truncate", fault: { errno: "EIO" } },
+    },
+    {
+      name: "ENOSPC, then EIO in the sync",
+      fault: noRoom,
+      next: { kind: "sync", fault: { errno: "EIO" } },
+    },
+  ];
+}
+
+const SYNC_PLANS: readonly FaultPlan[] = ["EIO", "ENOSPC", "EDQUOT", "EINTR"].flatMap((errno) =>
+  (["shown", "dropped"] as const).map((pages) => ({
+    name: `${errno}, pages ${pages}`,
+    fault: { errno, pages },
+  }))
+);
+
+const PLANS: Record<Exclude<OperationKind, "write">, readonly FaultPlan[]> = {
+  open: plain("EIO", "EMFILE", "ENOSPC", "EDQUOT", "EINTR"),
+  read: plain("EIO", "EINTR"),
+  sync: SYNC_PLANS,
+  truncate: plain("EIO", "EINTR", "ENOSPC"),
+  size: plain("EIO"),
+  close: plain("EIO", "EINTR"),
+  list: plain("EIO", "EMFILE"),
+  rename: plain("EIO", "ENOSPC", "EDQUOT"),
+  remove: plain("EIO"),
+  makeFolder: plain("EIO", "ENOSPC", "EDQUOT"),
+  syncFolder: plain("EIO", "EMFILE", "ENOSPC"),
+};
+
+/** All ways in which an operation can fail. */
+export function plansFor({ kind, sizeBytes }: Operation): readonly FaultPlan[] {
+  return kind === "write" ? writePlans(sizeBytes!) : PLANS[kind];
+}
