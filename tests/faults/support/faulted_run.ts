@@ -1,6 +1,6 @@
 /**
- * A service twice, a sealing and a service again, each a process of its own on one machine, of which one
- * operation fails. What clients, followers and readers are told is checked as it goes.
+ * A service twice, a sealing and a service again, each a process of its own on one machine, of
+ * which one operation fails. What clients, followers and readers are told is checked as it goes.
  */
 import assert from "node:assert/strict";
 import type { CommittedEvent } from "../../../src/event/verify_event.ts";
@@ -245,7 +245,7 @@ export class FaultedRun {
     this.ledger.assertAcknowledged(events, this.#submittedBefore);
   }
 
-  async #assertFollowed(records: readonly FollowRecord[]): Promise<void> {
+  #assertFollowed(records: readonly FollowRecord[]): void {
     const followed = records.flatMap((record) => record.type === "events" ? record.events : []);
     const end = records.at(-1)!;
     assert.equal(end.type, "end");

@@ -1,0 +1,131 @@
+/**
+ * A segment whose rows are damaged behind a footer that is right, so that the service starts on it:
+ * what cannot be read costs the requests that ask for it a 500 and the operator a line each, and
+ * nobody else anything. What can be read although it is damaged is told by `verify` alone
+ * (docs/format.md, "What is not covered"). SEGMENT_DAMAGES says how many places are damaged in
+ * turn.
+ */
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import process from "node:process";
+import { test } from "node:test";
+import { assertError, batchWith, commit, ingest, replayPage } from "../contract/support/api.ts";
+import { FollowReader } from "../contract/support/follow_reader.ts";
+import { withServedLog } from "../contract/support/served_log.ts";
+import { type HttpReply, request } from "../support/http_client.ts";
+import { type Random, randomInteger, seededRandom, testSeed } from "../support/random.ts";
+import { sealAll } from "../support/sealing.ts";
+import { SimulatedDisk, type Tree } from "../support/simulated_disk.ts";
+import { verifyStorage } from "../support/verifying.ts";
+
+const DAMAGES = Number(process.env.SEGMENT_DAMAGES ?? 20);
+const DAMAGED_BYTES_MAX = 64;
+const TRAILER_BYTES = 8;
+
+const SEALED = Array.from({ length: 3 }, (_, number) =>
+  batchWith({
+    batch_id: `sealed-${number}`,
+    events: Array.from({ length: 4 }, (_, place) => ({
+      stream: `s-${place}`,
+      record_key: `${number}/${place}`,
+      kind: "upserted",
+      payload: { text: `${number} ${place} `.repeat(20) },
+    })),
+  }));
+
+/** A log of one segment and a tail; the last sealed event. */
+async function sealedLog(): Promise<{ tree: Tree; lastSealed: string }> {
+  const storage = new SimulatedDisk();
+  let lastSealed = "";
+  await withServedLog(async ({ socketPath }) => {
+    for (const batch of SEALED) lastSealed = (await commit(socketPath, batch)).last_event_id;
+  }, { storage });
+  await sealAll(storage);
+  await withServedLog(async ({ socketPath }) => {
+    await commit(socketPath, batchWith({ batch_id: "in the tail" }));
+  }, { storage });
+  return { tree: storage.tree(), lastSealed };
+}
+
+/** Other bytes in front of the footer of the segment. */
+function damage(tree: Tree, random: Random): Tree {
+  const [path, bytes] = [...tree].find(([path]) => path.startsWith("segments/"))!;
+  const segment = Buffer.from(bytes!);
+  const footerBytes = segment.readUInt32LE(segment.length - TRAILER_BYTES);
+  const start = randomInteger(random, 4, segment.length - TRAILER_BYTES - footerBytes - 1);
+  const end = start + randomInteger(random, 1, DAMAGED_BYTES_MAX);
+  for (
+    let place = start;
+    place < Math.min(end, segment.length - TRAILER_BYTES - footerBytes);
+    place++
+  ) {
+    segment[place]! ^= randomInteger(random, 1, 255);
+  }
+  return new Map(tree).set(path, segment);
+}
+
+/** Whether a request failed, and then as it must. A digest that is damaged makes a conflict. */
+function failed(reply: HttpReply): boolean {
+  if (reply.status === 200 || reply.status === 409) return false;
+  assertError(reply, "internal_error");
+  return true;
+}
+
+/** Whether a follow ended because the log could not be read. */
+async function endsAtOnce(socketPath: string): Promise<boolean> {
+  const follow = await FollowReader.open(socketPath);
+  try {
+    const { type, reason } = await follow.next() as { type: string; reason?: string };
+    if (type === "end") assert.equal(reason, "replay_failed");
+    return type === "end";
+  } catch (error) {
+    // A payload is handed on as it is found.
+    assert.ok(error instanceof SyntaxError, String(error));
+    return false;
+  } finally {
+    follow.close();
+  }
+}
+
+/** Asks for all that is sealed, in every way. @returns how many requests and follows failed. */
+async function askForSealed(socketPath: string): Promise<{ requests: number; follows: number }> {
+  const replies = [
+    await request(socketPath),
+    await request(socketPath, { path: "/v1/events?stream=s-1&limit=1" }),
+    await request(socketPath, { path: "/v1/events?source=shop&record_key=1%2F2" }),
+    await request(socketPath, { path: "/v1/streams" }),
+    ...await Promise.all(SEALED.map((batch) => ingest(socketPath, batch))),
+  ];
+  const isEnd = await endsAtOnce(socketPath);
+  return { requests: replies.filter(failed).length, follows: isEnd ? 1 : 0 };
+}
+
+const seed = testSeed();
+
+test(`a damaged segment costs those who ask for it a 500, and nobody else (SEED=${seed})`, async () => {
+  const random = seededRandom(seed);
+  const { tree, lastSealed } = await sealedLog();
+  let requestsFailed = 0;
+  for (let count = 0; count < DAMAGES; count++) {
+    const storage = new SimulatedDisk(damage(tree, random));
+    await withServedLog(async ({ socketPath, reports }) => {
+      const { requests, follows } = await askForSealed(socketPath);
+      // Whether a batch is new cannot be told where the index of batches cannot be read.
+      const newBatch = await ingest(socketPath, batchWith({ batch_id: "goes on" }));
+      const requestsNow = requests + (failed(newBatch) ? 1 : 0);
+      requestsFailed += requestsNow;
+      assert.equal(reports.length, requestsNow + follows, "a line each");
+      for (const line of reports) {
+        assert.match(line, /^(GET|POST) \/v1\/\w+ failed: |^follow ended, /);
+        assert.match(line, /segments\/.*\.parquet/);
+      }
+      const { events } = await replayPage(socketPath, `after=${lastSealed}`);
+      const batchIds = events.map((event) => event.batch_id);
+      assert.equal(batchIds.at(0), "in the tail");
+      assert.equal(batchIds.at(-1) === "goes on", newBatch.status === 200);
+    }, { storage });
+    const { failure } = await verifyStorage(storage);
+    assert.equal(failure?.code, "file_hash_mismatch");
+  }
+  assert.ok(requestsFailed > 0, "some damage was met");
+});
