@@ -102,7 +102,7 @@ async function askForSealed(socketPath: string): Promise<{ requests: number; fol
 
 const seed = testSeed();
 
-test(`a damaged segment costs those who ask for it a 500, and nobody else (SEED=${seed})`, async () => {
+test(`a damaged segment costs who asks for it a 500, others nothing (SEED=${seed})`, async () => {
   const random = seededRandom(seed);
   const { tree, lastSealed } = await sealedLog();
   let requestsFailed = 0;
