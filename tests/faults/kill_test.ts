@@ -1,17 +1,21 @@
 /**
- * The real service, killed at random moments under concurrent writers. Every acknowledged batch
- * must be there once, whole, with the ids of its receipt; every other one is absent or whole.
+ * The real service, killed at random moments of its start, of ingest under concurrent writers and
+ * of its shutdown, with a sealing now and then. Every acknowledged batch must be there once, whole,
+ * with the ids of its receipt; every other one is absent or whole. KILLS says how many kills.
  */
 import assert from "node:assert/strict";
+import { stat } from "node:fs/promises";
 import { join } from "node:path";
+import process from "node:process";
 import { test } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 import type { Receipt } from "../../src/event/types.ts";
-import type { CommittedEvent } from "../../src/event/verify_event.ts";
 import {
   runCli,
   type Serving,
   signalChild,
   spawnCli,
+  type Spawned,
   startServe,
   untilReported,
   withFolder,
@@ -23,88 +27,54 @@ import {
   seededRandom,
   testSeed,
 } from "../support/random.ts";
+import type { SubmittedBatch } from "../support/submitted.ts";
+import { KillHistory } from "./support/kill_history.ts";
 
-const ROUNDS = 20;
+const KILLS = Number(process.env.KILLS ?? 25);
 const WRITERS = 8;
-/** A round is killed after so many receipts at the most, and a moment. */
-const RECEIPTS_MAX = 150;
+/** Ingest is killed after so many receipts at the most, and a moment. */
+const RECEIPTS_MAX = 60;
 const MOMENT_MS_MAX = 5;
+const POLL_MS = 1;
+const PAGE_EVENTS = 2000;
 const SOURCES = ["shop", "crm", "erp"];
-const PAYLOAD_SIZES = [0, 10, 300, 300, 3000, 300_000];
+const PAYLOAD_SIZES = [0, 10, 300, 300, 300, 300, 3000, 3000, 3000, 100_000];
 
-interface SubmittedEvent {
-  stream: string;
-  record_key: string;
-  kind: string;
-  payload: unknown;
+/** A run in the making. */
+interface Run {
+  dir: string;
+  random: Random;
+  history: KillHistory;
+  /** Kills by what they struck, and what was seen besides. */
+  tally: Record<string, number>;
+  batches: number;
 }
 
-interface Batch {
-  batch_id: string;
-  source: string;
-  events: SubmittedEvent[];
+function count({ tally }: Run, name: string): void {
+  tally[name] = (tally[name] ?? 0) + 1;
 }
 
-/** What the clients know of all rounds, and what has been read back. */
-class History {
-  readonly submitted = new Map<string, Batch>();
-  readonly receipts = new Map<string, Receipt>();
-  readonly committed = new Map<string, CommittedEvent[]>();
-  lastEventId: string | null = null;
-
-  /** Batches that were sent and not answered. */
-  get unanswered(): Batch[] {
-    return [...this.submitted.values()].filter((batch) => !this.receipts.has(keyOf(batch)));
-  }
-
-  /** Takes in events in log order. */
-  add(events: CommittedEvent[]): void {
-    for (const event of events) {
-      assert.ok(this.lastEventId === null || this.lastEventId < event.event_id, "ids increase");
-      this.lastEventId = event.event_id;
-      const committed = this.committed.get(keyOf(event));
-      if (committed === undefined) this.committed.set(keyOf(event), [event]);
-      else committed.push(event);
-    }
-  }
-
-  check(): void {
-    for (const [key, events] of this.committed) {
-      const batch = this.submitted.get(key);
-      assert.ok(batch !== undefined, `${key} was submitted`);
-      const stored = events.map(({ stream, record_key, kind, payload }) => ({
-        stream,
-        record_key,
-        kind,
-        payload,
-      }));
-      assert.deepEqual(stored, batch.events, `${key} is there once and whole`);
-    }
-    for (const [key, receipt] of this.receipts) {
-      const events = this.committed.get(key);
-      assert.ok(events !== undefined, `${key} was acknowledged`);
-      assert.equal(events[0]!.event_id, receipt.first_event_id, key);
-      assert.equal(events.at(-1)!.event_id, receipt.last_event_id, key);
-    }
-  }
+function killsOf({ tally }: Run): number {
+  return Object.entries(tally).reduce(
+    (sum, [name, kills]) => name.startsWith("killed") ? sum + kills : sum,
+    0,
+  );
 }
 
-function keyOf({ source, batch_id }: { source: string; batch_id: string }): string {
-  return `${source} ${batch_id}`;
-}
-
-function randomBatch(random: Random, batchId: string): Batch {
+function nextBatch(run: Run): SubmittedBatch {
+  const { random } = run;
+  const batchId = `${run.batches++}`;
   const events = Array.from({ length: randomInteger(random, 1, 6) }, (_, number) => ({
     stream: "records",
     record_key: `${batchId}/${number}`,
     kind: "upserted",
-    payload: { text: "x".repeat(randomItem(random, PAYLOAD_SIZES)), number },
+    payload: { number, text: "x".repeat(randomItem(random, PAYLOAD_SIZES)) },
   }));
   return { batch_id: batchId, source: randomItem(random, SOURCES), events };
 }
 
 /** Submits a batch; null when the connection is lost before the answer. */
-async function submit({ fetch }: Serving, batch: Batch): Promise<Receipt | null> {
+async function submit({ fetch }: Serving, batch: SubmittedBatch): Promise<Receipt | null> {
   let status: number;
   let body: unknown;
   try {
@@ -118,106 +88,172 @@ async function submit({ fetch }: Serving, batch: Batch): Promise<Receipt | null>
   } catch {
     return null;
   }
+  // A shutdown under way takes no more.
+  if (status === 503) return null;
   assert.equal(status, 200, JSON.stringify(body));
   return body as Receipt;
 }
 
-async function readAfter({ fetch }: Serving, after: string | null): Promise<CommittedEvent[]> {
-  const events: CommittedEvent[] = [];
-  for (;;) {
+/** Reads on from where the last reading ended, and holds what is there to what was promised. */
+async function readOn({ history }: Run, { fetch }: Serving): Promise<void> {
+  for (let after = history.lastEventId;;) {
     const query = after === null ? "" : `&after=${after}`;
-    const response = await fetch(`/v1/events?limit=100000${query}`);
+    const response = await fetch(`/v1/events?limit=${PAGE_EVENTS}${query}`);
     const page = await response.json();
-    events.push(...page.events);
-    if (page.next_after === page.snapshot_through_event_id) return events;
+    history.read(page.events);
+    if (page.next_after === page.snapshot_through_event_id) break;
     after = page.next_after;
   }
-}
-
-/** Lets the writers write until the process is killed under them. */
-async function writeAndKill(
-  serving: Serving,
-  history: History,
-  random: Random,
-  round: number,
-): Promise<void> {
-  let remainingReceipts = randomInteger(random, 1, RECEIPTS_MAX);
-  const momentMs = random() * MOMENT_MS_MAX;
-  const write = async (writer: number) => {
-    for (let number = 0;; number++) {
-      const batch = randomBatch(random, `${round}-${writer}-${number}`);
-      history.submitted.set(keyOf(batch), batch);
-      const receipt = await submit(serving, batch);
-      if (receipt === null) return;
-      assert.equal(receipt.status, "committed");
-      history.receipts.set(keyOf(batch), receipt);
-      remainingReceipts -= 1;
-      if (remainingReceipts === 0) setTimeout(() => void serving.stop("SIGKILL"), momentMs);
-    }
-  };
-  await Promise.all(Array.from({ length: WRITERS }, (_, writer) => write(writer)));
-  const exit = await serving.exited;
-  assert.equal(exit.signal, "SIGKILL", exit.stderr);
+  history.endReading();
+  assert.deepEqual(history.broken, { lost: [], half: [], foreign: [], disordered: [] });
 }
 
 /** Submits again what got no answer, and tells the receipts. */
-async function retryUnanswered(serving: Serving, history: History): Promise<void> {
+async function retryUnanswered(run: Run, serving: Serving): Promise<void> {
+  const { history } = run;
   for (const batch of history.unanswered) {
     const receipt = await submit(serving, batch);
     assert.ok(receipt !== null);
-    const isCommitted = history.committed.has(keyOf(batch));
+    const isCommitted = history.isCommitted(batch);
     assert.equal(receipt.status, isCommitted ? "duplicate" : "committed");
-    history.receipts.set(keyOf(batch), receipt);
+    history.acknowledge(batch, receipt);
+    count(run, isCommitted ? "unanswered and there, whole" : "unanswered and not there");
   }
 }
 
-/** Kills a start somewhere between its first step and its last. */
-async function killStart(dir: string, random: Random): Promise<void> {
-  const starting = spawnCli(["--config", join(dir, "service.toml"), "serve"]);
-  if (random() < 0.5) await untilReported(starting, "serving");
-  else await new Promise((resolve) => setTimeout(resolve, random() * 150));
-  signalChild(starting.child, "SIGKILL");
-  await starting.exited;
+/** Lets the writers write until the process ends, which `end` brings about after some receipts. */
+async function writeUntilEnd(run: Run, serving: Serving, end: () => void): Promise<void> {
+  const { history } = run;
+  let remainingReceipts = randomInteger(run.random, 1, RECEIPTS_MAX);
+  const write = async () => {
+    for (;;) {
+      const batch = nextBatch(run);
+      history.submit(batch);
+      const receipt = await submit(serving, batch);
+      if (receipt === null) return;
+      assert.equal(receipt.status, "committed");
+      history.acknowledge(batch, receipt);
+      remainingReceipts -= 1;
+      if (remainingReceipts === 0) end();
+    }
+  };
+  await Promise.all(Array.from({ length: WRITERS }, write));
+}
+
+function isRunning({ child: { exitCode, signalCode } }: Spawned): boolean {
+  return exitCode === null && signalCode === null;
+}
+
+/** Kills a process, or asks it to end and then kills it if it has not. */
+async function killUnderWriters(run: Run, serving: Serving): Promise<void> {
+  const isShutdown = run.random() < 0.2;
+  const momentMs = run.random() * MOMENT_MS_MAX;
+  await writeUntilEnd(run, serving, () => {
+    if (isShutdown) signalChild(serving.child, "SIGTERM");
+    setTimeout(() => isRunning(serving) && signalChild(serving.child, "SIGKILL"), momentMs);
+  });
+  const exit = await serving.exited;
+  if (exit.signal === "SIGKILL") count(run, isShutdown ? "killed in shutdown" : "killed in ingest");
+  else assert.deepEqual([exit.code, isShutdown], [0, true], exit.stderr);
 }
 
 /** Starts the service, runs `use`, and leaves no process behind. */
-async function withServing(dir: string, use: (serving: Serving) => Promise<void>): Promise<void> {
-  const serving = await startServe(dir);
+async function withServing(run: Run, use: (serving: Serving) => Promise<void>): Promise<void> {
+  const serving = await startServe(run.dir);
   try {
+    if (serving.output.stderr.includes("unfinished commit")) count(run, "torn commits removed");
+    await readOn(run, serving);
+    await retryUnanswered(run, serving);
     await use(serving);
   } finally {
-    const { exitCode, signalCode } = serving.child;
-    if (exitCode === null && signalCode === null) await serving.stop("SIGKILL");
+    if (isRunning(serving)) await serving.stop("SIGKILL");
   }
 }
 
+/** Kills a start at any moment of it, or as soon as its recovery writes, or when it binds. */
+async function killStart(run: Run, startMs: number): Promise<void> {
+  const before = await tailState(run);
+  const starting = spawnCli(["--config", join(run.dir, "service.toml"), "serve"]);
+  const choice = run.random();
+  const isServing = () => starting.output.stderr.includes("serving");
+  if (choice < 0.5) await delay(run.random() * startMs);
+  else if (choice < 0.6) await untilReported(starting, "serving");
+  else while (!isServing() && await tailState(run) === before) await delay(POLL_MS);
+  assert.ok(isRunning(starting), starting.output.stderr);
+  const wasRecovering = await tailState(run) !== before;
+  signalChild(starting.child, "SIGKILL");
+  await starting.exited;
+  count(run, wasRecovering ? "killed once recovery had written" : "killed in start");
+}
+
+/** What changes when a recovery writes the last commit again. */
+async function tailState({ dir }: Run): Promise<string> {
+  const tail = await stat(join(dir, "data", "log", "tail.ndjson"), { bigint: true })
+    .catch(() => null);
+  return `${tail?.ino} ${tail?.size} ${tail?.mtimeNs}`;
+}
+
+async function seal(run: Run): Promise<void> {
+  const { code, stderr } = await runCli(["seal", "--config", join(run.dir, "service.toml")]);
+  assert.ok(code === 0 || code === 1 && /nothing to seal\n$/.test(stderr), stderr);
+  count(run, "sealed");
+}
+
+/** How long a start takes about, in milliseconds; only aims kills. */
+async function measureStart({ dir }: Run): Promise<number> {
+  const beganMs = performance.now();
+  const serving = await startServe(dir);
+  const startMs = performance.now() - beganMs;
+  await serving.stop("SIGKILL");
+  return startMs;
+}
+
+async function killAgainAndAgain(run: Run): Promise<void> {
+  const startMs = await measureStart(run);
+  while (killsOf(run) < KILLS) {
+    if (run.random() < 0.3) await killStart(run, startMs);
+    else await withServing(run, (serving) => killUnderWriters(run, serving));
+    if (run.random() < 0.15) await seal(run);
+  }
+}
+
+/** Everything once more from the first event on, after a clean end, by replay and by verify. */
+async function checkAll(run: Run): Promise<void> {
+  const { history, dir } = run;
+  const stop = async (serving: Serving) => assert.equal((await serving.stop()).code, 0);
+  await withServing(run, stop);
+  history.rewind();
+  await withServing(run, stop);
+  assert.equal(history.committed, history.submitted);
+  assert.equal(history.acknowledged, history.submitted);
+  const { code, stdout } = await runCli([
+    "verify",
+    "--chain",
+    "--config",
+    join(dir, "service.toml"),
+  ]);
+  assert.equal(code, 0, stdout);
+}
+
 const seed = testSeed();
-test(`serve keeps what it acknowledged through ${ROUNDS} kills (SEED=${seed})`, async () => {
-  const random = seededRandom(seed);
-  const history = new History();
-  const readAndCheck = async (serving: Serving) => {
-    history.add(await readAfter(serving, history.lastEventId));
-    history.check();
-  };
+test(`serve keeps what it acknowledged through ${KILLS} kills (SEED=${seed})`, async () => {
   await withFolder(async (dir) => {
+    const run: Run = {
+      dir,
+      random: seededRandom(seed),
+      history: new KillHistory(),
+      tally: {},
+      batches: 0,
+    };
     assert.equal((await runCli(["init", dir])).code, 0);
-    for (let round = 0; round < ROUNDS; round++) {
-      if (random() < 0.25) await killStart(dir, random);
-      await withServing(dir, async (serving) => {
-        await readAndCheck(serving);
-        await retryUnanswered(serving, history);
-        await writeAndKill(serving, history, random, round);
-      });
-    }
-    await withServing(dir, async (serving) => {
-      await readAndCheck(serving);
-      await retryUnanswered(serving, history);
-      assert.equal((await serving.stop()).code, 0);
-    });
-    await withServing(dir, async (serving) => {
-      await readAndCheck(serving);
-      assert.equal(history.committed.size, history.submitted.size);
-      assert.equal((await serving.stop()).code, 0);
-    });
+    await killAgainAndAgain(run);
+    await checkAll(run);
+    if (process.env.KILLS === undefined) return;
+    const { acknowledged, broken } = run.history;
+    const { lost, half } = broken;
+    process.stderr.write(
+      `${killsOf(run)} kills, ${acknowledged} batches acknowledged, ${lost.length} lost, ` +
+        `${half.length} half: ${JSON.stringify(run.tally)}\n`,
+    );
   });
 });
