@@ -43,7 +43,8 @@ export interface HttpResponse {
   readonly headers: Readonly<Record<string, string>>;
   /**
    * Pieces are asked for one by one, as the client takes them, and `return()` is called when it
-   * goes away; one that throws breaks the connection. Null for HEAD.
+   * goes away; one that throws breaks the connection. Bytes are not changed once they are given.
+   * Null for HEAD.
    */
   readonly body: string | Uint8Array | AsyncIterable<Uint8Array> | null;
   /**

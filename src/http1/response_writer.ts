@@ -4,13 +4,12 @@
  */
 import { Buffer } from "node:buffer";
 import type { Socket } from "node:net";
+import { CHUNK_END, chunkOf, chunkStart, framed, LAST_CHUNK } from "./chunk.ts";
 import type { HttpResponse } from "./message.ts";
 import { formatResponseHead, type ResponseFraming } from "./response_head.ts";
 
-/** A longer piece is not copied to be written with what frames it. */
+/** More is not copied to be written with what frames it. */
 const COPIED_BYTES_MAX = 64 * 1024;
-const CRLF = "\r\n";
-const LAST_CHUNK = "0\r\n\r\n";
 const CONTINUE = "HTTP/1.1 100 Continue\r\n\r\n";
 
 export class ResponseWriter {
@@ -60,7 +59,7 @@ export class ResponseWriter {
     }
     if (body instanceof Uint8Array) {
       const head = formatResponseHead(status, headers, body.length, keepsAlive);
-      return this.#whenRoom(this.#writeFramed(head, body, ""));
+      return this.#whenRoom(this.#writeWhole(head, body));
     }
     const framing = framingOf(headers, takesChunks);
     this.#writeText(formatResponseHead(status, headers, framing, keepsAlive));
@@ -94,9 +93,10 @@ export class ResponseWriter {
   /** Returns whether there is room for more. */
   #writePiece(piece: Uint8Array, isChunked: boolean): boolean {
     // An empty chunk would end the body.
-    if (piece.length === 0) return true;
+    if (piece.length === 0 || this.#isGone) return true;
     if (!isChunked) return this.#socket.write(piece);
-    return this.#writeFramed(piece.length.toString(16) + CRLF, piece, CRLF);
+    if (piece.length <= COPIED_BYTES_MAX) return this.#socket.write(chunkOf(piece));
+    return this.#writeParts(chunkStart(piece.length), piece, CHUNK_END);
   }
 
   /** Returns whether there is room for more. */
@@ -104,25 +104,23 @@ export class ResponseWriter {
     return this.#isGone || this.#socket.write(text);
   }
 
-  /** Writes ASCII texts around bytes; small ones at once: a write costs more than a copy. */
-  #writeFramed(before: string, bytes: Uint8Array, after: string): boolean {
+  /** Writes a small body together with its head: a write costs more than a copy. */
+  #writeWhole(head: string, body: Uint8Array): boolean {
     if (this.#isGone) return true;
+    return body.length <= COPIED_BYTES_MAX
+      ? this.#socket.write(framed(head, body))
+      : this.#writeParts(head, body);
+  }
+
+  /** Writes ASCII texts and the bytes between them at once, without a copy. */
+  #writeParts(before: string, bytes: Uint8Array, after = ""): boolean {
     const socket = this.#socket;
-    if (bytes.length > COPIED_BYTES_MAX) {
-      socket.cork();
-      socket.write(before);
-      let hasRoom = socket.write(bytes);
-      if (after !== "") hasRoom = socket.write(after);
-      socket.uncork();
-      return hasRoom;
-    }
-    const start = before.length;
-    const end = start + bytes.length;
-    const whole = Buffer.allocUnsafe(end + after.length);
-    whole.write(before, 0, "latin1");
-    whole.set(bytes, start);
-    if (after !== "") whole.write(after, end, "latin1");
-    return socket.write(whole);
+    socket.cork();
+    socket.write(before);
+    let hasRoom = socket.write(bytes);
+    if (after !== "") hasRoom = socket.write(after);
+    socket.uncork();
+    return hasRoom;
   }
 
   #whenRoom(hasRoom: boolean): true | Promise<boolean> {
