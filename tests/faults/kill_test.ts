@@ -148,9 +148,13 @@ function isRunning({ child: { exitCode, signalCode } }: Spawned): boolean {
 async function killUnderWriters(run: Run, serving: Serving): Promise<void> {
   const isShutdown = run.random() < 0.2;
   const momentMs = run.random() * MOMENT_MS_MAX;
+  const isAtOnce = !isShutdown && run.random() < 0.5;
+  const kill = () => isRunning(serving) && signalChild(serving.child, "SIGKILL");
   await writeUntilEnd(run, serving, () => {
     if (isShutdown) signalChild(serving.child, "SIGTERM");
-    setTimeout(() => isRunning(serving) && signalChild(serving.child, "SIGKILL"), momentMs);
+    // With the receipt in hand: what it promises must be true by now.
+    if (isAtOnce) kill();
+    else setTimeout(kill, momentMs);
   });
   const exit = await serving.exited;
   if (exit.signal === "SIGKILL") count(run, isShutdown ? "killed in shutdown" : "killed in ingest");
