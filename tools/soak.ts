@@ -1,0 +1,110 @@
+/**
+ * `deno task soak [--minutes N] [--seed S] [--runtime deno|node] [--dir DIR]`, or `node
+ * tools/soak.ts`: mixed load on the real service while it is killed, stopped, sealed and frozen,
+ * and a check of everything it acknowledged and showed. A line of progress every ten seconds on
+ * standard error, one closing line on standard output. Exit 0: nothing wrong. 1: something is, and
+ * the folder of the log is kept. 2: bad arguments.
+ */
+import { stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import process from "node:process";
+import { parseArgs } from "node:util";
+import {
+  absenceOf,
+  executableOf,
+  type RuntimeName,
+  THIS_RUNTIME,
+} from "../tests/support/runtimes.ts";
+import { SOAK_DECK } from "./soak/disturbances.ts";
+import { runSoak, SoakError, type SoakResult } from "./soak/run.ts";
+
+const EXIT_WRONG = 1;
+const EXIT_USAGE = 2;
+const MINUTES_DEFAULT = "10";
+const MINUTE_MS = 60_000;
+const SEED_MAX = 2 ** 31;
+const RUNTIMES: readonly RuntimeName[] = ["deno", "node"];
+
+interface Arguments {
+  minutes: number;
+  seed: number;
+  runtimes: RuntimeName[];
+  dir: string;
+}
+
+/** @throws {Error} that says what is wrong with the arguments. */
+async function readArguments(args: string[]): Promise<Arguments> {
+  const { values } = parseArgs({
+    args,
+    options: {
+      minutes: { type: "string", default: MINUTES_DEFAULT },
+      seed: { type: "string", default: String(Math.floor(Math.random() * SEED_MAX)) },
+      runtime: { type: "string" },
+      dir: { type: "string", default: tmpdir() },
+    },
+  });
+  const [minutes, seed] = [Number(values.minutes), Number(values.seed)];
+  if (!(minutes > 0 && minutes < Infinity)) {
+    throw new Error(`--minutes must be a number above 0, got ${values.minutes}`);
+  }
+  if (!Number.isSafeInteger(seed)) throw new Error(`--seed must be an integer, got ${values.seed}`);
+  const { dir } = values;
+  const isFolder = (await stat(dir).catch(() => null))?.isDirectory() ?? false;
+  if (!isFolder) throw new Error(`--dir must be an existing folder, got ${dir}`);
+  return { minutes, seed, dir, runtimes: chooseRuntimes(values.runtime) };
+}
+
+/** The one that is named, or all at hand. */
+function chooseRuntimes(named: string | undefined): RuntimeName[] {
+  if (named === undefined) return RUNTIMES.filter((name) => executableOf(name) !== null);
+  const runtime = RUNTIMES.find((name) => name === named);
+  if (runtime === undefined) throw new Error(`--runtime must be ${RUNTIMES.join(" or ")}`);
+  if (executableOf(runtime) === null) throw new Error(absenceOf(runtime));
+  return [runtime];
+}
+
+function describe({ tally, vitals, elapsedMs }: SoakResult): string {
+  const mib = Math.round(tally.of("payloadBytes") / 2 ** 20);
+  return `${
+    (elapsedMs / MINUTE_MS).toFixed(1)
+  } minutes, ${tally}, ${mib} MiB of payloads, ${vitals}`;
+}
+
+async function soak({ minutes, seed, runtimes, dir }: Arguments): Promise<void> {
+  const again = `SEED ${seed}, ${runtimes.join(" and ")}, run by ${THIS_RUNTIME}`;
+  const stopped = new AbortController();
+  for (const signal of ["SIGINT", "SIGTERM"] as const) {
+    process.once(signal, () => stopped.abort(new Error(`stopped by ${signal}`)));
+  }
+  const report = (line: string) => void process.stderr.write(`${line}\n`);
+  report(`soak of ${minutes} minutes in ${dir}: ${again}`);
+  try {
+    const result = await runSoak({
+      dir,
+      seed,
+      runtimes,
+      deck: SOAK_DECK,
+      durationMs: minutes * MINUTE_MS,
+      report,
+      signal: stopped.signal,
+    });
+    process.stdout.write(`soak passed: ${describe(result)} (${again})\n`);
+  } catch (error) {
+    if (!(error instanceof SoakError)) throw error;
+    report(error.cause instanceof Error ? error.cause.stack ?? error.message : error.message);
+    const [reason] = error.message.split("\n");
+    process.stdout.write(`soak failed: ${reason} (${again}; the log is in ${error.dir})\n`);
+    process.exitCode = EXIT_WRONG;
+  }
+}
+
+let given: Arguments | null = null;
+try {
+  given = await readArguments(process.argv.slice(2));
+} catch (error) {
+  process.stderr.write(`${(error as Error).message}\n`);
+  process.exitCode = EXIT_USAGE;
+}
+if (given !== null) await soak(given);
+// Connections that clients keep open would keep the process.
+process.exit();

@@ -1,0 +1,157 @@
+/**
+ * Reads the log and holds it against the ledger: every acknowledged batch is there once, whole,
+ * with the ids of its receipt; every other one is absent or whole; nothing is there that nobody
+ * sent. Each event is hashed again, and the history chain is followed from genesis on.
+ *
+ * An audit goes on from where it was: while a soak runs, one follows the log; at the end a second
+ * one reads all of it again from its beginning.
+ */
+import { canonicalize } from "../../src/event/canonical_json.ts";
+import { HistoryChain } from "../../src/event/chain.ts";
+import { sha256Hex } from "../../src/event/hash.ts";
+import type { EventLogClient } from "../../src/client/event_log_client.ts";
+import type { CommittedEvent } from "../../src/event/types.ts";
+import { History } from "./history.ts";
+import { digestOf, type Ledger, type LedgerEntry, nameOf } from "./ledger.ts";
+import { claim } from "./violation.ts";
+
+const PAGE_EVENTS = 2000;
+
+/** Heads of the history chain that were told or computed, by the event they come after. */
+export type KnownHeads = Map<string, string>;
+
+interface Range {
+  firstEventId: string;
+  lastEventId: string;
+}
+
+export class Audit {
+  readonly history = new History();
+  readonly #ledger: Ledger;
+  readonly #heads: KnownHeads;
+  readonly #chain = new HistoryChain();
+  /** Where the batches of the ledger lie in the log. */
+  readonly #found = new Map<LedgerEntry, Range>();
+  /** The events of the newest batch, until it is known to be over. */
+  #open: CommittedEvent[] = [];
+  /** So many of the acknowledged batches were found. */
+  #settled = 0;
+  readonly #lastOfSource = new Map<string, string>();
+  readonly #retired = new Map<string, string>();
+  #position: string | null = null;
+
+  /** @param heads that must be met; those computed here are added. */
+  constructor(ledger: Ledger, heads: KnownHeads) {
+    this.#ledger = ledger;
+    this.#heads = heads;
+  }
+
+  /**
+   * Reads what was committed since and checks all that was acknowledged before the call.
+   * @throws {Violation}
+   */
+  async catchUp(client: EventLogClient, signal: AbortSignal): Promise<void> {
+    const due = this.#ledger.acknowledged.length;
+    const retirements = [...this.#ledger.retirements.values()];
+    const pages = client.replayPages({ after: this.#position, limit: PAGE_EVENTS, signal });
+    for await (const { events, nextAfter } of pages) {
+      this.takeAll(events);
+      this.#position = nextAfter;
+    }
+    this.settle(due);
+    for (const { source, retirement_event_id } of retirements) {
+      const found = this.#retired.get(source);
+      claim(found === retirement_event_id, `the retirement of ${source} is lost: ${found}`);
+    }
+  }
+
+  /** Takes in the next events of the log. */
+  takeAll(events: readonly CommittedEvent[]): void {
+    for (const event of events) this.#take(event);
+  }
+
+  /** Ends the newest batch, and looks for the first so many of those acknowledged. */
+  settle(due: number): void {
+    this.#closeBatch();
+    for (; this.#settled < due; this.#settled++) {
+      const entry = this.#ledger.acknowledged[this.#settled]!;
+      const found = this.#found.get(entry);
+      claim(found !== undefined, `${nameOf(entry)} was acknowledged and is lost`);
+      const { firstEventId, lastEventId } = entry.receipt!;
+      const isSame = found.firstEventId === firstEventId && found.lastEventId === lastEventId;
+      claim(isSame, `${nameOf(entry)} has ids from ${found.firstEventId}, not ${firstEventId}`);
+    }
+    const { lastEventId } = this.history;
+    if (lastEventId !== null) this.#heads.set(lastEventId, this.#chain.head);
+  }
+
+  /** @throws {Violation} when a known head belongs to an event that the log does not have. */
+  checkHeads(): void {
+    for (const eventId of this.#heads.keys()) {
+      const isThere = this.history.has(eventId);
+      claim(isThere, `the log does not contain event ${eventId}, whose chain head is known`);
+    }
+  }
+
+  #take(event: CommittedEvent): void {
+    const before = this.#open.at(-1);
+    const isSameBatch = before?.source === event.source && before.batch_id === event.batch_id;
+    if (!isSameBatch) this.#closeBatch();
+    checkHashes(event);
+    this.history.add(event);
+    this.#chain.append(event.event_hash);
+    const known = this.#heads.get(event.event_id) ?? this.#chain.head;
+    claim(known === this.#chain.head, `the chain head after event ${event.event_id} has changed`);
+    this.#open.push(event);
+  }
+
+  #closeBatch(): void {
+    const [first] = this.#open;
+    if (first === undefined) return;
+    const events = this.#open;
+    this.#open = [];
+    if (first.source === "system") this.#checkRetirement(events);
+    else this.#checkBatch(events);
+    this.#lastOfSource.set(first.source, events.at(-1)!.event_id);
+  }
+
+  #checkBatch(events: CommittedEvent[]): void {
+    const { source, batch_id: batchId, event_id: firstEventId } = events[0]!;
+    const name = nameOf({ source, batchId });
+    const entry = this.#ledger.find(source, batchId);
+    claim(entry !== undefined, `${name} is in the log, and nobody submitted it`);
+    claim(!entry.isRefused, `${name} is in the log, and was refused`);
+    claim(!this.#found.has(entry), `${name} is in the log twice, or in parts`);
+    claim(!this.#retired.has(source), `${name} was committed after its source was retired`);
+    const { length } = events;
+    claim(length === entry.events, `${name} has ${length} of ${entry.events} events in the log`);
+    const digest = digestOf(source, events.map(digested));
+    claim(digest === entry.digest, `${name} is in the log otherwise than it was submitted`);
+    const isAtOnce = events.every(({ observed_at }) => observed_at === events[0]!.observed_at);
+    claim(isAtOnce, `${name} has several times of commit`);
+    this.#found.set(entry, { firstEventId, lastEventId: events.at(-1)!.event_id });
+  }
+
+  #checkRetirement(events: readonly CommittedEvent[]): void {
+    const [{ kind, record_key: source, payload, event_id }, ...others] = events as [CommittedEvent];
+    const name = `the retirement of ${source}`;
+    claim(kind === "source_retired" && others.length === 0, `${name} is not one event`);
+    claim(!this.#retired.has(source), `${name} is in the log twice`);
+    const frontier = this.#lastOfSource.get(source);
+    const { final_frontier: told } = payload as { final_frontier: string };
+    claim(told === frontier, `${name} names ${told} as its last event, not ${frontier}`);
+    this.#retired.set(source, event_id);
+  }
+}
+
+function digested({ stream, record_key, kind, content_hash, occurred_at }: CommittedEvent) {
+  const event = { stream, record_key, kind, content_hash };
+  return occurred_at === undefined ? event : { ...event, occurred_at };
+}
+
+function checkHashes({ payload, event_hash, ...envelope }: CommittedEvent): void {
+  const { event_id, content_hash } = envelope;
+  const contentHash = sha256Hex(canonicalize(payload));
+  claim(contentHash === content_hash, `the payload of event ${event_id} is not what was hashed`);
+  claim(sha256Hex(canonicalize(envelope)) === event_hash, `event ${event_id} has another hash`);
+}

@@ -1,0 +1,157 @@
+/**
+ * What happens to the service under load. Each disturbance leaves it serving; whether the log is
+ * still right is for the audit to say.
+ */
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { MANIFEST_FILE } from "../../src/log/layout.ts";
+import type { Random } from "../../tests/support/random.ts";
+import type { KnownHeads } from "./audit.ts";
+import type { ServedLog } from "./served_log.ts";
+import { describeExit } from "./service_process.ts";
+import type { Tally } from "./tally.ts";
+import { claim } from "./violation.ts";
+
+/** What a disturbance works on. */
+export interface Scene {
+  served: ServedLog;
+  random: Random;
+  tally: Tally;
+  /** Chain heads that the service told of; those of segments are added. */
+  heads: KnownHeads;
+  /** Aborted when something is wrong. */
+  failing: AbortSignal;
+}
+
+/** Returns once the service answers again. @throws {Violation} */
+export type Disturbance = (scene: Scene) => Promise<void>;
+
+/** Moments of a start, and of a seal, at which they are killed, in milliseconds. */
+const START_MS_MAX = 400;
+const SEAL_MS_MAX = 2_000;
+const FREEZE_MS_MAX = 2_000;
+const CALM_MS = 10_000;
+
+export const DISTURBANCES = {
+  kill,
+  stop,
+  killStart,
+  seal,
+  killSeal,
+  verify,
+  intrude,
+  freeze,
+  calm,
+} satisfies Record<string, Disturbance>;
+
+/** Those of a soak, as often as they come before all of them come again. */
+export const SOAK_DECK: readonly Disturbance[] = [
+  ...Array.from({ length: 5 }, () => kill),
+  ...Array.from({ length: 2 }, () => [stop, killStart, seal, killSeal, verify, freeze]).flat(),
+  intrude,
+  calm,
+];
+
+async function kill({ served, tally }: Scene): Promise<void> {
+  await served.kill();
+  tally.add("kills");
+  await start({ served, tally });
+}
+
+async function stop({ served, tally }: Scene): Promise<void> {
+  await served.stop();
+  tally.add("stops");
+  await start({ served, tally });
+}
+
+async function start({ served, tally }: Pick<Scene, "served" | "tally">): Promise<void> {
+  await served.start();
+  tally.add("starts");
+}
+
+/** Also what a start does to the log can be cut off at any moment. */
+async function killStart({ served, random, tally, failing }: Scene): Promise<void> {
+  await served.kill();
+  const starting = served.launch();
+  await delay(random() * START_MS_MAX, undefined, { signal: failing });
+  starting.signal("SIGKILL");
+  await starting.exited;
+  tally.add("kills", 2);
+  await start({ served, tally });
+}
+
+/** Seals what a stop, or a kill, has left. */
+async function seal(scene: Scene): Promise<void> {
+  const { served, tally } = scene;
+  await endForSeal(scene);
+  const exit = await served.run(["seal"]);
+  const isNothing = exit.code === 1 && /nothing to seal/.test(exit.stderr);
+  claim(exit.code === 0 || isNothing, `seal: ${describeExit(exit)}`);
+  tally.add("seals");
+  await noteSegments(scene);
+  await start(scene);
+}
+
+async function killSeal(scene: Scene): Promise<void> {
+  const { served, random, tally, failing } = scene;
+  await endForSeal(scene);
+  const sealing = served.spawn(["seal"]);
+  await Promise.race([
+    delay(random() * SEAL_MS_MAX, undefined, { signal: failing }),
+    sealing.exited,
+  ]);
+  sealing.signal("SIGKILL");
+  const exit = await sealing.exited;
+  const isFine = exit.signal === "SIGKILL" || exit.code === 0 ||
+    /nothing to seal/.test(exit.stderr);
+  claim(isFine, `seal: ${describeExit(exit)}`);
+  tally.add("kills");
+  await noteSegments(scene);
+  await start(scene);
+}
+
+async function endForSeal({ served, random, tally }: Scene): Promise<void> {
+  if (random() < 0.5) {
+    await served.stop();
+    tally.add("stops");
+  } else {
+    await served.kill();
+    tally.add("kills");
+  }
+}
+
+/** Beside the service, which goes on writing. */
+async function verify({ served, random, tally }: Scene): Promise<void> {
+  const exit = await served.run(random() < 0.5 ? ["verify"] : ["verify", "--chain"]);
+  claim(exit.code === 0, `verify beside the service: ${exit.stdout} ${describeExit(exit)}`);
+  tally.add("verifies");
+}
+
+/** A second writer is kept out. */
+async function intrude({ served, random, tally }: Scene): Promise<void> {
+  const exit = await served.run([random() < 0.5 ? "serve" : "seal"]);
+  const isRefused = exit.code === 1 && /held by another process/.test(exit.stderr);
+  claim(isRefused, `a second writer beside the service: ${describeExit(exit)}`);
+  tally.add("intrusions");
+}
+
+async function freeze({ served, random, tally, failing }: Scene): Promise<void> {
+  await served.freeze(random() * FREEZE_MS_MAX, failing);
+  tally.add("freezes");
+}
+
+/** So that one process lives long enough to show what it leaks. */
+async function calm({ failing }: Scene): Promise<void> {
+  await delay(CALM_MS, undefined, { signal: failing });
+}
+
+/** @throws {Violation} when the manifest tells another head for an event than is known. */
+async function noteSegments({ served, heads }: Scene): Promise<void> {
+  const { segments } = JSON.parse(await readFile(join(served.logDir, MANIFEST_FILE), "utf8"));
+  for (const { last_event_id: id, head } of segments) {
+    const known = heads.get(id) ?? head;
+    claim(known === head, `the manifest tells head ${head} after event ${id}, it was ${known}`);
+    heads.set(id, head);
+  }
+}

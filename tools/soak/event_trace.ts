@@ -1,0 +1,80 @@
+/**
+ * Which events were seen, in which order: for each its id and the beginning of its hash, in 24
+ * bytes, so that a million of them can be remembered and compared as bytes.
+ */
+import { Buffer } from "node:buffer";
+import type { CommittedEvent } from "../../src/event/types.ts";
+
+const ID_BYTES = 16;
+const HASH_BYTES = 8;
+/** Of one event. */
+export const ENTRY_BYTES: number = ID_BYTES + HASH_BYTES;
+const CAPACITY_MIN = 16;
+
+export class EventTrace {
+  #bytes = Buffer.alloc(CAPACITY_MIN * ENTRY_BYTES);
+  #length = 0;
+
+  /** Number of events. */
+  get length(): number {
+    return this.#length;
+  }
+
+  add({ event_id, event_hash }: CommittedEvent): void {
+    const at = this.#length * ENTRY_BYTES;
+    if (at === this.#bytes.length) this.#bytes = Buffer.concat([this.#bytes, Buffer.alloc(at)]);
+    idBytes(event_id).copy(this.#bytes, at);
+    this.#bytes.write(event_hash, at + ID_BYTES, HASH_BYTES, "hex");
+    this.#length += 1;
+  }
+
+  /** Adds an event of another trace. */
+  addFrom(other: EventTrace, place: number): void {
+    const at = this.#length * ENTRY_BYTES;
+    if (at === this.#bytes.length) this.#bytes = Buffer.concat([this.#bytes, Buffer.alloc(at)]);
+    other.#entry(place).copy(this.#bytes, at);
+    this.#length += 1;
+  }
+
+  /** The id of an event. */
+  idAt(place: number): string {
+    const hex = this.#entry(place).toString("hex", 0, ID_BYTES);
+    const groups = [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20)];
+    return [...groups, hex.slice(20)].join("-");
+  }
+
+  /** How many of the events have this id or a lower one. The trace must be in order. */
+  countThrough(eventId: string): number {
+    const wanted = idBytes(eventId);
+    let [low, high] = [0, this.#length];
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      const entry = this.#entry(middle).subarray(0, ID_BYTES);
+      if (Buffer.compare(entry, wanted) <= 0) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  /** Where this differs first from the events of another, from `start` to `end`; -1 nowhere. */
+  firstDifference(other: EventTrace, start: number, end: number): number {
+    const [mine, theirs] = [this.#slice(0, this.#length), other.#slice(start, end)];
+    if (mine.equals(theirs)) return -1;
+    const length = Math.min(mine.length, theirs.length);
+    let at = 0;
+    while (at < length && mine[at] === theirs[at]) at += 1;
+    return Math.floor(at / ENTRY_BYTES);
+  }
+
+  #entry(place: number): Buffer {
+    return this.#slice(place, place + 1);
+  }
+
+  #slice(start: number, end: number): Buffer {
+    return this.#bytes.subarray(start * ENTRY_BYTES, end * ENTRY_BYTES);
+  }
+}
+
+function idBytes(eventId: string): Buffer {
+  return Buffer.from(eventId.replaceAll("-", ""), "hex");
+}

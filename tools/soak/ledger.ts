@@ -1,0 +1,130 @@
+/**
+ * What the writers submitted and what they were answered. From that alone follows what the log must
+ * hold. Of a batch only its digest, ids and count are kept.
+ *
+ * Bounds: `isFull` says that a round has to end; whoever writes goes on until it does.
+ */
+import { Buffer } from "node:buffer";
+import type { Batch } from "../../src/client/batch_body.ts";
+import { canonicalize } from "../../src/event/canonical_json.ts";
+import { sha256Hex } from "../../src/event/hash.ts";
+import type { Receipt, RetirementReceipt } from "../../src/event/types.ts";
+import { ROUND_BATCHES_MAX, ROUND_EVENTS_MAX, ROUND_PAYLOAD_BYTES_MAX } from "./bounds.ts";
+import { claim } from "./violation.ts";
+
+/** What the digest of a batch covers of an event. */
+export interface DigestedEvent {
+  stream: string;
+  record_key: string;
+  kind: string;
+  content_hash: string;
+  occurred_at?: string;
+}
+
+/** A batch that was submitted. */
+export interface LedgerEntry {
+  readonly source: string;
+  readonly batchId: string;
+  /** What its receipt and its events in the log must say. */
+  readonly digest: string;
+  readonly events: number;
+  /** Canonical payloads. */
+  readonly payloadBytes: number;
+  /** The ids of its receipt; null while there is none. */
+  receipt: { firstEventId: string; lastEventId: string } | null;
+  /** It was answered with an error: nothing of it may be in the log. */
+  isRefused: boolean;
+}
+
+/** The batch digest as the API documents it, of events in their order. */
+export function digestOf(source: string, events: readonly DigestedEvent[]): string {
+  return sha256Hex(canonicalize({ v: 1, source, events }));
+}
+
+export class Ledger {
+  readonly #entries = new Map<string, LedgerEntry>();
+  /** In the order of their answers. */
+  readonly acknowledged: LedgerEntry[] = [];
+  /** By the retired source. */
+  readonly retirements = new Map<string, RetirementReceipt>();
+  #events = 0;
+  #payloadBytes = 0;
+
+  /** Whether a log with all of this is as large as one is to get. */
+  get isFull(): boolean {
+    return this.#entries.size >= ROUND_BATCHES_MAX || this.#events >= ROUND_EVENTS_MAX ||
+      this.#payloadBytes >= ROUND_PAYLOAD_BYTES_MAX;
+  }
+
+  /** The batch of that name; undefined when nobody submitted one. */
+  find(source: string, batchId: string): LedgerEntry | undefined {
+    return this.#entries.get(`${source} ${batchId}`);
+  }
+
+  /** To be called before the batch is sent for the first time. */
+  submit({ source, batchId, events }: Batch): LedgerEntry {
+    let payloadBytes = 0;
+    const digested = events.map(({ payload, ...event }) => {
+      const text = canonicalize(payload);
+      payloadBytes += Buffer.byteLength(text);
+      return { ...event, content_hash: sha256Hex(text) };
+    });
+    const digest = digestOf(source, digested);
+    const entry: LedgerEntry = {
+      source,
+      batchId,
+      digest,
+      events: events.length,
+      payloadBytes,
+      receipt: null,
+      isRefused: false,
+    };
+    this.#entries.set(`${source} ${batchId}`, entry);
+    this.#events += entry.events;
+    this.#payloadBytes += payloadBytes;
+    return entry;
+  }
+
+  /**
+   * Takes down a receipt.
+   * @throws {Violation} when it contradicts the batch, or an earlier receipt.
+   */
+  acknowledge(entry: LedgerEntry, receipt: Receipt): void {
+    const { status, batch_digest, events, first_event_id, last_event_id } = receipt;
+    const name = nameOf(entry);
+    claim(batch_digest === entry.digest, `${name} was acknowledged with another digest`);
+    claim(events === entry.events, `${name} was acknowledged with ${events} events`);
+    claim(!entry.isRefused, `${name} was refused, and then acknowledged`);
+    claim(first_event_id <= last_event_id, `${name} was acknowledged with ids in disorder`);
+    if (entry.receipt === null) {
+      entry.receipt = { firstEventId: first_event_id, lastEventId: last_event_id };
+      this.acknowledged.push(entry);
+      return;
+    }
+    const { firstEventId, lastEventId } = entry.receipt;
+    claim(status === "duplicate", `${name} was committed twice`);
+    const isSame = firstEventId === first_event_id && lastEventId === last_event_id;
+    claim(isSame, `${name} has two receipts: ${firstEventId} and ${first_event_id}`);
+  }
+
+  /** Takes down that a batch was answered with an error. */
+  refuse(entry: LedgerEntry): void {
+    claim(entry.receipt === null, `${nameOf(entry)} was acknowledged, and then refused`);
+    entry.isRefused = true;
+  }
+
+  /** Takes down a retirement. @throws {Violation} when it contradicts an earlier answer. */
+  retire(receipt: RetirementReceipt): void {
+    const { source, final_frontier, retirement_event_id } = receipt;
+    const known = this.retirements.get(source) ?? receipt;
+    const isSame = known.final_frontier === final_frontier &&
+      known.retirement_event_id === retirement_event_id;
+    claim(isSame, `${source} was retired twice`);
+    this.retirements.set(source, known);
+  }
+}
+
+/** A batch for messages. */
+export function nameOf({ source, batchId }: { source: string; batchId: string }): string {
+  return `batch ${source}/${batchId}`;
+}

@@ -1,0 +1,137 @@
+/**
+ * A consumer that reads finite answers: pages with and without filters from anywhere in the log,
+ * single records by their key, listings of streams; and one that goes away in the middle.
+ */
+import type { EventFilter } from "../../src/client/replay.ts";
+import { type Random, randomInteger, randomItem } from "../../tests/support/random.ts";
+import { EventTrace } from "./event_trace.ts";
+import { type Load, pause, readSignal } from "./load.ts";
+import { claim } from "./violation.ts";
+import { KINDS, makeBatch, randomOf, recordKeyOf, STREAMS } from "./workload.ts";
+
+const PAGES_MAX = 5;
+const PAGE_EVENTS_MAX = 1000;
+const PAUSE_MS_MAX = 100;
+const ABORT_MS_MAX = 30;
+
+const STEPS = ["pages", "pages", "pages", "lookup", "lookup", "listing", "abort"] as const;
+
+/** A filter as consumers have them, also for sources that are not there. */
+export function randomFilter(load: Load, random: Random): EventFilter {
+  const filter: EventFilter = {};
+  if (random() < 0.5) return filter;
+  const { acknowledged } = load.ledger;
+  if (random() < 0.5) {
+    const isKnown = acknowledged.length > 0 && random() < 0.9;
+    filter.source = isKnown ? randomItem(random, acknowledged).source : "nobody";
+  }
+  if (random() < 0.5) filter.stream = randomItem(random, STREAMS);
+  if (random() < 0.3) filter.kind = randomItem(random, KINDS);
+  return filter;
+}
+
+/** A place in the log: its beginning, or after some event. */
+export function randomPosition(load: Load, random: Random): string | null {
+  const { acknowledged } = load.ledger;
+  if (acknowledged.length === 0 || random() < 0.1) return null;
+  return randomItem(random, acknowledged).receipt!.firstEventId;
+}
+
+export class Reader {
+  readonly #load: Load;
+  readonly #name: string;
+  readonly #random: Random;
+
+  constructor(load: Load, name: string) {
+    this.#load = load;
+    this.#name = name;
+    this.#random = randomOf(load.seed, name);
+  }
+
+  /** Until the load ends. @throws {Violation} among others: whatever goes wrong. */
+  async run(): Promise<void> {
+    while (!this.#load.ending.aborted) {
+      await this.#step();
+      await pause(this.#load, this.#random() * PAUSE_MS_MAX);
+    }
+  }
+
+  async #step(): Promise<void> {
+    switch (randomItem(this.#random, STEPS)) {
+      case "pages":
+        return await this.#readPages();
+      case "lookup":
+        return await this.#lookUp();
+      case "listing":
+        return await this.#listStreams();
+      case "abort":
+        return await this.#readAndGiveUp();
+    }
+  }
+
+  async #readPages(): Promise<void> {
+    const { client, observations, tally, failing } = this.#load;
+    const filter = randomFilter(this.#load, this.#random);
+    const limit = randomInteger(this.#random, 1, PAGE_EVENTS_MAX);
+    let pagesLeft = randomInteger(this.#random, 1, PAGES_MAX);
+    let after = randomPosition(this.#load, this.#random);
+    const options = { ...filter, after, limit, signal: readSignal(this.#load) };
+    for await (const { events, nextAfter } of client.replayPages(options)) {
+      claim(events.length <= limit, `${this.#name} got ${events.length} events, not ${limit}`);
+      const seen = new EventTrace();
+      for (const event of events) seen.add(event);
+      if (nextAfter === null) return;
+      const observation = { observer: this.#name, filter, after, through: nextAfter, seen };
+      await observations.add(observation, failing);
+      tally.add("pages");
+      after = nextAfter;
+      pagesLeft -= 1;
+      if (pagesLeft === 0) return;
+    }
+  }
+
+  /** An event by its key: no other event of its source has it. */
+  async #lookUp(): Promise<void> {
+    const { client, ledger, seed, tally } = this.#load;
+    if (ledger.acknowledged.length === 0) return;
+    const { source, batchId, receipt } = randomItem(this.#random, ledger.acknowledged);
+    if (batchId.endsWith("lineage")) return;
+    const { events } = makeBatch(seed, source, batchId);
+    const recordKey = recordKeyOf(batchId, randomInteger(this.#random, 0, events.length - 1));
+    const found: string[] = [];
+    const options = { source, recordKey, signal: readSignal(this.#load) };
+    for await (const event of client.replay(options)) found.push(event.event_id);
+    const [id] = found;
+    const { firstEventId, lastEventId } = receipt!;
+    const isIt = found.length === 1 && firstEventId <= id! && id! <= lastEventId;
+    claim(isIt, `${source}/${recordKey} was found as [${found}], not once from ${firstEventId} on`);
+    tally.add("lookups");
+  }
+
+  async #listStreams(): Promise<void> {
+    const { client, observations, tally, failing } = this.#load;
+    const { streams, snapshotThroughEventId: through } = await client.streams({
+      signal: readSignal(this.#load),
+    });
+    if (through === null) return;
+    await observations.addListing({ observer: this.#name, through, streams }, failing);
+    tally.add("listings");
+  }
+
+  /** Asks for more than it waits for. */
+  async #readAndGiveUp(): Promise<void> {
+    const { client, tally, failing } = this.#load;
+    const givenUp = new AbortController();
+    const timer = setTimeout(() => givenUp.abort(), this.#random() * ABORT_MS_MAX);
+    try {
+      const signal = AbortSignal.any([givenUp.signal, failing]);
+      const after = randomPosition(this.#load, this.#random);
+      for await (const _ of client.replayPages({ after, limit: 10_000, signal })) break;
+    } catch (error) {
+      if (!givenUp.signal.aborted || failing.aborted) throw error;
+      tally.add("aborts");
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+}

@@ -1,0 +1,205 @@
+/**
+ * One log from its first event to its last: clients load it, disturbances come over it, and at the
+ * end all of it is checked. The first thing that goes wrong ends everything.
+ */
+import { setTimeout as delay } from "node:timers/promises";
+import type { RuntimeName } from "../../tests/support/runtimes.ts";
+import { type Random, randomInteger } from "../../tests/support/random.ts";
+import { Audit, type KnownHeads } from "./audit.ts";
+import { FOLLOWERS, LOAD_MS_MAX, LOAD_MS_MIN, READERS, SAMPLE_MS, WRITERS } from "./bounds.ts";
+import type { Disturbance, Scene } from "./disturbances.ts";
+import { LogFollower } from "./follower.ts";
+import { Ledger } from "./ledger.ts";
+import type { Load } from "./load.ts";
+import { Observations } from "./observations.ts";
+import { Reader } from "./reader.ts";
+import { ServedLog } from "./served_log.ts";
+import { describeExit } from "./service_process.ts";
+import type { Tally } from "./tally.ts";
+import { claim } from "./violation.ts";
+import type { Vitals } from "./vitals.ts";
+import { makeBatch, randomOf } from "./workload.ts";
+import { Writer } from "./writer.ts";
+
+/** Acknowledged batches that are sent once more at the end. */
+const REPEATS_MAX = 100;
+
+export interface RoundOptions {
+  seed: number;
+  /** Of this round; each has its own names. */
+  number: number;
+  /** Empty folder. */
+  dir: string;
+  runtimes: readonly RuntimeName[];
+  /** The next one; null when the soak is over. */
+  nextDisturbance: () => Disturbance | null;
+  tally: Tally;
+  vitals: Vitals;
+  /** Gives up. */
+  signal: AbortSignal;
+}
+
+/** Runs one round. @throws {Violation} and whatever else goes wrong first. */
+export async function runRound(options: RoundOptions): Promise<void> {
+  const failing = new AbortController();
+  const fail = (error: unknown) => failing.abort(error);
+  const giveUp = () => fail(options.signal.reason);
+  options.signal.addEventListener("abort", giveUp, { once: true });
+  const random = randomOf(options.seed, `round ${options.number}`);
+  const { dir, runtimes, tally } = options;
+  const served = await ServedLog.create({ dir, runtimes, random, onFailure: fail });
+  const stopLooking = keepLooking(served, options.vitals, fail);
+  try {
+    options.signal.throwIfAborted();
+    await new Round(options, served, random, failing).run();
+  } catch (error) {
+    // What came first is the cause; the rest of what fails then fails because of it.
+    throw failing.signal.aborted ? failing.signal.reason : error;
+  } finally {
+    failing.abort(new Error("the round is over"));
+    stopLooking();
+    options.signal.removeEventListener("abort", giveUp);
+    await served.dispose();
+  }
+  tally.add("rounds");
+}
+
+function keepLooking(served: ServedLog, vitals: Vitals, fail: (error: unknown) => void) {
+  const timer = setInterval(() => {
+    try {
+      if (served.pid !== null) vitals.look(served.pid);
+    } catch (error) {
+      fail(error);
+    }
+  }, SAMPLE_MS);
+  return () => clearInterval(timer);
+}
+
+class Round {
+  readonly #options: RoundOptions;
+  readonly #served: ServedLog;
+  readonly #random: Random;
+  readonly #failing: AbortController;
+  readonly #ending = new AbortController();
+  readonly #ledger = new Ledger();
+  readonly #observations = new Observations();
+  readonly #heads: KnownHeads = new Map();
+  readonly #audit = new Audit(this.#ledger, this.#heads);
+
+  constructor(options: RoundOptions, served: ServedLog, random: Random, failing: AbortController) {
+    this.#options = options;
+    this.#served = served;
+    this.#random = random;
+    this.#failing = failing;
+  }
+
+  async run(): Promise<void> {
+    await this.#served.start();
+    const clients = this.#startClients();
+    try {
+      await this.#disturb();
+    } finally {
+      this.#ending.abort();
+      await clients;
+    }
+    this.#failing.signal.throwIfAborted();
+    await this.#checkAll();
+  }
+
+  /** Resolves when all have ended. */
+  async #startClients(): Promise<void> {
+    const { seed, number, tally } = this.#options;
+    const load: Load = {
+      seed,
+      client: this.#served.client,
+      ledger: this.#ledger,
+      observations: this.#observations,
+      tally,
+      ending: this.#ending.signal,
+      failing: this.#failing.signal,
+    };
+    const named = <T>(kind: string, count: number, make: (name: string) => T) =>
+      Array.from({ length: count }, (_, place) => make(`${kind}-${number}-${place}`));
+    const clients = [
+      ...named("writer", WRITERS, (name) => new Writer(load, name)),
+      ...named("reader", READERS, (name) => new Reader(load, name)),
+      ...named("follower", FOLLOWERS, (name) => new LogFollower(load, name)),
+    ];
+    await Promise.all(
+      clients.map((client) => client.run().catch((error) => this.#failing.abort(error))),
+    );
+  }
+
+  /** Until there is no further disturbance, or the log is as large as one is to get. */
+  async #disturb(): Promise<void> {
+    const failing = this.#failing.signal;
+    const { tally, nextDisturbance } = this.#options;
+    const scene: Scene = {
+      served: this.#served,
+      random: this.#random,
+      tally,
+      heads: this.#heads,
+      failing,
+    };
+    while (!this.#ledger.isFull) {
+      const disturbance = nextDisturbance();
+      if (disturbance === null) return;
+      await delay(randomInteger(this.#random, LOAD_MS_MIN, LOAD_MS_MAX), undefined, {
+        signal: failing,
+      });
+      await disturbance(scene);
+      await this.#check(this.#audit);
+    }
+  }
+
+  /** Looks at what is new in the log, and at what was seen of it. */
+  async #check(audit: Audit): Promise<void> {
+    const before = audit.history.length;
+    await audit.catchUp(this.#served.client, this.#failing.signal);
+    const { tally } = this.#options;
+    tally.add("audited", audit.history.length - before);
+    tally.add("checked", this.#observations.check(audit.history));
+  }
+
+  /** The clients have ended: now the whole log, once more from its beginning. */
+  async #checkAll(): Promise<void> {
+    await this.#check(this.#audit);
+    claim(this.#observations.length === 0, "what was seen reaches beyond the end of the log");
+    await this.#repeatSome();
+    await this.#served.stop();
+    await this.#verifyChain(this.#audit.history.length);
+    await this.#served.start();
+    const audit = new Audit(this.#ledger, this.#heads);
+    await this.#check(audit);
+    audit.checkHeads();
+    claim(
+      audit.history.length === this.#audit.history.length,
+      "the log has changed while it rests",
+    );
+    await this.#served.stop();
+  }
+
+  /** Acknowledged batches are answered with their receipts, also those that are sealed by now. */
+  async #repeatSome(): Promise<void> {
+    const { acknowledged } = this.#ledger;
+    const stride = Math.ceil(acknowledged.length / REPEATS_MAX);
+    for (let place = 0; place < acknowledged.length; place += stride) {
+      const entry = acknowledged[place]!;
+      if (entry.batchId.endsWith("lineage")) continue;
+      const batch = makeBatch(this.#options.seed, entry.source, entry.batchId);
+      const receipt = await this.#served.client.append(batch, { signal: this.#failing.signal });
+      this.#ledger.acknowledge(entry, receipt);
+      this.#options.tally.add("duplicates");
+    }
+  }
+
+  async #verifyChain(events: number): Promise<void> {
+    const exit = await this.#served.run(["verify", "--chain"]);
+    claim(exit.code === 0, `verify --chain: ${exit.stdout} ${describeExit(exit)}`);
+    this.#options.tally.add("verifies");
+    const { events_checked: checked, orphans, remnants } = JSON.parse(exit.stdout);
+    claim(checked === events, `verify --chain checked ${checked} events of ${events}`);
+    const left = [...orphans, ...remnants];
+    claim(left.length === 0, `after a clean stop verify finds ${left.join(", ")}`);
+  }
+}

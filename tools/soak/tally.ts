@@ -1,0 +1,47 @@
+/** Counts of everything that was done, for the lines that a soak prints. */
+
+const NAMES = [
+  "batches",
+  "events",
+  "payloadBytes",
+  "duplicates",
+  "refusals",
+  "aborts",
+  "retirements",
+  "pages",
+  "lookups",
+  "listings",
+  "follows",
+  "followed",
+  "checked",
+  "audited",
+  "starts",
+  "kills",
+  "stops",
+  "seals",
+  "verifies",
+  "freezes",
+  "intrusions",
+  "rounds",
+] as const;
+
+/** What is counted. `checked` are observations, `audited` events. */
+export type Counted = typeof NAMES[number];
+
+export class Tally {
+  readonly #counts = new Map<Counted, number>(NAMES.map((name) => [name, 0]));
+
+  add(name: Counted, count = 1): void {
+    this.#counts.set(name, this.of(name) + count);
+  }
+
+  of(name: Counted): number {
+    return this.#counts.get(name)!;
+  }
+
+  /** All counts but that of bytes, in a line. */
+  toString(): string {
+    const named = NAMES.filter((name) => name !== "payloadBytes");
+    return named.map((name) => `${this.of(name)} ${name}`).join(", ");
+  }
+}

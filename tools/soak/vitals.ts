@@ -1,0 +1,109 @@
+/**
+ * Memory and descriptors of the service over time, from /proc: where there is none, nothing is
+ * said. A look that finds more than the limits allow fails at once; a leak shows in the medians of
+ * the first and the last quarter of a soak.
+ */
+import { readdirSync, readFileSync } from "node:fs";
+import {
+  DESCRIPTORS_GROWTH_MAX,
+  DESCRIPTORS_MAX,
+  MEMORY_BYTES_MAX,
+  MEMORY_GROWTH_BYTES_MAX,
+  SAMPLES_MAX,
+} from "./bounds.ts";
+import { claim } from "./violation.ts";
+
+const MIB = 1024 * 1024;
+/** Fewer looks make no median worth a judgement. */
+const SAMPLES_MIN = 40;
+
+export interface Sample {
+  memoryBytes: number;
+  descriptors: number;
+}
+
+export class Vitals {
+  #samples: Sample[] = [];
+  /** Every so many looks one is kept. */
+  #stride = 1;
+  #looks = 0;
+
+  /** Looks at a process. Nothing happens when it is gone. @throws {Violation} */
+  look(pid: number): void {
+    const sample = sampleOf(pid);
+    if (sample !== null) this.add(sample);
+  }
+
+  /** Takes in a look. @throws {Violation} when it is beyond what the limits allow. */
+  add(sample: Sample): void {
+    const { memoryBytes, descriptors } = sample;
+    claim(
+      memoryBytes <= MEMORY_BYTES_MAX,
+      `serve holds ${inMib(memoryBytes)}, its limits allow ${inMib(MEMORY_BYTES_MAX)}`,
+    );
+    claim(
+      descriptors <= DESCRIPTORS_MAX,
+      `serve has ${descriptors} open descriptors, its clients explain ${DESCRIPTORS_MAX}`,
+    );
+    if (this.#looks++ % this.#stride === 0) this.#samples.push(sample);
+    if (this.#samples.length < SAMPLES_MAX) return;
+    this.#samples = this.#samples.filter((_, place) => place % 2 === 0);
+    this.#stride *= 2;
+  }
+
+  /** The newest look, in words. */
+  get latest(): string {
+    const sample = this.#samples.at(-1);
+    return sample === undefined
+      ? "memory not known"
+      : `${inMib(sample.memoryBytes)}, ${sample.descriptors} descriptors`;
+  }
+
+  /** First and last quarter, in words. @throws {Violation} when they differ absurdly. */
+  conclude(): string {
+    const samples = this.#samples;
+    if (samples.length < 4) return "memory not known";
+    const quarter = Math.floor(samples.length / 4);
+    const first = medians(samples.slice(0, quarter));
+    const last = medians(samples.slice(-quarter));
+    const memory = `memory ${inMib(first.memoryBytes)} -> ${inMib(last.memoryBytes)}`;
+    const descriptors = `descriptors ${first.descriptors} -> ${last.descriptors}`;
+    if (samples.length >= SAMPLES_MIN) {
+      const growth = last.memoryBytes - first.memoryBytes;
+      claim(growth <= MEMORY_GROWTH_BYTES_MAX, `serve leaks: ${memory}`);
+      const more = last.descriptors - first.descriptors;
+      claim(more <= DESCRIPTORS_GROWTH_MAX, `serve leaks: ${descriptors}`);
+    }
+    return `${memory}, ${descriptors}`;
+  }
+}
+
+function sampleOf(pid: number): Sample | null {
+  try {
+    const status = readFileSync(`/proc/${pid}/status`, "utf8");
+    const kib = /^VmRSS:\s*([0-9]+) kB$/m.exec(status)?.[1];
+    if (kib === undefined) return null;
+    return {
+      memoryBytes: Number(kib) * 1024,
+      descriptors: readdirSync(`/proc/${pid}/fd`).length,
+    };
+  } catch {
+    // No /proc, or the process has just ended, which whoever runs it sees.
+    return null;
+  }
+}
+
+function medians(samples: readonly Sample[]): Sample {
+  return {
+    memoryBytes: median(samples.map(({ memoryBytes }) => memoryBytes)),
+    descriptors: median(samples.map(({ descriptors }) => descriptors)),
+  };
+}
+
+function median(values: number[]): number {
+  return values.sort((a, b) => a - b)[Math.floor(values.length / 2)]!;
+}
+
+function inMib(bytes: number): string {
+  return `${Math.round(bytes / MIB)} MiB`;
+}

@@ -1,0 +1,131 @@
+/**
+ * Batches of many shapes. What is in one follows from the seed, its source and its id alone, so
+ * that it can be made again, with the same bytes, when it is to be sent again.
+ */
+import { createHash } from "node:crypto";
+import type { Batch } from "../../src/client/batch_body.ts";
+import type { SubmittedEvent } from "../../src/event/types.ts";
+import {
+  type Random,
+  randomInteger,
+  randomItem,
+  seededRandom,
+} from "../../tests/support/random.ts";
+
+/** How a batch is made; part of its id. */
+export type Shape = "single" | "small" | "bulk" | "big" | "unicode" | "guarded";
+
+/** The stream that only guarded batches go to, so that their writer knows its frontier. */
+export const GUARDED_STREAM = "guarded";
+/** The streams that other batches go to. */
+export const STREAMS = ["orders", "customers", "s.0", "_"];
+/** The kinds of their events. */
+export const KINDS = ["upserted", "deleted", "größer"];
+
+const BULK_EVENTS_MAX = 1000;
+const BIG_PAYLOAD_CHARS_MAX = 4 * 1024 * 1024;
+const DEEPEST = 128;
+
+/** What is at the edge of some rule, and valid. */
+const ODD_VALUES: readonly unknown[] = [
+  null,
+  "",
+  "\u0000\u001f\u007f",
+  "e\u0301 is not é",
+  "😀\u2028\u2029\ufeff",
+  '\\"\\u0041',
+  "\ud7ff\ue000\uffff",
+  -0,
+  1e20,
+  1e21,
+  123456789012345680000,
+  5e-324,
+  0.1,
+  [],
+  {},
+  nested(DEEPEST),
+  JSON.parse('{"__proto__":1,"constructor":{"":[]},"\\ud83d\\ude00":0,"\\ufb33":1}'),
+];
+
+function nested(depth: number): unknown {
+  let value: unknown = "core";
+  for (let level = 0; level < depth - 1; level++) value = level % 2 === 0 ? [value] : { value };
+  return value;
+}
+
+/** A source of chance of its own for each name. */
+export function randomOf(seed: number, name: string): Random {
+  return seededRandom(createHash("sha256").update(`${seed} ${name}`).digest().readInt32LE());
+}
+
+/** The id of a batch of a writer. */
+export function batchIdOf(number: number, shape: Shape): string {
+  return `${number}-${shape}`;
+}
+
+/** The batch of that id; the id must be one of `batchIdOf()`. */
+export function makeBatch(seed: number, source: string, batchId: string): Batch {
+  const random = randomOf(seed, `${source} ${batchId}`);
+  const shape = batchId.slice(batchId.indexOf("-") + 1) as Shape;
+  const length = lengthOf(shape, random);
+  const events = Array.from({ length }, (_, place) => makeEvent(random, shape, batchId, place));
+  return { source, batchId, events };
+}
+
+function lengthOf(shape: Shape, random: Random): number {
+  if (shape === "single" || shape === "big") return 1;
+  return randomInteger(random, 1, shape === "bulk" ? BULK_EVENTS_MAX : 20);
+}
+
+function makeEvent(random: Random, shape: Shape, batchId: string, place: number): SubmittedEvent {
+  const isOdd = shape === "unicode";
+  const event: SubmittedEvent = {
+    stream: shape === "guarded" ? GUARDED_STREAM : randomItem(random, STREAMS),
+    record_key: recordKeyOf(batchId, place),
+    kind: randomItem(random, KINDS),
+    payload: isOdd ? oddPayload(random) : plainPayload(random, shape, place),
+  };
+  if (random() < 0.3) event.occurred_at = occurredAt(random);
+  return event;
+}
+
+/** The record key of an event: no other event of its source has it. */
+export function recordKeyOf(batchId: string, place: number): string {
+  return batchId.endsWith("unicode") ? `${batchId}/\u0001"é😀/${place}` : `${batchId}/${place}`;
+}
+
+function plainPayload(random: Random, shape: Shape, number: number): unknown {
+  if (shape === "big") return { number, text: someText(random, BIG_PAYLOAD_CHARS_MAX) };
+  const text = someText(random, random() < 0.02 ? 20_000 : 500);
+  return { number, amount: random() * 1000, flags: [true, null], text };
+}
+
+function oddPayload(random: Random): unknown {
+  const odd = randomItem(random, ODD_VALUES);
+  if (random() < 0.5) return odd;
+  // One container more would be too deep for the deepest.
+  if (Array.isArray(odd) || typeof odd === "object") return odd;
+  return { z: odd, "ä": [odd, randomItem(random, ["a", "\t", "\u20ac"])], a: random() };
+}
+
+function occurredAt(random: Random): string {
+  const time = new Date(randomInteger(random, 0, 4e9) * 1000).toISOString().slice(0, 19);
+  return `${time}${randomItem(random, ["", ".5", ".123456789", ".000"])}Z`;
+}
+
+/** Compresses about as well as records do. */
+const SAMPLE_TEXT = makeSampleText(64 * 1024);
+
+function makeSampleText(chars: number): string {
+  const random = seededRandom(1);
+  let text = "";
+  while (text.length < chars) text += `${random().toString(36).slice(2, 6)} the same again, `;
+  return text;
+}
+
+function someText(random: Random, charsMax: number): string {
+  const chars = randomInteger(random, 0, charsMax);
+  const start = randomInteger(random, 0, SAMPLE_TEXT.length - 1);
+  const repeats = Math.ceil((start + chars) / SAMPLE_TEXT.length);
+  return SAMPLE_TEXT.repeat(repeats).slice(start, start + chars);
+}

@@ -1,0 +1,266 @@
+/**
+ * A connector: it appends batches of all shapes to a source that nobody else writes to, sends some
+ * again, some wrongly, gives up on some, and now and then retires its source and goes on as its
+ * successor.
+ */
+import type { Batch } from "../../src/client/batch_body.ts";
+import type { Receipt, RetirementReceipt } from "../../src/event/types.ts";
+import { type Random, randomInteger, randomItem } from "../../tests/support/random.ts";
+import { WRITER_BYTES_PER_SECOND, WRITER_PAUSE_MS_MAX } from "./bounds.ts";
+import type { LedgerEntry } from "./ledger.ts";
+import { type Load, pause, refusalOf } from "./load.ts";
+import { claim } from "./violation.ts";
+import { batchIdOf, GUARDED_STREAM, makeBatch, randomOf, type Shape } from "./workload.ts";
+
+const LINEAGE_STREAM = "service.source_lineage";
+/** Before a client gives up, in milliseconds: shorter and longer than most answers take. */
+const ABORT_MS_MAX = 20;
+
+/** What a writer does next, as often as it is named here. */
+const STEPS = [
+  ...Array.from({ length: 60 }, () => "single" as const),
+  ...Array.from({ length: 40 }, () => "small" as const),
+  ...Array.from({ length: 12 }, () => "bulk" as const),
+  ...Array.from({ length: 2 }, () => "big" as const),
+  ...Array.from({ length: 15 }, () => "unicode" as const),
+  ...Array.from({ length: 15 }, () => "guarded" as const),
+  ...Array.from({ length: 5 }, () => "misguarded" as const),
+  ...Array.from({ length: 15 }, () => "again" as const),
+  ...Array.from({ length: 8 }, () => "twin" as const),
+  ...Array.from({ length: 8 }, () => "conflict" as const),
+  ...Array.from({ length: 10 }, () => "abort" as const),
+  "succeed" as const,
+];
+
+export class Writer {
+  readonly #load: Load;
+  readonly #name: string;
+  readonly #random: Random;
+  #generation = 0;
+  #batches = 0;
+  /** Of the stream that only guarded batches go to. */
+  #guardedFrontier: string | null = null;
+  /** Batches of the present source that can be made again. */
+  #acknowledged: LedgerEntry[] = [];
+
+  constructor(load: Load, name: string) {
+    this.#load = load;
+    this.#name = name;
+    this.#random = randomOf(load.seed, name);
+  }
+
+  /** Until the load ends. @throws {Violation} among others: whatever goes wrong. */
+  async run(): Promise<void> {
+    while (!this.#load.ending.aborted) {
+      const payloadBytes = await this.#step();
+      const paceMs = payloadBytes / WRITER_BYTES_PER_SECOND * 1000;
+      await pause(this.#load, paceMs + this.#random() * WRITER_PAUSE_MS_MAX);
+    }
+  }
+
+  /** @returns about how many bytes were appended. */
+  async #step(): Promise<number> {
+    const step = randomItem(this.#random, STEPS);
+    switch (step) {
+      case "guarded":
+        return await this.#appendGuarded();
+      case "misguarded":
+        return await this.#appendMisguarded();
+      case "again":
+        return await this.#appendAgain();
+      case "twin":
+        return await this.#appendTwins();
+      case "conflict":
+        return await this.#appendConflict();
+      case "abort":
+        return await this.#appendAndGiveUp();
+      case "succeed":
+        return await this.#succeed();
+      default:
+        return await this.#append(this.#nextBatch(step));
+    }
+  }
+
+  get #source(): string {
+    return `${this.#name}-${this.#generation}`;
+  }
+
+  #nextBatch(shape: Shape): Batch {
+    return makeBatch(this.#load.seed, this.#source, batchIdOf(this.#batches++, shape));
+  }
+
+  async #append(batch: Batch): Promise<number> {
+    const entry = this.#load.ledger.submit(batch);
+    await this.#send(batch, entry);
+    this.#acknowledged.push(entry);
+    return entry.payloadBytes;
+  }
+
+  /** Sends a batch until it is answered, and takes the receipt down. */
+  async #send(batch: Batch, entry: LedgerEntry): Promise<Receipt> {
+    const { client, ledger, tally, failing } = this.#load;
+    const isNew = entry.receipt === null;
+    const receipt = await client.append(batch, { signal: failing });
+    ledger.acknowledge(entry, receipt);
+    if (receipt.status === "duplicate") tally.add("duplicates");
+    if (!isNew) return receipt;
+    tally.add("batches");
+    tally.add("events", entry.events);
+    tally.add("payloadBytes", entry.payloadBytes);
+    return receipt;
+  }
+
+  /** The precondition holds: nobody else writes to the stream. */
+  async #appendGuarded(): Promise<number> {
+    const batch: Batch = {
+      ...this.#nextBatch("guarded"),
+      precondition: { stream: GUARDED_STREAM, expectedFrontier: this.#guardedFrontier },
+    };
+    const entry = this.#load.ledger.submit(batch);
+    const receipt = await this.#send(batch, entry);
+    this.#guardedFrontier = receipt.last_event_id;
+    this.#acknowledged.push(entry);
+    return entry.payloadBytes;
+  }
+
+  /** The precondition names an event of another stream, or none. */
+  async #appendMisguarded(): Promise<number> {
+    const other = this.#load.ledger.acknowledged.at(-1)?.receipt?.firstEventId;
+    const expectedFrontier = this.#guardedFrontier === null ? other : null;
+    if (expectedFrontier === undefined) return 0;
+    const batch: Batch = {
+      ...this.#nextBatch("guarded"),
+      precondition: { stream: GUARDED_STREAM, expectedFrontier },
+    };
+    const error = await this.#refuse(batch, "stream_frontier_conflict");
+    const { actual_frontier: actual } = error.body as { actual_frontier: string | null };
+    const told = `${this.#source}: the frontier was told as ${actual}`;
+    claim(actual === this.#guardedFrontier, `${told}, not ${this.#guardedFrontier}`);
+    return 0;
+  }
+
+  /** Sends a batch that must be refused as a whole, and is in no log then. */
+  async #refuse(batch: Batch, code: string) {
+    const { client, ledger, tally, failing } = this.#load;
+    const entry = ledger.submit(batch);
+    const error = await refusalOf(client.append(batch, { signal: failing }), code);
+    ledger.refuse(entry);
+    tally.add("refusals");
+    return error;
+  }
+
+  #makeAgain(entry: LedgerEntry): Batch {
+    return makeBatch(this.#load.seed, entry.source, entry.batchId);
+  }
+
+  /** The same bytes once more, as after a lost response, also with a precondition that fails. */
+  async #appendAgain(): Promise<number> {
+    if (this.#acknowledged.length === 0) return 0;
+    const entry = randomItem(this.#random, this.#acknowledged);
+    const batch = this.#makeAgain(entry);
+    if (entry.batchId.endsWith("guarded")) {
+      batch.precondition = { stream: GUARDED_STREAM, expectedFrontier: null };
+    }
+    await this.#sendAgain(batch, entry);
+    return entry.payloadBytes;
+  }
+
+  async #sendAgain(batch: Batch, entry: LedgerEntry): Promise<void> {
+    const { status } = await this.#send(batch, entry);
+    claim(status === "duplicate", `${batch.source}/${batch.batchId} was committed again`);
+  }
+
+  /** The same batch twice at a time: committed once. */
+  async #appendTwins(): Promise<number> {
+    const batch = this.#nextBatch("small");
+    const entry = this.#load.ledger.submit(batch);
+    await Promise.all([this.#send(batch, entry), this.#send(batch, entry)]);
+    this.#acknowledged.push(entry);
+    return entry.payloadBytes;
+  }
+
+  /** Other events under a batch id that is taken. */
+  async #appendConflict(): Promise<number> {
+    if (this.#acknowledged.length === 0) return 0;
+    const entry = randomItem(this.#random, this.#acknowledged);
+    const batch = this.#makeAgain(entry);
+    batch.events = [...batch.events, {
+      stream: "orders",
+      record_key: "conflict",
+      kind: "upserted",
+      payload: 0,
+    }].slice(-1000);
+    const { client, tally, failing } = this.#load;
+    await refusalOf(client.append(batch, { signal: failing }), "batch_id_conflict");
+    tally.add("refusals");
+    return entry.payloadBytes;
+  }
+
+  /** Gives up before the answer; then asks again, or never learns what became of it. */
+  async #appendAndGiveUp(): Promise<number> {
+    const { client, ledger, tally, failing } = this.#load;
+    const batch = this.#nextBatch(randomItem(this.#random, ["single", "bulk"]));
+    const entry = ledger.submit(batch);
+    const givenUp = new AbortController();
+    const timer = setTimeout(() => givenUp.abort(), this.#random() * ABORT_MS_MAX);
+    try {
+      const signal = AbortSignal.any([givenUp.signal, failing]);
+      ledger.acknowledge(entry, await client.append(batch, { signal }));
+    } catch (error) {
+      if (!givenUp.signal.aborted || failing.aborted) throw error;
+      tally.add("aborts");
+    } finally {
+      clearTimeout(timer);
+    }
+    if (this.#random() < 0.5) await this.#send(batch, entry);
+    return entry.payloadBytes;
+  }
+
+  /** Retires the source, sees that it is, and goes on as its successor. */
+  async #succeed(): Promise<number> {
+    if (this.#acknowledged.length === 0) return 0;
+    const retired = this.#acknowledged;
+    const receipt = await this.#retire();
+    await this.#refuse(this.#nextBatch("small"), "source_retired");
+    const entry = retired[randomInteger(this.#random, 0, retired.length - 1)]!;
+    await this.#sendAgain(this.#makeAgain(entry), entry);
+    const { source: predecessor, final_frontier: frontier } = receipt;
+    this.#generation += 1;
+    this.#guardedFrontier = null;
+    this.#acknowledged = [];
+    await this.#refuse(
+      this.#firstBatch(predecessor, receipt.retirement_event_id),
+      "source_lineage_conflict",
+    );
+    const batch = this.#firstBatch(predecessor, frontier);
+    await this.#send(batch, this.#load.ledger.submit(batch));
+    return entry.payloadBytes;
+  }
+
+  async #retire(): Promise<RetirementReceipt> {
+    const { client, ledger, tally, failing } = this.#load;
+    const receipt = await client.retire(this.#source, { signal: failing });
+    ledger.retire(receipt);
+    const again = await client.retire(this.#source, { signal: failing });
+    claim(again.status === "already_retired", `${this.#source} was retired again`);
+    ledger.retire(again);
+    tally.add("retirements");
+    return receipt;
+  }
+
+  /** The first batch of a successor. It cannot be made again from its id. */
+  #firstBatch(predecessor: string, frontier: string): Batch {
+    const batch = this.#nextBatch("small");
+    const marker = {
+      stream: LINEAGE_STREAM,
+      record_key: predecessor,
+      kind: "source_succeeded",
+      payload: {
+        v: 1,
+        predecessor_source: predecessor,
+        predecessor_final_frontier: frontier,
+      },
+    };
+    return { ...batch, batchId: `${batch.batchId}-lineage`, events: [marker, ...batch.events] };
+  }
+}
