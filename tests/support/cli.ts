@@ -28,6 +28,8 @@ export interface CliOptions {
   permissions?: string[];
   /** Open files the child may have; the limit of the test if absent. */
   openFilesMax?: number;
+  /** A program that runs the child, with its arguments: a tracer, another user. */
+  wrapper?: string[];
 }
 
 /** Runs the program to its end. */
@@ -62,8 +64,8 @@ export function spawnCli(args: string[], options: CliOptions = {}): Spawned {
 export function spawnScript(script: string, args: string[], options: CliOptions = {}): Spawned {
   const { runtime = THIS_RUNTIME, cwd = process.cwd() } = options;
   const permissions = options.permissions ?? ["--allow-read", "--allow-write", "--allow-net"];
-  const command = [...runtimeArgs(runtime, permissions), script, ...args];
-  const [program, ...programArgs] = limited([executableOf(runtime)!, ...command], options);
+  const own = [executableOf(runtime)!, ...runtimeArgs(runtime, permissions), script, ...args];
+  const [program, ...programArgs] = [...options.wrapper ?? [], ...limited(own, options)];
   const child = spawn(program!, programArgs, { cwd, stdio: ["ignore", "pipe", "pipe"] });
   const output = { stdout: "", stderr: "" };
   for (const name of ["stdout", "stderr"] as const) {

@@ -1,0 +1,60 @@
+/**
+ * The system calls of a running process by `strace` (Linux): seen, and made to fail. It is attached
+ * to the process, so faults begin and end while that runs.
+ */
+import { spawn, spawnSync } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import process from "node:process";
+
+/** Quoted data is kept up to this size: the header of the largest commit of a test fits. */
+const STRING_BYTES_MAX = 65_536;
+
+/** Why no process can be traced on this machine; null where one can. */
+export function straceAbsence(): string | null {
+  const target = spawn("sleep", ["60"], { stdio: "ignore" });
+  try {
+    const args = ["-f", "-e", "trace=none", "-p", String(target.pid)];
+    const tracer = spawnSync("timeout", ["-s", "TERM", "1", "strace", ...args], {
+      encoding: "utf8",
+    });
+    if (tracer.error !== undefined) return `no strace: ${tracer.error.message}`;
+    const said = tracer.stderr.trim();
+    return said.includes("attached") ? null : `strace cannot attach to a process: ${said}`;
+  } finally {
+    process.kill(target.pid!, "SIGKILL");
+  }
+}
+
+export interface Tracer {
+  /** Detaches; the process goes on. @returns the lines of the trace, in order. */
+  stop(): Promise<string[]>;
+}
+
+/**
+ * Attaches to all threads of a process; returns once it traces.
+ * @param folder where the trace is written.
+ * @param args what to trace and what to inject, as `strace` takes it.
+ */
+export async function attachStrace(pid: number, folder: string, args: string[]): Promise<Tracer> {
+  const tracePath = join(folder, "system_calls.trace");
+  const own = ["-f", "-y", "-s", String(STRING_BYTES_MAX), "-o", tracePath, "-p", String(pid)];
+  const tracer = spawn("strace", [...own, ...args], { stdio: ["ignore", "ignore", "pipe"] });
+  const exited = new Promise((resolve) => tracer.on("close", resolve));
+  let said = "";
+  await new Promise<void>((resolve, reject) => {
+    tracer.on("error", reject);
+    tracer.stderr.setEncoding("utf8").on("data", (text: string) => {
+      said += text;
+      if (said.includes("attached")) resolve();
+    });
+    exited.then(() => reject(new Error(`strace ended: ${said}`)));
+  });
+  return {
+    async stop() {
+      process.kill(tracer.pid!, "SIGTERM");
+      await exited;
+      return (await readFile(tracePath, "utf8")).split("\n");
+    },
+  };
+}

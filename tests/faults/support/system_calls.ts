@@ -1,0 +1,52 @@
+/**
+ * Reads the lines that `strace -f -y` writes: each call with the lines where it began and ended.
+ */
+
+/** One system call of a traced process. Lines are counted from 0. */
+export interface SystemCall {
+  name: string;
+  /** The arguments as text; of a call that was interrupted in the trace, those before that. */
+  args: string;
+  /** What it returned, as text; `?` for a call that never did. */
+  result: string;
+  beganLine: number;
+  endedLine: number;
+}
+
+const WHOLE = /^(\d+) +(\w+)\((.*)\) += (.*)$/s;
+const BEGUN = /^(\d+) +(\w+)\((.*)<unfinished \.\.\.>$/s;
+const RESUMED = /^(\d+) +<\.\.\. (\w+) resumed>(.*)\) += (.*)$/s;
+
+/** All calls that ended, in the order in which they did. */
+export function parseSystemCalls(lines: readonly string[]): SystemCall[] {
+  const calls: SystemCall[] = [];
+  /** By thread: at most one call of each is under way. */
+  const begun = new Map<string, Omit<SystemCall, "result" | "endedLine">>();
+  for (const [number, line] of lines.entries()) {
+    const [, thread, name, args] = BEGUN.exec(line) ?? [];
+    if (thread !== undefined) {
+      begun.set(thread, { name: name!, args: args!, beganLine: number });
+      continue;
+    }
+    const call = resumedCall(line, number, begun) ?? wholeCall(line, number);
+    if (call !== null) calls.push(call);
+  }
+  return calls;
+}
+
+function wholeCall(line: string, number: number): SystemCall | null {
+  const [, , name, args, result] = WHOLE.exec(line) ?? [];
+  if (name === undefined) return null;
+  return { name, args: args!, result: result!, beganLine: number, endedLine: number };
+}
+
+function resumedCall(
+  line: string,
+  number: number,
+  begun: ReadonlyMap<string, Omit<SystemCall, "result" | "endedLine">>,
+): SystemCall | null {
+  const [, thread, name, , result] = RESUMED.exec(line) ?? [];
+  const call = thread === undefined ? undefined : begun.get(thread);
+  if (call === undefined || call.name !== name) return null;
+  return { ...call, result: result!, endedLine: number };
+}
