@@ -32,6 +32,8 @@ export interface LedgerEntry {
   readonly payloadBytes: number;
   /** The ids of its receipt; null while there is none. */
   receipt: { firstEventId: string; lastEventId: string } | null;
+  /** One of its receipts said `committed`: no other may. */
+  isCommitted: boolean;
   /** It was answered with an error: nothing of it may be in the log. */
   isRefused: boolean;
 }
@@ -77,6 +79,7 @@ export class Ledger {
       events: events.length,
       payloadBytes,
       receipt: null,
+      isCommitted: false,
       isRefused: false,
     };
     this.#entries.set(`${source} ${batchId}`, entry);
@@ -96,13 +99,16 @@ export class Ledger {
     claim(events === entry.events, `${name} was acknowledged with ${events} events`);
     claim(!entry.isRefused, `${name} was refused, and then acknowledged`);
     claim(first_event_id <= last_event_id, `${name} was acknowledged with ids in disorder`);
+    if (status === "committed") {
+      claim(!entry.isCommitted, `${name} was committed twice`);
+      entry.isCommitted = true;
+    }
     if (entry.receipt === null) {
       entry.receipt = { firstEventId: first_event_id, lastEventId: last_event_id };
       this.acknowledged.push(entry);
       return;
     }
     const { firstEventId, lastEventId } = entry.receipt;
-    claim(status === "duplicate", `${name} was committed twice`);
     const isSame = firstEventId === first_event_id && lastEventId === last_event_id;
     claim(isSame, `${name} has two receipts: ${firstEventId} and ${first_event_id}`);
   }
