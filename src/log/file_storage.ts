@@ -1,7 +1,7 @@
 /** The storage seam over a real folder, by `node:fs`. */
 import fs from "node:fs";
 import { join } from "node:path";
-import type { OpenMode, Storage, StorageFile } from "./storage.ts";
+import { isInterrupted, type OpenMode, type Storage, type StorageFile } from "./storage.ts";
 
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR } = fs.constants;
 
@@ -116,28 +116,32 @@ class OpenedFile implements StorageFile {
   }
 
   #readSome(into: Uint8Array, offset: number, position: number): Promise<number> {
-    return new Promise((resolve, reject) =>
-      fs.read(
-        this.#fd,
-        into,
-        offset,
-        into.length - offset,
-        position,
-        (error, count) => error ? reject(error) : resolve(count),
-      )
+    return uninterrupted((done) =>
+      fs.read(this.#fd, into, offset, into.length - offset, position, done)
     );
   }
 
   #writeSome(bytes: Uint8Array, offset: number, position: number): Promise<number> {
-    return new Promise((resolve, reject) =>
-      fs.write(
-        this.#fd,
-        bytes,
-        offset,
-        bytes.length - offset,
-        position,
-        (error, count) => error ? reject(error) : resolve(count),
-      )
+    return uninterrupted((done) =>
+      fs.write(this.#fd, bytes, offset, bytes.length - offset, position, done)
     );
   }
+}
+
+type CountCallback = (error: NodeJS.ErrnoException | null, count: number) => void;
+
+/**
+ * Makes a call again that a signal interrupted: it has done nothing. Neither runtime does so for
+ * both reads and writes.
+ */
+function uninterrupted(call: (done: CountCallback) => void): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const attempt = () =>
+      call((error, count) => {
+        if (!error) resolve(count);
+        else if (isInterrupted(error)) attempt();
+        else reject(error);
+      });
+    attempt();
+  });
 }

@@ -47,6 +47,11 @@ export function isNotFound(error: unknown): boolean {
   return errorCode(error) === "ENOENT";
 }
 
+/** Whether `error` says that a signal interrupted a call before it did anything. */
+export function isInterrupted(error: unknown): boolean {
+  return errorCode(error) === "EINTR";
+}
+
 /** The code of an error that libuv has no name for, such as EDQUOT; the number is negative. */
 const UNNAMED_CODE = /^Unknown system error -(\d+)$/;
 /** How the text of an error without a code ends. */

@@ -1,0 +1,155 @@
+/**
+ * The real `serve` while system calls on its tail fail: a disk without room is answered and
+ * outlived, any other failure stops the writer, and a call that was only interrupted is made again.
+ * Nobody is told of what is not durable, and a new start has all that was acknowledged. Needs
+ * `strace`.
+ */
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { test } from "node:test";
+import type { Receipt } from "../../src/event/types.ts";
+import { init } from "../../src/commands/init.ts";
+import { FollowReader } from "../contract/support/follow_reader.ts";
+import { allEvents, assertError, batchWith, commit, ingest } from "../contract/support/api.ts";
+import { type Serving, startServe, withFolder } from "../support/cli.ts";
+import type { HttpReply } from "../support/http_client.ts";
+import { skipLoudly } from "./support/skip.ts";
+import { attachStrace, straceAbsence } from "./support/strace.ts";
+
+const WRITES = "write,writev,pwrite64,pwritev,pwritev2";
+
+/** System calls that fail, and how: `error=` and a name of errno(3). */
+type Faults = [calls: string, fault: string][];
+
+const NO_ROOM: Faults[] = ["ENOSPC", "EDQUOT", "EFBIG"].map((name) => [[WRITES, `error=${name}`]]);
+
+const UNCERTAIN: [title: string, faults: Faults][] = [
+  ["a failed write", [[WRITES, "error=EIO"]]],
+  ["a write to a read-only disk", [[WRITES, "error=EROFS"]]],
+  ["a failed fdatasync", [["fdatasync,fsync", "error=EIO"]]],
+  ["an fdatasync without room", [["fdatasync,fsync", "error=ENOSPC"]]],
+  ["no room, and the undoing fails", [[WRITES, "error=ENOSPC"], ["ftruncate", "error=EIO"]]],
+  [
+    "no room, and the fdatasync of the undoing fails",
+    [[WRITES, "error=ENOSPC"], ["fdatasync,fsync", "error=EIO"]],
+  ],
+];
+
+/** A deployment, and what was promised of it. */
+interface Deployment {
+  dir: string;
+  socketPath: string;
+  receipts: Receipt[];
+}
+
+/** Ingests a batch that must be taken. */
+async function append({ socketPath, receipts }: Deployment, batchId: string): Promise<void> {
+  receipts.push(await commit(socketPath, batchWith({ batch_id: batchId })));
+}
+
+/** Ingests a batch while system calls fail. @returns the error it must be answered with. */
+async function appendUnder(
+  deployment: Deployment,
+  serving: Serving,
+  faults: Faults,
+  batchId: string,
+): Promise<HttpReply> {
+  let reply: HttpReply | undefined;
+  await withFaults(deployment, serving, faults, async () => {
+    reply = await ingest(deployment.socketPath, batchWith({ batch_id: batchId }));
+  });
+  return reply!;
+}
+
+/** Runs `use` while calls on the tail fail; the faults must have struck. */
+async function withFaults(
+  { dir }: Deployment,
+  serving: Serving,
+  faults: Faults,
+  use: () => Promise<void>,
+): Promise<void> {
+  const traced = faults.map(([calls]) => calls).join(",");
+  const injected = faults.flatMap(([calls, fault]) => ["-e", `inject=${calls}:${fault}`]);
+  const tailPath = join(dir, "data", "log", "tail.ndjson");
+  const args = ["-e", `trace=${traced}`, ...injected, "-P", tailPath];
+  const tracer = await attachStrace(serving.child.pid!, dir, args);
+  let lines: string[] = [];
+  try {
+    await use();
+  } finally {
+    lines = await tracer.stop();
+  }
+  for (const [calls] of faults) {
+    const isStruck = lines.some((line) =>
+      line.includes("(INJECTED)") && calls.split(",").some((call) => line.includes(`${call}(`))
+    );
+    assert.ok(isStruck, `${calls} was made to fail: ${lines.join("\n")}`);
+  }
+}
+
+/** What readers see must be what was acknowledged, and nothing else. */
+async function assertShows({ socketPath, receipts }: Deployment): Promise<void> {
+  const ids = (await allEvents(socketPath)).map(({ event_id }) => event_id);
+  assert.deepEqual(ids, receipts.map(({ first_event_id }) => first_event_id));
+}
+
+/** Starts a service with one batch, and a follower that has it. */
+async function withStruckService(
+  use: (deployment: Deployment, serving: Serving, follower: FollowReader) => Promise<void>,
+): Promise<void> {
+  await withFolder(async (dir) => {
+    await init(dir, () => {});
+    const serving = await startServe(dir);
+    const deployment = { dir, socketPath: join(dir, "data", "ground.sock"), receipts: [] };
+    try {
+      await append(deployment, "before");
+      const follower = await FollowReader.open(deployment.socketPath);
+      await follower.catchUp();
+      await use(deployment, serving, follower);
+    } finally {
+      const { exitCode, signalCode } = serving.child;
+      if (exitCode === null && signalCode === null) await serving.stop("SIGKILL");
+    }
+  });
+}
+
+const absence = straceAbsence();
+
+test("serve answers storage_full to writes without room and goes on, followers too", async (context) => {
+  if (absence !== null) return skipLoudly(context, absence);
+  await withStruckService(async (deployment, serving, follower) => {
+    for (const [number, faults] of NO_ROOM.entries()) {
+      assertError(await appendUnder(deployment, serving, faults, "struck"), "storage_full");
+      await assertShows(deployment);
+      await append(deployment, `after ${number}`);
+      assert.equal((await follower.takeLive(1))[0]!.batch_id, `after ${number}`);
+    }
+    await serving.stop("SIGKILL");
+    const again = await startServe(deployment.dir);
+    await assertShows(deployment);
+    await append(deployment, "struck");
+    assert.equal((await again.stop()).code, 0);
+  });
+});
+
+for (const [title, faults] of UNCERTAIN) {
+  test(`serve stops its writer at ${title}; a new start has all that was acknowledged`, async (context) => {
+    if (absence !== null) return skipLoudly(context, absence);
+    await withStruckService(async (deployment, serving, follower) => {
+      const { dir, socketPath, receipts } = deployment;
+      assertError(await appendUnder(deployment, serving, faults, "struck"), "writer_poisoned");
+      assertError(await ingest(socketPath, batchWith({ batch_id: "after" })), "writer_poisoned");
+      await assertShows(deployment);
+      assert.equal((await follower.nextOf("end")).reason, "writer_poisoned");
+      assert.equal((await serving.stop()).code, 0);
+      const again = await startServe(dir);
+      const [acknowledged, ...others] = await allEvents(socketPath);
+      assert.equal(acknowledged!.event_id, receipts[0]!.first_event_id);
+      const isThere = others.length > 0;
+      if (isThere) assert.deepEqual(others.map(({ batch_id }) => batch_id), ["struck"]);
+      const retried = await ingest(socketPath, batchWith({ batch_id: "struck" }));
+      assert.equal(retried.json().status, isThere ? "duplicate" : "committed");
+      assert.equal((await again.stop()).code, 0);
+    });
+  });
+}
