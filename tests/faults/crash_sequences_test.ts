@@ -10,7 +10,12 @@ import process from "node:process";
 import { test } from "node:test";
 import { randomItem, seededRandom, testSeed } from "../support/random.ts";
 import { checkCrashState, type CheckedTrees } from "./support/crash_check.ts";
-import { CrashPoints, FULL_VARIETY, SMALL_VARIETY } from "./support/crash_points.ts";
+import {
+  CrashPoints,
+  FULL_VARIETY,
+  SAMPLED_VARIETY,
+  SMALL_VARIETY,
+} from "./support/crash_points.ts";
 import {
   type Base,
   baseOf,
@@ -37,6 +42,9 @@ interface Tally {
 }
 
 const seed = testSeed();
+const { CRASH_STEPS, CRASH_DEPTH } = process.env;
+const isSampled = CRASH_STEPS === undefined && CRASH_DEPTH === undefined;
+const variety = isSampled ? SAMPLED_VARIETY : FULL_VARIETY;
 const tally: Tally = {
   sequences: 0,
   points: 0,
@@ -51,7 +59,7 @@ const tally: Tally = {
 async function crashPointsOf(steps: readonly Step[], base: Base): Promise<CrashPoints<Ledger>> {
   const session = new CrashSession(base);
   for (const step of steps.slice(0, -1)) await session.run(step);
-  const points = new CrashPoints<Ledger>(FULL_VARIETY, seed);
+  const points = new CrashPoints<Ledger>(variety, seed);
   const known = () => session.ledger.copy();
   session.hook = async (operation) => {
     await points.beforeOperation(session.disk, operation, known);
@@ -72,8 +80,8 @@ async function checkSequence(steps: readonly Step[], base: Base): Promise<void> 
   /** How many receipts each state was held to: those of a run only become more. */
   const seen = new Map<string, number>();
   for (const [hash, { known }] of points.states) seen.set(hash, known.receipts);
-  for (const { tree, known, label } of points.states.values()) {
-    const again = new CrashPoints<Ledger>(SMALL_VARIETY, seed);
+  for (const [place, { tree, known, label }] of [...points.states.values()].entries()) {
+    const again = new CrashPoints<Ledger>(SMALL_VARIETY, seed + place);
     await labelled(steps, label, () => checkCrashState(tree, known, checked, again));
     tally.recoveryPoints += again.points;
     tally.recoveryVariants += again.variants;
@@ -119,7 +127,6 @@ function sampledPairs(): Step[][] {
 
 /** The sequences to go through from a log that is not empty, and from an empty folder. */
 function chosenSequences(): { fromLog: Step[][]; fromNothing: Step[][] } {
-  const { CRASH_STEPS, CRASH_DEPTH } = process.env;
   if (CRASH_STEPS !== undefined) {
     const steps = CRASH_STEPS.split(",") as Step[];
     return { fromLog: [steps], fromNothing: [steps] };
@@ -138,7 +145,7 @@ test(`no crash loses, doubles or halves anything (SEED=${seed})`, async () => {
   const base = await baseOf(LOG_STEPS);
   for (const steps of fromLog) await checkSequence(steps, base);
   assert.ok(tally.states > 0);
-  if (process.env.CRASH_DEPTH === undefined) return;
+  if (CRASH_DEPTH === undefined) return;
   const seconds = ((performance.now() - startMs) / 1000).toFixed(0);
   process.stderr.write(`${JSON.stringify(tally)} in ${seconds} s\n`);
 });

@@ -26,6 +26,7 @@ const VARIETY: Variety = {
   shapes: ["no bytes", "all bytes", "every other sector"],
   allSectorsMax: 0,
   allSubsetsMax: 2,
+  cutEveryBytes: null,
   randomStates: 3,
 };
 

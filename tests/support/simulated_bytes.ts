@@ -5,15 +5,23 @@ export class SimulatedBytes {
   #buffer: Buffer;
   #isOwn = false;
   #sizeBytes: number;
+  /** A copy of all of it; null when there is none. */
+  #snapshot: Uint8Array | null;
 
   /** @param bytes stay as they are. */
   constructor(bytes: Uint8Array = Buffer.alloc(0)) {
     this.#buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     this.#sizeBytes = bytes.length;
+    this.#snapshot = bytes;
   }
 
   get sizeBytes(): number {
     return this.#sizeBytes;
+  }
+
+  /** All of it, to be left as it is: one object until it changes. */
+  snapshot(): Uint8Array {
+    return this.#snapshot ??= this.slice(0, this.#sizeBytes);
   }
 
   /** A copy of [start, end); zeros beyond the end. */
@@ -51,6 +59,7 @@ export class SimulatedBytes {
 
   /** A buffer of its own with room for so many bytes, which are at least those that there are. */
   #own(roomBytes: number): void {
+    this.#snapshot = null;
     if (this.#isOwn && this.#buffer.length >= roomBytes) return;
     const isLarger = roomBytes > this.#sizeBytes;
     const own = Buffer.alloc(isLarger ? Math.max(roomBytes, 2 * this.#sizeBytes) : roomBytes);

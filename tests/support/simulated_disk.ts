@@ -132,12 +132,18 @@ export class SimulatedDisk implements Storage {
     return unsynced.length === 0 ? null : Math.max(...unsynced);
   }
 
+  /** The most by which a crash may leave a file longer or shorter. */
+  get unsyncedBytes(): number {
+    const files = [...this.#names.entries.values()];
+    return Math.max(0, ...files.map((file) => file?.unsyncedBytes ?? 0));
+  }
+
   /** What a machine that stops now finds when it starts again. */
   crash(choice: CrashChoice = SYNCED_ONLY): SimulatedDisk {
     return new SimulatedDisk(this.treeAfter(choice));
   }
 
-  /** The same as a tree. */
+  /** The same as a tree, whose bytes are to be left as they are. */
   treeAfter(choice: CrashChoice): Tree {
     const names = this.#names.afterCrash((change, place) => choice.keepsName(change, place));
     return new Map(

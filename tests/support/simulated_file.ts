@@ -53,6 +53,12 @@ export class SimulatedFile {
     return sectors === 0 && this.#sizes(this.#changes).length === 1 ? null : sectors;
   }
 
+  /** By how much a crash may leave it longer or shorter. */
+  get unsyncedBytes(): number {
+    const sizes = this.#sizes(this.#changes);
+    return Math.max(...sizes) - Math.min(...sizes);
+  }
+
   /** For `sync()`: what is changed later is not part of it. */
   get changesSoFar(): number {
     return this.#changes.length;
@@ -99,7 +105,8 @@ export class SimulatedFile {
   }
 
   /** What is found after a crash. */
-  afterCrash(path: string, choice: CrashChoice): Buffer {
+  afterCrash(path: string, choice: CrashChoice): Uint8Array {
+    if (this.isDurable) return this.#durable.snapshot();
     const sizes = this.#sizes(this.#changes);
     const versions = [...this.#versions(this.#changes)].sort(([a], [b]) => a - b);
     const left = new SimulatedBytes(this.#durable.slice(0, this.#durable.sizeBytes));

@@ -4,7 +4,13 @@
  */
 import { createHash } from "node:crypto";
 import { type Random, seededRandom } from "../../support/random.ts";
-import { anyOf, type CrashChoice, torn, TORN_SHAPES } from "../../support/simulated_crash.ts";
+import {
+  anyOf,
+  type CrashChoice,
+  keptBytes,
+  torn,
+  TORN_SHAPES,
+} from "../../support/simulated_crash.ts";
 import {
   changesDisk,
   type Operation,
@@ -27,6 +33,8 @@ export interface Variety {
   allSectorsMax: number;
   /** Up to so many changes of names, all subsets of them are tried; of more, only a few. */
   allSubsetsMax: number;
+  /** The growth of files is cut off after each so many bytes besides; null for nowhere. */
+  cutEveryBytes: number | null;
   /** States that are made at random besides. */
   randomStates: number;
 }
@@ -36,13 +44,17 @@ export const FULL_VARIETY: Variety = {
   shapes: TORN_SHAPES,
   allSectorsMax: 6,
   allSubsetsMax: 4,
-  randomStates: 8,
+  cutEveryBytes: 24,
+  randomStates: 16,
 };
+/** Less of it, for a test of some seconds. */
+export const SAMPLED_VARIETY: Variety = { ...FULL_VARIETY, cutEveryBytes: null, randomStates: 4 };
 /** For crashes in the recovery from a crash. */
 export const SMALL_VARIETY: Variety = {
   shapes: ["no bytes", "all bytes", "every other sector"],
   allSectorsMax: 0,
   allSubsetsMax: 2,
+  cutEveryBytes: null,
   randomStates: 1,
 };
 
@@ -103,11 +115,21 @@ export class CrashPoints<Known> {
         choice: { ...choice, keepsName: (_change, place) => kept[place]! },
       }))
     );
+    choices.push(...this.#cuts(disk.unsyncedBytes));
     if (sectors === null && names.length === 2 ** disk.unsyncedNames) return choices;
     for (let count = 0; count < randomStates; count++) {
       choices.push({ name: `random ${count}`, choice: anyOf(this.#random) });
     }
     return choices;
+  }
+
+  #cuts(unsyncedBytes: number): NamedChoice[] {
+    const { cutEveryBytes } = this.#variety;
+    if (cutEveryBytes === null) return [];
+    return Array.from({ length: Math.floor(unsyncedBytes / cutEveryBytes) }, (_, place) => {
+      const bytes = (place + 1) * cutEveryBytes;
+      return { name: `all names, ${bytes} bytes of growth`, choice: keptBytes(bytes) };
+    });
   }
 
   #byteChoices(sectors: number | null): NamedChoice[] {
@@ -158,13 +180,24 @@ function nameSubsets(count: number, allSubsetsMax: number): boolean[][] {
   ];
 }
 
+/** Hashes of bytes that do not change: most files are the same in most states. */
+const hashes = new WeakMap<Uint8Array, string>();
+
 /** One hash for all names and bytes of a folder. */
 export function treeHash(tree: Tree): string {
   const hash = createHash("sha1");
   for (const path of [...tree.keys()].sort()) {
     const bytes = tree.get(path)!;
-    hash.update(`${path} ${bytes?.length ?? "folder"}\n`);
-    if (bytes !== null) hash.update(bytes);
+    hash.update(`${path} ${bytes === null ? "folder" : hashOf(bytes)}\n`);
   }
   return hash.digest("base64");
+}
+
+function hashOf(bytes: Uint8Array): string {
+  let hash = hashes.get(bytes);
+  if (hash === undefined) {
+    hash = createHash("sha1").update(bytes).digest("base64");
+    hashes.set(bytes, hash);
+  }
+  return hash;
 }
