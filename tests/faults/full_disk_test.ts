@@ -1,0 +1,172 @@
+/**
+ * The real service on a disk that is really full: ingest is answered `storage_full`, readers and
+ * followers go on, stops and starts work, a sealing fails and leaves everything, and with room
+ * again ingest goes on at once. Nothing acknowledged is lost, and what was refused is not there.
+ */
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { test } from "node:test";
+import { init } from "../../src/commands/init.ts";
+import type { Receipt } from "../../src/event/types.ts";
+import { allEvents, assertError, batchWith, event, ingest } from "../contract/support/api.ts";
+import { FollowReader } from "../contract/support/follow_reader.ts";
+import { runCli, type Serving, startServe, withFolder } from "../support/cli.ts";
+import { skipLoudly } from "./support/skip.ts";
+import {
+  fileSizeLimit,
+  imageDisk,
+  memoryDisk,
+  type SmallDisk,
+  type SmallDiskMaker,
+} from "./support/small_disk.ts";
+
+const WRITERS = 4;
+const PAYLOAD_CHARS = 30_000;
+/** More than any of the disks has room for. */
+const BATCHES_MAX = 200;
+
+const DISKS: [title: string, make: SmallDiskMaker][] = [
+  ["a file system in memory", memoryDisk],
+  ["an ext4 file system", imageDisk],
+  ["a limit on the size of files", fileSizeLimit],
+];
+
+/** A service on a small disk, and what it has promised. */
+class Deployment {
+  readonly disk: SmallDisk;
+  readonly dir: string;
+  readonly socketPath: string;
+  readonly receipts = new Map<string, Receipt>();
+  #batches = 0;
+
+  constructor(disk: SmallDisk) {
+    this.disk = disk;
+    this.dir = disk.dir;
+    this.socketPath = join(disk.dir, "data", "ground.sock");
+  }
+
+  start(): Promise<Serving> {
+    const { dir, disk: { wrapper } } = this;
+    return startServe(dir, { wrapper });
+  }
+
+  run(command: string[]) {
+    const { dir, disk: { wrapper } } = this;
+    return runCli([...command, "--config", join(dir, "service.toml")], { wrapper });
+  }
+
+  /** Ingests a batch that is taken or finds no room. @returns whether it was taken. */
+  async append(): Promise<boolean> {
+    const batchId = `${this.#batches++}`;
+    const payload = "x".repeat(PAYLOAD_CHARS);
+    const events = ["a", "b"].map((record_key) => event({ record_key, payload }));
+    const reply = await ingest(this.socketPath, batchWith({ batch_id: batchId, events }));
+    if (reply.status === 200) this.receipts.set(batchId, reply.json());
+    else assertError(reply, "storage_full");
+    return reply.status === 200;
+  }
+
+  /** Lets writers go on until each has met the full disk twice. */
+  async fill(): Promise<void> {
+    await Promise.all(Array.from({ length: WRITERS }, async () => {
+      for (let refusals = 0; refusals < 2;) {
+        assert.ok(this.#batches < BATCHES_MAX, "the disk gets full");
+        if (!await this.append()) refusals++;
+      }
+    }));
+  }
+
+  /** What readers see is what was acknowledged, batch by batch, and nothing else. */
+  async assertShows(): Promise<void> {
+    const events = await allEvents(this.socketPath);
+    const shown = new Map<string, string[]>();
+    for (const { batch_id, event_id } of events) {
+      shown.set(batch_id, [...shown.get(batch_id) ?? [], event_id]);
+    }
+    const promised = [...this.receipts].map((
+      [batchId, { first_event_id, last_event_id }],
+    ) => [batchId, [first_event_id, last_event_id]]);
+    assert.deepEqual(shown, new Map(promised as [string, string[]][]));
+  }
+}
+
+async function verify(deployment: Deployment): Promise<void> {
+  const { code, stdout, stderr } = await deployment.run(["verify", "--chain"]);
+  assert.equal(code, 0, stderr + stdout);
+  assert.equal(JSON.parse(stdout).events_checked, deployment.receipts.size * 2);
+}
+
+async function stop(serving: Serving): Promise<void> {
+  const { code, stderr } = await serving.stop();
+  assert.equal(code, 0, stderr);
+}
+
+/** The service fills its disk, and goes on when that has room again. */
+async function fillAndMakeRoom(deployment: Deployment): Promise<void> {
+  const serving = await deployment.start();
+  const follower = await FollowReader.open(deployment.socketPath);
+  await follower.catchUp();
+  await deployment.fill();
+  const follow = async () => {
+    const followed = await follower.takeLive(deployment.receipts.size * 2);
+    assert.deepEqual(followed, await allEvents(deployment.socketPath));
+  };
+  await follow();
+  await deployment.assertShows();
+  await verify(deployment);
+  const before = deployment.receipts.size;
+  await deployment.disk.makeRoom(serving.child.pid!);
+  assert.ok(await deployment.append());
+  assert.equal((await follower.takeLive(2)).length, 2);
+  assert.equal(deployment.receipts.size, before + 1);
+  follower.close();
+  await stop(serving);
+}
+
+/** On the full disk: a kill, a start, a clean end, a sealing, a start. */
+async function restartWhileFull(deployment: Deployment): Promise<void> {
+  const killed = await deployment.start();
+  await deployment.fill();
+  await killed.stop("SIGKILL");
+  const serving = await deployment.start();
+  await deployment.assertShows();
+  await stop(serving);
+  const sealed = await deployment.run(["seal"]);
+  assert.equal(sealed.code, deployment.disk.isFull ? 1 : 0, sealed.stderr);
+  assert.match(sealed.stderr, /^[^\n]+\n$/);
+  const again = await deployment.start();
+  await deployment.assertShows();
+  await verify(deployment);
+  await deployment.disk.makeRoom(again.child.pid!);
+  assert.ok(await deployment.append());
+  await stop(again);
+}
+
+for (const [title, make] of DISKS) {
+  test(`serve on a full disk refuses ingest and loses nothing: ${title}`, async (context) => {
+    await withFolder(async (folder) => {
+      const disk = await make(folder);
+      if (typeof disk === "string") return skipLoudly(context, disk);
+      try {
+        await init(disk.dir, () => {});
+        await fillAndMakeRoom(new Deployment(disk));
+      } finally {
+        disk.remove();
+      }
+    });
+  });
+
+  test(`serve and seal survive a restart on a full disk: ${title}`, async (context) => {
+    await withFolder(async (folder) => {
+      const disk = await make(folder);
+      if (typeof disk === "string") return skipLoudly(context, disk);
+      try {
+        await init(disk.dir, () => {});
+        const deployment = new Deployment(disk);
+        await restartWhileFull(deployment);
+      } finally {
+        disk.remove();
+      }
+    });
+  });
+}

@@ -1,0 +1,107 @@
+/**
+ * Folders with little room, for real: a file system of its own in memory or in a file, or a limit
+ * on the size of files. Each says why where this machine does not allow it.
+ */
+import { spawnSync } from "node:child_process";
+import { closeSync, openSync, writeSync } from "node:fs";
+import { mkdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+
+export interface SmallDisk {
+  /** Where there is little room. */
+  dir: string;
+  /** Whether a new file finds no room either. */
+  isFull: boolean;
+  /** What a program must be run by to be short of room there. */
+  wrapper: string[];
+  /** Makes room again, for a program that runs as well. */
+  makeRoom(pid: number): Promise<void>;
+  /** Ends the shortage and removes the disk; the folder around it stays. */
+  remove(): void;
+}
+
+/** @returns the disk, or why there cannot be one. */
+export type SmallDiskMaker = (folder: string) => Promise<SmallDisk | string>;
+
+const MIB = 1024 * 1024;
+/** Room for ingest, about. */
+const ROOM_BYTES = MIB;
+/** What `makeRoom()` gives back. */
+const FILLER_BYTES = MIB;
+
+/** A file system in memory. Needs root. */
+export const memoryDisk: SmallDiskMaker = async (folder) => {
+  const dir = join(folder, "mnt");
+  await mkdir(dir);
+  const fault = run("mount", [
+    "-t",
+    "tmpfs",
+    "-o",
+    `size=${ROOM_BYTES + FILLER_BYTES}`,
+    "none",
+    dir,
+  ]);
+  return fault ?? filledDisk(dir);
+};
+
+/** An ext4 file system in a file. Needs root, `mkfs.ext4` and a loop device. */
+export const imageDisk: SmallDiskMaker = async (folder) => {
+  const dir = join(folder, "mnt");
+  const image = join(folder, "disk.img");
+  await mkdir(dir);
+  fill(image, ROOM_BYTES + FILLER_BYTES + MIB);
+  const fault = run("mkfs.ext4", ["-q", "-m", "0", "-O", "^has_journal", image]) ??
+    run("mount", ["-o", "loop", image, dir]);
+  return fault ?? filledDisk(dir);
+};
+
+/**
+ * A limit on the size of each file: a write beyond it is cut short, the next one EFBIG. The signal
+ * that comes with it is ignored, as a service manager can have it. Needs `prlimit`.
+ */
+export const fileSizeLimit: SmallDiskMaker = async (folder) => {
+  const fault = run("prlimit", ["--version"]);
+  if (fault !== null) return fault;
+  const dir = join(folder, "limited");
+  await mkdir(dir);
+  const limit = ["prlimit", `--fsize=${ROOM_BYTES}:unlimited`];
+  return {
+    dir,
+    isFull: false,
+    wrapper: ["sh", "-c", `trap '' XFSZ; exec "$@"`, "sh", ...limit],
+    makeRoom(pid) {
+      const fault = run("prlimit", [`--pid=${pid}`, "--fsize=unlimited:unlimited"]);
+      if (fault !== null) throw new Error(fault);
+      return Promise.resolve();
+    },
+    remove() {},
+  };
+};
+
+function filledDisk(dir: string): SmallDisk {
+  const filler = join(dir, "filler");
+  fill(filler, FILLER_BYTES);
+  return {
+    dir,
+    isFull: true,
+    wrapper: [],
+    makeRoom: () => rm(filler),
+    remove() {
+      const fault = run("umount", ["-l", dir]);
+      if (fault !== null) throw new Error(fault);
+    },
+  };
+}
+
+function fill(path: string, sizeBytes: number): void {
+  const fd = openSync(path, "w");
+  writeSync(fd, new Uint8Array(sizeBytes));
+  closeSync(fd);
+}
+
+/** @returns what went wrong; null when nothing did. */
+function run(program: string, args: string[]): string | null {
+  const { error, status, stderr } = spawnSync(program, args, { encoding: "utf8" });
+  if (error !== undefined) return `no ${program}: ${error.message}`;
+  return status === 0 ? null : `${program} ended with ${status}: ${stderr.trim()}`;
+}
