@@ -96,12 +96,10 @@ class Round {
   async run(): Promise<void> {
     await this.#served.start();
     const clients = this.#startClients();
-    try {
-      await this.#disturb();
-    } finally {
-      this.#ending.abort();
-      await clients;
-    }
+    // Clients that wait for a service that does not come back have to hear of it.
+    await this.#disturb().catch((error) => this.#failing.abort(error));
+    this.#ending.abort();
+    await clients;
     this.#failing.signal.throwIfAborted();
     await this.#checkAll();
   }

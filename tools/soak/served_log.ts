@@ -46,11 +46,12 @@ export class ServedLog {
   static async create(options: ServedLogOptions): Promise<ServedLog> {
     const socketFolder = await mkdtemp(join(await realpath(tmpdir()), "soak-"));
     const log = new ServedLog(options, socketFolder);
-    const exit = await log.#spawn(["init", options.dir]).exited;
-    claim(exit.code === 0, `init: ${describeExit(exit)}`);
-    const config = await readFile(log.#configPath, "utf8");
-    const socket = `socket = ${JSON.stringify(log.#socketPath)}`;
-    await writeFile(log.#configPath, config.replace(/^socket = .*$/m, () => socket));
+    try {
+      await log.#initialize();
+    } catch (error) {
+      await log.dispose();
+      throw error;
+    }
     return log;
   }
 
@@ -157,6 +158,14 @@ export class ServedLog {
   async dispose(): Promise<void> {
     if (this.#process !== null) await this.kill();
     await rm(this.#socketFolder, { recursive: true, force: true });
+  }
+
+  async #initialize(): Promise<void> {
+    const exit = await this.#spawn(["init", this.dir]).exited;
+    claim(exit.code === 0, `init: ${describeExit(exit)}`);
+    const config = await readFile(this.#configPath, "utf8");
+    const socket = `socket = ${JSON.stringify(this.#socketPath)}`;
+    await writeFile(this.#configPath, config.replace(/^socket = .*$/m, () => socket));
   }
 
   get #configPath(): string {

@@ -1,0 +1,136 @@
+/**
+ * The soak itself, short: it finds nothing wrong with a service that is right, and it finds what is
+ * done to a log behind the service's back.
+ */
+import assert from "node:assert/strict";
+import { readdir, stat, truncate } from "node:fs/promises";
+import { join } from "node:path";
+import process from "node:process";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { TAIL_FILE } from "../../src/log/layout.ts";
+import { type Disturbance, DISTURBANCES, type Scene } from "../../tools/soak/disturbances.ts";
+import { runSoak, SoakError, type SoakOptions } from "../../tools/soak/run.ts";
+import { Vitals } from "../../tools/soak/vitals.ts";
+import { type CliExit, spawnScript, withFolder } from "../support/cli.ts";
+import { testSeed } from "../support/random.ts";
+import { THIS_RUNTIME } from "../support/runtimes.ts";
+
+const SOAK = fileURLToPath(new URL("../../tools/soak.ts", import.meta.url));
+const MIB = 1024 * 1024;
+
+function soak(dir: string, deck: Disturbance[], options: Partial<SoakOptions> = {}) {
+  const { signal } = new AbortController();
+  const runtimes = [THIS_RUNTIME];
+  return runSoak({ dir, seed, runtimes, deck, report: () => {}, signal, ...options });
+}
+
+function runTool(args: string[]): Promise<CliExit> {
+  return spawnScript(SOAK, args, { permissions: ["--allow-all"] }).exited;
+}
+
+/** The soak's failure. */
+async function failureOf(soaking: Promise<unknown>): Promise<SoakError> {
+  try {
+    await soaking;
+  } catch (error) {
+    assert.ok(error instanceof SoakError, String(error));
+    return error;
+  }
+  assert.fail("the soak found nothing wrong");
+}
+
+const seed = testSeed();
+test(`runSoak() finds nothing wrong through a kill, a seal and a verify (SEED=${seed})`, () =>
+  withFolder(async (dir) => {
+    const { kill, seal, verify } = DISTURBANCES;
+    const { tally } = await soak(dir, [kill, seal, verify]);
+    assert.ok(tally.of("kills") >= 1);
+    assert.equal(tally.of("seals"), 1);
+    assert.equal(tally.of("verifies"), 2);
+    assert.ok(tally.of("batches") > 0 && tally.of("pages") > 0 && tally.of("followed") > 0);
+    // Once while it goes on and once at the end; some are of batches that nobody got an answer to.
+    assert.ok(tally.of("audited") >= 2 * tally.of("events"), tally.toString());
+    assert.deepEqual(await readdir(dir), [], "nothing is left behind");
+  }));
+
+/** Takes the end of the tail away while nobody serves it, as a disk that lied about its syncs. */
+async function loseTailEnd({ served }: Scene): Promise<void> {
+  await served.kill();
+  const path = join(served.logDir, TAIL_FILE);
+  const { size } = await stat(path);
+  await truncate(path, Math.floor(size / 2));
+  await served.start();
+}
+
+test(`runSoak() finds that acknowledged batches are lost (SEED=${seed})`, () =>
+  withFolder(async (dir) => {
+    const { message, dir: kept } = await failureOf(soak(dir, [loseTailEnd]));
+    // Whoever looks first: the audit, a follower that knows more, a writer that is told otherwise.
+    assert.match(message, /lost|saw|does not contain|twice|receipts|frontier|found|again/);
+    assert.ok((await stat(join(kept, "service.toml"))).isFile(), "the log is kept");
+  }));
+
+test(`runSoak() tells what a service says that does not start again (SEED=${seed})`, () =>
+  withFolder(async (dir) => {
+    const loseAll = async ({ served }: Scene) => {
+      await served.kill();
+      await truncate(join(served.logDir, "manifest.json"), 3);
+      await served.start();
+    };
+    const { message } = await failureOf(soak(dir, [loseAll]));
+    assert.match(message, /serve ended with exit 1: .*manifest/);
+  }));
+
+test(`runSoak() fails when the service ends by itself (SEED=${seed})`, () =>
+  withFolder(async (dir) => {
+    const killSecretly = async ({ served, failing }: Scene) => {
+      process.kill(served.pid!, "SIGKILL");
+      await new Promise((resolve) => failing.addEventListener("abort", resolve));
+    };
+    const { message } = await failureOf(soak(dir, [killSecretly]));
+    assert.match(message, /serve ended by itself with SIGKILL/);
+  }));
+
+test("Vitals finds too much memory, too many descriptors, and a leak of either", () => {
+  const looks = (count: number, memoryMib: number, descriptors: number, vitals = new Vitals()) => {
+    for (let look = 0; look < count; look++) {
+      vitals.add({ memoryBytes: memoryMib * MIB, descriptors });
+    }
+    return vitals;
+  };
+  assert.equal(
+    looks(50, 110, 32, looks(50, 100, 30)).conclude(),
+    "memory 100 MiB -> 110 MiB, descriptors 30 -> 32",
+  );
+  assert.throws(() => looks(1, 4000, 30), /serve holds 4000 MiB, its limits allow/);
+  assert.throws(() => looks(1, 100, 1000), /serve has 1000 open descriptors/);
+  assert.throws(() => looks(50, 900, 30, looks(50, 100, 30)).conclude(), /serve leaks: memory/);
+  assert.throws(() => looks(50, 100, 90, looks(50, 100, 30)).conclude(), /leaks: descriptors/);
+});
+
+test(`tools/soak.ts says in one line that it passed, and exits 0 (SEED=${seed})`, () =>
+  withFolder(async (dir) => {
+    const args = ["--minutes", "0.02", "--seed", String(seed), "--dir", dir];
+    const { code, stdout, stderr } = await runTool(args);
+    assert.equal(code, 0, stderr + stdout);
+    assert.match(stdout, /^soak passed: [^\n]* batches, [^\n]*\n$/);
+    assert.deepEqual(await readdir(dir), []);
+  }));
+
+for (
+  const [args, message] of [
+    [["--minutes", "0"], /--minutes must be a number above 0, got 0/],
+    [["--minutes", "soon"], /got soon/],
+    [["--seed", "x"], /--seed must be an integer, got x/],
+    [["--runtime", "bun"], /--runtime must be deno or node/],
+    [["--dir", "/nowhere/at/all"], /--dir must be an existing folder/],
+    [["--forever"], /forever/],
+  ] as const
+) {
+  test(`tools/soak.ts refuses ${args.join(" ")} with exit 2`, async () => {
+    const { code, stdout, stderr } = await runTool([...args]);
+    assert.deepEqual([code, stdout], [2, ""]);
+    assert.match(stderr, message);
+  });
+}
