@@ -23,7 +23,7 @@ import { EMPTY_MANIFEST, type Manifest, readManifest, writeManifest } from "./ma
 import { type PendingNames, pendingNames, recoverPending } from "./pending_recovery.ts";
 import { createTail } from "./rotation.ts";
 import { SealedHistory } from "./sealed_history.ts";
-import { findCommitAfter } from "./remnant.ts";
+import { remnantFault } from "./remnant.ts";
 import { isNotFound, type Storage, type StorageFile } from "./storage.ts";
 
 /** What recovery tells the one who opens the log. */
@@ -227,8 +227,8 @@ async function recoverTail(
   const tail = new CommitFile(TAIL_FILE, file);
   const fault = await loadCommits(tail, sizeBytes, { sealedThrough: null, onCommit });
   if (fault !== null) {
-    const followerOffset = await findCommitAfter(file, sizeBytes, tail.endBytes);
-    if (followerOffset !== null) throw corruptAt(tail, fault);
+    const corruption = await remnantFault(file, sizeBytes, tail.endBytes);
+    if (corruption !== null) throw corruptAt(tail, `${fault}; ${corruption}`);
     await file.truncate(tail.endBytes);
     listener.report(
       `${TAIL_FILE}: removed ${sizeBytes - tail.endBytes} bytes of an unfinished commit after ` +

@@ -1,10 +1,11 @@
 /**
- * Tells an unfinished last commit, which a crash may leave, from corruption, which it cannot: a
- * commit is written only after the fsync of the one before, so bytes that are not right can only be
- * a remnant when no right commit follows them anywhere in the file.
+ * Tells an unfinished last commit, which a crash may leave, from corruption, which it cannot. A
+ * commit is written only after the fsync of the one before, so the bytes that are not right can
+ * only be a remnant when they are of one commit: when no right one follows them, no other one
+ * begins among them, and they are not more than a commit may have.
  */
 import { Buffer } from "node:buffer";
-import { COMMIT_HEADER_BYTES_MAX } from "../limits.ts";
+import { COMMIT_BODY_BYTES_MAX, COMMIT_HEADER_BYTES_MAX } from "../limits.ts";
 import {
   closesAsHeader,
   decodeCommitHeader,
@@ -17,6 +18,44 @@ import type { StorageFile } from "./storage.ts";
 
 const LF = 0x0a;
 const CHUNK_BYTES = 1024 * 1024;
+/** No event line begins so, and nothing that a client submits holds an LF as it is. */
+const COMMIT_START = Buffer.concat([Buffer.of(LF), HEADER_PREFIX]);
+
+/**
+ * Why the bytes from `from` on, which are no right commit, cannot be the remnant of one; null when
+ * they can.
+ */
+export async function remnantFault(
+  file: StorageFile,
+  sizeBytes: number,
+  from: number,
+): Promise<string | null> {
+  if (sizeBytes - from > COMMIT_HEADER_BYTES_MAX + COMMIT_BODY_BYTES_MAX) {
+    return `${sizeBytes - from} bytes follow, more than a commit may have`;
+  }
+  const rightOffset = await findCommitAfter(file, sizeBytes, from);
+  if (rightOffset !== null) return `a right commit follows at ${rightOffset}`;
+  const startOffset = await findCommitStart(file, sizeBytes, from);
+  return startOffset === null ? null : `another commit begins at ${startOffset}`;
+}
+
+/** Offset of the first commit, right or not, that begins after `from`; null when there is none. */
+async function findCommitStart(
+  file: StorageFile,
+  sizeBytes: number,
+  from: number,
+): Promise<number | null> {
+  const chunk = Buffer.allocUnsafeSlow(CHUNK_BYTES);
+  for (let chunkOffset = from; chunkOffset < sizeBytes;) {
+    const readBytes = await file.read(chunk, chunkOffset);
+    const at = chunk.subarray(0, readBytes).indexOf(COMMIT_START);
+    if (at >= 0) return chunkOffset + at + 1;
+    if (readBytes < CHUNK_BYTES) return null;
+    // One that the chunk cuts is seen whole in the next one.
+    chunkOffset += readBytes - COMMIT_START.length + 1;
+  }
+  return null;
+}
 
 /**
  * Offset of a right commit that starts after `from`, wherever in the file; null when there is none.
