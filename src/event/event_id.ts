@@ -13,6 +13,11 @@ export function isEventId(text: string): boolean {
   return EVENT_ID_PATTERN.test(text);
 }
 
+/** Whether the 16 bytes of a UUID are those of a UUIDv7 (RFC 9562 section 5.7). */
+export function isEventIdBytes(bytes: Uint8Array): boolean {
+  return bytes[6]! >> 4 === 7 && bytes[8]! >> 6 === 0b10;
+}
+
 /** Time part of an id, in milliseconds since 1970. */
 export function eventIdTimestampMs(id: string): number {
   return parseInt(id.slice(0, 8) + id.slice(9, 13), 16);

@@ -1,6 +1,6 @@
 /** The decoded values of one column of a row group, and how to read one. */
-import { Buffer } from "node:buffer";
-import { putUuid, sameBytes, UUID_CHARS } from "./line_bytes.ts";
+import type { Buffer } from "node:buffer";
+import { sameBytes, uuidText } from "./line_bytes.ts";
 
 /** One value for each row: bytes [starts[row], ends[row]). */
 export interface ColumnValues {
@@ -22,9 +22,7 @@ export function hexAt({ bytes, starts, ends }: ColumnValues, row: number): strin
 
 /** A UUID in its 36 characters. */
 export function uuidAt({ bytes, starts }: ColumnValues, row: number): string {
-  const characters = Buffer.allocUnsafe(UUID_CHARS);
-  putUuid(characters, 0, bytes, starts[row]!);
-  return characters.toString("latin1");
+  return uuidText(bytes, starts[row]!);
 }
 
 /** Whether a row has this value. */

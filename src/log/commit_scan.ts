@@ -54,7 +54,8 @@ export async function scanCommits(
   return { validBytes, fault: null };
 }
 
-async function readHeader(reader: SequentialReader): Promise<CommitHeader | null> {
+/** The next line as a commit header; null when it is none that a reader accepts. */
+export async function readHeader(reader: SequentialReader): Promise<CommitHeader | null> {
   const line = await reader.readLine(COMMIT_HEADER_BYTES_MAX);
   if (line === null) return null;
   const header = decodeCommitHeader(line);

@@ -5,11 +5,10 @@
  */
 import { Buffer } from "node:buffer";
 import { HistoryChain } from "../event/chain.ts";
-import { isEventId } from "../event/event_id.ts";
+import { isEventIdBytes } from "../event/event_id.ts";
 import { sha256Hex } from "../event/hash.ts";
-import type { BatchPiece } from "./batch_pieces.ts";
-import type { BatchEntry } from "./commit_frame.ts";
-import { isTextAt, sameBytes, viewOf } from "./line_bytes.ts";
+import type { BatchEntry, Commit } from "./commit_frame.ts";
+import { isTextAt, sameBytes, takeUuid, UUID_BYTES, uuidText, viewOf } from "./line_bytes.ts";
 import { BatchDigester, EventHasher } from "./line_hashes.ts";
 import { StoredEvent } from "./stored_event.ts";
 import { type FailureCode, type FailureDetail, VerifyFailure } from "./verify_failure.ts";
@@ -44,9 +43,10 @@ export class HistoryCheck {
   #path = "";
   #invalid: FailureCode = "segment_invalid";
   #batch: OpenBatch | null = null;
-  /** The entry that `add()` takes the open batch from. */
-  #entry: BatchEntry | null = null;
-  #lastEventId: string | null = null;
+  /** Id of the last event, if there is one. */
+  #lastId = new Uint8Array(UUID_BYTES);
+  /** What the next id is decoded to. */
+  #spareId = new Uint8Array(UUID_BYTES);
   #events = 0;
 
   constructor(options: HistoryCheckOptions) {
@@ -59,7 +59,7 @@ export class HistoryCheck {
 
   /** The last event so far. */
   get lastEventId(): string | null {
-    return this.#lastEventId;
+    return this.#events === 0 ? null : uuidText(this.#lastId);
   }
 
   /** Whether hashes are recomputed, for which lines must have their payloads. */
@@ -79,17 +79,16 @@ export class HistoryCheck {
     this.#invalid = invalid;
   }
 
-  /** Takes in the next lines of a commit. @throws {VerifyFailure} */
-  add({ entry, lines, head }: BatchPiece): void {
-    if (entry !== this.#entry) this.startBatch(entry);
-    this.#entry = entry;
-    this.addLines(lines);
-    if (this.#batch?.events === entry.events) {
-      const found = this.endBatch();
-      this.#compareEntries(entry, found);
-      this.#entry = null;
+  /** Takes in the next commit; `lines` are all its event lines. @throws {VerifyFailure} */
+  addCommit({ batches, head }: Commit, lines: Buffer): void {
+    let at = 0;
+    for (const entry of batches) {
+      this.startBatch(entry);
+      for (let event = 0; event < entry.events; event++) at = this.#addLine(lines, at);
+      this.#compareEntries(entry, this.endBatch());
     }
-    if (head !== undefined) this.checkHead(head);
+    if (at < lines.length) throw this.#failure("a commit with more lines than events");
+    this.checkHead(head);
   }
 
   /** The lines that follow are those of a new batch. */
@@ -106,35 +105,19 @@ export class HistoryCheck {
     };
   }
 
-  /**
-   * Takes in whole lines, each with its LF, of the batch that was started. @throws {VerifyFailure}
-   */
-  addLines(lines: Buffer): void {
-    for (let start = 0; start < lines.length;) {
-      const end = lines.indexOf(LF, start);
-      if (end < 0) throw this.#failure("a line does not end");
-      this.addLine(lines, start, end);
-      start = end + 1;
-    }
-  }
-
-  /** Takes in the line in [start, end), without its LF, of the batch that was started. */
-  addLine(lines: Buffer, start: number, end: number): void {
+  /** Takes in the next event of the batch that was started. @throws {VerifyFailure} */
+  addEvent(event: StoredEvent): void {
     const batch = this.#batch;
-    const event = this.#event;
-    if (!event.take(lines, start, end)) throw this.#failure("a line is no event");
     if (batch === null || !isOfBatch(event, batch)) {
       throw this.#failure("an event of another batch than it stands in", {
         eventId: event.eventId,
       });
     }
-    const { eventId } = event;
-    this.#checkOrder(eventId);
-    if (this.#options.chain) this.#checkHashes(event, eventId);
+    this.#checkOrder(event);
+    if (this.#options.chain) this.#checkHashes(event);
     this.#digester.add(event);
-    if (batch.events === 0) batch.firstEventId = eventId;
+    if (batch.events === 0) batch.firstEventId = event.eventId;
     batch.events += 1;
-    this.#lastEventId = eventId;
     this.#events += 1;
   }
 
@@ -157,7 +140,7 @@ export class HistoryCheck {
       batch_id,
       events,
       first_event_id: firstEventId,
-      last_event_id: this.#lastEventId!,
+      last_event_id: this.lastEventId!,
       source,
     };
     this.#options.onBatch?.(entry, this.#path);
@@ -171,29 +154,45 @@ export class HistoryCheck {
   checkHead(expected: string): void {
     if (!this.#options.chain || expected === this.#chain.head) return;
     throw this.#failureOf("chain_head_mismatch", "the chain head after it", {
-      eventId: this.#lastEventId,
+      eventId: this.lastEventId,
       expected,
       found: this.#chain.head,
     });
   }
 
-  #checkOrder(eventId: string): void {
-    if (!isEventId(eventId)) throw this.#failure("a malformed event id", { eventId });
-    if (this.#lastEventId !== null && eventId <= this.#lastEventId) {
-      throw this.#failureOf("order_invalid", `follows event ${this.#lastEventId}`, { eventId });
-    }
+  /** Takes in the line that starts at `start`, up to its LF; returns where the next one does. */
+  #addLine(lines: Buffer, start: number): number {
+    const end = lines.indexOf(LF, start);
+    if (end < 0) throw this.#failure("a commit with fewer lines than events");
+    if (!this.#event.take(lines, start, end)) throw this.#failure("a line is no event");
+    this.addEvent(this.#event);
+    return end + 1;
   }
 
-  #checkHashes(event: StoredEvent, eventId: string): void {
+  /** Compares ids as bytes: a text for each event would cost more than all of this check. */
+  #checkOrder(event: StoredEvent): void {
+    const last = this.#lastId;
+    const id = this.#spareId;
+    const isRight = takeUuid(event.bytes, event.eventIdStart, id, 0) && isEventIdBytes(id);
+    if (!isRight) throw this.#failure("a malformed event id", { eventId: event.eventId });
+    if (this.#events > 0 && !isBefore(last, id)) {
+      const { eventId } = event;
+      throw this.#failureOf("order_invalid", `follows event ${this.lastEventId}`, { eventId });
+    }
+    this.#lastId = id;
+    this.#spareId = last;
+  }
+
+  #checkHashes(event: StoredEvent): void {
     const { bytes, contentHashStart, eventHashStart } = event;
     const content = sha256Hex(viewOf(bytes, event.payloadStart, event.payloadEnd));
     if (!isTextAt(bytes, contentHashStart, content)) {
-      const values = { eventId, expected: event.contentHash, found: content };
+      const values = { eventId: event.eventId, expected: event.contentHash, found: content };
       throw this.#failureOf("content_hash_mismatch", "the hash of its payload", values);
     }
     const envelope = this.#hasher.hash(event);
     if (!isTextAt(bytes, eventHashStart, envelope)) {
-      const values = { eventId, expected: event.eventHash, found: envelope };
+      const values = { eventId: event.eventId, expected: event.eventHash, found: envelope };
       throw this.#failureOf("event_hash_mismatch", "the hash of its envelope", values);
     }
     this.#chain.append(envelope);
@@ -210,12 +209,20 @@ export class HistoryCheck {
   }
 
   #failure(what: string, detail: Partial<FailureDetail> = {}): VerifyFailure {
-    return this.#failureOf(this.#invalid, what, { eventId: this.#lastEventId, ...detail });
+    return this.#failureOf(this.#invalid, what, { eventId: this.lastEventId, ...detail });
   }
 
   #failureOf(code: FailureCode, what: string, detail: Partial<FailureDetail>): VerifyFailure {
     return new VerifyFailure(code, what, { path: this.#path, ...detail });
   }
+}
+
+/** Whether an id comes before another: bytes in order of significance. */
+function isBefore(a: Uint8Array, b: Uint8Array): boolean {
+  for (let at = 0; at < UUID_BYTES; at++) {
+    if (a[at] !== b[at]) return a[at]! < b[at]!;
+  }
+  return false;
 }
 
 function spelled(text: string): Buffer {

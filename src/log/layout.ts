@@ -20,10 +20,14 @@ export function pendingPath(firstEventId: string, lastEventId: string): string {
   return `${PENDING_FOLDER}/${firstEventId}_${lastEventId}.ndjson`;
 }
 
+/** The events that the name of a file tells. */
+export interface IdRange {
+  firstEventId: string;
+  lastEventId: string;
+}
+
 /** The id range that a name in the pending folder tells; null for any other name. */
-export function parsePendingName(
-  name: string,
-): { firstEventId: string; lastEventId: string } | null {
+export function parsePendingName(name: string): IdRange | null {
   const match = PENDING_NAME.exec(name);
   return match === null ? null : { firstEventId: match[1]!, lastEventId: match[2]! };
 }
@@ -42,9 +46,7 @@ export const SEGMENT_TEMPORARY_FILE = `${SEGMENTS_FOLDER}/new.parquet.tmp`;
 const SEGMENT_NAME = new RegExp(`^(${EVENT_ID})_(${EVENT_ID})_[0-9a-f]{64}\\.parquet$`);
 
 /** The id range that a name in the segments folder tells; null for any other name. */
-export function parseSegmentName(
-  name: string,
-): { firstEventId: string; lastEventId: string } | null {
+export function parseSegmentName(name: string): IdRange | null {
   const match = SEGMENT_NAME.exec(name);
   return match === null ? null : { firstEventId: match[1]!, lastEventId: match[2]! };
 }

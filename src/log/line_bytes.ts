@@ -104,6 +104,13 @@ export function putUuid(into: Uint8Array, at: number, from: Uint8Array, start: n
   return putHex(into, at, from, start + done, UUID_BYTES - done);
 }
 
+/** The 36 characters of a UUID. */
+export function uuidText(bytes: Uint8Array, start = 0): string {
+  const characters = Buffer.allocUnsafe(UUID_CHARS);
+  putUuid(characters, 0, bytes, start);
+  return characters.toString("latin1");
+}
+
 /** Decodes lowercase hex digits; false when there are others. */
 export function takeHex(
   from: Uint8Array,
@@ -190,9 +197,8 @@ export function unescapedText(bytes: Buffer, start: number, end: number): Uint8A
   return text.isWellFormed() && JSON.stringify(text) === spelled ? Buffer.from(text) : null;
 }
 
-/** The characters of the JSON string that stands for a UTF-8 text; a view where none is escaped. */
+/** The characters of the JSON string that stands for a UTF-8 text. */
 export function escapedText(text: Uint8Array, start: number, end: number): Uint8Array {
-  if (!needsEscape(text, start, end)) return text.subarray(start, end);
   const decoded = Buffer.from(text.buffer, text.byteOffset + start, end - start).toString("utf8");
   return Buffer.from(JSON.stringify(decoded).slice(1, -1));
 }

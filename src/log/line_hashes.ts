@@ -1,7 +1,7 @@
 /**
  * Recomputes batch digests (event/digest.ts) and event hashes (event/envelope.ts) from stored
- * lines. Canonical JSON is made of the bytes of the line: strings stand in it as RFC 8785 spells
- * them.
+ * lines. Canonical JSON is made of the bytes of the line, whole members with their names: they
+ * stand in it as RFC 8785 spells them, only in another order.
  */
 import { Buffer } from "node:buffer";
 import { createHash, type Hash } from "node:crypto";
@@ -13,28 +13,23 @@ import { OBSERVED_AT_CHARS, type StoredEvent } from "./stored_event.ts";
 const PIECE_BYTES = 64 * 1024;
 
 const EVENTS = Buffer.from('{"events":[');
-const COMMA = Buffer.from(",");
 const SOURCE_OF_BATCH = Buffer.from('],"source":"');
 const VERSION = Buffer.from('","v":1}');
 
-/** Openings of members; each closes the string before it. */
-const ITEM_CONTENT_HASH = Buffer.from('{"content_hash":"');
-const BATCH_ID = Buffer.from('{"batch_id":"');
-const CONTENT_HASH = Buffer.from('","content_hash":"');
-const EVENT_ID = Buffer.from('","event_id":"');
-const KIND = Buffer.from('","kind":"');
-const OBSERVED_AT = Buffer.from('","observed_at":"');
-const OCCURRED_AT = Buffer.from('","occurred_at":"');
-const RECORD_KEY = Buffer.from('","record_key":"');
-const SOURCE = Buffer.from('","source":"');
-const STREAM = Buffer.from('","stream":"');
-const CLOSING = Buffer.from('"}');
+const OPEN = 0x7b;
+const CLOSE = 0x7d;
+const COMMA = 0x2c;
 
-/** Bytes of an envelope beside its strings, and more than those of an item of a digest. */
-const FIXED_BYTES: number = [
-  ...[BATCH_ID, CONTENT_HASH, EVENT_ID, KIND, OBSERVED_AT, OCCURRED_AT, RECORD_KEY, SOURCE],
-  ...[STREAM, CLOSING],
-].reduce((sum, piece) => sum + piece.length, HASH_CHARS + UUID_CHARS + OBSERVED_AT_CHARS);
+/** What stands before the value of a member, its comma included. */
+const KIND_NAME_BYTES = ',"kind":"'.length;
+const EVENT_ID_NAME_BYTES = ',"event_id":"'.length;
+const SOURCE_NAME_BYTES = ',"source":"'.length;
+const STREAM_NAME_BYTES = ',"stream":"'.length;
+const BATCH_ID_NAME_BYTES = ',"batch_id":"'.length;
+const RECORD_KEY_NAME_BYTES = ',"record_key":"'.length;
+const OBSERVED_AT_NAME_BYTES = ',"observed_at":"'.length;
+const OCCURRED_AT_NAME_BYTES = ',"occurred_at":"'.length;
+const CONTENT_HASH_NAME_BYTES = ',"content_hash":"'.length;
 
 /** The digest of one batch after the other. */
 export class BatchDigester {
@@ -53,7 +48,7 @@ export class BatchDigester {
       this.#source = Uint8Array.from(event.bytes.subarray(event.sourceStart, event.sourceEnd));
       this.#length = putBytes(this.#text, 0, EVENTS);
     } else {
-      this.#length = putBytes(this.#text, this.#length, COMMA);
+      this.#text[this.#length++] = COMMA;
     }
     this.#length = putItem(this.#text, this.#length, event);
     this.#events += 1;
@@ -89,10 +84,9 @@ export class EventHasher {
   }
 }
 
-/** What an item or an envelope takes at the most. */
-function bytesOf(event: StoredEvent): number {
-  const { eventIdStart, observedAtStart, batchIdStart, batchIdEnd } = event;
-  return observedAtStart - eventIdStart + batchIdEnd - batchIdStart + FIXED_BYTES;
+/** More than an item or an envelope takes: all of the line but its payload. */
+function bytesOf({ eventIdStart, payloadStart, payloadEnd, eventHashStart }: StoredEvent): number {
+  return payloadStart - eventIdStart + eventHashStart - payloadEnd;
 }
 
 /** A buffer with so much room behind what is used of it. */
@@ -105,44 +99,48 @@ function withRoom(bytes: Buffer, usedBytes: number, roomBytes: number): Buffer {
 
 /** An event as the digest of its batch covers it; returns where it ends. */
 function putItem(into: Uint8Array, start: number, event: StoredEvent): number {
-  const { bytes, contentHashStart } = event;
-  let at = putBytes(into, start, ITEM_CONTENT_HASH);
-  at = putBytes(into, at, bytes, contentHashStart, contentHashStart + HASH_CHARS);
-  at = putMember(into, at, KIND, bytes, event.kindStart, event.kindEnd);
-  if (event.occurredAtStart >= 0) {
-    at = putMember(into, at, OCCURRED_AT, bytes, event.occurredAtStart, event.occurredAtEnd);
-  }
-  at = putMember(into, at, RECORD_KEY, bytes, event.recordKeyStart, event.recordKeyEnd);
-  at = putMember(into, at, STREAM, bytes, event.streamStart, event.streamEnd);
-  return putBytes(into, at, CLOSING);
+  const { bytes, contentHashStart, kindStart, streamStart } = event;
+  let at = start;
+  into[at++] = OPEN;
+  // Without its comma.
+  const hashFrom = contentHashStart - CONTENT_HASH_NAME_BYTES + 1;
+  at = putBytes(into, at, bytes, hashFrom, contentHashStart + HASH_CHARS + 1);
+  // In the line, too, an `occurred_at` comes next.
+  const kindEnd = event.occurredAtStart < 0 ? event.kindEnd : event.occurredAtEnd;
+  at = putBytes(into, at, bytes, kindStart - KIND_NAME_BYTES, kindEnd + 1);
+  at = putRecordKey(into, at, event);
+  at = putBytes(into, at, bytes, streamStart - STREAM_NAME_BYTES, event.streamEnd + 1);
+  into[at++] = CLOSE;
+  return at;
 }
 
 /** The canonical envelope of an event; returns where it ends. */
 function putEnvelope(into: Uint8Array, start: number, event: StoredEvent): number {
-  const { bytes, contentHashStart, eventIdStart, observedAtStart } = event;
-  let at = putMember(into, start, BATCH_ID, bytes, event.batchIdStart, event.batchIdEnd);
-  const hashEnd = contentHashStart + HASH_CHARS;
-  at = putMember(into, at, CONTENT_HASH, bytes, contentHashStart, hashEnd);
-  at = putMember(into, at, EVENT_ID, bytes, eventIdStart, eventIdStart + UUID_CHARS);
-  at = putMember(into, at, KIND, bytes, event.kindStart, event.kindEnd);
-  const observedAtEnd = observedAtStart + OBSERVED_AT_CHARS;
-  at = putMember(into, at, OBSERVED_AT, bytes, observedAtStart, observedAtEnd);
+  const { bytes, batchIdStart, contentHashStart, eventIdStart, kindStart, observedAtStart } = event;
+  let at = start;
+  into[at++] = OPEN;
+  // Without its comma, as the `event_id` comes.
+  at = putBytes(into, at, bytes, batchIdStart - BATCH_ID_NAME_BYTES + 1, event.batchIdEnd + 1);
+  const hashFrom = contentHashStart - CONTENT_HASH_NAME_BYTES;
+  at = putBytes(into, at, bytes, hashFrom, contentHashStart + HASH_CHARS + 1);
+  into[at++] = COMMA;
+  const idFrom = eventIdStart - EVENT_ID_NAME_BYTES + 1;
+  at = putBytes(into, at, bytes, idFrom, eventIdStart + UUID_CHARS + 1);
+  at = putBytes(into, at, bytes, kindStart - KIND_NAME_BYTES, event.kindEnd + 1);
+  const observedAtFrom = observedAtStart - OBSERVED_AT_NAME_BYTES;
+  at = putBytes(into, at, bytes, observedAtFrom, observedAtStart + OBSERVED_AT_CHARS + 1);
   if (event.occurredAtStart >= 0) {
-    at = putMember(into, at, OCCURRED_AT, bytes, event.occurredAtStart, event.occurredAtEnd);
+    const occurredAtFrom = event.occurredAtStart - OCCURRED_AT_NAME_BYTES;
+    at = putBytes(into, at, bytes, occurredAtFrom, event.occurredAtEnd + 1);
   }
-  at = putMember(into, at, RECORD_KEY, bytes, event.recordKeyStart, event.recordKeyEnd);
-  at = putMember(into, at, SOURCE, bytes, event.sourceStart, event.sourceEnd);
-  at = putMember(into, at, STREAM, bytes, event.streamStart, event.streamEnd);
-  return putBytes(into, at, CLOSING);
+  at = putRecordKey(into, at, event);
+  // In the line, too, the `stream` follows the `source`.
+  at = putBytes(into, at, bytes, event.sourceStart - SOURCE_NAME_BYTES, event.streamEnd + 1);
+  into[at++] = CLOSE;
+  return at;
 }
 
-function putMember(
-  into: Uint8Array,
-  start: number,
-  opening: Uint8Array,
-  from: Uint8Array,
-  valueStart: number,
-  valueEnd: number,
-): number {
-  return putBytes(into, putBytes(into, start, opening), from, valueStart, valueEnd);
+function putRecordKey(into: Uint8Array, at: number, event: StoredEvent): number {
+  const { bytes, recordKeyStart, recordKeyEnd } = event;
+  return putBytes(into, at, bytes, recordKeyStart - RECORD_KEY_NAME_BYTES, recordKeyEnd + 1);
 }

@@ -5,8 +5,8 @@
  */
 import { GENESIS_HEAD_HEX } from "../event/chain.ts";
 import { formatTimestamp } from "../event/timestamp.ts";
-import { type BatchPiece, batchPieces } from "./batch_pieces.ts";
 import type { CommitFile } from "./commit_file.ts";
+import { readCommits, type WholeCommit } from "./commit_reader.ts";
 import { PENDING_FOLDER, SEGMENT_TEMPORARY_FILE, segmentPath, SEGMENTS_FOLDER } from "./layout.ts";
 import { type Manifest, type SegmentEntry, writeManifest } from "./manifest.ts";
 import { readBack } from "./segment_read_back.ts";
@@ -39,12 +39,12 @@ export async function* sealPending(
 ): AsyncGenerator<Manifest, void> {
   const { file, path, startBytes, endBytes } = pending;
   const { storage, onEvents, isStopped } = options;
-  const allPieces = batchPieces(file, endBytes, path, startBytes);
-  const pieces = onEvents === undefined ? allPieces : counted(allPieces, onEvents);
+  const allCommits = readCommits(file, startBytes, endBytes, path);
+  const commits = onEvents === undefined ? allCommits : counted(allCommits, onEvents);
   let sealed = manifest;
   for (;;) {
     const previousHead = sealed.segments.at(-1)?.head ?? GENESIS_HEAD_HEX;
-    const entry = await writeNext(pieces, previousHead, options);
+    const entry = await writeNext(commits, previousHead, options);
     if (entry === null) break;
     sealed = { ...sealed, segments: [...sealed.segments, entry] };
     await writeManifest(storage, sealed);
@@ -55,28 +55,24 @@ export async function* sealPending(
   await storage.syncFolder(PENDING_FOLDER);
 }
 
-/** Tells of each batch as its first piece comes. */
+/** Tells of each commit as it comes. */
 async function* counted(
-  pieces: AsyncIterable<BatchPiece>,
+  commits: AsyncIterable<WholeCommit>,
   onEvents: (events: number) => void,
-): AsyncGenerator<BatchPiece, void> {
-  let entry: BatchPiece["entry"] | null = null;
-  for await (const piece of pieces) {
-    if (piece.entry !== entry) {
-      entry = piece.entry;
-      onEvents(entry.events);
-    }
-    yield piece;
+): AsyncGenerator<WholeCommit, void> {
+  for await (const next of commits) {
+    onEvents(next.commit.batches.reduce((sum, { events }) => sum + events, 0));
+    yield next;
   }
 }
 
 /** Writes the next segment; its name is durable when this returns. Null: no events are left. */
 async function writeNext(
-  pieces: AsyncIterator<BatchPiece>,
+  commits: AsyncIterator<WholeCommit>,
   previousHead: string,
   { storage, clockMs, bounds, isStopped }: SealOptions,
 ): Promise<SegmentEntry | null> {
-  const written = await writeSegment(storage, SEGMENT_TEMPORARY_FILE, pieces, {
+  const written = await writeSegment(storage, SEGMENT_TEMPORARY_FILE, commits, {
     previousHead,
     ...(bounds === undefined ? {} : { bounds }),
     ...(isStopped === undefined ? {} : { endsEarly: isStopped }),

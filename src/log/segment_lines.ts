@@ -5,15 +5,15 @@
 import { Buffer } from "node:buffer";
 import { formatTimestamp } from "../event/timestamp.ts";
 import { ABSENT, type ColumnValues } from "./column_values.ts";
-import { escapedText } from "./line_bytes.ts";
+import { escapedText, needsEscape } from "./line_bytes.ts";
 import { SegmentError } from "./segment_error.ts";
 import type { ColumnName } from "./segment_schema.ts";
 import {
   LINE_FIXED_BYTES,
   type LineMembers,
   OBSERVED_AT_CHARS,
-  putLine,
   type Slice,
+  StoredEvent,
 } from "./stored_event.ts";
 
 /** The columns that lines are made of. Without `payload` every payload is `null`. */
@@ -27,6 +27,7 @@ const DATE_MS_MAX = 8.64e15;
 /** The lines of all rows, each with its LF. @throws {SegmentError} */
 export function assembleLines(columns: LineColumns, rows: number): Buffer {
   const row = new LineRow(columns);
+  const event = new StoredEvent();
   let lines = Buffer.allocUnsafeSlow(rows * LINE_FIXED_BYTES + valueBytes(columns));
   let at = 0;
   for (let number = 0; number < rows; number++) {
@@ -37,9 +38,29 @@ export function assembleLines(columns: LineColumns, rows: number): Buffer {
       lines.copy(larger, 0, 0, at);
       lines = larger;
     }
-    at = putLine(lines, at, row.members);
+    at = event.put(lines, at, row.members);
   }
   return lines.subarray(0, at);
+}
+
+/** The rows as events, one at a time: each takes the memory of the one before. */
+export class RowEvents {
+  readonly #row: LineRow;
+  readonly #event = new StoredEvent();
+  #line: Buffer = Buffer.alloc(0);
+
+  constructor(columns: LineColumns) {
+    this.#row = new LineRow(columns);
+  }
+
+  /** Rows are to be asked for in order. @throws {SegmentError} */
+  at(number: number): StoredEvent {
+    this.#row.moveTo(number);
+    const { lineBytesMax, members } = this.#row;
+    if (lineBytesMax > this.#line.length) this.#line = Buffer.allocUnsafeSlow(2 * lineBytesMax);
+    this.#event.put(this.#line, 0, members);
+    return this.#event;
+  }
 }
 
 function valueBytes(columns: LineColumns): number {
@@ -115,7 +136,14 @@ function setSlice(slice: Slice, { bytes, starts, ends }: ColumnValues, row: numb
 
 function setText(slice: Slice, column: ColumnValues, row: number): void {
   if (repeatsLast(column, row)) return;
-  const text = escapedText(column.bytes, column.starts[row]!, column.ends[row]!);
+  const { bytes, starts, ends } = column;
+  const start = starts[row]!;
+  const end = ends[row]!;
+  if (!needsEscape(bytes, start, end)) {
+    setSlice(slice, column, row);
+    return;
+  }
+  const text = escapedText(bytes, start, end);
   slice.bytes = text;
   slice.start = 0;
   slice.end = text.length;

@@ -9,13 +9,13 @@ import type { HistoryCheck } from "./history_check.ts";
 import { type BatchRun, batchRuns } from "./segment_batches.ts";
 import { SegmentError } from "./segment_error.ts";
 import { SegmentIndexCheck } from "./segment_index_check.ts";
+import { RowEvents } from "./segment_lines.ts";
 import type { SegmentFacts } from "./segment_metadata.ts";
 import { openSegment, type Segment } from "./segment_reader.ts";
 import { COLUMN_NAMES, type ColumnName } from "./segment_schema.ts";
 import { isNotFound, type Storage, type StorageFile } from "./storage.ts";
 import { VerifyFailure } from "./verify_failure.ts";
 
-const LF = 0x0a;
 const CHUNK_BYTES = 1024 * 1024;
 
 /** A segment as the manifest names it. */
@@ -138,7 +138,7 @@ class RowsCheck {
     const names: readonly ColumnName[] = this.#history.chain ? COLUMN_NAMES : WITHOUT_PAYLOAD;
     const columns = await this.#segment.readColumns(number, names);
     const runs = batchRuns(columns, this.#segment.rowGroups[number]!.rows);
-    this.#takeLines(this.#segment.assemble(number, columns), runs);
+    this.#takeEvents(new RowEvents(columns), runs);
     this.#checkIds(number, columns.event_id);
     await this.#index.checkRowGroup(number, columns, runs);
   }
@@ -154,15 +154,10 @@ class RowsCheck {
     }
   }
 
-  #takeLines(lines: Buffer, runs: readonly BatchRun[]): void {
-    let start = 0;
+  #takeEvents(events: RowEvents, runs: readonly BatchRun[]): void {
     for (const run of runs) {
       if (!this.#continues(run)) this.#startBatch(run);
-      for (let row = run.startRow; row < run.endRow; row++) {
-        const end = lines.indexOf(LF, start);
-        this.#history.addLine(lines, start, end);
-        start = end + 1;
-      }
+      for (let row = run.startRow; row < run.endRow; row++) this.#history.addEvent(events.at(row));
     }
   }
 

@@ -1,5 +1,5 @@
 /**
- * Writes sealed history: takes stored lines batch by batch, in log order, and writes one Parquet
+ * Writes sealed history: takes commits, in log order, and writes one Parquet
  * file row group by row group, so that memory is that of one row group. Whatever does not fit what
  * was committed (order, counts, chain heads) stops it: a segment is never a place where history
  * changes.
@@ -14,8 +14,8 @@ import {
   SEGMENT_BYTES_SOFT_MAX,
   SEGMENT_EVENTS_SOFT_MAX,
 } from "../limits.ts";
-import type { BatchPiece } from "./batch_pieces.ts";
 import type { BatchEntry } from "./commit_frame.ts";
+import type { WholeCommit } from "./commit_reader.ts";
 import { sameBytes } from "./line_bytes.ts";
 import { CorruptLogError } from "./log_error.ts";
 import { encodeMetadata, type SegmentFacts } from "./segment_metadata.ts";
@@ -25,8 +25,6 @@ import { SegmentSink } from "./segment_sink.ts";
 import type { Storage, StorageFile } from "./storage.ts";
 import { StoredEvent } from "./stored_event.ts";
 import { StreamCounter } from "./stream_counter.ts";
-
-export type { BatchPiece } from "./batch_pieces.ts";
 
 const LF = 0x0a;
 
@@ -65,18 +63,18 @@ export interface WrittenSegment {
 export async function writeSegment(
   storage: Storage,
   path: string,
-  pieces: AsyncIterator<BatchPiece>,
+  commits: AsyncIterator<WholeCommit>,
   { previousHead, bounds = BOUNDS, endsEarly = () => false }: WriteSegmentOptions,
 ): Promise<WrittenSegment | null> {
-  let next = await pieces.next();
+  let next = await commits.next();
   if (next.done === true) return null;
   const file = await storage.open(path, "create");
   try {
     const segment = new SegmentWriter(file, previousHead);
     while (next.done !== true) {
       await segment.add(next.value);
-      if (segment.endsCommit && (segment.isFull(bounds) || endsEarly())) break;
-      next = await pieces.next();
+      if (segment.isFull(bounds) || endsEarly()) break;
+      next = await commits.next();
     }
     const written = await segment.finish();
     await file.sync();
@@ -92,7 +90,6 @@ interface OpenBatch {
   /** As they are spelled in lines. */
   source: Buffer;
   spelledId: Buffer;
-  remainingEvents: number;
 }
 
 class SegmentWriter {
@@ -104,9 +101,6 @@ class SegmentWriter {
   readonly #event = new StoredEvent();
   readonly #rows = new RowGroupRows();
   #rowsBytes = 0;
-  /** The batch that lines are being taken from; null before the first one. */
-  #batch: OpenBatch | null = null;
-  #endsCommit = false;
   #batches = 0;
   #events = 0;
   readonly #linesHash = createHash("sha256");
@@ -121,30 +115,17 @@ class SegmentWriter {
     this.#chain = new HistoryChain(previousHead);
   }
 
-  /** Whether what was added last is the end of a commit. */
-  get endsCommit(): boolean {
-    return this.#endsCommit;
-  }
-
   isFull(bounds: SegmentBounds): boolean {
     return this.#events >= bounds.events || this.#linesBytes >= bounds.bytes;
   }
 
-  async add({ entry, lines, head }: BatchPiece): Promise<void> {
-    if (this.#batch?.entry !== entry) this.#startBatch(entry);
-    for (let start = 0; start < lines.length;) {
-      const newline = lines.indexOf(LF, start);
-      if (newline < 0) throw new CorruptLogError(`a line of batch ${entry.batch_id} does not end`);
-      const lineBytes = newline + 1 - start;
-      if (this.#rowGroupEnds(lineBytes)) await this.#writeRowGroup();
-      this.#addLine(lines, start, newline);
-      this.#rowsBytes += lineBytes;
-      start = newline + 1;
-    }
+  async add({ commit: { batches, head }, lines }: WholeCommit): Promise<void> {
+    let at = 0;
+    for (const entry of batches) at = await this.#addBatch(openBatch(entry), lines, at);
+    if (at !== lines.length) throw new CorruptLogError("a commit has more lines than its batches");
     this.#linesHash.update(lines);
     this.#linesBytes += lines.length;
-    this.#endsCommit = head !== undefined;
-    if (head !== undefined && head !== this.#chain.head) {
+    if (head !== this.#chain.head) {
       throw new CorruptLogError(
         `the chain head after event ${this.#lastEventId} is ${this.#chain.head}, but the log ` +
           `says ${head}`,
@@ -154,7 +135,6 @@ class SegmentWriter {
 
   async finish(): Promise<WrittenSegment> {
     assert(this.#firstEventId !== null && this.#lastEventId !== null, "a segment holds events");
-    this.#endBatch();
     await this.#writeRowGroup();
     const metadata = {
       events: this.#events,
@@ -172,19 +152,30 @@ class SegmentWriter {
     };
   }
 
-  #startBatch(entry: BatchEntry): void {
-    this.#endBatch();
-    this.#batch = {
-      entry,
-      source: Buffer.from(entry.source),
-      spelledId: Buffer.from(JSON.stringify(entry.batch_id).slice(1, -1)),
-      remainingEvents: entry.events,
-    };
+  /** Takes in the lines of a batch, from `start` on; returns where they end. */
+  async #addBatch(batch: OpenBatch, lines: Buffer, start: number): Promise<number> {
+    const { events, batch_id, last_event_id } = batch.entry;
+    let at = start;
+    for (let event = 0; event < events; event++) {
+      const end = lines.indexOf(LF, at);
+      if (end < 0) throw new CorruptLogError(`batch ${batch_id} has fewer lines than events`);
+      const lineBytes = end + 1 - at;
+      if (this.#rowGroupEnds(lineBytes)) await this.#writeRowGroup();
+      this.#addLine(batch, lines, at, end);
+      this.#rowsBytes += lineBytes;
+      at = end + 1;
+    }
     this.#batches += 1;
+    if (this.#lastEventId !== last_event_id) {
+      throw new CorruptLogError(
+        `batch ${batch_id} ends with event ${this.#lastEventId}, but its entry says ` +
+          last_event_id,
+      );
+    }
+    return at;
   }
 
-  #addLine(lines: Buffer, start: number, end: number): void {
-    const batch = this.#batch!;
+  #addLine(batch: OpenBatch, lines: Buffer, start: number, end: number): void {
     const event = this.#event;
     if (!event.take(lines, start, end) || !isOfBatch(event, batch)) {
       throw new CorruptLogError(
@@ -201,18 +192,6 @@ class SegmentWriter {
     this.#firstEventId ??= eventId;
     this.#lastEventId = eventId;
     this.#events += 1;
-    batch.remainingEvents -= 1;
-  }
-
-  #endBatch(): void {
-    if (this.#batch === null) return;
-    const { entry, remainingEvents } = this.#batch;
-    if (remainingEvents !== 0 || this.#lastEventId !== entry.last_event_id) {
-      throw new CorruptLogError(
-        `batch ${entry.batch_id} of ${entry.events} events ends with event ` +
-          `${entry.last_event_id}, but its lines do not`,
-      );
-    }
   }
 
   #rowGroupEnds(lineBytes: number): boolean {
@@ -226,6 +205,14 @@ class SegmentWriter {
     this.#rows.clear();
     this.#rowsBytes = 0;
   }
+}
+
+function openBatch(entry: BatchEntry): OpenBatch {
+  return {
+    entry,
+    source: Buffer.from(entry.source),
+    spelledId: Buffer.from(JSON.stringify(entry.batch_id).slice(1, -1)),
+  };
 }
 
 function isOfBatch(event: StoredEvent, { source, spelledId }: OpenBatch): boolean {

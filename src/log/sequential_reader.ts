@@ -1,6 +1,6 @@
 /**
- * Reads a range of a file from front to back through one buffer: whole lines, or what is at hand.
- * Memory is one chunk, or the longest line asked for.
+ * Reads a range of a file from front to back through one buffer: whole lines, a number of bytes, or
+ * what is at hand. Memory is one chunk, and what is asked for.
  */
 import { Buffer } from "node:buffer";
 import { assert } from "../assert.ts";
@@ -57,6 +57,21 @@ export class SequentialReader {
     return piece;
   }
 
+  /**
+   * The next `sizeBytes`, valid until the next call; null when the file or the range ends before
+   * them (nothing is consumed then).
+   */
+  async readWhole(sizeBytes: number): Promise<Buffer | null> {
+    while (this.#filled - this.#start < sizeBytes) {
+      this.#growTo(sizeBytes);
+      if (!(await this.#fill())) return null;
+    }
+    const end = this.#start + sizeBytes;
+    const piece = this.#buffer.subarray(this.#start, end);
+    this.#advance(end);
+    return piece;
+  }
+
   #take(newline: number): Buffer {
     const line = this.#buffer.subarray(this.#start, newline);
     this.#advance(newline + 1);
@@ -80,13 +95,25 @@ export class SequentialReader {
     return readBytes > 0;
   }
 
+  /**
+   * Takes a larger buffer, where it is too small for `sizeBytes` and a chunk: once, not by steps.
+   */
+  #growTo(sizeBytes: number): void {
+    if (sizeBytes + CHUNK_BYTES <= this.#buffer.length) return;
+    this.#moveTo(Buffer.allocUnsafeSlow(sizeBytes + CHUNK_BYTES));
+  }
+
   #makeRoom(unreadBytes: number, wantedBytes: number): void {
     if (this.#filled + wantedBytes <= this.#buffer.length) return;
     const fits = unreadBytes + wantedBytes <= this.#buffer.length;
-    const target = fits ? this.#buffer : Buffer.allocUnsafeSlow(2 * this.#buffer.length);
+    this.#moveTo(fits ? this.#buffer : Buffer.allocUnsafeSlow(2 * this.#buffer.length));
+  }
+
+  /** Moves what is unread to the start of a buffer. */
+  #moveTo(target: Buffer): void {
     this.#buffer.copy(target, 0, this.#start, this.#filled);
     this.#buffer = target;
+    this.#filled -= this.#start;
     this.#start = 0;
-    this.#filled = unreadBytes;
   }
 }

@@ -83,6 +83,36 @@ export class StoredEvent {
     return this.#takeEnd(start, end) && this.#takeStart(start);
   }
 
+  /**
+   * Puts a line together, LF included, where `into` has room for it, and takes the places of its
+   * members; returns where it ends.
+   */
+  put(into: Buffer, start: number, members: LineMembers): number {
+    this.bytes = into;
+    this.eventIdStart = putBytes(into, start, OPENING);
+    let at = putUuid(into, this.eventIdStart, members.eventId.bytes, members.eventId.start);
+    this.sourceStart = putBytes(into, at, SOURCE);
+    this.sourceEnd = at = putSlice(into, this.sourceStart, members.source);
+    this.streamStart = putBytes(into, at, STREAM);
+    this.streamEnd = at = putSlice(into, this.streamStart, members.stream);
+    this.recordKeyStart = putBytes(into, at, RECORD_KEY);
+    this.recordKeyEnd = at = putSlice(into, this.recordKeyStart, members.recordKey);
+    this.kindStart = putBytes(into, at, KIND);
+    this.kindEnd = at = putSlice(into, this.kindStart, members.kind);
+    at = this.#putTimes(into, at, members);
+    this.payloadStart = putBytes(into, at, PAYLOAD);
+    this.payloadEnd = at = putSlice(into, this.payloadStart, members.payload);
+    this.contentHashStart = putBytes(into, at, CONTENT_HASH);
+    at = putHash(into, this.contentHashStart, members.contentHash);
+    this.batchIdStart = putBytes(into, at, BATCH_ID);
+    this.batchIdEnd = at = putSlice(into, this.batchIdStart, members.batchId);
+    this.eventHashStart = putBytes(into, at, EVENT_HASH);
+    at = putHash(into, this.eventHashStart, members.eventHash);
+    at = putBytes(into, at, CLOSING);
+    into[at] = LF;
+    return at + 1;
+  }
+
   get eventId(): string {
     return this.bytes.toString("latin1", this.eventIdStart, this.eventIdStart + UUID_CHARS);
   }
@@ -147,6 +177,18 @@ export class StoredEvent {
     this.payloadStart = observedAtEnd + PAYLOAD.length;
     return hasAt(bytes, observedAtEnd, PAYLOAD) && this.payloadStart < limit;
   }
+
+  #putTimes(into: Buffer, start: number, { occurredAt, observedAt }: LineMembers): number {
+    let at = start;
+    this.occurredAtStart = -1;
+    this.occurredAtEnd = -1;
+    if (occurredAt !== null) {
+      this.occurredAtStart = putBytes(into, at, OCCURRED_AT);
+      this.occurredAtEnd = at = putSlice(into, this.occurredAtStart, occurredAt);
+    }
+    this.observedAtStart = putBytes(into, at, OBSERVED_AT);
+    return putSlice(into, this.observedAtStart, observedAt);
+  }
 }
 
 /** A run of bytes somewhere. */
@@ -175,31 +217,10 @@ export interface LineMembers {
   eventHash: Slice;
 }
 
-/** Puts a line together, LF included, where there is room for it; returns where it ends. */
-export function putLine(into: Uint8Array, start: number, members: LineMembers): number {
-  let at = putBytes(into, start, OPENING);
-  at = putUuid(into, at, members.eventId.bytes, members.eventId.start);
-  at = putMember(into, at, SOURCE, members.source);
-  at = putMember(into, at, STREAM, members.stream);
-  at = putMember(into, at, RECORD_KEY, members.recordKey);
-  at = putMember(into, at, KIND, members.kind);
-  if (members.occurredAt !== null) at = putMember(into, at, OCCURRED_AT, members.occurredAt);
-  at = putMember(into, at, OBSERVED_AT, members.observedAt);
-  at = putMember(into, at, PAYLOAD, members.payload);
-  at = putHash(into, at, CONTENT_HASH, members.contentHash);
-  at = putMember(into, at, BATCH_ID, members.batchId);
-  at = putHash(into, at, EVENT_HASH, members.eventHash);
-  at = putBytes(into, at, CLOSING);
-  into[at] = LF;
-  return at + 1;
+function putSlice(into: Uint8Array, at: number, { bytes, start, end }: Slice): number {
+  return putBytes(into, at, bytes, start, end);
 }
 
-function putMember(into: Uint8Array, start: number, opening: Buffer, value: Slice): number {
-  const at = putBytes(into, start, opening);
-  return putBytes(into, at, value.bytes, value.start, value.end);
-}
-
-function putHash(into: Uint8Array, start: number, opening: Buffer, value: Slice): number {
-  const at = putBytes(into, start, opening);
-  return putHex(into, at, value.bytes, value.start, HASH_BYTES);
+function putHash(into: Uint8Array, at: number, { bytes, start }: Slice): number {
+  return putHex(into, at, bytes, start, HASH_BYTES);
 }

@@ -1,24 +1,17 @@
 /**
- * Checks a tail or pending file: the frames of its commits first, then the events in the commits
- * that are right, so that of two faults the one that comes first in the log is found. Nothing of a
- * commit is looked at before its frame is known to be right.
+ * Checks a tail or pending file commit by commit: the frame of one first, then its events. Nothing
+ * of a commit is looked at before its frame is known to be right.
  */
-import { batchPieces } from "./batch_pieces.ts";
 import { isCovered } from "./commit_file.ts";
 import type { Commit } from "./commit_frame.ts";
-import { scanCommits } from "./commit_scan.ts";
+import { CommitReader } from "./commit_reader.ts";
 import type { HistoryCheck } from "./history_check.ts";
-import { parsePendingName } from "./layout.ts";
-import { CorruptLogError } from "./log_error.ts";
-import { findCommitAfter } from "./remnant.ts";
+import { type IdRange, parsePendingName } from "./layout.ts";
+import { remnantFault } from "./remnant.ts";
 import type { ListedFile } from "./verify_inventory.ts";
 import { type FailureCode, type FailureDetail, VerifyFailure } from "./verify_failure.ts";
 
-const LF = 0x0a;
-
-type FileFault = Extract<FailureCode, "pending_invalid" | "tail_invalid">;
-
-/** What comes before a pending file. */
+/** What comes before a file. */
 export interface Before {
   /** Chain head after it. */
   head: string;
@@ -36,12 +29,17 @@ export async function verifyPending(
   before: Before,
   history: HistoryCheck,
 ): Promise<string> {
-  history.enterFile(listed.path, "pending_invalid");
-  const frames = await scanFrames(listed, before);
-  if (frames.fault === null) checkName(listed.path, frames);
-  await checkLines(listed, frames, "pending_invalid", history);
-  if (frames.fault !== null) throw faultAt(listed, frames, "pending_invalid", history);
-  return frames.head;
+  const { path } = listed;
+  history.enterFile(path, "pending_invalid");
+  const range = parsePendingName(path.slice(path.lastIndexOf("/") + 1));
+  if (range === null) {
+    throw new VerifyFailure("pending_invalid", "not the name of a rotated tail", { path });
+  }
+  const check = new CommitsCheck({ listed, code: "pending_invalid", before, history, range });
+  const fault = await check.run();
+  if (fault !== null) throw check.failureOf(fault);
+  check.finish();
+  return check.head;
 }
 
 export interface VerifiedTail {
@@ -60,157 +58,129 @@ export async function verifyTail(
   history: HistoryCheck,
 ): Promise<VerifiedTail> {
   history.enterFile(listed.path, "tail_invalid");
-  let { frames, isRemnant } = await scanTail(listed, head);
-  if (frames.fault !== null && !isRemnant) {
+  const before = { head, sealedThrough: null };
+  const check = new CommitsCheck({ listed, code: "tail_invalid", before, history });
+  let fault = await check.run();
+  if (fault !== null && !(await isRemnant(listed, check.rightBytes))) {
     // A writer may have undone a commit and written the next one while its place was read.
-    ({ frames, isRemnant } = await scanTail(listed, head));
+    fault = await check.run();
+    if (fault !== null && !(await isRemnant(listed, check.rightBytes))) {
+      throw check.failureOf(fault);
+    }
   }
-  await checkLines(listed, frames, "tail_invalid", history);
-  if (frames.fault !== null && !isRemnant) {
-    throw faultAt(listed, frames, "tail_invalid", history);
-  }
-  return { rightBytes: frames.rightBytes, isRemnant };
+  return { rightBytes: check.rightBytes, isRemnant: fault !== null };
 }
 
-async function scanTail(
-  listed: ListedFile,
-  head: string,
-): Promise<{ frames: Frames; isRemnant: boolean }> {
-  const { file, sizeBytes } = listed;
-  const frames = await scanFrames(listed, { head, sealedThrough: null });
-  const isRemnant = frames.fault !== null && frames.isCut &&
-    await findCommitAfter(file, sizeBytes, frames.rightBytes) === null;
-  return { frames, isRemnant };
+function isRemnant({ file, sizeBytes }: ListedFile, rightBytes: number): Promise<boolean> {
+  return remnantFault(file, sizeBytes, rightBytes).then((offset) => offset === null);
 }
 
-/** What the frames of a file say. */
-interface Frames {
-  /** All commits before are covered by segments. */
-  startBytes: number;
+interface CommitsCheckOptions {
+  listed: ListedFile;
+  /** How the report calls a fault in the form of the file. */
+  code: Extract<FailureCode, "pending_invalid" | "tail_invalid">;
+  before: Before;
+  history: HistoryCheck;
+  /** What the name of the file says of its events, if anything. */
+  range?: IdRange;
+}
+
+class CommitsCheck {
+  readonly #options: CommitsCheckOptions;
+  /** Whether all commits so far are covered by segments. */
+  #isCovered: boolean;
+  #rightBytes = 0;
+  #head: string;
+  #lastEventId: string | null = null;
+
+  constructor(options: CommitsCheckOptions) {
+    this.#options = options;
+    this.#isCovered = options.before.sealedThrough !== null;
+    this.#head = options.before.head;
+  }
+
   /** All commits before are right. */
-  rightBytes: number;
-  /** Why the commit at `rightBytes` is not; null at the end of the file. */
-  fault: string | null;
-  /** Whether that commit has no right frame; what a frame holds was never written in part. */
-  isCut: boolean;
-  /** The heads that disagree, when that is the fault. */
-  headFault: Pick<FailureDetail, "expected" | "found"> | null;
-  firstEventId: string | null;
-  lastEventId: string | null;
-  /** Chain head after the last right commit. */
-  head: string;
-}
-
-async function scanFrames(
-  { file, sizeBytes }: ListedFile,
-  before: Before,
-): Promise<Frames> {
-  const { head, sealedThrough } = before;
-  const frames: Frames = {
-    startBytes: 0,
-    rightBytes: 0,
-    fault: null,
-    isCut: false,
-    headFault: null,
-    firstEventId: null,
-    lastEventId: null,
-    head,
-  };
-  let lines = 0;
-  const { fault } = await scanCommits(file, sizeBytes, {
-    lines: (piece) => void (lines += countLines(piece)),
-    commit(commit, offset, endOffset) {
-      const isNextCovered = frames.startBytes === offset && isCovered(commit, sealedThrough);
-      if (frames.startBytes === offset && offset > 0 && !isNextCovered) endCovered(frames, before);
-      if (frames.fault === null) addFrame(frames, { commit, lines, endOffset });
-      if (frames.fault === null && isNextCovered) frames.startBytes = endOffset;
-      lines = 0;
-    },
-  });
-  if (frames.fault !== null || fault === null) return frames;
-  return { ...frames, fault, isCut: true };
-}
-
-/** The commits that segments cover end here; the segments end with them. */
-function endCovered(frames: Frames, { head, sealedThrough }: Before): void {
-  if (frames.lastEventId !== sealedThrough) {
-    // No sealing leaves that, so all of the file is to follow the segments.
-    frames.startBytes = 0;
-  } else if (frames.head !== head) {
-    frames.fault = "the chain head where the segments end";
-    frames.headFault = { expected: head, found: frames.head };
+  get rightBytes(): number {
+    return this.#rightBytes;
   }
-}
 
-/** A commit whose frame is right. */
-interface FramedCommit {
-  commit: Commit;
-  /** Number of its event lines. */
-  lines: number;
-  endOffset: number;
-}
-
-function addFrame(frames: Frames, { commit, lines, endOffset }: FramedCommit): void {
-  const { batches, head } = commit;
-  const events = batches.reduce((sum, batch) => sum + batch.events, 0);
-  if (lines !== events) {
-    frames.fault = `the commit has ${lines} lines and batches of ${events} events`;
-    return;
+  /** Chain head after these. */
+  get head(): string {
+    return this.#head;
   }
-  if (batches.length === 0 && head !== frames.head) {
-    frames.fault = "the chain head of a commit without events";
-    frames.headFault = { expected: frames.head, found: head };
-    return;
+
+  /**
+   * Checks the commits from `rightBytes` on.
+   * @returns why the frame of the first that is not right is not; null at the end of the file.
+   * @throws {VerifyFailure} what a right frame holds is not right: that was never written in part.
+   */
+  async run(): Promise<string | null> {
+    const { file, sizeBytes } = this.#options.listed;
+    const reader = new CommitReader(file, this.#rightBytes, sizeBytes);
+    for (let next = await reader.next(); next !== null; next = await reader.next()) {
+      const { commit, lines } = next;
+      this.#enter(commit);
+      if (!this.#isCovered) this.#options.history.addCommit(commit, lines);
+      this.#head = commit.head;
+      this.#lastEventId = commit.batches.at(-1)?.last_event_id ?? this.#lastEventId;
+      this.#rightBytes = reader.endBytes;
+    }
+    return reader.fault;
   }
-  frames.firstEventId ??= batches[0]?.first_event_id ?? null;
-  frames.lastEventId = batches.at(-1)?.last_event_id ?? frames.lastEventId;
-  frames.head = head;
-  frames.rightBytes = endOffset;
-}
 
-function countLines(piece: Uint8Array): number {
-  let lines = 0;
-  for (let end = piece.indexOf(LF); end >= 0; end = piece.indexOf(LF, end + 1)) lines += 1;
-  return lines;
-}
-
-function checkName(path: string, { firstEventId, lastEventId }: Frames): void {
-  const range = parsePendingName(path.slice(path.lastIndexOf("/") + 1));
-  if (range === null) {
-    throw new VerifyFailure("pending_invalid", "not the name of a rotated tail", { path });
+  /** Checks that the file has ended with what its name says. @throws {VerifyFailure} */
+  finish(): void {
+    this.#checkName("last", this.#lastEventId);
   }
-  if (range.firstEventId === firstEventId && range.lastEventId === lastEventId) return;
-  throw new VerifyFailure("pending_invalid", "the events that its name tells", {
-    path,
-    expected: `${range.firstEventId} to ${range.lastEventId}`,
-    found: `${firstEventId} to ${lastEventId}`,
-  });
-}
 
-async function checkLines(
-  { file, path }: ListedFile,
-  { startBytes, rightBytes }: Frames,
-  code: FileFault,
-  history: HistoryCheck,
-): Promise<void> {
-  try {
-    for await (const piece of batchPieces(file, rightBytes, path, startBytes)) history.add(piece);
-  } catch (error) {
-    if (!(error instanceof CorruptLogError)) throw error;
-    const what = error.message.replace(`${path}: `, "");
-    throw new VerifyFailure(code, what, { path }, { cause: error });
+  failureOf(fault: string): VerifyFailure {
+    return this.#failure(`at byte ${this.#rightBytes}: ${fault}`);
   }
-}
 
-function faultAt(
-  { path }: ListedFile,
-  { rightBytes, fault, headFault, lastEventId }: Frames,
-  code: FileFault,
-  history: HistoryCheck,
-): VerifyFailure {
-  const detail = { path, eventId: lastEventId, ...headFault };
-  // Where the chain is followed, the head before is known to be right.
-  const isOfChain = headFault !== null && history.chain;
-  const what = `at byte ${rightBytes}: ${fault}`;
-  return new VerifyFailure(isOfChain ? "chain_head_mismatch" : code, what, detail);
+  /** Checks that a commit can be the next one. */
+  #enter(commit: Commit): void {
+    const first = commit.batches[0]?.first_event_id;
+    if (this.#lastEventId === null && first !== undefined) this.#checkName("first", first);
+    if (this.#isCovered && !isCovered(commit, this.#options.before.sealedThrough)) {
+      this.#isCovered = false;
+      if (this.#rightBytes > 0) this.#endCovered();
+    }
+    if (first === undefined) this.#checkHead("of a commit without events", this.#head, commit.head);
+  }
+
+  /** The commits that segments cover end here; the segments must end with them. */
+  #endCovered(): void {
+    const { listed: { path }, before } = this.#options;
+    if (this.#lastEventId !== before.sealedThrough) {
+      throw new VerifyFailure("order_invalid", "covered by segments through another event", {
+        path,
+        expected: `${before.sealedThrough}`,
+        found: `${this.#lastEventId}`,
+      });
+    }
+    this.#checkHead("where the segments end", before.head, this.#head);
+  }
+
+  #checkHead(which: string, expected: string, found: string): void {
+    if (expected === found) return;
+    const what = `at byte ${this.#rightBytes}: the chain head ${which}`;
+    // Where the chain is followed, the head before is known to be right.
+    const code = this.#options.history.chain ? "chain_head_mismatch" : this.#options.code;
+    throw this.#failure(what, { expected, found }, code);
+  }
+
+  #checkName(which: "first" | "last", found: string | null): void {
+    const expected = this.#options.range?.[`${which}EventId`];
+    if (expected === undefined || expected === found) return;
+    throw this.#failure(`the ${which} event that its name tells`, { expected, found: `${found}` });
+  }
+
+  #failure(
+    what: string,
+    values: Pick<FailureDetail, "expected" | "found"> = {},
+    code: FailureCode = this.#options.code,
+  ): VerifyFailure {
+    const { path } = this.#options.listed;
+    return new VerifyFailure(code, what, { path, eventId: this.#lastEventId, ...values });
+  }
 }

@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { sha256Hex } from "../../src/event/hash.ts";
 import type { PreparedBatch } from "../../src/event/types.ts";
-import { batchPieces } from "../../src/log/batch_pieces.ts";
+import { readCommits } from "../../src/log/commit_reader.ts";
 import { HistoryCheck } from "../../src/log/history_check.ts";
 import { type FailureCode, VerifyFailure } from "../../src/log/verify_failure.ts";
 import { SEED, SeededRandom } from "../event/seeded_random.ts";
@@ -19,7 +19,9 @@ const OTHER_HASH = "a".repeat(64);
 async function feed(history: HistoryCheck, bytes: Uint8Array): Promise<void> {
   history.enterFile("tail.ndjson", "tail_invalid");
   const file = await simulatedFile(bytes);
-  for await (const piece of batchPieces(file, bytes.length, "tail.ndjson")) history.add(piece);
+  for await (const { commit, lines } of readCommits(file, 0, bytes.length, "tail.ndjson")) {
+    history.addCommit(commit, lines);
+  }
 }
 
 /** What a pass over these bytes, whose frames are made right, finds; null when nothing. */

@@ -4,7 +4,8 @@ import { createHash } from "node:crypto";
 import { test } from "node:test";
 import { GENESIS_HEAD_HEX, HistoryChain } from "../../src/event/chain.ts";
 import { ROW_GROUP_BYTES_SOFT_MAX } from "../../src/limits.ts";
-import type { BatchPiece } from "../../src/log/batch_pieces.ts";
+import type { WholeCommit } from "../../src/log/commit_reader.ts";
+import type { BatchEntry } from "../../src/log/commit_frame.ts";
 import { CorruptLogError } from "../../src/log/log_error.ts";
 import { readBack } from "../../src/log/segment_read_back.ts";
 import { openSegment } from "../../src/log/segment_reader.ts";
@@ -87,73 +88,77 @@ test("writeSegment() keeps pages too large to copy in their place", async () => 
   assert.ok((await segment.readRowGroup(0)).equals(lines));
 });
 
-async function writePieces(pieces: BatchPiece[], previousHead = GENESIS_HEAD_HEX) {
+async function writeCommits(commits: WholeCommit[], previousHead = GENESIS_HEAD_HEX) {
   const storage = new SimulatedDisk();
   async function* iterate() {
-    yield* pieces;
+    yield* commits;
   }
   const written = await writeSegment(storage, "0.parquet", iterate(), { previousHead });
   return { storage, written: written! };
 }
 
-/** Two batches of two events, as pieces, with the head after the last. */
-function twoBatches(): { pieces: BatchPiece[]; head: string } {
+/** A commit of two batches of two events. */
+function twoBatches(): WholeCommit {
   const events = [{ recordKey: "x" }, { recordKey: "y" }];
   const batches = ["a", "b"].map((batchId) => preparedBatch(batchId, { events }));
   const { lines, entries, head } = pendingFile([batches]);
-  const split = splitLines(lines);
-  const pieces = entries.map((entry, n) => ({
-    entry,
-    lines: Buffer.concat(split.slice(2 * n, 2 * n + 2)),
-  }));
-  return { pieces, head };
+  return { commit: { batches: entries, bytes: lines.length, head }, lines };
 }
 
-test("writeSegment() takes a batch in pieces and checks the heads that it is told", async () => {
-  const { pieces: [a, b], head } = twoBatches();
-  const [first, second] = splitLines(b!.lines);
-  const { written } = await writePieces([
-    a!,
-    { entry: b!.entry, lines: first! },
-    { entry: b!.entry, lines: second!, head },
-  ]);
-  assert.equal(written.facts.head, head);
+type Change = (commit: WholeCommit) => WholeCommit;
+
+/** Other batches over the same lines. */
+const entries =
+  (change: (batches: BatchEntry[]) => BatchEntry[]): Change => ({ commit, lines }) => ({
+    commit: { ...commit, batches: change(commit.batches) },
+    lines,
+  });
+
+/** Other lines under the same batches. */
+const relined = (change: (lines: Buffer[]) => Buffer[]): Change => ({ commit, lines }) => ({
+  commit,
+  lines: Buffer.concat(change(splitLines(lines))),
 });
 
-const edit = (piece: BatchPiece, from: string, to: string): BatchPiece => ({
-  ...piece,
-  lines: Buffer.from(piece.lines.toString().replace(from, to)),
-});
+const edited = (from: string, to: string): Change => ({ commit, lines }) => {
+  assert.ok(lines.includes(from), from);
+  return { commit, lines: Buffer.from(lines.toString().replace(from, to)) };
+};
 
-const WRONG: [string, (a: BatchPiece, b: BatchPiece) => BatchPiece[]][] = [
-  ["batches in another order", (a, b) => [b, a]],
-  ["a batch that ends early", (a, b) => [{ ...a, lines: splitLines(a.lines)[0]! }, b]],
-  ["a batch that goes on", (a, b) => [{ ...a, lines: Buffer.concat([a.lines, b.lines]) }]],
-  ["lines of another batch", (a, b) => [{ entry: b.entry, lines: a.lines }]],
-  ["lines of another source", (a, b) => [edit(a, '"shop"', '"show"'), b]],
-  ["another chain head", (a, b) => [a, { ...b, head: "0".repeat(64) }]],
-  ["a line that does not end", (a, b) => [a, { ...b, lines: b.lines.subarray(0, -1) }]],
-  ["a line that is no event", (a, b) => [edit(a, '"kind"', '"kinds"'), b]],
-  ["an id in capitals", (a, b) => [a, edit(b, "-8203-", "-8A03-")]],
-  ["a hash in capitals", (a, b) => [edit(a, '"event_hash":"', '"event_hash":"A'), b]],
-  ["a time that is none", (a, b) => [edit(a, "01-01T00:00:00.000Z", "13-01T00:00:00.000Z"), b]],
-  ["an escape that is not canonical", (a, b) => [edit(a, '"x"', '"\\u0078"'), b]],
-  ["an escape in a name", (a, b) => [edit(a, '"orders"', '"\\u006frders"'), b]],
+const WRONG: [string, Change][] = [
+  ["batches in another order", entries(([a, b]) => [b!, a!])],
+  ["a batch that ends early", entries(([a, b]) => [{ ...a!, events: 1 }, b!])],
+  ["a batch that goes on", entries(([a, b]) => [{ ...a!, events: 3 }, { ...b!, events: 1 }])],
+  ["fewer lines than events", relined((lines) => lines.slice(0, -1))],
+  ["more lines than events", relined((lines) => [...lines, Buffer.from("{}\n")])],
+  ["lines of another batch", entries(([, b]) => [{ ...b!, events: 4 }])],
+  ["another last event", entries(([a, b]) => [a!, { ...b!, last_event_id: b!.first_event_id }])],
+  ["lines in another order", relined(([first, second, ...rest]) => [second!, first!, ...rest])],
+  ["lines of another source", edited('"shop"', '"show"')],
+  ["another chain head", ({ commit, lines }) => ({
+    commit: { ...commit, head: "0".repeat(64) },
+    lines,
+  })],
+  ["a line that does not end", ({ commit, lines }) => ({ commit, lines: lines.subarray(0, -1) })],
+  ["a line that is no event", edited('"kind"', '"kinds"')],
+  ["an id in capitals", edited("-8203-", "-8A03-")],
+  ["a hash in capitals", edited('"event_hash":"', '"event_hash":"A')],
+  ["a time that is none", edited("01-01T00:00:00.000Z", "13-01T00:00:00.000Z")],
+  ["an escape that is not canonical", edited('"x"', '"\\u0078"')],
+  ["an escape in a name", edited('"orders"', '"\\u006frders"')],
 ];
 
 test("writeSegment() refuses lines that are not what their batches say", async () => {
-  const { pieces: [a, b] } = twoBatches();
   for (const [name, change] of WRONG) {
-    await assert.rejects(writePieces(change(a!, b!)), CorruptLogError, name);
+    await assert.rejects(writeCommits([change(twoBatches())]), CorruptLogError, name);
   }
 });
 
 test("writeSegment() closes its file when a write fails", async () => {
-  const { pieces } = twoBatches();
   const storage = new SimulatedDisk();
   storage.hook = failNth("write", 1, { errno: "ENOSPC" });
   async function* iterate() {
-    yield* pieces;
+    yield twoBatches();
   }
   const written = writeSegment(storage, "0.parquet", iterate(), { previousHead: GENESIS_HEAD_HEX });
   await assert.rejects(written, { code: "ENOSPC" });
@@ -161,8 +166,7 @@ test("writeSegment() closes its file when a write fails", async () => {
 });
 
 test("readBack() passes what was written and refuses what came to be otherwise", async () => {
-  const { pieces } = twoBatches();
-  const { storage, written } = await writePieces(pieces);
+  const { storage, written } = await writeCommits([twoBatches()]);
   await readBack(storage, "0.parquet", written);
   const damaged = new SimulatedDisk(
     new Map([["0.parquet", flipBit(storage.contents("0.parquet"), 1000)]]),

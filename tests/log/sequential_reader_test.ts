@@ -66,3 +66,19 @@ test("SequentialReader ends where a file is shorter than its range", async () =>
   assert.equal((await reader.readSome(10)).toString(), "b");
   assert.equal((await reader.readSome(10)).length, 0);
 });
+
+test("SequentialReader.readWhole() gives so many bytes, or none where there are fewer", async () => {
+  const bytes = Buffer.alloc(5_000_000, "abcdefg");
+  const reader = new SequentialReader(await simulatedFile(bytes), 0, bytes.length - 1);
+  for (const sizeBytes of [0, 3, 1_500_000, 3_400_000, 10]) {
+    const { offset } = reader;
+    const piece = await reader.readWhole(sizeBytes);
+    assert.ok(piece!.equals(bytes.subarray(offset, offset + sizeBytes)), `${sizeBytes}`);
+  }
+  const { offset } = reader;
+  assert.equal(await reader.readWhole(bytes.length - offset), null);
+  assert.equal(reader.offset, offset);
+  const rest = await reader.readWhole(bytes.length - 1 - offset);
+  assert.ok(rest!.equals(bytes.subarray(offset, -1)));
+  assert.equal(await reader.readWhole(1), null);
+});

@@ -4,9 +4,9 @@ import { Buffer } from "node:buffer";
 import { GENESIS_HEAD_HEX } from "../../src/event/chain.ts";
 import { EventIdSource } from "../../src/event/event_id.ts";
 import type { PreparedBatch } from "../../src/event/types.ts";
-import { batchPieces } from "../../src/log/batch_pieces.ts";
 import { buildCommit } from "../../src/log/commit_builder.ts";
 import type { BatchEntry } from "../../src/log/commit_frame.ts";
+import { readCommits } from "../../src/log/commit_reader.ts";
 import { readBack } from "../../src/log/segment_read_back.ts";
 import type { SegmentEntry } from "../../src/log/segment_verify.ts";
 import { type SegmentBounds, writeSegment } from "../../src/log/segment_writer.ts";
@@ -69,12 +69,12 @@ export async function sealPending(
   bounds?: SegmentBounds,
 ): Promise<SegmentEntry[]> {
   const file = await storage.open(PENDING_PATH, "read");
-  const pieces = batchPieces(file, await file.size(), PENDING_PATH);
+  const commits = readCommits(file, 0, await file.size(), PENDING_PATH);
   const segments: SegmentEntry[] = [];
   let previousHead = GENESIS_HEAD_HEX;
   for (;;) {
     const path = `${segments.length}.parquet`;
-    const written = await writeSegment(storage, path, pieces, {
+    const written = await writeSegment(storage, path, commits, {
       previousHead,
       ...(bounds && { bounds }),
     });
