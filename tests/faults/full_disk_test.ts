@@ -38,6 +38,7 @@ class Deployment {
   readonly socketPath: string;
   readonly receipts = new Map<string, Receipt>();
   #batches = 0;
+  #serving: Serving | null = null;
 
   constructor(disk: SmallDisk) {
     this.disk = disk;
@@ -45,9 +46,16 @@ class Deployment {
     this.socketPath = join(disk.dir, "data", "ground.sock");
   }
 
-  start(): Promise<Serving> {
+  async start(): Promise<Serving> {
     const { dir, disk: { wrapper } } = this;
-    return startServe(dir, { wrapper });
+    return this.#serving = await startServe(dir, { wrapper });
+  }
+
+  /** Leaves no process behind, nor the disk. */
+  async remove(): Promise<void> {
+    const { exitCode, signalCode } = this.#serving?.child ?? { exitCode: 0 };
+    if (exitCode === null && signalCode === null) await this.#serving!.stop("SIGKILL");
+    this.disk.remove();
   }
 
   run(command: string[]) {
@@ -142,31 +150,25 @@ async function restartWhileFull(deployment: Deployment): Promise<void> {
   await stop(again);
 }
 
-for (const [title, make] of DISKS) {
-  test(`serve on a full disk refuses ingest and loses nothing: ${title}`, async (context) => {
-    await withFolder(async (folder) => {
-      const disk = await make(folder);
-      if (typeof disk === "string") return skipLoudly(context, disk);
-      try {
-        await init(disk.dir, () => {});
-        await fillAndMakeRoom(new Deployment(disk));
-      } finally {
-        disk.remove();
-      }
-    });
-  });
+const TESTS: [name: string, run: (deployment: Deployment) => Promise<void>][] = [
+  ["serve on a full disk refuses ingest and loses nothing", fillAndMakeRoom],
+  ["serve and seal survive a restart on a full disk", restartWhileFull],
+];
 
-  test(`serve and seal survive a restart on a full disk: ${title}`, async (context) => {
-    await withFolder(async (folder) => {
-      const disk = await make(folder);
-      if (typeof disk === "string") return skipLoudly(context, disk);
-      try {
-        await init(disk.dir, () => {});
+for (const [title, make] of DISKS) {
+  for (const [name, run] of TESTS) {
+    test(`${name}: ${title}`, async (context) => {
+      await withFolder(async (folder) => {
+        const disk = await make(folder);
+        if (typeof disk === "string") return skipLoudly(context, disk);
         const deployment = new Deployment(disk);
-        await restartWhileFull(deployment);
-      } finally {
-        disk.remove();
-      }
+        try {
+          await init(disk.dir, () => {});
+          await run(deployment);
+        } finally {
+          await deployment.remove();
+        }
+      });
     });
-  });
+  }
 }
