@@ -160,8 +160,11 @@ export class Connection {
   #checkUnfinishedHead(): void {
     const sizeBytes = this.#input.length;
     if (sizeBytes === 0) return;
-    checkHeadText(this.#input.toString("latin1", Math.max(0, this.#searchedBytes - 1)));
-    if (this.#searchedBytes === 0) this.#headWait.start();
+    const searchedBytes = this.#searchedBytes;
+    // Whether a CR that came last is in place, the next byte tells.
+    const start = this.#input[searchedBytes - 1] === CR ? searchedBytes - 1 : searchedBytes;
+    checkHeadText(this.#input.toString("latin1", start));
+    if (searchedBytes === 0) this.#headWait.start();
     this.#searchedBytes = sizeBytes;
   }
 
