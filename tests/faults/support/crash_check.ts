@@ -16,9 +16,10 @@ import type { Ledger } from "./ledger.ts";
 const SET_BACK_MS = TEST_TIME_MS - 3_600_000;
 
 /** All that recovery may have to say: what it removed of a commit that was not finished. */
-const REPORT = /^tail\.ndjson: removed \d+ bytes of an unfinished commit after /;
+export const REPAIR_REPORT = /^tail\.ndjson: removed \d+ bytes of an unfinished commit after /;
 
-async function verified(tree: Tree): Promise<VerifyReport> {
+/** That `verify --chain` finds nothing. @returns its report. */
+export async function verified(tree: Tree): Promise<VerifyReport> {
   const { report, failure } = await verifyLog(new SimulatedDisk(tree), { chain: true });
   assert.equal(failure, null, `verify --chain: ${failure?.code} ${failure?.message}`);
   return report;
@@ -35,7 +36,7 @@ async function open(disk: SimulatedDisk) {
 }
 
 /** What was recovered is durable before anyone is told of it. */
-function assertDurable(disk: SimulatedDisk): void {
+export function assertDurable(disk: SimulatedDisk): void {
   if (disk.isDurable) return;
   const left = disk.crash().tree();
   // Means nothing, so its removal may be undone.
@@ -66,7 +67,7 @@ async function recover(
   const { service, reports } = await open(disk);
   disk.hook = null;
   assertDurable(disk);
-  for (const line of reports) assert.match(line, REPORT);
+  for (const line of reports) assert.match(line, REPAIR_REPORT);
   const events = await replayAll(service);
   ledger.assertHeldBy(events);
   assert.equal(before.events_checked, events.length, "verify and recovery see the same log");
