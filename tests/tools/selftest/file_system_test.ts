@@ -1,0 +1,33 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { judgeFileSystem } from "../../../tools/selftest/file_system.ts";
+
+const CASES: [type: number, name: string, doubt: RegExp | null][] = [
+  [0x01021994, "tmpfs", /in memory/],
+  [0x858458f6, "ramfs", /in memory/],
+  [0x6969, "NFS", /doubtful/],
+  [0xff534d42, "CIFS", /doubtful/],
+  // As a signed number of 32 bits.
+  [0xff534d42 | 0, "CIFS", /doubtful/],
+  [0x01021997, "9p", /doubtful/],
+  [0x65735546, "FUSE", /doubtful/],
+  [0x4d44, "FAT", /no journal/],
+  [0xef53, "ext4", null],
+  [0x9123683e, "Btrfs", null],
+  [0x794c7630, "overlayfs", null],
+  [0x12345678, "a file system of unknown kind", null],
+];
+
+for (const [type, name, doubt] of CASES) {
+  const verb = doubt === null ? "has no doubt of" : "doubts";
+  test(`judgeFileSystem() ${verb} ${name} (${type})`, () => {
+    const judged = judgeFileSystem(type, "linux");
+    assert.equal(judged.name, name);
+    if (doubt === null) assert.equal(judged.doubt, null);
+    else assert.match(judged.doubt ?? "", doubt);
+  });
+}
+
+test("judgeFileSystem() knows the numbers of Linux alone", () => {
+  assert.equal(judgeFileSystem(0x6969, "darwin").doubt, null);
+});

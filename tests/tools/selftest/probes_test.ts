@@ -1,0 +1,112 @@
+/** The probes against storages that do one thing wrong. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Buffer } from "node:buffer";
+import { fileStorage } from "../../../src/log/file_storage.ts";
+import type { Storage, StorageFile } from "../../../src/log/storage.ts";
+import {
+  measureSync,
+  ProbeError,
+  probeLock,
+  probeRename,
+  probeWrites,
+} from "../../../tools/selftest/probes.ts";
+import { withFolder } from "../../support/cli.ts";
+
+/** A storage whose files are changed by `change` when they are opened. */
+function changed(storage: Storage, change: (file: StorageFile) => Partial<StorageFile>): Storage {
+  return {
+    ...storage,
+    async open(path, mode) {
+      const file = await storage.open(path, mode);
+      return {
+        read: (into, position) => file.read(into, position),
+        write: (bytes, position) => file.write(bytes, position),
+        sync: () => file.sync(),
+        truncate: (sizeBytes) => file.truncate(sizeBytes),
+        size: () => file.size(),
+        close: () => file.close(),
+        ...change(file),
+      };
+    },
+  };
+}
+
+test("the probes find nothing wrong with a real folder", () =>
+  withFolder(async (dir) => {
+    const storage = fileStorage(dir);
+    await probeWrites(storage);
+    await probeRename(dir, storage);
+    await probeLock(dir);
+    const { p50Ms, p99Ms } = await measureSync(storage);
+    assert.ok(p50Ms <= p99Ms);
+  }));
+
+type Probe = (storage: Storage, dir: string) => Promise<unknown>;
+const renames: Probe = (storage, dir) => probeRename(dir, storage);
+
+const FAULTS: Record<string, [Probe, (storage: Storage) => Storage, RegExp]> = {
+  "writes that are lost": [
+    probeWrites,
+    (storage) => changed(storage, () => ({ write: () => Promise.resolve() })),
+    /not read back/,
+  ],
+  "writes that only append": [
+    probeWrites,
+    (storage) =>
+      changed(storage, (file) => ({
+        write: async (bytes) => await file.write(Buffer.from(bytes), await file.size() + 1),
+      })),
+    /not read back/,
+  ],
+  "a truncate that does nothing": [
+    probeWrites,
+    (storage) => changed(storage, () => ({ truncate: () => Promise.resolve() })),
+    /not its first bytes alone/,
+  ],
+  "a create that opens what is there": [
+    probeWrites,
+    (storage) => {
+      let opened = 0;
+      const open: Storage["open"] = (path, mode) =>
+        storage.open(path, mode === "create" && opened++ > 0 ? "write" : mode);
+      return { ...storage, open };
+    },
+    /can be made again/,
+  ],
+  "a rename in two steps": [
+    renames,
+    (storage) => ({
+      ...storage,
+      async rename(from, to) {
+        await storage.remove(to);
+        await storage.rename(from, to);
+      },
+    }),
+    /while one file replaces another, neither can be read/,
+  ],
+  "a folder that cannot be synced": [
+    renames,
+    (storage) => ({ ...storage, syncFolder: () => Promise.reject(new Error("EINVAL")) }),
+    /EINVAL/,
+  ],
+  "an fdatasync that fails": [
+    measureSync,
+    (storage) => changed(storage, () => ({ sync: () => Promise.reject(new Error("EIO")) })),
+    /EIO/,
+  ],
+};
+
+for (const [name, [probe, spoil, message]] of Object.entries(FAULTS)) {
+  test(`the probes find ${name}`, () =>
+    withFolder(async (dir) => {
+      await assert.rejects(() => probe(spoil(fileStorage(dir)), dir), message);
+    }));
+}
+
+test("a ProbeError is told from an error of the system", async () => {
+  await withFolder(async (dir) => {
+    const lossy = changed(fileStorage(dir), () => ({ write: () => Promise.resolve() }));
+    await assert.rejects(() => probeWrites(lossy), ProbeError);
+  });
+});

@@ -1,0 +1,47 @@
+/**
+ * `deno task selftest DIR`, or `node tools/selftest.ts DIR`: whether DIR can be trusted with a log,
+ * in one line on standard output, after half a minute. Exit 0: it can. 1: it cannot, or that is in
+ * doubt. 2: bad arguments. DIR is left as it was.
+ */
+import { stat } from "node:fs/promises";
+import process from "node:process";
+import { selfTest, SELFTEST_DECK } from "./selftest/self_test.ts";
+
+const EXIT_DISTRUST = 1;
+const EXIT_USAGE = 2;
+const SEED_MAX = 2 ** 31;
+
+async function test(dir: string): Promise<void> {
+  const stopped = new AbortController();
+  for (const signal of ["SIGINT", "SIGTERM"] as const) {
+    process.once(signal, () => stopped.abort(new Error(`stopped by ${signal}`)));
+  }
+  try {
+    const { isTrusted, reason } = await selfTest({
+      dir,
+      seed: Math.floor(Math.random() * SEED_MAX),
+      deck: SELFTEST_DECK,
+      report: (line) => void process.stderr.write(`${line}\n`),
+      signal: stopped.signal,
+    });
+    const verdict = isTrusted ? "can be trusted" : "cannot be trusted";
+    process.stdout.write(`${dir} ${verdict} with a log: ${reason}\n`);
+    if (!isTrusted) process.exitCode = EXIT_DISTRUST;
+  } catch (error) {
+    if (!stopped.signal.aborted) throw error;
+    process.stderr.write(`${(error as Error).message}, nothing is known of ${dir}\n`);
+    process.exitCode = EXIT_DISTRUST;
+  }
+}
+
+const [dir, ...others] = process.argv.slice(2);
+const isFolder = dir !== undefined && others.length === 0 &&
+  ((await stat(dir).catch(() => null))?.isDirectory() ?? false);
+if (isFolder) {
+  await test(dir);
+} else {
+  process.stderr.write("usage: selftest DIR, an existing folder on the file system to test\n");
+  process.exitCode = EXIT_USAGE;
+}
+// Connections that clients keep open would keep the process.
+process.exit();

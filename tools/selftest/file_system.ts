@@ -1,0 +1,61 @@
+/**
+ * What kind of file system a folder is on, and whether what it syncs is durable and its locks hold.
+ */
+
+/** What is known of a file system by its type alone. */
+export interface FileSystem {
+  name: string;
+  /** Why a log should not be there, and what to do; null when nothing speaks against it. */
+  doubt: string | null;
+}
+
+const MEMORY = "it is in memory, and gone when the machine stops; choose a folder on a disk";
+const NETWORK = "it is a network file system, where it is doubtful whether fdatasync reaches the " +
+  "disk and whether a lock keeps out writers on other machines; choose a folder on a local disk";
+const HOST = "it is a folder of another system, where it is doubtful whether fdatasync is handed " +
+  "on to the disk; choose a folder on a disk of this system";
+const PROGRAM = "a program stands between it and the disk, and it is doubtful whether fdatasync " +
+  "is handed on; choose a folder on a local disk";
+const UNSAFE = "it keeps no journal, so that a power failure can damage it as a whole; choose a " +
+  "folder on a file system with one";
+
+/** `f_type` of statfs(2) on Linux, from its manual page and linux/magic.h. */
+const KNOWN: Record<number, [name: string, doubt: string | null]> = {
+  0x01021994: ["tmpfs", MEMORY],
+  0x858458f6: ["ramfs", MEMORY],
+  0x6969: ["NFS", NETWORK],
+  0x517b: ["SMB", NETWORK],
+  0xff534d42: ["CIFS", NETWORK],
+  0xfe534d42: ["SMB2", NETWORK],
+  0x5346414f: ["AFS", NETWORK],
+  0x00c36400: ["Ceph", NETWORK],
+  0x0bd00bd0: ["Lustre", NETWORK],
+  0x01161970: ["GFS2", NETWORK],
+  0x7461636f: ["OCFS2", NETWORK],
+  0x73757245: ["Coda", NETWORK],
+  0x01021997: ["9p", HOST],
+  0x786f4256: ["vboxsf", HOST],
+  0xbacbacbc: ["vmhgfs", HOST],
+  0x65735546: ["FUSE", PROGRAM],
+  0xf15f: ["eCryptfs", PROGRAM],
+  0x4d44: ["FAT", UNSAFE],
+  0x2011bab0: ["exFAT", UNSAFE],
+  0xef53: ["ext4", null],
+  0x58465342: ["XFS", null],
+  0x9123683e: ["Btrfs", null],
+  0x2fc12fc1: ["ZFS", null],
+  0xf2f52010: ["F2FS", null],
+  0xca451a4e: ["bcachefs", null],
+  0x7366746e: ["NTFS", null],
+  0x794c7630: ["overlayfs", null],
+};
+
+/**
+ * Judges a file system by the `type` that `statfs` gives, negative ones included, as some systems
+ * sign them. Elsewhere than on Linux the numbers say nothing.
+ */
+export function judgeFileSystem(type: number, platform: string): FileSystem {
+  const [name, doubt] = (platform === "linux" ? KNOWN[type >>> 0] : undefined) ??
+    ["a file system of unknown kind", null];
+  return { name, doubt };
+}

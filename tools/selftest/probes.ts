@@ -1,0 +1,170 @@
+/**
+ * What the log asks of a file system, tried directly, by the same calls that the log makes. Each
+ * probe works in a folder of its own and throws a `ProbeError` that says what does not hold.
+ */
+import { Buffer } from "node:buffer";
+import { spawnSync } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import process from "node:process";
+import { fileURLToPath } from "node:url";
+import type { Storage, StorageFile } from "../../src/log/storage.ts";
+import { lockFile } from "../../src/runtime/file_lock.ts";
+import { runtimeArgs, THIS_RUNTIME } from "../../tests/support/runtimes.ts";
+
+const TRY_LOCK = fileURLToPath(new URL("./try_lock.ts", import.meta.url));
+
+/** About what a commit of one typical event appends. */
+const APPEND_BYTES = 1100;
+/** Enough for a p99; on a slow disk, fewer. */
+const APPENDS_MAX = 500;
+const APPENDING_MS_MAX = 3000;
+const RENAMES = 200;
+const RENAMED_BYTES = 64 * 1024;
+
+/** A file system does not do what the log needs. */
+export class ProbeError extends Error {
+  override name = "ProbeError";
+}
+
+function need(holds: boolean, message: string): void {
+  if (!holds) throw new ProbeError(message);
+}
+
+/** Files are made exclusively, written at positions, read back and shortened. */
+export async function probeWrites(storage: Storage): Promise<void> {
+  const file = await storage.open("written", "create");
+  try {
+    const first = Buffer.alloc(5000, "a");
+    const second = Buffer.alloc(300, "b");
+    await file.write(first, 0);
+    await file.write(second, first.length);
+    await file.sync();
+    const both = Buffer.concat([first, second]);
+    need((await contentOf(storage, "written")).equals(both), "what is written is not read back");
+    await file.truncate(first.length);
+    await file.sync();
+    const kept = await contentOf(storage, "written");
+    need(kept.equals(first), "a file that was shortened has not its first bytes alone");
+    await file.write(second, first.length);
+    need((await contentOf(storage, "written")).equals(both), "a shortened file takes no more");
+  } finally {
+    await file.close();
+  }
+  const again = await storage.open("written", "create").catch((error) =>
+    error as { code?: string }
+  );
+  if ("code" in again && again.code === "EEXIST") return;
+  if ("close" in again) await again.close();
+  throw new ProbeError("a file that exists can be made again (O_EXCL does not hold)");
+}
+
+/**
+ * A file is replaced by another one at once: whoever opens it finds one of them, whole.
+ * @param folder of the storage, for a reader of its own.
+ */
+export async function probeRename(folder: string, storage: Storage): Promise<void> {
+  await makeFile(storage, "current", "0");
+  let isDone = false;
+  const renaming = renameOften(storage).finally(() => isDone = true);
+  const [fault] = await Promise.all([
+    readMeanwhile(join(folder, "current"), () => isDone),
+    renaming,
+  ]);
+  need(fault === null, `while one file replaces another, ${fault}`);
+  await storage.syncFolder(".");
+}
+
+async function renameOften(storage: Storage): Promise<void> {
+  for (let number = 1; number <= RENAMES; number++) {
+    await makeFile(storage, "next", String(number % 10));
+    await storage.rename("next", "current");
+  }
+}
+
+/** @returns what was wrong with the file at some moment; null when nothing was. */
+async function readMeanwhile(path: string, isDone: () => boolean): Promise<string | null> {
+  while (!isDone()) {
+    try {
+      const content = await readFile(path);
+      const isWhole = content.length === RENAMED_BYTES &&
+        content.every((byte) => byte === content[0]);
+      if (!isWhole) return "neither is there as a whole";
+    } catch (error) {
+      return `neither can be read: ${(error as Error).message}`;
+    }
+  }
+  return null;
+}
+
+async function makeFile(storage: Storage, path: string, fill: string): Promise<void> {
+  const file = await storage.open(path, "create");
+  try {
+    await file.write(Buffer.alloc(RENAMED_BYTES, fill), 0);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+async function contentOf(storage: Storage, path: string): Promise<Buffer> {
+  const file = await storage.open(path, "read");
+  try {
+    return await wholeOf(file);
+  } finally {
+    await file.close();
+  }
+}
+
+async function wholeOf(file: StorageFile): Promise<Buffer> {
+  const bytes = Buffer.alloc(await file.size());
+  return bytes.subarray(0, await file.read(bytes, 0));
+}
+
+/** While one process holds the lock, another one does not get it, and gets it afterwards. */
+export async function probeLock(folder: string): Promise<void> {
+  const path = join(folder, "lock");
+  const lock = await lockFile(path);
+  if (lock === null) throw new ProbeError("a lock that nobody holds is not given");
+  try {
+    need(tryElsewhere(path) === "held", "a lock (flock) does not keep a second process out");
+  } finally {
+    lock.release();
+  }
+  need(tryElsewhere(path) === "free", "a lock (flock) stays held when it is given up");
+}
+
+/** What another process finds. */
+function tryElsewhere(path: string): string {
+  const args = [...runtimeArgs(THIS_RUNTIME, ["--allow-all"]), TRY_LOCK, path];
+  const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: "utf8" });
+  if (status !== 0) throw new ProbeError(`a second process cannot try the lock: ${stderr.trim()}`);
+  return stdout;
+}
+
+/** What it takes to make an append durable, in milliseconds. */
+export interface SyncLatency {
+  p50Ms: number;
+  p99Ms: number;
+}
+
+/** Appends with an fdatasync each. */
+export async function measureSync(storage: Storage): Promise<SyncLatency> {
+  const file = await storage.open("synced", "create");
+  const latenciesMs: number[] = [];
+  try {
+    const bytes = Buffer.alloc(APPEND_BYTES, "x");
+    const endMs = performance.now() + APPENDING_MS_MAX;
+    while (latenciesMs.length < APPENDS_MAX && performance.now() < endMs) {
+      const startMs = performance.now();
+      await file.write(bytes, latenciesMs.length * APPEND_BYTES);
+      await file.sync();
+      latenciesMs.push(performance.now() - startMs);
+    }
+  } finally {
+    await file.close();
+  }
+  latenciesMs.sort((a, b) => a - b);
+  const at = (share: number) => latenciesMs[Math.floor(latenciesMs.length * share)]!;
+  return { p50Ms: at(0.5), p99Ms: at(0.99) };
+}

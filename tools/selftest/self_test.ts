@@ -1,0 +1,116 @@
+/**
+ * Whether a folder can be trusted with a log: its file system by name, what the log needs of it by
+ * direct probes, then a short soak. All of it happens in a folder of its own, which is removed.
+ */
+import { mkdir, mkdtemp, realpath, rm, statfs } from "node:fs/promises";
+import { join } from "node:path";
+import process from "node:process";
+import { fileStorage } from "../../src/log/file_storage.ts";
+import { THIS_RUNTIME } from "../../tests/support/runtimes.ts";
+import { type Disturbance, DISTURBANCES } from "../soak/disturbances.ts";
+import { runSoak, type SoakResult } from "../soak/run.ts";
+import { type FileSystem, judgeFileSystem } from "./file_system.ts";
+import {
+  measureSync,
+  ProbeError,
+  probeLock,
+  probeRename,
+  probeWrites,
+  type SyncLatency,
+} from "./probes.ts";
+
+const { kill, killStart, killSeal, seal, stop, verify } = DISTURBANCES;
+/** Eight kills at the least, and what else touches files. */
+export const SELFTEST_DECK: readonly Disturbance[] = [
+  ...Array.from({ length: 5 }, () => kill),
+  killStart,
+  killSeal,
+  seal,
+  stop,
+  verify,
+];
+
+/**
+ * A disk that is faster than this has a cache with power of its own, or does not sync at all. From
+ * here that looks the same.
+ */
+const PLAUSIBLE_SYNC_MS = 0.01;
+
+export interface SelfTestOptions {
+  /** Existing folder. */
+  dir: string;
+  seed: number;
+  /** What the short soak does. */
+  deck: readonly Disturbance[];
+  /** Takes what is being done. */
+  report: (line: string) => void;
+  /** Gives up. */
+  signal: AbortSignal;
+}
+
+/** What is to be said of a folder. */
+export interface Verdict {
+  isTrusted: boolean;
+  /** Why, in a line. */
+  reason: string;
+}
+
+/** @throws the reason of the signal. */
+export async function selfTest(options: SelfTestOptions): Promise<Verdict> {
+  try {
+    return await testFolder(options);
+  } catch (error) {
+    options.signal.throwIfAborted();
+    const [reason] = (error instanceof Error ? error.message : String(error)).split("\n");
+    return { isTrusted: false, reason: `${reason}; ${adviceFor(error)}` };
+  }
+}
+
+/** What to do about it. */
+function adviceFor(error: unknown): string {
+  if (error instanceof ProbeError) return "choose a folder on another file system";
+  if (error instanceof Error && "code" in error) {
+    return "give this user a folder with room to write";
+  }
+  return "look into the disk's own log, and choose another disk";
+}
+
+async function testFolder(options: SelfTestOptions): Promise<Verdict> {
+  const { dir, report } = options;
+  const { type } = await statfs(dir);
+  const fileSystem = judgeFileSystem(type, process.platform);
+  if (fileSystem.doubt !== null) {
+    return { isTrusted: false, reason: `${fileSystem.name}: ${fileSystem.doubt}` };
+  }
+  const folder = await mkdtemp(join(await realpath(dir), ".selftest-"));
+  try {
+    report(`probing ${fileSystem.name} in ${folder}`);
+    const latency = await probe(folder);
+    report(`a short soak, with kills`);
+    const runtimes = [THIS_RUNTIME];
+    const result = await runSoak({ ...options, dir: folder, runtimes });
+    return { isTrusted: true, reason: summarize(fileSystem, latency, result) };
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function probe(folder: string): Promise<SyncLatency> {
+  const root = join(folder, "probes");
+  await mkdir(root);
+  const storage = fileStorage(root);
+  await probeWrites(storage);
+  await probeRename(root, storage);
+  await probeLock(root);
+  return await measureSync(storage);
+}
+
+function summarize({ name }: FileSystem, latency: SyncLatency, { tally }: SoakResult): string {
+  const { p50Ms, p99Ms } = latency;
+  const speed = `fdatasync p50 ${p50Ms.toFixed(2)} ms, p99 ${p99Ms.toFixed(2)} ms`;
+  const doubt = p50Ms < PLAUSIBLE_SYNC_MS
+    ? " (faster than a disk without a protected cache: make sure that it does sync)"
+    : "";
+  const kept = `${tally.of("kills")} kills lost none of ${tally.of("batches")} batches`;
+  return `${name}, ${speed}${doubt}, renames and locks hold, ${kept}`;
+}
