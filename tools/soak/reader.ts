@@ -11,6 +11,8 @@ import { KINDS, makeBatch, randomOf, recordKeyOf, STREAMS } from "./workload.ts"
 
 const PAGES_MAX = 5;
 const PAGE_EVENTS_MAX = 1000;
+/** Most consumers are not far behind. */
+const RECENT_BATCHES = 100;
 const PAUSE_MS_MAX = 100;
 const ABORT_MS_MAX = 30;
 
@@ -30,11 +32,12 @@ export function randomFilter(load: Load, random: Random): EventFilter {
   return filter;
 }
 
-/** A place in the log: its beginning, or after some event. */
+/** A place in the log: its beginning, after some event, or near its end. */
 export function randomPosition(load: Load, random: Random): string | null {
   const { acknowledged } = load.ledger;
-  if (acknowledged.length === 0 || random() < 0.1) return null;
-  return randomItem(random, acknowledged).receipt!.firstEventId;
+  if (acknowledged.length === 0 || random() < 0.05) return null;
+  const known = random() < 0.7 ? acknowledged.slice(-RECENT_BATCHES) : acknowledged;
+  return randomItem(random, known).receipt!.firstEventId;
 }
 
 export class Reader {
