@@ -1,0 +1,145 @@
+/**
+ * The table of the comparison: the median of each figure, and how far ours is ahead of the best
+ * that a peer does and of the peer that does the same work.
+ */
+import { rounded, type Row } from "../support/report.ts";
+import { type Measurement, NOT_MEASURED } from "./measurement.ts";
+import { type Figure, FIGURES, type SubjectName } from "./rows.ts";
+
+/** All measurements of one variant of one row, one for each round. */
+export interface Series {
+  row: string;
+  subject: SubjectName;
+  variant: string;
+  isSameWork: boolean;
+  rounds: Measurement[];
+}
+
+/** No peer seals its history: the goal for reading it is half the rate of reading our own tail. */
+export function segmentsGoal(series: Series[]): Series[] {
+  const tail = series.find(({ row, subject }) => row === "replay-tail" && subject === "ours");
+  if (tail === undefined) return [];
+  const rounds = tail.rounds.map(({ eventsPerSecond }) => ({
+    ...NOT_MEASURED,
+    eventsPerSecond: eventsPerSecond === null ? null : eventsPerSecond / 2,
+  }));
+  const variant = "half of the tail";
+  return [{ row: "replay-segments", subject: "goal", variant, isSameWork: false, rounds }];
+}
+
+/** Above this share of a processor, the load generator is what limits a rate. */
+const CLIENT_SHARE_MAX = 0.85;
+const CLIENT_LIMITED = "!";
+
+/** One line for each figure that was measured: ours, the best peer, and the same work. */
+export function comparisonRows(series: Series[]): Row[] {
+  return FIGURES.filter(({ row }) => series.some((each) => each.row === row))
+    .map((figure) => comparisonRow(figure, series.filter((each) => each.row === figure.row)));
+}
+
+/** One line for each variant, with what it used. */
+export function detailRows(series: Series[]): Row[] {
+  return series.map((each) => {
+    const median = (key: keyof Measurement) => medianOf(each.rounds, key);
+    const rates = each.rounds.map((round) => round.eventsPerSecond ?? 0);
+    return {
+      "row": each.row,
+      "who": each.subject,
+      "how": each.variant,
+      "events/s": roundedOrNull(median("eventsPerSecond"), 0),
+      "least": Math.round(Math.min(...rates)),
+      "most": Math.round(Math.max(...rates)),
+      "p50 ms": roundedOrNull(median("p50Ms"), 3),
+      "p99 ms": roundedOrNull(median("p99Ms"), 3),
+      "CPU ms/1,000": cpuCell(each),
+      "events/fsync": roundedOrNull(median("eventsPerSync"), 1),
+      "client %": markedPercent(median("clientShare")),
+      "others %": percent(median("othersShare")),
+    };
+  });
+}
+
+function comparisonRow(figure: Figure, series: Series[]): Row {
+  const ours = series.find(({ subject }) => subject === "ours");
+  const peers = series.filter(({ subject }) => subject !== "ours");
+  const best = bestOf(figure, peers);
+  const same = bestOf(figure, peers.filter(({ isSameWork }) => isSameWork));
+  return {
+    "row": figure.label,
+    "unit": figure.value === "eventsPerSecond" ? "events/s" : "ms",
+    "ours": figureCell(figure, ours),
+    "best peer": figureCell(figure, best),
+    "by": nameOf(best),
+    "x best": ratio(figure, ours, best),
+    "same work": figureCell(figure, same),
+    "same by": nameOf(same),
+    "x same": ratio(figure, ours, same),
+    "CPU ms/1,000": cpuCell(ours),
+    "best CPU": cpuCell(best),
+    "same CPU": cpuCell(same),
+    "events/fsync": ours ? roundedOrNull(medianOf(ours.rounds, "eventsPerSync"), 1) : null,
+    "client %": shareCell([ours, best, same]),
+  };
+}
+
+/** The variant with the best median; undefined when none has one. */
+function bestOf(figure: Figure, series: Series[]): Series | undefined {
+  const measured = series.filter(({ rounds }) => medianOf(rounds, figure.value) !== null);
+  const value = ({ rounds }: Series) => medianOf(rounds, figure.value)!;
+  const sign = figure.value === "eventsPerSecond" ? -1 : 1;
+  return measured.toSorted((a, b) => sign * (value(a) - value(b)))[0];
+}
+
+/** How many times better ours is: above 1, ours is ahead. */
+function ratio(figure: Figure, ours: Series | undefined, peer: Series | undefined): number | null {
+  if (ours === undefined || peer === undefined) return null;
+  const [own, other] = [medianOf(ours.rounds, figure.value), medianOf(peer.rounds, figure.value)];
+  if (own === null || other === null) return null;
+  return rounded(figure.value === "eventsPerSecond" ? own / other : other / own, 2);
+}
+
+function figureCell({ value }: Figure, series: Series | undefined): number | null {
+  if (series === undefined) return null;
+  return roundedOrNull(medianOf(series.rounds, value), value === "eventsPerSecond" ? 0 : 3);
+}
+
+/** Milliseconds of processor time of the server for 1,000 events. */
+function cpuCell(series: Series | undefined): number | null {
+  if (series === undefined) return null;
+  const seconds = medianOf(series.rounds, "serverCpuSecondsPer1000");
+  return seconds === null ? null : rounded(seconds * 1000, 2);
+}
+
+function nameOf(series: Series | undefined): string | null {
+  return series === undefined ? null : `${series.subject} ${series.variant}`;
+}
+
+/** Shares of the load generators, marked when one was what limits. */
+function shareCell(series: (Series | undefined)[]): string {
+  return series.map((each) =>
+    markedPercent(each ? medianOf(each.rounds, "clientShare") : null) ?? "-"
+  )
+    .join(" / ");
+}
+
+function markedPercent(share: number | null): string | null {
+  if (share === null) return null;
+  return `${percent(share)}${share > CLIENT_SHARE_MAX ? CLIENT_LIMITED : ""}`;
+}
+
+function percent(share: number | null): number | null {
+  return share === null ? null : Math.round(share * 100);
+}
+
+/** The median of a value over the rounds in which it is known; null when it is in none. */
+export function medianOf(rounds: Measurement[], key: keyof Measurement): number | null {
+  const values = rounds.map((round) => round[key]).filter((value) => value !== null)
+    .toSorted((a, b) => a - b);
+  if (values.length === 0) return null;
+  const middle = values.length >> 1;
+  return values.length % 2 === 1 ? values[middle]! : (values[middle - 1]! + values[middle]!) / 2;
+}
+
+function roundedOrNull(value: number | null, digits: number): number | null {
+  return value === null ? null : rounded(value, digits);
+}

@@ -1,0 +1,84 @@
+/**
+ * Measures how long an event takes from its sender to one follower: single events at a steady rate,
+ * and the time from the first byte of each to its arrival. The same loop for ours and the peers.
+ */
+import { setTimeout as delay } from "node:timers/promises";
+import { LatencyHistogram } from "../support/latency_histogram.ts";
+import type { LoadTimes } from "./load.ts";
+import { type Measurement, serverClock } from "./measurement.ts";
+
+const EVENTS_PER_SECOND = 200;
+/** How long after the last event has been acknowledged it may take to arrive. */
+const ARRIVAL_TIMEOUT_MS = 10_000;
+
+export interface Delivery {
+  serverPid: number;
+  /** Submits one event; resolves when it is acknowledged. */
+  send(): Promise<void>;
+  /** Rejects when the follower fails. */
+  failed: Promise<never>;
+}
+
+/** What has come to the follower. The events come in their order. */
+export class Arrivals {
+  readonly #sentMs: number[] = [];
+  latencies: LatencyHistogram = new LatencyHistogram();
+  received = 0;
+
+  get sent(): number {
+    return this.#sentMs.length;
+  }
+
+  markSent(): void {
+    this.#sentMs.push(performance.now());
+  }
+
+  /** To be told each time that events have come. */
+  markReceived(events: number): void {
+    const nowMs = performance.now();
+    for (let event = 0; event < events; event++) {
+      this.latencies.record(nowMs - this.#sentMs[this.received++]!);
+    }
+  }
+}
+
+/** @throws {Error} The follower failed, or an event was not acknowledged or did not arrive. */
+export async function measureArrivals(
+  delivery: Delivery,
+  arrivals: Arrivals,
+  times: LoadTimes,
+): Promise<Measurement> {
+  const count = (ms: number) => Math.max(1, Math.round(ms / 1000 * EVENTS_PER_SECOND));
+  const run = async () => {
+    await sendSteadily(count(times.warmupMs), delivery, arrivals);
+    arrivals.latencies = new LatencyHistogram();
+    const clock = serverClock(delivery.serverPid);
+    const events = count(times.measureMs);
+    await sendSteadily(events, delivery, arrivals);
+    const { latencies } = arrivals;
+    return {
+      ...clock.stop(events),
+      p50Ms: latencies.quantileMs(0.5),
+      p99Ms: latencies.quantileMs(0.99),
+    };
+  };
+  return await Promise.race([delivery.failed, run()]);
+}
+
+async function sendSteadily(count: number, delivery: Delivery, arrivals: Arrivals): Promise<void> {
+  const startMs = performance.now();
+  for (let number = 0; number < count; number++) {
+    const waitMs = startMs + number * 1000 / EVENTS_PER_SECOND - performance.now();
+    if (waitMs > 0) await delay(waitMs);
+    arrivals.markSent();
+    await delivery.send();
+  }
+  const deadlineMs = performance.now() + ARRIVAL_TIMEOUT_MS;
+  while (arrivals.received < arrivals.sent) {
+    if (performance.now() > deadlineMs) {
+      const missing = arrivals.sent - arrivals.received;
+      throw new Error(`${missing} events did not arrive in ${ARRIVAL_TIMEOUT_MS} ms`);
+    }
+    await delay(1);
+  }
+}

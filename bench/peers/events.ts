@@ -1,0 +1,23 @@
+/** The events that ours is sent, in the forms in which peers take them: the same bytes for all. */
+import type { Buffer } from "node:buffer";
+import { BENCH_SOURCE } from "../support/requests.ts";
+
+/** A submitted event. */
+export interface BenchEvent {
+  stream: string;
+  record_key: string;
+  kind: string;
+  occurred_at: string;
+  payload: Record<string, unknown>;
+}
+
+/** The events of a request that ours is sent. */
+export function eventsOf(request: Buffer): BenchEvent[] {
+  const body = request.subarray(request.indexOf("\r\n\r\n") + 4).toString("utf8");
+  return (JSON.parse(body) as { events: BenchEvent[] }).events;
+}
+
+/** All of an event as one JSON text, for a peer that keeps it as it is. */
+export function eventText(event: BenchEvent): string {
+  return JSON.stringify({ source: BENCH_SOURCE, ...event });
+}

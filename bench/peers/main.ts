@@ -1,0 +1,99 @@
+/**
+ * Compares the service with what could be used instead, in one run that takes turns: Redis Streams
+ * and PostgreSQL for serving, DuckDB and sha256sum for sealed history. See ../README.md.
+ */
+import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { probeDisk } from "../support/disk_probe.ts";
+import { type BenchOptions, parseBenchOptions, progress, runBench } from "../support/options.ts";
+import { formatTable, makeReport, publish } from "../support/report.ts";
+import { comparisonRows, detailRows, segmentsGoal } from "./comparison.ts";
+import { oursSubject } from "./ours.ts";
+import { findProgram } from "./peer_process.ts";
+import { postgresSubject } from "./postgres.ts";
+import {
+  createPostgresCluster,
+  POSTGRES_INSTALL,
+  type PostgresCluster,
+} from "./postgres_server.ts";
+import { redisSubject } from "./redis.ts";
+import { REDIS_INSTALL } from "./redis_server.ts";
+import { type BenchContext, SEALED_ROWS, SERVED_ROWS, type Subject } from "./rows.ts";
+import { measureSealed } from "./sealed.ts";
+import { takeTurns, type Turn, turnOf } from "./turns.ts";
+
+/** Short windows, many turns: what else the machine does falls on all alike. */
+const DEFAULT_ARGS = ["--seconds", "1"];
+const REPLAY_EVENTS = 200_000;
+const SEALED_EVENTS = 1_000_000;
+
+/** The peers that are installed, each with its servers; says how to install the others. */
+async function findPeers(context: BenchContext) {
+  const subjects: Subject[] = [];
+  let cluster: PostgresCluster | null = null;
+  if (findProgram("redis-server") === null) {
+    progress(`no redis-server, its columns stay empty; to install it: ${REDIS_INSTALL}`);
+  } else {
+    subjects.push(redisSubject(context));
+  }
+  if (findProgram("postgres") === null) {
+    progress(`no PostgreSQL, its columns stay empty; to install it: ${POSTGRES_INSTALL}`);
+  } else {
+    cluster = await createPostgresCluster(context.folder);
+    subjects.push(postgresSubject(cluster, context));
+  }
+  return { subjects, cluster };
+}
+
+/** What each subject does in each row, all in turns. */
+function servedTurns(rows: string[], subjects: Subject[]): Turn[] {
+  return rows.flatMap((row) =>
+    subjects.flatMap(({ name, variantsOf }) =>
+      variantsOf(row).map((variant) => turnOf(row, name, variant))
+    )
+  );
+}
+
+async function compare(options: BenchOptions, folder: string): Promise<void> {
+  const { serverRuntime, starts: rounds, rows: asked } = options;
+  const context: BenchContext = {
+    folder,
+    warmupMs: options.warmupMs,
+    measureMs: options.measureMs,
+    replayEvents: options.events ?? REPLAY_EVENTS,
+  };
+  const disk = probeDisk(folder);
+  const { subjects, cluster } = await findPeers(context);
+  const served = asked.filter((row) => SERVED_ROWS.includes(row));
+  const turns = servedTurns(served, [oursSubject(serverRuntime, context), ...subjects]);
+  const series = await takeTurns(turns, rounds);
+  const rows = asked.filter((row) => SEALED_ROWS.includes(row));
+  if (rows.length > 0) {
+    const events = options.events ?? SEALED_EVENTS;
+    const sealed = { rows, rounds, events, serverRuntime, cluster };
+    series.push(...await measureSealed(sealed, context));
+  }
+  if (rows.includes("replay-segments")) series.push(...segmentsGoal(series));
+  const report = makeReport("peers", serverRuntime, disk, comparisonRows(series));
+  await publish(report, undefined);
+  const details = detailRows(series);
+  process.stdout.write(`\n${formatTable(details)}`);
+  if (options.jsonPath !== undefined) {
+    await writeFile(options.jsonPath, JSON.stringify({ ...report, details }, null, 2) + "\n");
+  }
+}
+
+await runBench(async () => {
+  const args = [...DEFAULT_ARGS, ...process.argv.slice(2)];
+  const options = parseBenchOptions(args, [...SERVED_ROWS, ...SEALED_ROWS]);
+  const folder = await mkdtemp(join(options.parent ?? tmpdir(), "bench-peers-"));
+  try {
+    // The user that PostgreSQL runs as must find its own folder in it.
+    await chmod(folder, 0o711);
+    await compare(options, folder);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});

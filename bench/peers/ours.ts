@@ -1,0 +1,175 @@
+/** What ours does in the rows that are measured on a running server. */
+import { open } from "node:fs/promises";
+import { Buffer } from "node:buffer";
+import { join } from "node:path";
+import type { Deployment, RuntimeName, Server } from "../support/deployment.ts";
+import { FollowerClient } from "../support/follower_client.ts";
+import type { Workload } from "../support/load.ts";
+import { type RawResponse, ResponseParser } from "../support/response_parser.ts";
+import { fill, withDeployment, withServer } from "../support/with_deployment.ts";
+import { ingestWorkload, replayWorkload } from "../support/workloads.ts";
+import { Connection } from "./connection.ts";
+import { Arrivals, measureArrivals } from "./delivery.ts";
+import { type LoadClient, type LoadTimes, measureLoad } from "./load.ts";
+import type { Measurement } from "./measurement.ts";
+import {
+  type BenchContext,
+  FILL_BATCH_EVENTS,
+  INGEST_ROWS,
+  type IngestRow,
+  PAGE_EVENTS,
+  type Subject,
+} from "./rows.ts";
+
+/** Begins a commit in the tail, which one fdatasync made durable; no event holds it. */
+const COMMIT_START = Buffer.from('{"commit":{');
+const READ_BYTES = 1024 * 1024;
+
+export function oursSubject(serverRuntime: RuntimeName, context: BenchContext): Subject {
+  const variant = (measure: (deployment: Deployment) => Promise<Measurement>) => [{
+    name: serverRuntime,
+    isSameWork: false,
+    measure: () => withDeployment({ serverRuntime, parent: context.folder }, measure),
+  }];
+  return {
+    name: "ours",
+    variantsOf(rowName) {
+      const row = INGEST_ROWS[rowName];
+      if (row !== undefined) {
+        return variant((deployment) => measureIngest(deployment, row, context));
+      }
+      if (rowName === "replay-tail") {
+        return variant((deployment) => measureTailReplay(deployment, context));
+      }
+      if (rowName === "deliver") {
+        return variant((deployment) => measureDelivery(deployment, context));
+      }
+      return [];
+    },
+  };
+}
+
+/** Drives a served deployment with one client for each workload. */
+export async function measureWorkloads(
+  workloads: Workload[],
+  deployment: Deployment,
+  { pid }: Server,
+  times: LoadTimes,
+): Promise<Measurement> {
+  const clients = await Promise.all(
+    workloads.map(async (workload) => clientOf(await openOurs(deployment), workload)),
+  );
+  return await measureLoad(clients, pid, times);
+}
+
+/** Opens a connection to ours, of the kind that peers are driven with. */
+export function openOurs({ socketPath }: Deployment): Promise<Connection<RawResponse>> {
+  const parser = new ResponseParser();
+  const push = (data: Buffer) => parser.push(data);
+  return Connection.open(socketPath, { expect: () => {}, push });
+}
+
+function clientOf(connection: Connection<RawResponse>, workload: Workload): LoadClient {
+  return {
+    exchange(done, failed) {
+      connection.send(workload.next(), 1, (response) => {
+        let events: number;
+        try {
+          events = workload.accept(response);
+        } catch (error) {
+          return failed(error as Error);
+        }
+        done(events);
+      }, failed);
+    },
+    close: () => connection.close(),
+  };
+}
+
+async function measureIngest(
+  deployment: Deployment,
+  { clients, batchEvents }: IngestRow,
+  context: BenchContext,
+): Promise<Measurement> {
+  let events = 0;
+  const measurement = await withServer(deployment, (server) => {
+    const workloads = Array.from({ length: clients }, (_, client) => {
+      const workload = ingestWorkload(`client-${client}`, batchEvents);
+      const accept: Workload["accept"] = (response) => {
+        const accepted = workload.accept(response);
+        events += accepted;
+        return accepted;
+      };
+      return { ...workload, accept };
+    });
+    return measureWorkloads(workloads, deployment, server, context);
+  });
+  // The last one is empty, and says that the server was stopped.
+  const commits = await countCommits(join(deployment.folder, "data", "log", "tail.ndjson")) - 1;
+  return { ...measurement, eventsPerSync: events / commits };
+}
+
+/** Commits in a tail, each made durable by one fdatasync. */
+async function countCommits(path: string): Promise<number> {
+  const file = await open(path);
+  try {
+    const buffer = Buffer.alloc(COMMIT_START.length + READ_BYTES);
+    let commits = 0;
+    let keptBytes = 0;
+    while (true) {
+      const { bytesRead } = await file.read(buffer, keptBytes, READ_BYTES);
+      if (bytesRead === 0) return commits;
+      const end = keptBytes + bytesRead;
+      let at = 0;
+      for (let found: number; (found = buffer.indexOf(COMMIT_START, at)) !== -1 && found < end;) {
+        commits += 1;
+        at = found + COMMIT_START.length;
+      }
+      // What may be the beginning of one whose rest is read next.
+      keptBytes = Math.min(COMMIT_START.length - 1, end - at);
+      buffer.copyWithin(0, end - keptBytes, end);
+      buffer.fill(0, end);
+    }
+  } finally {
+    await file.close();
+  }
+}
+
+async function measureTailReplay(
+  deployment: Deployment,
+  context: BenchContext,
+): Promise<Measurement> {
+  const filling = { events: context.replayEvents, batchEvents: FILL_BATCH_EVENTS, clients: 1 };
+  const { eventsInAll } = await withServer(
+    deployment,
+    (server) => fill(deployment, server, filling),
+  );
+  const log = { events: eventsInAll, pageEvents: PAGE_EVENTS };
+  return await withServer(
+    deployment,
+    (server) => measureWorkloads([replayWorkload(log)], deployment, server, context),
+  );
+}
+
+function measureDelivery(deployment: Deployment, context: BenchContext): Promise<Measurement> {
+  const { socketPath } = deployment;
+  return withServer(deployment, async ({ pid }) => {
+    const arrivals = new Arrivals();
+    const failure = Promise.withResolvers<never>();
+    failure.promise.catch(() => {});
+    const onEvents = (events: number) => arrivals.markReceived(events);
+    const follower = await FollowerClient.open(socketPath, null, onEvents, failure.reject);
+    const client = await openOurs(deployment);
+    const workload = ingestWorkload("deliver", 1);
+    const send = async () => {
+      workload.accept(await client.exchange(workload.next()));
+    };
+    try {
+      const delivery = { serverPid: pid, send, failed: failure.promise };
+      return await measureArrivals(delivery, arrivals, context);
+    } finally {
+      client.close();
+      follower.close();
+    }
+  });
+}

@@ -1,0 +1,199 @@
+/**
+ * Programs of the peers: found, run as a user without privileges (PostgreSQL refuses to run as
+ * root), and ended. None of them outlives the benchmark.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { accessSync, constants, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import process from "node:process";
+import { setTimeout as delay } from "node:timers/promises";
+
+const START_TIMEOUT_MS = 60_000;
+const STOP_TIMEOUT_MS = 60_000;
+/** Between looks whether a server answers. */
+const POLL_MS = 5;
+const OUTPUT_CHARS_MAX = 1024 * 1024;
+const COMPLAINT_CHARS_MAX = 4096;
+/** Where Debian puts PostgreSQL's programs, a folder for each version. */
+const POSTGRES_VERSIONS = "/usr/lib/postgresql";
+/** Users without privileges that a program may run as, the best first. */
+const UNPRIVILEGED = ["postgres", "nobody"];
+
+/** Whom a program runs as; undefined: as this process. */
+export interface UserIds {
+  uid: number;
+  gid: number;
+}
+
+/** Path of a program; null when it is not there. PEERS_PATH names other folders to look in. */
+export function findProgram(name: string): string | null {
+  const folders = process.env["PEERS_PATH"]?.split(":") ??
+    [...(process.env["PATH"] ?? "").split(":"), ...postgresFolders()];
+  for (const folder of folders.filter((folder) => folder !== "")) {
+    const path = join(folder, name);
+    if (isExecutable(path)) return path;
+  }
+  return null;
+}
+
+/** The newest version first. */
+function postgresFolders(): string[] {
+  let versions: string[];
+  try {
+    versions = readdirSync(POSTGRES_VERSIONS);
+  } catch {
+    return [];
+  }
+  versions.sort((a, b) => Number(b) - Number(a));
+  return versions.map((version) => join(POSTGRES_VERSIONS, version, "bin"));
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * The user to run peers as: this one, unless it is root.
+ * @throws {Error} There is no user without privileges.
+ */
+export function unprivilegedUser(): UserIds | undefined {
+  if (process.getuid?.() !== 0) return undefined;
+  const users = readFileSync("/etc/passwd", "utf8").split("\n").map((line) => line.split(":"));
+  for (const name of UNPRIVILEGED) {
+    const user = users.find((fields) => fields[0] === name);
+    if (user !== undefined) return { uid: Number(user[2]), gid: Number(user[3]) };
+  }
+  throw new Error(
+    `PostgreSQL does not run as root, and there is no user ${UNPRIVILEGED.join(", ")}`,
+  );
+}
+
+/**
+ * Runs a program to its end.
+ * @returns What it wrote to standard output.
+ * @throws {Error} When it does not end with exit code 0, with the end of what it wrote.
+ */
+export async function runProgram(
+  path: string,
+  args: string[],
+  user?: UserIds,
+): Promise<string> {
+  const child = start(path, args, user);
+  const output = collect(child);
+  const code = await exitOf(child);
+  if (code !== 0) throw new Error(`${path} ended with ${code}: ${output.complaint()}`);
+  return output.stdout();
+}
+
+/** A running server of a peer. */
+export class PeerServer {
+  readonly #path: string;
+  readonly #child: ChildProcess;
+  readonly #exited: Promise<number | null>;
+  readonly #output: Output;
+  #hasExited = false;
+
+  private constructor(path: string, child: ChildProcess) {
+    this.#path = path;
+    this.#child = child;
+    this.#output = collect(child);
+    this.#exited = exitOf(child);
+    const markExited = () => {
+      this.#hasExited = true;
+    };
+    this.#exited.then(markExited, markExited);
+  }
+
+  /**
+   * Starts a server.
+   * @param answers Tries a request; it throws while the server is not ready.
+   * @throws {Error} When it ends, or does not answer in time.
+   */
+  static async start(
+    path: string,
+    args: string[],
+    user: UserIds | undefined,
+    answers: () => Promise<void>,
+  ): Promise<PeerServer> {
+    const server = new PeerServer(path, start(path, args, user));
+    await server.#waitUntilReady(answers);
+    return server;
+  }
+
+  get pid(): number {
+    return this.#child.pid!;
+  }
+
+  /** @param signal The one that asks this server for a quick and clean end. */
+  async stop(signal: "SIGTERM" | "SIGINT"): Promise<void> {
+    this.#signal(signal);
+    const timeout = new AbortController();
+    const late = delay(STOP_TIMEOUT_MS, "late" as const, { signal: timeout.signal });
+    late.catch(() => {});
+    const code = await Promise.race([this.#exited, late]);
+    timeout.abort();
+    if (code === "late") this.#signal("SIGKILL");
+    if (code !== 0) throw new Error(`${this.#path} ended with ${code}: ${this.#complaint()}`);
+  }
+
+  #signal(signal: "SIGTERM" | "SIGINT" | "SIGKILL"): void {
+    if (!this.#hasExited) process.kill(this.pid, signal);
+  }
+
+  #complaint(): string {
+    return this.#output.complaint();
+  }
+
+  async #waitUntilReady(answers: () => Promise<void>): Promise<void> {
+    const deadlineMs = performance.now() + START_TIMEOUT_MS;
+    while (true) {
+      try {
+        return await answers();
+      } catch (error) {
+        if (this.#hasExited) {
+          throw new Error(`${this.#path} did not start: ${this.#complaint()}`, { cause: error });
+        }
+        if (performance.now() > deadlineMs) {
+          this.#signal("SIGKILL");
+          throw new Error(`${this.#path} did not answer in ${START_TIMEOUT_MS} ms`, {
+            cause: error,
+          });
+        }
+      }
+      await delay(POLL_MS);
+    }
+  }
+}
+
+interface Output {
+  stdout(): string;
+  /** The end of what was written, to either. */
+  complaint(): string;
+}
+
+function start(path: string, args: string[], user: UserIds | undefined): ChildProcess {
+  return spawn(path, args, { stdio: ["ignore", "pipe", "pipe"], ...user });
+}
+
+function exitOf(child: ChildProcess): Promise<number | null> {
+  return new Promise((resolve, reject) => {
+    child.once("error", reject);
+    child.once("close", resolve);
+  });
+}
+
+function collect(child: ChildProcess): Output {
+  let stdout = "";
+  let both = "";
+  child.stdout!.on("data", (text) => {
+    stdout = (stdout + text).slice(-OUTPUT_CHARS_MAX);
+    both = (both + text).slice(-COMPLAINT_CHARS_MAX);
+  });
+  child.stderr!.on("data", (text) => both = (both + text).slice(-COMPLAINT_CHARS_MAX));
+  return { stdout: () => stdout, complaint: () => both.trim() };
+}

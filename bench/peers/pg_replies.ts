@@ -1,0 +1,150 @@
+/**
+ * Messages from PostgreSQL, protocol version 3, counted without being parsed into values. Kept is
+ * what is checked: how many rows came, the first column of the last one, and what was committed.
+ */
+import { Buffer } from "node:buffer";
+
+const HEADER_BYTES = 5;
+/** Of a row: the number of columns, the length of the first, and 8 bytes of it. */
+const ROW_START_BYTES = 14;
+const FIRST_COLUMN_AT = 6;
+const MESSAGE_READ_BYTES_MAX = 64 * 1024;
+const NOTHING = Buffer.alloc(0);
+
+const TYPE = {
+  rows: 0x44,
+  ready: 0x5a,
+  error: 0x45,
+  complete: 0x43,
+  notification: 0x41,
+  authentication: 0x52,
+} as const;
+
+/** What is known of the replies to one exchange. */
+export interface PgReply {
+  /** Rows that came. */
+  rows: number;
+  /** First column of the last row, when it is a bigint; 0 without rows. */
+  lastId: bigint;
+  /** What the last statement says it did, such as `INSERT 0 1000`. */
+  tag: string;
+}
+
+/** Finds the end of the reply to one exchange, in whatever pieces it arrives. */
+export class PgSkimmer {
+  readonly #onNotification: () => void;
+  #missing = 0;
+  #skipBytes = 0;
+  #pending: Buffer = NOTHING;
+  #rows = 0;
+  #idHigh = 0;
+  #idLow = 0;
+  #tag = "";
+
+  /** @param onNotification Told of each NOTIFY, whenever it comes. */
+  constructor(onNotification: () => void = () => {}) {
+    this.#onNotification = onNotification;
+  }
+
+  /** @param replies How many messages "ready for query" end the next exchange. */
+  expect(replies: number): void {
+    this.#missing = replies;
+  }
+
+  /**
+   * Takes what the socket gave.
+   * @returns The reply once all of it has come; null before that, and when nothing is expected.
+   * @throws {Error} An error that the server reports, with its text.
+   */
+  push(data: Buffer): PgReply | null {
+    const wasExpected = this.#missing > 0;
+    const bytes = this.#pending.length === 0 ? data : Buffer.concat([this.#pending, data]);
+    this.#pending = NOTHING;
+    let at = 0;
+    while (at < bytes.length) {
+      if (this.#skipBytes > 0) {
+        const skipped = Math.min(this.#skipBytes, bytes.length - at);
+        this.#skipBytes -= skipped;
+        at += skipped;
+        continue;
+      }
+      const next = this.#takeMessage(bytes, at);
+      if (next === null) {
+        this.#pending = Buffer.from(bytes.subarray(at));
+        break;
+      }
+      at = next;
+    }
+    return wasExpected && this.#missing === 0 ? this.#finish() : null;
+  }
+
+  /** Takes one message off: where the next begins, null when too little of it is there. */
+  #takeMessage(bytes: Buffer, at: number): number | null {
+    if (bytes.length < at + HEADER_BYTES) return null;
+    const type = bytes[at]!;
+    const bodyBytes = int32At(bytes, at + 1) - 4;
+    if (bodyBytes < 0) throw new Error(`PostgreSQL message with length ${bodyBytes + 4}`);
+    const bodyAt = at + HEADER_BYTES;
+    const neededBytes = readBytes(type, bodyBytes);
+    if (neededBytes > MESSAGE_READ_BYTES_MAX) throw new Error("PostgreSQL message is too long");
+    if (bytes.length < bodyAt + neededBytes) return null;
+    this.#read(type, bytes, bodyAt, bodyBytes);
+    const end = bodyAt + bodyBytes;
+    if (end <= bytes.length) return end;
+    this.#skipBytes = end - bytes.length;
+    return bytes.length;
+  }
+
+  #read(type: number, bytes: Buffer, bodyAt: number, bodyBytes: number): void {
+    switch (type) {
+      case TYPE.rows:
+        this.#rows += 1;
+        if (bodyBytes >= ROW_START_BYTES) {
+          this.#idHigh = int32At(bytes, bodyAt + FIRST_COLUMN_AT);
+          this.#idLow = int32At(bytes, bodyAt + FIRST_COLUMN_AT + 4);
+        }
+        return;
+      case TYPE.ready:
+        this.#missing -= 1;
+        return;
+      case TYPE.complete:
+        this.#tag = bytes.toString("latin1", bodyAt, bodyAt + bodyBytes - 1);
+        return;
+      case TYPE.notification:
+        return this.#onNotification();
+      case TYPE.error:
+        throw new Error(
+          `PostgreSQL: ${errorText(bytes.toString("utf8", bodyAt, bodyAt + bodyBytes))}`,
+        );
+      case TYPE.authentication:
+        if (int32At(bytes, bodyAt) !== 0) throw new Error("PostgreSQL asks for a password");
+    }
+  }
+
+  #finish(): PgReply {
+    const lastId = (BigInt(this.#idHigh) << 32n) | BigInt(this.#idLow >>> 0);
+    const reply = { rows: this.#rows, lastId, tag: this.#tag };
+    this.#rows = 0;
+    this.#idHigh = 0;
+    this.#idLow = 0;
+    this.#tag = "";
+    return reply;
+  }
+}
+
+/** Without the checks of the methods of Buffer, which cost more than the rest of a row. */
+function int32At(bytes: Buffer, at: number): number {
+  return bytes[at]! << 24 | bytes[at + 1]! << 16 | bytes[at + 2]! << 8 | bytes[at + 3]!;
+}
+
+/** How much of a message must be there before it is read; of most, nothing. */
+function readBytes(type: number, bodyBytes: number): number {
+  if (type === TYPE.rows) return Math.min(bodyBytes, ROW_START_BYTES);
+  const isRead = type === TYPE.error || type === TYPE.complete || type === TYPE.authentication;
+  return isRead ? bodyBytes : 0;
+}
+
+/** Fields of an error are a letter and a text each; `M` is the message. */
+function errorText(body: string): string {
+  return body.split("\0").find((field) => field.startsWith("M"))?.slice(1) ?? body;
+}

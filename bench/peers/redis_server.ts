@@ -1,0 +1,54 @@
+/** Redis as a durable log: each write is synced before it is answered, and nothing else is done. */
+import { mkdtemp, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { Connection } from "./connection.ts";
+import { findProgram, PeerServer } from "./peer_process.ts";
+import { encodeCommand, type RespReply, RespSkimmer } from "./resp.ts";
+
+export const REDIS_INSTALL = "apt-get install redis-server";
+
+export interface Redis {
+  socketPath: string;
+  pid: number;
+}
+
+/** Durable: an answer means that the disk has it. No snapshots and rewrites meanwhile. */
+const SETTINGS: Record<string, string> = {
+  "port": "0",
+  "appendonly": "yes",
+  "appendfsync": "always",
+  "save": "",
+  "auto-aof-rewrite-percentage": "0",
+};
+
+export function openRedis(
+  { socketPath }: Pick<Redis, "socketPath">,
+): Promise<Connection<RespReply>> {
+  return Connection.open(socketPath, new RespSkimmer());
+}
+
+/** Gives `use` a fresh Redis in a folder of its own, and removes it at the end. */
+export async function withRedis<T>(
+  parent: string,
+  use: (redis: Redis) => Promise<T>,
+): Promise<T> {
+  const program = findProgram("redis-server");
+  if (program === null) throw new Error("redis-server is not installed");
+  const folder = await mkdtemp(join(parent, "redis-"));
+  try {
+    const socketPath = join(folder, "socket");
+    const settings = { ...SETTINGS, dir: folder, unixsocket: socketPath };
+    const args = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]);
+    const server = await PeerServer.start(program, args, undefined, async () => {
+      const connection = await openRedis({ socketPath });
+      await connection.exchange(encodeCommand(["PING"])).finally(() => connection.close());
+    });
+    try {
+      return await use({ socketPath, pid: server.pid });
+    } finally {
+      await server.stop("SIGTERM");
+    }
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
