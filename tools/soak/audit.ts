@@ -12,7 +12,7 @@ import { sha256Hex } from "../../src/event/hash.ts";
 import type { EventLogClient } from "../../src/client/event_log_client.ts";
 import type { CommittedEvent } from "../../src/event/types.ts";
 import { History } from "./history.ts";
-import { digestOf, type Ledger, type LedgerEntry, nameOf } from "./ledger.ts";
+import { digestOf, type Due, type Ledger, type LedgerEntry, nameOf } from "./ledger.ts";
 import { claim } from "./violation.ts";
 
 const PAGE_EVENTS = 2000;
@@ -51,18 +51,13 @@ export class Audit {
    * @throws {Violation}
    */
   async catchUp(client: EventLogClient, signal: AbortSignal): Promise<void> {
-    const due = this.#ledger.acknowledged.length;
-    const retirements = [...this.#ledger.retirements.values()];
+    const due = this.#ledger.due();
     const pages = client.replayPages({ after: this.#position, limit: PAGE_EVENTS, signal });
     for await (const { events, nextAfter } of pages) {
       this.takeAll(events);
       this.#position = nextAfter;
     }
     this.settle(due);
-    for (const { source, retirement_event_id } of retirements) {
-      const found = this.#retired.get(source);
-      claim(found === retirement_event_id, `the retirement of ${source} is lost: ${found}`);
-    }
   }
 
   /** Takes in the next events of the log. */
@@ -70,10 +65,14 @@ export class Audit {
     for (const event of events) this.#take(event);
   }
 
-  /** Ends the newest batch, and looks for the first so many of those acknowledged. */
-  settle(due: number): void {
+  /** Ends the newest batch, and looks for what was acknowledged. */
+  settle({ batches, retirements }: Due): void {
     this.#closeBatch();
-    for (; this.#settled < due; this.#settled++) {
+    for (const { source, retirement_event_id } of retirements) {
+      const found = this.#retired.get(source);
+      claim(found === retirement_event_id, `the retirement of ${source} is lost: ${found}`);
+    }
+    for (; this.#settled < batches; this.#settled++) {
       const entry = this.#ledger.acknowledged[this.#settled]!;
       const found = this.#found.get(entry);
       claim(found !== undefined, `${nameOf(entry)} was acknowledged and is lost`);

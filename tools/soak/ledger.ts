@@ -38,6 +38,13 @@ export interface LedgerEntry {
   isRefused: boolean;
 }
 
+/** What was acknowledged up to some moment, and must be in the log from then on. */
+export interface Due {
+  /** Number of acknowledged batches. */
+  batches: number;
+  retirements: RetirementReceipt[];
+}
+
 /** The batch digest as the API documents it, of events in their order. */
 export function digestOf(source: string, events: readonly DigestedEvent[]): string {
   return sha256Hex(canonicalize({ v: 1, source, events }));
@@ -48,7 +55,7 @@ export class Ledger {
   /** In the order of their answers. */
   readonly acknowledged: LedgerEntry[] = [];
   /** By the retired source. */
-  readonly retirements = new Map<string, RetirementReceipt>();
+  readonly #retirements = new Map<string, RetirementReceipt>();
   #events = 0;
   #payloadBytes = 0;
 
@@ -56,6 +63,12 @@ export class Ledger {
   get isFull(): boolean {
     return this.#entries.size >= ROUND_BATCHES_MAX || this.#events >= ROUND_EVENTS_MAX ||
       this.#payloadBytes >= ROUND_PAYLOAD_BYTES_MAX;
+  }
+
+  /** What is acknowledged now. */
+  due(): Due {
+    const batches = this.acknowledged.length;
+    return { batches, retirements: [...this.#retirements.values()] };
   }
 
   /** The batch of that name; undefined when nobody submitted one. */
@@ -122,11 +135,11 @@ export class Ledger {
   /** Takes down a retirement. @throws {Violation} when it contradicts an earlier answer. */
   retire(receipt: RetirementReceipt): void {
     const { source, final_frontier, retirement_event_id } = receipt;
-    const known = this.retirements.get(source) ?? receipt;
+    const known = this.#retirements.get(source) ?? receipt;
     const isSame = known.final_frontier === final_frontier &&
       known.retirement_event_id === retirement_event_id;
     claim(isSame, `${source} was retired twice`);
-    this.retirements.set(source, known);
+    this.#retirements.set(source, known);
   }
 }
 

@@ -36,6 +36,8 @@ export class ServedLog {
   readonly #options: ServedLogOptions;
   readonly #socketFolder: string;
   #process: ServiceProcess | null = null;
+  /** All processes that have not ended. */
+  readonly #running = new Set<ServiceProcess>();
   #runtime: RuntimeName;
   #gate = Promise.withResolvers<void>();
 
@@ -154,9 +156,11 @@ export class ServedLog {
     return this.#spawn(["--config", this.#configPath, ...args]);
   }
 
-  /** Ends the process and removes the socket's folder; the log's own folder stays. */
+  /** Ends every process and removes the socket's folder; the log's own folder stays. */
   async dispose(): Promise<void> {
-    if (this.#process !== null) await this.kill();
+    this.#process = null;
+    for (const running of this.#running) running.signal("SIGKILL");
+    await Promise.allSettled([...this.#running].map(({ exited }) => exited));
     await rm(this.#socketFolder, { recursive: true, force: true });
   }
 
@@ -178,7 +182,7 @@ export class ServedLog {
 
   #spawn(args: string[]): ServiceProcess {
     const folders = `${this.dir},${this.#socketFolder}`;
-    return new ServiceProcess(args, {
+    const started = new ServiceProcess(args, {
       runtime: this.#runtime,
       permissions: [
         `--allow-read=${folders}`,
@@ -186,6 +190,10 @@ export class ServedLog {
         `--allow-net=unix:${this.#socketPath}`,
       ],
     });
+    this.#running.add(started);
+    const forget = () => void this.#running.delete(started);
+    started.exited.then(forget, forget);
+    return started;
   }
 
   async #end(signal: "SIGTERM" | "SIGKILL"): Promise<ProcessExit> {

@@ -75,6 +75,14 @@ function receiptOf(events: CommittedEvent[], status: Receipt["status"] = "commit
   };
 }
 
+const RETIREMENT: RetirementReceipt = {
+  v: 1,
+  status: "retired",
+  source: "shop",
+  final_frontier: eventId(5),
+  retirement_event_id: eventId(6),
+};
+
 /** Three batches of 2, 3 and 1 events; all but the third are acknowledged. */
 interface Known {
   ledger: Ledger;
@@ -95,7 +103,7 @@ function known(): Known {
 function audit({ ledger, heads }: Known, events: CommittedEvent[]): Audit {
   const audit = new Audit(ledger, heads);
   audit.takeAll(events);
-  audit.settle(ledger.acknowledged.length);
+  audit.settle(ledger.due());
   audit.checkHeads();
   return audit;
 }
@@ -111,10 +119,10 @@ test("Audit goes on where it was, and finds what was acknowledged meanwhile", ()
   const { ledger, entries, groups, heads } = known();
   const audit = new Audit(ledger, heads);
   audit.takeAll(groups.slice(0, 2).flat());
-  audit.settle(2);
+  audit.settle(ledger.due());
   audit.takeAll(groups[2]!);
   ledger.acknowledge(entries[2]!, receiptOf(groups[2]!));
-  audit.settle(3);
+  audit.settle(ledger.due());
   assert.equal(audit.history.length, 6);
 });
 
@@ -203,6 +211,36 @@ const FAULTS: Record<string, [(state: Known) => CommittedEvent[], RegExp]> = {
     },
     /shop\/c was committed after its source was retired/,
   ],
+  "a lost retirement": [
+    ({ ledger, groups: [a, b] }) => {
+      ledger.retire(RETIREMENT);
+      return [...a!, ...b!];
+    },
+    /retirement of shop is lost/,
+  ],
+  "a retirement twice": [
+    ({ groups: [a, b] }) => {
+      const retirements = [6, 7].map((number) => retirementOf("shop", eventId(5), number));
+      const other = committed(batchOf("c", 1), 8)[0]!;
+      const between = hashed({ ...retirements[1]!, batch_id: `${retirements[1]!.batch_id}-2` });
+      return [...a!, ...b!, retirements[0]!, between, other];
+    },
+    /retirement of shop is in the log twice/,
+  ],
+  "a retirement of several events": [
+    ({ groups: [a, b, c] }) => {
+      const retirements = [6, 7].map((number) => retirementOf("shop", eventId(5), number));
+      return [...a!, ...b!, ...retirements, ...c!.slice(1)];
+    },
+    /retirement of shop is not one event/,
+  ],
+  "several times of commit in a batch": [
+    ({ groups: [a, b] }) => {
+      const later = hashed({ ...a![1]!, observed_at: "2026-01-01T00:00:00.001Z" });
+      return [a![0]!, later, ...b!];
+    },
+    /shop\/a has several times of commit/,
+  ],
   "a retirement with another frontier": [
     ({ groups: [a, b] }) =>
       [...a!, ...b!, retirementOf("shop", eventId(4), 6)].concat(
@@ -226,6 +264,10 @@ for (const [name, [spoil, message]] of Object.entries(FAULTS)) {
 /** What is answered to batch `a` after its receipt, and what the ledger says. */
 const ANSWERS: Record<string, [(receipt: Receipt) => Receipt, RegExp]> = {
   "a second commit": [(receipt) => receipt, /was committed twice/],
+  "ids in disorder": [
+    (receipt) => ({ ...receipt, status: "duplicate", last_event_id: eventId(0) }),
+    /ids in disorder/,
+  ],
   "other ids": [
     (receipt) => ({ ...receipt, status: "duplicate", first_event_id: eventId(0) }),
     /has two receipts/,
@@ -258,17 +300,11 @@ test("Ledger takes a duplicate's answer that comes before that of the commit", (
 
 test("Ledger does not take two retirements of a source, or an answer after a refusal", () => {
   const { ledger, entries, groups } = known();
-  const receipt: RetirementReceipt = {
-    v: 1,
-    status: "retired",
-    source: "shop",
-    final_frontier: eventId(5),
-    retirement_event_id: eventId(6),
-  };
-  ledger.retire(receipt);
-  ledger.retire({ ...receipt, status: "already_retired" });
-  const other = { ...receipt, retirement_event_id: eventId(7) };
+  ledger.retire(RETIREMENT);
+  ledger.retire({ ...RETIREMENT, status: "already_retired" });
+  const other = { ...RETIREMENT, retirement_event_id: eventId(7) };
   assert.throws(() => ledger.retire(other), /retired twice/);
   ledger.refuse(entries[2]!);
   assert.throws(() => ledger.acknowledge(entries[2]!, receiptOf(groups[2]!)), /refused/);
+  assert.throws(() => ledger.refuse(entries[0]!), /acknowledged, and then refused/);
 });
