@@ -5,6 +5,7 @@ import { mkdir, readdir, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { TAIL_FILE } from "../../src/log/layout.ts";
 import { type Disturbance, DISTURBANCES, type Scene } from "../../tools/soak/disturbances.ts";
@@ -14,6 +15,7 @@ import { testSeed } from "../support/random.ts";
 
 const SELFTEST = fileURLToPath(new URL("../../tools/selftest.ts", import.meta.url));
 const MEMORY_FOLDER = "/dev/shm";
+const POLL_MS = 5;
 
 const seed = testSeed();
 
@@ -40,7 +42,8 @@ test(`selfTest() trusts a sound folder and leaves it as it was (SEED=${seed})`, 
 
 test(`selfTest() does not trust a folder that loses what was synced (SEED=${seed})`, () =>
   withFolder(async (dir) => {
-    const lose = async ({ served }: Scene) => {
+    const lose = async ({ served, tally }: Scene) => {
+      while (tally.of("batches") < 20) await delay(POLL_MS);
       await served.kill();
       await truncate(join(served.logDir, TAIL_FILE), 0);
       await served.start();
