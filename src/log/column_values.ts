@@ -1,6 +1,6 @@
 /** The decoded values of one column of a row group, and how to read one. */
 import type { Buffer } from "node:buffer";
-import { sameBytes, uuidText } from "./line_bytes.ts";
+import { sameBytes, uuidText, viewOf } from "./line_bytes.ts";
 
 /** One value for each row: bytes [starts[row], ends[row]). */
 export interface ColumnValues {
@@ -45,6 +45,6 @@ export function* distinctValues({ bytes, starts, ends }: ColumnValues): Iterable
     const start = starts[row]!;
     if (seen.has(start)) continue;
     seen.add(start);
-    yield bytes.subarray(start, ends[row]!);
+    yield viewOf(bytes, start, ends[row]!);
   }
 }

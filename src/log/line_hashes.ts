@@ -76,11 +76,18 @@ export class BatchDigester {
 /** Recomputes event hashes. */
 export class EventHasher {
   #text: Buffer = Buffer.allocUnsafeSlow(PIECE_BYTES);
+  /** Views of the text by their length: envelopes have few, and a view costs more than a look. */
+  #views: Uint8Array[] = [];
 
   /** SHA-256 of the event's canonical envelope, 64 lowercase hex digits. */
   hash(event: StoredEvent): string {
-    this.#text = withRoom(this.#text, 0, bytesOf(event));
-    return sha256Hex(viewOf(this.#text, 0, putEnvelope(this.#text, 0, event)));
+    const text = withRoom(this.#text, 0, bytesOf(event));
+    if (text !== this.#text) {
+      this.#text = text;
+      this.#views = [];
+    }
+    const end = putEnvelope(text, 0, event);
+    return sha256Hex(this.#views[end] ??= viewOf(text, 0, end));
   }
 }
 

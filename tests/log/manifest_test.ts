@@ -43,6 +43,25 @@ test("readManifest() refuses what a newer program wrote, whatever it is", async 
   }
 });
 
+/** Empty manifests, each with another value of one of these bounds. */
+function boundsOf(names: string[], values: string[]): Record<string, string> {
+  const cases = names.flatMap((name) =>
+    values.map((value) => {
+      const text = EMPTY_TEXT.replace(`"${name}":1`, `"${name}":${value}`);
+      return [`${name} ${value}`, text] as const;
+    })
+  );
+  return Object.fromEntries(cases);
+}
+
+test("readManifest() takes a newer min_writer from one who only reads", async () => {
+  const text = (bound: string) => EMPTY_TEXT.replace('"min_writer":1', `"min_writer":${bound}`);
+  assert.equal((await readManifest(storageWith(text("2")), "read"))?.min_writer, 2);
+  for (const bound of ["0", "-1", "1.5", '"2"', "2.5"]) {
+    await assert.rejects(readManifest(storageWith(text(bound)), "read"), CorruptLogError, bound);
+  }
+});
+
 test("readManifest() refuses every spelling but the one", async () => {
   const cases: Record<string, string | Uint8Array> = {
     "an empty file": "",
@@ -51,10 +70,7 @@ test("readManifest() refuses every spelling but the one", async () => {
     "an array": "[]\n",
     "another format": EMPTY_TEXT.replace("service/log", "other/log"),
     "no bounds": '{"format":"service/log"}\n',
-    "a bound that is no integer": EMPTY_TEXT.replace('"min_reader":1', '"min_reader":"1"'),
-    "a reader of schema 0": EMPTY_TEXT.replace('"min_reader":1', '"min_reader":0'),
-    "a writer of schema 0": EMPTY_TEXT.replace('"min_writer":1', '"min_writer":0'),
-    "a writer below": EMPTY_TEXT.replace('"min_writer":1', '"min_writer":-1'),
+    ...boundsOf(["min_reader", "min_writer"], ["0", "-1", "1.5", '"1"', "true", "null", "1e300"]),
     "another schema version": EMPTY_TEXT.replace('"schema_version":1', '"schema_version":2'),
     "an unknown member": EMPTY_TEXT.replace("{", '{"a":1,'),
     "a missing member": EMPTY_TEXT.replace(',"segments":[]', ""),
