@@ -31,13 +31,23 @@ const CHANGES_MAX = { submissions: 5, restart: 4, seal: 30 };
 /** How often each thing happened, by its name. */
 export type Tally = Record<string, number>;
 
-type Step = "submit" | "burst" | "read" | "fault" | "restart" | "kill" | "seal" | "clock";
+type Step =
+  | "submit"
+  | "repeat"
+  | "burst"
+  | "read"
+  | "fault"
+  | "restart"
+  | "kill"
+  | "seal"
+  | "clock";
 /** How likely each step is, in thousandths. */
 const STEPS: Record<Step, number> = {
-  submit: 740,
-  burst: 150,
-  read: 70,
-  fault: 15,
+  submit: 676,
+  repeat: 110,
+  burst: 110,
+  read: 60,
+  fault: 20,
   restart: 7,
   kill: 5,
   seal: 4,
@@ -86,9 +96,11 @@ export class HistoryRun {
     this.#count(step);
     switch (step) {
       case "submit":
-        return await this.#submit(1);
+        return await this.#submit([this.#mutations.next()]);
+      case "repeat":
+        return await this.#submit([this.#mutations.before()]);
       case "burst":
-        return await this.#submit(randomInteger(this.#random, 2, BURST_MAX));
+        return await this.#burst(randomInteger(this.#random, 2, BURST_MAX));
       case "read":
         return await this.#read();
       case "fault":
@@ -116,11 +128,16 @@ export class HistoryRun {
     this.#machine.arm({ count: randomInteger(this.#random, 1, 3), kinds });
   }
 
-  async #submit(count: number): Promise<void> {
-    const answers = Array.from({ length: count }, async () => {
-      const mutation = this.#mutations.next();
-      return { mutation, outcome: await this.#answerTo(mutation) };
-    });
+  async #burst(count: number): Promise<void> {
+    await this.#submit(Array.from({ length: count }, () => this.#mutations.next()));
+  }
+
+  /** Asks for mutations at once. */
+  async #submit(mutations: readonly Mutation[]): Promise<void> {
+    const answers = mutations.map(async (mutation) => ({
+      mutation,
+      outcome: await this.#answerTo(mutation),
+    }));
     const answered = await Promise.all(answers);
     for (const { outcome } of answered) this.#count(String(statusOf(outcome)));
     this.#isPoisoned ||= answered.some(({ outcome }) => statusOf(outcome) === "writer_poisoned");
@@ -250,8 +267,8 @@ export class HistoryRun {
     const during = randomItem(random, ["submissions", "submissions", "restart", "seal"] as const);
     this.#machine.crashAt(randomInteger(random, 1, CHANGES_MAX[during]));
     if (during === "submissions") {
-      await this.#submit(BURST_MAX);
-      await this.#submit(BURST_MAX);
+      await this.#burst(BURST_MAX);
+      await this.#burst(BURST_MAX);
       await this.#end("killed");
     } else {
       await this.#end("closed");

@@ -1,0 +1,78 @@
+/**
+ * Tries the tests: puts one deliberate bug after the other (`mutations.ts`) into a copy of this tree
+ * and expects that its tests fail. Exits 1 when one survives. Words given as arguments choose those
+ * whose names hold them. The tests of the copy must pass as long as it is as this tree is.
+ */
+import { spawnSync } from "node:child_process";
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import process from "node:process";
+import { fileURLToPath } from "node:url";
+import { type Mutation, MUTATIONS } from "./mutations.ts";
+
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
+const SKIPPED = new Set([".git", "node_modules", "demo"]);
+const TEST_TIMEOUT_MS = 600_000;
+/** Tests that choose at random choose the same each time, and not too much. */
+const ENVIRONMENT = { SEED: "1", HISTORIES: "4" };
+
+/** Runs a test file of a tree. @returns whether it passed. */
+function passes(folder: string, test: string): boolean {
+  const { status } = spawnSync(process.execPath, ["test", "--allow-all", "--no-check", test], {
+    cwd: folder,
+    env: { ...process.env, ...ENVIRONMENT },
+    stdio: "ignore",
+    timeout: TEST_TIMEOUT_MS,
+  });
+  return status === 0;
+}
+
+/** Makes all edits; what the files were before. */
+function mutate(folder: string, { name, edits }: Mutation): Map<string, string> {
+  const before = new Map<string, string>();
+  for (const { file, find, replace } of edits) {
+    const path = join(folder, file);
+    const text = readFileSync(path, "utf8");
+    if (!before.has(path)) before.set(path, text);
+    if (text.split(find).length !== 2) {
+      throw new Error(`${name}: ${file} does not hold this text once:\n${find}`);
+    }
+    writeFileSync(path, text.replace(find, () => replace));
+  }
+  return before;
+}
+
+/** Tries one. @returns the test that found it; null when none did. */
+function tryMutation(folder: string, mutation: Mutation): string | null {
+  const before = mutate(folder, mutation);
+  try {
+    return mutation.tests.find((test) => !passes(folder, test)) ?? null;
+  } finally {
+    for (const [path, text] of before) writeFileSync(path, text);
+  }
+}
+
+function assertPassing(folder: string, mutations: readonly Mutation[]): void {
+  for (const test of new Set(mutations.flatMap(({ tests }) => tests))) {
+    if (!passes(folder, test)) throw new Error(`${test} fails without any mutation`);
+  }
+}
+
+const words = process.argv.slice(2);
+const chosen = MUTATIONS.filter(({ name }) => words.every((word) => name.includes(word)));
+const folder = mkdtempSync(join(tmpdir(), "mutate-"));
+try {
+  const filter = (path: string) => !SKIPPED.has(basename(path));
+  cpSync(ROOT, folder, { recursive: true, filter });
+  assertPassing(folder, chosen);
+  const survivors = chosen.filter((mutation) => {
+    const test = tryMutation(folder, mutation);
+    process.stdout.write(`${mutation.name}: ${test === null ? "SURVIVES" : `found by ${test}`}\n`);
+    return test === null;
+  });
+  process.stdout.write(`${chosen.length - survivors.length} of ${chosen.length} found\n`);
+  process.exitCode = survivors.length === 0 ? 0 : 1;
+} finally {
+  rmSync(folder, { recursive: true });
+}

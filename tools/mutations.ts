@@ -1,0 +1,340 @@
+/**
+ * Deliberate bugs in the log engine and the service, each with the tests of which one must find it.
+ * `mutate.ts` tries them. A text that is to be found stands once in its file.
+ */
+
+/** A change of one text of a file into another. */
+export interface Edit {
+  file: string;
+  find: string;
+  replace: string;
+}
+
+export interface Mutation {
+  /** What is wrong. */
+  name: string;
+  edits: readonly Edit[];
+  /** Test files, tried in this order until one fails. */
+  tests: readonly string[];
+}
+
+/** One edit. */
+function edit(file: string, find: string, replace = ""): Edit {
+  return { file: `src/${file}`, find, replace };
+}
+
+const CRASHES = "tests/faults/crash_sequences_test.ts";
+const FAULTS = "tests/faults/fault_points_test.ts";
+const HISTORIES = "tests/faults/histories_test.ts";
+
+const SYNC_TAIL = "      await this.#tail.file.sync();\n";
+const UNLESS_NO_ROOM =
+  '      if (!isNoRoom(error)) throw this.#poisonBy("a write to the tail failed", error);\n';
+
+export const MUTATIONS: readonly Mutation[] = [
+  {
+    name: "a segment's name is not synced",
+    edits: [edit("log/seal.ts", "  await storage.syncFolder(SEGMENTS_FOLDER);\n")],
+    tests: [CRASHES],
+  },
+  {
+    name: "the manifest's name is not synced",
+    edits: [edit(
+      "log/storage.ts",
+      '  await storage.rename(temporaryPath, path);\n  await storage.syncFolder(".");\n',
+      "  await storage.rename(temporaryPath, path);\n",
+    )],
+    tests: [CRASHES],
+  },
+  {
+    name: "the manifest is renamed before its bytes are synced",
+    edits: [edit(
+      "log/storage.ts",
+      "    await file.write(bytes, 0);\n    await file.sync();\n",
+      "    await file.write(bytes, 0);\n",
+    )],
+    tests: [CRASHES],
+  },
+  {
+    name: "a new tail and a pending file have names that are not synced",
+    edits: [
+      edit(
+        "log/rotation.ts",
+        '  await storage.syncFolder(PENDING_FOLDER);\n  await storage.syncFolder(".");\n',
+      ),
+      edit(
+        "log/recovery.ts",
+        '  await storage.syncFolder(PENDING_FOLDER);\n  await storage.syncFolder(".");\n',
+      ),
+    ],
+    tests: [CRASHES],
+  },
+  {
+    name: "the tail is not synced",
+    edits: [edit("log/tail_writer.ts", SYNC_TAIL)],
+    tests: [CRASHES],
+  },
+  {
+    name: "a receipt leaves before the sync",
+    edits: [edit(
+      "log/tail_writer.ts",
+      "    await this.#sync();\n    this.#tail.index",
+      "    void this.#sync();\n    this.#tail.index",
+    )],
+    tests: [CRASHES],
+  },
+  {
+    name: "a commit of several batches is cut off and acknowledged",
+    edits: [edit(
+      "log/tail_writer.ts",
+      "this.#tail.file.write(bytes, offset)",
+      "this.#tail.file.write(bytes.subarray(0, bytes.length - commit.batches.length + 1), offset)",
+    )],
+    tests: [CRASHES],
+  },
+  {
+    name: "a write that failed is taken for done",
+    edits: [edit("log/tail_writer.ts", UNLESS_NO_ROOM, "      if (!isNoRoom(error)) return;\n")],
+    tests: [FAULTS, HISTORIES],
+  },
+  {
+    name: "a short write(2) is taken for the whole",
+    edits: [edit(
+      "log/file_storage.ts",
+      "      const count = await this.#writeSome(bytes, done, position + done);\n",
+      "      const count = await this.#writeSome(bytes, done, position + done) && bytes.length;\n",
+    )],
+    tests: ["tests/log/short_write_test.ts"],
+  },
+  {
+    name: "a commit without room is not undone, and the next one goes on there",
+    edits: [edit("log/tail_writer.ts", "      await this.#undo(offset);\n")],
+    tests: [FAULTS, HISTORIES],
+  },
+  {
+    name: "a commit without room is cut off, and that is not synced",
+    edits: [edit(
+      "log/tail_writer.ts",
+      'could not be truncated", error);\n    }\n    await this.#sync();\n',
+      'could not be truncated", error);\n    }\n',
+    )],
+    tests: [FAULTS, HISTORIES],
+  },
+  {
+    name: "the writer goes on after an fsync that failed",
+    edits: [edit(
+      "log/tail_writer.ts",
+      '      throw this.#poisonBy("an fsync of the tail failed", error);\n',
+      '      throw new StorageFullError("an fsync of the tail failed", { cause: error });\n',
+    )],
+    tests: [FAULTS],
+  },
+  {
+    name: "a writer that stopped takes more",
+    edits: [
+      edit("log/tail_writer.ts", "    if (this.#poison !== null) throw this.#poison;\n"),
+      edit("service/writer_queue.ts", "      if (this.#stopped) this.#refuseAll();\n      else "),
+    ],
+    tests: [FAULTS],
+  },
+  {
+    name: "recovery truncates too little",
+    edits: [edit("log/recovery.ts", "truncate(tail.endBytes)", "truncate(tail.endBytes + 1)")],
+    tests: [CRASHES],
+  },
+  {
+    name: "recovery truncates too much",
+    edits: [edit("log/recovery.ts", "truncate(tail.endBytes)", "truncate(tail.lastCommitOffset)")],
+    tests: [CRASHES],
+  },
+  {
+    name: "recovery does not sync what it has found",
+    edits: [
+      edit(
+        "log/recovery.ts",
+        "    offset += readBytes;\n  }\n  await file.sync();\n}",
+        "    offset += readBytes;\n  }\n}",
+      ),
+    ],
+    tests: [CRASHES],
+  },
+  {
+    name: "recovery does not write again what a failed fsync may have lost",
+    edits: [edit("log/recovery.ts", "    await file.write(wanted, offset);\n")],
+    tests: [FAULTS, HISTORIES],
+  },
+  {
+    name: "recovery takes damage before a right commit for a remnant",
+    edits: [
+      edit(
+        "log/recovery.ts",
+        "    if (corruption !== null) throw corruptAt(tail, `${fault}; ${corruption}`);\n",
+      ),
+    ],
+    tests: ["tests/log/recovery_test.ts"],
+  },
+  {
+    name: "recovery takes a commit with a wrong hash",
+    edits: [edit(
+      "log/commit_scan.ts",
+      "  return hasher.matches() && lastByte === LF;\n",
+      "  return lastByte === LF;\n",
+    )],
+    tests: [CRASHES],
+  },
+  {
+    name: "the chain begins anew behind a segment",
+    edits: [edit("log/recovery.ts", "head ?? lastSealed?.head ?? GENESIS", "head ?? GENESIS")],
+    tests: [CRASHES, HISTORIES],
+  },
+  {
+    name: "ids begin anew after a start",
+    edits: [edit("log/log.ts", "randomBytes, recovered.lastEventId)", "randomBytes, null)")],
+    tests: [CRASHES, HISTORIES],
+  },
+  {
+    name: "the identities of sealed batches are forgotten",
+    edits: [
+      edit("service/log_state.ts", "?? await this.#sealed.findBatch(source, batchId);", "?? null;"),
+    ],
+    tests: [CRASHES],
+  },
+  {
+    name: "the identities of recovered batches are forgotten",
+    edits: [
+      edit(
+        "service/event_log_service.ts",
+        "      batch: (entry) => addRecovered(state, entry),\n",
+        "      batch: () => {},\n",
+      ),
+    ],
+    tests: [CRASHES],
+  },
+  {
+    name: "a retirement in a segment is forgotten",
+    edits: [edit(
+      "service/log_state.ts",
+      "    return entry === null ? null : { finalFrontier, retirementEventId: entry.first_event_id };\n",
+      "    return entry && null;\n",
+    )],
+    tests: [CRASHES],
+  },
+  {
+    name: "a conflict is told by the batch id alone",
+    edits: [edit(
+      "service/append.ts",
+      "batch.batchDigest === known.batch_digest",
+      "batch.batchId === known.batch_id",
+    )],
+    tests: [CRASHES],
+  },
+  {
+    name: "a batch does not wait for one of the same identity",
+    edits: [
+      edit("service/append.ts", "group.hasBatch(source, batchId)", "group.batches.length < 0"),
+    ],
+    tests: ["tests/service/model_test.ts"],
+  },
+  {
+    name: "the manifest is replaced in place",
+    edits: [
+      edit(
+        "log/storage.ts",
+        '  const file = await storage.open(temporaryPath, "create");\n',
+        '  const isThere = (await storage.list("."))?.includes(path);\n' +
+          '  const file = await storage.open(path, isThere ? "write" : "create");\n' +
+          "  void temporaryPath;\n",
+      ),
+      edit("log/storage.ts", "  await storage.rename(temporaryPath, path);\n"),
+    ],
+    tests: [CRASHES],
+  },
+  {
+    name: "a pending file goes before the manifest that covers it is there",
+    edits: [
+      edit(
+        "log/seal.ts",
+        "    await writeManifest(storage, sealed);\n",
+        "    if (entry.last_event_id === pending.lastEventId) await storage.remove(path);\n" +
+          "    await writeManifest(storage, sealed);\n",
+      ),
+      edit(
+        "log/seal.ts",
+        "  await storage.remove(path);\n  await storage.syncFolder(PENDING_FOLDER);\n",
+      ),
+    ],
+    tests: [CRASHES],
+  },
+  {
+    name: "a start removes a pending file that is sealed in part",
+    edits: [
+      edit(
+        "log/pending_recovery.ts",
+        "range.lastEventId <= sealedThrough",
+        "range.firstEventId <= sealedThrough",
+      ),
+    ],
+    tests: [CRASHES],
+  },
+  {
+    name: "a reader sees what is not synced",
+    edits: [
+      edit(
+        "log/tail_writer.ts",
+        "    await this.#sync();\n    this.#tail.index.stageLines(body, offset + header.length);\n    this.#tail.add(commit, offset, offset + bytes.length);\n",
+        "    this.#tail.index.stageLines(body, offset + header.length);\n    this.#tail.add(commit, offset, offset + bytes.length);\n    await this.#sync();\n",
+      ),
+      edit(
+        "log/commit_file_view.ts",
+        "end: this.#endBytes, firstReadBytes",
+        "end: this.#target.endBytes, firstReadBytes",
+      ),
+    ],
+    tests: [FAULTS, HISTORIES],
+  },
+  {
+    name: "a follower misses what is committed while it takes the snapshot",
+    edits: [edit(
+      "service/follow.ts",
+      '    this.#phase = "live";\n',
+      '    this.#phase = "live";\n    this.#after = this.#hub.snapshot().frontier;\n',
+    )],
+    tests: ["tests/service/follow_random_test.ts", "tests/service/follow_test.ts"],
+  },
+  {
+    name: "followers are not told that the writer stopped",
+    edits: [edit("service/writer_queue.ts", "    this.#onStop();\n")],
+    tests: [FAULTS, "tests/service/follow_end_test.ts"],
+  },
+  {
+    name: "the lock is not taken",
+    edits: [edit(
+      "runtime/file_lock.ts",
+      '  return "Deno" in globalThis ? await lockFileOnDeno(path) : lockFileOnNode(path);\n',
+      "  void [lockFileOnDeno, lockFileOnNode, path];\n  return await Promise.resolve({ release() {} });\n",
+    )],
+    tests: ["tests/runtime/file_lock_test.ts"],
+  },
+  {
+    name: "verify does not look at the hash of a segment",
+    edits: [
+      edit(
+        "log/segment_verify.ts",
+        'throw new VerifyFailure("file_hash_mismatch", "the SHA-256',
+        'void new VerifyFailure("file_hash_mismatch", "the SHA-256',
+      ),
+    ],
+    tests: ["tests/log/verify_failure_test.ts"],
+  },
+  {
+    name: "verify does not look at the hash of an event",
+    edits: [
+      edit(
+        "log/history_check.ts",
+        'throw this.#failureOf("event_hash_mismatch"',
+        'void this.#failureOf("event_hash_mismatch"',
+      ),
+    ],
+    tests: ["tests/log/verify_failure_test.ts"],
+  },
+];
