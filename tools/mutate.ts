@@ -1,6 +1,6 @@
 /**
- * Tries the tests: puts one deliberate bug after the other (`mutations.ts`) into a copy of this tree
- * and expects that its tests fail. Exits 1 when one survives. Words given as arguments choose those
+ * Tries the tests: puts one deliberate bug after the other (`mutations.ts`) into a copy of this
+ * tree and expects that its tests fail. Exits 1 when one survives. Words given as arguments choose those
  * whose names hold them. The tests of the copy must pass as long as it is as this tree is.
  */
 import { spawnSync } from "node:child_process";

@@ -31,6 +31,9 @@ const SYNC_TAIL = "      await this.#tail.file.sync();\n";
 const UNLESS_NO_ROOM =
   '      if (!isNoRoom(error)) throw this.#poisonBy("a write to the tail failed", error);\n';
 
+const ADD_COMMIT = "    this.#tail.index.stageLines(body, offset + header.length);\n" +
+  "    this.#tail.add(commit, offset, offset + bytes.length);\n";
+
 export const MUTATIONS: readonly Mutation[] = [
   {
     name: "a segment's name is not synced",
@@ -214,8 +217,8 @@ export const MUTATIONS: readonly Mutation[] = [
     name: "a retirement in a segment is forgotten",
     edits: [edit(
       "service/log_state.ts",
-      "    return entry === null ? null : { finalFrontier, retirementEventId: entry.first_event_id };\n",
-      "    return entry && null;\n",
+      "    return entry === null ? null : { finalFrontier, retirementEventId",
+      "    return entry !== null ? null : { finalFrontier, retirementEventId",
     )],
     tests: [CRASHES],
   },
@@ -281,8 +284,8 @@ export const MUTATIONS: readonly Mutation[] = [
     edits: [
       edit(
         "log/tail_writer.ts",
-        "    await this.#sync();\n    this.#tail.index.stageLines(body, offset + header.length);\n    this.#tail.add(commit, offset, offset + bytes.length);\n",
-        "    this.#tail.index.stageLines(body, offset + header.length);\n    this.#tail.add(commit, offset, offset + bytes.length);\n    await this.#sync();\n",
+        `    await this.#sync();\n${ADD_COMMIT}`,
+        `${ADD_COMMIT}    await this.#sync();\n`,
       ),
       edit(
         "log/commit_file_view.ts",
@@ -311,7 +314,8 @@ export const MUTATIONS: readonly Mutation[] = [
     edits: [edit(
       "runtime/file_lock.ts",
       '  return "Deno" in globalThis ? await lockFileOnDeno(path) : lockFileOnNode(path);\n',
-      "  void [lockFileOnDeno, lockFileOnNode, path];\n  return await Promise.resolve({ release() {} });\n",
+      "  void [lockFileOnDeno, lockFileOnNode, path];\n" +
+        "  return await Promise.resolve({ release() {} });\n",
     )],
     tests: ["tests/runtime/file_lock_test.ts"],
   },

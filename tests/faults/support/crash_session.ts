@@ -177,7 +177,7 @@ export class CrashSession {
     const listener = { sealed: () => {}, batch: () => {}, report: () => {}, committed: () => {} };
     const log = await openWatchedLog({ storage: this.#disk, ...this.#time, listener });
     try {
-      if (log.hasUnsealed) await log.seal(() => {}, { bounds: { events: 4, bytes: 100_000 } });
+      if (log.hasUnsealed) await log.seal(() => {}, { bounds: { events: 2, bytes: 100_000 } });
     } finally {
       await log.close();
     }
