@@ -139,9 +139,17 @@ function int32At(bytes: Buffer, at: number): number {
 
 /** How much of a message must be there before it is read; of most, nothing. */
 function readBytes(type: number, bodyBytes: number): number {
-  if (type === TYPE.rows) return Math.min(bodyBytes, ROW_START_BYTES);
-  const isRead = type === TYPE.error || type === TYPE.complete || type === TYPE.authentication;
-  return isRead ? bodyBytes : 0;
+  switch (type) {
+    case TYPE.rows:
+      return Math.min(bodyBytes, ROW_START_BYTES);
+    case TYPE.ready:
+    case TYPE.error:
+    case TYPE.complete:
+    case TYPE.authentication:
+      return bodyBytes;
+    default:
+      return 0;
+  }
 }
 
 /** Fields of an error are a letter and a text each; `M` is the message. */

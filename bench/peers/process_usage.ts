@@ -19,15 +19,22 @@ interface ProcessTimes {
   childSeconds: number;
 }
 
+/** How often the processes are read when some end meanwhile. */
+const READS_MAX = 5;
+
 /** Time of a process, of all below it, and of those that were; null where /proc is not there. */
 export function treeCpuSeconds(rootPid: number): number | null {
-  const processes = readProcesses();
-  if (!processes.has(rootPid)) return null;
-  let seconds = 0;
-  for (const [pid, times] of processes) {
-    if (isBelow(pid, rootPid, processes)) seconds += times.seconds + times.childSeconds;
+  let tree = readTree(rootPid);
+  for (let read = 1; read < READS_MAX; read++) {
+    // The time of one that ends goes over to its parent: between two looks it may be at neither.
+    const again = readTree(rootPid);
+    const isSame = again.length === tree.length &&
+      again.every(({ pid }, at) => pid === tree[at]!.pid);
+    tree = again;
+    if (isSame) break;
   }
-  return seconds;
+  if (tree.length === 0) return null;
+  return tree.reduce((sum, { seconds, childSeconds }) => sum + seconds + childSeconds, 0);
 }
 
 /** Time of the children of this process that have ended; null where /proc is not there. */
@@ -50,26 +57,36 @@ export function machineCpuSeconds(): number | null {
   return (user! + nice! + system! + interrupts! + softInterrupts!) / TICKS_PER_SECOND;
 }
 
-function isBelow(pid: number, rootPid: number, processes: Map<number, ProcessTimes>): boolean {
-  for (let at: number | undefined = pid; at !== undefined; at = processes.get(at)?.parent) {
-    if (at === rootPid) return true;
-  }
-  return false;
+/** A process and all below it, by their ids. */
+function readTree(rootPid: number): (ProcessTimes & { pid: number })[] {
+  const processes = readProcesses();
+  const isInTree = (pid: number): boolean => {
+    for (let at: number | undefined = pid; at !== undefined; at = processes.get(at)?.parent) {
+      if (at === rootPid) return true;
+    }
+    return false;
+  };
+  return [...processes].filter(([pid]) => processes.has(rootPid) && isInTree(pid))
+    .map(([pid, times]) => ({ pid, ...times }))
+    .toSorted((a, b) => a.pid - b.pid);
 }
 
 function readProcesses(): Map<number, ProcessTimes> {
   const processes = new Map<number, ProcessTimes>();
-  let names: string[];
-  try {
-    names = readdirSync("/proc");
-  } catch {
-    return processes;
-  }
-  for (const name of names) {
+  for (const name of listProc()) {
     const times = /^[0-9]+$/.test(name) ? readTimes(Number(name)) : null;
     if (times !== null) processes.set(Number(name), times);
   }
   return processes;
+}
+
+function listProc(): string[] {
+  try {
+    return readdirSync("/proc");
+  } catch (error) {
+    if ((error as { code?: string }).code === "ENOENT") return [];
+    throw error;
+  }
 }
 
 function readTimes(pid: number): ProcessTimes | null {

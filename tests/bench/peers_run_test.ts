@@ -1,0 +1,78 @@
+/** The comparison with peers runs to its end, with next to nothing to do, with and without them. */
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { chmod, mkdir, readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import process from "node:process";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { findProgram } from "../../bench/peers/peer_process.ts";
+import type { Report } from "../../bench/support/report.ts";
+import { skipLoudly } from "../faults/support/skip.ts";
+import { withFolder } from "../support/cli.ts";
+import { runtimeArgs, THIS_RUNTIME } from "../support/runtimes.ts";
+
+const MAIN = fileURLToPath(new URL("../../bench/peers/main.ts", import.meta.url));
+
+interface PeersRun {
+  report: Report;
+  stderr: string;
+}
+
+/** Runs rows with as little as possible; `peersPath` is where peers are looked for. */
+async function runPeers(folder: string, rows: string[], peersPath?: string): Promise<PeersRun> {
+  const jsonPath = join(folder, "report.json");
+  const sizes = ["--starts", "1", "--seconds", "0.05", "--events", "2000"];
+  const where = ["--dir", folder, "--json", jsonPath];
+  const command = [...runtimeArgs(THIS_RUNTIME, ["--allow-all"]), MAIN, ...sizes, ...where];
+  const child = spawn(process.execPath, [...command, "--rows", rows.join(",")], {
+    stdio: ["ignore", "pipe", "pipe"],
+    env: { ...process.env, ...peersPath === undefined ? {} : { PEERS_PATH: peersPath } },
+  });
+  let stderr = "";
+  child.stdout.resume();
+  child.stderr.setEncoding("utf8").on("data", (text: string) => stderr += text);
+  const code = await new Promise((resolve, reject) => {
+    child.once("error", reject);
+    child.once("close", resolve);
+  });
+  assert.equal(code, 0, stderr);
+  return { report: JSON.parse(await readFile(jsonPath, "utf8")), stderr };
+}
+
+test("bench/peers measures ours alone and says how to install the peers that are missing", () =>
+  withFolder(async (folder) => {
+    const empty = join(folder, "empty");
+    await mkdir(empty);
+    const rows = ["single-1", "seal"];
+    const { report, stderr } = await runPeers(folder, rows, empty);
+    assert.match(stderr, /no redis-server.*: apt-get install redis-server/);
+    assert.match(stderr, /no PostgreSQL.*: apt-get install postgresql/);
+    assert.deepEqual(report.rows.map(({ row }) => row), rows);
+    assert.deepEqual(report.rows.map(({ by }) => by), [null, "DuckDB COPY TO parquet"]);
+    for (const { ours } of report.rows) assert(typeof ours === "number" && ours >= 0);
+    // One client waits for each commit.
+    assert.equal(report.rows[0]!["events/fsync"], 1);
+    assert.deepEqual((await readdir(folder)).toSorted(), ["empty", "report.json"]);
+  }));
+
+test("bench/peers drives Redis and PostgreSQL and leaves nothing behind", async (context) => {
+  const missing = ["redis-server", "redis-benchmark", "postgres", "initdb", "pgbench"]
+    .filter((program) => findProgram(program) === null);
+  if (missing.length > 0) return skipLoudly(context, `not installed: ${missing.join(", ")}`);
+  await withFolder(async (folder) => {
+    // So that the user whom PostgreSQL runs as finds its own folder in it.
+    await chmod(folder, 0o711);
+    const rows = ["single-1", "batch-100-16", "replay-tail", "deliver", "key-lookup"];
+    const { report } = await runPeers(folder, rows);
+    const labels = ["single-1", "batch-100-16", "replay-tail"];
+    labels.push("deliver p50", "deliver p99", "key-lookup p50");
+    assert.deepEqual(report.rows.map(({ row }) => row), labels);
+    for (const row of report.rows) {
+      assert(typeof row["best peer"] === "number", JSON.stringify(row));
+      const hasSame = typeof row["same work"] === "number";
+      assert.equal(hasSame, row["row"] !== "key-lookup p50", JSON.stringify(row));
+    }
+    assert.deepEqual(await readdir(folder), ["report.json"]);
+  });
+});
