@@ -24,7 +24,8 @@ const POLL_MS = 5;
 function soak(dir: string, deck: Disturbance[], options: Partial<SoakOptions> = {}) {
   const { signal } = new AbortController();
   const runtimes = [THIS_RUNTIME];
-  return runSoak({ dir, seed, runtimes, deck, report: () => {}, signal, ...options });
+  const fixed = { dir, seed, runtimes, deck, report: () => {}, signal, loadMsMax: 500 };
+  return runSoak({ ...fixed, ...options });
 }
 
 function runTool(args: string[]): Promise<CliExit> {
@@ -62,24 +63,35 @@ test(`runSoak() finds nothing wrong through a kill, a seal and a verify (SEED=${
     assert.deepEqual(await readdir(dir), [], "nothing is left behind");
   }));
 
-/** What is said by whoever looks first: the audit most often, a writer, a reader or a follower. */
-const LOSSES =
-  /acknowledged and is lost|was committed again|stream_frontier_conflict|was found as|saw \d/;
+test(`runSoak() goes on with a new log when one is full (SEED=${seed})`, () =>
+  withFolder(async (dir) => {
+    const fill = async ({ tally, failing }: Scene) => {
+      const full = tally.of("batches") + 10;
+      while (tally.of("batches") < full) await delay(POLL_MS, undefined, { signal: failing });
+    };
+    const { tally } = await soak(dir, [fill, fill], { roundBatchesMax: 10 });
+    assert.equal(tally.of("rounds"), 3);
+    assert.deepEqual(await readdir(dir), []);
+  }));
 
-/** Takes the end of the tail away while nobody serves it, as a disk that lied about its syncs. */
-async function loseTailEnd(scene: Scene): Promise<void> {
+/** What is said by whoever looks first: the audit most often, a writer, a reader or a follower. */
+const LOSSES = /is lost|was committed again|stream_frontier_conflict|was found as|saw \d/;
+
+/** Less than any commit, so that what is left is a remnant. */
+const KEPT_BYTES = 100;
+
+/** Takes the tail away while nobody serves it, as a disk that lied about its syncs. */
+async function loseTail(scene: Scene): Promise<void> {
   const { served } = scene;
   await untilBusy(scene);
   await served.kill();
-  const path = join(served.logDir, TAIL_FILE);
-  const { size } = await stat(path);
-  await truncate(path, Math.floor(size / 2));
+  await truncate(join(served.logDir, TAIL_FILE), KEPT_BYTES);
   await served.start();
 }
 
 test(`runSoak() finds that acknowledged batches are lost (SEED=${seed})`, () =>
   withFolder(async (dir) => {
-    const { message, dir: kept } = await failureOf(soak(dir, [loseTailEnd]));
+    const { message, dir: kept } = await failureOf(soak(dir, [loseTail]));
     assert.match(message, LOSSES);
     assert.ok((await stat(join(kept, "service.toml"))).isFile(), "the log is kept");
   }));

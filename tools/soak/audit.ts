@@ -20,6 +20,9 @@ const PAGE_EVENTS = 2000;
 /** Heads of the history chain that were told or computed, by the event they come after. */
 export type KnownHeads = Map<string, string>;
 
+/** What an audit needs of a client. */
+export type Pages = Pick<EventLogClient, "replayPages">;
+
 interface Range {
   firstEventId: string;
   lastEventId: string;
@@ -38,7 +41,8 @@ export class Audit {
   #settled = 0;
   readonly #lastOfSource = new Map<string, string>();
   readonly #retired = new Map<string, string>();
-  #position: string | null = null;
+  /** The newest event, and the one before it: reading goes on with what must still be there. */
+  #anchor: { after: string | null; eventId: string; eventHash: string } | null = null;
 
   /** @param heads that must be met; those computed here are added. */
   constructor(ledger: Ledger, heads: KnownHeads) {
@@ -50,12 +54,17 @@ export class Audit {
    * Reads what was committed since and checks all that was acknowledged before the call.
    * @throws {Violation}
    */
-  async catchUp(client: EventLogClient, signal: AbortSignal): Promise<void> {
+  async catchUp(client: Pages, signal: AbortSignal): Promise<void> {
     const due = this.#ledger.due();
-    const pages = client.replayPages({ after: this.#position, limit: PAGE_EVENTS, signal });
-    for await (const { events, nextAfter } of pages) {
+    let anchor = this.#anchor;
+    const after = anchor?.after ?? null;
+    for await (const { events } of client.replayPages({ after, limit: PAGE_EVENTS, signal })) {
+      if (anchor !== null) {
+        const isThere = anchor.eventHash === events.shift()?.event_hash;
+        claim(isThere, `event ${anchor.eventId} was in the log and is lost`);
+        anchor = null;
+      }
       this.takeAll(events);
-      this.#position = nextAfter;
     }
     this.settle(due);
   }
@@ -97,7 +106,9 @@ export class Audit {
     const isSameBatch = before?.source === event.source && before.batch_id === event.batch_id;
     if (!isSameBatch) this.#closeBatch();
     checkHashes(event);
+    const after = this.history.lastEventId;
     this.history.add(event);
+    this.#anchor = { after, eventId: event.event_id, eventHash: event.event_hash };
     this.#chain.append(event.event_hash);
     const known = this.#heads.get(event.event_id) ?? this.#chain.head;
     claim(known === this.#chain.head, `the chain head after event ${event.event_id} has changed`);

@@ -32,7 +32,7 @@ export const ROUND_BATCHES_MAX = 200_000;
 /** What is remembered of an event takes 26 bytes. */
 export const ROUND_EVENTS_MAX = 2_000_000;
 /** Canonical payloads. The log takes up to twice as much, and during a seal three times. */
-export const ROUND_PAYLOAD_BYTES_MAX = 1024 * MIB;
+export const ROUND_PAYLOAD_BYTES_MAX = 512 * MIB;
 
 // What is remembered until the next look at the log.
 

@@ -56,12 +56,18 @@ export class Ledger {
   readonly acknowledged: LedgerEntry[] = [];
   /** By the retired source. */
   readonly #retirements = new Map<string, RetirementReceipt>();
+  readonly #batchesMax: number;
   #events = 0;
   #payloadBytes = 0;
 
+  /** @param batchesMax of one log. */
+  constructor(batchesMax: number = ROUND_BATCHES_MAX) {
+    this.#batchesMax = batchesMax;
+  }
+
   /** Whether a log with all of this is as large as one is to get. */
   get isFull(): boolean {
-    return this.#entries.size >= ROUND_BATCHES_MAX || this.#events >= ROUND_EVENTS_MAX ||
+    return this.#entries.size >= this.#batchesMax || this.#events >= ROUND_EVENTS_MAX ||
       this.#payloadBytes >= ROUND_PAYLOAD_BYTES_MAX;
   }
 

@@ -6,7 +6,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { RuntimeName } from "../../tests/support/runtimes.ts";
 import { type Random, randomInteger } from "../../tests/support/random.ts";
 import { Audit, type KnownHeads } from "./audit.ts";
-import { FOLLOWERS, LOAD_MS_MAX, LOAD_MS_MIN, READERS, SAMPLE_MS, WRITERS } from "./bounds.ts";
+import { FOLLOWERS, LOAD_MS_MIN, READERS, SAMPLE_MS, WRITERS } from "./bounds.ts";
 import type { Disturbance, Scene } from "./disturbances.ts";
 import { LogFollower } from "./follower.ts";
 import { Ledger } from "./ledger.ts";
@@ -33,6 +33,10 @@ export interface RoundOptions {
   runtimes: readonly RuntimeName[];
   /** The next one; null when the soak is over. */
   nextDisturbance: () => Disturbance | null;
+  /** The longest load between two of them. */
+  loadMsMax: number;
+  /** When the log has so many batches, the round ends. */
+  roundBatchesMax: number;
   tally: Tally;
   vitals: Vitals;
   /** Gives up. */
@@ -81,16 +85,18 @@ class Round {
   readonly #random: Random;
   readonly #failing: AbortController;
   readonly #ending = new AbortController();
-  readonly #ledger = new Ledger();
+  readonly #ledger: Ledger;
   readonly #observations = new Observations();
   readonly #heads: KnownHeads = new Map();
-  readonly #audit = new Audit(this.#ledger, this.#heads);
+  readonly #audit: Audit;
 
   constructor(options: RoundOptions, served: ServedLog, random: Random, failing: AbortController) {
     this.#options = options;
     this.#served = served;
     this.#random = random;
     this.#failing = failing;
+    this.#ledger = new Ledger(options.roundBatchesMax);
+    this.#audit = new Audit(this.#ledger, this.#heads);
   }
 
   async run(): Promise<void> {
@@ -131,7 +137,7 @@ class Round {
   /** Until there is no further disturbance, or the log is as large as one is to get. */
   async #disturb(): Promise<void> {
     const failing = this.#failing.signal;
-    const { tally, nextDisturbance } = this.#options;
+    const { tally, nextDisturbance, loadMsMax } = this.#options;
     const scene: Scene = {
       served: this.#served,
       random: this.#random,
@@ -142,9 +148,8 @@ class Round {
     while (!this.#ledger.isFull) {
       const disturbance = nextDisturbance();
       if (disturbance === null) return;
-      await delay(randomInteger(this.#random, LOAD_MS_MIN, LOAD_MS_MAX), undefined, {
-        signal: failing,
-      });
+      const loadMs = randomInteger(this.#random, LOAD_MS_MIN, loadMsMax);
+      await delay(loadMs, undefined, { signal: failing });
       await disturbance(scene);
       await this.#check(this.#audit);
     }

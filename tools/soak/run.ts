@@ -6,6 +6,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { RuntimeName } from "../../tests/support/runtimes.ts";
 import { randomInteger } from "../../tests/support/random.ts";
+import { LOAD_MS_MAX, ROUND_BATCHES_MAX } from "./bounds.ts";
 import type { Disturbance } from "./disturbances.ts";
 import { runRound } from "./round.ts";
 import { Tally } from "./tally.ts";
@@ -25,6 +26,10 @@ export interface SoakOptions {
   deck: readonly Disturbance[];
   /** How long; absent: until the deck is through. */
   durationMs?: number;
+  /** The longest load between two disturbances; LOAD_MS_MAX if absent. */
+  loadMsMax?: number;
+  /** Batches of one log at the most; ROUND_BATCHES_MAX if absent. */
+  roundBatchesMax?: number;
   /** Takes lines of progress. */
   report: (line: string) => void;
   /** Gives up. */
@@ -54,12 +59,14 @@ export class SoakError extends Error {
 /** @throws {SoakError} when something is wrong with the service, or it is given up. */
 export async function runSoak(options: SoakOptions): Promise<SoakResult> {
   const { seed, runtimes, report, signal } = options;
+  const { loadMsMax = LOAD_MS_MAX, roundBatchesMax = ROUND_BATCHES_MAX } = options;
   const [tally, vitals, startMs] = [new Tally(), new Vitals(), performance.now()];
   const elapsedMs = () => performance.now() - startMs;
   const timer = setInterval(() => {
     report(`${Math.round(elapsedMs() / 1000)} s: ${tally}; ${vitals.latest}`);
   }, PROGRESS_MS);
   const nextDisturbance = dealFrom(options, elapsedMs);
+  const shared = { seed, runtimes, tally, vitals, signal, loadMsMax, roundBatchesMax };
   let isOver = false;
   const next = () => {
     const disturbance = nextDisturbance();
@@ -69,7 +76,7 @@ export async function runSoak(options: SoakOptions): Promise<SoakResult> {
   try {
     for (let number = 0; !isOver; number++) {
       const dir = await mkdtemp(join(options.dir, "soak-"));
-      const round = { seed, number, dir, runtimes, nextDisturbance: next, tally, vitals, signal };
+      const round = { ...shared, number, dir, nextDisturbance: next };
       await orSoakError(dir, () => runRound(round));
       if (isOver) await orSoakError(dir, () => void vitals.conclude());
       await rm(dir, { recursive: true });

@@ -99,8 +99,8 @@ export class Writer {
   /** Sends a batch until it is answered, and takes the receipt down. */
   async #send(batch: Batch, entry: LedgerEntry): Promise<Receipt> {
     const { client, ledger, tally, failing } = this.#load;
-    const isNew = entry.receipt === null;
     const receipt = await client.append(batch, { signal: failing });
+    const isNew = entry.receipt === null;
     ledger.acknowledge(entry, receipt);
     if (receipt.status === "duplicate") tally.add("duplicates");
     if (!isNew) return receipt;

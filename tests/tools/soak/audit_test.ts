@@ -5,7 +5,7 @@ import type { Batch } from "../../../src/client/batch_body.ts";
 import { canonicalize } from "../../../src/event/canonical_json.ts";
 import { sha256Hex } from "../../../src/event/hash.ts";
 import type { CommittedEvent, Receipt, RetirementReceipt } from "../../../src/event/types.ts";
-import { Audit, type KnownHeads } from "../../../tools/soak/audit.ts";
+import { Audit, type KnownHeads, type Pages } from "../../../tools/soak/audit.ts";
 import { digestOf, Ledger, type LedgerEntry } from "../../../tools/soak/ledger.ts";
 import { Violation } from "../../../tools/soak/violation.ts";
 
@@ -124,6 +124,37 @@ test("Audit goes on where it was, and finds what was acknowledged meanwhile", ()
   ledger.acknowledge(entries[2]!, receiptOf(groups[2]!));
   audit.settle(ledger.due());
   assert.equal(audit.history.length, 6);
+});
+
+/** A client of a log that holds these events, a page for each two. */
+function clientOf(events: CommittedEvent[]): Pages {
+  return {
+    async *replayPages({ after = null } = {}) {
+      const left = events.filter(({ event_id }) => after === null || event_id > after);
+      const through = events.at(-1)?.event_id ?? null;
+      do {
+        const page = left.splice(0, 2);
+        const nextAfter = page.at(-1)?.event_id ?? through;
+        yield await Promise.resolve({ events: page, nextAfter, snapshotThroughEventId: through });
+      } while (left.length > 0);
+    },
+  };
+}
+
+const { signal } = new AbortController();
+
+test("Audit reads on page by page, and finds that what it has read is gone", async () => {
+  const { ledger, entries, groups, heads } = known();
+  const audit = new Audit(ledger, heads);
+  const read = groups.slice(0, 2).flat();
+  await audit.catchUp(clientOf(read), signal);
+  await audit.catchUp(clientOf(read), signal);
+  assert.equal(audit.history.length, 5);
+  ledger.acknowledge(entries[2]!, receiptOf(groups[2]!));
+  await audit.catchUp(clientOf(groups.flat()), signal);
+  assert.equal(audit.history.length, 6);
+  const shorter = clientOf(read);
+  await assert.rejects(() => audit.catchUp(shorter, signal), /06 was in the log and is lost/);
 });
 
 /** What is done to a good log, and what the audit says. */
