@@ -93,6 +93,15 @@ export async function isFolder(path: string): Promise<boolean> {
   return kind !== null;
 }
 
+/**
+ * Refuses to work where there is no log folder, or something else in its place, a symlink too.
+ * @throws {CommandError} exit status 1.
+ */
+export async function requireLogFolder(logDir: string): Promise<void> {
+  if (await isFolder(logDir)) return;
+  throw operationalError(`there is no folder ${logDir}; run init, or set [data] dir`);
+}
+
 /** Whether there is a file at `path`. @throws {CommandError} for anything else than nothing. */
 export async function isFile(path: string): Promise<boolean> {
   const kind = await entryKind(path);

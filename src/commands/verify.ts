@@ -7,6 +7,7 @@ import { fileStorage } from "../log/file_storage.ts";
 import { type Verification, verifyLog } from "../log/verify.ts";
 import { requireSupported } from "./capability.ts";
 import type { Config } from "./config.ts";
+import { requireLogFolder } from "./deployment.ts";
 import { CommandError, EXIT_VIOLATION, operationalError } from "./exit.ts";
 import { type Progress, startProgress } from "./progress.ts";
 import { catchSignals, type ShutdownSignals } from "./signals.ts";
@@ -41,11 +42,8 @@ export async function verify(config: Config, options: VerifyOptions): Promise<vo
 }
 
 async function verifyFolder(logDir: string, chain: boolean, progress: Progress) {
-  const storage = fileStorage(logDir);
-  if (await storage.list(".") === null) {
-    throw operationalError(`there is no folder ${logDir}; run init, or set [data] dir`);
-  }
-  return await verifyLog(storage, { chain, onProgress: progress.update });
+  await requireLogFolder(logDir);
+  return await verifyLog(fileStorage(logDir), { chain, onProgress: progress.update });
 }
 
 /** Prints the report. @throws {CommandError} exit status 3 */

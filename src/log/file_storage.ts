@@ -30,13 +30,30 @@ export function fileStorage(root: string): Storage {
 
 async function openFile(path: string, mode: OpenMode): Promise<StorageFile> {
   const fd = await new Promise<number>((resolve, reject) =>
-    fs.open(path, OPEN_FLAGS[mode], FILE_MODE, (error, fd) => error ? reject(error) : resolve(fd))
+    fs.open(
+      path,
+      OPEN_FLAGS[mode],
+      FILE_MODE,
+      (error, fd) => error ? reject(openError(path, error)) : resolve(fd),
+    )
   );
   if (!isRegularFileAt(path, fd)) {
     fs.closeSync(fd);
-    throw new Error(`${path}: not a regular file`);
+    throw notRegularFile(path);
   }
   return new OpenedFile(fd);
+}
+
+/** What open(2) says of a symlink, a socket or a device, and a folder. */
+const NOT_REGULAR_CODES = new Set(["ELOOP", "ENXIO", "EISDIR"]);
+
+function openError(path: string, error: NodeJS.ErrnoException): Error {
+  return NOT_REGULAR_CODES.has(error.code ?? "") ? notRegularFile(path, error) : error;
+}
+
+function notRegularFile(path: string, cause?: Error): Error {
+  const message = `${path}: not a regular file, and no symlink is followed; put the file back`;
+  return new Error(message, { cause });
 }
 
 /** O_NOFOLLOW is not enough: Deno resolves links itself when it runs with narrow permissions. */
@@ -48,6 +65,11 @@ function isRegularFileAt(path: string, fd: number): boolean {
 
 async function listFolder(path: string): Promise<string[] | null> {
   try {
+    // Whatever is done below a folder follows a listing of it.
+    const stat = await fs.promises.lstat(path);
+    if (!stat.isDirectory()) {
+      throw new Error(`${path}: not a folder, and no symlink is followed; put the folder back`);
+    }
     return (await fs.promises.readdir(path)).sort();
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;

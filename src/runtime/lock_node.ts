@@ -4,7 +4,7 @@
  * that program has ended. On macOS and the BSDs open(2) takes the same lock itself.
  */
 import { spawnSync } from "node:child_process";
-import { closeSync, constants, fstatSync, openSync } from "node:fs";
+import { closeSync, constants, fstatSync, lstatSync, openSync } from "node:fs";
 import process from "node:process";
 import type { FileLock } from "./file_lock.ts";
 
@@ -60,10 +60,17 @@ function lockByOpen(path: string): FileLock | null {
 }
 
 function openFile(path: string, flags: number): number {
+  refuseOtherThanFile(path);
   const fd = openSync(path, flags, 0o600);
   if (fstatSync(fd).isFile()) return fd;
   closeSync(fd);
   throw new Error(`${path}: is not a regular file`);
+}
+
+/** In words: open(2) speaks of too many links where there is one that it does not follow. */
+function refuseOtherThanFile(path: string): void {
+  const stat = lstatSync(path, { throwIfNoEntry: false });
+  if (stat !== undefined && !stat.isFile()) throw new Error(`${path}: is not a regular file`);
 }
 
 function heldLock(fd: number): FileLock {

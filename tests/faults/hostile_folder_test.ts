@@ -1,0 +1,173 @@
+/**
+ * A deployment in which something else lies in the place of a file or a folder: every command ends,
+ * with one line and the exit status of the contract, writes nothing through a link, deletes nothing
+ * that is not its own, and waits for no pipe.
+ */
+import assert from "node:assert/strict";
+import { lstat, mkdtemp, realpath, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { spawnCli } from "../support/cli.ts";
+import {
+  type CommandEnd,
+  configOf,
+  makeWhole,
+  runOn,
+  type WholeDeployment,
+  withHostile,
+} from "./support/hostile_deployment.ts";
+import { HOSTILE_ENTRIES, type HostileEntry } from "./support/hostile_entry.ts";
+
+/**
+ * Exit statuses that are right; of `verify` one that says what it is, or that it cannot read it.
+ */
+interface Statuses {
+  seal: number[];
+  verify: number[];
+  init: number[];
+}
+
+interface Place {
+  title: string;
+  path: (whole: WholeDeployment) => string;
+  statuses: Statuses;
+  /** Of those that a link to what was there has, when others. */
+  linked?: Statuses;
+  isFolder?: true;
+}
+
+const REFUSED: Statuses = { seal: [1], verify: [1, 3], init: [1] };
+/** `init` looks at the names in the log folder, not below. */
+const REFUSED_BELOW: Statuses = { ...REFUSED, init: [0] };
+const TAKEN: Statuses = { seal: [0], verify: [0], init: [1] };
+
+const PLACES: Place[] = [
+  { title: "the tail", path: () => "data/log/tail.ndjson", statuses: REFUSED },
+  { title: "the manifest", path: () => "data/log/manifest.json", statuses: REFUSED },
+  { title: "a segment", path: ({ segment }) => segment, statuses: REFUSED_BELOW },
+  { title: "a pending file", path: ({ pending }) => pending, statuses: REFUSED_BELOW },
+  // A reader takes no lock.
+  {
+    title: "the lock",
+    path: () => "data/log/.lock",
+    statuses: { ...REFUSED, verify: [0] },
+  },
+  { title: "segments/", path: () => "data/log/segments", statuses: REFUSED, isFolder: true },
+  { title: "pending/", path: () => "data/log/pending", statuses: REFUSED, isFolder: true },
+  { title: "the log folder", path: () => "data/log", statuses: REFUSED, isFolder: true },
+  // An operator may have the data on another disk.
+  {
+    title: "the data folder",
+    path: () => "data",
+    statuses: REFUSED,
+    linked: TAKEN,
+    isFolder: true,
+  },
+  {
+    title: "the configuration",
+    path: () => "service.toml",
+    statuses: { seal: [2], verify: [2], init: [1] },
+    linked: TAKEN,
+  },
+];
+
+/** Names that mean nothing, or only to a writer. */
+const STRAY_PATHS = [
+  "data/log/stray",
+  "data/log/segments/stray",
+  "data/log/segments/stray.parquet",
+  "data/log/pending/stray",
+];
+const TEMPORARY_PATHS = ["data/log/manifest.json.tmp", "data/log/segments/new.parquet.tmp"];
+
+let folder: string;
+let whole: WholeDeployment;
+before(async () => {
+  folder = await mkdtemp(join(await realpath(tmpdir()), "el-"));
+  whole = await makeWhole(join(folder, "whole"));
+});
+after(() => rm(folder, { recursive: true, force: true }));
+
+function assertEnd({ status, stdout, stderr }: CommandEnd, statuses: number[], label: string) {
+  assert.ok(statuses.includes(status), `${label}: ended with ${status}: ${stderr}`);
+  if (status === 0) return;
+  assert.match(stderr, /^[^\n]+\n$/, `${label}: one line`);
+  assert.doesNotMatch(stderr, /defect/, label);
+  if (status === 3) assert.ok(JSON.parse(stdout).failure !== null, label);
+  else assert.equal(stdout, "", label);
+}
+
+async function exists(path: string): Promise<boolean> {
+  return await lstat(path).then(() => true, () => false);
+}
+
+/** Runs a command where an entry has a place; the entry must be left where it is. */
+async function runWith(
+  place: string,
+  entry: HostileEntry,
+  command: string[],
+  statuses: number[],
+): Promise<boolean> {
+  const label = `${command.join(" ")} with ${entry.title}`;
+  const { isOutsideUntouched } = await withHostile(whole, place, entry, async (dir) => {
+    assertEnd(await runOn(dir, command), statuses, label);
+    assert.ok(await exists(join(dir, place)), `${label}: the entry is still there`);
+    const precious = join(dir, place, "precious");
+    assert.ok(entry.title !== "a folder with a file" || await exists(precious), label);
+  });
+  return isOutsideUntouched;
+}
+
+for (const { title, path, statuses, linked, isFolder } of PLACES) {
+  test(`seal, verify and init end where something else is in the place of ${title}`, async () => {
+    for (const entry of HOSTILE_ENTRIES) {
+      if (isFolder && entry.title === "a folder with a file") continue;
+      const isFollowed = entry.isLink && linked !== undefined;
+      for (const name of ["seal", "verify", "init"] as const) {
+        const expected = isFollowed ? linked[name] : statuses[name];
+        const isUntouched = await runWith(path(whole), entry, [name], expected);
+        assert.ok(isUntouched || isFollowed, `${name} with ${entry.title} writes outside`);
+      }
+    }
+  });
+}
+
+for (const place of STRAY_PATHS) {
+  test(`seal and verify leave anything at ${place}`, async () => {
+    for (const entry of HOSTILE_ENTRIES.filter(({ isLink }) => !isLink)) {
+      for (const name of ["seal", "verify"]) {
+        assert.ok(await runWith(place, entry, [name], [0]));
+      }
+    }
+  });
+}
+
+for (const place of TEMPORARY_PATHS) {
+  test(`seal takes ${place} for its own leftover, follows it nowhere and removes no folder`, async () => {
+    for (const entry of HOSTILE_ENTRIES.filter(({ isLink }) => !isLink)) {
+      await withHostile(whole, place, entry, async (dir) => {
+        const isFolder = entry.title === "a folder with a file";
+        assertEnd(await runOn(dir, ["seal"]), [isFolder ? 1 : 0], entry.title);
+        assert.equal(await exists(join(dir, place)), isFolder, entry.title);
+      });
+    }
+  });
+}
+
+const LINK = HOSTILE_ENTRIES.find(({ isLink }) => isLink)!;
+const PIPE = HOSTILE_ENTRIES.find(({ title }) => title === "a pipe")!;
+
+for (const { title, path } of PLACES.filter(({ linked }) => linked === undefined)) {
+  test(`serve, a process of its own, refuses a link or a pipe in the place of ${title}`, async () => {
+    for (const entry of [LINK, PIPE]) {
+      const { isOutsideUntouched } = await withHostile(whole, path(whole), entry, async (dir) => {
+        const permissions = [`--allow-read=${dir}`, `--allow-write=${dir}`, "--allow-net"];
+        const args = ["serve", "--config", configOf(dir)];
+        const { code, stdout, stderr } = await spawnCli(args, { permissions }).exited;
+        assertEnd({ status: code ?? -1, stdout, stderr }, [1], entry.title);
+      });
+      assert.ok(isOutsideUntouched, entry.title);
+    }
+  });
+}

@@ -1,0 +1,97 @@
+/** A deployment that has one of everything, and copies of it with something else in a place. */
+import { randomFillSync } from "node:crypto";
+import { cp, mkdir, readdir, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { init } from "../../../src/commands/init.ts";
+import { run } from "../../../src/commands/run.ts";
+import { fileStorage } from "../../../src/log/file_storage.ts";
+import { pendingPath, TAIL_FILE } from "../../../src/log/layout.ts";
+import type { Receipt } from "../../../src/event/types.ts";
+import { openEventLog } from "../../../src/service/event_log_service.ts";
+import { preparedBatch } from "../../support/prepared.ts";
+import { type HostileEntry, treeOf } from "./hostile_entry.ts";
+
+/** What a command did that ran in this process. */
+export interface CommandEnd {
+  status: number;
+  stdout: string;
+  stderr: string;
+}
+
+/** Paths in it are relative to its folder. */
+export interface WholeDeployment {
+  dir: string;
+  segment: string;
+  pending: string;
+}
+
+/** Runs a command on a deployment. */
+export async function runOn(dir: string, command: string[]): Promise<CommandEnd> {
+  const end = { stdout: "", stderr: "" };
+  const args = command[0] === "init" ? [...command, dir] : [...command, "--config", configOf(dir)];
+  const status = await run(args, {
+    print: (text) => end.stdout += text,
+    report: (line) => end.stderr += `${line}\n`,
+    showProgress: () => {},
+  });
+  return { ...end, status };
+}
+
+export function configOf(dir: string): string {
+  return join(dir, "service.toml");
+}
+
+async function append(logDir: string, batchId: string): Promise<Receipt> {
+  const log = await openEventLog({
+    storage: fileStorage(logDir),
+    clockMs: Date.now,
+    randomBytes: (into) => void randomFillSync(into),
+    report: () => {},
+  });
+  const receipt = await log.append(preparedBatch(batchId));
+  await log.close();
+  return receipt;
+}
+
+/** Makes a deployment with a segment, a pending file and a tail, an event in each. */
+export async function makeWhole(dir: string): Promise<WholeDeployment> {
+  const logDir = join(dir, "data", "log");
+  await mkdir(dir);
+  await init(dir, () => {});
+  await append(logDir, "sealed");
+  await runOn(dir, ["seal"]);
+  const { first_event_id: first, last_event_id: last } = await append(logDir, "pending");
+  const pending = pendingPath(first, last);
+  await rename(join(logDir, TAIL_FILE), join(logDir, pending));
+  await append(logDir, "tail");
+  const [segment] = await readdir(join(logDir, "segments"));
+  return { dir, segment: `data/log/segments/${segment}`, pending: `data/log/${pending}` };
+}
+
+/**
+ * Runs `use` on a copy in which `entry` has the place of what was there, which now lies outside.
+ * @returns whether that is as it was.
+ */
+export async function withHostile(
+  { dir: whole }: WholeDeployment,
+  place: string,
+  entry: HostileEntry,
+  use: (dir: string) => Promise<void>,
+): Promise<{ isOutsideUntouched: boolean }> {
+  const folder = `${whole}-copy`;
+  const [dir, outside] = [join(folder, "deployment"), join(folder, "outside")];
+  await mkdir(outside, { recursive: true });
+  await cp(whole, dir, { recursive: true });
+  const original = join(outside, "original");
+  await rename(join(dir, place), original).catch(() => {});
+  const undo = await entry.put(join(dir, place), original);
+  try {
+    const before = await treeOf(outside);
+    await use(dir);
+    const after = await treeOf(outside);
+    return { isOutsideUntouched: JSON.stringify(before) === JSON.stringify(after) };
+  } finally {
+    await undo?.();
+    await rm(folder, { recursive: true, force: true });
+  }
+}

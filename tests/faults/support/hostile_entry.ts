@@ -1,0 +1,70 @@
+/** Entries that do not belong into a deployment, to put in the place of those that do. */
+import { spawnSync } from "node:child_process";
+import { lstat, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { join, relative } from "node:path";
+import process from "node:process";
+
+/** Puts something at `path`, where nothing is any more. What was there is at `original`. */
+export interface HostileEntry {
+  title: string;
+  /** Whether it leads to something of the right kind, in another place. */
+  isLink: boolean;
+  /** @returns what is to be undone at the end. */
+  put(path: string, original: string): Promise<void | (() => Promise<void>)>;
+}
+
+export const HOSTILE_ENTRIES: HostileEntry[] = [
+  { title: "a dangling symlink", isLink: false, put: (path) => symlink("nowhere", path) },
+  { title: "a symlink to itself", isLink: false, put: (path) => symlink(path, path) },
+  { title: "a symlink to /dev/zero", isLink: false, put: (path) => symlink("/dev/zero", path) },
+  { title: "a symlink to what was there", isLink: true, put: (path, to) => symlink(to, path) },
+  { title: "a pipe", isLink: false, put: (path) => make("mkfifo", [path]) },
+  { title: "a socket", isLink: false, put: listen },
+  { title: "a folder with a file", isLink: false, put: makeFolder },
+  // Only root can make one; elsewhere the symlink to one stands for it.
+  ...process.getuid?.() === 0
+    ? [{
+      title: "a device",
+      isLink: false,
+      put: (path: string) => make("mknod", [path, "c", "1", "5"]),
+    }]
+    : [],
+];
+
+function make(program: string, args: string[]): Promise<void> {
+  const { error, status, stderr } = spawnSync(program, args, { encoding: "utf8" });
+  if (error !== undefined) throw error;
+  if (status !== 0) throw new Error(`${program}: ${stderr}`);
+  return Promise.resolve();
+}
+
+/** By a short name: a socket's path has a limit of its own. */
+async function listen(path: string): Promise<() => Promise<void>> {
+  const server = createServer();
+  const short = join("/tmp", `hostile-${process.pid}-${Math.random().toString(36).slice(2)}`);
+  await new Promise<void>((resolve) => server.listen(short, resolve));
+  await rename(short, path);
+  return async () => {
+    await new Promise((resolve) => server.close(resolve));
+    await rm(short, { force: true });
+  };
+}
+
+async function makeFolder(path: string): Promise<void> {
+  await mkdir(path);
+  await writeFile(join(path, "precious"), "precious");
+}
+
+/** All below a folder, with what tells that something has been written there. */
+export async function treeOf(folder: string): Promise<Record<string, string>> {
+  const tree: Record<string, string> = {};
+  for (const name of (await readdir(folder, { recursive: true })).sort()) {
+    const path = join(folder, name);
+    const { mode, ino, mtimeNs } = await lstat(path, { bigint: true });
+    const isFile = (await lstat(path)).isFile();
+    const bytes = isFile ? (await readFile(path)).toString("base64") : "";
+    tree[relative(folder, path)] = `${mode} ${ino} ${mtimeNs} ${bytes}`;
+  }
+  return tree;
+}
