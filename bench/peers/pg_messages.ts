@@ -6,11 +6,14 @@ import { Buffer } from "node:buffer";
 
 const PROTOCOL_VERSION = 196608;
 const FORMAT_BINARY = 1;
-const NULL_LENGTH = -1;
 
-/** Signature, flags and extension length that a binary COPY begins with. */
-const COPY_SIGNATURE = Buffer.from("PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0", "latin1");
-const COPY_TRAILER = int16(-1);
+/** What COPY takes for its own when it stands in a value, and how it is written then. */
+const COPY_ESCAPES: Record<string, string> = {
+  "\\": "\\\\",
+  "\t": "\\t",
+  "\n": "\\n",
+  "\r": "\\r",
+};
 
 /** What a session begins with. */
 export function startupMessage(user: string, database: string): Buffer {
@@ -48,12 +51,11 @@ export function syncMessage(): Buffer {
   return message("S", Buffer.alloc(0));
 }
 
-/** The rows of a binary COPY, and its end. A column is null or its bytes. */
-export function copyMessages(rows: (Buffer | null)[][]): Buffer {
-  const data: Buffer[] = [COPY_SIGNATURE];
-  for (const columns of rows) data.push(int16(columns.length), ...columns.map(field));
-  data.push(COPY_TRAILER);
-  return Buffer.concat([message("d", Buffer.concat(data)), message("c", Buffer.alloc(0))]);
+/** The rows of a COPY in text, which PostgreSQL takes in faster than binary, and its end. */
+export function copyMessages(rows: string[][]): Buffer {
+  const escaped = (value: string) => value.replace(/[\\\t\n\r]/g, (char) => COPY_ESCAPES[char]!);
+  const lines = rows.map((values) => `${values.map(escaped).join("\t")}\n`);
+  return Buffer.concat([message("d", Buffer.from(lines.join(""))), message("c", Buffer.alloc(0))]);
 }
 
 /** The end of a session. */
@@ -77,8 +79,8 @@ function message(type: string, body: Buffer): Buffer {
   return Buffer.concat([Buffer.from(type, "latin1"), int32(body.length + 4), body]);
 }
 
-function field(bytes: Buffer | null): Buffer {
-  return bytes === null ? int32(NULL_LENGTH) : Buffer.concat([int32(bytes.length), bytes]);
+function field(bytes: Buffer): Buffer {
+  return Buffer.concat([int32(bytes.length), bytes]);
 }
 
 function cString(text: string): Buffer {

@@ -170,9 +170,8 @@ const PG_MESSAGES: [string, Buffer, string][] = [
   ],
   [
     "copyMessages()",
-    copyMessages([[Buffer.from("ab"), null]]),
-    "64 00000025 5047434f50590aff0d0a00 00000000 00000000" +
-    "0002 00000002 6162 ffffffff ffff 63 00000004",
+    copyMessages([["ab", ""], ["\\\t\n\r"]]),
+    "64 00000011 6162 09 0a 5c5c 5c74 5c6e 5c72 0a 63 00000004",
   ],
   ["timestamp()", timestamp("2000-01-01T00:00:01.5Z"), "000000000016e360"],
 ];
