@@ -106,8 +106,11 @@ export const COMMIT_HEADER_BYTES_MAX = 4 * MIB;
  * as `100000000000000000000,` (22 bytes), and each event gains about 2 KiB of names and hashes.
  */
 export const COMMIT_BODY_BYTES_MAX = 256 * MIB;
-/** Longest manifest a reader accepts: about 500 bytes a segment. */
-export const MANIFEST_BYTES_MAX = 16 * MIB;
+/**
+ * Longest manifest that is written or read: about 600 bytes a segment, so a hundred thousand
+ * segments, 26 billion events in full ones.
+ */
+export const MANIFEST_BYTES_MAX = 64 * MIB;
 /** A scan that finds nothing tells so each time it has read this much: its reader may be gone. */
 export const SCAN_PAUSE_BYTES = 4 * MIB;
 /**

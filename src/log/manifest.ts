@@ -73,8 +73,23 @@ export async function readManifest(
   return assertManifest(value, bytes);
 }
 
-export async function writeManifest(storage: Storage, manifest: Manifest): Promise<void> {
-  await replaceFile(storage, MANIFEST_FILE, MANIFEST_TEMPORARY_FILE, encodeManifest(manifest));
+/**
+ * @param limitBytes what readers accept.
+ * @throws {Error} when it is longer than that; the one before stays.
+ */
+export async function writeManifest(
+  storage: Storage,
+  manifest: Manifest,
+  limitBytes: number = MANIFEST_BYTES_MAX,
+): Promise<void> {
+  const bytes = encodeManifest(manifest);
+  if (bytes.length > limitBytes) {
+    throw new Error(
+      `${MANIFEST_FILE}: with ${manifest.segments.length} segments it has ${bytes.length} bytes, ` +
+        `more than the limit of ${limitBytes}; go on in another deployment`,
+    );
+  }
+  await replaceFile(storage, MANIFEST_FILE, MANIFEST_TEMPORARY_FILE, bytes);
 }
 
 function encodeManifest(manifest: Manifest): Buffer {

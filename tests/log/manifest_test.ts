@@ -1,9 +1,15 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
-import { MANIFEST_FILE } from "../../src/log/layout.ts";
+import { GENESIS_HEAD_HEX } from "../../src/event/chain.ts";
+import { MANIFEST_FILE, segmentPath } from "../../src/log/layout.ts";
 import { CorruptLogError, UnsupportedFormatError } from "../../src/log/log_error.ts";
-import { EMPTY_MANIFEST, readManifest, writeManifest } from "../../src/log/manifest.ts";
+import {
+  EMPTY_MANIFEST,
+  readManifest,
+  type SegmentEntry,
+  writeManifest,
+} from "../../src/log/manifest.ts";
 import { SimulatedDisk } from "../support/simulated_disk.ts";
 
 const EMPTY_TEXT = '{"format":"service/log","min_reader":1,"min_writer":1,"schema_version":1,' +
@@ -19,6 +25,46 @@ test("writeManifest() writes canonical JSON and one LF, durable under its name",
   const afterCrash = storage.crash();
   assert.deepEqual([...afterCrash.tree().keys()], [MANIFEST_FILE]);
   assert.equal(afterCrash.contents(MANIFEST_FILE).toString(), EMPTY_TEXT);
+});
+
+test("writeManifest() writes none that is longer than what is read", async () => {
+  const storage = storageWith(EMPTY_TEXT);
+  const { length } = EMPTY_TEXT;
+  await writeManifest(storage, { ...EMPTY_MANIFEST, min_writer: 2 }, length);
+  const before = storage.tree();
+  const longer = writeManifest(storage, { ...EMPTY_MANIFEST, min_writer: 10 }, length);
+  await assert.rejects(
+    longer,
+    /^Error: manifest\.json: with 0 segments it has \d+ bytes, more than/,
+  );
+  assert.deepEqual(storage.tree(), before);
+});
+
+/** An entry that follows another. Nothing of it is real but that it has the right form. */
+function entryAfter(before: SegmentEntry | undefined, number: number): SegmentEntry {
+  const id = (low: number) => `01900000-0000-7000-8000-${low.toString(16).padStart(12, "0")}`;
+  const hash = (value: number) => value.toString(16).padStart(64, "0");
+  const facts = {
+    first_event_id: id(2 * number),
+    last_event_id: id(2 * number + 1),
+    sha256: hash(number),
+    bytes: 50_000_000,
+    events: 263_000,
+    batches: 263_000,
+    previous_head: before?.head ?? GENESIS_HEAD_HEX,
+    head: hash(number + 1),
+  };
+  return { ...facts, path: segmentPath(facts), sealed_at: "2026-01-01T00:00:00.000Z" };
+}
+
+test("readManifest() reads a hundred thousand segments", async () => {
+  const segments: SegmentEntry[] = [];
+  for (let number = 0; number < 100_000; number++) {
+    segments.push(entryAfter(segments.at(-1), number));
+  }
+  const storage = new SimulatedDisk();
+  await writeManifest(storage, { ...EMPTY_MANIFEST, segments });
+  assert.equal((await readManifest(storage))?.segments.length, 100_000);
 });
 
 test("readManifest() reads what writeManifest() wrote, and null when there is none", async () => {
