@@ -1,0 +1,65 @@
+/**
+ * The bearer token gives nothing away by the time that its comparison takes: whatever is presented,
+ * two digests of the same length meet in one comparison that always runs to its end.
+ */
+import assert from "node:assert/strict";
+import crypto from "node:crypto";
+import { syncBuiltinESMExports } from "node:module";
+import { test } from "node:test";
+import { createAuthorizer } from "../../src/http/authorization.ts";
+import { THIS_RUNTIME } from "../support/runtimes.ts";
+import { skipLoudly } from "./support/skip.ts";
+
+const TOKEN = "s3cret-token";
+
+/** As a header brings them: a character for each byte. */
+const WRONG: [title: string, token: string][] = [
+  ["nothing", ""],
+  ["a space", " "],
+  ["a prefix", TOKEN.slice(0, -1)],
+  ["one more character", `${TOKEN}x`],
+  ["one more space", `${TOKEN} `],
+  ["twice the token", TOKEN + TOKEN],
+  ["another case", TOKEN.toUpperCase()],
+  ["another length by far", "x".repeat(60_000)],
+  ["a NUL behind it", `${TOKEN}\0`],
+  ["bytes outside ASCII", "s\u00c3\u00a9cret-token"],
+  ["characters that no byte has", "\u0173\u0133\u0163\u0172\u0165\u0174"],
+  ["an unpaired surrogate", "\ud800"],
+  ["the digest of the token", crypto.createHash("sha256").update(TOKEN).digest("hex")],
+  ...[...TOKEN].map((character, place): [string, string] => [
+    `another character at ${place}`,
+    TOKEN.slice(0, place) + String.fromCharCode(character.charCodeAt(0) ^ 1) +
+    TOKEN.slice(place + 1),
+  ]),
+];
+
+test("createAuthorizer() refuses every token that is almost the right one", () => {
+  const isAuthorized = createAuthorizer(TOKEN);
+  assert.ok(isAuthorized(`Bearer ${TOKEN}`));
+  for (const [title, token] of WRONG) assert.ok(!isAuthorized(`Bearer ${token}`), title);
+});
+
+test("createAuthorizer() compares digests of one length, once, whatever is presented", (context) => {
+  if (THIS_RUNTIME === "deno") {
+    return skipLoudly(context, "a built-in of Deno cannot be watched; Node runs the same source");
+  }
+  const { timingSafeEqual } = crypto;
+  const lengths: [number, number][] = [];
+  crypto.timingSafeEqual = (a, b) => {
+    lengths.push([a.byteLength, b.byteLength]);
+    return timingSafeEqual(a, b);
+  };
+  syncBuiltinESMExports();
+  try {
+    const isAuthorized = createAuthorizer(TOKEN);
+    for (const [title, token] of [...WRONG, ["the token", TOKEN]]) {
+      lengths.length = 0;
+      isAuthorized(`Bearer ${token}`);
+      assert.deepEqual(lengths, [[64, 64]], title);
+    }
+  } finally {
+    crypto.timingSafeEqual = timingSafeEqual;
+    syncBuiltinESMExports();
+  }
+});
