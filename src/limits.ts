@@ -220,6 +220,8 @@ const EVENT_OVERHEAD_BYTES_MAX = 8 * KIB;
  * A configuration has seven keys; a larger file is some other file. Refused before it is parsed.
  */
 export const CONFIG_FILE_BYTES_MAX = 64 * KIB;
+/** What a message about the configuration quotes of a value, in UTF-16 code units. */
+export const CONFIG_VALUE_SHOWN_MAX = 200;
 /** A longer token would not fit the header section of a request. */
 export const TOKEN_BYTES_MAX = 4096;
 /** `sockaddr_un.sun_path` without its terminating NUL, on Linux. */

@@ -7,6 +7,7 @@ import process from "node:process";
 import { Buffer } from "node:buffer";
 import { dirname, join, resolve } from "node:path";
 import {
+  CONFIG_VALUE_SHOWN_MAX,
   SOCKET_PATH_BYTES_MAX_BSD,
   SOCKET_PATH_BYTES_MAX_LINUX,
   TOKEN_BYTES_MAX,
@@ -109,6 +110,14 @@ function keyText(key: string): string {
   return /^[A-Za-z0-9_-]{1,64}$/.test(key) ? key : JSON.stringify(key.slice(0, 64));
 }
 
+/** A value as a message can quote it: of bounded length, and in one line. */
+function shown(value: string): string {
+  const cut = value.length > CONFIG_VALUE_SHOWN_MAX
+    ? `${value.slice(0, CONFIG_VALUE_SHOWN_MAX)}...`
+    : value;
+  return cut.replaceAll(/\p{Cc}/gu, "?");
+}
+
 /** A default page larger than the largest one is a mistake only when both are written down. */
 function replayLimits(reader: KeyReader): Config["replay"] {
   const maxLimit = reader.limit("replay", "max_limit") ?? DEFAULTS.replay.max_limit;
@@ -143,7 +152,7 @@ class KeyReader {
   }
 
   fail(section: string, key: string, rule: string, got: string | number | bigint): never {
-    throw usageError(`${this.#path}: [${section}] ${key} ${rule}, got ${got}`);
+    throw usageError(`${this.#path}: [${section}] ${key} ${rule}, got ${shown(String(got))}`);
   }
 
   path(section: string, key: string, byDefault: string): string {

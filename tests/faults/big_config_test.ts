@@ -1,0 +1,99 @@
+/**
+ * A configuration that is no configuration: far too large, of one line, nested without end, with
+ * NUL in it. Every command that reads it ends with exit status 2 and one short line, and touches no
+ * log.
+ */
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { readdir, truncate, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import { CONFIG_TEMPLATE } from "../../src/commands/config_template.ts";
+import { init } from "../../src/commands/init.ts";
+import { CONFIG_FILE_BYTES_MAX } from "../../src/limits.ts";
+import { runCli, withFolder } from "../support/cli.ts";
+import { configOf, runOn } from "./support/hostile_deployment.ts";
+
+const TEN_MB = 10_000_000;
+/** What may be said of a configuration, with its path. */
+const LINE_CHARS_MAX = 400;
+/** Of one that is read to its end: the largest there may be. */
+const ROOM = CONFIG_FILE_BYTES_MAX;
+/** Shows whether a message quotes what it was given. */
+const SECRET = "s3cret";
+
+const fill = (text: string, sizeBytes: number) => text.repeat(Math.floor(sizeBytes / text.length));
+
+const TOO_LARGE: [title: string, text: string][] = [
+  ["10 MB of comments", fill("# a comment\n", TEN_MB)],
+  ["10 MB without a newline", fill("x", TEN_MB)],
+  ["10 MB of valid configuration", CONFIG_TEMPLATE + fill("\n", TEN_MB)],
+  ["10 MB of nested arrays", `a = ${fill("[", TEN_MB)}`],
+  ["10 MB of NUL", fill("\0", TEN_MB)],
+  ["10 MB of one token", `[server]\ntoken = "${SECRET}${fill("x", TEN_MB)}"\n`],
+  ["one byte too many", fill("\n", ROOM + 1)],
+];
+
+const MALFORMED: [title: string, text: string][] = [
+  ["one line", fill("x", ROOM)],
+  ["nested arrays", `a = ${fill("[", ROOM - 4)}`],
+  ["nested arrays that end", `a = ${fill("[", ROOM / 2 - 4)}${fill("]", ROOM / 2 - 4)}`],
+  ["nested tables", `a = ${fill("{a=", ROOM - 4)}`],
+  ["a key of many parts", `${fill("a.", ROOM - 8)}a = 1`],
+  ["a table of many parts", `[${fill("a.", ROOM - 8)}a]`],
+  ["many keys", Array.from({ length: ROOM / 8 }, (_, n) => `k${n}=1`).join("\n").slice(0, ROOM)],
+  ["many tables", fill("[[a]]\n", ROOM)],
+  ["many quotes", `a = ${fill('"', ROOM - 4)}`],
+  ["a number without end", `[replay]\nmax_limit = ${fill("9", ROOM - 30)}`],
+  ["a string without end", `[server]\ntoken = "${SECRET}${fill("x", ROOM - 100)}`],
+  ["escapes", `[data]\ndir = "${fill("\\u0000", ROOM - 100)}"`],
+  ["NUL before all", `\0${CONFIG_TEMPLATE}`],
+  ["NUL in a comment", `# \0\n${CONFIG_TEMPLATE}`],
+  ["NUL in a key", CONFIG_TEMPLATE.replace("token", "to\0ken")],
+  ["NUL in a token", CONFIG_TEMPLATE.replace('token = ""', `token = "${SECRET}\0"`)],
+  ["NUL behind all", `${CONFIG_TEMPLATE}\0`],
+  ["carriage returns alone", CONFIG_TEMPLATE.replaceAll("\n", "\r")],
+];
+
+function assertRefused(
+  { status, stdout, stderr }: { status: number | null; stdout: string; stderr: string },
+  label: string,
+): void {
+  assert.equal(status, 2, `${label}: ${stderr.slice(0, LINE_CHARS_MAX)}`);
+  assert.equal(stdout, "", label);
+  assert.match(stderr, /^[^\n]+\n$/, label);
+  assert.ok(stderr.length <= LINE_CHARS_MAX, `${label}: ${stderr.length} characters`);
+  assert.ok(!stderr.includes(SECRET) && !stderr.includes("\0"), label);
+}
+
+/** A deployment with this configuration, whose log must stay empty. */
+async function withConfig(bytes: Uint8Array | string, use: (dir: string) => Promise<void>) {
+  await withFolder(async (dir) => {
+    await init(dir, () => {});
+    await writeFile(configOf(dir), bytes);
+    await use(dir);
+    assert.deepEqual(await readdir(join(dir, "data", "log")), []);
+  });
+}
+
+for (const [title, text] of [...TOO_LARGE, ...MALFORMED]) {
+  test(`serve, seal and verify refuse a configuration of ${title}`, async () => {
+    await withConfig(text, async (dir) => {
+      for (const command of ["serve", "seal", "verify"]) {
+        assertRefused(await runOn(dir, [command]), command);
+      }
+      assert.equal((await runOn(dir, ["init"])).status, 1);
+    });
+  });
+}
+
+test("serve, a process of its own, refuses a configuration of 10 MB and one of 1 TB", async () => {
+  await withConfig(Buffer.alloc(TEN_MB, "x"), async (dir) => {
+    for (const sizeBytes of [TEN_MB, 1e12]) {
+      // Without data: takes no room on the disk.
+      await truncate(configOf(dir), sizeBytes);
+      const { code, ...said } = await runCli(["serve", "--config", configOf(dir)]);
+      assertRefused({ status: code, ...said }, `${sizeBytes} bytes`);
+    }
+  });
+});
