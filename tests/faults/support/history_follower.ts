@@ -10,25 +10,31 @@ const TURNS_MAX = 1000;
 const EVENTS = /^\{"type":"events","phase":"\w+","events":\[(.+)\],"last_event_id":"[^"]+",/;
 
 export class HistoryFollower {
-  /** What is known of the log before its place. */
-  readonly #before: string;
+  /** Where its events begin in what is known of the log. */
+  readonly #start: number;
   /** Its events, as the records give them. */
   #text = "";
-  #isOver = false;
+  /** Why it ended; null while it goes on. */
+  #reason: string | null = null;
 
   /**
    * @param after follows from behind this event; from the start when undefined.
-   * @param before the events up to that, as replay gives them.
+   * @param start where the next one begins in the text of all events, as replay gives it.
    */
-  constructor(service: EventLogService, after: string | undefined, before: string) {
-    this.#before = before;
+  constructor(service: EventLogService, after: string | undefined, start: number) {
+    this.#start = start;
     void this.#collect(service, after);
+  }
+
+  /** Why it ended; null while it goes on. */
+  get reason(): string | null {
+    return this.#reason;
   }
 
   /** Lets it take what there is, to the end of what is known of the log. */
   async catchUp(text: string): Promise<void> {
-    for (let turns = 0; this.#seen().length < text.length; turns++) {
-      assert.ok(turns < TURNS_MAX && !this.#isOver, "a follower is given every event");
+    for (let turns = 0; this.#start + this.#text.length < text.length; turns++) {
+      assert.ok(turns < TURNS_MAX && this.#reason === null, "a follower is given every event");
       await turn();
     }
     this.check(text);
@@ -36,20 +42,16 @@ export class HistoryFollower {
 
   /** What it was given are the events behind its place, each once and in order. */
   check(text: string): void {
-    assert.ok(text.startsWith(this.#seen()), "a follower sees what replay shows");
-  }
-
-  #seen(): string {
-    const comma = this.#before !== "" && this.#text !== "" ? "," : "";
-    return this.#before + comma + this.#text;
+    assert.ok(text.startsWith(this.#text, this.#start), "a follower sees what replay shows");
   }
 
   async #collect(service: EventLogService, after: string | undefined): Promise<void> {
     const follow = service.follow({ ...FOLLOW_ALL, after });
     for (let bytes = await follow.next(); bytes !== null; bytes = await follow.next()) {
-      const events = EVENTS.exec(Buffer.from(bytes).toString())?.[1];
+      const line = Buffer.from(bytes).toString();
+      const events = EVENTS.exec(line)?.[1];
       if (events !== undefined) this.#text += (this.#text === "" ? "" : ",") + events;
+      if (line.startsWith('{"type":"end"')) this.#reason = JSON.parse(line).reason;
     }
-    this.#isOver = true;
   }
 }

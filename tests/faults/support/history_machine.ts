@@ -24,7 +24,7 @@ interface Armed {
 }
 
 /** Where a segment ends; few, since each costs every start and every new batch some time. */
-const SEGMENT_EVENTS = [25, 100, 1000];
+const SEGMENT_EVENTS = [120, 120, 1000];
 
 export class HistoryMachine {
   readonly #random: Random;

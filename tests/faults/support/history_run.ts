@@ -18,7 +18,6 @@ import { RandomMutations } from "./history_mutations.ts";
 import { KnownHistory } from "./known_history.ts";
 
 const GENERATIONS = 4;
-const STEPS_EACH = 150;
 const BURST_MAX = 4;
 /** How many events a follower is given at its start, at the most; now and then all. */
 const FOLLOWED_MAX = 30;
@@ -26,7 +25,7 @@ const CLOCK_MOVES_MS = [-3_600_000, -5, 1000, 86_400_000];
 
 /** About how many changes of the disk there are while the power goes. */
 const RECOVERY_CHANGES_MAX = 8;
-const CHANGES_MAX = { submissions: 5, restart: 4, seal: 30 };
+const CHANGES_MAX = { submissions: 5, shutdown: 3, seal: 30 };
 
 /** How often each thing happened, by its name. */
 export type Tally = Record<string, number>;
@@ -56,6 +55,7 @@ const STEPS: Record<Step, number> = {
 
 export class HistoryRun {
   readonly #random: Random;
+  readonly #steps: number;
   readonly #tally: Tally;
   readonly #machine: HistoryMachine;
   readonly #mutations: RandomMutations;
@@ -64,8 +64,10 @@ export class HistoryRun {
   #follower!: HistoryFollower;
   #isPoisoned = false;
 
-  constructor(random: Random, tally: Tally) {
+  /** @param steps of each generation. */
+  constructor(random: Random, steps: number, tally: Tally) {
     this.#random = random;
+    this.#steps = steps;
     this.#tally = tally;
     this.#machine = new HistoryMachine(random);
     this.#mutations = new RandomMutations(random);
@@ -75,7 +77,7 @@ export class HistoryRun {
   async run(): Promise<void> {
     await this.#serve();
     for (let generation = 0; generation < GENERATIONS; generation++) {
-      for (let step = 0; step < STEPS_EACH; step++) await this.#step();
+      for (let step = 0; step < this.#steps; step++) await this.#step();
       if (this.#isPoisoned) await this.#restart("restart");
       await this.#compareWithReopened();
       await this.#crash();
@@ -234,19 +236,20 @@ export class HistoryRun {
     const place = events.length - 1 - randomInteger(this.#random, 0, FOLLOWED_MAX);
     const after = isAtStart ? undefined : events[place]?.event_id;
     const next = after === undefined ? events[0] : events[place + 1];
-    // Where the next event begins in the text is behind a comma.
-    const start = next === undefined ? text.length + 1 : text.indexOf(beginning(next));
-    this.#follower = new HistoryFollower(
-      this.#service,
-      after,
-      text.slice(0, Math.max(0, start - 1)),
-    );
+    const end = text === "" ? 0 : text.length + 1;
+    const start = next === undefined ? end : text.lastIndexOf(beginning(next));
+    this.#follower = new HistoryFollower(this.#service, after, start);
   }
 
   /** What the running service has built up is what a new one builds from its files. */
   async #compareWithReopened(): Promise<void> {
     this.#machine.disarm();
-    await this.#follower.catchUp(this.#known.text);
+    if (this.#machine.hasFailed && this.#follower.reason === "replay_failed") {
+      this.#count("replay_failed");
+      this.#follower.check(this.#known.text);
+    } else {
+      await this.#follower.catchUp(this.#known.text);
+    }
     const here = this.#here();
     await compare(here, [await reopen(here)]);
   }
@@ -261,18 +264,20 @@ export class HistoryRun {
     };
   }
 
-  /** The power goes, while the service works, is started again, or the log is sealed. */
+  /** The power goes, while the service works, is shut down, or the log is sealed. */
   async #crash(): Promise<void> {
     const random = this.#random;
-    const during = randomItem(random, ["submissions", "submissions", "restart", "seal"] as const);
+    const during = randomItem(random, ["submissions", "submissions", "shutdown", "seal"] as const);
+    if (during === "seal") await this.#end("closed");
     this.#machine.crashAt(randomInteger(random, 1, CHANGES_MAX[during]));
     if (during === "submissions") {
       await this.#burst(BURST_MAX);
       await this.#burst(BURST_MAX);
       await this.#end("killed");
-    } else {
+    } else if (during === "shutdown") {
       await this.#end("closed");
-      if (during === "seal" && !this.#machine.isOff) await this.#machine.seal();
+    } else {
+      await this.#machine.seal();
     }
     this.#count(`crash in ${this.#machine.isOff ? during : "between"}`);
     this.#machine.restorePower();
