@@ -5,7 +5,7 @@
  * standard error, one closing line on standard output. Exit 0: nothing wrong. 1: something is, and
  * the folder of the log is kept. 2: bad arguments.
  */
-import { stat } from "node:fs/promises";
+import { rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import process from "node:process";
 import { parseArgs } from "node:util";
@@ -91,11 +91,20 @@ async function soak({ minutes, seed, runtimes, dir }: Arguments): Promise<void> 
     process.stdout.write(`soak passed: ${describe(result)} (${again})\n`);
   } catch (error) {
     if (!(error instanceof SoakError)) throw error;
-    report(error.cause instanceof Error ? error.cause.stack ?? error.message : error.message);
-    const [reason] = error.message.split("\n");
-    process.stdout.write(`soak failed: ${reason} (${again}; the log is in ${error.dir})\n`);
+    process.stdout.write(`${await describeFailure(error, stopped.signal)} (${again})\n`);
     process.exitCode = EXIT_WRONG;
   }
+}
+
+/** The closing line; a soak that somebody stopped leaves nothing behind. */
+async function describeFailure(error: SoakError, stopped: AbortSignal): Promise<string> {
+  const [reason] = error.message.split("\n");
+  if (stopped.aborted && error.cause === stopped.reason) {
+    await rm(error.dir, { recursive: true });
+    return `soak ${reason}, nothing wrong so far`;
+  }
+  process.stderr.write(`${(error.cause as Error | undefined)?.stack ?? error.message}\n`);
+  return `soak failed: ${reason}; the log is in ${error.dir}`;
 }
 
 let given: Arguments | null = null;

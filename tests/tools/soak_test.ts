@@ -13,7 +13,13 @@ import { TAIL_FILE } from "../../src/log/layout.ts";
 import { type Disturbance, DISTURBANCES, type Scene } from "../../tools/soak/disturbances.ts";
 import { runSoak, SoakError, type SoakOptions } from "../../tools/soak/run.ts";
 import { Vitals } from "../../tools/soak/vitals.ts";
-import { type CliExit, spawnScript, withFolder } from "../support/cli.ts";
+import {
+  type CliExit,
+  signalChild,
+  spawnScript,
+  untilReported,
+  withFolder,
+} from "../support/cli.ts";
 import { testSeed } from "../support/random.ts";
 import { THIS_RUNTIME } from "../support/runtimes.ts";
 
@@ -140,6 +146,18 @@ test(`tools/soak.ts says in one line that it passed, and exits 0 (SEED=${seed})`
     const { code, stdout, stderr } = await runTool(args);
     assert.equal(code, 0, stderr + stdout);
     assert.match(stdout, /^soak passed: [^\n]* batches, [^\n]*\n$/);
+    assert.deepEqual(await readdir(dir), []);
+  }));
+
+test(`tools/soak.ts leaves nothing behind when it is stopped (SEED=${seed})`, () =>
+  withFolder(async (dir) => {
+    const spawned = spawnScript(SOAK, ["--dir", dir], { permissions: ["--allow-all"] });
+    await untilReported(spawned, "soak of");
+    while ((await readdir(dir)).length === 0) await delay(POLL_MS);
+    signalChild(spawned.child, "SIGTERM");
+    const { code, stdout } = await spawned.exited;
+    assert.equal(code, 1);
+    assert.match(stdout, /^soak stopped by SIGTERM, nothing wrong so far [^\n]*\n$/);
     assert.deepEqual(await readdir(dir), []);
   }));
 
