@@ -1,0 +1,73 @@
+/**
+ * The real `seal` while one of its system calls fails, at each step: it ends with exit status 1 and
+ * says so, every event is still there, and the next `seal` goes on. Needs `strace`.
+ */
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { test } from "node:test";
+import { runCli, withFolder } from "../support/cli.ts";
+import { configOf, makeWhole, runOn } from "./support/hostile_deployment.ts";
+import { skipLoudly } from "./support/skip.ts";
+import { straceAbsence } from "./support/strace.ts";
+
+const WRITES = "write,writev,pwrite64,pwritev,pwritev2";
+const SYNCS = "fsync,fdatasync";
+const RENAMES = "rename,renameat,renameat2";
+const REMOVALS = "unlink,unlinkat";
+/** In the deployment below: a segment, a pending file and a tail. */
+const EVENTS = 3;
+
+const SEGMENT_ASIDE = "segments/new.parquet.tmp";
+const MANIFEST_ASIDE = "manifest.json.tmp";
+
+/** The path of null is that of the pending file. */
+const CASES: [title: string, calls: string, path: string | null, errno: string][] = [
+  ["the rename of the tail", RENAMES, "tail.ndjson", "EIO"],
+  ["the fsync of pending/", SYNCS, "pending", "EIO"],
+  ["the fsync of the log folder", SYNCS, ".", "EIO"],
+  ["a write of the segment", WRITES, SEGMENT_ASIDE, "EIO"],
+  ["a write of the segment, for want of room", WRITES, SEGMENT_ASIDE, "ENOSPC"],
+  ["the fsync of the segment", SYNCS, SEGMENT_ASIDE, "EIO"],
+  ["the rename of the segment", RENAMES, SEGMENT_ASIDE, "EIO"],
+  ["the fsync of segments/", SYNCS, "segments", "EIO"],
+  ["a write of the manifest, for want of room", WRITES, MANIFEST_ASIDE, "ENOSPC"],
+  ["the fsync of the manifest", SYNCS, MANIFEST_ASIDE, "EIO"],
+  ["the rename of the manifest", RENAMES, MANIFEST_ASIDE, "EIO"],
+  ["the removal of a pending file", REMOVALS, null, "EIO"],
+];
+
+/** Runs `seal` in a process of its own whose `calls` on a path fail. */
+function sealUnder(dir: string, calls: string, path: string, errno: string) {
+  const fault = ["-e", `trace=${calls}`, "-e", `inject=${calls}:error=${errno}`];
+  const target = ["-P", join(dir, path)];
+  const wrapper = ["strace", "-f", "-qq", "-o", "/dev/null", ...fault, ...target];
+  return runCli(["seal", "--config", configOf(dir)], { wrapper });
+}
+
+async function assertWhole(dir: string): Promise<{ orphans: string[]; remnants: string[] }> {
+  const { status, stdout } = await runOn(dir, ["verify", "--chain"]);
+  assert.equal(status, 0, stdout);
+  const report = JSON.parse(stdout);
+  assert.equal(report.events_checked, EVENTS);
+  return report;
+}
+
+const absence = straceAbsence();
+for (const [title, calls, path, errno] of CASES) {
+  test(`seal fails with ${title}, loses nothing and goes on with the next run`, async (context) => {
+    if (absence !== null) return skipLoudly(context, absence);
+    await withFolder(async (folder) => {
+      const { dir, pending } = await makeWhole(join(folder, "whole"));
+      const at = path === null ? pending : join("data", "log", path);
+      const { code, stderr } = await sealUnder(dir, calls, at, errno);
+      assert.equal(code, 1, stderr);
+      assert.match(stderr, new RegExp(`${errno}|os error`), "says why");
+      assert.doesNotMatch(stderr, /defect/);
+      await assertWhole(dir);
+      const again = await runOn(dir, ["seal"]);
+      if (again.status !== 0) assert.match(again.stderr, /nothing to seal/);
+      const { orphans, remnants } = await assertWhole(dir);
+      assert.deepEqual([orphans, remnants], [[], []]);
+    });
+  });
+}
