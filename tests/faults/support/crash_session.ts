@@ -6,6 +6,7 @@ import assert from "node:assert/strict";
 import { SEGMENT_TEMPORARY_FILE } from "../../../src/log/layout.ts";
 import type { LogOptions } from "../../../src/log/log.ts";
 import type { EventLogService } from "../../../src/service/event_log_service.ts";
+import type { Outcome } from "../../support/outcome.ts";
 import { preparedBatch } from "../../support/prepared.ts";
 import { type Random, randomInteger, randomItem, seededRandom } from "../../support/random.ts";
 import { torn } from "../../support/simulated_crash.ts";
@@ -99,7 +100,7 @@ export class CrashSession {
       case "append":
         return await this.#submit([this.#batch("shop", 2)]);
       case "group":
-        return await this.#submit([this.#batch("shop", 1), this.#batch("crm", 2)]);
+        return await this.#submitTogether([this.#batch("shop", 1), this.#batch("crm", 2)]);
       case "retire": {
         const source = `old-${this.ledger.submissions.length}`;
         return await this.#submit([this.#batch(source, 1), { kind: "retire", source }]);
@@ -137,9 +138,11 @@ export class CrashSession {
   async #submit(mutations: readonly Mutation[]): Promise<void> {
     const service = await this.#serve();
     const submitted = mutations.map((mutation) => this.ledger.submit(service, mutation));
-    for (const { status, body } of await Promise.all(submitted)) {
-      assert.equal(status, 200, JSON.stringify(body));
-    }
+    assertAccepted(await Promise.all(submitted));
+  }
+
+  async #submitTogether(mutations: readonly Mutation[]): Promise<void> {
+    assertAccepted(await this.ledger.submitTogether(await this.#serve(), mutations));
   }
 
   /** The service, started if there is none. */
@@ -193,4 +196,8 @@ export class CrashSession {
     await this.#seal().catch((error) => assert.match(String(error), /EIO: injected/));
     this.#disk.hook = this.#hook;
   }
+}
+
+function assertAccepted(outcomes: readonly Outcome[]): void {
+  for (const { status, body } of outcomes) assert.equal(status, 200, JSON.stringify(body));
 }

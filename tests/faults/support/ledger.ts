@@ -26,6 +26,8 @@ type EventGroup = CommittedEvent[];
 
 export class Ledger {
   readonly #submissions: Submission[] = [];
+  /** Those that share a commit, as places among the submissions. */
+  readonly #commits: number[][] = [];
 
   /** From the first to the last. */
   get submissions(): readonly Submission[] {
@@ -40,6 +42,7 @@ export class Ledger {
   copy(): Ledger {
     const copy = new Ledger();
     copy.#submissions.push(...this.#submissions.map((submission) => ({ ...submission })));
+    copy.#commits.push(...this.#commits);
     return copy;
   }
 
@@ -52,19 +55,31 @@ export class Ledger {
     return outcome;
   }
 
+  /** The same of several that share a commit: they are there together or not at all. */
+  submitTogether(log: EventLog, mutations: readonly Mutation[]): Promise<Outcome[]> {
+    this.#commits.push(mutations.map((_, place) => this.#submissions.length + place));
+    return Promise.all(mutations.map((mutation) => this.submit(log, mutation)));
+  }
+
   /**
    * Holds the events of a log to what was submitted: every acknowledged batch is there, whole, with
    * its ids; of the others each is whole or not there; there is nothing else, and nothing twice.
    */
   assertHeldBy(events: readonly CommittedEvent[]): void {
     const groups = groupEvents(events);
-    for (const { mutation, receipt } of this.#submissions) {
+    const held = new Set<number>();
+    for (const [place, { mutation, receipt }] of this.#submissions.entries()) {
       const group = groups.get(identityOf(mutation));
       assert.ok(group !== undefined || receipt === null, `lost: ${identityOf(mutation)}`);
       if (group === undefined) continue;
       assertSame(group, mutation);
       if (receipt !== null) assertReceipt(group, receipt);
       groups.delete(identityOf(mutation));
+      held.add(place);
+    }
+    for (const places of this.#commits) {
+      const heldOf = places.filter((place) => held.has(place));
+      assert.ok([0, places.length].includes(heldOf.length), "a commit is there as a whole");
     }
     assert.deepEqual([...groups.keys()], [], "nothing is there that was not submitted");
   }
