@@ -95,7 +95,8 @@ function ratio(figure: Figure, ours: Series | undefined, peer: Series | undefine
   if (ours === undefined || peer === undefined) return null;
   const [own, other] = [medianOf(ours.rounds, figure.value), medianOf(peer.rounds, figure.value)];
   if (own === null || other === null) return null;
-  return rounded(figure.value === "eventsPerSecond" ? own / other : other / own, 2);
+  const ratio = figure.value === "eventsPerSecond" ? own / other : other / own;
+  return ratio < 0.1 ? Number(ratio.toPrecision(1)) : rounded(ratio, 2);
 }
 
 function figureCell({ value }: Figure, series: Series | undefined): number | null {

@@ -51,7 +51,8 @@ export class UsageClock {
   constructor(serverSeconds: () => number | null, clientSeconds: () => number) {
     this.#serverSeconds = serverSeconds;
     this.#clientSeconds = clientSeconds;
-    this.#start = this.#read();
+    // Reading takes a while, in which nobody is served: it is not to be in the time.
+    this.#start = { ...this.#read(), ms: performance.now() };
   }
 
   /** The measurement of the time until now, in which `events` events were dealt with. */

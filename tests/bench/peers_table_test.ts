@@ -59,6 +59,14 @@ test("comparisonRows() takes less time for better, and p50 and p99 for lines of 
   ]);
 });
 
+test("comparisonRows() keeps a digit of a ratio that is far from 1", () => {
+  const [row] = comparisonRows([
+    series({ row: "verify", subject: "ours", variant: "node" }, ...rates(10)),
+    series({ row: "verify", subject: "sha256sum", variant: "files" }, ...rates(2345)),
+  ]);
+  assert.equal(row!["x best"], 0.004);
+});
+
 test("comparisonRows() leaves empty what no peer did", () => {
   const [row] = comparisonRows(INGEST.slice(0, 1));
   for (const column of ["best peer", "by", "x best", "same work", "same by", "x same"]) {
