@@ -1,0 +1,83 @@
+/**
+ * Files and folders of a deployment that the user of a command may not read, or not write: the
+ * command ends with one line and the exit status of the contract, and with the rights back all is
+ * as it was. Root may do everything, so it gives that up for the commands.
+ */
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { chmod } from "node:fs/promises";
+import { join } from "node:path";
+import process from "node:process";
+import { test } from "node:test";
+import { type CliExit, runCli, withFolder } from "../support/cli.ts";
+import { configOf, makeWhole, runOn, type WholeDeployment } from "./support/hostile_deployment.ts";
+import { skipLoudly } from "./support/skip.ts";
+
+/** Takes the right from root to pass over the modes of files. */
+const WRAPPER = process.getuid?.() === 0
+  ? ["setpriv", "--bounding-set=-dac_override,-dac_read_search"]
+  : [];
+const EVENTS = 3;
+
+interface Case {
+  title: string;
+  path: (whole: WholeDeployment) => string;
+  mode: number;
+  seal: number;
+  verify: number;
+}
+
+const inLog = (name: string) => () => join("data", "log", name);
+
+const CASES: Case[] = [
+  { title: "a tail", path: inLog("tail.ndjson"), mode: 0o000, seal: 1, verify: 1 },
+  { title: "a tail to write", path: inLog("tail.ndjson"), mode: 0o400, seal: 1, verify: 0 },
+  { title: "a manifest", path: inLog("manifest.json"), mode: 0o000, seal: 1, verify: 1 },
+  { title: "a lock", path: inLog(".lock"), mode: 0o000, seal: 1, verify: 0 },
+  { title: "a segment", path: ({ segment }) => segment, mode: 0o000, seal: 1, verify: 1 },
+  { title: "a pending file", path: ({ pending }) => pending, mode: 0o000, seal: 1, verify: 1 },
+  { title: "segments/", path: inLog("segments"), mode: 0o000, seal: 1, verify: 1 },
+  { title: "pending/", path: inLog("pending"), mode: 0o000, seal: 1, verify: 1 },
+  { title: "the log folder", path: inLog("."), mode: 0o000, seal: 1, verify: 1 },
+  { title: "the log folder to write", path: inLog("."), mode: 0o500, seal: 1, verify: 0 },
+  { title: "a configuration", path: () => "service.toml", mode: 0o000, seal: 2, verify: 2 },
+];
+
+/** Why commands cannot be run without root's rights; null where they can. */
+async function absence(): Promise<string | null> {
+  if (WRAPPER.length === 0) return null;
+  const { error } = spawnSync(WRAPPER[0]!, ["--version"]);
+  if (error !== undefined) {
+    return `no setpriv to run a command without the rights of root: ${error.message}`;
+  }
+  const { code, stderr } = await runCli(["--version"], { wrapper: WRAPPER });
+  return code === 0 ? null : `the rights of root cannot be given up here: ${stderr.trim()}`;
+}
+
+function assertEnd({ code, stdout, stderr }: CliExit, status: number): void {
+  assert.equal(code, status, stderr);
+  if (status === 0) return;
+  assert.equal(stdout, "");
+  assert.match(stderr, /^[^\n]+\n$/);
+  assert.doesNotMatch(stderr, /defect/);
+}
+
+const reason = await absence();
+for (const { title, path, mode, seal, verify } of CASES) {
+  test(`seal and verify end without the right to ${title}`, async (context) => {
+    if (reason !== null) return skipLoudly(context, reason);
+    await withFolder(async (folder) => {
+      const whole = await makeWhole(join(folder, "whole"));
+      const target = join(whole.dir, path(whole));
+      await chmod(target, mode);
+      for (const [command, status] of [["seal", seal], ["verify", verify]] as const) {
+        const args = [command, "--config", configOf(whole.dir)];
+        assertEnd(await runCli(args, { wrapper: WRAPPER }), status);
+      }
+      await chmod(target, 0o700);
+      const { status, stdout } = await runOn(whole.dir, ["verify", "--chain"]);
+      assert.equal(status, 0, stdout);
+      assert.equal(JSON.parse(stdout).events_checked, EVENTS);
+    });
+  });
+}
