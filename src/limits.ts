@@ -193,6 +193,11 @@ export const INVENTORY_TAKES_MAX = 100;
  */
 export const IDENTITY_SLOTS_MAX = 4 * MIB;
 
+/** Lines whose hashes are recomputed ahead of their check: two row groups of the largest size. */
+export const HASH_AHEAD_BYTES_MAX = 16 * MIB;
+/** A log with less than this is verified before a thread that helps would have started. */
+export const HASH_THREAD_LOG_BYTES_MIN = 16 * MIB;
+
 // The client.
 
 /** Connections one client holds at a time; further requests wait for a free one. */

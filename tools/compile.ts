@@ -18,6 +18,9 @@ const ROOT = fileURLToPath(new URL("..", import.meta.url));
  */
 const PERMISSIONS = ["--allow-read", "--allow-write", "--allow-net"];
 
+/** Modules that are started as threads, which no import tells. */
+const THREADS = ["src/log/hash_worker.ts"];
+
 /** Copies what the executable is made of. */
 function stage(folder: string): void {
   for (const path of ["cli.ts", "src"]) {
@@ -36,7 +39,8 @@ function readJson(path: string) {
 
 /** @returns the exit status of the compiler. */
 function compile(folder: string): number {
-  const args = ["compile", "--quiet", "--no-check", "--no-lock", ...PERMISSIONS];
+  const threads = THREADS.flatMap((path) => ["--include", path]);
+  const args = ["compile", "--quiet", "--no-check", "--no-lock", ...threads, ...PERMISSIONS];
   const output = ["--output", join(ROOT, "service"), "cli.ts"];
   const { status } = spawnSync(process.execPath, [...args, ...output], {
     cwd: folder,

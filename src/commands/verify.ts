@@ -4,6 +4,7 @@
  */
 import { join } from "node:path";
 import { fileStorage } from "../log/file_storage.ts";
+import { startHashThread } from "../log/hash_thread.ts";
 import { type Verification, verifyLog } from "../log/verify.ts";
 import { requireSupported } from "./capability.ts";
 import type { Config } from "./config.ts";
@@ -43,7 +44,11 @@ export async function verify(config: Config, options: VerifyOptions): Promise<vo
 
 async function verifyFolder(logDir: string, chain: boolean, progress: Progress) {
   await requireLogFolder(logDir);
-  return await verifyLog(fileStorage(logDir), { chain, onProgress: progress.update });
+  return await verifyLog(fileStorage(logDir), {
+    chain,
+    startHashing: startHashThread,
+    onProgress: progress.update,
+  });
 }
 
 /** Prints the report. @throws {CommandError} exit status 3 */

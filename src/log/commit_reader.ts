@@ -16,6 +16,8 @@ export interface WholeCommit {
   commit: Commit;
   /** All its event lines, each with its LF, valid until the next commit is asked for. */
   lines: Buffer;
+  /** Where it ends in the file. */
+  endBytes: number;
 }
 
 export class CommitReader {
@@ -58,7 +60,7 @@ export class CommitReader {
       return this.#stop("the commit does not match its sha256");
     }
     this.#endBytes = end;
-    return { commit, lines };
+    return { commit, lines, endBytes: end };
   }
 
   #stop(fault: string): null {

@@ -10,6 +10,7 @@ import { sha256Hex } from "../event/hash.ts";
 import type { BatchEntry, Commit } from "./commit_frame.ts";
 import { isTextAt, sameBytes, takeUuid, UUID_BYTES, uuidText, viewOf } from "./line_bytes.ts";
 import { BatchDigester, EventHasher } from "./line_hashes.ts";
+import type { HashedLines, LineHashing } from "./line_hashing.ts";
 import { StoredEvent } from "./stored_event.ts";
 import { type FailureCode, type FailureDetail, VerifyFailure } from "./verify_failure.ts";
 
@@ -18,6 +19,8 @@ const LF = 0x0a;
 export interface HistoryCheckOptions {
   /** Whether to recompute content hashes, event hashes and the chain, which reads all payloads. */
   chain: boolean;
+  /** Recomputes hashes of lines ahead, where `chain` asks for them. */
+  hashing?: LineHashing | null;
   /** Told of every batch that is right, in log order. */
   onBatch?: (entry: BatchEntry, path: string) => void;
 }
@@ -67,6 +70,11 @@ export class HistoryCheck {
     return this.#options.chain;
   }
 
+  /** Who is to recompute the hashes of lines before they come; null for this object itself. */
+  get hashing(): LineHashing | null {
+    return this.#options.chain ? this.#options.hashing ?? null : null;
+  }
+
   /**
    * What comes next is in another file of the log.
    * @param invalid how the report calls a fault in the form of it.
@@ -79,12 +87,16 @@ export class HistoryCheck {
     this.#invalid = invalid;
   }
 
-  /** Takes in the next commit; `lines` are all its event lines. @throws {VerifyFailure} */
-  addCommit({ batches, head }: Commit, lines: Buffer): void {
+  /**
+   * Takes in the next commit; `lines` are all its event lines.
+   * @param areHashed whether their hashes are known to be right.
+   * @throws {VerifyFailure}
+   */
+  addCommit({ batches, head }: Commit, { lines, areHashed }: HashedLines): void {
     let at = 0;
     for (const entry of batches) {
       this.startBatch(entry);
-      for (let event = 0; event < entry.events; event++) at = this.#addLine(lines, at);
+      for (let event = 0; event < entry.events; event++) at = this.addLine(lines, at, areHashed);
       this.#compareEntries(entry, this.endBatch());
     }
     if (at < lines.length) throw this.#failure("a commit with more lines than events");
@@ -105,20 +117,31 @@ export class HistoryCheck {
     };
   }
 
-  /** Takes in the next event of the batch that was started. @throws {VerifyFailure} */
-  addEvent(event: StoredEvent): void {
+  /**
+   * Takes in the line that starts at `start`, up to its LF, of the batch that was started.
+   * @returns where the next line starts. @throws {VerifyFailure}
+   */
+  addLine(lines: Buffer, start: number, areHashed: boolean): number {
     const batch = this.#batch;
+    const event = this.#event;
+    const end = lines.indexOf(LF, start);
+    if (end < 0) throw this.#failure("a commit with fewer lines than events");
+    if (!event.take(lines, start, end)) throw this.#failure("a line is no event");
     if (batch === null || !isOfBatch(event, batch)) {
       throw this.#failure("an event of another batch than it stands in", {
         eventId: event.eventId,
       });
     }
     this.#checkOrder(event);
-    if (this.#options.chain) this.#checkHashes(event);
+    if (this.#options.chain) {
+      if (!areHashed) this.#checkHashes(event);
+      this.#chain.append(event.eventHash);
+    }
     this.#digester.add(event);
     if (batch.events === 0) batch.firstEventId = event.eventId;
     batch.events += 1;
     this.#events += 1;
+    return end + 1;
   }
 
   /** All lines of the batch have been taken in. @returns what they are. @throws {VerifyFailure} */
@@ -160,15 +183,6 @@ export class HistoryCheck {
     });
   }
 
-  /** Takes in the line that starts at `start`, up to its LF; returns where the next one does. */
-  #addLine(lines: Buffer, start: number): number {
-    const end = lines.indexOf(LF, start);
-    if (end < 0) throw this.#failure("a commit with fewer lines than events");
-    if (!this.#event.take(lines, start, end)) throw this.#failure("a line is no event");
-    this.addEvent(this.#event);
-    return end + 1;
-  }
-
   /** Compares ids as bytes: a text for each event would cost more than all of this check. */
   #checkOrder(event: StoredEvent): void {
     const last = this.#lastId;
@@ -195,7 +209,6 @@ export class HistoryCheck {
       const values = { eventId: event.eventId, expected: event.eventHash, found: envelope };
       throw this.#failureOf("event_hash_mismatch", "the hash of its envelope", values);
     }
-    this.#chain.append(envelope);
   }
 
   #compareEntries(entry: BatchEntry, found: BatchEntry): void {

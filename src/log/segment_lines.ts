@@ -24,7 +24,7 @@ export type LineColumns =
 /** What a Date can hold (ECMA-262, "Time Values and Time Range"). */
 const DATE_MS_MAX = 8.64e15;
 
-/** The lines of all rows, each with its LF. @throws {SegmentError} */
+/** The lines of all rows, each with its LF, in memory of their own. @throws {SegmentError} */
 export function assembleLines(columns: LineColumns, rows: number): Buffer {
   const row = new LineRow(columns);
   const event = new StoredEvent();
@@ -41,26 +41,6 @@ export function assembleLines(columns: LineColumns, rows: number): Buffer {
     at = event.put(lines, at, row.members);
   }
   return lines.subarray(0, at);
-}
-
-/** The rows as events, one at a time: each takes the memory of the one before. */
-export class RowEvents {
-  readonly #row: LineRow;
-  readonly #event = new StoredEvent();
-  #line: Buffer = Buffer.alloc(0);
-
-  constructor(columns: LineColumns) {
-    this.#row = new LineRow(columns);
-  }
-
-  /** Rows are to be asked for in order. @throws {SegmentError} */
-  at(number: number): StoredEvent {
-    this.#row.moveTo(number);
-    const { lineBytesMax, members } = this.#row;
-    if (lineBytesMax > this.#line.length) this.#line = Buffer.allocUnsafeSlow(2 * lineBytesMax);
-    this.#event.put(this.#line, 0, members);
-    return this.#event;
-  }
 }
 
 function valueBytes(columns: LineColumns): number {

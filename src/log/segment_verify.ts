@@ -6,10 +6,10 @@ import { createHash } from "node:crypto";
 import { Buffer } from "node:buffer";
 import { type ColumnValues, uuidAt } from "./column_values.ts";
 import type { HistoryCheck } from "./history_check.ts";
+import { hashAhead, type HashedLines } from "./line_hashing.ts";
 import { type BatchRun, batchRuns } from "./segment_batches.ts";
 import { SegmentError } from "./segment_error.ts";
 import { SegmentIndexCheck } from "./segment_index_check.ts";
-import { RowEvents } from "./segment_lines.ts";
 import type { SegmentFacts } from "./segment_metadata.ts";
 import { openSegment, type Segment } from "./segment_reader.ts";
 import { COLUMN_NAMES, type ColumnName } from "./segment_schema.ts";
@@ -113,8 +113,34 @@ export function checkFacts({ path, metadata }: Segment, entry: SegmentEntry): vo
 
 async function checkRows(segment: Segment, history: HistoryCheck): Promise<void> {
   const rows = new RowsCheck(segment, history);
-  for (let number = 0; number < segment.rowGroups.length; number++) await rows.check(number);
+  const { hashing } = history;
+  const rowGroups = readRowGroups(segment, history.chain);
+  if (hashing === null) {
+    for await (const rowGroup of rowGroups) await rows.check({ ...rowGroup, areHashed: false });
+  } else {
+    for await (const rowGroup of hashAhead(rowGroups, hashing)) await rows.check(rowGroup);
+  }
   rows.finish();
+}
+
+/** A row group as it is checked. */
+interface RowGroupContent {
+  number: number;
+  columns: Omit<Record<ColumnName, ColumnValues>, "payload">;
+  runs: BatchRun[];
+  lines: Buffer;
+}
+
+async function* readRowGroups(
+  segment: Segment,
+  chain: boolean,
+): AsyncGenerator<RowGroupContent, void> {
+  const names: readonly ColumnName[] = chain ? COLUMN_NAMES : WITHOUT_PAYLOAD;
+  for (const [number, { rows }] of segment.rowGroups.entries()) {
+    const columns = await segment.readColumns(number, names);
+    const runs = batchRuns(columns, rows);
+    yield { number, columns, runs, lines: segment.assemble(number, columns) };
+  }
 }
 
 /** Columns without those that only `chain` needs. */
@@ -134,11 +160,9 @@ class RowsCheck {
     this.#index = new SegmentIndexCheck(segment, { keys: history.chain });
   }
 
-  async check(number: number): Promise<void> {
-    const names: readonly ColumnName[] = this.#history.chain ? COLUMN_NAMES : WITHOUT_PAYLOAD;
-    const columns = await this.#segment.readColumns(number, names);
-    const runs = batchRuns(columns, this.#segment.rowGroups[number]!.rows);
-    this.#takeEvents(new RowEvents(columns), runs);
+  async check(rowGroup: RowGroupContent & HashedLines): Promise<void> {
+    const { number, columns, runs } = rowGroup;
+    this.#takeLines(rowGroup);
     this.#checkIds(number, columns.event_id);
     await this.#index.checkRowGroup(number, columns, runs);
   }
@@ -154,10 +178,13 @@ class RowsCheck {
     }
   }
 
-  #takeEvents(events: RowEvents, runs: readonly BatchRun[]): void {
+  #takeLines({ runs, lines, areHashed }: RowGroupContent & HashedLines): void {
+    let at = 0;
     for (const run of runs) {
       if (!this.#continues(run)) this.#startBatch(run);
-      for (let row = run.startRow; row < run.endRow; row++) this.#history.addEvent(events.at(row));
+      for (let row = run.startRow; row < run.endRow; row++) {
+        at = this.#history.addLine(lines, at, areHashed);
+      }
     }
   }
 

@@ -8,6 +8,7 @@
 import { GENESIS_HEAD_HEX } from "../event/chain.ts";
 import { HistoryCheck } from "./history_check.ts";
 import { MANIFEST_FILE, TAIL_FILE } from "./layout.ts";
+import type { LineHashing } from "./line_hashing.ts";
 import { SegmentError } from "./segment_error.ts";
 import { openSegment } from "./segment_reader.ts";
 import { verifySegment } from "./segment_verify.ts";
@@ -41,6 +42,8 @@ export interface Verification {
 export interface VerifyOptions {
   /** Whether to recompute every content hash, event hash and the history chain. */
   chain: boolean;
+  /** Starts one that recomputes hashes ahead, for `chain`; null where none is of use. */
+  startHashing?: (logBytes: number) => LineHashing | null;
   /** Told after each batch how many events have been checked. */
   onProgress?: (eventsChecked: number) => void;
   /** See `BatchCheck`. */
@@ -83,12 +86,14 @@ export async function verifyLog(storage: Storage, options: VerifyOptions): Promi
 async function checkLog(
   storage: Storage,
   inventory: Inventory,
-  { chain, onProgress, identitySlotsMax }: VerifyOptions,
+  { chain, startHashing, onProgress, identitySlotsMax }: VerifyOptions,
   report: VerifyReport,
 ): Promise<void> {
   const batches = new BatchCheck(identitySlotsMax);
+  const hashing = chain ? startHashing?.(logBytes(inventory)) ?? null : null;
   const history = new HistoryCheck({
     chain,
+    hashing,
     onBatch(entry, path) {
       batches.add(entry, path);
       onProgress?.(history.eventsChecked);
@@ -98,8 +103,17 @@ async function checkLog(
     await checkHistory(storage, inventory, history, report);
   } finally {
     report.events_checked = history.eventsChecked;
+    await hashing?.close();
   }
   await batches.finish(storage, inventory);
+}
+
+function logBytes({ manifest, pending, tail }: Inventory): number {
+  const sizes = [
+    ...manifest.segments.map(({ bytes }) => bytes),
+    ...[...pending, ...(tail === null ? [] : [tail])].map(({ sizeBytes }) => sizeBytes),
+  ];
+  return sizes.reduce((sum, sizeBytes) => sum + sizeBytes, 0);
 }
 
 async function checkHistory(

@@ -2,10 +2,12 @@
  * Checks a tail or pending file commit by commit: the frame of one first, then its events. Nothing
  * of a commit is looked at before its frame is known to be right.
  */
+import { Buffer } from "node:buffer";
 import { isCovered } from "./commit_file.ts";
 import type { Commit } from "./commit_frame.ts";
-import { CommitReader } from "./commit_reader.ts";
+import { CommitReader, type WholeCommit } from "./commit_reader.ts";
 import type { HistoryCheck } from "./history_check.ts";
+import { hashAhead, type HashedLines } from "./line_hashing.ts";
 import { type IdRange, parsePendingName } from "./layout.ts";
 import { remnantFault } from "./remnant.ts";
 import type { ListedFile } from "./verify_inventory.ts";
@@ -117,15 +119,20 @@ class CommitsCheck {
   async run(): Promise<string | null> {
     const { file, sizeBytes } = this.#options.listed;
     const reader = new CommitReader(file, this.#rightBytes, sizeBytes);
-    for (let next = await reader.next(); next !== null; next = await reader.next()) {
-      const { commit, lines } = next;
+    for await (const next of this.#commits(reader)) {
+      const { commit } = next;
       this.#enter(commit);
-      if (!this.#isCovered) this.#options.history.addCommit(commit, lines);
+      if (!this.#isCovered) this.#options.history.addCommit(commit, next);
       this.#head = commit.head;
       this.#lastEventId = commit.batches.at(-1)?.last_event_id ?? this.#lastEventId;
-      this.#rightBytes = reader.endBytes;
+      this.#rightBytes = next.endBytes;
     }
     return reader.fault;
+  }
+
+  #commits(reader: CommitReader): AsyncIterable<WholeCommit & HashedLines> {
+    const { hashing } = this.#options.history;
+    return hashing === null ? unhashed(reader) : hashAhead(inOwnMemory(reader), hashing);
   }
 
   /** Checks that the file has ended with what its name says. @throws {VerifyFailure} */
@@ -182,5 +189,19 @@ class CommitsCheck {
   ): VerifyFailure {
     const { path } = this.#options.listed;
     return new VerifyFailure(code, what, { path, eventId: this.#lastEventId, ...values });
+  }
+}
+
+async function* unhashed(reader: CommitReader): AsyncGenerator<WholeCommit & HashedLines, void> {
+  for (let next = await reader.next(); next !== null; next = await reader.next()) {
+    yield { ...next, areHashed: false };
+  }
+}
+
+async function* inOwnMemory(reader: CommitReader): AsyncGenerator<WholeCommit, void> {
+  for (let next = await reader.next(); next !== null; next = await reader.next()) {
+    const lines = Buffer.allocUnsafeSlow(next.lines.length);
+    next.lines.copy(lines);
+    yield { ...next, lines };
   }
 }

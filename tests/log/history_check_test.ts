@@ -20,7 +20,7 @@ async function feed(history: HistoryCheck, bytes: Uint8Array): Promise<void> {
   history.enterFile("tail.ndjson", "tail_invalid");
   const file = await simulatedFile(bytes);
   for await (const { commit, lines } of readCommits(file, 0, bytes.length, "tail.ndjson")) {
-    history.addCommit(commit, lines);
+    history.addCommit(commit, { lines, areHashed: false });
   }
 }
 

@@ -88,24 +88,27 @@ test("writeSegment() keeps pages too large to copy in their place", async () => 
   assert.ok((await segment.readRowGroup(0)).equals(lines));
 });
 
-async function writeCommits(commits: WholeCommit[], previousHead = GENESIS_HEAD_HEX) {
+/** A commit, wherever it ends in a file. */
+type CommitLines = Omit<WholeCommit, "endBytes">;
+
+async function writeCommits(commits: CommitLines[], previousHead = GENESIS_HEAD_HEX) {
   const storage = new SimulatedDisk();
   async function* iterate() {
-    yield* commits;
+    for (const commit of commits) yield { ...commit, endBytes: 0 };
   }
   const written = await writeSegment(storage, "0.parquet", iterate(), { previousHead });
   return { storage, written: written! };
 }
 
 /** A commit of two batches of two events. */
-function twoBatches(): WholeCommit {
+function twoBatches(): CommitLines {
   const events = [{ recordKey: "x" }, { recordKey: "y" }];
   const batches = ["a", "b"].map((batchId) => preparedBatch(batchId, { events }));
   const { lines, entries, head } = pendingFile([batches]);
   return { commit: { batches: entries, bytes: lines.length, head }, lines };
 }
 
-type Change = (commit: WholeCommit) => WholeCommit;
+type Change = (commit: CommitLines) => CommitLines;
 
 /** Other batches over the same lines. */
 const entries =
@@ -158,7 +161,7 @@ test("writeSegment() closes its file when a write fails", async () => {
   const storage = new SimulatedDisk();
   storage.hook = failNth("write", 1, { errno: "ENOSPC" });
   async function* iterate() {
-    yield twoBatches();
+    yield { ...twoBatches(), endBytes: 0 };
   }
   const written = writeSegment(storage, "0.parquet", iterate(), { previousHead: GENESIS_HEAD_HEX });
   await assert.rejects(written, { code: "ENOSPC" });
