@@ -8,7 +8,8 @@ import { describeError } from "./system_error.ts";
 
 /**
  * Makes this process the writer of a log folder, until the lock is released.
- * @throws {CommandError} exit status 1: no log folder, or a symlink in its place, or another process is its writer.
+ * @throws {CommandError} exit status 1: no log folder, or a symlink in its place, or another
+ *   process is its writer.
  */
 export async function takeWriterLock(logDir: string): Promise<FileLock> {
   const path = join(logDir, LOCK_FILE);

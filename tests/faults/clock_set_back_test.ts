@@ -125,7 +125,9 @@ function assertConsumed({ consumed, receipts }: Run): void {
 }
 
 const seed = testSeed();
-test(`ids only increase and consumers miss nothing while the clock goes anywhere (SEED=${seed})`, async () => {
+const TITLE =
+  `ids only increase and consumers miss nothing while the clock goes anywhere (SEED=${seed})`;
+test(TITLE, async () => {
   const run = new Run(seededRandom(seed));
   await run.open();
   for (let step = 0; step < STEPS; step++) {

@@ -144,7 +144,9 @@ for (const place of STRAY_PATHS) {
 }
 
 for (const place of TEMPORARY_PATHS) {
-  test(`seal takes ${place} for its own leftover, follows it nowhere and removes no folder`, async () => {
+  const leftoverTitle =
+    `seal takes ${place} for its own leftover, follows it nowhere and removes no folder`;
+  test(leftoverTitle, async () => {
     for (const entry of HOSTILE_ENTRIES.filter(({ isLink }) => !isLink)) {
       await withHostile(whole, place, entry, async (dir) => {
         const isFolder = entry.title === "a folder with a file";
@@ -159,7 +161,9 @@ const LINK = HOSTILE_ENTRIES.find(({ isLink }) => isLink)!;
 const PIPE = HOSTILE_ENTRIES.find(({ title }) => title === "a pipe")!;
 
 for (const { title, path } of PLACES.filter(({ linked }) => linked === undefined)) {
-  test(`serve, a process of its own, refuses a link or a pipe in the place of ${title}`, async () => {
+  const serveTitle =
+    `serve, a process of its own, refuses a link or a pipe in the place of ${title}`;
+  test(serveTitle, async () => {
     for (const entry of [LINK, PIPE]) {
       const { isOutsideUntouched } = await withHostile(whole, path(whole), entry, async (dir) => {
         const permissions = [`--allow-read=${dir}`, `--allow-write=${dir}`, "--allow-net"];

@@ -115,7 +115,9 @@ async function withStruckService(
 
 const absence = straceAbsence();
 
-test("serve answers storage_full to writes without room and goes on, followers too", async (context) => {
+const NO_ROOM_TITLE =
+  "serve answers storage_full to writes without room and goes on, followers too";
+test(NO_ROOM_TITLE, async (context) => {
   if (absence !== null) return skipLoudly(context, absence);
   await withStruckService(async (deployment, serving, follower) => {
     for (const [number, faults] of NO_ROOM.entries()) {
@@ -133,7 +135,8 @@ test("serve answers storage_full to writes without room and goes on, followers t
 });
 
 for (const [title, faults] of UNCERTAIN) {
-  test(`serve stops its writer at ${title}; a new start has all that was acknowledged`, async (context) => {
+  const stopTitle = `serve stops its writer at ${title}; a new start has all that was acknowledged`;
+  test(stopTitle, async (context) => {
     if (absence !== null) return skipLoudly(context, absence);
     await withStruckService(async (deployment, serving, follower) => {
       const { dir, socketPath, receipts } = deployment;

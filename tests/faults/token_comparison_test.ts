@@ -40,7 +40,9 @@ test("createAuthorizer() refuses every token that is almost the right one", () =
   for (const [title, token] of WRONG) assert.ok(!isAuthorized(`Bearer ${token}`), title);
 });
 
-test("createAuthorizer() compares digests of one length, once, whatever is presented", (context) => {
+const LENGTH_TITLE =
+  "createAuthorizer() compares digests of one length, once, whatever is presented";
+test(LENGTH_TITLE, (context) => {
   if (THIS_RUNTIME === "deno") {
     return skipLoudly(context, "a built-in of Deno cannot be watched; Node runs the same source");
   }
