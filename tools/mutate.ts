@@ -1,7 +1,7 @@
 /**
  * Tries the tests: puts one deliberate bug after the other (`mutations.ts`) into a copy of this
- * tree and expects that its tests fail. Exits 1 when one survives. Words given as arguments choose those
- * whose names hold them. The tests of the copy must pass as long as it is as this tree is.
+ * tree and expects that its tests fail. Exits 1 when one survives. Words given as arguments choose
+ * those whose names hold them. The tests of the copy must pass as long as it is as this tree is.
  */
 import { spawnSync } from "node:child_process";
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
-import { type Mutation, MUTATIONS } from "./mutations.ts";
+import { edited, type Mutation, MUTATIONS } from "./mutations.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const SKIPPED = new Set([".git", "node_modules", "demo"]);
@@ -29,16 +29,13 @@ function passes(folder: string, test: string): boolean {
 }
 
 /** Makes all edits; what the files were before. */
-function mutate(folder: string, { name, edits }: Mutation): Map<string, string> {
+function mutate(folder: string, { edits }: Mutation): Map<string, string> {
   const before = new Map<string, string>();
-  for (const { file, find, replace } of edits) {
-    const path = join(folder, file);
+  for (const edit of edits) {
+    const path = join(folder, edit.file);
     const text = readFileSync(path, "utf8");
     if (!before.has(path)) before.set(path, text);
-    if (text.split(find).length !== 2) {
-      throw new Error(`${name}: ${file} does not hold this text once:\n${find}`);
-    }
-    writeFileSync(path, text.replace(find, () => replace));
+    writeFileSync(path, edited(text, edit));
   }
   return before;
 }

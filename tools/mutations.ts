@@ -18,6 +18,14 @@ export interface Mutation {
   tests: readonly string[];
 }
 
+/** The text of a file with an edit made. @throws {Error} it does not hold the text just once. */
+export function edited(text: string, { file, find, replace }: Edit): string {
+  if (text.split(find).length !== 2) {
+    throw new Error(`${file} does not hold this text once, look for what it has become:\n${find}`);
+  }
+  return text.replace(find, () => replace);
+}
+
 /** One edit. */
 function edit(file: string, find: string, replace = ""): Edit {
   return { file: `src/${file}`, find, replace };
