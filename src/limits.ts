@@ -76,6 +76,11 @@ export const HEADER_BYTES_MAX = 64 * KIB;
 /** How long the header section of a request may take to arrive. */
 export const HEADERS_TIMEOUT_MS = 60_000;
 /**
+ * A server to which nobody has connected for this long looks whether it still accepts connections;
+ * one that does not opens its socket anew after as long again.
+ */
+export const ACCEPT_PROBE_INTERVAL_MS = 5_000;
+/**
  * A response can come before the request's body has. What still comes is read and dropped, so that
  * the client gets to read the response, but no more than this: twice the largest body.
  */

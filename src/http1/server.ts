@@ -3,9 +3,10 @@
  * which requests are refused, what headers a response has, when a connection ends.
  */
 import { once } from "node:events";
-import { createServer, type Server } from "node:net";
+import { createServer, type Server, type Socket } from "node:net";
 import { clearTimeout, setTimeout } from "node:timers";
-import { HEADERS_TIMEOUT_MS, SHUTDOWN_GRACE_MS } from "../limits.ts";
+import { ACCEPT_PROBE_INTERVAL_MS, HEADERS_TIMEOUT_MS, SHUTDOWN_GRACE_MS } from "../limits.ts";
+import { AcceptWatch } from "./accept_watch.ts";
 import { Connection, type ConnectionHost } from "./connection.ts";
 import type { HttpHandler, HttpResponse, HttpServer, MalformedRequestError } from "./message.ts";
 import { closeSocketFile, socketFileAt } from "./socket_file.ts";
@@ -23,6 +24,8 @@ export interface ListenOptions {
   shutdownGraceMs?: number;
   /** How long a head may take to arrive; `HEADERS_TIMEOUT_MS` if absent. */
   headersTimeoutMs?: number;
+  /** How often to look whether connections are accepted; `ACCEPT_PROBE_INTERVAL_MS` if absent. */
+  acceptProbeMs?: number;
 }
 
 /**
@@ -34,24 +37,52 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
   const connections = new Set<Connection>();
   const headWatch = new StallWatch(options.headersTimeoutMs ?? HEADERS_TIMEOUT_MS);
   const host = { handler, refusal, report, headWatch, isClosing: false };
-  // A client may end its side and still read.
-  const server = createServer({ allowHalfOpen: true }, (socket) => {
-    const connection = new Connection(socket, host);
-    connections.add(connection);
-    socket.on("close", () => connections.delete(connection));
-  });
-  server.listen(path);
-  await once(server, "listening");
-  // No descriptor is left, for one; those who are connected are served on.
-  server.on("error", ({ message }) => report(`a connection could not be accepted: ${message}`));
-  const socketFile = socketFileAt(path);
+  const open = () =>
+    openServer(options, (socket) => {
+      watch.accepted();
+      const connection = new Connection(socket, host);
+      connections.add(connection);
+      socket.on("close", () => connections.delete(connection));
+    });
+  const reopen = async () => {
+    report("connections were no longer accepted; the socket is opened anew");
+    await closeSocketFile(socketFile, () => Promise.resolve(void server.close()));
+    server = await open();
+    if (host.isClosing) server.close();
+    else socketFile = socketFileAt(path);
+  };
+  const intervalMs = options.acceptProbeMs ?? ACCEPT_PROBE_INTERVAL_MS;
+  const watch = new AcceptWatch({ path, intervalMs, reopen });
+  let server: Server;
+  try {
+    server = await open();
+  } catch (error) {
+    watch.stop();
+    throw error;
+  }
+  let socketFile = socketFileAt(path);
   let closed: Promise<void> | undefined;
   return {
     close() {
+      watch.stop();
       closed ??= closeSocketFile(socketFile, () => closeServer(server, connections, host, options));
       return closed;
     },
   };
+}
+
+/** Resolves once connections are accepted. */
+async function openServer(
+  { path, report }: ListenOptions,
+  onConnection: (socket: Socket) => void,
+): Promise<Server> {
+  // A client may end its side and still read.
+  const server = createServer({ allowHalfOpen: true }, onConnection);
+  server.listen(path);
+  await once(server, "listening");
+  // No descriptor is left, for one; those who are connected are served on.
+  server.on("error", ({ message }) => report(`a connection could not be accepted: ${message}`));
+  return server;
 }
 
 async function closeServer(

@@ -1,0 +1,205 @@
+/**
+ * The real service without free descriptors. With more clients than descriptors, those inside are
+ * served on, and new ones again once others have left. A start or a sealing that cannot open its
+ * files fails and leaves the log whole.
+ */
+import assert from "node:assert/strict";
+import { existsSync, readdirSync } from "node:fs";
+import { cp } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import type { Receipt } from "../../src/event/types.ts";
+import { fileStorage } from "../../src/log/file_storage.ts";
+import { openLog } from "../../src/log/log.ts";
+import { verifyLog } from "../../src/log/verify.ts";
+import { allEvents, batchWith, commit, replayPage } from "../contract/support/api.ts";
+import { FollowReader } from "../contract/support/follow_reader.ts";
+import {
+  runCli,
+  type Serving,
+  signalChild,
+  spawnCli,
+  startServe,
+  untilReported,
+  withFolder,
+} from "../support/cli.ts";
+import { preparedBatch } from "../support/prepared.ts";
+import { RawConnection } from "../support/raw_client.ts";
+import { SMALL_SEGMENTS } from "../support/sealing.ts";
+import { testTime } from "../support/test_log.ts";
+import { skipLoudly } from "./support/skip.ts";
+
+const OPEN_FILES_MAX = 64;
+/** Clients that come while there are no descriptors left for all of them. */
+const CROWD = 100;
+const WRITERS = 4;
+const POLL_MS = 5;
+const GET_STREAMS = "GET /v1/streams HTTP/1.1\r\nHost: x\r\n\r\n";
+/** The sealed history of the second test; each segment keeps a descriptor. */
+const SEGMENTS = 12;
+/** Limits are tried from this one down, until so many runs have failed, each at an earlier step. */
+const LIMIT_FIRST = 42;
+const FAILURES = 8;
+
+function config(dir: string): string[] {
+  return ["--config", join(dir, "service.toml")];
+}
+
+function openDescriptors({ child }: Serving): number {
+  return readdirSync(`/proc/${child.pid}/fd`).length;
+}
+
+/** Looks again and again until the server has got so far. */
+async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+}
+
+/** Sends a request on a connection that stays open. @returns its answer, which must be 200. */
+async function answerTo(connection: RawConnection, bytes: string): Promise<string> {
+  await connection.write(bytes);
+  const response = await connection.readResponse();
+  assert.equal(response?.status, 200, response?.body);
+  return response.body;
+}
+
+async function ingestOn(connection: RawConnection, batchId: string, payload: string) {
+  const body = JSON.stringify(batchWith({
+    batch_id: batchId,
+    events: [{ stream: "orders", record_key: batchId, kind: "upserted", payload }],
+  }));
+  const head = `POST /v1/events HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n`;
+  return JSON.parse(await answerTo(connection, head + body)) as Receipt;
+}
+
+/** Opens connections that all send a request. Those that find no room end without an answer. */
+async function openCrowd(socketPath: string): Promise<RawConnection[]> {
+  const crowd: RawConnection[] = [];
+  while (crowd.length < CROWD) {
+    const connection = await RawConnection.open(socketPath);
+    void connection.write(GET_STREAMS);
+    crowd.push(connection);
+  }
+  return crowd;
+}
+
+async function verifiedEvents(dir: string): Promise<number> {
+  const storage = fileStorage(join(dir, "data", "log"));
+  const { report, failure } = await verifyLog(storage, { chain: true });
+  assert.equal(failure, null);
+  return report.events_checked;
+}
+
+test("serve goes on for those inside while more come than there are descriptors", (context) =>
+  withFolder(async (dir) => {
+    if (!existsSync("/proc/self/fd")) {
+      return skipLoudly(context, "there is no /proc that tells the descriptors of a process");
+    }
+    assert.equal((await runCli(["init", dir])).code, 0);
+    const socketPath = join(dir, "data", "ground.sock");
+    const receipts: Receipt[] = [];
+    let serving = await startServe(dir);
+    receipts.push(await commit(socketPath, batchWith({ batch_id: "sealed" })));
+    assert.equal((await serving.stop()).code, 0);
+    assert.equal((await runCli([...config(dir), "seal"])).code, 0);
+
+    serving = await startServe(dir, { openFilesMax: OPEN_FILES_MAX });
+    try {
+      const follower = await FollowReader.open(socketPath);
+      assert.equal((await follower.catchUp()).length, receipts.length);
+      const inside: RawConnection[] = [];
+      while (inside.length < WRITERS) inside.push(await RawConnection.open(socketPath));
+      for (const connection of inside) await answerTo(connection, GET_STREAMS);
+      const before = openDescriptors(serving);
+
+      const crowd = await openCrowd(socketPath);
+      await until(() => openDescriptors(serving) >= OPEN_FILES_MAX);
+      for (const payload of ["", "x".repeat(100_000), "x".repeat(3_000_000)]) {
+        const writes = inside.map((connection, writer) =>
+          ingestOn(connection, `${writer}-${payload.length}`, payload)
+        );
+        receipts.push(...await Promise.all(writes));
+      }
+      const page = await answerTo(inside[0]!, "GET /v1/events HTTP/1.1\r\nHost: x\r\n\r\n");
+      assert.equal(JSON.parse(page).events.length, receipts.length, "segment and tail are read");
+      assert.equal((await follower.takeLive(3 * WRITERS)).length, 3 * WRITERS);
+      assert.ok(
+        openDescriptors(serving) >= OPEN_FILES_MAX,
+        "there were no descriptors all the time",
+      );
+      const answers = await Promise.all(crowd.slice(0, 8).map((other) => other.readResponse()));
+      for (const answer of answers) assert.equal(answer?.status, 200, "those inside are answered");
+
+      for (const other of crowd) other.destroy();
+      await until(() => openDescriptors(serving) <= before);
+      // Those that still wait to be accepted may be sent away once.
+      while (await replayPage(socketPath).catch(() => null) === null);
+      receipts.push(await commit(socketPath, batchWith({ batch_id: "new" })));
+      follower.close();
+      for (const connection of inside) connection.destroy();
+      assert.equal((await serving.stop()).code, 0);
+    } finally {
+      if (serving.child.exitCode === null && serving.child.signalCode === null) {
+        await serving.stop("SIGKILL");
+      }
+    }
+    assert.equal(await verifiedEvents(dir), receipts.length);
+    serving = await startServe(dir);
+    const ids = (await allEvents(socketPath)).map(({ event_id }) => event_id).sort();
+    assert.deepEqual(ids, receipts.map(({ first_event_id }) => first_event_id).sort());
+    assert.equal((await serving.stop()).code, 0);
+  }));
+
+/** Fills a deployment with segments and a tail. @returns its events. */
+async function fill(dir: string): Promise<number> {
+  const storage = fileStorage(join(dir, "data", "log"));
+  const listener = { report: () => {}, sealed: () => {}, batch: () => {}, committed: () => {} };
+  const log = await openLog({ ...testTime(), storage, listener });
+  let batches = 0;
+  const append = () => log.append([preparedBatch(`batch ${batches++}`)]);
+  const eventsOfSegments = SEGMENTS * SMALL_SEGMENTS.events;
+  let segments = 0;
+  while (batches < eventsOfSegments) await append();
+  await log.seal(() => void segments++, { bounds: SMALL_SEGMENTS });
+  assert.ok(segments >= SEGMENTS, `${segments} segments`);
+  await append();
+  await log.close();
+  return batches;
+}
+
+/** Runs a command. @returns why it failed; null when it did not. */
+type Run = (dir: string, openFilesMax: number) => Promise<string | null>;
+
+async function runSeal(dir: string, openFilesMax: number): Promise<string | null> {
+  const { code, stderr } = await runCli([...config(dir), "seal"], { openFilesMax });
+  assert.ok(code === 0 || code === 1, stderr);
+  return code === 0 ? null : stderr;
+}
+
+/** Ends it once it has opened the log; it may have no descriptor left for a client. */
+async function runServe(dir: string, openFilesMax: number): Promise<string | null> {
+  const spawned = spawnCli([...config(dir), "serve"], { openFilesMax });
+  await untilReported(spawned, "serving ").catch(() => {});
+  if (spawned.output.stderr.includes("serving ")) signalChild(spawned.child, "SIGTERM");
+  const { code, stderr } = await spawned.exited;
+  assert.ok(code === 0 || code === 1, stderr);
+  return code === 0 ? null : stderr;
+}
+
+for (const [name, run] of [["seal", runSeal], ["serve", runServe]] satisfies [string, Run][]) {
+  test(`${name} with too few descriptors for its files fails and leaves the log whole`, () =>
+    withFolder(async (folder) => {
+      const full = join(folder, "full");
+      assert.equal((await runCli(["init", full])).code, 0);
+      const events = await fill(full);
+      const faults: string[] = [];
+      for (let limit = LIMIT_FIRST; faults.length < FAILURES; limit--) {
+        const dir = join(folder, `${limit}`);
+        await cp(full, dir, { recursive: true });
+        const fault = await run(dir, limit);
+        if (fault !== null) faults.push(fault);
+        assert.equal(await verifiedEvents(dir), events, `after ${name} with ${limit} descriptors`);
+      }
+      const inLog = faults.filter((fault) => /EMFILE.*\/(segments|pending|tail)/.test(fault));
+      assert.ok(inLog.length > 0, `some end at a file of the log: ${faults}`);
+    }));
+}
