@@ -40,6 +40,15 @@ export class HistoryFollower {
     this.check(text);
   }
 
+  /** It is told that the writer has stopped, unless it could not read before. */
+  async ended(): Promise<void> {
+    for (let turns = 0; this.#reason === null; turns++) {
+      assert.ok(turns < TURNS_MAX, "a follower is told that the writer has stopped");
+      await turn();
+    }
+    assert.ok(["writer_poisoned", "replay_failed"].includes(this.#reason), this.#reason);
+  }
+
   /** What it was given are the events behind its place, each once and in order. */
   check(text: string): void {
     assert.ok(text.startsWith(this.#text, this.#start), "a follower sees what replay shows");

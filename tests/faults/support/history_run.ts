@@ -143,6 +143,7 @@ export class HistoryRun {
     const answered = await Promise.all(answers);
     for (const { outcome } of answered) this.#count(String(statusOf(outcome)));
     this.#isPoisoned ||= answered.some(({ outcome }) => statusOf(outcome) === "writer_poisoned");
+    if (this.#isPoisoned) await this.#follower.ended();
     if (this.#machine.isOff) {
       this.#known.answeredLast(answered);
     } else {
