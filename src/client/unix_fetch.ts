@@ -57,6 +57,8 @@ export function unixFetch(socketPath: string): Fetch {
     const signal = init?.signal ?? (input instanceof Request ? input.signal : undefined);
     signal?.throwIfAborted();
     const body = await requestBody(request, input, init);
+    // It may have been aborted while the body was collected.
+    signal?.throwIfAborted();
     const { pathname, search } = new URL(request.url);
     const outgoing = httpRequest({
       socketPath,
@@ -67,7 +69,7 @@ export function unixFetch(socketPath: string): Fetch {
     });
     const stopAborting = destroyOnAbort(outgoing, signal);
     try {
-      const incoming = await send(outgoing, body);
+      const incoming = await send(outgoing, body, signal);
       incoming.once("close", stopAborting);
       return await toResponse(incoming, request.method, (cause) => {
         return failure(socketPath, signal, cause);
@@ -99,10 +101,36 @@ function destroyOnAbort(outgoing: ClientRequest, signal: AbortSignal | undefined
   return () => signal?.removeEventListener("abort", abort);
 }
 
-/** Resolves with the head of the response, which may come before the body is sent. */
-function send(outgoing: ClientRequest, body: RequestBody): Promise<IncomingMessage> {
+/**
+ * Resolves with the head of the response, which may come before the body is sent. An aborted signal
+ * rejects at once, whatever the request does: one that is not connected yet may not notice that it
+ * was destroyed, and bring a response nevertheless.
+ */
+async function send(
+  outgoing: ClientRequest,
+  body: RequestBody,
+  signal: AbortSignal | undefined,
+): Promise<IncomingMessage> {
+  const aborted = Promise.withResolvers<never>();
+  const giveUp = () => aborted.reject(signal?.reason);
+  signal?.addEventListener("abort", giveUp, { once: true });
+  try {
+    return await Promise.race([responseTo(outgoing, body, signal), aborted.promise]);
+  } finally {
+    signal?.removeEventListener("abort", giveUp);
+  }
+}
+
+function responseTo(
+  outgoing: ClientRequest,
+  body: RequestBody,
+  signal: AbortSignal | undefined,
+): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
-    outgoing.once("response", resolve);
+    outgoing.once("response", (incoming) => {
+      if (signal?.aborted) incoming.destroy();
+      else resolve(incoming);
+    });
     // Stays for the request's whole life: once there is a response, that is what tells of a
     // failure.
     outgoing.on("error", reject);
