@@ -1,6 +1,6 @@
 /**
  * Programs of the peers: found, run as a user without privileges (PostgreSQL refuses to run as
- * root), and ended. None of them outlives the benchmark.
+ * root), and ended with what they were started for, whether that failed or not.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { accessSync, constants, readdirSync, readFileSync } from "node:fs";
