@@ -55,3 +55,16 @@ test("StallWatch.add() gives up a wait that is not stopped in time, and again wh
   });
   for (const wait of [stopped, late]) watch.remove(wait);
 });
+
+test("StallWatch does not count the time in which the process stood still", async () => {
+  const watch = new StallWatch(SHORT_TIMEOUT_MS);
+  let isGivenUp = false;
+  const wait = new Wait(() => isGivenUp = true);
+  wait.start();
+  watch.add(wait);
+  // As after a SIGSTOP: all timers that would have run meanwhile are due at once.
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20 * SHORT_TIMEOUT_MS);
+  await new Promise((resolve) => setTimeout(resolve, 0));
+  assert.equal(isGivenUp, false);
+  watch.remove(wait);
+});
