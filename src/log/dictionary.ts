@@ -1,5 +1,5 @@
 /** Collects a column whose values repeat: each of them once, and for each row which one it has. */
-import type { Buffer } from "node:buffer";
+import { Buffer } from "node:buffer";
 import { assert } from "../assert.ts";
 import { ROW_GROUP_EVENTS_MAX } from "../limits.ts";
 import { sameBytes } from "./line_bytes.ts";
@@ -32,7 +32,8 @@ export class Dictionary {
     const last = this.#lastSpelling;
     if (last === null || !sameBytes(line, start, end, last, 0, last.length)) {
       this.addText(line.toString("utf8", start, end), decode);
-      this.#lastSpelling = line.subarray(start, end);
+      // A copy: the memory of the line may be used again.
+      this.#lastSpelling = Buffer.from(line.subarray(start, end));
       return this.#lastText;
     }
     this.repeat();

@@ -18,6 +18,16 @@ test("Dictionary gives each value one code, in the order in which values first c
   assert.deepEqual([...dictionary.codes], [0, 0, 1, 0, 2, 1, 1]);
 });
 
+test("Dictionary.addSpelled() keeps nothing of the memory of a line", () => {
+  const dictionary = new Dictionary();
+  const line = Buffer.alloc(1);
+  for (const text of ["a", "b", "b", "a"]) {
+    line.write(text);
+    assert.equal(dictionary.addSpelled(line, 0, 1, Buffer.from), text);
+  }
+  assert.deepEqual([...dictionary.codes], [0, 1, 1, 0]);
+});
+
 test("Dictionary.repeat() gives a row the value of the row before, however it came", () => {
   const dictionary = new Dictionary();
   dictionary.addText("a", Buffer.from);

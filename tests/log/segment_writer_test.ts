@@ -56,6 +56,24 @@ test("writeSegment() ends a segment with the first commit that reaches a bound",
   }
 });
 
+test("writeSegment() keeps nothing of the memory that commits are read into", async () => {
+  // Larger than one read, and every value in the place of the one before.
+  const commits = Array.from({ length: 8 }, (_, number) => [
+    preparedBatch(`${number}`, {
+      source: `source-${number}`,
+      events: [{
+        stream: `stream-${number}`,
+        kind: `kind-${number}`,
+        payload: "x".repeat(1_500_000),
+      }],
+    }),
+  ]);
+  const { storage, lines } = await sealCommits(commits);
+  const segment = await openSegment(storage, "0.parquet");
+  const read = await Promise.all(segment.rowGroups.map((_, n) => segment.readRowGroup(n)));
+  assert.ok(Buffer.concat(read).equals(lines));
+});
+
 test("writeSegment() makes no file when there are no events", async () => {
   const { storage, segments } = await sealCommits([[], []]);
   assert.deepEqual(segments, []);
