@@ -65,6 +65,6 @@ test("StallWatch does not count the time in which the process stood still", asyn
   // As after a SIGSTOP: all timers that would have run meanwhile are due at once.
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20 * SHORT_TIMEOUT_MS);
   await new Promise((resolve) => setTimeout(resolve, 0));
-  assert.equal(isGivenUp, false);
+  assert.ok(!isGivenUp);
   watch.remove(wait);
 });
