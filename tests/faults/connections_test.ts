@@ -1,0 +1,167 @@
+/**
+ * Thousands of connections to the real service, in each of the ways that cost a server memory and
+ * are never answered. It goes on serving others, holds no more than its limits say, and is rid of
+ * them when they leave. CONNECTIONS says how many; 10,000 are the aim.
+ */
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { connect, type Socket } from "node:net";
+import { join } from "node:path";
+import process from "node:process";
+import { test } from "node:test";
+import {
+  BODY_SLAB_BYTES,
+  HEADER_BYTES_MAX,
+  RECENT_COMMITS_BYTES_MAX,
+  REPLAY_WHOLE_BYTES_MAX,
+} from "../../src/limits.ts";
+import { allEvents, batchWith, commit, streamsPage } from "../contract/support/api.ts";
+import { runCli, type Serving, startServe, withFolder } from "../support/cli.ts";
+import { skipLoudly } from "./support/skip.ts";
+
+const CONNECTIONS_WANTED = Number(process.env.CONNECTIONS ?? 2000);
+/** What a process needs besides. */
+const OTHER_DESCRIPTORS = 200;
+/** Opened at a time: the queue of those who wait to be accepted is short. */
+const OPENING_MAX = 100;
+const RETRY_MS = 5;
+
+const KIB = 1024;
+const MIB = 1024 * KIB;
+/** A runtime with the program in it. */
+const BASE_BYTES = 256 * MIB + RECENT_COMMITS_BYTES_MAX;
+/** A connection itself, about, in either runtime. */
+const CONNECTION_BYTES = 32 * KIB;
+/** One read of a socket. */
+const READ_BYTES = 64 * KIB;
+
+interface Kind {
+  title: string;
+  /** What each sends at first, and then so that it goes on. */
+  begin: string;
+  more: string;
+  /** What the server may hold for each. */
+  bytesMax: number;
+  /** Of the connections, one in so many: those that cost much memory on the client's side too. */
+  oneIn: number;
+}
+
+const GET = "GET /v1/events HTTP/1.1\r\nHost: x\r\n\r\n";
+const KINDS: Kind[] = [
+  { title: "idle", begin: "", more: "", bytesMax: CONNECTION_BYTES, oneIn: 1 },
+  {
+    title: "in the middle of a head",
+    begin: "GET /v1/events HTTP/1.1\r\nHo",
+    more: "s",
+    bytesMax: CONNECTION_BYTES,
+    oneIn: 1,
+  },
+  {
+    title: "sending a long head and not its end",
+    begin: `GET / HTTP/1.1\r\nX: ${"x".repeat(HEADER_BYTES_MAX - 1000)}`,
+    more: "x",
+    bytesMax: CONNECTION_BYTES + HEADER_BYTES_MAX + READ_BYTES,
+    oneIn: 10,
+  },
+  {
+    title: "sending a body byte by byte",
+    begin: "POST /v1/events HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{",
+    more: " ",
+    bytesMax: CONNECTION_BYTES + BODY_SLAB_BYTES,
+    oneIn: 1,
+  },
+  {
+    title: "pipelining requests and reading no answer",
+    begin: GET.repeat(2000),
+    more: GET,
+    bytesMax: CONNECTION_BYTES + HEADER_BYTES_MAX + 2 * READ_BYTES + REPLAY_WHOLE_BYTES_MAX,
+    oneIn: 10,
+  },
+];
+
+/** Connections that one process may have. */
+function connectionsAllowed(): number {
+  const limit = execFileSync("sh", ["-c", "ulimit -n"], { encoding: "utf8" }).trim();
+  return limit === "unlimited" ? Infinity : Number(limit) - OTHER_DESCRIPTORS;
+}
+
+function residentBytes({ child }: Serving): number {
+  const [, kib] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${child.pid}/status`, "utf8"))!;
+  return Number(kib) * KIB;
+}
+
+function openDescriptors({ child }: Serving): number {
+  return readdirSync(`/proc/${child.pid}/fd`).length;
+}
+
+/** Opens a connection that reads nothing; tries again while too many wait to be accepted. */
+async function openOne(socketPath: string): Promise<Socket> {
+  for (;;) {
+    const socket = connect(socketPath);
+    socket.pause();
+    const error = await new Promise<Error | null>((resolve) => {
+      socket.once("connect", () => resolve(null));
+      socket.once("error", resolve);
+    });
+    if (error === null) return socket.on("error", () => {});
+    if (!("code" in error) || error.code !== "EAGAIN") throw error;
+    await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+  }
+}
+
+async function openCrowd(socketPath: string, count: number, sockets: Socket[]): Promise<void> {
+  while (sockets.length < count) {
+    const openings = Math.min(OPENING_MAX, count - sockets.length);
+    sockets.push(
+      ...await Promise.all(Array.from({ length: openings }, () => openOne(socketPath))),
+    );
+  }
+}
+
+test("serve goes on beside thousands of connections, within its memory", (context) =>
+  withFolder(async (dir) => {
+    if (!existsSync("/proc/self/status")) {
+      return skipLoudly(context, "there is no /proc that tells the memory of a process");
+    }
+    const connections = Math.min(CONNECTIONS_WANTED, connectionsAllowed());
+    if (connections < CONNECTIONS_WANTED) {
+      process.stderr.write(
+        `ONLY ${connections} of ${CONNECTIONS_WANTED} connections: ulimit -n allows no more\n`,
+      );
+    }
+    assert.equal((await runCli(["init", dir])).code, 0);
+    const socketPath = join(dir, "data", "ground.sock");
+    const serving = await startServe(dir);
+    const sockets: Socket[] = [];
+    let batches = 0;
+    const assertServed = async () => {
+      await commit(socketPath, batchWith({ batch_id: `${batches++}` }));
+      assert.equal((await allEvents(socketPath)).length, batches);
+      assert.equal((await streamsPage(socketPath)).streams[0]!.event_count, batches);
+    };
+    try {
+      await assertServed();
+      const before = openDescriptors(serving);
+      for (const { title, begin, more, bytesMax, oneIn } of KINDS) {
+        const count = Math.ceil(connections / oneIn);
+        await openCrowd(socketPath, count, sockets);
+        for (const socket of sockets) if (begin !== "") socket.write(begin);
+        await assertServed();
+        for (const socket of sockets) if (more !== "") socket.write(more);
+        await assertServed();
+        assert.ok(openDescriptors(serving) >= count, `${title}: all are connected`);
+        const resident = residentBytes(serving);
+        const limit = BASE_BYTES + count * bytesMax;
+        context.diagnostic(`${count} ${title}: ${Math.round(resident / MIB)} MiB`);
+        assert.ok(resident < limit, `${title}: ${resident} bytes, at most ${limit}`);
+        for (const socket of sockets.splice(0)) socket.destroy();
+        while (openDescriptors(serving) > before + 1) await assertServed();
+      }
+      assert.equal((await serving.stop()).code, 0);
+    } finally {
+      for (const socket of sockets) socket.destroy();
+      const { exitCode, signalCode } = serving.child;
+      if (exitCode === null && signalCode === null) await serving.stop("SIGKILL");
+    }
+  }));
