@@ -1,7 +1,7 @@
 /**
- * A request that was aborted before it was connected went on for ever: an abort while the body was
- * collected was not seen, in any runtime, and Deno's `ClientRequest.destroy()` does nothing until
- * there is a connection. A follower that left at such a moment never did.
+ * A request that was aborted before it was connected could go on for ever: an abort while the body
+ * was collected was not seen, in any runtime; and on Deno, now and then, one while it connected. A
+ * follower that left at such a moment never did.
  */
 import assert from "node:assert/strict";
 import { createServer } from "node:http";

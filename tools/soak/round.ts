@@ -6,7 +6,14 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { RuntimeName } from "../../tests/support/runtimes.ts";
 import { type Random, randomInteger } from "../../tests/support/random.ts";
 import { Audit, type KnownHeads } from "./audit.ts";
-import { FOLLOWERS, LOAD_MS_MIN, READERS, SAMPLE_MS, WRITERS } from "./bounds.ts";
+import {
+  ANSWER_TIMEOUT_MS,
+  FOLLOWERS,
+  LOAD_MS_MIN,
+  READERS,
+  SAMPLE_MS,
+  WRITERS,
+} from "./bounds.ts";
 import type { Disturbance, Scene } from "./disturbances.ts";
 import { LogFollower } from "./follower.ts";
 import { Ledger } from "./ledger.ts";
@@ -105,9 +112,20 @@ class Round {
     // Clients that wait for a service that does not come back have to hear of it.
     await this.#disturb().catch((error) => this.#failing.abort(error));
     this.#ending.abort();
-    await clients;
+    await this.#orHanging(clients);
     this.#failing.signal.throwIfAborted();
     await this.#checkAll();
+  }
+
+  /** @throws {Violation} when the clients do not end, whatever they were answered. */
+  async #orHanging(clients: Promise<void>): Promise<void> {
+    const over = new AbortController();
+    const hanging = delay(ANSWER_TIMEOUT_MS, "hanging", { signal: over.signal }).catch(() =>
+      "over"
+    );
+    const outcome = await Promise.race([clients, hanging]);
+    over.abort();
+    claim(outcome !== "hanging", `some client does not end within ${ANSWER_TIMEOUT_MS} ms`);
   }
 
   /** Resolves when all have ended. */
