@@ -8,7 +8,14 @@ import { formatTimestamp } from "../event/timestamp.ts";
 import { ROW_GROUP_EVENTS_MAX } from "../limits.ts";
 import type { BatchEntry } from "./commit_frame.ts";
 import { Dictionary } from "./dictionary.ts";
-import { HASH_BYTES, takeHex, takeUuid, unescapedText, UUID_BYTES } from "./line_bytes.ts";
+import {
+  HASH_BYTES,
+  needsEscape,
+  takeHex,
+  takeUuid,
+  unescapedText,
+  UUID_BYTES,
+} from "./line_bytes.ts";
 import { CorruptLogError } from "./log_error.ts";
 import { PlainValues } from "./plain_values.ts";
 import { OBSERVED_AT_CHARS, type StoredEvent } from "./stored_event.ts";
@@ -97,6 +104,11 @@ export class RowGroupRows {
 }
 
 function addText(column: PlainValues, { bytes }: StoredEvent, start: number, end: number): void {
+  // Most texts have no escape, and a view of each would cost more than its copy.
+  if (!needsEscape(bytes, start, end)) {
+    column.add(bytes, start, end);
+    return;
+  }
   const text = unescapedText(bytes, start, end);
   if (text === null) throw malformed(bytes.toString("utf8", start, end));
   column.add(text);
