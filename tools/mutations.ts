@@ -163,8 +163,8 @@ export const MUTATIONS: readonly Mutation[] = [
     edits: [
       edit(
         "log/recovery.ts",
-        "    offset += readBytes;\n  }\n  await file.sync();\n}",
-        "    offset += readBytes;\n  }\n}",
+        "  await file.truncate(endBytes);\n  await file.sync();\n",
+        "  await file.truncate(endBytes);\n",
       ),
     ],
     tests: [CRASHES],
@@ -173,6 +173,11 @@ export const MUTATIONS: readonly Mutation[] = [
     name: "recovery does not write again what a failed fsync may have lost",
     edits: [edit("log/recovery.ts", "    await file.write(wanted, offset);\n")],
     tests: [FAULTS, HISTORIES],
+  },
+  {
+    name: "recovery does not cut off again what a failed fsync may have kept",
+    edits: [edit("log/recovery.ts", "  await file.truncate(endBytes);\n")],
+    tests: ["tests/log/recovery_lost_truncate_test.ts"],
   },
   {
     name: "recovery takes damage before a right commit for a remnant",

@@ -241,7 +241,8 @@ async function recoverTail(
 /**
  * What the last process wrote may not be durable yet; it must be before anyone is told of it. Where
  * that process met a failed fsync, the system may show a last commit that is not on the disk and
- * that it does not think it must write: so its bytes are written again.
+ * that it does not think it must write: so its bytes are written again. So is the end of the file,
+ * behind which the disk may still have what that process cut off.
  */
 async function makeDurable({ file, lastCommitOffset, endBytes }: CommitFile) {
   const chunk = new Uint8Array(Math.min(endBytes - lastCommitOffset, READ_CHUNK_BYTES));
@@ -252,6 +253,7 @@ async function makeDurable({ file, lastCommitOffset, endBytes }: CommitFile) {
     await file.write(wanted, offset);
     offset += readBytes;
   }
+  await file.truncate(endBytes);
   await file.sync();
 }
 
