@@ -1,0 +1,87 @@
+/**
+ * The real service with a small heap, while clients send the largest bodies at once. It survives:
+ * bodies wait for room and are prepared one at a time. What it acknowledged is there after a
+ * restart. MEMORY_ROUNDS says how often.
+ */
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import process from "node:process";
+import { test } from "node:test";
+import type { Receipt } from "../../src/event/types.ts";
+import { INGEST_BODY_BYTES_MAX } from "../../src/limits.ts";
+import { assertError, ingest, replayPage } from "../contract/support/api.ts";
+import { runCli, startServe, withFolder } from "../support/cli.ts";
+
+const ROUNDS = Number(process.env.MEMORY_ROUNDS ?? 1);
+const HEAP_MIB = 256;
+const MIB = 1024 * 1024;
+const CLIENTS = 3;
+/** Gives either runtime its heap limit. */
+const WRAPPER = [
+  "env",
+  `NODE_OPTIONS=--max-old-space-size=${HEAP_MIB}`,
+  `DENO_V8_FLAGS=--max-old-space-size=${HEAP_MIB}`,
+];
+
+/** JSON of the events of a batch. */
+const EVENTS: [title: string, make: () => string][] = [
+  ["one string of 32 MiB", () => eventOf(`"${"x".repeat(INGEST_BODY_BYTES_MAX - 500)}"`)],
+  ["10,000 events of 3 KiB", () => Array(10_000).fill(eventOf(`"${"y".repeat(3200)}"`)).join()],
+  // The bug: the text of these was kept as a tree of 64 bytes for each.
+  ["6 million numbers", () => eventOf(`[${"1,".repeat(6 * MIB)}1]`)],
+];
+
+function eventOf(payload: string): string {
+  return `{"stream":"orders","record_key":"1","kind":"upserted","payload":${payload}}`;
+}
+
+/** Sends a body until it is taken; a service without room says so. */
+async function ingestAtLast(socketPath: string, body: string): Promise<Receipt> {
+  for (;;) {
+    const reply = await ingest(socketPath, body);
+    if (reply.status === 200) return reply.json();
+    assertError(reply, "overloaded");
+  }
+}
+
+for (const [title, make] of EVENTS) {
+  test(`serve with a heap of ${HEAP_MIB} MiB takes ${title} from ${CLIENTS} clients at once`, () =>
+    withFolder(async (dir) => {
+      assert.equal((await runCli(["init", dir])).code, 0);
+      const socketPath = join(dir, "data", "ground.sock");
+      let serving = await startServe(dir, { wrapper: WRAPPER });
+      try {
+        const events = make();
+        const receipts: Receipt[] = [];
+        for (let round = 0; round < ROUNDS; round++) {
+          const sending = Array.from({ length: CLIENTS }, (_, client) => {
+            const body = `{"source":"s","batch_id":"${round}-${client}","events":[${events}]}`;
+            return ingestAtLast(socketPath, body);
+          });
+          receipts.push(...await Promise.all(sending));
+        }
+        await serving.stop("SIGKILL");
+
+        serving = await startServe(dir, { wrapper: WRAPPER });
+        for (const receipt of receipts) {
+          const { first_event_id: first, last_event_id: last } = receipt;
+          const [event] = (await replayPage(socketPath, `limit=1&after=${before(first)}`)).events;
+          assert.equal(event!.event_id, first);
+          assert.ok(last >= first);
+        }
+        const { streams } = await (await serving.fetch("/v1/streams")).json();
+        const expected = receipts.reduce((sum, receipt) => sum + receipt.events, 0);
+        assert.equal(streams[0].event_count, expected, "all that was acknowledged is there");
+        assert.equal((await serving.stop()).code, 0);
+      } finally {
+        const { exitCode, signalCode } = serving.child;
+        if (exitCode === null && signalCode === null) await serving.stop("SIGKILL");
+      }
+    }));
+}
+
+/** An id just before another one. */
+function before(eventId: string): string {
+  const last = parseInt(eventId.slice(-8), 16);
+  return eventId.slice(0, -8) + (last - 1).toString(16).padStart(8, "0");
+}
