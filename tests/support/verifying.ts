@@ -12,7 +12,7 @@ const CHANGES: ReadonlySet<OperationKind> = new Set(
   ["write", "sync", "truncate", "rename", "remove", "makeFolder", "syncFolder"],
 );
 
-/** Recomputes hashes as another thread does, to the memory of the lines that moves there and back. */
+/** Recomputes hashes as another thread does: the memory of the lines moves there and back. */
 function localHashing(): LineHashing {
   let isClosed = false;
   return {
