@@ -150,7 +150,10 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: "recovery truncates too little",
-    edits: [edit("log/recovery.ts", "truncate(tail.endBytes)", "truncate(tail.endBytes + 1)")],
+    edits: [
+      edit("log/recovery.ts", "truncate(tail.endBytes)", "truncate(tail.endBytes + 1)"),
+      edit("log/recovery.ts", "truncate(endBytes)", "truncate(endBytes + 1)"),
+    ],
     tests: [CRASHES],
   },
   {
