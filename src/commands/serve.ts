@@ -37,7 +37,7 @@ export interface ServeOptions {
  */
 export async function serve(config: Config, options: ServeOptions): Promise<void> {
   requireSupported(config, "serve");
-  const signals = catchSignals(options.report, options.signalEchoMs ?? 0);
+  const signals = catchSignals(options.report, options.signalEchoMs);
   const logDir = join(config.dataDir, "log");
   try {
     const lock = await takeWriterLock(logDir);

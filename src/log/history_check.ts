@@ -3,14 +3,15 @@
  * ids increase, batches have the digests that the log says, and with `chain` every hash and the
  * history chain from genesis on. It remembers one batch, so memory is flat.
  */
-import { Buffer } from "node:buffer";
+import type { Buffer } from "node:buffer";
 import { HistoryChain } from "../event/chain.ts";
 import { isEventIdBytes } from "../event/event_id.ts";
 import { sha256Hex } from "../event/hash.ts";
 import type { BatchEntry, Commit } from "./commit_frame.ts";
-import { isTextAt, sameBytes, takeUuid, UUID_BYTES, uuidText, viewOf } from "./line_bytes.ts";
+import { isTextAt, takeUuid, UUID_BYTES, uuidText, viewOf } from "./line_bytes.ts";
 import { BatchDigester, EventHasher } from "./line_hashes.ts";
 import type { HashedLines, LineHashing } from "./line_hashing.ts";
+import { SpelledBatch } from "./spelled_batch.ts";
 import { StoredEvent } from "./stored_event.ts";
 import { type FailureCode, type FailureDetail, VerifyFailure } from "./verify_failure.ts";
 
@@ -30,9 +31,7 @@ export type BatchIdentity = Pick<BatchEntry, "source" | "batch_id" | "batch_dige
 
 /** A batch whose lines are being taken in. */
 interface OpenBatch extends BatchIdentity {
-  /** As they are spelled in lines. */
-  spelledSource: Buffer;
-  spelledId: Buffer;
+  spelling: SpelledBatch;
   events: number;
   firstEventId: string;
 }
@@ -110,8 +109,7 @@ export class HistoryCheck {
       source,
       batch_id,
       batch_digest,
-      spelledSource: spelled(source),
-      spelledId: spelled(batch_id),
+      spelling: new SpelledBatch({ source, batch_id }),
       events: 0,
       firstEventId: "",
     };
@@ -127,7 +125,7 @@ export class HistoryCheck {
     const end = lines.indexOf(LF, start);
     if (end < 0) throw this.#failure("a commit with fewer lines than events");
     if (!event.take(lines, start, end)) throw this.#failure("a line is no event");
-    if (batch === null || !isOfBatch(event, batch)) {
+    if (batch === null || !batch.spelling.holds(event)) {
       throw this.#failure("an event of another batch than it stands in", {
         eventId: event.eventId,
       });
@@ -236,14 +234,4 @@ function isBefore(a: Uint8Array, b: Uint8Array): boolean {
     if (a[at] !== b[at]) return a[at]! < b[at]!;
   }
   return false;
-}
-
-function spelled(text: string): Buffer {
-  return Buffer.from(JSON.stringify(text).slice(1, -1));
-}
-
-function isOfBatch(event: StoredEvent, { spelledSource, spelledId }: OpenBatch): boolean {
-  const { bytes, sourceStart, sourceEnd, batchIdStart, batchIdEnd } = event;
-  return sameBytes(bytes, sourceStart, sourceEnd, spelledSource, 0, spelledSource.length) &&
-    sameBytes(bytes, batchIdStart, batchIdEnd, spelledId, 0, spelledId.length);
 }

@@ -4,7 +4,7 @@
  * was committed (order, counts, chain heads) stops it: a segment is never a place where history
  * changes.
  */
-import { Buffer } from "node:buffer";
+import type { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { assert } from "../assert.ts";
 import { HistoryChain } from "../event/chain.ts";
@@ -16,12 +16,12 @@ import {
 } from "../limits.ts";
 import type { BatchEntry } from "./commit_frame.ts";
 import type { WholeCommit } from "./commit_reader.ts";
-import { sameBytes } from "./line_bytes.ts";
 import { CorruptLogError } from "./log_error.ts";
 import { encodeMetadata, type SegmentFacts } from "./segment_metadata.ts";
 import { RowGroupWriter } from "./segment_row_groups.ts";
 import { RowGroupRows } from "./segment_rows.ts";
 import { SegmentSink } from "./segment_sink.ts";
+import { SpelledBatch } from "./spelled_batch.ts";
 import type { Storage, StorageFile } from "./storage.ts";
 import { StoredEvent } from "./stored_event.ts";
 import { StreamCounter } from "./stream_counter.ts";
@@ -87,9 +87,7 @@ export async function writeSegment(
 /** A batch whose lines are being taken in. */
 interface OpenBatch {
   entry: BatchEntry;
-  /** As they are spelled in lines. */
-  source: Buffer;
-  spelledId: Buffer;
+  spelling: SpelledBatch;
 }
 
 class SegmentWriter {
@@ -121,7 +119,9 @@ class SegmentWriter {
 
   async add({ commit: { batches, head }, lines }: WholeCommit): Promise<void> {
     let at = 0;
-    for (const entry of batches) at = await this.#addBatch(openBatch(entry), lines, at);
+    for (const entry of batches) {
+      at = await this.#addBatch({ entry, spelling: new SpelledBatch(entry) }, lines, at);
+    }
     if (at !== lines.length) throw new CorruptLogError("a commit has more lines than its batches");
     this.#linesHash.update(lines);
     this.#linesBytes += lines.length;
@@ -177,7 +177,7 @@ class SegmentWriter {
 
   #addLine(batch: OpenBatch, lines: Buffer, start: number, end: number): void {
     const event = this.#event;
-    if (!event.take(lines, start, end) || !isOfBatch(event, batch)) {
+    if (!event.take(lines, start, end) || !batch.spelling.holds(event)) {
       throw new CorruptLogError(
         `the line after event ${this.#lastEventId} is no event of batch ${batch.entry.batch_id}`,
       );
@@ -205,18 +205,4 @@ class SegmentWriter {
     this.#rows.clear();
     this.#rowsBytes = 0;
   }
-}
-
-function openBatch(entry: BatchEntry): OpenBatch {
-  return {
-    entry,
-    source: Buffer.from(entry.source),
-    spelledId: Buffer.from(JSON.stringify(entry.batch_id).slice(1, -1)),
-  };
-}
-
-function isOfBatch(event: StoredEvent, { source, spelledId }: OpenBatch): boolean {
-  const { bytes, sourceStart, sourceEnd, batchIdStart, batchIdEnd } = event;
-  return sameBytes(bytes, sourceStart, sourceEnd, source, 0, source.length) &&
-    sameBytes(bytes, batchIdStart, batchIdEnd, spelledId, 0, spelledId.length);
 }

@@ -73,8 +73,8 @@ export async function verifyTail(
   return { rightBytes: check.rightBytes, isRemnant: fault !== null };
 }
 
-function isRemnant({ file, sizeBytes }: ListedFile, rightBytes: number): Promise<boolean> {
-  return remnantFault(file, sizeBytes, rightBytes).then((offset) => offset === null);
+async function isRemnant({ file, sizeBytes }: ListedFile, rightBytes: number): Promise<boolean> {
+  return await remnantFault(file, sizeBytes, rightBytes) === null;
 }
 
 interface CommitsCheckOptions {
