@@ -47,7 +47,8 @@ async function findCommitStart(
 ): Promise<number | null> {
   const chunk = Buffer.allocUnsafeSlow(CHUNK_BYTES);
   for (let chunkOffset = from; chunkOffset < sizeBytes;) {
-    const readBytes = await file.read(chunk, chunkOffset);
+    // A writer may have gone on behind `sizeBytes` meanwhile.
+    const readBytes = Math.min(await file.read(chunk, chunkOffset), sizeBytes - chunkOffset);
     const at = chunk.subarray(0, readBytes).indexOf(COMMIT_START);
     if (at >= 0) return chunkOffset + at + 1;
     if (readBytes < CHUNK_BYTES) return null;

@@ -83,3 +83,13 @@ test("remnantFault() takes nothing that a client can submit for another commit",
     assert.equal(await remnantFault(await simulatedFile(bytes), bytes.length, 0), null);
   }
 });
+
+test("remnantFault() looks at nothing that was appended behind the size", async () => {
+  const bytes = Buffer.from('{"commit":{"batches":[\n{"commit":{"batches":[');
+  const file = await simulatedFile(bytes);
+  const startBytes = bytes.indexOf("\n") + 1;
+  for (let sizeBytes = 1; sizeBytes < startBytes + '{"commit":'.length; sizeBytes++) {
+    assert.equal(await remnantFault(file, sizeBytes, 0), null, `size ${sizeBytes}`);
+  }
+  assert.match((await remnantFault(file, bytes.length, 0))!, /another commit begins/);
+});
