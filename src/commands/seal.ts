@@ -5,7 +5,7 @@
 import { randomFillSync } from "node:crypto";
 import { join } from "node:path";
 import { fileStorage } from "../log/file_storage.ts";
-import { type Log, openLog } from "../log/log.ts";
+import { type Log, openLog, SILENT_LISTENER } from "../log/log.ts";
 import type { SegmentEntry } from "../log/manifest.ts";
 import { requireSupported } from "./capability.ts";
 import type { Config } from "./config.ts";
@@ -47,7 +47,7 @@ async function sealFolder(
     storage: fileStorage(logDir),
     clockMs: Date.now,
     randomBytes: (into) => void randomFillSync(into),
-    listener: { report: terminal.report, sealed: () => {}, batch: () => {}, committed: () => {} },
+    listener: { ...SILENT_LISTENER, report: terminal.report },
   });
   try {
     if (!log.hasUnsealed) throw operationalError(`${logDir}: there is nothing to seal`);

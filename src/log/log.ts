@@ -19,6 +19,7 @@ import { sealPending, type SealSettings } from "./seal.ts";
 import { openListedSegment } from "./listed_segment.ts";
 import type { Manifest, SegmentEntry } from "./manifest.ts";
 import type { SealedHistory } from "./sealed_history.ts";
+import type { Segment } from "./segment_reader.ts";
 import { SegmentView } from "./segment_view.ts";
 import { CommitFileView } from "./commit_file_view.ts";
 import type { LogFile, LogSnapshot } from "./snapshot.ts";
@@ -40,7 +41,23 @@ export interface LogOptions {
 export interface LogListener extends RecoveryListener {
   /** A commit is durable and in the snapshot from now on; told before anyone else can see it. */
   committed(batches: readonly CommittedBatch[]): void;
+  /**
+   * The oldest generation is sealed, in these segments at the end of the sealed history: all that
+   * was told of it until the first `rotated()` that is left. Told in the turn of the event loop in
+   * which `Log.sealed` and `Log.snapshot` take the segments in.
+   */
+  sealedMore(segments: readonly Segment[]): void;
 }
+
+/** Takes note of nothing. */
+export const SILENT_LISTENER: LogListener = {
+  sealed() {},
+  batch() {},
+  rotated() {},
+  report() {},
+  committed() {},
+  sealedMore() {},
+};
 
 /** A batch that has become durable. */
 export interface CommittedBatch {

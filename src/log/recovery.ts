@@ -32,6 +32,11 @@ export interface RecoveryListener {
   sealed(history: SealedHistory): void;
   /** Every committed batch that is not sealed, in log order. */
   batch(entry: BatchEntry): void;
+  /**
+   * What is told from now on is in a new file, a generation of its own: files are sealed one by
+   * one, from the oldest to the newest, each as a whole.
+   */
+  rotated(): void;
   /** A sentence for the operator: what was repaired. */
   report(line: string): void;
 }
@@ -95,6 +100,7 @@ async function recoverFiles(
     const file = await storage.open(path, "read");
     opened.push(file);
     pending.push(await recoverPending(file, name, { lastSealed, onCommit: onCommit(path) }));
+    listener.rotated();
   }
   const file = await openTail(storage, pending.length > 0);
   opened.push(file);

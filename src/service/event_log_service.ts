@@ -38,6 +38,7 @@ export async function openEventLog(options: ServiceOptions): Promise<EventLogSer
     listener: {
       sealed: (history) => state.open(history),
       batch: (entry) => addRecovered(state, entry),
+      rotated: () => state.rotated(),
       report,
       committed: (batches) => {
         for (const { entry, streams: growth } of batches) {
@@ -46,6 +47,7 @@ export async function openEventLog(options: ServiceOptions): Promise<EventLogSer
         }
         changes.fire();
       },
+      sealedMore: () => state.dropSealed(),
     },
   });
   const queue = new WriterQueue({ log, state, streams, report, onStop: () => changes.fire() });

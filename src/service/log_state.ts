@@ -2,32 +2,20 @@
  * What the writer decides by: everything that is committed. What is not sealed is in memory, filled
  * from commit headers at a start and after each commit, so that it holds nothing that is not
  * durable. What is sealed is looked up in its segments.
+ *
+ * Invariant: at every moment a batch is in memory or in the sealed history. A look-up asks both in
+ * one turn of the event loop, and a generation leaves memory in the turn in which its segments come
+ * into the history: so no look-up misses it, however long it then reads.
  */
 import { assert } from "../assert.ts";
-import { RESERVED_BATCH_PREFIX, SYSTEM_SOURCE } from "../event/system_names.ts";
+import { SYSTEM_SOURCE } from "../event/system_names.ts";
 import type { BatchEntry } from "../log/commit_frame.ts";
 import { SealedHistory } from "../log/sealed_history.ts";
-import { BatchIndex } from "./batch_index.ts";
-
-/** A source that takes no more batches. */
-export interface Retirement {
-  /** Last event of the source. */
-  finalFrontier: string;
-  /** The system event that retired it. */
-  retirementEventId: string;
-}
-
-const RETIREMENT_PREFIX = `${RESERVED_BATCH_PREFIX}retire/`;
-
-/** Batch id of a source's retirement. */
-export function retirementBatchId(source: string, finalFrontier: string): string {
-  return `${RETIREMENT_PREFIX}${source}/${finalFrontier}`;
-}
+import { Generation, type Retirement, retirementBatchId } from "./generation.ts";
 
 export class LogState {
-  readonly #batches: BatchIndex = new BatchIndex();
-  readonly #frontierBySource = new Map<string, string>();
-  readonly #retirements = new Map<string, Retirement>();
+  /** From the newest, that of the tail, to the oldest that is not sealed. */
+  #generations: readonly Generation[] = [new Generation()];
   #sealed: SealedHistory = new SealedHistory();
 
   /** Takes in what is sealed, before any batch. */
@@ -37,32 +25,53 @@ export class LogState {
 
   /** Takes in a durable batch; they come in log order. */
   add(entry: BatchEntry): void {
-    this.#batches.add(entry);
-    this.#frontierBySource.set(entry.source, entry.last_event_id);
-    if (entry.source === SYSTEM_SOURCE && entry.batch_id.startsWith(RETIREMENT_PREFIX)) {
-      this.#addRetirement(entry);
-    }
+    const newest = this.#generations[0]!;
+    const retired = newest.add(entry);
+    assert(
+      retired === null ||
+        newest.retirements.get(retired)!.finalFrontier === this.sourceFrontier(retired),
+      "a source is retired at its last event",
+    );
+  }
+
+  /** The batches that are taken in from now on are a generation of their own. */
+  rotated(): void {
+    this.#generations = [new Generation(), ...this.#generations];
+  }
+
+  /** Drops the oldest generation: its batches are in the sealed history from this turn on. */
+  dropSealed(): void {
+    assert(this.#generations.length > 1, "the generation of the tail is never sealed");
+    this.#generations = this.#generations.slice(0, -1);
   }
 
   /** Whether a batch that is not sealed has that identity. */
   hasUnsealed(source: string, batchId: string): boolean {
-    return this.#batches.get(source, batchId) !== undefined;
+    return this.#findUnsealed(source, batchId) !== undefined;
   }
 
   /** The committed batch of that identity; null when there is none. */
   async findBatch(source: string, batchId: string): Promise<BatchEntry | null> {
-    return this.#batches.get(source, batchId) ?? await this.#sealed.findBatch(source, batchId);
+    return this.#findUnsealed(source, batchId) ?? await this.#sealed.findBatch(source, batchId);
   }
 
   /** Last event of a source; undefined when it has none. */
   sourceFrontier(source: string): string | undefined {
-    return this.#frontierBySource.get(source) ?? this.#sealed.sourceFrontier(source);
+    for (const { frontierBySource } of this.#generations) {
+      const frontier = frontierBySource.get(source);
+      if (frontier !== undefined) return frontier;
+    }
+    return this.#sealed.sourceFrontier(source);
   }
 
   /** How a source was retired; null when it was not. */
   async findRetirement(source: string): Promise<Retirement | null> {
-    const known = this.#retirements.get(source);
-    if (known !== undefined || this.#frontierBySource.has(source)) return known ?? null;
+    for (const { retirements, frontierBySource } of this.#generations) {
+      const known = retirements.get(source);
+      if (known !== undefined) return known;
+      // A retirement follows the last event of its source.
+      if (frontierBySource.has(source)) return null;
+    }
     // A source has no events after its retirement, so its last one tells the batch id of that.
     const finalFrontier = this.#sealed.sourceFrontier(source);
     if (finalFrontier === undefined) return null;
@@ -71,13 +80,11 @@ export class LogState {
     return entry === null ? null : { finalFrontier, retirementEventId: entry.first_event_id };
   }
 
-  #addRetirement(entry: BatchEntry): void {
-    // Neither part holds a slash.
-    const [source, finalFrontier] = entry.batch_id.slice(RETIREMENT_PREFIX.length).split("/");
-    assert(
-      finalFrontier !== undefined && this.sourceFrontier(source!) === finalFrontier,
-      "a source is retired at its last event",
-    );
-    this.#retirements.set(source!, { finalFrontier, retirementEventId: entry.first_event_id });
+  #findUnsealed(source: string, batchId: string): BatchEntry | undefined {
+    for (const { batches } of this.#generations) {
+      const entry = batches.get(source, batchId);
+      if (entry !== undefined) return entry;
+    }
+    return undefined;
   }
 }

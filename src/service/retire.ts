@@ -9,7 +9,8 @@ import {
   SYSTEM_SOURCE,
 } from "../event/system_names.ts";
 import type { PreparedBatch, PreparedEvent, RetirementReceipt } from "../event/types.ts";
-import { type LogState, type Retirement, retirementBatchId } from "./log_state.ts";
+import { type Retirement, retirementBatchId } from "./generation.ts";
+import type { LogState } from "./log_state.ts";
 import type { Decision, Mutation } from "./mutation.ts";
 
 /** Retires a source, or answers from its retirement before. */

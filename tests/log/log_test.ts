@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { TAIL_FILE } from "../../src/log/layout.ts";
+import { SILENT_LISTENER } from "../../src/log/log.ts";
 import { StorageFullError, WriterPoisonedError } from "../../src/log/log_error.ts";
 import { keptBytes } from "../support/simulated_crash.ts";
 import { type OperationHook, SimulatedDisk } from "../support/simulated_disk.ts";
@@ -194,13 +195,12 @@ test("append() gives increasing ids when the clock goes back", async () => {
   const storage = new SimulatedDisk();
   let nowMs = 2_000_000_000_000;
   const options = { storage, randomBytes: (into: Uint8Array) => void into.fill(255) };
-  const listener = { sealed: () => {}, batch: () => {}, report: () => {}, committed: () => {} };
-  let log = await openWatchedLog({ ...options, clockMs: () => nowMs, listener });
+  let log = await openWatchedLog({ ...options, clockMs: () => nowMs, listener: SILENT_LISTENER });
   for (const batchId of ["a", "b", "c", "d"]) {
     await log.append([preparedBatch(batchId, { events: [{}, {}] })]);
     nowMs -= 1_000_000_000;
     await log.close();
-    log = await openWatchedLog({ ...options, clockMs: () => nowMs, listener });
+    log = await openWatchedLog({ ...options, clockMs: () => nowMs, listener: SILENT_LISTENER });
   }
   const ids = (await readAll(log.snapshot)).map((event) => event.event_id);
   assert.deepEqual(ids, [...ids].sort());

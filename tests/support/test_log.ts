@@ -5,7 +5,12 @@ import { RECENT_COMMITS_BYTES_MAX } from "../../src/limits.ts";
 import type { BatchEntry } from "../../src/log/commit_frame.ts";
 import { EventScan } from "../../src/log/event_scan.ts";
 import { TAIL_FILE } from "../../src/log/layout.ts";
-import type { CommittedBatch, Log, LogOptions } from "../../src/log/log.ts";
+import {
+  type CommittedBatch,
+  type Log,
+  type LogOptions,
+  SILENT_LISTENER,
+} from "../../src/log/log.ts";
 import type { LogSnapshot } from "../../src/log/snapshot.ts";
 import type { Storage } from "../../src/log/storage.ts";
 import { SimulatedDisk, type Tree } from "./simulated_disk.ts";
@@ -43,7 +48,7 @@ export async function openTestLog(
   const reports: string[] = [];
   const committed: CommittedBatch[] = [];
   const listener = {
-    sealed: () => {},
+    ...SILENT_LISTENER,
     batch: (entry: BatchEntry) => void entries.push(entry),
     report: (line: string) => void reports.push(line),
     committed: (batches: readonly CommittedBatch[]) => void committed.push(...batches),
