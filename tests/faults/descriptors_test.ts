@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import type { Receipt } from "../../src/event/types.ts";
 import { fileStorage } from "../../src/log/file_storage.ts";
-import { openLog } from "../../src/log/log.ts";
+import { openLog, SILENT_LISTENER } from "../../src/log/log.ts";
 import { verifyLog } from "../../src/log/verify.ts";
 import { allEvents, batchWith, commit, replayPage } from "../contract/support/api.ts";
 import { FollowReader } from "../contract/support/follow_reader.ts";
@@ -152,8 +152,7 @@ test("serve goes on for those inside while more come than there are descriptors"
 /** Fills a deployment with segments and a tail. @returns its events. */
 async function fill(dir: string): Promise<number> {
   const storage = fileStorage(join(dir, "data", "log"));
-  const listener = { report: () => {}, sealed: () => {}, batch: () => {}, committed: () => {} };
-  const log = await openLog({ ...testTime(), storage, listener });
+  const log = await openLog({ ...testTime(), storage, listener: SILENT_LISTENER });
   let batches = 0;
   const append = () => log.append([preparedBatch(`batch ${batches++}`)]);
   const eventsOfSegments = SEGMENTS * SMALL_SEGMENTS.events;

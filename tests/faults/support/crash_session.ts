@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { SEGMENT_TEMPORARY_FILE } from "../../../src/log/layout.ts";
-import type { LogOptions } from "../../../src/log/log.ts";
+import { type LogOptions, SILENT_LISTENER } from "../../../src/log/log.ts";
 import type { EventLogService } from "../../../src/service/event_log_service.ts";
 import type { Outcome } from "../../support/outcome.ts";
 import { preparedBatch } from "../../support/prepared.ts";
@@ -177,8 +177,11 @@ export class CrashSession {
 
   async #seal(): Promise<void> {
     await this.#shutDown();
-    const listener = { sealed: () => {}, batch: () => {}, report: () => {}, committed: () => {} };
-    const log = await openWatchedLog({ storage: this.#disk, ...this.#time, listener });
+    const log = await openWatchedLog({
+      storage: this.#disk,
+      ...this.#time,
+      listener: SILENT_LISTENER,
+    });
     try {
       if (log.hasUnsealed) await log.seal(() => {}, { bounds: { events: 2, bytes: 100_000 } });
     } finally {

@@ -15,6 +15,7 @@ import { TEST_TIME_MS } from "../../support/test_log.ts";
 import { openWatchedLog, openWatchedService } from "../../support/watched_log.ts";
 import { type Base, steadyTime } from "./crash_session.ts";
 import { type FaultPlan, isNoRoomFault } from "./fault_plans.ts";
+import { SILENT_LISTENER } from "../../../src/log/log.ts";
 import type { Ledger, Mutation } from "./ledger.ts";
 
 /** What a process was doing. */
@@ -219,9 +220,10 @@ export class FaultedRun {
   /** The service is shut down, and the command `seal` does its work. */
   async #seal(): Promise<void> {
     this.#phase = "seal";
-    const listener = { sealed: () => {}, batch: () => {}, report: () => {}, committed: () => {} };
     const storage = this.disk;
-    const log = await this.#try(() => openWatchedLog({ storage, ...this.#time, listener }));
+    const log = await this.#try(() =>
+      openWatchedLog({ storage, ...this.#time, listener: SILENT_LISTENER })
+    );
     if (log === null) return;
     await this.#try(() => log.seal(() => {}, { bounds: { events: 6, bytes: 100_000 } }));
     await this.#try(() => log.close());
