@@ -3,30 +3,32 @@
  * what they mean is decided here, so that both runtimes answer a mistake with the same words.
  */
 import { parseArgs } from "node:util";
+import {
+  COMMAND_NAMES,
+  type CommandName,
+  DEFAULT_CONFIG_PATH,
+  OPTION_NAMES,
+  type OptionName,
+  OPTIONS,
+  optionsOf,
+  PROGRAM,
+  type Shell,
+  SHELLS,
+} from "./command_table.ts";
 import { usageError } from "./exit.ts";
 
 /** What the arguments ask for. Paths are as given. */
 export type Invocation =
-  | { command: "help" }
+  | { command: "help"; about: CommandName | null }
   | { command: "version" }
+  | { command: "completions"; shell: Shell }
+  | { command: "man" }
   | { command: "init"; dir: string }
   | { command: "serve"; configPath: string }
   | { command: "seal"; configPath: string }
   | { command: "verify"; configPath: string; chain: boolean };
 
-export const DEFAULT_CONFIG_PATH = "service.toml";
-
-const OPTIONS = {
-  config: { type: "string" },
-  help: { type: "boolean", short: "h" },
-  version: { type: "boolean", short: "V" },
-  chain: { type: "boolean" },
-} as const;
-
-type OptionName = keyof typeof OPTIONS;
 type Options = Partial<Record<OptionName, string>>;
-
-const COMMANDS = ["init", "serve", "seal", "verify"] as const;
 
 const REMOVED_COMMANDS = new Map([
   ["project", "consumers build derived views from replay or follow"],
@@ -38,16 +40,25 @@ const REMOVED_COMMANDS = new Map([
   ["export-key", "the log is not encrypted"],
 ]);
 
+/** Words that people try where this program has an option. */
+const OPTION_WORDS = new Map([["help", "--help"], ["version", "--version"], ["man", "--man"]]);
+
 /** @throws {CommandError} exit status 2 for anything that is not one of the forms in `--help`. */
 export function parseArguments(args: string[]): Invocation {
   const { options, positionals } = splitArguments(args);
-  if (options.help !== undefined) return { command: "help" };
-  if (options.version !== undefined) return { command: "version" };
-
   const [name, ...operands] = positionals;
-  if (name === undefined) throw usageError("no command given");
+  if (options.help !== undefined) {
+    return { command: "help", about: COMMAND_NAMES.find((known) => known === name) ?? null };
+  }
+  if (options.version !== undefined) return { command: "version" };
+  if (options.completions !== undefined) {
+    return { command: "completions", shell: shellNamed(options.completions) };
+  }
+  if (options.man !== undefined) return { command: "man" };
+
+  if (name === undefined) throw usageError(`no command given, known are ${listed(COMMAND_NAMES)}`);
   const command = commandNamed(name);
-  if (options.chain !== undefined && command !== "verify") {
+  if (options.chain !== undefined && !optionsOf(command).includes("chain")) {
     throw usageError(`${command} takes no option --chain`);
   }
   if (command === "init") {
@@ -61,10 +72,19 @@ export function parseArguments(args: string[]): Invocation {
     : { command, configPath };
 }
 
+/**
+ * How to ask for help on the command that is meant: `service seal --help`. Takes any arguments, of
+ * which the first that names a command counts.
+ */
+export function helpLine(args: string[]): string {
+  const command = args.find((arg) => COMMAND_NAMES.some((known) => known === arg));
+  return [PROGRAM, ...command === undefined ? [] : [command], "--help"].join(" ");
+}
+
 function splitArguments(args: string[]): { options: Options; positionals: string[] } {
   const { tokens } = parseArgs({
     args,
-    options: OPTIONS,
+    options: parserOptions(),
     strict: false,
     allowPositionals: true,
     tokens: true,
@@ -75,18 +95,29 @@ function splitArguments(args: string[]): { options: Options; positionals: string
     if (token.kind === "positional") positionals.push(token.value);
     if (token.kind !== "option") continue;
     const name = optionNamed(token.name, token.rawName);
-    if (name === "config" && options.config !== undefined) {
-      throw usageError("--config is given more than once");
+    if (OPTIONS[name].value !== undefined && options[name] !== undefined) {
+      throw usageError(`--${name} is given more than once`);
     }
     options[name] = optionValue(name, token.value, token.inlineValue);
   }
   return { options, positionals };
 }
 
+/** The options as `parseArgs()` takes them. */
+function parserOptions() {
+  return Object.fromEntries(OPTION_NAMES.map((name) => {
+    const { value, short } = OPTIONS[name];
+    const type = value === undefined ? "boolean" as const : "string" as const;
+    return [name, short === undefined ? { type } : { type, short }];
+  }));
+}
+
 function optionNamed(name: string, rawName: string): OptionName {
-  if (Object.hasOwn(OPTIONS, name)) return name as OptionName;
+  const known = OPTION_NAMES.find((known) => known === name);
+  if (known !== undefined) return known;
   if (name === "clean") throw usageError("unknown option --clean: verify never deletes anything");
-  throw usageError(`unknown option ${rawName}`);
+  const near = rawName.startsWith("--") && OPTION_NAMES.find((known) => isNear(known, name));
+  throw usageError(`unknown option ${rawName}${near ? `; did you mean --${near}?` : ""}`);
 }
 
 /** A value that looks like an option means that one was forgotten, except in `--config=-x`. */
@@ -95,24 +126,37 @@ function optionValue(
   value: string | undefined,
   isInline: boolean | undefined,
 ): string {
-  if (OPTIONS[name].type === "boolean") {
+  const kind = OPTIONS[name].value;
+  if (kind === undefined) {
     if (value !== undefined) throw usageError(`--${name} takes no value`);
     return "";
   }
   if (value === undefined || value === "" || (value.startsWith("-") && isInline !== true)) {
-    throw usageError(`--${name} needs a path`);
+    throw usageError(`--${name} needs a ${kind.toLowerCase()}: --${name} <${kind}>`);
   }
   return value;
 }
 
-function commandNamed(name: string): typeof COMMANDS[number] {
-  const command = COMMANDS.find((known) => known === name);
+function shellNamed(name: string): Shell {
+  const shell = SHELLS.find((known) => known === name);
+  if (shell !== undefined) return shell;
+  throw usageError(`--completions: ${JSON.stringify(name)} is none of ${listed(SHELLS)}`);
+}
+
+function listed(names: readonly string[]): string {
+  return names.join(", ");
+}
+
+function commandNamed(name: string): CommandName {
+  const command = COMMAND_NAMES.find((known) => known === name);
   if (command !== undefined) return command;
   const reason = REMOVED_COMMANDS.get(name);
   if (reason !== undefined) throw usageError(`there is no command ${name}: ${reason}`);
-  const near = COMMANDS.find((known) => isNear(known, name));
+  const meant = OPTION_WORDS.get(name) ?? COMMAND_NAMES.find((known) => isNear(known, name));
   throw usageError(
-    `unknown command ${JSON.stringify(name)}${near === undefined ? "" : `; did you mean ${near}?`}`,
+    `unknown command ${JSON.stringify(name)}${
+      meant === undefined ? "" : `; did you mean ${meant}?`
+    }`,
   );
 }
 

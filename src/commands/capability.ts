@@ -9,11 +9,14 @@ import { CommandError, EXIT_UNSUPPORTED } from "./exit.ts";
 export function requireSupported(config: Config, command: string): void {
   const { path, securityMode, integrityAnchor } = config;
   if (securityMode !== "open") {
-    throw unsupported(`${path}: [security] mode ${securityMode} is not supported by ${command}`);
+    throw unsupported(
+      `${path}: [security] mode ${securityMode} is not supported by ${command}; set it to "open"`,
+    );
   }
   if (integrityAnchor !== "none") {
     throw unsupported(
-      `${path}: [integrity] anchor ${integrityAnchor} is not supported by ${command}`,
+      `${path}: [integrity] anchor ${integrityAnchor} is not supported by ${command}; ` +
+        'set it to "none"',
     );
   }
 }

@@ -92,17 +92,22 @@ function parseDocument(path: string, text: string): TomlTable {
 function refuseUnknownKeys(path: string, document: TomlTable): void {
   for (const [section, keys] of Object.entries(document)) {
     if (!Object.hasOwn(DEFAULTS, section)) {
-      throw usageError(`${path}: unknown section or key ${keyText(section)}`);
+      throw usageError(`${path}: unknown section or key ${keyText(section)}; ${known(DEFAULTS)}`);
     }
     if (tomlTypeOf(keys) !== "a table") {
       throw usageError(`${path}: [${section}] must be a table, got ${tomlTypeOf(keys)}`);
     }
+    const keysOf = DEFAULTS[section as keyof typeof DEFAULTS];
     for (const key of Object.keys(keys as TomlTable)) {
-      if (!Object.hasOwn(DEFAULTS[section as keyof typeof DEFAULTS], key)) {
-        throw usageError(`${path}: [${section}] unknown key ${keyText(key)}`);
+      if (!Object.hasOwn(keysOf, key)) {
+        throw usageError(`${path}: [${section}] unknown key ${keyText(key)}; ${known(keysOf)}`);
       }
     }
   }
+}
+
+function known(names: object): string {
+  return `known are ${Object.keys(names).join(", ")}`;
 }
 
 /** A key as in the file, quoted when it could break the line of a message. */

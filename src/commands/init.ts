@@ -58,7 +58,9 @@ async function initFolder(dir: string, report: (line: string) => void): Promise<
 /** Syncs as well: the run that published may have been cut off before it did. */
 async function validate(paths: DeploymentPaths, socketPath: string): Promise<InitOutcome> {
   if (!await isGenerated(paths.config)) {
-    throw operationalError(`${paths.config}: differs from what init writes, and is left as it is`);
+    throw operationalError(
+      `${paths.config}: differs from what init writes, and is left as it is; serve takes it so`,
+    );
   }
   await checkDeployment(paths, socketPath);
   for (const path of [paths.config, paths.data, paths.dir]) await sync(path);

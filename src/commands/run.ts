@@ -1,17 +1,22 @@
 /** Arguments -> one command -> exit status. The only place that turns errors into exit statuses. */
 import { AssertionError } from "../assert.ts";
-import { UnsupportedFormatError } from "../log/log_error.ts";
+import { CorruptLogError, UnsupportedFormatError } from "../log/log_error.ts";
 import { VERSION } from "../version.ts";
-import { type Invocation, parseArguments } from "./arguments.ts";
+import { helpLine, type Invocation, parseArguments } from "./arguments.ts";
+import { completionsFor } from "./completions.ts";
 import { loadConfig } from "./config.ts";
 import { CommandError, EXIT_FAILURE, EXIT_OK, EXIT_UNSUPPORTED, EXIT_USAGE } from "./exit.ts";
 import { init } from "./init.ts";
+import { manPage } from "./man_page.ts";
 import { seal } from "./seal.ts";
 import { serve } from "./serve.ts";
 import { describeError } from "./system_error.ts";
 import type { Terminal } from "./terminal.ts";
-import { USAGE } from "./usage.ts";
+import { usageText } from "./usage.ts";
 import { verify } from "./verify.ts";
+
+const AFTER_DAMAGE =
+  "No crash leaves a log like this. Copy the folder aside, then restore it from a backup";
 
 /** Runs the program. Never throws: what goes wrong is reported and has an exit status. */
 export async function run(args: string[], terminal: Terminal): Promise<number> {
@@ -20,7 +25,7 @@ export async function run(args: string[], terminal: Terminal): Promise<number> {
     invocation = parseArguments(args);
   } catch (error) {
     const status = reportFailure(error, terminal);
-    if (status === EXIT_USAGE) terminal.report("Run with --help for usage");
+    if (status === EXIT_USAGE) terminal.report(`Run ${helpLine(args)} for usage`);
     return status;
   }
   try {
@@ -35,9 +40,13 @@ async function runCommand(invocation: Invocation, terminal: Terminal): Promise<v
   const { report } = terminal;
   switch (invocation.command) {
     case "help":
-      return terminal.print(USAGE);
+      return terminal.print(usageText(invocation.about));
     case "version":
       return terminal.print(`${VERSION}\n`);
+    case "completions":
+      return terminal.print(completionsFor(invocation.shell));
+    case "man":
+      return terminal.print(manPage(VERSION));
     case "init": {
       const outcome = await init(invocation.dir, report);
       return report(`${outcome} ${invocation.dir}`);
@@ -57,12 +66,13 @@ async function runCommand(invocation: Invocation, terminal: Terminal): Promise<v
 /** Tells on standard error what went wrong. @returns the exit status that says so. */
 export function reportFailure(error: unknown, terminal: Terminal): number {
   if (error instanceof CommandError) {
-    terminal.report(error.message);
+    terminal.reportError(error.message);
     return error.exitStatus;
   }
-  terminal.report(
+  terminal.reportError(
     isDefect(error) ? `defect in this program: ${error.stack}` : describeError(error),
   );
+  if (error instanceof CorruptLogError) terminal.report(AFTER_DAMAGE);
   return error instanceof UnsupportedFormatError ? EXIT_UNSUPPORTED : EXIT_FAILURE;
 }
 

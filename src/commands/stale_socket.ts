@@ -17,7 +17,8 @@ export async function clearSocketPath(path: string): Promise<void> {
   }
   if (errorCode(fault) !== "ECONNREFUSED") {
     throw operationalError(
-      `${path}: cannot tell whether it is in use, so it stays: ${describeError(fault)}`,
+      `${path}: cannot tell whether it is in use, so it stays; remove it once no process serves ` +
+        `on it: ${describeError(fault)}`,
       fault,
     );
   }

@@ -2,15 +2,18 @@
 import { Buffer } from "node:buffer";
 import { writeSync } from "node:fs";
 import { isatty } from "node:tty";
+import { isColourRefused, terminalKind } from "../runtime/environment.ts";
 
 export interface Terminal {
   /** Writes `text` to standard output. @throws {Error} when nobody takes it. */
   print(text: string): void;
   /** Writes a line to standard error. Never throws: no command fails for want of a reader. */
   report(line: string): void;
+  /** Writes a line to standard error that says why the command fails. Never throws. */
+  reportError(line: string): void;
   /**
-   * Shows a text in place of the one shown before, where standard error is a terminal, and nothing
-   * otherwise. To be ended with an empty text. Never throws.
+   * Shows a text in place of the one shown before, where standard error is a terminal that can do
+   * that, and nothing otherwise. To be ended with an empty text. Never throws.
    */
   showProgress(text: string): void;
 }
@@ -19,15 +22,28 @@ const STDOUT = 1;
 const STDERR = 2;
 /** Back to the start of the line, and clear it (ECMA-48, CR and EL). */
 const ERASE_LINE = "\r\x1b[K";
+/** Red, and the terminal's own colour again (ECMA-48, SGR). */
+const RED = "\x1b[31m";
+const RESET = "\x1b[0m";
 
 /** The terminal, pipe or file that this process was started with. */
 export const TERMINAL: Terminal = {
   print: (text) => writeAll(STDOUT, text),
   report: (line) => tell(`${line}\n`),
+  reportError: (line) => tell(hasColours() ? `${RED}${line}${RESET}\n` : `${line}\n`),
   showProgress(text) {
-    if (isatty(STDERR)) tell(`${ERASE_LINE}${text}`);
+    if (canErase()) tell(`${ERASE_LINE}${text}`);
   },
 };
+
+/** Whether standard error is a terminal that knows control sequences. */
+function canErase(): boolean {
+  return isatty(STDERR) && terminalKind() !== "dumb";
+}
+
+function hasColours(): boolean {
+  return canErase() && !isColourRefused();
+}
 
 function tell(text: string): void {
   try {

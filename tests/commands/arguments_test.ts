@@ -1,12 +1,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Invocation, parseArguments } from "../../src/commands/arguments.ts";
+import { helpLine, type Invocation, parseArguments } from "../../src/commands/arguments.ts";
 import { CommandError, EXIT_USAGE } from "../../src/commands/exit.ts";
 
 const FORMS: [line: string, invocation: Invocation][] = [
-  ["--help", { command: "help" }],
-  ["-h", { command: "help" }],
-  ["serve --help", { command: "help" }],
+  ["--help", { command: "help", about: null }],
+  ["-h", { command: "help", about: null }],
+  ["serve --help", { command: "help", about: "serve" }],
+  ["-h verify", { command: "help", about: "verify" }],
+  ["frobnicate --help", { command: "help", about: null }],
+  ["--completions bash", { command: "completions", shell: "bash" }],
+  ["--completions=fish", { command: "completions", shell: "fish" }],
+  ["--man", { command: "man" }],
   ["--version", { command: "version" }],
   ["-V", { command: "version" }],
   ["init", { command: "init", dir: "." }],
@@ -33,6 +38,9 @@ for (const [line, invocation] of FORMS) {
 const MISTAKES: [args: string[], reason: RegExp][] = [
   [[], /no command/],
   [[""], /unknown command/],
+  [["help"], /did you mean --help\?/],
+  [["man"], /did you mean --man\?/],
+  [["completions"], /unknown command "completions"$/],
   [["restore"], /unknown command "restore"$/],
   [["srve"], /did you mean serve\?/],
   [["sevre"], /did you mean serve\?/],
@@ -59,6 +67,11 @@ const MISTAKES: [args: string[], reason: RegExp][] = [
   [["--config", "a", "--config", "b", "serve"], /more than once/],
   [["verify", "--chain=yes"], /--chain takes no value/],
   [["--help=me"], /--help takes no value/],
+  [["--man=1"], /--man takes no value/],
+  [["verify", "--chian"], /unknown option --chian; did you mean --chain\?/],
+  [["--completions"], /--completions needs a shell/],
+  [["--completions", "tcsh"], /"tcsh" is none of bash, zsh, fish/],
+  [["--completions", "bash", "--completions", "zsh"], /more than once/],
 ];
 
 for (const [args, reason] of MISTAKES) {
@@ -69,5 +82,18 @@ for (const [args, reason] of MISTAKES) {
       assert.match(error.message, reason);
       return true;
     });
+  });
+}
+
+const HELP_LINES: [args: string[], line: string][] = [
+  [[], "service --help"],
+  [["query"], "service --help"],
+  [["--nope", "seal"], "service seal --help"],
+  [["verify", "--clean"], "service verify --help"],
+];
+
+for (const [args, line] of HELP_LINES) {
+  test(`helpLine() of ${JSON.stringify(args)} is ${line}`, () => {
+    assert.equal(helpLine(args), line);
   });
 }

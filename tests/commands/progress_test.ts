@@ -1,6 +1,5 @@
 /** Progress of long work: what is shown, when, and where. */
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
 import { cp } from "node:fs/promises";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
@@ -10,8 +9,9 @@ import { seal } from "../../src/commands/seal.ts";
 import type { Terminal } from "../../src/commands/terminal.ts";
 import { verify } from "../../src/commands/verify.ts";
 import { PROGRESS_INTERVAL_MS } from "../../src/limits.ts";
-import { cliCommand, runCli, withFolder } from "../support/cli.ts";
+import { runCli, withFolder } from "../support/cli.ts";
 import { fillDeployment } from "../support/filled.ts";
+import { runOnTerminal } from "../support/on_terminal.ts";
 
 test("startProgress() shows no more than one text at a time, and ends with none", (context) => {
   context.mock.method(performance, "now", () => nowMs);
@@ -42,6 +42,7 @@ async function toldBy(
   await command({
     print: (text) => void told.push(text),
     report: (line) => void told.push(line),
+    reportError: (line) => void told.push(line),
     showProgress: (text) => void told.push(`[${text}]`),
   });
   context.mock.restoreAll();
@@ -65,24 +66,18 @@ test("seal and verify show how far they are, and clear it before they report", (
     assert.deepEqual([...new Set(sealed.slice(4))], ["[]"]);
   }));
 
-/** Runs the program on a terminal of its own, that of standard error too; null without `script`. */
-function runOnTerminal(args: string[]): { status: number | null; output: string } | null {
-  const quoted = cliCommand(args).map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(" ");
-  const options = { encoding: "utf8", input: "" } as const;
-  const { error, status, stdout } = spawnSync("script", ["-qec", quoted, "/dev/null"], options);
-  return error === undefined ? { status, output: stdout } : null;
-}
-
 const ERASE_LINE = "\r\x1b[K";
 
 test("seal and verify show progress on a terminal, and nothing of it anywhere else", (context) =>
   withFolder(async (dir) => {
     await fillDeployment(dir, 5);
     const config = join(dir, "service.toml");
-    const verified = runOnTerminal(["verify", "--config", config]);
+    const verified = runOnTerminal(["verify", "--config", config], { TERM: "xterm" });
     if (verified === null) return context.skip("there is no script of util-linux");
     assert.equal(verified.status, 0, verified.output);
     assert.ok(verified.output.includes(`${ERASE_LINE}{"ok":true,`), verified.output);
+    const dumb = runOnTerminal(["verify", "--config", config], { TERM: "dumb" });
+    assert.match(dumb!.output, /^\{"ok":true,/);
     const piped = await runCli(["verify", "--config", config]);
     assert.equal(piped.stderr, "");
     assert.match(piped.stdout, /^\{[^\n]*\}\n$/);
@@ -90,7 +85,7 @@ test("seal and verify show progress on a terminal, and nothing of it anywhere el
     const copy = join(dir, "copy");
     await cp(join(dir, "data"), join(copy, "data"), { recursive: true });
     await cp(config, join(copy, "service.toml"));
-    const sealed = runOnTerminal(["seal", "--config", config]);
+    const sealed = runOnTerminal(["seal", "--config", config], { TERM: "xterm" });
     assert.equal(sealed!.status, 0, sealed!.output);
     assert.ok(sealed!.output.includes(`${ERASE_LINE}sealed segments/`), sealed!.output);
     const { stdout, stderr } = await runCli(["seal", "--config", join(copy, "service.toml")]);

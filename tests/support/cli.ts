@@ -46,7 +46,7 @@ export interface Spawned {
 
 /** The words that run the program under this runtime. */
 export function cliCommand(args: string[]): string[] {
-  const permissions = ["--allow-read", "--allow-write"];
+  const permissions = ["--allow-read", "--allow-write", "--allow-env=TERM"];
   return [
     executableOf(THIS_RUNTIME)!,
     ...runtimeArgs(THIS_RUNTIME, permissions),

@@ -1,0 +1,64 @@
+/** The manual page: nothing that `--help` tells is missing, and troff has nothing to say of it. */
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { test } from "node:test";
+import {
+  COMMAND_NAMES,
+  COMMANDS,
+  ENVIRONMENT,
+  EXITS,
+  OPTION_NAMES,
+  OPTIONS,
+} from "../../src/commands/command_table.ts";
+import { manPage } from "../../src/commands/man_page.ts";
+import { runCli } from "../support/cli.ts";
+
+const PAGE = manPage("0.2.0");
+
+/** A text of the table as the page spells it. */
+const spelled = (text: string) => text.replaceAll("-", "\\-");
+
+test("manPage() has every command, option, status and variable in the words of --help", () => {
+  const texts = [
+    ...COMMAND_NAMES.flatMap((name) => {
+      const { summary, description, examples } = COMMANDS[name];
+      return [summary, ...description, ...examples.map(({ line }) => line)];
+    }),
+    ...OPTION_NAMES.map((name) => OPTIONS[name].effect),
+    ...[...Object.values(EXITS), ...Object.values(ENVIRONMENT)].map((text) => text.slice(1)),
+  ];
+  for (const text of texts) assert.ok(PAGE.includes(spelled(text)), text);
+});
+
+test("manPage() has the sections of a manual page, in their order", () => {
+  const sections = [...PAGE.matchAll(/^\.SH (.*)$/gm)].map((match) => match[1]);
+  assert.deepEqual(sections, [
+    "NAME",
+    "SYNOPSIS",
+    "DESCRIPTION",
+    "COMMANDS",
+    "OPTIONS",
+    "FILES",
+    "ENVIRONMENT",
+    "EXIT STATUS",
+    "EXAMPLES",
+  ]);
+});
+
+test("manPage() has no line that troff would read as something else", () => {
+  const requests = /^\.(TH|SH|SS|PP|TP|B|br|nf|fi|RS|RE)( |$)/;
+  for (const line of PAGE.split("\n").slice(0, -1)) {
+    assert.ok(requests.test(line) || /^[^.']/.test(line), line);
+  }
+});
+
+test("groff formats what --man prints, without a warning", async (context) => {
+  const { code, stdout } = await runCli(["--man"]);
+  assert.equal(code, 0);
+  const options = { input: stdout, encoding: "utf8" } as const;
+  const formatted = spawnSync("groff", ["-man", "-Tascii", "-ww", "-P-cbou"], options);
+  if (formatted.error !== undefined) return context.skip("there is no groff");
+  assert.equal(formatted.stderr, "");
+  assert.match(formatted.stdout, /^SERVICE\(1\) +User Commands +SERVICE\(1\)$/m);
+  assert.match(formatted.stdout, /service verify \[--config <PATH>\] \[--chain\]$/m);
+});

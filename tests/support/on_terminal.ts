@@ -1,0 +1,27 @@
+/** Runs the command line on a terminal of its own. */
+import { spawnSync } from "node:child_process";
+import process from "node:process";
+import { cliCommand } from "./cli.ts";
+
+export interface TerminalRun {
+  status: number | null;
+  /** All that the terminal got, standard error too. */
+  output: string;
+}
+
+/**
+ * Runs the program to its end, with variables on top of those of the test and no NO_COLOR.
+ * @returns null without the `script` of util-linux, which makes the terminal.
+ */
+export function runOnTerminal(
+  args: string[],
+  variables: Record<string, string> = {},
+): TerminalRun | null {
+  const quoted = cliCommand(args).map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(" ");
+  const { error, status, stdout } = spawnSync("script", ["-qec", quoted, "/dev/null"], {
+    encoding: "utf8",
+    input: "",
+    env: { ...process.env, NO_COLOR: "", ...variables },
+  });
+  return error === undefined ? { status, output: stdout } : null;
+}
