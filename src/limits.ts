@@ -182,6 +182,11 @@ export const BLOOM_FILTER_BYTES_MAX = 64 * KIB;
  */
 export const BLOOM_FILTER_CACHE_BYTES_MAX = 48 * MIB;
 /**
+ * Events that pass a filter, up to so many of a row group, are read by the pages that hold them.
+ * For more the row group is read as a whole and kept: most of its pages are needed then.
+ */
+export const LOOKUP_ROWS_MAX = 64;
+/**
  * Decoded row groups kept in memory. Sixteen of ordinary size: one for each of some readers that
  * page through sealed history at different places.
  */

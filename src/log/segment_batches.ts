@@ -1,6 +1,6 @@
 /** The batches of a segment: which rows of a row group are whose, and where a batch is. */
 import { Buffer } from "node:buffer";
-import { type ColumnValues, hexAt, isValueAt, repeatsAt, textAt, uuidAt } from "./column_values.ts";
+import { type ColumnValues, hexAt, repeatsAt, rowsWith, textAt, uuidAt } from "./column_values.ts";
 import type { BatchEntry } from "./commit_frame.ts";
 import { SegmentError } from "./segment_error.ts";
 import type { Segment } from "./segment_reader.ts";
@@ -64,13 +64,12 @@ export async function findBatch(
   for (const number of await segment.rowGroupsWithBatch(wantedId)) {
     const { rows } = segment.rowGroups[number]!;
     const columns = await segment.readColumns(number, ["source", "batch_id"]);
-    const isWanted = (row: number) =>
-      isValueAt(columns.batch_id, row, wantedId) && isValueAt(columns.source, row, wantedSource);
-    let startRow = 0;
-    while (startRow < rows && !isWanted(startRow)) startRow += 1;
-    if (startRow === rows) continue;
+    const found = rowsWith([[columns.batch_id, wantedId], [columns.source, wantedSource]]);
+    const startRow = found[0];
+    if (startRow === undefined) continue;
+    // The rows of a batch stand together.
     let endRow = startRow + 1;
-    while (endRow < rows && isWanted(endRow)) endRow += 1;
+    while (found[endRow - startRow] === endRow) endRow += 1;
     const part = await readEntry(segment, number, startRow, endRow);
     entry = { ...part, source, batch_id: batchId, ...(entry !== null && joined(entry, part)) };
     if (endRow < rows) break;
@@ -86,12 +85,13 @@ async function readEntry(
   startRow: number,
   endRow: number,
 ): Promise<EntryPart> {
-  const columns = await segment.readColumns(number, ["event_id", "batch_digest"]);
+  const ends = [startRow, endRow - 1];
+  const columns = await segment.readColumns(number, ["event_id", "batch_digest"], ends);
   return {
-    batch_digest: hexAt(columns.batch_digest, startRow),
+    batch_digest: hexAt(columns.batch_digest, 0),
     events: endRow - startRow,
-    first_event_id: uuidAt(columns.event_id, startRow),
-    last_event_id: uuidAt(columns.event_id, endRow - 1),
+    first_event_id: uuidAt(columns.event_id, 0),
+    last_event_id: uuidAt(columns.event_id, 1),
   };
 }
 

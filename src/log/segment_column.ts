@@ -19,6 +19,8 @@ const INT64_BYTES = 8;
 /**
  * @param chunk the bytes of all its pages.
  * @param uncompressedBytes what they have in memory, at the most.
+ * @param wanted the rows, increasing, whose values are to be given, one after the other: pages
+ *   without any are passed over. All rows when it is left out.
  * @throws {SegmentError}
  */
 export function decodeColumn(
@@ -26,8 +28,9 @@ export function decodeColumn(
   chunk: Buffer,
   uncompressedBytes: number,
   rows: number,
+  wanted?: readonly number[],
 ): ColumnValues {
-  return new ColumnDecoder(name, chunk, uncompressedBytes, rows).decode();
+  return new ColumnDecoder(name, chunk, uncompressedBytes, rows, wanted).decode();
 }
 
 type Places = Pick<ColumnValues, "starts" | "ends">;
@@ -35,12 +38,14 @@ type Places = Pick<ColumnValues, "starts" | "ends">;
 class ColumnDecoder {
   readonly #name: ColumnName;
   readonly #chunk: Buffer;
+  readonly #wanted: readonly number[] | undefined;
   readonly #isOptional: boolean;
   /** Size of each value; null where values have their own. */
   readonly #fixedBytes: number | null;
   readonly #valueBytesMax: number;
   /** Decompressed pages, one after the other. */
-  readonly #bytes: Buffer;
+  #bytes: Buffer;
+  readonly #limitBytes: number;
   #filledBytes = 0;
   readonly #places: Places;
   #filledRows = 0;
@@ -48,14 +53,22 @@ class ColumnDecoder {
   /** Place in the chunk of the next page. */
   #at = 0;
 
-  constructor(name: ColumnName, chunk: Buffer, uncompressedBytes: number, rows: number) {
+  constructor(
+    name: ColumnName,
+    chunk: Buffer,
+    uncompressedBytes: number,
+    rows: number,
+    wanted: readonly number[] | undefined,
+  ) {
     const { type, type_length, repetition_type } = columnElement(name);
     this.#name = name;
     this.#chunk = chunk;
+    this.#wanted = wanted;
     this.#isOptional = repetition_type === "OPTIONAL";
     this.#fixedBytes = type === "INT64" ? INT64_BYTES : type_length ?? null;
     this.#valueBytesMax = TEXT_BYTES_MAX[name] ?? 0;
-    this.#bytes = Buffer.allocUnsafeSlow(uncompressedBytes);
+    this.#bytes = Buffer.allocUnsafeSlow(wanted === undefined ? uncompressedBytes : 0);
+    this.#limitBytes = uncompressedBytes;
     this.#places = newPlaces(rows);
   }
 
@@ -64,7 +77,8 @@ class ColumnDecoder {
     if (this.#filledRows !== this.#places.starts.length) {
       throw this.#malformed(`has ${this.#filledRows} values`);
     }
-    return { bytes: this.#bytes, ...this.#places };
+    const places = this.#wanted === undefined ? this.#places : pick(this.#places, this.#wanted);
+    return { bytes: this.#bytes, ...places };
   }
 
   #page(): void {
@@ -108,6 +122,8 @@ class ColumnDecoder {
       page.repetition_levels_byte_length === 0 && page.is_compressed !== false &&
       isSize(levelBytes, this.#isOptional ? end - this.#at : 0);
     if (!isRight) throw this.#malformed("has a malformed page");
+    this.#filledRows += rows;
+    if (!this.#isWanted(firstRow, firstRow + rows)) return;
     const valuesStart = this.#at + levelBytes;
     const start = this.#decompress(valuesStart, end, header.uncompressed_page_size - levelBytes);
     const values = rows - page.num_nulls;
@@ -115,16 +131,26 @@ class ColumnDecoder {
     else if (page.encoding === "RLE_DICTIONARY") this.#readCodes(start, firstRow, values);
     else throw this.#malformed(`has values in ${page.encoding}`);
     if (this.#isOptional) this.#spread(valuesStart, firstRow, rows, values);
-    this.#filledRows += rows;
+  }
+
+  /** Whether any of the rows [firstRow, endRow) is wanted. */
+  #isWanted(firstRow: number, endRow: number): boolean {
+    return this.#wanted === undefined ||
+      this.#wanted.some((row) => row >= firstRow && row < endRow);
   }
 
   /** Decompresses a page behind those before; returns where it starts. */
   #decompress(from: number, to: number, sizeBytes: number): number {
     const start = this.#filledBytes;
-    if (!isSize(sizeBytes, this.#bytes.length - start)) {
+    if (!isSize(sizeBytes, this.#limitBytes - start)) {
       throw this.#malformed(`has a page of ${sizeBytes} bytes`);
     }
     this.#filledBytes += sizeBytes;
+    if (this.#filledBytes > this.#bytes.length) {
+      const larger = Buffer.allocUnsafeSlow(this.#filledBytes);
+      this.#bytes.copy(larger, 0, 0, start);
+      this.#bytes = larger;
+    }
     snappyDecompress(
       this.#chunk.subarray(from, to),
       this.#bytes.subarray(start, this.#filledBytes),
@@ -193,6 +219,13 @@ class ColumnDecoder {
 
 function newPlaces(count: number): Places {
   return { starts: new Uint32Array(count), ends: new Uint32Array(count) };
+}
+
+function pick({ starts, ends }: Places, rows: readonly number[]): Places {
+  return {
+    starts: Uint32Array.from(rows, (row) => starts[row]!),
+    ends: Uint32Array.from(rows, (row) => ends[row]!),
+  };
 }
 
 /** Whether what a header says is a count from 0 to a bound. */

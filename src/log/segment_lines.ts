@@ -24,8 +24,12 @@ export type LineColumns =
 /** What a Date can hold (ECMA-262, "Time Values and Time Range"). */
 const DATE_MS_MAX = 8.64e15;
 
-/** The lines of all rows, each with its LF, in memory of their own. @throws {SegmentError} */
-export function assembleLines(columns: LineColumns, rows: number): Buffer {
+/**
+ * The lines of as many rows as the columns have values, each with its LF, in memory of their own.
+ * @throws {SegmentError}
+ */
+export function assembleLines(columns: LineColumns): Buffer {
+  const rows = columns.event_id.starts.length;
   const row = new LineRow(columns);
   const event = new StoredEvent();
   let lines = Buffer.allocUnsafeSlow(rows * LINE_FIXED_BYTES + valueBytes(columns));

@@ -49,6 +49,9 @@ export async function openSegment(
   }
 }
 
+/** Whether a row group may hold what is looked for. */
+type RowGroupTest = (number: number) => boolean;
+
 interface OpenedSegment {
   path: string;
   file: StorageFile;
@@ -82,24 +85,32 @@ export class Segment {
     ) as Record<FilteredColumn, FilterSource>;
   }
 
-  /** The stored lines of a row group, each with its LF, in log order. @throws {SegmentError} */
-  async readRowGroup(number: number): Promise<Buffer> {
-    const columns = await this.readColumns(number, LINE_COLUMNS);
-    return this.assemble(number, columns as LineColumns);
+  /**
+   * The stored lines of a row group, each with its LF, in log order.
+   * @param rows those whose lines are wanted, increasing; all when left out.
+   * @throws {SegmentError}
+   */
+  async readRowGroup(number: number, rows?: readonly number[]): Promise<Buffer> {
+    const columns = await this.readColumns(number, LINE_COLUMNS, rows);
+    return this.assemble(columns as LineColumns);
   }
 
-  /** The lines that columns of a row group make. @throws {SegmentError} */
-  assemble(number: number, columns: LineColumns): Buffer {
-    const { rows } = this.#rowGroup(number);
-    return this.#decoding(() => assembleLines(columns, rows));
+  /** The lines that columns make. @throws {SegmentError} */
+  assemble(columns: LineColumns): Buffer {
+    return this.#decoding(() => assembleLines(columns));
   }
 
   /**
-   * Decodes columns of a row group. @param names in the order of the schema. @throws {SegmentError}
+   * Decodes columns of a row group.
+   * @param names in the order of the schema.
+   * @param wanted rows, increasing, whose values are to be given one after the other: only the
+   *   pages that hold them are decompressed. All when left out.
+   * @throws {SegmentError}
    */
   async readColumns<Name extends ColumnName>(
     number: number,
     names: readonly Name[],
+    wanted?: readonly number[],
   ): Promise<Record<Name, ColumnValues>> {
     const { rows, columns } = this.#rowGroup(number);
     const places = names.map((name) => columns[columnNumber(name)]!);
@@ -108,20 +119,30 @@ export class Segment {
       Object.fromEntries(
         names.map((name, i) => [
           name,
-          decodeColumn(name, chunks[i]!, places[i]!.uncompressedBytes, rows),
+          decodeColumn(name, chunks[i]!, places[i]!.uncompressedBytes, rows, wanted),
         ]),
       )
     ) as Record<Name, ColumnValues>;
   }
 
-  /** Whether a row group may hold an event that passes a filter; never false for one that does. */
-  async mayHold(filter: EventFilter, number: number): Promise<boolean> {
+  /**
+   * The row groups from `first` on that may hold an event that passes a filter, in log order: every
+   * one that does hold one is among them. @throws {SegmentError}
+   */
+  async candidates(filter: EventFilter, first = 0): Promise<number[]> {
     const { source, stream, recordKey, kind } = filter;
-    return this.#mayHaveBetween("source", source, number) &&
-      this.#mayHaveBetween("stream", stream, number) &&
-      this.#mayHaveBetween("kind", kind, number) &&
-      await this.#mayHaveHashed("stream", stream, number) &&
-      await this.#mayHaveHashed("record_key", recordKey, number);
+    const tests = [
+      this.#betweenBounds("source", source),
+      this.#betweenBounds("stream", stream),
+      this.#betweenBounds("kind", kind),
+      await this.#inFilters("stream", stream),
+      await this.#inFilters("record_key", recordKey),
+    ].filter((test) => test !== null);
+    const numbers: number[] = [];
+    for (let number = first; number < this.rowGroups.length; number++) {
+      if (tests.every((mayHold) => mayHold(number))) numbers.push(number);
+    }
+    return numbers;
   }
 
   /** Entry of the batch; null when the segment does not hold it. @throws {SegmentError} */
@@ -169,20 +190,24 @@ export class Segment {
     return rowGroup;
   }
 
-  #mayHaveBetween(name: ColumnName, value: string | undefined, number: number): boolean {
-    const { bounds } = this.#rowGroup(number).columns[columnNumber(name)]!;
-    if (value === undefined || bounds === null) return true;
+  /** What tells whether a value lies between the bounds of a row group; null for any value. */
+  #betweenBounds(name: ColumnName, value: string | undefined): RowGroupTest | null {
+    if (value === undefined) return null;
     const bytes = Buffer.from(value);
-    return Buffer.compare(bounds.min, bytes) <= 0 && Buffer.compare(bytes, bounds.max) <= 0;
+    const place = columnNumber(name);
+    return (number) => {
+      const { bounds } = this.rowGroups[number]!.columns[place]!;
+      return bounds === null ||
+        Buffer.compare(bounds.min, bytes) <= 0 && Buffer.compare(bytes, bounds.max) <= 0;
+    };
   }
 
-  async #mayHaveHashed(
-    name: FilteredColumn,
-    value: string | undefined,
-    number: number,
-  ): Promise<boolean> {
-    if (value === undefined) return true;
-    return passes(await this.filters(name), number, xxhash64(Buffer.from(value)));
+  /** What tells whether the Bloom filter of a row group lets a value pass; null for any value. */
+  async #inFilters(name: FilteredColumn, value: string | undefined): Promise<RowGroupTest | null> {
+    if (value === undefined) return null;
+    const filters = await this.filters(name);
+    const hash = xxhash64(Buffer.from(value));
+    return (number) => passes(filters, number, hash);
   }
 
   #filterSource(name: FilteredColumn): FilterSource {

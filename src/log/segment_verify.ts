@@ -139,7 +139,7 @@ async function* readRowGroups(
   for (const [number, { rows }] of segment.rowGroups.entries()) {
     const columns = await segment.readColumns(number, names);
     const runs = batchRuns(columns, rows);
-    yield { number, columns, runs, lines: segment.assemble(number, columns) };
+    yield { number, columns, runs, lines: segment.assemble(columns) };
   }
 }
 

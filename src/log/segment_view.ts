@@ -1,7 +1,8 @@
 /** A segment as a snapshot sees it: the lines of the row groups that may hold what is wanted. */
 import { Buffer } from "node:buffer";
-import { READ_CHUNK_BYTES } from "../limits.ts";
+import { LOOKUP_ROWS_MAX, READ_CHUNK_BYTES } from "../limits.ts";
 import type { RowGroupCache } from "./row_group_cache.ts";
+import { findRows } from "./segment_lookup.ts";
 import type { StreamCount } from "./segment_metadata.ts";
 import type { Segment } from "./segment_reader.ts";
 import type { LineSource, LinesWanted, LogFile } from "./snapshot.ts";
@@ -33,7 +34,9 @@ class SegmentLines implements LineSource {
   readonly #segment: Segment;
   readonly #cache: RowGroupCache;
   readonly #wanted: LinesWanted;
-  #nextRowGroup: number;
+  readonly #firstRowGroup: number;
+  /** Those to come, the next one last; null before the first. */
+  #rowGroups: number[] | null = null;
   /** What is left of the row group that is being handed out. */
   #lines: Buffer = Buffer.alloc(0);
 
@@ -45,13 +48,16 @@ class SegmentLines implements LineSource {
     const first = after === undefined
       ? 0
       : segment.rowGroups.findIndex(({ lastEventId }) => lastEventId > after);
-    this.#nextRowGroup = first < 0 ? segment.rowGroups.length : first;
+    this.#firstRowGroup = first < 0 ? segment.rowGroups.length : first;
   }
 
   async next(): Promise<Buffer | null> {
+    this.#rowGroups ??= (await this.#segment.candidates(this.#wanted.filter, this.#firstRowGroup))
+      .reverse();
     while (this.#lines.length === 0) {
-      if (this.#nextRowGroup === this.#segment.rowGroups.length) return null;
-      await this.#enterRowGroup(this.#nextRowGroup++);
+      const number = this.#rowGroups.pop();
+      if (number === undefined) return null;
+      await this.#enterRowGroup(number);
     }
     const end = chunkEnd(this.#lines);
     // The row group is shared, and what is handed out may be changed.
@@ -63,10 +69,16 @@ class SegmentLines implements LineSource {
   async #enterRowGroup(number: number): Promise<void> {
     const segment = this.#segment;
     const { after, filter } = this.#wanted;
-    if (!(await segment.mayHold(filter, number))) return;
-    const key = `${segment.path} ${number}`;
-    const lines = await this.#cache.get(key, () => segment.readRowGroup(number));
+    const rows = await findRows(segment, number, filter);
+    const lines = rows !== null && rows.length <= LOOKUP_ROWS_MAX
+      ? await segment.readRowGroup(number, rows)
+      : await this.#readWhole(number);
     this.#lines = after === undefined ? lines : lines.subarray(firstLineAfter(lines, after));
+  }
+
+  #readWhole(number: number): Promise<Buffer> {
+    const segment = this.#segment;
+    return this.#cache.get(`${segment.path} ${number}`, () => segment.readRowGroup(number));
   }
 }
 

@@ -21,6 +21,7 @@ const COPY_OFFSET_END = 2 ** 16;
 /** Literals up to here have their length in the first byte. */
 const SHORT_LITERAL_BYTES_MAX = 60;
 
+const WORD_BYTES = 4;
 /** A copy of at least this many bytes is left to `Uint8Array.set`. */
 const LONG_COPY_BYTES = 32;
 
@@ -161,6 +162,8 @@ function putCopy(out: Uint8Array, at: number, offset: number, length: number): n
  */
 export function snappyDecompress(input: Uint8Array, out: Uint8Array): void {
   const size = input.length;
+  const source = new DataView(input.buffer, input.byteOffset, size);
+  const target = new DataView(out.buffer, out.byteOffset, out.length);
   let at = 0;
   let from = 0;
   while (from < size && input[from++]! >= 0x80);
@@ -175,23 +178,51 @@ export function snappyDecompress(input: Uint8Array, out: Uint8Array): void {
       }
       if (from + length > size || at + length > out.length) throw malformed();
       if (length >= LONG_COPY_BYTES) out.set(input.subarray(from, from + length), at);
-      else for (let i = 0; i < length; i++) out[at + i] = input[from + i]!;
+      else copyBytes(source, from, target, at, length);
       from += length;
       at += length;
     } else {
-      const isShort = (tag & 3) === COPY_1;
-      const offsetBytes = isShort ? 1 : (tag & 3) === COPY_2 ? 2 : 4;
-      const length = isShort ? (tag >> 2 & 7) + COPY_BYTES_MIN : (tag >> 2) + 1;
-      const low = readUint(input, from, offsetBytes);
-      const offset = isShort ? tag >> 5 << 8 | low : low;
-      from += offsetBytes;
+      let length = (tag >> 2) + 1;
+      let offset: number;
+      if ((tag & 3) === COPY_1) {
+        length = (tag >> 2 & 7) + COPY_BYTES_MIN;
+        offset = tag >> 5 << 8 | input[from]!;
+        from += 1;
+      } else if ((tag & 3) === COPY_2) {
+        offset = input[from]! | input[from + 1]! << 8;
+        from += 2;
+      } else {
+        offset = readUint(input, from, 4);
+        from += 4;
+      }
       if (offset === 0 || offset > at || at + length > out.length) throw malformed();
-      // Byte by byte, because a copy may go on into what it writes.
-      for (let i = 0; i < length; i++) out[at + i] = out[at - offset + i]!;
+      copyBytes(target, at - offset, target, at, length);
       at += length;
     }
   }
   if (at !== out.length || from !== size) throw malformed();
+}
+
+/**
+ * Copies bytes from the first to the last, for a copy may go on into what it writes: in words where
+ * those do not overlap and what is put too much is still to be written.
+ */
+function copyBytes(
+  source: DataView,
+  from: number,
+  target: DataView,
+  to: number,
+  length: number,
+): void {
+  const hasRoom = from + length + WORD_BYTES <= source.byteLength &&
+    to + length + WORD_BYTES <= target.byteLength;
+  if (hasRoom && (source !== target || to - from >= WORD_BYTES)) {
+    for (let i = 0; i < length; i += WORD_BYTES) {
+      target.setInt32(to + i, source.getInt32(from + i, LITTLE_ENDIAN), LITTLE_ENDIAN);
+    }
+  } else {
+    for (let i = 0; i < length; i++) target.setUint8(to + i, source.getUint8(from + i));
+  }
 }
 
 /** An unsigned integer of up to four bytes, the lowest first. */

@@ -8,6 +8,7 @@ import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { HistoryCheck } from "../../src/log/history_check.ts";
 import { SegmentError } from "../../src/log/segment_error.ts";
+import { findRows } from "../../src/log/segment_lookup.ts";
 import { openSegment } from "../../src/log/segment_reader.ts";
 import { type SegmentEntry, verifySegment } from "../../src/log/segment_verify.ts";
 import { VerifyFailure } from "../../src/log/verify_failure.ts";
@@ -41,7 +42,9 @@ async function readEverything(storage: SimulatedDisk, sealed: WrittenSegments): 
       for (const line of splitLines(group).slice(0, 20)) {
         const { source, stream, record_key: recordKey, kind } = JSON.parse(line.toString());
         const filter = { source, stream, recordKey, kind };
-        answers.push(String(await segment.mayHold(filter, number)));
+        const rows = await findRows(segment, number, filter) ?? [];
+        answers.push((await segment.readRowGroup(number, rows.slice(0, 3))).toString("latin1"));
+        answers.push(String((await segment.candidates(filter)).includes(number)));
       }
     }
     for (const { source, batch_id } of sealed.entries.slice(-20)) {

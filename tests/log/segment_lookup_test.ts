@@ -1,0 +1,99 @@
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { test } from "node:test";
+import type { CommittedEvent } from "../../src/event/verify_event.ts";
+import { LOOKUP_ROWS_MAX } from "../../src/limits.ts";
+import { RowGroupCache } from "../../src/log/row_group_cache.ts";
+import { findRows } from "../../src/log/segment_lookup.ts";
+import { openSegment, type Segment } from "../../src/log/segment_reader.ts";
+import { SegmentView } from "../../src/log/segment_view.ts";
+import { type EventFilter, lineMatcher } from "../../src/log/stored_line.ts";
+import { SEED, SeededRandom } from "../event/seeded_random.ts";
+import { preparedBatch } from "../support/prepared.ts";
+import { hostileBatch, sealCommits, smallBatches, splitLines } from "../support/test_segment.ts";
+
+/** Hostile events in pages of their own, and plain ones whose columns have a few pages. */
+async function mixedSegment(random: SeededRandom) {
+  const hostile = Array.from(
+    { length: 300 },
+    (_, n) => hostileBatch(random, n, 1 + random.below(9)),
+  );
+  return await sealCommits([hostile, smallBatches(7000)]);
+}
+
+function randomFilter(random: SeededRandom, line: Buffer): EventFilter {
+  const event: CommittedEvent = JSON.parse(line.toString());
+  return {
+    ...(random.chance(0.3) && { source: event.source }),
+    ...(random.chance(0.3) && { stream: event.stream }),
+    ...(random.chance(0.6) && { recordKey: event.record_key }),
+    ...(random.chance(0.3) && { kind: random.chance(0.9) ? event.kind : "none" }),
+  };
+}
+
+function matching(lines: readonly Buffer[], filter: EventFilter): number[] {
+  const matches = lineMatcher(filter);
+  return [...lines.keys()].filter((row) => matches === null || matches(lines[row]!, 0));
+}
+
+test(`findRows() finds the rows whose lines match, by their columns (seed ${SEED})`, async () => {
+  const random = new SeededRandom();
+  const { storage } = await mixedSegment(random);
+  const segment = await openSegment(storage, "0.parquet");
+  for (let number = 0; number < segment.rowGroups.length; number++) {
+    const lines = splitLines(await segment.readRowGroup(number));
+    for (let run = 0; run < 60; run++) {
+      const filter = randomFilter(random, random.pick(lines));
+      const isEmpty = Object.keys(filter).length === 0;
+      const expected = isEmpty ? null : matching(lines, filter);
+      assert.deepEqual(await findRows(segment, number, filter), expected, JSON.stringify(filter));
+    }
+  }
+});
+
+test(`Segment.readRowGroup() gives the lines of any rows (seed ${SEED})`, async () => {
+  const random = new SeededRandom();
+  const { storage } = await mixedSegment(random);
+  const segment = await openSegment(storage, "0.parquet");
+  for (let number = 0; number < segment.rowGroups.length; number++) {
+    const lines = splitLines(await segment.readRowGroup(number));
+    const shares = [0, 0.0005, 0.01, 0.5, 1];
+    const selections = shares.map((share) => [...lines.keys()].filter(() => random.chance(share)));
+    for (const rows of [[0], [lines.length - 1], ...selections]) {
+      const expected = Buffer.concat(rows.map((row) => lines[row]!));
+      assert.ok((await segment.readRowGroup(number, rows)).equals(expected), `${rows.length} rows`);
+    }
+  }
+});
+
+async function linesOf(
+  segment: Segment,
+  cache: RowGroupCache,
+  filter: EventFilter,
+  after?: string,
+) {
+  const source = new SegmentView(segment, cache).lines({ after, filter, firstReadBytes: 1 });
+  const chunks: Buffer[] = [];
+  for (let chunk = await source.next(); chunk !== null; chunk = await source.next()) {
+    chunks.push(chunk);
+  }
+  return splitLines(Buffer.concat(chunks)).map(String);
+}
+
+test("SegmentView reads few events by themselves, and many with their row group", async () => {
+  const events = (count: number, recordKey: string) =>
+    Array.from({ length: count }, () => ({ recordKey }));
+  const { storage, lines } = await sealCommits([[
+    preparedBatch("few", { events: events(LOOKUP_ROWS_MAX, "few") }),
+    preparedBatch("many", { events: events(LOOKUP_ROWS_MAX + 1, "many") }),
+  ]]);
+  const segment = await openSegment(storage, "0.parquet");
+  const all = splitLines(lines).map(String);
+  const cache = new RowGroupCache();
+  const few = await linesOf(segment, cache, { recordKey: "few" });
+  assert.deepEqual(few, all.slice(0, LOOKUP_ROWS_MAX));
+  assert.deepEqual(await linesOf(segment, cache, { recordKey: "many" }), all);
+  const { event_id }: CommittedEvent = JSON.parse(all[10]!);
+  const later = await linesOf(segment, cache, { recordKey: "few" }, event_id);
+  assert.deepEqual(later, all.slice(11, LOOKUP_ROWS_MAX));
+});
