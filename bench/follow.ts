@@ -9,7 +9,7 @@ import { probeDisk } from "./support/disk_probe.ts";
 import { measureFollowedIngest } from "./support/followed_ingest.ts";
 import { type BenchOptions, parseBenchOptions, progress, runBench } from "./support/options.ts";
 import { memoryBytes, peakMemoryBytes } from "./support/process_stats.ts";
-import { makeReport, publish, rounded, type Row } from "./support/report.ts";
+import { makeReport, megabytes, publish, rounded, type Row } from "./support/report.ts";
 import { withDeployment, withServer } from "./support/with_deployment.ts";
 
 interface DeliveryRow {
@@ -119,10 +119,6 @@ function emptyRow(name: string, followers: number): Row {
 
 function secondsCell(seconds: number | null): number | null {
   return seconds === null ? null : rounded(seconds, 2);
-}
-
-function megabytes(bytes: number | null): number | null {
-  return bytes === null ? null : Math.round(bytes / 1e6);
 }
 
 async function measureRow(name: string, options: BenchOptions): Promise<Row> {

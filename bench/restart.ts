@@ -7,7 +7,7 @@ import type { Deployment } from "./support/deployment.ts";
 import { probeDisk } from "./support/disk_probe.ts";
 import { type BenchOptions, parseBenchOptions, progress, runBench } from "./support/options.ts";
 import { peakMemoryBytes } from "./support/process_stats.ts";
-import { makeReport, publish, rounded, type Row } from "./support/report.ts";
+import { makeReport, megabytes, publish, rounded, type Row } from "./support/report.ts";
 import { fill, withDeployment, withServer } from "./support/with_deployment.ts";
 
 interface RestartRow {
@@ -63,7 +63,7 @@ async function measureRow(name: string, options: BenchOptions): Promise<Row> {
       "commits": events / batchEvents,
       "start ms": rounded(clean.startMs, 0),
       "after kill ms": rounded(killed.startMs, 0),
-      "peak MB": clean.peakBytes === null ? null : Math.round(clean.peakBytes / 1e6),
+      "peak MB": megabytes(clean.peakBytes),
     };
   });
 }

@@ -3,17 +3,16 @@
  * verified, replayed and asked for keys and batches, before and after. See README.md beside this
  * file.
  */
-import type { Buffer } from "node:buffer";
-import { readdir, stat } from "node:fs/promises";
-import { join } from "node:path";
 import process from "node:process";
 import type { Deployment } from "./support/deployment.ts";
 import { probeDisk } from "./support/disk_probe.ts";
+import { answerTimes, ask, type Question } from "./support/exchange.ts";
 import { runLoad } from "./support/load.ts";
+import { logBytes } from "./support/log_files.ts";
 import { parseBenchOptions, progress, runBench } from "./support/options.ts";
 import { peakMemoryBytes } from "./support/process_stats.ts";
 import { RawClient } from "./support/raw_client.ts";
-import { makeReport, publish, rounded, type Row } from "./support/report.ts";
+import { makeReport, megabytes, publish, rounded, type Row } from "./support/report.ts";
 import { keyedBatch, keyRequest } from "./support/requests.ts";
 import { withDeployment, withServer } from "./support/with_deployment.ts";
 import { replayWorkload } from "./support/workloads.ts";
@@ -38,34 +37,11 @@ async function fillKeyed({ deployment, batches }: FilledLog): Promise<void> {
   await withServer(deployment, async () => {
     const client = await RawClient.connect(deployment.socketPath);
     for (let number = 0; number < batches; number++) {
-      await exchange(client, keyedBatch(number, BATCH_EVENTS), '"status":"committed"');
+      const request = keyedBatch(number, BATCH_EVENTS);
+      await ask(client, { request, expected: '"status":"committed"' });
     }
     client.close();
   });
-}
-
-/** @returns how long it took, in milliseconds. */
-async function exchange(client: RawClient, request: Buffer, expected: string): Promise<number> {
-  const startMs = performance.now();
-  const response = await client.exchange(request);
-  const tookMs = performance.now() - startMs;
-  if (response.status !== 200 || !response.bodyEnd.includes(expected)) {
-    throw new Error(`status ${response.status}: ${response.bodyEnd}`);
-  }
-  return tookMs;
-}
-
-async function bytesIn(folder: string): Promise<number> {
-  let sizeBytes = 0;
-  for (const name of await readdir(folder, { recursive: true })) {
-    const entry = await stat(join(folder, name));
-    if (entry.isFile()) sizeBytes += entry.size;
-  }
-  return sizeBytes;
-}
-
-function megabytes(bytes: number | null): number | null {
-  return bytes === null ? null : Math.round(bytes / 1e6);
 }
 
 /** A row with all columns; those not given are not measured in it. */
@@ -104,7 +80,7 @@ async function openRow(form: Form, { deployment, events }: FilledLog, starts: nu
   return rowOf(`start-${form}`, {
     "ms": rounded(startsMs[starts >> 1]!, 0),
     "slowest ms": rounded(startsMs.at(-1)!, 0),
-    "bytes/event": rounded(await bytesIn(join(deployment.folder, "data", "log")) / events, 1),
+    "bytes/event": rounded(await logBytes(deployment) / events, 1),
     "peak MB": megabytes(peakBytes),
   });
 }
@@ -133,24 +109,22 @@ async function replayRow(form: Form, log: FilledLog, measureMs: number): Promise
 async function questionRows(
   name: string,
   { deployment, batches }: FilledLog,
-  ask: (batch: number) => { request: Buffer; expected: string },
+  questionAbout: (batch: number) => Question,
 ): Promise<Row[]> {
   return await withServer(deployment, async (server) => {
     const client = await RawClient.connect(deployment.socketPath);
     const tookMs: number[] = [];
     for (let number = 0; number < QUESTIONS; number++) {
       // A step that has no common factor with most counts, so that neighbours are not asked for.
-      const { request, expected } = ask(number * 7919 % batches);
-      tookMs.push(await exchange(client, request, expected));
+      tookMs.push((await ask(client, questionAbout(number * 7919 % batches))).tookMs);
     }
     client.close();
-    const [coldMs, ...warmMs] = tookMs;
-    warmMs.sort((a, b) => a - b);
+    const { firstMs, p50Ms, slowestMs } = answerTimes(tookMs);
     return [
-      rowOf(`${name}-cold`, { "ms": rounded(coldMs!, 2) }),
+      rowOf(`${name}-cold`, { "ms": rounded(firstMs, 2) }),
       rowOf(`${name}-warm`, {
-        "ms": rounded(warmMs[warmMs.length >> 1]!, 2),
-        "slowest ms": rounded(warmMs.at(-1)!, 2),
+        "ms": rounded(p50Ms, 2),
+        "slowest ms": rounded(slowestMs, 2),
         "peak MB": megabytes(peakMemoryBytes(server.pid)),
       }),
     ];

@@ -59,7 +59,11 @@ export class Deployment {
    *   temporary folder, which must not be in memory then.
    */
   static async create(runtime: RuntimeName, parent: string | undefined): Promise<Deployment> {
-    const folder = await mkdtemp(join(parent ?? tmpdir(), "bench-"));
+    return await Deployment.at(await mkdtemp(join(parent ?? tmpdir(), "bench-")), runtime);
+  }
+
+  /** The deployment in a folder; initializes it if there is none. */
+  static async at(folder: string, runtime: RuntimeName): Promise<Deployment> {
     const deployment = new Deployment(folder, runtime);
     const init = new ServerProcess(deployment.#spawn(["init", folder]));
     const code = await init.exited;

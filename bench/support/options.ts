@@ -43,13 +43,9 @@ export function parseBenchOptions(args: string[], allRows: string[]): BenchOptio
   if (unknownRow !== undefined) {
     throw new Error(`no row ${unknownRow}; there are ${allRows.join(", ")}`);
   }
-  const serverRuntime = RUNTIMES.find((name) => name === values["server-runtime"]);
-  if (serverRuntime === undefined) {
-    throw new Error(`--server-runtime must be one of ${RUNTIMES.join(", ")}`);
-  }
   const measureMs = positive("--seconds", values.seconds) * 1000;
   return {
-    serverRuntime,
+    serverRuntime: runtimeNamed(values["server-runtime"]),
     measureMs,
     warmupMs: measureMs * WARMUP_SHARE,
     events: values.events === undefined ? undefined : positive("--events", values.events),
@@ -60,8 +56,17 @@ export function parseBenchOptions(args: string[], allRows: string[]): BenchOptio
   };
 }
 
+/** @throws {Error} When no runtime has that name. */
+export function runtimeNamed(text: string): RuntimeName {
+  const runtime = RUNTIMES.find((name) => name === text);
+  if (runtime === undefined) {
+    throw new Error(`--server-runtime must be one of ${RUNTIMES.join(", ")}`);
+  }
+  return runtime;
+}
+
 /** @throws {Error} When the text is not a number above 0. */
-function positive(name: string, text: string): number {
+export function positive(name: string, text: string): number {
   const value = Number(text);
   if (!(value > 0 && value < Infinity)) throw new Error(`${name} must be above 0, got ${text}`);
   return value;

@@ -51,7 +51,7 @@ export function loadRow(name: string, load: LoadResult, peakMemoryBytes: number 
     "µs CPU/event": serverCpuSeconds === null
       ? null
       : rounded(serverCpuSeconds / Math.max(events, 1) * 1e6, 2),
-    "peak MB": peakMemoryBytes === null ? null : Math.round(peakMemoryBytes / 1e6),
+    "peak MB": megabytes(peakMemoryBytes),
     "client CPU s": rounded(load.clientCpuSeconds, 2),
     "seconds": rounded(seconds, 2),
   };
@@ -86,4 +86,9 @@ function formatCell(value: string | number | null | undefined): string {
 
 export function rounded(value: number, digits: number): number {
   return Number(value.toFixed(digits));
+}
+
+/** In 10^6 bytes; null stays null. */
+export function megabytes(bytes: number | null): number | null {
+  return bytes === null ? null : Math.round(bytes / 1e6);
 }

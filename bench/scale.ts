@@ -1,0 +1,56 @@
+/**
+ * Measures what grows with the log and what must not: logs of several sizes are built through the
+ * HTTP API, sealed, and asked the same questions; their figures stand side by side. See README.md
+ * beside this file.
+ */
+import { mkdir } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import process from "node:process";
+import { askLog } from "./scale/ask.ts";
+import { buildLog, fillTail } from "./scale/build.ts";
+import { keptDeployment, readFacts } from "./scale/built_log.ts";
+import { type Figures, sideBySide } from "./scale/figures.ts";
+import { parseScaleOptions, type ScaleOptions } from "./scale/options.ts";
+import type { Deployment } from "./support/deployment.ts";
+import { probeDisk } from "./support/disk_probe.ts";
+import { progress, runBench } from "./support/options.ts";
+import { makeReport, publish } from "./support/report.ts";
+import { withDeployment } from "./support/with_deployment.ts";
+
+/** Built if it is not there yet; kept if the options say where. */
+async function measureSize(events: number, options: ScaleOptions): Promise<Figures> {
+  const { keep, shape, serverRuntime } = options;
+  if (keep === undefined) {
+    return await withDeployment(options, (deployment) => measureIn(deployment, events, options));
+  }
+  const deployment = await keptDeployment(keep, `${shape}-${events}`, serverRuntime);
+  return await measureIn(deployment, events, options);
+}
+
+async function measureIn(
+  deployment: Deployment,
+  events: number,
+  options: ScaleOptions,
+): Promise<Figures> {
+  const { shape, tailBytes } = options;
+  const facts = await readFacts(deployment);
+  const log = facts === null ? await buildLog(deployment, shape, events) : { deployment, facts };
+  await fillTail(log, tailBytes);
+  progress(`asking the log of ${events} events`);
+  return await askLog(log, options);
+}
+
+await runBench(async () => {
+  const options = parseScaleOptions(process.argv.slice(2));
+  const { serverRuntime, sizes, shape, jsonPath, keep, parent } = options;
+  if (keep !== undefined) await mkdir(keep, { recursive: true });
+  const disk = probeDisk(keep ?? parent ?? tmpdir());
+  const columns: { name: string; figures: Figures }[] = [];
+  for (const events of sizes) {
+    // Not a bare number, which would be the first member of a row whatever its place.
+    const name = `${events.toLocaleString("en")} events`;
+    columns.push({ name, figures: await measureSize(events, options) });
+  }
+  const name = `scale, ${shape === "batch" ? "batches of 1,000" : "batches of one event"}`;
+  await publish(makeReport(name, serverRuntime, disk, sideBySide(columns)), jsonPath);
+});

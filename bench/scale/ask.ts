@@ -1,0 +1,142 @@
+/** Asks a built log everything: by starts, over the socket, and by `verify`. */
+import type { Deployment, RuntimeName, Server } from "../support/deployment.ts";
+import { logBytes, sealedPart, tailBytes } from "../support/log_files.ts";
+import { progress } from "../support/options.ts";
+import { memoryBytes, peakMemoryBytes } from "../support/process_stats.ts";
+import { RawClient } from "../support/raw_client.ts";
+import { megabytes, rounded } from "../support/report.ts";
+import { withDeployment, withServer } from "../support/with_deployment.ts";
+import { type BuiltLog, writeFacts } from "./built_log.ts";
+import type { Figures } from "./figures.ts";
+import type { ScaleOptions } from "./options.ts";
+import {
+  askDuplicates,
+  askKeys,
+  askNewBatches,
+  askPages,
+  askPreconditions,
+  askReplay,
+  askStreams,
+} from "./questions.ts";
+
+export async function askLog(log: BuiltLog, options: ScaleOptions): Promise<Figures> {
+  const { deployment } = log;
+  const inventory = await describeLog(log);
+  const starts = await measureStarts(deployment, options.starts);
+  const answers = await askServer(log, options);
+  return {
+    ...inventory,
+    ...log.facts.figures,
+    ...starts,
+    ...answers,
+    ...await measureVerify("verify", ["verify"], deployment),
+    ...await measureVerify("verify --chain", ["verify", "--chain"], deployment),
+  };
+}
+
+async function describeLog({ deployment }: BuiltLog): Promise<Figures> {
+  const { segments, events } = await sealedPart(deployment);
+  const tail = await tailBytes(deployment);
+  return {
+    "events sealed": events,
+    "segments": segments,
+    "tail MB": megabytes(tail),
+    "sealed bytes/event": rounded((await logBytes(deployment) - tail) / events, 1),
+  };
+}
+
+async function measureStarts(deployment: Deployment, starts: number): Promise<Figures> {
+  progress("starts");
+  const clean: number[] = [];
+  const killed: number[] = [];
+  for (let start = 0; start < starts; start++) {
+    const stopped = await deployment.serve();
+    clean.push(stopped.startMs);
+    await stopped.kill();
+    const afterKill = await deployment.serve();
+    killed.push(afterKill.startMs);
+    await afterKill.stop();
+  }
+  return { "start ms": medianOf(clean), "start after a kill ms": medianOf(killed) };
+}
+
+function medianOf(values: number[]): number {
+  return rounded(values.sort((a, b) => a - b)[values.length >> 1]!, 0);
+}
+
+async function askServer(log: BuiltLog, options: ScaleOptions): Promise<Figures> {
+  const { deployment, facts } = log;
+  facts.askings++;
+  await writeFacts(log);
+  return await withEmptyLog(options, (emptyLog) =>
+    withServer(deployment, async (server) => {
+      const before = megabytes(memoryBytes(server.pid));
+      const client = await RawClient.connect(deployment.socketPath);
+      const asked = await askAllKinds(client, emptyLog, log, options.replayMs);
+      client.close();
+      return { ...asked, "serve after the start MB": before, ...memoryOf(server) };
+    }));
+}
+
+function memoryOf({ pid }: Server): Figures {
+  return {
+    "serve after all questions MB": megabytes(memoryBytes(pid)),
+    "serve peak MB": megabytes(peakMemoryBytes(pid)),
+  };
+}
+
+async function askAllKinds(
+  client: RawClient,
+  emptyLog: RawClient,
+  log: BuiltLog,
+  replayMs: number,
+): Promise<Figures> {
+  const { facts } = log;
+  const kinds: [string, () => Promise<Figures>][] = [
+    ["pages", () => askPages(client, facts)],
+    ["keys", () => askKeys(client, facts)],
+    ["new batches", () => askNewBatches(client, emptyLog, facts.askings)],
+    ["duplicates", () => askDuplicates(client, facts)],
+    ["preconditions", () => askPreconditions(client, facts)],
+    ["streams", () => askStreams(client, facts)],
+    ["replay", () => askReplay(client, replayMs)],
+  ];
+  let figures: Figures = {};
+  for (const [name, askKind] of kinds) {
+    progress(name);
+    figures = { ...figures, ...await askKind() };
+  }
+  await writeFacts(log);
+  return figures;
+}
+
+async function withEmptyLog<T>(
+  options: { serverRuntime: RuntimeName; parent: string | undefined },
+  use: (client: RawClient) => Promise<T>,
+): Promise<T> {
+  return await withDeployment(options, (deployment) =>
+    withServer(deployment, async () => {
+      const client = await RawClient.connect(deployment.socketPath);
+      try {
+        return await use(client);
+      } finally {
+        client.close();
+      }
+    }));
+}
+
+/** A whole run of the command, which tells how many events it has checked. */
+async function measureVerify(
+  name: string,
+  command: string[],
+  deployment: Deployment,
+): Promise<Figures> {
+  progress(name);
+  const { events } = await sealedPart(deployment);
+  const { tookMs, peakBytes } = await deployment.run(command, peakMemoryBytes);
+  return {
+    [`${name} s`]: rounded(tookMs / 1000, 2),
+    [`${name} sealed events/s`]: Math.round(events / tookMs * 1000),
+    [`${name} peak MB`]: megabytes(peakBytes),
+  };
+}

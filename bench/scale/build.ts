@@ -1,0 +1,192 @@
+/** Builds a log through the HTTP API, has it sealed, and fills up its tail. */
+import type { Deployment, Server } from "../support/deployment.ts";
+import { ask } from "../support/exchange.ts";
+import { runLoad, type Workload } from "../support/load.ts";
+import { nothingPending, sealedPart, tailBytes } from "../support/log_files.ts";
+import { progress } from "../support/options.ts";
+import { memoryBytes, peakMemoryBytes } from "../support/process_stats.ts";
+import { RawClient } from "../support/raw_client.ts";
+import { megabytes, rounded } from "../support/report.ts";
+import { withServer } from "../support/with_deployment.ts";
+import type { RawResponse } from "../support/response_parser.ts";
+import { type BuiltLog, type LogFacts, writeFacts } from "./built_log.ts";
+import type { Figures } from "./figures.ts";
+import {
+  batchEventsOf,
+  BulkBatches,
+  OLD_STREAMS_MAX,
+  oldBatch,
+  oldStreamName,
+  PAGE_EVENTS,
+  type Shape,
+  streamsOf,
+} from "./history.ts";
+
+/** Places in the history that are remembered. */
+const POSITIONS = 1000;
+/** Enough that each fdatasync serves many. */
+const CLIENTS: Record<Shape, number> = { batch: 4, single: 64 };
+/** Numbers that one filling of the tail may use up. */
+const TAIL_BATCHES_MAX = 500_000;
+/** Batches between looks at the size of the tail. */
+const TAIL_LOOK_BATCHES: Record<Shape, number> = { batch: 1, single: 100 };
+const SEALING_TIMEOUT_MS = 1_200_000;
+/** A log of which less is sealed is sealed by the command. */
+const SEALED_SHARE_MIN = 0.8;
+const LONG_MS = 24 * 3_600_000;
+const COMMITTED = '"status":"committed"';
+
+/** Builds a log of `events` events, all of them sealed. */
+export async function buildLog(
+  deployment: Deployment,
+  shape: Shape,
+  events: number,
+): Promise<BuiltLog> {
+  const oldStreams = Math.min(OLD_STREAMS_MAX, Math.ceil(events / 10));
+  const bulk = { shape, batches: Math.ceil((events - oldStreams) / batchEventsOf(shape)) };
+  progress(`building ${events} events, ${shape}`);
+  const serving = await withServer(deployment, async (server) => {
+    const old = await appendOld(deployment, oldStreams);
+    const appended = await appendBulk(deployment, server, bulk);
+    await nothingPending(deployment, SEALING_TIMEOUT_MS);
+    return { old, ...appended, figures: { ...appended.figures, ...servingMemory(server) } };
+  });
+  const sealed = await sealRest(deployment, events);
+  const bulkEvents = serving.batches * batchEventsOf(shape);
+  const streams = { "streams": streamsOf(oldStreams, bulkEvents) };
+  const log: BuiltLog = {
+    deployment,
+    facts: {
+      shape,
+      bulkBatches: serving.batches,
+      bulkEvents,
+      oldStreams: serving.old,
+      positions: serving.positions,
+      figures: { ...streams, ...serving.figures, ...sealed },
+      nextBatch: serving.batches,
+      endAfter: serving.positions.at(-1)!,
+      askings: 0,
+    },
+  };
+  await writeFacts(log);
+  return log;
+}
+
+function servingMemory({ pid }: Server): Figures {
+  return {
+    "serve after building MB": megabytes(memoryBytes(pid)),
+    "serve while building, peak MB": megabytes(peakMemoryBytes(pid)),
+  };
+}
+
+async function appendOld(deployment: Deployment, count: number): Promise<LogFacts["oldStreams"]> {
+  const client = await RawClient.connect(deployment.socketPath);
+  const old: LogFacts["oldStreams"] = {};
+  for (let number = 0; number < count; number++) {
+    const { response } = await ask(client, { request: oldBatch(number), expected: COMMITTED });
+    old[oldStreamName(number)] = lastEventId(response);
+  }
+  client.close();
+  return old;
+}
+
+interface Bulk {
+  shape: Shape;
+  batches: number;
+}
+
+async function appendBulk(deployment: Deployment, server: Server, { shape, batches }: Bulk) {
+  const batchEvents = batchEventsOf(shape);
+  const positions: string[] = [];
+  const everyBatches = Math.max(1, Math.floor(batches / POSITIONS));
+  let next = 0;
+  const client = (): Workload => {
+    const requests = new BulkBatches(shape);
+    let number = 0;
+    return {
+      next() {
+        number = next++;
+        return requests.request(number);
+      },
+      accept(response) {
+        requireCommitted(response);
+        if (number % everyBatches === 0) positions.push(lastEventId(response));
+        return batchEvents;
+      },
+      bytes: (sent) => sent.length,
+    };
+  };
+  const load = await runLoad({
+    socketPath: deployment.socketPath,
+    serverPid: server.pid,
+    workloads: Array.from({ length: CLIENTS[shape] }, client),
+    warmupMs: 0,
+    measureMs: LONG_MS,
+    eventsMax: batches * batchEvents,
+  });
+  positions.sort();
+  const figures: Figures = {
+    "append while building events/s": Math.round(load.events / load.seconds),
+    "append while building p50 ms": rounded(load.latencies.quantileMs(0.5), 2),
+    "append while building p99 ms": rounded(load.latencies.quantileMs(0.99), 2),
+  };
+  return { batches: next, positions, figures };
+}
+
+/** Seals by the command what the server has not. */
+async function sealRest(deployment: Deployment, events: number): Promise<Figures> {
+  const before = await sealedPart(deployment);
+  if (before.events >= events) throw new Error("nothing is left for seal to be measured by");
+  const { tookMs, peakBytes } = await deployment.run(["seal"], peakMemoryBytes);
+  const after = await sealedPart(deployment);
+  const sealed = after.events - before.events;
+  if (after.events < events * SEALED_SHARE_MIN) {
+    throw new Error(`only ${after.events} of ${events} events are sealed`);
+  }
+  return {
+    "seal: events": sealed,
+    "seal: events/s": Math.round(sealed / tookMs * 1000),
+    "seal peak MB": megabytes(peakBytes),
+  };
+}
+
+/** Appends until the tail has a size, if it has less: one batch a commit. */
+export async function fillTail(log: BuiltLog, wantedBytes: number): Promise<void> {
+  const { deployment, facts } = log;
+  if (await tailBytes(deployment) >= wantedBytes) return;
+  progress(`filling the tail up to ${rounded(wantedBytes / 1e6, 1)} MB`);
+  const requests = new BulkBatches(facts.shape);
+  const first = facts.nextBatch;
+  facts.nextBatch += TAIL_BATCHES_MAX;
+  await writeFacts(log);
+  const lastIds: string[] = [];
+  await withServer(deployment, async ({ pid }) => {
+    const client = await RawClient.connect(deployment.socketPath);
+    do {
+      const request = requests.request(first + lastIds.length);
+      const { response } = await ask(client, { request, expected: COMMITTED });
+      lastIds.push(lastEventId(response));
+    } while (
+      lastIds.length % TAIL_LOOK_BATCHES[facts.shape] !== 0 ||
+      await tailBytes(deployment) < wantedBytes
+    );
+    client.close();
+    return pid;
+  });
+  facts.endAfter = lastIds.at(-1 - Math.ceil(PAGE_EVENTS / batchEventsOf(facts.shape))) ??
+    facts.positions.at(-1)!;
+  await writeFacts(log);
+}
+
+function requireCommitted({ status, bodyEnd }: RawResponse): void {
+  if (status !== 200 || !bodyEnd.includes(COMMITTED)) {
+    throw new Error(`batch was not committed: ${status} ${bodyEnd}`);
+  }
+}
+
+/** The last event of a receipt. */
+function lastEventId({ bodyEnd }: RawResponse): string {
+  const id = /"last_event_id":"([0-9a-f-]+)"/.exec(bodyEnd.toString("latin1"))?.[1];
+  if (id === undefined) throw new Error(`no receipt: ${bodyEnd}`);
+  return id;
+}

@@ -1,0 +1,60 @@
+/**
+ * A log of the scale benchmark on disk, and what must be known of it to ask about it. The latter
+ * lies in a file beside the deployment, so that a kept log can be asked again.
+ */
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { Deployment, type RuntimeName } from "../support/deployment.ts";
+import type { Figures } from "./figures.ts";
+import type { Shape } from "./history.ts";
+
+/** All ids are of events. */
+export interface LogFacts {
+  shape: Shape;
+  bulkBatches: number;
+  bulkEvents: number;
+  /** The only event of each old stream that still has only one. */
+  oldStreams: Record<string, string>;
+  /** The last events of batches spread evenly over the bulk, in order. */
+  positions: string[];
+  /** What building it took. */
+  figures: Figures;
+  /** First number that no batch has been made with. */
+  nextBatch: number;
+  /** One full page before the end. */
+  endAfter: string;
+  /** Times that it was asked about, so that new batches get new ids. */
+  askings: number;
+}
+
+export interface BuiltLog {
+  deployment: Deployment;
+  facts: LogFacts;
+}
+
+const FACTS_FILE = "scale.json";
+
+/** A folder in `keep`, made if it is missing. */
+export async function keptDeployment(
+  keep: string,
+  name: string,
+  runtime: RuntimeName,
+): Promise<Deployment> {
+  const folder = join(keep, name);
+  await mkdir(folder, { recursive: true });
+  return await Deployment.at(folder, runtime);
+}
+
+/** Null where no log was built to its end. */
+export async function readFacts({ folder }: Deployment): Promise<LogFacts | null> {
+  try {
+    return JSON.parse(await readFile(join(folder, FACTS_FILE), "utf8"));
+  } catch (error) {
+    if ((error as { code?: string }).code === "ENOENT") return null;
+    throw error;
+  }
+}
+
+export async function writeFacts({ deployment, facts }: BuiltLog): Promise<void> {
+  await writeFile(join(deployment.folder, FACTS_FILE), JSON.stringify(facts));
+}

@@ -1,0 +1,36 @@
+/** Figures of one log by their names, in print order, and several logs side by side. */
+import { rounded, type Row } from "../support/report.ts";
+
+/** Null: it cannot be seen on this system. */
+export type Figures = Record<string, number | null>;
+
+/** What a figure must keep to; the others are told, not judged. */
+const GOALS: Record<string, string> = {
+  "check of a new batch ms": "empty + 0.2",
+  "duplicate p50 ms": "10",
+  "start ms": "1,000",
+  "streams page, first: p50 ms": "20",
+  "streams page, middle: p50 ms": "20",
+  "streams page, anchored: p50 ms": "200",
+  "serve peak MB": "419",
+  "seal peak MB": "419",
+  "verify peak MB": "419",
+  "verify --chain peak MB": "419",
+};
+
+/** One row for each figure, one column for each log, and how the last one is to the first. */
+export function sideBySide(columns: { name: string; figures: Figures }[]): Row[] {
+  const first = columns[0]!.figures;
+  const last = columns.at(-1)!.figures;
+  return Object.keys(first).map((row) => ({
+    row,
+    ...Object.fromEntries(columns.map(({ name, figures }) => [name, figures[row] ?? null])),
+    "last/first": ratio(last[row], first[row]),
+    "at most": GOALS[row] ?? null,
+  }));
+}
+
+function ratio(last: number | null | undefined, first: number | null | undefined): number | null {
+  if (last === undefined || last === null || !first) return null;
+  return rounded(last / first, 2);
+}

@@ -1,0 +1,167 @@
+/**
+ * What a log of the scale benchmark holds, so that each question about it has a known answer: every
+ * batch follows from its number. First come batches of one event, each in a stream of its own that
+ * gets no more (the old streams); then the bulk, spread evenly over 100 sources with 1,000 streams
+ * each. Every event has a record key of its own.
+ */
+import { Buffer } from "node:buffer";
+import { typicalPayload } from "../support/requests.ts";
+
+/** Events of a batch of the bulk: 1,000, or 1 each. */
+export type Shape = "batch" | "single";
+export const SHAPES: readonly Shape[] = ["batch", "single"];
+
+export const PAGE_EVENTS = 1000;
+export const OLD_STREAMS_MAX = 1000;
+export const OLD_SOURCE = "old";
+export const SOURCES = 100;
+/** Of each source. */
+export const STREAMS = 1000;
+
+/** Numbers of keys have ten digits, the first one a 1, so that they are valid in JSON. */
+const KEY_BASE = 1_000_000_000;
+const KEY_PLACEHOLDER = "8888888888";
+const NAME_DIGITS = 3;
+const NAME_PLACEHOLDER = "777";
+const BATCH_DIGITS = 10;
+const BATCH_PLACEHOLDER = "9999999999";
+/** How often an event spells its key: in `record_key`, and in the payload's id, name and email. */
+const KEYS_PER_EVENT = 4;
+
+export function batchEventsOf(shape: Shape): number {
+  return shape === "batch" ? 1000 : 1;
+}
+
+/** Distinct streams of a log with so many events in its bulk. */
+export function streamsOf(oldStreams: number, bulkEvents: number): number {
+  return oldStreams + Math.min(bulkEvents, SOURCES * STREAMS);
+}
+
+export function sourceName(number: number): string {
+  return `source-${digits(number, NAME_DIGITS)}`;
+}
+
+export function streamName(number: number): string {
+  return `stream-${digits(number, NAME_DIGITS)}`;
+}
+
+export function oldStreamName(number: number): string {
+  return `old-${number}`;
+}
+
+export interface SingleEvent {
+  batchId: string;
+  source: string;
+  stream: string;
+  /** Last event of the stream that the batch asks for; undefined: it asks for none. */
+  expectedFrontier?: string | null;
+}
+
+/** A batch of one event. */
+export function singleBatch(event: SingleEvent): Buffer {
+  const { batchId, source, stream, expectedFrontier: expected_frontier } = event;
+  return postRequest(JSON.stringify({
+    batch_id: batchId,
+    source,
+    events: [eventOf(stream, batchId, typicalPayload(KEY_BASE))],
+    ...expected_frontier === undefined
+      ? {}
+      : { stream_precondition: { stream, expected_frontier } },
+  }));
+}
+
+/** The one batch of an old stream. */
+export function oldBatch(number: number): Buffer {
+  const stream = oldStreamName(number);
+  return singleBatch({ batchId: stream, source: OLD_SOURCE, stream });
+}
+
+/** The `GET /v1/events` of the event that has a number in the bulk. */
+export function bulkKeyRequest(event: number): Buffer {
+  return getRequest(`/v1/events?record_key=${keyName(String(KEY_BASE + event))}`);
+}
+
+export function getRequest(target: string): Buffer {
+  return Buffer.from(`GET ${target} HTTP/1.1\r\nHost: bench\r\n\r\n`);
+}
+
+/**
+ * Makes the batches of the bulk. The bytes of one are the memory of all: a batch must be sent before
+ * the next one is made.
+ */
+export class BulkBatches {
+  readonly #events: number;
+  readonly #bytes: Buffer;
+  readonly #batchAt: number[];
+  readonly #sourceAt: number;
+  readonly #streamsAt: number[];
+  readonly #keysAt: number[];
+
+  constructor(shape: Shape) {
+    this.#events = batchEventsOf(shape);
+    this.#bytes = postRequest(JSON.stringify({
+      batch_id: `bulk-${BATCH_PLACEHOLDER}`,
+      source: `source-${NAME_PLACEHOLDER}`,
+      events: Array.from(
+        { length: this.#events },
+        () => eventOf(`stream-${NAME_PLACEHOLDER}`, keyName(KEY_PLACEHOLDER), placeholderPayload()),
+      ),
+    }));
+    this.#batchAt = placesOf(this.#bytes, BATCH_PLACEHOLDER, 1);
+    const [sourceAt, ...streamsAt] = placesOf(this.#bytes, NAME_PLACEHOLDER, this.#events + 1);
+    this.#sourceAt = sourceAt!;
+    this.#streamsAt = streamsAt;
+    this.#keysAt = placesOf(this.#bytes, KEY_PLACEHOLDER, this.#events * KEYS_PER_EVENT);
+  }
+
+  /** The batch with a number from 0. */
+  request(number: number): Buffer {
+    const bytes = this.#bytes;
+    bytes.write(digits(number, BATCH_DIGITS), this.#batchAt[0]!, "latin1");
+    bytes.write(digits(number % SOURCES, NAME_DIGITS), this.#sourceAt, "latin1");
+    const round = Math.floor(number / SOURCES);
+    for (let event = 0; event < this.#events; event++) {
+      const stream = (round * this.#events + event) % STREAMS;
+      bytes.write(digits(stream, NAME_DIGITS), this.#streamsAt[event]!, "latin1");
+      const key = String(KEY_BASE + number * this.#events + event);
+      for (let place = event * KEYS_PER_EVENT; place < (event + 1) * KEYS_PER_EVENT; place++) {
+        bytes.write(key, this.#keysAt[place]!, "latin1");
+      }
+    }
+    return bytes;
+  }
+}
+
+function keyName(key: string): string {
+  return `customer-${key}`;
+}
+
+function placeholderPayload(): Record<string, unknown> {
+  return typicalPayload(Number(KEY_PLACEHOLDER));
+}
+
+function eventOf(stream: string, recordKey: string, payload: unknown): unknown {
+  const occurred_at = "2026-01-31T12:34:56.789Z";
+  return { stream, record_key: recordKey, kind: "upserted", occurred_at, payload };
+}
+
+function postRequest(body: string): Buffer {
+  return Buffer.from(
+    "POST /v1/events HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\n" +
+      `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  );
+}
+
+function digits(number: number, count: number): string {
+  return String(number).padStart(count, "0");
+}
+
+/** @throws {Error} The text is there more or less often than it must be. */
+function placesOf(bytes: Buffer, text: string, count: number): number[] {
+  const places: number[] = [];
+  for (let at = bytes.indexOf(text); at >= 0; at = bytes.indexOf(text, at + text.length)) {
+    places.push(at);
+  }
+  if (places.length !== count) throw new Error(`${text} is there ${places.length} times`);
+  return places;
+}

@@ -1,0 +1,54 @@
+/** The command line of the scale benchmark. */
+import { parseArgs } from "node:util";
+import { ownRuntime, type RuntimeName } from "../support/deployment.ts";
+import { positive, runtimeNamed } from "../support/options.ts";
+import { type Shape, SHAPES } from "./history.ts";
+
+export interface ScaleOptions {
+  serverRuntime: RuntimeName;
+  /** Sizes of the logs, in events. */
+  sizes: number[];
+  shape: Shape;
+  /** Folder where built logs are kept, and found again; undefined: they are removed. */
+  keep: string | undefined;
+  /** How often each start is made; the median counts. */
+  starts: number;
+  /** Time of the replay through the whole log. */
+  replayMs: number;
+  /** What the tail is filled up to before anything is asked. */
+  tailBytes: number;
+  jsonPath: string | undefined;
+  /** Folder for the deployments that are not kept; undefined for the system's temporary one. */
+  parent: string | undefined;
+}
+
+/** @throws {Error} When an option is unknown or makes no sense. */
+export function parseScaleOptions(args: string[]): ScaleOptions {
+  const { values } = parseArgs({
+    args,
+    options: {
+      "server-runtime": { type: "string", default: ownRuntime() },
+      events: { type: "string", default: "1e5,1e6,1e7" },
+      shape: { type: "string", default: "batch" },
+      keep: { type: "string" },
+      starts: { type: "string", default: "3" },
+      seconds: { type: "string", default: "5" },
+      "tail-mb": { type: "string", default: "56" },
+      json: { type: "string" },
+      dir: { type: "string" },
+    },
+  });
+  const shape = SHAPES.find((name) => name === values.shape);
+  if (shape === undefined) throw new Error(`--shape must be one of ${SHAPES.join(", ")}`);
+  return {
+    serverRuntime: runtimeNamed(values["server-runtime"]),
+    sizes: values.events.split(",").map((text) => positive("--events", text)),
+    shape,
+    keep: values.keep,
+    starts: positive("--starts", values.starts),
+    replayMs: positive("--seconds", values.seconds) * 1000,
+    tailBytes: positive("--tail-mb", values["tail-mb"]) * 1e6,
+    jsonPath: values.json,
+    parent: values.dir,
+  };
+}

@@ -1,0 +1,216 @@
+/**
+ * What is asked of one served log: pages, keys, appends, preconditions, streams. Each kind once
+ * right after the one before, one question at a time; the first of a kind is told apart, since it
+ * finds nothing in memory.
+ */
+import type { Buffer } from "node:buffer";
+import { type AnswerTimes, answerTimes, ask, type Question } from "../support/exchange.ts";
+import type { RawClient } from "../support/raw_client.ts";
+import { rounded } from "../support/report.ts";
+import { pageRequest } from "../support/requests.ts";
+import { pagePosition } from "../support/workloads.ts";
+import type { LogFacts } from "./built_log.ts";
+import type { Figures } from "./figures.ts";
+import {
+  BulkBatches,
+  bulkKeyRequest,
+  getRequest,
+  OLD_SOURCE,
+  PAGE_EVENTS,
+  singleBatch,
+  sourceName,
+  SOURCES,
+  streamName,
+  STREAMS,
+} from "./history.ts";
+
+/** Questions of each kind, the first included. */
+const QUESTIONS = 50;
+/** Appends and refusals cost little, and their differences are small. */
+const APPENDS = 500;
+/** Old streams of one asking: each is old only once. */
+const OLD_ASKED = 25;
+/** Anchors of pages of streams; each is asked for once. */
+const ANCHORS = 10;
+/** Has no common factor with most counts, so that neighbours are not asked for in turn. */
+const STEP = 7919;
+
+const COMMITTED = '"status":"committed"';
+const CONFLICT = '"error":"stream_frontier_conflict"';
+
+async function askAll(
+  client: RawClient,
+  count: number,
+  questionOf: (number: number) => Question,
+): Promise<AnswerTimes> {
+  const tookMs: number[] = [];
+  for (let number = 0; number < count; number++) {
+    tookMs.push((await ask(client, questionOf(number))).tookMs);
+  }
+  return answerTimes(tookMs);
+}
+
+/** Three figures of one kind of question. */
+function told(name: string, { firstMs, p50Ms, slowestMs }: AnswerTimes): Figures {
+  return {
+    [`${name}: first ms`]: rounded(firstMs, 2),
+    [`${name}: p50 ms`]: rounded(p50Ms, 3),
+    [`${name}: slowest ms`]: rounded(slowestMs, 2),
+  };
+}
+
+/** Pages of 1,000 events: the same one again and again at three places, then others all over. */
+export async function askPages(client: RawClient, facts: LogFacts): Promise<Figures> {
+  const { positions, endAfter } = facts;
+  const pageAfter = (after: string | null): Question => ({
+    request: pageRequest(after, PAGE_EVENTS),
+    expected: '"snapshot_through_event_id"',
+  });
+  const places = { beginning: null, middle: positionAt(facts, 0.5), end: endAfter };
+  let figures: Figures = {};
+  for (const [name, after] of Object.entries(places)) {
+    const times = await askAll(client, QUESTIONS, () => pageAfter(after));
+    figures = { ...figures, ...told(`page, ${name}`, times) };
+  }
+  const anywhere = await askAll(
+    client,
+    QUESTIONS,
+    (number) => pageAfter(positions[number * STEP % positions.length]!),
+  );
+  return { ...figures, ...told("page, anywhere", anywhere) };
+}
+
+/** Reads from the beginning on, for a time. */
+export async function askReplay(client: RawClient, replayMs: number): Promise<Figures> {
+  const startMs = performance.now();
+  let after: string | null = null;
+  let events = 0;
+  let isLast = false;
+  while (!isLast && performance.now() < startMs + replayMs) {
+    const request = pageRequest(after, PAGE_EVENTS);
+    const { response } = await ask(client, { request, expected: "next_after" });
+    const { nextAfter, snapshotThrough } = pagePosition(response.bodyEnd);
+    after = nextAfter;
+    isLast = nextAfter === snapshotThrough;
+    if (!isLast) events += PAGE_EVENTS;
+  }
+  const seconds = (performance.now() - startMs) / 1000;
+  return { "replay from the beginning events/s": Math.round(events / seconds) };
+}
+
+/** The event of one record key, another one each time. */
+export async function askKeys(client: RawClient, facts: LogFacts): Promise<Figures> {
+  const times = await askAll(client, QUESTIONS, (number) => ({
+    request: bulkKeyRequest(number * STEP % facts.bulkEvents),
+    expected: '"last_event_id"',
+  }));
+  return told("record key", times);
+}
+
+/** Batches of the bulk once more. */
+export async function askDuplicates(client: RawClient, facts: LogFacts): Promise<Figures> {
+  const requests = new BulkBatches(facts.shape);
+  const times = await askAll(client, QUESTIONS, (number) => ({
+    request: requests.request(number * STEP % facts.bulkBatches),
+    expected: '"status":"duplicate"',
+  }));
+  return told("duplicate", times);
+}
+
+/**
+ * New batches of one event, in turns with an empty log, so that what else the machine does falls on
+ * both alike: such as are committed, and such as are refused by their precondition, which makes the
+ * same checks and writes nothing.
+ */
+export async function askNewBatches(
+  client: RawClient,
+  emptyLog: RawClient,
+  asking: number,
+): Promise<Figures> {
+  const question = (kind: string, number: number, expectedFrontier?: string): Question => {
+    const batchId = `${kind}-${asking}-${number}`;
+    const request = singleBatch({
+      batchId,
+      source: "new",
+      stream: "new",
+      ...expectedFrontier === undefined ? {} : { expectedFrontier },
+    });
+    return expectedFrontier === undefined
+      ? { request, expected: COMMITTED }
+      : { request, expected: CONFLICT, status: 409 };
+  };
+  const append = await inTurns([client, emptyLog], (number) => question("append", number));
+  const nowhere = "00000000-0000-7000-8000-000000000000";
+  const refuse = await inTurns([client, emptyLog], (n) => question("refused", n, nowhere));
+  return {
+    "append of a new batch ms": rounded(append[0]!.p50Ms, 3),
+    "append of a new batch, empty log ms": rounded(append[1]!.p50Ms, 3),
+    "check of a new batch ms": rounded(refuse[0]!.p50Ms, 3),
+    "check of a new batch, empty log ms": rounded(refuse[1]!.p50Ms, 3),
+    "check of a new batch: first ms": rounded(append[0]!.firstMs, 2),
+  };
+}
+
+async function inTurns(
+  clients: RawClient[],
+  questionOf: (number: number) => Question,
+): Promise<AnswerTimes[]> {
+  const tookMs: number[][] = clients.map(() => []);
+  for (let number = 0; number < APPENDS; number++) {
+    for (const [place, client] of clients.entries()) {
+      tookMs[place]!.push((await ask(client, questionOf(number))).tookMs);
+    }
+  }
+  return tookMs.map(answerTimes);
+}
+
+/** Appends that name the last event of a stream which got its only one when the log began. */
+export async function askPreconditions(client: RawClient, facts: LogFacts): Promise<Figures> {
+  const old = Object.entries(facts.oldStreams).slice(0, OLD_ASKED);
+  if (old.length < 2) throw new Error("no old streams are left: build the log again");
+  const times = await askAll(client, old.length, (number) => {
+    const [stream, expectedFrontier] = old[number]!;
+    const batchId = `${stream}-${facts.askings}`;
+    delete facts.oldStreams[stream];
+    const request = singleBatch({ batchId, source: OLD_SOURCE, stream, expectedFrontier });
+    return { request, expected: COMMITTED };
+  });
+  return told("precondition, old stream", times);
+}
+
+/** Pages of 100 streams: of the latest snapshot, and as they were at events in the middle. */
+export async function askStreams(client: RawClient, facts: LogFacts): Promise<Figures> {
+  const question = (parameters: string): Question => ({
+    request: streamsRequest(parameters),
+    expected: '"snapshot_through_event_id"',
+  });
+  const first = await askAll(client, QUESTIONS, () => question(""));
+  const newest = pagePosition((await client.exchange(pageRequest(null, 1))).bodyEnd);
+  const middle = await askAll(
+    client,
+    QUESTIONS,
+    () => question(`&after=${streamCursor(SOURCES / 2)}&through=${newest.snapshotThrough}`),
+  );
+  const anchored = await askAll(client, ANCHORS, (number) => {
+    const through = positionAt(facts, 0.4 + 0.2 * number / ANCHORS);
+    return question(`&after=${streamCursor(0)}&through=${through}`);
+  });
+  return {
+    ...told("streams page, first", first),
+    ...told("streams page, middle", middle),
+    ...told("streams page, anchored", anchored),
+  };
+}
+
+/** The `source/stream` in the middle of a source. */
+function streamCursor(source: number): string {
+  return `${sourceName(source)}/${streamName(STREAMS / 2)}`;
+}
+
+function streamsRequest(parameters: string): Buffer {
+  return getRequest(`/v1/streams?limit=100${parameters}`);
+}
+
+function positionAt({ positions }: LogFacts, share: number): string {
+  return positions[Math.floor(positions.length * share)]!;
+}

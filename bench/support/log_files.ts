@@ -1,0 +1,64 @@
+/** What lies in the folder of a log, seen from outside: sizes, segments, what waits to be sealed. */
+import { readdir, readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import type { Deployment } from "./deployment.ts";
+
+export interface SealedPart {
+  segments: number;
+  events: number;
+}
+
+const POLL_MS = 100;
+/** A look at a folder that a writer changes may find a file gone. */
+const GONE = "ENOENT";
+
+function logFolder({ folder }: Deployment): string {
+  return join(folder, "data", "log");
+}
+
+/** Size of all files of the log. */
+export async function logBytes(deployment: Deployment): Promise<number> {
+  const folder = logFolder(deployment);
+  let sizeBytes = 0;
+  for (const name of await readdir(folder, { recursive: true })) {
+    sizeBytes += await fileBytes(join(folder, name));
+  }
+  return sizeBytes;
+}
+
+/** Size of what no segment holds and was not rotated. */
+export function tailBytes(deployment: Deployment): Promise<number> {
+  return fileBytes(join(logFolder(deployment), "tail.ndjson"));
+}
+
+/** What the manifest says is sealed. */
+export async function sealedPart(deployment: Deployment): Promise<SealedPart> {
+  const text = await readFile(join(logFolder(deployment), "manifest.json"), "utf8");
+  const { segments } = JSON.parse(text) as { segments: { events: number }[] };
+  const events = segments.reduce((total, segment) => total + segment.events, 0);
+  return { segments: segments.length, events };
+}
+
+/** Waits until no rotated file is left to be sealed. @throws {Error} after `timeoutMs`. */
+export async function nothingPending(deployment: Deployment, timeoutMs: number): Promise<void> {
+  const folder = join(logFolder(deployment), "pending");
+  const deadlineMs = performance.now() + timeoutMs;
+  for (;;) {
+    const names = await readdir(folder);
+    if (names.length === 0) return;
+    if (performance.now() > deadlineMs) throw new Error(`${names.join(", ")}: still not sealed`);
+    await delay(POLL_MS);
+  }
+}
+
+/** 0 for what is no file, or is gone. */
+async function fileBytes(path: string): Promise<number> {
+  try {
+    const entry = await stat(path);
+    return entry.isFile() ? entry.size : 0;
+  } catch (error) {
+    if ((error as { code?: string }).code === GONE) return 0;
+    throw error;
+  }
+}
