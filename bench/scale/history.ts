@@ -86,8 +86,8 @@ export function getRequest(target: string): Buffer {
 }
 
 /**
- * Makes the batches of the bulk. The bytes of one are the memory of all: a batch must be sent before
- * the next one is made.
+ * Makes the batches of the bulk. The bytes of one are the memory of all: a batch must be sent
+ * before the next one is made.
  */
 export class BulkBatches {
   readonly #events: number;

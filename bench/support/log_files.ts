@@ -1,4 +1,6 @@
-/** What lies in the folder of a log, seen from outside: sizes, segments, what waits to be sealed. */
+/**
+ * What lies in the folder of a log, seen from outside: sizes, segments, what waits to be sealed.
+ */
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
