@@ -1,0 +1,48 @@
+/** `nats_bridge` between a served deployment and a real `nats-server`. */
+import { EventLogClient, type Receipt } from "../../../mod.ts";
+import { signalChild } from "../../support/cli.ts";
+import { type NatsServer, withNats } from "./nats_server.ts";
+import { type ScriptRun, startExample } from "./run_script.ts";
+import { type Served, withServed } from "./served.ts";
+
+export interface Bridged {
+  served: Served;
+  nats: NatsServer;
+}
+
+/** Runs `use` with both, and no bridge yet. */
+export async function withBridged(
+  use: (bridged: Bridged) => Promise<void>,
+  options: Parameters<typeof withNats>[1] = {},
+): Promise<void> {
+  await withServed((served) => withNats((nats) => use({ served, nats }), options));
+}
+
+export function startBridge({ served, nats }: Bridged, url = nats.url): ScriptRun {
+  return startExample("nats_bridge", ["--socket", served.socketPath, "--nats", url]);
+}
+
+/** Ends a bridge. @returns its exit code. */
+export async function endBridge(
+  { child, exited }: ScriptRun,
+  signal: "SIGTERM" | "SIGINT" | "SIGKILL",
+): Promise<number | null> {
+  signalChild(child, signal);
+  return await exited;
+}
+
+/** Appends a batch of events with these payloads. */
+export function appendPayloads(
+  { served }: Bridged,
+  batchId: string,
+  payloads: unknown[],
+  { source = "shop", stream = "orders" } = {},
+): Promise<Receipt> {
+  const events = payloads.map((payload, index) => ({
+    stream,
+    record_key: `${batchId}/${index}`,
+    kind: "upserted",
+    payload,
+  }));
+  return new EventLogClient(served.serving.fetch).append({ source, batchId, events });
+}

@@ -1,0 +1,96 @@
+/**
+ * A real `nats-server` with JetStream on a port of its own, that can be killed and started again.
+ */
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { connect, type NatsConnection } from "@nats-io/transport-node";
+import { withFolder } from "../../support/cli.ts";
+
+/** Debian puts it where only root looks. */
+const PROGRAM = ["nats-server", "/usr/sbin/nats-server"].find((program) => {
+  return spawnSync(program, ["--version"]).status === 0;
+});
+
+/** Options of a test that needs one. */
+export const NEEDS_NATS = {
+  skip: PROGRAM === undefined ? "no nats-server here; Debian has it as a package" : false,
+};
+
+const LISTENING = /Listening for client connections on \S+:(\d+)/;
+
+export class NatsServer {
+  /** What it has stored. */
+  readonly storeDir: string;
+  readonly #configPath: string;
+  #port = -1;
+  #child: ChildProcess | undefined;
+  #exited = Promise.resolve();
+
+  constructor(folder: string) {
+    this.storeDir = join(folder, "store");
+    this.#configPath = join(folder, "nats.conf");
+  }
+
+  /** Where it listens, from the first start on. */
+  get url(): string {
+    return `nats://127.0.0.1:${this.#port}`;
+  }
+
+  /** Starts it; returns once it takes clients. @param config Lines of its configuration. */
+  async start(config = ""): Promise<void> {
+    await mkdir(this.storeDir, { recursive: true });
+    await writeFile(this.#configPath, config);
+    const place = ["-a", "127.0.0.1", "-p", String(this.#port), "-sd", this.storeDir];
+    const child = spawn(PROGRAM!, ["-js", "-c", this.#configPath, ...place], {
+      stdio: ["ignore", "ignore", "pipe"],
+    });
+    this.#child = child;
+    this.#exited = new Promise((resolve) => child.once("exit", () => resolve()));
+    const ready = Promise.withResolvers<void>();
+    let log = "";
+    child.stderr.setEncoding("utf8").on("data", (text: string) => {
+      log += text;
+      if (log.includes("Server is ready")) ready.resolve();
+    });
+    const ended = this.#exited.then(() => Promise.reject(new Error(`nats-server ended: ${log}`)));
+    await Promise.race([ready.promise, ended]);
+    ended.catch(() => {});
+    this.#port = Number(LISTENING.exec(log)![1]);
+  }
+
+  /** Ends it, if it runs. */
+  async stop(signal: "SIGTERM" | "SIGKILL" = "SIGKILL"): Promise<void> {
+    this.#child?.kill(signal);
+    await this.#exited;
+  }
+}
+
+/** Runs `use` with a server that is started, unless `isStarted` is false. */
+export async function withNats(
+  use: (server: NatsServer) => Promise<void>,
+  { config = "", isStarted = true } = {},
+): Promise<void> {
+  await withFolder(async (folder) => {
+    const server = new NatsServer(folder);
+    try {
+      if (isStarted) await server.start(config);
+      await use(server);
+    } finally {
+      await server.stop();
+    }
+  });
+}
+
+/** Runs `use` with a connection to it. */
+export async function withConnection<T>(
+  { url }: NatsServer,
+  use: (connection: NatsConnection) => Promise<T>,
+): Promise<T> {
+  const connection = await connect({ servers: url, reconnect: false });
+  try {
+    return await use(connection);
+  } finally {
+    await connection.close();
+  }
+}
