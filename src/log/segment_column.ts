@@ -7,6 +7,8 @@ import { Buffer } from "node:buffer";
 import type { PageHeader } from "hyparquet";
 import { parquetHeader } from "hyparquet/src/column.js";
 import { ABSENT, type ColumnValues } from "./column_values.ts";
+import { ROW_GROUP_EVENTS_MAX, SEGMENT_PAGE_BYTES } from "../limits.ts";
+import { putBytes } from "./line_bytes.ts";
 import { decodeRunLengths } from "./run_length.ts";
 import { decoding, SegmentError } from "./segment_error.ts";
 import { columnElement, type ColumnName, TEXT_BYTES_MAX } from "./segment_schema.ts";
@@ -15,6 +17,13 @@ import { thriftStructEnd } from "./thrift_bounds.ts";
 
 const LENGTH_BYTES = 4;
 const INT64_BYTES = 8;
+
+/** Memory for what is needed of a page until its values are taken: used again and again. */
+const codesOfPage = new Uint16Array(ROW_GROUP_EVENTS_MAX);
+/** The same for a column of which few values are wanted. */
+const scratchPlaces = newPlaces(ROW_GROUP_EVENTS_MAX);
+const SCRATCH_BYTES = 4 * SEGMENT_PAGE_BYTES;
+const scratchBytes = Buffer.allocUnsafeSlow(SCRATCH_BYTES);
 
 /**
  * @param chunk the bytes of all its pages.
@@ -67,9 +76,10 @@ class ColumnDecoder {
     this.#isOptional = repetition_type === "OPTIONAL";
     this.#fixedBytes = type === "INT64" ? INT64_BYTES : type_length ?? null;
     this.#valueBytesMax = TEXT_BYTES_MAX[name] ?? 0;
-    this.#bytes = Buffer.allocUnsafeSlow(wanted === undefined ? uncompressedBytes : 0);
+    const isWhole = wanted === undefined;
+    this.#bytes = isWhole ? Buffer.allocUnsafeSlow(uncompressedBytes) : scratchBytes;
     this.#limitBytes = uncompressedBytes;
-    this.#places = newPlaces(rows);
+    this.#places = isWhole ? newPlaces(rows) : firstPlaces(scratchPlaces, rows);
   }
 
   decode(): ColumnValues {
@@ -77,8 +87,8 @@ class ColumnDecoder {
     if (this.#filledRows !== this.#places.starts.length) {
       throw this.#malformed(`has ${this.#filledRows} values`);
     }
-    const places = this.#wanted === undefined ? this.#places : pick(this.#places, this.#wanted);
-    return { bytes: this.#bytes, ...places };
+    const values = { bytes: this.#bytes, ...this.#places };
+    return this.#wanted === undefined ? values : copyValues(values, this.#wanted);
   }
 
   #page(): void {
@@ -185,20 +195,21 @@ class ColumnDecoder {
     const dictionary = this.#dictionary;
     const end = this.#filledBytes;
     if (dictionary === null || start >= end) throw this.#malformed("has no dictionary");
-    const codes = new Uint16Array(count);
+    const codes = codesOfPage.subarray(0, count);
     const codesEnd = decodeRunLengths(this.#bytes, start + 1, end, this.#bytes[start]!, codes);
     if (codesEnd !== end) throw this.#malformed("has a page of another size");
+    const { starts, ends } = this.#places;
     for (let value = 0; value < count; value++) {
       const code = codes[value]!;
       if (code >= dictionary.starts.length) throw this.#malformed(`has the unknown code ${code}`);
-      this.#places.starts[firstRow + value] = dictionary.starts[code]!;
-      this.#places.ends[firstRow + value] = dictionary.ends[code]!;
+      starts[firstRow + value] = dictionary.starts[code]!;
+      ends[firstRow + value] = dictionary.ends[code]!;
     }
   }
 
   /** Moves the values of an optional column to the rows that have one. */
   #spread(levelsEnd: number, firstRow: number, rows: number, values: number): void {
-    const levels = new Uint16Array(rows);
+    const levels = codesOfPage.subarray(0, rows);
     const end = decodeRunLengths(this.#chunk, this.#at, levelsEnd, 1, levels);
     const present = levels.reduce((sum, level) => sum + level, 0);
     if (end !== levelsEnd || present !== values) throw this.#malformed("has malformed levels");
@@ -221,11 +232,23 @@ function newPlaces(count: number): Places {
   return { starts: new Uint32Array(count), ends: new Uint32Array(count) };
 }
 
-function pick({ starts, ends }: Places, rows: readonly number[]): Places {
-  return {
-    starts: Uint32Array.from(rows, (row) => starts[row]!),
-    ends: Uint32Array.from(rows, (row) => ends[row]!),
-  };
+function firstPlaces({ starts, ends }: Places, count: number): Places {
+  return { starts: starts.subarray(0, count), ends: ends.subarray(0, count) };
+}
+
+/** The values of some rows, in memory of their own. */
+function copyValues({ bytes, starts, ends }: ColumnValues, rows: readonly number[]): ColumnValues {
+  // Of an absent value both places are the same.
+  const sizeBytes = rows.reduce((sum, row) => sum + ends[row]! - starts[row]!, 0);
+  const copied = { bytes: Buffer.allocUnsafeSlow(sizeBytes), ...newPlaces(rows.length) };
+  let at = 0;
+  rows.forEach((row, place) => {
+    const isAbsent = starts[row] === ABSENT;
+    copied.starts[place] = isAbsent ? ABSENT : at;
+    if (!isAbsent) at = putBytes(copied.bytes, at, bytes, starts[row]!, ends[row]!);
+    copied.ends[place] = isAbsent ? ABSENT : at;
+  });
+  return copied;
 }
 
 /** Whether what a header says is a count from 0 to a bound. */

@@ -143,8 +143,8 @@ function setTime(slice: Slice, column: ColumnValues, row: number): void {
 }
 
 /** Whether a row has the same dictionary value as the one before. */
-function repeatsLast({ starts }: ColumnValues, row: number): boolean {
-  return row > 0 && starts[row] === starts[row - 1];
+function repeatsLast({ starts, ends }: ColumnValues, row: number): boolean {
+  return row > 0 && starts[row] === starts[row - 1] && ends[row] === ends[row - 1];
 }
 
 function spellTime(timeMs: number): string {
