@@ -16,6 +16,10 @@ export function textAt({ bytes, starts, ends }: ColumnValues, row: number): stri
   return bytes.toString("utf8", starts[row]!, ends[row]!);
 }
 
+export function bytesAt({ bytes, starts, ends }: ColumnValues, row: number): Uint8Array {
+  return viewOf(bytes, starts[row]!, ends[row]!);
+}
+
 export function hexAt({ bytes, starts, ends }: ColumnValues, row: number): string {
   return bytes.toString("hex", starts[row]!, ends[row]!);
 }
@@ -63,7 +67,7 @@ export function* distinctValues({ bytes, starts, ends }: ColumnValues): Iterable
   const seen = new Set<number>();
   for (let row = 0; row < starts.length; row++) {
     const start = starts[row]!;
-    if (seen.has(start)) continue;
+    if (start === starts[row - 1] || seen.has(start)) continue;
     seen.add(start);
     yield viewOf(bytes, start, ends[row]!);
   }

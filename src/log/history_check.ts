@@ -4,13 +4,15 @@
  * history chain from genesis on. It remembers one batch, so memory is flat.
  */
 import type { Buffer } from "node:buffer";
+import { assert } from "../assert.ts";
 import { HistoryChain } from "../event/chain.ts";
 import { isEventIdBytes } from "../event/event_id.ts";
 import { sha256Hex } from "../event/hash.ts";
 import type { BatchEntry, Commit } from "./commit_frame.ts";
-import { isTextAt, takeUuid, UUID_BYTES, uuidText, viewOf } from "./line_bytes.ts";
+import { isTextAt, putBytes, takeUuid, UUID_BYTES, uuidText, viewOf } from "./line_bytes.ts";
 import { BatchDigester, EventHasher } from "./line_hashes.ts";
 import type { HashedLines, LineHashing } from "./line_hashing.ts";
+import type { LineRow } from "./segment_lines.ts";
 import { SpelledBatch } from "./spelled_batch.ts";
 import { StoredEvent } from "./stored_event.ts";
 import { type FailureCode, type FailureDetail, VerifyFailure } from "./verify_failure.ts";
@@ -130,19 +132,29 @@ export class HistoryCheck {
         eventId: event.eventId,
       });
     }
-    this.#checkOrder(event);
+    if (!takeUuid(lines, event.eventIdStart, this.#spareId, 0)) {
+      throw this.#malformedId(event.eventId);
+    }
+    this.#checkOrder();
     if (this.#options.chain) {
       if (!areHashed) this.#checkHashes(event);
       this.#chain.append(event.eventHash);
     }
     this.#digester.add(event);
-    if (batch.events === 0) batch.firstEventId = event.eventId;
-    batch.events += 1;
-    this.#events += 1;
+    this.#countEvent();
     return end + 1;
   }
 
-  /** All lines of the batch have been taken in. @returns what they are. @throws {VerifyFailure} */
+  /** Takes in a row of a segment in place of a line. Its hashes are not looked at. */
+  addRow(row: LineRow): void {
+    const { bytes, start } = row.members.eventId;
+    putBytes(this.#spareId, 0, bytes, start, start + UUID_BYTES);
+    this.#checkOrder();
+    this.#digester.addRow(row);
+    this.#countEvent();
+  }
+
+  /** All events of the batch have been taken in. @returns what they are. @throws {VerifyFailure} */
   endBatch(): BatchEntry {
     const batch = this.#batch;
     if (batch === null || batch.events === 0) throw this.#failure("a batch without events");
@@ -181,18 +193,31 @@ export class HistoryCheck {
     });
   }
 
-  /** Compares ids as bytes: a text for each event would cost more than all of this check. */
-  #checkOrder(event: StoredEvent): void {
-    const last = this.#lastId;
+  #countEvent(): void {
+    const batch = this.#batch;
+    assert(batch !== null, "an event is of the batch that was started");
+    if (batch.events === 0) batch.firstEventId = uuidText(this.#lastId);
+    batch.events += 1;
+    this.#events += 1;
+  }
+
+  /**
+   * Checks the id that was put to `#spareId`, and makes it the last one. Compares bytes: a text for
+   * each event would cost more than all of this check.
+   */
+  #checkOrder(): void {
     const id = this.#spareId;
-    const isRight = takeUuid(event.bytes, event.eventIdStart, id, 0) && isEventIdBytes(id);
-    if (!isRight) throw this.#failure("a malformed event id", { eventId: event.eventId });
-    if (this.#events > 0 && !isBefore(last, id)) {
-      const { eventId } = event;
+    if (!isEventIdBytes(id)) throw this.#malformedId(uuidText(id));
+    if (this.#events > 0 && !isBefore(this.#lastId, id)) {
+      const eventId = uuidText(id);
       throw this.#failureOf("order_invalid", `follows event ${this.lastEventId}`, { eventId });
     }
+    this.#spareId = this.#lastId;
     this.#lastId = id;
-    this.#spareId = last;
+  }
+
+  #malformedId(eventId: string): VerifyFailure {
+    return this.#failure("a malformed event id", { eventId });
   }
 
   #checkHashes(event: StoredEvent): void {

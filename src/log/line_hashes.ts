@@ -4,21 +4,29 @@
  * stand in it as RFC 8785 spells them, only in another order.
  */
 import { Buffer } from "node:buffer";
-import { createHash, type Hash } from "node:crypto";
 import { sha256Hex } from "../event/hash.ts";
-import { HASH_CHARS, putBytes, UUID_CHARS, viewOf } from "./line_bytes.ts";
-import { OBSERVED_AT_CHARS, type StoredEvent } from "./stored_event.ts";
+import { DigestText } from "./digest_text.ts";
+import { HASH_BYTES, HASH_CHARS, putBytes, UUID_CHARS, viewOf } from "./line_bytes.ts";
+import type { LineRow } from "./segment_lines.ts";
+import { type LineMembers, OBSERVED_AT_CHARS, type StoredEvent } from "./stored_event.ts";
 
-/** Texts up to here are hashed in one call, longer ones piece by piece. The buffer has twice it. */
-const PIECE_BYTES = 64 * 1024;
+/** Room for an envelope; a longer one gets its own. */
+const ENVELOPE_BYTES = 64 * 1024;
 
 const EVENTS = Buffer.from('{"events":[');
 const SOURCE_OF_BATCH = Buffer.from('],"source":"');
 const VERSION = Buffer.from('","v":1}');
 
-const OPEN = 0x7b;
-const CLOSE = 0x7d;
-const COMMA = 0x2c;
+const OPEN = Buffer.from("{");
+const CLOSE = Buffer.from("}");
+const COMMA = Buffer.from(",");
+
+const CONTENT_HASH = Buffer.from('{"content_hash":"');
+const KIND = Buffer.from('","kind":"');
+const OCCURRED_AT = Buffer.from('","occurred_at":"');
+const RECORD_KEY = Buffer.from('","record_key":"');
+const STREAM = Buffer.from('","stream":"');
+const ITEM_END = Buffer.from('"}');
 
 /** What stands before the value of a member, its comma included. */
 const KIND_NAME_BYTES = ',"kind":"'.length;
@@ -33,61 +41,61 @@ const CONTENT_HASH_NAME_BYTES = ',"content_hash":"'.length;
 
 /** The digest of one batch after the other. */
 export class BatchDigester {
-  #text: Buffer = Buffer.allocUnsafeSlow(2 * PIECE_BYTES);
-  #length = 0;
-  /** Has what does not fit the text any more; null while all does. */
-  #hash: Hash | null = null;
+  readonly #text = new DigestText();
   #events = 0;
   /** Source of the batch as its lines spell it. */
   #source: Uint8Array = new Uint8Array();
 
   /** Takes in the next event of the batch. */
   add(event: StoredEvent): void {
-    this.#text = withRoom(this.#text, this.#length, bytesOf(event));
-    if (this.#events === 0) {
-      this.#source = Uint8Array.from(event.bytes.subarray(event.sourceStart, event.sourceEnd));
-      this.#length = putBytes(this.#text, 0, EVENTS);
-    } else {
-      this.#text[this.#length++] = COMMA;
-    }
-    this.#length = putItem(this.#text, this.#length, event);
-    this.#events += 1;
-    if (this.#length > PIECE_BYTES) {
-      this.#hash ??= createHash("sha256");
-      this.#hash.update(this.#text.subarray(0, this.#length));
-      this.#length = 0;
-    }
+    const { bytes, sourceStart, sourceEnd } = event;
+    this.#startItem(bytesOf(event), bytes, sourceStart, sourceEnd);
+    putItem(this.#text, event);
+  }
+
+  /** Takes in the next event of the batch, which is a row of a segment. */
+  addRow(row: LineRow): void {
+    const { bytes, start, end } = row.members.source;
+    this.#startItem(row.lineBytesMax, bytes, start, end);
+    putRowItem(this.#text, row.members);
   }
 
   /** The digest, 64 lowercase hex digits. The next event starts another batch. */
   finish(): string {
-    let end = putBytes(this.#text, this.#length, SOURCE_OF_BATCH);
-    end = putBytes(this.#text, end, this.#source);
-    end = putBytes(this.#text, end, VERSION);
-    const rest = viewOf(this.#text, 0, end);
-    const digest = this.#hash === null ? sha256Hex(rest) : this.#hash.update(rest).digest("hex");
-    this.#length = 0;
-    this.#hash = null;
+    const text = this.#text;
+    text.reserve(SOURCE_OF_BATCH.length + this.#source.length + VERSION.length);
+    text.put(SOURCE_OF_BATCH);
+    text.put(this.#source);
+    text.put(VERSION);
     this.#events = 0;
-    return digest;
+    return text.finish();
+  }
+
+  #startItem(itemBytesMax: number, bytes: Uint8Array, sourceStart: number, sourceEnd: number) {
+    this.#text.reserve(EVENTS.length + itemBytesMax);
+    if (this.#events === 0) {
+      this.#source = Uint8Array.from(viewOf(bytes, sourceStart, sourceEnd));
+    }
+    this.#text.put(this.#events === 0 ? EVENTS : COMMA);
+    this.#events += 1;
   }
 }
 
 /** Recomputes event hashes. */
 export class EventHasher {
-  #text: Buffer = Buffer.allocUnsafeSlow(PIECE_BYTES);
+  #text: Buffer = Buffer.allocUnsafeSlow(ENVELOPE_BYTES);
   /** Views of the text by their length: envelopes have few, and a view costs more than a look. */
   #views: Uint8Array[] = [];
 
   /** SHA-256 of the event's canonical envelope, 64 lowercase hex digits. */
   hash(event: StoredEvent): string {
-    const text = withRoom(this.#text, 0, bytesOf(event));
-    if (text !== this.#text) {
-      this.#text = text;
+    const bytesMax = bytesOf(event);
+    if (bytesMax > this.#text.length) {
+      this.#text = Buffer.allocUnsafeSlow(2 * bytesMax);
       this.#views = [];
     }
-    const end = putEnvelope(text, 0, event);
-    return sha256Hex(this.#views[end] ??= viewOf(text, 0, end));
+    const end = putEnvelope(this.#text, 0, event);
+    return sha256Hex(this.#views[end] ??= viewOf(this.#text, 0, end));
   }
 }
 
@@ -96,41 +104,50 @@ function bytesOf({ eventIdStart, payloadStart, payloadEnd, eventHashStart }: Sto
   return payloadStart - eventIdStart + eventHashStart - payloadEnd;
 }
 
-/** A buffer with so much room behind what is used of it. */
-function withRoom(bytes: Buffer, usedBytes: number, roomBytes: number): Buffer {
-  if (usedBytes + roomBytes <= bytes.length) return bytes;
-  const larger = Buffer.allocUnsafeSlow(2 * (usedBytes + roomBytes));
-  bytes.copy(larger, 0, 0, usedBytes);
-  return larger;
-}
-
-/** An event as the digest of its batch covers it; returns where it ends. */
-function putItem(into: Uint8Array, start: number, event: StoredEvent): number {
-  const { bytes, contentHashStart, kindStart, streamStart } = event;
-  let at = start;
-  into[at++] = OPEN;
+/** An event as the digest of its batch covers it. */
+function putItem(text: DigestText, event: StoredEvent): void {
+  const { bytes, contentHashStart, kindStart, recordKeyStart, streamStart } = event;
+  text.put(OPEN);
   // Without its comma.
   const hashFrom = contentHashStart - CONTENT_HASH_NAME_BYTES + 1;
-  at = putBytes(into, at, bytes, hashFrom, contentHashStart + HASH_CHARS + 1);
+  text.put(bytes, hashFrom, contentHashStart + HASH_CHARS + 1);
   // In the line, too, an `occurred_at` comes next.
   const kindEnd = event.occurredAtStart < 0 ? event.kindEnd : event.occurredAtEnd;
-  at = putBytes(into, at, bytes, kindStart - KIND_NAME_BYTES, kindEnd + 1);
-  at = putRecordKey(into, at, event);
-  at = putBytes(into, at, bytes, streamStart - STREAM_NAME_BYTES, event.streamEnd + 1);
-  into[at++] = CLOSE;
-  return at;
+  text.put(bytes, kindStart - KIND_NAME_BYTES, kindEnd + 1);
+  text.put(bytes, recordKeyStart - RECORD_KEY_NAME_BYTES, event.recordKeyEnd + 1);
+  text.put(bytes, streamStart - STREAM_NAME_BYTES, event.streamEnd + 1);
+  text.put(CLOSE);
+}
+
+/** The same of the members of a row. */
+function putRowItem(text: DigestText, members: LineMembers): void {
+  const { contentHash, kind, occurredAt, recordKey, stream } = members;
+  text.put(CONTENT_HASH);
+  text.putHex(contentHash.bytes, contentHash.start, HASH_BYTES);
+  text.put(KIND);
+  text.put(kind.bytes, kind.start, kind.end);
+  if (occurredAt !== null) {
+    text.put(OCCURRED_AT);
+    text.put(occurredAt.bytes, occurredAt.start, occurredAt.end);
+  }
+  text.put(RECORD_KEY);
+  text.put(recordKey.bytes, recordKey.start, recordKey.end);
+  text.put(STREAM);
+  text.put(stream.bytes, stream.start, stream.end);
+  text.put(ITEM_END);
 }
 
 /** The canonical envelope of an event; returns where it ends. */
 function putEnvelope(into: Uint8Array, start: number, event: StoredEvent): number {
   const { bytes, batchIdStart, contentHashStart, eventIdStart, kindStart, observedAtStart } = event;
+  const { recordKeyStart } = event;
   let at = start;
-  into[at++] = OPEN;
+  at = putBytes(into, at, OPEN);
   // Without its comma, as the `event_id` comes.
   at = putBytes(into, at, bytes, batchIdStart - BATCH_ID_NAME_BYTES + 1, event.batchIdEnd + 1);
   const hashFrom = contentHashStart - CONTENT_HASH_NAME_BYTES;
   at = putBytes(into, at, bytes, hashFrom, contentHashStart + HASH_CHARS + 1);
-  into[at++] = COMMA;
+  at = putBytes(into, at, COMMA);
   const idFrom = eventIdStart - EVENT_ID_NAME_BYTES + 1;
   at = putBytes(into, at, bytes, idFrom, eventIdStart + UUID_CHARS + 1);
   at = putBytes(into, at, bytes, kindStart - KIND_NAME_BYTES, event.kindEnd + 1);
@@ -140,14 +157,9 @@ function putEnvelope(into: Uint8Array, start: number, event: StoredEvent): numbe
     const occurredAtFrom = event.occurredAtStart - OCCURRED_AT_NAME_BYTES;
     at = putBytes(into, at, bytes, occurredAtFrom, event.occurredAtEnd + 1);
   }
-  at = putRecordKey(into, at, event);
+  at = putBytes(into, at, bytes, recordKeyStart - RECORD_KEY_NAME_BYTES, event.recordKeyEnd + 1);
   // In the line, too, the `stream` follows the `source`.
   at = putBytes(into, at, bytes, event.sourceStart - SOURCE_NAME_BYTES, event.streamEnd + 1);
-  into[at++] = CLOSE;
+  at = putBytes(into, at, CLOSE);
   return at;
-}
-
-function putRecordKey(into: Uint8Array, at: number, event: StoredEvent): number {
-  const { bytes, recordKeyStart, recordKeyEnd } = event;
-  return putBytes(into, at, bytes, recordKeyStart - RECORD_KEY_NAME_BYTES, recordKeyEnd + 1);
 }

@@ -1,6 +1,14 @@
 /** The batches of a segment: which rows of a row group are whose, and where a batch is. */
-import { Buffer } from "node:buffer";
-import { type ColumnValues, hexAt, repeatsAt, rowsWith, textAt, uuidAt } from "./column_values.ts";
+import { Buffer, isUtf8 } from "node:buffer";
+import {
+  bytesAt,
+  type ColumnValues,
+  hexAt,
+  repeatsAt,
+  rowsWith,
+  textAt,
+  uuidAt,
+} from "./column_values.ts";
 import type { BatchEntry } from "./commit_frame.ts";
 import { SegmentError } from "./segment_error.ts";
 import type { Segment } from "./segment_reader.ts";
@@ -20,14 +28,17 @@ export interface BatchRun {
 export const BATCH_COLUMNS = ["source", "batch_id", "batch_digest"] as const;
 type BatchColumns = Record<typeof BATCH_COLUMNS[number], ColumnValues>;
 
-/** The batches of a row group in order. @throws {SegmentError} when one has two digests. */
+/**
+ * The batches of a row group in order.
+ * @throws {SegmentError} when one has two digests, or no text for its source or id.
+ */
 export function batchRuns(columns: BatchColumns, rows: number): BatchRun[] {
   const runs: BatchRun[] = [];
   for (let startRow = 0; startRow < rows;) {
     const endRow = runEnd(columns, startRow, rows);
     runs.push({
-      source: textAt(columns.source, startRow),
-      batchId: textAt(columns.batch_id, startRow),
+      source: wholeTextAt(columns.source, startRow),
+      batchId: wholeTextAt(columns.batch_id, startRow),
       batchDigest: hexAt(columns.batch_digest, startRow),
       startRow,
       endRow,
@@ -35,6 +46,15 @@ export function batchRuns(columns: BatchColumns, rows: number): BatchRun[] {
     startRow = endRow;
   }
   return runs;
+}
+
+/** A text that stands for its bytes: no others decode to the same. */
+function wholeTextAt(column: ColumnValues, row: number): string {
+  const text = textAt(column, row);
+  if (text.includes("\ufffd") && !isUtf8(bytesAt(column, row))) {
+    throw new SegmentError(`row ${row} has a source or batch id that is no UTF-8`);
+  }
+  return text;
 }
 
 function runEnd({ source, batch_id, batch_digest }: BatchColumns, start: number, rows: number) {

@@ -83,15 +83,12 @@ export class SegmentIndexCheck {
   #countStreams(run: BatchRun, { stream, event_id }: IndexColumns): void {
     // Within a batch, equal streams mostly stand together or alternate between a few.
     const counts = new Map<number, { events: number; lastRow: number }>();
-    for (let row = run.startRow; row < run.endRow; row++) {
+    for (let row = run.startRow; row < run.endRow;) {
+      const firstRow = row;
       const start = stream.starts[row]!;
-      const count = counts.get(start);
-      if (count === undefined) {
-        counts.set(start, { events: 1, lastRow: row });
-      } else {
-        count.events += 1;
-        count.lastRow = row;
-      }
+      while (row < run.endRow && stream.starts[row] === start) row += 1;
+      const events = row - firstRow + (counts.get(start)?.events ?? 0);
+      counts.set(start, { events, lastRow: row - 1 });
     }
     for (const { events, lastRow } of counts.values()) {
       this.#streams.add(run.source, textAt(stream, lastRow), events, uuidAt(event_id, lastRow));

@@ -56,8 +56,8 @@ function valueBytes(columns: LineColumns): number {
   return sizeBytes;
 }
 
-/** The members of one row after the other. */
-class LineRow {
+/** The members of one row after the other, as its line spells them. */
+export class LineRow {
   readonly #columns: LineColumns;
   readonly members: LineMembers = {
     eventId: emptySlice(),
@@ -85,6 +85,7 @@ class LineRow {
       (occurredAt === null ? 0 : length(occurredAt)) + length(payload) + length(batchId);
   }
 
+  /** Rows are gone to in their order. @throws {SegmentError} */
   moveTo(row: number): void {
     const { members } = this;
     const columns = this.#columns;

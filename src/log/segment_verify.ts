@@ -11,6 +11,7 @@ import { type BatchRun, batchRuns } from "./segment_batches.ts";
 import { SegmentError } from "./segment_error.ts";
 import { SegmentIndexCheck } from "./segment_index_check.ts";
 import type { SegmentFacts } from "./segment_metadata.ts";
+import { LineRow } from "./segment_lines.ts";
 import { openSegment, type Segment } from "./segment_reader.ts";
 import { COLUMN_NAMES, type ColumnName } from "./segment_schema.ts";
 import { isNotFound, type Storage, type StorageFile } from "./storage.ts";
@@ -113,12 +114,19 @@ export function checkFacts({ path, metadata }: Segment, entry: SegmentEntry): vo
 
 async function checkRows(segment: Segment, history: HistoryCheck): Promise<void> {
   const rows = new RowsCheck(segment, history);
-  const { hashing } = history;
-  const rowGroups = readRowGroups(segment, history.chain);
-  if (hashing === null) {
-    for await (const rowGroup of rowGroups) await rows.check({ ...rowGroup, areHashed: false });
+  const { chain, hashing } = history;
+  if (!chain) {
+    for await (const rowGroup of readRowGroups(segment, WITHOUT_PAYLOAD)) {
+      await rows.checkRowGroup(rowGroup);
+    }
+  } else if (hashing === null) {
+    for await (const rowGroup of readLines(segment)) {
+      await rows.checkLines({ ...rowGroup, areHashed: false });
+    }
   } else {
-    for await (const rowGroup of hashAhead(rowGroups, hashing)) await rows.check(rowGroup);
+    for await (const rowGroup of hashAhead(readLines(segment), hashing)) {
+      await rows.checkLines(rowGroup);
+    }
   }
   rows.finish();
 }
@@ -128,18 +136,24 @@ interface RowGroupContent {
   number: number;
   columns: Omit<Record<ColumnName, ColumnValues>, "payload">;
   runs: BatchRun[];
-  lines: Buffer;
 }
 
 async function* readRowGroups(
   segment: Segment,
-  chain: boolean,
+  names: readonly ColumnName[],
 ): AsyncGenerator<RowGroupContent, void> {
-  const names: readonly ColumnName[] = chain ? COLUMN_NAMES : WITHOUT_PAYLOAD;
   for (const [number, { rows }] of segment.rowGroups.entries()) {
     const columns = await segment.readColumns(number, names);
-    const runs = batchRuns(columns, rows);
-    yield { number, columns, runs, lines: segment.assemble(columns) };
+    yield { number, columns, runs: batchRuns(columns, rows) };
+  }
+}
+
+/** The row groups with their lines, which only `chain` needs. */
+async function* readLines(
+  segment: Segment,
+): AsyncGenerator<RowGroupContent & { lines: Buffer }, void> {
+  for await (const rowGroup of readRowGroups(segment, COLUMN_NAMES)) {
+    yield { ...rowGroup, lines: segment.assemble(rowGroup.columns) };
   }
 }
 
@@ -160,11 +174,19 @@ class RowsCheck {
     this.#index = new SegmentIndexCheck(segment, { keys: history.chain });
   }
 
-  async check(rowGroup: RowGroupContent & HashedLines): Promise<void> {
-    const { number, columns, runs } = rowGroup;
-    this.#takeLines(rowGroup);
-    this.#checkIds(number, columns.event_id);
-    await this.#index.checkRowGroup(number, columns, runs);
+  checkRowGroup(rowGroup: RowGroupContent): Promise<void> {
+    const row = new LineRow(rowGroup.columns);
+    return this.#check(rowGroup, (number) => {
+      row.moveTo(number);
+      this.#history.addRow(row);
+    });
+  }
+
+  checkLines({ lines, areHashed, ...rowGroup }: RowGroupContent & HashedLines): Promise<void> {
+    let at = 0;
+    return this.#check(rowGroup, () => {
+      at = this.#history.addLine(lines, at, areHashed);
+    });
   }
 
   finish(): void {
@@ -178,14 +200,15 @@ class RowsCheck {
     }
   }
 
-  #takeLines({ runs, lines, areHashed }: RowGroupContent & HashedLines): void {
-    let at = 0;
+  /** @param add takes in the event of a row; called for each in its order. */
+  async #check(rowGroup: RowGroupContent, add: (row: number) => void): Promise<void> {
+    const { number, columns, runs } = rowGroup;
     for (const run of runs) {
       if (!this.#continues(run)) this.#startBatch(run);
-      for (let row = run.startRow; row < run.endRow; row++) {
-        at = this.#history.addLine(lines, at, areHashed);
-      }
+      for (let row = run.startRow; row < run.endRow; row++) add(row);
     }
+    this.#checkIds(number, columns.event_id);
+    await this.#index.checkRowGroup(number, columns, runs);
   }
 
   #continues({ source, batchId, batchDigest }: BatchRun): boolean {
