@@ -101,7 +101,7 @@ async function appendBulk(deployment: Deployment, server: Server, { shape, batch
   const everyBatches = Math.max(1, Math.floor(batches / POSITIONS));
   let next = 0;
   const client = (): Workload => {
-    const requests = new BulkBatches(shape);
+    const requests = new BulkBatches(batchEvents);
     let number = 0;
     return {
       next() {
@@ -155,7 +155,7 @@ export async function fillTail(log: BuiltLog, wantedBytes: number): Promise<void
   const { deployment, facts } = log;
   if (await tailBytes(deployment) >= wantedBytes) return;
   progress(`filling the tail up to ${rounded(wantedBytes / 1e6, 1)} MB`);
-  const requests = new BulkBatches(facts.shape);
+  const requests = new BulkBatches(batchEventsOf(facts.shape));
   const first = facts.nextBatch;
   facts.nextBatch += TAIL_BATCHES_MAX;
   await writeFacts(log);

@@ -97,21 +97,22 @@ export class BulkBatches {
   readonly #streamsAt: number[];
   readonly #keysAt: number[];
 
-  constructor(shape: Shape) {
-    this.#events = batchEventsOf(shape);
+  /** @param events Events of each batch. */
+  constructor(events: number) {
+    this.#events = events;
     this.#bytes = postRequest(JSON.stringify({
       batch_id: `bulk-${BATCH_PLACEHOLDER}`,
       source: `source-${NAME_PLACEHOLDER}`,
       events: Array.from(
-        { length: this.#events },
+        { length: events },
         () => eventOf(`stream-${NAME_PLACEHOLDER}`, keyName(KEY_PLACEHOLDER), placeholderPayload()),
       ),
     }));
     this.#batchAt = placesOf(this.#bytes, BATCH_PLACEHOLDER, 1);
-    const [sourceAt, ...streamsAt] = placesOf(this.#bytes, NAME_PLACEHOLDER, this.#events + 1);
+    const [sourceAt, ...streamsAt] = placesOf(this.#bytes, NAME_PLACEHOLDER, events + 1);
     this.#sourceAt = sourceAt!;
     this.#streamsAt = streamsAt;
-    this.#keysAt = placesOf(this.#bytes, KEY_PLACEHOLDER, this.#events * KEYS_PER_EVENT);
+    this.#keysAt = placesOf(this.#bytes, KEY_PLACEHOLDER, events * KEYS_PER_EVENT);
   }
 
   /** The batch with a number from 0. */

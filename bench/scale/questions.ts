@@ -12,6 +12,7 @@ import { pagePosition } from "../support/workloads.ts";
 import type { LogFacts } from "./built_log.ts";
 import type { Figures } from "./figures.ts";
 import {
+  batchEventsOf,
   BulkBatches,
   bulkKeyRequest,
   getRequest,
@@ -109,7 +110,7 @@ export async function askKeys(client: RawClient, facts: LogFacts): Promise<Figur
 
 /** Batches of the bulk once more. */
 export async function askDuplicates(client: RawClient, facts: LogFacts): Promise<Figures> {
-  const requests = new BulkBatches(facts.shape);
+  const requests = new BulkBatches(batchEventsOf(facts.shape));
   const times = await askAll(client, QUESTIONS, (number) => ({
     request: requests.request(number * STEP % facts.bulkBatches),
     expected: '"status":"duplicate"',

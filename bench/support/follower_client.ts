@@ -10,6 +10,8 @@ const EVENT_START = Buffer.from('{"event_id":"');
 const CAUGHT_UP = Buffer.from('"type":"caught_up"');
 /** A record ends a chunk of the response, so it is whole where the data ends like this. */
 const RECORD_END = Buffer.from("}\n\r\n");
+/** Holds the members that follow the events of a record. */
+const RECORD_TAIL_BYTES = 256;
 
 /** What all followers read into: each has used it when the next one reads. */
 const READ_BUFFER = Buffer.alloc(64 * 1024);
@@ -17,9 +19,15 @@ const NOTHING = Buffer.alloc(0);
 
 const HEAD_OK = "HTTP/1.1 200";
 
+/**
+ * Told how many events have come, each time some have.
+ * @param recordEnd What the last record ends with; its memory is used again after the call.
+ */
+export type OnEvents = (events: number, recordEnd: Buffer) => void;
+
 export class FollowerClient {
   readonly #socket: Socket;
-  readonly #onEvents: (events: number) => void;
+  readonly #onEvents: OnEvents;
   readonly #onFailure: (error: Error) => void;
   #onCaughtUp: (() => void) | null;
   /** The end of what came, for what lies across two reads. */
@@ -30,7 +38,7 @@ export class FollowerClient {
 
   private constructor(
     socket: Socket,
-    onEvents: (events: number) => void,
+    onEvents: OnEvents,
     settle: { onCaughtUp: () => void; onFailure: (error: Error) => void },
   ) {
     this.#socket = socket;
@@ -43,14 +51,13 @@ export class FollowerClient {
 
   /**
    * Follows from an event on, null for the beginning; resolves when it has caught up.
-   * @param onEvents Told how many events have come, each time some have.
    * @param onFailure Told when the response ends after that.
    * @throws {Error} It was refused, or ended before; the connection is closed then.
    */
   static open(
     socketPath: string,
     after: string | null,
-    onEvents: (events: number) => void,
+    onEvents: OnEvents,
     onFailure: (error: Error) => void,
   ): Promise<FollowerClient> {
     const from = after === null ? "" : `&after=${after}`;
@@ -106,9 +113,11 @@ export class FollowerClient {
       this.#tail = NOTHING;
       const events = this.#begun;
       this.#begun = 0;
-      if (events > 0) this.#onEvents(events);
+      if (events > 0) this.#onEvents(events, bytes.subarray(-RECORD_TAIL_BYTES));
     } else {
-      this.#tail = Buffer.from(bytes.subarray(Math.max(position, bytes.length - CAUGHT_UP.length)));
+      this.#tail = Buffer.from(
+        bytes.subarray(Math.max(position, bytes.length - RECORD_TAIL_BYTES)),
+      );
     }
   }
 

@@ -1,5 +1,5 @@
 /** A crowd of followers: they are opened together, and the failure of one is that of all. */
-import { FollowerClient } from "./follower_client.ts";
+import { FollowerClient, type OnEvents } from "./follower_client.ts";
 
 /** Followers are opened so many at a time: a socket's queue of unaccepted connections is short. */
 const OPENING_MAX = 64;
@@ -9,8 +9,8 @@ export interface FollowersOptions {
   count: number;
   /** Followed from this event on; null for the beginning. */
   after: string | null;
-  /** Makes what one follower tells how many events have come, each time some have. */
-  receiver: () => (events: number) => void;
+  /** Makes what one follower tells of its events. */
+  receiver: () => OnEvents;
 }
 
 export class Followers {

@@ -1,5 +1,5 @@
 /** What the operating system says a process has used. From /proc: on Linux only. */
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 
 /** Unit of the times in /proc: fixed at 100 a second for programs on all common machines. */
 const TICKS_PER_SECOND = 100;
@@ -23,14 +23,23 @@ export function memoryBytes(pid: number): number | null {
   return statusBytes(pid, "VmRSS");
 }
 
+/** Descriptors that a process has open; null where /proc is not there. */
+export function openDescriptors(pid: number): number | null {
+  return ifThere(() => readdirSync(`/proc/${pid}/fd`).length);
+}
+
 function statusBytes(pid: number, field: string): number | null {
   const match = new RegExp(`^${field}:\\s*([0-9]+) kB$`, "m").exec(readProc(pid, "status") ?? "");
   return match === null ? null : Number(match[1]) * 1024;
 }
 
 function readProc(pid: number, name: string): string | null {
+  return ifThere(() => readFileSync(`/proc/${pid}/${name}`, "utf8"));
+}
+
+function ifThere<T>(read: () => T): T | null {
   try {
-    return readFileSync(`/proc/${pid}/${name}`, "utf8");
+    return read();
   } catch (error) {
     if ((error as { code?: string }).code === "ENOENT") return null;
     throw error;

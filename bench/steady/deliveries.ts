@@ -1,0 +1,97 @@
+/**
+ * How long batches take to reach followers, with many under way at once: a batch has reached one
+ * when a record that goes as far as its last event has. Followers and receipts come in any order.
+ */
+import type { OnEvents } from "../support/follower_client.ts";
+import { LatencyHistogram } from "../support/latency_histogram.ts";
+
+interface SentBatch {
+  lastEventId: string;
+  sentMs: number;
+}
+
+interface Arrival {
+  /** All events up to this one have come. */
+  throughEventId: string;
+  atMs: number;
+}
+
+/** Arrivals of a follower that are remembered for receipts that come later. */
+const ARRIVALS_MAX = 4096;
+
+export class Deliveries {
+  readonly #followers: Follower[] = [];
+  #latencies = new LatencyHistogram();
+
+  /** What one more follower tells of its events. */
+  receiver(): OnEvents {
+    const follower = new Follower((latencyMs) => this.#latencies.record(latencyMs));
+    this.#followers.push(follower);
+    return (_, recordEnd) => {
+      follower.arrived(throughEventId(recordEnd.toString("latin1")), performance.now());
+    };
+  }
+
+  /** Tells of a batch whose receipt has come. */
+  committed(batch: SentBatch): void {
+    for (const follower of this.#followers) follower.committed(batch);
+  }
+
+  /** Batches that have a receipt and are still to reach a follower, counted for each. */
+  get missing(): number {
+    return this.#followers.reduce((total, { missing }) => total + missing, 0);
+  }
+
+  /** From sent to arrived, of each batch at each follower, since the last call. */
+  take(): LatencyHistogram {
+    const latencies = this.#latencies;
+    this.#latencies = new LatencyHistogram();
+    return latencies;
+  }
+}
+
+class Follower {
+  readonly #record: (latencyMs: number) => void;
+  /** In order. */
+  readonly #arrivals: Arrival[] = [];
+  /** Whose last event has not come. */
+  #waiting: SentBatch[] = [];
+
+  constructor(record: (latencyMs: number) => void) {
+    this.#record = record;
+  }
+
+  get missing(): number {
+    return this.#waiting.length;
+  }
+
+  arrived(throughEventId: string, atMs: number): void {
+    this.#arrivals.push({ throughEventId, atMs });
+    if (this.#arrivals.length > ARRIVALS_MAX) this.#arrivals.splice(0, ARRIVALS_MAX / 2);
+    const stillWaiting: SentBatch[] = [];
+    for (const batch of this.#waiting) {
+      if (batch.lastEventId <= throughEventId) this.#record(atMs - batch.sentMs);
+      else stillWaiting.push(batch);
+    }
+    this.#waiting = stillWaiting;
+  }
+
+  committed(batch: SentBatch): void {
+    const { lastEventId, sentMs } = batch;
+    const latest = this.#arrivals.at(-1);
+    if (latest === undefined || latest.throughEventId < lastEventId) {
+      this.#waiting.push(batch);
+      return;
+    }
+    let place = this.#arrivals.length - 1;
+    while (place > 0 && this.#arrivals[place - 1]!.throughEventId >= lastEventId) place--;
+    this.#record(this.#arrivals[place]!.atMs - sentMs);
+  }
+}
+
+function throughEventId(recordEnd: string): string {
+  const id = /"next_after":"([0-9a-f-]+)","snapshot_through_event_id":"[0-9a-f-]+"\}\n\r\n$/
+    .exec(recordEnd)?.[1];
+  if (id === undefined) throw new Error(`no end of a follow record: ${recordEnd}`);
+  return id;
+}

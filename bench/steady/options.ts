@@ -1,0 +1,54 @@
+/** The command line of the steady run. */
+import { parseArgs } from "node:util";
+import { ownRuntime, type RuntimeName } from "../support/deployment.ts";
+import { positive, runtimeNamed } from "../support/options.ts";
+
+export interface SteadyOptions {
+  serverRuntime: RuntimeName;
+  runMs: number;
+  /** What one row of the table tells of. */
+  intervalMs: number;
+  /** Undefined: half of what the server takes at the most, which is measured first. */
+  eventsPerSecond: number | undefined;
+  batchEvents: number;
+  /** Requests that can be under way at once. */
+  clients: number;
+  followers: number;
+  jsonPath: string | undefined;
+  /** Folder for the deployment; undefined for the system's temporary one. */
+  parent: string | undefined;
+}
+
+const MINUTE_MS = 60_000;
+
+/** @throws {Error} When an option is unknown or makes no sense. */
+export function parseSteadyOptions(args: string[]): SteadyOptions {
+  const { values } = parseArgs({
+    args,
+    options: {
+      "server-runtime": { type: "string", default: ownRuntime() },
+      minutes: { type: "string", default: "30" },
+      interval: { type: "string", default: "60" },
+      rate: { type: "string" },
+      "batch-events": { type: "string", default: "100" },
+      clients: { type: "string", default: "16" },
+      followers: { type: "string", default: "3" },
+      json: { type: "string" },
+      dir: { type: "string" },
+    },
+  });
+  const runMs = positive("--minutes", values.minutes) * MINUTE_MS;
+  const intervalMs = positive("--interval", values.interval) * 1000;
+  if (runMs < 3 * intervalMs) throw new Error("--minutes must be at least three times --interval");
+  return {
+    serverRuntime: runtimeNamed(values["server-runtime"]),
+    runMs,
+    intervalMs,
+    eventsPerSecond: values.rate === undefined ? undefined : positive("--rate", values.rate),
+    batchEvents: positive("--batch-events", values["batch-events"]),
+    clients: positive("--clients", values.clients),
+    followers: positive("--followers", values.followers),
+    jsonPath: values.json,
+    parent: values.dir,
+  };
+}

@@ -1,0 +1,87 @@
+/**
+ * Appends batches at a fixed rate, whatever the server does: a batch that is due while all clients
+ * wait for answers is late, and its latency counts from when it was due.
+ */
+import { setTimeout as delay } from "node:timers/promises";
+import { BulkBatches } from "../scale/history.ts";
+import { ask } from "../support/exchange.ts";
+import { LatencyHistogram } from "../support/latency_histogram.ts";
+import { RawClient } from "../support/raw_client.ts";
+
+export interface ProducerOptions {
+  socketPath: string;
+  clients: number;
+  batchEvents: number;
+  eventsPerSecond: number;
+  /** Number of the first batch. */
+  firstBatch: number;
+  /** Told of each receipt, with the time from which its latency counts. */
+  onCommitted: (batch: { lastEventId: string; sentMs: number }) => void;
+}
+
+/** What was appended since the last look. */
+export interface Appended {
+  events: number;
+  latencies: LatencyHistogram;
+}
+
+const COMMITTED = '"status":"committed"';
+
+export class Producers {
+  readonly #options: ProducerOptions;
+  readonly #startMs = performance.now();
+  #slots = 0;
+  #isStopped = false;
+  #appended: Appended = { events: 0, latencies: new LatencyHistogram() };
+  /** Rejects when an append fails; resolves after `stop()`, when all have their answers. */
+  readonly ended: Promise<void>;
+
+  constructor(options: ProducerOptions) {
+    this.#options = options;
+    this.ended = Promise.all(Array.from({ length: options.clients }, () => this.#produce()))
+      .then(() => {});
+    // Who measures awaits it later.
+    this.ended.catch(() => {});
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    await this.ended;
+  }
+
+  take(): Appended {
+    const appended = this.#appended;
+    this.#appended = { events: 0, latencies: new LatencyHistogram() };
+    return appended;
+  }
+
+  async #produce(): Promise<void> {
+    const { socketPath, batchEvents, eventsPerSecond, firstBatch, onCommitted } = this.#options;
+    const client = await RawClient.connect(socketPath);
+    const batches = new BulkBatches(batchEvents);
+    const intervalMs = batchEvents * 1000 / eventsPerSecond;
+    while (!this.#isStopped) {
+      const slot = this.#slots++;
+      const dueMs = this.#startMs + slot * intervalMs;
+      const sentMs = await untilDue(dueMs);
+      const request = batches.request(firstBatch + slot);
+      const { response } = await ask(client, { request, expected: COMMITTED });
+      this.#appended.events += batchEvents;
+      this.#appended.latencies.record(performance.now() - sentMs);
+      const lastEventId = /"last_event_id":"([0-9a-f-]+)"/.exec(`${response.bodyEnd}`)![1]!;
+      onCommitted({ lastEventId, sentMs });
+    }
+    client.close();
+  }
+}
+
+/**
+ * @returns when the latency of what is sent now begins: now if the client had to wait, since its
+ *   timer is no finer than a millisecond, else when it should have been sent.
+ */
+async function untilDue(dueMs: number): Promise<number> {
+  const waitMs = dueMs - performance.now();
+  if (waitMs <= 0) return dueMs;
+  await delay(waitMs);
+  return performance.now();
+}

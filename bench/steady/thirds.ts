@@ -1,0 +1,38 @@
+/** Whether a run stayed as it began: its first third against its last. */
+
+/** More is growth: memory goes up and down with what is collected when. */
+const MEMORY_RATIO_MAX = 1.2;
+/** More is growth: the p99 of a minute hangs on what else the machine did in it. */
+const P99_RATIO_MAX = 1.5;
+
+/** What one interval tells; memory is null where it cannot be seen. */
+export interface IntervalFigures {
+  memoryMb: number | null;
+  appendP99Ms: number;
+  deliveryP99Ms: number;
+}
+
+/** One line for each of memory, append p99 and delivery p99. Takes at least three intervals. */
+export function compareThirds(intervals: readonly IntervalFigures[]): string[] {
+  const third = Math.floor(intervals.length / 3);
+  const parts = [intervals.slice(0, third), intervals.slice(-third)];
+  const [appendFirst, appendLast] = parts.map((part) => median(part.map((i) => i.appendP99Ms)));
+  const [followFirst, followLast] = parts.map((part) => median(part.map((i) => i.deliveryP99Ms)));
+  const memory = intervals.some(({ memoryMb }) => memoryMb === null)
+    ? null
+    : parts.map((part) => Math.max(...part.map((i) => i.memoryMb!)));
+  return [
+    ...memory === null ? [] : [compared("memory", "MB", memory[0]!, memory[1]!, MEMORY_RATIO_MAX)],
+    compared("append p99", "ms", appendFirst!, appendLast!, P99_RATIO_MAX),
+    compared("delivery p99", "ms", followFirst!, followLast!, P99_RATIO_MAX),
+  ];
+}
+
+function compared(name: string, unit: string, first: number, last: number, most: number): string {
+  const verdict = last <= first * most ? "flat" : `grew by more than ${most}`;
+  return `${name}: first third ${first} ${unit}, last third ${last} ${unit}: ${verdict}`;
+}
+
+function median(values: number[]): number {
+  return values.sort((a, b) => a - b)[values.length >> 1]!;
+}
