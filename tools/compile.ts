@@ -1,58 +1,148 @@
 /**
- * Compiles `cli.ts` to one executable, `./service`: run it with `deno task compile`. What only
- * tests, benchmarks and examples need is not embedded, so the tree is compiled from a copy that
- * depends on the runtime dependencies alone.
+ * Compiles the program to one executable: run it with `deno task compile`. What only tests,
+ * benchmarks and examples need is not embedded.
  *
  * `deno compile` downloads the runtime that it embeds; where it cannot, DENORT_BIN names one.
  */
+import { Buffer } from "node:buffer";
 import { spawnSync } from "node:child_process";
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join, relative, resolve } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { revisionOf } from "./build/revision.ts";
+import { compileArguments } from "./compile/command.ts";
+import {
+  type ExecutableHeader,
+  HEADER_BYTES,
+  readExecutableHeader,
+} from "./compile/executable_header.ts";
+import { licencesOf, stage, workersOf } from "./compile/stage.ts";
+import { type Target, TARGETS, targetsNamed } from "./compile/targets.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
-/**
- * No subprocess, no FFI, no environment. A socket cannot be named before its configuration is read.
- */
-const PERMISSIONS = ["--allow-read", "--allow-write", "--allow-net"];
+const MIB = 1024 * 1024;
 
-/** Modules that are started as threads, which no import tells. */
-const THREADS = ["src/log/hash_worker.ts"];
+const USAGE = `Usage: deno task compile [--target NAME] [--output PATH]
 
-/** Copies what the executable is made of. */
-function stage(folder: string): void {
-  for (const path of ["cli.ts", "src"]) {
-    cpSync(join(ROOT, path), join(folder, path), { recursive: true });
+Makes one executable that needs no runtime: ./service for this machine, or
+dist/service-NAME for a target.
+
+Options:
+  --target NAME  ${TARGETS.map(({ name }) => name).join(", ")},
+                 one of their triples, or all
+  --output PATH  Where to put the executable
+  --help         Print this help
+
+The runtime that is embedded is downloaded by deno compile. Where it cannot be, DENORT_BIN names
+the file of a denort of this version of Deno and of the target.
+`;
+
+/** An executable to be made. */
+interface Job {
+  /** Undefined: this machine. */
+  target: Target | undefined;
+  output: string;
+}
+
+/** @throws {Error} when an option is unknown or makes no sense. */
+function jobsOf(values: { target?: string | undefined; output?: string | undefined }): Job[] {
+  const targets = values.target === undefined ? [undefined] : targetsNamed(values.target);
+  if (values.output !== undefined && targets.length > 1) {
+    throw new Error("--output takes one executable, --target all makes several");
   }
-  const { version, compilerOptions, imports } = readJson("deno.json");
-  const names = Object.keys(readJson("package.json").dependencies);
-  const needed = Object.fromEntries(names.map((name) => [name, imports[name]]));
-  const config = { version, compilerOptions, imports: needed, nodeModulesDir: "none" };
-  writeFileSync(join(folder, "deno.json"), JSON.stringify(config));
+  return targets.map((target) => ({
+    target,
+    output: values.output !== undefined
+      ? resolve(values.output)
+      : join(ROOT, target === undefined ? "service" : `dist/service-${target.name}`),
+  }));
 }
 
-function readJson(path: string) {
-  return JSON.parse(readFileSync(join(ROOT, path), "utf8"));
+/**
+ * The compiler takes what DENORT_BIN names for any target. @throws {Error} when it is for another.
+ */
+function refuseOtherRuntime({ target }: Job): void {
+  const path = process.env.DENORT_BIN;
+  if (path === undefined || target === undefined) return;
+  const found = headerOf(path).target;
+  if (found === target.name) return;
+  throw new Error(`DENORT_BIN is for ${found ?? "an unknown machine"}, not for ${target.name}`);
 }
 
-/** @returns the exit status of the compiler. */
-function compile(folder: string): number {
-  const threads = THREADS.flatMap((path) => ["--include", path]);
-  const args = ["compile", "--quiet", "--no-check", "--no-lock", ...threads, ...PERMISSIONS];
-  const output = ["--output", join(ROOT, "service"), "cli.ts"];
-  const { status } = spawnSync(process.execPath, [...args, ...output], {
-    cwd: folder,
-    stdio: "inherit",
-  });
-  return status ?? 1;
+function headerOf(path: string): ExecutableHeader {
+  const file = openSync(path, "r");
+  try {
+    const header = Buffer.alloc(HEADER_BYTES);
+    return readExecutableHeader(header.subarray(0, readSync(file, header)));
+  } finally {
+    closeSync(file);
+  }
 }
 
-const folder = mkdtempSync(join(tmpdir(), "compile-"));
+/** @throws {Error} when the compiler made nothing. */
+function compile(job: Job, folder: string): void {
+  refuseOtherRuntime(job);
+  mkdirSync(dirname(job.output), { recursive: true });
+  const { output } = job;
+  const triple = job.target?.triple;
+  const args = compileArguments({ triple, output, workers: workersOf(ROOT) });
+  const { status } = spawnSync(process.execPath, args, { cwd: folder, stdio: "inherit" });
+  if (status === 0) return;
+  throw new Error(
+    `${relative(ROOT, output)} was not made; where denort cannot be downloaded, set DENORT_BIN ` +
+      `to the file of one that fits this version of Deno`,
+  );
+}
+
+/** One line about what was made. */
+function describe({ output }: Job): string {
+  const sizeBytes = statSync(output).size;
+  const { runtimeBytes } = headerOf(output);
+  const mib = (bytes: number) => `${(bytes / MIB).toFixed(2)} MiB`;
+  const parts = runtimeBytes === null
+    ? ""
+    : `: ${mib(runtimeBytes)} runtime, ${mib(sizeBytes - runtimeBytes)} program`;
+  return `${relative(ROOT, output)}: ${mib(sizeBytes)}${parts}\n`;
+}
+
+function run(jobs: Job[]): void {
+  const folder = mkdtempSync(join(tmpdir(), "compile-"));
+  try {
+    stage(ROOT, folder, revisionOf(ROOT));
+    for (const job of jobs) {
+      compile(job, folder);
+      process.stdout.write(describe(job));
+    }
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+  mkdirSync(join(ROOT, "dist"), { recursive: true });
+  writeFileSync(join(ROOT, "dist/LICENSES.txt"), licencesOf(ROOT));
+}
+
 try {
-  stage(folder);
-  process.exitCode = compile(folder);
-} finally {
-  rmSync(folder, { recursive: true });
+  const { values } = parseArgs({
+    options: {
+      target: { type: "string" },
+      output: { type: "string" },
+      help: { type: "boolean", short: "h" },
+    },
+  });
+  if (values.help === true) process.stdout.write(USAGE);
+  else run(jobsOf(values));
+} catch (error) {
+  process.stderr.write(`compile: ${error instanceof Error ? error.message : error}\n`);
+  process.exitCode = 1;
 }

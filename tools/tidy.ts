@@ -9,7 +9,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 
 const LINE_WIDTH = 100;
 const FILE_LINES_MAX = 450;
-const SKIPPED = new Set([".git", "node_modules", "demo"]);
+const SKIPPED = new Set([".git", "node_modules", "demo", "dist"]);
 
 /** Layers from the bottom up: a file imports from its own layer and those before it. */
 const LAYERS = ["event", "log", "service", "http", "commands"];

@@ -1,7 +1,7 @@
 /** Arguments -> one command -> exit status. The only place that turns errors into exit statuses. */
 import { AssertionError } from "../assert.ts";
 import { CorruptLogError, UnsupportedFormatError } from "../log/log_error.ts";
-import { VERSION } from "../version.ts";
+import { FULL_VERSION, VERSION } from "../version.ts";
 import { helpLine, type Invocation, parseArguments } from "./arguments.ts";
 import { completionsFor } from "./completions.ts";
 import { loadConfig } from "./config.ts";
@@ -42,7 +42,7 @@ async function runCommand(invocation: Invocation, terminal: Terminal): Promise<v
     case "help":
       return terminal.print(usageText(invocation.about));
     case "version":
-      return terminal.print(`${VERSION}\n`);
+      return terminal.print(`${FULL_VERSION}\n`);
     case "completions":
       return terminal.print(completionsFor(invocation.shell));
     case "man":

@@ -1,12 +1,13 @@
 /** The byte budget of request bodies, over a socket. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
-import { test } from "node:test";
 import { Admission } from "../../src/service/admission.ts";
 import { batch } from "../support/batches.ts";
+import { test } from "../support/tested_service.ts";
 import { request } from "../support/http_client.ts";
 import { RawConnection } from "../support/raw_client.ts";
 import { withApi } from "../support/test_server.ts";
+import { withService } from "./support/served.ts";
 
 const MIB = 1024 * 1024;
 const HEAD = "POST /v1/events HTTP/1.1\r\nHost: localhost\r\n";
@@ -45,7 +46,7 @@ test("a body waits for room that comes free", async () => {
 });
 
 test("slow senders hold what they have sent, and leave room for others", async () => {
-  await withApi({}, async ({ socketPath }) => {
+  await withService(async ({ socketPath }) => {
     const slow: RawConnection[] = [];
     for (let i = 0; i < 20; i++) {
       const connection = await RawConnection.open(socketPath);

@@ -1,10 +1,10 @@
 /** `POST /v1/events`: every rule of a batch and of its events, and the code of its breach. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
-import { test } from "node:test";
 import type { ErrorCode } from "../../src/event/api_error.ts";
+import { test } from "../support/tested_service.ts";
 import { allEvents, batchWith, commit, event, ingest, NO_EVENT_ID } from "./support/api.ts";
-import { withServedLog } from "./support/served_log.ts";
+import { withService } from "./support/served.ts";
 
 function withEvent(members: object): unknown {
   return batchWith({ events: [event(members)] });
@@ -142,7 +142,7 @@ const REFUSED: Array<[rule: string, code: ErrorCode, body: unknown]> = [
 
 for (const [rule, code, body] of REFUSED) {
   test(`${rule}: else ${code}`, () =>
-    withServedLog(async ({ socketPath }) => {
+    withService(async ({ socketPath }) => {
       const reply = await ingest(socketPath, body);
       assert.deepEqual([reply.status, reply.json().error], [400, code], reply.text());
       assert.equal("errors" in reply.json(), code === "invalid_events" || isInEvent(rule));
@@ -179,7 +179,7 @@ const TAKEN: Array<[rule: string, body: unknown]> = [
 
 for (const [rule, body] of TAKEN) {
   test(`${rule}`, () =>
-    withServedLog(async ({ socketPath }) => {
+    withService(async ({ socketPath }) => {
       await commit(socketPath, body);
       assert.equal((await allEvents(socketPath)).length, 1);
     }));

@@ -1,11 +1,12 @@
 /** HTTP/1.1 itself: connections kept, pipelined, slow, idle or cut, and what is no HTTP. */
 import assert from "node:assert/strict";
 import { existsSync, readdirSync } from "node:fs";
-import { test } from "node:test";
+import { test } from "../support/tested_service.ts";
 import { request } from "../support/http_client.ts";
 import { exchange, RawConnection } from "../support/raw_client.ts";
 import { allEvents, batchWith, commit, event, ingest } from "./support/api.ts";
 import { FollowReader } from "./support/follow_reader.ts";
+import { withService } from "./support/served.ts";
 import { withServedLog } from "./support/served_log.ts";
 
 const HOST = "Host: localhost\r\n";
@@ -38,7 +39,7 @@ const KINDS: Array<[bytes: string, status: number]> = [
 ];
 
 test("a connection is kept after every kind of answer but a follow", () =>
-  withServedLog(async ({ socketPath }) => {
+  withService(async ({ socketPath }) => {
     const connection = await RawConnection.open(socketPath);
     for (const [bytes, status] of KINDS) {
       await connection.write(bytes);
@@ -51,7 +52,7 @@ test("a connection is kept after every kind of answer but a follow", () =>
   }));
 
 test("pipelined requests are answered in order, mutations too", () =>
-  withServedLog(async ({ socketPath }) => {
+  withService(async ({ socketPath }) => {
     const connection = await RawConnection.open(socketPath);
     const batches = Array.from({ length: 20 }, (_, n) => batchWith({ batch_id: `${n}` }));
     const requests = batches.flatMap((batch) => [post("/v1/events", batch), get("/v1/events")]);
@@ -68,7 +69,7 @@ test("pipelined requests are answered in order, mutations too", () =>
   }));
 
 test("answers carry their content type, length and date, and no other header", () =>
-  withServedLog(async ({ socketPath }) => {
+  withService(async ({ socketPath }) => {
     const added: Record<number, string[]> = { 405: ["allow"] };
     for (const [bytes, status] of KINDS) {
       const { response, connection } = await exchange(socketPath, bytes);
@@ -80,7 +81,7 @@ test("answers carry their content type, length and date, and no other header", (
   }));
 
 test("no answer is compressed, whatever the client accepts", () =>
-  withServedLog(async ({ socketPath }) => {
+  withService(async ({ socketPath }) => {
     const headers = { "accept-encoding": "gzip, br, deflate, zstd, *" };
     const payload = "a".repeat(3 * MIB);
     const body = batchWith({ events: [event({ payload })] });
@@ -164,7 +165,7 @@ for (const [title, bytes] of MALFORMED) {
 }
 
 test("a request that comes byte by byte is answered", () =>
-  withServedLog(async ({ socketPath }) => {
+  withService(async ({ socketPath }) => {
     const connection = await RawConnection.open(socketPath);
     for (const byte of post("/v1/events", batchWith({}))) await connection.write(byte);
     assert.equal(JSON.parse((await connection.readResponse())!.body).status, "committed");
@@ -172,7 +173,7 @@ test("a request that comes byte by byte is answered", () =>
   }));
 
 test("idle connections and unfinished requests hold nobody up", () =>
-  withServedLog(async ({ socketPath }) => {
+  withService(async ({ socketPath }) => {
     const starts = ["", "G", "GET /v1/events HT", get("/v1/events").slice(0, -2)];
     const slow: RawConnection[] = [];
     for (let n = 0; n < 200; n++) {
@@ -187,7 +188,7 @@ test("idle connections and unfinished requests hold nobody up", () =>
   }));
 
 test("a client that reads nothing of its answer holds nobody up, and reads it whole later", () =>
-  withServedLog(async ({ socketPath }) => {
+  withService(async ({ socketPath }) => {
     const payload = "x".repeat(8 * MIB);
     await commit(socketPath, batchWith({ events: [event({ payload })] }));
     const slow = await RawConnection.open(socketPath);
@@ -235,7 +236,7 @@ test(
 );
 
 test("a follow response comes behind other answers of its connection", () =>
-  withServedLog(async ({ socketPath }) => {
+  withService(async ({ socketPath }) => {
     const reader = await FollowReader.open(socketPath);
     const connection = await RawConnection.open(socketPath);
     await connection.write(get("/v1/streams") + get("/v1/events?follow=true"));

@@ -1,8 +1,8 @@
 /** Answers that come before the body: they reach a client that is still sending 30 MB. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
-import { test } from "node:test";
 import { Admission } from "../../src/service/admission.ts";
+import { test } from "../support/tested_service.ts";
 import { request } from "../support/http_client.ts";
 import { RawConnection } from "../support/raw_client.ts";
 import { withServedLog } from "./support/served_log.ts";

@@ -1,9 +1,9 @@
 /** Statuses and codes that no single route owns: what is missing, what fails, what comes first. */
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { ApiError, type ErrorCode } from "../../src/event/api_error.ts";
 import { INGEST_BODY_BYTES_MAX } from "../../src/limits.ts";
 import { Admission } from "../../src/service/admission.ts";
+import { test } from "../support/tested_service.ts";
 import { request, type RequestOptions } from "../support/http_client.ts";
 import { exchange } from "../support/raw_client.ts";
 import { failNth, noRoomAfter } from "../support/storage_faults.ts";
@@ -19,6 +19,7 @@ import {
   retire,
   streamsPage,
 } from "./support/api.ts";
+import { withService } from "./support/served.ts";
 import { withServedLog } from "./support/served_log.ts";
 
 const ROUTES: Array<[path: string, methods: string[]]> = [
@@ -30,7 +31,7 @@ const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TR
 
 for (const [path, allowed] of ROUTES) {
   test(`${path} has the methods ${allowed.join(", ")}; others are 405 with Allow`, () =>
-    withServedLog(async ({ socketPath }) => {
+    withService(async ({ socketPath }) => {
       for (const method of METHODS.filter((method) => !allowed.includes(method))) {
         const reply = await request(socketPath, { path, method });
         assert.equal(reply.status, 405, method);
@@ -43,7 +44,7 @@ for (const [path, allowed] of ROUTES) {
 
 for (const path of ["/v1/query", "/v1/catalog", "/v1/imports", "/v1", "/", "/metrics"]) {
   test(`${path} is no route: 404 whatever the method`, () =>
-    withServedLog(async ({ socketPath }) => {
+    withService(async ({ socketPath }) => {
       for (const method of METHODS) {
         const reply = await request(socketPath, { path, method });
         assert.equal(reply.status, 404);
@@ -64,7 +65,7 @@ const HEADS: Array<[title: string, path: string]> = [
 
 for (const [title, path] of HEADS) {
   test(`HEAD has the status and headers of GET and no body: ${title}`, () =>
-    withServedLog(async ({ socketPath }) => {
+    withService(async ({ socketPath }) => {
       await commit(socketPath, batchWith({}));
       const [get, head] = await Promise.all([
         request(socketPath, { path }),
@@ -88,7 +89,7 @@ const EVERY_ROUTE: RequestOptions[] = [
 ];
 
 test("every request to every route needs the token: else 401", async () => {
-  await withServedLog(async ({ socketPath }) => {
+  await withService(async ({ socketPath }) => {
     const wrong = [
       "",
       "Bearer",
@@ -111,11 +112,11 @@ test("every request to every route needs the token: else 401", async () => {
         assert.ok(!message.includes("s3cre"));
       }
     }
-  }, { handler: { token: "s3cret" } });
+  }, { token: "s3cret" });
 });
 
 test("every route answers with the token", async () => {
-  await withServedLog(async ({ socketPath }) => {
+  await withService(async ({ socketPath }) => {
     const headers = { authorization: "bEARER s3cret" };
     assert.equal((await request(socketPath, { headers, body: batchWith({}) })).status, 200);
     for (const options of EVERY_ROUTE) {
@@ -123,7 +124,7 @@ test("every route answers with the token", async () => {
       const reply = await request(socketPath, { ...options, headers });
       assert.equal(reply.status, options.path === "/v1/query" ? 404 : 200);
     }
-  }, { handler: { token: "s3cret" } });
+  }, { token: "s3cret" });
 });
 
 test("faults are told in order: token, path, method, query, media type, length, room", async () => {

@@ -1,14 +1,15 @@
 /** How follow responses end: the reason, the last event, and the connection. */
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { FOLLOW_RECORD_BYTES_MAX } from "../../src/limits.ts";
 import type { EventLog } from "../../src/service/event_log.ts";
 import type { EventLogService } from "../../src/service/event_log_service.ts";
+import { test } from "../support/tested_service.ts";
 import { Gate } from "../support/gate.ts";
 import { RawConnection } from "../support/raw_client.ts";
 import { failNth } from "../support/storage_faults.ts";
 import { batchWith, commit, event, ingest } from "./support/api.ts";
 import { FollowReader } from "./support/follow_reader.ts";
+import { withService } from "./support/served.ts";
 import { withServedLog } from "./support/served_log.ts";
 
 const FOLLOW = "GET /v1/events?follow=true HTTP/1.1\r\nHost: localhost\r\n\r\n";
@@ -133,7 +134,7 @@ test("a follower that takes no bytes is ended with buffer_exceeded, and can resu
 });
 
 test("a follower that takes no bytes holds up neither commits nor other followers", async () => {
-  await withServedLog(async ({ socketPath }) => {
+  await withService(async ({ socketPath }) => {
     const stalled = await RawConnection.open(socketPath);
     stalled.pause();
     await stalled.write(FOLLOW);

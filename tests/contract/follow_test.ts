@@ -1,9 +1,10 @@
 /** `GET /v1/events?follow=true`: headers, records, filters, live delivery, resuming. */
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { test } from "../support/tested_service.ts";
 import { request } from "../support/http_client.ts";
 import { allEvents, batchWith, commit, event, NO_EVENT_ID, retire } from "./support/api.ts";
 import { FollowReader } from "./support/follow_reader.ts";
+import { withService } from "./support/served.ts";
 import { withServedLog } from "./support/served_log.ts";
 
 /** Commits one event with a record key. */
@@ -17,7 +18,7 @@ function keysOf(events: readonly { record_key: string }[]): string[] {
 }
 
 test("follow: the response is NDJSON, not cached, on a connection to be closed", () =>
-  withServedLog(async ({ socketPath }) => {
+  withService(async ({ socketPath }) => {
     const follow = await FollowReader.open(socketPath);
     const { date: _date, ...headers } = follow.headers;
     assert.deepEqual(headers, {
@@ -30,7 +31,7 @@ test("follow: the response is NDJSON, not cached, on a connection to be closed",
   }));
 
 test("follow: HEAD has the status and headers of GET, and opens no session", () =>
-  withServedLog(async ({ socketPath }) => {
+  withService(async ({ socketPath }) => {
     const follow = await FollowReader.open(socketPath);
     const head = await request(socketPath, { path: "/v1/events?follow=true", method: "HEAD" });
     const { "transfer-encoding": _framing, date: _date, ...headers } = follow.headers;
@@ -42,7 +43,7 @@ test("follow: HEAD has the status and headers of GET, and opens no session", () 
   }));
 
 test("follow: an empty log gives an empty snapshot record, then caught_up, all null", () =>
-  withServedLog(async ({ socketPath }) => {
+  withService(async ({ socketPath }) => {
     const follow = await FollowReader.open(socketPath);
     assert.deepEqual(await follow.next(), {
       type: "events",
@@ -60,7 +61,7 @@ test("follow: an empty log gives an empty snapshot record, then caught_up, all n
   }));
 
 test("follow: the snapshot, caught_up, then each commit as a live record", () =>
-  withServedLog(async ({ socketPath }) => {
+  withService(async ({ socketPath }) => {
     const first = await commitKey(socketPath, "1");
     const follow = await FollowReader.open(socketPath);
     const stored = await allEvents(socketPath);
@@ -87,7 +88,7 @@ test("follow: the snapshot, caught_up, then each commit as a live record", () =>
   }));
 
 test("follow: retirement and lineage events are delivered like others", () =>
-  withServedLog(async ({ socketPath }) => {
+  withService(async ({ socketPath }) => {
     const follow = await FollowReader.open(socketPath);
     await follow.catchUp();
     await commitKey(socketPath, "1");
@@ -114,7 +115,7 @@ test("follow: what is not committed is not delivered", () =>
   }));
 
 test("follow: limit bounds each events record and does not end the response", () =>
-  withServedLog(async ({ socketPath }) => {
+  withService(async ({ socketPath }) => {
     const events = ["1", "2", "3", "4", "5"].map((record_key) => event({ record_key }));
     await commit(socketPath, batchWith({ batch_id: "a", events }));
     const follow = await FollowReader.open(socketPath, "&limit=2");
@@ -142,7 +143,7 @@ const FILTERS: Array<[query: string, keys: string[]]> = [
 
 for (const [query, keys] of FILTERS) {
   test(`follow: filters hold in the snapshot and live: ${query}`, () =>
-    withServedLog(async ({ socketPath }) => {
+    withService(async ({ socketPath }) => {
       const commitAll = async (suffix: string) => {
         const batches: Array<[source: string, members: object]> = [
           ["shop", { record_key: "shop-1", stream: "items" }],
@@ -168,7 +169,7 @@ for (const [query, keys] of FILTERS) {
 }
 
 test("follow: a commit without a match gives no record, and the next record is beyond it", () =>
-  withServedLog(async ({ socketPath }) => {
+  withService(async ({ socketPath }) => {
     const follow = await FollowReader.open(socketPath, "&kind=wanted");
     const empty = await follow.nextOf("events");
     assert.ok(!("last_event_id" in empty));
@@ -182,7 +183,7 @@ test("follow: a commit without a match gives no record, and the next record is b
   }));
 
 test("follow: after resumes behind the last delivered event, in the snapshot and live", () =>
-  withServedLog(async ({ socketPath }) => {
+  withService(async ({ socketPath }) => {
     const events = ["1", "2", "3"].map((record_key) => event({ record_key }));
     await commit(socketPath, batchWith({ batch_id: "a", events }));
     const first = await FollowReader.open(socketPath, "&limit=1");
@@ -201,7 +202,7 @@ test("follow: after resumes behind the last delivered event, in the snapshot and
   }));
 
 test("follow: after need not be an event, and beyond the frontier only later events come", () =>
-  withServedLog(async ({ socketPath }) => {
+  withService(async ({ socketPath }) => {
     await commitKey(socketPath, "1");
     const before = await FollowReader.open(socketPath, `&after=${NO_EVENT_ID}`);
     assert.deepEqual(keysOf(await before.catchUp()), ["1"]);
@@ -214,7 +215,7 @@ test("follow: after need not be an event, and beyond the frontier only later eve
   }));
 
 test("follow: after the frontier there is one empty snapshot record", () =>
-  withServedLog(async ({ socketPath }) => {
+  withService(async ({ socketPath }) => {
     const { last_event_id } = await commitKey(socketPath, "1");
     const follow = await FollowReader.open(socketPath, `&after=${last_event_id}`);
     assert.deepEqual(await follow.next(), {
@@ -229,7 +230,7 @@ test("follow: after the frontier there is one empty snapshot record", () =>
   }));
 
 test("follow: events committed while the snapshot is read come live, none twice, none left out", () =>
-  withServedLog(async ({ socketPath }) => {
+  withService(async ({ socketPath }) => {
     const keys = Array.from({ length: 60 }, (_, n) => `${n}`);
     for (const key of keys.slice(0, 20)) await commitKey(socketPath, key);
     const follow = await FollowReader.open(socketPath, "&limit=3");
@@ -243,7 +244,7 @@ test("follow: events committed while the snapshot is read come live, none twice,
   }));
 
 test("follow: many followers with many filters each get all of theirs, in order", () =>
-  withServedLog(async ({ socketPath }) => {
+  withService(async ({ socketPath }) => {
     const follows = await Promise.all(
       Array.from({ length: 30 }, (_, n) => {
         return FollowReader.open(socketPath, `&kind=k${n % 3}&limit=${1 + n % 7}`);

@@ -1,9 +1,9 @@
 /** `POST /v1/events`: what is committed, how often, and what a receipt promises. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
-import { test } from "node:test";
 import { verifyEvent } from "../../src/event/verify_event.ts";
 import { BATCH_EVENTS_MAX } from "../../src/limits.ts";
+import { test } from "../support/tested_service.ts";
 import { request } from "../support/http_client.ts";
 import { RawConnection } from "../support/raw_client.ts";
 import {
@@ -17,10 +17,11 @@ import {
   replayPage,
   retire,
 } from "./support/api.ts";
+import { withService } from "./support/served.ts";
 import { withServedLog } from "./support/served_log.ts";
 
 test("a receipt has exactly its members", () =>
-  withServedLog(async ({ socketPath }) => {
+  withService(async ({ socketPath }) => {
     const receipt = await commit(socketPath, batchWith({ events: [event(), event()] }));
     assert.deepEqual(Object.keys(receipt).sort(), [
       "batch_digest",
@@ -36,7 +37,7 @@ test("a receipt has exactly its members", () =>
   }));
 
 test("identical events under the same identity are a duplicate with the original values", () =>
-  withServedLog(async ({ socketPath }) => {
+  withService(async ({ socketPath }) => {
     const batch = batchWith({ events: [event(), event({ record_key: "2" })] });
     const first = await commit(socketPath, batch);
     await commit(socketPath, batchWith({ batch_id: "other" }));
@@ -52,7 +53,7 @@ test("identical events under the same identity are a duplicate with the original
   }));
 
 test("other events under the same identity are a batch_id_conflict, and nothing is written", () =>
-  withServedLog(async ({ socketPath }) => {
+  withService(async ({ socketPath }) => {
     await commit(socketPath, batchWith({}));
     const others = [
       { events: [event({ payload: 1 })] },
@@ -68,13 +69,13 @@ test("other events under the same identity are a batch_id_conflict, and nothing 
   }));
 
 test("the identity of a batch is its source and batch_id together", () =>
-  withServedLog(async ({ socketPath }) => {
+  withService(async ({ socketPath }) => {
     await commit(socketPath, batchWith({ source: "a" }));
     await commit(socketPath, batchWith({ source: "b", events: [event({ kind: "deleted" })] }));
   }));
 
 test("the batch digest leaves batch_id and precondition out", () =>
-  withServedLog(async ({ socketPath }) => {
+  withService(async ({ socketPath }) => {
     const one = await commit(socketPath, batchWith({ batch_id: "1" }));
     const precondition = { stream: "orders", expected_frontier: one.last_event_id };
     const two = await commit(
@@ -87,7 +88,7 @@ test("the batch digest leaves batch_id and precondition out", () =>
   }));
 
 test("a refused batch leaves its identity unused and its valid events unwritten", () =>
-  withServedLog(async ({ socketPath }) => {
+  withService(async ({ socketPath }) => {
     const reply = await ingest(socketPath, batchWith({ events: [event(), event({ kind: "" })] }));
     assert.equal(reply.status, 400);
     assert.deepEqual(await allEvents(socketPath), []);
@@ -95,7 +96,7 @@ test("a refused batch leaves its identity unused and its valid events unwritten"
   }));
 
 test("every bad event is named with its index, a code and a message", () =>
-  withServedLog(async ({ socketPath }) => {
+  withService(async ({ socketPath }) => {
     const events = [event({ stream: "A" }), event(), event({ record_key: "" }), event({ x: 1 })];
     const reply = await ingest(socketPath, batchWith({ events }));
     const { errors } = reply.json();
@@ -108,7 +109,7 @@ test("every bad event is named with its index, a code and a message", () =>
   }));
 
 test("event ids increase within a batch and across batches, and observed_at is one for a batch", () =>
-  withServedLog(async ({ socketPath }) => {
+  withService(async ({ socketPath }) => {
     for (const batchId of ["1", "2", "3"]) {
       const events = [event({ record_key: "a" }), event({ record_key: "b" })];
       await commit(socketPath, batchWith({ batch_id: batchId, events }));
@@ -126,7 +127,7 @@ test("event ids increase within a batch and across batches, and observed_at is o
   }));
 
 test("payloads come back canonical, with hashes that verify; occurred_at as it was spelled", () =>
-  withServedLog(async ({ socketPath }) => {
+  withService(async ({ socketPath }) => {
     const events = [
       '{"stream":"s","record_key":"1","kind":"k","payload":{"b":1e2,"a":"\\u00e9\\/","":[-0]}}',
       '{"stream":"s","record_key":"2","kind":"k","payload":0.10,' +
@@ -144,7 +145,7 @@ test("payloads come back canonical, with hashes that verify; occurred_at as it w
   }));
 
 test("occurred_at has no influence on the position in history", () =>
-  withServedLog(async ({ socketPath }) => {
+  withService(async ({ socketPath }) => {
     const times = ["2026-01-01T00:00:00Z", "1999-01-01T00:00:00Z", "9999-12-31T23:59:59Z"];
     for (const occurredAt of times) {
       const events = [event({ occurred_at: occurredAt })];
@@ -154,7 +155,7 @@ test("occurred_at has no influence on the position in history", () =>
   }));
 
 test("a batch of 10,000 events is taken; one more is 413", () =>
-  withServedLog(async ({ socketPath }) => {
+  withService(async ({ socketPath }) => {
     const events = Array.from({ length: BATCH_EVENTS_MAX }, () => event());
     assert.equal((await commit(socketPath, batchWith({ events }))).events, 10_000);
     const more = batchWith({ batch_id: "more", events: [...events, event()] });
@@ -163,7 +164,7 @@ test("a batch of 10,000 events is taken; one more is 413", () =>
   }));
 
 test("a batch whose client went away before the receipt is committed once, and a retry tells", () =>
-  withServedLog(async ({ socketPath }) => {
+  withService(async ({ socketPath }) => {
     const body = JSON.stringify(batchWith({}));
     const head = `POST /v1/events HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n`;
     const connection = await RawConnection.open(socketPath);
@@ -176,7 +177,7 @@ test("a batch whose client went away before the receipt is committed once, and a
   }));
 
 test("clients that race for one identity get one commit and the same receipt", () =>
-  withServedLog(async ({ socketPath }) => {
+  withService(async ({ socketPath }) => {
     const replies = await Promise.all(
       Array.from({ length: 16 }, () => ingest(socketPath, batchWith({}))),
     );
@@ -201,7 +202,7 @@ test("a receipt says duplicate after the source was retired, and after a restart
 });
 
 test("a chunked body is taken as one with a length", () =>
-  withServedLog(async ({ socketPath }) => {
+  withService(async ({ socketPath }) => {
     const body = Buffer.from(JSON.stringify(batchWith({})));
     const connection = await RawConnection.open(socketPath);
     await connection.write(

@@ -1,6 +1,6 @@
 /** A successor's first batch, which declares the retired source that it continues. */
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { test } from "../support/tested_service.ts";
 import {
   allEvents,
   assertError,
@@ -11,7 +11,8 @@ import {
   NO_EVENT_ID,
   retire,
 } from "./support/api.ts";
-import { type ServedLog, withServedLog } from "./support/served_log.ts";
+import { type Served, withService } from "./support/served.ts";
+import { withServedLog } from "./support/served_log.ts";
 
 /** The marker; `members` replace or add some. */
 function marker(frontier: string, members: object = {}) {
@@ -33,12 +34,15 @@ function successor(events: unknown[], batchId = "b") {
   return batchWith({ source: "shop2", batch_id: batchId, events });
 }
 
+/** Commits a batch of `shop` and retires it. @returns its final frontier. */
+async function retireShop(socketPath: string): Promise<string> {
+  await commit(socketPath, batchWith({}));
+  return (await retire(socketPath, "shop")).final_frontier;
+}
+
 /** Runs `use` on a log where `shop` is retired. */
-function withRetired(use: (log: ServedLog, frontier: string) => Promise<void>): Promise<void> {
-  return withServedLog(async (log) => {
-    await commit(log.socketPath, batchWith({}));
-    await use(log, (await retire(log.socketPath, "shop")).final_frontier);
-  });
+function withRetired(use: (served: Served, frontier: string) => Promise<void>): Promise<void> {
+  return withService(async (served) => await use(served, await retireShop(served.socketPath)));
 }
 
 test("a first batch that begins with the marker is committed, the marker as an ordinary event", () =>
@@ -127,7 +131,7 @@ test("a marker at another frontier than the predecessor's final one is source_li
   }));
 
 test("a marker for a source that is not retired, or has no events, is source_lineage_conflict", () =>
-  withServedLog(async ({ socketPath }) => {
+  withService(async ({ socketPath }) => {
     const batch = (frontier: string) => successor([marker(frontier)]);
     const unknown = await ingest(socketPath, batch(NO_EVENT_ID));
     assertError(unknown, "source_lineage_conflict", conflict("shop", NO_EVENT_ID, null));
@@ -178,12 +182,13 @@ test("a lineage conflict comes before the stream precondition", () =>
   }));
 
 test("lineage is decided by the durable log after a restart", () =>
-  withRetired(async ({ storage, shutDown }, frontier) => {
+  withServedLog(async ({ socketPath, storage, shutDown }) => {
+    const frontier = await retireShop(socketPath);
     await shutDown();
-    await withServedLog(async ({ socketPath }) => {
-      const wrong = await ingest(socketPath, successor([marker(NO_EVENT_ID)]));
+    await withServedLog(async (restarted) => {
+      const wrong = await ingest(restarted.socketPath, successor([marker(NO_EVENT_ID)]));
       const context = conflict("shop", NO_EVENT_ID, frontier);
       assertError(wrong, "source_lineage_conflict", context);
-      await commit(socketPath, successor([marker(frontier)]));
+      await commit(restarted.socketPath, successor([marker(frontier)]));
     }, { storage });
   }));

@@ -1,6 +1,5 @@
 /** `docs/openapi.yaml` and the service say the same. */
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { ERROR_STATUS } from "../../src/event/api_error.ts";
 import { createRoutes } from "../../src/http/routes.ts";
 import {
@@ -12,11 +11,13 @@ import {
 } from "../../src/limits.ts";
 import { Admission } from "../../src/service/admission.ts";
 import { VERSION } from "../../src/version.ts";
+import { test } from "../support/tested_service.ts";
 import { request } from "../support/http_client.ts";
 import { stubLog } from "../support/stub_log.ts";
 import { commit, ingest, postRetirement } from "./support/api.ts";
 import { FollowReader } from "./support/follow_reader.ts";
 import { type Node, OpenApiDocument } from "./support/openapi.ts";
+import { withService } from "./support/served.ts";
 import { withServedLog } from "./support/served_log.ts";
 import { makeTour } from "./support/tour.ts";
 import { TOUR, TOUR_BODIES } from "./support/tour_stops.ts";
@@ -102,7 +103,7 @@ test("the limits of the document are those of the service", () => {
 });
 
 test("every parameter of the document is accepted, and nothing else is", () =>
-  withServedLog(async ({ socketPath }) => {
+  withService(async ({ socketPath }) => {
     for (const path of ["/v1/events", "/v1/streams"]) {
       const parameters = Object.values(DOCUMENT.root.paths![path]!.get!.parameters!);
       const names = parameters.map((node) => String(DOCUMENT.resolve(node).name));
@@ -153,7 +154,7 @@ test("every line of a follow is what the document says, and its examples are lin
   }));
 
 test("a follow has the headers that the document names", () =>
-  withServedLog(async ({ socketPath }) => {
+  withService(async ({ socketPath }) => {
     const follow = await FollowReader.open(socketPath);
     const { headers, content } = DOCUMENT.root.paths!["/v1/events"]!.get!.responses!["200"]!;
     for (const [name, header] of Object.entries(headers!)) {
@@ -187,7 +188,7 @@ const BODIES: Array<[title: string, path: string, body: object]> = [
 
 for (const [title, path, body] of BODIES) {
   test(`schema and service agree on a body of ${path}: ${title}`, () =>
-    withServedLog(async ({ socketPath }) => {
+    withService(async ({ socketPath }) => {
       const isBatch = path === "/v1/events";
       if (!isBatch) await commit(socketPath, TOUR_BODIES.batch);
       const reply = await (isBatch ? ingest : postRetirement)(socketPath, body);

@@ -1,6 +1,6 @@
 /** `stream_precondition` of `POST /v1/events`. */
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { test } from "../support/tested_service.ts";
 import {
   allEvents,
   assertError,
@@ -11,6 +11,7 @@ import {
   NO_EVENT_ID,
   retire,
 } from "./support/api.ts";
+import { withService } from "./support/served.ts";
 import { withServedLog } from "./support/served_log.ts";
 
 /** A batch for the stream `orders` that expects it to be at an event, or to have none. */
@@ -27,14 +28,14 @@ function conflict(expected: string | null, actual: string | null, source = "shop
 }
 
 test("expected_frontier null holds for a stream without committed events", () =>
-  withServedLog(async ({ socketPath }) => {
+  withService(async ({ socketPath }) => {
     await commit(socketPath, batchWith({ batch_id: "1", events: [event({ stream: "items" })] }));
     await commit(socketPath, batchWith({ batch_id: "1", source: "other" }));
     await commit(socketPath, conditional("2", null));
   }));
 
 test("expected_frontier holds when it is the stream's latest event", () =>
-  withServedLog(async ({ socketPath }) => {
+  withService(async ({ socketPath }) => {
     const first = await commit(socketPath, conditional("1", null));
     await commit(socketPath, batchWith({ batch_id: "2", events: [event({ stream: "items" })] }));
     const events = [event(), event()];
@@ -43,7 +44,7 @@ test("expected_frontier holds when it is the stream's latest event", () =>
   }));
 
 test("a mismatch is stream_frontier_conflict with both frontiers, and nothing is written", () =>
-  withServedLog(async ({ socketPath }) => {
+  withService(async ({ socketPath }) => {
     assertError(
       await ingest(socketPath, conditional("0", NO_EVENT_ID)),
       "stream_frontier_conflict",
@@ -63,7 +64,7 @@ test("a mismatch is stream_frontier_conflict with both frontiers, and nothing is
   }));
 
 test("a committed batch is a duplicate whatever its precondition says by then", () =>
-  withServedLog(async ({ socketPath }) => {
+  withService(async ({ socketPath }) => {
     const batch = conditional("1", null);
     const receipt = await commit(socketPath, batch);
     await commit(socketPath, batchWith({ batch_id: "2" }));
@@ -74,7 +75,7 @@ test("a committed batch is a duplicate whatever its precondition says by then", 
   }));
 
 test("a taken batch_id and a retired source come before the precondition", () =>
-  withServedLog(async ({ socketPath }) => {
+  withService(async ({ socketPath }) => {
     await commit(socketPath, batchWith({ batch_id: "1" }));
     const taken = conditional("1", NO_EVENT_ID, { events: [event({ kind: "deleted" })] });
     assertError(await ingest(socketPath, taken), "batch_id_conflict", {
@@ -90,7 +91,7 @@ test("a taken batch_id and a retired source come before the precondition", () =>
   }));
 
 test("of clients that race with one expectation, one commits and the others are told its event", () =>
-  withServedLog(async ({ socketPath }) => {
+  withService(async ({ socketPath }) => {
     const replies = await Promise.all(
       Array.from({ length: 12 }, (_, n) => ingest(socketPath, conditional(`${n}`, null))),
     );

@@ -1,7 +1,7 @@
 /** Query strings of `GET /v1/events`: form decoding, and the values that are refused. */
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { ERROR_STATUS, type ErrorCode } from "../../src/event/api_error.ts";
+import { test } from "../support/tested_service.ts";
 import { request } from "../support/http_client.ts";
 import {
   batchWith,
@@ -11,7 +11,7 @@ import {
   postRetirement,
   replayPage,
 } from "./support/api.ts";
-import { withServedLog } from "./support/served_log.ts";
+import { withService } from "./support/served.ts";
 
 const UUID_V4 = "00000000-0000-4000-8000-000000000000";
 
@@ -61,7 +61,7 @@ const REFUSED: Array<[rule: string, query: string, code: ErrorCode]> = [
 
 for (const [rule, query, code] of REFUSED) {
   test(`replay: ${rule}: else ${code}`, () =>
-    withServedLog(async ({ socketPath }) => {
+    withService(async ({ socketPath }) => {
       const reply = await request(socketPath, { path: `/v1/events?${query}` });
       assert.deepEqual([reply.status, reply.json().error], [ERROR_STATUS[code], code]);
     }));
@@ -86,7 +86,7 @@ const TAKEN: Array<[rule: string, query: string, found: string[]]> = [
 
 for (const [rule, query, found] of TAKEN) {
   test(`replay: ${rule}`, () =>
-    withServedLog(async ({ socketPath }) => {
+    withService(async ({ socketPath }) => {
       const events = ["a b", "a+b", "é&="].map((record_key) => event({ record_key }));
       await commit(socketPath, batchWith({ events }));
       const page = await replayPage(socketPath, query);
@@ -95,7 +95,7 @@ for (const [rule, query, found] of TAKEN) {
 }
 
 test("replay: next_after is the frontier when all is scanned, whatever matched", () =>
-  withServedLog(async ({ socketPath }) => {
+  withService(async ({ socketPath }) => {
     const { first_event_id, last_event_id } = await commit(
       socketPath,
       batchWith({ events: [event({ kind: "wanted" }), event(), event()] }),
@@ -113,7 +113,7 @@ test("replay: next_after is the frontier when all is scanned, whatever matched",
   }));
 
 test("replay: next_after is the request's after where that lies beyond the frontier", () =>
-  withServedLog(async ({ socketPath }) => {
+  withService(async ({ socketPath }) => {
     const beyond = "ffffffff-ffff-7fff-bfff-ffffffffffff";
     const empty = await replayPage(socketPath, `after=${beyond}`);
     assert.deepEqual([empty.next_after, empty.snapshot_through_event_id], [beyond, null]);
@@ -124,7 +124,7 @@ test("replay: next_after is the request's after where that lies beyond the front
   }));
 
 test("replay: a page ends at 16 MiB, and next_after continues it", () =>
-  withServedLog(async ({ socketPath }) => {
+  withService(async ({ socketPath }) => {
     const payload = "x".repeat(1_000_000);
     const events = Array.from({ length: 20 }, (_, n) => event({ record_key: `${n}`, payload }));
     await commit(socketPath, batchWith({ events }));
@@ -137,7 +137,7 @@ test("replay: a page ends at 16 MiB, and next_after continues it", () =>
   }));
 
 test("replay: one event over 16 MiB is a page of its own", () =>
-  withServedLog(async ({ socketPath }) => {
+  withService(async ({ socketPath }) => {
     const payload = "x".repeat(17 * 1024 * 1024);
     await commit(socketPath, batchWith({ events: [event({ payload }), event()] }));
     const page = await replayPage(socketPath);
@@ -146,7 +146,7 @@ test("replay: one event over 16 MiB is a page of its own", () =>
   }));
 
 test("POST /v1/sources/retire takes no query parameter", () =>
-  withServedLog(async ({ socketPath }) => {
+  withService(async ({ socketPath }) => {
     await commit(socketPath, batchWith({}));
     const body = { source: "shop" };
     for (const query of ["source=shop", "v=1", "%"]) {

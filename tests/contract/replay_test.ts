@@ -1,12 +1,13 @@
 /** `GET /v1/events`, finite, over a socket. */
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { REPLAY_WHOLE_BYTES_MAX } from "../../src/limits.ts";
 import { batch } from "../support/batches.ts";
+import { test } from "../support/tested_service.ts";
 import { type HttpReply, request } from "../support/http_client.ts";
 import { RawConnection } from "../support/raw_client.ts";
 import { stubLog, stubReplay } from "../support/stub_log.ts";
 import { withApi } from "../support/test_server.ts";
+import { withService } from "./support/served.ts";
 
 interface Page {
   events: Array<Record<string, unknown> & { event_id: string }>;
@@ -32,7 +33,7 @@ function relevantHeaders({ headers }: HttpReply): Record<string, unknown> {
 }
 
 test("an empty log gives an empty page with nulls", async () => {
-  await withApi({}, async ({ socketPath }) => {
+  await withService(async ({ socketPath }) => {
     assert.deepEqual(await readPage(socketPath), {
       events: [],
       next_after: null,
@@ -42,7 +43,7 @@ test("an empty log gives an empty page with nulls", async () => {
 });
 
 test("committed events come back in order, with the members of a committed event", async () => {
-  await withApi({}, async ({ socketPath }) => {
+  await withService(async ({ socketPath }) => {
     const last = await commit(socketPath, batch("b1", 3));
     const page = await readPage(socketPath);
     assert.deepEqual(page.events.map((event) => event.record_key), [
@@ -69,7 +70,7 @@ test("committed events come back in order, with the members of a committed event
 });
 
 test("pages follow each other by next_after, up to an empty one", async () => {
-  await withApi({}, async ({ socketPath }) => {
+  await withService(async ({ socketPath }) => {
     await commit(socketPath, batch("b1", 5));
     const keys: unknown[] = [];
     let after = "";
@@ -84,7 +85,7 @@ test("pages follow each other by next_after, up to an empty one", async () => {
 });
 
 test("filters select exactly, decoded from the query string", async () => {
-  await withApi({}, async ({ socketPath }) => {
+  await withService(async ({ socketPath }) => {
     const event = { stream: "s", record_key: "a+b c/é", kind: "k&=", payload: null };
     await commit(socketPath, { batch_id: "b1", source: "one", events: [event] });
     await commit(socketPath, batch("b2", 2));
@@ -108,7 +109,7 @@ test("a limit over replay.max_limit is refused, and the default applies without 
 });
 
 test("HEAD has the status and headers of GET, and no body", async () => {
-  await withApi({}, async ({ socketPath }) => {
+  await withService(async ({ socketPath }) => {
     await commit(socketPath, batch("b1", 5));
     for (const path of ["/v1/events", "/v1/events?limit=1", "/v1/events?limit=0", "/nothing"]) {
       const get = await request(socketPath, { path });
@@ -121,7 +122,7 @@ test("HEAD has the status and headers of GET, and no body", async () => {
 });
 
 test("a large page is streamed and is one JSON document", async () => {
-  await withApi({}, async ({ socketPath }) => {
+  await withService(async ({ socketPath }) => {
     const payload = "x".repeat(1024);
     const eventCount = 3 * REPLAY_WHOLE_BYTES_MAX / payload.length;
     await commit(socketPath, batch("b1", eventCount, payload));

@@ -1,18 +1,19 @@
 /** Rules that hold for every request, over a socket. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
-import { test } from "node:test";
 import { INGEST_BODY_BYTES_MAX } from "../../src/limits.ts";
 import { batch } from "../support/batches.ts";
+import { test } from "../support/tested_service.ts";
 import { request } from "../support/http_client.ts";
 import { exchange, RawConnection } from "../support/raw_client.ts";
 import { withApi } from "../support/test_server.ts";
+import { withService } from "./support/served.ts";
 
 const TOKEN = "s3cret";
 const HOST = "Host: localhost\r\n";
 
 test("401 comes before everything else, with WWW-Authenticate: Bearer", async () => {
-  await withApi({ token: TOKEN }, async ({ socketPath }) => {
+  await withService(async ({ socketPath }) => {
     const requests = [
       { path: "/v1/events" },
       { path: "/v1/events", method: "HEAD" },
@@ -31,36 +32,36 @@ test("401 comes before everything else, with WWW-Authenticate: Bearer", async ()
       assert.equal(reply.json().error, "unauthorized");
       assert.equal(typeof reply.json().message, "string");
     }
-  });
+  }, { token: TOKEN });
 });
 
 test("the bearer token lets pass, whatever the case of the scheme", async () => {
-  await withApi({ token: TOKEN }, async ({ socketPath }) => {
+  await withService(async ({ socketPath }) => {
     for (const authorization of [`Bearer ${TOKEN}`, `bearer ${TOKEN}`]) {
       assert.equal((await request(socketPath, { headers: { authorization } })).status, 200);
     }
-  });
+  }, { token: TOKEN });
 });
 
 test("without a token any Authorization header is ignored", async () => {
-  await withApi({}, async ({ socketPath }) => {
+  await withService(async ({ socketPath }) => {
     const headers = { authorization: "Bearer whatever" };
     assert.equal((await request(socketPath, { headers })).status, 200);
   });
 });
 
 test("repeated Authorization headers are refused, also when one is right", async () => {
-  await withApi({ token: TOKEN }, async ({ socketPath }) => {
+  await withService(async ({ socketPath }) => {
     const header = `Authorization: Bearer ${TOKEN}\r\n`;
     const bytes = `GET /v1/events HTTP/1.1\r\n${HOST}${header}${header}\r\n`;
     const { response, connection } = await exchange(socketPath, bytes);
     assert.equal(response?.status, 401);
     connection.destroy();
-  });
+  }, { token: TOKEN });
 });
 
 test("error documents have code, message and the content type of JSON", async () => {
-  await withApi({}, async ({ socketPath }) => {
+  await withService(async ({ socketPath }) => {
     const reply = await request(socketPath, { path: "/v1/query", body: {} });
     assert.equal(reply.status, 404);
     assert.equal(reply.headers["content-type"], "application/json");
@@ -70,7 +71,7 @@ test("error documents have code, message and the content type of JSON", async ()
 });
 
 test("405 lists every method of the path in Allow", async () => {
-  await withApi({}, async ({ socketPath }) => {
+  await withService(async ({ socketPath }) => {
     for (const method of ["PUT", "DELETE", "PATCH", "OPTIONS"]) {
       const reply = await request(socketPath, { method });
       assert.equal(reply.status, 405);
@@ -99,7 +100,7 @@ const TARGETS: Array<[target: string, status: number]> = [
 
 for (const [target, status] of TARGETS) {
   test(`the target ${target} is answered with ${status}`, async () => {
-    await withApi({}, async ({ socketPath }) => {
+    await withService(async ({ socketPath }) => {
       const bytes = `GET ${target} HTTP/1.1\r\n${HOST}\r\n`;
       const { response, connection } = await exchange(socketPath, bytes);
       assert.equal(response?.status, status);
@@ -109,7 +110,7 @@ for (const [target, status] of TARGETS) {
 }
 
 test("a request without a Host header is refused, and its value is ignored", async () => {
-  await withApi({}, async ({ socketPath }) => {
+  await withService(async ({ socketPath }) => {
     const hosts: Array<[hosts: string, status: number]> = [
       ["", 400],
       ["Host: a\r\nHost: b\r\n", 400],
@@ -139,7 +140,7 @@ const MEDIA_TYPES: Array<[headers: Record<string, string>, status: number]> = [
 
 for (const [headers, status] of MEDIA_TYPES) {
   test(`POST with ${JSON.stringify(headers)} is answered with ${status}`, async () => {
-    await withApi({}, async ({ socketPath }) => {
+    await withService(async ({ socketPath }) => {
       const reply = await request(socketPath, { headers, body: batch("b1") });
       assert.equal(reply.status, status);
       if (status === 415) assert.equal(reply.json().error, "unsupported_media_type");
@@ -148,7 +149,7 @@ for (const [headers, status] of MEDIA_TYPES) {
 }
 
 test("POST takes no query parameter", async () => {
-  await withApi({}, async ({ socketPath }) => {
+  await withService(async ({ socketPath }) => {
     for (const query of ["limit=1", "x", "%"]) {
       const reply = await request(socketPath, { path: `/v1/events?${query}`, body: batch("b1") });
       assert.deepEqual([reply.status, reply.json().error], [400, "invalid_request"]);
@@ -169,7 +170,7 @@ const REFUSALS: Array<[status: number, head: string]> = [
 
 for (const [status, head] of REFUSALS) {
   test(`${status} reaches a client that is still sending its body`, async () => {
-    await withApi({ token: TOKEN }, async ({ socketPath }) => {
+    await withService(async ({ socketPath }) => {
       const body = Buffer.alloc(30 * 1024 * 1024, "a");
       const authorization = status === 401 ? "" : `Authorization: Bearer ${TOKEN}\r\n`;
       const connection = await RawConnection.open(socketPath);
@@ -183,12 +184,12 @@ for (const [status, head] of REFUSALS) {
       assert.equal(response?.status, status);
       assert.ok(response?.isComplete);
       connection.destroy();
-    });
+    }, { token: TOKEN });
   });
 }
 
 test("413 answers a declared length over the limit before the body comes", async () => {
-  await withApi({}, async ({ socketPath }) => {
+  await withService(async ({ socketPath }) => {
     for (const lengthBytes of [INGEST_BODY_BYTES_MAX + 1, 1e15]) {
       const bytes = `POST /v1/events HTTP/1.1\r\n${HOST}Content-Length: ${lengthBytes}\r\n\r\n`;
       const { response, connection } = await exchange(socketPath, bytes);
@@ -219,7 +220,7 @@ test("413 cuts a chunked body at the limit, and the client gets to read it", asy
 });
 
 test("a body of the largest size is read to its end", async () => {
-  await withApi({}, async ({ socketPath }) => {
+  await withService(async ({ socketPath }) => {
     const body = Buffer.alloc(INGEST_BODY_BYTES_MAX, " ");
     body.write(JSON.stringify(batch("b1")));
     assert.equal((await request(socketPath, { body })).json().status, "committed");
@@ -235,7 +236,7 @@ test("a body of a million opening brackets is answered with 400", async () => {
 });
 
 test("an empty body is answered with 400", async () => {
-  await withApi({}, async ({ socketPath }) => {
+  await withService(async ({ socketPath }) => {
     const reply = await request(socketPath, { method: "POST" });
     assert.deepEqual([reply.status, reply.json().error], [400, "invalid_request"]);
   });

@@ -1,10 +1,10 @@
 /** `POST /v1/sources/retire`, and what a retired source is. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
-import { test } from "node:test";
 import type { ErrorCode } from "../../src/event/api_error.ts";
 import { verifyEvent } from "../../src/event/verify_event.ts";
 import { CONTROL_BODY_BYTES_MAX } from "../../src/limits.ts";
+import { test } from "../support/tested_service.ts";
 import {
   allEvents,
   assertError,
@@ -16,10 +16,11 @@ import {
   replayPage,
   retire,
 } from "./support/api.ts";
+import { withService } from "./support/served.ts";
 import { withServedLog } from "./support/served_log.ts";
 
 test("a source with events is retired, with a receipt of exactly its members", () =>
-  withServedLog(async ({ socketPath }) => {
+  withService(async ({ socketPath }) => {
     await commit(socketPath, batchWith({ batch_id: "1" }));
     const { last_event_id } = await commit(socketPath, batchWith({ batch_id: "2" }));
     await commit(socketPath, batchWith({ source: "other" }));
@@ -35,7 +36,7 @@ test("a source with events is retired, with a receipt of exactly its members", (
   }));
 
 test("retirement appends one event of source system, ordinary in replay and hashes", () =>
-  withServedLog(async ({ socketPath }) => {
+  withService(async ({ socketPath }) => {
     const { last_event_id } = await commit(socketPath, batchWith({}));
     await retire(socketPath, "shop");
     const events = await allEvents(socketPath);
@@ -70,7 +71,7 @@ test("a repeated retirement is already_retired with the same values, also after 
   }));
 
 test("a source without committed events is source_not_found, and stays active", () =>
-  withServedLog(async ({ socketPath }) => {
+  withService(async ({ socketPath }) => {
     const reply = await postRetirement(socketPath, { source: "shop" });
     assertError(reply, "source_not_found", { source: "shop" });
     await commit(socketPath, batchWith({}));
@@ -78,7 +79,7 @@ test("a source without committed events is source_not_found, and stays active", 
   }));
 
 test("a retired source takes no batch: 409 source_retired", () =>
-  withServedLog(async ({ socketPath }) => {
+  withService(async ({ socketPath }) => {
     const first = batchWith({ batch_id: "1" });
     const receipt = await commit(socketPath, first);
     const { final_frontier, retirement_event_id } = await retire(socketPath, "shop");
@@ -93,7 +94,7 @@ test("a retired source takes no batch: 409 source_retired", () =>
   }));
 
 test("retirement leaves the source's history and other sources as they are", () =>
-  withServedLog(async ({ socketPath }) => {
+  withService(async ({ socketPath }) => {
     await commit(socketPath, batchWith({ events: [event(), event({ stream: "items" })] }));
     const before = await allEvents(socketPath);
     await retire(socketPath, "shop");
@@ -120,7 +121,7 @@ const REFUSED: Array<[rule: string, code: ErrorCode, body: unknown]> = [
 
 for (const [rule, code, body] of REFUSED) {
   test(`retire: ${rule}: else ${code}`, () =>
-    withServedLog(async ({ socketPath }) => {
+    withService(async ({ socketPath }) => {
       await commit(socketPath, batchWith({}));
       assertError(await postRetirement(socketPath, body), code);
       assert.equal((await allEvents(socketPath)).length, 1);
@@ -128,7 +129,7 @@ for (const [rule, code, body] of REFUSED) {
 }
 
 test("retire: system is refused also once it has events", () =>
-  withServedLog(async ({ socketPath }) => {
+  withService(async ({ socketPath }) => {
     await commit(socketPath, batchWith({}));
     await retire(socketPath, "shop");
     const reply = await postRetirement(socketPath, { source: "system" });
@@ -136,7 +137,7 @@ test("retire: system is refused also once it has events", () =>
   }));
 
 test("retire: a body of 1 MiB is read, a larger one is 413", () =>
-  withServedLog(async ({ socketPath }) => {
+  withService(async ({ socketPath }) => {
     await commit(socketPath, batchWith({}));
     const body = Buffer.alloc(CONTROL_BODY_BYTES_MAX, " ");
     body.write('{"source":"shop"}');
@@ -146,7 +147,7 @@ test("retire: a body of 1 MiB is read, a larger one is 413", () =>
   }));
 
 test("a retirement that races with batches lies after every batch that was taken", () =>
-  withServedLog(async ({ socketPath }) => {
+  withService(async ({ socketPath }) => {
     await commit(socketPath, batchWith({ batch_id: "first" }));
     const batches = Array.from({ length: 10 }, (_, n) => batchWith({ batch_id: `${n}` }));
     const [receipt, ...replies] = await Promise.all([

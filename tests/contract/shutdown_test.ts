@@ -1,7 +1,7 @@
 /** Shutdown, and clients that leave: what was taken has its outcome, nothing waits for ever. */
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
-import { test } from "node:test";
+import { test } from "../support/tested_service.ts";
 import { request } from "../support/http_client.ts";
 import { RawConnection } from "../support/raw_client.ts";
 import { gateAt } from "../support/storage_faults.ts";

@@ -1,10 +1,11 @@
 /** `GET /v1/streams`: one coherent enumeration, page by page. */
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { ERROR_STATUS, type ErrorCode } from "../../src/event/api_error.ts";
 import type { StreamSummary } from "../../src/event/types.ts";
+import { test } from "../support/tested_service.ts";
 import { request } from "../support/http_client.ts";
 import { batchWith, commit, event, NO_EVENT_ID, retire, streamsPage } from "./support/api.ts";
+import { withService } from "./support/served.ts";
 import { withServedLog } from "./support/served_log.ts";
 
 /** Commits one event to each stream. */
@@ -32,7 +33,7 @@ async function restOf(
 }
 
 test("an empty log has no streams and a null snapshot", () =>
-  withServedLog(async ({ socketPath }) => {
+  withService(async ({ socketPath }) => {
     assert.deepEqual(await streamsPage(socketPath), {
       v: 1,
       streams: [],
@@ -42,7 +43,7 @@ test("an empty log has no streams and a null snapshot", () =>
   }));
 
 test("each stream has its event count and its latest event", () =>
-  withServedLog(async ({ socketPath }) => {
+  withService(async ({ socketPath }) => {
     const first = await commitTo(socketPath, "shop", "1", ["orders", "items"]);
     const last = await commitTo(socketPath, "shop", "2", ["orders"]);
     assert.deepEqual(await streamsPage(socketPath), {
@@ -67,7 +68,7 @@ test("each stream has its event count and its latest event", () =>
   }));
 
 test("rows are in byte order of source, then stream", () =>
-  withServedLog(async ({ socketPath }) => {
+  withService(async ({ socketPath }) => {
     await commitTo(socketPath, "b", "1", ["x"]);
     await commitTo(socketPath, "a.b", "1", ["x"]);
     await commitTo(socketPath, "a", "1", ["z", "x_", "x-", "x.", "x0", "x", "_", "0"]);
@@ -82,7 +83,7 @@ test("rows are in byte order of source, then stream", () =>
   }));
 
 test("source filters, and a source without events has no rows", () =>
-  withServedLog(async ({ socketPath }) => {
+  withService(async ({ socketPath }) => {
     await commitTo(socketPath, "a", "1", ["x", "y"]);
     const { last_event_id } = await commitTo(socketPath, "ab", "1", ["x"]);
     const { streams, next_after } = await streamsPage(socketPath, "source=a&limit=2");
@@ -97,7 +98,7 @@ test("source filters, and a source without events has no rows", () =>
   }));
 
 test("the events of the service itself are streams of source system", () =>
-  withServedLog(async ({ socketPath }) => {
+  withService(async ({ socketPath }) => {
     await commitTo(socketPath, "shop", "1", ["orders"]);
     const { retirement_event_id } = await retire(socketPath, "shop");
     const { streams } = await streamsPage(socketPath, "source=system");
@@ -132,7 +133,7 @@ for (const source of ["", "&source=a"]) {
 }
 
 test("through alone repeats the first page of a snapshot", () =>
-  withServedLog(async ({ socketPath }) => {
+  withService(async ({ socketPath }) => {
     await commitTo(socketPath, "a", "1", ["x", "y"]);
     const page = await streamsPage(socketPath);
     await commitTo(socketPath, "a", "2", ["x", "z"]);
@@ -141,7 +142,7 @@ test("through alone repeats the first page of a snapshot", () =>
   }));
 
 test("through may be any committed event", () =>
-  withServedLog(async ({ socketPath }) => {
+  withService(async ({ socketPath }) => {
     const { first_event_id } = await commitTo(socketPath, "a", "1", ["x", "x", "y"]);
     const page = await streamsPage(socketPath, `through=${first_event_id}`);
     assert.deepEqual(page.streams, [
@@ -150,7 +151,7 @@ test("through may be any committed event", () =>
   }));
 
 test("after need not name a stream that is there", () =>
-  withServedLog(async ({ socketPath }) => {
+  withService(async ({ socketPath }) => {
     const { last_event_id } = await commitTo(socketPath, "b", "1", ["x"]);
     for (const [after, rows] of [["a/z", 1], ["b/w", 1], ["b/x", 0], ["c/a", 0]] as const) {
       const page = await streamsPage(socketPath, `after=${after}&through=${last_event_id}`);
@@ -159,7 +160,7 @@ test("after need not name a stream that is there", () =>
   }));
 
 test("limit is 100 by default and at most 1,000", () =>
-  withServedLog(async ({ socketPath }) => {
+  withService(async ({ socketPath }) => {
     const streams = Array.from({ length: 1001 }, (_, n) => `s${n}`);
     await commitTo(socketPath, "a", "1", streams);
     const byDefault = await streamsPage(socketPath);
@@ -207,7 +208,7 @@ const REFUSED: Array<[rule: string, query: string, code: ErrorCode]> = [
 
 for (const [rule, query, code] of REFUSED) {
   test(`streams: ${rule}: else ${code}`, () =>
-    withServedLog(async ({ socketPath }) => {
+    withService(async ({ socketPath }) => {
       await commitTo(socketPath, "a", "1", ["b"]);
       const reply = await request(socketPath, { path: `/v1/streams?${query}` });
       assert.deepEqual([reply.status, reply.json().error], [ERROR_STATUS[code], code]);

@@ -1,4 +1,7 @@
-/** Runs the command line as a child process under the runtime that runs the test. */
+/**
+ * Runs the command line as a child process: under the runtime that runs the test, or as the
+ * executable that is to be tested.
+ */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -6,7 +9,13 @@ import { join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { type Fetch, unixFetch } from "../../src/client/unix_fetch.ts";
-import { executableOf, runtimeArgs, type RuntimeName, THIS_RUNTIME } from "./runtimes.ts";
+import {
+  executableOf,
+  runtimeArgs,
+  type RuntimeName,
+  TESTED_EXECUTABLE,
+  THIS_RUNTIME,
+} from "./runtimes.ts";
 
 const CLI_PATH = fileURLToPath(new URL("../../cli.ts", import.meta.url));
 /** A child that takes longer hangs: it is killed, which fails the test by its exit. */
@@ -44,28 +53,38 @@ export interface Spawned {
   exited: Promise<CliExit>;
 }
 
-/** The words that run the program under this runtime. */
+/** The words that run the program. */
 export function cliCommand(args: string[]): string[] {
   const permissions = ["--allow-read", "--allow-write", "--allow-env=TERM"];
-  return [
-    executableOf(THIS_RUNTIME)!,
-    ...runtimeArgs(THIS_RUNTIME, permissions),
-    CLI_PATH,
-    ...args,
-  ];
+  return [...programOf({ permissions }), ...args];
 }
 
 /** Starts the program. */
 export function spawnCli(args: string[], options: CliOptions = {}): Spawned {
-  return spawnScript(CLI_PATH, args, options);
+  return spawnCommand([...programOf(options), ...args], options);
 }
 
 /** Starts a script of this tree. */
 export function spawnScript(script: string, args: string[], options: CliOptions = {}): Spawned {
-  const { runtime = THIS_RUNTIME, cwd = process.cwd() } = options;
-  const permissions = options.permissions ?? ["--allow-read", "--allow-write", "--allow-net"];
-  const own = [executableOf(runtime)!, ...runtimeArgs(runtime, permissions), script, ...args];
-  const [program, ...programArgs] = [...options.wrapper ?? [], ...limited(own, options)];
+  return spawnCommand([...runtimeOf(options), script, ...args], options);
+}
+
+/** The program under the runtime that is asked for; if none is, the executable to be tested. */
+function programOf(options: CliOptions): string[] {
+  const { runtime = THIS_RUNTIME } = options;
+  return TESTED_EXECUTABLE !== undefined && runtime === THIS_RUNTIME
+    ? [TESTED_EXECUTABLE]
+    : [...runtimeOf(options), CLI_PATH];
+}
+
+function runtimeOf({ runtime = THIS_RUNTIME, permissions }: CliOptions): string[] {
+  const granted = permissions ?? ["--allow-read", "--allow-write", "--allow-net"];
+  return [executableOf(runtime)!, ...runtimeArgs(runtime, granted)];
+}
+
+function spawnCommand(command: string[], options: CliOptions): Spawned {
+  const { cwd = process.cwd() } = options;
+  const [program, ...programArgs] = [...options.wrapper ?? [], ...limited(command, options)];
   const child = spawn(program!, programArgs, { cwd, stdio: ["ignore", "pipe", "pipe"] });
   const output = { stdout: "", stderr: "" };
   for (const name of ["stdout", "stderr"] as const) {

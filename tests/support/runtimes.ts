@@ -22,3 +22,10 @@ export function runtimeArgs(name: RuntimeName, permissions: string[]): string[] 
 export function absenceOf(name: RuntimeName): string {
   return `no ${name} at hand: ${VARIABLES[name]} does not name its executable`;
 }
+
+/**
+ * Path of a compiled executable, or of anything else that takes the program's arguments: when
+ * SERVICE_TEST_EXECUTABLE names one, it is what tests start as the program, in place of the
+ * runtime that runs them.
+ */
+export const TESTED_EXECUTABLE: string | undefined = process.env.SERVICE_TEST_EXECUTABLE;

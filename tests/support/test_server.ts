@@ -7,6 +7,7 @@ import { refusalResponse } from "../../src/http/responses.ts";
 import type { HttpHandler, HttpServer } from "../../src/http1/message.ts";
 import { listen, type ListenOptions } from "../../src/http1/server.ts";
 import { Admission } from "../../src/service/admission.ts";
+import { isSkippedForExecutable } from "./tested_service.ts";
 import { SimulatedDisk } from "./simulated_disk.ts";
 import { openTestService } from "./test_service.ts";
 
@@ -45,6 +46,7 @@ export async function withApi(
   options: Partial<HandlerOptions>,
   use: (server: TestServer) => Promise<void>,
 ): Promise<void> {
+  if (isSkippedForExecutable()) return;
   const opened = options.log === undefined ? await openTestService(new SimulatedDisk()) : null;
   const reports: string[] = [];
   const handler = createHandler({

@@ -4,6 +4,7 @@ import type { ListenOptions } from "../../../src/http1/server.ts";
 import { Admission } from "../../../src/service/admission.ts";
 import type { EventLog } from "../../../src/service/event_log.ts";
 import type { EventLogService } from "../../../src/service/event_log_service.ts";
+import { isSkippedForExecutable } from "../../support/tested_service.ts";
 import { SimulatedDisk } from "../../support/simulated_disk.ts";
 import { withHandler } from "../../support/test_server.ts";
 import { openTestService } from "../../support/test_service.ts";
@@ -32,6 +33,7 @@ export async function withServedLog(
   use: (log: ServedLog) => Promise<void>,
   options: ServedLogOptions = {},
 ): Promise<void> {
+  if (isSkippedForExecutable()) return;
   const { storage = new SimulatedDisk(), log = (service) => service, listen = {} } = options;
   const { service, reports } = await openTestService(storage);
   const handler = createHandler({

@@ -1,0 +1,58 @@
+/** The revision of a tree, in repositories made for it. */
+import assert from "node:assert/strict";
+import { execFileSync, spawnSync } from "node:child_process";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import { revisionModule, revisionOf } from "../../../tools/build/revision.ts";
+import { withFolder } from "../../support/cli.ts";
+
+const skip = spawnSync("git", ["--version"]).status === 0 ? false : "no git at hand";
+
+function git(folder: string, ...args: string[]): string {
+  const identity = ["-c", "user.name=t", "-c", "user.email=t@example.org"];
+  return execFileSync("git", ["-C", folder, ...identity, ...args], { encoding: "utf8" }).trim();
+}
+
+/** A repository of one commit, and the short name of that. */
+async function makeRepository(folder: string): Promise<string> {
+  git(folder, "init", "--quiet");
+  await writeFile(join(folder, "a"), "1");
+  git(folder, "add", "a");
+  git(folder, "commit", "--quiet", "--message", "a");
+  return git(folder, "rev-parse", "--short", "HEAD");
+}
+
+test(
+  "revisionOf() is the short revision, -dirty when a file of the tree was changed",
+  { skip },
+  () =>
+    withFolder(async (folder) => {
+      const revision = await makeRepository(folder);
+      assert.equal(revisionOf(folder), revision);
+      await writeFile(join(folder, "unknown"), "");
+      assert.equal(revisionOf(folder), revision);
+      await writeFile(join(folder, "a"), "2");
+      assert.equal(revisionOf(folder), `${revision}-dirty`);
+    }),
+);
+
+test("revisionOf() is empty without a commit, without git and in another's repository", {
+  skip,
+}, () =>
+  withFolder(async (folder) => {
+    assert.equal(revisionOf(folder), "");
+    git(folder, "init", "--quiet");
+    assert.equal(revisionOf(folder), "");
+    await makeRepository(folder);
+    const inner = join(folder, "inner");
+    await mkdir(inner);
+    assert.equal(revisionOf(inner), "");
+  }));
+
+test("revisionModule() stands in for the module of the tree", async () => {
+  const { path, text } = revisionModule("abc-dirty");
+  const ofTree = await import(new URL(`../../../${path}`, import.meta.url).href);
+  assert.deepEqual({ ...ofTree }, { REVISION: "" });
+  assert.equal(text, 'export const REVISION = "abc-dirty";\n');
+});

@@ -1,0 +1,43 @@
+/** What the executable is made of. */
+import assert from "node:assert/strict";
+import { existsSync, globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { licencesOf, stage, workersOf } from "../../../tools/compile/stage.ts";
+import { withFolder } from "../../support/cli.ts";
+
+const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
+const PACKAGES = Object.keys(
+  JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")).dependencies,
+);
+
+test("workersOf() finds every module that a thread is started with", () => {
+  const started = globSync("src/**/*.ts", { cwd: ROOT }).flatMap((path) => {
+    const text = readFileSync(join(ROOT, path), "utf8");
+    return [...text.matchAll(/new URL\("\.\/([^"]+)", import\.meta\.url\)/g)]
+      .map((match) => join(path, "..", match[1]!));
+  });
+  assert.ok(started.length > 0);
+  assert.deepEqual(workersOf(ROOT), [...new Set(started)].sort());
+});
+
+test("stage() copies the program, its revision and the JavaScript of its packages", () =>
+  withFolder((folder) => {
+    stage(ROOT, folder, "abc");
+    const files = globSync("**/*", { cwd: folder }).filter((path) => /\.\w+$/.test(path));
+    const own = files.filter((path) => !path.startsWith("vendor/"));
+    const sources = globSync("src/**/*.ts", { cwd: ROOT });
+    assert.deepEqual(own.sort(), ["cli.ts", "deno.json", ...sources].sort());
+    assert.match(readFileSync(join(folder, "src/revision.ts"), "utf8"), /"abc"/);
+    for (const path of files) assert.ok(own.includes(path) || path.endsWith(".js"), path);
+    const { imports } = JSON.parse(readFileSync(join(folder, "deno.json"), "utf8"));
+    for (const name of PACKAGES) assert.ok(existsSync(join(folder, imports[name])), name);
+    return Promise.resolve();
+  }));
+
+test("licencesOf() has the licence of every package that is embedded", () => {
+  const text = licencesOf(ROOT);
+  for (const name of PACKAGES) assert.ok(text.includes(`${name}\n\n`), name);
+  assert.ok(text.match(/copyright/gi)!.length >= PACKAGES.length);
+});

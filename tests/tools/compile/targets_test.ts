@@ -1,0 +1,96 @@
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { closeSync, openSync, readSync } from "node:fs";
+import process from "node:process";
+import { test } from "node:test";
+import { compileArguments } from "../../../tools/compile/command.ts";
+import { HEADER_BYTES, readExecutableHeader } from "../../../tools/compile/executable_header.ts";
+import { TARGETS, targetsNamed } from "../../../tools/compile/targets.ts";
+
+const NAMED: Array<[name: string, triples: string[]]> = [
+  ["linux-x64", ["x86_64-unknown-linux-gnu"]],
+  ["linux-arm64", ["aarch64-unknown-linux-gnu"]],
+  ["macos-x64", ["x86_64-apple-darwin"]],
+  ["aarch64-apple-darwin", ["aarch64-apple-darwin"]],
+  ["all", TARGETS.map(({ triple }) => triple)],
+];
+
+for (const [name, triples] of NAMED) {
+  test(`targetsNamed() finds ${name}`, () => {
+    assert.deepEqual(targetsNamed(name).map(({ triple }) => triple), triples);
+  });
+}
+
+test("targetsNamed() names what there is when a target is unknown", () => {
+  for (const name of ["", "linux", "x86_64-pc-windows-msvc"]) {
+    assert.throws(() => targetsNamed(name), (error: Error) => {
+      assert.ok(error.message.startsWith(`no target ${JSON.stringify(name)}; there are all, `));
+      for (const target of TARGETS) {
+        assert.ok(error.message.includes(`${target.name} (${target.triple})`));
+      }
+      return true;
+    });
+  }
+});
+
+const OF_ALL = [
+  ...["compile", "--quiet", "--no-check", "--no-lock", "--no-code-cache", "--no-prompt"],
+  ...["--allow-read", "--allow-write", "--allow-net", "--allow-env=TERM"],
+];
+
+test("compileArguments() grants what the program needs, and embeds the threads", () => {
+  assert.deepEqual(
+    compileArguments({ triple: undefined, output: "/o", workers: ["src/a_worker.ts", "b"] }),
+    [...OF_ALL, "--include", "src/a_worker.ts", "--include", "b", "--output", "/o", "cli.ts"],
+  );
+  for (const { name, triple } of TARGETS) {
+    assert.deepEqual(
+      compileArguments({ triple, output: name, workers: [] }),
+      [...OF_ALL, "--target", triple, "--output", name, "cli.ts"],
+    );
+  }
+});
+
+function elf(machine: number): Buffer {
+  const header = Buffer.alloc(HEADER_BYTES);
+  header.write("\x7fELF", "latin1");
+  header.writeUInt16LE(machine, 0x12);
+  header.writeBigUInt64LE(1000n, 0x28);
+  header.writeUInt16LE(64, 0x3a);
+  header.writeUInt16LE(3, 0x3c);
+  return header;
+}
+
+function machO(cpu: number): Buffer {
+  const header = Buffer.alloc(HEADER_BYTES);
+  header.writeUInt32LE(0xfeedfacf, 0);
+  header.writeUInt32LE(cpu, 4);
+  return header;
+}
+
+const HEADERS: Array<[title: string, Buffer, target: string | null, runtimeBytes: number | null]> =
+  [
+    ["ELF for x86-64", elf(62), "linux-x64", 1192],
+    ["ELF for AArch64", elf(183), "linux-arm64", 1192],
+    ["ELF for another machine", elf(243), null, 1192],
+    ["Mach-O for x86-64", machO(0x01000007), "macos-x64", null],
+    ["Mach-O for arm64", machO(0x0100000c), "macos-arm64", null],
+    ["Mach-O for another machine", machO(7), null, null],
+    ["a script", Buffer.from("#!/bin/sh".padEnd(HEADER_BYTES)), null, null],
+    ["an empty file", Buffer.alloc(0), null, null],
+  ];
+
+for (const [title, header, target, runtimeBytes] of HEADERS) {
+  test(`readExecutableHeader() knows ${title}`, () => {
+    assert.deepEqual(readExecutableHeader(header), { target, runtimeBytes });
+  });
+}
+
+test("readExecutableHeader() knows the runtime that runs this test", () => {
+  const file = openSync(process.execPath, "r");
+  const header = Buffer.alloc(HEADER_BYTES);
+  readSync(file, header);
+  closeSync(file);
+  const system = process.platform === "darwin" ? "macos" : process.platform;
+  assert.equal(readExecutableHeader(header).target, `${system}-${process.arch}`);
+});

@@ -1,0 +1,30 @@
+/** The revision that a build is made of, from git; a tree without git has none. */
+import { spawnSync } from "node:child_process";
+import { join } from "node:path";
+
+/** Where the revision stands in a copy of the tree. */
+const REVISION_FILE = join("src", "revision.ts");
+
+/**
+ * The short revision of the tree at `root`, with `-dirty` behind it when a file of it was changed.
+ * @returns an empty text where git is missing, or `root` is not the top of a repository: what is
+ *   unpacked into the folder of another project must not take that one's revision for its own.
+ */
+export function revisionOf(root: string): string {
+  const git = (...args: string[]) =>
+    spawnSync("git", ["-C", root, ...args], {
+      encoding: "utf8",
+      stdio: ["ignore", "pipe", "ignore"],
+    });
+  const prefix = git("rev-parse", "--show-prefix");
+  if (prefix.status !== 0 || prefix.stdout.trim() !== "") return "";
+  const revision = git("rev-parse", "--short", "HEAD");
+  if (revision.status !== 0) return "";
+  const changes = git("status", "--porcelain", "--untracked-files=no");
+  return revision.stdout.trim() + (changes.stdout === "" ? "" : "-dirty");
+}
+
+/** The file that a build puts in the place of `src/revision.ts`. */
+export function revisionModule(revision: string): { path: string; text: string } {
+  return { path: REVISION_FILE, text: `export const REVISION = ${JSON.stringify(revision)};\n` };
+}

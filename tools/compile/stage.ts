@@ -1,0 +1,97 @@
+/**
+ * A copy of what the executable is made of, so that nothing else is embedded: the program, and of
+ * each package it depends on the JavaScript alone. Packages are copied beside the program because
+ * the compiler embeds whole packages otherwise: types, source maps and documents.
+ */
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { builtinModules } from "node:module";
+import { dirname, join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+import { revisionModule } from "../build/revision.ts";
+
+/** Modules that are started as threads are known by their name. */
+const WORKER = /_worker\.ts$/;
+const VENDOR = "vendor";
+
+/** A package that the program depends on. */
+interface Package {
+  name: string;
+  folder: string;
+  /** Module of the package's own name, relative to `folder`. */
+  main: string;
+}
+
+/**
+ * Copies the program at `root` to `folder`.
+ * @param revision What `--version` prints behind the version.
+ */
+export function stage(root: string, folder: string, revision: string): void {
+  for (const path of ["cli.ts", "src"]) {
+    cpSync(join(root, path), join(folder, path), { recursive: true });
+  }
+  const { path, text } = revisionModule(revision);
+  writeFileSync(join(folder, path), text);
+  const { compilerOptions } = readJson(join(root, "deno.json"));
+  // Packages may import the runtime's own modules without their prefix.
+  const imports = Object.fromEntries(builtinModules.map((name) => [name, `node:${name}`]));
+  for (const { name, folder: from, main } of packagesOf(root)) {
+    const to = join(VENDOR, name);
+    copyJavaScript(from, join(folder, to));
+    imports[name] = `./${join(to, main)}`;
+    imports[`${name}/`] = `./${to}/`;
+  }
+  const config = { compilerOptions, imports, nodeModulesDir: "none" };
+  writeFileSync(join(folder, "deno.json"), JSON.stringify(config));
+}
+
+/** Modules of the program that threads are started with, relative to `root`. */
+export function workersOf(root: string): string[] {
+  return filesIn(join(root, "src"))
+    .filter((path) => WORKER.test(path))
+    .map((path) => relative(root, path)).sort();
+}
+
+/** The licences of what is embedded, as they ask to go with every copy. */
+export function licencesOf(root: string): string {
+  return packagesOf(root).map(({ name, folder }) => {
+    const text = readFileSync(join(folder, "LICENSE"), "utf8").trim();
+    return `${name}\n\n${text}\n`;
+  }).join(`\n${"-".repeat(72)}\n\n`);
+}
+
+/** The packages that the program depends on when it runs. */
+function packagesOf(root: string): Package[] {
+  return Object.keys(readJson(join(root, "package.json")).dependencies).map((name) => {
+    const main = fileURLToPath(import.meta.resolve(name));
+    const folder = packageFolder(main, name);
+    return { name, folder, main: relative(folder, main) };
+  });
+}
+
+function packageFolder(module: string, name: string): string {
+  for (let folder = dirname(module); folder !== dirname(folder); folder = dirname(folder)) {
+    const manifest = join(folder, "package.json");
+    if (existsSync(manifest) && readJson(manifest).name === name) return folder;
+  }
+  throw new Error(`${module}: no package.json of ${name} above it; install the dependencies`);
+}
+
+function copyJavaScript(from: string, to: string): void {
+  for (const path of filesIn(from)) {
+    if (!path.endsWith(".js")) continue;
+    const copy = join(to, relative(from, path));
+    mkdirSync(dirname(copy), { recursive: true });
+    cpSync(path, copy);
+  }
+}
+
+function filesIn(folder: string): string[] {
+  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name);
+    return entry.isDirectory() ? filesIn(path) : [path];
+  });
+}
+
+function readJson(path: string) {
+  return JSON.parse(readFileSync(path, "utf8"));
+}
