@@ -37,6 +37,8 @@ export interface CliOptions {
   permissions?: string[];
   /** Open files the child may have; the limit of the test if absent. */
   openFilesMax?: number;
+  /** Path of a program to run in place of `cli.ts` under a runtime. */
+  executable?: string;
   /** A program that runs the child, with its arguments: a tracer, another user. */
   wrapper?: string[];
 }
@@ -72,9 +74,9 @@ export function spawnScript(script: string, args: string[], options: CliOptions 
 /** The program under the runtime that is asked for; if none is, the executable to be tested. */
 function programOf(options: CliOptions): string[] {
   const { runtime = THIS_RUNTIME } = options;
-  return TESTED_EXECUTABLE !== undefined && runtime === THIS_RUNTIME
-    ? [TESTED_EXECUTABLE]
-    : [...runtimeOf(options), CLI_PATH];
+  const tested = runtime === THIS_RUNTIME ? TESTED_EXECUTABLE : undefined;
+  const executable = options.executable ?? tested;
+  return executable === undefined ? [...runtimeOf(options), CLI_PATH] : [executable];
 }
 
 function runtimeOf({ runtime = THIS_RUNTIME, permissions }: CliOptions): string[] {

@@ -1,0 +1,172 @@
+/**
+ * The package that npm packs, installed in an empty folder: its command runs without this tree and
+ * without Deno, and its library has types that a compiler takes. What is not in npm's cache is
+ * downloaded.
+ */
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { execFile, spawnSync } from "node:child_process";
+import { existsSync, globSync, readFileSync } from "node:fs";
+import { mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import process from "node:process";
+import { after, before, test } from "node:test";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { promisify } from "node:util";
+import { HASH_THREAD_LOG_BYTES_MIN } from "../../src/limits.ts";
+import type * as hashThread from "../../src/log/hash_thread.ts";
+import { renameModules } from "../../tools/build/javascript.ts";
+import { revisionOf } from "../../tools/build/revision.ts";
+import { type CliOptions, runCli, startServe } from "../support/cli.ts";
+import { absenceOf, executableOf } from "../support/runtimes.ts";
+
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+const NODE_TYPES = join(ROOT, "node_modules", "@types");
+const COMPILER = join(ROOT, "node_modules", "typescript", "bin", "tsc");
+const COMPILER_OPTIONS = [
+  ...["--noEmit", "--strict", "--exactOptionalPropertyTypes", "--module", "nodenext"],
+  ...["--target", "es2024", "--types", "node", "--typeRoots", NODE_TYPES],
+];
+
+/** A connector and a consumer, as a stranger writes them. */
+const CONSUMER = `
+import { canonicalize, type CommittedEvent } from "@ground/service/event";
+import { EventLogClient, type EventLogError, unixFetch, verifyEvent } from "@ground/service";
+
+const client: EventLogClient = new EventLogClient(unixFetch(process.argv[2]!));
+const events = [{ stream: "orders", record_key: "1", kind: "upserted", payload: { b: 1, a: [2] } }];
+const receipt = await client.append({ source: "shop", batchId: "b", events });
+const known: "committed" | "duplicate" = receipt.status;
+const found: CommittedEvent[] = [];
+for await (const event of client.replay({ source: "shop" })) {
+  const { contentHash, eventHash } = await verifyEvent(event);
+  if (contentHash && eventHash) found.push(event);
+}
+const refused = await client.append({ source: "Shop", batchId: "b", events })
+  .catch((error: EventLogError) => error.code);
+console.log(JSON.stringify([known, found.map(({ payload }) => canonicalize(payload)), refused]));
+`;
+
+const node = executableOf("node");
+const hasNpm = spawnSync("npm", ["--version"]).status === 0;
+const skip = node === null ? absenceOf("node") : hasNpm ? false : "no npm at hand";
+
+/** Where the package is installed, and the folder of it there. */
+let folder: string;
+let installed: string;
+/** How its command runs: by the Node of this test. */
+let command: CliOptions;
+
+/** Runs a program with the Node of this test in front of others. */
+async function run(program: string, ...args: string[]): Promise<string> {
+  const { stdout } = await promisify(execFile)(program, args, { cwd: folder, env: environment() });
+  return stdout;
+}
+
+function environment() {
+  return { ...process.env, PATH: `${dirname(node!)}:${process.env.PATH}` };
+}
+
+before(async () => {
+  folder = await mkdtemp(join(await realpath(tmpdir()), "el-"));
+  if (skip !== false) return;
+  await writeFile(join(folder, "package.json"), '{ "type": "module" }');
+  const where = ["--pack-destination", folder, "--silent", "--foreground-scripts=false"];
+  await run("npm", "pack", ...where, ROOT);
+  const [tarball] = globSync("*.tgz", { cwd: folder });
+  await run("npm", "install", "--prefer-offline", "--no-audit", "--no-fund", `./${tarball}`);
+  installed = join(folder, "node_modules", "@ground", "service");
+  const path = `PATH=${environment().PATH}`;
+  command = {
+    executable: join(folder, "node_modules", ".bin", "service"),
+    wrapper: ["env", path],
+  };
+});
+
+after(() => rm(folder, { recursive: true, force: true }));
+
+test("the package holds the program as JavaScript, declarations and documents", { skip }, () => {
+  const files = globSync("**/*.*", { cwd: installed });
+  const others = files.filter((path) => !/^dist\/npm\/([\w./]+)\.(d\.ts|js)$/.test(path));
+  assert.deepEqual(others.sort(), ["README.md", "package.json"]);
+  assert.ok(existsSync(join(installed, "LICENSE")));
+  const { version, dependencies } = JSON.parse(
+    readFileSync(join(installed, "package.json"), "utf8"),
+  );
+  for (const [name, range] of Object.entries(dependencies)) {
+    const path = join(folder, "node_modules", name, "package.json");
+    assert.equal(JSON.parse(readFileSync(path, "utf8")).version, range);
+  }
+  assert.match(version, /^\d+\.\d+\.\d+$/);
+});
+
+test("the installed command tells its version and revision", { skip }, async () => {
+  const { version } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
+  const revision = revisionOf(ROOT);
+  const { code, stdout, stderr } = await runCli(["--version"], command);
+  assert.deepEqual([code, stderr], [0, ""]);
+  assert.equal(stdout, revision === "" ? `${version}\n` : `${version}+${revision}\n`);
+});
+
+test(
+  "the installed package inits, serves a typed program, seals and verifies",
+  { skip },
+  async () => {
+    const dir = join(folder, "deployment");
+    await mkdir(dir);
+    const config = ["--config", join(dir, "service.toml")];
+    assert.equal((await runCli(["init", dir], command)).code, 0);
+    await writeFile(join(folder, "consumer.ts"), CONSUMER);
+    await run(node!, COMPILER, ...COMPILER_OPTIONS, "consumer.ts");
+
+    const serving = await startServe(dir, command);
+    try {
+      const told = await run(node!, "consumer.ts", join(dir, "data", "ground.sock"));
+      assert.deepEqual(JSON.parse(told), ["committed", ['{"a":[2],"b":1}'], "invalid_batch"]);
+    } finally {
+      assert.equal((await serving.stop()).code, 0);
+    }
+    const sealed = await runCli([...config, "seal"], command);
+    assert.equal(sealed.code, 0, sealed.stderr);
+    const verified = await runCli([...config, "verify", "--chain"], command);
+    assert.equal(verified.code, 0, verified.stderr);
+    const { segments_checked, events_checked } = JSON.parse(verified.stdout);
+    assert.deepEqual([segments_checked, events_checked], [1, 1]);
+  },
+);
+
+test("the installed package finds the modules of its threads", { skip }, async () => {
+  const url = pathToFileURL(join(installed, "dist", "npm", "src", "log", "hash_thread.js"));
+  const { startHashThread }: typeof hashThread = await import(url.href);
+  const thread = startHashThread(HASH_THREAD_LOG_BYTES_MIN)!;
+  try {
+    const text = "no line of a log\n";
+    const { lines, areHashed } = await thread.check(Buffer.alloc(text.length, text));
+    assert.deepEqual([lines.toString(), areHashed], [text, false]);
+  } finally {
+    await thread.close();
+  }
+  for (const path of globSync("dist/npm/src/**/*.js", { cwd: installed })) {
+    const text = readFileSync(join(installed, path), "utf8");
+    for (const [, name] of text.matchAll(/new URL\("\.\/([^"]+)", import\.meta\.url\)/g)) {
+      assert.ok(existsSync(join(installed, path, "..", name!)), `${path}: ${name}`);
+    }
+  }
+});
+
+const RENAMED: Array<[source: string, renamed: string]> = [
+  ['import { a } from "./a.ts";', 'import { a } from "./a.js";'],
+  ['export * from "../b/a.ts";', 'export * from "../b/a.js";'],
+  ['import "./a.ts";', 'import "./a.js";'],
+  ['await import("./a.ts")', 'await import("./a.js")'],
+  ['new URL("./a_worker.ts", import.meta.url)', 'new URL("./a_worker.js", import.meta.url)'],
+  ['import type { A } from "package/a.ts";', 'import type { A } from "package/a.ts";'],
+  ['const path = "./a.ts";', 'const path = "./a.ts";'],
+];
+
+for (const [source, renamed] of RENAMED) {
+  test(`renameModules() makes ${renamed} of ${source}`, () => {
+    assert.equal(renameModules(source), renamed);
+  });
+}
