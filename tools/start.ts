@@ -43,7 +43,7 @@ function hints(config: Config): string {
   return `Ready. Try in another terminal, as often as you like:
   ${curl} -H 'Content-Type: application/json' -d '${JSON.stringify(batch)}' ${url}
   ${curl} ${url}
-Ctrl-C ends it.`;
+Ctrl-C ends it. So does, the hard way: kill -9 ${process.pid}`;
 }
 
 try {

@@ -15,9 +15,6 @@ import type { Terminal } from "./terminal.ts";
 import { usageText } from "./usage.ts";
 import { verify } from "./verify.ts";
 
-const AFTER_DAMAGE =
-  "No crash leaves a log like this. Copy the folder aside, then restore it from a backup";
-
 /** Runs the program. Never throws: what goes wrong is reported and has an exit status. */
 export async function run(args: string[], terminal: Terminal): Promise<number> {
   let invocation: Invocation;
@@ -69,11 +66,15 @@ export function reportFailure(error: unknown, terminal: Terminal): number {
     terminal.reportError(error.message);
     return error.exitStatus;
   }
-  terminal.reportError(
-    isDefect(error) ? `defect in this program: ${error.stack}` : describeError(error),
-  );
-  if (error instanceof CorruptLogError) terminal.report(AFTER_DAMAGE);
+  terminal.reportError(reasonOf(error));
   return error instanceof UnsupportedFormatError ? EXIT_UNSUPPORTED : EXIT_FAILURE;
+}
+
+function reasonOf(error: unknown): string {
+  if (isDefect(error)) return `defect in this program: ${error.stack}`;
+  // No crash makes this: only an older copy helps, and the damaged one may tell what it was.
+  const advice = "; copy the folder aside, then restore it from a backup";
+  return describeError(error) + (error instanceof CorruptLogError ? advice : "");
 }
 
 /** Errors that no disk and no user can cause: only their stack helps. */

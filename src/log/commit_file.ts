@@ -103,6 +103,6 @@ export function isCovered({ batches }: Commit, sealedThrough: string | null): bo
 export function corruptAt(file: CommitFile, fault: string): CorruptLogError {
   const after = file.lastEventId === null ? "" : `, after event ${file.lastEventId}`;
   return new CorruptLogError(
-    `${file.path}: corrupt at byte ${file.endBytes}${after}: ${fault}; restore it from a backup`,
+    `${file.path}: corrupt at byte ${file.endBytes}${after}: ${fault}`,
   );
 }

@@ -28,7 +28,7 @@ export async function openListedSegment(
   const fault = listingFault(segment, entry);
   if (fault === null) return segment;
   await segment.close();
-  throw new CorruptLogError(`${entry.path}: ${fault}; restore it from a backup`);
+  throw new CorruptLogError(`${entry.path}: ${fault}`);
 }
 
 async function open(

@@ -1,15 +1,17 @@
-/** The examples in comments and in docs/client.md are run, against a service. */
+/** The examples in comments and documents are run, against a service. */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { writeFile } from "node:fs/promises";
+import { readFileSync } from "node:fs";
+import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { fencesOf } from "../docs/support/fences.ts";
 import { absenceOf, executableOf } from "../support/runtimes.ts";
 import { withDeployment } from "./support/deployment.ts";
 
 const ROOT = new URL("../../", import.meta.url);
-const DOCUMENTED = ["mod.ts", "event.ts", "src/client/", "docs/client.md"];
+const DOCUMENTED = ["mod.ts", "event.ts", "src/client/", "docs/client.md", "README.md"];
 
 /** The tree's own forbids unused names, and the imports that are put before an example are such. */
 const CONFIG = {
@@ -28,18 +30,48 @@ test("every example of the client's documentation type-checks and runs", {
     const paths = DOCUMENTED.map((path) => fileURLToPath(new URL(path, ROOT)));
     const options = ["--quiet", "--no-lock", "--config", config];
     const access = ["--allow-read", "--allow-write", "--allow-net"];
-    // The examples name the socket relative to the folder they are run in.
-    const child = spawn(deno!, ["test", "--doc", ...options, ...access, ...paths], {
-      cwd: folder,
-      env: { PATH: "", HOME: folder, NO_COLOR: "1" },
-      stdio: ["ignore", "pipe", "pipe"],
-    });
-    let output = "";
-    for (const stream of [child.stdout, child.stderr]) {
-      stream.setEncoding("utf8").on("data", (text: string) => output += text);
-    }
-    const code = await new Promise((resolve) => child.once("close", resolve));
-    assert.equal(code, 0, output);
-    assert.match(output, /\d\d passed \| 0 failed/);
+    const args = ["test", "--doc", ...options, ...access, ...paths];
+    assert.match(await outputOf(deno!, args, folder), /\d\d passed \| 0 failed/);
   });
 });
+
+const node = executableOf("node");
+
+/** The examples of the documents stand alone, as a reader's scripts. */
+test("every example of the documents runs on Node, by the name of the package", {
+  skip: node === null ? absenceOf("node") : false,
+}, async () => {
+  await withDeployment(async ({ folder }) => {
+    await mkdir(join(folder, "node_modules", "@ground"), { recursive: true });
+    await symlink(fileURLToPath(ROOT), join(folder, "node_modules", "@ground", "service"));
+    for (const path of DOCUMENTED.filter((path) => path.endsWith(".md"))) {
+      const examples = fencesOf(readFileSync(new URL(path, ROOT), "utf8"))
+        .filter(({ language }) => language === "ts");
+      assert.ok(examples.length > 0, path);
+      for (const { line, text } of examples) {
+        const script = join(folder, `line_${line}.mts`);
+        await writeFile(script, text);
+        await outputOf(node!, [script], folder);
+      }
+    }
+  });
+});
+
+/**
+ * What a program prints that must end well. The examples name the socket relative to the folder
+ * they are run in.
+ */
+async function outputOf(program: string, args: string[], folder: string): Promise<string> {
+  const child = spawn(program, args, {
+    cwd: folder,
+    env: { PATH: "", HOME: folder, NO_COLOR: "1" },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding("utf8").on("data", (text: string) => output += text);
+  }
+  const code = await new Promise((resolve) => child.once("close", resolve));
+  assert.equal(code, 0, `${args.at(-1)}: ${output}`);
+  return output;
+}

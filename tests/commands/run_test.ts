@@ -64,7 +64,7 @@ test("the program looks for service.toml in the current folder", () =>
   }));
 
 const FAILURES: [error: unknown, status: number, text: RegExp][] = [
-  [new CorruptLogError("tail.ndjson: corrupt"), 1, /^tail\.ndjson: corrupt\n.* from a backup\n$/],
+  [new CorruptLogError("tail.ndjson: corrupt"), 1, /^tail\.ndjson: corrupt; .* from a backup\n$/],
   [new UnsupportedFormatError("manifest.json: newer"), 4, /^manifest\.json: newer\n$/],
   [new Error("EIO: i/o error, read"), 1, /^EIO: i\/o error, read\n$/],
   [new Error("two\n lines"), 1, /^two lines\n$/],

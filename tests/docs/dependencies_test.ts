@@ -1,0 +1,40 @@
+/** `docs/dependencies.md` has every dependency, with the licence that its package states. */
+import assert from "node:assert/strict";
+import { existsSync, readFileSync } from "node:fs";
+import { test } from "node:test";
+
+const ROOT = new URL("../../", import.meta.url);
+const read = (path: string) => readFileSync(new URL(path, ROOT), "utf8");
+const { dependencies, devDependencies } = JSON.parse(read("package.json"));
+
+/** Names and licences in the table of a section. */
+function listedIn(heading: string): [name: string, licence: string][] {
+  const section = read("docs/dependencies.md").split(/^## /m).find((text) =>
+    text.startsWith(`${heading}\n`)
+  );
+  assert.ok(section !== undefined, `there is a section ${heading}`);
+  return [...section.matchAll(/^\| `([^`]+)` +\| ([^|]+?) +\| \S/gm)].map(([, name, licence]) => [
+    name!,
+    licence!,
+  ]);
+}
+
+const SECTIONS: [heading: string, packages: Record<string, string>][] = [
+  ["In the program", dependencies],
+  ["In tests, benchmarks and examples", devDependencies],
+];
+
+for (const [heading, packages] of SECTIONS) {
+  test(`the dependencies listed under "${heading}" are those of package.json`, () => {
+    const names = listedIn(heading).map(([name]) => name).sort();
+    assert.deepEqual(names, Object.keys(packages).sort());
+  });
+
+  test(`the licences listed under "${heading}" are those that the packages state`, (context) => {
+    for (const [name, licence] of listedIn(heading)) {
+      const path = `node_modules/${name}/package.json`;
+      if (!existsSync(new URL(path, ROOT))) return context.skip(`no ${path}: npm ci makes it`);
+      assert.equal(JSON.parse(read(path)).license, licence, name);
+    }
+  });
+}

@@ -1,0 +1,63 @@
+/** Links between the documents lead somewhere, and every document is reached from the README. */
+import assert from "node:assert/strict";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join, normalize } from "node:path";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+const FOLDERS = ["", "docs", "bench", "examples", "tests/contract"];
+const DOCUMENTS = FOLDERS.flatMap((folder) =>
+  readdirSync(join(ROOT, folder)).filter((name) => name.endsWith(".md"))
+    .map((name) => join(folder, name))
+);
+
+interface Link {
+  from: string;
+  to: string;
+  anchor: string;
+}
+
+function textOf(path: string): string {
+  return readFileSync(join(ROOT, path), "utf8");
+}
+
+function linksOf(from: string): Link[] {
+  const prose = textOf(from).replaceAll(/^```.*?^```$/gms, "");
+  return [...prose.matchAll(/\]\(([^)#\s]*)(?:#([^)\s]+))?\)/g)]
+    .filter(([, target]) => !/^[a-z]+:/.test(target!))
+    .map(([, target, anchor]) => ({
+      from,
+      to: target === "" ? from : normalize(join(dirname(from), target!)),
+      anchor: anchor ?? "",
+    }));
+}
+
+/** The anchors of a document's headings, as GitHub makes them. */
+function anchorsOf(path: string): string[] {
+  const headings = [...textOf(path).matchAll(/^#+ (.+)$/gm)].map((match) => match[1]!);
+  return headings.map((heading) =>
+    heading.toLowerCase().replaceAll(/[^\w\s-]/g, "").replaceAll(" ", "-")
+  );
+}
+
+const links = DOCUMENTS.flatMap(linksOf);
+
+test("every link between the documents leads to a file, and to a heading of it", () => {
+  for (const { from, to, anchor } of links) {
+    assert.ok(existsSync(join(ROOT, to)), `${from}: no ${to}`);
+    if (anchor !== "") assert.ok(anchorsOf(to).includes(anchor), `${from}: no ${to}#${anchor}`);
+  }
+});
+
+test("every document is reached from the README", () => {
+  const reached = new Set(["README.md"]);
+  for (const path of reached) {
+    for (const { to } of links.filter(({ from }) => from === path)) {
+      if (DOCUMENTS.includes(to)) reached.add(to);
+      // A link to a folder shows its README.
+      if (DOCUMENTS.includes(join(to, "README.md"))) reached.add(join(to, "README.md"));
+    }
+  }
+  assert.deepEqual(DOCUMENTS.filter((path) => !reached.has(path)), []);
+});

@@ -1,0 +1,62 @@
+/**
+ * The folder of somebody who tries a document: a copy of the tree, and the programs that it names.
+ * What comes from a registry is stood in by what is at hand:
+ *
+ * - `service`, also as `./service`, is `cli.ts` under the runtime that runs the test;
+ * - `npx -y deno@…` and `npx -y node@…` are the runtimes at hand, `npx service` is `service`;
+ * - `npm` does nothing: the dependencies are there.
+ *
+ * `/srv` and `/backup` are folders in it.
+ */
+import { chmod, cp, mkdir, symlink, writeFile } from "node:fs/promises";
+import { join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+import { executableOf, runtimeArgs, THIS_RUNTIME } from "../../support/runtimes.ts";
+
+const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
+/** At the top of the tree. */
+const NOT_COPIED = new Set([".git", "node_modules", "demo", "dist", "service"]);
+const PERMISSIONS = ["--allow-read", "--allow-write", "--allow-net", "--allow-env=TERM"];
+
+/** Puts into `folder` what the commands of a document need. */
+export async function furnish(folder: string): Promise<void> {
+  await cp(ROOT, folder, {
+    recursive: true,
+    filter: (path) => !NOT_COPIED.has(relative(ROOT, path)),
+  });
+  await symlink(join(ROOT, "node_modules"), join(folder, "node_modules"));
+  for (const name of ["bin", "srv", "backup"]) await mkdir(join(folder, name));
+  for (const [name, lines] of Object.entries(programs())) {
+    await writeProgram(join(folder, "bin", name), lines);
+  }
+  await symlink(join("bin", "service"), join(folder, "service"));
+}
+
+/** The text of a document with the paths of this folder. */
+export function relocated(text: string, folder: string): string {
+  return text.replaceAll(/(?<![\w.])\/(?=(srv|backup)\b)/g, `${folder}/`);
+}
+
+function programs(): Record<string, string> {
+  const cli = [executableOf(THIS_RUNTIME)!, ...runtimeArgs(THIS_RUNTIME, PERMISSIONS)];
+  return {
+    service: `exec ${cli.map(quoted).join(" ")} ${quoted(join(ROOT, "cli.ts"))} "$@"`,
+    deno: `exec ${quoted(executableOf("deno") ?? "no-deno")} "$@"`,
+    node: `exec ${quoted(executableOf("node") ?? "no-node")} "$@"`,
+    npm: "exit 0",
+    npx: `[ "$1" = -y ] && shift
+case $1 in
+  deno@* | node@* | service) program=\${1%%@*}; shift; exec "$program" "$@" ;;
+  *) echo "npx: no stand-in for $1" >&2; exit 1 ;;
+esac`,
+  };
+}
+
+async function writeProgram(path: string, text: string): Promise<void> {
+  await writeFile(path, `#!/bin/sh\n${text}\n`);
+  await chmod(path, 0o755);
+}
+
+function quoted(word: string): string {
+  return `'${word.replaceAll("'", `'\\''`)}'`;
+}

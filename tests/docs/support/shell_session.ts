@@ -1,0 +1,111 @@
+/** Runs the `sh` fences of a document in one bash, one after the other. */
+import { spawn, spawnSync } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import process from "node:process";
+import type { Fence } from "./fences.ts";
+
+const SESSION_TIMEOUT_MS = 90_000;
+
+export interface SessionEnd {
+  /** What each fence that was run has printed, on both streams, in order. */
+  outputs: Map<Fence, string>;
+  /** The fence that failed; null when all went well. */
+  failed: Fence | null;
+  /** What the shell itself said. */
+  stderr: string;
+}
+
+/** Polls, because a shell can wait for nothing but its own children. */
+const PRELUDE = `set -e -o pipefail -m
+until_true() {
+  for ((n = 0; n < 600; n++)); do
+    "$@" && return
+    sleep 0.05
+  done
+  echo "waited in vain for: $*" >&2
+  return 1
+}
+answers() {
+  for socket in $(find . -name ground.sock); do
+    curl --silent --max-time 5 --unix-socket "$socket" http://localhost/v1/streams > /dev/null &&
+      return
+  done
+  return 1
+}
+serves() {
+  kill -0 "$background" || exit
+  answers
+}
+interrupt() {
+  kill -INT -- "-$1" 2> /dev/null || true
+  wait "$1" || true
+}
+background=
+end_background() {
+  if [[ -n $background ]]; then interrupt "$background"; fi
+  background=
+}
+end_all() {
+  for pid in $(jobs -p); do kill -TERM -- "-$pid" 2> /dev/null || true; done
+  wait
+}
+trap end_all EXIT
+`;
+
+/** @param folder where to run them; outputs are kept there too. */
+export async function runFences(fences: Fence[], folder: string): Promise<SessionEnd> {
+  const script = PRELUDE + fences.map(step).join("\n");
+  const { code, stderr } = await runBash(script, folder);
+  const outputs = new Map<Fence, string>();
+  for (const [index, fence] of fences.entries()) {
+    const output = await readFile(join(folder, outputName(index)), "utf8").catch(() => null);
+    if (output === null) break;
+    outputs.set(fence, output);
+  }
+  const failed = code === 0 ? null : [...outputs.keys()].at(-1) ?? fences[0]!;
+  return { outputs, failed, stderr };
+}
+
+function outputName(index: number): string {
+  return `.output-${index}`;
+}
+
+function step({ tag, text }: Fence, index: number): string {
+  const out = outputName(index);
+  const group = `{\n${text}\n} > ${out} 2>&1`;
+  if (tag === "background") {
+    return `end_background\n${group} &\nbackground=$!\nuntil_true serves`;
+  }
+  if (tag === "follow") {
+    return `${group} &\nfollowing=$!\nuntil_true test -s ${out}\ninterrupt $following`;
+  }
+  // A reader takes longer to type the next command than the service to start.
+  return / serve &$/m.test(text) ? `${group}\nuntil_true answers` : group;
+}
+
+/** A session of its own, so that whatever is left of it can be found at the end, and ended. */
+async function runBash(
+  script: string,
+  cwd: string,
+): Promise<{ code: number | null; stderr: string }> {
+  const child = spawn("bash", ["--norc", "-c", script], {
+    cwd,
+    detached: true,
+    env: { ...process.env, PATH: `${join(cwd, "bin")}:${process.env.PATH}` },
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  const killSession = () => spawnSync("pkill", ["-KILL", "-s", String(child.pid)]);
+  const timer = setTimeout(killSession, SESSION_TIMEOUT_MS);
+  let stderr = "";
+  child.stderr.setEncoding("utf8").on("data", (text: string) => stderr += text);
+  try {
+    return await new Promise((resolve, reject) => {
+      child.on("error", reject);
+      child.on("close", (code) => resolve({ code, stderr }));
+    });
+  } finally {
+    clearTimeout(timer);
+    killSession();
+  }
+}

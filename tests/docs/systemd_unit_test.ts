@@ -1,0 +1,38 @@
+/** The systemd unit in `docs/operations.md`. */
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import { parseArguments } from "../../src/commands/arguments.ts";
+import { withFolder } from "../support/cli.ts";
+import { fencesOf } from "./support/fences.ts";
+
+const DOCUMENT = readFileSync(new URL("../../docs/operations.md", import.meta.url), "utf8");
+const UNIT = fencesOf(DOCUMENT).find(({ language }) => language === "ini")!.text;
+/** systemd says "0.9 UNSAFE" of a unit that hardens nothing; "OK" begins below 4.0. */
+const EXPOSURE_MAX = 2;
+
+test("the unit starts a command that the program takes, without a network", () => {
+  const [, program, line] = /^ExecStart=(\S+) (.*)$/m.exec(UNIT)!;
+  assert.equal(program, "/usr/local/bin/service");
+  const invocation = parseArguments(line!.split(" "));
+  assert.deepEqual(invocation, { command: "serve", configPath: "/srv/log/service.toml" });
+  assert.match(UNIT, /^PrivateNetwork=yes$/m);
+  assert.match(UNIT, /^RestrictAddressFamilies=AF_UNIX$/m);
+});
+
+test("systemd finds no fault with the unit, and little exposure", (context) =>
+  withFolder(async (folder) => {
+    const path = join(folder, "service.service");
+    await writeFile(path, UNIT.replace("/usr/local/bin/service", "/bin/true"));
+    const options = { encoding: "utf8" } as const;
+    const verified = spawnSync("systemd-analyze", ["verify", "--man=no", path], options);
+    if (verified.error !== undefined) return context.skip("there is no systemd-analyze");
+    assert.equal(verified.stderr.split("\n").filter((line) => line.includes(path)).join("\n"), "");
+    assert.equal(verified.status, 0, verified.stderr);
+    const judged = spawnSync("systemd-analyze", ["security", "--offline=true", path], options);
+    const [, exposure] = /Overall exposure level .*: ([\d.]+) /.exec(judged.stdout) ?? [];
+    assert.ok(Number(exposure) <= EXPOSURE_MAX, judged.stdout + judged.stderr);
+  }));
