@@ -122,6 +122,14 @@ export const SCAN_PAUSE_BYTES = 4 * MIB;
  * Spacing of the sparse in-memory index over a commit file: a page starts at most this far early.
  */
 export const INDEX_INTERVAL_BYTES = 64 * KIB;
+/**
+ * A tail of this size is rotated and sealed while the service goes on: at the ordinary size of
+ * events a segment of 70,000, made in about a second. A start reads no more than two such files.
+ */
+export const TAIL_ROTATE_BYTES = 64 * MIB;
+/** A sealing that failed is tried again after this long; each further pause doubles. */
+export const SEAL_RETRY_MS = 1000;
+export const SEAL_RETRY_MS_MAX = 300_000;
 /** The newest commits, kept in memory for those who read at the end of the log. */
 export const RECENT_COMMITS_BYTES_MAX = 8 * MIB;
 /** Anchored stream listings kept in memory at a time; others are counted from the log again. */

@@ -37,7 +37,7 @@ const HISTORIES = "tests/faults/histories_test.ts";
 
 const SYNC_TAIL = "      await this.#tail.file.sync();\n";
 const UNLESS_NO_ROOM =
-  '      if (!isNoRoom(error)) throw this.#poisonBy("a write to the tail failed", error);\n';
+  '      if (!isNoRoom(error)) throw this.poisonBy("a write to the tail failed", error);\n';
 
 const ADD_COMMIT = "    this.#tail.index.stageLines(body, offset + header.length);\n" +
   "    this.#tail.add(commit, offset, offset + bytes.length);\n";
@@ -135,7 +135,7 @@ export const MUTATIONS: readonly Mutation[] = [
     name: "the writer goes on after an fsync that failed",
     edits: [edit(
       "log/tail_writer.ts",
-      '      throw this.#poisonBy("an fsync of the tail failed", error);\n',
+      '      throw this.poisonBy("an fsync of the tail failed", error);\n',
       '      throw new StorageFullError("an fsync of the tail failed", { cause: error });\n',
     )],
     tests: [FAULTS],

@@ -17,6 +17,7 @@ import {
   PENDING_FOLDER,
   SEGMENTS_FOLDER,
   TAIL_FILE,
+  TAIL_TEMPORARY_FILE,
 } from "../log/layout.ts";
 import { operationalError } from "./exit.ts";
 import { errorCode } from "./system_error.ts";
@@ -46,6 +47,7 @@ const LOG_ENTRIES = new Map<string, EntryKind>([
   [MANIFEST_FILE, "file"],
   [MANIFEST_TEMPORARY_FILE, "file"],
   [TAIL_FILE, "file"],
+  [TAIL_TEMPORARY_FILE, "file"],
   [PENDING_FOLDER, "folder"],
   [SEGMENTS_FOLDER, "folder"],
 ]);

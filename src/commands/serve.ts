@@ -9,6 +9,7 @@ import { createHandler } from "../http/handler.ts";
 import { refusalResponse } from "../http/responses.ts";
 import type { HttpServer } from "../http1/message.ts";
 import { fileStorage } from "../log/file_storage.ts";
+import { sealThread } from "../log/seal_thread.ts";
 import { listen, type ListenOptions } from "../http1/server.ts";
 import { Admission } from "../service/admission.ts";
 import { type EventLogService, openEventLog } from "../service/event_log_service.ts";
@@ -63,6 +64,7 @@ async function serveFolder(
     clockMs: Date.now,
     randomBytes: (into) => void randomFillSync(into),
     report,
+    sealing: { maker: sealThread(logDir) },
   });
   try {
     if (!signals.isRequested) await serveLog(log, config, options, signals);

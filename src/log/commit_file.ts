@@ -1,20 +1,25 @@
 /**
  * A tail or pending file that is open and known to be right up to `endBytes`: what readers read,
  * and for the tail what the writer appends to. Only commits that are durable are ever taken in.
+ *
+ * It is one object from the first commit of a tail until nobody reads its events any more. A tail
+ * becomes a pending file, that becomes segments, and those who read it go on there.
  */
 import { assert } from "../assert.ts";
 import type { Commit } from "./commit_frame.ts";
 import { scanCommits } from "./commit_scan.ts";
 import { CorruptLogError } from "./log_error.ts";
+import { SharedFile } from "./shared_file.ts";
+import type { LogFile } from "./snapshot.ts";
 import { SparseIndex } from "./sparse_index.ts";
 import type { StorageFile } from "./storage.ts";
 
 export class CommitFile {
-  readonly path: string;
-  readonly file: StorageFile;
-  readonly index: SparseIndex;
+  readonly index: SparseIndex = new SparseIndex();
   /** All bytes before are commits that segments cover: they are read from those. */
   startBytes = 0;
+  /** All bytes before are commits that are in segments, whether or not those are read yet. */
+  sealedBytes = 0;
   /** All bytes before are durable commits. */
   endBytes = 0;
   /** Where the last commit starts; 0 when there is none. */
@@ -26,23 +31,50 @@ export class CommitFile {
   head: string | null = null;
   /** Whether the last commit is the empty one of a clean shutdown. */
   endsClean = false;
+  #path: string;
+  #shared: SharedFile;
+  #sealedIn: readonly LogFile[] | null = null;
 
-  constructor(path: string, file: StorageFile, index: SparseIndex = new SparseIndex()) {
-    this.path = path;
-    this.file = file;
-    this.index = index;
+  constructor(path: string, file: StorageFile) {
+    this.#path = path;
+    this.#shared = new SharedFile(file);
   }
 
-  /** The same content under another name, opened anew. */
-  reopenedAs(path: string, file: StorageFile): CommitFile {
-    const renamed = new CommitFile(path, file, this.index);
-    renamed.endBytes = this.endBytes;
-    renamed.lastCommitOffset = this.lastCommitOffset;
-    renamed.firstEventId = this.firstEventId;
-    renamed.lastEventId = this.lastEventId;
-    renamed.head = this.head;
-    renamed.endsClean = this.endsClean;
-    return renamed;
+  get path(): string {
+    return this.#path;
+  }
+
+  get file(): StorageFile {
+    return this.#shared.file;
+  }
+
+  /** The segments that its events are read from; null while that is the file. */
+  get sealedIn(): readonly LogFile[] | null {
+    return this.#sealedIn;
+  }
+
+  /** As `StorageFile.read()`; not once it is sealed. */
+  read(into: Uint8Array, position: number): Promise<number> {
+    return this.#shared.read(into, position);
+  }
+
+  /** The file has another name, and `file` has it open. Returns when the one before is closed. */
+  moveTo(path: string, file: StorageFile): Promise<void> {
+    const before = this.#shared;
+    this.#path = path;
+    this.#shared = new SharedFile(file);
+    return before.close();
+  }
+
+  /** From now on its events from `startBytes` on are read from these segments. */
+  retire(segments: readonly LogFile[]): void {
+    assert(this.#sealedIn === null, "a file is retired once");
+    this.#sealedIn = segments;
+  }
+
+  /** Returns when it is closed, once the reads that have begun are over; none begins any more. */
+  close(): Promise<void> {
+    return this.#shared.close();
   }
 
   /** Takes in a durable commit that ends at `endBytes`; its lines have been staged in the index. */
@@ -83,7 +115,7 @@ export async function loadCommits(
       const covered = target.startBytes === offset && isCovered(commit, sealedThrough);
       if (!covered) onCommit(commit);
       target.add(commit, offset, endOffset);
-      if (covered) target.startBytes = endOffset;
+      if (covered) target.startBytes = target.sealedBytes = endOffset;
     },
   });
   target.index.discardStaged();

@@ -1,12 +1,13 @@
 /**
  * A tail or pending file as a snapshot sees it: from where the segments end, up to an end that does
- * not move.
+ * not move. The file may be sealed while it is read, at any time: then the rest comes from there.
  */
 import { Buffer } from "node:buffer";
 import { assert } from "../assert.ts";
 import { READ_CHUNK_BYTES } from "../limits.ts";
 import type { CommitFile } from "./commit_file.ts";
 import type { RecentCommits } from "./recent_commits.ts";
+import { lastEventIdOf, SealedLines } from "./sealed_lines.ts";
 import type { LineSource, LinesWanted, LogFile } from "./snapshot.ts";
 
 const LF = 0x0a;
@@ -34,56 +35,78 @@ export class CommitFileView implements LogFile {
     this.#endBytes = target.endBytes;
   }
 
-  lines({ after, firstReadBytes }: LinesWanted): LineSource {
+  lines(wanted: LinesWanted): LineSource {
+    const { after } = wanted;
     // What is past the end is of later events than any that is asked for.
     const recentStart = after === undefined ? null : this.#recent?.seek(after) ?? null;
     const start = Math.max(this.#startBytes, recentStart ?? this.#target.index.seek(after));
-    const range = { start, end: this.#endBytes, firstReadBytes };
-    return new CommitLines(this.#target, this.#recent, range);
+    const range = { start, end: this.#endBytes, lastEventId: this.lastEventId };
+    return new CommitLines(this.#target, this.#recent, range, wanted);
   }
+}
+
+/** Bytes of a file, both ends where a line starts, and the last event in them. */
+interface Range {
+  start: number;
+  end: number;
+  lastEventId: string;
 }
 
 class CommitLines implements LineSource {
   readonly #target: CommitFile;
   readonly #recent: RecentCommits | null;
-  readonly #end: number;
+  readonly #range: Range;
+  /** What of the range is still wanted. */
+  #wanted: LinesWanted;
   /** Place of the next read, where a line starts. */
   #position: number;
   #readBytes: number;
+  #sealed: LineSource | null = null;
 
   constructor(
     target: CommitFile,
     recent: RecentCommits | null,
-    range: { start: number; end: number; firstReadBytes: number },
+    range: Range,
+    wanted: LinesWanted,
   ) {
     this.#target = target;
     this.#recent = recent;
+    this.#range = range;
+    this.#wanted = wanted;
     this.#position = range.start;
-    this.#end = range.end;
-    this.#readBytes = range.firstReadBytes;
+    this.#readBytes = wanted.firstReadBytes;
   }
 
   async next(): Promise<Buffer | null> {
-    while (this.#position < this.#end) {
+    while (this.#position < this.#range.end) {
+      const { sealedIn } = this.#target;
+      if (sealedIn !== null) {
+        this.#sealed ??= new SealedLines(sealedIn, this.#wanted, this.#range.lastEventId);
+        return await this.#sealed.next();
+      }
       const lines = await this.#readLines();
-      if (lines.length > 0) return lines;
+      if (lines.length > 0) {
+        // Before the caller has them, who may change them.
+        this.#wanted = { ...this.#wanted, after: lastEventIdOf(lines) ?? this.#wanted.after };
+        return lines;
+      }
     }
     return null;
   }
 
   /** Whole lines; none when the read was too short for one: the next is longer. */
   async #readLines(): Promise<Buffer> {
-    const wantedBytes = Math.min(this.#readBytes, this.#end - this.#position);
+    const wantedBytes = Math.min(this.#readBytes, this.#range.end - this.#position);
     const chunk = Buffer.allocUnsafeSlow(wantedBytes);
     const readBytes = this.#recent?.read(chunk, this.#position)
       ? wantedBytes
-      : await this.#target.file.read(chunk, this.#position);
+      : await this.#target.read(chunk, this.#position);
     const chunkEnd = this.#position + readBytes;
     if (readBytes < wantedBytes) {
-      throw this.#fault(`ends at byte ${chunkEnd}, before the ${this.#end} bytes`);
+      throw this.#fault(`ends at byte ${chunkEnd}, before the ${this.#range.end} bytes`);
     }
     const linesBytes = chunk.lastIndexOf(LF) + 1;
-    if (linesBytes === 0 && chunkEnd === this.#end) {
+    if (linesBytes === 0 && chunkEnd === this.#range.end) {
       throw this.#fault(`does not end a line at byte ${chunkEnd}, the end of what`);
     }
     this.#readBytes = linesBytes === 0 ? 2 * wantedBytes : READ_CHUNK_BYTES;

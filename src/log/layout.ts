@@ -9,6 +9,8 @@ export const MANIFEST_FILE = "manifest.json";
 /** A manifest being written; of no meaning until it is renamed. */
 export const MANIFEST_TEMPORARY_FILE = "manifest.json.tmp";
 export const TAIL_FILE = "tail.ndjson";
+/** A tail being made, empty; of no meaning until it is renamed. */
+export const TAIL_TEMPORARY_FILE = "tail.ndjson.tmp";
 export const PENDING_FOLDER = "pending";
 export const SEGMENTS_FOLDER = "segments";
 

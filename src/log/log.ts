@@ -6,24 +6,21 @@
 import { assert } from "../assert.ts";
 import { EventIdSource } from "../event/event_id.ts";
 import type { PreparedBatch } from "../event/types.ts";
-import { RECENT_COMMITS_BYTES_MAX } from "../limits.ts";
+import { RECENT_COMMITS_BYTES_MAX, TAIL_ROTATE_BYTES } from "../limits.ts";
+import { BackgroundSealing, type BackgroundSealingOptions } from "./background_sealing.ts";
 import { buildCleanEnd, buildCommit, type StreamGrowth } from "./commit_builder.ts";
 import type { CommitFile } from "./commit_file.ts";
 import type { BatchEntry } from "./commit_frame.ts";
+import { MANIFEST_TEMPORARY_FILE, SEGMENT_TEMPORARY_FILE, TAIL_FILE } from "./layout.ts";
 import { StorageFullError, type WriterPoisonedError } from "./log_error.ts";
-import { RecentCommits } from "./recent_commits.ts";
+import { LogFiles, type MoveListener } from "./log_files.ts";
+import type { SegmentEntry } from "./manifest.ts";
 import { recover, type RecoveredLog, type RecoveryListener } from "./recovery.ts";
-import { rotateTail } from "./rotation.ts";
-import { RowGroupCache } from "./row_group_cache.ts";
-import { sealPending, type SealSettings } from "./seal.ts";
-import { openListedSegment } from "./listed_segment.ts";
-import type { Manifest, SegmentEntry } from "./manifest.ts";
+import { RotationError, syncNames } from "./rotation.ts";
 import type { SealedHistory } from "./sealed_history.ts";
-import type { Segment } from "./segment_reader.ts";
-import { SegmentView } from "./segment_view.ts";
-import { CommitFileView } from "./commit_file_view.ts";
-import type { LogFile, LogSnapshot } from "./snapshot.ts";
-import type { Storage } from "./storage.ts";
+import { inPlaceMaker, type MakerSettings, type SegmentMaker } from "./segment_maker.ts";
+import type { LogSnapshot } from "./snapshot.ts";
+import { removeIfThere, type Storage } from "./storage.ts";
 import { TailWriter } from "./tail_writer.ts";
 
 export interface LogOptions {
@@ -36,17 +33,21 @@ export interface LogOptions {
   listener: LogListener;
   /** How much of the newest commits is kept in memory; `RECENT_COMMITS_BYTES_MAX` if absent. */
   recentBytesMax?: number;
+  /** How the log is sealed while it is open; only by `seal()` if absent. */
+  sealing?: SealingOptions;
 }
 
-export interface LogListener extends RecoveryListener {
+export interface SealingOptions {
+  maker: SegmentMaker;
+  /** Size from which on the tail is rotated; `TAIL_ROTATE_BYTES` if absent. */
+  rotateBytes?: number;
+  /** See `BackgroundSealingOptions`. */
+  pause?: BackgroundSealingOptions["pause"];
+}
+
+export interface LogListener extends RecoveryListener, MoveListener {
   /** A commit is durable and in the snapshot from now on; told before anyone else can see it. */
   committed(batches: readonly CommittedBatch[]): void;
-  /**
-   * The oldest generation is sealed, in these segments at the end of the sealed history: all that
-   * was told of it until the first `rotated()` that is left. Told in the turn of the event loop in
-   * which `Log.sealed` and `Log.snapshot` take the segments in.
-   */
-  sealedMore(segments: readonly Segment[]): void;
 }
 
 /** Takes note of nothing. */
@@ -75,56 +76,44 @@ export async function openLog(options: LogOptions): Promise<Log> {
 }
 
 export class Log {
-  readonly #clockMs: () => number;
-  readonly #listener: LogListener;
+  readonly #options: LogOptions;
   readonly #ids: EventIdSource;
-  readonly #storage: Storage;
-  readonly #recentBytesMax: number;
-  readonly #rowGroups = new RowGroupCache();
-  readonly #sealed: SealedHistory;
-  #manifest: Manifest;
-  #pending: readonly CommitFile[];
-  #tail: CommitFile;
-  /** The newest commits of the tail. */
-  #recent: RecentCommits;
+  readonly #files: LogFiles;
+  readonly #background: BackgroundSealing | null;
   #writer: TailWriter;
+  /** Size of the tail at which it is rotated. */
+  #rotateAtBytes: number;
   #head: string;
-  #snapshot: LogSnapshot;
   #appending = false;
-  /** Stays true when a sealing fails: the tail may be a pending file by then. */
+  /** Stays true when a sealing by `seal()` fails: the tail may be a pending file by then. */
   #sealing = false;
   #closed = false;
 
   constructor(options: LogOptions, recovered: RecoveredLog) {
-    const { storage, clockMs, randomBytes, listener } = options;
-    this.#storage = storage;
-    this.#clockMs = clockMs;
-    this.#listener = listener;
+    const { clockMs, randomBytes, recentBytesMax = RECENT_COMMITS_BYTES_MAX } = options;
+    this.#options = options;
     this.#ids = new EventIdSource(clockMs, randomBytes, recovered.lastEventId);
-    this.#manifest = recovered.manifest;
-    this.#sealed = recovered.sealed;
-    this.#pending = recovered.pending;
-    this.#tail = recovered.tail;
-    this.#recentBytesMax = options.recentBytesMax ?? RECENT_COMMITS_BYTES_MAX;
-    this.#recent = new RecentCommits(this.#recentBytesMax);
-    this.#writer = new TailWriter(recovered.tail, this.#recent);
+    this.#files = new LogFiles({ ...options, recentBytesMax }, recovered);
+    this.#writer = new TailWriter(this.#files.tail, this.#files.recent);
+    this.#rotateAtBytes = this.#rotateBytes;
     this.#head = recovered.head;
-    this.#snapshot = this.#takeSnapshot();
+    this.#background = options.sealing === undefined ? null : this.#sealingBy(options.sealing);
+    this.#background?.start();
   }
 
   /** What is durable now. */
   get snapshot(): LogSnapshot {
-    return this.#snapshot;
+    return this.#files.snapshot;
   }
 
   /** What is in segments. */
   get sealed(): SealedHistory {
-    return this.#sealed;
+    return this.#files.sealed;
   }
 
   /** Whether there are events that are in no segment. */
   get hasUnsealed(): boolean {
-    return this.#pending.length > 0 || this.#tail.lastEventId !== null;
+    return this.#files.oldestPending !== null || this.#files.tail.lastEventId !== null;
   }
 
   /** Why no more commits are taken; null while they are. */
@@ -145,18 +134,19 @@ export class Log {
     assert(prepared.length > 0, "a commit holds at least one batch");
     this.#appending = true;
     try {
-      const built = buildCommit(prepared, this.#ids, this.#head, this.#clockMs());
-      const frontier = this.#snapshot.frontier;
+      await this.#rotateWhenLarge();
+      const built = buildCommit(prepared, this.#ids, this.#head, this.#options.clockMs());
+      const { frontier } = this.snapshot;
       const first = built.commit.batches[0]!.first_event_id;
       assert(frontier === null || frontier < first, "a commit follows the frontier");
       await this.#writer.append(built);
       this.#head = built.commit.head;
-      this.#snapshot = this.#takeSnapshot();
+      this.#files.refresh();
       const batches = built.commit.batches.map((entry, i) => ({
         entry,
         streams: built.growth[i]!,
       }));
-      this.#listener.committed(batches);
+      this.#options.listener.committed(batches);
       return batches;
     } finally {
       this.#appending = false;
@@ -165,41 +155,29 @@ export class Log {
 
   /**
    * Moves all that is committed into segments: rotates the tail and seals every pending file. Not
-   * while anything is appended or a snapshot is read. When it fails or is stopped, the log can only
-   * be closed.
+   * while anything is appended. When it fails or is stopped, the log can only be closed.
    * @param onSegment told of each segment once it is in the manifest.
    * @returns false when `settings.isStopped` ended it before all was sealed.
    */
   async seal(
     onSegment: (entry: SegmentEntry) => void,
-    settings: SealSettings = {},
+    settings: MakerSettings = {},
   ): Promise<boolean> {
     assert(!this.#appending && !this.#closed, "a log is sealed while nothing is appended");
-    assert(!this.#sealing, "a log is sealed by one call at a time");
+    assert(!this.#sealing && this.#background === null, "a log is sealed by one at a time");
     this.#sealing = true;
-    if (this.#tail.lastEventId !== null) {
-      const { file: writableFile } = this.#tail;
-      const { pending, tail } = await rotateTail(this.#storage, this.#tail);
-      this.#pending = [...this.#pending, pending];
-      this.#tail = tail;
-      this.#recent = new RecentCommits(this.#recentBytesMax);
-      this.#writer = new TailWriter(tail, this.#recent);
-      await writableFile.close();
+    const maker = inPlaceMaker(this.#options.storage, settings);
+    const { isStopped = () => false } = settings;
+    if (this.#files.tail.lastEventId !== null) {
+      await this.#rotate();
+      await syncNames(this.#options.storage);
     }
-    const options = { ...settings, storage: this.#storage, clockMs: this.#clockMs };
-    for (const pending of this.#pending) {
-      for await (const manifest of sealPending(pending, this.#manifest, options)) {
-        this.#manifest = manifest;
-        const entry = manifest.segments.at(-1)!;
-        this.#sealed.add(await openListedSegment(this.#storage, entry, this.#sealed.blooms));
-        onSegment(entry);
-      }
-      if (this.#sealed.lastEventId !== pending.lastEventId) return false;
-      this.#pending = this.#pending.slice(1);
-      await pending.file.close();
-      if (this.#pending.length > 0 && settings.isStopped?.()) return false;
+    while (this.#files.oldestPending !== null) {
+      const sealed = await this.#files.sealOldest({ maker, onSegment, isStopped });
+      if (sealed === null) return false;
+      await this.#files.remove(sealed);
+      if (this.#files.oldestPending !== null && isStopped()) return false;
     }
-    this.#snapshot = this.#takeSnapshot();
     this.#sealing = false;
     return true;
   }
@@ -211,29 +189,92 @@ export class Log {
   async close(): Promise<void> {
     assert(!this.#appending && !this.#closed, "a log is closed once, when nothing is appended");
     this.#closed = true;
+    await this.#background?.close();
+    const { tail } = this.#files;
     try {
-      const changed = this.#tail.head !== null && !this.#tail.endsClean;
+      const changed = tail.head !== null && !tail.endsClean;
       if (changed && this.poison === null && !this.#sealing) {
         await this.#writer.append(buildCleanEnd(this.#head));
       }
     } catch (error) {
       // All events are durable; only the proof of it, for a later check of the file, is missing.
       if (!(error instanceof StorageFullError)) throw error;
-      this.#listener.report(`no room for the mark of a clean end: ${error.message}`);
+      this.#report(`no room for the mark of a clean end: ${error.message}`);
     } finally {
-      for (const { file } of [...this.#pending, this.#tail]) await file.close();
-      for (const segment of this.#sealed.segments) await segment.close();
+      await this.#files.close();
     }
   }
 
-  #takeSnapshot(): LogSnapshot {
-    const files: LogFile[] = this.#sealed.segments.map((segment) =>
-      new SegmentView(segment, this.#rowGroups)
-    );
-    for (const file of [...this.#pending, this.#tail]) {
-      const recent = file === this.#tail ? this.#recent : null;
-      if (file.lastEventId !== null) files.push(new CommitFileView(file, recent));
+  #sealingBy({ maker, pause }: SealingOptions): BackgroundSealing {
+    const { storage } = this.#options;
+    return new BackgroundSealing({
+      maker,
+      pause,
+      nextPath: () => this.#files.oldestPending?.path ?? null,
+      sealNext: async () => {
+        const sealed = await this.#files.sealOldest({ maker });
+        if (sealed !== null) await this.#removeSealed(sealed);
+      },
+      cleanUp: async () => {
+        await removeIfThere(storage, SEGMENT_TEMPORARY_FILE);
+        await removeIfThere(storage, MANIFEST_TEMPORARY_FILE);
+      },
+      report: (line) => this.#report(line),
+    });
+  }
+
+  async #removeSealed(sealed: CommitFile): Promise<void> {
+    try {
+      await this.#files.remove(sealed);
+    } catch (error) {
+      const { message } = error as Error;
+      this.#report(`${sealed.path}: sealed, left for the next start to remove: ${message}`);
     }
-    return { frontier: files.at(-1)?.lastEventId ?? null, files };
+  }
+
+  get #rotateBytes(): number {
+    const { sealing } = this.#options;
+    return sealing === undefined ? Infinity : sealing.rotateBytes ?? TAIL_ROTATE_BYTES;
+  }
+
+  /**
+   * Rotates a tail that has grown large, unless an older one waits to be sealed. When that fails,
+   * the tail grows on.
+   * @throws {WriterPoisonedError} the tail is not where a start looks for it any more.
+   */
+  async #rotateWhenLarge(): Promise<void> {
+    const { tail, oldestPending } = this.#files;
+    const isDue = tail.endBytes >= this.#rotateAtBytes && oldestPending === null;
+    if (!isDue || tail.lastEventId === null || this.poison !== null) return;
+    try {
+      await this.#rotate();
+      this.#rotateAtBytes = this.#rotateBytes;
+      this.#background?.start();
+    } catch (error) {
+      if (!(error instanceof RotationError)) throw error;
+      this.#keepTail(error);
+    }
+  }
+
+  async #rotate(): Promise<void> {
+    await this.#files.rotate();
+    this.#writer = new TailWriter(this.#files.tail, this.#files.recent);
+    this.#writer.unsettle(() => syncNames(this.#options.storage));
+  }
+
+  /** Goes on with a tail whose rotation failed. */
+  #keepTail(failure: RotationError): void {
+    if (failure.outcome === "torn") throw this.#writer.poisonBy("the tail lost its name", failure);
+    if (failure.outcome === "undone") {
+      this.#writer.unsettle(() => syncNames(this.#options.storage));
+    }
+    this.#rotateAtBytes = this.#files.tail.endBytes + this.#rotateBytes;
+    this.#report(
+      `${TAIL_FILE}: not rotated, tried again at ${this.#rotateAtBytes} bytes: ${failure.message}`,
+    );
+  }
+
+  #report(line: string): void {
+    this.#options.listener.report(line);
   }
 }

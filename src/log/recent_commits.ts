@@ -39,6 +39,12 @@ export class RecentCommits {
     }
   }
 
+  /** Forgets all: the file takes no more commits. */
+  clear(): void {
+    this.#commits.length = 0;
+    this.#heldBytes = 0;
+  }
+
   /**
    * Offset of the commit with the first event after `after`; null where an older one may have it.
    */

@@ -16,6 +16,7 @@ import {
   SEGMENT_TEMPORARY_FILE,
   SEGMENTS_FOLDER,
   TAIL_FILE,
+  TAIL_TEMPORARY_FILE,
 } from "./layout.ts";
 import { openListedSegment } from "./listed_segment.ts";
 import { CorruptLogError } from "./log_error.ts";
@@ -204,10 +205,12 @@ async function makeFolders(storage: Storage, names: readonly string[]): Promise<
   }
 }
 
-/** A manifest that was never put in place means nothing. */
+/** A manifest or a tail that was never put in place means nothing. */
 async function removeTemporaryFiles(storage: Storage): Promise<void> {
   const names = await storage.list(".") ?? [];
-  if (names.includes(MANIFEST_TEMPORARY_FILE)) await storage.remove(MANIFEST_TEMPORARY_FILE);
+  for (const path of [MANIFEST_TEMPORARY_FILE, TAIL_TEMPORARY_FILE]) {
+    if (names.includes(path)) await storage.remove(path);
+  }
 }
 
 async function assertNeverWritten(storage: Storage, names: string[]): Promise<void> {

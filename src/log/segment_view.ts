@@ -6,7 +6,7 @@ import { findRows } from "./segment_lookup.ts";
 import type { StreamCount } from "./segment_metadata.ts";
 import type { Segment } from "./segment_reader.ts";
 import type { LineSource, LinesWanted, LogFile } from "./snapshot.ts";
-import { lineEventId } from "./stored_line.ts";
+import { firstLineAfter } from "./stored_line.ts";
 
 const LF = 0x0a;
 
@@ -87,18 +87,4 @@ function chunkEnd(lines: Buffer): number {
   if (lines.length <= READ_CHUNK_BYTES) return lines.length;
   const end = lines.lastIndexOf(LF, READ_CHUNK_BYTES - 1) + 1;
   return end > 0 ? end : lines.indexOf(LF) + 1;
-}
-
-/** Start of the first line whose event is after `after`; the end when there is none. */
-function firstLineAfter(lines: Buffer, after: string): number {
-  let low = 0;
-  let high = lines.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    // No line starts in (start, middle].
-    const start = middle === 0 ? 0 : lines.lastIndexOf(LF, middle - 1) + 1;
-    if (lineEventId(lines, start) <= after) low = lines.indexOf(LF, middle) + 1;
-    else high = start;
-  }
-  return low;
 }

@@ -70,6 +70,15 @@ function errnoName(errno: number): string {
   return known?.[0] ?? "";
 }
 
+/** Removes a file that may not be there. */
+export async function removeIfThere(storage: Storage, path: string): Promise<void> {
+  try {
+    await storage.remove(path);
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+  }
+}
+
 /** A file is larger than it can be. */
 export class FileTooLargeError extends Error {
   override name = "FileTooLargeError";

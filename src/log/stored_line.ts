@@ -19,6 +19,7 @@ export interface EventFilter {
 /** Whether the stored line at `offset` of `bytes` passes a filter. */
 export type LineMatcher = (bytes: Buffer, offset: number) => boolean;
 
+const LF = 0x0a;
 const ID_OFFSET = '{"event_id":"'.length;
 const ID_LENGTH = 36;
 const SOURCE_OFFSET = ID_OFFSET + ID_LENGTH + '","source":"'.length;
@@ -92,4 +93,21 @@ function hasAt(bytes: Buffer, position: number, wanted: Buffer): boolean {
     if (bytes[position + i] !== wanted[i]) return false;
   }
   return true;
+}
+
+/**
+ * Start of the first of these event lines whose event is after `after`; their end when there is
+ * none. No header is among them.
+ */
+export function firstLineAfter(lines: Buffer, after: string): number {
+  let low = 0;
+  let high = lines.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    // No line starts in (start, middle].
+    const start = middle === 0 ? 0 : lines.lastIndexOf(LF, middle - 1) + 1;
+    if (lineEventId(lines, start) <= after) low = lines.indexOf(LF, middle) + 1;
+    else high = start;
+  }
+  return low;
 }

@@ -14,6 +14,7 @@ import { isNoRoom } from "./storage.ts";
 export class TailWriter {
   readonly #tail: CommitFile;
   readonly #recent: RecentCommits;
+  #syncNames: (() => Promise<void>) | null = null;
   #poison: WriterPoisonedError | null = null;
 
   /** @param recent takes in each durable commit. */
@@ -34,12 +35,13 @@ export class TailWriter {
    */
   async append({ commit, header, body }: BuiltCommit): Promise<void> {
     if (this.#poison !== null) throw this.#poison;
+    await this.#settleNames();
     const offset = this.#tail.endBytes;
     const bytes = Buffer.concat([header, body]);
     try {
       await this.#tail.file.write(bytes, offset);
     } catch (error) {
-      if (!isNoRoom(error)) throw this.#poisonBy("a write to the tail failed", error);
+      if (!isNoRoom(error)) throw this.poisonBy("a write to the tail failed", error);
       await this.#undo(offset);
       throw new StorageFullError(`no room for a commit of ${bytes.length} bytes`, { cause: error });
     }
@@ -49,12 +51,39 @@ export class TailWriter {
     this.#recent.add(offset, bytes, this.#tail.lastEventId);
   }
 
+  /**
+   * The tail has got its name just now.
+   * @param syncNames makes that durable; called before the next commit.
+   */
+  unsettle(syncNames: () => Promise<void>): void {
+    this.#syncNames = syncNames;
+  }
+
+  /** Takes no more commits, and returns what it says from now on. */
+  poisonBy(what: string, cause: unknown): WriterPoisonedError {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    this.#poison = new WriterPoisonedError(`${what}: ${reason}`, { cause });
+    return this.#poison;
+  }
+
+  /** No commit is acknowledged in a file that a crash could give another name. */
+  async #settleNames(): Promise<void> {
+    if (this.#syncNames === null) return;
+    try {
+      await this.#syncNames();
+      this.#syncNames = null;
+    } catch (error) {
+      if (!isNoRoom(error)) throw this.poisonBy("an fsync of the log folder failed", error);
+      throw new StorageFullError("no room for the name of the tail", { cause: error });
+    }
+  }
+
   /** Takes a commit that found no room off the end of the file again. */
   async #undo(offset: number): Promise<void> {
     try {
       await this.#tail.file.truncate(offset);
     } catch (error) {
-      throw this.#poisonBy("a commit without room could not be truncated", error);
+      throw this.poisonBy("a commit without room could not be truncated", error);
     }
     await this.#sync();
   }
@@ -63,13 +92,7 @@ export class TailWriter {
     try {
       await this.#tail.file.sync();
     } catch (error) {
-      throw this.#poisonBy("an fsync of the tail failed", error);
+      throw this.poisonBy("an fsync of the tail failed", error);
     }
-  }
-
-  #poisonBy(what: string, cause: unknown): WriterPoisonedError {
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    this.#poison = new WriterPoisonedError(`${what}: ${reason}`, { cause });
-    return this.#poison;
   }
 }

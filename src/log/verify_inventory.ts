@@ -13,6 +13,7 @@ import {
   SEGMENT_TEMPORARY_FILE,
   SEGMENTS_FOLDER,
   TAIL_FILE,
+  TAIL_TEMPORARY_FILE,
 } from "./layout.ts";
 import { CorruptLogError } from "./log_error.ts";
 import { EMPTY_MANIFEST, type Manifest, readManifest } from "./manifest.ts";
@@ -177,7 +178,8 @@ function unstarted(names: Names, files: OpenedFiles): Inventory {
 function namedLeftovers(names: Names): Pick<Inventory, "orphans" | "unlisted"> {
   const listed = new Set(names.manifest?.segments.map(({ path }) => path));
   const unlisted: string[] = [];
-  const orphans: string[] = names.root.filter((name) => name === MANIFEST_TEMPORARY_FILE);
+  const temporary = [MANIFEST_TEMPORARY_FILE, TAIL_TEMPORARY_FILE];
+  const orphans: string[] = names.root.filter((name) => temporary.includes(name));
   for (const name of names.pending) {
     if (parsePendingName(name) !== null && !isUncovered(name, names)) {
       orphans.push(`${PENDING_FOLDER}/${name}`);

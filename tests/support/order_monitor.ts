@@ -23,6 +23,7 @@ import {
   SEGMENT_TEMPORARY_FILE,
   SEGMENTS_FOLDER,
   TAIL_FILE,
+  TAIL_TEMPORARY_FILE,
 } from "../../src/log/layout.ts";
 import type { Manifest } from "../../src/log/manifest.ts";
 import type { OpenMode, Storage, StorageFile } from "../../src/log/storage.ts";
@@ -63,6 +64,7 @@ interface NameChange {
   folders: Set<string>;
 }
 
+const TEMPORARY_FILES = [MANIFEST_TEMPORARY_FILE, SEGMENT_TEMPORARY_FILE, TAIL_TEMPORARY_FILE];
 const EVENT_ID = /"(?:first|last)_event_id":"([^"]+)"/g;
 
 export class OrderMonitor implements Storage {
@@ -89,7 +91,7 @@ export class OrderMonitor implements Storage {
     if (isNew && !this.#syncedIds.has(eventId)) {
       this.#fail(`a receipt for event ${eventId} leaves, which was not written`);
     }
-    const change = this.#names.find(({ path }) => path !== MANIFEST_TEMPORARY_FILE);
+    const change = this.#names.find(({ path }) => !TEMPORARY_FILES.includes(path));
     if (change !== undefined) {
       this.#fail(`a receipt for event ${eventId} leaves before the name ${change.path} is synced`);
     }
@@ -167,7 +169,7 @@ export class OrderMonitor implements Storage {
 
   /** That what replaces a file is durable before it goes. */
   #assertReplaced(path: string): void {
-    if (path === MANIFEST_TEMPORARY_FILE || path === SEGMENT_TEMPORARY_FILE) return;
+    if (TEMPORARY_FILES.includes(path)) return;
     const name = path.slice(path.lastIndexOf("/") + 1);
     const pending = folderOf(path) === PENDING_FOLDER ? parsePendingName(name) : null;
     const segment = folderOf(path) === SEGMENTS_FOLDER ? parseSegmentName(name) : null;

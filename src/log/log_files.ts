@@ -1,0 +1,191 @@
+/**
+ * The files that a log is made of, and how events move on from one to the next: the tail is
+ * rotated, a rotated one is sealed, and readers go over to its segments. What a snapshot was given
+ * stays readable through all of it.
+ */
+import { assert } from "../assert.ts";
+import { CommitFile } from "./commit_file.ts";
+import { CommitFileView } from "./commit_file_view.ts";
+import { TAIL_FILE } from "./layout.ts";
+import { openListedSegment } from "./listed_segment.ts";
+import type { Manifest, SegmentEntry } from "./manifest.ts";
+import { RecentCommits } from "./recent_commits.ts";
+import type { RecoveredLog } from "./recovery.ts";
+import { rotateTail } from "./rotation.ts";
+import { RowGroupCache } from "./row_group_cache.ts";
+import { removePending, sealPending } from "./seal.ts";
+import type { SealedHistory } from "./sealed_history.ts";
+import type { SegmentMaker } from "./segment_maker.ts";
+import type { Segment } from "./segment_reader.ts";
+import { SegmentView } from "./segment_view.ts";
+import type { LogFile, LogSnapshot } from "./snapshot.ts";
+import type { Storage } from "./storage.ts";
+
+export interface LogFilesOptions {
+  storage: Storage;
+  /** Milliseconds since 1970. */
+  clockMs: () => number;
+  recentBytesMax: number;
+  /** Told of moves in the turn of the event loop in which readers come to see them. */
+  listener: MoveListener;
+}
+
+export interface MoveListener {
+  /** What is committed from now on is in a new file, a generation of its own. */
+  rotated(): void;
+  /** The oldest generation is in these segments now, the last ones of the sealed history. */
+  sealedMore(segments: readonly Segment[]): void;
+  /** A sentence for the operator. */
+  report(line: string): void;
+}
+
+export interface SealSteps {
+  maker: SegmentMaker;
+  /** Told of each segment once it is in the manifest. */
+  onSegment?: (entry: SegmentEntry) => void;
+  /** Asked after each segment but the last of a file: whether to stop there. */
+  isStopped?: () => boolean;
+}
+
+export class LogFiles {
+  readonly sealed: SealedHistory;
+  readonly #options: LogFilesOptions;
+  readonly #rowGroups = new RowGroupCache();
+  #manifest: Manifest;
+  /** The segments of `sealed` as readers see them. */
+  #segmentViews: readonly LogFile[];
+  /** Open segments of the oldest pending file, which is not sealed to its end yet. */
+  #unpublished: Segment[] = [];
+  /** Rotated tails that readers read, from oldest to newest. */
+  #pending: readonly CommitFile[];
+  #tail: CommitFile;
+  #recent: RecentCommits;
+  #snapshot: LogSnapshot;
+
+  constructor(options: LogFilesOptions, recovered: RecoveredLog) {
+    this.#options = options;
+    this.sealed = recovered.sealed;
+    this.#manifest = recovered.manifest;
+    this.#segmentViews = this.#viewsOf(recovered.sealed.segments);
+    this.#pending = recovered.pending;
+    this.#tail = recovered.tail;
+    this.#recent = new RecentCommits(options.recentBytesMax);
+    this.#snapshot = this.#takeSnapshot();
+  }
+
+  /** What is durable, as of the last move or `refresh()`. */
+  get snapshot(): LogSnapshot {
+    return this.#snapshot;
+  }
+
+  get tail(): CommitFile {
+    return this.#tail;
+  }
+
+  /** The newest commits of the tail. */
+  get recent(): RecentCommits {
+    return this.#recent;
+  }
+
+  /** The rotated tail that is to be sealed next; null when there is none. */
+  get oldestPending(): CommitFile | null {
+    return this.#pending[0] ?? null;
+  }
+
+  /** Has the snapshot show what the tail has taken in. */
+  refresh(): void {
+    this.#snapshot = this.#takeSnapshot();
+  }
+
+  /**
+   * Rotates a tail with events. The new names are not durable before `syncNames()`.
+   * @throws {RotationError}
+   */
+  async rotate(): Promise<void> {
+    const { storage, recentBytesMax, listener } = this.#options;
+    const old = this.#tail;
+    const rotated = await rotateTail(storage, old);
+    this.#recent.clear();
+    this.#recent = new RecentCommits(recentBytesMax);
+    this.#tail = new CommitFile(TAIL_FILE, rotated.tail);
+    this.#pending = [...this.#pending, old];
+    const closed = old.moveTo(rotated.path, rotated.pending);
+    this.refresh();
+    listener.rotated();
+    try {
+      await closed;
+    } catch (error) {
+      // It costs a descriptor, and the rotation is complete.
+      listener.report(`${TAIL_FILE}: rotated, but not closed: ${(error as Error).message}`);
+    }
+  }
+
+  /**
+   * Seals the oldest pending file, and has readers go over to its segments. What is sealed of it
+   * when this fails or is stopped stays so, and the next call goes on there.
+   * @returns the file; null when it was stopped before its end.
+   */
+  async sealOldest({ maker, onSegment, isStopped }: SealSteps): Promise<CommitFile | null> {
+    const pending = this.oldestPending;
+    assert(pending !== null, "there is a file to be sealed");
+    const { storage, clockMs } = this.#options;
+    for await (
+      const manifest of sealPending(pending, this.#manifest, { storage, clockMs, maker })
+    ) {
+      this.#manifest = manifest;
+      const entry = manifest.segments.at(-1)!;
+      onSegment?.(entry);
+      if (isStopped?.() && entry.last_event_id !== pending.lastEventId) return null;
+    }
+    await this.#openUnpublished();
+    this.#publish(pending);
+    return pending;
+  }
+
+  /** Closes a file that has been sealed, when nobody is reading it, and removes it. */
+  async remove(sealed: CommitFile): Promise<void> {
+    await sealed.close();
+    await removePending(this.#options.storage, sealed.path);
+  }
+
+  /** To be called when nobody reads any more. */
+  async close(): Promise<void> {
+    for (const file of [...this.#pending, this.#tail]) await file.close();
+    for (const segment of [...this.sealed.segments, ...this.#unpublished]) await segment.close();
+  }
+
+  /** Opens the segments that the manifest lists and readers do not know. */
+  async #openUnpublished(): Promise<void> {
+    const { segments, blooms } = this.sealed;
+    const known = segments.length + this.#unpublished.length;
+    for (const entry of this.#manifest.segments.slice(known)) {
+      this.#unpublished.push(await openListedSegment(this.#options.storage, entry, blooms));
+    }
+  }
+
+  /** In one turn of the event loop: nobody sees an event twice, or not at all. */
+  #publish(pending: CommitFile): void {
+    const segments = this.#unpublished;
+    const views = this.#viewsOf(segments);
+    this.#unpublished = [];
+    for (const segment of segments) this.sealed.add(segment);
+    this.#segmentViews = [...this.#segmentViews, ...views];
+    this.#pending = this.#pending.slice(1);
+    pending.retire(views);
+    this.refresh();
+    this.#options.listener.sealedMore(segments);
+  }
+
+  #viewsOf(segments: readonly Segment[]): LogFile[] {
+    return segments.map((segment) => new SegmentView(segment, this.#rowGroups));
+  }
+
+  #takeSnapshot(): LogSnapshot {
+    const files = [...this.#segmentViews];
+    for (const file of [...this.#pending, this.#tail]) {
+      const recent = file === this.#tail ? this.#recent : null;
+      if (file.lastEventId !== null) files.push(new CommitFileView(file, recent));
+    }
+    return { frontier: files.at(-1)?.lastEventId ?? null, files };
+  }
+}

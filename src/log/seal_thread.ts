@@ -1,0 +1,68 @@
+/**
+ * Makes segments on another thread, so that those who append and read do not wait for it. The
+ * thread is there while there is something to be sealed.
+ */
+import { Worker } from "node:worker_threads";
+import { assert } from "../assert.ts";
+import type { MadeSegment, SegmentMaker, SegmentTask } from "./segment_maker.ts";
+import type { SealAnswer, SealWorkerData } from "./seal_worker.ts";
+
+/** Makes segments of the log in a folder. A thread that dies is started anew for the next one. */
+export function sealThread(logDir: string): SegmentMaker {
+  return new SealThread(logDir);
+}
+
+class SealThread implements SegmentMaker {
+  readonly #logDir: string;
+  #worker: Worker | null = null;
+  #waiting: PromiseWithResolvers<MadeSegment> | null = null;
+
+  constructor(logDir: string) {
+    this.#logDir = logDir;
+  }
+
+  /** @throws {Error} also when no thread can be started, or when it dies. */
+  make(task: SegmentTask): Promise<MadeSegment> {
+    assert(this.#waiting === null, "segments are made one at a time");
+    const waiting: PromiseWithResolvers<MadeSegment> = Promise.withResolvers();
+    this.#waiting = waiting;
+    try {
+      this.#worker ??= this.#start();
+      this.#worker.postMessage(task);
+    } catch (error) {
+      this.#end(this.#worker, `a thread could not be started: ${(error as Error).message}`);
+    }
+    return waiting.promise;
+  }
+
+  async close(): Promise<void> {
+    const worker = this.#worker;
+    this.#end(worker, "the thread was stopped");
+    await worker?.terminate();
+  }
+
+  #start(): Worker {
+    const workerData: SealWorkerData = { logDir: this.#logDir };
+    const worker = new Worker(new URL("./seal_worker.ts", import.meta.url), { workerData });
+    worker.on("message", (answer: SealAnswer) => this.#take(worker, answer));
+    worker.on("error", (error) => this.#end(worker, (error as Error).message));
+    worker.on("exit", () => this.#end(worker, "the thread has ended"));
+    return worker;
+  }
+
+  #take(worker: Worker, answer: SealAnswer): void {
+    if (worker !== this.#worker) return;
+    const waiting = this.#waiting;
+    this.#waiting = null;
+    if ("made" in answer) waiting?.resolve(answer.made);
+    else waiting?.reject(new Error(answer.failure));
+  }
+
+  /** A thread is of no use any more, and whoever waits for it is told. */
+  #end(worker: Worker | null, why: string): void {
+    if (worker !== this.#worker) return;
+    this.#worker = null;
+    this.#waiting?.reject(new Error(why));
+    this.#waiting = null;
+  }
+}
