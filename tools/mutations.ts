@@ -273,9 +273,9 @@ export const MUTATIONS: readonly Mutation[] = [
     edits: [
       edit(
         "log/seal.ts",
-        "    await writeManifest(storage, sealed);\n",
-        "    if (entry.last_event_id === pending.lastEventId) await storage.remove(path);\n" +
-          "    await writeManifest(storage, sealed);\n",
+        "    await writeManifest(storage, next);\n",
+        "    if (entry.last_event_id === pending.lastEventId) await storage.remove(pending.path);\n" +
+          "    await writeManifest(storage, next);\n",
       ),
       edit(
         "log/seal.ts",
@@ -305,8 +305,8 @@ export const MUTATIONS: readonly Mutation[] = [
       ),
       edit(
         "log/commit_file_view.ts",
-        "end: this.#endBytes, firstReadBytes",
-        "end: this.#target.endBytes, firstReadBytes",
+        "end: this.#endBytes, lastEventId",
+        "end: this.#target.endBytes, lastEventId",
       ),
     ],
     tests: [FAULTS, HISTORIES],

@@ -15,7 +15,7 @@ import type { LogSnapshot } from "../../src/log/snapshot.ts";
 import type { Storage } from "../../src/log/storage.ts";
 import { SimulatedDisk, type Tree } from "./simulated_disk.ts";
 import { preparedBatch } from "./prepared.ts";
-import { openWatchedLog } from "./watched_log.ts";
+import { openWatchedLog, type SealingOn } from "./watched_log.ts";
 
 /** 2026-01-01T00:00:00.000Z */
 export const TEST_TIME_MS = 1_767_225_600_000;
@@ -39,10 +39,14 @@ export interface OpenedLog {
   committed: CommittedBatch[];
 }
 
-/** @param recentBytesMax 0 for a log that reads all it gives from its files. */
+/**
+ * @param recentBytesMax 0 for a log that reads all it gives from its files.
+ * @param sealingOn how it is sealed while it is open; not at all if absent.
+ */
 export async function openTestLog(
   storage: Storage,
   recentBytesMax: number = RECENT_COMMITS_BYTES_MAX,
+  sealingOn?: SealingOn,
 ): Promise<OpenedLog> {
   const entries: BatchEntry[] = [];
   const reports: string[] = [];
@@ -53,7 +57,8 @@ export async function openTestLog(
     report: (line: string) => void reports.push(line),
     committed: (batches: readonly CommittedBatch[]) => void committed.push(...batches),
   };
-  const log = await openWatchedLog({ storage, ...testTime(), listener, recentBytesMax });
+  const options = { storage, ...testTime(), listener, recentBytesMax };
+  const log = await openWatchedLog(options, sealingOn);
   return { log, entries, reports, committed };
 }
 

@@ -3,15 +3,16 @@ import { RECENT_COMMITS_BYTES_MAX } from "../../src/limits.ts";
 import type { Storage } from "../../src/log/storage.ts";
 import type { EventLogService } from "../../src/service/event_log_service.ts";
 import { testTime } from "./test_log.ts";
-import { openWatchedService } from "./watched_log.ts";
+import { openWatchedService, type SealingOn } from "./watched_log.ts";
 
 /** @param recentBytesMax 0 for a service that reads all it gives from files. */
 export async function openTestService(
   storage: Storage,
   recentBytesMax: number = RECENT_COMMITS_BYTES_MAX,
+  sealingOn?: SealingOn,
 ): Promise<{ service: EventLogService; reports: string[] }> {
   const reports: string[] = [];
   const report = (line: string) => void reports.push(line);
   const options = { storage, ...testTime(), report, recentBytesMax };
-  return { service: await openWatchedService(options), reports };
+  return { service: await openWatchedService(options, sealingOn), reports };
 }

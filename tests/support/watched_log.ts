@@ -1,13 +1,17 @@
 /** Opens logs behind an order monitor, so that every test that does is also one of it. */
-import { type Log, type LogOptions, openLog } from "../../src/log/log.ts";
+import { type Log, type LogOptions, openLog, type SealingOptions } from "../../src/log/log.ts";
+import type { Storage } from "../../src/log/storage.ts";
 import type { EventLogService, ServiceOptions } from "../../src/service/event_log_service.ts";
 import { openEventLog } from "../../src/service/event_log_service.ts";
 import { OrderMonitor } from "./order_monitor.ts";
 
+/** How a log is sealed behind the monitor. */
+export type SealingOn = (storage: Storage) => SealingOptions;
+
 /** As `openLog()`. */
-export async function openWatchedLog(options: LogOptions): Promise<Log> {
+export async function openWatchedLog(options: LogOptions, sealingOn?: SealingOn): Promise<Log> {
   const monitor = new OrderMonitor(options.storage);
-  const log = await openLog({ ...options, storage: monitor });
+  const log = await openLog({ ...options, storage: monitor, ...sealingOf(monitor, sealingOn) });
   const append = log.append.bind(log);
   log.append = async (batches) => {
     const committed = await append(batches);
@@ -18,12 +22,20 @@ export async function openWatchedLog(options: LogOptions): Promise<Log> {
 }
 
 /** As `openEventLog()`. */
-export async function openWatchedService(options: ServiceOptions): Promise<EventLogService> {
+export async function openWatchedService(
+  options: ServiceOptions,
+  sealingOn?: SealingOn,
+): Promise<EventLogService> {
   const monitor = new OrderMonitor(options.storage);
-  const service = await openEventLog({ ...options, storage: monitor });
+  const sealing = sealingOf(monitor, sealingOn);
+  const service = await openEventLog({ ...options, storage: monitor, ...sealing });
   watchReceipts(service, monitor);
   watchReaders(service, monitor);
   return service;
+}
+
+function sealingOf(storage: Storage, sealingOn?: SealingOn): Pick<LogOptions, "sealing"> {
+  return sealingOn === undefined ? {} : { sealing: sealingOn(storage) };
 }
 
 function watchReceipts(service: EventLogService, monitor: OrderMonitor): void {

@@ -1,7 +1,7 @@
 /** What must hold of a log whatever a crash has left of it. */
 import assert from "node:assert/strict";
 import type { CommittedEvent } from "../../../src/event/verify_event.ts";
-import { MANIFEST_TEMPORARY_FILE } from "../../../src/log/layout.ts";
+import { MANIFEST_TEMPORARY_FILE, TAIL_TEMPORARY_FILE } from "../../../src/log/layout.ts";
 import { verifyLog, type VerifyReport } from "../../../src/log/verify.ts";
 import { seededRandom } from "../../support/random.ts";
 import { SimulatedDisk, type Tree } from "../../support/simulated_disk.ts";
@@ -39,8 +39,9 @@ async function open(disk: SimulatedDisk) {
 export function assertDurable(disk: SimulatedDisk): void {
   if (disk.isDurable) return;
   const left = disk.crash().tree();
-  // Means nothing, so its removal may be undone.
+  // They mean nothing, so their removal may be undone.
   left.delete(MANIFEST_TEMPORARY_FILE);
+  left.delete(TAIL_TEMPORARY_FILE);
   assert.equal(treeHash(left), treeHash(disk.tree()), "what was recovered is durable");
 }
 

@@ -1,0 +1,175 @@
+/**
+ * Readers that hold a snapshot while its files are rotated and sealed: whatever they have read
+ * before, they read on to the end of their snapshot, byte for byte, and no file stays open for
+ * them.
+ */
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { test } from "node:test";
+import { setImmediate } from "node:timers/promises";
+import { READ_CHUNK_BYTES } from "../../src/limits.ts";
+import { isHeaderLine } from "../../src/log/commit_frame.ts";
+import { LineChunks } from "../../src/log/line_chunks.ts";
+import type { Log } from "../../src/log/log.ts";
+import type { LogSnapshot } from "../../src/log/snapshot.ts";
+import { lineEventId } from "../../src/log/stored_line.ts";
+import { preparedBatch } from "../support/prepared.ts";
+import { SealingSteps } from "../support/sealing_steps.ts";
+import { SimulatedDisk } from "../support/simulated_disk.ts";
+import { gateAt } from "../support/storage_faults.ts";
+import { openTestLog } from "../support/test_log.ts";
+
+const LF = 0x0a;
+const EVENTS = 3;
+/** So that a reader needs several reads for each file. */
+const TEXT = "x".repeat(READ_CHUNK_BYTES / 4);
+
+/** When a reader takes its snapshot, in the life of the file. */
+const MOMENTS = ["while it is the tail", "when it is the whole tail", "when it is pending"];
+
+/** A log that is sealed when the test says so. */
+async function openSteered(recentBytesMax?: number) {
+  const storage = new SimulatedDisk();
+  const steps = new SealingSteps();
+  let isHeld = true;
+  steps.beforeMake = () => {
+    if (isHeld) throw new Error("not yet");
+  };
+  const opened = await openTestLog(storage, recentBytesMax, steps.on());
+  const seal = async () => {
+    isHeld = false;
+    const idle = steps.nextIdle();
+    steps.resume();
+    await idle;
+    isHeld = true;
+  };
+  return { storage, steps, seal, ...opened };
+}
+
+async function append(log: Log, batchId: string): Promise<void> {
+  const events = Array.from({ length: EVENTS }, (_, n) => ({ payload: `${batchId} ${n} ${TEXT}` }));
+  await log.append([preparedBatch(batchId, { events })]);
+}
+
+/** Event lines of a chunk that come after `after`. */
+function eventLines(chunk: Buffer, after: string): string[] {
+  const lines: string[] = [];
+  for (let start = 0; start < chunk.length;) {
+    const end = chunk.indexOf(LF, start) + 1;
+    if (!isHeaderLine(chunk, start) && lineEventId(chunk, start) > after) {
+      lines.push(chunk.toString("utf8", start, end));
+    }
+    start = end;
+  }
+  return lines;
+}
+
+class Reader {
+  readonly lines: string[] = [];
+  readonly #chunks: LineChunks;
+  readonly #after: string;
+
+  constructor(snapshot: LogSnapshot, after?: string) {
+    this.#chunks = new LineChunks(snapshot, { after, filter: {}, firstReadBytes: 4096 });
+    this.#after = after ?? "";
+  }
+
+  /** Takes so many chunks, and spoils them as a caller may. */
+  async take(chunks: number): Promise<boolean> {
+    for (let n = 0; n < chunks; n++) {
+      const chunk = await this.#chunks.next();
+      if (chunk === null) return false;
+      this.lines.push(...eventLines(chunk, this.#after));
+      chunk.fill(0);
+    }
+    return true;
+  }
+}
+
+/** The readers of a snapshot: from each event on and from the start, each so many chunks ahead. */
+async function readersOf(snapshot: LogSnapshot) {
+  const all = new Reader(snapshot);
+  await all.take(Infinity);
+  const ids = all.lines.map((line) => lineEventId(Buffer.from(line), 0));
+  const readers: { reader: Reader; expected: string[]; label: string }[] = [];
+  for (const [place, after] of [undefined, ...ids].entries()) {
+    for (let ahead = 0;; ahead++) {
+      const reader = new Reader(snapshot, after);
+      const isGoingOn = await reader.take(ahead);
+      const label = `after event ${place} of ${ids.length}, ${ahead} chunks ahead`;
+      readers.push({ reader, expected: all.lines.slice(place), label });
+      if (!isGoingOn) break;
+    }
+  }
+  return readers;
+}
+
+for (const [moment, name] of MOMENTS.entries()) {
+  for (const recentBytesMax of [0, undefined]) {
+    const from = recentBytesMax === 0 ? "from files" : "with the newest commits in memory";
+    test(`a snapshot taken of a file ${name} is read on ${from} when it is sealed`, async () => {
+      const { log, storage, steps, seal, reports } = await openSteered(recentBytesMax);
+      await append(log, "first");
+      const paused = steps.nextPause();
+      await append(log, "a");
+      await paused;
+      await append(log, "b");
+      const readers = moment === 0 ? await readersOf(log.snapshot) : [];
+      await append(log, "c");
+      if (moment === 1) readers.push(...await readersOf(log.snapshot));
+      await seal();
+      const pausedAgain = steps.nextPause();
+      await append(log, "d");
+      await pausedAgain;
+      if (moment === 2) readers.push(...await readersOf(log.snapshot));
+      const taken = readers.length;
+      assert.ok(taken > 40, `${taken} readers`);
+      // Some go on from the pending file, the others from its segment.
+      for (const { reader } of readers.filter((_, n) => n % 3 === 0)) await reader.take(1);
+      await seal();
+      for (const { reader, expected, label } of readers) {
+        await reader.take(Infinity);
+        assert.deepEqual(reader.lines, expected, label);
+      }
+      await log.close();
+      assert.equal(storage.openFiles, 0);
+      assert.ok(reports.every((line) => line.includes("not yet")), reports.join("\n"));
+    });
+  }
+}
+
+test("a sealed file is closed once the reads under way are over, whoever still has it", async () => {
+  const { log, storage, steps, seal } = await openSteered(0);
+  await append(log, "a");
+  const paused = steps.nextPause();
+  await append(log, "b");
+  await paused;
+  const holders = Array.from({ length: 20 }, () => new Reader(log.snapshot));
+  for (const holder of holders) await holder.take(1);
+  const gate = gateAt("read");
+  storage.hook = gate.hook;
+  const reading = new Reader(log.snapshot).take(1);
+  await gate.reached;
+  const before = storage.openFiles;
+  const sealed = seal();
+  while (log.snapshot.files[0]!.path.startsWith("pending/")) await setImmediate();
+  // The segment is open now, and the pending file is for the one read that waits.
+  assert.equal(storage.openFiles, before + 1);
+  gate.open();
+  assert.equal(await reading, true);
+  await sealed;
+  assert.equal(storage.openFiles, before);
+  await log.close();
+  assert.equal(storage.openFiles, 0);
+});
+
+test("a tail that was rotated is not open for writing any more", async () => {
+  const { log, storage, steps } = await openSteered();
+  await append(log, "a");
+  const before = storage.openFiles;
+  const paused = steps.nextPause();
+  await append(log, "b");
+  await paused;
+  assert.equal(storage.openFiles, before + 1);
+  await log.close();
+});

@@ -1,0 +1,80 @@
+/**
+ * Sealing while a log is open, at the pace of a test: segments are made in place, on the log's own
+ * storage, when the test says so.
+ */
+import type { SealingOptions } from "../../src/log/log.ts";
+import {
+  inPlaceMaker,
+  type MadeSegment,
+  type MakerSettings,
+  type SegmentMaker,
+  type SegmentTask,
+} from "../../src/log/segment_maker.ts";
+import type { Storage } from "../../src/log/storage.ts";
+import { Gate } from "./gate.ts";
+
+export interface SealingStepsOptions extends MakerSettings {
+  /** 1 if absent: every tail with an event is rotated before the next commit. */
+  rotateBytes?: number;
+}
+
+export class SealingSteps {
+  /** How long each pause after a failure was to be, in milliseconds. */
+  readonly pausesMs: number[] = [];
+  /** Called before each segment is made; may delay it, or throw. */
+  beforeMake: () => Promise<void> | void = () => {};
+  readonly #options: SealingStepsOptions;
+  #idle = new Gate();
+  #paused = new Gate();
+  #resumed = new Gate();
+
+  constructor(options: SealingStepsOptions = {}) {
+    this.#options = options;
+  }
+
+  /** Resolves when nothing is left to be sealed, from now on. */
+  nextIdle(): Promise<void> {
+    this.#idle = new Gate();
+    return this.#idle.opened;
+  }
+
+  /** Resolves at the next pause. */
+  nextPause(): Promise<void> {
+    this.#paused = new Gate();
+    return this.#paused.opened;
+  }
+
+  /** Ends the pause at hand. */
+  resume(): void {
+    const resumed = this.#resumed;
+    this.#resumed = new Gate();
+    resumed.open();
+  }
+
+  /** For `openTestLog()` and its like. */
+  on(): (storage: Storage) => SealingOptions {
+    return (storage) => ({
+      maker: this.#maker(storage),
+      rotateBytes: this.#options.rotateBytes ?? 1,
+      pause: async (ms, signal) => {
+        this.pausesMs.push(ms);
+        this.#paused.open();
+        const aborted = new Promise<void>((resolve) =>
+          signal.addEventListener("abort", () => resolve(), { once: true })
+        );
+        await Promise.race([this.#resumed.opened, aborted]);
+      },
+    });
+  }
+
+  #maker(storage: Storage): SegmentMaker {
+    const inner = inPlaceMaker(storage, this.#options);
+    return {
+      make: async (task: SegmentTask): Promise<MadeSegment> => {
+        await this.beforeMake();
+        return await inner.make(task);
+      },
+      close: async () => this.#idle.open(),
+    };
+  }
+}
