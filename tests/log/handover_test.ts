@@ -156,7 +156,7 @@ test("a sealed file is closed once the reads under way are over, whoever still h
   // The segment is open now, and the pending file is for the one read that waits.
   assert.equal(storage.openFiles, before + 1);
   gate.open();
-  assert.equal(await reading, true);
+  assert.ok(await reading);
   await sealed;
   assert.equal(storage.openFiles, before);
   await log.close();

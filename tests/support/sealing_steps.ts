@@ -74,7 +74,7 @@ export class SealingSteps {
         await this.beforeMake();
         return await inner.make(task);
       },
-      close: async () => this.#idle.open(),
+      close: () => Promise.resolve(this.#idle.open()),
     };
   }
 }

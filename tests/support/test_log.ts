@@ -1,7 +1,6 @@
 /** Opens logs with a clock and randomness that repeat, and reads back what they hold. */
 import { Buffer } from "node:buffer";
 import type { CommittedEvent } from "../../src/event/verify_event.ts";
-import { RECENT_COMMITS_BYTES_MAX } from "../../src/limits.ts";
 import type { BatchEntry } from "../../src/log/commit_frame.ts";
 import { EventScan } from "../../src/log/event_scan.ts";
 import { TAIL_FILE } from "../../src/log/layout.ts";
@@ -45,7 +44,7 @@ export interface OpenedLog {
  */
 export async function openTestLog(
   storage: Storage,
-  recentBytesMax: number = RECENT_COMMITS_BYTES_MAX,
+  recentBytesMax?: number,
   sealingOn?: SealingOn,
 ): Promise<OpenedLog> {
   const entries: BatchEntry[] = [];
@@ -57,7 +56,8 @@ export async function openTestLog(
     report: (line: string) => void reports.push(line),
     committed: (batches: readonly CommittedBatch[]) => void committed.push(...batches),
   };
-  const options = { storage, ...testTime(), listener, recentBytesMax };
+  const recent = recentBytesMax === undefined ? {} : { recentBytesMax };
+  const options = { storage, ...testTime(), listener, ...recent };
   const log = await openWatchedLog(options, sealingOn);
   return { log, entries, reports, committed };
 }

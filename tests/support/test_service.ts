@@ -1,5 +1,4 @@
 /** Opens services with a clock and randomness that repeat. */
-import { RECENT_COMMITS_BYTES_MAX } from "../../src/limits.ts";
 import type { Storage } from "../../src/log/storage.ts";
 import type { EventLogService } from "../../src/service/event_log_service.ts";
 import { testTime } from "./test_log.ts";
@@ -8,11 +7,12 @@ import { openWatchedService, type SealingOn } from "./watched_log.ts";
 /** @param recentBytesMax 0 for a service that reads all it gives from files. */
 export async function openTestService(
   storage: Storage,
-  recentBytesMax: number = RECENT_COMMITS_BYTES_MAX,
+  recentBytesMax?: number,
   sealingOn?: SealingOn,
 ): Promise<{ service: EventLogService; reports: string[] }> {
   const reports: string[] = [];
   const report = (line: string) => void reports.push(line);
-  const options = { storage, ...testTime(), report, recentBytesMax };
+  const recent = recentBytesMax === undefined ? {} : { recentBytesMax };
+  const options = { storage, ...testTime(), report, ...recent };
   return { service: await openWatchedService(options, sealingOn), reports };
 }
