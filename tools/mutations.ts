@@ -274,7 +274,8 @@ export const MUTATIONS: readonly Mutation[] = [
       edit(
         "log/seal.ts",
         "    await writeManifest(storage, next);\n",
-        "    if (entry.last_event_id === pending.lastEventId) await storage.remove(pending.path);\n" +
+        "    const isLast = entry.last_event_id === pending.lastEventId;\n" +
+          "    if (isLast) await storage.remove(pending.path);\n" +
           "    await writeManifest(storage, next);\n",
       ),
       edit(

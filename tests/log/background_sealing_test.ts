@@ -1,4 +1,4 @@
-/** Sealing while a log is appended to and read: when it happens, what is told, what failures cost. */
+/** Sealing while a log is open: when it happens, what is told of it, what its failures cost. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
