@@ -6,6 +6,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { findUnusedExports } from "./tidy/unused_exports.ts";
 
 const LINE_WIDTH = 100;
 const FILE_LINES_MAX = 450;
@@ -137,6 +138,7 @@ export function findUntidy(root: string): string[] {
     ...files.filter((path) => path.startsWith("src/")).flatMap((p) => checkSource(p, read(p))),
     ...checkPackages(JSON.parse(read("deno.json")), JSON.parse(read("package.json"))),
     ...findDead(files, read),
+    ...findUnusedExports(files.filter((path) => path.endsWith(".ts")), read),
   ];
 }
 

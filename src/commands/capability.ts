@@ -22,6 +22,6 @@ export function requireSupported(config: Config, command: string): void {
 }
 
 /** A refusal that no change of the input but a change of the request can lift. */
-export function unsupported(message: string): CommandError {
+function unsupported(message: string): CommandError {
   return new CommandError(EXIT_UNSUPPORTED, message);
 }

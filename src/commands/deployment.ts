@@ -87,7 +87,7 @@ export async function checkUncommitted(paths: DeploymentPaths, socketPath: strin
 }
 
 /** Whether there is a folder at `path`. @throws {CommandError} for anything else than nothing. */
-export async function isFolder(path: string): Promise<boolean> {
+async function isFolder(path: string): Promise<boolean> {
   const kind = await entryKind(path);
   if (kind !== null && kind !== "folder") {
     throw operationalError(`${path}: is a ${kind}, must be a folder`);

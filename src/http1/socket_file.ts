@@ -32,11 +32,6 @@ export async function closeSocketFile(
   }
 }
 
-/** Removes our socket file; another's stays. */
-export function removeSocketFile(socketFile: SocketFile): void {
-  if (!isReplaced(socketFile)) rmSync(socketFile.path, { force: true });
-}
-
 function isReplaced({ path, dev, ino }: SocketFile): boolean {
   const stat = lstatSync(path, { throwIfNoEntry: false });
   return stat !== undefined && (stat.dev !== dev || stat.ino !== ino);

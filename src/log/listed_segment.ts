@@ -48,7 +48,7 @@ async function open(
 }
 
 /** How the footer of a segment disagrees with the manifest; null when it does not. */
-export function listingFault(segment: Segment, entry: SegmentEntry): string | null {
+function listingFault(segment: Segment, entry: SegmentEntry): string | null {
   if (segment.sizeBytes !== entry.bytes) {
     return `has ${segment.sizeBytes} bytes, the manifest says ${entry.bytes}`;
   }

@@ -5,7 +5,7 @@
 import { SegmentError } from "./segment_error.ts";
 
 /** Widest code: a dictionary has no more values than a row group rows. */
-export const CODE_BITS_MAX = 16;
+const CODE_BITS_MAX = 16;
 
 /** A bit-packed run comes in groups of so many values. */
 const GROUP_VALUES = 8;

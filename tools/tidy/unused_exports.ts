@@ -1,0 +1,39 @@
+/**
+ * Functions, classes and values of `src/` that are exported and that no other file imports. Types
+ * are left out: one is exported because an exported function speaks of it.
+ */
+import { join } from "node:path";
+
+const DECLARATION = /^export (?:abstract )?(?:async )?(?:function\*? ?|const |let |class )(\w+)/gm;
+const LIST = /^(?:import|export) (?:type )?\{([^}]*)\} from "(\.[^"]+)"/gm;
+/** Takes everything: a namespace, a re-export of all, or a module that is loaded later. */
+const WHOLE = /(?:^export \* from |^import \* as \w+ from |import\()"(\.[^"]+)"/gm;
+
+/** Names that a module of the tree takes from others: `path#name`, or `path#*` for all. */
+function takenBy(path: string, text: string): string[] {
+  const target = (specifier: string) => join(path, "..", specifier);
+  const named = [...text.matchAll(LIST)].flatMap(([, names, from]) =>
+    namesIn(names!).map((name) => `${target(from!)}#${name}`)
+  );
+  return [...named, ...[...text.matchAll(WHOLE)].map(([, from]) => `${target(from!)}#*`)];
+}
+
+/** Names of a list between braces, as the module they come from calls them. */
+function namesIn(list: string): string[] {
+  return list.split(",").map((item) => item.trim().replace(/^type /, "").split(" as ")[0]!)
+    .filter((name) => name !== "");
+}
+
+/**
+ * @param files paths of all modules of the tree.
+ * @param read the text of one.
+ */
+export function findUnusedExports(files: string[], read: (path: string) => string): string[] {
+  const taken = new Set(files.flatMap((path) => takenBy(path, read(path))));
+  return files.filter((path) => path.startsWith("src/")).flatMap((path) => {
+    if (taken.has(`${path}#*`)) return [];
+    const names = [...read(path).matchAll(DECLARATION)].map(([, name]) => name!);
+    return names.filter((name) => !taken.has(`${path}#${name}`))
+      .map((name) => `${path}: exports ${name}, which no other file imports`);
+  });
+}
