@@ -1,15 +1,20 @@
 /** What `nats_bridge` does not go on after: it ends with exit 1 and says what to do. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { jetstreamManager, RetentionPolicy, type StreamConfig } from "@nats-io/jetstream";
+import {
+  jetstream,
+  jetstreamManager,
+  RetentionPolicy,
+  type StreamConfig,
+} from "@nats-io/jetstream";
 import {
   appendPayloads,
   type Bridged,
   endBridge,
   startBridge,
-  withBridged,
+  testWithNats,
 } from "./support/nats_bridge.ts";
-import { type NatsServer, NEEDS_NATS, withConnection } from "./support/nats_server.ts";
+import { type NatsServer, withConnection } from "./support/nats_server.ts";
 import {
   assertMirrors,
   lastSequence,
@@ -31,7 +36,7 @@ async function refusal(bridged: Bridged, url?: string): Promise<string> {
 /** Lets a bridge carry what there is. */
 async function carry(bridged: Bridged, sequence: number): Promise<void> {
   const bridge = startBridge(bridged);
-  await untilSequence(bridged.nats, sequence);
+  await untilSequence(bridged.nats, sequence, bridge);
   assert.equal(await endBridge(bridge, "SIGTERM"), 0);
 }
 
@@ -47,91 +52,74 @@ async function purge(nats: NatsServer): Promise<void> {
   });
 }
 
-test("nats_bridge names the event that NATS does not take, and goes on with it later", {
-  ...NEEDS_NATS,
-}, () =>
-  withBridged(async (bridged) => {
-    const { served, nats } = bridged;
-    await appendPayloads(bridged, "b1", [1, 2]);
-    const large = await appendPayloads(bridged, "b2", ["x".repeat(4096)]);
-    await appendPayloads(bridged, "b3", [4]);
-    const told = await refusal(bridged);
-    assert.match(told, new RegExp(`^event ${large.first_event_id} of shop/orders has 4\\d{3} b`));
-    assert.match(told, /takes messages of 4096 .*: raise its max_payload/);
-    assert.equal(await lastSequence(nats), 2);
-    assert.equal((await readCursor(nats)).sequence, 2);
+testWithNats("nats_bridge names the event that is too large, and waits at it", async (bridged) => {
+  const { served, nats } = bridged;
+  await appendPayloads(bridged, "b1", [1, 2]);
+  const large = await appendPayloads(bridged, "b2", ["x".repeat(4096)]);
+  await appendPayloads(bridged, "b3", [4]);
+  const told = await refusal(bridged);
+  assert.match(told, new RegExp(`^event ${large.first_event_id} of shop/orders has 4\\d{3} b`));
+  assert.match(told, /takes messages of 4096 .*: raise its max_payload/);
+  assert.equal(await lastSequence(nats), 2);
+  assert.equal((await readCursor(nats)).sequence, 2);
 
-    await nats.stop("SIGTERM");
-    await nats.start("max_payload: 8192");
-    await carry(bridged, 4);
-    await assertMirrors(nats, served.serving.fetch);
-  }, { config: "max_payload: 4096" }));
+  await nats.stop("SIGTERM");
+  await nats.start("max_payload: 8192");
+  await carry(bridged, 4);
+  await assertMirrors(nats, served.serving.fetch);
+}, "max_payload: 4096");
 
-test(
-  "nats_bridge names the stream that takes no message of that size",
-  { ...NEEDS_NATS },
-  () =>
-    withBridged(async (bridged) => {
-      await addStream(bridged.nats, { subjects: [`${STREAM}.*.*`], max_msg_size: 1024 });
-      await appendPayloads(bridged, "b1", [1]);
-      const large = await appendPayloads(bridged, "b2", ["x".repeat(1024)]);
-      assert.match(await refusal(bridged), new RegExp(`event ${large.first_event_id}.*max`));
-      assert.equal(await lastSequence(bridged.nats), 1);
-    }),
-);
+testWithNats("nats_bridge names the event that the stream refuses", async (bridged) => {
+  await addStream(bridged.nats, { subjects: [`${STREAM}.*.*`], max_msg_size: 1024 });
+  await appendPayloads(bridged, "b1", [1]);
+  const large = await appendPayloads(bridged, "b2", ["x".repeat(1024)]);
+  const told = await refusal(bridged);
+  assert.match(told, new RegExp(`^NATS refused event ${large.first_event_id} .*maximum`));
+  assert.equal(await lastSequence(bridged.nats), 1);
+});
 
-test(
-  "nats_bridge does not carry another log into a stream",
-  { ...NEEDS_NATS },
-  () =>
-    withBridged(async (bridged) => {
-      await appendPayloads(bridged, "b1", [1, 2]);
-      await carry(bridged, 2);
-      await withServed(async (served) => {
-        const other = { ...bridged, served };
-        await appendPayloads(other, "b1", [1, 2, 3]);
-        assert.match(await refusal(other), /^event \S+, message 2 .* is not in this log/);
-      });
-      assert.equal(await lastSequence(bridged.nats), 2);
-    }),
-);
+testWithNats("nats_bridge does not carry another log into a stream", async (bridged) => {
+  await appendPayloads(bridged, "b1", [1, 2]);
+  await carry(bridged, 2);
+  await withServed(async (served) => {
+    const other = { ...bridged, served };
+    await appendPayloads(other, "b1", [1, 2, 3]);
+    assert.match(await refusal(other), /^event \S+, message 2 .* is not in this log/);
+  });
+  assert.equal(await lastSequence(bridged.nats), 2);
+});
 
-test(
-  "nats_bridge shares its stream with nothing else",
-  { ...NEEDS_NATS },
-  () =>
-    withBridged(async (bridged) => {
-      await appendPayloads(bridged, "b1", [1]);
-      await carry(bridged, 1);
-      await withConnection(bridged.nats, async (connection) => {
-        connection.publish(`${STREAM}.a.b`);
-        await connection.flush();
-      });
-      await untilSequence(bridged.nats, 2);
-      assert.match(await refusal(bridged), /^message 2, .* something else publishes there/);
-    }),
-);
+testWithNats("nats_bridge shares its stream with nothing else", async (bridged) => {
+  await appendPayloads(bridged, "b1", [1]);
+  await carry(bridged, 1);
+  await withConnection(bridged.nats, async (connection) => {
+    await jetstream(connection).publish(`${STREAM}.a.b`);
+  });
+  assert.match(await refusal(bridged), /^message 2, .* something else publishes there/);
+});
 
-test("nats_bridge goes on from the cursor when the messages are gone, if it is at the end", {
-  ...NEEDS_NATS,
-}, () =>
-  withBridged(async (bridged) => {
-    const { nats } = bridged;
-    const { first_event_id } = await appendPayloads(bridged, "b1", [1, 2]);
-    await carry(bridged, 2);
-    await purge(nats);
-    const { last_event_id } = await appendPayloads(bridged, "b2", [3]);
-    await carry(bridged, 3);
-    assert.deepEqual(await readCursor(nats), { event_id: last_event_id, sequence: 3 });
+testWithNats("nats_bridge goes on from the cursor when the messages are gone", async (bridged) => {
+  const { nats } = bridged;
+  await appendPayloads(bridged, "b1", [1, 2]);
+  await carry(bridged, 2);
+  await purge(nats);
+  const { last_event_id } = await appendPayloads(bridged, "b2", [3]);
+  await carry(bridged, 3);
+  assert.deepEqual(await readCursor(nats), { event_id: last_event_id, sequence: 3 });
+});
 
-    await purge(nats);
-    await writeCursor(nats, { event_id: first_event_id, sequence: 1 });
-    assert.match(
-      await refusal(bridged),
-      /^message 3, .* is gone, and the cursor is \{.*"sequence":1/,
-    );
-    assert.equal(await lastSequence(nats), 3);
-  }));
+testWithNats("nats_bridge does not guess when messages and cursor are gone", async (bridged) => {
+  const { nats } = bridged;
+  const { first_event_id } = await appendPayloads(bridged, "b1", [1, 2]);
+  await carry(bridged, 2);
+  await purge(nats);
+  await writeCursor(nats, { event_id: first_event_id, sequence: 1 });
+  assert.match(
+    await refusal(bridged),
+    /^message 2, .* is gone, and the cursor is \{.*"sequence":1/,
+  );
+  assert.equal(await lastSequence(nats), 2);
+});
 
 const UNFIT: [Partial<StreamConfig>, RegExp][] = [
   [{ subjects: ["elsewhere.>"] }, /takes elsewhere\.>: add ground\.\*\.\* to its subjects/],
@@ -141,34 +129,23 @@ const UNFIT: [Partial<StreamConfig>, RegExp][] = [
   ],
 ];
 for (const [config, told] of UNFIT) {
-  test(
-    `nats_bridge refuses a stream with ${JSON.stringify(config)}`,
-    { ...NEEDS_NATS },
-    () =>
-      withBridged(async (bridged) => {
-        await addStream(bridged.nats, config);
-        assert.match(await refusal(bridged), told);
-      }),
-  );
+  testWithNats(`nats_bridge refuses a stream with ${JSON.stringify(config)}`, async (bridged) => {
+    await addStream(bridged.nats, config);
+    assert.match(await refusal(bridged), told);
+  });
 }
 
-test(
-  "nats_bridge signs in with the name and password of the URL",
-  { ...NEEDS_NATS },
-  () =>
-    withBridged(async (bridged) => {
-      const { url } = bridged.nats;
-      const as = (who: string) => url.replace("//", `//${who}@`);
-      await appendPayloads(bridged, "b1", [1]);
-      const bridge = startBridge(bridged, as("ada:s%2Fecret"));
-      const isThere = ({ stdout }: { stdout: string }) => stdout.startsWith("1 events");
-      await untilPrinted(bridge, isThere);
-      assert.equal(await endBridge(bridge, "SIGTERM"), 0);
-      const told = await refusal(bridged, as("ada:wrong"));
-      assert.match(told, /authorization violation/i);
-      assert.doesNotMatch(told, /wrong/);
-    }, { config: 'authorization: { user: "ada", password: "s/ecret" }' }),
-);
+testWithNats("nats_bridge signs in with the name and password of the URL", async (bridged) => {
+  const { url } = bridged.nats;
+  const as = (who: string) => url.replace("//", `//${who}@`);
+  await appendPayloads(bridged, "b1", [1]);
+  const bridge = startBridge(bridged, as("ada:s%2Fecret"));
+  await untilPrinted(bridge, ({ stdout }) => stdout.startsWith("1 events"));
+  assert.equal(await endBridge(bridge, "SIGTERM"), 0);
+  const told = await refusal(bridged, as("ada:wrong"));
+  assert.match(told, /authorization violation/i);
+  assert.doesNotMatch(told, /wrong/);
+}, 'authorization: { user: "ada", password: "s/ecret" }');
 
 const MEANINGLESS: [string[], RegExp][] = [
   [[], /a socket is needed/],

@@ -1,17 +1,17 @@
 /** `nats_bridge` and what may happen to it: the stream holds each event once, in order. */
 import assert from "node:assert/strict";
 import { cp, rm } from "node:fs/promises";
-import { test } from "node:test";
 import { jetstreamManager } from "@nats-io/jetstream";
+import { signalChild } from "../support/cli.ts";
 import { randomInteger, randomItem, seededRandom, testSeed } from "../support/random.ts";
 import {
   appendPayloads,
   type Bridged,
   endBridge,
   startBridge,
-  withBridged,
+  testWithNats,
 } from "./support/nats_bridge.ts";
-import { NEEDS_NATS, withConnection } from "./support/nats_server.ts";
+import { withConnection } from "./support/nats_server.ts";
 import {
   assertMirrors,
   lastSequence,
@@ -53,120 +53,141 @@ async function ingest(bridged: Bridged, random: () => number, isOver: () => bool
   return count;
 }
 
-test(`nats_bridge killed again and again, NATS too: each event once (SEED=${seed})`, {
-  ...NEEDS_NATS,
-}, () =>
-  withBridged(async (bridged) => {
-    const random = seededRandom(seed);
-    const { served, nats } = bridged;
-    let isOver = false;
-    const ingesting = ingest(bridged, random, () => isOver);
-    for (let round = 0; round < 6; round++) {
-      const bridge = startBridge(bridged);
-      await untilSequence(nats, await lastSequence(nats) + randomInteger(random, 1, 150));
-      if (round === 3) {
-        await nats.stop("SIGKILL");
-        await nats.start();
-        await untilSequence(nats, await lastSequence(nats) + 1);
-        assert.match(bridge.output.stderr, /connecting again/);
-      }
-      await endBridge(bridge, "SIGKILL");
-    }
-    isOver = true;
-    const count = await ingesting;
+testWithNats(`nats_bridge killed again and again, NATS too (SEED=${seed})`, async (bridged) => {
+  const random = seededRandom(seed);
+  const { served, nats } = bridged;
+  let isOver = false;
+  const ingesting = ingest(bridged, random, () => isOver);
+  for (let round = 0; round < 6; round++) {
     const bridge = startBridge(bridged);
-    await untilSequence(nats, count);
-    assert.equal(await endBridge(bridge, "SIGTERM"), 0);
-    await assertMirrors(nats, served.serving.fetch);
-    const subjects = new Set((await readStream(nats)).map(({ subject }) => subject));
-    for (const subject of subjects) assert.match(subject, /^ground\.(shop|crm%2Eeu)\.[^.]+$/);
-  }));
+    const kill = await lastSequence(nats) + randomInteger(random, 1, 150);
+    await untilSequence(nats, kill, bridge);
+    if (round === 3) {
+      await nats.stop("SIGKILL");
+      await nats.start();
+      await untilSequence(nats, await lastSequence(nats) + 1, bridge);
+      assert.match(bridge.output.stderr, /connecting again/);
+    }
+    await endBridge(bridge, "SIGKILL");
+  }
+  isOver = true;
+  const count = await ingesting;
+  const bridge = startBridge(bridged);
+  await untilSequence(nats, count, bridge);
+  assert.equal(await endBridge(bridge, "SIGTERM"), 0);
+  await assertMirrors(nats, served.serving.fetch);
+  const subjects = new Set((await readStream(nats)).map(({ subject }) => subject));
+  for (const subject of subjects) assert.match(subject, /^ground\.(shop|crm%2Eeu)\.[^.]+$/);
+});
 
-test("nats_bridge waits for NATS and the service, and saves its cursor on SIGTERM", {
-  ...NEEDS_NATS,
-}, () =>
-  withBridged(async (bridged) => {
-    const { served, nats } = bridged;
-    await nats.start();
-    await nats.stop();
+testWithNats("nats_bridge waits for NATS and the service", async (bridged) => {
+  const { served, nats } = bridged;
+  await appendPayloads(bridged, "b1", [1, 2, 3]);
+  await nats.stop();
+  const bridge = startBridge(bridged);
+  await untilPrinted(bridge, ({ stderr }) => stderr.includes("connection refused"));
+  await nats.start();
+  await untilSequence(nats, 3, bridge);
+  await served.serving.stop("SIGKILL");
+  await untilPrinted(bridge, ({ stderr }) => stderr.includes("ground.sock"));
+  await served.restart();
+  await appendPayloads(bridged, "b2", [4]);
+  await untilSequence(nats, 4, bridge);
+  await endBridge(bridge, "SIGKILL");
+  await assertMirrors(nats, served.serving.fetch);
+});
+
+for (const signal of ["SIGTERM", "SIGINT"] as const) {
+  testWithNats(`nats_bridge ends on ${signal} with its cursor at the end`, async (bridged) => {
     const { last_event_id } = await appendPayloads(bridged, "b1", [1, 2, 3]);
     const bridge = startBridge(bridged);
-    await untilPrinted(bridge, ({ stderr }) => stderr.includes("connection refused"));
-    await nats.start();
-    await untilSequence(nats, 3);
-    await served.serving.stop("SIGKILL");
-    await untilPrinted(bridge, ({ stderr }) => stderr.includes("ground.sock"));
-    await served.restart();
-    const second = await appendPayloads(bridged, "b2", [4]);
-    await untilSequence(nats, 4);
-    assert.equal(await endBridge(bridge, "SIGTERM"), 0);
-    assert.ok(second.last_event_id > last_event_id);
-    assert.deepEqual(await readCursor(nats), { event_id: second.last_event_id, sequence: 4 });
-    await assertMirrors(nats, served.serving.fetch);
-  }, { isStarted: false }));
+    await untilSequence(bridged.nats, 3, bridge);
+    assert.equal(await endBridge(bridge, signal), 0);
+    assert.deepEqual(await readCursor(bridged.nats), { event_id: last_event_id, sequence: 3 });
+    assert.equal(bridge.output.stderr, "");
+  });
+}
 
-test("nats_bridge goes on from the last message, whatever the cursor and the window say", {
-  ...NEEDS_NATS,
-}, () =>
-  withBridged(async (bridged) => {
-    const { served, nats } = bridged;
-    const windowMs = 100;
-    await withConnection(nats, async (connection) => {
-      const { streams } = await jetstreamManager(connection);
-      const duplicate_window = windowMs * 1e6;
-      await streams.add({ name: STREAM, subjects: [`${STREAM}.>`], duplicate_window });
-    });
-    const { first_event_id } = await appendPayloads(bridged, "b1", [1, 2, 3]);
-    const first = startBridge(bridged);
-    await untilSequence(nats, 3);
-    assert.equal(await endBridge(first, "SIGINT"), 0);
-    const storedMs = Date.now();
-    await writeCursor(nats, { event_id: first_event_id, sequence: 1 });
-    await nats.stop("SIGKILL");
-    while (Date.now() < storedMs + 2 * windowMs) await pause();
-    await nats.start();
-    await appendPayloads(bridged, "b2", [4, 5]);
-    const second = startBridge(bridged);
-    await untilSequence(nats, 5);
-    await endBridge(second, "SIGTERM");
-    await assertMirrors(nats, served.serving.fetch);
-  }));
+/** Short, so that a test can outlast it. */
+const WINDOW_MS = 100;
 
-test(
-  "nats_bridge fills up a stream whose end was lost",
-  { ...NEEDS_NATS },
-  () =>
-    withBridged(async (bridged) => {
-      const { served, nats } = bridged;
-      await appendPayloads(bridged, "b1", [1, 2, 3]);
-      const bridge = startBridge(bridged);
-      await untilSequence(nats, 3);
-      await nats.stop("SIGTERM");
-      await cp(nats.storeDir, `${nats.storeDir}.copy`, { recursive: true });
-      await nats.start();
-      await appendPayloads(bridged, "b2", [4, 5]);
-      await untilSequence(nats, 5);
-      await nats.stop("SIGTERM");
-      await rm(nats.storeDir, { recursive: true });
-      await cp(`${nats.storeDir}.copy`, nats.storeDir, { recursive: true });
-      await nats.start();
-      await untilSequence(nats, 5);
-      await endBridge(bridge, "SIGTERM");
-      await assertMirrors(nats, served.serving.fetch);
-    }),
-);
+/** Makes the stream with that duplicate window. */
+async function addStream({ nats }: Bridged): Promise<void> {
+  await withConnection(nats, async (connection) => {
+    const { streams } = await jetstreamManager(connection);
+    const duplicate_window = WINDOW_MS * 1e6;
+    await streams.add({ name: STREAM, subjects: [`${STREAM}.>`], duplicate_window });
+  });
+}
 
-test(
-  "nats_bridge beside a second one: each event once",
-  { ...NEEDS_NATS },
-  () =>
-    withBridged(async (bridged) => {
-      const { served, nats } = bridged;
-      const bridges = [startBridge(bridged), startBridge(bridged)];
-      const payloads = Array.from({ length: 200 }, (_, index) => index);
-      for (const batchId of ["b1", "b2", "b3"]) await appendPayloads(bridged, batchId, payloads);
-      await untilSequence(nats, 600);
-      for (const bridge of bridges) assert.equal(await endBridge(bridge, "SIGTERM"), 0);
-      await assertMirrors(nats, served.serving.fetch);
-    }),
-);
+/** Waits until NATS has forgotten the ids that it has now. */
+async function outlastWindow(): Promise<void> {
+  const endMs = Date.now() + 5 * WINDOW_MS;
+  while (Date.now() < endMs) await pause();
+}
+
+testWithNats("nats_bridge goes on from the last message, not the cursor", async (bridged) => {
+  const { served, nats } = bridged;
+  await addStream(bridged);
+  const { first_event_id } = await appendPayloads(bridged, "b1", [1, 2, 3]);
+  const first = startBridge(bridged);
+  await untilSequence(nats, 3, first);
+  await endBridge(first, "SIGTERM");
+  await writeCursor(nats, { event_id: first_event_id, sequence: 1 });
+  await outlastWindow();
+  await appendPayloads(bridged, "b2", [4, 5]);
+  const second = startBridge(bridged);
+  await untilSequence(nats, 5, second);
+  await endBridge(second, "SIGTERM");
+  await assertMirrors(nats, served.serving.fetch);
+});
+
+testWithNats("nats_bridge that was frozen finds that another one went on", async (bridged) => {
+  const { served, nats } = bridged;
+  await addStream(bridged);
+  await appendPayloads(bridged, "b1", [1, 2, 3]);
+  const frozen = startBridge(bridged);
+  await untilPrinted(frozen, ({ stdout }) => /^3 events/m.test(stdout));
+  signalChild(frozen.child, "SIGSTOP");
+  const other = startBridge(bridged);
+  await appendPayloads(bridged, "b2", [4, 5]);
+  await untilSequence(nats, 5, other);
+  await endBridge(other, "SIGTERM");
+  await outlastWindow();
+  signalChild(frozen.child, "SIGCONT");
+  await appendPayloads(bridged, "b3", [6]);
+  await untilSequence(nats, 6, frozen);
+  assert.match(frozen.output.stderr, /wrong last sequence/);
+  await endBridge(frozen, "SIGTERM");
+  await assertMirrors(nats, served.serving.fetch);
+});
+
+testWithNats("nats_bridge fills up a stream whose end was lost", async (bridged) => {
+  const { served, nats } = bridged;
+  await appendPayloads(bridged, "b1", [1, 2, 3]);
+  const bridge = startBridge(bridged);
+  await untilSequence(nats, 3, bridge);
+  await nats.stop("SIGTERM");
+  await cp(nats.storeDir, `${nats.storeDir}.copy`, { recursive: true });
+  await nats.start();
+  await appendPayloads(bridged, "b2", [4, 5]);
+  await untilSequence(nats, 5, bridge);
+  await nats.stop("SIGTERM");
+  await rm(nats.storeDir, { recursive: true });
+  await cp(`${nats.storeDir}.copy`, nats.storeDir, { recursive: true });
+  await nats.start();
+  await untilSequence(nats, 5, bridge);
+  await endBridge(bridge, "SIGTERM");
+  await assertMirrors(nats, served.serving.fetch);
+});
+
+testWithNats("nats_bridge beside a second one carries each event once", async (bridged) => {
+  const { served, nats } = bridged;
+  const first = startBridge(bridged);
+  const second = startBridge(bridged);
+  const payloads = Array.from({ length: 200 }, (_, index) => index);
+  for (const batchId of ["b1", "b2", "b3"]) await appendPayloads(bridged, batchId, payloads);
+  await untilSequence(nats, 600, first);
+  for (const bridge of [first, second]) assert.equal(await endBridge(bridge, "SIGTERM"), 0);
+  await assertMirrors(nats, served.serving.fetch);
+});

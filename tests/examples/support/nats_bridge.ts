@@ -1,7 +1,8 @@
 /** `nats_bridge` between a served deployment and a real `nats-server`. */
+import { test } from "node:test";
 import { EventLogClient, type Receipt } from "../../../mod.ts";
 import { signalChild } from "../../support/cli.ts";
-import { type NatsServer, withNats } from "./nats_server.ts";
+import { type NatsServer, NEEDS_NATS, withNats } from "./nats_server.ts";
 import { type ScriptRun, startExample } from "./run_script.ts";
 import { type Served, withServed } from "./served.ts";
 
@@ -10,12 +11,15 @@ export interface Bridged {
   nats: NatsServer;
 }
 
-/** Runs `use` with both, and no bridge yet. */
-export async function withBridged(
+/** A test with both, and no bridge yet. @param natsConfig Lines of the configuration of NATS. */
+export function testWithNats(
+  name: string,
   use: (bridged: Bridged) => Promise<void>,
-  options: Parameters<typeof withNats>[1] = {},
-): Promise<void> {
-  await withServed((served) => withNats((nats) => use({ served, nats }), options));
+  natsConfig = "",
+): void {
+  test(name, NEEDS_NATS, async () => {
+    await withServed((served) => withNats((nats) => use({ served, nats }), natsConfig));
+  });
 }
 
 export function startBridge({ served, nats }: Bridged, url = nats.url): ScriptRun {

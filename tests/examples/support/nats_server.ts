@@ -66,15 +66,15 @@ export class NatsServer {
   }
 }
 
-/** Runs `use` with a server that is started, unless `isStarted` is false. */
+/** Runs `use` with a server. @param config Lines of its configuration. */
 export async function withNats(
   use: (server: NatsServer) => Promise<void>,
-  { config = "", isStarted = true } = {},
+  config: string,
 ): Promise<void> {
   await withFolder(async (folder) => {
     const server = new NatsServer(folder);
     try {
-      if (isStarted) await server.start(config);
+      await server.start(config);
       await use(server);
     } finally {
       await server.stop();

@@ -4,6 +4,7 @@ import { JetStreamApiCodes, type JetStreamApiError, jetstreamManager } from "@na
 import { Kvm } from "@nats-io/kv";
 import type { Fetch } from "../../../mod.ts";
 import { type NatsServer, withConnection } from "./nats_server.ts";
+import type { ScriptRun } from "./run_script.ts";
 
 export const STREAM = "ground";
 const POLL_MS = 5;
@@ -29,9 +30,21 @@ export function lastSequence(server: NatsServer): Promise<number> {
   });
 }
 
-/** Waits until the stream ends with that message or a later one. */
-export async function untilSequence(server: NatsServer, sequence: number): Promise<void> {
-  while (await lastSequence(server) < sequence) await pause();
+/**
+ * Waits until the bridge has carried so many events into the stream.
+ * @throws {Error} the bridge has ended before.
+ */
+export async function untilSequence(
+  server: NatsServer,
+  sequence: number,
+  { exited, output }: ScriptRun,
+): Promise<void> {
+  let isGone = false;
+  exited.then(() => isGone = true);
+  while (await lastSequence(server) < sequence) {
+    if (isGone) throw new Error(`the bridge ended early: ${output.stderr}`);
+    await pause();
+  }
 }
 
 export function pause(): Promise<void> {

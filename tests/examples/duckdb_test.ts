@@ -1,0 +1,151 @@
+/** `duckdb.sql` over the sealed log of a deployment says what replay says. */
+import assert from "node:assert/strict";
+import { copyFile, readdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import { DuckDBInstance } from "@duckdb/node-api";
+import { canonicalize, type CommittedEvent, EventLogClient } from "../../mod.ts";
+import { runCli } from "../support/cli.ts";
+import { randomInteger, randomItem, seededRandom, testSeed } from "../support/random.ts";
+import { readLog, type Served, withServed } from "./support/served.ts";
+
+const SCRIPT = new URL("../../examples/duckdb.sql", import.meta.url);
+type Row = Record<string, unknown>;
+type Query = (sql: string) => Promise<Row[]>;
+
+const seed = testSeed();
+
+/** Appends changes of few records in few streams, and events that change none. */
+async function appendChanges({ serving }: Served, random: () => number, batches: number) {
+  const client = new EventLogClient(serving.fetch);
+  for (let n = 0; n < batches; n++) {
+    const events = Array.from({ length: randomInteger(random, 1, 30) }, (_, index) => ({
+      stream: randomItem(random, ["orders", "returns"]),
+      record_key: randomItem(random, ["1", "2", 'Zoë "Z"', "4'", "5"]),
+      kind: randomItem(random, ["upserted", "upserted", "deleted", "reviewed"]),
+      payload: randomItem(random, [{ total: index / 4, "9": [n] }, { total: "much" }, null, "x"]),
+      ...(index % 3 === 0 && { occurred_at: `2026-01-31T00:00:${10 + index}.123456789Z` }),
+    }));
+    const source = randomItem(random, ["shop", "crm"]);
+    await client.append({ source, batchId: `${seed}/${random()}`, events });
+  }
+}
+
+/** Stops the service and seals; then there is one segment more. */
+async function seal({ folder, serving }: Served): Promise<void> {
+  await serving.stop();
+  const config = join(folder, "deployment", "service.toml");
+  const { code, stderr } = await runCli(["--config", config, "seal"]);
+  assert.equal(code, 0, stderr);
+}
+
+/** Puts files beside the segments that are none of the log. */
+async function addForeignFiles(logDir: string): Promise<void> {
+  const dir = join(logDir, "segments");
+  const [segment] = await readdir(dir);
+  await copyFile(join(dir, segment!), join(dir, segment!.replace(/_.*_/, "_x_")));
+  await writeFile(join(dir, "new.parquet.tmp"), "PAR1");
+  await writeFile(join(dir, "torn.parquet"), "PAR1");
+}
+
+/** Runs the script for a log, then `use` in the same session with what its queries gave. */
+async function withScript(
+  variables: Record<string, string>,
+  use: (query: Query, results: Row[][]) => Promise<void>,
+): Promise<void> {
+  const instance = await DuckDBInstance.create(":memory:", { threads: "1" });
+  const connection = await instance.connect();
+  try {
+    for (const [name, value] of Object.entries(variables)) {
+      await connection.run(`SET VARIABLE ${name} = '${value}'`);
+    }
+    const statements = await connection.extractStatements(await readFile(SCRIPT, "utf8"));
+    const results: Row[][] = [];
+    for (let index = 0; index < statements.count; index++) {
+      const reader = await (await statements.prepare(index)).runAndReadAll();
+      results.push(reader.getRowObjectsJson());
+    }
+    await use(
+      async (sql) => (await connection.runAndReadAll(sql)).getRowObjectsJson(),
+      results.filter((rows) => rows.length > 0),
+    );
+  } finally {
+    connection.closeSync();
+    instance.closeSync();
+  }
+}
+
+/** The state of every record by replay. */
+function recordsOf(log: CommittedEvent[]): Row[] {
+  const records = new Map<string, Row>();
+  for (const { source, stream, record_key, kind, payload, event_id } of log) {
+    const key = JSON.stringify([source, stream, record_key]);
+    const row = { source, stream, record_key, payload: canonicalize(payload), event_id };
+    if (kind === "upserted") records.set(key, row);
+    if (kind === "deleted") records.delete(key);
+  }
+  return [...records.values()];
+}
+
+/** The list of streams by replay. */
+function streamsOf(log: CommittedEvent[]): Row[] {
+  const streams = new Map<string, Row>();
+  for (const { source, stream, event_id } of log) {
+    const key = `${source}/${stream}`;
+    const event_count = String(Number(streams.get(key)?.event_count ?? 0) + 1);
+    streams.set(key, { source, stream, frontier_event_id: event_id, event_count });
+  }
+  return [...streams.keys()].sort().map((key) => streams.get(key)!);
+}
+
+/** An event as the view `events` has it, but for the batch digest, which replay does not give. */
+function rowOf({ payload, occurred_at = undefined, ...event }: CommittedEvent): Row {
+  return {
+    ...event,
+    payload: canonicalize(payload),
+    occurred_at: occurred_at ?? null,
+    // DuckDB rounds down to microseconds.
+    occurred_time: occurred_at?.replace("T", " ").replace("789Z", "+00") ?? null,
+    observed_at: event.observed_at.replace("T", " ").replace(/\.?0*Z$/, "+00"),
+  };
+}
+
+const byText = (a: Row, b: Row) => JSON.stringify(a) < JSON.stringify(b) ? -1 : 1;
+
+test(`duckdb.sql gives the events, streams and records that replay gives (SEED=${seed})`, () =>
+  withServed(async (served) => {
+    const random = seededRandom(seed);
+    const logDir = join(served.folder, "deployment", "data", "log");
+    await appendChanges(served, random, 20);
+    await seal(served);
+    await served.restart();
+    await appendChanges(served, random, 10);
+    const log = await readLog(served);
+    await seal(served);
+    await addForeignFiles(logDir);
+
+    const exported = join(served.folder, "records.parquet");
+    await withScript({ log: logDir, export: exported }, async (query, results) => {
+      await query("SET TimeZone = 'UTC'");
+      const events = await query("FROM events ORDER BY event_id");
+      const rows = events.map(({ batch_digest, ...row }) => {
+        assert.match(String(batch_digest), /^[0-9a-f]{64}$/);
+        return row;
+      });
+      assert.deepEqual(rows, log.map(rowOf));
+
+      const records = recordsOf(log);
+      assert.deepEqual((await query("FROM records")).sort(byText), records.sort(byText));
+      assert.deepEqual((await query(`FROM '${exported}'`)).sort(byText), records);
+      const orders = records.filter(({ source, stream }) =>
+        source === "shop" && stream === "orders"
+      );
+      const totals = orders.map(({ record_key, payload }) => {
+        const total = JSON.parse(payload as string)?.total;
+        return { record_key, total: typeof total === "number" ? total : null };
+      });
+      const listed = results.at(-2)!;
+      assert.deepEqual(listed, totals.sort(byText));
+      assert.deepEqual(results.at(-3), streamsOf(log));
+    });
+  }));
