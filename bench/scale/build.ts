@@ -48,8 +48,12 @@ export async function buildLog(
   const serving = await withServer(deployment, async (server) => {
     const old = await appendOld(deployment, oldStreams);
     const appended = await appendBulk(deployment, server, bulk);
-    await nothingPending(deployment, SEALING_TIMEOUT_MS);
-    return { old, ...appended, figures: { ...appended.figures, ...servingMemory(server) } };
+    const figures = {
+      ...appended.figures,
+      ...await sealedBehind(deployment),
+      ...servingMemory(server),
+    };
+    return { old, ...appended, figures };
   });
   const sealed = await sealRest(deployment, events);
   const bulkEvents = serving.batches * batchEventsOf(shape);
@@ -70,6 +74,16 @@ export async function buildLog(
   };
   await writeFacts(log);
   return log;
+}
+
+/** Waits for what the server seals while it serves. */
+async function sealedBehind(deployment: Deployment): Promise<Figures> {
+  const startMs = performance.now();
+  await nothingPending(deployment, SEALING_TIMEOUT_MS);
+  return {
+    "sealed while serving: events": (await sealedPart(deployment)).events,
+    "sealed while serving: s behind": rounded((performance.now() - startMs) / 1000, 1),
+  };
 }
 
 function servingMemory({ pid }: Server): Figures {
