@@ -215,6 +215,10 @@ export const IDENTITY_SLOTS_MAX = 4 * MIB;
 export const HASH_AHEAD_BYTES_MAX = 16 * MIB;
 /** A log with less than this is verified before a thread that helps would have started. */
 export const HASH_THREAD_LOG_BYTES_MIN = 16 * MIB;
+/** The same of the segments of a log, which are smaller than what they were made from. */
+export const SEGMENT_THREAD_LOG_BYTES_MIN = 8 * MIB;
+/** Threads that verify segments, with 32 to 64 MiB each; no more than there are processors. */
+export const SEGMENT_THREADS_MAX = 8;
 
 // The client.
 

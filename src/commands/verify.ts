@@ -5,6 +5,7 @@
 import { join } from "node:path";
 import { fileStorage } from "../log/file_storage.ts";
 import { startHashThread } from "../log/hash_thread.ts";
+import { startSegmentThreads } from "../log/segment_threads.ts";
 import { type Verification, verifyLog } from "../log/verify.ts";
 import { requireSupported } from "./capability.ts";
 import type { Config } from "./config.ts";
@@ -47,6 +48,7 @@ async function verifyFolder(logDir: string, chain: boolean, progress: Progress) 
   return await verifyLog(fileStorage(logDir), {
     chain,
     startHashing: startHashThread,
+    startSegmentChecking: (segments) => startSegmentThreads(segments, { folder: logDir, chain }),
     onProgress: progress.update,
   });
 }

@@ -3,7 +3,7 @@
  * ids increase, batches have the digests that the log says, and with `chain` every hash and the
  * history chain from genesis on. It remembers one batch, so memory is flat.
  */
-import type { Buffer } from "node:buffer";
+import { Buffer } from "node:buffer";
 import { assert } from "../assert.ts";
 import { HistoryChain } from "../event/chain.ts";
 import { isEventIdBytes } from "../event/event_id.ts";
@@ -13,6 +13,7 @@ import { isTextAt, putBytes, takeUuid, UUID_BYTES, uuidText, viewOf } from "./li
 import { BatchDigester, EventHasher } from "./line_hashes.ts";
 import type { HashedLines, LineHashing } from "./line_hashing.ts";
 import type { LineRow } from "./segment_lines.ts";
+import type { SegmentFacts } from "./segment_metadata.ts";
 import { SpelledBatch } from "./spelled_batch.ts";
 import { StoredEvent } from "./stored_event.ts";
 import { type FailureCode, type FailureDetail, VerifyFailure } from "./verify_failure.ts";
@@ -22,6 +23,8 @@ const LF = 0x0a;
 export interface HistoryCheckOptions {
   /** Whether to recompute content hashes, event hashes and the chain, which reads all payloads. */
   chain: boolean;
+  /** Chain head before the first event, 64 lowercase hex digits; genesis when left out. */
+  previousHead?: string;
   /** Recomputes hashes of lines ahead, where `chain` asks for them. */
   hashing?: LineHashing | null;
   /** Told of every batch that is right, in log order. */
@@ -43,7 +46,7 @@ export class HistoryCheck {
   readonly #event = new StoredEvent();
   readonly #digester = new BatchDigester();
   readonly #hasher = new EventHasher();
-  readonly #chain = new HistoryChain();
+  #chain: HistoryChain;
   #path = "";
   #invalid: FailureCode = "segment_invalid";
   #batch: OpenBatch | null = null;
@@ -55,6 +58,7 @@ export class HistoryCheck {
 
   constructor(options: HistoryCheckOptions) {
     this.#options = options;
+    this.#chain = new HistoryChain(options.previousHead);
   }
 
   get eventsChecked(): number {
@@ -102,6 +106,20 @@ export class HistoryCheck {
     }
     if (at < lines.length) throw this.#failure("a commit with more lines than events");
     this.checkHead(head);
+  }
+
+  /** Whether a segment that is right by itself is what comes next. */
+  isNext({ first_event_id, previous_head }: SegmentFacts): boolean {
+    const last = this.lastEventId;
+    return (last === null || last < first_event_id) &&
+      (!this.#options.chain || previous_head === this.#chain.head);
+  }
+
+  /** Takes in a segment that is right by itself, and what comes next. */
+  addSegment({ events, last_event_id, head }: SegmentFacts): void {
+    takeUuid(Buffer.from(last_event_id), 0, this.#lastId, 0);
+    this.#chain = new HistoryChain(head);
+    this.#events += events;
   }
 
   /** The lines that follow are those of a new batch. */

@@ -10,6 +10,8 @@ import { HistoryCheck } from "./history_check.ts";
 import { MANIFEST_FILE, TAIL_FILE } from "./layout.ts";
 import type { LineHashing } from "./line_hashing.ts";
 import { SegmentError } from "./segment_error.ts";
+import type { SegmentEntry } from "./manifest.ts";
+import { checkAhead, type CheckedSegment, type SegmentChecking } from "./segment_checking.ts";
 import { openSegment } from "./segment_reader.ts";
 import { verifySegment } from "./segment_verify.ts";
 import { isNotFound, type Storage } from "./storage.ts";
@@ -44,7 +46,9 @@ export interface VerifyOptions {
   chain: boolean;
   /** Starts one that recomputes hashes ahead, for `chain`; null where none is of use. */
   startHashing?: (logBytes: number) => LineHashing | null;
-  /** Told after each batch how many events have been checked. */
+  /** Starts one that verifies segments ahead; null where none is of use. */
+  startSegmentChecking?: (segments: readonly SegmentEntry[]) => SegmentChecking | null;
+  /** Told after each batch or segment how many events have been checked. */
   onProgress?: (eventsChecked: number) => void;
   /** See `BatchCheck`. */
   identitySlotsMax?: number;
@@ -86,26 +90,45 @@ export async function verifyLog(storage: Storage, options: VerifyOptions): Promi
 async function checkLog(
   storage: Storage,
   inventory: Inventory,
-  { chain, startHashing, onProgress, identitySlotsMax }: VerifyOptions,
+  { chain, startHashing, startSegmentChecking, onProgress, identitySlotsMax }: VerifyOptions,
   report: VerifyReport,
 ): Promise<void> {
   const batches = new BatchCheck(identitySlotsMax);
   const hashing = chain ? startHashing?.(logBytes(inventory)) ?? null : null;
+  const checking = startSegmentChecking?.(inventory.manifest.segments) ?? null;
+  const tellProgress = () => onProgress?.(history.eventsChecked);
   const history = new HistoryCheck({
     chain,
     hashing,
     onBatch(entry, path) {
       batches.add(entry, path);
-      onProgress?.(history.eventsChecked);
+      tellProgress();
     },
   });
   try {
-    await checkHistory(storage, inventory, history, report);
+    for await (const segment of checkAhead(inventory.manifest.segments, checking)) {
+      report.segments_checked += 1;
+      if (takeKnown(segment, history, batches)) tellProgress();
+      else await verifySegment(storage, segment.entry, history);
+    }
+    await checkUnsealed(storage, inventory, history, report);
   } finally {
     report.events_checked = history.eventsChecked;
+    await checking?.close();
     await hashing?.close();
   }
   await batches.finish(storage, inventory);
+}
+
+/** Takes in a segment by what was told of it; false when it has to be verified in its place. */
+function takeKnown(
+  { entry, identities }: CheckedSegment,
+  history: HistoryCheck,
+  batches: BatchCheck,
+): boolean {
+  const isRight = identities !== null && history.isNext(entry) && batches.addAll(identities);
+  if (isRight) history.addSegment(entry);
+  return isRight;
 }
 
 function logBytes({ manifest, pending, tail }: Inventory): number {
@@ -116,17 +139,14 @@ function logBytes({ manifest, pending, tail }: Inventory): number {
   return sizes.reduce((sum, sizeBytes) => sum + sizeBytes, 0);
 }
 
-async function checkHistory(
+/** Pending files and tail, behind the segments. */
+async function checkUnsealed(
   storage: Storage,
   inventory: Inventory,
   history: HistoryCheck,
   report: VerifyReport,
 ): Promise<void> {
   const { manifest, pending, tail } = inventory;
-  for (const segment of manifest.segments) {
-    report.segments_checked += 1;
-    await verifySegment(storage, segment, history);
-  }
   const sealedThrough = history.lastEventId;
   let head = manifest.segments.at(-1)?.head ?? GENESIS_HEAD_HEX;
   for (const listed of pending) {

@@ -33,6 +33,14 @@ export class BatchCheck {
   }
 
   /**
+   * Takes in the batches of a segment, as an `IdentityList` has them: no two are the same.
+   * @returns false, and takes none, when one is known.
+   */
+  addAll(identities: Uint32Array): boolean {
+    return this.#identities.addAll(identities);
+  }
+
+  /**
    * Makes up for batches that there was no room for: reads those of the log again until each has
    * been held against all others. To be called when all of the log has been taken in and is right.
    * @throws {VerifyFailure} `idempotency_invalid`

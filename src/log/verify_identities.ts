@@ -19,6 +19,8 @@ export class IdentitySet {
   #to = RANGE_END;
   #words = new Uint32Array(WORDS * SLOTS_MIN);
   #count = 0;
+  /** The identity that is being taken. */
+  readonly #next = new Uint32Array(WORDS);
 
   /**
    * @param from where the range begins: 0, or what the set of the pass before left.
@@ -36,16 +38,37 @@ export class IdentitySet {
 
   /** Takes an identity. @returns false when it is known. */
   add(source: string, batchId: string): boolean {
-    // In hex, which costs less than the bytes in a buffer of their own.
-    const digits = sha256Hex(`${source}\n${batchId}`);
-    const first = wordAt(digits, 0);
-    if (first < this.#from || first >= this.#to) return true;
-    const [second, third, fourth] = [wordAt(digits, 1), wordAt(digits, 2), wordAt(digits, 3)];
-    if (!insert(this.#words, first, second, third, fourth)) return false;
+    putIdentity(this.#next, 0, source, batchId);
+    return this.#addWords(this.#next, 0);
+  }
+
+  /**
+   * Takes the identities of an `IdentityList`, of which no two are the same.
+   * @returns false, and takes none, when one is known.
+   */
+  addAll(words: Uint32Array): boolean {
+    for (let at = 0; at < words.length; at += WORDS) {
+      if (this.#has(words, at)) return false;
+    }
+    for (let at = 0; at < words.length; at += WORDS) this.#addWords(words, at);
+    return true;
+  }
+
+  #has(words: Uint32Array, at: number): boolean {
+    return this.#isInRange(words[at]!) && !isFree(this.#words, placeOf(this.#words, words, at));
+  }
+
+  #addWords(words: Uint32Array, at: number): boolean {
+    if (!this.#isInRange(words[at]!)) return true;
+    if (!insert(this.#words, words, at)) return false;
     this.#count += 1;
     const slots = this.#words.length / WORDS;
     if (4 * this.#count > 3 * slots) this.#makeRoom(slots);
     return true;
+  }
+
+  #isInRange(first: number): boolean {
+    return first >= this.#from && first < this.#to;
   }
 
   #makeRoom(slots: number): void {
@@ -56,31 +79,73 @@ export class IdentitySet {
     this.#count = 0;
     for (let at = 0; at < words.length; at += WORDS) {
       if (isFree(words, at) || words[at]! >= this.#to) continue;
-      insert(this.#words, words[at]!, words[at + 1]!, words[at + 2]!, words[at + 3]!);
+      insert(this.#words, words, at);
       this.#count += 1;
     }
   }
 }
 
-function wordAt(digits: string, number: number): number {
-  return parseInt(digits.slice(8 * number, 8 * number + 8), 16);
+/** Identities in their order, to be taken by a set later. */
+export class IdentityList {
+  #words = new Uint32Array(WORDS * SLOTS_MIN);
+  #length = 0;
+
+  /** The identities, as many words each as the sets have. */
+  get words(): Uint32Array {
+    return this.#words.slice(0, this.#length);
+  }
+
+  add(source: string, batchId: string): void {
+    if (this.#length === this.#words.length) {
+      const words = this.#words;
+      this.#words = new Uint32Array(2 * words.length);
+      this.#words.set(words);
+    }
+    putIdentity(this.#words, this.#length, source, batchId);
+    this.#length += WORDS;
+  }
+}
+
+/** Whether no two identities of a list are the same; false too when that is not known. */
+export function areDistinct(words: Uint32Array): boolean {
+  const set = new IdentitySet();
+  for (let at = 0; at < words.length; at += WORDS) {
+    if (!set.addAll(words.subarray(at, at + WORDS))) return false;
+  }
+  return set.left === null;
+}
+
+function putIdentity(into: Uint32Array, at: number, source: string, batchId: string): void {
+  // In hex, which costs less than the bytes in a buffer of their own.
+  const digits = sha256Hex(`${source}\n${batchId}`);
+  for (let word = 0; word < WORDS; word++) {
+    into[at + word] = parseInt(digits.slice(8 * word, 8 * word + 8), 16);
+  }
 }
 
 function isFree(words: Uint32Array, at: number): boolean {
   return (words[at]! | words[at + 1]! | words[at + 2]! | words[at + 3]!) === 0;
 }
 
-/** Puts an identity in the first free slot from its own on; false when it is there already. */
-function insert(words: Uint32Array, a: number, b: number, c: number, d: number): boolean {
-  const lastSlot = words.length / WORDS - 1;
-  let slot = b & lastSlot;
-  while (!isFree(words, WORDS * slot)) {
-    const at = WORDS * slot;
-    const isKnown = words[at] === a && words[at + 1] === b && words[at + 2] === c &&
-      words[at + 3] === d;
-    if (isKnown) return false;
+/** Where an identity is in a table, or the free slot where it would be. */
+function placeOf(table: Uint32Array, words: Uint32Array, at: number): number {
+  const lastSlot = table.length / WORDS - 1;
+  let slot = words[at + 1]! & lastSlot;
+  while (!isFree(table, WORDS * slot) && !isSame(table, WORDS * slot, words, at)) {
     slot = (slot + 1) & lastSlot;
   }
-  words.set([a, b, c, d], WORDS * slot);
+  return WORDS * slot;
+}
+
+function isSame(a: Uint32Array, aAt: number, b: Uint32Array, bAt: number): boolean {
+  return a[aAt] === b[bAt] && a[aAt + 1] === b[bAt + 1] && a[aAt + 2] === b[bAt + 2] &&
+    a[aAt + 3] === b[bAt + 3];
+}
+
+/** Puts an identity in the first free slot from its own on; false when it is there already. */
+function insert(table: Uint32Array, words: Uint32Array, at: number): boolean {
+  const place = placeOf(table, words, at);
+  if (!isFree(table, place)) return false;
+  for (let word = 0; word < WORDS; word++) table[place + word] = words[at + word]!;
   return true;
 }

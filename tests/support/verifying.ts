@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { areHashesRight, type LineHashing } from "../../src/log/line_hashing.ts";
+import { checkSegment, type SegmentChecking } from "../../src/log/segment_checking.ts";
 import { type Verification, verifyLog, type VerifyOptions } from "../../src/log/verify.ts";
 import { type OperationKind, SimulatedDisk, type Tree } from "./simulated_disk.ts";
 import { preparedBatch } from "./prepared.ts";
@@ -30,17 +31,38 @@ function localHashing(): LineHashing {
   };
 }
 
+/** Verifies segments ahead as other threads do. */
+function localChecking(storage: SimulatedDisk, chain: boolean): SegmentChecking {
+  const checks: Promise<unknown>[] = [];
+  return {
+    segmentsAhead: 2,
+    check(entry) {
+      const check = checkSegment(storage, entry, chain);
+      checks.push(check);
+      return check;
+    },
+    async close() {
+      await Promise.all(checks);
+    },
+  };
+}
+
 /**
- * Verifies a log, and that this changed nothing and left nothing open. With `chain` twice: it must
- * make no difference who recomputes the hashes.
+ * Verifies a log, and that this changed nothing and left nothing open. It must make no difference
+ * who verifies the segments, and, with `chain`, who recomputes the hashes.
  */
 export async function verifyStorage(
   storage: SimulatedDisk,
   options: Pick<VerifyOptions, "chain"> = { chain: true },
 ): Promise<Verification> {
   const verification = await verifyOnce(storage, options);
-  if (options.chain) {
-    const again = await verifyOnce(storage, { chain: true, startHashing: localHashing });
+  const helped: VerifyOptions[] = [{
+    ...options,
+    startSegmentChecking: () => localChecking(storage, options.chain),
+  }];
+  if (options.chain) helped.push({ chain: true, startHashing: localHashing });
+  for (const more of helped) {
+    const again = await verifyOnce(storage, more);
     assert.deepEqual(again.report, verification.report);
     assert.equal(again.failure?.message, verification.failure?.message);
   }
