@@ -177,9 +177,24 @@ export const SEGMENT_EVENTS_SOFT_MAX = 256 * KIB;
  */
 export const SEGMENT_BYTES_SOFT_MAX = 512 * MIB;
 /** Longest footer a reader accepts: every event of a segment may have a stream of its own. */
-export const SEGMENT_FOOTER_BYTES_MAX = 128 * MIB;
+export const SEGMENT_FOOTER_BYTES_MAX = 192 * MIB;
 /** What the footer says of one stream, at the most: two names, a count and an id. */
-const STREAM_COUNT_BYTES_MAX = 384;
+export const LIST_ENTRY_BYTES_MAX = 384;
+/** And of one source: a name and an id. */
+const SOURCE_ENTRY_BYTES_MAX = 200;
+/** What is read at once of a list in a footer: some twenty streams or more. */
+export const LIST_BLOCK_BYTES = 4 * KIB;
+/** Entries of such lists that are kept in memory, of all segments together: about 32 MiB. */
+export const LIST_ENTRIES_CACHED_MAX = 128 * KIB;
+/** What of a footer is read at first; it mostly has the places of all row groups. */
+export const FOOTER_READ_BYTES = 64 * KIB;
+/**
+ * Longest beginning of a footer a reader accepts, up to its lists: the places of all row groups, of
+ * which a segment has few hundred at the most.
+ */
+export const FOOTER_HEAD_BYTES_MAX = 8 * MIB;
+/** Longest filter over the keys of a segment that a reader accepts. */
+export const KEY_FILTER_BYTES_MAX = 4 * MIB;
 /** A stored event has no fewer, for its member names, id, time and hashes. */
 const EVENT_BYTES_MIN = 330;
 /** Longest Bloom filter of a row group that a reader accepts. */
@@ -190,10 +205,20 @@ export const BLOOM_FILTER_BYTES_MAX = 64 * KIB;
  */
 export const BLOOM_FILTER_CACHE_BYTES_MAX = 48 * MIB;
 /**
+/**
  * Events that pass a filter, up to so many of a row group, are read by the pages that hold them.
  * For more the row group is read as a whole and kept: most of its pages are needed then.
  */
 export const LOOKUP_ROWS_MAX = 64;
+/**
+ * Filters over the keys of segments kept in memory, those of the newest ones: the keys of twenty
+ * million batches. Of older segments the writer asks the files.
+ */
+export const KEY_FILTERS_BYTES_MAX = 56 * MIB;
+/** Last events of sealed sources, and of sealed streams, kept in memory: about 8 MiB each. */
+export const FRONTIERS_CACHED_MAX = 32 * KIB;
+/** Segments open at a time, beside those that are being read. */
+export const SEGMENTS_OPEN_MAX = 128;
 /**
  * Decoded row groups kept in memory. Sixteen of ordinary size: one for each of some readers that
  * page through sealed history at different places.
@@ -288,10 +313,16 @@ assert(
 assert(DRAIN_BYTES_MAX > INGEST_BODY_BYTES_MAX, "a refused body is drained to its end");
 assert(JSON_DEPTH_MAX > PAYLOAD_DEPTH_MAX + 3, "a payload that is too deep is parsed and named");
 assert(LIVE_PAGES_BYTES_MAX >= 2 * FOLLOW_RECORD_BYTES_MAX, "followers share records of any size");
+/** With its last commit. */
+const SEGMENT_EVENTS_MAX = SEGMENT_EVENTS_SOFT_MAX +
+  Math.max(BATCH_EVENTS_MAX, COMMIT_BYTES_SOFT_MAX / EVENT_BYTES_MIN);
 assert(
   SEGMENT_FOOTER_BYTES_MAX >=
-    (SEGMENT_EVENTS_SOFT_MAX +
-        Math.max(BATCH_EVENTS_MAX, COMMIT_BYTES_SOFT_MAX / EVENT_BYTES_MIN)) *
-      STREAM_COUNT_BYTES_MAX,
+    FOOTER_HEAD_BYTES_MAX +
+      SEGMENT_EVENTS_MAX * (LIST_ENTRY_BYTES_MAX + SOURCE_ENTRY_BYTES_MAX),
   "the footer of the fullest segment is accepted",
+);
+assert(
+  KEY_FILTER_BYTES_MAX >= SEGMENT_EVENTS_MAX * 3 * 3,
+  "three keys of three bytes for each event fit the filter of a segment",
 );

@@ -26,7 +26,7 @@ const SALT = Int32Array.of(
   0x9efc4947,
   0x5c6bfb31,
 );
-const WORDS_PER_BLOCK = SALT.length;
+export const WORDS_PER_BLOCK: number = SALT.length;
 
 /**
  * A filter of some values, sized for as many as differ.
@@ -76,6 +76,7 @@ function blockStart(filter: BloomFilter, { high }: Hash64): number {
   return Math.floor(high * blocks / 2 ** 32) * WORDS_PER_BLOCK;
 }
 
-function bitOf({ low }: Hash64, word: number): number {
+/** The bit that a value sets in a word of its block. */
+export function bitOf({ low }: Hash64, word: number): number {
   return Math.imul(low, SALT[word]!) >>> 27;
 }

@@ -1,58 +1,53 @@
-/**
- * Opens a segment that the manifest lists, and holds its footer to what the manifest says of it.
- */
-import type { BloomCache } from "./bloom_cache.ts";
-import { CorruptLogError } from "./log_error.ts";
+/** A segment of the log, open or not: what the manifest says of it, and how to read it. */
+import type { ListCache } from "./list_cache.ts";
 import type { SegmentEntry } from "./manifest.ts";
-import { SegmentError } from "./segment_error.ts";
-import type { SegmentMetadata } from "./segment_metadata.ts";
-import { openSegment, type Segment } from "./segment_reader.ts";
-import { isNotFound, type Storage } from "./storage.ts";
+import type { ListBlocks, ListName } from "./segment_list.ts";
+import type { SegmentPool } from "./segment_pool.ts";
+import type { Segment } from "./segment_reader.ts";
 
-const SHARED_MEMBERS = [
-  "events",
-  "batches",
-  "first_event_id",
-  "last_event_id",
-  "previous_head",
-  "head",
-] as const satisfies readonly (keyof SegmentMetadata & keyof SegmentEntry)[];
+/** What readers need of a segment. */
+export type ReadableSegment = Pick<ListedSegment, "path" | "lastEventId" | "use" | "list">;
 
-/** @throws {CorruptLogError} the file is missing, is no segment, or is another one. */
-export async function openListedSegment(
-  storage: Storage,
-  entry: SegmentEntry,
-  blooms?: BloomCache,
-): Promise<Segment> {
-  const segment = await open(storage, entry.path, blooms);
-  const fault = listingFault(segment, entry);
-  if (fault === null) return segment;
-  await segment.close();
-  throw new CorruptLogError(`${entry.path}: ${fault}`);
-}
+export class ListedSegment {
+  readonly path: string;
+  readonly lastEventId: string;
+  readonly #entry: SegmentEntry;
+  readonly #pool: SegmentPool;
+  readonly #lists: ListCache;
+  /** Sizes of its lists, once they are known. */
+  readonly #blocks = new Map<ListName, number>();
 
-async function open(
-  storage: Storage,
-  path: string,
-  blooms: BloomCache | undefined,
-): Promise<Segment> {
-  try {
-    return await openSegment(storage, path, blooms);
-  } catch (error) {
-    if (isNotFound(error)) {
-      throw new CorruptLogError(`${path}: is in the manifest, but missing`, { cause: error });
-    }
-    if (error instanceof SegmentError) throw new CorruptLogError(error.message, { cause: error });
-    throw error;
+  constructor(entry: SegmentEntry, pool: SegmentPool, lists: ListCache) {
+    this.path = entry.path;
+    this.lastEventId = entry.last_event_id;
+    this.#entry = entry;
+    this.#pool = pool;
+    this.#lists = lists;
   }
-}
 
-/** How the footer of a segment disagrees with the manifest; null when it does not. */
-function listingFault(segment: Segment, entry: SegmentEntry): string | null {
-  if (segment.sizeBytes !== entry.bytes) {
-    return `has ${segment.sizeBytes} bytes, the manifest says ${entry.bytes}`;
+  /**
+   * Runs `read` over the segment, which stays open so long.
+   * @throws {CorruptLogError} the file is missing, is no segment, or not the one of the manifest.
+   */
+  use<Result>(read: (segment: Segment) => Result | Promise<Result>): Promise<Result> {
+    return this.#pool.use(this.#entry, read);
   }
-  const member = SHARED_MEMBERS.find((name) => segment.metadata[name] !== entry[name]);
-  if (member === undefined) return null;
-  return `its footer says ${member} ${segment.metadata[member]}, the manifest ${entry[member]}`;
+
+  /** A list of its footer. */
+  list(name: ListName): ListBlocks {
+    return {
+      count: async () => this.#blocks.get(name) ?? await this.#countBlocks(name),
+      block: (number) =>
+        this.#lists.get(
+          `${name} ${number} ${this.path}`,
+          () => this.use((segment) => segment.list(name).block(number)),
+        ),
+    };
+  }
+
+  async #countBlocks(name: ListName): Promise<number> {
+    const blocks = await this.use((segment) => segment.list(name).count());
+    this.#blocks.set(name, blocks);
+    return blocks;
+  }
 }

@@ -7,17 +7,13 @@ import { assert } from "../assert.ts";
 import { CommitFile } from "./commit_file.ts";
 import { CommitFileView } from "./commit_file_view.ts";
 import { TAIL_FILE } from "./layout.ts";
-import { openListedSegment } from "./listed_segment.ts";
 import type { Manifest, SegmentEntry } from "./manifest.ts";
 import { RecentCommits } from "./recent_commits.ts";
 import type { RecoveredLog } from "./recovery.ts";
 import { rotateTail } from "./rotation.ts";
-import { RowGroupCache } from "./row_group_cache.ts";
 import { removePending, sealPending } from "./seal.ts";
 import type { SealedHistory } from "./sealed_history.ts";
 import type { SegmentMaker } from "./segment_maker.ts";
-import type { Segment } from "./segment_reader.ts";
-import { SegmentView } from "./segment_view.ts";
 import type { LogFile, LogSnapshot } from "./snapshot.ts";
 import type { Storage } from "./storage.ts";
 
@@ -34,7 +30,7 @@ export interface MoveListener {
   /** What is committed from now on is in a new file, a generation of its own. */
   rotated(): void;
   /** The oldest generation is in these segments now, the last ones of the sealed history. */
-  sealedMore(segments: readonly Segment[]): void;
+  sealedMore(segments: readonly SegmentEntry[]): void;
   /** A sentence for the operator. */
   report(line: string): void;
 }
@@ -50,12 +46,8 @@ export interface SealSteps {
 export class LogFiles {
   readonly sealed: SealedHistory;
   readonly #options: LogFilesOptions;
-  readonly #rowGroups = new RowGroupCache();
+  /** May list more segments than `sealed`: of a pending file that is not sealed to its end yet. */
   #manifest: Manifest;
-  /** The segments of `sealed` as readers see them. */
-  #segmentViews: readonly LogFile[];
-  /** Open segments of the oldest pending file, which is not sealed to its end yet. */
-  #unpublished: Segment[] = [];
   /** Rotated tails that readers read, from oldest to newest. */
   #pending: readonly CommitFile[];
   #tail: CommitFile;
@@ -66,7 +58,6 @@ export class LogFiles {
     this.#options = options;
     this.sealed = recovered.sealed;
     this.#manifest = recovered.manifest;
-    this.#segmentViews = this.#viewsOf(recovered.sealed.segments);
     this.#pending = recovered.pending;
     this.#tail = recovered.tail;
     this.#recent = new RecentCommits(options.recentBytesMax);
@@ -137,7 +128,6 @@ export class LogFiles {
       onSegment?.(entry);
       if (isStopped?.() && entry.last_event_id !== pending.lastEventId) return null;
     }
-    await this.#openUnpublished();
     this.#publish(pending);
     return pending;
   }
@@ -151,37 +141,23 @@ export class LogFiles {
   /** To be called when nobody reads any more. */
   async close(): Promise<void> {
     for (const file of [...this.#pending, this.#tail]) await file.close();
-    for (const segment of [...this.sealed.segments, ...this.#unpublished]) await segment.close();
-  }
-
-  /** Opens the segments that the manifest lists and readers do not know. */
-  async #openUnpublished(): Promise<void> {
-    const { segments, blooms } = this.sealed;
-    const known = segments.length + this.#unpublished.length;
-    for (const entry of this.#manifest.segments.slice(known)) {
-      this.#unpublished.push(await openListedSegment(this.#options.storage, entry, blooms));
-    }
+    await this.sealed.close();
   }
 
   /** In one turn of the event loop: nobody sees an event twice, or not at all. */
   #publish(pending: CommitFile): void {
-    const segments = this.#unpublished;
-    const views = this.#viewsOf(segments);
-    this.#unpublished = [];
+    const known = this.sealed.files.length;
+    const segments = this.#manifest.segments.slice(known);
     for (const segment of segments) this.sealed.add(segment);
-    this.#segmentViews = [...this.#segmentViews, ...views];
+    const views = this.sealed.files.slice(known);
     this.#pending = this.#pending.slice(1);
     pending.retire(views);
     this.refresh();
     this.#options.listener.sealedMore(segments);
   }
 
-  #viewsOf(segments: readonly Segment[]): LogFile[] {
-    return segments.map((segment) => new SegmentView(segment, this.#rowGroups));
-  }
-
   #takeSnapshot(): LogSnapshot {
-    const files = [...this.#segmentViews];
+    const files: LogFile[] = [...this.sealed.files];
     for (const file of [...this.#pending, this.#tail]) {
       const recent = file === this.#tail ? this.#recent : null;
       if (file.lastEventId !== null) files.push(new CommitFileView(file, recent));

@@ -18,7 +18,7 @@ import {
   TAIL_FILE,
   TAIL_TEMPORARY_FILE,
 } from "./layout.ts";
-import { openListedSegment } from "./listed_segment.ts";
+import { checkListedFile } from "./listed_file.ts";
 import { CorruptLogError } from "./log_error.ts";
 import { EMPTY_MANIFEST, type Manifest, readManifest, writeManifest } from "./manifest.ts";
 import { type PendingNames, pendingNames, recoverPending } from "./pending_recovery.ts";
@@ -121,18 +121,22 @@ async function recoverFiles(
   };
 }
 
-/** Opens the segments of the manifest and holds their footers to it. Reads no row. */
+/**
+ * Looks whether the segments of the manifest are there. Only the footer of the last one is read:
+ * history goes on from what that says.
+ */
 async function openSegments(
   storage: Storage,
   manifest: Manifest,
   opened: Closable[],
 ): Promise<SealedHistory> {
-  const sealed = new SealedHistory();
+  const sealed = new SealedHistory(storage);
+  opened.push(sealed);
   for (const entry of manifest.segments) {
-    const segment = await openListedSegment(storage, entry, sealed.blooms);
-    opened.push(segment);
-    sealed.add(segment);
+    await checkListedFile(storage, entry);
+    sealed.add(entry);
   }
+  await sealed.checkLast();
   return sealed;
 }
 

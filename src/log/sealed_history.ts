@@ -1,53 +1,87 @@
 /**
- * What the segments of a log know together without their rows being read, and how to look further.
+ * The segments of a log together: finds batches and last events in them without their rows being
+ * read. Segments are opened when they are first asked; what is kept of them in memory is bounded.
  */
-import { BloomCache } from "./bloom_cache.ts";
 import type { BatchEntry } from "./commit_frame.ts";
-import type { Segment } from "./segment_reader.ts";
+import { batchKeyHash, sourceKeyHash, streamKeyHash } from "./key_filter.ts";
+import { KeyFilters } from "./key_filters.ts";
+import { ListCache } from "./list_cache.ts";
+import { ListedSegment } from "./listed_segment.ts";
+import type { SegmentEntry } from "./manifest.ts";
+import { RowGroupCache } from "./row_group_cache.ts";
+import { SealedFrontiers } from "./sealed_frontiers.ts";
+import { streamKey } from "./segment_list.ts";
+import { SegmentPool } from "./segment_pool.ts";
+import { SegmentView } from "./segment_view.ts";
+import type { LogFile } from "./snapshot.ts";
+import type { Storage } from "./storage.ts";
 
 export class SealedHistory {
-  /** Shared by all segments. */
-  readonly blooms: BloomCache;
-  readonly #segments: Segment[] = [];
-  readonly #frontierBySource = new Map<string, string>();
+  readonly #pool: SegmentPool;
+  readonly #lists = new ListCache();
+  readonly #rowGroups = new RowGroupCache();
+  readonly #filters = new KeyFilters();
+  /** From oldest to newest. */
+  readonly #segments: ListedSegment[] = [];
+  readonly #sources = new SealedFrontiers("sources", this.#segments, this.#filters);
+  readonly #streams = new SealedFrontiers("streams", this.#segments, this.#filters);
+  #files: readonly LogFile[] = [];
 
-  constructor() {
-    this.blooms = new BloomCache();
+  constructor(storage: Storage) {
+    this.#pool = new SegmentPool(storage);
   }
 
-  /** From oldest to newest. */
-  get segments(): readonly Segment[] {
-    return this.#segments;
+  /** The segments for readers, from oldest to newest. The list never changes; `add` makes one. */
+  get files(): readonly LogFile[] {
+    return this.#files;
   }
 
   /** Last event of the last segment; null when there is none. */
   get lastEventId(): string | null {
-    return this.#segments.at(-1)?.metadata.last_event_id ?? null;
+    return this.#segments.at(-1)?.lastEventId ?? null;
   }
 
   /** Takes in the next segment. */
-  add(segment: Segment): void {
+  add(entry: SegmentEntry): void {
+    const segment = new ListedSegment(entry, this.#pool, this.#lists);
     this.#segments.push(segment);
-    for (const { source, last_event_id } of segment.metadata.streams) {
-      const before = this.#frontierBySource.get(source);
-      if (before === undefined || before < last_event_id) {
-        this.#frontierBySource.set(source, last_event_id);
-      }
-    }
+    this.#files = [...this.#files, new SegmentView(segment, this.#rowGroups)];
   }
 
-  /** Last sealed event of a source; undefined when it has none. */
-  sourceFrontier(source: string): string | undefined {
-    return this.#frontierBySource.get(source);
+  /** Holds the footer of the last segment, which history goes on from, to the manifest. */
+  async checkLast(): Promise<void> {
+    await this.#segments.at(-1)?.use(() => {});
   }
 
-  /** The sealed batch of that identity; null when there is none. Newest segments first. */
+  /** Last sealed event of a source; null when it has none. @throws {CorruptLogError} */
+  sourceFrontier(source: string): Promise<string | null> {
+    return this.#sources.find(source, sourceKeyHash(source));
+  }
+
+  /** Last sealed event of a stream; null when it has none. @throws {CorruptLogError} */
+  streamFrontier(source: string, stream: string): Promise<string | null> {
+    return this.#streams.find(streamKey(source, stream), streamKeyHash(source, stream));
+  }
+
+  /**
+   * The sealed batch of that identity; null when there is none. Newest segments first.
+   * @throws {CorruptLogError}
+   */
   async findBatch(source: string, batchId: string): Promise<BatchEntry | null> {
-    if (!this.#frontierBySource.has(source)) return null;
-    for (const segment of this.#segments.toReversed()) {
-      const entry = await segment.findBatch(source, batchId);
+    const hash = batchKeyHash(source, batchId);
+    for (let number = this.#segments.length - 1; number >= 0; number--) {
+      const segment = this.#segments[number]!;
+      const mayHold = this.#filters.peek(segment, hash) ?? await this.#filters.ask(segment, hash);
+      const entry = mayHold
+        ? await segment.use((opened) => opened.findBatch(source, batchId))
+        : null;
       if (entry !== null) return entry;
     }
     return null;
+  }
+
+  /** Nothing may be reading any more. */
+  async close(): Promise<void> {
+    await this.#pool.close();
   }
 }

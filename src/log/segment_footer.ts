@@ -1,8 +1,7 @@
 /**
- * Reads what stands at the end of a segment: where its row groups are, and what is known of each
- * without reading it. Takes only what the writer writes: this schema, row groups that fill the file
- * from its start, sizes within their bounds. Nothing is allocated for a size that the file does not
- * bear out.
+ * Reads what stands at the end of a segment: what it says of itself, and where its row groups are
+ * and what is known of each without reading it. Takes only what the writer writes: this schema, row
+ * groups that fill the file from its start, sizes within their bounds.
  */
 import { Buffer } from "node:buffer";
 import {
@@ -17,20 +16,32 @@ import { isEventId } from "../event/event_id.ts";
 import {
   BLOOM_FILTER_BYTES_MAX,
   COMMIT_BODY_BYTES_MAX,
+  KEY_FILTER_BYTES_MAX,
   ROW_GROUP_EVENTS_MAX,
-  SEGMENT_FOOTER_BYTES_MAX,
 } from "../limits.ts";
+import {
+  type FileRange,
+  type FooterLayout,
+  MAGIC,
+  readFooterLayout,
+  readRange,
+} from "./footer_layout.ts";
+import { KEY_FILTER_BLOCK_BYTES } from "./key_filter.ts";
 import { putUuid, UUID_BYTES, UUID_CHARS } from "./line_bytes.ts";
 import { decoding, SegmentError } from "./segment_error.ts";
-import { decodeMetadata, METADATA_KEY, type SegmentMetadata } from "./segment_metadata.ts";
+import type { ListName } from "./segment_list.ts";
+import {
+  decodeMetadata,
+  METADATA_KEY,
+  type SegmentMetadata,
+  SOURCES_KEY,
+} from "./segment_metadata.ts";
 import { COLUMN_NAMES, type ColumnName, columnNumber, SEGMENT_SCHEMA } from "./segment_schema.ts";
 import { SNAPPY_GROWTH_MAX } from "./snappy.ts";
 import type { StorageFile } from "./storage.ts";
-import { thriftStructEnd } from "./thrift_bounds.ts";
 
-const MAGIC = Buffer.from("PAR1");
-/** The length of the footer, then the magic bytes. */
-const TRAILER_BYTES = 8;
+/** More than the facts of a segment take; its streams follow them. */
+const FACTS_READ_BYTES = 1024;
 
 /** One column of one row group. */
 export interface ColumnPlace {
@@ -57,43 +68,54 @@ export interface RowGroup {
 
 export interface SegmentFooter {
   metadata: SegmentMetadata;
-  rowGroups: RowGroup[];
+  /** Where the entries of its lists are, without the brackets. */
+  lists: Record<ListName, FileRange>;
+  layout: FooterLayout;
 }
 
-/** @throws {SegmentError} when the file is no segment. */
+/**
+ * Reads the footer of a segment up to its lists, and nothing of its row groups.
+ * @throws {SegmentError} when the file is no segment.
+ */
 export async function readFooter(file: StorageFile, sizeBytes: number): Promise<SegmentFooter> {
-  const start = await footerStart(file, sizeBytes);
-  const bytes = await readRange(file, start, sizeBytes);
-  const end = thriftStructEnd(bytes, 0, bytes.length - TRAILER_BYTES);
-  if (end !== bytes.length - TRAILER_BYTES) throw new SegmentError("the footer has another size");
+  const layout = await readFooterLayout(file, sizeBytes);
+  const { start, end } = valueOf(layout, METADATA_KEY);
+  const beginning = await readRange(file, start, Math.min(end, start + FACTS_READ_BYTES));
+  const { metadata, streamsStart } = decodeMetadata(beginning.toString("latin1"));
+  checkPlace(metadata, layout);
+  const sources = valueOf(layout, SOURCES_KEY);
+  const streams = { start: start + streamsStart, end: end - "]}".length };
+  return {
+    metadata,
+    layout,
+    lists: { streams, sources: { start: sources.start + 1, end: sources.end - 1 } },
+  };
+}
+
+/** The row groups of a segment, from oldest to newest. @throws {SegmentError} */
+export function readRowGroups({ metadata, layout }: SegmentFooter): RowGroup[] {
   return decoding("the footer", () => {
-    const parquet = parquetMetadata(bytes, { parsers: RAW, geoparquet: false });
-    return checkFooter(parquet, start);
+    const parquet = parquetMetadata(layout.head, { parsers: RAW, geoparquet: false });
+    if (describe(parquet.schema) !== describe(SEGMENT_SCHEMA)) {
+      throw new SegmentError("the columns are not those of a segment");
+    }
+    const rowGroups = checkRowGroups(parquet, layout.start);
+    checkCounts(metadata, rowGroups, count(parquet.num_rows, "rows"));
+    return rowGroups;
   });
 }
 
-/** Reads [start, end) of a file. @throws {SegmentError} when it ends before. */
-export async function readRange(file: StorageFile, start: number, end: number): Promise<Buffer> {
-  const bytes = Buffer.allocUnsafeSlow(end - start);
-  const readBytes = await file.read(bytes, start);
-  if (readBytes < bytes.length) {
-    throw new SegmentError(`the file ends at byte ${start + readBytes}, before ${end}`);
-  }
-  return bytes;
+/** Where a value is that is a list or an object, so two bytes at the least. */
+function valueOf({ values }: FooterLayout, key: string): FileRange {
+  const range = values.get(key);
+  if (range === undefined || range.end - range.start < 2) throw new SegmentError(`no ${key}`);
+  return range;
 }
 
-async function footerStart(file: StorageFile, sizeBytes: number): Promise<number> {
-  if (sizeBytes < MAGIC.length + TRAILER_BYTES) throw new SegmentError(`has ${sizeBytes} bytes`);
-  const opening = await readRange(file, 0, MAGIC.length);
-  const trailer = await readRange(file, sizeBytes - TRAILER_BYTES, sizeBytes);
-  const isParquet = opening.equals(MAGIC) && trailer.subarray(-MAGIC.length).equals(MAGIC);
-  if (!isParquet) throw new SegmentError("not a Parquet file");
-  const footerBytes = trailer.readUInt32LE();
-  const start = sizeBytes - TRAILER_BYTES - footerBytes;
-  if (start < MAGIC.length || footerBytes > SEGMENT_FOOTER_BYTES_MAX) {
-    throw new SegmentError(`a footer of ${footerBytes} bytes in a file of ${sizeBytes}`);
-  }
-  return start;
+function checkPlace({ key_filter: { bytes, offset } }: SegmentMetadata, { start }: FooterLayout) {
+  const isPossible = bytes % KEY_FILTER_BLOCK_BYTES === 0 && bytes <= KEY_FILTER_BYTES_MAX &&
+    offset + bytes <= start;
+  if (!isPossible) throw new SegmentError(`a filter of ${bytes} bytes from byte ${offset}`);
 }
 
 /** Bounds are compared as bytes, so they are left as they are. */
@@ -101,21 +123,6 @@ const RAW = {
   stringFromBytes: (bytes: Uint8Array) => bytes,
   uuidFromBytes: (bytes: Uint8Array) => bytes,
 } as unknown as ParquetParsers;
-
-function checkFooter(parquet: FileMetaData, footerStart: number): SegmentFooter {
-  if (describe(parquet.schema) !== describe(SEGMENT_SCHEMA)) {
-    throw new SegmentError("the columns are not those of a segment");
-  }
-  const entries = parquet.key_value_metadata?.filter(({ key }) => key === METADATA_KEY) ?? [];
-  const text = entries[0]?.value;
-  if (text === undefined || entries.length > 1) throw new SegmentError(`no ${METADATA_KEY}`);
-  const footer = {
-    metadata: decodeMetadata(text),
-    rowGroups: checkRowGroups(parquet, footerStart),
-  };
-  checkCounts(footer, count(parquet.num_rows, "rows"));
-  return footer;
-}
 
 function checkRowGroups(parquet: FileMetaData, footerStart: number): RowGroup[] {
   const rowGroups: RowGroup[] = [];
@@ -202,7 +209,7 @@ function filterPlace(
   return { start, end };
 }
 
-function checkCounts({ metadata, rowGroups }: SegmentFooter, rows: number): void {
+function checkCounts(metadata: SegmentMetadata, rowGroups: RowGroup[], rows: number): void {
   const counted = rowGroups.reduce((sum, rowGroup) => sum + rowGroup.rows, 0);
   if (counted !== rows || counted !== metadata.events) {
     throw new SegmentError(`${metadata.events} events in ${rows} rows, ${counted} in row groups`);

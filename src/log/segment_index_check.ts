@@ -1,16 +1,19 @@
 /**
- * Checks that what a reader skips row groups by holds for their rows: bounds and Bloom filters that
- * leave no value out, and the counts of streams. Damage there changes no event but hides some.
+ * Checks that what a reader finds events by holds for the rows: bounds and Bloom filters of row
+ * groups that leave no value out, and in the footer the streams, the sources and the filter over
+ * all keys that the rows make. Damage there changes no event but hides some.
  */
 import { Buffer } from "node:buffer";
 import { mayContain } from "./bloom_filter.ts";
-import { type ColumnValues, distinctValues, textAt, uuidAt } from "./column_values.ts";
+import { type ColumnValues, distinctValues } from "./column_values.ts";
 import type { BatchRun } from "./segment_batches.ts";
 import { SegmentError } from "./segment_error.ts";
 import type { RowGroup } from "./segment_footer.ts";
+import { countRows } from "./segment_streams.ts";
+import { SegmentIndex } from "./segment_index.ts";
+import { encodeMetadata, encodeSources, METADATA_KEY, SOURCES_KEY } from "./segment_metadata.ts";
 import type { Segment } from "./segment_reader.ts";
 import { columnNumber, type FilteredColumn } from "./segment_schema.ts";
-import { StreamCounter } from "./stream_counter.ts";
 import { xxhash64 } from "./xxhash64.ts";
 
 export interface IndexCheckOptions {
@@ -30,7 +33,9 @@ export interface IndexColumns {
 export class SegmentIndexCheck {
   readonly #segment: Segment;
   readonly #options: IndexCheckOptions;
-  readonly #streams = new StreamCounter();
+  readonly #index = new SegmentIndex();
+  /** A batch may go on in the next row group. */
+  #lastBatch: BatchRun | null = null;
 
   constructor(segment: Segment, options: IndexCheckOptions) {
     this.#segment = segment;
@@ -53,17 +58,31 @@ export class SegmentIndexCheck {
     if (this.#options.keys) {
       await this.#checkFilter("record_key", number, distinctValues(columns.record_key));
     }
-    for (const run of runs) this.#countStreams(run, columns);
+    for (const run of runs) this.#takeBatch(run);
+    countRows(columns, rowGroup.rows, (...events) => this.#index.addEvents(...events));
   }
 
   /** After the last row group. @throws {SegmentError} */
-  finish(): void {
-    const counted = JSON.stringify(this.#streams.list().map(Object.values));
-    const claimed = this.#segment.metadata.streams
-      .map(({ source, stream, events, last_event_id }) => [source, stream, events, last_event_id]);
-    if (counted !== JSON.stringify(claimed)) {
+  async finish(): Promise<void> {
+    const segment = this.#segment;
+    const { streams, sources, keyFilter } = this.#index.finish();
+    const metadata = encodeMetadata(segment.metadata, streams);
+    if (!isText(await segment.readValue(METADATA_KEY), metadata)) {
       throw new SegmentError("the footer counts other events in its streams than there are");
     }
+    if (!isText(await segment.readValue(SOURCES_KEY), encodeSources(sources))) {
+      throw new SegmentError("the footer says other last events of its sources than there are");
+    }
+    if (!(await segment.readKeyFilter()).equals(keyFilter)) {
+      throw new SegmentError("the filter over its keys is not that of its rows");
+    }
+  }
+
+  #takeBatch(run: BatchRun): void {
+    const last = this.#lastBatch;
+    const goesOn = last !== null && last.batchId === run.batchId && last.source === run.source;
+    if (!goesOn) this.#index.addBatch(run.source, run.batchId);
+    this.#lastBatch = run;
   }
 
   async #checkFilter(name: FilteredColumn, number: number, values: Iterable<Uint8Array>) {
@@ -79,21 +98,10 @@ export class SegmentIndexCheck {
       }
     }
   }
+}
 
-  #countStreams(run: BatchRun, { stream, event_id }: IndexColumns): void {
-    // Within a batch, equal streams mostly stand together or alternate between a few.
-    const counts = new Map<number, { events: number; lastRow: number }>();
-    for (let row = run.startRow; row < run.endRow;) {
-      const firstRow = row;
-      const start = stream.starts[row]!;
-      while (row < run.endRow && stream.starts[row] === start) row += 1;
-      const events = row - firstRow + (counts.get(start)?.events ?? 0);
-      counts.set(start, { events, lastRow: row - 1 });
-    }
-    for (const { events, lastRow } of counts.values()) {
-      this.#streams.add(run.source, textAt(stream, lastRow), events, uuidAt(event_id, lastRow));
-    }
-  }
+function isText(bytes: Buffer, text: string): boolean {
+  return bytes.length === text.length && bytes.toString("latin1") === text;
 }
 
 function checkBounds(

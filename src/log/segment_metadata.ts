@@ -1,13 +1,17 @@
 /**
- * What the footer of a segment says of the events in it: canonical JSON under one key of the
- * Parquet metadata. Opening a log reads this and no row.
+ * What the footer of a segment says of the events in it: canonical JSON under two keys of the
+ * Parquet metadata, so that nothing that a start or the writer needs is in the rows. What grows
+ * with the number of streams or sources stands last, in order, and is read by parts
+ * (`segment_list.ts`).
  */
 import { canonicalize } from "../event/canonical_json.ts";
 import { isEventId } from "../event/event_id.ts";
-import { nameFault } from "../event/names.ts";
 import { decoding, SegmentError } from "./segment_error.ts";
 
+/** The facts of a segment, then its streams. */
 export const METADATA_KEY = "service.segment";
+/** Its sources. */
+export const SOURCES_KEY = "service.sources";
 
 /** Events of one stream in a segment. */
 export interface StreamCount {
@@ -17,68 +21,89 @@ export interface StreamCount {
   last_event_id: string;
 }
 
+/** The last event of a source in a segment. */
+export interface SourceFrontier {
+  last_event_id: string;
+  source: string;
+}
+
+/** A part of a file. */
+export interface FilePlace {
+  bytes: number;
+  offset: number;
+}
+
 export interface SegmentMetadata {
   events: number;
   batches: number;
   first_event_id: string;
   last_event_id: string;
+  /** Where the filter over the keys of the segment is (`key_filter.ts`). */
+  key_filter: FilePlace;
   /** History chain head before the first event, 64 lowercase hex digits. */
   previous_head: string;
   /** The head after the last event. */
   head: string;
-  /** In order of source, then stream. */
-  streams: StreamCount[];
 }
 
 /** What the manifest says of a segment file beside its path and time. */
-export interface SegmentFacts extends Omit<SegmentMetadata, "streams"> {
+export interface SegmentFacts extends Omit<SegmentMetadata, "key_filter"> {
   /** Of the whole file, 64 lowercase hex digits. */
   sha256: string;
   /** Size of the file. */
   bytes: number;
 }
 
-export function encodeMetadata(metadata: SegmentMetadata): string {
-  return canonicalize(metadata);
+/** What stands between the facts and the list of streams, and behind that. */
+const STREAMS_START = '"streams":[';
+const STREAMS_END = "]}";
+
+/** @param streams in order of source, then stream. */
+export function encodeMetadata(
+  metadata: SegmentMetadata,
+  streams: readonly StreamCount[],
+): string {
+  return canonicalize({ ...metadata, streams });
 }
 
-const HEX_64 = /^[0-9a-f]{64}$/;
-
-/** @throws {SegmentError} when the text is not what `encodeMetadata()` writes. */
-export function decodeMetadata(text: string): SegmentMetadata {
-  const metadata = decoding(METADATA_KEY, (): unknown => JSON.parse(text));
-  const isRight = isMetadata(metadata) && encodeMetadata(metadata) === text;
-  if (!isRight) throw new SegmentError(`${METADATA_KEY}: not the metadata of a segment`);
-  return metadata;
+/** @param sources in order. */
+export function encodeSources(sources: readonly SourceFrontier[]): string {
+  return canonicalize(sources);
 }
 
-function isMetadata(value: unknown): value is SegmentMetadata {
+/**
+ * Reads the facts of a segment from the beginning of its metadata.
+ * @returns them, and the number of characters before the first stream.
+ * @throws {SegmentError} when that is not what `encodeMetadata()` writes.
+ */
+export function decodeMetadata(
+  beginning: string,
+): { metadata: SegmentMetadata; streamsStart: number } {
+  const listAt = beginning.indexOf(STREAMS_START);
+  const text = beginning.slice(0, listAt + STREAMS_START.length) + STREAMS_END;
+  const value = decoding(METADATA_KEY, (): unknown => listAt < 0 ? null : JSON.parse(text));
+  if (!isMetadata(value)) throw new SegmentError(`${METADATA_KEY}: not the metadata of a segment`);
+  const { streams, ...metadata } = value;
+  if (encodeMetadata(metadata, streams) !== text) {
+    throw new SegmentError(`${METADATA_KEY}: not canonical`);
+  }
+  return { metadata, streamsStart: text.length - STREAMS_END.length };
+}
+
+function isMetadata(value: unknown): value is SegmentMetadata & { streams: [] } {
   if (!hasMembers(value, METADATA_MEMBERS)) return false;
-  const { events, batches, first_event_id, last_event_id, previous_head, head, streams } = value;
+  const { events, batches, first_event_id, last_event_id, previous_head, head } = value;
   return isCount(events) && isCount(batches) && batches <= events &&
     isId(first_event_id) && isId(last_event_id) && first_event_id <= last_event_id &&
-    isHash(previous_head) && isHash(head) &&
-    Array.isArray(streams) && streams.every(isStreamCount) && areOrdered(streams) &&
-    streams.reduce((sum, stream) => sum + stream.events, 0) === events;
+    isHash(previous_head) && isHash(head) && isPlace(value.key_filter) &&
+    Array.isArray(value.streams);
 }
 
 const METADATA_MEMBERS = [
-  ...["events", "batches", "first_event_id", "last_event_id"],
+  ...["events", "batches", "first_event_id", "last_event_id", "key_filter"],
   ...["previous_head", "head", "streams"],
 ];
-
-function isStreamCount(value: unknown): value is StreamCount {
-  return hasMembers(value, ["source", "stream", "events", "last_event_id"]) &&
-    isName(value.source) && isName(value.stream) && isCount(value.events) &&
-    isId(value.last_event_id);
-}
-
-function areOrdered(streams: StreamCount[]): boolean {
-  return streams.every((stream, place) => {
-    const before = streams[place - 1];
-    return before === undefined || compareStreams(before, stream) < 0;
-  });
-}
+const HEX_64 = /^[0-9a-f]{64}$/;
 
 /** Order by source, then stream. Names are ASCII, so that this is their order in bytes too. */
 export function compareStreams(
@@ -95,6 +120,10 @@ function hasMembers(value: unknown, names: string[]): value is Record<string, un
     Object.keys(value).length === names.length && names.every((name) => Object.hasOwn(value, name));
 }
 
+function isPlace(value: unknown): boolean {
+  return hasMembers(value, ["bytes", "offset"]) && isCount(value.bytes) && isCount(value.offset);
+}
+
 function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) > 0;
 }
@@ -105,8 +134,4 @@ function isId(value: unknown): value is string {
 
 function isHash(value: unknown): value is string {
   return typeof value === "string" && HEX_64.test(value);
-}
-
-function isName(value: unknown): value is string {
-  return typeof value === "string" && nameFault(value) === null;
 }

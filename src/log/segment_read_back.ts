@@ -42,6 +42,6 @@ async function hashLines(segment: Segment): Promise<string> {
     const runs = batchRuns(columns, segment.rowGroups[number]!.rows);
     await index.checkRowGroup(number, columns, runs);
   }
-  index.finish();
+  await index.finish();
   return hash.digest("hex");
 }

@@ -1,6 +1,7 @@
 /**
- * Reads sealed history. Opening reads the footer and no row; a row group is decoded as a whole,
- * into the lines that were sealed; bounds and Bloom filters tell which ones need not be read.
+ * Reads sealed history. Opening reads the footer up to its lists, and no row; a row group is
+ * decoded as a whole, into the lines that were sealed; bounds and filters tell which ones need not
+ * be read.
  */
 import { Buffer } from "node:buffer";
 import { BloomCache, type ColumnFilters, type FilterSource } from "./bloom_cache.ts";
@@ -10,8 +11,23 @@ import type { BatchEntry } from "./commit_frame.ts";
 import { findBatch } from "./segment_batches.ts";
 import { decodeColumn } from "./segment_column.ts";
 import { SegmentError } from "./segment_error.ts";
-import { type ColumnPlace, readFooter, readRange, type RowGroup } from "./segment_footer.ts";
+import { readRange } from "./footer_layout.ts";
+import { KEY_FILTER_BLOCK_BYTES, keyBlockStart, mayHoldKey } from "./key_filter.ts";
+import {
+  type ColumnPlace,
+  readFooter,
+  readRowGroups,
+  type RowGroup,
+  type SegmentFooter,
+} from "./segment_footer.ts";
 import { assembleLines, type LineColumns } from "./segment_lines.ts";
+import {
+  blockCount,
+  blockRange,
+  decodeBlock,
+  type ListBlocks,
+  type ListName,
+} from "./segment_list.ts";
 import type { SegmentMetadata } from "./segment_metadata.ts";
 import {
   COLUMN_NAMES,
@@ -41,8 +57,8 @@ export async function openSegment(
   const file = await storage.open(path, "read");
   try {
     const sizeBytes = await file.size();
-    const { metadata, rowGroups } = await named(path, () => readFooter(file, sizeBytes));
-    return new Segment({ path, file, sizeBytes, metadata, rowGroups, blooms });
+    const footer = await named(path, () => readFooter(file, sizeBytes));
+    return new Segment({ path, file, sizeBytes, footer, blooms });
   } catch (error) {
     await file.close();
     throw error;
@@ -56,8 +72,7 @@ interface OpenedSegment {
   path: string;
   file: StorageFile;
   sizeBytes: number;
-  metadata: SegmentMetadata;
-  rowGroups: readonly RowGroup[];
+  footer: SegmentFooter;
   blooms: BloomCache;
 }
 
@@ -65,24 +80,28 @@ interface OpenedSegment {
 export class Segment {
   readonly path: string;
   readonly sizeBytes: number;
-  /** What it holds. */
-  readonly metadata: SegmentMetadata;
-  /** From oldest to newest. */
-  readonly rowGroups: readonly RowGroup[];
   readonly #file: StorageFile;
+  readonly #footer: SegmentFooter;
   readonly #blooms: BloomCache;
-  readonly #filters: Record<FilteredColumn, FilterSource>;
+  #rowGroups: readonly RowGroup[] | null = null;
+  #filters: Record<FilteredColumn, FilterSource> | null = null;
 
-  constructor({ path, file, sizeBytes, metadata, rowGroups, blooms }: OpenedSegment) {
+  constructor({ path, file, sizeBytes, footer, blooms }: OpenedSegment) {
     this.path = path;
     this.sizeBytes = sizeBytes;
-    this.metadata = metadata;
-    this.rowGroups = rowGroups;
     this.#file = file;
+    this.#footer = footer;
     this.#blooms = blooms;
-    this.#filters = Object.fromEntries(
-      FILTERED_COLUMNS.map((name) => [name, this.#filterSource(name)]),
-    ) as Record<FilteredColumn, FilterSource>;
+  }
+
+  /** What it says of itself. */
+  get metadata(): SegmentMetadata {
+    return this.#footer.metadata;
+  }
+
+  /** From oldest to newest. @throws {SegmentError} */
+  get rowGroups(): readonly RowGroup[] {
+    return this.#rowGroups ??= this.#decoding(() => readRowGroups(this.#footer));
   }
 
   /**
@@ -150,17 +169,37 @@ export class Segment {
     return findBatch(this, source, batchId);
   }
 
-  /**
-   * Whether the segment certainly holds no batch of that id, given its hash (of the id in UTF-8).
-   * Costs no read, and so knows nothing while the Bloom filters are not in memory.
-   */
-  lacksBatch(batchIdHash: Hash64): boolean {
-    const filters = this.#blooms.peek(this.#filters.batch_id);
-    if (filters === null) return false;
-    for (let number = 0; number < filters.length; number++) {
-      if (passes(filters, number, batchIdHash)) return false;
-    }
-    return true;
+  /** A list of its footer. */
+  list(name: ListName): ListBlocks {
+    const range = this.#footer.lists[name];
+    const listBytes = range.end - range.start;
+    return {
+      count: () => Promise.resolve(blockCount(listBytes)),
+      block: async (number) => {
+        const { start, end } = blockRange(number, listBytes);
+        const bytes = await this.#read(range.start + start, range.start + end);
+        return this.#decoding(() => decodeBlock(name, bytes));
+      },
+    };
+  }
+
+  /** The text under a key of its footer, which may be long. @throws {SegmentError} */
+  readValue(key: string): Promise<Buffer> {
+    const { start, end } = this.#footer.layout.values.get(key)!;
+    return this.#read(start, end);
+  }
+
+  /** The filter over its keys. @throws {SegmentError} */
+  readKeyFilter(): Promise<Buffer> {
+    const { offset, bytes } = this.metadata.key_filter;
+    return this.#read(offset, offset + bytes);
+  }
+
+  /** Whether it may hold the key of a hash (`key_filter.ts`): reads one block of the filter. */
+  async mayHoldKey(hash: Hash64): Promise<boolean> {
+    const { offset, bytes } = this.metadata.key_filter;
+    const start = offset + keyBlockStart(bytes, hash);
+    return mayHoldKey(await this.#read(start, start + KEY_FILTER_BLOCK_BYTES), 0, hash);
   }
 
   /** The row groups that may hold a batch of that id (in UTF-8), by their Bloom filters. */
@@ -176,12 +215,17 @@ export class Segment {
 
   /** The Bloom filters of a column, one for each row group. @throws {SegmentError} */
   filters(name: FilteredColumn): Promise<ColumnFilters> {
+    this.#filters ??= this.#filterSources();
     return this.#blooms.get(this.#filters[name]);
   }
 
   async close(): Promise<void> {
-    for (const source of Object.values(this.#filters)) this.#blooms.drop(source);
+    for (const source of Object.values(this.#filters ?? {})) this.#blooms.drop(source);
     await this.#file.close();
+  }
+
+  #read(start: number, end: number): Promise<Buffer> {
+    return named(this.path, () => readRange(this.#file, start, end));
   }
 
   #rowGroup(number: number): RowGroup {
@@ -210,6 +254,11 @@ export class Segment {
     return (number) => passes(filters, number, hash);
   }
 
+  #filterSources(): Record<FilteredColumn, FilterSource> {
+    const sources = FILTERED_COLUMNS.map((name) => [name, this.#filterSource(name)]);
+    return Object.fromEntries(sources) as Record<FilteredColumn, FilterSource>;
+  }
+
   #filterSource(name: FilteredColumn): FilterSource {
     const places = this.rowGroups.map(({ columns }) => columns[columnNumber(name)]!.filter);
     return {
@@ -225,7 +274,7 @@ export class Segment {
   }
 
   async #readFilter(start: number, end: number): Promise<Uint32Array> {
-    const bytes = await named(this.path, () => readRange(this.#file, start, end));
+    const bytes = await this.#read(start, end);
     return this.#decoding(() => decodeBloomFilter(bytes));
   }
 

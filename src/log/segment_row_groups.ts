@@ -15,7 +15,14 @@ import { type ColumnBounds, ColumnChunkWriter } from "./column_chunk.ts";
 import { Dictionary } from "./dictionary.ts";
 import { PlainValues } from "./plain_values.ts";
 import { idBounds, textBounds, timeBounds } from "./segment_bounds.ts";
-import { METADATA_KEY } from "./segment_metadata.ts";
+import type { SegmentIndexContent } from "./segment_index.ts";
+import {
+  encodeMetadata,
+  encodeSources,
+  METADATA_KEY,
+  type SegmentMetadata,
+  SOURCES_KEY,
+} from "./segment_metadata.ts";
 import type { RowGroupRows } from "./segment_rows.ts";
 import {
   BLOOM_FILTERS,
@@ -61,17 +68,29 @@ export class RowGroupWriter {
     await this.#sink.flush();
   }
 
-  /** Ends the file. @param metadata the text under METADATA_KEY. */
-  async finish(metadata: string): Promise<void> {
+  /**
+   * Ends the file.
+   * @param facts what the metadata says beside the content of the index.
+   * @param content of all rows that were written.
+   */
+  async finish(
+    facts: Omit<SegmentMetadata, "key_filter">,
+    { streams, sources, keyFilter }: SegmentIndexContent,
+  ): Promise<void> {
     writeIndexes(this.#sink, this.#columns);
     writeBlooms(this.#sink, this.#columns);
+    const key_filter = { bytes: keyFilter.length, offset: this.#sink.offset };
+    this.#sink.appendBytes(keyFilter);
     const footer: Omit<FileMetaData, "metadata_length"> = {
       version: FORMAT_VERSION,
       created_by: CREATED_BY,
       schema: SEGMENT_SCHEMA,
       num_rows: BigInt(this.#rows),
       row_groups: this.#rowGroups,
-      key_value_metadata: [{ key: METADATA_KEY, value: metadata }],
+      key_value_metadata: [
+        { key: METADATA_KEY, value: encodeMetadata({ ...facts, key_filter }, streams) },
+        { key: SOURCES_KEY, value: encodeSources(sources) },
+      ],
     };
     writeMetadata(this.#sink, footer as FileMetaData, BOUND_BYTES_MAX);
     this.#sink.appendUint32(MAGIC);

@@ -128,7 +128,7 @@ async function checkRows(segment: Segment, history: HistoryCheck): Promise<void>
       await rows.checkLines(rowGroup);
     }
   }
-  rows.finish();
+  await rows.finish();
 }
 
 /** A row group as it is checked. */
@@ -189,9 +189,9 @@ class RowsCheck {
     });
   }
 
-  finish(): void {
+  async finish(): Promise<void> {
     this.#endBatch();
-    this.#index.finish();
+    await this.#index.finish();
     if (this.#batches !== this.#segment.metadata.batches) {
       throw new SegmentError(
         `${this.#segment.path}: ${this.#batches} batches, but the footer says ` +

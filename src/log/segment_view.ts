@@ -3,9 +3,12 @@ import { Buffer } from "node:buffer";
 import { LOOKUP_ROWS_MAX, READ_CHUNK_BYTES } from "../limits.ts";
 import type { RowGroupCache } from "./row_group_cache.ts";
 import { findRows } from "./segment_lookup.ts";
+import type { ReadableSegment } from "./listed_segment.ts";
+import { type ListCursor, seekEntry } from "./segment_list.ts";
 import type { StreamCount } from "./segment_metadata.ts";
 import type { Segment } from "./segment_reader.ts";
-import type { LineSource, LinesWanted, LogFile } from "./snapshot.ts";
+import { countThrough } from "./segment_streams.ts";
+import type { FileStreams, LineSource, LinesWanted, LogFile } from "./snapshot.ts";
 import { firstLineAfter } from "./stored_line.ts";
 
 const LF = 0x0a;
@@ -13,14 +16,14 @@ const LF = 0x0a;
 export class SegmentView implements LogFile {
   readonly path: string;
   readonly lastEventId: string;
-  readonly streams: readonly StreamCount[];
-  readonly #segment: Segment;
+  readonly streams: FileStreams;
+  readonly #segment: ReadableSegment;
   readonly #cache: RowGroupCache;
 
-  constructor(segment: Segment, cache: RowGroupCache) {
+  constructor(segment: ReadableSegment, cache: RowGroupCache) {
     this.path = segment.path;
-    this.lastEventId = segment.metadata.last_event_id;
-    this.streams = segment.metadata.streams;
+    this.lastEventId = segment.lastEventId;
+    this.streams = new SegmentStreams(segment);
     this.#segment = segment;
     this.#cache = cache;
   }
@@ -30,34 +33,40 @@ export class SegmentView implements LogFile {
   }
 }
 
+class SegmentStreams implements FileStreams {
+  readonly #segment: ReadableSegment;
+
+  constructor(segment: ReadableSegment) {
+    this.#segment = segment;
+  }
+
+  seek(key: string): Promise<ListCursor> {
+    return seekEntry(this.#segment.list("streams"), key);
+  }
+
+  countThrough(eventId: string): Promise<StreamCount[] | null> {
+    return this.#segment.use((segment) => countThrough(segment, eventId));
+  }
+}
+
 class SegmentLines implements LineSource {
-  readonly #segment: Segment;
+  readonly #segment: ReadableSegment;
   readonly #cache: RowGroupCache;
   readonly #wanted: LinesWanted;
-  readonly #firstRowGroup: number;
   /** Those to come, the next one last; null before the first. */
   #rowGroups: number[] | null = null;
   /** What is left of the row group that is being handed out. */
   #lines: Buffer = Buffer.alloc(0);
 
-  constructor(segment: Segment, cache: RowGroupCache, wanted: LinesWanted) {
+  constructor(segment: ReadableSegment, cache: RowGroupCache, wanted: LinesWanted) {
     this.#segment = segment;
     this.#cache = cache;
     this.#wanted = wanted;
-    const { after } = wanted;
-    const first = after === undefined
-      ? 0
-      : segment.rowGroups.findIndex(({ lastEventId }) => lastEventId > after);
-    this.#firstRowGroup = first < 0 ? segment.rowGroups.length : first;
   }
 
   async next(): Promise<Buffer | null> {
-    this.#rowGroups ??= (await this.#segment.candidates(this.#wanted.filter, this.#firstRowGroup))
-      .reverse();
     while (this.#lines.length === 0) {
-      const number = this.#rowGroups.pop();
-      if (number === undefined) return null;
-      await this.#enterRowGroup(number);
+      if (!(await this.#segment.use((segment) => this.#enterNext(segment)))) return null;
     }
     const end = chunkEnd(this.#lines);
     // The row group is shared, and what is handed out may be changed.
@@ -66,20 +75,31 @@ class SegmentLines implements LineSource {
     return chunk;
   }
 
-  async #enterRowGroup(number: number): Promise<void> {
-    const segment = this.#segment;
+  /** @returns false when there is no other row group. */
+  async #enterNext(segment: Segment): Promise<boolean> {
     const { after, filter } = this.#wanted;
+    this.#rowGroups ??= (await segment.candidates(filter, firstRowGroup(segment, after)))
+      .reverse();
+    const number = this.#rowGroups.pop();
+    if (number === undefined) return false;
     const rows = await findRows(segment, number, filter);
     const lines = rows !== null && rows.length <= LOOKUP_ROWS_MAX
       ? await segment.readRowGroup(number, rows)
-      : await this.#readWhole(number);
+      : await this.#readWhole(segment, number);
     this.#lines = after === undefined ? lines : lines.subarray(firstLineAfter(lines, after));
+    return true;
   }
 
-  #readWhole(number: number): Promise<Buffer> {
-    const segment = this.#segment;
+  #readWhole(segment: Segment, number: number): Promise<Buffer> {
     return this.#cache.get(`${segment.path} ${number}`, () => segment.readRowGroup(number));
   }
+}
+
+/** The row group that holds the first event after `after`; their number when there is none. */
+function firstRowGroup({ rowGroups }: Segment, after: string | undefined): number {
+  if (after === undefined) return 0;
+  const first = rowGroups.findIndex(({ lastEventId }) => lastEventId > after);
+  return first < 0 ? rowGroups.length : first;
 }
 
 /** End of the last line of the first chunk; a longer line is a chunk of its own. */

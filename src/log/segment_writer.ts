@@ -17,14 +17,14 @@ import {
 import type { BatchEntry } from "./commit_frame.ts";
 import type { WholeCommit } from "./commit_reader.ts";
 import { CorruptLogError } from "./log_error.ts";
-import { encodeMetadata, type SegmentFacts } from "./segment_metadata.ts";
+import { SegmentIndex } from "./segment_index.ts";
+import type { SegmentFacts } from "./segment_metadata.ts";
 import { RowGroupWriter } from "./segment_row_groups.ts";
 import { RowGroupRows } from "./segment_rows.ts";
 import { SegmentSink } from "./segment_sink.ts";
 import { SpelledBatch } from "./spelled_batch.ts";
 import type { Storage, StorageFile } from "./storage.ts";
 import { StoredEvent } from "./stored_event.ts";
-import { StreamCounter } from "./stream_counter.ts";
 
 const LF = 0x0a;
 
@@ -95,7 +95,7 @@ class SegmentWriter {
   readonly #rowGroups: RowGroupWriter;
   readonly #previousHead: string;
   readonly #chain: HistoryChain;
-  readonly #streams = new StreamCounter();
+  readonly #index = new SegmentIndex();
   readonly #event = new StoredEvent();
   readonly #rows = new RowGroupRows();
   #rowsBytes = 0;
@@ -144,7 +144,7 @@ class SegmentWriter {
       previous_head: this.#previousHead,
       head: this.#chain.head,
     };
-    await this.#rowGroups.finish(encodeMetadata({ ...metadata, streams: this.#streams.list() }));
+    await this.#rowGroups.finish(metadata, this.#index.finish());
     const { writtenBytes: bytes } = this.#sink;
     return {
       facts: { ...metadata, sha256: this.#sink.digest(), bytes },
@@ -154,7 +154,8 @@ class SegmentWriter {
 
   /** Takes in the lines of a batch, from `start` on; returns where they end. */
   async #addBatch(batch: OpenBatch, lines: Buffer, start: number): Promise<number> {
-    const { events, batch_id, last_event_id } = batch.entry;
+    const { source, events, batch_id, last_event_id } = batch.entry;
+    this.#index.addBatch(source, batch_id);
     let at = start;
     for (let event = 0; event < events; event++) {
       const end = lines.indexOf(LF, at);
@@ -188,7 +189,7 @@ class SegmentWriter {
     }
     const stream = this.#rows.add(event, batch.entry);
     this.#chain.append(event.eventHash);
-    this.#streams.add(batch.entry.source, stream, 1, eventId);
+    this.#index.addEvents(batch.entry.source, stream, 1, eventId);
     this.#firstEventId ??= eventId;
     this.#lastEventId = eventId;
     this.#events += 1;

@@ -1,5 +1,6 @@
 /** One coherent view of the log: what was durable at a moment, whatever is appended later. */
 import type { Buffer } from "node:buffer";
+import type { ListCursor } from "./segment_list.ts";
 import type { StreamCount } from "./segment_metadata.ts";
 import type { EventFilter } from "./stored_line.ts";
 
@@ -18,12 +19,22 @@ export interface LineSource {
   next(): Promise<Buffer | null>;
 }
 
+/** What a segment tells of its streams without a line being read. */
+export interface FileStreams {
+  /** Those from the first whose `streamKey()` is not before `key` on. */
+  seek(key: string): Promise<ListCursor>;
+  /**
+   * Those of the events up to one, in order of source, then stream; null when that is not in it.
+   */
+  countThrough(eventId: string): Promise<StreamCount[] | null>;
+}
+
 /** A file of a snapshot: a segment, a pending file, or the tail up to the snapshot's end. */
 export interface LogFile {
   readonly path: string;
   readonly lastEventId: string;
-  /** The events of each stream, where that is known without reading any. */
-  readonly streams: readonly StreamCount[] | null;
+  /** Null where only the lines tell. */
+  readonly streams: FileStreams | null;
   lines(wanted: LinesWanted): LineSource;
 }
 

@@ -34,6 +34,34 @@ export function thriftStructEnd(bytes: Uint8Array, start: number, end: number): 
   return new Walk(bytes, start, end).struct(DEPTH_MAX);
 }
 
+/**
+ * Where a field of that struct has its value; null when the struct ends without it. What stands
+ * behind the value is not looked at.
+ * @throws {SegmentError} when what stands before is malformed or does not end before `end`.
+ */
+export function thriftFieldStart(
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+  field: number,
+): number | null {
+  return new Walk(bytes, start, end).field(field);
+}
+
+/** A value of known length whose own header has been read. */
+export interface ThriftBinary {
+  start: number;
+  end: number;
+}
+
+/**
+ * Where the bytes of a binary value are whose length stands at `start`. They may lie beyond `end`.
+ * @throws {SegmentError} when the length is malformed.
+ */
+export function thriftBinary(bytes: Uint8Array, start: number, end: number): ThriftBinary {
+  return new Walk(bytes, start, end).binary();
+}
+
 class Walk {
   readonly #bytes: Uint8Array;
   readonly #end: number;
@@ -54,6 +82,25 @@ class Walk {
       if (header >> 4 === 0) this.#varint();
       this.#value(type, depthMax);
     }
+  }
+
+  field(wanted: number): number | null {
+    let last = 0;
+    for (;;) {
+      const header = this.#byte();
+      const type = header & 0xf;
+      if (type === STOP) return null;
+      // A number that does not follow from the one before is never used by what writes these.
+      if (header >> 4 === 0) throw malformed("has fields out of order");
+      last += header >> 4;
+      if (last === wanted) return this.#at;
+      this.#value(type, DEPTH_MAX);
+    }
+  }
+
+  binary(): ThriftBinary {
+    const sizeBytes = this.#size();
+    return { start: this.#at, end: this.#at + sizeBytes };
   }
 
   #value(type: number, depthMax: number): void {

@@ -78,7 +78,7 @@ async function assertLineage(
       expected_predecessor_frontier: predecessorFinalFrontier,
       actual_predecessor_frontier: actual,
     });
-  if (state.sourceFrontier(source) !== undefined) {
+  if (await state.sourceFrontier(source) !== null) {
     throw conflict(`source ${source} has committed events; only its first batch declares lineage`);
   }
   if (actual === null) throw conflict(`source ${predecessorSource} is not retired`);

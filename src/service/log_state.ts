@@ -10,13 +10,13 @@
 import { assert } from "../assert.ts";
 import { SYSTEM_SOURCE } from "../event/system_names.ts";
 import type { BatchEntry } from "../log/commit_frame.ts";
-import { SealedHistory } from "../log/sealed_history.ts";
+import type { SealedHistory } from "../log/sealed_history.ts";
 import { Generation, type Retirement, retirementBatchId } from "./generation.ts";
 
 export class LogState {
   /** From the newest, that of the tail, to the oldest that is not sealed. */
   #generations: readonly Generation[] = [new Generation()];
-  #sealed: SealedHistory = new SealedHistory();
+  #sealed: SealedHistory | null = null;
 
   /** Takes in what is sealed, before any batch. */
   open(sealed: SealedHistory): void {
@@ -27,11 +27,10 @@ export class LogState {
   add(entry: BatchEntry): void {
     const newest = this.#generations[0]!;
     const retired = newest.add(entry);
-    assert(
-      retired === null ||
-        newest.retirements.get(retired)!.finalFrontier === this.sourceFrontier(retired),
-      "a source is retired at its last event",
-    );
+    if (retired === null) return;
+    const { finalFrontier } = newest.retirements.get(retired)!;
+    const unsealed = this.#unsealedFrontier(retired) ?? finalFrontier;
+    assert(unsealed === finalFrontier, "a source is retired at its last event");
   }
 
   /** The batches that are taken in from now on are a generation of their own. */
@@ -52,16 +51,13 @@ export class LogState {
 
   /** The committed batch of that identity; null when there is none. */
   async findBatch(source: string, batchId: string): Promise<BatchEntry | null> {
-    return this.#findUnsealed(source, batchId) ?? await this.#sealed.findBatch(source, batchId);
+    return this.#findUnsealed(source, batchId) ??
+      await this.#sealed?.findBatch(source, batchId) ?? null;
   }
 
-  /** Last event of a source; undefined when it has none. */
-  sourceFrontier(source: string): string | undefined {
-    for (const { frontierBySource } of this.#generations) {
-      const frontier = frontierBySource.get(source);
-      if (frontier !== undefined) return frontier;
-    }
-    return this.#sealed.sourceFrontier(source);
+  /** Last event of a source; null when it has none. */
+  async sourceFrontier(source: string): Promise<string | null> {
+    return this.#unsealedFrontier(source) ?? await this.#sealed?.sourceFrontier(source) ?? null;
   }
 
   /** How a source was retired; null when it was not. */
@@ -73,10 +69,10 @@ export class LogState {
       if (frontierBySource.has(source)) return null;
     }
     // A source has no events after its retirement, so its last one tells the batch id of that.
-    const finalFrontier = this.#sealed.sourceFrontier(source);
-    if (finalFrontier === undefined) return null;
+    const finalFrontier = await this.sourceFrontier(source);
+    if (finalFrontier === null) return null;
     const batchId = retirementBatchId(source, finalFrontier);
-    const entry = await this.#sealed.findBatch(SYSTEM_SOURCE, batchId);
+    const entry = await this.findBatch(SYSTEM_SOURCE, batchId);
     return entry === null ? null : { finalFrontier, retirementEventId: entry.first_event_id };
   }
 
@@ -84,6 +80,14 @@ export class LogState {
     for (const { batches } of this.#generations) {
       const entry = batches.get(source, batchId);
       if (entry !== undefined) return entry;
+    }
+    return undefined;
+  }
+
+  #unsealedFrontier(source: string): string | undefined {
+    for (const { frontierBySource } of this.#generations) {
+      const frontier = frontierBySource.get(source);
+      if (frontier !== undefined) return frontier;
     }
     return undefined;
   }

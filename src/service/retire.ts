@@ -24,8 +24,8 @@ export function retireMutation(source: string): Mutation<RetirementReceipt> {
 async function decide(source: string, state: LogState): Promise<Decision<RetirementReceipt>> {
   const retirement = await state.findRetirement(source);
   if (retirement !== null) return { answer: receipt("already_retired", source, retirement) };
-  const finalFrontier = state.sourceFrontier(source);
-  if (finalFrontier === undefined) {
+  const finalFrontier = await state.sourceFrontier(source);
+  if (finalFrontier === null) {
     throw new ApiError("source_not_found", `source ${source} has no committed events`, { source });
   }
   return {

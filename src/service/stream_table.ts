@@ -73,8 +73,11 @@ export async function countStreams(snapshot: LogSnapshot, through?: string): Pro
   const counts = new StreamCounts();
   for (const file of snapshot.files) {
     if (file.streams !== null && (through === undefined || file.lastEventId <= through)) {
-      for (const { source, stream, events, last_event_id } of file.streams) {
-        counts.add(source, stream, events, last_event_id);
+      const cursor = await file.streams.seek("");
+      for (; cursor.current !== null; await cursor.next()) {
+        const { key, events, lastEventId } = cursor.current;
+        const [source, stream] = key.split(" ") as [string, string];
+        counts.add(source, stream, events, lastEventId);
       }
     } else {
       await countEvents(counts, { ...snapshot, files: [file] }, through);

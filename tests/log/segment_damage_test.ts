@@ -7,6 +7,9 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { HistoryCheck } from "../../src/log/history_check.ts";
+import { batchKeyHash } from "../../src/log/key_filter.ts";
+import { seekEntry } from "../../src/log/segment_list.ts";
+import { countThrough } from "../../src/log/segment_streams.ts";
 import { SegmentError } from "../../src/log/segment_error.ts";
 import { findRows } from "../../src/log/segment_lookup.ts";
 import { openSegment } from "../../src/log/segment_reader.ts";
@@ -49,7 +52,16 @@ async function readEverything(storage: SimulatedDisk, sealed: WrittenSegments): 
     }
     for (const { source, batch_id } of sealed.entries.slice(-20)) {
       answers.push(JSON.stringify(await segment.findBatch(source, batch_id)));
+      answers.push(String(await segment.mayHoldKey(batchKeyHash(source, batch_id))));
     }
+    for (const name of ["streams", "sources"] as const) {
+      const cursor = await seekEntry(segment.list(name), "");
+      for (; cursor.current !== null; await cursor.next()) {
+        answers.push(JSON.stringify(cursor.current));
+      }
+    }
+    const { last_event_id } = sealed.entries.at(-2)!;
+    answers.push(JSON.stringify(await countThrough(segment, last_event_id)));
     return answers.join("\n") + Buffer.concat(lines).toString("latin1");
   } finally {
     await segment.close();

@@ -3,6 +3,7 @@ import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import type { CommittedEvent } from "../../src/event/verify_event.ts";
 import { LOOKUP_ROWS_MAX } from "../../src/limits.ts";
+import type { ReadableSegment } from "../../src/log/listed_segment.ts";
 import { RowGroupCache } from "../../src/log/row_group_cache.ts";
 import { findRows } from "../../src/log/segment_lookup.ts";
 import { openSegment, type Segment } from "../../src/log/segment_reader.ts";
@@ -66,13 +67,28 @@ test(`Segment.readRowGroup() gives the lines of any rows (seed ${SEED})`, async 
   }
 });
 
+/** A segment that stays open. */
+function readable(segment: Segment): ReadableSegment {
+  const { path, metadata } = segment;
+  return {
+    path,
+    lastEventId: metadata.last_event_id,
+    use: async (read) => await read(segment),
+    list: (name) => segment.list(name),
+  };
+}
+
 async function linesOf(
   segment: Segment,
   cache: RowGroupCache,
   filter: EventFilter,
   after?: string,
 ) {
-  const source = new SegmentView(segment, cache).lines({ after, filter, firstReadBytes: 1 });
+  const source = new SegmentView(readable(segment), cache).lines({
+    after,
+    filter,
+    firstReadBytes: 1,
+  });
   const chunks: Buffer[] = [];
   for (let chunk = await source.next(); chunk !== null; chunk = await source.next()) {
     chunks.push(chunk);

@@ -3,10 +3,16 @@ import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { ROW_GROUP_BYTES_SOFT_MAX, ROW_GROUP_EVENTS_MAX } from "../../src/limits.ts";
 import { BloomCache } from "../../src/log/bloom_cache.ts";
+import {
+  batchKeyHash,
+  KEY_FILTER_BLOCK_BYTES,
+  sourceKeyHash,
+  streamKeyHash,
+} from "../../src/log/key_filter.ts";
+import { type ListEntry, type ListName, seekEntry } from "../../src/log/segment_list.ts";
 import { openSegment, type Segment } from "../../src/log/segment_reader.ts";
 import type { EventFilter } from "../../src/log/stored_line.ts";
 import type { CommittedEvent } from "../../src/event/verify_event.ts";
-import { xxhash64 } from "../../src/log/xxhash64.ts";
 import { SEED, SeededRandom } from "../event/seeded_random.ts";
 import { preparedBatch } from "../support/prepared.ts";
 import { hostileBatch, sealCommits, smallBatches, splitLines } from "../support/test_segment.ts";
@@ -41,6 +47,14 @@ test(`a segment gives back the bytes of the lines that were sealed (seed ${SEED}
   assert.equal(storage.openFiles, 0);
 });
 
+/** All entries of a list of a footer. */
+async function readList(segment: Segment, name: ListName): Promise<ListEntry[]> {
+  const entries = [];
+  const cursor = await seekEntry(segment.list(name), "");
+  for (; cursor.current !== null; await cursor.next()) entries.push(cursor.current);
+  return entries;
+}
+
 test("openSegment() reads the footer and no row", async () => {
   const { storage } = await sealCommits([smallBatches(10_000)]);
   const before = storage.operations.length;
@@ -52,21 +66,25 @@ test("openSegment() reads the footer and no row", async () => {
 
 test("Segment.metadata and rowGroups tell what is in it", async () => {
   const { storage, entries, lines, head } = await sealCommits([smallBatches(9000)]);
-  const { metadata, rowGroups } = await openSegment(storage, "0.parquet");
+  const segment = await openSegment(storage, "0.parquet");
+  const { metadata, rowGroups } = segment;
   const events: CommittedEvent[] = splitLines(lines).map((line) => JSON.parse(line.toString()));
   assert.equal(metadata.events, 9000);
   assert.equal(metadata.batches, 9000);
   assert.equal(metadata.first_event_id, entries[0]!.first_event_id);
   assert.equal(metadata.head, head);
-  assert.deepEqual(metadata.streams.map(({ stream }) => stream), [
-    ...["stream-0", "stream-1", "stream-2", "stream-3", "stream-4"],
+  const last = (stream: string) => events.findLast((event) => event.stream === stream)!.event_id;
+  assert.deepEqual(
+    await readList(segment, "streams"),
+    ["stream-0", "stream-1", "stream-2", "stream-3", "stream-4"].map((stream) => ({
+      key: `shop ${stream}`,
+      events: 1800,
+      lastEventId: last(stream),
+    })),
+  );
+  assert.deepEqual(await readList(segment, "sources"), [
+    { key: "shop", events: 0, lastEventId: events.at(-1)!.event_id },
   ]);
-  assert.deepEqual(metadata.streams[4], {
-    source: "shop",
-    stream: "stream-4",
-    events: 1800,
-    last_event_id: events.at(-1)!.event_id,
-  });
   assert.deepEqual(rowGroups.map(({ rows }) => rows), [
     ROW_GROUP_EVENTS_MAX,
     ROW_GROUP_EVENTS_MAX,
@@ -109,14 +127,21 @@ test("Segment.findBatch() gives null for a batch that is not there, mostly witho
   assert.ok(storage.operations.length - before < 10);
 });
 
-test("Segment.lacksBatch() tells it of a batch that is not there once the filters are read", async () => {
-  const { storage } = await sealCommits([smallBatches(5000)]);
+test("Segment.mayHoldKey() knows each batch, source and stream, and reads one block", async () => {
+  const { storage, entries } = await sealCommits([smallBatches(500), smallBatches(3, "b")]);
   const segment = await openSegment(storage, "0.parquet");
-  const other = xxhash64(Buffer.from("other"));
-  assert.ok(!segment.lacksBatch(other));
-  await segment.findBatch("shop", "other");
-  assert.ok(segment.lacksBatch(other));
-  assert.ok(!segment.lacksBatch(xxhash64(Buffer.from("batch-4999"))));
+  const before = storage.operations.length;
+  const held = [
+    ...entries.map(({ source, batch_id }) => batchKeyHash(source, batch_id)),
+    ...["shop", "b"].map(sourceKeyHash),
+    ...["shop", "b"].map((source) => streamKeyHash(source, "stream-2")),
+  ];
+  for (const hash of held) assert.ok(await segment.mayHoldKey(hash));
+  const reads = storage.operations.slice(before);
+  assert.equal(reads.length, held.length);
+  assert.ok(reads.every(({ sizeBytes }) => sizeBytes === KEY_FILTER_BLOCK_BYTES));
+  const others = [batchKeyHash("b", "batch-7"), sourceKeyHash("c"), streamKeyHash("b", "stream-4")];
+  for (const hash of others) assert.ok(!(await segment.mayHoldKey(hash)));
 });
 
 /** The events of a row group that pass a filter. */

@@ -4,11 +4,14 @@ import { test } from "node:test";
 import { ByteWriter, ParquetWriter } from "hyparquet-writer";
 import { sha256Hex } from "../../src/event/hash.ts";
 import { HistoryCheck } from "../../src/log/history_check.ts";
+import type { SegmentIndexContent } from "../../src/log/segment_index.ts";
+import type { StreamCount } from "../../src/log/segment_metadata.ts";
 import { type SegmentEntry, verifySegment } from "../../src/log/segment_verify.ts";
 import { type FailureCode, VerifyFailure } from "../../src/log/verify_failure.ts";
 import { SEED, SeededRandom } from "../event/seeded_random.ts";
 import { flipBit, truncateAt } from "../support/corrupt.ts";
 import {
+  describeRows,
   fileFacts,
   type ForgedRow,
   type Forgery,
@@ -256,16 +259,48 @@ const FORGERIES: [
   ],
   [
     "the counts of streams",
+    (rows) => ({ groups: [rows], index: { streams: [streamOf(rows, { events: 9 })] } }),
+    "segment_invalid",
+    "segment_invalid",
+  ],
+  [
+    "the order of streams",
     (rows) => ({
       groups: [rows],
-      metadata: {
-        streams: [{
-          source: "shop",
-          stream: "sz",
-          events: 8,
-          last_event_id: idsOf(rows).last_event_id,
-        }],
-      },
+      index: { streams: segmentIndex(rows).streams.toReversed() },
+    }),
+    "segment_invalid",
+    "segment_invalid",
+  ],
+  [
+    "the last event of a source",
+    (rows) => ({
+      groups: [rows],
+      index: { sources: [{ source: "shop", last_event_id: idsOf(rows).first_event_id }] },
+    }),
+    "segment_invalid",
+    "segment_invalid",
+  ],
+  [
+    "a source that is left out",
+    (rows) => ({ groups: [rows], index: { sources: [] } }),
+    "segment_invalid",
+    "segment_invalid",
+  ],
+  [
+    "a filter that leaves a key out",
+    (rows) => ({
+      groups: [rows],
+      index: { keyFilter: segmentIndex(rows).keyFilter.with(7, 0).with(9, 0) },
+    }),
+    "segment_invalid",
+    "segment_invalid",
+  ],
+  [
+    "a filter that lets all pass",
+    (rows) => ({
+      groups: [rows],
+      index: { keyFilter: segmentIndex(rows).keyFilter.fill(0xff) },
     }),
     "segment_invalid",
     "segment_invalid",
@@ -280,6 +315,14 @@ const FORGERIES: [
     "segment_invalid",
   ],
 ];
+
+function segmentIndex(rows: ForgedRow[]): SegmentIndexContent {
+  return describeRows(rows).index;
+}
+
+function streamOf(rows: ForgedRow[], changed: Partial<StreamCount>): StreamCount {
+  return { ...segmentIndex(rows).streams[0]!, ...changed };
+}
 
 function idsOf(rows: ForgedRow[]): { first_event_id: string; last_event_id: string } {
   const ids = rows.map(({ line }) => JSON.parse(line.toString()).event_id as string);

@@ -16,10 +16,15 @@ import {
 } from "../../src/log/commit_frame.ts";
 import { MANIFEST_FILE, PENDING_FOLDER, segmentPath } from "../../src/log/layout.ts";
 import type { Manifest, SegmentEntry } from "../../src/log/manifest.ts";
-import { encodeMetadata, METADATA_KEY } from "../../src/log/segment_metadata.ts";
+import { SegmentIndex } from "../../src/log/segment_index.ts";
+import {
+  encodeMetadata,
+  encodeSources,
+  METADATA_KEY,
+  SOURCES_KEY,
+} from "../../src/log/segment_metadata.ts";
 import { openSegment } from "../../src/log/segment_reader.ts";
 import { COLUMN_NAMES, FILTERED_COLUMNS, SEGMENT_SCHEMA } from "../../src/log/segment_schema.ts";
-import { StreamCounter } from "../../src/log/stream_counter.ts";
 import { SimulatedDisk, type Tree } from "./simulated_disk.ts";
 
 /** One commit of a tail or pending file; its lines without their LF. */
@@ -120,20 +125,25 @@ export async function readRows(tree: Tree, path: string): Promise<Row[]> {
  */
 export async function forgeSegment(rows: readonly Row[], facts: SegmentEntry): Promise<Buffer> {
   const { events, batches, first_event_id, last_event_id, previous_head, head } = facts;
-  const streams = new StreamCounter();
-  for (const { line, entry } of rows) {
+  const index = new SegmentIndex();
+  rows.forEach(({ line, entry }, row) => {
     const { stream, event_id } = JSON.parse(line);
-    streams.add(entry.source, stream, 1, event_id);
-  }
-  const metadata = { events, batches, first_event_id, last_event_id, previous_head, head };
-  const value = encodeMetadata({ ...metadata, streams: streams.list() });
-  const writer = new ByteWriter();
-  const parquet = new ParquetWriter({
-    writer,
-    schema: SEGMENT_SCHEMA,
-    kvMetadata: [{ key: METADATA_KEY, value }],
+    const before = rows[row - 1]?.entry;
+    const goesOn = before?.source === entry.source && before.batch_id === entry.batch_id;
+    if (!goesOn) index.addBatch(entry.source, entry.batch_id);
+    index.addEvents(entry.source, stream, 1, event_id);
   });
+  const { streams, sources, keyFilter } = index.finish();
+  const metadata = { events, batches, first_event_id, last_event_id, previous_head, head };
+  const writer = new ByteWriter();
+  // The place of the filter is known when the rows are written.
+  const factsValue = { key: METADATA_KEY, value: "" };
+  const kvMetadata = [factsValue, { key: SOURCES_KEY, value: encodeSources(sources) }];
+  const parquet = new ParquetWriter({ writer, schema: SEGMENT_SCHEMA, kvMetadata });
   await parquet.write({ columnData: columnsOf(rows), rowGroupSize: rows.length });
+  const key_filter = { bytes: keyFilter.length, offset: writer.offset };
+  writer.appendBytes(keyFilter);
+  factsValue.value = encodeMetadata({ ...metadata, key_filter }, streams);
   await parquet.finish();
   return Buffer.from(writer.getBytes());
 }

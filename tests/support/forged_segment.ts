@@ -3,13 +3,13 @@ import { createHash } from "node:crypto";
 import type { Buffer } from "node:buffer";
 import { HistoryChain } from "../../src/event/chain.ts";
 import type { BatchEntry } from "../../src/log/commit_frame.ts";
-import { encodeMetadata, type SegmentMetadata } from "../../src/log/segment_metadata.ts";
+import { SegmentIndex, type SegmentIndexContent } from "../../src/log/segment_index.ts";
+import type { SegmentMetadata } from "../../src/log/segment_metadata.ts";
 import { RowGroupWriter } from "../../src/log/segment_row_groups.ts";
 import { RowGroupRows } from "../../src/log/segment_rows.ts";
 import { SegmentSink } from "../../src/log/segment_sink.ts";
 import type { SegmentEntry } from "../../src/log/segment_verify.ts";
 import { StoredEvent } from "../../src/log/stored_event.ts";
-import { StreamCounter } from "../../src/log/stream_counter.ts";
 import { SimulatedDisk } from "./simulated_disk.ts";
 
 /** A row to be written. */
@@ -23,8 +23,12 @@ export interface Forgery {
   /** The row groups. */
   groups: ForgedRow[][];
   /** What the footer and the manifest say beside what the rows are. */
-  metadata?: Partial<SegmentMetadata>;
+  metadata?: Partial<Facts>;
+  /** What the footer says of streams, sources and keys beside what they are. */
+  index?: Partial<SegmentIndexContent>;
 }
+
+type Facts = Omit<SegmentMetadata, "key_filter">;
 
 export interface ForgedSegment {
   storage: SimulatedDisk;
@@ -32,7 +36,7 @@ export interface ForgedSegment {
   entry: SegmentEntry;
 }
 
-export async function forgeSegment({ groups, metadata }: Forgery): Promise<ForgedSegment> {
+export async function forgeSegment({ groups, metadata, index }: Forgery): Promise<ForgedSegment> {
   const storage = new SimulatedDisk();
   const file = await storage.open("0.parquet", "create");
   const writer = new RowGroupWriter(new SegmentSink(file));
@@ -46,8 +50,9 @@ export async function forgeSegment({ groups, metadata }: Forgery): Promise<Forge
     await writer.write(rows);
     rows.clear();
   }
-  const { streams, ...facts } = { ...describeRows(groups.flat()), ...metadata };
-  await writer.finish(encodeMetadata({ ...facts, streams }));
+  const described = describeRows(groups.flat());
+  const facts = { ...described.facts, ...metadata };
+  await writer.finish(facts, { ...described.index, ...index });
   await file.close();
   return { storage, entry: { path: "0.parquet", ...facts, ...fileFacts(storage) } };
 }
@@ -58,23 +63,26 @@ export function fileFacts(storage: SimulatedDisk): Pick<SegmentEntry, "bytes" | 
   return { bytes: bytes.length, sha256: createHash("sha256").update(bytes).digest("hex") };
 }
 
-function describeRows(rows: ForgedRow[]): SegmentMetadata {
+/** What a segment of these rows says of itself. */
+export function describeRows(rows: ForgedRow[]): { facts: Facts; index: SegmentIndexContent } {
   const chain = new HistoryChain();
   const previous_head = chain.head;
-  const streams = new StreamCounter();
+  const index = new SegmentIndex();
+  const entries = new Set(rows.map(({ entry }) => entry));
+  for (const { source, batch_id } of entries) index.addBatch(source, batch_id);
   const ids = rows.map(({ line }) => {
     const { event_id, source, stream, event_hash } = JSON.parse(line.toString());
     chain.append(event_hash);
-    streams.add(source, stream, 1, event_id);
+    index.addEvents(source, stream, 1, event_id);
     return event_id as string;
   });
-  return {
+  const facts = {
     events: rows.length,
-    batches: new Set(rows.map(({ entry }) => entry)).size,
+    batches: entries.size,
     first_event_id: ids[0]!,
     last_event_id: ids.at(-1)!,
     previous_head,
     head: chain.head,
-    streams: streams.list(),
   };
+  return { facts, index: index.finish() };
 }

@@ -1,0 +1,55 @@
+/**
+ * Collects what the footer of a segment says of its streams, sources and keys: the writer to write
+ * it, `verify` and the read-back to hold the file to it.
+ */
+import { assert } from "../assert.ts";
+import { batchKeyHash, buildKeyFilter, sourceKeyHash, streamKeyHash } from "./key_filter.ts";
+import type { SourceFrontier, StreamCount } from "./segment_metadata.ts";
+import { StreamCounter } from "./stream_counter.ts";
+import type { Hash64 } from "./xxhash64.ts";
+
+export interface SegmentIndexContent {
+  /** In order of source, then stream. */
+  streams: StreamCount[];
+  /** In order. */
+  sources: SourceFrontier[];
+  /** Over the keys of all batches, sources and streams. */
+  keyFilter: Uint8Array;
+}
+
+export class SegmentIndex {
+  readonly #streams = new StreamCounter();
+  readonly #batchHashes: Hash64[] = [];
+
+  /** Takes in the next batch, once. */
+  addBatch(source: string, batchId: string): void {
+    this.#batchHashes.push(batchKeyHash(source, batchId));
+  }
+
+  /** Takes in events of one stream, the last of which has that id. */
+  addEvents(source: string, stream: string, events: number, lastEventId: string): void {
+    this.#streams.add(source, stream, events, lastEventId);
+  }
+
+  /** To be called once, after all of the segment. */
+  finish(): SegmentIndexContent {
+    const streams = this.#streams.list();
+    const sources = sourceFrontiers(streams);
+    const hashes = this.#batchHashes;
+    for (const { source } of sources) hashes.push(sourceKeyHash(source));
+    for (const { source, stream } of streams) hashes.push(streamKeyHash(source, stream));
+    return { streams, sources, keyFilter: buildKeyFilter(hashes) };
+  }
+}
+
+/** @param streams in order. */
+export function sourceFrontiers(streams: readonly StreamCount[]): SourceFrontier[] {
+  const sources: SourceFrontier[] = [];
+  for (const { source, last_event_id } of streams) {
+    const last = sources.at(-1);
+    assert(last === undefined || last.source <= source, "streams are in order");
+    if (last === undefined || last.source !== source) sources.push({ last_event_id, source });
+    else if (last.last_event_id < last_event_id) last.last_event_id = last_event_id;
+  }
+  return sources;
+}

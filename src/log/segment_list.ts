@@ -1,0 +1,162 @@
+/**
+ * The lists in the footer of a segment, of its streams and of its sources: JSON arrays in order of
+ * their keys that can be as long as the segment has events. They are read by blocks, so that a
+ * lookup costs a few of them and a page those that it shows, whatever the length of the list.
+ *
+ * A block holds the entries that start in one stretch of LIST_BLOCK_BYTES. Names hold no brace, so
+ * that an entry starts at each `{`.
+ */
+import type { Buffer } from "node:buffer";
+import { LIST_BLOCK_BYTES, LIST_ENTRY_BYTES_MAX } from "../limits.ts";
+import { SegmentError } from "./segment_error.ts";
+
+export type ListName = "streams" | "sources";
+
+export interface ListEntry {
+  /** A source, or `streamKey()` of a stream. */
+  key: string;
+  lastEventId: string;
+  /** Number of events of a stream in the segment; 0 for a source. */
+  events: number;
+}
+
+/** The blocks of a list, wherever they come from. */
+export interface ListBlocks {
+  /** Number of blocks; one at least. */
+  count(): Promise<number>;
+  /** Entries of a block, in order of their keys; empty at the most in the last one. */
+  block(number: number): Promise<readonly ListEntry[]>;
+}
+
+/** One string for a stream; as unambiguous and in the same order as source, then stream. */
+export function streamKey(source: string, stream: string): string {
+  return `${source} ${stream}`;
+}
+
+/** Number of the blocks of a list of that size. */
+export function blockCount(listBytes: number): number {
+  return Math.max(1, Math.ceil(listBytes / LIST_BLOCK_BYTES));
+}
+
+/** The bytes of a list that hold the entries of a block. */
+export function blockRange(number: number, listBytes: number): { start: number; end: number } {
+  const start = number * LIST_BLOCK_BYTES;
+  return { start, end: Math.min(listBytes, start + LIST_BLOCK_BYTES + LIST_ENTRY_BYTES_MAX) };
+}
+
+/** How the entries of a list are spelled, with what follows them, and what they say. */
+interface Spelling {
+  pattern: RegExp;
+  entry(parts: string[]): ListEntry;
+}
+
+const SPELLINGS: Record<ListName, Spelling> = {
+  streams: {
+    pattern:
+      /\{"events":([1-9]\d{0,15}),"last_event_id":"([0-9a-f-]{36})","source":"([a-z0-9_.-]+)","stream":"([a-z0-9_.-]+)"\}(?:,|$)/y,
+    entry: ([, events, lastEventId, source, stream]) => ({
+      key: streamKey(source!, stream!),
+      lastEventId: lastEventId!,
+      events: Number(events),
+    }),
+  },
+  sources: {
+    pattern: /\{"last_event_id":"([0-9a-f-]{36})","source":"([a-z0-9_.-]+)"\}(?:,|$)/y,
+    entry: ([, lastEventId, source]) => ({ key: source!, lastEventId: lastEventId!, events: 0 }),
+  },
+};
+
+/** Entries of a block, from the bytes of its range. @throws {SegmentError} */
+export function decodeBlock(name: ListName, bytes: Buffer): ListEntry[] {
+  const { pattern, entry } = SPELLINGS[name];
+  const text = bytes.toString("latin1");
+  const entries: ListEntry[] = [];
+  let at = text.indexOf("{");
+  while (at >= 0 && at < Math.min(LIST_BLOCK_BYTES, text.length)) {
+    pattern.lastIndex = at;
+    const parts = pattern.exec(text);
+    const next = parts === null ? null : entry(parts);
+    const last = entries.at(-1);
+    if (next === null || (last !== undefined && next.key <= last.key)) {
+      throw new SegmentError(`the list of its ${name} is malformed`);
+    }
+    entries.push(next);
+    at = pattern.lastIndex;
+  }
+  return entries;
+}
+
+/** The entry of a key; null when the list has none. @throws {SegmentError} */
+export async function findEntry(list: ListBlocks, key: string): Promise<ListEntry | null> {
+  const cursor = await seekEntry(list, key);
+  return cursor.current?.key === key ? cursor.current : null;
+}
+
+/** A cursor at the first entry whose key is not before `key`. @throws {SegmentError} */
+export async function seekEntry(list: ListBlocks, key: string): Promise<ListCursor> {
+  const blocks = await list.count();
+  // The last block that starts at or before the key, or the first one.
+  let low = 0;
+  let high = blocks;
+  while (high - low > 1) {
+    const middle = (low + high) >>> 1;
+    const first = (await list.block(middle))[0];
+    if (first !== undefined && first.key <= key) low = middle;
+    else high = middle;
+  }
+  const cursor = new ListCursor(list, blocks, low, await list.block(low));
+  while (cursor.current !== null && cursor.current.key < key) {
+    if (!cursor.skip()) await cursor.nextBlock();
+  }
+  return cursor;
+}
+
+/** Goes over a list from an entry on. */
+export class ListCursor {
+  readonly #list: ListBlocks;
+  readonly #blocks: number;
+  #number: number;
+  #entries: readonly ListEntry[];
+  #place = 0;
+
+  constructor(
+    list: ListBlocks,
+    blocks: number,
+    number: number,
+    entries: readonly ListEntry[],
+  ) {
+    this.#list = list;
+    this.#blocks = blocks;
+    this.#number = number;
+    this.#entries = entries;
+  }
+
+  /** The entry that it stands at; null at the end. */
+  get current(): ListEntry | null {
+    return this.#entries[this.#place] ?? null;
+  }
+
+  /** Goes on to the next entry. @throws {SegmentError} */
+  async next(): Promise<void> {
+    if (!this.skip()) await this.nextBlock();
+  }
+
+  /** Goes on to the next entry of the block. @returns false when the next block is to be read. */
+  skip(): boolean {
+    this.#place += 1;
+    return this.#place < this.#entries.length;
+  }
+
+  /** Goes on to the next block, or to the end. @throws {SegmentError} */
+  async nextBlock(): Promise<void> {
+    const last = this.#entries.at(-1);
+    this.#number += 1;
+    this.#place = 0;
+    this.#entries = this.#number < this.#blocks ? await this.#list.block(this.#number) : [];
+    const first = this.#entries[0];
+    const isCut = first === undefined && this.#number < this.#blocks - 1;
+    if (isCut || (first !== undefined && last !== undefined && first.key <= last.key)) {
+      throw new SegmentError("a list in its footer is out of order");
+    }
+  }
+}

@@ -1,0 +1,80 @@
+/**
+ * The segments of a log that are open, opened when they are first read. When there are more than
+ * the bound, those that nobody reads are closed, the least recently used ones first.
+ */
+import { SEGMENTS_OPEN_MAX } from "../limits.ts";
+import { BloomCache } from "./bloom_cache.ts";
+import { openListedSegment } from "./listed_file.ts";
+import type { SegmentEntry } from "./manifest.ts";
+import type { Segment } from "./segment_reader.ts";
+import type { Storage } from "./storage.ts";
+
+interface Opened {
+  segment: Promise<Segment>;
+  /** Readers at work. */
+  users: number;
+}
+
+export class SegmentPool {
+  readonly #storage: Storage;
+  readonly #openMax: number;
+  readonly #blooms = new BloomCache();
+  /** From the least to the most recently used. */
+  readonly #opened = new Map<SegmentEntry, Opened>();
+
+  constructor(storage: Storage, openMax: number = SEGMENTS_OPEN_MAX) {
+    this.#storage = storage;
+    this.#openMax = openMax;
+  }
+
+  /**
+   * Runs `read` over a segment, which stays open so long.
+   * @throws {CorruptLogError} the file is missing, is no segment, or not the one of the manifest.
+   */
+  async use<Result>(
+    entry: SegmentEntry,
+    read: (segment: Segment) => Result | Promise<Result>,
+  ): Promise<Result> {
+    const opened = this.#take(entry);
+    try {
+      return await read(await opened.segment);
+    } finally {
+      opened.users -= 1;
+      if (this.#opened.size > this.#openMax) await this.#closeIdle();
+    }
+  }
+
+  /** Closes all. Nobody may be reading. */
+  async close(): Promise<void> {
+    const opened = [...this.#opened.values()];
+    this.#opened.clear();
+    for (const { segment } of opened) await (await segment).close();
+  }
+
+  #take(entry: SegmentEntry): Opened {
+    const opened = this.#opened.get(entry) ?? this.#open(entry);
+    this.#opened.delete(entry);
+    this.#opened.set(entry, opened);
+    opened.users += 1;
+    return opened;
+  }
+
+  #open(entry: SegmentEntry): Opened {
+    const opened = {
+      segment: openListedSegment(this.#storage, entry, this.#blooms),
+      users: 0,
+    };
+    // Whoever reads is told; the next one tries again.
+    opened.segment.catch(() => this.#opened.delete(entry));
+    return opened;
+  }
+
+  async #closeIdle(): Promise<void> {
+    for (const [entry, { segment, users }] of this.#opened) {
+      if (this.#opened.size <= this.#openMax) return;
+      if (users > 0) continue;
+      this.#opened.delete(entry);
+      await (await segment).close();
+    }
+  }
+}
