@@ -43,7 +43,7 @@ export class SegmentIndex {
 }
 
 /** @param streams in order. */
-export function sourceFrontiers(streams: readonly StreamCount[]): SourceFrontier[] {
+function sourceFrontiers(streams: readonly StreamCount[]): SourceFrontier[] {
   const sources: SourceFrontier[] = [];
   for (const { source, last_event_id } of streams) {
     const last = sources.at(-1);

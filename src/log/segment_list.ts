@@ -44,6 +44,10 @@ export function blockRange(number: number, listBytes: number): { start: number; 
   return { start, end: Math.min(listBytes, start + LIST_BLOCK_BYTES + LIST_ENTRY_BYTES_MAX) };
 }
 
+const EVENTS = "([1-9][0-9]{0,15})";
+const EVENT_ID = "([0-9a-f-]{36})";
+const NAME = "([a-z0-9_.-]+)";
+
 /** How the entries of a list are spelled, with what follows them, and what they say. */
 interface Spelling {
   pattern: RegExp;
@@ -52,8 +56,9 @@ interface Spelling {
 
 const SPELLINGS: Record<ListName, Spelling> = {
   streams: {
-    pattern:
-      /\{"events":([1-9]\d{0,15}),"last_event_id":"([0-9a-f-]{36})","source":"([a-z0-9_.-]+)","stream":"([a-z0-9_.-]+)"\}(?:,|$)/y,
+    pattern: entryPattern(
+      `"events":${EVENTS},"last_event_id":"${EVENT_ID}","source":"${NAME}","stream":"${NAME}"`,
+    ),
     entry: ([, events, lastEventId, source, stream]) => ({
       key: streamKey(source!, stream!),
       lastEventId: lastEventId!,
@@ -61,10 +66,14 @@ const SPELLINGS: Record<ListName, Spelling> = {
     }),
   },
   sources: {
-    pattern: /\{"last_event_id":"([0-9a-f-]{36})","source":"([a-z0-9_.-]+)"\}(?:,|$)/y,
+    pattern: entryPattern(`"last_event_id":"${EVENT_ID}","source":"${NAME}"`),
     entry: ([, lastEventId, source]) => ({ key: source!, lastEventId: lastEventId!, events: 0 }),
   },
 };
+
+function entryPattern(members: string): RegExp {
+  return new RegExp(`\\{${members}\\}(?:,|$)`, "y");
+}
 
 /** Entries of a block, from the bytes of its range. @throws {SegmentError} */
 export function decodeBlock(name: ListName, bytes: Buffer): ListEntry[] {

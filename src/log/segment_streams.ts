@@ -5,8 +5,8 @@ import type { Segment } from "./segment_reader.ts";
 import { StreamCounter } from "./stream_counter.ts";
 
 /** The columns that tell the stream of an event. */
-export const STREAM_COLUMNS = ["event_id", "source", "stream"] as const;
-export type StreamColumns = Record<typeof STREAM_COLUMNS[number], ColumnValues>;
+const STREAM_COLUMNS = ["event_id", "source", "stream"] as const;
+type StreamColumns = Record<typeof STREAM_COLUMNS[number], ColumnValues>;
 
 /** Takes in events of one stream, the last of which has that id. */
 type AddEvents = (source: string, stream: string, events: number, lastEventId: string) => void;
