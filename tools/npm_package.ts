@@ -9,7 +9,7 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
-import { renameModules, writeJavaScript, writeText } from "./build/javascript.ts";
+import { renameModules, scriptOf, writeJavaScript, writeText } from "./build/javascript.ts";
 import { revisionModule, revisionOf } from "./build/revision.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
@@ -48,6 +48,6 @@ function makeExecutable(path: string): void {
 rmSync(OUTPUT, { recursive: true, force: true });
 writeJavaScript(ROOT, OUTPUT, [PROGRAM, ...LIBRARY, "src"]);
 const { path, text } = revisionModule(revisionOf(ROOT));
-writeText(join(OUTPUT, path.replace(/\.ts$/, ".js")), text);
-makeExecutable(join(OUTPUT, "cli.js"));
+writeText(join(OUTPUT, path), text);
+makeExecutable(join(OUTPUT, scriptOf(PROGRAM)));
 writeDeclarations();

@@ -20,18 +20,31 @@ const POLL_MS = 2;
 const SAMPLE_MS = 20;
 const COMPLAINT_CHARS_MAX = 4096;
 
-export const RUNTIMES = ["deno", "node"] as const;
+/** What can serve: the program under a runtime, or as an executable of its own. */
+export const RUNTIMES = ["deno", "node", "executable"] as const;
 export type RuntimeName = typeof RUNTIMES[number];
+
+/** Where the path of each may stand; a compiled executable has it from nowhere else. */
+const VARIABLES: Record<RuntimeName, string> = {
+  deno: "SERVICE_DENO",
+  node: "SERVICE_NODE",
+  executable: "SERVICE_EXECUTABLE",
+};
 
 /** Name of the runtime that runs this. */
 export function ownRuntime(): RuntimeName {
   return basename(process.execPath).startsWith("deno") ? "deno" : "node";
 }
 
-/** SERVICE_DENO or SERVICE_NODE, else the running executable or the one on the path. */
+/**
+ * The path in the variable of the runtime, else the running one or the one on the path.
+ * @throws {Error} when it is an executable that no variable names.
+ */
 function executableOf(runtime: RuntimeName): string {
-  const named = process.env[runtime === "deno" ? "SERVICE_DENO" : "SERVICE_NODE"];
-  return named ?? (runtime === ownRuntime() ? process.execPath : runtime);
+  const named = process.env[VARIABLES[runtime]];
+  if (named !== undefined) return named;
+  if (runtime === "executable") throw new Error("SERVICE_EXECUTABLE must name the executable");
+  return runtime === ownRuntime() ? process.execPath : runtime;
 }
 
 /** What a command took. */
@@ -106,17 +119,22 @@ export class Deployment {
 
   #spawn(args: string[]): ChildProcess {
     const executable = executableOf(this.#runtime);
-    const runtimeArgs = this.#runtime === "deno"
-      ? [
-        "run",
-        "--no-prompt",
-        "--allow-read",
-        "--allow-write",
-        `--allow-net=unix:${this.socketPath}`,
-        CLI,
-      ]
-      : [CLI];
-    return spawn(executable, [...runtimeArgs, ...args], { stdio: ["ignore", "ignore", "pipe"] });
+    return spawn(executable, [...this.#programArgs(), ...args], {
+      stdio: ["ignore", "ignore", "pipe"],
+    });
+  }
+
+  /** What makes the program of the runtime. */
+  #programArgs(): string[] {
+    const permissions = ["--allow-read", "--allow-write", `--allow-net=unix:${this.socketPath}`];
+    switch (this.#runtime) {
+      case "deno":
+        return ["run", "--no-prompt", ...permissions, CLI];
+      case "node":
+        return [CLI];
+      case "executable":
+        return [];
+    }
   }
 }
 

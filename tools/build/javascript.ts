@@ -2,12 +2,20 @@
  * The program as JavaScript: types are blanked out, so every statement stays at its line and
  * column, and what named a `.ts` file names the `.js` file made of it.
  */
+import { transformSync } from "amaro";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { stripTypeScriptTypes } from "node:module";
 import { dirname, join } from "node:path";
 
 /** A module's name, behind what can come before one: an import, an export, the URL of a thread. */
 const SPECIFIER = /(\b(?:from|import|import\(|new URL\()\s*")(\.{1,2}\/[^"\n]+)\.ts"/g;
+
+/** What Node does itself where it runs TypeScript. */
+const STRIP = { mode: "strip-only" } as const;
+
+/** The JavaScript that is made of a module. */
+export function scriptOf(path: string): string {
+  return path.replace(/\.ts$/, ".js");
+}
 
 /** Makes modules, or declarations, of files beside them name `.js` in place of `.ts`. */
 export function renameModules(text: string): string {
@@ -20,8 +28,8 @@ export function renameModules(text: string): string {
  */
 export function writeJavaScript(from: string, to: string, paths: readonly string[]): void {
   for (const path of paths.flatMap((path) => modulesIn(from, path))) {
-    const text = stripTypeScriptTypes(readFileSync(join(from, path), "utf8"));
-    writeText(join(to, path.replace(/\.ts$/, ".js")), renameModules(text));
+    const { code } = transformSync(readFileSync(join(from, path), "utf8"), STRIP);
+    writeText(join(to, scriptOf(path)), renameModules(code));
   }
 }
 

@@ -2,8 +2,8 @@
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 
-/** Where the revision stands in a copy of the tree. */
-const REVISION_FILE = join("src", "revision.ts");
+/** What a build has made of `src/revision.ts`. */
+const REVISION_FILE = join("src", "revision.js");
 
 /**
  * The short revision of the tree at `root`, with `-dirty` behind it when a file of it was changed.
@@ -24,7 +24,7 @@ export function revisionOf(root: string): string {
   return revision.stdout.trim() + (changes.stdout === "" ? "" : "-dirty");
 }
 
-/** The file that a build puts in the place of `src/revision.ts`. */
+/** The module that a build puts in the place of the tree's own. */
 export function revisionModule(revision: string): { path: string; text: string } {
   return { path: REVISION_FILE, text: `export const REVISION = ${JSON.stringify(revision)};\n` };
 }

@@ -34,6 +34,6 @@ export function compileArguments({ triple, output, workers }: Compilation): stri
     ...workers.flatMap((path) => ["--include", path]),
     "--output",
     output,
-    "cli.ts",
+    "cli.js",
   ];
 }

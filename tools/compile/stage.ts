@@ -1,12 +1,14 @@
 /**
- * A copy of what the executable is made of, so that nothing else is embedded: the program, and of
- * each package it depends on the JavaScript alone. Packages are copied beside the program because
- * the compiler embeds whole packages otherwise: types, source maps and documents.
+ * A copy of what the executable is made of, so that nothing else is embedded: the program as
+ * JavaScript, which the compiler would embed beside its TypeScript, and of each package it depends
+ * on the JavaScript alone. Packages are copied beside the program because the compiler embeds whole
+ * packages otherwise: types, source maps and documents.
  */
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { builtinModules } from "node:module";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
+import { scriptOf, writeJavaScript, writeText } from "../build/javascript.ts";
 import { revisionModule } from "../build/revision.ts";
 
 /** Modules that are started as threads are known by their name. */
@@ -26,12 +28,9 @@ interface Package {
  * @param revision What `--version` prints behind the version.
  */
 export function stage(root: string, folder: string, revision: string): void {
-  for (const path of ["cli.ts", "src"]) {
-    cpSync(join(root, path), join(folder, path), { recursive: true });
-  }
+  writeJavaScript(root, folder, ["cli.ts", "src"]);
   const { path, text } = revisionModule(revision);
-  writeFileSync(join(folder, path), text);
-  const { compilerOptions } = readJson(join(root, "deno.json"));
+  writeText(join(folder, path), text);
   // Packages may import the runtime's own modules without their prefix.
   const imports = Object.fromEntries(builtinModules.map((name) => [name, `node:${name}`]));
   for (const { name, folder: from, main } of packagesOf(root)) {
@@ -40,15 +39,14 @@ export function stage(root: string, folder: string, revision: string): void {
     imports[name] = `./${join(to, main)}`;
     imports[`${name}/`] = `./${to}/`;
   }
-  const config = { compilerOptions, imports, nodeModulesDir: "none" };
-  writeFileSync(join(folder, "deno.json"), JSON.stringify(config));
+  writeText(join(folder, "deno.json"), JSON.stringify({ imports, nodeModulesDir: "none" }));
 }
 
-/** Modules of the program that threads are started with, relative to `root`. */
+/** Modules that threads of the staged program are started with, relative to its folder. */
 export function workersOf(root: string): string[] {
   return filesIn(join(root, "src"))
     .filter((path) => WORKER.test(path))
-    .map((path) => relative(root, path)).sort();
+    .map((path) => scriptOf(relative(root, path))).sort();
 }
 
 /** The licences of what is embedded, as they ask to go with every copy. */

@@ -4,6 +4,7 @@ import { existsSync, globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { scriptOf } from "../../../tools/build/javascript.ts";
 import { licencesOf, stage, workersOf } from "../../../tools/compile/stage.ts";
 import { withFolder } from "../../support/cli.ts";
 
@@ -19,7 +20,7 @@ test("workersOf() finds every module that a thread is started with", () => {
       .map((match) => join(path, "..", match[1]!));
   });
   assert.ok(started.length > 0);
-  assert.deepEqual(workersOf(ROOT), [...new Set(started)].sort());
+  assert.deepEqual(workersOf(ROOT), [...new Set(started.map(scriptOf))].sort());
 });
 
 test("stage() copies the program, its revision and the JavaScript of its packages", () =>
@@ -27,9 +28,9 @@ test("stage() copies the program, its revision and the JavaScript of its package
     stage(ROOT, folder, "abc");
     const files = globSync("**/*", { cwd: folder }).filter((path) => /\.\w+$/.test(path));
     const own = files.filter((path) => !path.startsWith("vendor/"));
-    const sources = globSync("src/**/*.ts", { cwd: ROOT });
-    assert.deepEqual(own.sort(), ["cli.ts", "deno.json", ...sources].sort());
-    assert.match(readFileSync(join(folder, "src/revision.ts"), "utf8"), /"abc"/);
+    const scripts = globSync("src/**/*.ts", { cwd: ROOT }).map(scriptOf);
+    assert.deepEqual(own.sort(), ["cli.js", "deno.json", ...scripts].sort());
+    assert.match(readFileSync(join(folder, "src/revision.js"), "utf8"), /"abc"/);
     for (const path of files) assert.ok(own.includes(path) || path.endsWith(".js"), path);
     const { imports } = JSON.parse(readFileSync(join(folder, "deno.json"), "utf8"));
     for (const name of PACKAGES) assert.ok(existsSync(join(folder, imports[name])), name);

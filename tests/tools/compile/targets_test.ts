@@ -41,12 +41,12 @@ const OF_ALL = [
 test("compileArguments() grants what the program needs, and embeds the threads", () => {
   assert.deepEqual(
     compileArguments({ triple: undefined, output: "/o", workers: ["src/a_worker.ts", "b"] }),
-    [...OF_ALL, "--include", "src/a_worker.ts", "--include", "b", "--output", "/o", "cli.ts"],
+    [...OF_ALL, "--include", "src/a_worker.ts", "--include", "b", "--output", "/o", "cli.js"],
   );
   for (const { name, triple } of TARGETS) {
     assert.deepEqual(
       compileArguments({ triple, output: name, workers: [] }),
-      [...OF_ALL, "--target", triple, "--output", name, "cli.ts"],
+      [...OF_ALL, "--target", triple, "--output", name, "cli.js"],
     );
   }
 });
