@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { mkdir, symlink, writeFile } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -42,8 +42,11 @@ test("every example of the documents runs on Node, by the name of the package", 
   skip: node === null ? absenceOf("node") : false,
 }, async () => {
   await withDeployment(async ({ folder }) => {
-    await mkdir(join(folder, "node_modules", "@ground"), { recursive: true });
-    await symlink(fileURLToPath(ROOT), join(folder, "node_modules", "@ground", "service"));
+    const packageFolder = join(folder, "node_modules", "@ground", "service");
+    await mkdir(packageFolder, { recursive: true });
+    const library = JSON.stringify(new URL("mod.ts", ROOT));
+    await writeFile(join(packageFolder, "index.js"), `export * from ${library};\n`);
+    await writeFile(join(packageFolder, "package.json"), '{"type":"module"}');
     for (const path of DOCUMENTED.filter((path) => path.endsWith(".md"))) {
       const examples = fencesOf(readFileSync(new URL(path, ROOT), "utf8"))
         .filter(({ language }) => language === "ts");

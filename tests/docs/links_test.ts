@@ -1,7 +1,7 @@
 /** Links between the documents lead somewhere, and every document is reached from the README. */
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { dirname, join, normalize } from "node:path";
+import { basename, dirname, join, normalize } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 
@@ -47,6 +47,28 @@ test("every link between the documents leads to a file, and to a heading of it",
   for (const { from, to, anchor } of links) {
     assert.ok(existsSync(join(ROOT, to)), `${from}: no ${to}`);
     if (anchor !== "") assert.ok(anchorsOf(to).includes(anchor), `${from}: no ${to}#${anchor}`);
+  }
+});
+
+/** Names of all files of the tree, without their folders. */
+const NAMES = new Set(
+  ["src", "tests", "tools", "bench", "examples", "docs"].flatMap((folder) =>
+    readdirSync(join(ROOT, folder), { recursive: true }).map((path) => basename(String(path)))
+  ),
+);
+
+test("every file that a document names is there", () => {
+  for (const path of DOCUMENTS) {
+    for (
+      const [, named] of textOf(path).matchAll(
+        /`((?:src|tests|tools|bench|examples|docs)\/[\w./-]+)`/g,
+      )
+    ) {
+      assert.ok(existsSync(join(ROOT, named!)), `${path}: no ${named}`);
+    }
+    for (const [, name] of textOf(path).matchAll(/`(?:\w+\/)?(\w+\.ts)`/g)) {
+      assert.ok(NAMES.has(name!) || existsSync(join(ROOT, name!)), `${path}: no ${name}`);
+    }
   }
 });
 
