@@ -114,6 +114,13 @@ function checkPackages(deno: Packages, node: Packages): string[] {
   return faults;
 }
 
+/** Packages that the list of dependencies does not have. */
+function findUnlisted({ dependencies, devDependencies }: Packages, list: string): string[] {
+  return Object.keys({ ...dependencies, ...devDependencies })
+    .filter((name) => !list.includes(`\n| \`${name}\` `))
+    .map((name) => `docs/dependencies.md: has no line on ${name}`);
+}
+
 /** Source files that nothing reaches from the entry points. */
 function findDead(files: string[], read: (path: string) => string): string[] {
   const entries = files.filter((path) => !path.startsWith("src/") && path.endsWith(".ts"));
@@ -137,6 +144,7 @@ export function findUntidy(root: string): string[] {
     ...files.flatMap((path) => checkText(path, read(path))),
     ...files.filter((path) => path.startsWith("src/")).flatMap((p) => checkSource(p, read(p))),
     ...checkPackages(JSON.parse(read("deno.json")), JSON.parse(read("package.json"))),
+    ...findUnlisted(JSON.parse(read("package.json")), read("docs/dependencies.md")),
     ...findDead(files, read),
     ...findUnusedExports(files.filter((path) => path.endsWith(".ts")), read),
   ];

@@ -21,7 +21,7 @@ function listedIn(heading: string): [name: string, licence: string][] {
 
 const SECTIONS: [heading: string, packages: Record<string, string>][] = [
   ["In the program", dependencies],
-  ["In tests, benchmarks and examples", devDependencies],
+  ["In builds, tests, benchmarks and examples", devDependencies],
 ];
 
 for (const [heading, packages] of SECTIONS) {
