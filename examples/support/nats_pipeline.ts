@@ -17,7 +17,7 @@ const IN_FLIGHT_MAX = 1024;
 /** Bytes of events without an answer yet, at the most; one event may be larger. */
 const IN_FLIGHT_BYTES_MAX = 8 * 1024 * 1024;
 /** A message that has no answer by then is taken for lost. */
-const ACK_TIMEOUT_MS = 10_000;
+const ACK_TIMEOUT_MS = 5000;
 /** What the headers of a message take of the server's limit, generously. */
 const HEADER_BYTES_MAX = 512;
 

@@ -15,6 +15,7 @@ import {
   jetstreamManager,
   RetentionPolicy,
   StorageType,
+  type StreamConfig,
   type StreamInfo,
 } from "@nats-io/jetstream";
 import { type KV, Kvm } from "@nats-io/kv";
@@ -49,8 +50,10 @@ export async function openTarget({ servers, stream, bucket }: TargetOptions): Pr
   const connection = await connect(connectionOptions(servers));
   try {
     const manager = await jetstreamManager(connection);
-    checkConfig(await streamInfo(manager, stream));
-    const cursors = await new Kvm(connection).create(bucket, { history: 1 });
+    const { config } = await streamInfo(manager, stream);
+    checkConfig(config);
+    const replicas = config.num_replicas;
+    const cursors = await new Kvm(connection).create(bucket, { history: 1, replicas });
     return new NatsTarget(connection, stream, manager, cursors);
   } catch (error) {
     await connection.close();
@@ -127,8 +130,7 @@ function subjectsOf(stream: string): string {
 }
 
 /** A stream that was there before is used as it is, if it can be. */
-function checkConfig({ config }: StreamInfo): void {
-  const { name, subjects = [], retention } = config;
+function checkConfig({ name, subjects = [], retention }: StreamConfig): void {
   if (!subjects.includes(subjectsOf(name)) && !subjects.includes(`${name}.>`)) {
     throw new BridgeError(
       `stream ${name} takes ${subjects.join(", ")}: add ${subjectsOf(name)} to its subjects`,

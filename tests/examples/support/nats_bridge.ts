@@ -22,8 +22,14 @@ export function testWithNats(
   });
 }
 
+/** Starts a bridge that may reach both ends, and nothing else. */
 export function startBridge({ served, nats }: Bridged, url = nats.url): ScriptRun {
-  return startExample("nats_bridge", ["--socket", served.socketPath, "--nats", url]);
+  const { socketPath } = served;
+  return startExample("nats_bridge", ["--socket", socketPath, "--nats", url], [
+    `--allow-net=${new URL(nats.url).host},unix:${socketPath}`,
+    `--allow-read=${socketPath}`,
+    `--allow-write=${socketPath}`,
+  ]);
 }
 
 /** Ends a bridge. @returns its exit code. */

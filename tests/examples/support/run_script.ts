@@ -15,10 +15,14 @@ export interface ScriptRun {
   exited: Promise<number | null>;
 }
 
-/** Starts `examples/<name>.ts`. */
-export function startExample(name: string, args: string[]): ScriptRun {
+/** Starts `examples/<name>.ts`. @param permissions Under Deno. */
+export function startExample(
+  name: string,
+  args: string[],
+  permissions = ["--allow-all"],
+): ScriptRun {
   const script = fileURLToPath(new URL(`../../../examples/${name}.ts`, import.meta.url));
-  const command = [...runtimeArgs(THIS_RUNTIME, ["--allow-all"]), script, ...args];
+  const command = [...runtimeArgs(THIS_RUNTIME, permissions), script, ...args];
   const child = spawn(process.execPath, command, { stdio: ["ignore", "pipe", "pipe"] });
   const output = { stdout: "", stderr: "" };
   for (const name of ["stdout", "stderr"] as const) {
