@@ -132,6 +132,8 @@ export const SEAL_RETRY_MS = 1000;
 export const SEAL_RETRY_MS_MAX = 300_000;
 /** The newest commits, kept in memory for those who read at the end of the log. */
 export const RECENT_COMMITS_BYTES_MAX = 8 * MIB;
+/** Segments in which a page of streams is looked for at the same time. */
+export const STREAM_SEEKS_MAX = 32;
 /** Anchored stream listings kept in memory at a time; others are counted from the log again. */
 export const STREAM_SNAPSHOTS_MAX = 4;
 /** Rows of a page of streams when the client does not say. */

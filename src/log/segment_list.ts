@@ -120,6 +120,12 @@ export async function seekEntry(list: ListBlocks, key: string): Promise<ListCurs
   return cursor;
 }
 
+/** A cursor over entries that are in memory. */
+export function cursorOver(entries: readonly ListEntry[]): ListCursor {
+  const list = { count: () => Promise.resolve(1), block: () => Promise.resolve(entries) };
+  return new ListCursor(list, 1, 0, entries);
+}
+
 /** Goes over a list from an entry on. */
 export class ListCursor {
   readonly #list: ListBlocks;

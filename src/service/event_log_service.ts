@@ -36,9 +36,15 @@ export async function openEventLog(options: ServiceOptions): Promise<EventLogSer
   const log: Log = await openLog({
     ...options,
     listener: {
-      sealed: (history) => state.open(history),
+      sealed: (history) => {
+        state.open(history);
+        streams.open(history);
+      },
       batch: (entry) => addRecovered(state, entry),
-      rotated: () => state.rotated(),
+      rotated: () => {
+        state.rotated();
+        streams.rotated();
+      },
       report,
       committed: (batches) => {
         for (const { entry, streams: growth } of batches) {
@@ -47,7 +53,10 @@ export async function openEventLog(options: ServiceOptions): Promise<EventLogSer
         }
         changes.fire();
       },
-      sealedMore: () => state.dropSealed(),
+      sealedMore: () => {
+        state.dropSealed();
+        streams.dropSealed();
+      },
     },
   });
   const queue = new WriterQueue({ log, state, streams, report, onStop: () => changes.fire() });

@@ -4,6 +4,7 @@
  */
 import { assert } from "../assert.ts";
 import type { StreamSummary } from "../event/types.ts";
+import { streamKey } from "../log/segment_list.ts";
 
 interface Count {
   readonly events: number;
@@ -11,15 +12,12 @@ interface Count {
 }
 
 export class StreamCounts {
-  readonly #counts: Map<string, Count>;
+  #counts: Map<string, Count> = new Map();
+  /** Whether a copy has the same map. */
+  #isShared = false;
   /** All keys but those of `#added`, in order. */
-  #sorted: string[];
+  #sorted: string[] = [];
   #added: string[] = [];
-
-  constructor(counts: Map<string, Count> = new Map(), sorted: string[] = []) {
-    this.#counts = counts;
-    this.#sorted = sorted;
-  }
 
   /** Number of streams. */
   get size(): number {
@@ -35,6 +33,10 @@ export class StreamCounts {
       "a stream's frontier moves on",
     );
     if (before === undefined) this.#added.push(key);
+    if (this.#isShared) {
+      this.#counts = new Map(this.#counts);
+      this.#isShared = false;
+    }
     this.#counts.set(key, { events: events + (before?.events ?? 0), lastEventId });
   }
 
@@ -60,9 +62,14 @@ export class StreamCounts {
     return rows;
   }
 
-  /** A copy that later additions leave as it is. */
+  /** A copy that later additions leave as it is. The first of those pays for it. */
   copy(): StreamCounts {
-    return new StreamCounts(new Map(this.#counts), this.#keys().slice());
+    const copy = new StreamCounts();
+    copy.#counts = this.#counts;
+    copy.#sorted = this.#keys();
+    copy.#isShared = true;
+    this.#isShared = true;
+    return copy;
   }
 
   #row(key: string): StreamSummary {
@@ -78,11 +85,6 @@ export class StreamCounts {
     }
     return this.#sorted;
   }
-}
-
-/** Orders by source, then stream, in bytes: a space sorts before every character of a name. */
-export function streamKey(source: string, stream: string): string {
-  return `${source} ${stream}`;
 }
 
 /** First place whose key is after `after` and not before `prefix`. */

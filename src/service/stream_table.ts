@@ -1,63 +1,99 @@
 /**
- * The streams as they are now. Built from the log when it is first asked for, then kept up with
- * each commit; nothing of it is on disk.
+ * The streams as they are now. Those of events that are not sealed are in memory, a count for each
+ * file: made from the lines when first asked for, then kept up with each commit, and dropped with
+ * the file. Those of segments are looked up there.
  */
 import { assert } from "../assert.ts";
 import type { StreamGrowth } from "../log/commit_builder.ts";
 import { walkEvents } from "../log/event_walk.ts";
-import type { LogSnapshot } from "../log/snapshot.ts";
+import type { SealedHistory } from "../log/sealed_history.ts";
+import type { LogFile, LogSnapshot } from "../log/snapshot.ts";
 import { lineEventId, lineSourceAndStream } from "../log/stored_line.ts";
 import { StreamCounts } from "./stream_counts.ts";
+import type { StreamPlaces } from "./stream_merge.ts";
 
-/** The streams at an event. */
-export interface StreamsAt {
-  counts: StreamCounts;
+/** The streams at an event; later commits change nothing of it. */
+export interface StreamsAt extends StreamPlaces {
   /** Last event that is counted; null for an empty log. */
   throughEventId: string | null;
 }
 
-interface Growth {
-  source: string;
-  streams: readonly StreamGrowth[];
-}
-
 export class StreamTable {
   readonly #snapshot: () => LogSnapshot;
-  #live: StreamsAt | null = null;
-  #loading: Promise<StreamsAt> | null = null;
-  /** What was committed while the log was being read. */
-  #missed: Growth[] = [];
+  #sealed: SealedHistory | null = null;
+  /** How many files are not sealed, the tail among them, as they were told. */
+  #generations = 1;
+  /** For each of them, from oldest to newest; null before it is first asked for. */
+  #counts: StreamCounts[] | null = null;
+  #loading: Promise<void> | null = null;
+  /** What was told while the log was being read. */
+  #missed: (() => void)[] = [];
 
   /** @param snapshot what is durable now. */
   constructor(snapshot: () => LogSnapshot) {
     this.#snapshot = snapshot;
   }
 
-  /** Takes in a durable batch; called for every one, in log order. */
-  add(source: string, streams: readonly StreamGrowth[]): void {
-    if (this.#live !== null) addGrowth(this.#live, { source, streams });
-    else if (this.#loading !== null) this.#missed.push({ source, streams });
+  /** Takes in what is sealed, before anything else. */
+  open(sealed: SealedHistory): void {
+    this.#sealed = sealed;
   }
 
-  /**
-   * The streams now. To be read before anything else is awaited: it changes with the next commit.
-   */
+  /** Takes in a durable batch; called for every one, in log order. */
+  add(source: string, streams: readonly StreamGrowth[]): void {
+    if (this.#counts !== null) addGrowth(this.#counts.at(-1)!, source, streams);
+    else if (this.#loading !== null) this.#missed.push(() => this.add(source, streams));
+  }
+
+  /** What is taken in from now on is in a new file. */
+  rotated(): void {
+    this.#generations += 1;
+    if (this.#counts !== null) this.#counts.push(new StreamCounts());
+    else if (this.#loading !== null) {
+      this.#missed.push(() => this.#counts!.push(new StreamCounts()));
+    }
+  }
+
+  /** The oldest file is in the sealed history from this turn of the event loop on. */
+  dropSealed(): void {
+    this.#generations -= 1;
+    assert(this.#generations > 0, "the tail is never sealed");
+    if (this.#counts !== null) this.#counts.shift();
+    else if (this.#loading !== null) this.#missed.push(() => this.#counts!.shift());
+  }
+
+  /** The streams now. */
   async live(): Promise<StreamsAt> {
-    return this.#live ?? await (this.#loading ??= this.#load());
+    const counts = await this.#loaded();
+    const { files, frontier } = this.#snapshot();
+    const sealed = files.map(({ streams }) => streams).filter((streams) => streams !== null);
+    return { sealed, counts: counts.map((count) => count.copy()), throughEventId: frontier };
   }
 
   /** Last event of a stream; null when it has none. */
   async frontier(source: string, stream: string): Promise<string | null> {
-    return (await this.live()).counts.frontier(source, stream);
+    for (const counts of (await this.#loaded()).toReversed()) {
+      const frontier = counts.frontier(source, stream);
+      if (frontier !== null) return frontier;
+    }
+    return await this.#sealed?.streamFrontier(source, stream) ?? null;
   }
 
-  async #load(): Promise<StreamsAt> {
+  /** To be read before anything else is awaited: it changes with the next commit. */
+  async #loaded(): Promise<StreamCounts[]> {
+    while (this.#counts === null) await (this.#loading ??= this.#load());
+    return this.#counts;
+  }
+
+  async #load(): Promise<void> {
     try {
-      const snapshot = this.#snapshot();
-      const live = { counts: await countStreams(snapshot), throughEventId: snapshot.frontier };
-      for (const growth of this.#missed) addGrowth(live, growth);
-      this.#live = live;
-      return live;
+      const generations = this.#generations;
+      const counts = [];
+      for (const file of unsealedFiles(this.#snapshot())) counts.push(await countEvents([file]));
+      assert(counts.length >= generations - 1, "only the tail may be empty");
+      if (counts.length < generations) counts.push(new StreamCounts());
+      this.#counts = counts;
+      for (const change of this.#missed) change();
     } finally {
       this.#missed = [];
       this.#loading = null;
@@ -65,47 +101,32 @@ export class StreamTable {
   }
 }
 
-/**
- * Counts the streams of a snapshot, up to an event that it holds when `through` is given. A file
- * that tells its counts is not read.
- */
-export async function countStreams(snapshot: LogSnapshot, through?: string): Promise<StreamCounts> {
-  const counts = new StreamCounts();
-  for (const file of snapshot.files) {
-    if (file.streams !== null && (through === undefined || file.lastEventId <= through)) {
-      const cursor = await file.streams.seek("");
-      for (; cursor.current !== null; await cursor.next()) {
-        const { key, events, lastEventId } = cursor.current;
-        const [source, stream] = key.split(" ") as [string, string];
-        counts.add(source, stream, events, lastEventId);
-      }
-    } else {
-      await countEvents(counts, { ...snapshot, files: [file] }, through);
-    }
-    if (through !== undefined && file.lastEventId >= through) break;
-  }
-  return counts;
+/** The files of a snapshot that are not sealed, from oldest to newest. */
+export function unsealedFiles({ files }: LogSnapshot): readonly LogFile[] {
+  const first = files.findIndex(({ streams }) => streams === null);
+  return first < 0 ? [] : files.slice(first);
 }
 
-async function countEvents(
-  counts: StreamCounts,
-  snapshot: LogSnapshot,
-  through: string | undefined,
-): Promise<void> {
-  await walkEvents(snapshot, undefined, (chunk, start) => {
+/** Counts the events of files, from oldest to newest, up to one of them when it is given. */
+export async function countEvents(
+  files: readonly LogFile[],
+  through?: string,
+): Promise<StreamCounts> {
+  const counts = new StreamCounts();
+  const frontier = files.at(-1)?.lastEventId ?? null;
+  await walkEvents({ files, frontier }, undefined, (chunk, start) => {
     const eventId = lineEventId(chunk, start);
     if (through !== undefined && eventId > through) return false;
     const { source, stream } = lineSourceAndStream(chunk, start);
     counts.add(source, stream, 1, eventId);
     return true;
   });
+  return counts;
 }
 
-function addGrowth(live: StreamsAt, { source, streams }: Growth): void {
-  for (const { stream, events, lastEventId } of streams) {
-    live.counts.add(source, stream, events, lastEventId);
-    const through: string | null = live.throughEventId;
-    if (through === null || through < lastEventId) live.throughEventId = lastEventId;
-  }
+function addGrowth(counts: StreamCounts, source: string, streams: readonly StreamGrowth[]): void {
   assert(streams.length > 0, "a batch grows a stream");
+  for (const { stream, events, lastEventId } of streams) {
+    counts.add(source, stream, events, lastEventId);
+  }
 }

@@ -1,15 +1,17 @@
 /**
  * Enumerates streams in pages that all describe one snapshot: the first page names the event it was
- * taken at, the others ask for that one. Recent snapshots are kept; any other is counted from the
- * log again.
+ * taken at, the others ask for that one. What segments before that event have is read page by page;
+ * what follows them up to the event is counted, and the latest counts are kept.
  */
 import { ApiError } from "../event/api_error.ts";
 import type { StreamSummary } from "../event/types.ts";
 import { STREAM_SNAPSHOTS_MAX } from "../limits.ts";
 import { hasEvent } from "../log/event_walk.ts";
-import type { LogSnapshot } from "../log/snapshot.ts";
-import { type StreamCounts, streamKey } from "./stream_counts.ts";
-import { countStreams, type StreamsAt, type StreamTable } from "./stream_table.ts";
+import { streamKey } from "../log/segment_list.ts";
+import type { LogFile, LogSnapshot } from "../log/snapshot.ts";
+import { StreamCounts } from "./stream_counts.ts";
+import { mergeStreams } from "./stream_merge.ts";
+import { countEvents, type StreamsAt, type StreamTable, unsealedFiles } from "./stream_table.ts";
 
 export interface StreamsQuery {
   source: string | undefined;
@@ -33,7 +35,7 @@ export class StreamPages {
   readonly #snapshot: () => LogSnapshot;
   readonly #table: StreamTable;
   /** By the event they were taken at, from least to most recently used. */
-  readonly #kept = new Map<string, Promise<StreamCounts>>();
+  readonly #kept = new Map<string, Promise<StreamsAt>>();
 
   constructor(snapshot: () => LogSnapshot, table: StreamTable) {
     this.#snapshot = snapshot;
@@ -42,13 +44,13 @@ export class StreamPages {
 
   /** @throws {ApiError} `stream_anchor_unavailable` when `through` is no committed event. */
   async page({ source, after, through, limit }: StreamsQuery): Promise<StreamsPage> {
-    const at = await this.#streamsAt(through);
+    const at = await (through === undefined ? this.#table.live() : this.#streamsAt(through));
     const afterKey = after === undefined ? "" : streamKey(after.source, after.stream);
-    const rows = at.counts.rows(afterKey, source, limit + 1);
+    const rows = await mergeStreams(at, { afterKey, source, limit: limit + 1 });
     const streams = rows.slice(0, limit);
     const more = rows.length > limit;
     if (more && at.throughEventId !== null && !this.#kept.has(at.throughEventId)) {
-      this.#keep(at.throughEventId, Promise.resolve(at.counts.copy()));
+      this.#keep(at.throughEventId, Promise.resolve(at));
     }
     const last = streams.at(-1);
     return {
@@ -59,34 +61,68 @@ export class StreamPages {
     };
   }
 
-  async #streamsAt(through: string | undefined): Promise<StreamsAt> {
-    if (through === undefined) return await this.#table.live();
-    let counts = this.#kept.get(through);
-    if (counts === undefined) {
-      counts = this.#countThrough(through);
-      counts.catch(() => this.#kept.delete(through));
+  async #streamsAt(through: string): Promise<StreamsAt> {
+    let at = this.#kept.get(through);
+    if (at === undefined) {
+      at = this.#countThrough(through);
+      at.catch(() => this.#kept.delete(through));
     }
-    this.#keep(through, counts);
-    return { counts: await counts, throughEventId: through };
+    this.#keep(through, at);
+    return await at;
   }
 
-  async #countThrough(through: string): Promise<StreamCounts> {
+  async #countThrough(through: string): Promise<StreamsAt> {
     const snapshot = this.#snapshot();
-    if (!(await hasEvent(snapshot, through))) {
-      throw new ApiError(
-        "stream_anchor_unavailable",
-        `through is not a committed event: ${through}; start again without after and through`,
-      );
-    }
-    return await countStreams(snapshot, through);
+    const { files } = snapshot;
+    const place = files.findIndex(({ lastEventId }) => through <= lastEventId);
+    const file = files[place];
+    if (file === undefined) throw anchorUnavailable(through);
+    const counts = file.streams === null
+      ? await countUnsealed(unsealedFiles(snapshot), through)
+      : await countSegment(file, through);
+    if (counts === null) throw anchorUnavailable(through);
+    const isWhole = counts.size === 0;
+    const before = files.slice(0, isWhole ? place + 1 : place);
+    const sealed = before.map(({ streams }) => streams).filter((streams) => streams !== null);
+    return { sealed, counts: [counts], throughEventId: through };
   }
 
-  #keep(through: string, counts: Promise<StreamCounts>): void {
+  #keep(through: string, at: Promise<StreamsAt>): void {
     this.#kept.delete(through);
-    this.#kept.set(through, counts);
+    this.#kept.set(through, at);
     for (const oldest of this.#kept.keys()) {
       if (this.#kept.size <= STREAM_SNAPSHOTS_MAX) break;
       this.#kept.delete(oldest);
     }
   }
+}
+
+/** Counts a segment up to an event; nothing where that is its last. Null when it has none such. */
+async function countSegment(
+  { lastEventId, streams }: LogFile,
+  through: string,
+): Promise<StreamCounts | null> {
+  const counts = new StreamCounts();
+  if (lastEventId === through) return counts;
+  const counted = await streams!.countThrough(through);
+  for (const { source, stream, events, last_event_id } of counted ?? []) {
+    counts.add(source, stream, events, last_event_id);
+  }
+  return counted === null ? null : counts;
+}
+
+/** Counts unsealed files up to an event; null when they do not hold it. */
+async function countUnsealed(
+  files: readonly LogFile[],
+  through: string,
+): Promise<StreamCounts | null> {
+  const frontier = files.at(-1)!.lastEventId;
+  return await hasEvent({ files, frontier }, through) ? await countEvents(files, through) : null;
+}
+
+function anchorUnavailable(through: string): ApiError {
+  return new ApiError(
+    "stream_anchor_unavailable",
+    `through is not a committed event: ${through}; start again without after and through`,
+  );
 }

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import type { StreamSummary } from "../../src/event/types.ts";
-import { StreamCounts, streamKey } from "../../src/service/stream_counts.ts";
+import { streamKey } from "../../src/log/segment_list.ts";
+import { StreamCounts } from "../../src/service/stream_counts.ts";
 import {
   type Random,
   randomInteger,
