@@ -115,7 +115,7 @@ async function assertFrontiers(
   }
 }
 
-test(`pages and frontiers of a log in any form are those of its events (SEED=${seed})`, async () => {
+test(`pages and frontiers of a log in any form are of its events (SEED=${seed})`, async () => {
   const random = seededRandom(seed);
   for (let run = 0; run < 6; run++) {
     const { service } = await openTestService(await mixedLog(random));
@@ -126,7 +126,7 @@ test(`pages and frontiers of a log in any form are those of its events (SEED=${s
   }
 });
 
-test(`pages stay those of one event while files are sealed between them (SEED=${seed})`, async () => {
+test(`pages stay of one event while files are sealed between them (SEED=${seed})`, async () => {
   const random = seededRandom(seed);
   for (let run = 0; run < 6; run++) {
     const steps = new SealingSteps({ rotateBytes: 2000, bounds: SMALL });
