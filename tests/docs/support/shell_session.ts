@@ -5,7 +5,8 @@ import { join } from "node:path";
 import process from "node:process";
 import type { Fence } from "./fences.ts";
 
-const SESSION_TIMEOUT_MS = 90_000;
+/** Seconds on an idle machine. What takes longer than this hangs. */
+const SESSION_TIMEOUT_MS = 300_000;
 
 export interface SessionEnd {
   /** What each fence that was run has printed, on both streams, in order. */
@@ -19,7 +20,7 @@ export interface SessionEnd {
 /** Polls, because a shell can wait for nothing but its own children. */
 const PRELUDE = `set -e -o pipefail -m
 until_true() {
-  for ((n = 0; n < 600; n++)); do
+  for ((n = 0; n < 1200; n++)); do
     "$@" && return
     sleep 0.05
   done
@@ -27,7 +28,7 @@ until_true() {
   return 1
 }
 answers() {
-  for socket in $(find . -name ground.sock); do
+  for socket in demo/data/ground.sock srv/*/data/ground.sock; do
     curl --silent --max-time 5 --unix-socket "$socket" http://localhost/v1/streams > /dev/null &&
       return
   done
@@ -96,8 +97,11 @@ async function runBash(
     stdio: ["ignore", "ignore", "pipe"],
   });
   const killSession = () => spawnSync("pkill", ["-KILL", "-s", String(child.pid)]);
-  const timer = setTimeout(killSession, SESSION_TIMEOUT_MS);
   let stderr = "";
+  const timer = setTimeout(() => {
+    stderr += `hangs: ended after ${SESSION_TIMEOUT_MS} ms\n`;
+    killSession();
+  }, SESSION_TIMEOUT_MS);
   child.stderr.setEncoding("utf8").on("data", (text: string) => stderr += text);
   try {
     return await new Promise((resolve, reject) => {
