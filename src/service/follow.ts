@@ -27,7 +27,8 @@ export class FollowSession {
   readonly #hub: FollowHub;
   readonly #query: ReplayQuery;
   readonly #queryKey: string;
-  readonly #snapshot: LogSnapshot;
+  /** Dropped once all of it is delivered: it holds on to files that are sealed meanwhile. */
+  #snapshot: LogSnapshot | null;
   readonly #onClose: () => void;
   #phase: "snapshot" | "caught_up" | "live" | "over" = "snapshot";
   #after: string | null;
@@ -92,8 +93,11 @@ export class FollowSession {
    * One step; the record it gives, if any. Without a promise where there is nothing to wait for.
    */
   #advance(): Uint8Array | null | Promise<Uint8Array | null> {
-    if (this.#phase === "snapshot") return this.#readSnapshot();
-    if (this.#phase === "caught_up") return this.#catchUp();
+    if (this.#snapshot !== null) {
+      return this.#phase === "snapshot"
+        ? this.#readSnapshot(this.#snapshot)
+        : this.#catchUp(this.#snapshot);
+    }
     const snapshot = this.#hub.snapshot();
     if (snapshot.frontier !== null && later(snapshot.frontier, this.#after) !== this.#after) {
       return this.#readLive(snapshot);
@@ -103,9 +107,9 @@ export class FollowSession {
     return this.#changed();
   }
 
-  async #readSnapshot(): Promise<Uint8Array | null> {
+  async #readSnapshot(snapshot: LogSnapshot): Promise<Uint8Array | null> {
     const { filter, limitEvents } = this.#query;
-    const page = await readFollowPage(this.#snapshot, {
+    const page = await readFollowPage(snapshot, {
       after: this.#after,
       filter,
       limitEvents,
@@ -116,16 +120,17 @@ export class FollowSession {
     const first = !this.#anyRecord;
     this.#moveTo(page);
     if (page.record !== null || !first) return page.record;
-    const through = this.#snapshot.frontier;
+    const through = snapshot.frontier;
     return eventsRecord("snapshot", [], { lastEventId: null, nextAfter: this.#after, through });
   }
 
-  #catchUp(): Uint8Array {
+  #catchUp({ frontier }: LogSnapshot): Uint8Array {
     this.#phase = "live";
+    this.#snapshot = null;
     return line({
       type: "caught_up",
       next_after: this.#after,
-      snapshot_through_event_id: this.#snapshot.frontier,
+      snapshot_through_event_id: frontier,
     });
   }
 

@@ -3,7 +3,8 @@
  * order that a crash could punish, whether or not one comes. It knows what it has seen, nothing of
  * how the log works but the names of its files:
  *
- * - a receipt leaves only when its bytes are synced, under a name that is;
+ * - a receipt leaves only when its bytes are synced, under a name that is; segments and the
+ *   manifest that lists more of them may be on their way beside it;
  * - a file is renamed only when its bytes are synced;
  * - a pending file is removed only when a manifest that covers it is durable under its name, and so
  *   are its segments; an unlisted segment only while a pending file covers it; the tail and the
@@ -62,6 +63,8 @@ interface Watched {
 interface NameChange {
   path: string;
   folders: Set<string>;
+  /** Whether it put a manifest in the place of another: a log can be read by either. */
+  isReplaced: boolean;
 }
 
 const TEMPORARY_FILES = [MANIFEST_TEMPORARY_FILE, SEGMENT_TEMPORARY_FILE, TAIL_TEMPORARY_FILE];
@@ -91,7 +94,9 @@ export class OrderMonitor implements Storage {
     if (isNew && !this.#syncedIds.has(eventId)) {
       this.#fail(`a receipt for event ${eventId} leaves, which was not written`);
     }
-    const change = this.#names.find(({ path }) => !TEMPORARY_FILES.includes(path));
+    const change = this.#names.find(({ path, isReplaced }) =>
+      !isReplaced && !TEMPORARY_FILES.includes(path) && folderOf(path) !== SEGMENTS_FOLDER
+    );
     if (change !== undefined) {
       this.#fail(`a receipt for event ${eventId} leaves before the name ${change.path} is synced`);
     }
@@ -129,6 +134,7 @@ export class OrderMonitor implements Storage {
     if (watched === undefined || !watched.isSynced || watched.unsynced.length > 0) {
       this.#fail(`${from} is renamed to ${to} before its bytes are synced`);
     }
+    const isReplaced = to === MANIFEST_FILE && this.#files.has(to);
     await this.#inner.rename(from, to);
     this.#files.delete(from);
     watched.path = to;
@@ -136,7 +142,7 @@ export class OrderMonitor implements Storage {
     if (folderOf(to) === PENDING_FOLDER) {
       this.#pendingNames = [...this.#pendingNames, to.slice(PENDING_FOLDER.length + 1)];
     }
-    this.#renamed(to, [from, to]);
+    this.#renamed(to, [from, to], isReplaced);
   }
 
   async remove(path: string): Promise<void> {
@@ -159,8 +165,8 @@ export class OrderMonitor implements Storage {
     this.#names = this.#names.filter(({ folders }) => folders.size > 0);
   }
 
-  #renamed(path: string, paths: readonly string[]): void {
-    this.#names.push({ path, folders: new Set(paths.map(folderOf)) });
+  #renamed(path: string, paths: readonly string[], isReplaced = false): void {
+    this.#names.push({ path, folders: new Set(paths.map(folderOf)), isReplaced });
   }
 
   #isNameSynced(path: string): boolean {

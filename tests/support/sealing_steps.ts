@@ -2,6 +2,7 @@
  * Sealing while a log is open, at the pace of a test: segments are made in place, on the log's own
  * storage, when the test says so.
  */
+import { setImmediate } from "node:timers/promises";
 import type { SealingOptions } from "../../src/log/log.ts";
 import {
   inPlaceMaker,
@@ -12,6 +13,19 @@ import {
 } from "../../src/log/segment_maker.ts";
 import type { Storage } from "../../src/log/storage.ts";
 import { Gate } from "./gate.ts";
+import type { SimulatedDisk } from "./simulated_disk.ts";
+
+/** Turns of the event loop without an operation, after which none comes. */
+const QUIET_TURNS = 6;
+
+/** Waits until whatever is under way on a disk is done, or waits itself. */
+export async function untilQuiet(storage: SimulatedDisk): Promise<void> {
+  for (let turns = 0, seen = -1; turns < QUIET_TURNS; turns++) {
+    if (storage.operations.length !== seen) turns = 0;
+    seen = storage.operations.length;
+    await setImmediate();
+  }
+}
 
 export interface SealingStepsOptions extends MakerSettings {
   /** 1 if absent: every tail with an event is rotated before the next commit. */

@@ -1,0 +1,161 @@
+/**
+ * A service that is sealed while it is used: clients see the history that they would see without
+ * it, whatever they ask at whatever moment.
+ */
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { test } from "node:test";
+import { setImmediate } from "node:timers/promises";
+import { PENDING_FOLDER } from "../../src/log/layout.ts";
+import type { BatchEntry } from "../../src/log/commit_frame.ts";
+import { SealedHistory } from "../../src/log/sealed_history.ts";
+import { LogState } from "../../src/service/log_state.ts";
+import { FOLLOW_ALL, nextRecord } from "../support/follow_records.ts";
+import { Gate } from "../support/gate.ts";
+import { MixedHistory } from "../support/mixed_history.ts";
+import { observe } from "../support/observation.ts";
+import { statusOf } from "../support/outcome.ts";
+import { SealingSteps, untilQuiet } from "../support/sealing_steps.ts";
+import { SimulatedDisk } from "../support/simulated_disk.ts";
+import { replayAll } from "../support/stream_listing.ts";
+import { submit, submittedBatch, submittedEvent } from "../support/submitted.ts";
+import { openTestService } from "../support/test_service.ts";
+
+async function openSealed(storage: SimulatedDisk = new SimulatedDisk()) {
+  const steps = new SealingSteps();
+  return { storage, steps, ...await openTestService(storage, undefined, steps.on()) };
+}
+
+/** Plays the history; what can be seen after each part, of the service that has taken it. */
+async function play(steps: SealingSteps | null) {
+  const history = new MixedHistory();
+  let storage = new SimulatedDisk();
+  const seen: Record<string, unknown>[] = [];
+  for (const part of history.parts) {
+    const { service } = await openTestService(storage, undefined, steps?.on());
+    await part(service);
+    await untilQuiet(storage);
+    seen.push(await observe(service, history));
+    await service.close();
+    assert.equal(storage.openFiles, 0);
+    storage = storage.crash();
+  }
+  return { seen, storage };
+}
+
+test("a log that is sealed while it is served answers as one that is not sealed", async () => {
+  const expected = (await play(null)).seen;
+  const { seen, storage } = await play(new SealingSteps());
+  for (const [part, answers] of seen.entries()) {
+    for (const [question, answer] of Object.entries(answers)) {
+      assert.deepEqual(answer, expected[part]![question], `after part ${part + 1}: ${question}`);
+    }
+  }
+  const segments = [...storage.tree().keys()].filter((path) => path.endsWith(".parquet"));
+  assert.ok(segments.length > 10, `${segments.length} segments`);
+});
+
+/** Moments of a sealing, in turns of the microtask queue: far beyond its end. */
+const MOMENTS = 400;
+const MOMENT_STEP = 7;
+
+test("a batch is known at every moment of its way into a segment", async () => {
+  let duplicates = 0;
+  for (let moment = 0; moment < MOMENTS; moment += MOMENT_STEP) {
+    const { service, steps, storage } = await openSealed();
+    const held = new Gate();
+    steps.beforeMake = () => held.opened;
+    for (const id of ["a", "b"]) await submit(service, submittedBatch("shop", id));
+    held.open();
+    for (let turn = 0; turn < moment; turn++) await (turn % 9 === 8 ? setImmediate() : null);
+    const answers = await Promise.all([
+      submit(service, submittedBatch("shop", "a")),
+      submit(service, { ...submittedBatch("shop", "a"), events: [submittedEvent("other")] }),
+      submit(service, submittedBatch("shop", "b")),
+    ]);
+    const statuses = answers.map((answer) => statusOf(answer) ?? answer.body.error);
+    const label = `moment ${moment}`;
+    assert.deepEqual(statuses, ["duplicate", "batch_id_conflict", "duplicate"], label);
+    await untilQuiet(storage);
+    assert.equal((await replayAll(service)).length, 2);
+    await service.close();
+    duplicates += 2;
+  }
+  assert.ok(duplicates > 100);
+});
+
+test("LogState finds a batch whose generation is sealed while it looks for it", async () => {
+  const entry = {
+    source: "shop",
+    batch_id: "a",
+    batch_digest: "00",
+    events: 1,
+    first_event_id: "1",
+    last_event_id: "1",
+  } satisfies BatchEntry;
+  const state = new LogState();
+  const sealed = new SealedHistory();
+  const known: BatchEntry[] = [];
+  const looking = new Gate();
+  sealed.findBatch = async (_, batchId) => {
+    // What is in the history when it is asked; the rest comes while it reads.
+    const found = known.find(({ batch_id }) => batch_id === batchId) ?? null;
+    await looking.opened;
+    return found;
+  };
+  state.open(sealed);
+  state.add(entry);
+  state.rotated();
+  state.add({ ...entry, batch_id: "b", first_event_id: "2", last_event_id: "2" });
+  const before = state.findBatch("shop", "a");
+  const missing = state.findBatch("shop", "c");
+  known.push(entry);
+  state.dropSealed();
+  const after = state.findBatch("shop", "a");
+  looking.open();
+  assert.deepEqual([await before, await missing, await after], [entry, null, entry]);
+  assert.equal(state.hasUnsealed("shop", "a"), false);
+  assert.equal(state.hasUnsealed("shop", "b"), true);
+});
+
+test("followers and replays in progress go on through rotations and sealing", async () => {
+  const { service, storage } = await openSealed();
+  const batches = 30;
+  for (let n = 0; n < 5; n++) await submit(service, submittedBatch("shop", `before ${n}`));
+  const query = { ...FOLLOW_ALL, limitEvents: 2 };
+  const follow = service.follow(query);
+  const slow = service.follow(query);
+  const replay = service.replay({ ...FOLLOW_ALL, limitEvents: 100_000 });
+  const read = async (count: number, from = follow) => {
+    const ids: string[] = [];
+    while (ids.length < count) {
+      const record = await nextRecord(from);
+      if (record.type === "events") ids.push(...record.events.map(({ batch_id }) => batch_id));
+    }
+    return ids;
+  };
+  const seen = await read(2);
+  const late = await read(2, slow);
+  for (let n = 0; n < batches; n++) {
+    await submit(service, submittedBatch("shop", `live ${n}`));
+    if (n % 4 === 0) await untilQuiet(storage);
+    seen.push(...await read(1));
+  }
+  await untilQuiet(storage);
+  assert.ok(![...storage.tree().keys()].some((path) => path.startsWith(`${PENDING_FOLDER}/`)));
+  const expected = (await replayAll(service)).map(({ batch_id }) => batch_id);
+  assert.equal(expected.length, 5 + batches);
+  seen.push(...await read(expected.length - seen.length));
+  assert.deepEqual(seen, expected);
+  late.push(...await read(expected.length - late.length, slow));
+  assert.deepEqual(late, expected);
+  const page: string[] = [];
+  for (let piece = await replay.next(); piece !== null; piece = await replay.next()) {
+    page.push(Buffer.from(piece).toString());
+  }
+  const replayed = JSON.parse(`[${page.join(",")}]`) as { batch_id: string }[];
+  assert.deepEqual(replayed.map(({ batch_id }) => batch_id), expected.slice(0, 5));
+  for (const open of [follow, slow]) open.close();
+  await service.close();
+  assert.equal(storage.openFiles, 0);
+});
