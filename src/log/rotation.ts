@@ -63,8 +63,12 @@ export async function rotateTail(storage: Storage, tail: CommitFile): Promise<Ro
     await takePlace(storage, path);
     return { path, pending, tail: next };
   } catch (error) {
-    for (const file of opened) await file.close();
-    throw error instanceof RotationError ? error : new RotationError("kept", error);
+    const failure = error instanceof RotationError ? error : new RotationError("kept", error);
+    // What became of the names is what matters most.
+    for (const closed of await Promise.allSettled(opened.map((file) => file.close()))) {
+      if (closed.status === "rejected") failure.message += `; ${closed.reason}`;
+    }
+    throw failure;
   }
 }
 

@@ -121,7 +121,7 @@ for (const [name, crash] of Object.entries(CRASHES)) {
       assert.deepEqual(await batchIdsOf(left.crash()), batchIds, `${label}: made durable`);
       await sealAll(left);
       assert.deepEqual(await batchIdsOf(left), batchIds, `${label}: sealed again`);
-      const { report } = await verifyStorage(left);
+      const { report } = await verifyStorage(left, { chain: false });
       assert.ok(report.ok && report.orphans.length === 0, `${label}: ${JSON.stringify(report)}`);
     }
   });
@@ -143,6 +143,7 @@ for (const errno of ["EIO", "ENOSPC"]) {
     const tree = await startTree();
     const operations = await operationsOf(tree);
     for (const [place, operation] of operations.entries()) {
+      if (errno === "ENOSPC" && !changesDisk(operation)) continue;
       const label = `operation ${place}, ${operation.kind} ${operation.path}`;
       const { storage, steps, log, append, acknowledged, refusals, reports } = await run(
         tree,
