@@ -94,7 +94,7 @@ test("LogState finds a batch whose generation is sealed while it looks for it", 
     last_event_id: "1",
   } satisfies BatchEntry;
   const state = new LogState();
-  const sealed = new SealedHistory();
+  const sealed = new SealedHistory(new SimulatedDisk());
   const known: BatchEntry[] = [];
   const looking = new Gate();
   sealed.findBatch = async (_, batchId) => {
