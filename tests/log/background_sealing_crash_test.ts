@@ -139,7 +139,7 @@ function mayRefuse({ path, kind }: Operation, before: Operation | undefined): bo
 }
 
 for (const errno of ["EIO", "ENOSPC"]) {
-  test(`an operation that fails with ${errno} beside commits stops neither them nor readers`, async () => {
+  test(`an operation that fails with ${errno} beside commits stops no reader`, async () => {
     const tree = await startTree();
     const operations = await operationsOf(tree);
     for (const [place, operation] of operations.entries()) {
