@@ -207,7 +207,6 @@ export const BLOOM_FILTER_BYTES_MAX = 64 * KIB;
  */
 export const BLOOM_FILTER_CACHE_BYTES_MAX = 48 * MIB;
 /**
-/**
  * Events that pass a filter, up to so many of a row group, are read by the pages that hold them.
  * For more the row group is read as a whole and kept: most of its pages are needed then.
  */
@@ -221,6 +220,13 @@ export const KEY_FILTERS_BYTES_MAX = 56 * MIB;
 export const FRONTIERS_CACHED_MAX = 32 * KIB;
 /** Segments open at a time, beside those that are being read. */
 export const SEGMENTS_OPEN_MAX = 128;
+/**
+ * Memory kept to decode row groups in: what one of the largest ordinary size takes, its pages
+ * compressed and decompressed. A larger one is decoded in memory of its own.
+ */
+export const DECODE_MEMORY_BYTES_MAX = 16 * MIB;
+/** How often that is kept: row groups that are read at the same time. */
+export const DECODE_MEMORIES_MAX = 2;
 /**
  * Decoded row groups kept in memory. Sixteen of ordinary size: one for each of some readers that
  * page through sealed history at different places.

@@ -5,6 +5,7 @@
  */
 import { Buffer } from "node:buffer";
 import { FOOTER_HEAD_BYTES_MAX, FOOTER_READ_BYTES, SEGMENT_FOOTER_BYTES_MAX } from "../limits.ts";
+import type { DecodeMemory } from "./decode_memory.ts";
 import { SegmentError } from "./segment_error.ts";
 import type { StorageFile } from "./storage.ts";
 import { thriftBinary, thriftFieldStart, thriftStructEnd } from "./thrift_bounds.ts";
@@ -52,9 +53,17 @@ export async function readFooterLayout(
   return { start: footer.start, head, values };
 }
 
-/** Reads [start, end) of a file. @throws {SegmentError} when it ends before. */
-export async function readRange(file: StorageFile, start: number, end: number): Promise<Buffer> {
-  const bytes = Buffer.allocUnsafeSlow(end - start);
+/**
+ * Reads [start, end) of a file. @param memory where to; new when left out.
+ * @throws {SegmentError} when it ends before.
+ */
+export async function readRange(
+  file: StorageFile,
+  start: number,
+  end: number,
+  memory?: DecodeMemory,
+): Promise<Buffer> {
+  const bytes = memory?.take(end - start) ?? Buffer.allocUnsafeSlow(end - start);
   const readBytes = await file.read(bytes, start);
   if (readBytes < bytes.length) {
     throw new SegmentError(`the file ends at byte ${start + readBytes}, before ${end}`);

@@ -106,7 +106,9 @@ async function readEntry(
   endRow: number,
 ): Promise<EntryPart> {
   const ends = [startRow, endRow - 1];
-  const columns = await segment.readColumns(number, ["event_id", "batch_digest"], ends);
+  const columns = await segment.readColumns(number, ["event_id", "batch_digest"], {
+    rows: ends,
+  });
   return {
     batch_digest: hexAt(columns.batch_digest, 0),
     events: endRow - startRow,

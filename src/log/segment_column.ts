@@ -3,12 +3,12 @@
  * of version 2; plain values, or codes into a dictionary). Values stay where they were decompressed
  * to; what comes out is where each begins and ends.
  */
-import { Buffer } from "node:buffer";
+import type { Buffer } from "node:buffer";
 import type { PageHeader } from "hyparquet";
 import { parquetHeader } from "hyparquet/src/column.js";
 import { ABSENT, type ColumnValues } from "./column_values.ts";
-import { ROW_GROUP_EVENTS_MAX, SEGMENT_PAGE_BYTES } from "../limits.ts";
-import { putBytes } from "./line_bytes.ts";
+import { ROW_GROUP_EVENTS_MAX } from "../limits.ts";
+import { DecodeMemory } from "./decode_memory.ts";
 import { decodeRunLengths } from "./run_length.ts";
 import { decoding, SegmentError } from "./segment_error.ts";
 import { columnElement, type ColumnName, TEXT_BYTES_MAX } from "./segment_schema.ts";
@@ -18,18 +18,24 @@ import { thriftStructEnd } from "./thrift_bounds.ts";
 const LENGTH_BYTES = 4;
 const INT64_BYTES = 8;
 
-/** Memory for what is needed of a page until its values are taken: used again and again. */
+/** The codes, or the levels, of the page at hand. */
 const codesOfPage = new Uint16Array(ROW_GROUP_EVENTS_MAX);
-/** The same for a column of which few values are wanted. */
-const scratchPlaces = newPlaces(ROW_GROUP_EVENTS_MAX);
-const SCRATCH_BYTES = 4 * SEGMENT_PAGE_BYTES;
-const scratchBytes = Buffer.allocUnsafeSlow(SCRATCH_BYTES);
+
+/** What of a column is decoded, and where to. */
+export interface DecodeOptions {
+  /**
+   * The rows, increasing, whose values are wanted, one after the other: pages without any are
+   * passed over. All when left out.
+   */
+  rows?: readonly number[] | undefined;
+  /** Memory for the values; new when left out. */
+  memory?: DecodeMemory | undefined;
+}
 
 /**
  * @param chunk the bytes of all its pages.
  * @param uncompressedBytes what they have in memory, at the most.
- * @param wanted the rows, increasing, whose values are to be given, one after the other: pages
- *   without any are passed over. All rows when it is left out.
+ * @param rows of the column.
  * @throws {SegmentError}
  */
 export function decodeColumn(
@@ -37,9 +43,9 @@ export function decodeColumn(
   chunk: Buffer,
   uncompressedBytes: number,
   rows: number,
-  wanted?: readonly number[],
+  options: DecodeOptions,
 ): ColumnValues {
-  return new ColumnDecoder(name, chunk, uncompressedBytes, rows, wanted).decode();
+  return new ColumnDecoder(name, chunk, uncompressedBytes, rows, options).decode();
 }
 
 type Places = Pick<ColumnValues, "starts" | "ends">;
@@ -53,8 +59,7 @@ class ColumnDecoder {
   readonly #fixedBytes: number | null;
   readonly #valueBytesMax: number;
   /** Decompressed pages, one after the other. */
-  #bytes: Buffer;
-  readonly #limitBytes: number;
+  readonly #bytes: Buffer;
   #filledBytes = 0;
   readonly #places: Places;
   #filledRows = 0;
@@ -67,7 +72,7 @@ class ColumnDecoder {
     chunk: Buffer,
     uncompressedBytes: number,
     rows: number,
-    wanted: readonly number[] | undefined,
+    { rows: wanted, memory = new DecodeMemory() }: DecodeOptions,
   ) {
     const { type, type_length, repetition_type } = columnElement(name);
     this.#name = name;
@@ -76,10 +81,8 @@ class ColumnDecoder {
     this.#isOptional = repetition_type === "OPTIONAL";
     this.#fixedBytes = type === "INT64" ? INT64_BYTES : type_length ?? null;
     this.#valueBytesMax = TEXT_BYTES_MAX[name] ?? 0;
-    const isWhole = wanted === undefined;
-    this.#bytes = isWhole ? Buffer.allocUnsafeSlow(uncompressedBytes) : scratchBytes;
-    this.#limitBytes = uncompressedBytes;
-    this.#places = isWhole ? newPlaces(rows) : firstPlaces(scratchPlaces, rows);
+    this.#bytes = memory.take(uncompressedBytes);
+    this.#places = { starts: memory.takeWords(rows), ends: memory.takeWords(rows) };
   }
 
   decode(): ColumnValues {
@@ -87,8 +90,8 @@ class ColumnDecoder {
     if (this.#filledRows !== this.#places.starts.length) {
       throw this.#malformed(`has ${this.#filledRows} values`);
     }
-    const values = { bytes: this.#bytes, ...this.#places };
-    return this.#wanted === undefined ? values : copyValues(values, this.#wanted);
+    const places = this.#wanted === undefined ? this.#places : pick(this.#places, this.#wanted);
+    return { bytes: this.#bytes, ...places };
   }
 
   #page(): void {
@@ -152,15 +155,10 @@ class ColumnDecoder {
   /** Decompresses a page behind those before; returns where it starts. */
   #decompress(from: number, to: number, sizeBytes: number): number {
     const start = this.#filledBytes;
-    if (!isSize(sizeBytes, this.#limitBytes - start)) {
+    if (!isSize(sizeBytes, this.#bytes.length - start)) {
       throw this.#malformed(`has a page of ${sizeBytes} bytes`);
     }
     this.#filledBytes += sizeBytes;
-    if (this.#filledBytes > this.#bytes.length) {
-      const larger = Buffer.allocUnsafeSlow(this.#filledBytes);
-      this.#bytes.copy(larger, 0, 0, start);
-      this.#bytes = larger;
-    }
     snappyDecompress(
       this.#chunk.subarray(from, to),
       this.#bytes.subarray(start, this.#filledBytes),
@@ -232,23 +230,11 @@ function newPlaces(count: number): Places {
   return { starts: new Uint32Array(count), ends: new Uint32Array(count) };
 }
 
-function firstPlaces({ starts, ends }: Places, count: number): Places {
-  return { starts: starts.subarray(0, count), ends: ends.subarray(0, count) };
-}
-
-/** The values of some rows, in memory of their own. */
-function copyValues({ bytes, starts, ends }: ColumnValues, rows: readonly number[]): ColumnValues {
-  // Of an absent value both places are the same.
-  const sizeBytes = rows.reduce((sum, row) => sum + ends[row]! - starts[row]!, 0);
-  const copied = { bytes: Buffer.allocUnsafeSlow(sizeBytes), ...newPlaces(rows.length) };
-  let at = 0;
-  rows.forEach((row, place) => {
-    const isAbsent = starts[row] === ABSENT;
-    copied.starts[place] = isAbsent ? ABSENT : at;
-    if (!isAbsent) at = putBytes(copied.bytes, at, bytes, starts[row]!, ends[row]!);
-    copied.ends[place] = isAbsent ? ABSENT : at;
-  });
-  return copied;
+function pick({ starts, ends }: Places, rows: readonly number[]): Places {
+  return {
+    starts: Uint32Array.from(rows, (row) => starts[row]!),
+    ends: Uint32Array.from(rows, (row) => ends[row]!),
+  };
 }
 
 /** Whether what a header says is a count from 0 to a bound. */

@@ -4,6 +4,7 @@
  */
 import { Buffer } from "node:buffer";
 import { rowsWith, type WantedValue } from "./column_values.ts";
+import { withDecodeMemory } from "./decode_memory.ts";
 import type { Segment } from "./segment_reader.ts";
 import type { ColumnName } from "./segment_schema.ts";
 import type { EventFilter } from "./stored_line.ts";
@@ -12,7 +13,7 @@ import type { EventFilter } from "./stored_line.ts";
  * The rows, increasing, of the events that pass a filter; null when it lets all pass.
  * @throws {SegmentError}
  */
-export async function findRows(
+export function findRows(
   segment: Segment,
   number: number,
   { recordKey, stream, source, kind }: EventFilter,
@@ -24,12 +25,14 @@ export async function findRows(
     ["kind", kind],
     ["source", source],
   ];
-  const wanted: WantedValue[] = [];
-  for (const [name, value] of members) {
-    if (value === undefined) continue;
-    const columns = await segment.readColumns(number, [name]);
-    wanted.push([columns[name]!, Buffer.from(value)]);
-  }
-  const [first, ...others] = wanted;
-  return first === undefined ? null : rowsWith([first, ...others]);
+  return withDecodeMemory(async (memory) => {
+    const wanted: WantedValue[] = [];
+    for (const [name, value] of members) {
+      if (value === undefined) continue;
+      const columns = await segment.readColumns(number, [name], { memory });
+      wanted.push([columns[name]!, Buffer.from(value)]);
+    }
+    const [first, ...others] = wanted;
+    return first === undefined ? null : rowsWith([first, ...others]);
+  });
 }

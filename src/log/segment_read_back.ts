@@ -5,6 +5,7 @@
 import { createHash } from "node:crypto";
 import { batchRuns } from "./segment_batches.ts";
 import { SegmentError } from "./segment_error.ts";
+import { DecodeMemory } from "./decode_memory.ts";
 import { SegmentIndexCheck } from "./segment_index_check.ts";
 import { openSegment, type Segment } from "./segment_reader.ts";
 import { COLUMN_NAMES } from "./segment_schema.ts";
@@ -35,12 +36,14 @@ export async function readBack(
 
 async function hashLines(segment: Segment): Promise<string> {
   const hash = createHash("sha256");
+  const memory = new DecodeMemory();
   const index = new SegmentIndexCheck(segment, { keys: true });
   for (let number = 0; number < segment.rowGroups.length; number++) {
-    const columns = await segment.readColumns(number, COLUMN_NAMES);
+    const columns = await segment.readColumns(number, COLUMN_NAMES, { memory });
     hash.update(segment.assemble(columns));
     const runs = batchRuns(columns, segment.rowGroups[number]!.rows);
     await index.checkRowGroup(number, columns, runs);
+    memory.clear();
   }
   await index.finish();
   return hash.digest("hex");

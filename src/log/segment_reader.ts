@@ -8,8 +8,9 @@ import { BloomCache, type ColumnFilters, type FilterSource } from "./bloom_cache
 import { decodeBloomFilter, mayContain } from "./bloom_filter.ts";
 import type { ColumnValues } from "./column_values.ts";
 import type { BatchEntry } from "./commit_frame.ts";
+import { type DecodeMemory, withDecodeMemory } from "./decode_memory.ts";
 import { findBatch } from "./segment_batches.ts";
-import { decodeColumn } from "./segment_column.ts";
+import { decodeColumn, type DecodeOptions } from "./segment_column.ts";
 import { SegmentError } from "./segment_error.ts";
 import { readRange } from "./footer_layout.ts";
 import { KEY_FILTER_BLOCK_BYTES, keyBlockStart, mayHoldKey } from "./key_filter.ts";
@@ -109,9 +110,11 @@ export class Segment {
    * @param rows those whose lines are wanted, increasing; all when left out.
    * @throws {SegmentError}
    */
-  async readRowGroup(number: number, rows?: readonly number[]): Promise<Buffer> {
-    const columns = await this.readColumns(number, LINE_COLUMNS, rows);
-    return this.assemble(columns as LineColumns);
+  readRowGroup(number: number, rows?: readonly number[]): Promise<Buffer> {
+    return withDecodeMemory(async (memory) => {
+      const columns = await this.readColumns(number, LINE_COLUMNS, { rows, memory });
+      return this.assemble(columns as LineColumns);
+    });
   }
 
   /** The lines that columns make. @throws {SegmentError} */
@@ -122,23 +125,21 @@ export class Segment {
   /**
    * Decodes columns of a row group.
    * @param names in the order of the schema.
-   * @param wanted rows, increasing, whose values are to be given one after the other: only the
-   *   pages that hold them are decompressed. All when left out.
    * @throws {SegmentError}
    */
   async readColumns<Name extends ColumnName>(
     number: number,
     names: readonly Name[],
-    wanted?: readonly number[],
+    options: DecodeOptions = {},
   ): Promise<Record<Name, ColumnValues>> {
     const { rows, columns } = this.#rowGroup(number);
     const places = names.map((name) => columns[columnNumber(name)]!);
-    const chunks = await named(this.path, () => readPlaces(this.#file, places));
+    const chunks = await named(this.path, () => readPlaces(this.#file, places, options.memory));
     return this.#decoding(() =>
       Object.fromEntries(
         names.map((name, i) => [
           name,
-          decodeColumn(name, chunks[i]!, places[i]!.uncompressedBytes, rows, wanted),
+          decodeColumn(name, chunks[i]!, places[i]!.uncompressedBytes, rows, options),
         ]),
       )
     ) as Record<Name, ColumnValues>;
@@ -293,13 +294,17 @@ function passes(filters: ColumnFilters, number: number, hash: Hash64): boolean {
 }
 
 /** Reads the bytes of columns, those that lie next to each other at once. */
-async function readPlaces(file: StorageFile, places: readonly ColumnPlace[]): Promise<Buffer[]> {
+async function readPlaces(
+  file: StorageFile,
+  places: readonly ColumnPlace[],
+  memory?: DecodeMemory,
+): Promise<Buffer[]> {
   const chunks: Buffer[] = [];
   for (let first = 0; first < places.length;) {
     let next = first + 1;
     while (next < places.length && places[next]!.start === places[next - 1]!.end) next += 1;
     const { start } = places[first]!;
-    const bytes = await readRange(file, start, places[next - 1]!.end);
+    const bytes = await readRange(file, start, places[next - 1]!.end, memory);
     for (const place of places.slice(first, next)) {
       chunks.push(bytes.subarray(place.start - start, place.end - start));
     }

@@ -5,6 +5,7 @@
 import { createHash } from "node:crypto";
 import { Buffer } from "node:buffer";
 import { type ColumnValues, uuidAt } from "./column_values.ts";
+import { DecodeMemory } from "./decode_memory.ts";
 import type { HistoryCheck } from "./history_check.ts";
 import { hashAhead, type HashedLines } from "./line_hashing.ts";
 import { type BatchRun, batchRuns } from "./segment_batches.ts";
@@ -116,8 +117,10 @@ async function checkRows(segment: Segment, history: HistoryCheck): Promise<void>
   const rows = new RowsCheck(segment, history);
   const { chain, hashing } = history;
   if (!chain) {
-    for await (const rowGroup of readRowGroups(segment, WITHOUT_PAYLOAD)) {
+    const memory = new DecodeMemory();
+    for await (const rowGroup of readRowGroups(segment, WITHOUT_PAYLOAD, memory)) {
       await rows.checkRowGroup(rowGroup);
+      memory.clear();
     }
   } else if (hashing === null) {
     for await (const rowGroup of readLines(segment)) {
@@ -141,9 +144,10 @@ interface RowGroupContent {
 async function* readRowGroups(
   segment: Segment,
   names: readonly ColumnName[],
+  memory?: DecodeMemory,
 ): AsyncGenerator<RowGroupContent, void> {
   for (const [number, { rows }] of segment.rowGroups.entries()) {
-    const columns = await segment.readColumns(number, names);
+    const columns = await segment.readColumns(number, names, { memory });
     yield { number, columns, runs: batchRuns(columns, rows) };
   }
 }

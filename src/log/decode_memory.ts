@@ -1,0 +1,54 @@
+/**
+ * Memory that row groups are read and decoded into, used again for the next one: to collect what is
+ * thrown away after each would cost more than to decode it. What is taken from it is valid until it
+ * is cleared.
+ */
+import { Buffer } from "node:buffer";
+import { DECODE_MEMORIES_MAX, DECODE_MEMORY_BYTES_MAX } from "../limits.ts";
+
+const WORD_BYTES = Uint32Array.BYTES_PER_ELEMENT;
+
+export class DecodeMemory {
+  #bytes: Buffer = Buffer.allocUnsafeSlow(0);
+  /** Bytes taken since it was cleared, those too that it had no room for. */
+  #takenBytes = 0;
+
+  /** Memory with any content. */
+  take(sizeBytes: number): Buffer {
+    const start = this.#takenBytes;
+    // The next start is one of a word.
+    this.#takenBytes += Math.ceil(sizeBytes / WORD_BYTES) * WORD_BYTES;
+    return this.#takenBytes <= this.#bytes.length
+      ? this.#bytes.subarray(start, start + sizeBytes)
+      : Buffer.allocUnsafeSlow(sizeBytes);
+  }
+
+  /** Words with any content. */
+  takeWords(count: number): Uint32Array {
+    const { buffer, byteOffset } = this.take(count * WORD_BYTES);
+    return new Uint32Array(buffer, byteOffset, count);
+  }
+
+  /** What was taken may be overwritten from here on. */
+  clear(): void {
+    if (this.#takenBytes > this.#bytes.length && this.#takenBytes <= DECODE_MEMORY_BYTES_MAX) {
+      this.#bytes = Buffer.allocUnsafeSlow(this.#takenBytes);
+    }
+    this.#takenBytes = 0;
+  }
+}
+
+const idle: DecodeMemory[] = [];
+
+/** Calls `use` with memory that nobody else uses until it is done. */
+export async function withDecodeMemory<Result>(
+  use: (memory: DecodeMemory) => Promise<Result>,
+): Promise<Result> {
+  const memory = idle.pop() ?? new DecodeMemory();
+  try {
+    return await use(memory);
+  } finally {
+    memory.clear();
+    if (idle.length < DECODE_MEMORIES_MAX) idle.push(memory);
+  }
+}

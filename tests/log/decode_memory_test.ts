@@ -1,0 +1,49 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { DECODE_MEMORY_BYTES_MAX } from "../../src/limits.ts";
+import { DecodeMemory, withDecodeMemory } from "../../src/log/decode_memory.ts";
+
+test("DecodeMemory gives memory that does not overlap until it is cleared", () => {
+  const memory = new DecodeMemory();
+  for (let round = 0; round < 3; round++) {
+    const taken = [1, 7, 16, 1000].map((sizeBytes) => memory.take(sizeBytes));
+    const words = memory.takeWords(5);
+    taken.forEach((bytes, place) => bytes.fill(place));
+    words.fill(0xffff_ffff);
+    assert.deepEqual(taken.map(({ length }) => length), [1, 7, 16, 1000]);
+    taken.forEach((bytes, place) => assert.ok(bytes.every((byte) => byte === place)));
+    assert.deepEqual([...words], Array(5).fill(0xffff_ffff));
+    memory.clear();
+  }
+});
+
+test("DecodeMemory is used again, unless more is taken than is kept", () => {
+  const memory = new DecodeMemory();
+  for (const sizeBytes of [100, 60, DECODE_MEMORY_BYTES_MAX + 1, 100]) {
+    memory.take(sizeBytes);
+    memory.clear();
+  }
+  const before = memory.take(10);
+  memory.clear();
+  assert.equal(memory.take(20).buffer, before.buffer);
+  const large = memory.take(DECODE_MEMORY_BYTES_MAX + 1);
+  assert.notEqual(large.buffer, before.buffer);
+  assert.equal(large.length, DECODE_MEMORY_BYTES_MAX + 1);
+});
+
+test("withDecodeMemory() gives nobody what another one uses", async () => {
+  const held = Promise.withResolvers<void>();
+  const used: DecodeMemory[] = [];
+  const use = async (memory: DecodeMemory) => {
+    used.push(memory);
+    await held.promise;
+  };
+  const users = [withDecodeMemory(use), withDecodeMemory(use), withDecodeMemory(use)];
+  held.resolve();
+  await Promise.all(users);
+  assert.equal(new Set(used).size, 3);
+  await withDecodeMemory((memory) => {
+    assert.ok(used.includes(memory));
+    return Promise.resolve();
+  });
+});
