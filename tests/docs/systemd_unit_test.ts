@@ -6,7 +6,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { parseArguments } from "../../src/commands/arguments.ts";
-import { withFolder } from "../support/cli.ts";
+import { runCli, startServe, withFolder } from "../support/cli.ts";
 import { fencesOf } from "./support/fences.ts";
 
 const DOCUMENT = readFileSync(new URL("../../docs/operations.md", import.meta.url), "utf8");
@@ -35,4 +35,18 @@ test("systemd finds no fault with the unit, and little exposure", (context) =>
     const judged = spawnSync("systemd-analyze", ["security", "--offline=true", path], options);
     const [, exposure] = /Overall exposure level .*: ([\d.]+) /.exec(judged.stdout) ?? [];
     assert.ok(Number(exposure) <= EXPOSURE_MAX, judged.stdout + judged.stderr);
+  }));
+
+const NO_NETWORK = ["unshare", "--net"];
+
+test("serve answers in a network namespace of its own, as PrivateNetwork gives it", (context) =>
+  withFolder(async (dir) => {
+    const [program, ...args] = NO_NETWORK;
+    const { status } = spawnSync(program!, [...args, "true"]);
+    if (status !== 0) return context.skip("this process may not make a network namespace");
+    await runCli(["init", dir]);
+    const serving = await startServe(dir, { wrapper: NO_NETWORK });
+    const response = await serving.fetch("/v1/streams");
+    assert.equal(response.status, 200);
+    assert.equal((await serving.stop()).code, 0);
   }));
