@@ -10,6 +10,7 @@ import { RawClient } from "./raw_client.ts";
 import { pageRequest } from "./requests.ts";
 
 const CLI = fileURLToPath(new URL("../../cli.ts", import.meta.url));
+const SERVE_ROTATING = fileURLToPath(new URL("../../tools/serve_rotating.ts", import.meta.url));
 
 /** How long a start or a stop may take before it counts as failed. */
 const START_TIMEOUT_MS = 120_000;
@@ -84,11 +85,17 @@ export class Deployment {
     return deployment;
   }
 
-  /** Starts the server and waits for the first answered request. */
-  async serve(): Promise<Server> {
+  /**
+   * Starts the server and waits for the first answered request.
+   * @param rotateBytes Size at which it seals its tail, not for an executable; its own if absent.
+   */
+  async serve(rotateBytes?: number): Promise<Server> {
     const startMs = performance.now();
     const config = join(this.folder, "service.toml");
-    const serverProcess = new ServerProcess(this.#spawn(["--config", config, "serve"]));
+    const child = rotateBytes === undefined
+      ? this.#spawn(["--config", config, "serve"])
+      : this.#spawn([config, `${rotateBytes}`], SERVE_ROTATING);
+    const serverProcess = new ServerProcess(child);
     await serverProcess.waitUntilReady(this.socketPath, startMs + START_TIMEOUT_MS);
     return new Server(serverProcess, performance.now() - startMs);
   }
@@ -117,21 +124,21 @@ export class Deployment {
     await rm(this.folder, { recursive: true });
   }
 
-  #spawn(args: string[]): ChildProcess {
+  #spawn(args: string[], script: string = CLI): ChildProcess {
     const executable = executableOf(this.#runtime);
-    return spawn(executable, [...this.#programArgs(), ...args], {
+    return spawn(executable, [...this.#programArgs(script), ...args], {
       stdio: ["ignore", "ignore", "pipe"],
     });
   }
 
   /** What makes the program of the runtime. */
-  #programArgs(): string[] {
+  #programArgs(script: string): string[] {
     const permissions = ["--allow-read", "--allow-write", `--allow-net=unix:${this.socketPath}`];
     switch (this.#runtime) {
       case "deno":
-        return ["run", "--no-prompt", ...permissions, CLI];
+        return ["run", "--no-prompt", ...permissions, script];
       case "node":
-        return [CLI];
+        return [script];
       case "executable":
         return [];
     }

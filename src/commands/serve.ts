@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { createHandler } from "../http/handler.ts";
 import { refusalResponse } from "../http/responses.ts";
 import type { HttpServer } from "../http1/message.ts";
+import { TAIL_ROTATE_BYTES } from "../limits.ts";
 import { fileStorage } from "../log/file_storage.ts";
 import { sealThread } from "../log/seal_thread.ts";
 import { listen, type ListenOptions } from "../http1/server.ts";
@@ -26,6 +27,8 @@ export interface ServeOptions {
   report: (line: string) => void;
   /** Called once requests are answered. */
   onReady?: () => void;
+  /** Size at which the tail is rotated and sealed; `TAIL_ROTATE_BYTES` if absent. */
+  rotateBytes?: number;
   /** See `catchSignals()`; 0 if absent: every signal counts. */
   signalEchoMs?: number;
 }
@@ -58,13 +61,13 @@ async function serveFolder(
   options: ServeOptions,
   signals: ShutdownSignals,
 ): Promise<void> {
-  const { report } = options;
+  const { report, rotateBytes = TAIL_ROTATE_BYTES } = options;
   const log = await openEventLog({
     storage: fileStorage(logDir),
     clockMs: Date.now,
     randomBytes: (into) => void randomFillSync(into),
     report,
-    sealing: { maker: sealThread(logDir) },
+    sealing: { maker: sealThread(logDir), rotateBytes },
   });
   try {
     if (!signals.isRequested) await serveLog(log, config, options, signals);

@@ -6,7 +6,7 @@
 import { assert } from "../assert.ts";
 import { EventIdSource } from "../event/event_id.ts";
 import type { PreparedBatch } from "../event/types.ts";
-import { RECENT_COMMITS_BYTES_MAX, TAIL_ROTATE_BYTES } from "../limits.ts";
+import { RECENT_COMMITS_BYTES_MAX } from "../limits.ts";
 import { BackgroundSealing, type BackgroundSealingOptions } from "./background_sealing.ts";
 import { buildCleanEnd, buildCommit, type StreamGrowth } from "./commit_builder.ts";
 import type { CommitFile } from "./commit_file.ts";
@@ -39,8 +39,8 @@ export interface LogOptions {
 
 export interface SealingOptions {
   maker: SegmentMaker;
-  /** Size from which on the tail is rotated; `TAIL_ROTATE_BYTES` if absent. */
-  rotateBytes?: number;
+  /** Size from which on the tail is rotated. */
+  rotateBytes: number;
   /** See `BackgroundSealingOptions`. */
   pause?: BackgroundSealingOptions["pause"];
 }
@@ -233,8 +233,7 @@ export class Log {
   }
 
   get #rotateBytes(): number {
-    const { sealing } = this.#options;
-    return sealing === undefined ? Infinity : sealing.rotateBytes ?? TAIL_ROTATE_BYTES;
+    return this.#options.sealing?.rotateBytes ?? Infinity;
   }
 
   /**

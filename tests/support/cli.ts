@@ -18,6 +18,7 @@ import {
 } from "./runtimes.ts";
 
 const CLI_PATH = fileURLToPath(new URL("../../cli.ts", import.meta.url));
+const SERVE_ROTATING = fileURLToPath(new URL("../../tools/serve_rotating.ts", import.meta.url));
 /** A child that takes longer hangs: it is killed, which fails the test by its exit. */
 const CHILD_TIMEOUT_MS = 120_000;
 const READY_POLL_MS = 5;
@@ -135,15 +136,21 @@ export interface Serving extends Spawned {
 export interface ServeOptions extends CliOptions {
   /** Default: `<dir>/data/ground.sock`. */
   socketPath?: string;
+  /** Size at which the tail is rotated and sealed; that of the program if absent. */
+  rotateBytes?: number;
 }
 
 /** Starts `serve` for a deployment under the least permissions; returns once it answers. */
 export async function startServe(dir: string, options: ServeOptions = {}): Promise<Serving> {
   const socketPath = options.socketPath ?? join(dir, "data", "ground.sock");
-  const spawned = spawnCli(["--config", join(dir, "service.toml"), "serve"], {
+  const config = join(dir, "service.toml");
+  const least: CliOptions = {
     permissions: [`--allow-read=${dir}`, `--allow-write=${dir}`, `--allow-net=unix:${socketPath}`],
     ...options,
-  });
+  };
+  const spawned = options.rotateBytes === undefined
+    ? spawnCli(["--config", config, "serve"], least)
+    : spawnScript(SERVE_ROTATING, [config, `${options.rotateBytes}`], least);
   const serving: Serving = {
     ...spawned,
     fetch: unixFetch(socketPath),

@@ -1,0 +1,119 @@
+/**
+ * Measures what sealing costs those who append meanwhile: the same load on a service that seals its
+ * tail and on one that never does, in windows that take turns. See README.md beside this file.
+ */
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import process from "node:process";
+import { setTimeout as delay } from "node:timers/promises";
+import { TAIL_ROTATE_BYTES } from "../src/limits.ts";
+import type { Deployment, Server } from "./support/deployment.ts";
+import { probeDisk } from "./support/disk_probe.ts";
+import { LatencyHistogram } from "./support/latency_histogram.ts";
+import { runLoad, type Workload } from "./support/load.ts";
+import { type BenchOptions, parseBenchOptions, progress, runBench } from "./support/options.ts";
+import { peakMemoryBytes } from "./support/process_stats.ts";
+import { makeReport, megabytes, publish, rounded, type Row } from "./support/report.ts";
+import { withDeployment } from "./support/with_deployment.ts";
+import { ingestWorkload } from "./support/workloads.ts";
+
+const ROWS: Record<string, { clients: number; batchEvents: number }> = {
+  "single-16": { clients: 16, batchEvents: 1 },
+  "batch-4": { clients: 4, batchEvents: 1000 },
+};
+/** Windows of each of the two. */
+const WINDOWS = 3;
+const NEVER_BYTES = Number.MAX_SAFE_INTEGER;
+const POLL_MS = 50;
+
+/** One of the two services, and what was measured of it. */
+interface Side {
+  deployment: Deployment;
+  server: Server;
+  workloads: Workload[];
+  latencies: LatencyHistogram;
+  events: number;
+  seconds: number;
+}
+
+async function startSide(
+  deployment: Deployment,
+  row: string,
+  rotateBytes: number,
+): Promise<Side> {
+  const { clients, batchEvents } = ROWS[row]!;
+  return {
+    deployment,
+    server: await deployment.serve(rotateBytes),
+    workloads: Array.from(
+      { length: clients },
+      (_, client) => ingestWorkload(`client-${client}`, batchEvents),
+    ),
+    latencies: new LatencyHistogram(),
+    events: 0,
+    seconds: 0,
+  };
+}
+
+async function measureWindow(side: Side, options: BenchOptions): Promise<void> {
+  const load = await runLoad({
+    socketPath: side.deployment.socketPath,
+    serverPid: side.server.pid,
+    workloads: side.workloads,
+    warmupMs: options.events === undefined ? options.warmupMs : 0,
+    measureMs: options.measureMs,
+    eventsMax: options.events ?? Infinity,
+  });
+  side.latencies.add(load.latencies);
+  side.events += load.events;
+  side.seconds += load.seconds;
+  // So that the work of one window does not fall into the next.
+  while ((await filesIn(side, "pending")) > 0) await delay(POLL_MS);
+}
+
+async function filesIn({ deployment }: Side, folder: string): Promise<number> {
+  return (await readdir(join(deployment.folder, "data", "log", folder))).length;
+}
+
+async function rowOf(name: string, sealing: Side, plain: Side): Promise<Row> {
+  const p99 = ({ latencies }: Side) => latencies.quantileMs(0.99);
+  const rate = ({ events, seconds }: Side) => Math.round(events / seconds);
+  return {
+    "row": name,
+    "segments": await filesIn(sealing, "segments"),
+    "events/s": rate(sealing),
+    "without": rate(plain),
+    "p50 ms": rounded(sealing.latencies.quantileMs(0.5), 3),
+    "p50 without": rounded(plain.latencies.quantileMs(0.5), 3),
+    "p99 ms": rounded(p99(sealing), 3),
+    "p99 without": rounded(p99(plain), 3),
+    "p99 ratio": rounded(p99(sealing) / p99(plain), 2),
+    "peak MB": megabytes(peakMemoryBytes(sealing.server.pid)),
+    "MB without": megabytes(peakMemoryBytes(plain.server.pid)),
+  };
+}
+
+function measureRow(name: string, options: BenchOptions): Promise<Row> {
+  progress(name);
+  return withDeployment(options, (first) =>
+    withDeployment(options, async (second) => {
+      const sealing = await startSide(first, name, TAIL_ROTATE_BYTES);
+      const plain = await startSide(second, name, NEVER_BYTES);
+      try {
+        for (let window = 0; window < WINDOWS; window++) {
+          for (const side of [plain, sealing]) await measureWindow(side, options);
+        }
+        return await rowOf(name, sealing, plain);
+      } finally {
+        for (const { server } of [sealing, plain]) await server.stop();
+      }
+    }));
+}
+
+await runBench(async () => {
+  const options = parseBenchOptions(process.argv.slice(2), Object.keys(ROWS));
+  const disk = await withDeployment(options, ({ folder }) => probeDisk(folder));
+  const rows: Row[] = [];
+  for (const name of options.rows) rows.push(await measureRow(name, options));
+  await publish(makeReport("sealing", options.serverRuntime, disk, rows), options.jsonPath);
+});

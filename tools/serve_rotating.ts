@@ -1,0 +1,12 @@
+/**
+ * `serve` with another bound of the tail than TAIL_ROTATE_BYTES, for tests and benchmarks: so that
+ * little is rotated and sealed soon, or much never. `serve_rotating.ts CONFIG BYTES`.
+ */
+import process from "node:process";
+import { loadConfig } from "../src/commands/config.ts";
+import { serve } from "../src/commands/serve.ts";
+
+const [configPath, bytes] = process.argv.slice(2);
+const report = (line: string) => void process.stderr.write(`${line}\n`);
+await serve(await loadConfig(configPath!), { report, rotateBytes: Number(bytes) });
+process.exit();
