@@ -59,10 +59,14 @@ export const BODY_SLAB_BYTES = 64 * KIB;
 /** An admitted body that needs more room waits this long for it before it gets 429. */
 export const BODY_ROOM_WAIT_MS = 10_000;
 /**
- * Canonical payloads, in UTF-16 code units, that wait for the writer; further bodies wait as they
- * came. Eight full commits, so that the writer never waits for the next batch.
+ * Prepared batches that wait for the writer; further bodies wait as they came. Eight full commits,
+ * so that the writer never waits for the next batch.
  */
-export const PREPARED_PAYLOAD_CHARS_MAX = 64 * MIB;
+export const PREPARED_BYTES_MAX = 64 * MIB;
+/** Smaller bodies are prepared in less time than another thread takes to answer. */
+export const BATCH_THREAD_BODY_BYTES_MIN = 16 * KIB;
+/** Threads that prepare larger ones: with the writer's, what fills two processors. */
+export const BATCH_THREADS_MAX = 2;
 /** A body of which nothing arrives for this long is given up. */
 export const BODY_STALL_TIMEOUT_MS = 30_000;
 

@@ -1,7 +1,6 @@
 /** The rules of one submitted event. */
 import { PAYLOAD_DEPTH_MAX } from "../limits.ts";
 import { canonicalize, DepthError } from "./canonical_json.ts";
-import { sha256Hex } from "./hash.ts";
 import { quoteShort } from "./json_fault.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "./json_value.ts";
 import { kindFault, nameFault, recordKeyFault } from "./names.ts";
@@ -9,7 +8,7 @@ import { occurredAtFault } from "./timestamp.ts";
 import type { PreparedEvent } from "./types.ts";
 
 /**
- * Checks an event, makes its payload canonical and hashes it.
+ * Checks an event and makes its payload canonical.
  * @returns the prepared event, or a message that says which rule it breaks first.
  */
 export function prepareEvent(submitted: JsonValue): PreparedEvent | string {
@@ -24,7 +23,6 @@ export function prepareEvent(submitted: JsonValue): PreparedEvent | string {
     kind: submitted.kind as string,
     occurredAt: submitted.occurred_at as string | undefined,
     payload,
-    contentHash: sha256Hex(payload),
   };
 }
 

@@ -1,6 +1,7 @@
 /** Shapes that the layers hand to each other. Wire shapes are named as on the wire. */
+import type { EncodedEvents } from "./encoded_events.ts";
 
-/** A validated submitted event whose payload is canonical and hashed. */
+/** A validated submitted event whose payload is canonical. */
 export interface PreparedEvent {
   stream: string;
   recordKey: string;
@@ -9,8 +10,6 @@ export interface PreparedEvent {
   occurredAt: string | undefined;
   /** RFC 8785 text of the payload. */
   payload: string;
-  /** SHA-256 of the payload text in UTF-8, 64 lowercase hex digits. */
-  contentHash: string;
 }
 
 /** What must hold of one stream for a batch to be committed. */
@@ -28,16 +27,25 @@ export interface LineageMarker {
   predecessorFinalFrontier: string;
 }
 
-/** A validated batch: all that the writer needs, nothing that it must check again. */
-export interface PreparedBatch {
+/** A validated batch, its events one by one. */
+export interface CheckedBatch {
   source: string;
   batchId: string;
-  /** SHA-256, 64 lowercase hex digits. */
-  batchDigest: string;
   events: PreparedEvent[];
   precondition: StreamPrecondition | undefined;
   /** Declared by the first event when it lies in the lineage stream. */
   lineage: LineageMarker | undefined;
+}
+
+/** A validated batch: all that the writer needs, nothing that it must check again. */
+export interface PreparedBatch extends Omit<CheckedBatch, "events"> {
+  /**
+   * SHA-256, 64 lowercase hex digits, of the RFC 8785 text of
+   * `{v, source, events: [{stream, record_key, kind, content_hash, occurred_at?}]}`: what makes two
+   * submissions under one batch id the same.
+   */
+  batchDigest: string;
+  events: EncodedEvents;
 }
 
 /** An event as a client submits it. */

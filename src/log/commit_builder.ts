@@ -6,7 +6,7 @@
 import { Buffer } from "node:buffer";
 import { assert } from "../assert.ts";
 import { HistoryChain } from "../event/chain.ts";
-import { EnvelopeWriter } from "../event/envelope.ts";
+import { fillEvents } from "../event/encoded_events.ts";
 import type { EventIdSource } from "../event/event_id.ts";
 import { formatTimestamp } from "../event/timestamp.ts";
 import type { PreparedBatch } from "../event/types.ts";
@@ -40,19 +40,20 @@ export function buildCommit(
   const observedAt = formatTimestamp(nowMs);
   const entries: BatchEntry[] = [];
   const growth: StreamGrowth[][] = [];
-  let text = "";
   for (const batch of batches) {
-    const eventIds = batch.events.map(() => ids.next());
-    const writer = new EnvelopeWriter({ source: batch.source, batchId: batch.batchId, observedAt });
-    batch.events.forEach((event, place) => {
-      const { line, eventHash } = writer.write(event, eventIds[place]!);
-      chain.append(eventHash);
-      text += line + "\n";
-    });
+    const eventIds = nextIds(ids, batch.events.count);
+    fillEvents(batch.events, eventIds, observedAt, chain);
     entries.push(batchEntry(batch, eventIds));
     growth.push(streamGrowth(batch, eventIds));
   }
-  return frameCommit({ batches: entries, head: chain.head }, Buffer.from(text), growth);
+  const body = Buffer.concat(batches.map(({ events }) => events.lines));
+  return frameCommit({ batches: entries, head: chain.head }, body, growth);
+}
+
+function nextIds(ids: EventIdSource, count: number): string[] {
+  const eventIds: string[] = [];
+  for (let index = 0; index < count; index++) eventIds.push(ids.next());
+  return eventIds;
 }
 
 /** The empty commit of a clean shutdown. */
@@ -68,26 +69,19 @@ function batchEntry(batch: PreparedBatch, eventIds: string[]): BatchEntry {
   return {
     batch_digest: batch.batchDigest,
     batch_id: batch.batchId,
-    events: batch.events.length,
+    events: batch.events.count,
     first_event_id: firstEventId,
     last_event_id: lastEventId,
     source: batch.source,
   };
 }
 
-function streamGrowth(batch: PreparedBatch, eventIds: string[]): StreamGrowth[] {
-  const byStream = new Map<string, StreamGrowth>();
-  batch.events.forEach(({ stream }, place) => {
-    const lastEventId = eventIds[place]!;
-    const grown = byStream.get(stream);
-    if (grown === undefined) {
-      byStream.set(stream, { stream, events: 1, lastEventId });
-    } else {
-      grown.events += 1;
-      grown.lastEventId = lastEventId;
-    }
-  });
-  return [...byStream.values()];
+function streamGrowth({ events }: PreparedBatch, eventIds: string[]): StreamGrowth[] {
+  return events.streams.map(({ stream, events, lastIndex }) => ({
+    stream,
+    events,
+    lastEventId: eventIds[lastIndex]!,
+  }));
 }
 
 function frameCommit(

@@ -1,5 +1,5 @@
 /**
- * Recomputes batch digests (event/digest.ts) and event hashes (event/envelope.ts) from stored
+ * Recomputes batch digests and event hashes (event/batch_encoder.ts) from stored
  * lines. Canonical JSON is made of the bytes of the line, whole members with their names: they
  * stand in it as RFC 8785 spells them, only in another order.
  */

@@ -7,41 +7,49 @@
  * hold less than the limit and the largest batch.
  */
 import type { PreparedBatch } from "../event/types.ts";
-import { PREPARED_PAYLOAD_CHARS_MAX } from "../limits.ts";
+import { PREPARED_BYTES_MAX } from "../limits.ts";
 
 export class PreparedRoom {
-  readonly #limitChars: number;
-  #heldChars = 0;
+  readonly #limitBytes: number;
+  #heldBytes = 0;
   /** Bodies that wait to be prepared, in order. */
   readonly #waiting: (() => void)[] = [];
 
-  constructor(limitChars: number = PREPARED_PAYLOAD_CHARS_MAX) {
-    this.#limitChars = limitChars;
+  constructor(limitBytes: number = PREPARED_BYTES_MAX) {
+    this.#limitBytes = limitBytes;
   }
 
-  /** Prepares a batch in its turn and holds its room until `use` has its answer. */
+  /**
+   * Prepares a batch in its turn and holds its room until `use` has its answer.
+   * @param bodyBytes what it counts for while it is being prepared.
+   */
   async run<T>(
-    prepare: () => PreparedBatch,
+    bodyBytes: number,
+    prepare: () => PreparedBatch | Promise<PreparedBatch>,
     use: (batch: PreparedBatch) => Promise<T>,
   ): Promise<T> {
     if (this.#isFull || this.#waiting.length > 0) {
       await new Promise<void>((resolve) => this.#waiting.push(resolve));
     }
-    let chars = 0;
+    let bytes = bodyBytes;
+    this.#heldBytes += bytes;
     try {
-      const batch = prepare();
-      chars = payloadChars(batch);
-      this.#heldChars += chars;
+      const preparing = prepare();
+      if (preparing instanceof Promise) this.#wakeNext();
+      const batch = preparing instanceof Promise ? await preparing : preparing;
+      this.#heldBytes -= bytes;
+      bytes = heldBytes(batch);
+      this.#heldBytes += bytes;
       this.#wakeNext();
       return await use(batch);
     } finally {
-      this.#heldChars -= chars;
+      this.#heldBytes -= bytes;
       this.#wakeNext();
     }
   }
 
   get #isFull(): boolean {
-    return this.#heldChars >= this.#limitChars;
+    return this.#heldBytes >= this.#limitBytes;
   }
 
   /** One at a time: the one that is woken wakes the next once it is known what it holds. */
@@ -50,8 +58,6 @@ export class PreparedRoom {
   }
 }
 
-function payloadChars({ events }: PreparedBatch): number {
-  let chars = 0;
-  for (const { payload } of events) chars += payload.length;
-  return chars;
+function heldBytes({ events: { lines, envelopes } }: PreparedBatch): number {
+  return lines.length + envelopes.length;
 }

@@ -1,8 +1,7 @@
 /** The decision on a retirement: one system event ends a source, once. */
 import { ApiError } from "../event/api_error.ts";
 import { canonicalize } from "../event/canonical_json.ts";
-import { batchDigest } from "../event/digest.ts";
-import { sha256Hex } from "../event/hash.ts";
+import { encodeBatch } from "../event/encode_batch.ts";
 import {
   SOURCE_LIFECYCLE_STREAM,
   SOURCE_RETIRED_KIND,
@@ -43,16 +42,14 @@ function retirementBatch(source: string, finalFrontier: string): PreparedBatch {
     kind: SOURCE_RETIRED_KIND,
     occurredAt: undefined,
     payload,
-    contentHash: sha256Hex(payload),
   };
-  return {
+  return encodeBatch({
     source: SYSTEM_SOURCE,
     batchId: retirementBatchId(source, finalFrontier),
-    batchDigest: batchDigest(SYSTEM_SOURCE, [event]),
     events: [event],
     precondition: undefined,
     lineage: undefined,
-  };
+  });
 }
 
 function receipt(

@@ -4,7 +4,6 @@
  * A mutation that depends on a batch of the commit being gathered waits for that commit's outcome.
  */
 import { ApiError } from "../event/api_error.ts";
-import type { PreparedBatch } from "../event/types.ts";
 import { COMMIT_BATCHES_MAX, COMMIT_BYTES_SOFT_MAX } from "../limits.ts";
 import type { Log } from "../log/log.ts";
 import { StorageFullError, WriterPoisonedError } from "../log/log_error.ts";
@@ -24,11 +23,6 @@ interface Committing {
   queued: Queued;
   answerFor: (entry: BatchEntry) => unknown;
 }
-
-/**
- * What an event adds to a commit besides its payload, about: only to tell when a commit is full.
- */
-const EVENT_OVERHEAD_BYTES = 600;
 
 export interface WriterQueueOptions {
   log: Log;
@@ -119,7 +113,7 @@ export class WriterQueue {
         if ("answer" in decision) {
           queued.resolve(decision.answer);
         } else {
-          bytes += storedBytes(decision.batch);
+          bytes += decision.batch.events.lines.length;
           // The next commit takes it, and decides anew.
           if (committing.length > 0 && bytes > COMMIT_BYTES_SOFT_MAX) break;
           group.add(decision.batch);
@@ -157,10 +151,4 @@ function writerPoisoned(): ApiError {
     "writer_poisoned",
     "the outcome of a write is uncertain; restart the service, then retry the same batch",
   );
-}
-
-function storedBytes(batch: PreparedBatch): number {
-  let bytes = 0;
-  for (const event of batch.events) bytes += event.payload.length + EVENT_OVERHEAD_BYTES;
-  return bytes;
 }

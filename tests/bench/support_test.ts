@@ -29,7 +29,7 @@ test("BatchRequest makes valid batches under ids that differ", () => {
     const length = /content-length: ([0-9]+)/i.exec(bytes.toString("latin1"))?.[1];
     assert.equal(bodyOf(bytes).length, Number(length));
     const { batchId, events } = prepareBatch(bodyOf(bytes));
-    assert.equal(events.length, 3);
+    assert.equal(events.count, 3);
     ids.add(batchId);
   }
   assert.equal(ids.size, 20);

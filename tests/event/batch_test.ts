@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { ApiError, type EventFault } from "../../src/event/api_error.ts";
 import { prepareBatch } from "../../src/event/batch.ts";
 import { BATCH_DIGEST, EVENTS, IDENTITY } from "./worked_example.ts";
+import { submittedEvents } from "../support/prepared.ts";
 
 const FRONTIER = "019b7c4e-2d37-7a01-8f00-000000000001";
 const EVENT = { stream: "s", record_key: "k", kind: "upserted", payload: {} };
@@ -39,14 +40,16 @@ test("prepareBatch() prepares the worked example", () => {
   }));
   const { source, batchId } = IDENTITY;
   const body = { v: 1, events: submitted, source, batch_id: batchId };
-  assert.deepEqual(prepareBatch(bodyOf(body)), {
+  const { events, ...batch } = prepareBatch(bodyOf(body));
+  assert.deepEqual(batch, {
     source,
     batchId,
     batchDigest: BATCH_DIGEST,
-    events: EVENTS,
     precondition: undefined,
     lineage: undefined,
   });
+  assert.equal(events.count, EVENTS.length);
+  assert.deepEqual(submittedEvents(prepareBatch(bodyOf(body))), EVENTS);
 });
 
 test("prepareBatch() gives spellings of one batch one digest", () => {
@@ -160,7 +163,7 @@ test("prepareBatch() answers invalid_batch for rules of the batch", () => {
 
 test("prepareBatch() takes 10,000 events and answers body_too_large for more", () => {
   const events = new Array(10_000).fill(EVENT);
-  assert.equal(prepareBatch(bodyOf({ ...BATCH, events })).events.length, 10_000);
+  assert.equal(prepareBatch(bodyOf({ ...BATCH, events })).events.count, 10_000);
   assert.equal(refusal({ ...BATCH, events: [...events, EVENT] }).code, "body_too_large");
 });
 

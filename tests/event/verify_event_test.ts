@@ -1,12 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { EnvelopeWriter } from "../../src/event/envelope.ts";
 import { type CommittedEvent, verifyEvent } from "../../src/event/verify_event.ts";
+import { sealEvent } from "../support/prepared.ts";
 import { EVENT_IDS, EVENTS, IDENTITY } from "./worked_example.ts";
 
 function committed(index: number): CommittedEvent {
-  const writer = new EnvelopeWriter(IDENTITY);
-  return JSON.parse(writer.write(EVENTS[index]!, EVENT_IDS[index]!).line);
+  return JSON.parse(sealEvent(IDENTITY, EVENTS[index]!, EVENT_IDS[index]!).line);
 }
 
 test("verifyEvent() accepts events as they are replayed", async () => {

@@ -2,8 +2,7 @@
  * Two events of one batch with all their hashes, computed with Python's hashlib and json, so that
  * nothing in this tree vouches for itself.
  */
-import type { BatchIdentity } from "../../src/event/envelope.ts";
-import type { PreparedEvent } from "../../src/event/types.ts";
+import type { BatchIdentity, HashedEvent } from "../support/prepared.ts";
 
 export const IDENTITY: BatchIdentity = {
   source: "crm",
@@ -11,7 +10,7 @@ export const IDENTITY: BatchIdentity = {
   observedAt: "2026-01-02T03:04:06.007Z",
 };
 
-export const EVENTS: PreparedEvent[] = [
+export const EVENTS: HashedEvent[] = [
   {
     stream: "customers",
     recordKey: 'c/1 "\u00e9"',

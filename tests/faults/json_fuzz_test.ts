@@ -9,13 +9,15 @@ import process from "node:process";
 import { test } from "node:test";
 import { isDeepStrictEqual } from "node:util";
 import { ApiError } from "../../src/event/api_error.ts";
-import { prepareBatch } from "../../src/event/batch.ts";
+import { checkBatch, prepareBatch } from "../../src/event/batch.ts";
 import { canonicalize } from "../../src/event/canonical_json.ts";
+import { encodeBatch } from "../../src/event/encode_batch.ts";
 import { findJsonFault } from "../../src/event/json_fault.ts";
 import { parseJsonText } from "../../src/event/json_text.ts";
 import { JsonError, parseJson } from "../../src/event/strict_json.ts";
 import { JSON_DEPTH_MAX, PAYLOAD_DEPTH_MAX } from "../../src/limits.ts";
 import { SEED, SeededRandom } from "../event/seeded_random.ts";
+import { submittedEvents } from "../support/prepared.ts";
 import { almostJson } from "./support/almost_json.ts";
 import { judge, type Verdict } from "./support/json_oracle.ts";
 
@@ -54,7 +56,10 @@ function checkPayload(bytes: Uint8Array, { depth, canonical }: Verdict & { isAcc
       return error instanceof ApiError && error.code === "invalid_events";
     });
   } else {
-    assert.equal(prepareBatch(body).events[0]!.payload, canonical, "the stored payload");
+    const exact = encodeBatch(checkBatch(body));
+    const prepared = prepareBatch(body);
+    assert.equal(submittedEvents(exact)[0]!.payload, canonical, "the stored payload");
+    assert.deepEqual(prepared, exact, "both ways to prepare a batch agree");
   }
 }
 

@@ -1,21 +1,20 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
-import { EnvelopeWriter } from "../../src/event/envelope.ts";
 import {
   type EventFilter,
   lineEventId,
   lineMatcher,
   lineSourceAndStream,
 } from "../../src/log/stored_line.ts";
-import { type EventOptions, preparedEvent } from "../support/prepared.ts";
+import { type EventOptions, preparedEvent, sealEvent } from "../support/prepared.ts";
 
 const EVENT_ID = "019b76da-a800-7001-8203-040506070809";
 
 function storedLine(source: string, event: EventOptions): Buffer {
   const observedAt = "2026-01-01T00:00:00.000Z";
-  const writer = new EnvelopeWriter({ source, batchId: "b", observedAt });
-  return Buffer.from(writer.write(preparedEvent(event), EVENT_ID).line + "\n");
+  const identity = { source, batchId: "b", observedAt };
+  return Buffer.from(sealEvent(identity, preparedEvent(event), EVENT_ID).line + "\n");
 }
 
 /** Texts that are hard on whoever looks for quotes and commas. */

@@ -1,12 +1,11 @@
 /** Retirement: one system event ends a source, once. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { batchDigest } from "../../src/event/digest.ts";
 import { verifyEvent } from "../../src/event/verify_event.ts";
 import { statusOf } from "../support/outcome.ts";
 import { RestartableLog, testWithRestart } from "../support/restartable_log.ts";
 import { ALL_DONE } from "../support/simulated_crash.ts";
-import { preparedEvent } from "../support/prepared.ts";
+import { batchDigest, preparedEvent } from "../support/prepared.ts";
 import { failNth, gateAt } from "../support/storage_faults.ts";
 import { submittedBatch } from "../support/submitted.ts";
 

@@ -10,27 +10,27 @@ import { PreparedRoom } from "../../src/service/prepared_room.ts";
 import { Gate } from "../support/gate.ts";
 import { preparedBatch } from "../support/prepared.ts";
 
-const LIMIT_CHARS = 100;
-
-/** A batch whose payload has 60 characters: two of them fill the room. */
-const prepare = () => preparedBatch("b", { events: [{ payload: "x".repeat(58) }] });
+const prepare = () => preparedBatch("b");
+const { lines, envelopes } = prepare().events;
+/** Two batches fill the room. */
+const LIMIT_BYTES = lines.length + envelopes.length + 1;
 
 test("PreparedRoom.run() prepares at once while there is room", () => {
-  const room = new PreparedRoom(LIMIT_CHARS);
+  const room = new PreparedRoom(LIMIT_BYTES);
   const never = new Promise<never>(() => {});
   let prepared = 0;
   for (let i = 0; i < 2; i++) {
-    void room.run(() => (prepared += 1, prepare()), () => never);
+    void room.run(0, () => (prepared += 1, prepare()), () => never);
   }
   assert.equal(prepared, 2);
 });
 
 test("PreparedRoom.run() prepares no body while those before fill the room", async () => {
-  const room = new PreparedRoom(LIMIT_CHARS);
+  const room = new PreparedRoom(LIMIT_BYTES);
   const gates = [new Gate(), new Gate(), new Gate(), new Gate()];
   const prepared: number[] = [];
   const runs = gates.map((gate, i) =>
-    room.run(() => (prepared.push(i), prepare()), () => gate.opened)
+    room.run(0, () => (prepared.push(i), prepare()), () => gate.opened)
   );
   await setImmediate();
   assert.deepEqual(prepared, [0, 1]);
@@ -44,16 +44,17 @@ test("PreparedRoom.run() prepares no body while those before fill the room", asy
 });
 
 test("PreparedRoom.run() takes the next body after one that is refused", async () => {
-  const room = new PreparedRoom(LIMIT_CHARS);
+  const room = new PreparedRoom(LIMIT_BYTES);
   const gate = new Gate();
   const first = room.run(
+    0,
     () => preparedBatch("b", { events: [{ payload: "x".repeat(200) }] }),
     () => gate.opened,
   );
-  const refused = room.run(() => {
+  const refused = room.run(0, () => {
     throw new Error("not valid");
   }, () => Promise.resolve());
-  const last = room.run(prepare, () => Promise.resolve("committed"));
+  const last = room.run(0, prepare, () => Promise.resolve("committed"));
   gate.open();
   await first;
   await assert.rejects(refused, /not valid/);
@@ -61,9 +62,9 @@ test("PreparedRoom.run() takes the next body after one that is refused", async (
 });
 
 test("PreparedRoom.run() gives the room back when the commit fails", async () => {
-  const room = new PreparedRoom(LIMIT_CHARS);
+  const room = new PreparedRoom(LIMIT_BYTES);
   for (let i = 0; i < 5; i++) {
-    await assert.rejects(room.run(prepare, () => Promise.reject(new Error("disk"))), /disk/);
+    await assert.rejects(room.run(0, prepare, () => Promise.reject(new Error("disk"))), /disk/);
   }
-  assert.equal(await room.run(prepare, () => Promise.resolve(1)), 1);
+  assert.equal(await room.run(0, prepare, () => Promise.resolve(1)), 1);
 });

@@ -1,6 +1,9 @@
 /** Makes prepared batches for tests, with the digests that the real ones have. */
 import { canonicalize } from "../../src/event/canonical_json.ts";
-import { batchDigest } from "../../src/event/digest.ts";
+import { HistoryChain } from "../../src/event/chain.ts";
+import { encodeBatch } from "../../src/event/encode_batch.ts";
+import { fillEvents } from "../../src/event/encoded_events.ts";
+import { parseJsonText } from "../../src/event/json_text.ts";
 import { sha256Hex } from "../../src/event/hash.ts";
 import type { PreparedBatch, PreparedEvent } from "../../src/event/types.ts";
 
@@ -12,7 +15,10 @@ export interface EventOptions {
   payload?: unknown;
 }
 
-export function preparedEvent(options: EventOptions = {}): PreparedEvent {
+/** With the hash that it will have. */
+export type HashedEvent = PreparedEvent & { contentHash: string };
+
+export function preparedEvent(options: EventOptions = {}): HashedEvent {
   const payload = canonicalize(options.payload ?? null);
   return {
     stream: options.stream ?? "orders",
@@ -32,13 +38,45 @@ export interface BatchOptions {
 /** A batch of one small event unless told otherwise. */
 export function preparedBatch(batchId: string, options: BatchOptions = {}): PreparedBatch {
   const { source = "shop", events = [{}] } = options;
-  const preparedEvents = events.map(preparedEvent);
-  return {
-    source,
-    batchId,
-    batchDigest: batchDigest(source, preparedEvents),
-    events: preparedEvents,
-    precondition: undefined,
-    lineage: undefined,
-  };
+  return encoded(source, batchId, events.map(preparedEvent));
+}
+
+function encoded(source: string, batchId: string, events: PreparedEvent[]): PreparedBatch {
+  return encodeBatch({ source, batchId, events, precondition: undefined, lineage: undefined });
+}
+
+/** The digest of a batch with these events. */
+export function batchDigest(source: string, events: PreparedEvent[]): string {
+  return encoded(source, "b", events).batchDigest;
+}
+
+/** What all events of a batch have in common. */
+export interface BatchIdentity {
+  source: string;
+  batchId: string;
+  /** `YYYY-MM-DDTHH:MM:SS.mmmZ`. */
+  observedAt: string;
+}
+
+/** An event as it goes to the log: its line without LF, and its hash. */
+export function sealEvent(
+  { source, batchId, observedAt }: BatchIdentity,
+  event: PreparedEvent,
+  eventId: string,
+): { line: string; eventHash: string } {
+  const { events } = encoded(source, batchId, [event]);
+  fillEvents(events, [eventId], observedAt, new HistoryChain());
+  const line = events.lines.toString("utf8", 0, events.lines.length - 1);
+  return { line, eventHash: line.slice(-66, -2) };
+}
+
+/** The stored lines of a batch that was not committed, as values and as the payload's text. */
+export function submittedEvents({ events }: PreparedBatch): HashedEvent[] {
+  return events.lines.toString().trimEnd().split("\n").map((line) => {
+    const { stream, record_key: recordKey, kind, occurred_at: occurredAt, content_hash } =
+      parseJsonText(line);
+    const start = line.indexOf('"payload":') + '"payload":'.length;
+    const payload = line.slice(start, line.lastIndexOf(',"content_hash":'));
+    return { stream, recordKey, kind, occurredAt, payload, contentHash: content_hash };
+  });
 }

@@ -4,7 +4,7 @@ import {
   BLOOM_FILTER_CACHE_BYTES_MAX,
   CLIENT_SOCKETS_MAX,
   LIVE_PAGES_BYTES_MAX,
-  PREPARED_PAYLOAD_CHARS_MAX,
+  PREPARED_BYTES_MAX,
   RECENT_COMMITS_BYTES_MAX,
   ROW_GROUP_CACHE_BYTES_MAX,
 } from "../../src/limits.ts";
@@ -61,9 +61,9 @@ export const SAMPLE_MS = 500;
 export const SAMPLES_MAX = 20_000;
 /** A runtime with the program in it and the garbage of a second. */
 const RUNTIME_BYTES = 256 * MIB;
-/** All caches of the service, full. A string's character takes up to two bytes. */
+/** All caches of the service, full. */
 const CACHES_BYTES = ROW_GROUP_CACHE_BYTES_MAX + BLOOM_FILTER_CACHE_BYTES_MAX +
-  RECENT_COMMITS_BYTES_MAX + LIVE_PAGES_BYTES_MAX + 2 * PREPARED_PAYLOAD_CHARS_MAX;
+  RECENT_COMMITS_BYTES_MAX + LIVE_PAGES_BYTES_MAX + PREPARED_BYTES_MAX;
 /** Identities of the batches of a full round: a digest, two ids, a name. */
 const STATE_BYTES = 512 * ROUND_BATCHES_MAX;
 /** As src/limits.ts has it: a body costs up to five times its size until it is collected. */

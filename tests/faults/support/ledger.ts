@@ -8,7 +8,7 @@ import type { PreparedBatch, Receipt, RetirementReceipt } from "../../../src/eve
 import type { CommittedEvent } from "../../../src/event/verify_event.ts";
 import type { EventLog } from "../../../src/service/event_log.ts";
 import { type Outcome, outcomeOf, statusOf } from "../../support/outcome.ts";
-import { preparedBatch } from "../../support/prepared.ts";
+import { preparedBatch, submittedEvents } from "../../support/prepared.ts";
 
 /** A batch, or the retirement of a source. */
 export type Mutation =
@@ -183,9 +183,10 @@ function assertSame(group: EventGroup, mutation: Mutation): void {
   }
   const { batch } = mutation;
   const label = identityOf(mutation);
-  assert.equal(group.length, batch.events.length, `${label} is whole`);
+  const events = submittedEvents(batch);
+  assert.equal(group.length, events.length, `${label} is whole`);
   group.forEach((event, place) => {
-    const submitted = batch.events[place]!;
+    const submitted = events[place]!;
     const isSame = event.stream === submitted.stream && event.record_key === submitted.recordKey &&
       event.kind === submitted.kind && event.occurred_at === submitted.occurredAt &&
       event.content_hash === submitted.contentHash &&

@@ -1,25 +1,22 @@
 import assert from "node:assert/strict";
 import { parseJsonText } from "../../src/event/json_text.ts";
 import { test } from "node:test";
-import { batchDigest } from "../../src/event/digest.ts";
-import { EnvelopeWriter } from "../../src/event/envelope.ts";
 import { sha256Hex } from "../../src/event/hash.ts";
 import { canonicalize } from "../../src/event/canonical_json.ts";
 import type { PreparedEvent } from "../../src/event/types.ts";
+import { batchDigest, type HashedEvent, sealEvent } from "../support/prepared.ts";
 import { SEED, SeededRandom } from "./seeded_random.ts";
 import { EVENT_HASHES, EVENT_IDS, EVENTS, IDENTITY } from "./worked_example.ts";
 
-test("EnvelopeWriter.write() follows the worked example", () => {
-  const writer = new EnvelopeWriter(IDENTITY);
+test("encodeEvents() follows the worked example", () => {
   EVENTS.forEach((event, index) => {
-    assert.equal(writer.write(event, EVENT_IDS[index]!).eventHash, EVENT_HASHES[index]);
+    assert.equal(sealEvent(IDENTITY, event, EVENT_IDS[index]!).eventHash, EVENT_HASHES[index]);
   });
 });
 
-test("EnvelopeWriter.write() writes the members of a line in the order of storage", () => {
-  const writer = new EnvelopeWriter(IDENTITY);
+test("encodeEvents() writes the members of a line in the order of storage", () => {
   const names = EVENTS.map((event, index) =>
-    Object.keys(JSON.parse(writer.write(event, EVENT_IDS[index]!).line))
+    Object.keys(JSON.parse(sealEvent(IDENTITY, event, EVENT_IDS[index]!).line))
   );
   const stored = [
     ...["event_id", "source", "stream", "record_key", "kind", "occurred_at", "observed_at"],
@@ -28,8 +25,8 @@ test("EnvelopeWriter.write() writes the members of a line in the order of storag
   assert.deepEqual(names, [stored, stored.filter((name) => name !== "occurred_at")]);
 });
 
-test("EnvelopeWriter.write() writes a line without whitespace, the payload as it is", () => {
-  const { line } = new EnvelopeWriter(IDENTITY).write(EVENTS[0]!, EVENT_IDS[0]!);
+test("encodeEvents() writes a line without whitespace, the payload as it is", () => {
+  const { line } = sealEvent(IDENTITY, EVENTS[0]!, EVENT_IDS[0]!);
   assert.equal(
     line,
     '{"event_id":"019b7c4e-2d37-7a01-8f00-000000000001","source":"crm","stream":"customers",' +
@@ -40,7 +37,7 @@ test("EnvelopeWriter.write() writes a line without whitespace, the payload as it
   );
 });
 
-test(`batchDigest() and EnvelopeWriter agree with canonicalize() (seed ${SEED})`, () => {
+test(`encodeEvents() agrees with canonicalize() (seed ${SEED})`, () => {
   const random = new SeededRandom();
   for (let round = 0; round < 500; round++) {
     const identity = { ...IDENTITY, batchId: random.text(20) };
@@ -51,9 +48,8 @@ test(`batchDigest() and EnvelopeWriter agree with canonicalize() (seed ${SEED})`
     }));
     const digest = sha256Hex(canonicalize({ v: 1, source: identity.source, events: items }));
     assert.equal(batchDigest(identity.source, events), digest, `seed ${SEED}`);
-    const writer = new EnvelopeWriter(identity);
     for (const event of events) {
-      const { line, eventHash } = writer.write(event, EVENT_IDS[0]!);
+      const { line, eventHash } = sealEvent(identity, event, EVENT_IDS[0]!);
       const envelope = {
         ...identityOf(event),
         content_hash: event.contentHash,
@@ -79,7 +75,7 @@ function identityOf(event: PreparedEvent): Record<string, string> {
   };
 }
 
-function randomEvent(random: SeededRandom): PreparedEvent {
+function randomEvent(random: SeededRandom): HashedEvent {
   const payload = canonicalize(random.text(20));
   return {
     stream: random.pick(["a", "a.b-c"]),
