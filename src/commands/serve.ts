@@ -13,6 +13,7 @@ import { fileStorage } from "../log/file_storage.ts";
 import { sealThread } from "../log/seal_thread.ts";
 import { listen, type ListenOptions } from "../http1/server.ts";
 import { Admission } from "../service/admission.ts";
+import { BatchThreads } from "../service/batch_threads.ts";
 import { type EventLogService, openEventLog } from "../service/event_log_service.ts";
 import { requireSupported } from "./capability.ts";
 import type { Config } from "./config.ts";
@@ -83,7 +84,16 @@ async function serveLog(
   signals: ShutdownSignals,
 ): Promise<void> {
   const { socketPath: path, token, replay } = config;
-  const handler = createHandler({ log, token, replay, admission: new Admission(), report });
+  const threads = new BatchThreads();
+  const prepare = (body: Uint8Array) => threads.prepare(body);
+  const handler = createHandler({
+    log,
+    token,
+    replay,
+    admission: new Admission(),
+    prepare,
+    report,
+  });
   await clearSocketPath(path);
   report(`serving ${path}`);
   const server = await bind({ path, handler, refusal: refusalResponse, report });
@@ -92,6 +102,7 @@ async function serveLog(
   report("shutting down");
   log.endFollowers();
   await server.close();
+  await threads.close();
 }
 
 /** @throws {CommandError} exit status 1: the socket cannot be made. */

@@ -4,28 +4,18 @@
  * foresaw is reported.
  */
 import { ApiError } from "../event/api_error.ts";
-import type { Admission } from "../service/admission.ts";
-import type { EventLog } from "../service/event_log.ts";
 import { createAuthorizer } from "./authorization.ts";
 import { describeError } from "./describe_error.ts";
 import type { HttpHandler, HttpRequest, HttpResponse } from "../http1/message.ts";
-import type { ReplayLimits } from "./replay_request.ts";
 import { errorResponse, methodNotAllowed, withoutBody } from "./responses.ts";
-import { createRoutes, type Route } from "./routes.ts";
+import { createRoutes, type Route, type RouteOptions } from "./routes.ts";
 import { splitTarget } from "./target.ts";
 
-export interface HandlerOptions {
-  log: EventLog;
+export interface HandlerOptions extends Omit<RouteOptions, "onStreamFailure"> {
   /** Bearer token; empty for none. */
   token: string;
-  replay: ReplayLimits;
-  admission: Admission;
   /** Receives one line for each unexpected error, without payload or token. */
   report: (line: string) => void;
-  /** How long a request body may bring nothing; `BODY_STALL_TIMEOUT_MS` if absent. */
-  bodyStallTimeoutMs?: number;
-  /** How long a follower may take nothing; `FOLLOW_STALL_TIMEOUT_MS` if absent. */
-  followStallTimeoutMs?: number;
 }
 
 const UNAUTHORIZED = errorResponse(

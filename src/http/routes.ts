@@ -1,5 +1,6 @@
 /** The table of routes. A path is matched exactly as it was sent. */
 import { prepareBatch } from "../event/batch.ts";
+import type { PreparedBatch } from "../event/types.ts";
 import {
   BODY_STALL_TIMEOUT_MS,
   CONTROL_BODY_BYTES_MAX,
@@ -31,6 +32,8 @@ export interface RouteOptions {
   log: EventLog;
   replay: ReplayLimits;
   admission: Admission;
+  /** Makes a batch of a body; `prepareBatch()` if absent, which makes all others wait. */
+  prepare?: (body: Uint8Array) => PreparedBatch | Promise<PreparedBatch>;
   /** How long a request body may bring nothing. */
   bodyStallTimeoutMs?: number;
   /** How long a follower may take nothing while a record waits. */
@@ -49,7 +52,7 @@ export function createRoutes(options: RouteOptions): ReadonlyMap<string, Route> 
       "/v1/events",
       new Map([
         ["GET", createReplayEndpoint(options)],
-        ["POST", createIngestEndpoint(options.log, readBody)],
+        ["POST", createIngestEndpoint(options, readBody)],
       ]),
     ],
     ["/v1/streams", new Map([["GET", createStreamsEndpoint(options.log)]])],
@@ -76,14 +79,15 @@ function createStreamsEndpoint(log: EventLog): Endpoint {
   return async (_request, query) => jsonResponse(await log.streams(readStreamsQuery(query)));
 }
 
-function createIngestEndpoint(log: EventLog, readBody: BodyReader): Endpoint {
+function createIngestEndpoint(options: RouteOptions, readBody: BodyReader): Endpoint {
+  const { log, prepare = prepareBatch } = options;
   const room = new PreparedRoom();
   return (request, query) =>
     readBody(
       request,
       query,
       INGEST_BODY_BYTES_MAX,
-      (body) => room.run(() => prepareBatch(body), (batch) => log.append(batch)),
+      (body) => room.run(body.length, () => prepare(body), (batch) => log.append(batch)),
     );
 }
 

@@ -1,0 +1,102 @@
+/**
+ * Sends requests at a fixed rate, whether the earlier ones are answered or not, and measures each
+ * from the time it was due: what a slow answer makes wait counts too.
+ */
+import { setTimeout as delay } from "node:timers/promises";
+import { LatencyHistogram } from "./latency_histogram.ts";
+import type { Workload } from "./load.ts";
+import { RawClient } from "./raw_client.ts";
+
+export interface OpenLoopOptions {
+  socketPath: string;
+  /** One for each connection. A request that is due while all are busy waits for one. */
+  workloads: Workload[];
+  requestsPerSecond: number;
+  /** Requests before the measured ones, at the same rate. */
+  warmupMs: number;
+  measureMs: number;
+}
+
+interface Connection {
+  client: RawClient;
+  workload: Workload;
+}
+
+/** @throws {Error} a connection failed or a response was not what its workload expects. */
+export async function runOpenLoop(options: OpenLoopOptions): Promise<LatencyHistogram> {
+  const idle: Connection[] = await Promise.all(options.workloads.map(async (workload) => (
+    { client: await RawClient.connect(options.socketPath), workload }
+  )));
+  const clients = idle.map(({ client }) => client);
+  try {
+    return await new OpenLoop(idle, options).run();
+  } finally {
+    for (const client of clients) client.close();
+  }
+}
+
+class OpenLoop {
+  readonly #idle: Connection[];
+  readonly #options: OpenLoopOptions;
+  readonly #latencies = new LatencyHistogram();
+  /** When the requests that wait for a connection were due. */
+  readonly #due: number[] = [];
+  #measuredFromMs = 0;
+  #underWay = 0;
+  #lastIsSent = false;
+  readonly #over = Promise.withResolvers<LatencyHistogram>();
+
+  constructor(idle: Connection[], options: OpenLoopOptions) {
+    this.#idle = idle;
+    this.#options = options;
+  }
+
+  /** @returns the latencies of the requests that were due in the measured time. */
+  async run(): Promise<LatencyHistogram> {
+    const { requestsPerSecond, warmupMs, measureMs } = this.#options;
+    const sending = this.#sendAll(requestsPerSecond, warmupMs, measureMs);
+    sending.catch(this.#over.reject);
+    return await this.#over.promise;
+  }
+
+  async #sendAll(requestsPerSecond: number, warmupMs: number, measureMs: number): Promise<void> {
+    const startMs = performance.now();
+    this.#measuredFromMs = startMs + warmupMs;
+    const count = Math.max(1, Math.round((warmupMs + measureMs) / 1000 * requestsPerSecond));
+    for (let number = 0; number < count;) {
+      const nowMs = performance.now();
+      for (; number < count; number++) {
+        const dueMs = startMs + number * 1000 / requestsPerSecond;
+        if (dueMs > nowMs) break;
+        this.#due.push(dueMs);
+        this.#underWay += 1;
+      }
+      this.#sendDue();
+      await delay(1);
+    }
+    if (this.#underWay === 0) this.#over.resolve(this.#latencies);
+    else this.#lastIsSent = true;
+  }
+
+  #sendDue(): void {
+    while (this.#idle.length > 0 && this.#due.length > 0) {
+      this.#send(this.#idle.pop()!, this.#due.shift()!);
+    }
+  }
+
+  #send(connection: Connection, dueMs: number): void {
+    const { client, workload } = connection;
+    client.send(workload.next(), (response) => {
+      try {
+        workload.accept(response);
+      } catch (error) {
+        return this.#over.reject(error);
+      }
+      if (dueMs >= this.#measuredFromMs) this.#latencies.record(performance.now() - dueMs);
+      this.#underWay -= 1;
+      this.#idle.push(connection);
+      this.#sendDue();
+      if (this.#lastIsSent && this.#underWay === 0) this.#over.resolve(this.#latencies);
+    }, this.#over.reject);
+  }
+}

@@ -1,0 +1,176 @@
+/**
+ * Prepares request bodies. Small ones at once, on this thread; larger ones on others, so that no
+ * client waits while another's body is parsed. Bodies move to a thread and come back as bytes that
+ * are ready for the log; each thread has one body at a time, the rest wait in order.
+ *
+ * Threads are started when they are first needed. Where none can be (with narrow permissions a
+ * runtime may not read their module), this thread does their work. One that dies takes its body
+ * with it: that request fails, nothing of it was written, and the next body gets a new thread.
+ */
+import { Buffer } from "node:buffer";
+import { Worker } from "node:worker_threads";
+import { ApiError } from "../event/api_error.ts";
+import { prepareBatch } from "../event/batch.ts";
+import type { PreparedBatch } from "../event/types.ts";
+import { BATCH_THREAD_BODY_BYTES_MIN, BATCH_THREADS_MAX } from "../limits.ts";
+import type { BatchAnswer } from "./batch_worker.ts";
+
+interface Job extends PromiseWithResolvers<PreparedBatch> {
+  body: Uint8Array;
+}
+
+export interface BatchThreadsOptions {
+  /** Starts a thread; that of `batch_worker.ts` if absent. May throw. */
+  start?: () => Worker;
+  /** Smaller bodies stay on this thread. */
+  bodyBytesMin?: number;
+}
+
+export class BatchThreads {
+  readonly #start: () => Worker;
+  readonly #bodyBytesMin: number;
+  readonly #threads = new Set<BatchThread>();
+  readonly #waiting: Job[] = [];
+  /** Whether a thread has ended before it was there: then no other one is tried. */
+  #isInPlace = false;
+
+  constructor({ start = startWorker, bodyBytesMin }: BatchThreadsOptions = {}) {
+    this.#start = start;
+    this.#bodyBytesMin = bodyBytesMin ?? BATCH_THREAD_BODY_BYTES_MIN;
+  }
+
+  /**
+   * Prepares a body, whose memory may be gone then.
+   * @throws {ApiError} what `prepareBatch()` throws; of a large body by rejecting.
+   */
+  prepare(body: Uint8Array): PreparedBatch | Promise<PreparedBatch> {
+    if (body.length < this.#bodyBytesMin || this.#isInPlace) return prepareBatch(body);
+    const job = { body, ...Promise.withResolvers<PreparedBatch>() };
+    this.#waiting.push(job);
+    this.#assign();
+    return job.promise;
+  }
+
+  /** Ends the threads; to be called when nothing is being prepared. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#threads].map((thread) => thread.close()));
+  }
+
+  #assign(): void {
+    while (this.#waiting.length > 0) {
+      if (this.#isInPlace) {
+        prepareInPlace(this.#waiting.shift()!);
+        continue;
+      }
+      const idle = [...this.#threads].find(({ isIdle }) => isIdle);
+      if (idle === undefined) return this.#startThread();
+      idle.take(this.#waiting.shift()!);
+    }
+  }
+
+  /** For the bodies that wait, unless as many threads as may be are there or on their way. */
+  #startThread(): void {
+    const starting = [...this.#threads].filter(({ isStarting }) => isStarting).length;
+    if (this.#threads.size === BATCH_THREADS_MAX || starting >= this.#waiting.length) return;
+    try {
+      const thread: BatchThread = new BatchThread(this.#start(), {
+        idle: () => this.#assign(),
+        ended: () => {
+          this.#threads.delete(thread);
+          this.#isInPlace ||= thread.isStarting;
+          this.#assign();
+        },
+      });
+      this.#threads.add(thread);
+    } catch {
+      this.#isInPlace = true;
+      this.#assign();
+    }
+  }
+}
+
+function startWorker(): Worker {
+  return new Worker(new URL("./batch_worker.ts", import.meta.url));
+}
+
+function prepareInPlace({ body, resolve, reject }: Job): void {
+  try {
+    resolve(prepareBatch(body));
+  } catch (error) {
+    reject(error);
+  }
+}
+
+interface ThreadEvents {
+  /** It can take a job. */
+  idle(): void;
+  /** It is gone; may be told twice. */
+  ended(): void;
+}
+
+class BatchThread {
+  readonly #worker: Worker;
+  #job: Job | null = null;
+  isStarting = true;
+
+  constructor(worker: Worker, events: ThreadEvents) {
+    this.#worker = worker;
+    // It keeps the process alive only while somebody waits for it.
+    worker.unref();
+    const end = (failure: string) => {
+      this.#job?.reject(new Error(`the thread that prepared a body is gone: ${failure}`));
+      this.#job = null;
+      events.ended();
+    };
+    worker.on("message", (answer: BatchAnswer) => {
+      this.isStarting = false;
+      this.#finish(answer);
+      events.idle();
+    });
+    worker.on("error", (error) => end((error as Error).message));
+    worker.on("exit", () => end("it ended"));
+  }
+
+  get isIdle(): boolean {
+    return !this.isStarting && this.#job === null;
+  }
+
+  take(job: Job): void {
+    this.#job = job;
+    const { body } = job;
+    const isAlone = body.buffer.byteLength === body.length;
+    const memory = (isAlone ? body : new Uint8Array(body)).buffer as ArrayBuffer;
+    this.#worker.postMessage(memory, [memory]);
+  }
+
+  async close(): Promise<void> {
+    await this.#worker.terminate();
+  }
+
+  #finish(answer: BatchAnswer): void {
+    if (answer.kind === "ready") return;
+    const { resolve, reject } = this.#job!;
+    this.#job = null;
+    switch (answer.kind) {
+      case "batch":
+        return resolve(received(answer.batch));
+      case "refusal":
+        return reject(new ApiError(answer.code, answer.message, answer.context));
+      case "failure":
+        return reject(new Error(`a body could not be prepared: ${answer.message}`));
+    }
+  }
+}
+
+/** Buffers come as plain bytes. */
+function received(batch: PreparedBatch): PreparedBatch {
+  const { lines, envelopes } = batch.events;
+  return {
+    ...batch,
+    events: { ...batch.events, lines: asBuffer(lines), envelopes: asBuffer(envelopes) },
+  };
+}
+
+function asBuffer({ buffer, byteOffset, length }: Uint8Array): Buffer {
+  return Buffer.from(buffer as ArrayBuffer, byteOffset, length);
+}
