@@ -28,6 +28,7 @@ interface Measured {
   besideBatches: boolean;
 }
 
+const steady = { requestsPerSecond: BESIDE_PER_SECOND, besideBatches: false };
 const singles = () =>
   Array.from({ length: CONNECTIONS }, (_, client) => ingestWorkload(`single-${client}`, 1));
 const pages = () => Array.from({ length: CONNECTIONS }, () => pageWorkload(null, PAGE_EVENTS));
@@ -40,15 +41,11 @@ const ROWS: Record<
     const peak = await peakPerSecond(deployment, server, options);
     return { workloads: singles(), requestsPerSecond: peak * PEAK_SHARE, besideBatches: false };
   },
-  "single-alone": () => Promise.resolve(steady(singles(), false)),
-  "single-beside": () => Promise.resolve(steady(singles(), true)),
-  "replay-alone": () => Promise.resolve(steady(pages(), false)),
-  "replay-beside": () => Promise.resolve(steady(pages(), true)),
+  "single-alone": () => Promise.resolve({ ...steady, workloads: singles() }),
+  "single-beside": () => Promise.resolve({ ...steady, workloads: singles(), besideBatches: true }),
+  "replay-alone": () => Promise.resolve({ ...steady, workloads: pages() }),
+  "replay-beside": () => Promise.resolve({ ...steady, workloads: pages(), besideBatches: true }),
 };
-
-function steady(workloads: Workload[], besideBatches: boolean): Measured {
-  return { workloads, requestsPerSecond: BESIDE_PER_SECOND, besideBatches };
-}
 
 /** What as many clients reach that each send their next event when the last is answered. */
 async function peakPerSecond(

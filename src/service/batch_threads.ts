@@ -115,8 +115,6 @@ class BatchThread {
 
   constructor(worker: Worker, events: ThreadEvents) {
     this.#worker = worker;
-    // It keeps the process alive only while somebody waits for it.
-    worker.unref();
     const end = (failure: string) => {
       this.#job?.reject(new Error(`the thread that prepared a body is gone: ${failure}`));
       this.#job = null;

@@ -10,7 +10,7 @@ import { sideBySide } from "../../bench/scale/figures.ts";
 import { BulkBatches, oldBatch, oldStreamName, singleBatch } from "../../bench/scale/history.ts";
 import { parseScaleOptions } from "../../bench/scale/options.ts";
 import type { Report } from "../../bench/support/report.ts";
-import { prepareBatch } from "../../src/event/batch.ts";
+import { checkBatch } from "../../src/event/batch.ts";
 import { spawnScript, withFolder } from "../support/cli.ts";
 import { THIS_RUNTIME } from "../support/runtimes.ts";
 
@@ -64,7 +64,7 @@ for (const [batchEvents, batches] of [[1000, 3], [1, 250]] as const) {
     const keys = new Set<string>();
     const streams = new Set<string>();
     for (let number = 0; number < batches; number++) {
-      const { batchId, source, events } = prepareBatch(bodyOf(requests.request(number)));
+      const { batchId, source, events } = checkBatch(bodyOf(requests.request(number)));
       ids.add(batchId);
       for (const { recordKey, stream } of events) {
         keys.add(recordKey);
@@ -86,9 +86,9 @@ test("BulkBatches makes the same batch for the same number", () => {
 
 test("singleBatch() asks for a frontier when told, and oldBatch() has a stream of its own", () => {
   const named = { batchId: "a", source: "s", stream: "t" };
-  const first = prepareBatch(bodyOf(singleBatch({ ...named, expectedFrontier: null })));
+  const first = checkBatch(bodyOf(singleBatch({ ...named, expectedFrontier: null })));
   assert.deepEqual(first.precondition, { stream: "t", expectedFrontier: null });
-  const { precondition, events } = prepareBatch(bodyOf(oldBatch(3)));
+  const { precondition, events } = checkBatch(bodyOf(oldBatch(3)));
   assert.equal(precondition, undefined);
   assert.deepEqual(events.map(({ stream }) => stream), [oldStreamName(3)]);
 });

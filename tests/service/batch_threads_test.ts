@@ -1,0 +1,128 @@
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { test, type TestContext } from "node:test";
+import { Worker } from "node:worker_threads";
+import { ApiError } from "../../src/event/api_error.ts";
+import { prepareBatch } from "../../src/event/batch.ts";
+import { BATCH_THREAD_BODY_BYTES_MIN, BATCH_THREADS_MAX } from "../../src/limits.ts";
+import { BatchThreads, type BatchThreadsOptions } from "../../src/service/batch_threads.ts";
+
+const WORKER = new URL("../../src/service/batch_worker.ts", import.meta.url);
+const DYING_WORKER = new URL("../support/dying_worker.ts", import.meta.url);
+const NO_WORKER = new URL("../support/no_such_worker.ts", import.meta.url);
+
+function bodyOf(batchId: string, events: number, payload: unknown = "x".repeat(300)): Buffer {
+  const event = { stream: "s", record_key: "k é", kind: "upserted", payload };
+  const batch = { source: "a", batch_id: batchId, events: Array(events).fill(event) };
+  return Buffer.from(JSON.stringify(batch));
+}
+
+const LARGE = 200;
+assert(bodyOf("b", LARGE).length >= BATCH_THREAD_BODY_BYTES_MIN);
+
+function threadsFor(context: TestContext, options: BatchThreadsOptions = {}): BatchThreads {
+  const threads = new BatchThreads(options);
+  context.after(() => threads.close());
+  return threads;
+}
+
+test("BatchThreads.prepare() gives what prepareBatch() gives", async (t) => {
+  const threads = threadsFor(t);
+  for (const events of [1, LARGE, 10_000]) {
+    const expected = prepareBatch(bodyOf("b", events));
+    assert.deepEqual(await threads.prepare(bodyOf("b", events)), expected);
+  }
+});
+
+test("BatchThreads.prepare() prepares a small body at once, a large one elsewhere", async (t) => {
+  const threads = threadsFor(t);
+  assert.ok(!(threads.prepare(bodyOf("b", 1)) instanceof Promise));
+  const large = threads.prepare(bodyOf("b", LARGE));
+  assert.ok(large instanceof Promise);
+  await large;
+});
+
+test("BatchThreads.prepare() refuses what prepareBatch() refuses, in the same words", async (t) => {
+  const threads = threadsFor(t);
+  const bodies = [
+    Buffer.alloc(BATCH_THREAD_BODY_BYTES_MIN, "{"),
+    bodyOf("service/b", LARGE),
+    bodyOf("b", 10_001),
+    Buffer.from(bodyOf("b", LARGE).toString().replace('"kind"', '"kin"')),
+  ];
+  for (const body of bodies) {
+    const expected = refusalOf(() => prepareBatch(Buffer.from(body)));
+    await assert.rejects(async () => await threads.prepare(body), (error) => {
+      assert.ok(error instanceof ApiError);
+      assert.deepEqual(
+        refusalOf(() => {
+          throw error;
+        }),
+        expected,
+      );
+      return true;
+    });
+  }
+});
+
+function refusalOf(call: () => unknown): unknown {
+  try {
+    call();
+  } catch (error) {
+    assert.ok(error instanceof ApiError);
+    const { code, message, context } = error;
+    return { code, message, context };
+  }
+  throw new Error("it was not refused");
+}
+
+test("BatchThreads.prepare() leaves what else is in the memory of a body", async (t) => {
+  const threads = threadsFor(t);
+  const body = bodyOf("b", LARGE);
+  const memory = Buffer.concat([Buffer.from("before"), body, Buffer.from("after")]);
+  await threads.prepare(memory.subarray(6, -5));
+  assert.equal(memory.toString(), `before${body}after`);
+});
+
+test("BatchThreads starts no more threads than it may, and each body gets its answer", async (t) => {
+  let started = 0;
+  const start = () => (started += 1, new Worker(WORKER));
+  const threads = threadsFor(t, { start });
+  const ids = Array.from({ length: 12 }, (_, number) => `b${number}`);
+  const batches = await Promise.all(ids.map((id) => threads.prepare(bodyOf(id, LARGE))));
+  assert.deepEqual(batches.map(({ batchId }) => batchId), ids);
+  assert.equal(started, BATCH_THREADS_MAX);
+  await threads.prepare(bodyOf("again", LARGE));
+  assert.equal(started, BATCH_THREADS_MAX);
+});
+
+const UNABLE: [what: string, start: () => Worker][] = [
+  ["cannot be started", () => {
+    throw new Error("not allowed");
+  }],
+  ["ends before it is there", () => new Worker(NO_WORKER)],
+];
+for (const [what, start] of UNABLE) {
+  test(`BatchThreads.prepare() does the work itself when a thread ${what}`, async (t) => {
+    let started = 0;
+    const threads = threadsFor(t, { start: () => (started += 1, start()) });
+    const bodies = ["b", "c"].map((id) => threads.prepare(bodyOf(id, LARGE)));
+    const batches = await Promise.all(bodies);
+    assert.deepEqual(batches.map(({ batchId }) => batchId), ["b", "c"]);
+    const tried = started;
+    assert.equal((await threads.prepare(bodyOf("d", LARGE))).batchId, "d");
+    assert.equal(started, tried, "it is not tried again");
+  });
+}
+
+test("BatchThreads.prepare() rejects the body that a thread died of, and takes the next", async (t) => {
+  let started = 0;
+  const start = () => new Worker(++started === 1 ? DYING_WORKER : WORKER);
+  const threads = threadsFor(t, { start });
+  await assert.rejects(async () => await threads.prepare(bodyOf("b", LARGE)), (error) => {
+    assert.ok(error instanceof Error && !(error instanceof ApiError));
+    return /the thread that prepared a body is gone/.test(error.message);
+  });
+  assert.equal((await threads.prepare(bodyOf("c", LARGE))).batchId, "c");
+  assert.equal(started, 2);
+});
