@@ -48,21 +48,28 @@ export const NO_ID: string = "0".repeat(36);
 export const NO_TIME: string = "0".repeat(24);
 export const NO_HASH: string = "0".repeat(64);
 
+/** What a commit gives to the events of a batch. */
+export interface CommitValues {
+  /** One for each event. */
+  eventIds: readonly string[];
+  /** `YYYY-MM-DDTHH:MM:SS.mmmZ`. */
+  observedAt: string;
+  chain: HistoryChain;
+}
+
 /**
- * Gives events their ids and their time, and takes their hashes into the chain and into the lines,
- * which are complete then.
- * @param eventIds one for each event.
- * @param observedAt `YYYY-MM-DDTHH:MM:SS.mmmZ`.
+ * Gives the events from `first` to before `end` their ids and their time, and takes their hashes
+ * into the chain and into the lines, which are complete then. All before them have been filled.
  */
 export function fillEvents(
-  { lines, envelopes, places, count }: EncodedEvents,
-  eventIds: readonly string[],
-  observedAt: string,
-  chain: HistoryChain,
+  { lines, envelopes, places }: EncodedEvents,
+  { eventIds, observedAt, chain }: CommitValues,
+  first: number,
+  end: number,
 ): void {
-  let lineStart = 0;
-  let envelopeStart = 0;
-  for (let index = 0; index < count; index++) {
+  let lineStart = first === 0 ? 0 : places[(first - 1) * PLACES + LINE_END]!;
+  let envelopeStart = first === 0 ? 0 : places[(first - 1) * PLACES + ENVELOPE_END]!;
+  for (let index = first; index < end; index++) {
     const place = index * PLACES;
     const eventId = eventIds[index]!;
     putAscii(eventId, envelopes, places[place + ENVELOPE_ID]!);

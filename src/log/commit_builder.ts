@@ -10,7 +10,7 @@ import { fillEvents } from "../event/encoded_events.ts";
 import type { EventIdSource } from "../event/event_id.ts";
 import { formatTimestamp } from "../event/timestamp.ts";
 import type { PreparedBatch } from "../event/types.ts";
-import { COMMIT_BODY_BYTES_MAX, COMMIT_HEADER_BYTES_MAX } from "../limits.ts";
+import { COMMIT_BODY_BYTES_MAX, COMMIT_HEADER_BYTES_MAX, COMMIT_SLICE_EVENTS } from "../limits.ts";
 import { type BatchEntry, type Commit, encodeCommitHeader } from "./commit_frame.ts";
 
 /** What one batch adds to one stream of its source. */
@@ -20,34 +20,61 @@ export interface StreamGrowth {
   lastEventId: string;
 }
 
-/** A commit ready to be written: the header line, then the event lines. */
+/** A commit ready to be written. */
 export interface BuiltCommit {
   commit: Commit;
-  header: Buffer;
-  body: Buffer;
+  /** The header line, then the event lines. */
+  bytes: Buffer;
+  headerBytes: number;
   /** For each batch of the commit, the streams it grows. */
   growth: StreamGrowth[][];
 }
 
-/** @param head chain head before the commit, 64 lowercase hex digits. */
-export function buildCommit(
-  batches: readonly PreparedBatch[],
-  ids: EventIdSource,
-  head: string,
-  nowMs: number,
-): BuiltCommit {
+/** What a commit is made of. */
+export interface CommitParts {
+  batches: readonly PreparedBatch[];
+  ids: EventIdSource;
+  /** Chain head before the commit, 64 lowercase hex digits. */
+  head: string;
+  nowMs: number;
+}
+
+/** Builds a commit at once. */
+export function buildCommit(parts: CommitParts): BuiltCommit {
+  const slices = buildInSlices(parts);
+  for (;;) {
+    const { done, value } = slices.next();
+    if (done) return value;
+  }
+}
+
+/** Builds a commit, with a pause each time that COMMIT_SLICE_EVENTS have been filled. */
+export function* buildInSlices(
+  { batches, ids, head, nowMs }: CommitParts,
+): Generator<void, BuiltCommit> {
   const chain = new HistoryChain(head);
   const observedAt = formatTimestamp(nowMs);
   const entries: BatchEntry[] = [];
   const growth: StreamGrowth[][] = [];
+  let sliceEvents = 0;
   for (const batch of batches) {
-    const eventIds = nextIds(ids, batch.events.count);
-    fillEvents(batch.events, eventIds, observedAt, chain);
-    entries.push(batchEntry(batch, eventIds));
-    growth.push(streamGrowth(batch, eventIds));
+    const { events } = batch;
+    const values = { eventIds: nextIds(ids, events.count), observedAt, chain };
+    for (let first = 0; first < events.count;) {
+      if (sliceEvents === COMMIT_SLICE_EVENTS) {
+        sliceEvents = 0;
+        yield;
+      }
+      const end = Math.min(events.count, first + COMMIT_SLICE_EVENTS - sliceEvents);
+      fillEvents(events, values, first, end);
+      sliceEvents += end - first;
+      first = end;
+    }
+    entries.push(batchEntry(batch, values.eventIds));
+    growth.push(streamGrowth(batch, values.eventIds));
   }
-  const body = Buffer.concat(batches.map(({ events }) => events.lines));
-  return frameCommit({ batches: entries, head: chain.head }, body, growth);
+  const lines = batches.map(({ events }) => events.lines);
+  return frameCommit({ batches: entries, head: chain.head }, lines, growth);
 }
 
 function nextIds(ids: EventIdSource, count: number): string[] {
@@ -58,7 +85,7 @@ function nextIds(ids: EventIdSource, count: number): string[] {
 
 /** The empty commit of a clean shutdown. */
 export function buildCleanEnd(head: string): BuiltCommit {
-  return frameCommit({ batches: [], head }, Buffer.alloc(0), []);
+  return frameCommit({ batches: [], head }, [], []);
 }
 
 function batchEntry(batch: PreparedBatch, eventIds: string[]): BatchEntry {
@@ -86,12 +113,15 @@ function streamGrowth({ events }: PreparedBatch, eventIds: string[]): StreamGrow
 
 function frameCommit(
   { batches, head }: Pick<Commit, "batches" | "head">,
-  body: Buffer,
+  lines: readonly Buffer[],
   growth: StreamGrowth[][],
 ): BuiltCommit {
-  const commit: Commit = { batches, bytes: body.length, head };
-  const header = encodeCommitHeader(commit, body);
-  assert(body.length <= COMMIT_BODY_BYTES_MAX, "the lines of a commit are within their bound");
+  let bodyBytes = 0;
+  for (const { length } of lines) bodyBytes += length;
+  const commit: Commit = { batches, bytes: bodyBytes, head };
+  const header = encodeCommitHeader(commit, lines);
+  assert(bodyBytes <= COMMIT_BODY_BYTES_MAX, "the lines of a commit are within their bound");
   assert(header.length <= COMMIT_HEADER_BYTES_MAX, "a commit header is within its bound");
-  return { commit, header, body, growth };
+  const bytes = Buffer.concat([header, ...lines], header.length + bodyBytes);
+  return { commit, bytes, headerBytes: header.length, growth };
 }

@@ -62,8 +62,8 @@ export function isHeaderLine(bytes: Uint8Array, offset: number): boolean {
   return bytes[offset + KIND_OFFSET] === HEADER_KIND;
 }
 
-/** The header line, LF included, for a commit over `body`, its event lines. */
-export function encodeCommitHeader(commit: Commit, body: Uint8Array): Buffer {
+/** The header line, LF included, for a commit over its event lines, in one or more pieces. */
+export function encodeCommitHeader(commit: Commit, lines: readonly Uint8Array[]): Buffer {
   const commitText = JSON.stringify(
     {
       batches: commit.batches.map(canonicalEntry),
@@ -71,7 +71,9 @@ export function encodeCommitHeader(commit: Commit, body: Uint8Array): Buffer {
       head: commit.head,
     } satisfies Commit,
   );
-  const sha256 = createHash("sha256").update(commitText).update(LF).update(body).digest("hex");
+  const hash = createHash("sha256").update(commitText).update(LF);
+  for (const piece of lines) hash.update(piece);
+  const sha256 = hash.digest("hex");
   return Buffer.from(`{"commit":${commitText}${SUFFIX_PREFIX}${sha256}"}\n`);
 }
 

@@ -3,12 +3,18 @@
  * snapshots. The caller holds the writer lock (see runtime/file_lock.ts) from before `openLog`
  * until after `close`.
  */
+import { setImmediate } from "node:timers/promises";
 import { assert } from "../assert.ts";
 import { EventIdSource } from "../event/event_id.ts";
 import type { PreparedBatch } from "../event/types.ts";
 import { RECENT_COMMITS_BYTES_MAX } from "../limits.ts";
 import { BackgroundSealing, type BackgroundSealingOptions } from "./background_sealing.ts";
-import { buildCleanEnd, buildCommit, type StreamGrowth } from "./commit_builder.ts";
+import {
+  buildCleanEnd,
+  buildInSlices,
+  type BuiltCommit,
+  type StreamGrowth,
+} from "./commit_builder.ts";
 import type { CommitFile } from "./commit_file.ts";
 import type { BatchEntry } from "./commit_frame.ts";
 import { MANIFEST_TEMPORARY_FILE, SEGMENT_TEMPORARY_FILE, TAIL_FILE } from "./layout.ts";
@@ -135,7 +141,7 @@ export class Log {
     this.#appending = true;
     try {
       await this.#rotateWhenLarge();
-      const built = buildCommit(prepared, this.#ids, this.#head, this.#options.clockMs());
+      const built = await this.#build(prepared);
       const { frontier } = this.snapshot;
       const first = built.commit.batches[0]!.first_event_id;
       assert(frontier === null || frontier < first, "a commit follows the frontier");
@@ -202,6 +208,17 @@ export class Log {
       this.#report(`no room for the mark of a clean end: ${error.message}`);
     } finally {
       await this.#files.close();
+    }
+  }
+
+  /** Gives way to others between the slices of a large commit. */
+  async #build(batches: readonly PreparedBatch[]): Promise<BuiltCommit> {
+    const nowMs = this.#options.clockMs();
+    const slices = buildInSlices({ batches, ids: this.#ids, head: this.#head, nowMs });
+    for (;;) {
+      const { done, value } = slices.next();
+      if (done) return value;
+      await setImmediate();
     }
   }
 

@@ -4,7 +4,6 @@
  * (contract: fsync is never retried, since the kernel may have dropped the pages it could not
  * write).
  */
-import { Buffer } from "node:buffer";
 import type { BuiltCommit } from "./commit_builder.ts";
 import type { CommitFile } from "./commit_file.ts";
 import { StorageFullError, WriterPoisonedError } from "./log_error.ts";
@@ -33,11 +32,10 @@ export class TailWriter {
    * @throws {StorageFullError} there was no room; nothing of it is left.
    * @throws {WriterPoisonedError} its outcome is unknown, or that of an earlier one was.
    */
-  async append({ commit, header, body }: BuiltCommit): Promise<void> {
+  async append({ commit, bytes, headerBytes }: BuiltCommit): Promise<void> {
     if (this.#poison !== null) throw this.#poison;
     await this.#settleNames();
     const offset = this.#tail.endBytes;
-    const bytes = Buffer.concat([header, body]);
     try {
       await this.#tail.file.write(bytes, offset);
     } catch (error) {
@@ -46,7 +44,7 @@ export class TailWriter {
       throw new StorageFullError(`no room for a commit of ${bytes.length} bytes`, { cause: error });
     }
     await this.#sync();
-    this.#tail.index.stageLines(body, offset + header.length);
+    this.#tail.index.stageLines(bytes.subarray(headerBytes), offset + headerBytes);
     this.#tail.add(commit, offset, offset + bytes.length);
     this.#recent.add(offset, bytes, this.#tail.lastEventId);
   }

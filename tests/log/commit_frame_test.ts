@@ -32,13 +32,13 @@ function headerLine(commit: unknown, suffix = `,"sha256":"${HEX}"}`): Buffer {
 test("encodeCommitHeader() writes the canonical commit and the hash of it, LF and body", () => {
   const text = canonicalize(COMMIT);
   const sha256 = createHash("sha256").update(`${text}\n`).update(BODY).digest("hex");
-  const line = encodeCommitHeader(COMMIT, BODY).toString();
+  const line = encodeCommitHeader(COMMIT, [BODY]).toString();
   assert.equal(line, `{"commit":${text},"sha256":"${sha256}"}\n`);
   assert.equal(line, canonicalize({ commit: COMMIT, sha256 }) + "\n");
 });
 
 test("decodeCommitHeader() takes apart what encodeCommitHeader() wrote", () => {
-  const line = encodeCommitHeader(COMMIT, BODY);
+  const line = encodeCommitHeader(COMMIT, [BODY]);
   const header = decodeCommitHeader(line.subarray(0, -1));
   assert.ok(header);
   assert.deepEqual(header.commit, COMMIT);
@@ -101,7 +101,7 @@ test("isHeaderLine() tells a header line by its start", () => {
 });
 
 test("CommitHasher matches the body in any pieces, and no other", () => {
-  const header = decodeCommitHeader(encodeCommitHeader(COMMIT, BODY).subarray(0, -1))!;
+  const header = decodeCommitHeader(encodeCommitHeader(COMMIT, [BODY]).subarray(0, -1))!;
   const matches = (...pieces: Uint8Array[]) => {
     const hasher = new CommitHasher(header);
     for (const piece of pieces) hasher.update(piece);

@@ -71,7 +71,7 @@ test("scanCommits() stops at the first commit that is not right, and says why", 
     [
       "a body that ends in no line end",
       Buffer.concat([
-        encodeCommitHeader({ ...commit, bytes: noLineEnd.length }, noLineEnd),
+        encodeCommitHeader({ ...commit, bytes: noLineEnd.length }, [noLineEnd]),
         noLineEnd,
       ]),
       0,
@@ -79,7 +79,7 @@ test("scanCommits() stops at the first commit that is not right, and says why", 
     ],
     [
       "a body over the bound",
-      encodeCommitHeader({ ...commit, bytes: 2 ** 40 }, Buffer.alloc(0)),
+      encodeCommitHeader({ ...commit, bytes: 2 ** 40 }, []),
       0,
       /no commit header/,
     ],

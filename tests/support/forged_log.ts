@@ -50,7 +50,7 @@ export function splitCommits(bytes: Uint8Array): CommitParts[] {
 export function joinCommits(commits: readonly CommitParts[]): Buffer {
   return Buffer.concat(commits.flatMap(({ commit, lines }) => {
     const body = Buffer.from(lines.map((line) => `${line}\n`).join(""));
-    return [encodeCommitHeader({ ...commit, bytes: body.length }, body), body];
+    return [encodeCommitHeader({ ...commit, bytes: body.length }, [body]), body];
   }));
 }
 

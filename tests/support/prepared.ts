@@ -65,7 +65,7 @@ export function sealEvent(
   eventId: string,
 ): { line: string; eventHash: string } {
   const { events } = encoded(source, batchId, [event]);
-  fillEvents(events, [eventId], observedAt, new HistoryChain());
+  fillEvents(events, { eventIds: [eventId], observedAt, chain: new HistoryChain() }, 0, 1);
   const line = events.lines.toString("utf8", 0, events.lines.length - 1);
   return { line, eventHash: line.slice(-66, -2) };
 }

@@ -38,9 +38,10 @@ export function pendingFile(commits: readonly (readonly PreparedBatch[])[]): Pen
   const entries: BatchEntry[] = [];
   let head = GENESIS_HEAD_HEX;
   commits.forEach((batches, number) => {
-    const { commit, header, body } = buildCommit(batches, ids, head, TEST_TIME_MS + number);
-    pieces.push(header, body);
-    bodies.push(body);
+    const nowMs = TEST_TIME_MS + number;
+    const { commit, bytes, headerBytes } = buildCommit({ batches, ids, head, nowMs });
+    pieces.push(bytes);
+    bodies.push(bytes.subarray(headerBytes));
     entries.push(...commit.batches);
     head = commit.head;
   });
