@@ -133,6 +133,11 @@ export const INDEX_INTERVAL_BYTES = 64 * KIB;
  * events a segment of 70,000, made in about a second. A start reads no more than two such files.
  */
 export const TAIL_ROTATE_BYTES = 64 * MIB;
+/**
+ * What the thread that seals may use for values that are soon of no use. More makes it no faster,
+ * and a runtime left to itself gives it 130 MiB more.
+ */
+export const SEAL_THREAD_YOUNG_HEAP_MIB_MAX = 12;
 /** A sealing that failed is tried again after this long; each further pause doubles. */
 export const SEAL_RETRY_MS = 1000;
 export const SEAL_RETRY_MS_MAX = 300_000;

@@ -4,6 +4,7 @@
  */
 import { Worker } from "node:worker_threads";
 import { assert } from "../assert.ts";
+import { SEAL_THREAD_YOUNG_HEAP_MIB_MAX } from "../limits.ts";
 import type { MadeSegment, SegmentMaker, SegmentTask } from "./segment_maker.ts";
 import type { SealAnswer, SealWorkerData } from "./seal_worker.ts";
 
@@ -43,7 +44,11 @@ class SealThread implements SegmentMaker {
 
   #start(): Worker {
     const workerData: SealWorkerData = { logDir: this.#logDir };
-    const worker = new Worker(new URL("./seal_worker.ts", import.meta.url), { workerData });
+    const resourceLimits = { maxYoungGenerationSizeMb: SEAL_THREAD_YOUNG_HEAP_MIB_MAX };
+    const worker = new Worker(new URL("./seal_worker.ts", import.meta.url), {
+      workerData,
+      resourceLimits,
+    });
     worker.on("message", (answer: SealAnswer) => this.#take(worker, answer));
     worker.on("error", (error) => this.#end(worker, (error as Error).message));
     worker.on("exit", () => this.#end(worker, "the thread has ended"));
