@@ -14,7 +14,7 @@ import {
   startBridge,
   testWithNats,
 } from "./support/nats_bridge.ts";
-import { type NatsServer, withConnection } from "./support/nats_server.ts";
+import type { NatsServer } from "./support/nats_server.ts";
 import {
   assertMirrors,
   lastSequence,
@@ -41,19 +41,17 @@ async function carry(bridged: Bridged, sequence: number): Promise<void> {
 }
 
 async function addStream(nats: NatsServer, config: Partial<StreamConfig>): Promise<void> {
-  await withConnection(nats, async (connection) => {
-    await (await jetstreamManager(connection)).streams.add({ name: STREAM, ...config });
-  });
+  const { streams } = await jetstreamManager(await nats.connect());
+  await streams.add({ name: STREAM, ...config });
 }
 
 async function purge(nats: NatsServer): Promise<void> {
-  await withConnection(nats, async (connection) => {
-    await (await jetstreamManager(connection)).streams.purge(STREAM);
-  });
+  const { streams } = await jetstreamManager(await nats.connect());
+  await streams.purge(STREAM);
 }
 
 testWithNats("nats_bridge names the event that is too large, and waits at it", async (bridged) => {
-  const { served, nats } = bridged;
+  const { nats } = bridged;
   await appendPayloads(bridged, "b1", [1, 2]);
   const large = await appendPayloads(bridged, "b2", ["x".repeat(4096)]);
   await appendPayloads(bridged, "b3", [4]);
@@ -66,7 +64,7 @@ testWithNats("nats_bridge names the event that is too large, and waits at it", a
   await nats.stop("SIGTERM");
   await nats.start("max_payload: 8192");
   await carry(bridged, 4);
-  await assertMirrors(nats, served.serving.fetch);
+  await assertMirrors(bridged);
 }, "max_payload: 4096");
 
 testWithNats("nats_bridge names the event that the stream refuses", async (bridged) => {
@@ -92,9 +90,7 @@ testWithNats("nats_bridge does not carry another log into a stream", async (brid
 testWithNats("nats_bridge shares its stream with nothing else", async (bridged) => {
   await appendPayloads(bridged, "b1", [1]);
   await carry(bridged, 1);
-  await withConnection(bridged.nats, async (connection) => {
-    await jetstream(connection).publish(`${STREAM}.a.b`);
-  });
+  await jetstream(await bridged.nats.connect()).publish(`${STREAM}.a.b`);
   assert.match(await refusal(bridged), /^message 2, .* something else publishes there/);
 });
 

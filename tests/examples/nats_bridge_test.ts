@@ -11,7 +11,6 @@ import {
   startBridge,
   testWithNats,
 } from "./support/nats_bridge.ts";
-import { withConnection } from "./support/nats_server.ts";
 import {
   assertMirrors,
   lastSequence,
@@ -55,7 +54,7 @@ async function ingest(bridged: Bridged, random: () => number, isOver: () => bool
 
 testWithNats(`nats_bridge killed again and again, NATS too (SEED=${seed})`, async (bridged) => {
   const random = seededRandom(seed);
-  const { served, nats } = bridged;
+  const { nats } = bridged;
   let isOver = false;
   const ingesting = ingest(bridged, random, () => isOver);
   for (let round = 0; round < 6; round++) {
@@ -75,7 +74,7 @@ testWithNats(`nats_bridge killed again and again, NATS too (SEED=${seed})`, asyn
   const bridge = startBridge(bridged);
   await untilSequence(nats, count, bridge);
   assert.equal(await endBridge(bridge, "SIGTERM"), 0);
-  await assertMirrors(nats, served.serving.fetch);
+  await assertMirrors(bridged);
   const subjects = new Set((await readStream(nats)).map(({ subject }) => subject));
   for (const subject of subjects) assert.match(subject, /^ground\.(shop|crm%2Eeu)\.[^.]+$/);
 });
@@ -94,7 +93,7 @@ testWithNats("nats_bridge waits for NATS and the service", async (bridged) => {
   await appendPayloads(bridged, "b2", [4]);
   await untilSequence(nats, 4, bridge);
   await endBridge(bridge, "SIGKILL");
-  await assertMirrors(nats, served.serving.fetch);
+  await assertMirrors(bridged);
 });
 
 for (const signal of ["SIGTERM", "SIGINT"] as const) {
@@ -113,11 +112,9 @@ const WINDOW_MS = 100;
 
 /** Makes the stream with that duplicate window. */
 async function addStream({ nats }: Bridged): Promise<void> {
-  await withConnection(nats, async (connection) => {
-    const { streams } = await jetstreamManager(connection);
-    const duplicate_window = WINDOW_MS * 1e6;
-    await streams.add({ name: STREAM, subjects: [`${STREAM}.>`], duplicate_window });
-  });
+  const { streams } = await jetstreamManager(await nats.connect());
+  const duplicate_window = WINDOW_MS * 1e6;
+  await streams.add({ name: STREAM, subjects: [`${STREAM}.>`], duplicate_window });
 }
 
 /** Waits until NATS has forgotten the ids that it has now. */
@@ -127,7 +124,7 @@ async function outlastWindow(): Promise<void> {
 }
 
 testWithNats("nats_bridge goes on from the last message, not the cursor", async (bridged) => {
-  const { served, nats } = bridged;
+  const { nats } = bridged;
   await addStream(bridged);
   const { first_event_id } = await appendPayloads(bridged, "b1", [1, 2, 3]);
   const first = startBridge(bridged);
@@ -139,11 +136,11 @@ testWithNats("nats_bridge goes on from the last message, not the cursor", async 
   const second = startBridge(bridged);
   await untilSequence(nats, 5, second);
   await endBridge(second, "SIGTERM");
-  await assertMirrors(nats, served.serving.fetch);
+  await assertMirrors(bridged);
 });
 
 testWithNats("nats_bridge that was frozen finds that another one went on", async (bridged) => {
-  const { served, nats } = bridged;
+  const { nats } = bridged;
   await addStream(bridged);
   await appendPayloads(bridged, "b1", [1, 2, 3]);
   const frozen = startBridge(bridged);
@@ -159,11 +156,11 @@ testWithNats("nats_bridge that was frozen finds that another one went on", async
   await untilSequence(nats, 6, frozen);
   assert.match(frozen.output.stderr, /wrong last sequence/);
   await endBridge(frozen, "SIGTERM");
-  await assertMirrors(nats, served.serving.fetch);
+  await assertMirrors(bridged);
 });
 
 testWithNats("nats_bridge fills up a stream whose end was lost", async (bridged) => {
-  const { served, nats } = bridged;
+  const { nats } = bridged;
   await appendPayloads(bridged, "b1", [1, 2, 3]);
   const bridge = startBridge(bridged);
   await untilSequence(nats, 3, bridge);
@@ -178,16 +175,16 @@ testWithNats("nats_bridge fills up a stream whose end was lost", async (bridged)
   await nats.start();
   await untilSequence(nats, 5, bridge);
   await endBridge(bridge, "SIGTERM");
-  await assertMirrors(nats, served.serving.fetch);
+  await assertMirrors(bridged);
 });
 
 testWithNats("nats_bridge beside a second one carries each event once", async (bridged) => {
-  const { served, nats } = bridged;
+  const { nats } = bridged;
   const first = startBridge(bridged);
   const second = startBridge(bridged);
   const payloads = Array.from({ length: 200 }, (_, index) => index);
   for (const batchId of ["b1", "b2", "b3"]) await appendPayloads(bridged, batchId, payloads);
   await untilSequence(nats, 600, first);
   for (const bridge of [first, second]) assert.equal(await endBridge(bridge, "SIGTERM"), 0);
-  await assertMirrors(nats, served.serving.fetch);
+  await assertMirrors(bridged);
 });

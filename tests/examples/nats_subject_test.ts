@@ -48,8 +48,8 @@ const PAYLOADS: unknown[] = [
 ];
 
 test("storedLine() gives the bytes that the service sends", async () => {
-  await withServed(async ({ serving }) => {
-    const client = new EventLogClient(serving.fetch);
+  await withServed(async (served) => {
+    const client = new EventLogClient(served.serving.fetch);
     const events = PAYLOADS.map((payload, index) => ({
       stream: "s",
       record_key: `key "${index}"\n\u{1f600}`,
@@ -60,7 +60,7 @@ test("storedLine() gives the bytes that the service sends", async () => {
     await client.append({ source: "test", batchId: "b/\u0001", events });
     const lines: string[] = [];
     for await (const event of client.replay()) lines.push(storedLine(event));
-    assert.deepEqual(lines, await readLines(serving.fetch));
+    assert.deepEqual(lines, await readLines(served));
     assert.equal(lines.length, PAYLOADS.length);
   });
 });

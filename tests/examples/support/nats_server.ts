@@ -26,6 +26,7 @@ export class NatsServer {
   #port = -1;
   #child: ChildProcess | undefined;
   #exited = Promise.resolve();
+  #connection: Promise<NatsConnection> | undefined;
 
   constructor(folder: string) {
     this.storeDir = join(folder, "store");
@@ -57,10 +58,20 @@ export class NatsServer {
     await Promise.race([ready.promise, ended]);
     ended.catch(() => {});
     this.#port = Number(LISTENING.exec(log)![1]);
+    this.#connection = undefined;
+  }
+
+  /** A connection for the test itself; the next start or stop ends it. */
+  connect(): Promise<NatsConnection> {
+    this.#connection ??= connect({ servers: this.url, reconnect: false });
+    return this.#connection;
   }
 
   /** Ends it, if it runs. */
   async stop(signal: "SIGTERM" | "SIGKILL" = "SIGKILL"): Promise<void> {
+    const connection = this.#connection;
+    this.#connection = undefined;
+    await connection?.then((open) => open.close(), () => {});
     this.#child?.kill(signal);
     await this.#exited;
   }
@@ -80,17 +91,4 @@ export async function withNats(
       await server.stop();
     }
   });
-}
-
-/** Runs `use` with a connection to it. */
-export async function withConnection<T>(
-  { url }: NatsServer,
-  use: (connection: NatsConnection) => Promise<T>,
-): Promise<T> {
-  const connection = await connect({ servers: url, reconnect: false });
-  try {
-    return await use(connection);
-  } finally {
-    await connection.close();
-  }
 }

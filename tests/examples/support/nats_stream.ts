@@ -1,10 +1,13 @@
 /** Looks into the stream and the bucket that `nats_bridge` fills. */
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { JetStreamApiCodes, type JetStreamApiError, jetstreamManager } from "@nats-io/jetstream";
-import { Kvm } from "@nats-io/kv";
-import type { Fetch } from "../../../mod.ts";
-import { type NatsServer, withConnection } from "./nats_server.ts";
+import { type KV, Kvm } from "@nats-io/kv";
+import type { Bridged } from "./nats_bridge.ts";
+import type { NatsServer } from "./nats_server.ts";
 import type { ScriptRun } from "./run_script.ts";
+import type { Served } from "./served.ts";
 
 export const STREAM = "ground";
 const POLL_MS = 5;
@@ -17,17 +20,15 @@ export interface Message {
 }
 
 /** Sequence of the last message; 0 while there is no stream. */
-export function lastSequence(server: NatsServer): Promise<number> {
-  return withConnection(server, async (connection) => {
-    const { streams } = await jetstreamManager(connection);
-    try {
-      return (await streams.info(STREAM)).state.last_seq;
-    } catch (error) {
-      const { code } = error as JetStreamApiError;
-      if (code === JetStreamApiCodes.StreamNotFound) return 0;
-      throw error;
-    }
-  });
+export async function lastSequence(server: NatsServer): Promise<number> {
+  const { streams } = await jetstreamManager(await server.connect(), { checkAPI: false });
+  try {
+    return (await streams.info(STREAM)).state.last_seq;
+  } catch (error) {
+    const { code } = error as JetStreamApiError;
+    if (code === JetStreamApiCodes.StreamNotFound) return 0;
+    throw error;
+  }
 }
 
 /**
@@ -52,19 +53,16 @@ export function pause(): Promise<void> {
 }
 
 /** All messages of a stream that has lost none. */
-export function readStream(server: NatsServer): Promise<Message[]> {
-  return withConnection(server, async (connection) => {
-    const { streams } = await jetstreamManager(connection);
-    const { state } = await streams.info(STREAM);
-    assert.equal(state.messages, state.last_seq);
-    const messages: Message[] = [];
-    for (let seq = 1; seq <= state.last_seq; seq++) {
-      const message = (await streams.getMessage(STREAM, { seq }))!;
-      const { subject, header } = message;
-      messages.push({ subject, id: header.get("Nats-Msg-Id"), data: message.string() });
-    }
-    return messages;
-  });
+export async function readStream(server: NatsServer): Promise<Message[]> {
+  const { streams } = await jetstreamManager(await server.connect());
+  const { state } = await streams.info(STREAM);
+  assert.equal(state.messages, state.last_seq);
+  const sequences = Array.from({ length: state.last_seq }, (_, index) => index + 1);
+  return await Promise.all(sequences.map(async (seq) => {
+    const message = await streams.getMessage(STREAM, { seq });
+    const { subject, header } = message!;
+    return { subject, id: header.get("Nats-Msg-Id"), data: message!.string() };
+  }));
 }
 
 export interface Cursor {
@@ -72,37 +70,29 @@ export interface Cursor {
   sequence: number;
 }
 
-export function readCursor(server: NatsServer): Promise<Cursor> {
-  return withConnection(server, async (connection) => {
-    const bucket = await new Kvm(connection).open("cursors");
-    return (await bucket.get(STREAM))!.json();
-  });
+async function cursors(server: NatsServer): Promise<KV> {
+  return await new Kvm(await server.connect()).open("cursors");
 }
 
-export function writeCursor(server: NatsServer, cursor: Cursor): Promise<void> {
-  return withConnection(server, async (connection) => {
-    const bucket = await new Kvm(connection).open("cursors");
-    await bucket.put(STREAM, JSON.stringify(cursor));
-  });
+export async function readCursor(server: NatsServer): Promise<Cursor> {
+  return (await (await cursors(server)).get(STREAM))!.json();
 }
 
-/** The lines of a log, byte for byte as the service sends them. */
-export async function readLines(fetch: Fetch): Promise<string[]> {
-  const lines: string[] = [];
-  for (let after = "";;) {
-    const text = await (await fetch(`/v1/events?limit=1${after}`)).text();
-    const page: { events: unknown[]; last_event_id: string } = JSON.parse(text);
-    if (page.events.length === 0) return lines;
-    const start = text.indexOf("[") + 1;
-    lines.push(text.slice(start, text.lastIndexOf('],"last_event_id":"')));
-    after = `&after=${page.last_event_id}`;
-  }
+export async function writeCursor(server: NatsServer, cursor: Cursor): Promise<void> {
+  await (await cursors(server)).put(STREAM, JSON.stringify(cursor));
+}
+
+/** The events of a log that was never sealed, byte for byte. */
+export async function readLines({ folder }: Served): Promise<string[]> {
+  const tail = join(folder, "deployment", "data", "log", "tail.ndjson");
+  const lines = (await readFile(tail, "utf8")).split("\n");
+  return lines.filter((line) => line.startsWith('{"event_id":'));
 }
 
 /** The stream holds each event of the log once, in order, as the log has it. */
-export async function assertMirrors(server: NatsServer, fetch: Fetch): Promise<void> {
-  const lines = await readLines(fetch);
-  const messages = await readStream(server);
+export async function assertMirrors({ served, nats }: Bridged): Promise<void> {
+  const lines = await readLines(served);
+  const messages = await readStream(nats);
   assert.deepEqual(messages.map(({ data }) => data), lines);
   assert.deepEqual(messages.map(({ id }) => id), lines.map((line) => JSON.parse(line).event_id));
 }
