@@ -5,6 +5,8 @@ import { sameBytes, uuidText, viewOf } from "./line_bytes.ts";
 /** One value for each row: bytes [starts[row], ends[row]). */
 export interface ColumnValues {
   bytes: Buffer;
+  /** Of `bytes`. */
+  view: DataView;
   /** ABSENT where the row has none. Rows of one dictionary value have the same. */
   starts: Uint32Array;
   ends: Uint32Array;

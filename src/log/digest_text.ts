@@ -5,13 +5,22 @@
 import { Buffer } from "node:buffer";
 import { createHash, type Hash } from "node:crypto";
 import { sha256Hex } from "../event/hash.ts";
-import { putBytes, putHex, viewOf } from "./line_bytes.ts";
+import {
+  copyBytes,
+  type Piece,
+  putBytes,
+  putHex,
+  putPiece,
+  viewFor,
+  viewOf,
+} from "./line_bytes.ts";
 
 /** Texts up to here are hashed in one call, longer ones piece by piece. The buffer has twice it. */
 const PIECE_BYTES = 64 * 1024;
 
 export class DigestText {
   #bytes: Buffer = Buffer.allocUnsafeSlow(2 * PIECE_BYTES);
+  #view = viewFor(this.#bytes);
   #length = 0;
   /** Has what does not fit the buffer any more; null while all does. */
   #hash: Hash | null = null;
@@ -23,6 +32,7 @@ export class DigestText {
     const larger = Buffer.allocUnsafeSlow(2 * (this.#length + sizeBytes));
     this.#bytes.copy(larger, 0, 0, this.#length);
     this.#bytes = larger;
+    this.#view = viewFor(larger);
   }
 
   /** Appends bytes. */
@@ -30,9 +40,20 @@ export class DigestText {
     this.#length = putBytes(this.#bytes, this.#length, from, start, end);
   }
 
+  /** Appends the bytes [start, end) of a view, mostly few. */
+  putView(from: DataView, start: number, end: number): void {
+    copyBytes(from, start, this.#view, this.#length, end - start);
+    this.#length += end - start;
+  }
+
+  /** Appends a piece. */
+  putPiece(piece: Piece): void {
+    this.#length = putPiece(this.#view, this.#length, piece);
+  }
+
   /** Appends bytes in lowercase hex. */
   putHex(from: Uint8Array, start: number, sizeBytes: number): void {
-    this.#length = putHex(this.#bytes, this.#length, from, start, sizeBytes);
+    this.#length = putHex(this.#view, this.#length, from, start, sizeBytes);
   }
 
   /** SHA-256 of the text, 64 lowercase hex digits; the next text begins. */

@@ -77,28 +77,80 @@ export function putBytes(
   return at + sizeBytes;
 }
 
+const WORD_BYTES = 4;
+const LITTLE_ENDIAN = true;
+
+/**
+ * Copies bytes from the first to the last, for a copy may go on into what it writes: in words where
+ * those do not overlap, and where what is put too much is still to be written.
+ */
+export function copyBytes(
+  source: DataView,
+  from: number,
+  target: DataView,
+  to: number,
+  sizeBytes: number,
+): void {
+  const hasRoom = from + sizeBytes + WORD_BYTES <= source.byteLength &&
+    to + sizeBytes + WORD_BYTES <= target.byteLength;
+  if (hasRoom && (source !== target || to - from >= WORD_BYTES)) {
+    for (let i = 0; i < sizeBytes; i += WORD_BYTES) {
+      target.setInt32(to + i, source.getInt32(from + i, LITTLE_ENDIAN), LITTLE_ENDIAN);
+    }
+  } else {
+    for (let i = 0; i < sizeBytes; i++) target.setUint8(to + i, source.getUint8(from + i));
+  }
+}
+
+/** Bytes that are copied in words. */
+export function viewFor(bytes: Uint8Array): DataView {
+  return new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+}
+
+/** Bytes that are put in many places. */
+export interface Piece {
+  /** Goes on behind them, so that they can be copied in words. */
+  view: DataView;
+  sizeBytes: number;
+}
+
+export function pieceOf(bytes: Uint8Array): Piece {
+  const padded = Buffer.concat([bytes], bytes.length + WORD_BYTES);
+  return { view: viewFor(padded), sizeBytes: bytes.length };
+}
+
+/** Returns where the copy ends. */
+export function putPiece(into: DataView, at: number, { view, sizeBytes }: Piece): number {
+  copyBytes(view, 0, into, at, sizeBytes);
+  return at + sizeBytes;
+}
+
+/** For each byte its two digits, the first one in the low half. */
+const DIGIT_PAIRS = Uint16Array.from(
+  { length: 0x100 },
+  (_, byte) => DIGITS[byte >> 4]! | DIGITS[byte & 0xf]! << 8,
+);
+
 /** Spells bytes in lowercase hex; returns where the digits end. */
 export function putHex(
-  into: Uint8Array,
+  into: DataView,
   at: number,
   from: Uint8Array,
   start: number,
   sizeBytes: number,
 ): number {
   for (let i = 0; i < sizeBytes; i++) {
-    const byte = from[start + i]!;
-    into[at++] = DIGITS[byte >> 4]!;
-    into[at++] = DIGITS[byte & 0xf]!;
+    into.setUint16(at + 2 * i, DIGIT_PAIRS[from[start + i]!]!, LITTLE_ENDIAN);
   }
-  return at;
+  return at + 2 * sizeBytes;
 }
 
 /** Spells a UUID in its 36 characters; returns where they end. */
-export function putUuid(into: Uint8Array, at: number, from: Uint8Array, start: number): number {
+export function putUuid(into: DataView, at: number, from: Uint8Array, start: number): number {
   let done = 0;
   for (const end of BYTES_AFTER_HYPHEN) {
     at = putHex(into, at, from, start + done, end - done);
-    into[at++] = HYPHEN;
+    into.setUint8(at++, HYPHEN);
     done = end;
   }
   return putHex(into, at, from, start + done, UUID_BYTES - done);
@@ -107,7 +159,7 @@ export function putUuid(into: Uint8Array, at: number, from: Uint8Array, start: n
 /** The 36 characters of a UUID. */
 export function uuidText(bytes: Uint8Array, start = 0): string {
   const characters = Buffer.allocUnsafe(UUID_CHARS);
-  putUuid(characters, 0, bytes, start);
+  putUuid(viewFor(characters), 0, bytes, start);
   return characters.toString("latin1");
 }
 

@@ -6,7 +6,7 @@
 import { Buffer } from "node:buffer";
 import { sha256Hex } from "../event/hash.ts";
 import { DigestText } from "./digest_text.ts";
-import { HASH_BYTES, HASH_CHARS, putBytes, UUID_CHARS, viewOf } from "./line_bytes.ts";
+import { HASH_BYTES, HASH_CHARS, pieceOf, putBytes, UUID_CHARS, viewOf } from "./line_bytes.ts";
 import type { LineRow } from "./segment_lines.ts";
 import { type LineMembers, OBSERVED_AT_CHARS, type StoredEvent } from "./stored_event.ts";
 
@@ -21,12 +21,12 @@ const OPEN = Buffer.from("{");
 const CLOSE = Buffer.from("}");
 const COMMA = Buffer.from(",");
 
-const CONTENT_HASH = Buffer.from('{"content_hash":"');
-const KIND = Buffer.from('","kind":"');
-const OCCURRED_AT = Buffer.from('","occurred_at":"');
-const RECORD_KEY = Buffer.from('","record_key":"');
-const STREAM = Buffer.from('","stream":"');
-const ITEM_END = Buffer.from('"}');
+const CONTENT_HASH = pieceOf(Buffer.from('{"content_hash":"'));
+const KIND = pieceOf(Buffer.from('","kind":"'));
+const OCCURRED_AT = pieceOf(Buffer.from('","occurred_at":"'));
+const RECORD_KEY = pieceOf(Buffer.from('","record_key":"'));
+const STREAM = pieceOf(Buffer.from('","stream":"'));
+const ITEM_END = pieceOf(Buffer.from('"}'));
 
 /** What stands before the value of a member, its comma included. */
 const KIND_NAME_BYTES = ',"kind":"'.length;
@@ -122,19 +122,19 @@ function putItem(text: DigestText, event: StoredEvent): void {
 /** The same of the members of a row. */
 function putRowItem(text: DigestText, members: LineMembers): void {
   const { contentHash, kind, occurredAt, recordKey, stream } = members;
-  text.put(CONTENT_HASH);
+  text.putPiece(CONTENT_HASH);
   text.putHex(contentHash.bytes, contentHash.start, HASH_BYTES);
-  text.put(KIND);
-  text.put(kind.bytes, kind.start, kind.end);
+  text.putPiece(KIND);
+  text.putView(kind.view, kind.start, kind.end);
   if (occurredAt !== null) {
-    text.put(OCCURRED_AT);
-    text.put(occurredAt.bytes, occurredAt.start, occurredAt.end);
+    text.putPiece(OCCURRED_AT);
+    text.putView(occurredAt.view, occurredAt.start, occurredAt.end);
   }
-  text.put(RECORD_KEY);
-  text.put(recordKey.bytes, recordKey.start, recordKey.end);
-  text.put(STREAM);
-  text.put(stream.bytes, stream.start, stream.end);
-  text.put(ITEM_END);
+  text.putPiece(RECORD_KEY);
+  text.putView(recordKey.view, recordKey.start, recordKey.end);
+  text.putPiece(STREAM);
+  text.putView(stream.view, stream.start, stream.end);
+  text.putPiece(ITEM_END);
 }
 
 /** The canonical envelope of an event; returns where it ends. */

@@ -9,6 +9,7 @@ import { parquetHeader } from "hyparquet/src/column.js";
 import { ABSENT, type ColumnValues } from "./column_values.ts";
 import { ROW_GROUP_EVENTS_MAX } from "../limits.ts";
 import { DecodeMemory } from "./decode_memory.ts";
+import { viewFor } from "./line_bytes.ts";
 import { decodeRunLengths } from "./run_length.ts";
 import { decoding, SegmentError } from "./segment_error.ts";
 import { columnElement, type ColumnName, TEXT_BYTES_MAX } from "./segment_schema.ts";
@@ -91,7 +92,7 @@ class ColumnDecoder {
       throw this.#malformed(`has ${this.#filledRows} values`);
     }
     const places = this.#wanted === undefined ? this.#places : pick(this.#places, this.#wanted);
-    return { bytes: this.#bytes, ...places };
+    return { bytes: this.#bytes, view: viewFor(this.#bytes), ...places };
   }
 
   #page(): void {

@@ -3,7 +3,6 @@
  * and what is known of each without reading it. Takes only what the writer writes: this schema, row
  * groups that fill the file from its start, sizes within their bounds.
  */
-import { Buffer } from "node:buffer";
 import {
   type ColumnChunk,
   type FileMetaData,
@@ -27,7 +26,7 @@ import {
   readRange,
 } from "./footer_layout.ts";
 import { KEY_FILTER_BLOCK_BYTES } from "./key_filter.ts";
-import { putUuid, UUID_BYTES, UUID_CHARS } from "./line_bytes.ts";
+import { UUID_BYTES, uuidText } from "./line_bytes.ts";
 import { decoding, SegmentError } from "./segment_error.ts";
 import type { ListName } from "./segment_list.ts";
 import {
@@ -234,9 +233,7 @@ function count(value: unknown, what: string): number {
 }
 
 function eventId(bytes: Uint8Array): string {
-  const characters = Buffer.alloc(UUID_CHARS);
-  if (bytes.length === UUID_BYTES) putUuid(characters, 0, bytes, 0);
-  const id = characters.toString("latin1");
+  const id = bytes.length === UUID_BYTES ? uuidText(bytes) : "";
   if (!isEventId(id)) throw new SegmentError("a row group whose bounds are no event ids");
   return id;
 }

@@ -5,7 +5,7 @@
 import { Buffer } from "node:buffer";
 import { formatTimestamp } from "../event/timestamp.ts";
 import { ABSENT, type ColumnValues } from "./column_values.ts";
-import { escapedText, needsEscape } from "./line_bytes.ts";
+import { escapedText, needsEscape, viewFor } from "./line_bytes.ts";
 import { SegmentError } from "./segment_error.ts";
 import type { ColumnName } from "./segment_schema.ts";
 import {
@@ -31,8 +31,8 @@ const DATE_MS_MAX = 8.64e15;
 export function assembleLines(columns: LineColumns): Buffer {
   const rows = columns.event_id.starts.length;
   const row = new LineRow(columns);
-  const event = new StoredEvent();
   let lines = Buffer.allocUnsafeSlow(rows * LINE_FIXED_BYTES + valueBytes(columns));
+  let view = viewFor(lines);
   let at = 0;
   for (let number = 0; number < rows; number++) {
     row.moveTo(number);
@@ -41,8 +41,9 @@ export function assembleLines(columns: LineColumns): Buffer {
       const larger = Buffer.allocUnsafeSlow(2 * lines.length + row.lineBytesMax);
       lines.copy(larger, 0, 0, at);
       lines = larger;
+      view = viewFor(lines);
     }
-    at = event.put(lines, at, row.members);
+    at = StoredEvent.put(lines, view, at, row.members);
   }
   return lines.subarray(0, at);
 }
@@ -67,7 +68,7 @@ export class LineRow {
     kind: emptySlice(),
     occurredAt: null,
     observedAt: emptySlice(),
-    payload: { bytes: Buffer.from("null"), start: 0, end: 4 },
+    payload: sliceOf(Buffer.from("null")),
     contentHash: emptySlice(),
     batchId: emptySlice(),
     eventHash: emptySlice(),
@@ -105,16 +106,21 @@ export class LineRow {
   }
 }
 
+function sliceOf(bytes: Uint8Array): Slice {
+  return { bytes, view: viewFor(bytes), start: 0, end: bytes.length };
+}
+
 function emptySlice(): Slice {
-  return { bytes: Buffer.alloc(0), start: 0, end: 0 };
+  return sliceOf(Buffer.alloc(0));
 }
 
 function length({ start, end }: Slice): number {
   return end - start;
 }
 
-function setSlice(slice: Slice, { bytes, starts, ends }: ColumnValues, row: number): void {
+function setSlice(slice: Slice, { bytes, view, starts, ends }: ColumnValues, row: number): void {
   slice.bytes = bytes;
+  slice.view = view;
   slice.start = starts[row]!;
   slice.end = ends[row]!;
 }
@@ -129,18 +135,14 @@ function setText(slice: Slice, column: ColumnValues, row: number): void {
     return;
   }
   const text = escapedText(bytes, start, end);
-  slice.bytes = text;
-  slice.start = 0;
-  slice.end = text.length;
+  Object.assign(slice, sliceOf(text));
 }
 
 function setTime(slice: Slice, column: ColumnValues, row: number): void {
   if (repeatsLast(column, row)) return;
   const timeMs = column.bytes.readBigInt64LE(column.starts[row]!);
   const spelled = spellTime(Number(timeMs));
-  slice.bytes = Buffer.from(spelled);
-  slice.start = 0;
-  slice.end = spelled.length;
+  Object.assign(slice, sliceOf(Buffer.from(spelled)));
 }
 
 /** Whether a row has the same dictionary value as the one before. */

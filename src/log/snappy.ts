@@ -4,6 +4,7 @@
  * most on, and this takes half the time of the Parquet library's own; and because decompressing
  * must come to an end on any bytes, within the bounds of its output.
  */
+import { copyBytes, viewFor } from "./line_bytes.ts";
 import { SegmentError } from "./segment_error.ts";
 
 /**
@@ -21,7 +22,6 @@ const COPY_OFFSET_END = 2 ** 16;
 /** Literals up to here have their length in the first byte. */
 const SHORT_LITERAL_BYTES_MAX = 60;
 
-const WORD_BYTES = 4;
 /** A copy of at least this many bytes is left to `Uint8Array.set`. */
 const LONG_COPY_BYTES = 32;
 
@@ -162,8 +162,8 @@ function putCopy(out: Uint8Array, at: number, offset: number, length: number): n
  */
 export function snappyDecompress(input: Uint8Array, out: Uint8Array): void {
   const size = input.length;
-  const source = new DataView(input.buffer, input.byteOffset, size);
-  const target = new DataView(out.buffer, out.byteOffset, out.length);
+  const source = viewFor(input);
+  const target = viewFor(out);
   let at = 0;
   let from = 0;
   while (from < size && input[from++]! >= 0x80);
@@ -201,28 +201,6 @@ export function snappyDecompress(input: Uint8Array, out: Uint8Array): void {
     }
   }
   if (at !== out.length || from !== size) throw malformed();
-}
-
-/**
- * Copies bytes from the first to the last, for a copy may go on into what it writes: in words where
- * those do not overlap and what is put too much is still to be written.
- */
-function copyBytes(
-  source: DataView,
-  from: number,
-  target: DataView,
-  to: number,
-  length: number,
-): void {
-  const hasRoom = from + length + WORD_BYTES <= source.byteLength &&
-    to + length + WORD_BYTES <= target.byteLength;
-  if (hasRoom && (source !== target || to - from >= WORD_BYTES)) {
-    for (let i = 0; i < length; i += WORD_BYTES) {
-      target.setInt32(to + i, source.getInt32(from + i, LITTLE_ENDIAN), LITTLE_ENDIAN);
-    }
-  } else {
-    for (let i = 0; i < length; i++) target.setUint8(to + i, source.getUint8(from + i));
-  }
 }
 
 /** An unsigned integer of up to four bytes, the lowest first. */

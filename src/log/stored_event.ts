@@ -10,15 +10,18 @@
  */
 import { Buffer } from "node:buffer";
 import {
+  copyBytes,
   hasAt,
   HASH_BYTES,
   HASH_CHARS,
-  putBytes,
+  pieceOf,
   putHex,
+  putPiece,
   putUuid,
   stringEnd,
   stringStart,
   UUID_CHARS,
+  viewOf,
 } from "./line_bytes.ts";
 
 const OPENING = Buffer.from('{"event_id":"');
@@ -33,7 +36,22 @@ const CONTENT_HASH = Buffer.from(',"content_hash":"');
 const BATCH_ID = Buffer.from('","batch_id":"');
 const EVENT_HASH = Buffer.from('","event_hash":"');
 const CLOSING = Buffer.from('"}');
-const LF = 0x0a;
+
+/** A copy of at least this many bytes is left to `Uint8Array.set`. */
+const LONG_COPY_BYTES = 512;
+
+const OPENING_PIECE = pieceOf(OPENING);
+const SOURCE_PIECE = pieceOf(SOURCE);
+const STREAM_PIECE = pieceOf(STREAM);
+const RECORD_KEY_PIECE = pieceOf(RECORD_KEY);
+const KIND_PIECE = pieceOf(KIND);
+const OCCURRED_AT_PIECE = pieceOf(OCCURRED_AT);
+const OBSERVED_AT_PIECE = pieceOf(OBSERVED_AT);
+const PAYLOAD_PIECE = pieceOf(PAYLOAD);
+const CONTENT_HASH_PIECE = pieceOf(CONTENT_HASH);
+const BATCH_ID_PIECE = pieceOf(BATCH_ID);
+const EVENT_HASH_PIECE = pieceOf(EVENT_HASH);
+const CLOSING_PIECE = pieceOf(Buffer.from('"}\n'));
 
 /** `YYYY-MM-DDTHH:MM:SS.mmmZ` */
 export const OBSERVED_AT_CHARS = 24;
@@ -84,33 +102,25 @@ export class StoredEvent {
   }
 
   /**
-   * Puts a line together, LF included, where `into` has room for it, and takes the places of its
-   * members; returns where it ends.
+   * Puts a line together, LF included, where `into` has room for it; returns where it ends.
+   * @param view of `into`.
    */
-  put(into: Buffer, start: number, members: LineMembers): number {
-    this.bytes = into;
-    this.eventIdStart = putBytes(into, start, OPENING);
-    let at = putUuid(into, this.eventIdStart, members.eventId.bytes, members.eventId.start);
-    this.sourceStart = putBytes(into, at, SOURCE);
-    this.sourceEnd = at = putSlice(into, this.sourceStart, members.source);
-    this.streamStart = putBytes(into, at, STREAM);
-    this.streamEnd = at = putSlice(into, this.streamStart, members.stream);
-    this.recordKeyStart = putBytes(into, at, RECORD_KEY);
-    this.recordKeyEnd = at = putSlice(into, this.recordKeyStart, members.recordKey);
-    this.kindStart = putBytes(into, at, KIND);
-    this.kindEnd = at = putSlice(into, this.kindStart, members.kind);
-    at = this.#putTimes(into, at, members);
-    this.payloadStart = putBytes(into, at, PAYLOAD);
-    this.payloadEnd = at = putSlice(into, this.payloadStart, members.payload);
-    this.contentHashStart = putBytes(into, at, CONTENT_HASH);
-    at = putHash(into, this.contentHashStart, members.contentHash);
-    this.batchIdStart = putBytes(into, at, BATCH_ID);
-    this.batchIdEnd = at = putSlice(into, this.batchIdStart, members.batchId);
-    this.eventHashStart = putBytes(into, at, EVENT_HASH);
-    at = putHash(into, this.eventHashStart, members.eventHash);
-    at = putBytes(into, at, CLOSING);
-    into[at] = LF;
-    return at + 1;
+  static put(into: Buffer, view: DataView, start: number, members: LineMembers): number {
+    let at = putPiece(view, start, OPENING_PIECE);
+    at = putUuid(view, at, members.eventId.bytes, members.eventId.start);
+    at = putSlice(view, putPiece(view, at, SOURCE_PIECE), members.source);
+    at = putSlice(view, putPiece(view, at, STREAM_PIECE), members.stream);
+    at = putSlice(view, putPiece(view, at, RECORD_KEY_PIECE), members.recordKey);
+    at = putSlice(view, putPiece(view, at, KIND_PIECE), members.kind);
+    if (members.occurredAt !== null) {
+      at = putSlice(view, putPiece(view, at, OCCURRED_AT_PIECE), members.occurredAt);
+    }
+    at = putSlice(view, putPiece(view, at, OBSERVED_AT_PIECE), members.observedAt);
+    at = putLong(into, view, putPiece(view, at, PAYLOAD_PIECE), members.payload);
+    at = putHash(view, putPiece(view, at, CONTENT_HASH_PIECE), members.contentHash);
+    at = putSlice(view, putPiece(view, at, BATCH_ID_PIECE), members.batchId);
+    at = putHash(view, putPiece(view, at, EVENT_HASH_PIECE), members.eventHash);
+    return putPiece(view, at, CLOSING_PIECE);
   }
 
   get eventId(): string {
@@ -177,23 +187,13 @@ export class StoredEvent {
     this.payloadStart = observedAtEnd + PAYLOAD.length;
     return hasAt(bytes, observedAtEnd, PAYLOAD) && this.payloadStart < limit;
   }
-
-  #putTimes(into: Buffer, start: number, { occurredAt, observedAt }: LineMembers): number {
-    let at = start;
-    this.occurredAtStart = -1;
-    this.occurredAtEnd = -1;
-    if (occurredAt !== null) {
-      this.occurredAtStart = putBytes(into, at, OCCURRED_AT);
-      this.occurredAtEnd = at = putSlice(into, this.occurredAtStart, occurredAt);
-    }
-    this.observedAtStart = putBytes(into, at, OBSERVED_AT);
-    return putSlice(into, this.observedAtStart, observedAt);
-  }
 }
 
 /** A run of bytes somewhere. */
 export interface Slice {
   bytes: Uint8Array;
+  /** Of `bytes`. */
+  view: DataView;
   start: number;
   end: number;
 }
@@ -217,10 +217,18 @@ export interface LineMembers {
   eventHash: Slice;
 }
 
-function putSlice(into: Uint8Array, at: number, { bytes, start, end }: Slice): number {
-  return putBytes(into, at, bytes, start, end);
+function putSlice(into: DataView, at: number, { view, start, end }: Slice): number {
+  copyBytes(view, start, into, at, end - start);
+  return at + end - start;
 }
 
-function putHash(into: Uint8Array, at: number, { bytes, start }: Slice): number {
+function putLong(into: Uint8Array, view: DataView, at: number, slice: Slice): number {
+  const { bytes, start, end } = slice;
+  if (end - start < LONG_COPY_BYTES) return putSlice(view, at, slice);
+  into.set(viewOf(bytes, start, end), at);
+  return at + end - start;
+}
+
+function putHash(into: DataView, at: number, { bytes, start }: Slice): number {
   return putHex(into, at, bytes, start, HASH_BYTES);
 }
