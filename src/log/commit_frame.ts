@@ -44,7 +44,7 @@ const SUFFIX_PREFIX = ',"sha256":"';
 /** `,"sha256":"` + 64 hex digits + `"}` */
 export const SUFFIX_LENGTH: number = SUFFIX_PREFIX.length + 64 + 2;
 const LF = Buffer.from("\n");
-const HEX_64 = /^[0-9a-f]{64}$/;
+const HASH_CHARS = 64;
 
 /** Second byte after `{"`: `c` starts a header line, `e` an event line. */
 const KIND_OFFSET = 2;
@@ -101,7 +101,7 @@ export function decodeCommitHeader(line: Uint8Array): CommitHeader | null {
   }
   const suffix = buffer.toString("latin1", commitEnd);
   const sha256 = suffix.slice(SUFFIX_PREFIX.length, -2);
-  if (!suffix.startsWith(SUFFIX_PREFIX) || !suffix.endsWith('"}') || !HEX_64.test(sha256)) {
+  if (!suffix.startsWith(SUFFIX_PREFIX) || !suffix.endsWith('"}') || !isHash(sha256)) {
     return null;
   }
   const commit = parseCommit(buffer.toString("utf8", HEADER_PREFIX.length, commitEnd));
@@ -117,7 +117,7 @@ function parseCommit(text: string): Commit | null {
     return null;
   }
   const valid = commit !== null && typeof commit === "object" && Array.isArray(commit.batches) &&
-    isCount(commit.bytes, 0) && typeof commit.head === "string" && HEX_64.test(commit.head) &&
+    isCount(commit.bytes, 0) && isHash(commit.head) &&
     commit.batches.every(isBatchEntry) && (commit.batches.length === 0) === (commit.bytes === 0);
   return valid ? commit as Commit : null;
 }
@@ -125,10 +125,21 @@ function parseCommit(text: string): Commit | null {
 function isBatchEntry(entry: Partial<BatchEntry> | null): boolean {
   return entry !== null && typeof entry === "object" &&
     typeof entry.source === "string" && typeof entry.batch_id === "string" &&
-    typeof entry.batch_digest === "string" && HEX_64.test(entry.batch_digest) &&
+    isHash(entry.batch_digest) &&
     isCount(entry.events, 1) && typeof entry.first_event_id === "string" &&
     typeof entry.last_event_id === "string" && isEventId(entry.first_event_id) &&
     isEventId(entry.last_event_id);
+}
+
+/** A start asks this of three hashes a commit; a regular expression takes three times as long. */
+function isHash(value: unknown): value is string {
+  if (typeof value !== "string" || value.length !== HASH_CHARS) return false;
+  for (let at = 0; at < HASH_CHARS; at++) {
+    const code = value.charCodeAt(at);
+    const isDigit = code >= 0x30 && code <= 0x39 || code >= 0x61 && code <= 0x66;
+    if (!isDigit) return false;
+  }
+  return true;
 }
 
 function isCount(value: unknown, min: number): value is number {

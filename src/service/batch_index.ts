@@ -15,9 +15,9 @@ export class BatchIndex {
   }
 
   add(entry: BatchEntry): void {
-    const key = batchKey(entry.source, entry.batch_id);
-    assert(!this.#entries.has(key), "a batch identity is committed once");
-    this.#entries.set(key, entry);
+    const before = this.#entries.size;
+    this.#entries.set(batchKey(entry.source, entry.batch_id), entry);
+    assert(this.#entries.size > before, "a batch identity is committed once");
   }
 }
 
