@@ -198,7 +198,7 @@ const SOURCE_ENTRY_BYTES_MAX = 200;
 /** What is read at once of a list in a footer: some twenty streams or more. */
 export const LIST_BLOCK_BYTES = 4 * KIB;
 /** Entries of such lists that are kept in memory, of all segments together: about 32 MiB. */
-export const LIST_ENTRIES_CACHED_MAX = 128 * KIB;
+export const LIST_ENTRIES_CACHED_MAX = 96 * KIB;
 /** What of a footer is read at first; it mostly has the places of all row groups. */
 export const FOOTER_READ_BYTES = 64 * KIB;
 /**

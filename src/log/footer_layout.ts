@@ -64,11 +64,21 @@ export async function readRange(
   memory?: DecodeMemory,
 ): Promise<Buffer> {
   const bytes = memory?.take(end - start) ?? Buffer.allocUnsafeSlow(end - start);
-  const readBytes = await file.read(bytes, start);
-  if (readBytes < bytes.length) {
-    throw new SegmentError(`the file ends at byte ${start + readBytes}, before ${end}`);
-  }
+  await readInto(file, start, bytes);
   return bytes;
+}
+
+/** Fills `bytes` from a place of a file. @throws {SegmentError} when that ends before. */
+export async function readInto(
+  file: StorageFile,
+  start: number,
+  bytes: Uint8Array,
+): Promise<void> {
+  const readBytes = await file.read(bytes, start);
+  if (readBytes === bytes.length) return;
+  throw new SegmentError(
+    `the file ends at byte ${start + readBytes}, before ${start + bytes.length}`,
+  );
 }
 
 async function findFooter(file: StorageFile, sizeBytes: number): Promise<FileRange> {

@@ -5,7 +5,8 @@
 import { LIST_ENTRIES_CACHED_MAX } from "../limits.ts";
 import type { ListEntry } from "./segment_list.ts";
 
-type Block = readonly ListEntry[];
+/** The entries of a block, or its first key, which counts as one. */
+type Block = readonly ListEntry[] | readonly [string | null];
 
 export class ListCache {
   readonly #limitEntries: number;
@@ -22,13 +23,13 @@ export class ListCache {
     return this.#entries;
   }
 
-  /** A block by its key, read when it is not in memory. */
-  async get(key: string, read: () => Promise<Block>): Promise<Block> {
+  /** A block, or a first key, by its own key; read when it is not in memory. */
+  async get<Wanted extends Block>(key: string, read: () => Promise<Wanted>): Promise<Wanted> {
     const held = this.#blocks.get(key);
     if (held !== undefined) {
       this.#blocks.delete(key);
       this.#blocks.set(key, held);
-      return held;
+      return held as Wanted;
     }
     const block = await read();
     if (!this.#blocks.has(key)) this.#keep(key, block);

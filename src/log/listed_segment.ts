@@ -35,12 +35,22 @@ export class ListedSegment {
 
   /** A list of its footer. */
   list(name: ListName): ListBlocks {
+    const read = <Result>(readList: (list: ListBlocks) => Promise<Result>) =>
+      this.use((segment) => readList(segment.list(name)));
     return {
       count: async () => this.#blocks.get(name) ?? await this.#countBlocks(name),
+      firstKey: async (number) => {
+        const key = `${name} ${number} first ${this.lastEventId}`;
+        const [first] = await this.#lists.get(
+          key,
+          async () => [await read((list) => list.firstKey(number))] as const,
+        );
+        return first;
+      },
       block: (number) =>
         this.#lists.get(
-          `${name} ${number} ${this.path}`,
-          () => this.use((segment) => segment.list(name).block(number)),
+          `${name} ${number} ${this.lastEventId}`,
+          () => read((list) => list.block(number)),
         ),
     };
   }

@@ -24,7 +24,9 @@ export interface ListEntry {
 export interface ListBlocks {
   /** Number of blocks; one at least. */
   count(): Promise<number>;
-  /** Entries of a block, in order of their keys; empty at the most in the last one. */
+  /** Key of the first entry of a block; null where it has none, as at the most the last one. */
+  firstKey(number: number): Promise<string | null>;
+  /** Entries of a block, in order of their keys. */
   block(number: number): Promise<readonly ListEntry[]>;
 }
 
@@ -42,6 +44,12 @@ export function blockCount(listBytes: number): number {
 export function blockRange(number: number, listBytes: number): { start: number; end: number } {
   const start = number * LIST_BLOCK_BYTES;
   return { start, end: Math.min(listBytes, start + LIST_BLOCK_BYTES + LIST_ENTRY_BYTES_MAX) };
+}
+
+/** The bytes of a list that hold the first entry of a block. */
+export function firstRange(number: number, listBytes: number): { start: number; end: number } {
+  const start = number * LIST_BLOCK_BYTES;
+  return { start, end: Math.min(listBytes, start + 2 * LIST_ENTRY_BYTES_MAX) };
 }
 
 const EVENTS = "([1-9][0-9]{0,15})";
@@ -77,22 +85,37 @@ function entryPattern(members: string): RegExp {
 
 /** Entries of a block, from the bytes of its range. @throws {SegmentError} */
 export function decodeBlock(name: ListName, bytes: Buffer): ListEntry[] {
-  const { pattern, entry } = SPELLINGS[name];
+  const { pattern } = SPELLINGS[name];
   const text = bytes.toString("latin1");
   const entries: ListEntry[] = [];
   let at = text.indexOf("{");
   while (at >= 0 && at < Math.min(LIST_BLOCK_BYTES, text.length)) {
-    pattern.lastIndex = at;
-    const parts = pattern.exec(text);
-    const next = parts === null ? null : entry(parts);
+    const next = entryAt(name, text, at);
     const last = entries.at(-1);
-    if (next === null || (last !== undefined && next.key <= last.key)) {
-      throw new SegmentError(`the list of its ${name} is malformed`);
-    }
+    if (last !== undefined && next.key <= last.key) throw malformed(name);
     entries.push(next);
     at = pattern.lastIndex;
   }
   return entries;
+}
+
+/** Key of the first entry of a block, from the bytes of its range. @throws {SegmentError} */
+export function decodeFirstKey(name: ListName, bytes: Buffer): string | null {
+  const text = bytes.toString("latin1");
+  const at = text.indexOf("{");
+  return at < 0 ? null : entryAt(name, text, at).key;
+}
+
+function entryAt(name: ListName, text: string, at: number): ListEntry {
+  const { pattern, entry } = SPELLINGS[name];
+  pattern.lastIndex = at;
+  const parts = pattern.exec(text);
+  if (parts === null) throw malformed(name);
+  return entry(parts);
+}
+
+function malformed(name: ListName): SegmentError {
+  return new SegmentError(`the list of its ${name} is malformed`);
 }
 
 /** The entry of a key; null when the list has none. @throws {SegmentError} */
@@ -109,8 +132,8 @@ export async function seekEntry(list: ListBlocks, key: string): Promise<ListCurs
   let high = blocks;
   while (high - low > 1) {
     const middle = (low + high) >>> 1;
-    const first = (await list.block(middle))[0];
-    if (first !== undefined && first.key <= key) low = middle;
+    const first = await list.firstKey(middle);
+    if (first !== null && first <= key) low = middle;
     else high = middle;
   }
   const cursor = new ListCursor(list, blocks, low, await list.block(low));
@@ -122,20 +145,20 @@ export async function seekEntry(list: ListBlocks, key: string): Promise<ListCurs
 
 /** A cursor over entries that are in memory. */
 export function cursorOver(entries: readonly ListEntry[]): ListCursor {
-  const list = { count: () => Promise.resolve(1), block: () => Promise.resolve(entries) };
-  return new ListCursor(list, 1, 0, entries);
+  return new ListCursor(null, 1, 0, entries);
 }
 
 /** Goes over a list from an entry on. */
 export class ListCursor {
-  readonly #list: ListBlocks;
+  /** Null where there is no other block. */
+  readonly #list: Pick<ListBlocks, "block"> | null;
   readonly #blocks: number;
   #number: number;
   #entries: readonly ListEntry[];
   #place = 0;
 
   constructor(
-    list: ListBlocks,
+    list: Pick<ListBlocks, "block"> | null,
     blocks: number,
     number: number,
     entries: readonly ListEntry[],
@@ -167,7 +190,8 @@ export class ListCursor {
     const last = this.#entries.at(-1);
     this.#number += 1;
     this.#place = 0;
-    this.#entries = this.#number < this.#blocks ? await this.#list.block(this.#number) : [];
+    const isBehind = this.#list === null || this.#number >= this.#blocks;
+    this.#entries = isBehind ? [] : await this.#list.block(this.#number);
     const first = this.#entries[0];
     const isCut = first === undefined && this.#number < this.#blocks - 1;
     if (isCut || (first !== undefined && last !== undefined && first.key <= last.key)) {

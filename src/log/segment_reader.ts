@@ -12,7 +12,7 @@ import { type DecodeMemory, withDecodeMemory } from "./decode_memory.ts";
 import { findBatch } from "./segment_batches.ts";
 import { decodeColumn, type DecodeOptions } from "./segment_column.ts";
 import { SegmentError } from "./segment_error.ts";
-import { readRange } from "./footer_layout.ts";
+import { readInto, readRange } from "./footer_layout.ts";
 import { KEY_FILTER_BLOCK_BYTES, keyBlockStart, mayHoldKey } from "./key_filter.ts";
 import {
   type ColumnPlace,
@@ -22,13 +22,8 @@ import {
   type SegmentFooter,
 } from "./segment_footer.ts";
 import { assembleLines, type LineColumns } from "./segment_lines.ts";
-import {
-  blockCount,
-  blockRange,
-  decodeBlock,
-  type ListBlocks,
-  type ListName,
-} from "./segment_list.ts";
+import type { ListBlocks, ListName } from "./segment_list.ts";
+import { listBlocks } from "./segment_list_reader.ts";
 import type { SegmentMetadata } from "./segment_metadata.ts";
 import {
   COLUMN_NAMES,
@@ -172,16 +167,10 @@ export class Segment {
 
   /** A list of its footer. */
   list(name: ListName): ListBlocks {
-    const range = this.#footer.lists[name];
-    const listBytes = range.end - range.start;
-    return {
-      count: () => Promise.resolve(blockCount(listBytes)),
-      block: async (number) => {
-        const { start, end } = blockRange(number, listBytes);
-        const bytes = await this.#read(range.start + start, range.start + end);
-        return this.#decoding(() => decodeBlock(name, bytes));
-      },
-    };
+    return listBlocks(name, this.#footer.lists[name], {
+      fill: (bytes, position) => named(this.path, () => readInto(this.#file, position, bytes)),
+      decode: (decode) => this.#decoding(decode),
+    });
   }
 
   /** The text under a key of its footer, which may be long. @throws {SegmentError} */

@@ -8,7 +8,9 @@ import {
   blockCount,
   blockRange,
   decodeBlock,
+  decodeFirstKey,
   findEntry,
+  firstRange,
   type ListBlocks,
   type ListEntry,
   type ListName,
@@ -49,6 +51,11 @@ function listOf(name: ListName, entries: unknown[]): ListBlocks & { reads: numbe
   return {
     reads: 0,
     count: () => Promise.resolve(blockCount(bytes.length)),
+    firstKey(number) {
+      this.reads += 1;
+      const { start, end } = firstRange(number, bytes.length);
+      return Promise.resolve(decodeFirstKey(name, bytes.subarray(start, end)));
+    },
     block(number) {
       this.reads += 1;
       const { start, end } = blockRange(number, bytes.length);
@@ -144,6 +151,7 @@ test("a list whose blocks are out of order, or empty, is refused when it is read
   const blocks = [[read("c")], [read("b")], [], [read("d")]];
   const list = (numbers: number[]): ListBlocks => ({
     count: () => Promise.resolve(numbers.length),
+    firstKey: (number) => Promise.resolve(blocks[numbers[number]!]![0]?.key ?? null),
     block: (number) => Promise.resolve(blocks[numbers[number]!]!),
   });
   await assert.rejects(readFrom(list([0, 1]), ""), SegmentError);
