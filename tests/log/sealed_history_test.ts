@@ -181,25 +181,29 @@ test("KeyFilters holds those of the newest segments within its bound, and asks t
   await pool.close();
 });
 
-test("ListCache drops the least recently used blocks beyond its bound", async () => {
-  const cache = new ListCache(5);
+test("ListCache holds what was used lately, within its bound", async () => {
+  const cache = new ListCache(8);
   const block = (count: number) =>
     Array.from({ length: count }, (_, n) => ({ key: `${n}`, lastEventId: "", events: 0 }));
   let reads = 0;
-  const get = (key: string, count: number) =>
+  const get = (key: string, count = 1) =>
     cache.get(key, () => {
       reads += 1;
       return Promise.resolve(block(count));
     });
-  await get("a", 2);
-  await get("b", 2);
-  await get("a", 2);
-  await get("c", 2);
-  assert.deepEqual([cache.entries, reads], [4, 3]);
-  await get("a", 2);
-  assert.equal(reads, 3, "a was used later than b");
-  await get("b", 2);
-  assert.equal(reads, 4);
-  await Promise.all([get("d", 1), get("d", 1)]);
-  assert.equal(cache.entries, 5);
+  await get("used");
+  for (let n = 0; n < 100; n++) {
+    await get(`${n}`);
+    await get("used");
+    assert.ok(cache.entries <= 8, `${cache.entries} entries`);
+  }
+  assert.equal(reads, 101, "what is used again and again stays");
+  await get("99");
+  assert.equal(reads, 101);
+  await get("0");
+  assert.equal(reads, 102);
+  await Promise.all([get("large", 7), get("large", 7)]);
+  assert.ok(cache.entries <= 8 + 7);
+  await get("large", 7);
+  assert.equal(reads, 104);
 });
