@@ -67,10 +67,17 @@ test("the program looks for service.toml in the current folder", () =>
     assert.match(stderr, /^service\.toml: no such file/);
   }));
 
+/** As the runtimes make them: the code stands before the colon. */
+function systemError(message: string): Error {
+  return Object.assign(new Error(message), { code: message.split(":")[0] });
+}
+
 const FAILURES: [error: unknown, status: number, text: RegExp][] = [
   [new CorruptLogError("tail.ndjson: corrupt"), 1, /^tail\.ndjson: corrupt; .* from a backup\n$/],
   [new UnsupportedFormatError("manifest.json: newer"), 4, /^manifest\.json: newer\n$/],
   [new Error("EIO: i/o error, read"), 1, /^EIO: i\/o error, read\n$/],
+  [systemError("ENOSPC: no space left on device, write"), 1, /, write; make room on the disk\n$/],
+  [systemError("EACCES: permission denied, open"), 1, /, open; run as the user that owns/],
   [new Error("two\n lines"), 1, /^two lines\n$/],
   ["thrown text", 1, /^thrown text\n$/],
   [new TypeError("x is undefined"), 1, /defect in this program: TypeError: x is undefined\n.* at /],
