@@ -8,7 +8,7 @@ import { megabytes, rounded } from "../support/report.ts";
 import { withDeployment, withServer } from "../support/with_deployment.ts";
 import { type BuiltLog, writeFacts } from "./built_log.ts";
 import type { Figures } from "./figures.ts";
-import type { ScaleOptions } from "./options.ts";
+import type { Part, ScaleOptions } from "./options.ts";
 import {
   askDuplicates,
   askKeys,
@@ -21,17 +21,15 @@ import {
 
 export async function askLog(log: BuiltLog, options: ScaleOptions): Promise<Figures> {
   const { deployment } = log;
-  const inventory = await describeLog(log);
-  const starts = await measureStarts(deployment, options.starts);
-  const answers = await askServer(log, options);
-  return {
-    ...inventory,
-    ...log.facts.figures,
-    ...starts,
-    ...answers,
-    ...await measureVerify("verify", ["verify"], deployment),
-    ...await measureVerify("verify --chain", ["verify", "--chain"], deployment),
+  const measurements: Record<Part, () => Promise<Figures>> = {
+    starts: () => measureStarts(deployment, options.starts),
+    questions: () => askServer(log, options),
+    verify: () => measureVerify("verify", ["verify"], deployment),
+    chain: () => measureVerify("verify --chain", ["verify", "--chain"], deployment),
   };
+  let figures: Figures = { ...await describeLog(log), ...log.facts.figures };
+  for (const part of options.parts) figures = { ...figures, ...await measurements[part]() };
+  return figures;
 }
 
 async function describeLog({ deployment }: BuiltLog): Promise<Figures> {

@@ -4,6 +4,9 @@ import { ownRuntime, type RuntimeName } from "../support/deployment.ts";
 import { positive, runtimeNamed } from "../support/options.ts";
 import { type Shape, SHAPES } from "./history.ts";
 
+export const PARTS = ["starts", "questions", "verify", "chain"] as const;
+export type Part = typeof PARTS[number];
+
 export interface ScaleOptions {
   serverRuntime: RuntimeName;
   /** Sizes of the logs, in events. */
@@ -15,6 +18,8 @@ export interface ScaleOptions {
   starts: number;
   /** Time of the replay through the whole log. */
   replayMs: number;
+  /** What is measured of each log. */
+  parts: readonly Part[];
   /** What the tail is filled up to before anything is asked. */
   tailBytes: number;
   jsonPath: string | undefined;
@@ -31,6 +36,7 @@ export function parseScaleOptions(args: string[]): ScaleOptions {
       events: { type: "string", default: "1e5,1e6,1e7" },
       shape: { type: "string", default: "batch" },
       keep: { type: "string" },
+      parts: { type: "string", default: PARTS.join(",") },
       starts: { type: "string", default: "3" },
       seconds: { type: "string", default: "5" },
       "tail-mb": { type: "string", default: "56" },
@@ -40,11 +46,17 @@ export function parseScaleOptions(args: string[]): ScaleOptions {
   });
   const shape = SHAPES.find((name) => name === values.shape);
   if (shape === undefined) throw new Error(`--shape must be one of ${SHAPES.join(", ")}`);
+  const parts = values.parts.split(",");
+  const unknownPart = parts.find((name) => !PARTS.some((part) => part === name));
+  if (unknownPart !== undefined) {
+    throw new Error(`no part ${unknownPart}; there are ${PARTS.join(", ")}`);
+  }
   return {
     serverRuntime: runtimeNamed(values["server-runtime"]),
     sizes: values.events.split(",").map((text) => positive("--events", text)),
     shape,
     keep: values.keep,
+    parts: PARTS.filter((part) => parts.includes(part)),
     starts: positive("--starts", values.starts),
     replayMs: positive("--seconds", values.seconds) * 1000,
     tailBytes: positive("--tail-mb", values["tail-mb"]) * 1e6,

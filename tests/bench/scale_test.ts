@@ -107,6 +107,10 @@ test("sideBySide() puts the last to the first, and nothing to nothing", () => {
 
 test("parseScaleOptions() refuses what makes no sense", () => {
   assert.deepEqual(parseScaleOptions(["--events", "1e5,20"]).sizes, [100_000, 20]);
-  const wrong = [["--events", "1,x"], ["--shape", "round"], ["--tail-mb", "0"], ["--rows", "a"]];
+  assert.deepEqual(parseScaleOptions(["--parts", "chain,starts"]).parts, ["starts", "chain"]);
+  const wrong = [["--events", "1,x"], ["--shape", "round"], ["--tail-mb", "0"], ["--parts", "x"], [
+    "--rows",
+    "a",
+  ]];
   for (const args of wrong) assert.throws(() => parseScaleOptions(args), Error, args.join(" "));
 });
