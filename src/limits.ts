@@ -189,6 +189,11 @@ export const SEGMENT_EVENTS_SOFT_MAX = 256 * KIB;
  * those in the manifest stay.
  */
 export const SEGMENT_BYTES_SOFT_MAX = 512 * MIB;
+/**
+ * A segment being written is synced whenever so much more of it is: a larger heap of unwritten
+ * bytes would hold up the sync of a commit beside it.
+ */
+export const SEGMENT_SYNC_BYTES = 2 * MIB;
 /** Longest footer a reader accepts: every event of a segment may have a stream of its own. */
 export const SEGMENT_FOOTER_BYTES_MAX = 192 * MIB;
 /** What the footer says of one stream, at the most: two names, a count and an id. */

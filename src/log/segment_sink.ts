@@ -4,6 +4,7 @@
  */
 import { createHash, type Hash } from "node:crypto";
 import { ByteWriter } from "hyparquet-writer";
+import { SEGMENT_SYNC_BYTES } from "../limits.ts";
 import type { StorageFile } from "./storage.ts";
 
 /** Pages of at least this size are kept as they come instead of being copied. */
@@ -15,6 +16,7 @@ export class SegmentSink extends ByteWriter {
   /** Bytes that stand before those in the buffer. */
   #held: Uint8Array[] = [];
   #writtenBytes = 0;
+  #syncedBytes = 0;
 
   constructor(file: StorageFile) {
     super(LARGE_PIECE_BYTES);
@@ -44,10 +46,16 @@ export class SegmentSink extends ByteWriter {
     }
     this.#held = [];
     this.index = 0;
+    if (this.#writtenBytes - this.#syncedBytes >= SEGMENT_SYNC_BYTES) await this.#sync();
   }
 
   override finish(): Promise<void> {
     return this.flush();
+  }
+
+  async #sync(): Promise<void> {
+    await this.#file.sync();
+    this.#syncedBytes = this.#writtenBytes;
   }
 
   /** SHA-256 of all that was written, 64 hex digits. To be called once. */

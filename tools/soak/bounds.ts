@@ -34,6 +34,9 @@ export const ROUND_EVENTS_MAX = 2_000_000;
 /** Canonical payloads. The log takes up to twice as much, and during a seal three times. */
 export const ROUND_PAYLOAD_BYTES_MAX = 512 * MIB;
 
+/** Size at which the service seals its tail: so that disturbances strike in the midst of it. */
+export const ROTATE_BYTES = 4 * MIB;
+
 // What is remembered until the next look at the log.
 
 /** An observer that has seen so many events hands them in and begins anew. */
@@ -68,10 +71,13 @@ const CACHES_BYTES = ROW_GROUP_CACHE_BYTES_MAX + BLOOM_FILTER_CACHE_BYTES_MAX +
 const STATE_BYTES = 512 * ROUND_BATCHES_MAX;
 /** As src/limits.ts has it: a body costs up to five times its size until it is collected. */
 const BODIES_BYTES = 5 * ADMITTED_BODY_BYTES_MAX;
+/** The thread that seals: a runtime of its own, a row group of the largest size in all its forms. */
+const SEALING_BYTES = 256 * MIB;
 /** No look may find more: the service would hold more than its limits say. */
-export const MEMORY_BYTES_MAX = RUNTIME_BYTES + CACHES_BYTES + STATE_BYTES + BODIES_BYTES;
+export const MEMORY_BYTES_MAX = RUNTIME_BYTES + CACHES_BYTES + STATE_BYTES + BODIES_BYTES +
+  SEALING_BYTES;
 /** What the median may grow by from the first quarter to the last: caches and state that fill. */
-export const MEMORY_GROWTH_BYTES_MAX = CACHES_BYTES + STATE_BYTES;
+export const MEMORY_GROWTH_BYTES_MAX = CACHES_BYTES + STATE_BYTES + SEALING_BYTES;
 /** The service's own, and a connection for each socket that the clients may hold. */
 export const DESCRIPTORS_MAX = 64 + 2 * CLIENT_SOCKETS_MAX;
 /** What the median of descriptors may grow by. */

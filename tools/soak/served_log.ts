@@ -12,8 +12,13 @@ import { unixFetch } from "../../src/client/unix_fetch.ts";
 import { EventLogClient } from "../../src/client/event_log_client.ts";
 import type { RuntimeName } from "../../tests/support/runtimes.ts";
 import { type Random, randomItem } from "../../tests/support/random.ts";
-import { ANSWER_TIMEOUT_MS, READY_POLL_MS, RETRY_MS_MAX } from "./bounds.ts";
-import { describeExit, type ProcessExit, ServiceProcess } from "./service_process.ts";
+import { ANSWER_TIMEOUT_MS, READY_POLL_MS, RETRY_MS_MAX, ROTATE_BYTES } from "./bounds.ts";
+import {
+  describeExit,
+  type ProcessExit,
+  SERVE_ROTATING,
+  ServiceProcess,
+} from "./service_process.ts";
 import { claim, Violation } from "./violation.ts";
 
 /** Clients ask again until the time is up, however often that is. */
@@ -120,7 +125,8 @@ export class ServedLog {
 
   /** Starts a service that nobody waits for, and that the caller ends. */
   launch(): ServiceProcess {
-    return this.spawn(["serve"]);
+    this.#chooseRuntime();
+    return this.#spawn([this.#configPath, `${ROTATE_BYTES}`], SERVE_ROTATING);
   }
 
   /** Ends the service as an operator does. */
@@ -152,7 +158,7 @@ export class ServedLog {
 
   /** Starts another command on the log. */
   spawn(args: string[]): ServiceProcess {
-    this.#runtime = randomItem(this.#options.random, this.#options.runtimes);
+    this.#chooseRuntime();
     return this.#spawn(["--config", this.#configPath, ...args]);
   }
 
@@ -180,7 +186,11 @@ export class ServedLog {
     return join(this.#socketFolder, "ground.sock");
   }
 
-  #spawn(args: string[]): ServiceProcess {
+  #chooseRuntime(): void {
+    this.#runtime = randomItem(this.#options.random, this.#options.runtimes);
+  }
+
+  #spawn(args: string[], script?: string): ServiceProcess {
     const folders = `${this.dir},${this.#socketFolder}`;
     const started = new ServiceProcess(args, {
       runtime: this.#runtime,
@@ -189,6 +199,7 @@ export class ServedLog {
         `--allow-write=${folders}`,
         `--allow-net=unix:${this.#socketPath}`,
       ],
+      ...(script === undefined ? {} : { script }),
     });
     this.#running.add(started);
     const forget = () => void this.#running.delete(started);

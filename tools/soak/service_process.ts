@@ -5,6 +5,10 @@ import { fileURLToPath } from "node:url";
 import { executableOf, runtimeArgs, type RuntimeName } from "../../tests/support/runtimes.ts";
 
 const CLI_PATH = fileURLToPath(new URL("../../cli.ts", import.meta.url));
+/** `serve` that seals its tail while it is small: takes the configuration and a size. */
+export const SERVE_ROTATING: string = fileURLToPath(
+  new URL("../serve_rotating.ts", import.meta.url),
+);
 /** What is kept of an output: its end. */
 const OUTPUT_CHARS_MAX = 16 * 1024;
 
@@ -23,6 +27,8 @@ export interface ProcessOptions {
   runtime: RuntimeName;
   /** Under a runtime that asks for them. */
   permissions: string[];
+  /** What is run; the program itself if absent. */
+  script?: string;
 }
 
 export class ServiceProcess {
@@ -31,8 +37,8 @@ export class ServiceProcess {
   readonly exited: Promise<ProcessExit>;
   #exit: ProcessExit | null = null;
 
-  constructor(args: string[], { runtime, permissions }: ProcessOptions) {
-    const command = [...runtimeArgs(runtime, permissions), CLI_PATH, ...args];
+  constructor(args: string[], { runtime, permissions, script = CLI_PATH }: ProcessOptions) {
+    const command = [...runtimeArgs(runtime, permissions), script, ...args];
     const child = spawn(executableOf(runtime)!, command, { stdio: ["ignore", "pipe", "pipe"] });
     const output = { stdout: "", stderr: "" };
     for (const name of ["stdout", "stderr"] as const) {
