@@ -138,6 +138,12 @@ export const TAIL_ROTATE_BYTES = 64 * MIB;
  * and a runtime left to itself gives it 130 MiB more.
  */
 export const SEAL_THREAD_YOUNG_HEAP_MIB_MAX = 12;
+/** The thread that seals stands still after so much work, for as long as it has worked. */
+export const PACE_WORK_MS = 4;
+/** And no longer than this, however long the work took. */
+export const PACE_PAUSE_MS_MAX = 25;
+/** A larger file is sealed without pauses: ingest is about to leave the sealing behind. */
+export const PACED_BYTES_MAX = 2 * TAIL_ROTATE_BYTES;
 /** A sealing that failed is tried again after this long; each further pause doubles. */
 export const SEAL_RETRY_MS = 1000;
 export const SEAL_RETRY_MS_MAX = 300_000;

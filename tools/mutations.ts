@@ -34,12 +34,16 @@ function edit(file: string, find: string, replace = ""): Edit {
 const CRASHES = "tests/faults/crash_sequences_test.ts";
 const FAULTS = "tests/faults/fault_points_test.ts";
 const HISTORIES = "tests/faults/histories_test.ts";
+const SEALING = "tests/log/background_sealing_test.ts";
+const SEALING_CRASHES = "tests/log/background_sealing_crash_test.ts";
+const SEALING_SERVICE = "tests/service/sealing_test.ts";
+const HANDOVER = "tests/log/handover_test.ts";
 
 const SYNC_TAIL = "      await this.#tail.file.sync();\n";
 const UNLESS_NO_ROOM =
   '      if (!isNoRoom(error)) throw this.poisonBy("a write to the tail failed", error);\n';
 
-const ADD_COMMIT = "    this.#tail.index.stageLines(body, offset + header.length);\n" +
+const ADD_COMMIT = "    this.#tail.index.stageLines(bytes.subarray(headerBytes), offset + headerBytes);\n" +
   "    this.#tail.add(commit, offset, offset + bytes.length);\n";
 
 export const MUTATIONS: readonly Mutation[] = [
@@ -214,7 +218,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: "the identities of sealed batches are forgotten",
     edits: [
-      edit("service/log_state.ts", "?? await this.#sealed.findBatch(source, batchId);", "?? null;"),
+      edit("service/log_state.ts", "await this.#sealed?.findBatch(source, batchId) ?? null;", "null;"),
     ],
     tests: [CRASHES],
   },
@@ -357,5 +361,68 @@ export const MUTATIONS: readonly Mutation[] = [
       ),
     ],
     tests: ["tests/log/verify_failure_test.ts"],
+  },
+  {
+    name: "a commit is acknowledged before the names of a rotation are durable",
+    edits: [edit("log/tail_writer.ts", "    await this.#settleNames();\n")],
+    tests: [SEALING_CRASHES],
+  },
+  {
+    name: "a tail that is rotated while another file is pending",
+    edits: [edit("log/log.ts", " && oldestPending === null", "")],
+    tests: [SEALING],
+  },
+  {
+    name: "a rotation that failed half way is not undone",
+    edits: [edit("log/rotation.ts", "      await storage.rename(pendingPath, TAIL_FILE);\n")],
+    tests: [SEALING_CRASHES],
+  },
+  {
+    name: "a reader of a sealed file begins its segments anew",
+    edits: [
+      edit(
+        "log/commit_file_view.ts",
+        "lastEventIdOf(lines) ?? this.#wanted.after",
+        "this.#wanted.after",
+      ),
+    ],
+    tests: [HANDOVER],
+  },
+  {
+    name: "a reader of a sealed file reads beyond its snapshot",
+    edits: [edit(
+      "log/sealed_lines.ts",
+      "    return end === 0 ? null : lines.subarray(0, end);\n",
+      "    return end === 0 ? null : lines;\n",
+    )],
+    tests: [HANDOVER],
+  },
+  {
+    name: "a sealed file is closed under those who read it",
+    edits: [edit("log/shared_file.ts", " || this.#readers > 0", "")],
+    tests: [HANDOVER],
+  },
+  {
+    name: "a generation leaves memory before its segments are known",
+    edits: [
+      edit("log/log_files.ts", "    this.#options.listener.sealedMore(segments);\n"),
+      edit(
+        "log/log_files.ts",
+        "    this.#publish(pending);\n    return pending;\n",
+        '    this.#options.listener.sealedMore([]);\n    await this.#options.storage.list(".");\n' +
+          "    this.#publish(pending);\n    return pending;\n",
+      ),
+    ],
+    tests: [SEALING_SERVICE],
+  },
+  {
+    name: "a sealing that failed leaves its part of a segment",
+    edits: [edit("log/log.ts", "        await removeIfThere(storage, SEGMENT_TEMPORARY_FILE);\n")],
+    tests: [SEALING],
+  },
+  {
+    name: "a sealing that failed is tried again at once for ever",
+    edits: [edit("log/background_sealing.ts", "Math.min(2 * pauseMs, SEAL_RETRY_MS_MAX)", "0")],
+    tests: [SEALING],
   },
 ];

@@ -8,18 +8,29 @@ import { SEAL_THREAD_YOUNG_HEAP_MIB_MAX } from "../limits.ts";
 import type { MadeSegment, SegmentMaker, SegmentTask } from "./segment_maker.ts";
 import type { SealAnswer, SealWorkerData } from "./seal_worker.ts";
 
-/** Makes segments of the log in a folder. A thread that dies is started anew for the next one. */
-export function sealThread(logDir: string): SegmentMaker {
-  return new SealThread(logDir);
+/**
+ * Makes segments of the log in a folder. A thread that dies is started anew for the next one.
+ * @param start starts a thread; throws where none can be.
+ */
+export function sealThread(
+  logDir: string,
+  start: (workerData: SealWorkerData) => Worker = startWorker,
+): SegmentMaker {
+  return new SealThread(() => start({ logDir }));
+}
+
+function startWorker(workerData: SealWorkerData): Worker {
+  const resourceLimits = { maxYoungGenerationSizeMb: SEAL_THREAD_YOUNG_HEAP_MIB_MAX };
+  return new Worker(new URL("./seal_worker.ts", import.meta.url), { workerData, resourceLimits });
 }
 
 class SealThread implements SegmentMaker {
-  readonly #logDir: string;
+  readonly #startWorker: () => Worker;
   #worker: Worker | null = null;
   #waiting: PromiseWithResolvers<MadeSegment> | null = null;
 
-  constructor(logDir: string) {
-    this.#logDir = logDir;
+  constructor(startWorker: () => Worker) {
+    this.#startWorker = startWorker;
   }
 
   /** @throws {Error} also when no thread can be started, or when it dies. */
@@ -43,12 +54,7 @@ class SealThread implements SegmentMaker {
   }
 
   #start(): Worker {
-    const workerData: SealWorkerData = { logDir: this.#logDir };
-    const resourceLimits = { maxYoungGenerationSizeMb: SEAL_THREAD_YOUNG_HEAP_MIB_MAX };
-    const worker = new Worker(new URL("./seal_worker.ts", import.meta.url), {
-      workerData,
-      resourceLimits,
-    });
+    const worker = this.#startWorker();
     worker.on("message", (answer: SealAnswer) => this.#take(worker, answer));
     worker.on("error", (error) => this.#end(worker, (error as Error).message));
     worker.on("exit", () => this.#end(worker, "the thread has ended"));

@@ -6,6 +6,7 @@
 import { Buffer } from "node:buffer";
 import { mayContain } from "./bloom_filter.ts";
 import { type ColumnValues, distinctValues } from "./column_values.ts";
+import { FULL_SPEED, type Pace } from "./pace.ts";
 import type { BatchRun } from "./segment_batches.ts";
 import { SegmentError } from "./segment_error.ts";
 import type { RowGroup } from "./segment_footer.ts";
@@ -19,6 +20,7 @@ import { xxhash64 } from "./xxhash64.ts";
 export interface IndexCheckOptions {
   /** Whether to look up every `record_key`, which costs a hash for each event. */
   keys: boolean;
+  pace?: Pace;
 }
 
 /** The columns of a row group that the check needs. */
@@ -33,6 +35,7 @@ export interface IndexColumns {
 export class SegmentIndexCheck {
   readonly #segment: Segment;
   readonly #options: IndexCheckOptions;
+  readonly #pace: Pace;
   readonly #index = new SegmentIndex();
   /** A batch may go on in the next row group. */
   #lastBatch: BatchRun | null = null;
@@ -40,6 +43,7 @@ export class SegmentIndexCheck {
   constructor(segment: Segment, options: IndexCheckOptions) {
     this.#segment = segment;
     this.#options = options;
+    this.#pace = options.pace ?? FULL_SPEED;
   }
 
   /** @throws {SegmentError} */
@@ -58,7 +62,9 @@ export class SegmentIndexCheck {
     if (this.#options.keys) {
       await this.#checkFilter("record_key", number, distinctValues(columns.record_key));
     }
+    this.#pace();
     for (const run of runs) this.#takeBatch(run);
+    this.#pace();
     countRows(columns, rowGroup.rows, (...events) => this.#index.addEvents(...events));
   }
 
@@ -86,6 +92,7 @@ export class SegmentIndexCheck {
   }
 
   async #checkFilter(name: FilteredColumn, number: number, values: Iterable<Uint8Array>) {
+    this.#pace();
     const filter = (await this.#segment.filters(name))[number];
     if (filter === null || filter === undefined) {
       throw new SegmentError(`${name}: row group ${number} has no Bloom filter`);

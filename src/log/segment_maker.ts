@@ -7,6 +7,7 @@ import { assert } from "../assert.ts";
 import { readCommits, type WholeCommit } from "./commit_reader.ts";
 import { SEGMENT_TEMPORARY_FILE } from "./layout.ts";
 import type { SegmentFacts } from "./segment_metadata.ts";
+import { FULL_SPEED, type Pace } from "./pace.ts";
 import { readBack } from "./segment_read_back.ts";
 import { type SegmentBounds, writeSegment } from "./segment_writer.ts";
 import type { Storage } from "./storage.ts";
@@ -46,6 +47,8 @@ export interface MakerSettings {
   onEvents?: (events: number) => void;
   /** Asked after each commit: whether to end the segment there. */
   isStopped?: () => boolean;
+  /** The pace of a task; full speed if absent. */
+  paceOf?: (task: SegmentTask) => Pace;
 }
 
 /** Makes segments on this thread. What is under way is not ended by `close()`. */
@@ -55,9 +58,11 @@ export function inPlaceMaker(storage: Storage, settings: MakerSettings = {}): Se
 
 async function makeSegment(
   storage: Storage,
-  { path, startBytes, endBytes, previousHead }: SegmentTask,
-  { bounds, onEvents, isStopped }: MakerSettings,
+  task: SegmentTask,
+  { bounds, onEvents, isStopped, paceOf = () => FULL_SPEED }: MakerSettings,
 ): Promise<MadeSegment> {
+  const { path, startBytes, endBytes, previousHead } = task;
+  const pace = paceOf(task);
   const pending = await storage.open(path, "read");
   try {
     let taken = startBytes;
@@ -67,11 +72,12 @@ async function makeSegment(
     });
     const written = await writeSegment(storage, SEGMENT_TEMPORARY_FILE, commits, {
       previousHead,
+      pace,
       ...(bounds === undefined ? {} : { bounds }),
       ...(isStopped === undefined ? {} : { endsEarly: isStopped }),
     });
     assert(written !== null, "a segment is made of events");
-    await readBack(storage, SEGMENT_TEMPORARY_FILE, written);
+    await readBack(storage, SEGMENT_TEMPORARY_FILE, written, pace);
     return { facts: written.facts, endBytes: taken };
   } finally {
     await pending.close();

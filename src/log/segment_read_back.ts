@@ -3,12 +3,14 @@
  * lines that it was made from: what is read must be those lines, and what finds them must be right.
  */
 import { createHash } from "node:crypto";
+import { FULL_SPEED, type Pace } from "./pace.ts";
+import type { ColumnValues } from "./column_values.ts";
 import { batchRuns } from "./segment_batches.ts";
 import { SegmentError } from "./segment_error.ts";
 import { DecodeMemory } from "./decode_memory.ts";
 import { SegmentIndexCheck } from "./segment_index_check.ts";
 import { openSegment, type Segment } from "./segment_reader.ts";
-import { COLUMN_NAMES } from "./segment_schema.ts";
+import { COLUMN_NAMES, type ColumnName } from "./segment_schema.ts";
 import { checkFacts, checkFile } from "./segment_verify.ts";
 import type { WrittenSegment } from "./segment_writer.ts";
 import type { Storage } from "./storage.ts";
@@ -21,12 +23,13 @@ export async function readBack(
   storage: Storage,
   path: string,
   { facts, linesSha256 }: WrittenSegment,
+  pace: Pace = FULL_SPEED,
 ): Promise<void> {
   await checkFile(storage, { path, ...facts });
   const segment = await openSegment(storage, path);
   try {
     checkFacts(segment, { path, ...facts });
-    if (await hashLines(segment) !== linesSha256) {
+    if (await hashLines(segment, pace) !== linesSha256) {
       throw new SegmentError(`${path}: reads back as other lines than were sealed`);
     }
   } finally {
@@ -34,16 +37,22 @@ export async function readBack(
   }
 }
 
-async function hashLines(segment: Segment): Promise<string> {
+async function hashLines(segment: Segment, pace: Pace): Promise<string> {
   const hash = createHash("sha256");
   const memory = new DecodeMemory();
-  const index = new SegmentIndexCheck(segment, { keys: true });
+  const index = new SegmentIndexCheck(segment, { keys: true, pace });
   for (let number = 0; number < segment.rowGroups.length; number++) {
-    const columns = await segment.readColumns(number, COLUMN_NAMES, { memory });
+    const columns = {} as Record<ColumnName, ColumnValues>;
+    for (const name of COLUMN_NAMES) {
+      Object.assign(columns, await segment.readColumns(number, [name], { memory }));
+      pace();
+    }
     hash.update(segment.assemble(columns));
+    pace();
     const runs = batchRuns(columns, segment.rowGroups[number]!.rows);
     await index.checkRowGroup(number, columns, runs);
     memory.clear();
+    pace();
   }
   await index.finish();
   return hash.digest("hex");

@@ -13,6 +13,7 @@ import { VERSION } from "../version.ts";
 import { buildBloomFilter } from "./bloom_filter.ts";
 import { type ColumnBounds, ColumnChunkWriter } from "./column_chunk.ts";
 import { Dictionary } from "./dictionary.ts";
+import { FULL_SPEED, type Pace } from "./pace.ts";
 import { PlainValues } from "./plain_values.ts";
 import { idBounds, textBounds, timeBounds } from "./segment_bounds.ts";
 import type { SegmentIndexContent } from "./segment_index.ts";
@@ -45,10 +46,12 @@ export class RowGroupWriter {
   readonly #sink: SegmentSink;
   readonly #rowGroups: RowGroup[] = [];
   readonly #columns: PageIndexes[] = [];
+  readonly #pace: Pace;
   #rows = 0;
 
-  constructor(sink: SegmentSink) {
+  constructor(sink: SegmentSink, pace: Pace = FULL_SPEED) {
     this.#sink = sink;
+    this.#pace = pace;
     sink.appendUint32(MAGIC);
   }
 
@@ -98,6 +101,7 @@ export class RowGroupWriter {
   }
 
   #writeColumn(name: ColumnName, rows: RowGroupRows): PageIndexes {
+    this.#pace();
     const chunk = new ColumnChunkWriter(this.#sink, columnElement(name));
     const column = rows[name];
     if (column instanceof Dictionary) writeDictionary(chunk, name, column);

@@ -17,6 +17,7 @@ import {
 import type { BatchEntry } from "./commit_frame.ts";
 import type { WholeCommit } from "./commit_reader.ts";
 import { CorruptLogError } from "./log_error.ts";
+import { FULL_SPEED, type Pace } from "./pace.ts";
 import { SegmentIndex } from "./segment_index.ts";
 import type { SegmentFacts } from "./segment_metadata.ts";
 import { RowGroupWriter } from "./segment_row_groups.ts";
@@ -41,6 +42,7 @@ export interface WriteSegmentOptions {
   bounds?: SegmentBounds;
   /** Asked after each commit: whether the segment is to end here, whatever its size. */
   endsEarly?: () => boolean;
+  pace?: Pace;
 }
 
 const BOUNDS: SegmentBounds = { events: SEGMENT_EVENTS_SOFT_MAX, bytes: SEGMENT_BYTES_SOFT_MAX };
@@ -64,13 +66,14 @@ export async function writeSegment(
   storage: Storage,
   path: string,
   commits: AsyncIterator<WholeCommit>,
-  { previousHead, bounds = BOUNDS, endsEarly = () => false }: WriteSegmentOptions,
+  { previousHead, bounds = BOUNDS, endsEarly = () => false, pace = FULL_SPEED }:
+    WriteSegmentOptions,
 ): Promise<WrittenSegment | null> {
   let next = await commits.next();
   if (next.done === true) return null;
   const file = await storage.open(path, "create");
   try {
-    const segment = new SegmentWriter(file, previousHead);
+    const segment = new SegmentWriter(file, previousHead, pace);
     while (next.done !== true) {
       await segment.add(next.value);
       if (segment.isFull(bounds) || endsEarly()) break;
@@ -93,6 +96,7 @@ interface OpenBatch {
 class SegmentWriter {
   readonly #sink: SegmentSink;
   readonly #rowGroups: RowGroupWriter;
+  readonly #pace: Pace;
   readonly #previousHead: string;
   readonly #chain: HistoryChain;
   readonly #index = new SegmentIndex();
@@ -106,9 +110,10 @@ class SegmentWriter {
   #firstEventId: string | null = null;
   #lastEventId: string | null = null;
 
-  constructor(file: StorageFile, previousHead: string) {
+  constructor(file: StorageFile, previousHead: string, pace: Pace) {
     this.#sink = new SegmentSink(file);
-    this.#rowGroups = new RowGroupWriter(this.#sink);
+    this.#rowGroups = new RowGroupWriter(this.#sink, pace);
+    this.#pace = pace;
     this.#previousHead = previousHead;
     this.#chain = new HistoryChain(previousHead);
   }
@@ -120,6 +125,7 @@ class SegmentWriter {
   async add({ commit: { batches, head }, lines }: WholeCommit): Promise<void> {
     let at = 0;
     for (const entry of batches) {
+      this.#pace();
       at = await this.#addBatch({ entry, spelling: new SpelledBatch(entry) }, lines, at);
     }
     if (at !== lines.length) throw new CorruptLogError("a commit has more lines than its batches");

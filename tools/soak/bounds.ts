@@ -71,7 +71,7 @@ const CACHES_BYTES = ROW_GROUP_CACHE_BYTES_MAX + BLOOM_FILTER_CACHE_BYTES_MAX +
 const STATE_BYTES = 512 * ROUND_BATCHES_MAX;
 /** As src/limits.ts has it: a body costs up to five times its size until it is collected. */
 const BODIES_BYTES = 5 * ADMITTED_BODY_BYTES_MAX;
-/** The thread that seals: a runtime of its own, a row group of the largest size in all its forms. */
+/** The thread that seals: a runtime of its own, a row group of the largest size in its forms. */
 const SEALING_BYTES = 256 * MIB;
 /** No look may find more: the service would hold more than its limits say. */
 export const MEMORY_BYTES_MAX = RUNTIME_BYTES + CACHES_BYTES + STATE_BYTES + BODIES_BYTES +
