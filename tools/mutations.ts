@@ -43,7 +43,8 @@ const SYNC_TAIL = "      await this.#tail.file.sync();\n";
 const UNLESS_NO_ROOM =
   '      if (!isNoRoom(error)) throw this.poisonBy("a write to the tail failed", error);\n';
 
-const ADD_COMMIT = "    this.#tail.index.stageLines(bytes.subarray(headerBytes), offset + headerBytes);\n" +
+const ADD_COMMIT =
+  "    this.#tail.index.stageLines(bytes.subarray(headerBytes), offset + headerBytes);\n" +
   "    this.#tail.add(commit, offset, offset + bytes.length);\n";
 
 export const MUTATIONS: readonly Mutation[] = [
@@ -218,7 +219,11 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: "the identities of sealed batches are forgotten",
     edits: [
-      edit("service/log_state.ts", "await this.#sealed?.findBatch(source, batchId) ?? null;", "null;"),
+      edit(
+        "service/log_state.ts",
+        "await this.#sealed?.findBatch(source, batchId) ?? null;",
+        "null;",
+      ),
     ],
     tests: [CRASHES],
   },
