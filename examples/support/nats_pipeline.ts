@@ -21,8 +21,11 @@ const ACK_TIMEOUT_MS = 5000;
 /** What the headers of a message take of the server's limit, generously. */
 const HEADER_BYTES_MAX = 512;
 
+/** What of a target it takes to publish. */
+export type PublishTarget = Pick<NatsTarget, "client" | "connection" | "stream">;
+
 export class NatsPipeline {
-  readonly #target: NatsTarget;
+  readonly #target: PublishTarget;
   readonly #onFailure: (error: unknown) => void;
   /** The last one stored for certain. */
   #stored: StreamPosition;
@@ -33,7 +36,7 @@ export class NatsPipeline {
   #answered = Promise.withResolvers<void>();
 
   /** @param onFailure Called when a message was not stored. Those behind it are not either. */
-  constructor(target: NatsTarget, start: StreamPosition, onFailure: (error: unknown) => void) {
+  constructor(target: PublishTarget, start: StreamPosition, onFailure: (error: unknown) => void) {
     this.#target = target;
     this.#onFailure = onFailure;
     this.#stored = start;
