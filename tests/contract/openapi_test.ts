@@ -13,6 +13,7 @@ import { Admission } from "../../src/service/admission.ts";
 import { VERSION } from "../../src/version.ts";
 import { test } from "../support/tested_service.ts";
 import { request } from "../support/http_client.ts";
+import { TESTED_EXECUTABLE } from "../support/runtimes.ts";
 import { stubLog } from "../support/stub_log.ts";
 import { commit, ingest, postRetirement } from "./support/api.ts";
 import { FollowReader } from "./support/follow_reader.ts";
@@ -117,7 +118,12 @@ test("every parameter of the document is accepted, and nothing else is", () =>
     }
   }));
 
-test("every answer is what the document says, and its examples are answers", async () => {
+/** The tour makes the service fail in every way, which only one in this process can be made to. */
+const TOUR_SKIP = TESTED_EXECUTABLE === undefined ? false : "is of the service in this process";
+
+test("every answer is what the document says, and its examples are answers", {
+  skip: TOUR_SKIP,
+}, async () => {
   const seen = new Map<string, unknown>();
   await makeTour(TOUR, ({ example, request: { method, path = "/v1/events", body } }, reply) => {
     const usedMethod = method ?? (body === undefined ? "GET" : "POST");
@@ -129,7 +135,7 @@ test("every answer is what the document says, and its examples are answers", asy
   }
 });
 
-test("every error code is among the answers", async () => {
+test("every error code is among the answers", { skip: TOUR_SKIP }, async () => {
   const codes = new Set<string>();
   await makeTour(TOUR, ({ request: { method } }, reply) => {
     if (method !== "HEAD" && reply.status >= 400) codes.add(reply.json().error);
