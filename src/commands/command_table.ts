@@ -80,6 +80,7 @@ export const COMMANDS: Readonly<Record<CommandName, CommandEntry>> = {
     description: [
       "Recovers from a crash first, if there was one. Ready when a request is answered. SIGINT " +
       "or SIGTERM ends it once everything accepted has its outcome; a second one ends it at once.",
+      "Seals on its own: a tail that has grown large moves into a segment while it serves.",
     ],
     examples: [
       { line: "service --config /srv/log/service.toml serve", effect: "Serve until Ctrl-C" },
@@ -99,8 +100,9 @@ export const COMMANDS: Readonly<Record<CommandName, CommandEntry>> = {
     options: [],
     summary: "Move the append tail into immutable Parquet segments",
     description: [
-      "Needs the log writer, so no serve may run. Names each new segment with its number of " +
-      "events and its chain head on standard error. May be ended at any time; the next seal " +
+      "Seals everything, to the last event, which serve leaves in the tail until there is enough " +
+      "of it. Needs the log writer, so no serve may run. Names each new segment with its number " +
+      "of events and its chain head on standard error. May be ended at any time; the next seal " +
       "goes on from there.",
     ],
     examples: [
