@@ -220,7 +220,7 @@ export const FOOTER_HEAD_BYTES_MAX = 8 * MIB;
 /** Longest filter over the keys of a segment that a reader accepts. */
 export const KEY_FILTER_BYTES_MAX = 4 * MIB;
 /** A stored event has no fewer, for its member names, id, time and hashes. */
-const EVENT_BYTES_MIN = 330;
+export const EVENT_BYTES_MIN = 330;
 /** Longest Bloom filter of a row group that a reader accepts. */
 export const BLOOM_FILTER_BYTES_MAX = 64 * KIB;
 /**

@@ -7,7 +7,13 @@ import { READ_CHUNK_BYTES, SCAN_PAUSE_BYTES } from "../limits.ts";
 import { isHeaderLine } from "./commit_frame.ts";
 import { LineChunks } from "./line_chunks.ts";
 import type { LogSnapshot } from "./snapshot.ts";
-import { type EventFilter, lineEventId, type LineMatcher, lineMatcher } from "./stored_line.ts";
+import {
+  type EventFilter,
+  eventLineEnd,
+  lineEventId,
+  type LineMatcher,
+  lineMatcher,
+} from "./stored_line.ts";
 
 const EMPTY = Buffer.alloc(0);
 const LF = 0x0a;
@@ -83,8 +89,13 @@ export class EventScan {
     let keptBytes = 0;
     let lastKeptStart = 0;
     let lineStart = 0;
+    const view = new DataView(chunk.buffer, chunk.byteOffset, chunk.length);
     while (lineStart < chunk.length && !this.#limitReached) {
-      const lineEnd = chunk.indexOf(LF, lineStart) + 1;
+      if (isHeaderLine(chunk, lineStart)) {
+        lineStart = chunk.indexOf(LF, lineStart) + 1;
+        continue;
+      }
+      const lineEnd = eventLineEnd(view, lineStart);
       if (this.#wants(chunk, lineStart) && this.#spend(lineEnd - lineStart)) {
         lastKeptStart = keptBytes;
         if (keptBytes !== lineStart) chunk.copyWithin(keptBytes, lineStart, lineEnd);
@@ -99,7 +110,6 @@ export class EventScan {
   }
 
   #wants(chunk: Buffer, lineStart: number): boolean {
-    if (isHeaderLine(chunk, lineStart)) return false;
     if (this.#skipping) {
       if (lineEventId(chunk, lineStart) <= this.#after!) return false;
       this.#skipping = false;

@@ -3,10 +3,13 @@ import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import {
   type EventFilter,
+  eventLineEnd,
   lineEventId,
   lineMatcher,
   lineSourceAndStream,
 } from "../../src/log/stored_line.ts";
+import { EVENT_BYTES_MIN } from "../../src/limits.ts";
+import { SEED, SeededRandom } from "../event/seeded_random.ts";
 import { type EventOptions, preparedEvent, sealEvent } from "../support/prepared.ts";
 
 const EVENT_ID = "019b76da-a800-7001-8203-040506070809";
@@ -93,4 +96,36 @@ test("lineMatcher() does not match beyond the end of the bytes", () => {
   const line = storedLine("shop", { recordKey: "1" });
   const cut = line.subarray(0, line.indexOf('","kind"'));
   assert.ok(!lineMatcher({ recordKey: "1" })!(cut, 0));
+});
+
+test(`eventLineEnd() finds the LF of an event wherever it lies (seed ${SEED})`, () => {
+  const random = new SeededRandom();
+  for (let run = 0; run < 500; run++) {
+    const lengths = Array.from({ length: 3 }, () => EVENT_BYTES_MIN + random.below(40));
+    const lines = lengths.map((length) => {
+      const line = Buffer.from(Array.from({ length }, () => random.pick([0x09, 0x0b, 0x8a, 0xff])));
+      line[length - 1] = 0x0a;
+      return line;
+    });
+    const { buffer, byteOffset, length } = Buffer.concat(lines);
+    const view = new DataView(buffer, byteOffset, length);
+    let start = 0;
+    for (const line of lengths) {
+      assert.equal(eventLineEnd(view, start), start + line);
+      start += line;
+    }
+  }
+});
+
+test("eventLineEnd() ends with the lines, whatever they are", () => {
+  for (const length of [1, 8, EVENT_BYTES_MIN, EVENT_BYTES_MIN + 9]) {
+    assert.equal(eventLineEnd(new DataView(new ArrayBuffer(length)), 0), length);
+  }
+});
+
+test("no stored event has fewer than EVENT_BYTES_MIN bytes", () => {
+  const least = { stream: "s", recordKey: "k", kind: "k", payload: 0 };
+  const identity = { source: "s", batchId: "b", observedAt: "2026-01-01T00:00:00.000Z" };
+  const { line } = sealEvent(identity, preparedEvent(least), EVENT_ID);
+  assert.ok(Buffer.byteLength(line) + 1 >= EVENT_BYTES_MIN, line);
 });
