@@ -6,7 +6,7 @@ import { memoryBytes, peakMemoryBytes } from "../support/process_stats.ts";
 import { RawClient } from "../support/raw_client.ts";
 import { megabytes, rounded } from "../support/report.ts";
 import { withDeployment, withServer } from "../support/with_deployment.ts";
-import { type BuiltLog, writeFacts } from "./built_log.ts";
+import { type BuiltLog, type LogFacts, writeFacts } from "./built_log.ts";
 import type { Figures } from "./figures.ts";
 import type { Part, ScaleOptions } from "./options.ts";
 import {
@@ -68,29 +68,28 @@ async function askServer(log: BuiltLog, options: ScaleOptions): Promise<Figures>
   await writeFacts(log);
   return await withEmptyLog(options, (emptyLog) =>
     withServer(deployment, async (server) => {
-      const before = megabytes(memoryBytes(server.pid));
       const client = await RawClient.connect(deployment.socketPath);
-      const asked = await askAllKinds(client, emptyLog, log, options.replayMs);
+      const figures = await askAllKinds({ client, emptyLog, server, facts }, options.replayMs);
       client.close();
-      return { ...asked, "serve after the start MB": before, ...memoryOf(server) };
+      await writeFacts(log);
+      return figures;
     }));
 }
 
-function memoryOf({ pid }: Server): Figures {
-  return {
-    "serve after all questions MB": megabytes(memoryBytes(pid)),
-    "serve peak MB": megabytes(peakMemoryBytes(pid)),
-  };
+interface Asked {
+  client: RawClient;
+  emptyLog: RawClient;
+  server: Server;
+  facts: LogFacts;
 }
 
+/** With the memory that the server holds after each kind. */
 async function askAllKinds(
-  client: RawClient,
-  emptyLog: RawClient,
-  log: BuiltLog,
+  { client, emptyLog, server: { pid }, facts }: Asked,
   replayMs: number,
 ): Promise<Figures> {
-  const { facts } = log;
   const kinds: [string, () => Promise<Figures>][] = [
+    ["the start", () => Promise.resolve({})],
     ["pages", () => askPages(client, facts)],
     ["keys", () => askKeys(client, facts)],
     ["new batches", () => askNewBatches(client, emptyLog, facts.askings)],
@@ -100,12 +99,13 @@ async function askAllKinds(
     ["replay", () => askReplay(client, replayMs)],
   ];
   let figures: Figures = {};
+  const memory: Figures = {};
   for (const [name, askKind] of kinds) {
     progress(name);
     figures = { ...figures, ...await askKind() };
+    memory[`serve after ${name} MB`] = megabytes(memoryBytes(pid));
   }
-  await writeFacts(log);
-  return figures;
+  return { ...figures, ...memory, "serve peak MB": megabytes(peakMemoryBytes(pid)) };
 }
 
 async function withEmptyLog<T>(
