@@ -41,7 +41,7 @@ export function ownRuntime(): RuntimeName {
  * The path in the variable of the runtime, else the running one or the one on the path.
  * @throws {Error} when it is an executable that no variable names.
  */
-function executableOf(runtime: RuntimeName): string {
+export function executableOf(runtime: RuntimeName): string {
   const named = process.env[VARIABLES[runtime]];
   if (named !== undefined) return named;
   if (runtime === "executable") throw new Error("SERVICE_EXECUTABLE must name the executable");
@@ -184,7 +184,8 @@ export class Server {
   }
 }
 
-class ServerProcess {
+/** A process that serves, or is to. */
+export class ServerProcess {
   readonly #child: ChildProcess;
   /** Exit code; null when a signal ended it. */
   readonly exited: Promise<number | null>;
@@ -205,6 +206,11 @@ class ServerProcess {
     child.stderr?.on("data", (text) => {
       this.complaint = (this.complaint + text).slice(-COMPLAINT_CHARS_MAX);
     });
+  }
+
+  /** Starts an executable whose standard error is kept. */
+  static spawn(executable: string, args: string[]): ServerProcess {
+    return new ServerProcess(spawn(executable, args, { stdio: ["ignore", "ignore", "pipe"] }));
   }
 
   get pid(): number {

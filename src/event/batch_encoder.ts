@@ -271,8 +271,9 @@ class BatchEncoder {
     const writer = this.#writer;
     const text = writer.bytes.subarray(start, writer.size);
     writer.size = start;
-    if (text.length <= POOLED_BYTES_MAX) return Buffer.from(text);
-    const copy = Buffer.allocUnsafeSlow(text.length);
+    const copy = text.length <= POOLED_BYTES_MAX
+      ? Buffer.allocUnsafe(text.length)
+      : Buffer.allocUnsafeSlow(text.length);
     copy.set(text);
     return copy;
   }

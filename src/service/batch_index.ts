@@ -5,23 +5,19 @@
  */
 import { assert } from "../assert.ts";
 import type { BatchEntry } from "../log/commit_frame.ts";
+import { IdentityMap } from "./identity_map.ts";
 
 export class BatchIndex {
-  readonly #entries = new Map<string, BatchEntry>();
+  readonly #entries = new IdentityMap<BatchEntry>();
 
   /** The committed batch of that identity; undefined when there is none. */
   get(source: string, batchId: string): BatchEntry | undefined {
-    return this.#entries.get(batchKey(source, batchId));
+    return this.#entries.get(source, batchId);
   }
 
   add(entry: BatchEntry): void {
-    const before = this.#entries.size;
-    this.#entries.set(batchKey(entry.source, entry.batch_id), entry);
-    assert(this.#entries.size > before, "a batch identity is committed once");
+    const { source, batch_id: batchId } = entry;
+    assert(this.get(source, batchId) === undefined, "a batch identity is committed once");
+    this.#entries.set(source, batchId, entry);
   }
-}
-
-/** One string for an identity; unambiguous, since no source holds a space. */
-export function batchKey(source: string, batchId: string): string {
-  return `${source} ${batchId}`;
 }

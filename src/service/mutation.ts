@@ -1,7 +1,7 @@
 /** What the writer queue takes: something that reads the state and may commit one batch. */
 import type { PreparedBatch } from "../event/types.ts";
 import type { BatchEntry } from "../log/commit_frame.ts";
-import { batchKey } from "./batch_index.ts";
+import { IdentityMap } from "./identity_map.ts";
 import type { LogState } from "./log_state.ts";
 import type { StreamTable } from "./stream_table.ts";
 
@@ -21,20 +21,18 @@ export interface Mutation<Answer> {
 /** The batches of the next commit, decided and not written yet. */
 export class CommitGroup {
   readonly batches: PreparedBatch[] = [];
-  readonly #identities = new Set<string>();
-  readonly #sources = new Set<string>();
+  readonly #identities = new IdentityMap<PreparedBatch>();
 
   add(batch: PreparedBatch): void {
     this.batches.push(batch);
-    this.#identities.add(batchKey(batch.source, batch.batchId));
-    this.#sources.add(batch.source);
+    this.#identities.set(batch.source, batch.batchId, batch);
   }
 
   hasBatch(source: string, batchId: string): boolean {
-    return this.#identities.has(batchKey(source, batchId));
+    return this.#identities.get(source, batchId) !== undefined;
   }
 
   hasSource(source: string): boolean {
-    return this.#sources.has(source);
+    return this.#identities.hasSource(source);
   }
 }

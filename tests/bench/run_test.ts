@@ -37,6 +37,11 @@ const SEALED_ROWS = ["tail", "sealed"].flatMap((form) => [
 
 const RUNS: [string, string[], string[]][] = [
   ["ingest", ["--events", "20"], ["single-16", "batch-4"]],
+  [
+    "floor",
+    ["--events", "20"],
+    ["answer:single-1", "store:batch-100-16", "node-http-store:single-16"],
+  ],
   ["latency", ["--seconds", "0.2"], ["single-half", "single-beside", "replay-beside"]],
   ["replay", ["--events", "2500", "--seconds", "0.1"], ["all-4", "page-last"]],
   ["restart", ["--events", "1500", "--starts", "1"], ["100k-batch"]],

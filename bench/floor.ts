@@ -1,0 +1,78 @@
+/**
+ * Measures what an HTTP server costs that does less than the service, on the same machine and with
+ * the same load: the floor under its rows. See README.md beside this file.
+ */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { fileURLToPath } from "node:url";
+import { FLOORS } from "./floor/floors.ts";
+import { executableOf, ServerProcess } from "./support/deployment.ts";
+import { probeDisk } from "./support/disk_probe.ts";
+import { runLoad } from "./support/load.ts";
+import { type BenchOptions, parseBenchOptions, progress, runBench } from "./support/options.ts";
+import { peakMemoryBytes } from "./support/process_stats.ts";
+import { loadRow, makeReport, publish, type Row } from "./support/report.ts";
+import { ingestWorkload } from "./support/workloads.ts";
+
+const SERVER = fileURLToPath(new URL("./floor/server.ts", import.meta.url));
+const START_TIMEOUT_MS = 30_000;
+
+const LOADS: Record<string, { clients: number; batchEvents: number }> = {
+  "single-1": { clients: 1, batchEvents: 1 },
+  "single-16": { clients: 16, batchEvents: 1 },
+  "single-64": { clients: 64, batchEvents: 1 },
+  "batch-100-16": { clients: 16, batchEvents: 100 },
+  "batch-1000-1": { clients: 1, batchEvents: 1000 },
+  "batch-1000-4": { clients: 4, batchEvents: 1000 },
+};
+
+/** A row is a server and a load: `store:single-64`. */
+const ROWS = Object.keys(FLOORS).flatMap((floor) =>
+  Object.keys(LOADS).map((load) => `${floor}:${load}`)
+);
+
+async function measureRow(row: string, options: BenchOptions, folder: string): Promise<Row> {
+  progress(row);
+  const [floor, load] = row.split(":") as [string, string];
+  const { clients, batchEvents } = LOADS[load]!;
+  const socketPath = join(folder, `${row.replace(":", "-")}.sock`);
+  const file = join(folder, `${row.replace(":", "-")}.log`);
+  const server = ServerProcess.spawn(executableOf(options.serverRuntime), [
+    ...(options.serverRuntime === "deno" ? ["run", "--no-prompt", "--allow-all"] : []),
+    ...[SERVER, floor, socketPath, file],
+  ]);
+  try {
+    await server.waitUntilReady(socketPath, performance.now() + START_TIMEOUT_MS);
+    const result = await runLoad({
+      socketPath,
+      serverPid: server.pid,
+      workloads: Array.from(
+        { length: clients },
+        (_, client) => ingestWorkload(`client-${client}`, batchEvents),
+      ),
+      warmupMs: options.warmupMs,
+      measureMs: options.measureMs,
+      eventsMax: options.events ?? Infinity,
+    });
+    return loadRow(row, result, peakMemoryBytes(server.pid));
+  } finally {
+    server.signal("SIGKILL");
+    await server.exited;
+    await rm(file, { force: true });
+  }
+}
+
+await runBench(async () => {
+  const options = parseBenchOptions(process.argv.slice(2), ROWS);
+  const folder = await mkdtemp(join(options.parent ?? tmpdir(), "bench-floor-"));
+  try {
+    const disk = probeDisk(folder);
+    const rows: Row[] = [];
+    for (const row of options.rows) rows.push(await measureRow(row, options, folder));
+    await publish(makeReport("floor", options.serverRuntime, disk, rows), options.jsonPath);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});

@@ -1,0 +1,95 @@
+/**
+ * A server that does next to nothing with what it is sent: what ours cannot be faster than.
+ * Arguments: the kind of server, the socket, the file that is appended to.
+ */
+import { Buffer } from "node:buffer";
+import { fdatasync, openSync, write } from "node:fs";
+import { createServer } from "node:http";
+import process from "node:process";
+import { promisify } from "node:util";
+import type { HttpResponse } from "../../src/http1/message.ts";
+import { listen } from "../../src/http1/server.ts";
+import { FLOORS, type FloorWork } from "./floors.ts";
+
+const ANSWER = '{"status":"committed"}';
+const HEADERS = { "content-type": "application/json" };
+
+const writeFile = promisify(write);
+const syncFile = promisify(fdatasync);
+
+/** Appends what waits in one write and one fdatasync, then takes what has come since. */
+class GroupCommit {
+  readonly #file: number;
+  #waiting: { body: Uint8Array; done: () => void }[] = [];
+  #isRunning = false;
+
+  constructor(path: string) {
+    this.#file = openSync(path, "a", 0o600);
+  }
+
+  append(body: Uint8Array): Promise<void> {
+    return new Promise((done) => {
+      this.#waiting.push({ body, done });
+      if (!this.#isRunning) void this.#run();
+    });
+  }
+
+  async #run(): Promise<void> {
+    this.#isRunning = true;
+    await Promise.resolve();
+    while (this.#waiting.length > 0) {
+      const group = this.#waiting;
+      this.#waiting = [];
+      const bytes = Buffer.concat(group.map(({ body }) => body));
+      const written = await writeFile(this.#file, bytes);
+      if (written.bytesWritten !== bytes.length) throw new Error("a short write");
+      await syncFile(this.#file);
+      for (const { done } of group) done();
+    }
+    this.#isRunning = false;
+  }
+}
+
+/** What is done with a body before it is answered. */
+function worker(work: FloorWork, path: string): (body: Uint8Array) => Promise<void> | void {
+  if (work === "answer") return () => {};
+  const parse = (body: Uint8Array) => void JSON.parse(Buffer.from(body).toString());
+  if (work === "parse") return parse;
+  const log = new GroupCommit(path);
+  return (body) => {
+    parse(body);
+    return log.append(body);
+  };
+}
+
+async function serveOurs(path: string, use: (body: Uint8Array) => Promise<void> | void) {
+  const answer: HttpResponse = { status: 200, headers: HEADERS, body: ANSWER };
+  await listen({
+    path,
+    handler: async (request) => {
+      if (request.method === "POST") await use(await request.bytes());
+      return answer;
+    },
+    refusal: () => ({ status: 400, headers: HEADERS, body: "{}" }),
+    report: (line) => void process.stderr.write(`${line}\n`),
+  });
+}
+
+function serveBuiltIn(path: string, use: (body: Uint8Array) => Promise<void> | void): void {
+  const server = createServer((request, response) => {
+    const pieces: Buffer[] = [];
+    request.on("data", (piece: Buffer) => void pieces.push(piece));
+    request.on("end", async () => {
+      if (request.method === "POST") await use(Buffer.concat(pieces));
+      response.writeHead(200, { ...HEADERS, "content-length": ANSWER.length });
+      response.end(ANSWER);
+    });
+  });
+  server.listen(path);
+}
+
+const [kind = "", path = "", file = ""] = process.argv.slice(2);
+const { isOurs, work } = FLOORS[kind]!;
+const use = worker(work, file);
+if (isOurs) await serveOurs(path, use);
+else serveBuiltIn(path, use);
