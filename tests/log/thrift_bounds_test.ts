@@ -5,7 +5,7 @@ import { deserializeTCompactProtocol } from "hyparquet/src/thrift.js";
 import { ByteWriter } from "hyparquet-writer";
 import { serializeTCompactProtocol } from "hyparquet-writer/src/thrift.js";
 import { SegmentError } from "../../src/log/segment_error.ts";
-import { thriftStructEnd } from "../../src/log/thrift_bounds.ts";
+import { thriftBinary, thriftFieldStart, thriftStructEnd } from "../../src/log/thrift_bounds.ts";
 import { SEED, SeededRandom } from "../event/seeded_random.ts";
 
 const STRUCT = {
@@ -36,6 +36,23 @@ test("thriftStructEnd() refuses a struct that is cut off anywhere", () => {
   for (let end = 0; end < bytes.length; end++) {
     assert.throws(() => thriftStructEnd(bytes, 0, end), SegmentError, `cut at ${end}`);
   }
+});
+
+test("thriftFieldStart() finds the value of a field, whatever stands behind it", () => {
+  const bytes = encode(STRUCT);
+  const at = thriftFieldStart(bytes, 0, bytes.length, 3)!;
+  const { start, end } = thriftBinary(bytes, at, bytes.length);
+  assert.equal(bytes.toString("latin1", start, end), "text");
+  // Only the header of the field need be there.
+  assert.equal(thriftFieldStart(bytes, 0, at, 3), at);
+  assert.throws(() => thriftFieldStart(bytes, 0, at - 1, 3), SegmentError);
+  assert.equal(thriftFieldStart(bytes, 0, bytes.length, 9), null);
+});
+
+test("thriftBinary() tells of bytes beyond the end, and refuses a length that is cut off", () => {
+  const bytes = encode({ field_1: "x".repeat(300) });
+  assert.deepEqual(thriftBinary(bytes, 1, 3), { start: 3, end: 303 });
+  assert.throws(() => thriftBinary(bytes, 1, 2), SegmentError);
 });
 
 const HOSTILE: [string, number[]][] = [
