@@ -33,17 +33,36 @@ export function keyFilterBytes(keys: number): number {
   return KEY_FILTER_BLOCK_BYTES * Math.max(1, Math.ceil(keys * BITS_PER_KEY / bits));
 }
 
-/** The filter of the keys with these hashes, as it is in the file. */
-export function buildKeyFilter(hashes: readonly Hash64[]): Uint8Array {
-  const filter = new Uint8Array(keyFilterBytes(hashes.length));
-  for (const hash of hashes) {
-    const start = keyBlockStart(filter.length, hash);
-    for (let word = 0; word < WORDS_PER_BLOCK; word++) {
-      const bit = bitOf(hash, word);
-      filter[byteAt(start, word, bit)]! |= 1 << (bit & 7);
+/** Collects the keys of a segment, a few bytes of memory for each. */
+export class KeyHashes {
+  /** The upper and the lower half of each hash. */
+  #halves = new Uint32Array(1024);
+  #count = 0;
+
+  add({ high, low }: Hash64): void {
+    if (2 * this.#count === this.#halves.length) {
+      const halves = new Uint32Array(4 * this.#count);
+      halves.set(this.#halves);
+      this.#halves = halves;
     }
+    this.#halves[2 * this.#count] = high;
+    this.#halves[2 * this.#count + 1] = low;
+    this.#count += 1;
   }
-  return filter;
+
+  /** Their filter, as it is in the file. */
+  filter(): Uint8Array {
+    const filter = new Uint8Array(keyFilterBytes(this.#count));
+    for (let number = 0; number < this.#count; number++) {
+      const hash = { high: this.#halves[2 * number]!, low: this.#halves[2 * number + 1]! };
+      const start = keyBlockStart(filter.length, hash);
+      for (let word = 0; word < WORDS_PER_BLOCK; word++) {
+        const bit = bitOf(hash, word);
+        filter[byteAt(start, word, bit)]! |= 1 << (bit & 7);
+      }
+    }
+    return filter;
+  }
 }
 
 /** Where in a filter of that size the block of a key starts. */

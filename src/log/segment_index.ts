@@ -3,10 +3,9 @@
  * it, `verify` and the read-back to hold the file to it.
  */
 import { assert } from "../assert.ts";
-import { batchKeyHash, buildKeyFilter, sourceKeyHash, streamKeyHash } from "./key_filter.ts";
+import { batchKeyHash, KeyHashes, sourceKeyHash, streamKeyHash } from "./key_filter.ts";
 import type { SourceFrontier, StreamCount } from "./segment_metadata.ts";
 import { StreamCounter } from "./stream_counter.ts";
-import type { Hash64 } from "./xxhash64.ts";
 
 export interface SegmentIndexContent {
   /** In order of source, then stream. */
@@ -19,11 +18,11 @@ export interface SegmentIndexContent {
 
 export class SegmentIndex {
   readonly #streams = new StreamCounter();
-  readonly #batchHashes: Hash64[] = [];
+  readonly #keys = new KeyHashes();
 
   /** Takes in the next batch, once. */
   addBatch(source: string, batchId: string): void {
-    this.#batchHashes.push(batchKeyHash(source, batchId));
+    this.#keys.add(batchKeyHash(source, batchId));
   }
 
   /** Takes in events of one stream, the last of which has that id. */
@@ -35,10 +34,9 @@ export class SegmentIndex {
   finish(): SegmentIndexContent {
     const streams = this.#streams.list();
     const sources = sourceFrontiers(streams);
-    const hashes = this.#batchHashes;
-    for (const { source } of sources) hashes.push(sourceKeyHash(source));
-    for (const { source, stream } of streams) hashes.push(streamKeyHash(source, stream));
-    return { streams, sources, keyFilter: buildKeyFilter(hashes) };
+    for (const { source } of sources) this.#keys.add(sourceKeyHash(source));
+    for (const { source, stream } of streams) this.#keys.add(streamKeyHash(source, stream));
+    return { streams, sources, keyFilter: this.#keys.filter() };
   }
 }
 

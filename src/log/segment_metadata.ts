@@ -58,23 +58,37 @@ export interface SegmentFacts extends Omit<SegmentMetadata, "key_filter"> {
 const STREAMS_START = '"streams":[';
 const STREAMS_END = "]}";
 
-/** @param streams in order of source, then stream. */
-export function encodeMetadata(
+/** Entries that are spelled at a time: a list may be as long as the segment has events. */
+const PIECE_ENTRIES = 512;
+
+/** The text under METADATA_KEY, in pieces. @param streams in order of source, then stream. */
+export function* metadataPieces(
   metadata: SegmentMetadata,
   streams: readonly StreamCount[],
-): string {
-  return canonicalize({ ...metadata, streams });
+): Generator<string, void> {
+  yield canonicalize({ ...metadata, streams: [] }).slice(0, -STREAMS_END.length);
+  yield* listPieces(streams);
+  yield STREAMS_END;
 }
 
-/** @param sources in order. */
-export function encodeSources(sources: readonly SourceFrontier[]): string {
-  return canonicalize(sources);
+/** The text under SOURCES_KEY, in pieces. @param sources in order. */
+export function* sourcesPieces(sources: readonly SourceFrontier[]): Generator<string, void> {
+  yield "[";
+  yield* listPieces(sources);
+  yield "]";
+}
+
+function* listPieces(entries: readonly unknown[]): Generator<string, void> {
+  for (let first = 0; first < entries.length; first += PIECE_ENTRIES) {
+    const list = canonicalize(entries.slice(first, first + PIECE_ENTRIES));
+    yield (first === 0 ? "" : ",") + list.slice(1, -1);
+  }
 }
 
 /**
  * Reads the facts of a segment from the beginning of its metadata.
  * @returns them, and the number of characters before the first stream.
- * @throws {SegmentError} when that is not what `encodeMetadata()` writes.
+ * @throws {SegmentError} when that is not how `metadataPieces()` begins.
  */
 export function decodeMetadata(
   beginning: string,
@@ -84,7 +98,7 @@ export function decodeMetadata(
   const value = decoding(METADATA_KEY, (): unknown => listAt < 0 ? null : JSON.parse(text));
   if (!isMetadata(value)) throw new SegmentError(`${METADATA_KEY}: not the metadata of a segment`);
   const { streams, ...metadata } = value;
-  if (encodeMetadata(metadata, streams) !== text) {
+  if ([...metadataPieces(metadata, streams)].join("") !== text) {
     throw new SegmentError(`${METADATA_KEY}: not canonical`);
   }
   return { metadata, streamsStart: text.length - STREAMS_END.length };

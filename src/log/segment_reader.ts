@@ -173,10 +173,16 @@ export class Segment {
     });
   }
 
-  /** The text under a key of its footer, which may be long. @throws {SegmentError} */
-  readValue(key: string): Promise<Buffer> {
+  /** Length of the text under a key of its footer. */
+  valueBytes(key: string): number {
     const { start, end } = this.#footer.layout.values.get(key)!;
-    return this.#read(start, end);
+    return end - start;
+  }
+
+  /** A part of the text under a key of its footer. @throws {SegmentError} */
+  readValue(key: string, from: number, to: number): Promise<Buffer> {
+    const { start } = this.#footer.layout.values.get(key)!;
+    return this.#read(start + from, start + to);
   }
 
   /** The filter over its keys. @throws {SegmentError} */

@@ -18,11 +18,11 @@ import { PlainValues } from "./plain_values.ts";
 import { idBounds, textBounds, timeBounds } from "./segment_bounds.ts";
 import type { SegmentIndexContent } from "./segment_index.ts";
 import {
-  encodeMetadata,
-  encodeSources,
   METADATA_KEY,
+  metadataPieces,
   type SegmentMetadata,
   SOURCES_KEY,
+  sourcesPieces,
 } from "./segment_metadata.ts";
 import type { RowGroupRows } from "./segment_rows.ts";
 import {
@@ -91,8 +91,11 @@ export class RowGroupWriter {
       num_rows: BigInt(this.#rows),
       row_groups: this.#rowGroups,
       key_value_metadata: [
-        { key: METADATA_KEY, value: encodeMetadata({ ...facts, key_filter }, streams) },
-        { key: SOURCES_KEY, value: encodeSources(sources) },
+        {
+          key: METADATA_KEY,
+          value: [...metadataPieces({ ...facts, key_filter }, streams)].join(""),
+        },
+        { key: SOURCES_KEY, value: [...sourcesPieces(sources)].join("") },
       ],
     };
     writeMetadata(this.#sink, footer as FileMetaData, BOUND_BYTES_MAX);

@@ -2,35 +2,41 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
   batchKeyHash,
-  buildKeyFilter,
   KEY_FILTER_BLOCK_BYTES,
   keyBlockStart,
   keyFilterBytes,
+  KeyHashes,
   mayHoldKey,
   sourceKeyHash,
   streamKeyHash,
 } from "../../src/log/key_filter.ts";
 import { SEED, SeededRandom } from "../event/seeded_random.ts";
 
+function filterOf(hashes: ReturnType<typeof sourceKeyHash>[]): Uint8Array {
+  const keys = new KeyHashes();
+  for (const hash of hashes) keys.add(hash);
+  return keys.filter();
+}
+
 function passes(filter: Uint8Array, hash: ReturnType<typeof sourceKeyHash>): boolean {
   return mayHoldKey(filter, keyBlockStart(filter.length, hash), hash);
 }
 
-test(`buildKeyFilter() holds every key, in any number of blocks (seed ${SEED})`, () => {
+test(`KeyHashes.filter() holds every key, in any number of blocks (seed ${SEED})`, () => {
   const random = new SeededRandom();
   for (const count of [0, 1, 2, 10, 11, 1000, 1 + random.below(20_000)]) {
     const hashes = Array.from({ length: count }, (_, n) => batchKeyHash(random.text(9), `${n}`));
-    const filter = buildKeyFilter(hashes);
+    const filter = filterOf(hashes);
     assert.equal(filter.length, keyFilterBytes(count));
     assert.equal(filter.length % KEY_FILTER_BLOCK_BYTES, 0);
     assert.ok(hashes.every((hash) => passes(filter, hash)), `${count} keys`);
   }
 });
 
-test("buildKeyFilter() lets few other keys pass", () => {
+test("KeyHashes.filter() lets few other keys pass", () => {
   const keys = 50_000;
   const hashes = Array.from({ length: keys }, (_, n) => batchKeyHash("shop", `batch-${n}`));
-  const filter = buildKeyFilter(hashes);
+  const filter = filterOf(hashes);
   assert.equal(filter.length, 3 * keys + (32 - (3 * keys) % 32) % 32);
   const others = 200_000;
   let passed = 0;
@@ -39,7 +45,7 @@ test("buildKeyFilter() lets few other keys pass", () => {
 });
 
 test("an empty filter holds nothing", () => {
-  const filter = buildKeyFilter([]);
+  const filter = filterOf([]);
   assert.equal(filter.length, KEY_FILTER_BLOCK_BYTES);
   assert.ok(!passes(filter, sourceKeyHash("a")));
 });

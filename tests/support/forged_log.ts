@@ -18,10 +18,10 @@ import { MANIFEST_FILE, PENDING_FOLDER, segmentPath } from "../../src/log/layout
 import type { Manifest, SegmentEntry } from "../../src/log/manifest.ts";
 import { SegmentIndex } from "../../src/log/segment_index.ts";
 import {
-  encodeMetadata,
-  encodeSources,
   METADATA_KEY,
+  metadataPieces,
   SOURCES_KEY,
+  sourcesPieces,
 } from "../../src/log/segment_metadata.ts";
 import { openSegment } from "../../src/log/segment_reader.ts";
 import { COLUMN_NAMES, FILTERED_COLUMNS, SEGMENT_SCHEMA } from "../../src/log/segment_schema.ts";
@@ -138,12 +138,15 @@ export async function forgeSegment(rows: readonly Row[], facts: SegmentEntry): P
   const writer = new ByteWriter();
   // The place of the filter is known when the rows are written.
   const factsValue = { key: METADATA_KEY, value: "" };
-  const kvMetadata = [factsValue, { key: SOURCES_KEY, value: encodeSources(sources) }];
+  const kvMetadata = [factsValue, {
+    key: SOURCES_KEY,
+    value: [...sourcesPieces(sources)].join(""),
+  }];
   const parquet = new ParquetWriter({ writer, schema: SEGMENT_SCHEMA, kvMetadata });
   await parquet.write({ columnData: columnsOf(rows), rowGroupSize: rows.length });
   const key_filter = { bytes: keyFilter.length, offset: writer.offset };
   writer.appendBytes(keyFilter);
-  factsValue.value = encodeMetadata({ ...metadata, key_filter }, streams);
+  factsValue.value = [...metadataPieces({ ...metadata, key_filter }, streams)].join("");
   await parquet.finish();
   return Buffer.from(writer.getBytes());
 }
