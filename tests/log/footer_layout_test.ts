@@ -70,7 +70,7 @@ test("readFooterLayout() refuses keys that are there twice, and more than there 
   await assert.rejects(readLayout(await parquetFile(many)), SegmentError);
 });
 
-test(`readFooterLayout() refuses what is cut off or damaged, or reads it (seed ${SEED})`, async () => {
+test(`readFooterLayout() refuses or reads what is damaged (seed ${SEED})`, async () => {
   const random = new SeededRandom();
   const keys = [{ key: "a", value: "x".repeat(500) }, { key: "b", value: "y" }];
   const bytes = await parquetFile(keys);
