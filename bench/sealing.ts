@@ -11,16 +11,26 @@ import type { Deployment, Server } from "./support/deployment.ts";
 import { probeDisk } from "./support/disk_probe.ts";
 import { LatencyHistogram } from "./support/latency_histogram.ts";
 import { runLoad, type Workload } from "./support/load.ts";
+import { runOpenLoop } from "./support/open_loop.ts";
 import { type BenchOptions, parseBenchOptions, progress, runBench } from "./support/options.ts";
 import { peakMemoryBytes } from "./support/process_stats.ts";
 import { makeReport, megabytes, publish, rounded, type Row } from "./support/report.ts";
 import { withDeployment } from "./support/with_deployment.ts";
 import { ingestWorkload } from "./support/workloads.ts";
 
-const ROWS: Record<string, { clients: number; batchEvents: number }> = {
+interface SealingRow {
+  clients: number;
+  batchEvents: number;
+  /** At half of the rate that the clients reach when each waits for its answers. */
+  isHalf?: boolean;
+}
+
+const ROWS: Record<string, SealingRow> = {
+  "single-half": { clients: 16, batchEvents: 1, isHalf: true },
   "single-16": { clients: 16, batchEvents: 1 },
   "batch-4": { clients: 4, batchEvents: 1000 },
 };
+const PEAK_MS = 2000;
 /** Windows of each of the two. */
 const WINDOWS = 3;
 const NEVER_BYTES = Number.MAX_SAFE_INTEGER;
@@ -55,7 +65,19 @@ async function startSide(
   };
 }
 
-async function measureWindow(side: Side, options: BenchOptions): Promise<void> {
+/** @param requestsPerSecond null: as fast as they are answered. */
+async function measureWindow(
+  side: Side,
+  options: BenchOptions,
+  requestsPerSecond: number | null,
+): Promise<void> {
+  if (requestsPerSecond === null) await measureLoad(side, options);
+  else await measureRate(side, options, requestsPerSecond);
+  // So that the work of one window does not fall into the next.
+  while ((await filesIn(side, "pending")) > 0) await delay(POLL_MS);
+}
+
+async function measureLoad(side: Side, options: BenchOptions): Promise<void> {
   const load = await runLoad({
     socketPath: side.deployment.socketPath,
     serverPid: side.server.pid,
@@ -67,8 +89,31 @@ async function measureWindow(side: Side, options: BenchOptions): Promise<void> {
   side.latencies.add(load.latencies);
   side.events += load.events;
   side.seconds += load.seconds;
-  // So that the work of one window does not fall into the next.
-  while ((await filesIn(side, "pending")) > 0) await delay(POLL_MS);
+}
+
+async function measureRate(
+  side: Side,
+  { warmupMs, measureMs }: BenchOptions,
+  requestsPerSecond: number,
+): Promise<void> {
+  const { workloads, deployment: { socketPath } } = side;
+  const times = { warmupMs, measureMs };
+  const latencies = await runOpenLoop({ socketPath, workloads, requestsPerSecond, ...times });
+  side.latencies.add(latencies);
+  side.events += latencies.count;
+  side.seconds += measureMs / 1000;
+}
+
+async function peakPerSecond({ deployment, server, workloads }: Side): Promise<number> {
+  const load = await runLoad({
+    socketPath: deployment.socketPath,
+    serverPid: server.pid,
+    workloads,
+    warmupMs: 0,
+    measureMs: PEAK_MS,
+    eventsMax: Infinity,
+  });
+  return load.requests / load.seconds;
 }
 
 async function filesIn({ deployment }: Side, folder: string): Promise<number> {
@@ -100,8 +145,9 @@ function measureRow(name: string, options: BenchOptions): Promise<Row> {
       const sealing = await startSide(first, name, TAIL_ROTATE_BYTES);
       const plain = await startSide(second, name, NEVER_BYTES);
       try {
+        const rate = ROWS[name]!.isHalf === true ? await peakPerSecond(plain) / 2 : null;
         for (let window = 0; window < WINDOWS; window++) {
-          for (const side of [plain, sealing]) await measureWindow(side, options);
+          for (const side of [plain, sealing]) await measureWindow(side, options, rate);
         }
         return await rowOf(name, sealing, plain);
       } finally {

@@ -43,6 +43,7 @@ const RUNS: [string, string[], string[]][] = [
     ["answer:single-1", "store:batch-100-16", "node-http-store:single-16"],
   ],
   ["latency", ["--seconds", "0.2"], ["single-half", "single-beside", "replay-beside"]],
+  ["sealing", ["--events", "20"], ["single-16", "batch-4"]],
   ["replay", ["--events", "2500", "--seconds", "0.1"], ["all-4", "page-last"]],
   ["restart", ["--events", "1500", "--starts", "1"], ["100k-batch"]],
   ["follow", ["--seconds", "0.1"], ["deliver-1", "single-stalled", "batch-reading"]],

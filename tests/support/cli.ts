@@ -18,6 +18,7 @@ import {
 } from "./runtimes.ts";
 
 const CLI_PATH = fileURLToPath(new URL("../../cli.ts", import.meta.url));
+const SOURCES = fileURLToPath(new URL("../../src", import.meta.url));
 const SERVE_ROTATING = fileURLToPath(new URL("../../tools/serve_rotating.ts", import.meta.url));
 /** A child that takes longer hangs: it is killed, which fails the test by its exit. */
 const CHILD_TIMEOUT_MS = 120_000;
@@ -144,8 +145,14 @@ export interface ServeOptions extends CliOptions {
 export async function startServe(dir: string, options: ServeOptions = {}): Promise<Serving> {
   const socketPath = options.socketPath ?? join(dir, "data", "ground.sock");
   const config = join(dir, "service.toml");
+  // A thread needs to read its module.
+  const folders = options.rotateBytes === undefined ? dir : `${dir},${SOURCES}`;
   const least: CliOptions = {
-    permissions: [`--allow-read=${dir}`, `--allow-write=${dir}`, `--allow-net=unix:${socketPath}`],
+    permissions: [
+      `--allow-read=${folders}`,
+      `--allow-write=${dir}`,
+      `--allow-net=unix:${socketPath}`,
+    ],
     ...options,
   };
   const spawned = options.rotateBytes === undefined

@@ -16,6 +16,7 @@ import { ANSWER_TIMEOUT_MS, READY_POLL_MS, RETRY_MS_MAX, ROTATE_BYTES } from "./
 import {
   describeExit,
   type ProcessExit,
+  ROOT,
   SERVE_ROTATING,
   ServiceProcess,
 } from "./service_process.ts";
@@ -195,7 +196,8 @@ export class ServedLog {
     const started = new ServiceProcess(args, {
       runtime: this.#runtime,
       permissions: [
-        `--allow-read=${folders}`,
+        // A thread needs to read its module.
+        `--allow-read=${folders},${ROOT}`,
         `--allow-write=${folders}`,
         `--allow-net=unix:${this.#socketPath}`,
       ],

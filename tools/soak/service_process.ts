@@ -4,6 +4,8 @@ import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { executableOf, runtimeArgs, type RuntimeName } from "../../tests/support/runtimes.ts";
 
+/** The folder of this tree. */
+export const ROOT: string = fileURLToPath(new URL("../..", import.meta.url));
 const CLI_PATH = fileURLToPath(new URL("../../cli.ts", import.meta.url));
 /** `serve` that seals its tail while it is small: takes the configuration and a size. */
 export const SERVE_ROTATING: string = fileURLToPath(
