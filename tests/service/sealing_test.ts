@@ -56,8 +56,8 @@ test("a log that is sealed while it is served answers as one that is not sealed"
 });
 
 /** Moments of a sealing, in turns of the microtask queue: far beyond its end. */
-const MOMENTS = 400;
-const MOMENT_STEP = 7;
+const MOMENTS = 240;
+const MOMENT_STEP = 2;
 
 test("a batch is known at every moment of its way into a segment", async () => {
   let duplicates = 0;
