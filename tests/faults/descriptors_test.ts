@@ -5,12 +5,13 @@
  */
 import assert from "node:assert/strict";
 import { existsSync, readdirSync } from "node:fs";
-import { cp } from "node:fs/promises";
+import { cp, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { Receipt } from "../../src/event/types.ts";
 import { fileStorage } from "../../src/log/file_storage.ts";
-import { openLog, SILENT_LISTENER } from "../../src/log/log.ts";
+import { pendingPath, TAIL_FILE } from "../../src/log/layout.ts";
+import { type Log, openLog, SILENT_LISTENER } from "../../src/log/log.ts";
 import { verifyLog } from "../../src/log/verify.ts";
 import { allEvents, batchWith, commit, replayPage } from "../contract/support/api.ts";
 import { FollowReader } from "../contract/support/follow_reader.ts";
@@ -35,8 +36,9 @@ const CROWD = 100;
 const WRITERS = 4;
 const POLL_MS = 5;
 const GET_STREAMS = "GET /v1/streams HTTP/1.1\r\nHost: x\r\n\r\n";
-/** The sealed history of the second test; each segment keeps a descriptor. */
-const SEGMENTS = 12;
+/** The history of the second test; each rotated file keeps a descriptor, segments do not. */
+const SEGMENTS = 3;
+const PENDING_FILES = 12;
 /** Limits are tried from this one down, until so many runs have failed, each at an earlier step. */
 const LIMIT_FIRST = 42;
 const FAILURES = 8;
@@ -149,19 +151,32 @@ test("serve goes on for those inside while more come than there are descriptors"
     assert.equal((await serving.stop()).code, 0);
   }));
 
-/** Fills a deployment with segments and a tail. @returns its events. */
+/** Fills a deployment with segments, rotated files and a tail. @returns its events. */
 async function fill(dir: string): Promise<number> {
-  const storage = fileStorage(join(dir, "data", "log"));
-  const log = await openLog({ ...testTime(), storage, listener: SILENT_LISTENER });
+  const folder = join(dir, "data", "log");
+  const open = () =>
+    openLog({ ...testTime(), storage: fileStorage(folder), listener: SILENT_LISTENER });
   let batches = 0;
-  const append = () => log.append([preparedBatch(`batch ${batches++}`)]);
-  const eventsOfSegments = SEGMENTS * SMALL_SEGMENTS.events;
+  const append = async (log: Log) => {
+    const [committed] = await log.append([preparedBatch(`batch ${batches++}`)]);
+    return committed!.entry.last_event_id;
+  };
+  const log = await open();
   let segments = 0;
-  while (batches < eventsOfSegments) await append();
+  while (batches < SEGMENTS * SMALL_SEGMENTS.events) await append(log);
   await log.seal(() => void segments++, { bounds: SMALL_SEGMENTS });
   assert.ok(segments >= SEGMENTS, `${segments} segments`);
-  await append();
   await log.close();
+  for (let files = 0; files < PENDING_FILES; files++) {
+    const rotated = await open();
+    const id = await append(rotated);
+    await rotated.close();
+    await rename(join(folder, TAIL_FILE), join(folder, pendingPath(id, id)));
+    await writeFile(join(folder, TAIL_FILE), "");
+  }
+  const last = await open();
+  await append(last);
+  await last.close();
   return batches;
 }
 
