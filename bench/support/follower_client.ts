@@ -113,11 +113,19 @@ export class FollowerClient {
       this.#tail = NOTHING;
       const events = this.#begun;
       this.#begun = 0;
-      if (events > 0) this.#onEvents(events, bytes.subarray(-RECORD_TAIL_BYTES));
+      if (events > 0) this.#tell(events, bytes.subarray(-RECORD_TAIL_BYTES));
     } else {
       this.#tail = Buffer.from(
         bytes.subarray(Math.max(position, bytes.length - RECORD_TAIL_BYTES)),
       );
+    }
+  }
+
+  #tell(events: number, recordEnd: Buffer): void {
+    try {
+      this.#onEvents(events, recordEnd);
+    } catch (error) {
+      this.#onFailure(error as Error);
     }
   }
 

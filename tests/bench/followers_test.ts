@@ -72,3 +72,18 @@ test("Followers.failed rejects when a response ends later", () =>
       followers.close();
     },
   ));
+
+test("Followers.failed rejects when what a follower tells is refused", () =>
+  withAnswers(
+    (_, socket) => socket.write(FOLLOWED),
+    async (socketPath, sockets) => {
+      const receiver = () => () => {
+        throw new Error("not such a record");
+      };
+      const followers = await Followers.open({ socketPath, count: 1, after: null, receiver });
+      const record = '{"type":"events","events":[{"event_id":"1"}]}\n';
+      sockets[0]!.write(`${record.length.toString(16)}\r\n${record}\r\n`);
+      await assert.rejects(followers.failed, /not such a record/);
+      followers.close();
+    },
+  ));

@@ -65,6 +65,16 @@ test("Deliveries takes the first record that had the batch, not the latest", () 
   assert.ok(deliveries.take().quantileMs(1) <= 1.02);
 });
 
+test("Deliveries reads a record whose end lies in several chunks", () => {
+  const deliveries = new Deliveries();
+  const receive = deliveries.receiver();
+  deliveries.committed({ lastEventId: "0102", sentMs: 0 });
+  const cut = recordThrough("0102").toString().replace("01", "01\r\n5f\r\n")
+    .replace('"}', '"\r\n2\r\n}');
+  receive(1, Buffer.from(cut));
+  assert.equal(deliveries.missing, 0);
+});
+
 test("Deliveries refuses what is no end of a record", () => {
   const receive = new Deliveries().receiver();
   assert.throws(() => receive(1, Buffer.from("}\n\r\n")), /no end of a follow record/);
