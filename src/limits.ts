@@ -134,10 +134,10 @@ export const INDEX_INTERVAL_BYTES = 64 * KIB;
  */
 export const TAIL_ROTATE_BYTES = 64 * MIB;
 /**
- * What the thread that seals may use for values that are soon of no use. More makes it no faster,
- * and a runtime left to itself gives it 130 MiB more.
+ * What a thread that seals or verifies may use for values that are soon of no use. More makes it no
+ * faster, and a runtime left to itself gives each 100 MiB more.
  */
-export const SEAL_THREAD_YOUNG_HEAP_MIB_MAX = 12;
+export const THREAD_YOUNG_HEAP_MIB_MAX = 12;
 /** The thread that seals stands still after so much work, for as long as it has worked. */
 export const PACE_WORK_MS = 4;
 /** And no longer than this, however long the work took. */

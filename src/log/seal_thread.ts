@@ -4,7 +4,7 @@
  */
 import { Worker } from "node:worker_threads";
 import { assert } from "../assert.ts";
-import { SEAL_THREAD_YOUNG_HEAP_MIB_MAX } from "../limits.ts";
+import { THREAD_YOUNG_HEAP_MIB_MAX } from "../limits.ts";
 import type { MadeSegment, SegmentMaker, SegmentTask } from "./segment_maker.ts";
 import type { SealAnswer, SealWorkerData } from "./seal_worker.ts";
 
@@ -20,7 +20,7 @@ export function sealThread(
 }
 
 function startWorker(workerData: SealWorkerData): Worker {
-  const resourceLimits = { maxYoungGenerationSizeMb: SEAL_THREAD_YOUNG_HEAP_MIB_MAX };
+  const resourceLimits = { maxYoungGenerationSizeMb: THREAD_YOUNG_HEAP_MIB_MAX };
   return new Worker(new URL("./seal_worker.ts", import.meta.url), { workerData, resourceLimits });
 }
 

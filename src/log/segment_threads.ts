@@ -1,9 +1,15 @@
-/** Verifies segments on several threads, this one among them. */
+/**
+ * Verifies segments on several threads. Not on this one, whose memory for short-lived values cannot
+ * be bounded.
+ */
 import { availableParallelism } from "node:os";
 import { Worker } from "node:worker_threads";
-import { SEGMENT_THREAD_LOG_BYTES_MIN, SEGMENT_THREADS_MAX } from "../limits.ts";
-import { fileStorage } from "./file_storage.ts";
-import { checkSegment, type SegmentChecking } from "./segment_checking.ts";
+import {
+  SEGMENT_THREAD_LOG_BYTES_MIN,
+  SEGMENT_THREADS_MAX,
+  THREAD_YOUNG_HEAP_MIB_MAX,
+} from "../limits.ts";
+import type { SegmentChecking } from "./segment_checking.ts";
 import type { SegmentAnswer, SegmentQuestion } from "./segment_worker.ts";
 import type { SegmentEntry } from "./segment_verify.ts";
 
@@ -27,21 +33,19 @@ export function startSegmentThreads(
   const count = Math.min(availableParallelism(), segments.length, SEGMENT_THREADS_MAX);
   if (count < 2 || sizeBytes < SEGMENT_THREAD_LOG_BYTES_MIN) return null;
   try {
-    const start = () => new Worker(new URL("./segment_worker.ts", import.meta.url));
-    const threads = Array.from({ length: count - 1 }, () => new SegmentThread(start(), options));
-    return new SegmentThreads(threads, options);
+    const resourceLimits = { maxYoungGenerationSizeMb: THREAD_YOUNG_HEAP_MIB_MAX };
+    const start = () =>
+      new Worker(new URL("./segment_worker.ts", import.meta.url), { resourceLimits });
+    return new SegmentThreads(
+      Array.from({ length: count }, () => new SegmentThread(start(), options)),
+    );
   } catch {
     return null;
   }
 }
 
 /** One that verifies a segment at a time. */
-interface Lane {
-  readonly isLost: boolean;
-  check(entry: SegmentEntry): Promise<SegmentAnswer>;
-}
-
-class SegmentThread implements Lane {
+class SegmentThread {
   readonly #worker: Worker;
   readonly #options: SegmentThreadsOptions;
   #answer: ((answer: SegmentAnswer) => void) | null = null;
@@ -77,20 +81,13 @@ class SegmentThread implements Lane {
 class SegmentThreads implements SegmentChecking {
   readonly segmentsAhead: number;
   readonly #threads: readonly SegmentThread[];
-  readonly #freeLanes: Lane[];
-  /** The segment that this thread is at, or was at last. */
-  #here: Promise<SegmentAnswer> = Promise.resolve(null);
+  readonly #free: SegmentThread[];
   readonly #waiting: { entry: SegmentEntry; resolve: (answer: SegmentAnswer) => void }[] = [];
 
-  constructor(threads: readonly SegmentThread[], { folder, chain }: SegmentThreadsOptions) {
-    const storage = fileStorage(folder);
-    const here: Lane = {
-      isLost: false,
-      check: (entry) => this.#here = checkSegment(storage, entry, chain),
-    };
+  constructor(threads: readonly SegmentThread[]) {
     this.#threads = threads;
-    this.#freeLanes = [...threads, here];
-    this.segmentsAhead = 2 * this.#freeLanes.length;
+    this.#free = [...threads];
+    this.segmentsAhead = 2 * threads.length;
   }
 
   check(entry: SegmentEntry): Promise<SegmentAnswer> {
@@ -102,19 +99,22 @@ class SegmentThreads implements SegmentChecking {
 
   async close(): Promise<void> {
     this.#waiting.length = 0;
-    await Promise.all([this.#here, ...this.#threads.map((thread) => thread.close())]);
+    await Promise.all(this.#threads.map((thread) => thread.close()));
   }
 
-  /** The last lane, which is ready at once, is given work first. */
   #assign(): void {
-    while (this.#freeLanes.length > 0 && this.#waiting.length > 0) {
-      const lane = this.#freeLanes.pop()!;
+    while (this.#free.length > 0 && this.#waiting.length > 0) {
+      const thread = this.#free.pop()!;
       const { entry, resolve } = this.#waiting.shift()!;
-      void lane.check(entry).then((answer) => {
+      void thread.check(entry).then((answer) => {
         resolve(answer);
-        if (!lane.isLost) this.#freeLanes.push(lane);
+        if (!thread.isLost) this.#free.push(thread);
         this.#assign();
       });
+    }
+    // Nobody is left who could answer.
+    if (this.#threads.every(({ isLost }) => isLost)) {
+      for (const { resolve } of this.#waiting.splice(0)) resolve(null);
     }
   }
 }

@@ -59,6 +59,17 @@ for (const chain of [false, true]) {
   });
 }
 
+test("startSegmentThreads() answers null when all threads have ended", { skip }, async () => {
+  await withSegments(async (folder, segments) => {
+    const chain = false;
+    const checking = starting(segments, folder, chain);
+    await checking.close();
+    const more = [...segments, ...segments, ...segments];
+    const answers = await Promise.all(more.map((entry) => checking.check(entry)));
+    assert.ok(answers.every((answer) => answer === null));
+  });
+});
+
 test("startSegmentThreads() gives null for few or small segments", async () => {
   await withSegments((folder, segments) => {
     assert.equal(startSegmentThreads(segments, { folder, chain: false }), null);
