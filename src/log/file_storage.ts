@@ -1,6 +1,7 @@
 /** The storage seam over a real folder, by `node:fs`. */
 import fs from "node:fs";
 import { join } from "node:path";
+import { assert } from "../assert.ts";
 import { isInterrupted, type OpenMode, type Storage, type StorageFile } from "./storage.ts";
 
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR } = fs.constants;
@@ -37,11 +38,22 @@ async function openFile(path: string, mode: OpenMode): Promise<StorageFile> {
       (error, fd) => error ? reject(openError(path, error)) : resolve(fd),
     )
   );
-  if (!isRegularFileAt(path, fd)) {
+  try {
+    if (!isRegularFileAt(path, fd)) throw notRegularFile(path);
+    return new OpenedFile(fd, mode === "read" ? fd : openAgain(path, fd));
+  } catch (error) {
     fs.closeSync(fd);
-    throw notRegularFile(path);
+    throw error;
   }
-  return new OpenedFile(fd);
+}
+
+/** The same file once more, to be read. */
+function openAgain(path: string, fd: number): number {
+  const readFd = fs.openSync(path, OPEN_FLAGS.read);
+  const [opened, again] = [fs.fstatSync(fd), fs.fstatSync(readFd)];
+  if (again.ino === opened.ino && again.dev === opened.dev) return readFd;
+  fs.closeSync(readFd);
+  throw new Error(`${path}: became another file while it was opened; only the service may write`);
 }
 
 /** What open(2) says of a symlink, a socket or a device, and a folder. */
@@ -86,15 +98,33 @@ async function syncFolder(path: string): Promise<void> {
   }
 }
 
-/** Callbacks instead of `fs.promises` file handles: half the cost for each of the small calls. */
+/**
+ * Callbacks instead of `fs.promises` file handles: half the cost for each of the small calls.
+ *
+ * Some runtimes (Deno before 2.9) read and write at a place in two steps, seek and transfer: of two
+ * calls at a time on one descriptor, one would hit the place of the other. So what is written has a
+ * descriptor of its own, which takes one write after the other, and reads take turns.
+ */
 class OpenedFile implements StorageFile {
   readonly #fd: number;
+  readonly #readFd: number;
+  /** Ends with the last read that was asked for. */
+  #reading: Promise<unknown> = Promise.resolve();
+  #isWriting = false;
 
-  constructor(fd: number) {
+  /** @param readFd the same file; the same descriptor when nothing is written. */
+  constructor(fd: number, readFd: number) {
     this.#fd = fd;
+    this.#readFd = readFd;
   }
 
-  async read(into: Uint8Array, position: number): Promise<number> {
+  read(into: Uint8Array, position: number): Promise<number> {
+    const read = this.#reading.then(() => this.#readAll(into, position));
+    this.#reading = read.catch(() => {});
+    return read;
+  }
+
+  async #readAll(into: Uint8Array, position: number): Promise<number> {
     let done = 0;
     while (done < into.length) {
       const count = await this.#readSome(into, done, position + done);
@@ -105,11 +135,17 @@ class OpenedFile implements StorageFile {
   }
 
   async write(bytes: Uint8Array, position: number): Promise<void> {
-    let done = 0;
-    while (done < bytes.length) {
-      const count = await this.#writeSome(bytes, done, position + done);
-      if (count === 0) throw new Error("write(2) took no byte and gave no error");
-      done += count;
+    assert(!this.#isWriting, "a file is written to by one call at a time");
+    this.#isWriting = true;
+    try {
+      let done = 0;
+      while (done < bytes.length) {
+        const count = await this.#writeSome(bytes, done, position + done);
+        if (count === 0) throw new Error("write(2) took no byte and gave no error");
+        done += count;
+      }
+    } finally {
+      this.#isWriting = false;
     }
   }
 
@@ -131,15 +167,17 @@ class OpenedFile implements StorageFile {
     );
   }
 
-  close(): Promise<void> {
-    return new Promise((resolve, reject) =>
-      fs.close(this.#fd, (error) => error ? reject(error) : resolve())
-    );
+  async close(): Promise<void> {
+    try {
+      if (this.#readFd !== this.#fd) await closeDescriptor(this.#readFd);
+    } finally {
+      await closeDescriptor(this.#fd);
+    }
   }
 
   #readSome(into: Uint8Array, offset: number, position: number): Promise<number> {
     return uninterrupted((done) =>
-      fs.read(this.#fd, into, offset, into.length - offset, position, done)
+      fs.read(this.#readFd, into, offset, into.length - offset, position, done)
     );
   }
 
@@ -148,6 +186,12 @@ class OpenedFile implements StorageFile {
       fs.write(this.#fd, bytes, offset, bytes.length - offset, position, done)
     );
   }
+}
+
+function closeDescriptor(fd: number): Promise<void> {
+  return new Promise((resolve, reject) =>
+    fs.close(fd, (error) => error ? reject(error) : resolve())
+  );
 }
 
 type CountCallback = (error: NodeJS.ErrnoException | null, count: number) => void;
