@@ -4,7 +4,7 @@
  * FUZZ_REQUESTS and FUZZ_SEED say how many and which; round N of a seed is round 0 of seed + N.
  */
 import assert from "node:assert/strict";
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, readdirSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
@@ -38,18 +38,29 @@ async function readAll({ fetch }: Serving): Promise<CommittedEvent[]> {
   }
 }
 
-/** Descriptors of a process; null where the kernel does not tell. */
-function openDescriptors({ child }: Serving): number | null {
+/** Sockets of a process; null where the kernel does not tell. */
+function openSockets({ child }: Serving): number | null {
   const folder = `/proc/${child.pid}/fd`;
-  return existsSync(folder) ? readdirSync(folder).length : null;
+  return existsSync(folder)
+    ? readdirSync(folder).filter((fd) => isSocket(folder, fd)).length
+    : null;
+}
+
+/** A descriptor may be closed while it is looked at. */
+function isSocket(folder: string, fd: string): boolean {
+  try {
+    return readlinkSync(`${folder}/${fd}`).startsWith("socket:");
+  } catch {
+    return false;
+  }
 }
 
 /** Waits until the server has closed what its clients have left. */
 async function assertNothingLeftOpen(serving: Serving, before: number | null): Promise<void> {
   if (before === null) return;
   const deadlineMs = performance.now() + 30_000;
-  while (openDescriptors(serving)! > before) {
-    assert.ok(performance.now() < deadlineMs, "descriptors of clients that have gone stay open");
+  while (openSockets(serving)! > before) {
+    assert.ok(performance.now() < deadlineMs, "sockets of clients that have gone stay open");
     await (await serving.fetch("/v1/streams?limit=1")).arrayBuffer();
   }
 }
@@ -89,10 +100,10 @@ function fuzzRound({ number: round, requests, counts }: Round): Promise<number> 
       return new FuzzClient(record, new SeededRandom(seed), `c${client}`);
     });
     try {
-      const descriptors = openDescriptors(serving);
+      const sockets = openSockets(serving);
       await Promise.all(clients.map((client) => client.run(Math.ceil(requests / CLIENTS))));
       for (const client of clients) client.close();
-      await assertNothingLeftOpen(serving, descriptors);
+      await assertNothingLeftOpen(serving, sockets);
       const events = await readAll(serving);
       await record.acknowledged.check(events, record.sent);
       assert.equal((await serving.stop()).code, 0);
