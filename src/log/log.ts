@@ -156,6 +156,8 @@ export class Log {
       return batches;
     } finally {
       this.#appending = false;
+      // Where a rotation came before, its names are durable now.
+      this.#background?.start();
     }
   }
 
@@ -227,9 +229,12 @@ export class Log {
     return new BackgroundSealing({
       maker,
       pause,
-      nextPath: () => this.#files.oldestPending?.path ?? null,
+      // A segment is listed only once its file has its name for good: a start that finds the list
+      // but the old name would take the tail for events that do not follow those in segments.
+      nextPath: () => this.#writer.isSettled ? this.#files.oldestPending?.path ?? null : null,
       sealNext: async () => {
-        const sealed = await this.#files.sealOldest({ maker });
+        const isStopped = () => this.#closed;
+        const sealed = await this.#files.sealOldest({ maker, isStopped });
         if (sealed !== null) await this.#removeSealed(sealed);
       },
       cleanUp: async () => {
@@ -265,7 +270,6 @@ export class Log {
     try {
       await this.#rotate();
       this.#rotateAtBytes = this.#rotateBytes;
-      this.#background?.start();
     } catch (error) {
       if (!(error instanceof RotationError)) throw error;
       this.#keepTail(error);

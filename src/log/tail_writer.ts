@@ -27,6 +27,11 @@ export class TailWriter {
     return this.#poison;
   }
 
+  /** Whether the name of the tail is durable. */
+  get isSettled(): boolean {
+    return this.#syncNames === null;
+  }
+
   /**
    * Appends a commit; it is durable when this returns. One call at a time.
    * @throws {StorageFullError} there was no room; nothing of it is left.

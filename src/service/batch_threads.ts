@@ -126,6 +126,10 @@ class BatchThread {
       events.idle();
     });
     worker.on("error", (error) => end((error as Error).message));
+    worker.on("messageerror", (error) => {
+      end(error.message);
+      void worker.terminate();
+    });
     worker.on("exit", () => end("it ended"));
   }
 

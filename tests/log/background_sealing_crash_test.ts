@@ -4,7 +4,12 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { PENDING_FOLDER, TAIL_FILE, TAIL_TEMPORARY_FILE } from "../../src/log/layout.ts";
+import {
+  MANIFEST_FILE,
+  PENDING_FOLDER,
+  TAIL_FILE,
+  TAIL_TEMPORARY_FILE,
+} from "../../src/log/layout.ts";
 import { StorageFullError } from "../../src/log/log_error.ts";
 import { preparedBatch } from "../support/prepared.ts";
 import { sealAll } from "../support/sealing.ts";
@@ -216,3 +221,33 @@ test("a rotation that cannot be undone stops the writer, and the next start make
     assert.deepEqual(await batchIdsOf(storage.crash(crash)), BEFORE);
   }
 });
+
+for (const errno of ["EIO", "ENOSPC"]) {
+  test(`a rotated tail is not sealed before its names are durable (${errno})`, async () => {
+    const storage = new SimulatedDisk(await startTree());
+    const steps = new SealingSteps({ bounds: BOUNDS });
+    const { log } = await openTestLog(storage, 0, steps.on());
+    let isStopped = false;
+    storage.hook = ({ kind, path }) => {
+      if (isStopped) return { errno: "EIO" };
+      // The machine stops before a new list of segments is durable.
+      isStopped = kind === "syncFolder" && path === "." &&
+        storage.operations.some((one) =>
+          one.kind === "rename" && one.path.startsWith(MANIFEST_FILE)
+        );
+      if (isStopped) return { errno: "EIO" };
+      return kind === "syncFolder" && path === PENDING_FOLDER ? { errno } : null;
+    };
+    await assert.rejects(log.append([preparedBatch("d")]));
+    await untilQuiet(storage);
+    storage.hook = null;
+    // The worst of what a machine can keep: the list of segments, and none of the names before it.
+    const left = storage.crash({
+      ...SYNCED_ONLY,
+      keepsName: ({ paths }) => paths.some((path) => path.startsWith(MANIFEST_FILE)),
+    });
+    const { log: next } = await openTestLog(left);
+    assert.deepEqual((await readAll(next.snapshot)).map(({ batch_id }) => batch_id), BEFORE);
+    await next.close();
+  });
+}
