@@ -139,7 +139,7 @@ testWithNats("nats_bridge goes on from the last message, not the cursor", async 
   await assertMirrors(bridged);
 });
 
-testWithNats("nats_bridge that was frozen finds that another one went on", async (bridged) => {
+testWithNats("nats_bridge that was frozen repeats nothing of another one", async (bridged) => {
   const { nats } = bridged;
   await addStream(bridged);
   await appendPayloads(bridged, "b1", [1, 2, 3]);
@@ -154,7 +154,6 @@ testWithNats("nats_bridge that was frozen finds that another one went on", async
   signalChild(frozen.child, "SIGCONT");
   await appendPayloads(bridged, "b3", [6]);
   await untilSequence(nats, 6, frozen);
-  assert.match(frozen.output.stderr, /wrong last sequence/);
   await endBridge(frozen, "SIGTERM");
   await assertMirrors(bridged);
 });
