@@ -177,3 +177,9 @@ export function optionForm(name: OptionName): string {
   const { value } = OPTIONS[name];
   return value === undefined ? `--${name}` : `--${name} <${value}>`;
 }
+
+/** An option as a list of options shows it: `-h, --help`. */
+export function optionTerm(name: OptionName): string {
+  const { short } = OPTIONS[name];
+  return (short === undefined ? "" : `-${short}, `) + optionForm(name);
+}

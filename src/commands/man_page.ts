@@ -9,8 +9,8 @@ import {
   EXITS,
   OPTION_NAMES,
   optionForm,
-  type OptionName,
   OPTIONS,
+  optionTerm,
   PROGRAM,
   STANDALONE_OPTIONS,
 } from "./command_table.ts";
@@ -55,11 +55,6 @@ function commandLines(name: CommandName): string[] {
     escaped(`${summary}.`),
     ...description.flatMap((paragraph) => [".PP", escaped(paragraph)]),
   ];
-}
-
-function optionTerm(name: OptionName): string {
-  const { short } = OPTIONS[name];
-  return (short === undefined ? "" : `-${short}, `) + optionForm(name);
 }
 
 function entries(table: Readonly<Record<string, string>>): string[] {

@@ -12,6 +12,7 @@ import {
   type OptionName,
   OPTIONS,
   optionsOf,
+  optionTerm,
   PROGRAM,
 } from "./command_table.ts";
 
@@ -68,8 +69,7 @@ function shortForm(command: CommandName): string {
 }
 
 function optionRow(name: OptionName): Row {
-  const { short, effect } = OPTIONS[name];
-  return [(short === undefined ? "" : `-${short}, `) + optionForm(name), effect];
+  return [optionTerm(name), OPTIONS[name].effect];
 }
 
 function exampleText({ line, effect }: Example): string {

@@ -5,6 +5,7 @@
 import { Buffer } from "node:buffer";
 import { READ_CHUNK_BYTES, SCAN_PAUSE_BYTES } from "../limits.ts";
 import { isHeaderLine } from "./commit_frame.ts";
+import { viewFor } from "./line_bytes.ts";
 import { LineChunks } from "./line_chunks.ts";
 import type { LogSnapshot } from "./snapshot.ts";
 import {
@@ -89,7 +90,7 @@ export class EventScan {
     let keptBytes = 0;
     let lastKeptStart = 0;
     let lineStart = 0;
-    const view = new DataView(chunk.buffer, chunk.byteOffset, chunk.length);
+    const view = viewFor(chunk);
     while (lineStart < chunk.length && !this.#limitReached) {
       if (isHeaderLine(chunk, lineStart)) {
         lineStart = chunk.indexOf(LF, lineStart) + 1;

@@ -148,7 +148,7 @@ export class LogFiles {
   #publish(pending: CommitFile): void {
     const known = this.sealed.files.length;
     const segments = this.#manifest.segments.slice(known);
-    for (const segment of segments) this.sealed.add(segment);
+    this.sealed.add(segments);
     const views = this.sealed.files.slice(known);
     this.#pending = this.#pending.slice(1);
     pending.retire(views);

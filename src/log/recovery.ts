@@ -132,10 +132,8 @@ async function openSegments(
 ): Promise<SealedHistory> {
   const sealed = new SealedHistory(storage);
   opened.push(sealed);
-  for (const entry of manifest.segments) {
-    await checkListedFile(storage, entry);
-    sealed.add(entry);
-  }
+  for (const entry of manifest.segments) await checkListedFile(storage, entry);
+  sealed.add(manifest.segments);
   await sealed.checkLast();
   return sealed;
 }

@@ -41,11 +41,12 @@ export class SealedHistory {
     return this.#segments.at(-1)?.lastEventId ?? null;
   }
 
-  /** Takes in the next segment. */
-  add(entry: SegmentEntry): void {
-    const segment = new ListedSegment(entry, this.#pool, this.#lists);
-    this.#segments.push(segment);
-    this.#files = [...this.#files, new SegmentView(segment, this.#rowGroups)];
+  /** Takes in the next segments. */
+  add(entries: readonly SegmentEntry[]): void {
+    const segments = entries.map((entry) => new ListedSegment(entry, this.#pool, this.#lists));
+    for (const segment of segments) this.#segments.push(segment);
+    const views = segments.map((segment) => new SegmentView(segment, this.#rowGroups));
+    this.#files = [...this.#files, ...views];
   }
 
   /** Holds the footer of the last segment, which history goes on from, to the manifest. */

@@ -37,7 +37,7 @@ async function openHistory(segments = 4) {
   const sealed = await SEALED;
   const storage = new SimulatedDisk(sealed.storage.tree());
   const history = new SealedHistory(storage);
-  const add = (number: number) => history.add(entryOf(sealed.segments[number]!));
+  const add = (number: number) => history.add([entryOf(sealed.segments[number]!)]);
   for (let number = 0; number < segments; number++) add(number);
   return { ...sealed, storage, history, add };
 }
@@ -113,7 +113,7 @@ test("SealedHistory tells of a damaged footer each time, and of the others still
   bytes[bytes.length - 5]! ^= 0xff;
   const damaged = new SimulatedDisk(tree.set(segments[1]!.path, bytes));
   const history = new SealedHistory(damaged);
-  for (const segment of segments) history.add(entryOf(segment));
+  history.add(segments.map(entryOf));
   const newest = entries.at(-1)!;
   for (let time = 0; time < 2; time++) {
     assert.deepEqual(await history.findBatch(newest.source, newest.batch_id), newest);

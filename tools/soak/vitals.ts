@@ -3,7 +3,7 @@
  * said. A look that finds more than the limits allow fails at once; a leak shows in the medians of
  * the first and the last quarter of a soak.
  */
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import {
   DESCRIPTORS_GROWTH_MAX,
   DESCRIPTORS_MAX,
@@ -19,6 +19,7 @@ const SAMPLES_MIN = 40;
 
 export interface Sample {
   memoryBytes: number;
+  /** Without those of segments: a log that grows has more of them open, up to its own bound. */
   descriptors: number;
 }
 
@@ -85,12 +86,23 @@ function sampleOf(pid: number): Sample | null {
     if (kib === undefined) return null;
     return {
       memoryBytes: Number(kib) * 1024,
-      descriptors: readdirSync(`/proc/${pid}/fd`).length,
+      descriptors: targets(`/proc/${pid}/fd`).filter((path) => !path.endsWith(".parquet")).length,
     };
   } catch {
     // No /proc, or the process has just ended, which whoever runs it sees.
     return null;
   }
+}
+
+/** What the descriptors in a folder of /proc are of; "" for one that was closed meanwhile. */
+function targets(dir: string): string[] {
+  return readdirSync(dir).map((name) => {
+    try {
+      return readlinkSync(`${dir}/${name}`);
+    } catch {
+      return "";
+    }
+  });
 }
 
 function medians(samples: readonly Sample[]): Sample {
