@@ -9,7 +9,6 @@ import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
-import type { Receipt } from "../../src/event/types.ts";
 import {
   runCli,
   type Serving,
@@ -29,6 +28,7 @@ import {
 } from "../support/random.ts";
 import type { SubmittedBatch } from "../support/submitted.ts";
 import { KillHistory } from "./support/kill_history.ts";
+import { readOn, retryUnanswered, submit } from "./support/killed_service.ts";
 
 const KILLS = Number(process.env.KILLS ?? 25);
 const WRITERS = 8;
@@ -36,7 +36,6 @@ const WRITERS = 8;
 const RECEIPTS_MAX = 60;
 const MOMENT_MS_MAX = 5;
 const POLL_MS = 1;
-const PAGE_EVENTS = 2000;
 const SOURCES = ["shop", "crm", "erp"];
 const PAYLOAD_SIZES = [0, 10, 300, 300, 300, 300, 3000, 3000, 3000, 100_000];
 
@@ -71,54 +70,6 @@ function nextBatch(run: Run): SubmittedBatch {
     payload: { number, text: "x".repeat(randomItem(random, PAYLOAD_SIZES)) },
   }));
   return { batch_id: batchId, source: randomItem(random, SOURCES), events };
-}
-
-/** Submits a batch; null when the connection is lost before the answer. */
-async function submit({ fetch }: Serving, batch: SubmittedBatch): Promise<Receipt | null> {
-  let status: number;
-  let body: unknown;
-  try {
-    const response = await fetch("/v1/events", {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify(batch),
-    });
-    status = response.status;
-    body = await response.json();
-  } catch {
-    return null;
-  }
-  // A shutdown under way takes no more.
-  if (status === 503) return null;
-  assert.equal(status, 200, JSON.stringify(body));
-  return body as Receipt;
-}
-
-/** Reads on from where the last reading ended, and holds what is there to what was promised. */
-async function readOn({ history }: Run, { fetch }: Serving): Promise<void> {
-  for (let after = history.lastEventId;;) {
-    const query = after === null ? "" : `&after=${after}`;
-    const response = await fetch(`/v1/events?limit=${PAGE_EVENTS}${query}`);
-    const page = await response.json();
-    history.read(page.events);
-    if (page.next_after === page.snapshot_through_event_id) break;
-    after = page.next_after;
-  }
-  history.endReading();
-  assert.deepEqual(history.broken, { lost: [], half: [], foreign: [], disordered: [] });
-}
-
-/** Submits again what got no answer, and tells the receipts. */
-async function retryUnanswered(run: Run, serving: Serving): Promise<void> {
-  const { history } = run;
-  for (const batch of history.unanswered) {
-    const receipt = await submit(serving, batch);
-    assert.ok(receipt !== null);
-    const isCommitted = history.isCommitted(batch);
-    assert.equal(receipt.status, isCommitted ? "duplicate" : "committed");
-    history.acknowledge(batch, receipt);
-    count(run, isCommitted ? "unanswered and there, whole" : "unanswered and not there");
-  }
 }
 
 /** Lets the writers write until the process ends, which `end` brings about after some receipts. */
@@ -166,8 +117,13 @@ async function withServing(run: Run, use: (serving: Serving) => Promise<void>): 
   const serving = await startServe(run.dir);
   try {
     if (serving.output.stderr.includes("unfinished commit")) count(run, "torn commits removed");
-    await readOn(run, serving);
-    await retryUnanswered(run, serving);
+    await readOn(run.history, serving);
+    await retryUnanswered(
+      run.history,
+      serving,
+      (isCommitted) =>
+        count(run, isCommitted ? "unanswered and there, whole" : "unanswered and not there"),
+    );
     await use(serving);
   } finally {
     if (isRunning(serving)) await serving.stop("SIGKILL");

@@ -9,19 +9,18 @@ import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
-import type { Receipt } from "../../src/event/types.ts";
 import { runCli, type Serving, signalChild, startServe, withFolder } from "../support/cli.ts";
 import { type Random, seededRandom, testSeed } from "../support/random.ts";
 import type { SubmittedBatch } from "../support/submitted.ts";
 import { IdFollower } from "./support/id_follower.ts";
 import { KillHistory } from "./support/kill_history.ts";
+import { readOn, retryUnanswered, submit } from "./support/killed_service.ts";
 
 const KILLS = Number(process.env.KILLS ?? 5);
 const ROTATE_BYTES = Number(process.env.ROTATE_KIB ?? 512) * 1024;
 const WRITERS = 4;
 const BATCH_EVENTS = 100;
 const TEXT = "x".repeat(300);
-const PAGE_EVENTS = 5000;
 const POLL_MS = 2;
 /** More than come while so many segments are made. */
 const FOLLOWED_EVENTS_MAX = 1_000_000;
@@ -51,24 +50,6 @@ function nextBatch(run: Run): SubmittedBatch {
   return { batch_id: batchId, source: "shop", events };
 }
 
-/** Submits a batch; null when the connection is lost before the answer. */
-async function submit({ fetch }: Serving, batch: SubmittedBatch): Promise<Receipt | null> {
-  const headers = { "content-type": "application/json" };
-  try {
-    const response = await fetch("/v1/events", {
-      method: "POST",
-      headers,
-      body: JSON.stringify(batch),
-    });
-    const body = await response.json();
-    assert.equal(response.status, 200, JSON.stringify(body));
-    return body;
-  } catch (error) {
-    if (error instanceof assert.AssertionError) throw error;
-    return null;
-  }
-}
-
 /** Appends until the process ends, or `isOver` says so. */
 async function write(run: Run, serving: Serving, isOver: () => boolean): Promise<void> {
   while (!isOver()) {
@@ -83,30 +64,6 @@ async function write(run: Run, serving: Serving, isOver: () => boolean): Promise
 
 function writers(run: Run, serving: Serving, isOver: () => boolean): Promise<unknown> {
   return Promise.all(Array.from({ length: WRITERS }, () => write(run, serving, isOver)));
-}
-
-/** Reads on from where the last reading ended, and holds what is there to what was promised. */
-async function readOn({ history }: Run, { fetch }: Serving): Promise<void> {
-  for (let after = history.lastEventId;;) {
-    const query = after === null ? "" : `&after=${after}`;
-    const response = await fetch(`/v1/events?limit=${PAGE_EVENTS}${query}`);
-    const page = await response.json();
-    history.read(page.events);
-    if (page.next_after === page.snapshot_through_event_id) break;
-    after = page.next_after;
-  }
-  history.endReading();
-  assert.deepEqual(history.broken, { lost: [], half: [], foreign: [], disordered: [] });
-}
-
-/** Submits again what got no answer. */
-async function retryUnanswered({ history }: Run, serving: Serving): Promise<void> {
-  for (const batch of history.unanswered) {
-    const receipt = await submit(serving, batch);
-    assert.ok(receipt !== null);
-    assert.equal(receipt.status, history.isCommitted(batch) ? "duplicate" : "committed");
-    history.acknowledge(batch, receipt);
-  }
 }
 
 function filesIn({ dir }: Run, folder: string): string[] {
@@ -152,16 +109,16 @@ test(`serve keeps what it acknowledged, killed ${KILLS} times while it seals (SE
     const struck: Record<string, number> = {};
     for (let kills = 0; kills < KILLS; kills++) {
       const serving = await startServe(dir, { rotateBytes: ROTATE_BYTES });
-      await readOn(run, serving);
-      await retryUnanswered(run, serving);
+      await readOn(run.history, serving);
+      await retryUnanswered(run.history, serving);
       const at = await killInSealing(run, serving, random);
       struck[at] = (struck[at] ?? 0) + 1;
     }
     const serving = await startServe(dir, { rotateBytes: ROTATE_BYTES });
-    await readOn(run, serving);
-    await retryUnanswered(run, serving);
+    await readOn(run.history, serving);
+    await retryUnanswered(run.history, serving);
     run.history.rewind();
-    await readOn(run, serving);
+    await readOn(run.history, serving);
     assert.equal((await serving.stop()).code, 0);
     assert.equal(run.history.committed, run.history.submitted);
     await verifyChain(run);
@@ -197,7 +154,7 @@ test("serve seals while it is followed, verified and read, and holds no more fil
       await until(() => filesIn(run, "pending").length === 0);
       await until(() => follower.events === run.history.submitted * BATCH_EVENTS);
       follower.close();
-      await readOn(run, serving);
+      await readOn(run.history, serving);
       // A descriptor for each segment, and those of connections and of the thread as it ends.
       assert.ok(openFiles() <= before + segmentsWanted + 2 * WRITERS + 8, `${openFiles()} files`);
       const { stderr } = serving.output;
