@@ -153,6 +153,11 @@ export const RECENT_COMMITS_BYTES_MAX = 8 * MIB;
 export const STREAM_SEEKS_MAX = 32;
 /** Anchored stream listings kept in memory at a time; others are counted from the log again. */
 export const STREAM_SNAPSHOTS_MAX = 4;
+/**
+ * What all but the latest of them take together: four of a hundred thousand streams that are not
+ * sealed, or in one segment.
+ */
+export const STREAM_SNAPSHOTS_BYTES_MAX = 32 * MIB;
 /** Rows of a page of streams when the client does not say. */
 export const STREAMS_LIMIT_DEFAULT = 100;
 export const STREAMS_LIMIT_MAX = 1000;

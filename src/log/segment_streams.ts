@@ -1,8 +1,8 @@
 /** The streams of rows, counted from the few columns that tell them. */
 import { type ColumnValues, textAt, uuidAt } from "./column_values.ts";
-import type { StreamCount } from "./segment_metadata.ts";
+import { withDecodeMemory } from "./decode_memory.ts";
 import type { Segment } from "./segment_reader.ts";
-import { StreamCounter } from "./stream_counter.ts";
+import { type NameBytes, StreamCounts } from "./stream_counts.ts";
 
 /** The columns that tell the stream of an event. */
 const STREAM_COLUMNS = ["event_id", "source", "stream"] as const;
@@ -39,26 +39,71 @@ function byLastRow<Item extends { lastRow: number }>(items: Iterable<Item>): Ite
 }
 
 /**
- * The streams of a segment's events up to one, in order of source, then stream; null when it does
- * not hold that event. Reads the row groups up to that of the event. @throws {SegmentError}
+ * The streams of a segment's events up to one; null when it does not hold that event. Reads the row
+ * groups up to that of the event. @throws {SegmentError}
  */
 export async function countThrough(
   segment: Segment,
   eventId: string,
-): Promise<StreamCount[] | null> {
+): Promise<StreamCounts | null> {
   const last = segment.rowGroups.findIndex((group) => group.lastEventId >= eventId);
   if (last < 0) return null;
-  const counter = new StreamCounter();
-  // The last one first: only that can tell that there is no such event.
-  const rows = await rowsThrough(segment, last, eventId);
+  let rows = await rowsThrough(segment, last, eventId);
   if (rows === null) return null;
-  for (let number = 0; number <= last; number++) {
-    const columns = await segment.readColumns(number, STREAM_COLUMNS);
-    countRows(columns, number < last ? segment.rowGroups[number]!.rows : rows, (...events) => {
-      counter.add(...events);
-    });
+  const counts = new StreamCounts();
+  // From newest to oldest: an event is the last of its stream when the stream is new.
+  for (let number = last; number >= 0; number--) {
+    rows ??= segment.rowGroups[number]!.rows;
+    await countEarlier(segment, number, rows, counts);
+    rows = null;
   }
-  return counter.list();
+  return counts;
+}
+
+/** Takes in the first `rows` rows of a row group. */
+function countEarlier(
+  segment: Segment,
+  number: number,
+  rows: number,
+  counts: StreamCounts,
+): Promise<void> {
+  return withDecodeMemory(async (memory) => {
+    const names = await segment.readColumns(number, ["source", "stream"], { memory });
+    const lastRows = addEarlier(names, rows, counts);
+    if (lastRows.length === 0) return;
+    const { event_id } = await segment.readColumns(number, ["event_id"], { memory });
+    for (const [stream, row] of lastRows) {
+      counts.setLastEvent(stream, event_id.bytes, event_id.starts[row]!);
+    }
+  });
+}
+
+/** @returns the numbers of the streams that are new, and the row of the last event of each. */
+function addEarlier(
+  { source, stream }: Pick<StreamColumns, "source" | "stream">,
+  rows: number,
+  counts: StreamCounts,
+): [number, number][] {
+  const lastRows: [number, number][] = [];
+  for (let row = rows - 1; row >= 0;) {
+    const lastRow = row;
+    const sourceStart = source.starts[row];
+    const streamStart = stream.starts[row];
+    do row -= 1; while (
+      row >= 0 && stream.starts[row] === streamStart && source.starts[row] === sourceStart
+    );
+    const added = counts.addEarlier(
+      nameAt(source, lastRow),
+      nameAt(stream, lastRow),
+      lastRow - row,
+    );
+    if (added !== null) lastRows.push([added, lastRow]);
+  }
+  return lastRows;
+}
+
+function nameAt({ bytes, starts, ends }: ColumnValues, row: number): NameBytes {
+  return { bytes, start: starts[row]!, end: ends[row]! };
 }
 
 /** Number of rows of a row group up to an event; null when that is not among them. */

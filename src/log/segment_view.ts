@@ -5,11 +5,11 @@ import type { RowGroupCache } from "./row_group_cache.ts";
 import { findRows } from "./segment_lookup.ts";
 import type { ReadableSegment } from "./listed_segment.ts";
 import { type ListCursor, seekEntry } from "./segment_list.ts";
-import type { StreamCount } from "./segment_metadata.ts";
 import type { Segment } from "./segment_reader.ts";
 import { countThrough } from "./segment_streams.ts";
 import type { FileStreams, LineSource, LinesWanted, LogFile } from "./snapshot.ts";
 import { firstLineAfter } from "./stored_line.ts";
+import type { StreamCounts } from "./stream_counts.ts";
 
 const LF = 0x0a;
 
@@ -44,7 +44,7 @@ class SegmentStreams implements FileStreams {
     return seekEntry(this.#segment.list("streams"), key);
   }
 
-  countThrough(eventId: string): Promise<StreamCount[] | null> {
+  countThrough(eventId: string): Promise<StreamCounts | null> {
     return this.#segment.use((segment) => countThrough(segment, eventId));
   }
 }

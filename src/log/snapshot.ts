@@ -1,8 +1,8 @@
 /** One coherent view of the log: what was durable at a moment, whatever is appended later. */
 import type { Buffer } from "node:buffer";
 import type { ListCursor } from "./segment_list.ts";
-import type { StreamCount } from "./segment_metadata.ts";
 import type { EventFilter } from "./stored_line.ts";
+import type { StreamCounts } from "./stream_counts.ts";
 
 /** Which events a reader wants of a file. What it gets may hold others too. */
 export interface LinesWanted {
@@ -23,10 +23,8 @@ export interface LineSource {
 export interface FileStreams {
   /** Those from the first whose `streamKey()` is not before `key` on. */
   seek(key: string): Promise<ListCursor>;
-  /**
-   * Those of the events up to one, in order of source, then stream; null when that is not in it.
-   */
-  countThrough(eventId: string): Promise<StreamCount[] | null>;
+  /** Those of the events up to one; null when that is not in it. */
+  countThrough(eventId: string): Promise<StreamCounts | null>;
 }
 
 /** A file of a snapshot: a segment, a pending file, or the tail up to the snapshot's end. */

@@ -6,7 +6,7 @@ import type { StreamSummary } from "../event/types.ts";
 import { STREAM_SEEKS_MAX } from "../limits.ts";
 import { cursorOver, type ListCursor, streamKey } from "../log/segment_list.ts";
 import type { FileStreams } from "../log/snapshot.ts";
-import type { StreamCounts } from "./stream_counts.ts";
+import type { StreamCounts } from "../log/stream_counts.ts";
 
 export interface StreamPlaces {
   /** Segments that count as a whole. */

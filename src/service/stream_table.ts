@@ -9,7 +9,7 @@ import { walkEvents } from "../log/event_walk.ts";
 import type { SealedHistory } from "../log/sealed_history.ts";
 import type { LogFile, LogSnapshot } from "../log/snapshot.ts";
 import { lineEventId, lineSourceAndStream } from "../log/stored_line.ts";
-import { StreamCounts } from "./stream_counts.ts";
+import { StreamCounts } from "../log/stream_counts.ts";
 import type { StreamPlaces } from "./stream_merge.ts";
 
 /** The streams at an event; later commits change nothing of it. */

@@ -5,11 +5,11 @@
  */
 import { ApiError } from "../event/api_error.ts";
 import type { StreamSummary } from "../event/types.ts";
-import { STREAM_SNAPSHOTS_MAX } from "../limits.ts";
+import { STREAM_SNAPSHOTS_BYTES_MAX, STREAM_SNAPSHOTS_MAX } from "../limits.ts";
 import { hasEvent } from "../log/event_walk.ts";
 import { streamKey } from "../log/segment_list.ts";
 import type { LogFile, LogSnapshot } from "../log/snapshot.ts";
-import { StreamCounts } from "./stream_counts.ts";
+import { StreamCounts } from "../log/stream_counts.ts";
 import { mergeStreams } from "./stream_merge.ts";
 import { countEvents, type StreamsAt, type StreamTable, unsealedFiles } from "./stream_table.ts";
 
@@ -31,11 +31,19 @@ export interface StreamsPage {
   snapshot_through_event_id: string | null;
 }
 
+interface KeptStreams {
+  streams: Promise<StreamsAt>;
+  /** What their counts take; 0 while they are being counted. */
+  bytes: number;
+}
+
 export class StreamPages {
   readonly #snapshot: () => LogSnapshot;
   readonly #table: StreamTable;
   /** By the event they were taken at, from least to most recently used. */
-  readonly #kept = new Map<string, Promise<StreamsAt>>();
+  readonly #kept = new Map<string, KeptStreams>();
+  /** Ends when nothing is being counted: one counting at a time bounds what they take. */
+  #counting: Promise<void> = Promise.resolve();
 
   constructor(snapshot: () => LogSnapshot, table: StreamTable) {
     this.#snapshot = snapshot;
@@ -50,7 +58,7 @@ export class StreamPages {
     const streams = rows.slice(0, limit);
     const more = rows.length > limit;
     if (more && at.throughEventId !== null && !this.#kept.has(at.throughEventId)) {
-      this.#keep(at.throughEventId, Promise.resolve(at));
+      this.#keep(at.throughEventId, { streams: Promise.resolve(at), bytes: sizeOf(at) });
     }
     const last = streams.at(-1);
     return {
@@ -62,13 +70,21 @@ export class StreamPages {
   }
 
   async #streamsAt(through: string): Promise<StreamsAt> {
-    let at = this.#kept.get(through);
-    if (at === undefined) {
-      at = this.#countThrough(through);
-      at.catch(() => this.#kept.delete(through));
+    const kept = this.#kept.get(through) ?? this.#count(through);
+    this.#keep(through, kept);
+    const at = await kept.streams;
+    if (kept.bytes === 0) {
+      kept.bytes = sizeOf(at);
+      this.#dropOldest();
     }
-    this.#keep(through, at);
-    return await at;
+    return at;
+  }
+
+  /** Counts once nobody else does. */
+  #count(through: string): KeptStreams {
+    const streams = this.#counting.then(() => this.#countThrough(through));
+    this.#counting = streams.then(() => {}, () => void this.#kept.delete(through));
+    return { streams, bytes: 0 };
   }
 
   async #countThrough(through: string): Promise<StreamsAt> {
@@ -87,14 +103,27 @@ export class StreamPages {
     return { sealed, counts: [counts], throughEventId: through };
   }
 
-  #keep(through: string, at: Promise<StreamsAt>): void {
+  #keep(through: string, kept: KeptStreams): void {
     this.#kept.delete(through);
-    this.#kept.set(through, at);
-    for (const oldest of this.#kept.keys()) {
-      if (this.#kept.size <= STREAM_SNAPSHOTS_MAX) break;
-      this.#kept.delete(oldest);
+    this.#kept.set(through, kept);
+    this.#dropOldest();
+  }
+
+  /** The latest stay, whatever they take. */
+  #dropOldest(): void {
+    let bytes = [...this.#kept.values()].reduce((sum, kept) => sum + kept.bytes, 0);
+    for (const [through, oldest] of this.#kept) {
+      const isWithin = this.#kept.size <= STREAM_SNAPSHOTS_MAX &&
+        bytes <= STREAM_SNAPSHOTS_BYTES_MAX;
+      if (isWithin || this.#kept.size === 1) return;
+      this.#kept.delete(through);
+      bytes -= oldest.bytes;
     }
   }
+}
+
+function sizeOf({ counts }: StreamsAt): number {
+  return counts.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
 }
 
 /** Counts a segment up to an event; nothing where that is its last. Null when it has none such. */
@@ -102,13 +131,7 @@ async function countSegment(
   { lastEventId, streams }: LogFile,
   through: string,
 ): Promise<StreamCounts | null> {
-  const counts = new StreamCounts();
-  if (lastEventId === through) return counts;
-  const counted = await streams!.countThrough(through);
-  for (const { source, stream, events, last_event_id } of counted ?? []) {
-    counts.add(source, stream, events, last_event_id);
-  }
-  return counted === null ? null : counts;
+  return lastEventId === through ? new StreamCounts() : await streams!.countThrough(through);
 }
 
 /** Counts unsealed files up to an event; null when they do not hold it. */

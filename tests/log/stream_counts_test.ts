@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import type { StreamSummary } from "../../src/event/types.ts";
 import { streamKey } from "../../src/log/segment_list.ts";
-import { StreamCounts } from "../../src/service/stream_counts.ts";
+import { StreamCounts } from "../../src/log/stream_counts.ts";
 import {
   type Random,
   randomInteger,
@@ -154,4 +154,29 @@ test("StreamCounts.add() refuses a frontier that does not move on", () => {
   counts.add("a", "s", 1, idAt(2));
   assert.throws(() => counts.add("a", "s", 1, idAt(2)), /frontier moves on/);
   assert.throws(() => counts.add("a", "s", 1, idAt(1)), /frontier moves on/);
+});
+
+test("StreamCounts.addEarlier() adds to what came later, and is told the last event of a new stream", () => {
+  const counts = new StreamCounts();
+  const names = Buffer.from("-a-s-t-");
+  const nameAt = (start: number) => ({ bytes: names, start, end: start + 1 });
+  const ids = Buffer.from(idAt(7).replaceAll("-", ""), "hex");
+  assert.equal(counts.addEarlier(nameAt(1), nameAt(3), 2), 0);
+  assert.equal(counts.addEarlier(nameAt(1), nameAt(5), 1), 1);
+  assert.equal(counts.addEarlier(nameAt(1), nameAt(3), 3), null);
+  counts.setLastEvent(0, ids, 0);
+  counts.setLastEvent(1, Buffer.concat([Buffer.alloc(3), ids]), 3);
+  assert.deepEqual(counts.rows("", undefined, Infinity), [
+    { source: "a", stream: "s", frontier_event_id: idAt(7), event_count: 5 },
+    { source: "a", stream: "t", frontier_event_id: idAt(7), event_count: 1 },
+  ]);
+});
+
+test("StreamCounts takes less than 10 MiB for 100,000 streams", () => {
+  const counts = new StreamCounts();
+  for (let place = 0; place < 100_000; place++) {
+    counts.add(`source-${place % 100}`, `stream-${place}`, 1, idAt(place));
+  }
+  assert.equal(counts.rows(streamKey("source-99", "stream-99998"), undefined, 3).length, 1);
+  assert.ok(counts.sizeBytes < 10 * 1024 * 1024, `${counts.sizeBytes} bytes`);
 });
