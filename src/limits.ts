@@ -233,6 +233,8 @@ export const BLOOM_FILTER_BYTES_MAX = 64 * KIB;
  * one-event batches take 39 MiB.
  */
 export const BLOOM_FILTER_CACHE_BYTES_MAX = 48 * MIB;
+/** Bytes between two columns that are read with them: another read would cost more. */
+export const READ_GAP_BYTES_MAX = 64 * KIB;
 /**
  * Events that pass a filter, up to so many of a row group, are read by the pages that hold them.
  * For more the row group is read as a whole and kept: most of its pages are needed then.
@@ -254,6 +256,11 @@ export const SEGMENTS_OPEN_MAX = 128;
 export const DECODE_MEMORY_BYTES_MAX = 16 * MIB;
 /** How often that is kept: row groups that are read at the same time. */
 export const DECODE_MEMORIES_MAX = 2;
+/**
+ * Hashes of record keys kept in memory, two bytes for each event of the row groups in which keys
+ * were looked for: eight million events.
+ */
+export const KEY_ROWS_CACHE_BYTES_MAX = 16 * MIB;
 /**
  * Decoded row groups kept in memory. Sixteen of ordinary size: one for each of some readers that
  * page through sealed history at different places.

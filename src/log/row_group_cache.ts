@@ -1,46 +1,47 @@
 /**
- * The decoded row groups that are in memory, the least recently used ones dropped first: a reader
- * that pages through sealed history decodes each row group once, and readers at the same place
- * share it. What is in here is shared, so nobody changes it.
+ * What is in memory of row groups, the least recently used ones dropped first. Above all it holds
+ * the lines that they were decoded to: a reader that pages through sealed history decodes each row
+ * group once, and readers at the same place share it. What is in here is shared, so nobody changes
+ * it.
  */
 import type { Buffer } from "node:buffer";
 import { ROW_GROUP_CACHE_BYTES_MAX } from "../limits.ts";
 
-interface Entry {
-  lines: Promise<Buffer>;
+interface Entry<Content> {
+  content: Promise<Content>;
   /** 0 while it is being decoded. */
   bytes: number;
 }
 
-export class RowGroupCache {
+export class RowGroupCache<Content extends Uint8Array | Uint16Array = Buffer> {
   readonly #limitBytes: number;
   /** From the least to the most recently used. */
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new Map<string, Entry<Content>>();
   #sizeBytes = 0;
 
   constructor(limitBytes: number = ROW_GROUP_CACHE_BYTES_MAX) {
     this.#limitBytes = limitBytes;
   }
 
-  /** The lines of a row group; `decode` is called when they are not at hand. */
-  get(key: string, decode: () => Promise<Buffer>): Promise<Buffer> {
+  /** The content of a row group; `decode` is called when it is not at hand. */
+  get(key: string, decode: () => Promise<Content>): Promise<Content> {
     const held = this.#entries.get(key);
     if (held !== undefined) {
       this.#entries.delete(key);
       this.#entries.set(key, held);
-      return held.lines;
+      return held.content;
     }
-    const entry: Entry = { lines: decode(), bytes: 0 };
+    const entry: Entry<Content> = { content: decode(), bytes: 0 };
     this.#entries.set(key, entry);
-    entry.lines.then(
-      (lines) => this.#keep(entry, lines.length),
+    entry.content.then(
+      ({ byteLength }) => this.#keep(entry, byteLength),
       // Whoever asked for it is told; the next one tries again.
       () => this.#entries.delete(key),
     );
-    return entry.lines;
+    return entry.content;
   }
 
-  #keep(entry: Entry, bytes: number): void {
+  #keep(entry: Entry<Content>, bytes: number): void {
     entry.bytes = bytes;
     this.#sizeBytes += bytes;
     for (const [oldKey, old] of this.#entries) {

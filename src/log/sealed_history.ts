@@ -5,6 +5,7 @@
 import type { BatchEntry } from "./commit_frame.ts";
 import { batchKeyHash, sourceKeyHash, streamKeyHash } from "./key_filter.ts";
 import { KeyFilters } from "./key_filters.ts";
+import { KeyRows } from "./key_rows.ts";
 import { ListCache } from "./list_cache.ts";
 import { ListedSegment } from "./listed_segment.ts";
 import type { SegmentEntry } from "./manifest.ts";
@@ -19,7 +20,7 @@ import type { Storage } from "./storage.ts";
 export class SealedHistory {
   readonly #pool: SegmentPool;
   readonly #lists = new ListCache();
-  readonly #rowGroups = new RowGroupCache();
+  readonly #rowGroups = { lines: new RowGroupCache(), keyRows: new KeyRows() };
   readonly #filters = new KeyFilters();
   /** From oldest to newest. */
   readonly #segments: ListedSegment[] = [];

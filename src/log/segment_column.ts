@@ -19,8 +19,9 @@ import { thriftStructEnd } from "./thrift_bounds.ts";
 const LENGTH_BYTES = 4;
 const INT64_BYTES = 8;
 
-/** The codes, or the levels, of the page at hand. */
+/** The codes, and the levels, of the page at hand. */
 const codesOfPage = new Uint16Array(ROW_GROUP_EVENTS_MAX);
+const levelsOfPage = new Uint16Array(ROW_GROUP_EVENTS_MAX);
 
 /** What of a column is decoded, and where to. */
 export interface DecodeOptions {
@@ -54,7 +55,11 @@ type Places = Pick<ColumnValues, "starts" | "ends">;
 class ColumnDecoder {
   readonly #name: ColumnName;
   readonly #chunk: Buffer;
+  /** The rows that are wanted; undefined for all. */
   readonly #wanted: readonly number[] | undefined;
+  /** How many of the wanted rows have been found. */
+  #found = 0;
+  readonly #rows: number;
   readonly #isOptional: boolean;
   /** Size of each value; null where values have their own. */
   readonly #fixedBytes: number | null;
@@ -82,17 +87,18 @@ class ColumnDecoder {
     this.#isOptional = repetition_type === "OPTIONAL";
     this.#fixedBytes = type === "INT64" ? INT64_BYTES : type_length ?? null;
     this.#valueBytesMax = TEXT_BYTES_MAX[name] ?? 0;
+    this.#rows = rows;
     this.#bytes = memory.take(uncompressedBytes);
-    this.#places = { starts: memory.takeWords(rows), ends: memory.takeWords(rows) };
+    const values = wanted?.length ?? rows;
+    this.#places = { starts: memory.takeWords(values), ends: memory.takeWords(values) };
   }
 
   decode(): ColumnValues {
     while (this.#at < this.#chunk.length) this.#page();
-    if (this.#filledRows !== this.#places.starts.length) {
+    if (this.#filledRows !== this.#rows) {
       throw this.#malformed(`has ${this.#filledRows} values`);
     }
-    const places = this.#wanted === undefined ? this.#places : pick(this.#places, this.#wanted);
-    return { bytes: this.#bytes, view: viewFor(this.#bytes), ...places };
+    return { bytes: this.#bytes, view: viewFor(this.#bytes), ...this.#places };
   }
 
   #page(): void {
@@ -119,7 +125,7 @@ class ColumnDecoder {
   #dictionaryPage(header: PageHeader, end: number): void {
     const { num_values: values, encoding } = header.dictionary_page_header ?? {};
     const isRight = this.#dictionary === null && this.#filledRows === 0 && encoding === "PLAIN" &&
-      isSize(values, this.#places.starts.length);
+      isSize(values, this.#rows);
     if (!isRight) throw this.#malformed("has a malformed dictionary");
     const start = this.#decompress(this.#at, end, header.uncompressed_page_size);
     this.#dictionary = newPlaces(values);
@@ -131,26 +137,43 @@ class ColumnDecoder {
     const firstRow = this.#filledRows;
     const rows = page?.num_rows;
     const levelBytes = page?.definition_levels_byte_length;
-    const isRight = page !== undefined && isSize(rows, this.#places.starts.length - firstRow) &&
+    const isRight = page !== undefined && isSize(rows, this.#rows - firstRow) &&
       page.num_values === rows && isSize(page.num_nulls, this.#isOptional ? rows : 0) &&
       page.repetition_levels_byte_length === 0 && page.is_compressed !== false &&
       isSize(levelBytes, this.#isOptional ? end - this.#at : 0);
     if (!isRight) throw this.#malformed("has a malformed page");
     this.#filledRows += rows;
-    if (!this.#isWanted(firstRow, firstRow + rows)) return;
+    const wanted = this.#wantedIn(firstRow, rows);
+    if (wanted?.length === 0) return;
     const valuesStart = this.#at + levelBytes;
     const start = this.#decompress(valuesStart, end, header.uncompressed_page_size - levelBytes);
     const values = rows - page.num_nulls;
-    if (page.encoding === "PLAIN") this.#readPlain(start, this.#places, firstRow, values);
-    else if (page.encoding === "RLE_DICTIONARY") this.#readCodes(start, firstRow, values);
-    else throw this.#malformed(`has values in ${page.encoding}`);
-    if (this.#isOptional) this.#spread(valuesStart, firstRow, rows, values);
+    const levels = this.#isOptional ? this.#levels(valuesStart, rows, values) : null;
+    if (page.encoding !== "PLAIN" && page.encoding !== "RLE_DICTIONARY") {
+      throw this.#malformed(`has values in ${page.encoding}`);
+    }
+    const isPlain = page.encoding === "PLAIN";
+    if (wanted === null) {
+      if (isPlain) this.#readPlain(start, this.#places, firstRow, values);
+      else this.#readCodes(start, firstRow, values);
+      if (levels !== null) this.#spread(levels, firstRow, values);
+    } else {
+      const places = levels === null ? wanted : placesOf(wanted, levels);
+      if (isPlain) this.#pickPlain(start, places);
+      else this.#pickCodes(start, values, places);
+    }
   }
 
-  /** Whether any of the rows [firstRow, endRow) is wanted. */
-  #isWanted(firstRow: number, endRow: number): boolean {
-    return this.#wanted === undefined ||
-      this.#wanted.some((row) => row >= firstRow && row < endRow);
+  /** The wanted ones of the rows of a page, counted from its first; null when all are. */
+  #wantedIn(firstRow: number, rows: number): number[] | null {
+    if (this.#wanted === undefined) return null;
+    const inPage: number[] = [];
+    for (let next = this.#found; next < this.#wanted.length; next++) {
+      const row = this.#wanted[next]! - firstRow;
+      if (row >= rows) break;
+      inPage.push(row);
+    }
+    return inPage;
   }
 
   /** Decompresses a page behind those before; returns where it starts. */
@@ -169,18 +192,12 @@ class ColumnDecoder {
 
   /** Finds the plain values of the page that was decompressed last. */
   #readPlain(start: number, into: Places, from: number, count: number): void {
-    const bytes = this.#bytes;
     const end = this.#filledBytes;
     let at = start;
     for (let value = from; value < from + count; value++) {
       let sizeBytes = this.#fixedBytes;
       if (sizeBytes === null) {
-        if (at + LENGTH_BYTES > end) throw this.#malformed("is cut off");
-        sizeBytes = (bytes[at]! | bytes[at + 1]! << 8 | bytes[at + 2]! << 16 |
-          bytes[at + 3]! << 24) >>> 0;
-        if (sizeBytes > this.#valueBytesMax) {
-          throw this.#malformed(`has a value of ${sizeBytes} bytes`);
-        }
+        sizeBytes = this.#sizeAt(at, end);
         at += LENGTH_BYTES;
       }
       into.starts[value] = at;
@@ -190,13 +207,45 @@ class ColumnDecoder {
     if (at !== end) throw this.#malformed("has a page of another size");
   }
 
-  #readCodes(start: number, firstRow: number, count: number): void {
-    const dictionary = this.#dictionary;
+  /** Finds those at some places among the plain values; -1 stands for none. */
+  #pickPlain(start: number, places: readonly number[]): void {
     const end = this.#filledBytes;
-    if (dictionary === null || start >= end) throw this.#malformed("has no dictionary");
-    const codes = codesOfPage.subarray(0, count);
-    const codesEnd = decodeRunLengths(this.#bytes, start + 1, end, this.#bytes[start]!, codes);
-    if (codesEnd !== end) throw this.#malformed("has a page of another size");
+    let at = start;
+    let passed = 0;
+    for (const place of places) {
+      if (place < 0) {
+        this.#take(ABSENT, ABSENT);
+      } else if (this.#fixedBytes === null) {
+        for (; passed < place; passed++) at += LENGTH_BYTES + this.#sizeAt(at, end);
+        this.#take(at + LENGTH_BYTES, at + LENGTH_BYTES + this.#sizeAt(at, end));
+      } else {
+        this.#take(start + place * this.#fixedBytes, start + (place + 1) * this.#fixedBytes);
+      }
+    }
+  }
+
+  /** What the length in front of a plain value says. */
+  #sizeAt(at: number, end: number): number {
+    if (at + LENGTH_BYTES > end) throw this.#malformed("is cut off");
+    const bytes = this.#bytes;
+    const sizeBytes = (bytes[at]! | bytes[at + 1]! << 8 | bytes[at + 2]! << 16 |
+      bytes[at + 3]! << 24) >>> 0;
+    if (sizeBytes > this.#valueBytesMax) {
+      throw this.#malformed(`has a value of ${sizeBytes} bytes`);
+    }
+    return sizeBytes;
+  }
+
+  /** The place of the next wanted value. */
+  #take(start: number, end: number): void {
+    if (start !== ABSENT && end > this.#filledBytes) throw this.#malformed("is cut off");
+    this.#places.starts[this.#found] = start;
+    this.#places.ends[this.#found] = end;
+    this.#found += 1;
+  }
+
+  #readCodes(start: number, firstRow: number, count: number): void {
+    const { codes, dictionary } = this.#codesOf(start, count);
     const { starts, ends } = this.#places;
     for (let value = 0; value < count; value++) {
       const code = codes[value]!;
@@ -206,15 +255,45 @@ class ColumnDecoder {
     }
   }
 
-  /** Moves the values of an optional column to the rows that have one. */
-  #spread(levelsEnd: number, firstRow: number, rows: number, values: number): void {
-    const levels = codesOfPage.subarray(0, rows);
+  #pickCodes(start: number, count: number, places: readonly number[]): void {
+    const { codes, dictionary } = this.#codesOf(start, count);
+    for (const place of places) {
+      const code = codes[place];
+      if (code === undefined) {
+        this.#take(ABSENT, ABSENT);
+      } else {
+        if (code >= dictionary.starts.length) throw this.#malformed(`has the unknown code ${code}`);
+        this.#take(dictionary.starts[code]!, dictionary.ends[code]!);
+      }
+    }
+  }
+
+  /** The codes of the page that was decompressed last, and the values that they stand for. */
+  #codesOf(start: number, count: number): { codes: Uint16Array; dictionary: Places } {
+    const dictionary = this.#dictionary;
+    const end = this.#filledBytes;
+    if (dictionary === null || start >= end) throw this.#malformed("has no dictionary");
+    const codes = codesOfPage.subarray(0, count);
+    const codesEnd = decodeRunLengths(this.#bytes, start + 1, end, this.#bytes[start]!, codes);
+    if (codesEnd !== end) throw this.#malformed("has a page of another size");
+    return { codes, dictionary };
+  }
+
+  /** Which rows of a page have a value: 1 for those. */
+  #levels(levelsEnd: number, rows: number, values: number): Uint16Array {
+    const levels = levelsOfPage.subarray(0, rows);
     const end = decodeRunLengths(this.#chunk, this.#at, levelsEnd, 1, levels);
-    const present = levels.reduce((sum, level) => sum + level, 0);
+    let present = 0;
+    for (let row = 0; row < rows; row++) present += levels[row]!;
     if (end !== levelsEnd || present !== values) throw this.#malformed("has malformed levels");
+    return levels;
+  }
+
+  /** Moves the values of an optional column to the rows that have one. */
+  #spread(levels: Uint16Array, firstRow: number, values: number): void {
     const { starts, ends } = this.#places;
     let value = firstRow + values;
-    for (let row = firstRow + rows - 1; row >= firstRow; row--) {
+    for (let row = firstRow + levels.length - 1; row >= firstRow; row--) {
       const isPresent = levels[row - firstRow] === 1;
       if (isPresent) value -= 1;
       starts[row] = isPresent ? starts[value]! : ABSENT;
@@ -231,11 +310,14 @@ function newPlaces(count: number): Places {
   return { starts: new Uint32Array(count), ends: new Uint32Array(count) };
 }
 
-function pick({ starts, ends }: Places, rows: readonly number[]): Places {
-  return {
-    starts: Uint32Array.from(rows, (row) => starts[row]!),
-    ends: Uint32Array.from(rows, (row) => ends[row]!),
-  };
+/** Places of the values of some rows, increasing, among all values; -1 for a row without one. */
+function placesOf(rows: readonly number[], levels: Uint16Array): number[] {
+  let place = 0;
+  let passed = 0;
+  return rows.map((row) => {
+    for (; passed < row; passed++) place += levels[passed]!;
+    return levels[row] === 1 ? place : -1;
+  });
 }
 
 /** Whether what a header says is a count from 0 to a bound. */

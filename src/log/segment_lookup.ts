@@ -5,27 +5,29 @@
 import { Buffer } from "node:buffer";
 import { rowsWith, type WantedValue } from "./column_values.ts";
 import { withDecodeMemory } from "./decode_memory.ts";
+import type { KeyRows } from "./key_rows.ts";
 import type { Segment } from "./segment_reader.ts";
 import type { ColumnName } from "./segment_schema.ts";
 import type { EventFilter } from "./stored_line.ts";
 
 /**
- * The rows, increasing, of the events that pass a filter; null when it lets all pass.
- * @throws {SegmentError}
+ * The rows, increasing, among which are those of all events that pass a filter; few others, and
+ * none without a key in the filter. Null when it lets all pass. @throws {SegmentError}
  */
-export function findRows(
+export async function findRows(
   segment: Segment,
   number: number,
   { recordKey, stream, source, kind }: EventFilter,
+  keyRows: KeyRows,
 ): Promise<number[] | null> {
+  if (recordKey !== undefined) return await keyRows.find(segment, number, recordKey);
   // The column that leaves the fewest rows over comes first.
   const members: [ColumnName, string | undefined][] = [
-    ["record_key", recordKey],
     ["stream", stream],
     ["kind", kind],
     ["source", source],
   ];
-  return withDecodeMemory(async (memory) => {
+  return await withDecodeMemory(async (memory) => {
     const wanted: WantedValue[] = [];
     for (const [name, value] of members) {
       if (value === undefined) continue;

@@ -32,12 +32,14 @@ import {
   FILTERED_COLUMNS,
   type FilteredColumn,
 } from "./segment_schema.ts";
+import { READ_GAP_BYTES_MAX } from "../limits.ts";
 import type { Storage, StorageFile } from "./storage.ts";
 import type { EventFilter } from "./stored_line.ts";
 import { type Hash64, xxhash64 } from "./xxhash64.ts";
 
 export type { RowGroup } from "./segment_footer.ts";
 
+const NO_LINES = Buffer.alloc(0);
 const LINE_COLUMNS = COLUMN_NAMES.filter((name) => name !== "batch_digest");
 
 /**
@@ -105,8 +107,9 @@ export class Segment {
    * @param rows those whose lines are wanted, increasing; all when left out.
    * @throws {SegmentError}
    */
-  readRowGroup(number: number, rows?: readonly number[]): Promise<Buffer> {
-    return withDecodeMemory(async (memory) => {
+  async readRowGroup(number: number, rows?: readonly number[]): Promise<Buffer> {
+    if (rows?.length === 0) return NO_LINES;
+    return await withDecodeMemory(async (memory) => {
       const columns = await this.readColumns(number, LINE_COLUMNS, { rows, memory });
       return this.assemble(columns as LineColumns);
     });
@@ -288,7 +291,7 @@ function passes(filters: ColumnFilters, number: number, hash: Hash64): boolean {
   return filter === null || filter === undefined || mayContain(filter, hash);
 }
 
-/** Reads the bytes of columns, those that lie next to each other at once. */
+/** Reads the bytes of columns, those that lie close to each other at once. */
 async function readPlaces(
   file: StorageFile,
   places: readonly ColumnPlace[],
@@ -297,7 +300,7 @@ async function readPlaces(
   const chunks: Buffer[] = [];
   for (let first = 0; first < places.length;) {
     let next = first + 1;
-    while (next < places.length && places[next]!.start === places[next - 1]!.end) next += 1;
+    while (next < places.length && areClose(places[next - 1]!, places[next]!)) next += 1;
     const { start } = places[first]!;
     const bytes = await readRange(file, start, places[next - 1]!.end, memory);
     for (const place of places.slice(first, next)) {
@@ -306,6 +309,11 @@ async function readPlaces(
     first = next;
   }
   return chunks;
+}
+
+/** Whether to read what lies between two columns costs less than to read twice. */
+function areClose(column: ColumnPlace, next: ColumnPlace): boolean {
+  return next.start >= column.end && next.start - column.end <= READ_GAP_BYTES_MAX;
 }
 
 /** Puts the path in front of what an error says of the file. */

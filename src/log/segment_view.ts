@@ -1,6 +1,7 @@
 /** A segment as a snapshot sees it: the lines of the row groups that may hold what is wanted. */
 import { Buffer } from "node:buffer";
 import { LOOKUP_ROWS_MAX, READ_CHUNK_BYTES } from "../limits.ts";
+import type { KeyRows } from "./key_rows.ts";
 import type { RowGroupCache } from "./row_group_cache.ts";
 import { findRows } from "./segment_lookup.ts";
 import type { ReadableSegment } from "./listed_segment.ts";
@@ -13,23 +14,29 @@ import type { StreamCounts } from "./stream_counts.ts";
 
 const LF = 0x0a;
 
+/** What is kept in memory of the row groups of all segments. */
+export interface RowGroupCaches {
+  lines: RowGroupCache;
+  keyRows: KeyRows;
+}
+
 export class SegmentView implements LogFile {
   readonly path: string;
   readonly lastEventId: string;
   readonly streams: FileStreams;
   readonly #segment: ReadableSegment;
-  readonly #cache: RowGroupCache;
+  readonly #caches: RowGroupCaches;
 
-  constructor(segment: ReadableSegment, cache: RowGroupCache) {
+  constructor(segment: ReadableSegment, caches: RowGroupCaches) {
     this.path = segment.path;
     this.lastEventId = segment.lastEventId;
     this.streams = new SegmentStreams(segment);
     this.#segment = segment;
-    this.#cache = cache;
+    this.#caches = caches;
   }
 
   lines(wanted: LinesWanted): LineSource {
-    return new SegmentLines(this.#segment, this.#cache, wanted);
+    return new SegmentLines(this.#segment, this.#caches, wanted);
   }
 }
 
@@ -51,16 +58,16 @@ class SegmentStreams implements FileStreams {
 
 class SegmentLines implements LineSource {
   readonly #segment: ReadableSegment;
-  readonly #cache: RowGroupCache;
+  readonly #caches: RowGroupCaches;
   readonly #wanted: LinesWanted;
   /** Those to come, the next one last; null before the first. */
   #rowGroups: number[] | null = null;
   /** What is left of the row group that is being handed out. */
   #lines: Buffer = Buffer.alloc(0);
 
-  constructor(segment: ReadableSegment, cache: RowGroupCache, wanted: LinesWanted) {
+  constructor(segment: ReadableSegment, caches: RowGroupCaches, wanted: LinesWanted) {
     this.#segment = segment;
-    this.#cache = cache;
+    this.#caches = caches;
     this.#wanted = wanted;
   }
 
@@ -82,7 +89,7 @@ class SegmentLines implements LineSource {
       .reverse();
     const number = this.#rowGroups.pop();
     if (number === undefined) return false;
-    const rows = await findRows(segment, number, filter);
+    const rows = await findRows(segment, number, filter, this.#caches.keyRows);
     const lines = rows !== null && rows.length <= LOOKUP_ROWS_MAX
       ? await segment.readRowGroup(number, rows)
       : await this.#readWhole(segment, number);
@@ -91,7 +98,7 @@ class SegmentLines implements LineSource {
   }
 
   #readWhole(segment: Segment, number: number): Promise<Buffer> {
-    return this.#cache.get(`${segment.path} ${number}`, () => segment.readRowGroup(number));
+    return this.#caches.lines.get(`${segment.path} ${number}`, () => segment.readRowGroup(number));
   }
 }
 

@@ -11,6 +11,7 @@ import { batchKeyHash } from "../../src/log/key_filter.ts";
 import { seekEntry } from "../../src/log/segment_list.ts";
 import { countThrough } from "../../src/log/segment_streams.ts";
 import { SegmentError } from "../../src/log/segment_error.ts";
+import { KeyRows } from "../../src/log/key_rows.ts";
 import { findRows } from "../../src/log/segment_lookup.ts";
 import { openSegment } from "../../src/log/segment_reader.ts";
 import { type SegmentEntry, verifySegment } from "../../src/log/segment_verify.ts";
@@ -39,15 +40,17 @@ async function readEverything(storage: SimulatedDisk, sealed: WrittenSegments): 
   try {
     const answers: string[] = [JSON.stringify(segment.metadata)];
     const lines: Buffer[] = [];
+    const keyRows = new KeyRows();
     for (let number = 0; number < segment.rowGroups.length; number++) {
       const group = await segment.readRowGroup(number);
       lines.push(group);
       for (const line of splitLines(group).slice(0, 20)) {
         const { source, stream, record_key: recordKey, kind } = JSON.parse(line.toString());
-        const filter = { source, stream, recordKey, kind };
-        const rows = await findRows(segment, number, filter) ?? [];
-        answers.push((await segment.readRowGroup(number, rows.slice(0, 3))).toString("latin1"));
-        answers.push(String((await segment.candidates(filter)).includes(number)));
+        for (const filter of [{ recordKey }, { source, stream, kind }]) {
+          const rows = await findRows(segment, number, filter, keyRows) ?? [];
+          answers.push((await segment.readRowGroup(number, rows.slice(0, 3))).toString("latin1"));
+          answers.push(String((await segment.candidates(filter)).includes(number)));
+        }
       }
     }
     for (const { source, batch_id } of sealed.entries.slice(-20)) {
