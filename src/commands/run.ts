@@ -1,4 +1,8 @@
-/** Arguments -> one command -> exit status. The only place that turns errors into exit statuses. */
+/**
+ * Arguments -> one command -> exit status. The only place that turns errors into exit statuses. The
+ * modules of a command are loaded when it is run: to load those of all would take as long as to
+ * verify 100,000 events.
+ */
 import { AssertionError } from "../assert.ts";
 import { CorruptLogError, UnsupportedFormatError } from "../log/log_error.ts";
 import { FULL_VERSION, VERSION } from "../version.ts";
@@ -6,14 +10,10 @@ import { helpLine, type Invocation, parseArguments } from "./arguments.ts";
 import { completionsFor } from "./completions.ts";
 import { loadConfig } from "./config.ts";
 import { CommandError, EXIT_FAILURE, EXIT_OK, EXIT_UNSUPPORTED, EXIT_USAGE } from "./exit.ts";
-import { init } from "./init.ts";
 import { manPage } from "./man_page.ts";
-import { seal } from "./seal.ts";
-import { serve } from "./serve.ts";
 import { describeError } from "./system_error.ts";
 import type { Terminal } from "./terminal.ts";
 import { usageText } from "./usage.ts";
-import { verify } from "./verify.ts";
 
 /** Runs the program. Never throws: what goes wrong is reported and has an exit status. */
 export async function run(args: string[], terminal: Terminal): Promise<number> {
@@ -45,18 +45,23 @@ async function runCommand(invocation: Invocation, terminal: Terminal): Promise<v
     case "man":
       return terminal.print(manPage(VERSION));
     case "init": {
+      const { init } = await import("./init.ts");
       const outcome = await init(invocation.dir, report);
       return report(`${outcome} ${invocation.dir}`);
     }
-    case "serve":
+    case "serve": {
+      const { serve } = await import("./serve.ts");
       return await serve(await loadConfig(invocation.configPath), { report });
-    case "seal":
+    }
+    case "seal": {
+      const { seal } = await import("./seal.ts");
       return await seal(await loadConfig(invocation.configPath), terminal);
-    case "verify":
-      return await verify(await loadConfig(invocation.configPath), {
-        chain: invocation.chain,
-        terminal,
-      });
+    }
+    case "verify": {
+      const { verify } = await import("./verify.ts");
+      const { chain } = invocation;
+      return await verify(await loadConfig(invocation.configPath), { chain, terminal });
+    }
   }
 }
 
