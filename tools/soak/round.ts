@@ -184,6 +184,9 @@ class Round {
 
   /** The clients have ended: now the whole log, once more from its beginning. */
   async #checkAll(): Promise<void> {
+    // What a client has given up may be committed until the service has stopped, not after.
+    await this.#served.stop();
+    await this.#served.start();
     await this.#check(this.#audit);
     claim(this.#observations.length === 0, "what was seen reaches beyond the end of the log");
     await this.#repeatSome();
