@@ -3,7 +3,7 @@
  * beginning, middle and end, which must cost the same. See README.md beside this file.
  */
 import process from "node:process";
-import type { Deployment, Server } from "./support/deployment.ts";
+import { type Deployment, ROTATE_NEVER_BYTES, type Server } from "./support/deployment.ts";
 import { probeDisk } from "./support/disk_probe.ts";
 import { runLoad, type Workload } from "./support/load.ts";
 import { type BenchOptions, parseBenchOptions, progress, runBench } from "./support/options.ts";
@@ -45,6 +45,7 @@ async function prepareLog(deployment: Deployment, events: number): Promise<Fille
   const filled = await withServer(
     deployment,
     (server) => fill(deployment, server, { events, batchEvents: BATCH_EVENTS, clients: 1 }),
+    ROTATE_NEVER_BYTES,
   );
   const pageStarts = await withServer(deployment, () => readPageStarts(deployment.socketPath));
   return { events: filled.eventsInAll, pageEvents: PAGE_EVENTS, pageStarts };

@@ -4,7 +4,7 @@
  * file.
  */
 import process from "node:process";
-import type { Deployment } from "./support/deployment.ts";
+import { type Deployment, ROTATE_NEVER_BYTES } from "./support/deployment.ts";
 import { probeDisk } from "./support/disk_probe.ts";
 import { answerTimes, ask, type Question } from "./support/exchange.ts";
 import { runLoad } from "./support/load.ts";
@@ -41,7 +41,7 @@ async function fillKeyed({ deployment, batches }: FilledLog): Promise<void> {
       await ask(client, { request, expected: '"status":"committed"' });
     }
     client.close();
-  });
+  }, ROTATE_NEVER_BYTES);
 }
 
 /** A row with all columns; those not given are not measured in it. */

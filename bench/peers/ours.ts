@@ -2,7 +2,12 @@
 import { open } from "node:fs/promises";
 import { Buffer } from "node:buffer";
 import { join } from "node:path";
-import type { Deployment, RuntimeName, Server } from "../support/deployment.ts";
+import {
+  type Deployment,
+  ROTATE_NEVER_BYTES,
+  type RuntimeName,
+  type Server,
+} from "../support/deployment.ts";
 import { FollowerClient } from "../support/follower_client.ts";
 import type { Workload } from "../support/load.ts";
 import { type RawResponse, ResponseParser } from "../support/response_parser.ts";
@@ -143,6 +148,7 @@ async function measureTailReplay(
   const { eventsInAll } = await withServer(
     deployment,
     (server) => fill(deployment, server, filling),
+    ROTATE_NEVER_BYTES,
   );
   const log = { events: eventsInAll, pageEvents: PAGE_EVENTS };
   return await withServer(

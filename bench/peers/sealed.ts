@@ -4,7 +4,7 @@
  */
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import type { Deployment } from "../support/deployment.ts";
+import { type Deployment, ROTATE_NEVER_BYTES } from "../support/deployment.ts";
 import type { Workload } from "../support/load.ts";
 import { progress } from "../support/options.ts";
 import { keyedBatch, keyRequest } from "../support/requests.ts";
@@ -109,7 +109,7 @@ async function appendKeyed(deployment: Deployment, first: number, batches: numbe
       }
     }
     client.close();
-  });
+  }, ROTATE_NEVER_BYTES);
 }
 
 async function measureCommand(events: number, run: () => Promise<unknown>): Promise<Measurement> {

@@ -15,6 +15,8 @@ const SERVE_ROTATING = fileURLToPath(new URL("../../tools/serve_rotating.ts", im
 /** How long a start or a stop may take before it counts as failed. */
 const START_TIMEOUT_MS = 120_000;
 const STOP_TIMEOUT_MS = 60_000;
+/** For `Deployment.serve()`: all that is appended stays in the tail. */
+export const ROTATE_NEVER_BYTES = Number.MAX_SAFE_INTEGER;
 /** Between looks whether the server answers: the grain of a measured start. */
 const POLL_MS = 2;
 /** Between looks at the memory of a process. */
@@ -87,7 +89,8 @@ export class Deployment {
 
   /**
    * Starts the server and waits for the first answered request.
-   * @param rotateBytes Size at which it seals its tail, not for an executable; its own if absent.
+   * @param rotateBytes Size at which it seals its tail; its own if absent. In place of an
+   *   executable, which cannot be told, the running runtime serves then.
    */
   async serve(rotateBytes?: number): Promise<Server> {
     const startMs = performance.now();
@@ -125,16 +128,17 @@ export class Deployment {
   }
 
   #spawn(args: string[], script: string = CLI): ChildProcess {
-    const executable = executableOf(this.#runtime);
-    return spawn(executable, [...this.#programArgs(script), ...args], {
+    const isProgram = script === CLI || this.#runtime !== "executable";
+    const runtime = isProgram ? this.#runtime : ownRuntime();
+    return spawn(executableOf(runtime), [...this.#programArgs(runtime, script), ...args], {
       stdio: ["ignore", "ignore", "pipe"],
     });
   }
 
   /** What makes the program of the runtime. */
-  #programArgs(script: string): string[] {
+  #programArgs(runtime: RuntimeName, script: string): string[] {
     const permissions = ["--allow-read", "--allow-write", `--allow-net=unix:${this.socketPath}`];
-    switch (this.#runtime) {
+    switch (runtime) {
       case "deno":
         return ["run", "--no-prompt", ...permissions, script];
       case "node":

@@ -22,12 +22,16 @@ export async function withDeployment<T>(
   }
 }
 
-/** Serves the deployment while `use` runs, then stops cleanly, or kills the server if it failed. */
+/**
+ * Serves the deployment while `use` runs, then stops cleanly, or kills the server if it failed.
+ * @param rotateBytes Size at which it seals its tail; see `Deployment.serve()`.
+ */
 export async function withServer<T>(
   deployment: Deployment,
   use: (server: Server) => Promise<T>,
+  rotateBytes?: number,
 ): Promise<T> {
-  const server = await deployment.serve();
+  const server = await deployment.serve(rotateBytes);
   let result: T;
   try {
     result = await use(server);
