@@ -154,10 +154,10 @@ export const STREAM_SEEKS_MAX = 32;
 /** Anchored stream listings kept in memory at a time; others are counted from the log again. */
 export const STREAM_SNAPSHOTS_MAX = 4;
 /**
- * What all but the latest of them take together: four of a hundred thousand streams that are not
+ * What all but the latest of them take together: two of a hundred thousand streams that are not
  * sealed, or in one segment.
  */
-export const STREAM_SNAPSHOTS_BYTES_MAX = 32 * MIB;
+export const STREAM_SNAPSHOTS_BYTES_MAX = 16 * MIB;
 /** Rows of a page of streams when the client does not say. */
 export const STREAMS_LIMIT_DEFAULT = 100;
 export const STREAMS_LIMIT_MAX = 1000;
@@ -262,10 +262,10 @@ export const DECODE_MEMORIES_MAX = 2;
  */
 export const KEY_ROWS_CACHE_BYTES_MAX = 16 * MIB;
 /**
- * Decoded row groups kept in memory. Sixteen of ordinary size: one for each of some readers that
+ * Decoded row groups kept in memory. Eight of ordinary size: one for each of some readers that
  * page through sealed history at different places.
  */
-export const ROW_GROUP_CACHE_BYTES_MAX = 64 * MIB;
+export const ROW_GROUP_CACHE_BYTES_MAX = 32 * MIB;
 
 // Verification.
 

@@ -62,6 +62,12 @@ export class KeyTable {
     return this.#bytes.toString("latin1", this.#startOf(number), this.#ends[number]);
   }
 
+  /** A byte of a key; -1 behind its end. */
+  byteAt(number: number, place: number): number {
+    const at = this.#startOf(number) + place;
+    return at < this.#ends[number]! ? this.#bytes[at]! : -1;
+  }
+
   /** Negative when the first key is before the second one in the order of their bytes. */
   compare(left: number, right: number): number {
     const bytes = this.#bytes;
