@@ -54,7 +54,8 @@ export interface CommitValues {
   eventIds: readonly string[];
   /** `YYYY-MM-DDTHH:MM:SS.mmmZ`. */
   observedAt: string;
-  chain: HistoryChain;
+  /** Takes in the hash of each event, 64 lowercase hex digits. */
+  chain: Pick<HistoryChain, "append">;
 }
 
 /**

@@ -5,6 +5,7 @@
  *
  * Invariant: every id of a source is greater than the one before it, whatever the clock does.
  */
+import { assert } from "../assert.ts";
 
 const EVENT_ID_PATTERN = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
@@ -49,6 +50,10 @@ export class EventIdSource {
   #randBLow = 0;
   /** All digits of the current id but the last three. */
   #head = "";
+  /** The last of the ids set aside; null while none are. */
+  #reservedLast: string | null = null;
+  /** Before the time of those. */
+  #latestMs = Infinity;
 
   /**
    * @param clockMs milliseconds since 1970.
@@ -64,12 +69,7 @@ export class EventIdSource {
     this.#randomBytes = randomBytes;
     if (last === null) return;
     if (!isEventId(last)) throw new TypeError("last event id is not a canonical UUIDv7");
-    this.#set(
-      eventIdTimestampMs(last),
-      parseInt(last.slice(15, 18), 16),
-      parseInt(last.slice(19, 23), 16) - 0x8000,
-      parseInt(last.slice(24), 16),
-    );
+    this.#goOnAfter(last);
   }
 
   /**
@@ -77,10 +77,47 @@ export class EventIdSource {
    * @throws {RangeError} when the time part has no larger value left.
    */
   next(): string {
-    const nowMs = Math.max(0, Math.trunc(this.#clockMs()));
+    const nowMs = Math.min(this.#nowMs(), this.#latestMs);
     if (nowMs > this.#timestampMs) this.#start(nowMs);
     else this.#increment();
     return this.#head + TAILS[this.#randBLow % TAIL_END];
+  }
+
+  /**
+   * Sets ids aside for events that come later in the log: until `release()`, those that `next()`
+   * gives are less. To that end they have a millisecond of their own, at the earliest the present
+   * one.
+   * @throws {RangeError} as `next()`.
+   */
+  reserve(count: number): string[] {
+    assert(this.#reservedLast === null, "ids are set aside once at a time");
+    const timeMs = Math.max(1, this.#nowMs(), this.#timestampMs + 1);
+    const ids = new EventIdSource(() => timeMs, this.#randomBytes, null);
+    const reserved = Array.from({ length: count }, () => ids.next());
+    this.#reservedLast = reserved.at(-1)!;
+    this.#latestMs = timeMs - 1;
+    return reserved;
+  }
+
+  /** From now on all ids are greater than those set aside. */
+  release(): void {
+    assert(this.#reservedLast !== null, "ids were set aside");
+    this.#goOnAfter(this.#reservedLast);
+    this.#reservedLast = null;
+    this.#latestMs = Infinity;
+  }
+
+  #nowMs(): number {
+    return Math.max(0, Math.trunc(this.#clockMs()));
+  }
+
+  #goOnAfter(id: string): void {
+    this.#set(
+      eventIdTimestampMs(id),
+      parseInt(id.slice(15, 18), 16),
+      parseInt(id.slice(19, 23), 16) - 0x8000,
+      parseInt(id.slice(24), 16),
+    );
   }
 
   #increment(): void {

@@ -12,6 +12,7 @@ import { formatTimestamp } from "../event/timestamp.ts";
 import type { PreparedBatch } from "../event/types.ts";
 import { COMMIT_BODY_BYTES_MAX, COMMIT_HEADER_BYTES_MAX, COMMIT_SLICE_EVENTS } from "../limits.ts";
 import { type BatchEntry, type Commit, encodeCommitHeader } from "./commit_frame.ts";
+import type { FilledBatch } from "./filled_batch.ts";
 
 /** What one batch adds to one stream of its source. */
 export interface StreamGrowth {
@@ -77,6 +78,25 @@ export function* buildInSlices(
   return frameCommit({ batches: entries, head: chain.head }, lines, growth);
 }
 
+/**
+ * Builds the commit of one batch that is filled already, with a pause each time that
+ * COMMIT_SLICE_EVENTS have been taken into the chain.
+ * @param head chain head before the commit, 64 lowercase hex digits.
+ */
+export function* buildFilledInSlices(
+  { batch, eventIds, eventHashes }: FilledBatch,
+  head: string,
+): Generator<void, BuiltCommit> {
+  const chain = new HistoryChain(head);
+  for (const [place, eventHash] of eventHashes.entries()) {
+    if (place > 0 && place % COMMIT_SLICE_EVENTS === 0) yield;
+    chain.append(eventHash);
+  }
+  const entry = batchEntry(batch, eventIds);
+  const growth = streamGrowth(batch, eventIds);
+  return frameCommit({ batches: [entry], head: chain.head }, [batch.events.lines], [growth]);
+}
+
 function nextIds(ids: EventIdSource, count: number): string[] {
   const eventIds: string[] = [];
   for (let index = 0; index < count; index++) eventIds.push(ids.next());
@@ -88,7 +108,7 @@ export function buildCleanEnd(head: string): BuiltCommit {
   return frameCommit({ batches: [], head }, [], []);
 }
 
-function batchEntry(batch: PreparedBatch, eventIds: string[]): BatchEntry {
+function batchEntry(batch: PreparedBatch, eventIds: readonly string[]): BatchEntry {
   const firstEventId = eventIds[0];
   const lastEventId = eventIds.at(-1);
   assert(firstEventId !== undefined && lastEventId !== undefined, "a batch holds events");
@@ -103,7 +123,7 @@ function batchEntry(batch: PreparedBatch, eventIds: string[]): BatchEntry {
   };
 }
 
-function streamGrowth({ events }: PreparedBatch, eventIds: string[]): StreamGrowth[] {
+function streamGrowth({ events }: PreparedBatch, eventIds: readonly string[]): StreamGrowth[] {
   return events.streams.map(({ stream, events, lastIndex }) => ({
     stream,
     events,

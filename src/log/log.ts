@@ -11,12 +11,14 @@ import { RECENT_COMMITS_BYTES_MAX } from "../limits.ts";
 import { BackgroundSealing, type BackgroundSealingOptions } from "./background_sealing.ts";
 import {
   buildCleanEnd,
+  buildFilledInSlices,
   buildInSlices,
   type BuiltCommit,
   type StreamGrowth,
 } from "./commit_builder.ts";
 import type { CommitFile } from "./commit_file.ts";
 import type { BatchEntry } from "./commit_frame.ts";
+import { type FilledBatch, fillInSlices } from "./filled_batch.ts";
 import { MANIFEST_TEMPORARY_FILE, SEGMENT_TEMPORARY_FILE, TAIL_FILE } from "./layout.ts";
 import { StorageFullError, type WriterPoisonedError } from "./log_error.ts";
 import { LogFiles, type MoveListener } from "./log_files.ts";
@@ -134,14 +136,42 @@ export class Log {
    * @throws {StorageFullError} there was no room; nothing was written.
    * @throws {WriterPoisonedError} the outcome is unknown, or that of an earlier commit was.
    */
-  async append(prepared: readonly PreparedBatch[]): Promise<readonly CommittedBatch[]> {
+  append(prepared: readonly PreparedBatch[]): Promise<readonly CommittedBatch[]> {
+    assert(prepared.length > 0, "a commit holds at least one batch");
+    return this.#commit(() => {
+      const nowMs = this.#options.clockMs();
+      return buildInSlices({ batches: prepared, ids: this.#ids, head: this.#head, nowMs });
+    });
+  }
+
+  /**
+   * Does what can be done of a commit of one batch before its turn comes; others are appended
+   * meanwhile. One at a time, to be followed by `appendFilled()` or `dropFilled()`.
+   */
+  async fill(batch: PreparedBatch): Promise<FilledBatch> {
+    const eventIds = this.#ids.reserve(batch.events.count);
+    return await inTurns(fillInSlices(batch, eventIds, this.#options.clockMs()));
+  }
+
+  /** Commits what was filled, as `append()` does. */
+  appendFilled(filled: FilledBatch): Promise<readonly CommittedBatch[]> {
+    this.#ids.release();
+    return this.#commit(() => buildFilledInSlices(filled, this.#head));
+  }
+
+  /** What was filled is not committed. */
+  dropFilled(): void {
+    this.#ids.release();
+  }
+
+  /** @param build called when the tail is what the commit is written to. */
+  async #commit(build: () => Generator<void, BuiltCommit>): Promise<readonly CommittedBatch[]> {
     assert(!this.#appending && !this.#closed, "commits are appended one at a time");
     assert(!this.#sealing, "nothing is appended during a sealing, nor after one that failed");
-    assert(prepared.length > 0, "a commit holds at least one batch");
     this.#appending = true;
     try {
       await this.#rotateWhenLarge();
-      const built = await this.#build(prepared);
+      const built = await inTurns(build());
       const { frontier } = this.snapshot;
       const first = built.commit.batches[0]!.first_event_id;
       assert(frontier === null || frontier < first, "a commit follows the frontier");
@@ -210,17 +240,6 @@ export class Log {
       this.#report(`no room for the mark of a clean end: ${error.message}`);
     } finally {
       await this.#files.close();
-    }
-  }
-
-  /** Gives way to others between the slices of a large commit. */
-  async #build(batches: readonly PreparedBatch[]): Promise<BuiltCommit> {
-    const nowMs = this.#options.clockMs();
-    const slices = buildInSlices({ batches, ids: this.#ids, head: this.#head, nowMs });
-    for (;;) {
-      const { done, value } = slices.next();
-      if (done) return value;
-      await setImmediate();
     }
   }
 
@@ -296,5 +315,14 @@ export class Log {
 
   #report(line: string): void {
     this.#options.listener.report(line);
+  }
+}
+
+/** Gives way to others between the slices of large work. */
+async function inTurns<Result>(slices: Generator<void, Result>): Promise<Result> {
+  for (;;) {
+    const { done, value } = slices.next();
+    if (done) return value;
+    await setImmediate();
   }
 }

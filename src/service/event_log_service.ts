@@ -20,6 +20,8 @@ import { WriterQueue } from "./writer_queue.ts";
 export interface ServiceOptions extends Omit<LogOptions, "listener"> {
   /** Receives sentences for the operator, without payloads. */
   report: (line: string) => void;
+  /** See `WriterQueueOptions`. */
+  largeBatchEventsMin?: number;
 }
 
 /**
@@ -28,7 +30,7 @@ export interface ServiceOptions extends Omit<LogOptions, "listener"> {
  * @throws {UnsupportedFormatError} a newer program wrote the folder.
  */
 export async function openEventLog(options: ServiceOptions): Promise<EventLogService> {
-  const { report } = options;
+  const { report, largeBatchEventsMin } = options;
   const state = new LogState();
   const changes = new ChangeSignal();
   const snapshot = () => log.snapshot;
@@ -59,7 +61,14 @@ export async function openEventLog(options: ServiceOptions): Promise<EventLogSer
       },
     },
   });
-  const queue = new WriterQueue({ log, state, streams, report, onStop: () => changes.fire() });
+  const queue = new WriterQueue({
+    log,
+    state,
+    streams,
+    report,
+    onStop: () => changes.fire(),
+    ...(largeBatchEventsMin === undefined ? {} : { largeBatchEventsMin }),
+  });
   return new EventLogService({ log, queue, streams, changes, report });
 }
 

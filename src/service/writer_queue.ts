@@ -2,26 +2,44 @@
  * The one queue in front of the log writer. Mutations are decided one at a time, in order of
  * arrival, by what is durable; those that arrive while a commit is being synced share the next one.
  * A mutation that depends on a batch of the commit being gathered waits for that commit's outcome.
+ *
+ * A large batch steps out of the queue when its turn comes, is filled while others are committed,
+ * and comes back to the end of the queue. There it is decided anew and has a commit of its own.
  */
 import { ApiError } from "../event/api_error.ts";
-import { COMMIT_BATCHES_MAX, COMMIT_BYTES_SOFT_MAX } from "../limits.ts";
+import type { PreparedBatch } from "../event/types.ts";
+import { COMMIT_BATCHES_MAX, COMMIT_BYTES_SOFT_MAX, LARGE_BATCH_EVENTS_MIN } from "../limits.ts";
+import type { FilledBatch } from "../log/filled_batch.ts";
 import type { Log } from "../log/log.ts";
 import { StorageFullError, WriterPoisonedError } from "../log/log_error.ts";
 import type { BatchEntry } from "../log/commit_frame.ts";
 import type { LogState } from "./log_state.ts";
-import { CommitGroup, type Mutation } from "./mutation.ts";
+import { CommitGroup, type Decision, type Mutation } from "./mutation.ts";
 import type { StreamTable } from "./stream_table.ts";
 
 interface Queued {
   mutation: Mutation<unknown>;
+  /** Its batch, if that is large and has been filled. */
+  filled: FilledBatch | null;
   resolve: (answer: unknown) => void;
   reject: (error: unknown) => void;
 }
+
+/** A decision to commit a batch. */
+type ToCommit = Extract<Decision<unknown>, { batch: PreparedBatch }>;
 
 /** One whose batch is in the commit under way. */
 interface Committing {
   queued: Queued;
   answerFor: (entry: BatchEntry) => unknown;
+}
+
+/** What one commit is made of. */
+interface Gathered {
+  group: CommitGroup;
+  committing: Committing[];
+  /** Its only batch, if that is large. */
+  filled: FilledBatch | null;
 }
 
 export interface WriterQueueOptions {
@@ -32,6 +50,8 @@ export interface WriterQueueOptions {
   report: (line: string) => void;
   /** Told when the writer stops for good. */
   onStop: () => void;
+  /** Batches of so many events are filled before their turn. */
+  largeBatchEventsMin?: number;
 }
 
 export class WriterQueue {
@@ -40,12 +60,18 @@ export class WriterQueue {
   readonly #streams: StreamTable;
   readonly #report: (line: string) => void;
   readonly #onStop: () => void;
+  readonly #largeBatchEventsMin: number;
   #queue: Queued[] = [];
   #running: Promise<void> | null = null;
+  /** Large batches that wait to be filled. */
+  readonly #large: { queued: Queued; batch: PreparedBatch }[] = [];
+  /** The one that is being filled, or has been and waits in the queue. */
+  #filling: Promise<void> | null = null;
   #stopped = false;
   #closed = false;
 
-  constructor({ log, state, streams, report, onStop }: WriterQueueOptions) {
+  constructor({ log, state, streams, report, onStop, ...options }: WriterQueueOptions) {
+    this.#largeBatchEventsMin = options.largeBatchEventsMin ?? LARGE_BATCH_EVENTS_MIN;
     this.#log = log;
     this.#state = state;
     this.#streams = streams;
@@ -64,15 +90,26 @@ export class WriterQueue {
       return Promise.reject(new ApiError("overloaded", "the service is shutting down"));
     }
     return new Promise((resolve, reject) => {
-      this.#queue.push({ mutation, resolve: resolve as (answer: unknown) => void, reject });
-      this.#running ??= this.#run();
+      this.#enqueue({
+        mutation,
+        filled: null,
+        resolve: resolve as (answer: unknown) => void,
+        reject,
+      });
     });
+  }
+
+  #enqueue(queued: Queued): void {
+    this.#queue.push(queued);
+    this.#running ??= this.#run();
   }
 
   /** Takes no more mutations; returns when all submitted before have their outcome. */
   async close(): Promise<void> {
     this.#closed = true;
-    while (this.#running !== null) await this.#running;
+    while (this.#running !== null || this.#filling !== null) {
+      await (this.#running ?? this.#filling);
+    }
   }
 
   async #run(): Promise<void> {
@@ -86,11 +123,12 @@ export class WriterQueue {
   }
 
   async #commitNext(): Promise<void> {
-    const group = new CommitGroup();
-    const committing = await this.#gather(group);
+    const { group, committing, filled } = await this.#gather();
     if (committing.length === 0) return;
     try {
-      const committed = await this.#log.append(group.batches);
+      const committed = filled === null
+        ? await this.#log.append(group.batches)
+        : await this.#log.appendFilled(filled);
       committing.forEach(({ queued, answerFor }, place) =>
         queued.resolve(answerFor(committed[place]!.entry))
       );
@@ -98,38 +136,84 @@ export class WriterQueue {
       const failure = this.#failure(error);
       for (const { queued } of committing) queued.reject(failure);
     }
+    if (filled !== null) this.#fillNext();
   }
 
   /** Takes from the queue what one commit can hold, and answers what commits nothing. */
-  async #gather(group: CommitGroup): Promise<Committing[]> {
+  async #gather(): Promise<Gathered> {
+    const group = new CommitGroup();
     const committing: Committing[] = [];
+    let filled: FilledBatch | null = null;
     let taken = 0;
     let bytes = 0;
     for (const queued of this.#queue) {
-      if (committing.length === COMMIT_BATCHES_MAX) break;
-      if (committing.length > 0 && queued.mutation.dependsOn(group)) break;
-      try {
-        const decision = await queued.mutation.decide(this.#state, this.#streams);
-        if ("answer" in decision) {
-          queued.resolve(decision.answer);
-        } else {
-          bytes += decision.batch.events.lines.length;
-          // The next commit takes it, and decides anew.
-          if (committing.length > 0 && bytes > COMMIT_BYTES_SOFT_MAX) break;
-          group.add(decision.batch);
-          committing.push({ queued, answerFor: decision.answerFor });
-        }
-      } catch (error) {
-        queued.reject(error);
+      if (this.#stopped || filled !== null || committing.length === COMMIT_BATCHES_MAX) break;
+      if (committing.length > 0 && mustWait(queued, group)) break;
+      const decision = await this.#decide(queued);
+      if (decision !== null && this.#isToBeFilled(queued, decision)) {
+        this.#fillInTurn(queued, decision.batch);
+      } else if (decision !== null) {
+        bytes += decision.batch.events.lines.length;
+        // The next commit takes it, and decides anew.
+        if (committing.length > 0 && bytes > COMMIT_BYTES_SOFT_MAX) break;
+        group.add(decision.batch);
+        committing.push({ queued, answerFor: decision.answerFor });
+        filled = queued.filled;
       }
       taken += 1;
     }
     this.#queue.splice(0, taken);
-    return committing;
+    return { group, committing, filled };
+  }
+
+  /** Null for one that commits nothing; it has its answer then. */
+  async #decide(queued: Queued): Promise<ToCommit | null> {
+    try {
+      const decision = await queued.mutation.decide(this.#state, this.#streams);
+      if ("batch" in decision) return decision;
+      queued.resolve(decision.answer);
+    } catch (error) {
+      queued.reject(error);
+    }
+    if (queued.filled !== null) {
+      this.#log.dropFilled();
+      this.#fillNext();
+    }
+    return null;
+  }
+
+  #isToBeFilled({ filled }: Queued, { batch }: ToCommit): boolean {
+    return filled === null && batch.events.count >= this.#largeBatchEventsMin;
+  }
+
+  #fillInTurn(queued: Queued, batch: PreparedBatch): void {
+    this.#large.push({ queued, batch });
+    if (this.#filling === null) this.#fillNext();
+  }
+
+  /** To be called when there is no filled batch any more. */
+  #fillNext(): void {
+    const next = this.#large.shift();
+    this.#filling = next === undefined ? null : this.#fill(next.queued, next.batch);
+  }
+
+  /** Never rejects. */
+  async #fill(queued: Queued, batch: PreparedBatch): Promise<void> {
+    try {
+      queued.filled = await this.#log.fill(batch);
+    } catch (error) {
+      this.#failure(error);
+    }
+    if (this.#stopped) this.#filling = null;
+    // To be refused, where the writer has stopped.
+    this.#enqueue(queued);
   }
 
   #refuseAll(): void {
-    for (const { reject } of this.#queue.splice(0)) reject(writerPoisoned());
+    const refused = this.#queue.splice(0);
+    for (const { reject } of refused) reject(writerPoisoned());
+    for (const { queued } of this.#large.splice(0)) queued.reject(writerPoisoned());
+    if (refused.some(({ filled }) => filled !== null)) this.#filling = null;
   }
 
   /** What clients are told of a commit that failed. An unforeseen failure stops the writer too. */
@@ -144,6 +228,11 @@ export class WriterQueue {
     this.#onStop();
     return writerPoisoned();
   }
+}
+
+/** Whether something is for a later commit than that of `group`, which has a batch already. */
+function mustWait({ mutation, filled }: Queued, group: CommitGroup): boolean {
+  return filled !== null || mutation.dependsOn(group);
 }
 
 function writerPoisoned(): ApiError {

@@ -4,15 +4,20 @@ import type { EventLogService } from "../../src/service/event_log_service.ts";
 import { testTime } from "./test_log.ts";
 import { openWatchedService, type SealingOn } from "./watched_log.ts";
 
-/** @param recentBytesMax 0 for a service that reads all it gives from files. */
+/**
+ * @param recentBytesMax 0 for a service that reads all it gives from files.
+ * @param largeBatchEventsMin batches of so many events are filled before their turn.
+ */
 export async function openTestService(
   storage: Storage,
   recentBytesMax?: number,
   sealingOn?: SealingOn,
+  largeBatchEventsMin?: number,
 ): Promise<{ service: EventLogService; reports: string[] }> {
   const reports: string[] = [];
   const report = (line: string) => void reports.push(line);
   const recent = recentBytesMax === undefined ? {} : { recentBytesMax };
-  const options = { storage, ...testTime(), report, ...recent };
+  const large = largeBatchEventsMin === undefined ? {} : { largeBatchEventsMin };
+  const options = { storage, ...testTime(), report, ...recent, ...large };
   return { service: await openWatchedService(options, sealingOn), reports };
 }
