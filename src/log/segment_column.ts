@@ -13,11 +13,13 @@ import { viewFor } from "./line_bytes.ts";
 import { decodeRunLengths } from "./run_length.ts";
 import { decoding, SegmentError } from "./segment_error.ts";
 import { columnElement, type ColumnName, TEXT_BYTES_MAX } from "./segment_schema.ts";
-import { snappyDecompress } from "./snappy.ts";
+import { SnappyBlock } from "./snappy.ts";
 import { thriftStructEnd } from "./thrift_bounds.ts";
 
 const LENGTH_BYTES = 4;
 const INT64_BYTES = 8;
+/** What is decompressed beyond a value that is looked at: short values are found together. */
+const READ_AHEAD_BYTES = 2048;
 
 /** The codes, and the levels, of the page at hand. */
 const codesOfPage = new Uint16Array(ROW_GROUP_EVENTS_MAX);
@@ -48,6 +50,12 @@ export function decodeColumn(
   options: DecodeOptions,
 ): ColumnValues {
   return new ColumnDecoder(name, chunk, uncompressedBytes, rows, options).decode();
+}
+
+/** A page that starts at a place in the memory of the column. */
+interface PageBlock {
+  start: number;
+  block: SnappyBlock;
 }
 
 type Places = Pick<ColumnValues, "starts" | "ends">;
@@ -146,7 +154,7 @@ class ColumnDecoder {
     const wanted = this.#wantedIn(firstRow, rows);
     if (wanted?.length === 0) return;
     const valuesStart = this.#at + levelBytes;
-    const start = this.#decompress(valuesStart, end, header.uncompressed_page_size - levelBytes);
+    const sizeBytes = header.uncompressed_page_size - levelBytes;
     const values = rows - page.num_nulls;
     const levels = this.#isOptional ? this.#levels(valuesStart, rows, values) : null;
     if (page.encoding !== "PLAIN" && page.encoding !== "RLE_DICTIONARY") {
@@ -154,13 +162,14 @@ class ColumnDecoder {
     }
     const isPlain = page.encoding === "PLAIN";
     if (wanted === null) {
+      const start = this.#decompress(valuesStart, end, sizeBytes);
       if (isPlain) this.#readPlain(start, this.#places, firstRow, values);
       else this.#readCodes(start, firstRow, values);
       if (levels !== null) this.#spread(levels, firstRow, values);
     } else {
       const places = levels === null ? wanted : placesOf(wanted, levels);
-      if (isPlain) this.#pickPlain(start, places);
-      else this.#pickCodes(start, values, places);
+      if (isPlain) this.#pickPlain(this.#block(valuesStart, end, sizeBytes), places);
+      else this.#pickCodes(this.#decompress(valuesStart, end, sizeBytes), values, places);
     }
   }
 
@@ -178,16 +187,21 @@ class ColumnDecoder {
 
   /** Decompresses a page behind those before; returns where it starts. */
   #decompress(from: number, to: number, sizeBytes: number): number {
+    const { start, block } = this.#block(from, to, sizeBytes);
+    block.readAll();
+    return start;
+  }
+
+  /** A page behind those before, of which nothing is decompressed yet. */
+  #block(from: number, to: number, sizeBytes: number): PageBlock {
     const start = this.#filledBytes;
     if (!isSize(sizeBytes, this.#bytes.length - start)) {
       throw this.#malformed(`has a page of ${sizeBytes} bytes`);
     }
     this.#filledBytes += sizeBytes;
-    snappyDecompress(
-      this.#chunk.subarray(from, to),
-      this.#bytes.subarray(start, this.#filledBytes),
-    );
-    return start;
+    const input = this.#chunk.subarray(from, to);
+    const block = new SnappyBlock(input, this.#bytes.subarray(start, this.#filledBytes));
+    return { start, block };
   }
 
   /** Finds the plain values of the page that was decompressed last. */
@@ -207,19 +221,35 @@ class ColumnDecoder {
     if (at !== end) throw this.#malformed("has a page of another size");
   }
 
-  /** Finds those at some places among the plain values; -1 stands for none. */
-  #pickPlain(start: number, places: readonly number[]): void {
+  /**
+   * Finds those at some places among the plain values of a page, -1 standing for none, and
+   * decompresses it as far as that takes.
+   */
+  #pickPlain({ start, block }: PageBlock, places: readonly number[]): void {
     const end = this.#filledBytes;
+    const reach = (at: number) => {
+      if (at > end) throw this.#malformed("is cut off");
+      if (at > start + block.readBytes) block.read(Math.min(at + READ_AHEAD_BYTES, end) - start);
+    };
     let at = start;
     let passed = 0;
     for (const place of places) {
       if (place < 0) {
         this.#take(ABSENT, ABSENT);
       } else if (this.#fixedBytes === null) {
-        for (; passed < place; passed++) at += LENGTH_BYTES + this.#sizeAt(at, end);
-        this.#take(at + LENGTH_BYTES, at + LENGTH_BYTES + this.#sizeAt(at, end));
+        for (; passed < place; passed++) {
+          reach(at + LENGTH_BYTES);
+          at += LENGTH_BYTES + this.#sizeAt(at, end);
+        }
+        reach(at + LENGTH_BYTES);
+        const valueStart = at + LENGTH_BYTES;
+        const valueEnd = valueStart + this.#sizeAt(at, end);
+        reach(valueEnd);
+        this.#take(valueStart, valueEnd);
       } else {
-        this.#take(start + place * this.#fixedBytes, start + (place + 1) * this.#fixedBytes);
+        const valueStart = start + place * this.#fixedBytes;
+        reach(valueStart + this.#fixedBytes);
+        this.#take(valueStart, valueStart + this.#fixedBytes);
       }
     }
   }
@@ -238,7 +268,6 @@ class ColumnDecoder {
 
   /** The place of the next wanted value. */
   #take(start: number, end: number): void {
-    if (start !== ABSENT && end > this.#filledBytes) throw this.#malformed("is cut off");
     this.#places.starts[this.#found] = start;
     this.#places.ends[this.#found] = end;
     this.#found += 1;

@@ -156,51 +156,85 @@ function putCopy(out: Uint8Array, at: number, offset: number, length: number): n
   return at + 3;
 }
 
-/**
- * Decompresses a block that must give exactly as many bytes as `out` has.
- * @throws {SegmentError} when it does not.
- */
-export function snappyDecompress(input: Uint8Array, out: Uint8Array): void {
-  const size = input.length;
-  const source = viewFor(input);
-  const target = viewFor(out);
-  let at = 0;
-  let from = 0;
-  while (from < size && input[from++]! >= 0x80);
-  while (from < size) {
-    const tag = input[from++]!;
-    if ((tag & 3) === LITERAL) {
-      let length = (tag >> 2) + 1;
-      if (length > SHORT_LITERAL_BYTES_MAX) {
-        const lengthBytes = length - SHORT_LITERAL_BYTES_MAX;
-        length = 1 + readUint(input, from, lengthBytes);
-        from += lengthBytes;
-      }
-      if (from + length > size || at + length > out.length) throw malformed();
-      if (length >= LONG_COPY_BYTES) out.set(input.subarray(from, from + length), at);
-      else copyBytes(source, from, target, at, length);
-      from += length;
-      at += length;
-    } else {
-      let length = (tag >> 2) + 1;
-      let offset: number;
-      if ((tag & 3) === COPY_1) {
-        length = (tag >> 2 & 7) + COPY_BYTES_MIN;
-        offset = tag >> 5 << 8 | input[from]!;
-        from += 1;
-      } else if ((tag & 3) === COPY_2) {
-        offset = input[from]! | input[from + 1]! << 8;
-        from += 2;
-      } else {
-        offset = readUint(input, from, 4);
-        from += 4;
-      }
-      if (offset === 0 || offset > at || at + length > out.length) throw malformed();
-      copyBytes(target, at - offset, target, at, length);
-      at += length;
-    }
+/** A block that is decompressed as far as it is wanted. */
+export class SnappyBlock {
+  readonly #input: Uint8Array;
+  readonly #out: Uint8Array;
+  readonly #source: DataView;
+  readonly #target: DataView;
+  #from = 0;
+  #readBytes = 0;
+
+  /** @param out has room for all of it. */
+  constructor(input: Uint8Array, out: Uint8Array) {
+    this.#input = input;
+    this.#out = out;
+    this.#source = viewFor(input);
+    this.#target = viewFor(out);
+    // The size in front, which the header of the page tells too.
+    while (this.#from < input.length && input[this.#from++]! >= 0x80);
   }
-  if (at !== out.length || from !== size) throw malformed();
+
+  /** How much of `out` has been filled. */
+  get readBytes(): number {
+    return this.#readBytes;
+  }
+
+  /** Fills all of `out`. @throws {SegmentError} when the block has another size. */
+  readAll(): void {
+    this.read(this.#out.length);
+    if (this.#from !== this.#input.length) throw malformed();
+  }
+
+  /**
+   * Fills `out` up to `untilBytes`, or a little more.
+   * @throws {SegmentError} when the block has fewer bytes, or more than there is room for.
+   */
+  read(untilBytes: number): void {
+    const input = this.#input;
+    const out = this.#out;
+    const source = this.#source;
+    const target = this.#target;
+    const size = input.length;
+    let at = this.#readBytes;
+    let from = this.#from;
+    while (from < size && at < untilBytes) {
+      const tag = input[from++]!;
+      if ((tag & 3) === LITERAL) {
+        let length = (tag >> 2) + 1;
+        if (length > SHORT_LITERAL_BYTES_MAX) {
+          const lengthBytes = length - SHORT_LITERAL_BYTES_MAX;
+          length = 1 + readUint(input, from, lengthBytes);
+          from += lengthBytes;
+        }
+        if (from + length > size || at + length > out.length) throw malformed();
+        if (length >= LONG_COPY_BYTES) out.set(input.subarray(from, from + length), at);
+        else copyBytes(source, from, target, at, length);
+        from += length;
+        at += length;
+      } else {
+        let length = (tag >> 2) + 1;
+        let offset: number;
+        if ((tag & 3) === COPY_1) {
+          length = (tag >> 2 & 7) + COPY_BYTES_MIN;
+          offset = tag >> 5 << 8 | input[from]!;
+          from += 1;
+        } else if ((tag & 3) === COPY_2) {
+          offset = input[from]! | input[from + 1]! << 8;
+          from += 2;
+        } else {
+          offset = readUint(input, from, 4);
+          from += 4;
+        }
+        if (offset === 0 || offset > at || at + length > out.length) throw malformed();
+        copyBytes(target, at - offset, target, at, length);
+        at += length;
+      }
+    }
+    if (at < untilBytes) throw malformed();
+    this.#readBytes = at;
+    this.#from = from;
+  }
 }
 
 /** An unsigned integer of up to four bytes, the lowest first. */
