@@ -140,12 +140,17 @@ export const TAIL_ROTATE_BYTES = 64 * MIB;
  * faster, and a runtime left to itself gives each 100 MiB more.
  */
 export const THREAD_YOUNG_HEAP_MIB_MAX = 12;
-/** The thread that seals stands still after so much work, for as long as it has worked. */
-export const PACE_WORK_MS = 4;
+/** The thread that seals stands still after so much work: others wait that long at the most. */
+export const PACE_WORK_MS = 1;
 /** And no longer than this, however long the work took. */
-export const PACE_PAUSE_MS_MAX = 25;
-/** A larger file is sealed without pauses: ingest is about to leave the sealing behind. */
-export const PACED_BYTES_MAX = 2 * TAIL_ROTATE_BYTES;
+export const PACE_PAUSE_MS_MAX = 100;
+/** The share of its time that it works when little is to be sealed. */
+export const PACE_SHARE_MIN = 1 / 4;
+/**
+ * With so much to be sealed it works without pauses. Between, its share grows with what waits, so
+ * that a steady ingest finds a balance and a burst is sealed when it is over.
+ */
+export const SEAL_BACKLOG_BYTES_MAX = 4 * TAIL_ROTATE_BYTES;
 /** A sealing that failed is tried again after this long; each further pause doubles. */
 export const SEAL_RETRY_MS = 1000;
 export const SEAL_RETRY_MS_MAX = 300_000;

@@ -10,6 +10,8 @@ export interface BackgroundSealingOptions {
   maker: SegmentMaker;
   /** The pending file to be sealed next; null when there is none. */
   nextPath: () => string | null;
+  /** How many bytes of commits are not sealed. */
+  backlogBytes: () => number;
   /** Seals that file. */
   sealNext: () => Promise<void>;
   /** Removes what a sealing that failed has left half done. */
@@ -29,8 +31,10 @@ export class BackgroundSealing {
     this.#options = options;
   }
 
-  /** To be called when there is a file to be sealed. */
+  /** To be called after each commit: there may be a file to be sealed. */
   start(): void {
+    const { maker, backlogBytes } = this.#options;
+    maker.setBacklog(backlogBytes());
     if (this.#closing.signal.aborted || this.#options.nextPath() === null) return;
     this.#running ??= this.#run();
   }

@@ -251,6 +251,7 @@ export class Log {
       // A segment is listed only once its file has its name for good: a start that finds the list
       // but the old name would take the tail for events that do not follow those in segments.
       nextPath: () => this.#writer.isSettled ? this.#files.oldestPending?.path ?? null : null,
+      backlogBytes: () => this.#files.unsealedBytes,
       sealNext: async () => {
         const isStopped = () => this.#closed;
         const sealed = await this.#files.sealOldest({ maker, isStopped });

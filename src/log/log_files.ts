@@ -83,6 +83,14 @@ export class LogFiles {
     return this.#pending[0] ?? null;
   }
 
+  /** Size of the commits that are in no segment yet. */
+  get unsealedBytes(): number {
+    return this.#pending.reduce(
+      (sum, { sealedBytes, endBytes }) => sum + endBytes - sealedBytes,
+      this.#tail.endBytes,
+    );
+  }
+
   /** Has the snapshot show what the tail has taken in. */
   refresh(): void {
     this.#snapshot = this.#takeSnapshot();

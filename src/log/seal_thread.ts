@@ -5,6 +5,7 @@
 import { Worker } from "node:worker_threads";
 import { assert } from "../assert.ts";
 import { THREAD_YOUNG_HEAP_MIB_MAX } from "../limits.ts";
+import { SealBacklog } from "./pace.ts";
 import type { MadeSegment, SegmentMaker, SegmentTask } from "./segment_maker.ts";
 import type { SealAnswer, SealWorkerData } from "./seal_worker.ts";
 
@@ -16,7 +17,8 @@ export function sealThread(
   logDir: string,
   start: (workerData: SealWorkerData) => Worker = startWorker,
 ): SegmentMaker {
-  return new SealThread(() => start({ logDir }));
+  const backlog = new SealBacklog();
+  return new SealThread(() => start({ logDir, backlog: backlog.memory }), backlog);
 }
 
 function startWorker(workerData: SealWorkerData): Worker {
@@ -26,11 +28,13 @@ function startWorker(workerData: SealWorkerData): Worker {
 
 class SealThread implements SegmentMaker {
   readonly #startWorker: () => Worker;
+  readonly #backlog: SealBacklog;
   #worker: Worker | null = null;
   #waiting: PromiseWithResolvers<MadeSegment> | null = null;
 
-  constructor(startWorker: () => Worker) {
+  constructor(startWorker: () => Worker, backlog: SealBacklog) {
     this.#startWorker = startWorker;
+    this.#backlog = backlog;
   }
 
   /** @throws {Error} also when no thread can be started, or when it dies. */
@@ -45,6 +49,10 @@ class SealThread implements SegmentMaker {
       this.#end(this.#worker, `a thread could not be started: ${(error as Error).message}`);
     }
     return waiting.promise;
+  }
+
+  setBacklog(bytes: number): void {
+    this.#backlog.bytes = bytes;
   }
 
   async close(): Promise<void> {

@@ -37,6 +37,8 @@ export interface SegmentMaker {
    * @throws what the disk says; a part of the file may be there then.
    */
   make(task: SegmentTask): Promise<MadeSegment>;
+  /** Told, whenever that changes, how many bytes of commits wait to be sealed. */
+  setBacklog(bytes: number): void;
   /** Ends what is under way, which is rejected then, and frees what it takes. */
   close(): Promise<void>;
 }
@@ -47,22 +49,26 @@ export interface MakerSettings {
   onEvents?: (events: number) => void;
   /** Asked after each commit: whether to end the segment there. */
   isStopped?: () => boolean;
-  /** The pace of a task; full speed if absent. */
-  paceOf?: (task: SegmentTask) => Pace;
+  /** Called at the start of each segment; full speed if absent. */
+  startPace?: () => Pace;
 }
 
 /** Makes segments on this thread. What is under way is not ended by `close()`. */
 export function inPlaceMaker(storage: Storage, settings: MakerSettings = {}): SegmentMaker {
-  return { make: (task) => makeSegment(storage, task, settings), close: async () => {} };
+  return {
+    make: (task) => makeSegment(storage, task, settings),
+    setBacklog() {},
+    close: async () => {},
+  };
 }
 
 async function makeSegment(
   storage: Storage,
   task: SegmentTask,
-  { bounds, onEvents, isStopped, paceOf = () => FULL_SPEED }: MakerSettings,
+  { bounds, onEvents, isStopped, startPace = () => FULL_SPEED }: MakerSettings,
 ): Promise<MadeSegment> {
   const { path, startBytes, endBytes, previousHead } = task;
-  const pace = paceOf(task);
+  const pace = startPace();
   const pending = await storage.open(path, "read");
   try {
     let taken = startBytes;

@@ -8,7 +8,7 @@ import type { Worker } from "node:worker_threads";
 import { fileStorage } from "../../src/log/file_storage.ts";
 import { PENDING_FOLDER, SEGMENT_TEMPORARY_FILE } from "../../src/log/layout.ts";
 import { openLog, SILENT_LISTENER } from "../../src/log/log.ts";
-import { FULL_SPEED, halfSpeed } from "../../src/log/pace.ts";
+import { FULL_SPEED, paceBy, SealBacklog } from "../../src/log/pace.ts";
 import { sealThread } from "../../src/log/seal_thread.ts";
 import { inPlaceMaker, type SegmentTask } from "../../src/log/segment_maker.ts";
 import { removeIfThere } from "../../src/log/storage.ts";
@@ -26,7 +26,7 @@ async function pendingIn(folder: string): Promise<SegmentTask> {
     await log.append([preparedBatch(batchId, { events })]);
   }
   // A sealing that is stopped behind the rotation.
-  await assert.rejects(log.seal(() => {}, { paceOf: () => assert.fail("stopped") }), /stopped/);
+  await assert.rejects(log.seal(() => {}, { startPace: () => assert.fail("stopped") }), /stopped/);
   await log.close();
   const [name] = await readdir(join(folder, PENDING_FOLDER));
   const path = `${PENDING_FOLDER}/${name}`;
@@ -40,7 +40,9 @@ test("sealThread() makes the segment that is made in place, at whatever pace", (
     const storage = fileStorage(folder);
     const makers = [
       sealThread(folder),
-      ...[FULL_SPEED, halfSpeed()].map((pace) => inPlaceMaker(storage, { paceOf: () => pace })),
+      ...[FULL_SPEED, paceBy(new SealBacklog())].map((pace) =>
+        inPlaceMaker(storage, { startPace: () => pace })
+      ),
     ];
     const made = [];
     for (const maker of makers) {

@@ -35,6 +35,8 @@ export interface SealingStepsOptions extends MakerSettings {
 export class SealingSteps {
   /** How long each pause after a failure was to be, in milliseconds. */
   readonly pausesMs: number[] = [];
+  /** What was told to be left to seal. */
+  readonly backlogs: number[] = [];
   /** Called before each segment is made; may delay it, or throw. */
   beforeMake: () => Promise<void> | void = () => {};
   readonly #options: SealingStepsOptions;
@@ -88,6 +90,7 @@ export class SealingSteps {
         await this.beforeMake();
         return await inner.make(task);
       },
+      setBacklog: (bytes) => void this.backlogs.push(bytes),
       close: () => Promise.resolve(this.#idle.open()),
     };
   }
