@@ -140,6 +140,8 @@ export const TAIL_ROTATE_BYTES = 64 * MIB;
  * faster, and a runtime left to itself gives each 100 MiB more.
  */
 export const THREAD_YOUNG_HEAP_MIB_MAX = 12;
+/** A thread that seals ends when it has had nothing to do for so long. */
+export const SEAL_THREAD_IDLE_MS = 60_000;
 /** The thread that seals stands still after so much work: others wait that long at the most. */
 export const PACE_WORK_MS = 1;
 /** And no longer than this, however long the work took. */

@@ -60,7 +60,7 @@ export class BackgroundSealing {
         pauseMs = Math.min(2 * pauseMs, SEAL_RETRY_MS_MAX);
       }
     }
-    await maker.close();
+    maker.rest();
     this.#running = null;
     this.start();
   }

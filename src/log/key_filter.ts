@@ -7,6 +7,7 @@
  */
 import { Buffer } from "node:buffer";
 import { bitOf, WORDS_PER_BLOCK } from "./bloom_filter.ts";
+import { FULL_SPEED, type Pace } from "./pace.ts";
 import { type Hash64, xxhash64 } from "./xxhash64.ts";
 
 /** What one question reads. */
@@ -51,9 +52,10 @@ export class KeyHashes {
   }
 
   /** Their filter, as it is in the file. */
-  filter(): Uint8Array {
+  filter(pace: Pace = FULL_SPEED): Uint8Array {
     const filter = new Uint8Array(keyFilterBytes(this.#count));
     for (let number = 0; number < this.#count; number++) {
+      pace();
       const hash = { high: this.#halves[2 * number]!, low: this.#halves[2 * number + 1]! };
       const start = keyBlockStart(filter.length, hash);
       for (let word = 0; word < WORDS_PER_BLOCK; word++) {

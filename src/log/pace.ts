@@ -16,6 +16,14 @@ export type Pace = () => void;
 /** Never sleeps. */
 export const FULL_SPEED: Pace = () => {};
 
+/** Hands on items, at a pace. */
+export function* paced<Item>(items: Iterable<Item>, pace: Pace): Generator<Item, void> {
+  for (const item of items) {
+    pace();
+    yield item;
+  }
+}
+
 const KIB = 1024;
 
 /** How much waits to be sealed: told by the thread that serves, seen by the one that seals. */

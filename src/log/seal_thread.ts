@@ -1,24 +1,32 @@
 /**
  * Makes segments on another thread, so that those who append and read do not wait for it. The
- * thread is there while there is something to be sealed.
+ * thread is there while there is something to be sealed, and for a while after that: a start is a
+ * tenth of a second of work at one go.
  */
+import { clearTimeout, setTimeout } from "node:timers";
 import { Worker } from "node:worker_threads";
 import { assert } from "../assert.ts";
-import { THREAD_YOUNG_HEAP_MIB_MAX } from "../limits.ts";
+import { SEAL_THREAD_IDLE_MS, THREAD_YOUNG_HEAP_MIB_MAX } from "../limits.ts";
 import { SealBacklog } from "./pace.ts";
 import type { MadeSegment, SegmentMaker, SegmentTask } from "./segment_maker.ts";
 import type { SealAnswer, SealWorkerData } from "./seal_worker.ts";
 
-/**
- * Makes segments of the log in a folder. A thread that dies is started anew for the next one.
- * @param start starts a thread; throws where none can be.
- */
+export interface SealThreadOptions {
+  /** Starts a thread; throws where none can be. */
+  start?: (workerData: SealWorkerData) => Worker;
+  /**
+   * How long a thread may have nothing to do before it is ended; `SEAL_THREAD_IDLE_MS` if absent.
+   */
+  idleMs?: number;
+}
+
+/** Makes segments of the log in a folder. A thread that dies is started anew for the next one. */
 export function sealThread(
   logDir: string,
-  start: (workerData: SealWorkerData) => Worker = startWorker,
+  { start = startWorker, idleMs = SEAL_THREAD_IDLE_MS }: SealThreadOptions = {},
 ): SegmentMaker {
   const backlog = new SealBacklog();
-  return new SealThread(() => start({ logDir, backlog: backlog.memory }), backlog);
+  return new SealThread(() => start({ logDir, backlog: backlog.memory }), backlog, idleMs);
 }
 
 function startWorker(workerData: SealWorkerData): Worker {
@@ -29,12 +37,16 @@ function startWorker(workerData: SealWorkerData): Worker {
 class SealThread implements SegmentMaker {
   readonly #startWorker: () => Worker;
   readonly #backlog: SealBacklog;
+  readonly #idleMs: number;
   #worker: Worker | null = null;
   #waiting: PromiseWithResolvers<MadeSegment> | null = null;
+  /** Ends a thread that has nothing to do. */
+  #idle: NodeJS.Timeout | null = null;
 
-  constructor(startWorker: () => Worker, backlog: SealBacklog) {
+  constructor(startWorker: () => Worker, backlog: SealBacklog, idleMs: number) {
     this.#startWorker = startWorker;
     this.#backlog = backlog;
+    this.#idleMs = idleMs;
   }
 
   /** @throws {Error} also when no thread can be started, or when it dies. */
@@ -42,6 +54,7 @@ class SealThread implements SegmentMaker {
     assert(this.#waiting === null, "segments are made one at a time");
     const waiting: PromiseWithResolvers<MadeSegment> = Promise.withResolvers();
     this.#waiting = waiting;
+    this.#wake();
     try {
       this.#worker ??= this.#start();
       this.#worker.postMessage(task);
@@ -55,10 +68,24 @@ class SealThread implements SegmentMaker {
     this.#backlog.bytes = bytes;
   }
 
+  rest(): void {
+    assert(this.#waiting === null, "a thread rests when no segment is made");
+    this.#wake();
+    if (this.#worker === null) return;
+    this.#idle = setTimeout(() => void this.close(), this.#idleMs);
+    this.#idle.unref();
+  }
+
   async close(): Promise<void> {
+    this.#wake();
     const worker = this.#worker;
     this.#end(worker, "the thread was stopped");
     await worker?.terminate();
+  }
+
+  #wake(): void {
+    if (this.#idle !== null) clearTimeout(this.#idle);
+    this.#idle = null;
   }
 
   #start(): Worker {

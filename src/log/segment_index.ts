@@ -4,6 +4,7 @@
  */
 import { assert } from "../assert.ts";
 import { batchKeyHash, KeyHashes, sourceKeyHash, streamKeyHash } from "./key_filter.ts";
+import { FULL_SPEED, type Pace } from "./pace.ts";
 import type { SourceFrontier, StreamCount } from "./segment_metadata.ts";
 import { StreamCounter } from "./stream_counter.ts";
 
@@ -31,12 +32,12 @@ export class SegmentIndex {
   }
 
   /** To be called once, after all of the segment. */
-  finish(): SegmentIndexContent {
+  finish(pace: Pace = FULL_SPEED): SegmentIndexContent {
     const streams = this.#streams.list();
     const sources = sourceFrontiers(streams);
     for (const { source } of sources) this.#keys.add(sourceKeyHash(source));
     for (const { source, stream } of streams) this.#keys.add(streamKeyHash(source, stream));
-    return { streams, sources, keyFilter: this.#keys.filter() };
+    return { streams, sources, keyFilter: this.#keys.filter(pace) };
   }
 }
 

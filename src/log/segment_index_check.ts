@@ -6,7 +6,7 @@
 import { Buffer } from "node:buffer";
 import { mayContain } from "./bloom_filter.ts";
 import { type ColumnValues, distinctValues } from "./column_values.ts";
-import { FULL_SPEED, type Pace } from "./pace.ts";
+import { FULL_SPEED, type Pace, paced } from "./pace.ts";
 import type { BatchRun } from "./segment_batches.ts";
 import { SegmentError } from "./segment_error.ts";
 import type { RowGroup } from "./segment_footer.ts";
@@ -62,8 +62,7 @@ export class SegmentIndexCheck {
     if (this.#options.keys) {
       await this.#checkFilter("record_key", number, distinctValues(columns.record_key));
     }
-    this.#pace();
-    for (const run of runs) this.#takeBatch(run);
+    for (const run of paced(runs, this.#pace)) this.#takeBatch(run);
     this.#pace();
     countRows(columns, rowGroup.rows, (...events) => this.#index.addEvents(...events));
   }
@@ -71,8 +70,9 @@ export class SegmentIndexCheck {
   /** After the last row group. @throws {SegmentError} */
   async finish(): Promise<void> {
     const segment = this.#segment;
-    const { streams, sources, keyFilter } = this.#index.finish();
-    if (!(await isText(segment, METADATA_KEY, metadataPieces(segment.metadata, streams)))) {
+    const { streams, sources, keyFilter } = this.#index.finish(this.#pace);
+    const listed = paced(metadataPieces(segment.metadata, streams), this.#pace);
+    if (!(await isText(segment, METADATA_KEY, listed))) {
       throw new SegmentError("the footer counts other events in its streams than there are");
     }
     if (!(await isText(segment, SOURCES_KEY, sourcesPieces(sources)))) {
@@ -91,12 +91,11 @@ export class SegmentIndexCheck {
   }
 
   async #checkFilter(name: FilteredColumn, number: number, values: Iterable<Uint8Array>) {
-    this.#pace();
     const filter = (await this.#segment.filters(name))[number];
     if (filter === null || filter === undefined) {
       throw new SegmentError(`${name}: row group ${number} has no Bloom filter`);
     }
-    for (const value of values) {
+    for (const value of paced(values, this.#pace)) {
       if (!mayContain(filter, xxhash64(value))) {
         throw new SegmentError(
           `${name}: the Bloom filter of row group ${number} leaves a value out`,

@@ -6,6 +6,7 @@ import { Buffer } from "node:buffer";
 import { formatTimestamp } from "../event/timestamp.ts";
 import { ABSENT, type ColumnValues } from "./column_values.ts";
 import { escapedText, needsEscape, viewFor } from "./line_bytes.ts";
+import { FULL_SPEED, type Pace } from "./pace.ts";
 import { SegmentError } from "./segment_error.ts";
 import type { ColumnName } from "./segment_schema.ts";
 import {
@@ -28,13 +29,14 @@ const DATE_MS_MAX = 8.64e15;
  * The lines of as many rows as the columns have values, each with its LF, in memory of their own.
  * @throws {SegmentError}
  */
-export function assembleLines(columns: LineColumns): Buffer {
+export function assembleLines(columns: LineColumns, pace: Pace = FULL_SPEED): Buffer {
   const rows = columns.event_id.starts.length;
   const row = new LineRow(columns);
   let lines = Buffer.allocUnsafeSlow(rows * LINE_FIXED_BYTES + valueBytes(columns));
   let view = viewFor(lines);
   let at = 0;
   for (let number = 0; number < rows; number++) {
+    pace();
     row.moveTo(number);
     // Only escapes can make a line longer than its values.
     if (at + row.lineBytesMax > lines.length) {

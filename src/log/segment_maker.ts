@@ -39,6 +39,8 @@ export interface SegmentMaker {
   make(task: SegmentTask): Promise<MadeSegment>;
   /** Told, whenever that changes, how many bytes of commits wait to be sealed. */
   setBacklog(bytes: number): void;
+  /** Nothing is under way, nor to be made for now. */
+  rest(): void;
   /** Ends what is under way, which is rejected then, and frees what it takes. */
   close(): Promise<void>;
 }
@@ -58,6 +60,7 @@ export function inPlaceMaker(storage: Storage, settings: MakerSettings = {}): Se
   return {
     make: (task) => makeSegment(storage, task, settings),
     setBacklog() {},
+    rest() {},
     close: async () => {},
   };
 }

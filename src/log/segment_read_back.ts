@@ -25,7 +25,7 @@ export async function readBack(
   { facts, linesSha256 }: WrittenSegment,
   pace: Pace = FULL_SPEED,
 ): Promise<void> {
-  await checkFile(storage, { path, ...facts });
+  await checkFile(storage, { path, ...facts }, pace);
   const segment = await openSegment(storage, path);
   try {
     checkFacts(segment, { path, ...facts });
@@ -47,7 +47,7 @@ async function hashLines(segment: Segment, pace: Pace): Promise<string> {
       Object.assign(columns, await segment.readColumns(number, [name], { memory }));
       pace();
     }
-    hash.update(segment.assemble(columns));
+    hash.update(segment.assemble(columns, pace));
     pace();
     const runs = batchRuns(columns, segment.rowGroups[number]!.rows);
     await index.checkRowGroup(number, columns, runs);

@@ -22,6 +22,7 @@ import {
   type SegmentFooter,
 } from "./segment_footer.ts";
 import { assembleLines, type LineColumns } from "./segment_lines.ts";
+import { FULL_SPEED, type Pace } from "./pace.ts";
 import type { ListBlocks, ListName } from "./segment_list.ts";
 import { listBlocks } from "./segment_list_reader.ts";
 import type { SegmentMetadata } from "./segment_metadata.ts";
@@ -116,8 +117,8 @@ export class Segment {
   }
 
   /** The lines that columns make. @throws {SegmentError} */
-  assemble(columns: LineColumns): Buffer {
-    return this.#decoding(() => assembleLines(columns));
+  assemble(columns: LineColumns, pace: Pace = FULL_SPEED): Buffer {
+    return this.#decoding(() => assembleLines(columns, pace));
   }
 
   /**

@@ -13,7 +13,7 @@ import { VERSION } from "../version.ts";
 import { buildBloomFilter } from "./bloom_filter.ts";
 import { type ColumnBounds, ColumnChunkWriter } from "./column_chunk.ts";
 import { Dictionary } from "./dictionary.ts";
-import { FULL_SPEED, type Pace } from "./pace.ts";
+import { FULL_SPEED, type Pace, paced } from "./pace.ts";
 import { PlainValues } from "./plain_values.ts";
 import { idBounds, textBounds, timeBounds } from "./segment_bounds.ts";
 import type { SegmentIndexContent } from "./segment_index.ts";
@@ -93,9 +93,9 @@ export class RowGroupWriter {
       key_value_metadata: [
         {
           key: METADATA_KEY,
-          value: [...metadataPieces({ ...facts, key_filter }, streams)].join(""),
+          value: [...paced(metadataPieces({ ...facts, key_filter }, streams), this.#pace)].join(""),
         },
-        { key: SOURCES_KEY, value: [...sourcesPieces(sources)].join("") },
+        { key: SOURCES_KEY, value: [...paced(sourcesPieces(sources), this.#pace)].join("") },
       ],
     };
     writeMetadata(this.#sink, footer as FileMetaData, BOUND_BYTES_MAX);
@@ -109,8 +109,26 @@ export class RowGroupWriter {
     const column = rows[name];
     if (column instanceof Dictionary) writeDictionary(chunk, name, column);
     else if (name === "occurred_at") writeOptional(chunk, column, rows.occurredAtLevels);
-    else for (const { bytes, values } of column.pages()) chunk.writePage(bytes, { rows: values });
-    return chunk.finish(boundsOf(name, rows), filterOf(name, rows));
+    else this.#writePlain(chunk, column);
+    return chunk.finish(boundsOf(name, rows), this.#filterOf(name, rows));
+  }
+
+  #writePlain(chunk: ColumnChunkWriter, column: PlainValues): void {
+    for (const { bytes, values } of paced(column.pages(), this.#pace)) {
+      chunk.writePage(bytes, { rows: values });
+    }
+  }
+
+  #filterOf(name: ColumnName, rows: RowGroupRows): Uint32Array | null {
+    switch (name) {
+      case "stream":
+      case "batch_id":
+        return buildBloomFilter(paced(rows[name].values, this.#pace), BLOOM_FILTERS[name]);
+      case "record_key":
+        return buildBloomFilter(paced(rows[name].values(), this.#pace), BLOOM_FILTERS[name]);
+      default:
+        return null;
+    }
   }
 }
 
@@ -164,18 +182,6 @@ function boundsOf(name: ColumnName, rows: RowGroupRows): ColumnBounds | null {
       return textBounds(rows.occurred_at.values(), rows.rows);
     case "observed_at":
       return timeBounds(rows.observed_at.values);
-    default:
-      return null;
-  }
-}
-
-function filterOf(name: ColumnName, rows: RowGroupRows): Uint32Array | null {
-  switch (name) {
-    case "stream":
-    case "batch_id":
-      return buildBloomFilter(rows[name].values, BLOOM_FILTERS[name]);
-    case "record_key":
-      return buildBloomFilter(rows.record_key.values(), BLOOM_FILTERS.record_key);
     default:
       return null;
   }

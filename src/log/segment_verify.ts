@@ -8,6 +8,7 @@ import { type ColumnValues, uuidAt } from "./column_values.ts";
 import { DecodeMemory } from "./decode_memory.ts";
 import type { HistoryCheck } from "./history_check.ts";
 import { hashAhead, type HashedLines } from "./line_hashing.ts";
+import { FULL_SPEED, type Pace } from "./pace.ts";
 import { type BatchRun, batchRuns } from "./segment_batches.ts";
 import { SegmentError } from "./segment_error.ts";
 import { SegmentIndexCheck } from "./segment_index_check.ts";
@@ -59,6 +60,7 @@ export async function verifySegment(
 export async function checkFile(
   storage: Storage,
   { path, bytes, sha256 }: SegmentEntry,
+  pace: Pace = FULL_SPEED,
 ): Promise<void> {
   const file = await openNamed(storage, path);
   try {
@@ -67,7 +69,7 @@ export async function checkFile(
       const values = { path, expected: bytes, found: sizeBytes };
       throw new VerifyFailure("file_hash_mismatch", "the size of the file in bytes", values);
     }
-    const found = await hashFile(file, sizeBytes);
+    const found = await hashFile(file, sizeBytes, pace);
     if (found !== sha256) {
       const values = { path, expected: sha256, found };
       throw new VerifyFailure("file_hash_mismatch", "the SHA-256 of the file", values);
@@ -87,12 +89,13 @@ async function openNamed(storage: Storage, path: string): Promise<StorageFile> {
   }
 }
 
-async function hashFile(file: StorageFile, sizeBytes: number): Promise<string> {
+async function hashFile(file: StorageFile, sizeBytes: number, pace: Pace): Promise<string> {
   const hash = createHash("sha256");
   const chunk = Buffer.allocUnsafeSlow(Math.min(CHUNK_BYTES, sizeBytes));
   for (let offset = 0; offset < sizeBytes;) {
     const readBytes = await file.read(chunk, offset);
     if (readBytes === 0) break;
+    pace();
     hash.update(chunk.subarray(0, readBytes));
     offset += readBytes;
   }

@@ -125,7 +125,6 @@ class SegmentWriter {
   async add({ commit: { batches, head }, lines }: WholeCommit): Promise<void> {
     let at = 0;
     for (const entry of batches) {
-      this.#pace();
       at = await this.#addBatch({ entry, spelling: new SpelledBatch(entry) }, lines, at);
     }
     if (at !== lines.length) throw new CorruptLogError("a commit has more lines than its batches");
@@ -150,7 +149,7 @@ class SegmentWriter {
       previous_head: this.#previousHead,
       head: this.#chain.head,
     };
-    await this.#rowGroups.finish(metadata, this.#index.finish());
+    await this.#rowGroups.finish(metadata, this.#index.finish(this.#pace));
     const { writtenBytes: bytes } = this.#sink;
     return {
       facts: { ...metadata, sha256: this.#sink.digest(), bytes },
@@ -164,6 +163,7 @@ class SegmentWriter {
     this.#index.addBatch(source, batch_id);
     let at = start;
     for (let event = 0; event < events; event++) {
+      this.#pace();
       const end = lines.indexOf(LF, at);
       if (end < 0) throw new CorruptLogError(`batch ${batch_id} has fewer lines than events`);
       const lineBytes = end + 1 - at;

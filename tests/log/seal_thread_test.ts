@@ -10,7 +10,7 @@ import { PENDING_FOLDER, SEGMENT_TEMPORARY_FILE } from "../../src/log/layout.ts"
 import { openLog, SILENT_LISTENER } from "../../src/log/log.ts";
 import { FULL_SPEED, paceBy, SealBacklog } from "../../src/log/pace.ts";
 import { sealThread } from "../../src/log/seal_thread.ts";
-import { inPlaceMaker, type SegmentTask } from "../../src/log/segment_maker.ts";
+import { inPlaceMaker, type SegmentMaker, type SegmentTask } from "../../src/log/segment_maker.ts";
 import { removeIfThere } from "../../src/log/storage.ts";
 import { GENESIS_HEAD_HEX } from "../../src/event/chain.ts";
 import { withFolder } from "../support/cli.ts";
@@ -84,14 +84,49 @@ class FakeWorker extends EventEmitter {
   }
 }
 
-function fakeThreads(threads: FakeWorker[]) {
+function fakeThreads(threads: FakeWorker[], idleMs?: number) {
   let started = 0;
-  return sealThread("folder", () => {
+  const start = () => {
     const thread = threads[started++];
     if (thread === undefined) throw new Error("no room");
     return thread as unknown as Worker;
-  });
+  };
+  return sealThread("folder", { start, ...(idleMs === undefined ? {} : { idleMs }) });
 }
+
+const ANSWER = { made: { facts: {}, endBytes: 1 } };
+
+/** Has the first of the threads make a segment. */
+async function makeOne(maker: SegmentMaker, thread: FakeWorker): Promise<void> {
+  const made = maker.make(TASK);
+  thread.emit("message", ANSWER);
+  await made;
+}
+
+test("sealThread() keeps a thread that rests for the next segment", async () => {
+  const thread = new FakeWorker();
+  const maker = fakeThreads([thread]);
+  await makeOne(maker, thread);
+  maker.rest();
+  await makeOne(maker, thread);
+  assert.equal(thread.posted, 2);
+  await maker.close();
+});
+
+test("sealThread() ends a thread that has rested for long, and starts another one", async () => {
+  const threads = [new FakeWorker(), new FakeWorker()];
+  const maker = fakeThreads(threads, 1);
+  await makeOne(maker, threads[0]!);
+  const ended = new Promise((resolve) => threads[0]!.once("exit", resolve));
+  maker.rest();
+  // What it waits by does not keep a process running.
+  const running = setInterval(() => {}, 1000);
+  await ended;
+  clearInterval(running);
+  await makeOne(maker, threads[1]!);
+  assert.deepEqual(threads.map(({ posted }) => posted), [1, 1]);
+  await maker.close();
+});
 
 test("sealThread() rejects when its thread dies, and starts another one", async () => {
   const threads = Array.from({ length: 3 }, () => new FakeWorker());

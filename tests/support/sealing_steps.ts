@@ -91,6 +91,7 @@ export class SealingSteps {
         return await inner.make(task);
       },
       setBacklog: (bytes) => void this.backlogs.push(bytes),
+      rest: () => this.#idle.open(),
       close: () => Promise.resolve(this.#idle.open()),
     };
   }
