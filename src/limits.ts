@@ -263,18 +263,25 @@ export const SEGMENTS_OPEN_MAX = 128;
  * compressed and decompressed. A larger one is decoded in memory of its own.
  */
 export const DECODE_MEMORY_BYTES_MAX = 16 * MIB;
-/** How often that is kept: row groups that are read at the same time. */
-export const DECODE_MEMORIES_MAX = 2;
+/** How often that is there: row groups that are decoded at the same time. Others wait. */
+export const DECODE_MEMORIES_MAX = 3;
 /**
  * Hashes of record keys kept in memory, two bytes for each event of the row groups in which keys
  * were looked for: eight million events.
  */
 export const KEY_ROWS_CACHE_BYTES_MAX = 16 * MIB;
 /**
- * Decoded row groups kept in memory. Eight of ordinary size: one for each of some readers that
- * page through sealed history at different places.
+ * Lines of a row group that are decoded at once, about: a page of replay at the default limit has
+ * two or three such parts.
+ */
+export const ROW_GROUP_PART_BYTES = 384 * KIB;
+/**
+ * Decoded parts of row groups kept in memory. Eighty of ordinary size: several for each of some
+ * readers that page through sealed history at different places.
  */
 export const ROW_GROUP_CACHE_BYTES_MAX = 32 * MIB;
+/** Ids of the first events of parts kept in memory: those of thirty million events. */
+export const ROW_GROUP_STARTS_CACHE_BYTES_MAX = 1 * MIB;
 
 // Verification.
 

@@ -39,16 +39,28 @@ export class DecodeMemory {
 }
 
 const idle: DecodeMemory[] = [];
+/** How many are used by somebody. */
+let inUse = 0;
+/** Who waits for one, from first to last. */
+const waiting: (() => void)[] = [];
 
-/** Calls `use` with memory that nobody else uses until it is done. */
+/**
+ * Calls `use` with memory that nobody else uses until it is done. No more than DECODE_MEMORIES_MAX
+ * are used at a time: others wait, so `use` must not ask for another one.
+ */
 export async function withDecodeMemory<Result>(
   use: (memory: DecodeMemory) => Promise<Result>,
 ): Promise<Result> {
+  if (inUse < DECODE_MEMORIES_MAX) inUse += 1;
+  else await new Promise<void>((resolve) => waiting.push(resolve));
   const memory = idle.pop() ?? new DecodeMemory();
   try {
     return await use(memory);
   } finally {
     memory.clear();
-    if (idle.length < DECODE_MEMORIES_MAX) idle.push(memory);
+    idle.push(memory);
+    const next = waiting.shift();
+    if (next === undefined) inUse -= 1;
+    else next();
   }
 }

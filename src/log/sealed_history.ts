@@ -9,7 +9,7 @@ import { KeyRows } from "./key_rows.ts";
 import { ListCache } from "./list_cache.ts";
 import { ListedSegment } from "./listed_segment.ts";
 import type { SegmentEntry } from "./manifest.ts";
-import { RowGroupCache } from "./row_group_cache.ts";
+import { RowGroupParts } from "./row_group_parts.ts";
 import { SealedFrontiers } from "./sealed_frontiers.ts";
 import { streamKey } from "./segment_list.ts";
 import { SegmentPool } from "./segment_pool.ts";
@@ -20,7 +20,7 @@ import type { Storage } from "./storage.ts";
 export class SealedHistory {
   readonly #pool: SegmentPool;
   readonly #lists = new ListCache();
-  readonly #rowGroups = { lines: new RowGroupCache(), keyRows: new KeyRows() };
+  readonly #rowGroups = { parts: new RowGroupParts(), keyRows: new KeyRows() };
   readonly #filters = new KeyFilters();
   /** From oldest to newest. */
   readonly #segments: ListedSegment[] = [];

@@ -2,11 +2,11 @@
 import { Buffer } from "node:buffer";
 import { LOOKUP_ROWS_MAX, READ_CHUNK_BYTES } from "../limits.ts";
 import type { KeyRows } from "./key_rows.ts";
-import type { RowGroupCache } from "./row_group_cache.ts";
+import { partCount, type RowGroupParts, rowsOfPart } from "./row_group_parts.ts";
 import { findRows } from "./segment_lookup.ts";
 import type { ReadableSegment } from "./listed_segment.ts";
 import { type ListCursor, seekEntry } from "./segment_list.ts";
-import type { Segment } from "./segment_reader.ts";
+import type { RowGroup, Segment } from "./segment_reader.ts";
 import { countThrough } from "./segment_streams.ts";
 import type { FileStreams, LineSource, LinesWanted, LogFile } from "./snapshot.ts";
 import { firstLineAfter } from "./stored_line.ts";
@@ -16,7 +16,7 @@ const LF = 0x0a;
 
 /** What is kept in memory of the row groups of all segments. */
 export interface RowGroupCaches {
-  lines: RowGroupCache;
+  parts: RowGroupParts;
   keyRows: KeyRows;
 }
 
@@ -62,7 +62,10 @@ class SegmentLines implements LineSource {
   readonly #wanted: LinesWanted;
   /** Those to come, the next one last; null before the first. */
   #rowGroups: number[] | null = null;
-  /** What is left of the row group that is being handed out. */
+  /** The one whose lines are being handed out, and its parts to come, the next one last. */
+  #rowGroup = 0;
+  #parts: number[] = [];
+  /** What is left of the part that is being handed out. */
   #lines: Buffer = Buffer.alloc(0);
 
   constructor(segment: ReadableSegment, caches: RowGroupCaches, wanted: LinesWanted) {
@@ -76,30 +79,50 @@ class SegmentLines implements LineSource {
       if (!(await this.#segment.use((segment) => this.#enterNext(segment)))) return null;
     }
     const end = chunkEnd(this.#lines);
-    // The row group is shared, and what is handed out may be changed.
+    // The part is shared, and what is handed out may be changed.
     const chunk = Buffer.from(this.#lines.subarray(0, end));
     this.#lines = this.#lines.subarray(end);
     return chunk;
   }
 
-  /** @returns false when there is no other row group. */
+  /** Goes on to the next lines, of which there may be none. @returns false at the end. */
   async #enterNext(segment: Segment): Promise<boolean> {
+    const { after } = this.#wanted;
+    const part = this.#parts.pop();
+    if (part === undefined) return await this.#enterRowGroup(segment);
+    const lines = await this.#caches.parts.lines(segment, this.#rowGroup, part);
+    this.#lines = after === undefined ? lines : lines.subarray(firstLineAfter(lines, after));
+    return true;
+  }
+
+  /** @returns false when there is no other row group. */
+  async #enterRowGroup(segment: Segment): Promise<boolean> {
     const { after, filter } = this.#wanted;
     this.#rowGroups ??= (await segment.candidates(filter, firstRowGroup(segment, after)))
       .reverse();
     const number = this.#rowGroups.pop();
     if (number === undefined) return false;
     const rows = await findRows(segment, number, filter, this.#caches.keyRows);
-    const lines = rows !== null && rows.length <= LOOKUP_ROWS_MAX
-      ? await segment.readRowGroup(number, rows)
-      : await this.#readWhole(segment, number);
-    this.#lines = after === undefined ? lines : lines.subarray(firstLineAfter(lines, after));
+    if (rows !== null && rows.length <= LOOKUP_ROWS_MAX) {
+      const lines = await segment.readRowGroup(number, rows);
+      this.#lines = after === undefined ? lines : lines.subarray(firstLineAfter(lines, after));
+      return true;
+    }
+    this.#rowGroup = number;
+    const first = after === undefined
+      ? 0
+      : await this.#caches.parts.partAfter(segment, number, after);
+    this.#parts = partsWith(segment.rowGroups[number]!, rows)
+      .filter((part) => part >= first).reverse();
     return true;
   }
+}
 
-  #readWhole(segment: Segment, number: number): Promise<Buffer> {
-    return this.#caches.lines.get(`${segment.path} ${number}`, () => segment.readRowGroup(number));
-  }
+/** The parts of a row group that hold any of some rows; all when those are null. */
+function partsWith(rowGroup: RowGroup, rows: readonly number[] | null): number[] {
+  if (rows === null) return Array.from({ length: partCount(rowGroup) }, (_, part) => part);
+  const partRows = rowsOfPart(rowGroup);
+  return [...new Set(rows.map((row) => Math.floor(row / partRows)))];
 }
 
 /** The row group that holds the first event after `after`; their number when there is none. */

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { DECODE_MEMORY_BYTES_MAX } from "../../src/limits.ts";
+import { setImmediate } from "node:timers/promises";
+import { DECODE_MEMORIES_MAX, DECODE_MEMORY_BYTES_MAX } from "../../src/limits.ts";
 import { DecodeMemory, withDecodeMemory } from "../../src/log/decode_memory.ts";
 
 test("DecodeMemory gives memory that does not overlap until it is cleared", () => {
@@ -46,4 +47,20 @@ test("withDecodeMemory() gives nobody what another one uses", async () => {
     assert.ok(used.includes(memory));
     return Promise.resolve();
   });
+});
+
+test("withDecodeMemory() has the next one wait until one of many is done, also when it failed", async () => {
+  const held = Array.from({ length: DECODE_MEMORIES_MAX }, () => Promise.withResolvers<void>());
+  const users = held.map(({ promise }) => withDecodeMemory(() => promise));
+  const order: string[] = [];
+  const next = withDecodeMemory(() => Promise.resolve(order.push("next")));
+  // Whoever had not to wait would have begun by now.
+  await setImmediate();
+  order.push("done");
+  held[0]!.reject(new Error("no"));
+  await assert.rejects(users[0]!, /no/);
+  await next;
+  assert.deepEqual(order, ["done", "next"]);
+  for (const { resolve } of held) resolve();
+  await Promise.all(users.slice(1));
 });

@@ -5,7 +5,7 @@ import type { CommittedEvent } from "../../src/event/verify_event.ts";
 import { LOOKUP_ROWS_MAX } from "../../src/limits.ts";
 import type { ReadableSegment } from "../../src/log/listed_segment.ts";
 import { KeyRows } from "../../src/log/key_rows.ts";
-import { RowGroupCache } from "../../src/log/row_group_cache.ts";
+import { RowGroupParts } from "../../src/log/row_group_parts.ts";
 import { findRows } from "../../src/log/segment_lookup.ts";
 import { openSegment, type Segment } from "../../src/log/segment_reader.ts";
 import { type RowGroupCaches, SegmentView } from "../../src/log/segment_view.ts";
@@ -119,7 +119,7 @@ test("SegmentView reads few events by themselves, and many with their row group"
   ]]);
   const segment = await openSegment(storage, "0.parquet");
   const all = splitLines(lines).map(String);
-  const caches = { lines: new RowGroupCache(), keyRows: new KeyRows() };
+  const caches = { parts: new RowGroupParts(), keyRows: new KeyRows() };
   const few = await linesOf(segment, caches, { recordKey: "few" });
   assert.deepEqual(few, all.slice(0, LOOKUP_ROWS_MAX));
   assert.deepEqual(await linesOf(segment, caches, { recordKey: "many" }), all);

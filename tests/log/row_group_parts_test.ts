@@ -1,0 +1,74 @@
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { test } from "node:test";
+import type { CommittedEvent } from "../../src/event/verify_event.ts";
+import { ROW_GROUP_PART_BYTES } from "../../src/limits.ts";
+import { partCount, RowGroupParts, rowsOfPart } from "../../src/log/row_group_parts.ts";
+import { openSegment } from "../../src/log/segment_reader.ts";
+import { SEED, SeededRandom } from "../event/seeded_random.ts";
+import { preparedBatch } from "../support/prepared.ts";
+import { sealCommits, smallBatches, splitLines } from "../support/test_segment.ts";
+
+function idOf(line: Buffer): string {
+  const { event_id }: CommittedEvent = JSON.parse(line.toString());
+  return event_id;
+}
+
+test("RowGroupParts.lines() gives the parts that make up a row group", async () => {
+  const { storage } = await sealCommits([smallBatches(6000)]);
+  const segment = await openSegment(storage, "0.parquet");
+  const parts = new RowGroupParts();
+  for (const [number, rowGroup] of segment.rowGroups.entries()) {
+    assert.ok(partCount(rowGroup) > 1, "the row group has several parts");
+    const lines: Buffer[] = [];
+    for (let part = 0; part < partCount(rowGroup); part++) {
+      lines.push(await parts.lines(segment, number, part));
+      assert.ok(lines.at(-1)!.length < 2 * ROW_GROUP_PART_BYTES);
+    }
+    assert.ok(Buffer.concat(lines).equals(await segment.readRowGroup(number)));
+  }
+});
+
+test("RowGroupParts.lines() decodes a part once", async () => {
+  const { storage } = await sealCommits([smallBatches(3000)]);
+  const segment = await openSegment(storage, "0.parquet");
+  const parts = new RowGroupParts();
+  const lines = await parts.lines(segment, 0, 1);
+  assert.equal(await parts.lines(segment, 0, 1), lines);
+  assert.notEqual(await parts.lines(segment, 0, 0), lines);
+});
+
+test(`RowGroupParts.partAfter() is the part of the next event (seed ${SEED})`, async () => {
+  const random = new SeededRandom();
+  const { storage } = await sealCommits([smallBatches(6000)]);
+  const segment = await openSegment(storage, "0.parquet");
+  const parts = new RowGroupParts();
+  for (const [number, rowGroup] of segment.rowGroups.entries()) {
+    const ids = splitLines(await segment.readRowGroup(number)).map(idOf);
+    const partRows = rowsOfPart(rowGroup);
+    const places = [
+      0,
+      partRows - 1,
+      partRows,
+      ...Array.from({ length: 50 }, () => random.below(ids.length)),
+    ];
+    for (const place of places) {
+      const part = await parts.partAfter(segment, number, ids[place]!);
+      const partOfEvent = Math.floor(place / partRows);
+      assert.equal(part, partOfEvent, `row ${place} of ${ids.length}, ${partRows} in a part`);
+    }
+    assert.equal(await parts.partAfter(segment, number, "00000000-0000-7000-8000-000000000000"), 0);
+  }
+});
+
+test("rowsOfPart() is one where an event is larger than a part", async () => {
+  const events = Array.from(
+    { length: 3 },
+    () => ({ payload: "x".repeat(2 * ROW_GROUP_PART_BYTES) }),
+  );
+  const { storage, lines } = await sealCommits([[preparedBatch("large", { events })]]);
+  const segment = await openSegment(storage, "0.parquet");
+  assert.equal(rowsOfPart(segment.rowGroups[0]!), 1);
+  const part = await new RowGroupParts().lines(segment, 0, 2);
+  assert.equal(part.toString(), splitLines(lines)[2]!.toString());
+});
