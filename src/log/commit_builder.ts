@@ -5,7 +5,7 @@
  */
 import { Buffer } from "node:buffer";
 import { assert } from "../assert.ts";
-import { HistoryChain } from "../event/chain.ts";
+import { GENESIS_HEAD_HEX, HistoryChain } from "../event/chain.ts";
 import { fillEvents } from "../event/encoded_events.ts";
 import type { EventIdSource } from "../event/event_id.ts";
 import { formatTimestamp } from "../event/timestamp.ts";
@@ -95,6 +95,16 @@ export function* buildFilledInSlices(
   const entry = batchEntry(batch, eventIds);
   const growth = streamGrowth(batch, eventIds);
   return frameCommit({ batches: [entry], head: chain.head }, [batch.events.lines], [growth]);
+}
+
+/** How long the header of that commit will be: its hashes have one length, whatever they are. */
+export function filledHeaderBytes({ batch, eventIds }: FilledBatch): number {
+  const commit = {
+    batches: [batchEntry(batch, eventIds)],
+    bytes: batch.events.lines.length,
+    head: GENESIS_HEAD_HEX,
+  };
+  return encodeCommitHeader(commit, []).length;
 }
 
 function nextIds(ids: EventIdSource, count: number): string[] {

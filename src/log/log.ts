@@ -14,6 +14,7 @@ import {
   buildFilledInSlices,
   buildInSlices,
   type BuiltCommit,
+  filledHeaderBytes,
   type StreamGrowth,
 } from "./commit_builder.ts";
 import type { CommitFile } from "./commit_file.ts";
@@ -138,9 +139,13 @@ export class Log {
    */
   append(prepared: readonly PreparedBatch[]): Promise<readonly CommittedBatch[]> {
     assert(prepared.length > 0, "a commit holds at least one batch");
-    return this.#commit(() => {
+    return this.#commit(async () => {
       const nowMs = this.#options.clockMs();
-      return buildInSlices({ batches: prepared, ids: this.#ids, head: this.#head, nowMs });
+      const parts = { batches: prepared, ids: this.#ids, head: this.#head, nowMs };
+      const built = await inTurns(buildInSlices(parts));
+      this.#assertFollows(built.commit.batches[0]!.first_event_id);
+      await this.#writer.append(built);
+      return built;
     });
   }
 
@@ -156,7 +161,12 @@ export class Log {
   /** Commits what was filled, as `append()` does. */
   appendFilled(filled: FilledBatch): Promise<readonly CommittedBatch[]> {
     this.#ids.release();
-    return this.#commit(() => buildFilledInSlices(filled, this.#head));
+    const { lines } = filled.batch.events;
+    return this.#commit(() => {
+      this.#assertFollows(filled.eventIds[0]!);
+      const build = () => inTurns(buildFilledInSlices(filled, this.#head));
+      return this.#writer.appendLines(lines, filledHeaderBytes(filled), build);
+    });
   }
 
   /** What was filled is not committed. */
@@ -164,18 +174,19 @@ export class Log {
     this.#ids.release();
   }
 
-  /** @param build called when the tail is what the commit is written to. */
-  async #commit(build: () => Generator<void, BuiltCommit>): Promise<readonly CommittedBatch[]> {
+  #assertFollows(firstEventId: string): void {
+    const { frontier } = this.snapshot;
+    assert(frontier === null || frontier < firstEventId, "a commit follows the frontier");
+  }
+
+  /** @param write makes a commit durable; called when the tail is the one that takes it. */
+  async #commit(write: () => Promise<BuiltCommit>): Promise<readonly CommittedBatch[]> {
     assert(!this.#appending && !this.#closed, "commits are appended one at a time");
     assert(!this.#sealing, "nothing is appended during a sealing, nor after one that failed");
     this.#appending = true;
     try {
       await this.#rotateWhenLarge();
-      const built = await inTurns(build());
-      const { frontier } = this.snapshot;
-      const first = built.commit.batches[0]!.first_event_id;
-      assert(frontier === null || frontier < first, "a commit follows the frontier");
-      await this.#writer.append(built);
+      const built = await write();
       this.#head = built.commit.head;
       this.#files.refresh();
       const batches = built.commit.batches.map((entry, i) => ({

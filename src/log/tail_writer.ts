@@ -4,6 +4,8 @@
  * (contract: fsync is never retried, since the kernel may have dropped the pages it could not
  * write).
  */
+import type { Buffer } from "node:buffer";
+import { assert } from "../assert.ts";
 import type { BuiltCommit } from "./commit_builder.ts";
 import type { CommitFile } from "./commit_file.ts";
 import { StorageFullError, WriterPoisonedError } from "./log_error.ts";
@@ -37,21 +39,60 @@ export class TailWriter {
    * @throws {StorageFullError} there was no room; nothing of it is left.
    * @throws {WriterPoisonedError} its outcome is unknown, or that of an earlier one was.
    */
-  async append({ commit, bytes, headerBytes }: BuiltCommit): Promise<void> {
+  async append(built: BuiltCommit): Promise<void> {
+    await this.#append(built.bytes.length, async (offset) => {
+      await this.#tail.file.write(built.bytes, offset);
+      return built;
+    });
+  }
+
+  /**
+   * As `append()`, for a commit whose lines are there before its header: they are written while the
+   * header is made. A crash before the header is written too leaves a commit without one, and so
+   * none.
+   * @param headerBytes size of the header to come.
+   */
+  appendLines(
+    lines: Buffer,
+    headerBytes: number,
+    build: () => Promise<BuiltCommit>,
+  ): Promise<BuiltCommit> {
+    return this.#append(headerBytes + lines.length, async (offset) => {
+      const { file } = this.#tail;
+      const writing = file.write(lines, offset + headerBytes);
+      const building = build();
+      // Nothing is undone while the write goes on.
+      await Promise.allSettled([writing, building]);
+      await writing;
+      const built = await building;
+      assert(built.headerBytes === headerBytes, "a header has the size that was left for it");
+      await file.write(built.bytes.subarray(0, headerBytes), offset);
+      return built;
+    });
+  }
+
+  /** @param write writes a commit of this size at an offset of the tail. */
+  async #append(
+    sizeBytes: number,
+    write: (offset: number) => Promise<BuiltCommit>,
+  ): Promise<BuiltCommit> {
     if (this.#poison !== null) throw this.#poison;
     await this.#settleNames();
     const offset = this.#tail.endBytes;
+    let built: BuiltCommit;
     try {
-      await this.#tail.file.write(bytes, offset);
+      built = await write(offset);
     } catch (error) {
       if (!isNoRoom(error)) throw this.poisonBy("a write to the tail failed", error);
       await this.#undo(offset);
-      throw new StorageFullError(`no room for a commit of ${bytes.length} bytes`, { cause: error });
+      throw new StorageFullError(`no room for a commit of ${sizeBytes} bytes`, { cause: error });
     }
     await this.#sync();
+    const { commit, bytes, headerBytes } = built;
     this.#tail.index.stageLines(bytes.subarray(headerBytes), offset + headerBytes);
     this.#tail.add(commit, offset, offset + bytes.length);
     this.#recent.add(offset, bytes, this.#tail.lastEventId);
+    return built;
   }
 
   /**
