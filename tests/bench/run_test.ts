@@ -42,6 +42,7 @@ const RUNS: [string, string[], string[]][] = [
     ["--events", "20"],
     ["answer:single-1", "store:batch-100-16", "node-http-store:single-16"],
   ],
+  ["hash_floor", ["--events", "2000"], ["verify", "seal"]],
   ["latency", ["--seconds", "0.2"], ["single-half", "single-beside", "replay-beside"]],
   ["sealing", ["--events", "20"], ["single-16", "batch-4"]],
   ["replay", ["--events", "2500", "--seconds", "0.1"], ["all-4", "page-last"]],

@@ -1,0 +1,14 @@
+/** A thread of `../hash_floor.ts`: answers when it has hashed what it is told. */
+import { parentPort } from "node:worker_threads";
+import { hashEvents } from "./hashing.ts";
+
+export interface HashTask {
+  work: string;
+  events: number;
+}
+
+const port = parentPort!;
+port.on("message", ({ work, events }: HashTask) => {
+  hashEvents(work, events);
+  port.postMessage("done");
+});

@@ -1,0 +1,56 @@
+/**
+ * Measures what the hashes alone of sealing and verifying cost, on one thread and on as many as
+ * there are processors: the floor under those rows. See README.md beside this file.
+ */
+import { once } from "node:events";
+import { availableParallelism, tmpdir } from "node:os";
+import process from "node:process";
+import { Worker } from "node:worker_threads";
+import { HASHING } from "./floor/hashing.ts";
+import type { HashTask } from "./floor/hash_worker.ts";
+import { ownRuntime } from "./support/deployment.ts";
+import { probeDisk } from "./support/disk_probe.ts";
+import { parseBenchOptions, progress, runBench } from "./support/options.ts";
+import { makeReport, publish, type Row } from "./support/report.ts";
+
+const EVENTS = 1_000_000;
+/** So much is hashed before the clock starts. */
+const WARMUP_EVENTS = 50_000;
+
+/** Shares the events out to threads. @returns how long the last one took. */
+async function measureMs(work: string, events: number, threads: readonly Worker[]) {
+  const startMs = performance.now();
+  await Promise.all(threads.map(async (thread) => {
+    thread.postMessage({ work, events: events / threads.length } satisfies HashTask);
+    await once(thread, "message");
+  }));
+  return performance.now() - startMs;
+}
+
+async function eventsPerSecond(work: string, events: number, threads: readonly Worker[]) {
+  progress(`${work} on ${threads.length}`);
+  await measureMs(work, WARMUP_EVENTS, threads);
+  return Math.round(events / await measureMs(work, events, threads) * 1000);
+}
+
+await runBench(async () => {
+  const { events = EVENTS, rows: works, jsonPath } = parseBenchOptions(
+    process.argv.slice(2),
+    Object.keys(HASHING),
+  );
+  const threads = Array.from(
+    { length: availableParallelism() },
+    () => new Worker(new URL("./floor/hash_worker.ts", import.meta.url)),
+  );
+  const rows: Row[] = [];
+  for (const work of works) {
+    rows.push({
+      row: work,
+      "events/s": await eventsPerSecond(work, events, threads.slice(0, 1)),
+      threads: threads.length,
+      "events/s on all": await eventsPerSecond(work, events, threads),
+    });
+  }
+  await Promise.all(threads.map((thread) => thread.terminate()));
+  await publish(makeReport("hash floor", ownRuntime(), probeDisk(tmpdir()), rows), jsonPath);
+});
