@@ -127,3 +127,10 @@ test("SegmentView reads few events by themselves, and many with their row group"
   const later = await linesOf(segment, caches, { recordKey: "few" }, event_id);
   assert.deepEqual(later, all.slice(11, LOOKUP_ROWS_MAX));
 });
+
+test("Segment.readRowGroup() reads nothing for no rows", async () => {
+  const { storage } = await sealCommits([smallBatches(10)]);
+  const segment = await openSegment(storage, "0.parquet");
+  await segment.close();
+  assert.equal((await segment.readRowGroup(0, [])).length, 0);
+});
