@@ -3,10 +3,10 @@
  * snapshots. The caller holds the writer lock (see runtime/file_lock.ts) from before `openLog`
  * until after `close`.
  */
-import { setImmediate } from "node:timers/promises";
 import { assert } from "../assert.ts";
 import { EventIdSource } from "../event/event_id.ts";
 import type { PreparedBatch } from "../event/types.ts";
+import { ioTurn } from "../io_turn.ts";
 import { RECENT_COMMITS_BYTES_MAX } from "../limits.ts";
 import { BackgroundSealing, type BackgroundSealingOptions } from "./background_sealing.ts";
 import {
@@ -335,6 +335,6 @@ async function inTurns<Result>(slices: Generator<void, Result>): Promise<Result>
   for (;;) {
     const { done, value } = slices.next();
     if (done) return value;
-    await setImmediate();
+    await ioTurn();
   }
 }
