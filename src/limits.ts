@@ -264,7 +264,7 @@ export const SEGMENTS_OPEN_MAX = 128;
  */
 export const DECODE_MEMORY_BYTES_MAX = 16 * MIB;
 /** How often that is there: row groups that are decoded at the same time. Others wait. */
-export const DECODE_MEMORIES_MAX = 3;
+export const DECODE_MEMORIES_MAX = 2;
 /**
  * Hashes of record keys kept in memory, two bytes for each event of the row groups in which keys
  * were looked for: eight million events.
@@ -276,10 +276,10 @@ export const KEY_ROWS_CACHE_BYTES_MAX = 16 * MIB;
  */
 export const ROW_GROUP_PART_BYTES = 384 * KIB;
 /**
- * Decoded parts of row groups kept in memory. Eighty of ordinary size: several for each of some
+ * Decoded parts of row groups kept in memory. Fifty of ordinary size: some for each of several
  * readers that page through sealed history at different places.
  */
-export const ROW_GROUP_CACHE_BYTES_MAX = 32 * MIB;
+export const ROW_GROUP_CACHE_BYTES_MAX = 20 * MIB;
 /** Ids of the first events of parts kept in memory: those of thirty million events. */
 export const ROW_GROUP_STARTS_CACHE_BYTES_MAX = 1 * MIB;
 

@@ -165,11 +165,31 @@ export class LogFiles {
   }
 
   #takeSnapshot(): LogSnapshot {
-    const files: LogFile[] = [...this.sealed.files];
+    const unsealed: LogFile[] = [];
     for (const file of [...this.#pending, this.#tail]) {
       const recent = file === this.#tail ? this.#recent : null;
-      if (file.lastEventId !== null) files.push(new CommitFileView(file, recent));
+      if (file.lastEventId !== null) unsealed.push(new CommitFileView(file, recent));
     }
-    return { frontier: files.at(-1)?.lastEventId ?? null, files };
+    return new FilesSnapshot(this.sealed.files, unsealed);
+  }
+}
+
+/**
+ * Its list is made when it is first read: of ten thousand segments that is too much for a commit.
+ */
+class FilesSnapshot implements LogSnapshot {
+  readonly frontier: string | null;
+  readonly #sealed: readonly LogFile[];
+  readonly #unsealed: readonly LogFile[];
+  #files: readonly LogFile[] | null = null;
+
+  constructor(sealed: readonly LogFile[], unsealed: readonly LogFile[]) {
+    this.frontier = (unsealed.at(-1) ?? sealed.at(-1))?.lastEventId ?? null;
+    this.#sealed = sealed;
+    this.#unsealed = unsealed;
+  }
+
+  get files(): readonly LogFile[] {
+    return this.#files ??= [...this.#sealed, ...this.#unsealed];
   }
 }

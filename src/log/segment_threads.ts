@@ -32,16 +32,19 @@ export function startSegmentThreads(
   const sizeBytes = segments.reduce((sum, { bytes }) => sum + bytes, 0);
   const count = Math.min(availableParallelism(), segments.length, SEGMENT_THREADS_MAX);
   if (count < 2 || sizeBytes < SEGMENT_THREAD_LOG_BYTES_MIN) return null;
+  const threads: SegmentThread[] = [];
   try {
-    const resourceLimits = { maxYoungGenerationSizeMb: THREAD_YOUNG_HEAP_MIB_MAX };
-    const start = () =>
-      new Worker(new URL("./segment_worker.ts", import.meta.url), { resourceLimits });
-    return new SegmentThreads(
-      Array.from({ length: count }, () => new SegmentThread(start(), options)),
-    );
+    while (threads.length < count) threads.push(new SegmentThread(startWorker(), options));
+    return new SegmentThreads(threads);
   } catch {
+    for (const thread of threads) void thread.close();
     return null;
   }
+}
+
+function startWorker(): Worker {
+  const resourceLimits = { maxYoungGenerationSizeMb: THREAD_YOUNG_HEAP_MIB_MAX };
+  return new Worker(new URL("./segment_worker.ts", import.meta.url), { resourceLimits });
 }
 
 /** One that verifies a segment at a time. */

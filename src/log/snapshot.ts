@@ -38,7 +38,7 @@ export interface LogFile {
 
 export interface LogSnapshot {
   /** Last durable event; null for an empty log. */
-  frontier: string | null;
+  readonly frontier: string | null;
   /** From oldest to newest; each holds at least one event. */
-  files: readonly LogFile[];
+  readonly files: readonly LogFile[];
 }

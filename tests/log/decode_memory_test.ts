@@ -39,10 +39,10 @@ test("withDecodeMemory() gives nobody what another one uses", async () => {
     used.push(memory);
     await held.promise;
   };
-  const users = [withDecodeMemory(use), withDecodeMemory(use), withDecodeMemory(use)];
+  const users = Array.from({ length: DECODE_MEMORIES_MAX }, () => withDecodeMemory(use));
   held.resolve();
   await Promise.all(users);
-  assert.equal(new Set(used).size, 3);
+  assert.equal(new Set(used).size, DECODE_MEMORIES_MAX);
   await withDecodeMemory((memory) => {
     assert.ok(used.includes(memory));
     return Promise.resolve();
