@@ -132,7 +132,8 @@ export const SCAN_PAUSE_BYTES = 4 * MIB;
 export const INDEX_INTERVAL_BYTES = 64 * KIB;
 /**
  * A tail of this size is rotated and sealed while the service goes on: at the ordinary size of
- * events a segment of 70,000, made in about a second. A start reads no more than two such files.
+ * events a segment of 70,000, two seconds of work. A start reads two such files, and more only
+ * where ingest is quicker than a thread that seals half of the time.
  */
 export const TAIL_ROTATE_BYTES = 64 * MIB;
 /**
