@@ -107,9 +107,9 @@ export const REPLAY_EMPTY_PIECES_MAX = 16;
  */
 export const COMMIT_BYTES_SOFT_MAX = 8 * MIB;
 /** Events of a commit that are filled in before others get a turn: a few milliseconds of work. */
-export const COMMIT_SLICE_EVENTS = 1000;
+export const COMMIT_SLICE_EVENTS = 2000;
 /** A batch of so many events is filled before its turn, while others are committed. */
-export const LARGE_BATCH_EVENTS_MIN = 2 * COMMIT_SLICE_EVENTS;
+export const LARGE_BATCH_EVENTS_MIN = COMMIT_SLICE_EVENTS;
 /** Batches of one commit: bounds its header line (about 2.3 KiB a batch at the most). */
 export const COMMIT_BATCHES_MAX = 1024;
 /** Longest header line a reader accepts: COMMIT_BATCHES_MAX of the longest batch entries fit. */
