@@ -1,27 +1,27 @@
 /**
  * The newest commits of a file in memory, byte for byte, so that those who read at its end need no
- * file: followers, and replays of the newest events.
+ * file: followers, and replays of the newest events. They are copied into one ring: what commits
+ * were written from can be collected while it is young.
  *
  * Invariant: the commits held are the last ones of the file, without a gap between them.
  */
-import type { Buffer } from "node:buffer";
+import { Buffer } from "node:buffer";
 import { assert } from "../assert.ts";
 
+/** Its bytes are in the ring. */
 interface RecentCommit {
   offset: number;
-  bytes: Buffer;
+  endOffset: number;
   /** Last event of the file up to here; null when there is none. */
   lastEventId: string | null;
 }
-
-/** What a commit takes besides its bytes, about. */
-const COMMIT_OVERHEAD_BYTES = 256;
 
 export class RecentCommits {
   /** From oldest to newest. */
   readonly #commits: RecentCommit[] = [];
   readonly #limitBytes: number;
-  #heldBytes = 0;
+  /** What is at a position of the file is here at that position modulo the limit. */
+  #ring: Buffer | null = null;
 
   constructor(limitBytes: number) {
     this.#limitBytes = limitBytes;
@@ -30,19 +30,20 @@ export class RecentCommits {
   /**
    * Takes in the next commit of the file. The oldest ones make room, and it goes too if too large.
    */
-  add(offset: number, bytes: Buffer, lastEventId: string | null): void {
+  add(offset: number, bytes: Uint8Array, lastEventId: string | null): void {
     assert(this.#commits.length === 0 || offset === this.#endOffset, "recent commits have no gap");
-    this.#commits.push({ offset, bytes, lastEventId });
-    this.#heldBytes += bytes.length + COMMIT_OVERHEAD_BYTES;
-    while (this.#heldBytes > this.#limitBytes) {
-      this.#heldBytes -= this.#commits.shift()!.bytes.length + COMMIT_OVERHEAD_BYTES;
+    const endOffset = offset + bytes.length;
+    this.#commits.push({ offset, endOffset, lastEventId });
+    while (this.#commits.length > 0 && endOffset - this.#commits[0]!.offset > this.#limitBytes) {
+      this.#commits.shift();
     }
+    if (this.#commits.length > 0) this.#put(offset, bytes);
   }
 
   /** Forgets all: the file takes no more commits. */
   clear(): void {
     this.#commits.length = 0;
-    this.#heldBytes = 0;
+    this.#ring = null;
   }
 
   /**
@@ -58,19 +59,23 @@ export class RecentCommits {
     const first = this.#commits[0];
     if (first === undefined || position < first.offset) return false;
     if (position + into.length > this.#endOffset) return false;
-    let place = this.#firstWhere(({ offset, bytes }) => offset + bytes.length > position);
-    for (let done = 0; done < into.length; place++) {
-      const { offset, bytes } = this.#commits[place]!;
-      const piece = bytes.subarray(position + done - offset).subarray(0, into.length - done);
-      into.set(piece, done);
-      done += piece.length;
-    }
+    const start = position % this.#limitBytes;
+    const piece = this.#ring!.subarray(start, start + into.length);
+    into.set(piece);
+    into.set(this.#ring!.subarray(0, into.length - piece.length), piece.length);
     return true;
   }
 
+  #put(offset: number, bytes: Uint8Array): void {
+    this.#ring ??= Buffer.allocUnsafeSlow(this.#limitBytes);
+    const start = offset % this.#limitBytes;
+    const piece = bytes.subarray(0, this.#limitBytes - start);
+    this.#ring.set(piece, start);
+    this.#ring.set(bytes.subarray(piece.length), 0);
+  }
+
   get #endOffset(): number {
-    const last = this.#commits.at(-1)!;
-    return last.offset + last.bytes.length;
+    return this.#commits.at(-1)!.endOffset;
   }
 
   /** Place of the first commit that is as `test` says; all after it are too. */
