@@ -37,6 +37,8 @@ export interface CliOptions {
   runtime?: RuntimeName;
   /** Permissions under Deno. */
   permissions?: string[];
+  /** Of Deno, besides. */
+  denoFlags?: string[];
   /** Open files the child may have; the limit of the test if absent. */
   openFilesMax?: number;
   /** Path of a program to run in place of `cli.ts` under a runtime. */
@@ -81,9 +83,11 @@ function programOf(options: CliOptions): string[] {
   return executable === undefined ? [...runtimeOf(options), CLI_PATH] : [executable];
 }
 
-function runtimeOf({ runtime = THIS_RUNTIME, permissions }: CliOptions): string[] {
+function runtimeOf(
+  { runtime = THIS_RUNTIME, permissions, denoFlags = [] }: CliOptions,
+): string[] {
   const granted = permissions ?? ["--allow-read", "--allow-write", "--allow-net"];
-  return [executableOf(runtime)!, ...runtimeArgs(runtime, granted)];
+  return [executableOf(runtime)!, ...runtimeArgs(runtime, [...granted, ...denoFlags])];
 }
 
 function spawnCommand(command: string[], options: CliOptions): Spawned {
