@@ -100,11 +100,21 @@ export const MUTATIONS: readonly Mutation[] = [
     tests: [CRASHES],
   },
   {
+    name: "the lines of a large batch that found no room are taken for written",
+    edits: [edit("log/tail_writer.ts", "      await writing;\n")],
+    tests: ["tests/log/filled_commit_test.ts"],
+  },
+  {
+    name: "ids set aside for a large batch are given again",
+    edits: [edit("event/event_id.ts", "    this.#goOnAfter(this.#reservedLast);\n")],
+    tests: ["tests/event/event_id_reserve_test.ts"],
+  },
+  {
     name: "a commit of several batches is cut off and acknowledged",
     edits: [edit(
       "log/tail_writer.ts",
-      "this.#tail.file.write(bytes, offset)",
-      "this.#tail.file.write(bytes.subarray(0, bytes.length - commit.batches.length + 1), offset)",
+      "write(built.bytes, offset)",
+      "write(built.bytes.subarray(0, 1 - built.commit.batches.length || undefined), offset)",
     )],
     tests: [CRASHES],
   },

@@ -87,8 +87,8 @@ export class TailWriter {
       await this.#undo(offset);
       throw new StorageFullError(`no room for a commit of ${sizeBytes} bytes`, { cause: error });
     }
-    await this.#sync();
     const { commit, bytes, headerBytes } = built;
+    await this.#sync();
     this.#tail.index.stageLines(bytes.subarray(headerBytes), offset + headerBytes);
     this.#tail.add(commit, offset, offset + bytes.length);
     this.#recent.add(offset, bytes, this.#tail.lastEventId);
