@@ -65,6 +65,11 @@ export const BODY_ROOM_WAIT_MS = 10_000;
 export const PREPARED_BYTES_MAX = 64 * MIB;
 /** Smaller bodies are prepared in less time than another thread takes to answer. */
 export const BATCH_THREAD_BODY_BYTES_MIN = 16 * KIB;
+/**
+ * Memory in which a batch is prepared is kept for the next one up to this size, on each thread:
+ * that of 10,000 events of usual sizes. To make it anew for each would cost more than all else.
+ */
+export const ENCODER_KEPT_BYTES_MAX = 20 * MIB;
 /** Threads that prepare larger ones: with the writer's, what fills two processors. */
 export const BATCH_THREADS_MAX = 2;
 /** A body of which nothing arrives for this long is given up. */

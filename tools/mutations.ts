@@ -43,9 +43,7 @@ const SYNC_TAIL = "      await this.#tail.file.sync();\n";
 const UNLESS_NO_ROOM =
   '      if (!isNoRoom(error)) throw this.poisonBy("a write to the tail failed", error);\n';
 
-const ADD_COMMIT =
-  "    this.#tail.index.stageLines(bytes.subarray(headerBytes), offset + headerBytes);\n" +
-  "    this.#tail.add(commit, offset, offset + bytes.length);\n";
+const TAKE_IN = "    this.#takeIn(built, offset);\n";
 
 export const MUTATIONS: readonly Mutation[] = [
   {
@@ -94,8 +92,8 @@ export const MUTATIONS: readonly Mutation[] = [
     name: "a receipt leaves before the sync",
     edits: [edit(
       "log/tail_writer.ts",
-      "    await this.#sync();\n    this.#tail.index",
-      "    void this.#sync();\n    this.#tail.index",
+      "    await this.#sync();\n    this.#takeIn",
+      "    void this.#sync();\n    this.#takeIn",
     )],
     tests: [CRASHES],
   },
@@ -113,8 +111,8 @@ export const MUTATIONS: readonly Mutation[] = [
     name: "a commit of several batches is cut off and acknowledged",
     edits: [edit(
       "log/tail_writer.ts",
-      "write(built.bytes, offset)",
-      "write(built.bytes.subarray(0, 1 - built.commit.batches.length || undefined), offset)",
+      "write(bytes, offset)",
+      "write(bytes.subarray(0, 1 - built.commit.batches.length || undefined), offset)",
     )],
     tests: [CRASHES],
   },
@@ -320,8 +318,8 @@ export const MUTATIONS: readonly Mutation[] = [
     edits: [
       edit(
         "log/tail_writer.ts",
-        `    await this.#sync();\n${ADD_COMMIT}`,
-        `${ADD_COMMIT}    await this.#sync();\n`,
+        `    await this.#sync();\n${TAKE_IN}`,
+        `${TAKE_IN}    await this.#sync();\n`,
       ),
       edit(
         "log/commit_file_view.ts",

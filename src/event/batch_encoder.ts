@@ -7,6 +7,7 @@
  * has left, the next `begin()` drops.
  */
 import { Buffer } from "node:buffer";
+import { ENCODER_KEPT_BYTES_MAX } from "../limits.ts";
 import { ByteWriter } from "./byte_writer.ts";
 import {
   type EncodedEvents,
@@ -92,8 +93,6 @@ const SHARED_BYTES_MAX = 8 * 1024;
 /** Shorter texts share memory. */
 const POOLED_BYTES_MAX = 4 * 1024;
 const MEMORY_BYTES = 64 * 1024;
-/** Larger memory is not kept for the next batch. */
-const KEPT_BYTES_MAX = 8 * 1024 * 1024;
 
 class BatchEncoder {
   #writer = newMemory();
@@ -102,7 +101,7 @@ class BatchEncoder {
 
   /** Drops what is there. */
   begin(): void {
-    if (this.#writer.bytes.length > KEPT_BYTES_MAX) this.#writer = newMemory();
+    if (this.#writer.bytes.length > ENCODER_KEPT_BYTES_MAX) this.#writer = newMemory();
     this.#writer.size = CONSTANTS.length;
     this.pieces = [];
   }

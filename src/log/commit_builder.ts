@@ -3,7 +3,7 @@
  * lines. Pure but for the clock and randomness behind `ids`; nothing here is remembered if the
  * commit fails.
  */
-import { Buffer } from "node:buffer";
+import type { Buffer } from "node:buffer";
 import { assert } from "../assert.ts";
 import { GENESIS_HEAD_HEX, HistoryChain } from "../event/chain.ts";
 import { fillEvents } from "../event/encoded_events.ts";
@@ -24,9 +24,10 @@ export interface StreamGrowth {
 /** A commit ready to be written. */
 export interface BuiltCommit {
   commit: Commit;
-  /** The header line, then the event lines. */
-  bytes: Buffer;
-  headerBytes: number;
+  /** The header line. */
+  header: Buffer;
+  /** The event lines of each batch, as the batch holds them. */
+  lines: readonly Buffer[];
   /** For each batch of the commit, the streams it grows. */
   growth: StreamGrowth[][];
 }
@@ -152,6 +153,5 @@ function frameCommit(
   const header = encodeCommitHeader(commit, lines);
   assert(bodyBytes <= COMMIT_BODY_BYTES_MAX, "the lines of a commit are within their bound");
   assert(header.length <= COMMIT_HEADER_BYTES_MAX, "a commit header is within its bound");
-  const bytes = Buffer.concat([header, ...lines], header.length + bodyBytes);
-  return { commit, bytes, headerBytes: header.length, growth };
+  return { commit, header, lines, growth };
 }

@@ -29,15 +29,21 @@ export class RecentCommits {
 
   /**
    * Takes in the next commit of the file. The oldest ones make room, and it goes too if too large.
+   * @param pieces its bytes, one piece after the other.
    */
-  add(offset: number, bytes: Uint8Array, lastEventId: string | null): void {
+  add(offset: number, pieces: readonly Uint8Array[], lastEventId: string | null): void {
     assert(this.#commits.length === 0 || offset === this.#endOffset, "recent commits have no gap");
-    const endOffset = offset + bytes.length;
+    let endOffset = offset;
+    for (const { length } of pieces) endOffset += length;
     this.#commits.push({ offset, endOffset, lastEventId });
     while (this.#commits.length > 0 && endOffset - this.#commits[0]!.offset > this.#limitBytes) {
       this.#commits.shift();
     }
-    if (this.#commits.length > 0) this.#put(offset, bytes);
+    if (this.#commits.length === 0) return;
+    for (const bytes of pieces) {
+      this.#put(offset, bytes);
+      offset += bytes.length;
+    }
   }
 
   /** Forgets all: the file takes no more commits. */

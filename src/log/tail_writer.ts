@@ -4,7 +4,7 @@
  * (contract: fsync is never retried, since the kernel may have dropped the pages it could not
  * write).
  */
-import type { Buffer } from "node:buffer";
+import { Buffer } from "node:buffer";
 import { assert } from "../assert.ts";
 import type { BuiltCommit } from "./commit_builder.ts";
 import type { CommitFile } from "./commit_file.ts";
@@ -40,8 +40,9 @@ export class TailWriter {
    * @throws {WriterPoisonedError} its outcome is unknown, or that of an earlier one was.
    */
   async append(built: BuiltCommit): Promise<void> {
-    await this.#append(built.bytes.length, async (offset) => {
-      await this.#tail.file.write(built.bytes, offset);
+    const bytes = Buffer.concat([built.header, ...built.lines]);
+    await this.#append(bytes.length, async (offset) => {
+      await this.#tail.file.write(bytes, offset);
       return built;
     });
   }
@@ -65,8 +66,8 @@ export class TailWriter {
       await Promise.allSettled([writing, building]);
       await writing;
       const built = await building;
-      assert(built.headerBytes === headerBytes, "a header has the size that was left for it");
-      await file.write(built.bytes.subarray(0, headerBytes), offset);
+      assert(built.header.length === headerBytes, "a header has the size that was left for it");
+      await file.write(built.header, offset);
       return built;
     });
   }
@@ -87,12 +88,20 @@ export class TailWriter {
       await this.#undo(offset);
       throw new StorageFullError(`no room for a commit of ${sizeBytes} bytes`, { cause: error });
     }
-    const { commit, bytes, headerBytes } = built;
     await this.#sync();
-    this.#tail.index.stageLines(bytes.subarray(headerBytes), offset + headerBytes);
-    this.#tail.add(commit, offset, offset + bytes.length);
-    this.#recent.add(offset, bytes, this.#tail.lastEventId);
+    this.#takeIn(built, offset);
     return built;
+  }
+
+  /** Nothing of what is taken in shares memory with the commit. */
+  #takeIn({ commit, header, lines }: BuiltCommit, offset: number): void {
+    let endBytes = offset + header.length;
+    for (const piece of lines) {
+      this.#tail.index.stageLines(piece, endBytes);
+      endBytes += piece.length;
+    }
+    this.#tail.add(commit, offset, endBytes);
+    this.#recent.add(offset, [header, ...lines], this.#tail.lastEventId);
   }
 
   /**

@@ -39,9 +39,9 @@ export function pendingFile(commits: readonly (readonly PreparedBatch[])[]): Pen
   let head = GENESIS_HEAD_HEX;
   commits.forEach((batches, number) => {
     const nowMs = TEST_TIME_MS + number;
-    const { commit, bytes, headerBytes } = buildCommit({ batches, ids, head, nowMs });
-    pieces.push(bytes);
-    bodies.push(bytes.subarray(headerBytes));
+    const { commit, header, lines } = buildCommit({ batches, ids, head, nowMs });
+    pieces.push(header, ...lines);
+    bodies.push(...lines);
     entries.push(...commit.batches);
     head = commit.head;
   });
