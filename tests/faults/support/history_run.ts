@@ -131,7 +131,10 @@ export class HistoryRun {
   }
 
   async #burst(count: number): Promise<void> {
-    await this.#submit(Array.from({ length: count }, () => this.#mutations.next()));
+    const mutations = Array.from({ length: count }, () => this.#mutations.next());
+    if (!this.#machine.fillsAhead) return await this.#submit(mutations);
+    // Asked for at once, they would be committed in an order that is not that of the calls.
+    for (const mutation of mutations) await this.#submit([mutation]);
   }
 
   /** Asks for mutations at once. */
