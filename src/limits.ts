@@ -70,6 +70,10 @@ export const BATCH_THREAD_BODY_BYTES_MIN = 16 * KIB;
  * that of 10,000 events of usual sizes. To make it anew for each would cost more than all else.
  */
 export const ENCODER_KEPT_BYTES_MAX = 20 * MIB;
+/** Memory of large bodies and their lines that is kept for the next ones: two large batches. */
+export const POOLED_BYTES_MAX = 32 * MIB;
+/** Smaller memory costs little to have anew. */
+export const POOLED_BYTES_MIN = 128 * KIB;
 /** Threads that prepare larger ones: with the writer's, what fills two processors. */
 export const BATCH_THREADS_MAX = 2;
 /** A body of which nothing arrives for this long is given up. */

@@ -5,6 +5,7 @@
  */
 import { randomFillSync } from "node:crypto";
 import { join } from "node:path";
+import { BufferPool } from "../event/buffer_pool.ts";
 import { createHandler } from "../http/handler.ts";
 import { refusalResponse } from "../http/responses.ts";
 import type { HttpServer } from "../http1/message.ts";
@@ -84,7 +85,8 @@ async function serveLog(
   signals: ShutdownSignals,
 ): Promise<void> {
   const { socketPath: path, token, replay } = config;
-  const threads = new BatchThreads();
+  const memory = new BufferPool();
+  const threads = new BatchThreads({ memory });
   const prepare = (body: Uint8Array) => threads.prepare(body);
   const handler = createHandler({
     log,
@@ -92,6 +94,7 @@ async function serveLog(
     replay,
     admission: new Admission(),
     prepare,
+    memory,
     report,
   });
   await clearSocketPath(path);

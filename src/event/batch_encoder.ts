@@ -7,7 +7,8 @@
  * has left, the next `begin()` drops.
  */
 import { Buffer } from "node:buffer";
-import { ENCODER_KEPT_BYTES_MAX } from "../limits.ts";
+import { ENCODER_KEPT_BYTES_MAX, POOLED_BYTES_MIN } from "../limits.ts";
+import { BufferPool } from "./buffer_pool.ts";
 import { ByteWriter } from "./byte_writer.ts";
 import {
   type EncodedEvents,
@@ -91,10 +92,12 @@ interface SharedParts {
 /** A source and a batch id twice, each of 256 bytes that are escaped, and what stands around. */
 const SHARED_BYTES_MAX = 8 * 1024;
 /** Shorter texts share memory. */
-const POOLED_BYTES_MAX = 4 * 1024;
+const SHARED_TEXT_BYTES_MAX = 4 * 1024;
 const MEMORY_BYTES = 64 * 1024;
 
 class BatchEncoder {
+  /** Where the lines and envelopes of large batches go. */
+  readonly memory: BufferPool = new BufferPool();
   #writer = newMemory();
   /** PIECES numbers for each event. */
   pieces: number[] = [];
@@ -270,11 +273,15 @@ class BatchEncoder {
     const writer = this.#writer;
     const text = writer.bytes.subarray(start, writer.size);
     writer.size = start;
-    const copy = text.length <= POOLED_BYTES_MAX
-      ? Buffer.allocUnsafe(text.length)
-      : Buffer.allocUnsafeSlow(text.length);
+    const copy = this.#bufferFor(text.length);
     copy.set(text);
     return copy;
+  }
+
+  #bufferFor(sizeBytes: number): Buffer {
+    if (sizeBytes <= SHARED_TEXT_BYTES_MAX) return Buffer.allocUnsafe(sizeBytes);
+    if (sizeBytes < POOLED_BYTES_MIN) return Buffer.allocUnsafeSlow(sizeBytes);
+    return Buffer.from(this.memory.take(sizeBytes), 0, sizeBytes);
   }
 
   #streams(count: number): StreamShare[] {

@@ -4,6 +4,7 @@
  */
 import type { Buffer } from "node:buffer";
 import { ApiError } from "../event/api_error.ts";
+import type { BufferPool } from "../event/buffer_pool.ts";
 import { BODY_ROOM_STEP_BYTES } from "../limits.ts";
 import type { Admission, Reservation } from "../service/admission.ts";
 import { GrowingBuffer } from "./growing_buffer.ts";
@@ -15,6 +16,8 @@ export interface BodyLimits {
   limitBytes: number;
   admission: Admission;
   stallWatch: StallWatch;
+  /** Memory for large bodies; what is left of it after `use` goes back. */
+  memory: BufferPool;
 }
 
 /**
@@ -33,9 +36,12 @@ export async function withBody<T>(
   }
   const firstBytes = Math.min(declaredBytes ?? BODY_ROOM_STEP_BYTES, BODY_ROOM_STEP_BYTES);
   const reservation = await limits.admission.admit(firstBytes);
+  let body: Uint8Array | null = null;
   try {
-    return await use(await readBody(request, declaredBytes, reservation, limits));
+    body = await readBody(request, declaredBytes, reservation, limits);
+    return await use(body);
   } finally {
+    if (body !== null) limits.memory.giveBytes(body);
     limits.admission.release(reservation);
   }
 }
@@ -69,20 +75,27 @@ async function readPieces(
   request: HttpRequest,
   declaredBytes: number | null,
   reservation: Reservation,
-  { limitBytes, admission, stallWatch }: BodyLimits,
+  limits: BodyLimits,
 ): Promise<Buffer> {
+  const { limitBytes, admission, stallWatch, memory } = limits;
   const bodyBytesMax = declaredBytes ?? limitBytes;
-  const body = new GrowingBuffer();
+  const whole = declaredBytes === null ? null : memory.takeHeld(declaredBytes);
+  const body = new GrowingBuffer(whole);
   const pieces = request.body()[Symbol.asyncIterator]();
-  for (;;) {
-    const piece = await stallWatch.guard(pieces.next());
-    if (piece.done) return body.toBytes();
-    const sizeBytes = body.sizeBytes + piece.value.length;
-    if (sizeBytes > bodyBytesMax) throw tooLarge(limitBytes);
-    if (sizeBytes > reservation.bytes) {
-      await admission.grow(reservation, Math.min(sizeBytes + BODY_ROOM_STEP_BYTES, bodyBytesMax));
+  try {
+    for (;;) {
+      const piece = await stallWatch.guard(pieces.next());
+      if (piece.done) return body.toBytes(memory);
+      const sizeBytes = body.sizeBytes + piece.value.length;
+      if (sizeBytes > bodyBytesMax) throw tooLarge(limitBytes);
+      if (sizeBytes > reservation.bytes) {
+        await admission.grow(reservation, Math.min(sizeBytes + BODY_ROOM_STEP_BYTES, bodyBytesMax));
+      }
+      body.append(piece.value);
     }
-    body.append(piece.value);
+  } catch (error) {
+    if (whole !== null) memory.give(whole);
+    throw error;
   }
 }
 

@@ -6,14 +6,18 @@
  * Threads are started when they are first needed. Where none can be (with narrow permissions a
  * runtime may not read their module), this thread does their work. One that dies takes its body
  * with it: that request fails, nothing of it was written, and the next body gets a new thread.
+ *
+ * With a body goes memory to make its batch in, as much as the batch before has taken for each byte
+ * of its body; what is not needed, and the memory of the body, comes back.
  */
 import { Buffer } from "node:buffer";
 import { Worker } from "node:worker_threads";
 import { ApiError } from "../event/api_error.ts";
 import { prepareBatch } from "../event/batch.ts";
+import { BufferPool } from "../event/buffer_pool.ts";
 import type { PreparedBatch } from "../event/types.ts";
 import { BATCH_THREAD_BODY_BYTES_MIN, BATCH_THREADS_MAX } from "../limits.ts";
-import type { BatchAnswer } from "./batch_worker.ts";
+import type { BatchAnswer, BatchOutcome, BatchQuestion } from "./batch_worker.ts";
 
 interface Job extends PromiseWithResolvers<PreparedBatch> {
   body: Uint8Array;
@@ -24,18 +28,24 @@ export interface BatchThreadsOptions {
   start?: () => Worker;
   /** Smaller bodies stay on this thread. */
   bodyBytesMin?: number;
+  /** Where memory for batches is found, and that of bodies goes. */
+  memory?: BufferPool;
 }
 
 export class BatchThreads {
   readonly #start: () => Worker;
   readonly #bodyBytesMin: number;
+  readonly #memory: BufferPool;
   readonly #threads = new Set<BatchThread>();
   readonly #waiting: Job[] = [];
   /** Whether a thread has ended before it was there: then no other one is tried. */
   #isInPlace = false;
+  /** Of the last batch, for each byte of its body. */
+  #textShares: readonly number[] = [];
 
-  constructor({ start = startWorker, bodyBytesMin }: BatchThreadsOptions = {}) {
+  constructor({ start = startWorker, bodyBytesMin, memory }: BatchThreadsOptions = {}) {
     this.#start = start;
+    this.#memory = memory ?? new BufferPool();
     this.#bodyBytesMin = bodyBytesMin ?? BATCH_THREAD_BODY_BYTES_MIN;
   }
 
@@ -64,8 +74,19 @@ export class BatchThreads {
       }
       const idle = [...this.#threads].find(({ isIdle }) => isIdle);
       if (idle === undefined) return this.#startThread();
-      idle.take(this.#waiting.shift()!);
+      this.#give(idle, this.#waiting.shift()!);
     }
+  }
+
+  #give(thread: BatchThread, job: Job): void {
+    const { body } = job;
+    const memory = this.#memory;
+    thread.take(job, {
+      memory: (memory.isAlone(body) ? body : new Uint8Array(body)).buffer as ArrayBuffer,
+      bodyBytes: body.length,
+      spare: this.#textShares.map((share) => memory.takeHeld(share * body.length))
+        .filter((piece) => piece !== null),
+    });
   }
 
   /** For the bodies that wait, unless as many threads as may be are there or on their way. */
@@ -75,6 +96,13 @@ export class BatchThreads {
     try {
       const thread: BatchThread = new BatchThread(this.#start(), {
         idle: () => this.#assign(),
+        answered: (outcome, bodyBytes, unused) => {
+          for (const piece of unused) this.#memory.give(piece);
+          if (outcome.kind !== "batch") return;
+          const { lines, envelopes } = outcome.batch.events;
+          for (const text of [lines, envelopes]) this.#memory.adopt(text);
+          this.#textShares = [lines.length / bodyBytes, envelopes.length / bodyBytes];
+        },
         ended: () => {
           this.#threads.delete(thread);
           this.#isInPlace ||= thread.isStarting;
@@ -102,6 +130,8 @@ function prepareInPlace({ body, resolve, reject }: Job): void {
 }
 
 interface ThreadEvents {
+  /** What has become of a body; `unused` is memory that came back. */
+  answered(outcome: BatchOutcome, bodyBytes: number, unused: readonly ArrayBuffer[]): void;
   /** It can take a job. */
   idle(): void;
   /** It is gone; may be told twice. */
@@ -110,11 +140,14 @@ interface ThreadEvents {
 
 class BatchThread {
   readonly #worker: Worker;
+  readonly #events: ThreadEvents;
   #job: Job | null = null;
+  #bodyBytes = 0;
   isStarting = true;
 
   constructor(worker: Worker, events: ThreadEvents) {
     this.#worker = worker;
+    this.#events = events;
     const end = (failure: string) => {
       this.#job?.reject(new Error(`the thread that prepared a body is gone: ${failure}`));
       this.#job = null;
@@ -137,12 +170,10 @@ class BatchThread {
     return !this.isStarting && this.#job === null;
   }
 
-  take(job: Job): void {
+  take(job: Job, question: BatchQuestion): void {
     this.#job = job;
-    const { body } = job;
-    const isAlone = body.buffer.byteLength === body.length;
-    const memory = (isAlone ? body : new Uint8Array(body)).buffer as ArrayBuffer;
-    this.#worker.postMessage(memory, [memory]);
+    this.#bodyBytes = question.bodyBytes;
+    this.#worker.postMessage(question, [question.memory, ...question.spare]);
   }
 
   async close(): Promise<void> {
@@ -153,6 +184,7 @@ class BatchThread {
     if (answer.kind === "ready") return;
     const { resolve, reject } = this.#job!;
     this.#job = null;
+    this.#events.answered(answer, this.#bodyBytes, answer.unused);
     switch (answer.kind) {
       case "batch":
         return resolve(received(answer.batch));
