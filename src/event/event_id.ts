@@ -91,7 +91,8 @@ export class EventIdSource {
    */
   reserve(count: number): string[] {
     assert(this.#reservedLast === null, "ids are set aside once at a time");
-    const timeMs = Math.max(1, this.#nowMs(), this.#timestampMs + 1);
+    // One millisecond is left between, for a last id of the log whose counter carries over.
+    const timeMs = Math.max(this.#nowMs(), this.#timestampMs + 2);
     const ids = new EventIdSource(() => timeMs, this.#randomBytes, null);
     const reserved = Array.from({ length: count }, () => ids.next());
     this.#reservedLast = reserved.at(-1)!;

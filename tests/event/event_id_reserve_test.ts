@@ -9,11 +9,11 @@ function zeros(into: Uint8Array): void {
   into.fill(0);
 }
 
-test("EventIdSource.reserve() takes the present millisecond, or the next where it is used", () => {
+test("EventIdSource.reserve() takes the present millisecond, or the second after the last id's", () => {
   let nowMs = NOW_MS;
   const ids = new EventIdSource(() => nowMs, zeros, null);
   ids.next();
-  assert.equal(eventIdTimestampMs(ids.reserve(3)[0]!), NOW_MS + 1);
+  assert.equal(eventIdTimestampMs(ids.reserve(3)[0]!), NOW_MS + 2);
   ids.release();
   nowMs = NOW_MS + 1000;
   assert.equal(eventIdTimestampMs(ids.reserve(3)[0]!), nowMs);
@@ -35,6 +35,16 @@ test("EventIdSource.reserve() leaves room below at the beginning of time too", (
   const ids = new EventIdSource(() => 0, zeros, null);
   const [first] = ids.reserve(1);
   assert.ok(ids.next() < first!);
+});
+
+test("EventIdSource.reserve() leaves room below for a last id that carries over into the time", () => {
+  for (const fill of [0, 0xff]) {
+    const last = "019b7c4e-2d37-7fff-bfff-ffffffffffff";
+    const ids = new EventIdSource(() => 0, (into) => into.fill(fill), last);
+    const [first] = ids.reserve(2);
+    assert.ok(ids.next() < first!, `random bytes ${fill}`);
+    assert.ok(ids.next() < first!, `random bytes ${fill}`);
+  }
 });
 
 test("EventIdSource.reserve() throws when no id is left", () => {
