@@ -1,6 +1,7 @@
 /**
  * The Bloom filters of sealed history that are in memory: all filters of one column of one segment
- * together, the least recently used ones dropped first. One cache serves all segments of a log.
+ * together, the least recently used ones dropped first. One cache serves all segments of a log,
+ * also those that are closed meanwhile.
  */
 import { BLOOM_FILTER_CACHE_BYTES_MAX } from "../limits.ts";
 import type { BloomFilter } from "./bloom_filter.ts";
@@ -8,22 +9,30 @@ import type { BloomFilter } from "./bloom_filter.ts";
 /** The filters of one column: one for each row group, null where it has none. */
 export type ColumnFilters = readonly (BloomFilter | null)[];
 
-/** What is asked for: how much room it takes, and how to read it. The object is the key. */
+/** What is asked for: how much room it takes, and how to read it. */
 export interface FilterSource {
+  /** See `bloomKey()`. */
+  readonly key: string;
   readonly sizeBytes: number;
   load(): Promise<ColumnFilters>;
 }
 
 /** A source's filters, or how they are on their way. */
 interface Entry {
+  sizeBytes: number;
   filters: ColumnFilters | null;
   loading: Promise<ColumnFilters>;
+}
+
+/** Under which the filters of a column of the segment at `path` are kept. */
+export function bloomKey(path: string, column: string): string {
+  return `${path} ${column}`;
 }
 
 export class BloomCache {
   readonly #limitBytes: number;
   /** From the least to the most recently used. */
-  readonly #entries = new Map<FilterSource, Entry>();
+  readonly #entries = new Map<string, Entry>();
   #sizeBytes = 0;
 
   constructor(limitBytes: number = BLOOM_FILTER_CACHE_BYTES_MAX) {
@@ -35,38 +44,39 @@ export class BloomCache {
     return this.#sizeBytes;
   }
 
-  /** The filters of a source if they are in memory. */
-  peek(source: FilterSource): ColumnFilters | null {
-    const entry = this.#entries.get(source);
+  /** The filters under a key if they are in memory. */
+  peek(key: string): ColumnFilters | null {
+    const entry = this.#entries.get(key);
     if (entry === undefined) return null;
-    this.#entries.delete(source);
-    this.#entries.set(source, entry);
+    this.#entries.delete(key);
+    this.#entries.set(key, entry);
     return entry.filters;
   }
 
   /** The filters of a source, read when they are not in memory. */
   async get(source: FilterSource): Promise<ColumnFilters> {
-    return this.peek(source) ?? await (this.#entries.get(source) ?? this.#load(source)).loading;
+    const { key } = source;
+    return this.peek(key) ?? await (this.#entries.get(key) ?? this.#load(source)).loading;
   }
 
-  /** Forgets the filters of a source. */
-  drop(source: FilterSource): void {
-    if (this.#entries.delete(source)) this.#sizeBytes -= source.sizeBytes;
-  }
-
-  #load(source: FilterSource): Entry {
-    const entry: Entry = { filters: null, loading: source.load() };
+  #load({ key, sizeBytes, load }: FilterSource): Entry {
+    const entry: Entry = { sizeBytes, filters: null, loading: load() };
     entry.loading.then(
       (filters) => void (entry.filters = filters),
       // Whoever waits is told; what could not be read is asked for again.
-      () => this.#entries.get(source) === entry && this.drop(source),
+      () => this.#entries.get(key) === entry && this.#drop(key),
     );
-    this.#entries.set(source, entry);
-    this.#sizeBytes += source.sizeBytes;
+    this.#entries.set(key, entry);
+    this.#sizeBytes += sizeBytes;
     for (const oldest of this.#entries.keys()) {
       if (this.#sizeBytes <= this.#limitBytes) break;
-      this.drop(oldest);
+      this.#drop(oldest);
     }
     return entry;
+  }
+
+  #drop(key: string): void {
+    this.#sizeBytes -= this.#entries.get(key)!.sizeBytes;
+    this.#entries.delete(key);
   }
 }

@@ -4,9 +4,13 @@ import type { SegmentEntry } from "./manifest.ts";
 import type { ListBlocks, ListName } from "./segment_list.ts";
 import type { SegmentPool } from "./segment_pool.ts";
 import type { Segment } from "./segment_reader.ts";
+import type { EventFilter } from "./stored_line.ts";
 
 /** What readers need of a segment. */
-export type ReadableSegment = Pick<ListedSegment, "path" | "lastEventId" | "use" | "list">;
+export type ReadableSegment = Pick<
+  ListedSegment,
+  "path" | "lastEventId" | "isRuledOut" | "use" | "list"
+>;
 
 export class ListedSegment {
   readonly path: string;
@@ -23,6 +27,12 @@ export class ListedSegment {
     this.#entry = entry;
     this.#pool = pool;
     this.#lists = lists;
+  }
+
+  /** Whether no event here passes a filter, as far as memory tells. */
+  isRuledOut({ stream, recordKey }: EventFilter): boolean {
+    return this.#pool.lacks(this.#entry, "record_key", recordKey) ||
+      this.#pool.lacks(this.#entry, "stream", stream);
   }
 
   /**

@@ -2,12 +2,15 @@
  * The segments of a log that are open, opened when they are first read. When there are more than
  * the bound, those that nobody reads are closed, the least recently used ones first.
  */
+import { Buffer } from "node:buffer";
 import { SEGMENTS_OPEN_MAX } from "../limits.ts";
-import { BloomCache } from "./bloom_cache.ts";
+import { BloomCache, bloomKey } from "./bloom_cache.ts";
 import { openListedSegment } from "./listed_file.ts";
 import type { SegmentEntry } from "./manifest.ts";
-import type { Segment } from "./segment_reader.ts";
+import { passes, type Segment } from "./segment_reader.ts";
+import type { FilteredColumn } from "./segment_schema.ts";
 import type { Storage } from "./storage.ts";
+import { xxhash64 } from "./xxhash64.ts";
 
 interface Opened {
   segment: Promise<Segment>;
@@ -42,6 +45,18 @@ export class SegmentPool {
       opened.users -= 1;
       if (this.#opened.size > this.#openMax) await this.#closeIdle();
     }
+  }
+
+  /**
+   * Whether no event of a segment has that value in a column, as far as memory tells: a segment
+   * need not be open for it. False for any value.
+   */
+  lacks({ path }: SegmentEntry, column: FilteredColumn, value: string | undefined): boolean {
+    if (value === undefined) return false;
+    const filters = this.#blooms.peek(bloomKey(path, column));
+    if (filters === null) return false;
+    const hash = xxhash64(Buffer.from(value));
+    return filters.every((_, number) => !passes(filters, number, hash));
   }
 
   /** Closes all. Nobody may be reading. */

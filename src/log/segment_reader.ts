@@ -4,7 +4,7 @@
  * be read.
  */
 import { Buffer } from "node:buffer";
-import { BloomCache, type ColumnFilters, type FilterSource } from "./bloom_cache.ts";
+import { BloomCache, bloomKey, type ColumnFilters, type FilterSource } from "./bloom_cache.ts";
 import { decodeBloomFilter, mayContain } from "./bloom_filter.ts";
 import type { ColumnValues } from "./column_values.ts";
 import type { BatchEntry } from "./commit_frame.ts";
@@ -220,7 +220,6 @@ export class Segment {
   }
 
   async close(): Promise<void> {
-    for (const source of Object.values(this.#filters ?? {})) this.#blooms.drop(source);
     await this.#file.close();
   }
 
@@ -262,6 +261,7 @@ export class Segment {
   #filterSource(name: FilteredColumn): FilterSource {
     const places = this.rowGroups.map(({ columns }) => columns[columnNumber(name)]!.filter);
     return {
+      key: bloomKey(this.path, name),
       sizeBytes: places.reduce((sum, place) => sum + (place ? place.end - place.start : 0), 0),
       load: async () => {
         const filters = [];
@@ -287,7 +287,8 @@ export class Segment {
   }
 }
 
-function passes(filters: ColumnFilters, number: number, hash: Hash64): boolean {
+/** Whether the filter of a row group lets the value of a hash pass. */
+export function passes(filters: ColumnFilters, number: number, hash: Hash64): boolean {
   const filter = filters[number];
   return filter === null || filter === undefined || mayContain(filter, hash);
 }

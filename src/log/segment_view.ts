@@ -75,6 +75,7 @@ class SegmentLines implements LineSource {
   }
 
   async next(): Promise<Buffer | null> {
+    if (this.#rowGroups === null && this.#segment.isRuledOut(this.#wanted.filter)) return null;
     while (this.#lines.length === 0) {
       if (!(await this.#segment.use((segment) => this.#enterNext(segment)))) return null;
     }

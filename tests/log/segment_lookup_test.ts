@@ -87,6 +87,7 @@ function readable(segment: Segment): ReadableSegment {
   return {
     path,
     lastEventId: metadata.last_event_id,
+    isRuledOut: () => false,
     use: async (read) => await read(segment),
     list: (name) => segment.list(name),
   };
