@@ -146,8 +146,8 @@ export const INDEX_INTERVAL_BYTES = 64 * KIB;
  */
 export const TAIL_ROTATE_BYTES = 64 * MIB;
 /**
- * What a thread that seals or verifies may use for values that are soon of no use. More makes it no
- * faster, and a runtime left to itself gives each 100 MiB more.
+ * What a thread that prepares batches, seals or verifies may use for values that are soon of no
+ * use. More makes it no faster, and a runtime left to itself gives each 100 MiB more.
  */
 export const THREAD_YOUNG_HEAP_MIB_MAX = 12;
 /** A thread that seals ends when it has had nothing to do for so long. */

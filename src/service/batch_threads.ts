@@ -16,7 +16,11 @@ import { ApiError } from "../event/api_error.ts";
 import { prepareBatch } from "../event/batch.ts";
 import { BufferPool } from "../event/buffer_pool.ts";
 import type { PreparedBatch } from "../event/types.ts";
-import { BATCH_THREAD_BODY_BYTES_MIN, BATCH_THREADS_MAX } from "../limits.ts";
+import {
+  BATCH_THREAD_BODY_BYTES_MIN,
+  BATCH_THREADS_MAX,
+  THREAD_YOUNG_HEAP_MIB_MAX,
+} from "../limits.ts";
 import type { BatchAnswer, BatchOutcome, BatchQuestion } from "./batch_worker.ts";
 
 interface Job extends PromiseWithResolvers<PreparedBatch> {
@@ -118,7 +122,8 @@ export class BatchThreads {
 }
 
 function startWorker(): Worker {
-  return new Worker(new URL("./batch_worker.ts", import.meta.url));
+  const resourceLimits = { maxYoungGenerationSizeMb: THREAD_YOUNG_HEAP_MIB_MAX };
+  return new Worker(new URL("./batch_worker.ts", import.meta.url), { resourceLimits });
 }
 
 function prepareInPlace({ body, resolve, reject }: Job): void {
