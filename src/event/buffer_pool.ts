@@ -5,6 +5,7 @@
  * Invariants: memory has one owner at a time, the pool or who took it; what is held never exceeds
  * the limit. It is not cleared: who takes it writes all that it shows to others.
  */
+import { assert } from "../assert.ts";
 import { POOLED_BYTES_MAX, POOLED_BYTES_MIN } from "../limits.ts";
 
 /** A size has this many leading bits at the most, so that sizes that differ little are one. */
@@ -59,6 +60,8 @@ export class BufferPool {
   give(memory: ArrayBuffer): void {
     const { byteLength } = memory;
     if (byteLength < POOLED_BYTES_MIN || byteLength > this.#limitBytes / 2) return;
+    // Held twice, it would be given to two batches at once: what is acknowledged could change.
+    assert(!this.#held.includes(memory), "memory is given back once");
     this.#held.push(memory);
     this.#heldBytes += byteLength;
     while (this.#heldBytes > this.#limitBytes) this.#heldBytes -= this.#held.shift()!.byteLength;

@@ -83,3 +83,13 @@ test("BufferPool.giveBytes() takes no memory that others may be in", () => {
   pool.giveBytes(moved);
   assert.equal(pool.heldBytes, 400 * KIB);
 });
+
+test("BufferPool.give() refuses memory that it holds", () => {
+  const pool = new BufferPool();
+  const memory = sized(512);
+  pool.give(memory);
+  assert.throws(() => pool.give(memory), { name: "AssertionError" });
+  assert.equal(pool.take(512 * KIB), memory);
+  assert.notEqual(pool.take(512 * KIB), memory);
+  pool.give(memory);
+});
