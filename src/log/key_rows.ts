@@ -7,12 +7,9 @@ import { Buffer } from "node:buffer";
 import { KEY_ROWS_CACHE_BYTES_MAX } from "../limits.ts";
 import type { ColumnValues } from "./column_values.ts";
 import { withDecodeMemory } from "./decode_memory.ts";
+import { fnv1a } from "./fnv1a.ts";
 import { RowGroupCache } from "./row_group_cache.ts";
 import type { Segment } from "./segment_reader.ts";
-
-/** Of FNV-1a with 32 bits (draft-eastlake-fnv, section 5). */
-const FNV_OFFSET = 0x811c9dc5;
-const FNV_PRIME = 0x01000193;
 
 export class KeyRows {
   readonly #hashes: RowGroupCache<Uint16Array>;
@@ -53,7 +50,6 @@ function hashesOf({ bytes, starts, ends }: ColumnValues): Uint16Array {
 }
 
 function hash16(bytes: Uint8Array, start: number, end: number): number {
-  let hash = FNV_OFFSET;
-  for (let at = start; at < end; at++) hash = Math.imul(hash ^ bytes[at]!, FNV_PRIME);
+  const hash = fnv1a(bytes, start, end);
   return (hash >>> 16) ^ (hash & 0xffff);
 }

@@ -7,12 +7,11 @@
  */
 import { Buffer } from "node:buffer";
 import { randomBytes } from "node:crypto";
+import { fnv1a } from "./fnv1a.ts";
 import { putBytes, sameBytes } from "./line_bytes.ts";
 
 const FIRST_KEYS = 64;
 const FIRST_BYTES = 2048;
-/** Prime of the FNV-1a hash. */
-const FNV_PRIME = 0x01000193;
 /** So that nobody can know which keys would fall together. */
 const SEED = randomBytes(4).readUInt32LE();
 
@@ -148,8 +147,7 @@ function enlarged(values: Uint32Array<ArrayBuffer>): Uint32Array<ArrayBuffer> {
 
 /** FNV-1a with a start that nobody knows, its bits mixed once more at the end. */
 function hashOf(bytes: Uint8Array, sizeBytes: number): number {
-  let hash = SEED;
-  for (let at = 0; at < sizeBytes; at++) hash = Math.imul(hash ^ bytes[at]!, FNV_PRIME);
+  let hash = fnv1a(bytes, 0, sizeBytes, SEED);
   hash = Math.imul(hash ^ hash >>> 15, 0x85ebca6b);
   return (hash ^ hash >>> 13) >>> 0;
 }
