@@ -4,8 +4,11 @@
  */
 import { assert } from "../assert.ts";
 import { sha256, sha256Hex } from "./hash.ts";
+import { HASH_WORDS, hashLink } from "./sha256_link.ts";
 
 const HASH_BYTES = 32;
+/** Hex digits of one word of a hash. */
+const WORD_DIGITS = 8;
 
 /** Head of the empty history, in hex. */
 export const GENESIS_HEAD_HEX: string = sha256Hex("service/genesis/v1");
@@ -16,25 +19,26 @@ export const GENESIS_HEAD: Uint8Array = sha256("service/genesis/v1");
 /** Follows the chain event by event. */
 export class HistoryChain {
   /** The head, then the event hash that comes next. */
-  readonly #link = new Uint8Array(2 * HASH_BYTES);
-  #head: string;
+  readonly #link = new Int32Array(2 * HASH_WORDS);
 
   /** @param head 64 lowercase hex digits. */
   constructor(head: string = GENESIS_HEAD_HEX) {
-    this.#head = head;
     putHex(head, this.#link, 0);
   }
 
   /** The head after all events so far, 64 lowercase hex digits. */
   get head(): string {
-    return this.#head;
+    let head = "";
+    for (const word of this.#link.subarray(0, HASH_WORDS)) {
+      head += (word >>> 0).toString(16).padStart(WORD_DIGITS, "0");
+    }
+    return head;
   }
 
   /** Takes the next event into the chain. @param eventHash 64 lowercase hex digits. */
   append(eventHash: string): void {
-    putHex(eventHash, this.#link, HASH_BYTES);
-    this.#head = sha256Hex(this.#link);
-    putHex(this.#head, this.#link, 0);
+    putHex(eventHash, this.#link, HASH_WORDS);
+    hashLink(this.#link);
   }
 }
 
@@ -55,14 +59,18 @@ for (let value = 0; value < 0x10; value++) {
 }
 
 /** Decodes a hash. By table, because a call of Buffer costs as much as the hash itself. */
-function putHex(hashHex: string, into: Uint8Array, startAt: number): void {
-  assert(hashHex.length === 2 * HASH_BYTES, "a hash has 64 hex digits");
+function putHex(hashHex: string, into: Int32Array, startAt: number): void {
+  assert(hashHex.length === HASH_WORDS * WORD_DIGITS, "a hash has 64 hex digits");
   let seen = 0;
-  for (let at = 0; at < HASH_BYTES; at++) {
-    const high = DIGIT_VALUES[hashHex.charCodeAt(2 * at)] ?? NO_DIGIT;
-    const low = DIGIT_VALUES[hashHex.charCodeAt(2 * at + 1)] ?? NO_DIGIT;
-    seen |= high | low;
-    into[startAt + at] = high << 4 | low;
+  let digitAt = 0;
+  for (let at = startAt; at < startAt + HASH_WORDS; at++) {
+    let word = 0;
+    for (const end = digitAt + WORD_DIGITS; digitAt < end; digitAt++) {
+      const digit = DIGIT_VALUES[hashHex.charCodeAt(digitAt)] ?? NO_DIGIT;
+      seen |= digit;
+      word = word << 4 | digit;
+    }
+    into[at] = word;
   }
   assert(seen < NO_DIGIT, "a hash has lowercase hex digits alone");
 }

@@ -11,7 +11,7 @@ import { RECENT_COMMITS_BYTES_MAX } from "../limits.ts";
 import { BackgroundSealing, type BackgroundSealingOptions } from "./background_sealing.ts";
 import {
   buildCleanEnd,
-  buildFilledInSlices,
+  buildFilled,
   buildInSlices,
   type BuiltCommit,
   filledHeaderBytes,
@@ -164,7 +164,7 @@ export class Log {
     const { lines } = filled.batch.events;
     return this.#commit(() => {
       this.#assertFollows(filled.eventIds[0]!);
-      const build = () => inTurns(buildFilledInSlices(filled, this.#head));
+      const build = () => buildFilled(filled, this.#head);
       return this.#writer.appendLines(lines, filledHeaderBytes(filled), build);
     });
   }

@@ -56,13 +56,13 @@ export class TailWriter {
   appendLines(
     lines: Buffer,
     headerBytes: number,
-    build: () => Promise<BuiltCommit>,
+    build: () => BuiltCommit,
   ): Promise<BuiltCommit> {
     return this.#append(headerBytes + lines.length, async (offset) => {
       const { file } = this.#tail;
       const writing = file.write(lines, offset + headerBytes);
-      const building = build();
-      // Nothing is undone while the write goes on.
+      // What it throws waits too: nothing is undone while the write goes on.
+      const building = new Promise<BuiltCommit>((resolve) => resolve(build()));
       await Promise.allSettled([writing, building]);
       await writing;
       const built = await building;
