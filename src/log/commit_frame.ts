@@ -10,7 +10,7 @@
  */
 import { Buffer } from "node:buffer";
 import { createHash, type Hash } from "node:crypto";
-import { isEventId } from "../event/event_id.ts";
+import { EVENT_ID_SPELLING, isEventId } from "../event/event_id.ts";
 
 /** One batch of a commit; members and their order as in the file. */
 export interface BatchEntry {
@@ -89,6 +89,16 @@ function canonicalEntry(entry: BatchEntry): BatchEntry {
   };
 }
 
+const HASH = "([0-9a-f]{64})";
+const ID = `(${EVENT_ID_SPELLING})`;
+/** A header as the writer spells it for one batch, if no name needs an escape or is not ASCII. */
+const ONE_BATCH = new RegExp(
+  `^\\{"commit":\\{"batches":\\[\\{"batch_digest":"${HASH}","batch_id":"([ !#-[\\]-~]*)",` +
+    `"events":([1-9][0-9]{0,8}),"first_event_id":"${ID}","last_event_id":"${ID}",` +
+    `"source":"([ !#-[\\]-~]*)"\\}\\],"bytes":([1-9][0-9]{0,14}),"head":"${HASH}"\\},` +
+    `"sha256":"${HASH}"\\}$`,
+);
+
 /**
  * Takes a header line (without its LF) apart; null when it is none. The hash is not checked here.
  */
@@ -96,6 +106,9 @@ export function decodeCommitHeader(line: Uint8Array): CommitHeader | null {
   const commitEnd = line.length - SUFFIX_LENGTH;
   if (commitEnd <= HEADER_PREFIX.length) return null;
   const buffer = Buffer.from(line.buffer, line.byteOffset, line.byteLength);
+  const commitBytes = buffer.subarray(HEADER_PREFIX.length, commitEnd);
+  const one = ONE_BATCH.exec(buffer.toString("latin1"));
+  if (one !== null) return { commit: commitOfOne(one), commitBytes, sha256: one[9]! };
   if (buffer.compare(HEADER_PREFIX, 0, HEADER_PREFIX.length, 0, HEADER_PREFIX.length) !== 0) {
     return null;
   }
@@ -104,9 +117,21 @@ export function decodeCommitHeader(line: Uint8Array): CommitHeader | null {
   if (!suffix.startsWith(SUFFIX_PREFIX) || !suffix.endsWith('"}') || !isHash(sha256)) {
     return null;
   }
-  const commit = parseCommit(buffer.toString("utf8", HEADER_PREFIX.length, commitEnd));
-  if (commit === null) return null;
-  return { commit, commitBytes: line.subarray(HEADER_PREFIX.length, commitEnd), sha256 };
+  const commit = parseCommit(commitBytes.toString());
+  return commit === null ? null : { commit, commitBytes, sha256 };
+}
+
+/** What `parseCommit()` gives, from the parts of the most frequent spelling: half of the time. */
+function commitOfOne([, digest, batchId, events, first, last, source, bytes, head]: string[]) {
+  const entry: BatchEntry = {
+    batch_digest: digest!,
+    batch_id: batchId!,
+    events: Number(events),
+    first_event_id: first!,
+    last_event_id: last!,
+    source: source!,
+  };
+  return { batches: [entry], bytes: Number(bytes), head: head! };
 }
 
 function parseCommit(text: string): Commit | null {

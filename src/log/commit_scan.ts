@@ -38,40 +38,53 @@ export async function scanCommits(
   visitor: CommitVisitor,
 ): Promise<ScanResult> {
   const reader = new SequentialReader(file, 0, sizeBytes);
-  let validBytes = 0;
-  while (validBytes < sizeBytes) {
+  for (;;) {
+    visitAtHand(reader, visitor);
+    const validBytes = reader.offset;
+    if (validBytes === sizeBytes) return { validBytes, fault: null };
     const header = await readHeader(reader);
     if (header === null) return { validBytes, fault: "no commit header" };
-    const { commit } = header;
-    const bodyEnd = reader.offset + commit.bytes;
+    const bodyEnd = reader.offset + header.commit.bytes;
     if (bodyEnd > sizeBytes) {
       return { validBytes, fault: `the commit ends at ${bodyEnd}, the file at ${sizeBytes}` };
     }
     if (!(await bodyMatches(reader, header, visitor))) {
       return { validBytes, fault: "the commit does not match its sha256" };
     }
-    visitor.commit(commit, validBytes, bodyEnd);
-    validBytes = bodyEnd;
+    visitor.commit(header.commit, validBytes, bodyEnd);
   }
-  return { validBytes, fault: null };
 }
 
-/** Lines up to this size are hashed at once, which for a small commit costs half of an object. */
+/** Commits up to this size are hashed at once, which for a small one costs half of an object. */
 const SMALL_BODY_BYTES = 4096;
 
-async function smallMatches(
-  reader: SequentialReader,
-  { commit, commitBytes, sha256 }: CommitHeader,
-  visitor: Pick<CommitVisitor, "lines">,
-): Promise<boolean> {
+/**
+ * Visits the right small commits that are in the reader's memory, without a promise for any: a tail
+ * of single events has a hundred thousand. Stops before the first that is anything else.
+ */
+function visitAtHand(reader: SequentialReader, visitor: CommitVisitor): void {
+  for (;;) {
+    const { atHand, offset } = reader;
+    const lineEnd = atHand.indexOf(LF);
+    if (lineEnd < 0 || lineEnd > COMMIT_HEADER_BYTES_MAX) return;
+    const header = decodeCommitHeader(atHand.subarray(0, lineEnd));
+    if (header === null || header.commit.bytes > SMALL_BODY_BYTES) return;
+    const bodyStart = lineEnd + 1;
+    const end = bodyStart + header.commit.bytes;
+    if (end > atHand.length) return;
+    const body = atHand.subarray(bodyStart, end);
+    if (!smallMatches(header, body)) return;
+    visitor.lines?.(body, offset + bodyStart);
+    visitor.commit(header.commit, offset, offset + end);
+    reader.skip(end);
+  }
+}
+
+function smallMatches({ commitBytes, sha256 }: CommitHeader, body: Uint8Array): boolean {
   const bodyStart = commitBytes.length + 1;
-  const hashed = Buffer.allocUnsafe(bodyStart + commit.bytes);
+  const hashed = Buffer.allocUnsafe(bodyStart + body.length);
   hashed.set(commitBytes);
   hashed[bodyStart - 1] = LF;
-  const { offset } = reader;
-  const body = await reader.readWhole(commit.bytes);
-  if (body === null) return false;
-  visitor.lines?.(body, offset);
   hashed.set(body, bodyStart);
   return hashed.at(-1) === LF && sha256Hex(hashed) === sha256;
 }
@@ -93,7 +106,6 @@ export async function bodyMatches(
   header: CommitHeader,
   visitor: Pick<CommitVisitor, "lines">,
 ): Promise<boolean> {
-  if (header.commit.bytes <= SMALL_BODY_BYTES) return await smallMatches(reader, header, visitor);
   const hasher = new CommitHasher(header);
   let remainingBytes = header.commit.bytes;
   let lastByte = LF;

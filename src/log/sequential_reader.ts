@@ -31,6 +31,17 @@ export class SequentialReader {
     return this.#offset;
   }
 
+  /** What is read and not taken yet; valid until the next call. */
+  get atHand(): Buffer {
+    return this.#buffer.subarray(this.#start, this.#filled);
+  }
+
+  /** Takes so many of the bytes at hand. */
+  skip(bytes: number): void {
+    assert(bytes <= this.#filled - this.#start, "only what is at hand is skipped");
+    this.#advance(this.#start + bytes);
+  }
+
   /**
    * The next line without its LF, valid until the next call; null when none ends within
    * `limitBytes` or before the end of the range (nothing is consumed then).

@@ -38,11 +38,25 @@ test("encodeCommitHeader() writes the canonical commit and the hash of it, LF an
 });
 
 test("decodeCommitHeader() takes apart what encodeCommitHeader() wrote", () => {
-  const line = encodeCommitHeader(COMMIT, [BODY]);
-  const header = decodeCommitHeader(line.subarray(0, -1));
-  assert.ok(header);
-  assert.deepEqual(header.commit, COMMIT);
-  assert.equal(Buffer.from(header.commitBytes).toString(), canonicalize(COMMIT));
+  const plain = { ...ENTRY, batch_id: "!#$[]~ 1" };
+  const commits: Record<string, BatchEntry[]> = {
+    "a name with escapes": [ENTRY],
+    "a plain name": [plain],
+    "a name that is not ASCII": [{ ...plain, batch_id: "ü" }],
+    "an empty name": [{ ...plain, batch_id: "" }],
+    "a large batch": [{ ...plain, events: 1_234_567_890 }],
+    "several batches": [plain, ENTRY],
+  };
+  for (const [label, batches] of Object.entries(commits)) {
+    const commit = { ...COMMIT, batches };
+    const header = decodeCommitHeader(encodeCommitHeader(commit, [BODY]).subarray(0, -1));
+    assert.ok(header, label);
+    assert.deepEqual(header.commit, commit, label);
+    assert.equal(Buffer.from(header.commitBytes).toString(), canonicalize(commit), label);
+    const hasher = new CommitHasher(header);
+    hasher.update(BODY);
+    assert.ok(hasher.matches(), label);
+  }
 });
 
 test("decodeCommitHeader() gives null for a line that is no header", () => {

@@ -82,3 +82,15 @@ test("SequentialReader.readWhole() gives so many bytes, or none where there are 
   assert.ok(rest!.equals(bytes.subarray(offset, -1)));
   assert.equal(await reader.readWhole(1), null);
 });
+
+test("SequentialReader.skip() takes of what is at hand, and no more", async () => {
+  const reader = new SequentialReader(await simulatedFile("ab\ncd\n"), 1, 6);
+  assert.equal(reader.atHand.toString(), "", "nothing is read before it is asked for");
+  assert.equal((await reader.readLine(10))?.toString(), "b");
+  assert.equal(reader.atHand.toString(), "cd\n");
+  reader.skip(1);
+  assert.deepEqual([reader.atHand.toString(), reader.offset], ["d\n", 4]);
+  assert.throws(() => reader.skip(3), /at hand/);
+  reader.skip(2);
+  assert.equal(await reader.readLine(10), null);
+});
