@@ -9,11 +9,15 @@ import type { ListedSegment } from "./listed_segment.ts";
 import type { Hash64 } from "./xxhash64.ts";
 
 export class KeyFilters {
+  readonly #segments: readonly ListedSegment[];
   readonly #limitBytes: number;
-  readonly #held = new Map<ListedSegment, Uint8Array>();
+  /** By the number of the segment; null where it is not in memory. */
+  readonly #held: (Uint8Array | null)[] = [];
   #sizeBytes = 0;
 
-  constructor(limitBytes: number = KEY_FILTERS_BYTES_MAX) {
+  /** @param segments from oldest to newest; grows at its end. */
+  constructor(segments: readonly ListedSegment[], limitBytes: number = KEY_FILTERS_BYTES_MAX) {
+    this.#segments = segments;
     this.#limitBytes = limitBytes;
   }
 
@@ -22,47 +26,54 @@ export class KeyFilters {
     return this.#sizeBytes;
   }
 
-  /** Whether a segment may hold the key of a hash; null when its filter is not in memory. */
-  peek(segment: ListedSegment, hash: Hash64): boolean | null {
-    const filter = this.#held.get(segment);
-    return filter === undefined
-      ? null
-      : mayHoldKey(filter, keyBlockStart(filter.length, hash), hash);
+  /**
+   * Number of the newest of the segments [from, to) that may hold the key of a hash; -1 when none
+   * does. A new batch asks them all, so that there is no promise for each.
+   * @throws {CorruptLogError}
+   */
+  async newest(hash: Hash64, from: number, to: number): Promise<number> {
+    for (let number = to - 1; number >= from; number--) {
+      const filter = this.#held[number] ?? null;
+      const mayHold = filter === null ? await this.#ask(number, hash) : passes(filter, hash);
+      if (mayHold) return number;
+    }
+    return -1;
   }
 
-  /** The same, read where it is not in memory. @throws {CorruptLogError} */
-  async ask(segment: ListedSegment, hash: Hash64): Promise<boolean> {
-    return this.peek(segment, hash) ?? await segment.use(async (opened) => {
-      const { bytes } = opened.metadata.key_filter;
-      if (!this.#makeRoom(segment, bytes)) return await opened.mayHoldKey(hash);
-      this.#hold(segment, await opened.readKeyFilter());
-      return this.peek(segment, hash) ?? true;
+  /** Asks the segment, and holds its filter from now on if there is room. */
+  async #ask(number: number, hash: Hash64): Promise<boolean> {
+    return await this.#segments[number]!.use(async (opened) => {
+      if (!this.#makeRoom(number, opened.metadata.key_filter.bytes)) {
+        return await opened.mayHoldKey(hash);
+      }
+      const filter = await opened.readKeyFilter();
+      this.#hold(number, filter);
+      return passes(filter, hash);
     });
   }
 
-  #hold(segment: ListedSegment, filter: Uint8Array): void {
-    if (this.#held.has(segment)) return;
-    this.#held.set(segment, filter);
+  #hold(number: number, filter: Uint8Array): void {
+    while (this.#held.length <= number) this.#held.push(null);
+    this.#drop(number);
+    this.#held[number] = filter;
     this.#sizeBytes += filter.length;
   }
 
   /** Drops filters of older segments, if that is enough for one of `bytes`. */
-  #makeRoom(segment: ListedSegment, bytes: number): boolean {
-    let freeBytes = this.#limitBytes - this.#sizeBytes;
-    if (freeBytes >= bytes) return true;
-    const older = [...this.#held.keys()].filter((held) => held.lastEventId < segment.lastEventId)
-      .sort((a, b) => a.lastEventId < b.lastEventId ? -1 : 1);
-    const dropped = [];
-    for (const held of older) {
-      if (freeBytes >= bytes) break;
-      freeBytes += this.#held.get(held)!.length;
-      dropped.push(held);
-    }
-    if (freeBytes < bytes) return false;
-    for (const held of dropped) {
-      this.#sizeBytes -= this.#held.get(held)!.length;
-      this.#held.delete(held);
-    }
+  #makeRoom(number: number, bytes: number): boolean {
+    const older = this.#held.slice(0, number);
+    const olderBytes = older.reduce((sum, filter) => sum + (filter?.length ?? 0), 0);
+    if (this.#sizeBytes - olderBytes + bytes > this.#limitBytes) return false;
+    for (let oldest = 0; this.#sizeBytes + bytes > this.#limitBytes; oldest++) this.#drop(oldest);
     return true;
   }
+
+  #drop(number: number): void {
+    this.#sizeBytes -= this.#held[number]?.length ?? 0;
+    this.#held[number] = null;
+  }
+}
+
+function passes(filter: Uint8Array, hash: Hash64): boolean {
+  return mayHoldKey(filter, keyBlockStart(filter.length, hash), hash);
 }

@@ -53,10 +53,9 @@ export class SealedFrontiers {
 
   /** Looks for it in the segments [from, to), in the newest first. */
   async #search(key: string, hash: Hash64, from: number, to: number): Promise<string | null> {
-    for (let number = to - 1; number >= from; number--) {
-      const segment = this.#segments[number]!;
-      const mayHold = this.#filters.peek(segment, hash) ?? await this.#filters.ask(segment, hash);
-      const entry = mayHold ? await findEntry(segment.list(this.#name), key) : null;
+    let number = to;
+    while ((number = await this.#filters.newest(hash, from, number)) >= 0) {
+      const entry = await findEntry(this.#segments[number]!.list(this.#name), key);
       if (entry !== null) return entry.lastEventId;
     }
     return null;

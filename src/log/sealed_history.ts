@@ -21,9 +21,9 @@ export class SealedHistory {
   readonly #pool: SegmentPool;
   readonly #lists = new ListCache();
   readonly #rowGroups = { parts: new RowGroupParts(), keyRows: new KeyRows() };
-  readonly #filters = new KeyFilters();
   /** From oldest to newest. */
   readonly #segments: ListedSegment[] = [];
+  readonly #filters = new KeyFilters(this.#segments);
   readonly #sources = new SealedFrontiers("sources", this.#segments, this.#filters);
   readonly #streams = new SealedFrontiers("streams", this.#segments, this.#filters);
   #files: readonly LogFile[] = [];
@@ -71,12 +71,10 @@ export class SealedHistory {
    */
   async findBatch(source: string, batchId: string): Promise<BatchEntry | null> {
     const hash = batchKeyHash(source, batchId);
-    for (let number = this.#segments.length - 1; number >= 0; number--) {
+    let number = this.#segments.length;
+    while ((number = await this.#filters.newest(hash, 0, number)) >= 0) {
       const segment = this.#segments[number]!;
-      const mayHold = this.#filters.peek(segment, hash) ?? await this.#filters.ask(segment, hash);
-      const entry = mayHold
-        ? await segment.use((opened) => opened.findBatch(source, batchId))
-        : null;
+      const entry = await segment.use((opened) => opened.findBatch(source, batchId));
       if (entry !== null) return entry;
     }
     return null;

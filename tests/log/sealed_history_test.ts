@@ -166,18 +166,34 @@ test("KeyFilters holds those of the newest segments within its bound, and asks t
   const pool = new SegmentPool(storage);
   const lists = new ListCache();
   const listed = segments.map((segment) => new ListedSegment(entryOf(segment), pool, lists));
-  const filters = new KeyFilters(64);
+  const filters = new KeyFilters(listed, 64);
   const [a1, , , , , b2] = entries;
   const hash = batchKeyHash(a1!.source, a1!.batch_id);
-  const held = () => listed.map((segment) => filters.peek(segment, hash));
+  const reads = async (number: number, asked = hash) => {
+    let count = 0;
+    storage.hook = ({ kind }) => {
+      count += kind === "read" ? 1 : 0;
+      return null;
+    };
+    const found = await filters.newest(asked, number, number + 1);
+    storage.hook = () => null;
+    return [found, count > 0];
+  };
+  for (const number of [3, 2, 1, 0]) {
+    for (let asked = 0; asked < 2; asked++) await reads(number);
+  }
   // Each filter has a block of 32 bytes.
-  for (const segment of listed) await filters.ask(segment, hash);
-  assert.deepEqual(held(), [null, null, false, false]);
   assert.equal(filters.sizeBytes, 64);
-  assert.ok(await filters.ask(listed[0]!, hash));
-  assert.ok(!(await filters.ask(listed[1]!, hash)));
-  assert.deepEqual(held(), [null, null, false, false], "an older one takes no room of theirs");
-  assert.ok(filters.peek(listed[3]!, batchKeyHash(b2!.source, b2!.batch_id)));
+  assert.deepEqual(await reads(3), [-1, false]);
+  assert.deepEqual(await reads(2), [-1, false]);
+  assert.deepEqual(await reads(1), [-1, true], "an older one takes no room of theirs");
+  assert.deepEqual(await reads(0), [0, true]);
+  assert.deepEqual(await reads(3, batchKeyHash(b2!.source, b2!.batch_id)), [3, false]);
+  assert.equal(await filters.newest(hash, 0, 4), 0);
+  assert.equal(await filters.newest(hash, 1, 4), -1);
+  const older = new KeyFilters(listed, 64);
+  for (let number = 0; number < 4; number++) await older.newest(hash, number, number + 1);
+  assert.equal(older.sizeBytes, 64, "newer ones take the room of older ones");
   await pool.close();
 });
 
