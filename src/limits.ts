@@ -290,6 +290,11 @@ export const ROW_GROUP_PART_BYTES = 384 * KIB;
  * readers that page through sealed history at different places.
  */
 export const ROW_GROUP_CACHE_BYTES_MAX = 20 * MIB;
+/**
+ * Row groups kept open for readers that go on in order, a megabyte each at the ordinary size: their
+ * compressed bytes, and of each column one page. Of another one the next part is opened anew.
+ */
+export const ROW_GROUP_CURSORS_BYTES_MAX = 8 * MIB;
 /** Ids of the first events of parts kept in memory: those of thirty million events. */
 export const ROW_GROUP_STARTS_CACHE_BYTES_MAX = 1 * MIB;
 

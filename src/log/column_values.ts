@@ -1,9 +1,16 @@
 /** The decoded values of one column of a row group, and how to read one. */
-import type { Buffer } from "node:buffer";
+import { Buffer } from "node:buffer";
+import { formatTimestamp } from "../event/timestamp.ts";
 import { sameBytes, uuidText, viewOf } from "./line_bytes.ts";
+import { OBSERVED_AT_CHARS } from "./line_layout.ts";
+import { SegmentError } from "./segment_error.ts";
+
+/** What a Date can hold (ECMA-262, "Time Values and Time Range"). */
+const DATE_MS_MAX = 8.64e15;
 
 /** One value for each row: bytes [starts[row], ends[row]). */
 export interface ColumnValues {
+  /** Goes on for COPY_MARGIN_BYTES behind the last value. */
   bytes: Buffer;
   /** Of `bytes`. */
   view: DataView;
@@ -29,6 +36,16 @@ export function hexAt({ bytes, starts, ends }: ColumnValues, row: number): strin
 /** A UUID in its 36 characters. */
 export function uuidAt({ bytes, starts }: ColumnValues, row: number): string {
   return uuidText(bytes, starts[row]!);
+}
+
+/** A time of `observed_at` as lines spell it. @throws {SegmentError} */
+export function timeAt({ bytes, starts }: ColumnValues, row: number): Buffer {
+  const timeMs = Number(bytes.readBigInt64LE(starts[row]!));
+  const spelled = Math.abs(timeMs) <= DATE_MS_MAX ? formatTimestamp(timeMs) : "";
+  if (spelled.length !== OBSERVED_AT_CHARS) {
+    throw new SegmentError(`observed_at: ${timeMs} ms is outside the years 0000 to 9999`);
+  }
+  return Buffer.from(spelled);
 }
 
 /** A column of a row group, and the value that a row must have in it. */
@@ -62,6 +79,11 @@ export function repeatsAt({ bytes, starts, ends }: ColumnValues, row: number): b
   const start = starts[row]!;
   const before = starts[row - 1]!;
   return start === before || sameBytes(bytes, before, ends[row - 1]!, bytes, start, ends[row]!);
+}
+
+/** Whether a row has the same dictionary value as the one before. */
+export function repeatsLast({ starts, ends }: ColumnValues, row: number): boolean {
+  return row > 0 && starts[row] === starts[row - 1] && ends[row] === ends[row - 1];
 }
 
 /** The values of a column; those that are one in a dictionary only once. */

@@ -12,7 +12,7 @@ import type { BatchEntry, Commit } from "./commit_frame.ts";
 import { isTextAt, putBytes, takeUuid, UUID_BYTES, uuidText, viewOf } from "./line_bytes.ts";
 import { BatchDigester, EventHasher } from "./line_hashes.ts";
 import type { HashedLines, LineHashing } from "./line_hashing.ts";
-import type { LineRow } from "./segment_lines.ts";
+import type { LineRow } from "./line_row.ts";
 import type { SegmentFacts } from "./segment_metadata.ts";
 import { SpelledBatch } from "./spelled_batch.ts";
 import { StoredEvent } from "./stored_event.ts";

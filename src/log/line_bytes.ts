@@ -80,6 +80,25 @@ export function putBytes(
 const WORD_BYTES = 4;
 const LITTLE_ENDIAN = true;
 
+/** `copyWords()` reads and writes up to here beyond what it copies. */
+export const COPY_MARGIN_BYTES: number = WORD_BYTES;
+
+/**
+ * Copies bytes in words, so that a few that mean nothing are put behind them: both views go on for
+ * COPY_MARGIN_BYTES, and what follows in `target` is still to be written.
+ */
+export function copyWords(
+  source: DataView,
+  from: number,
+  target: DataView,
+  to: number,
+  sizeBytes: number,
+): void {
+  for (let i = 0; i < sizeBytes; i += WORD_BYTES) {
+    target.setInt32(to + i, source.getInt32(from + i, LITTLE_ENDIAN), LITTLE_ENDIAN);
+  }
+}
+
 /**
  * Copies bytes from the first to the last, for a copy may go on into what it writes: in words where
  * those do not overlap, and where what is put too much is still to be written.
@@ -131,7 +150,7 @@ const DIGIT_PAIRS = Uint16Array.from(
   (_, byte) => DIGITS[byte >> 4]! | DIGITS[byte & 0xf]! << 8,
 );
 
-/** Spells bytes in lowercase hex; returns where the digits end. */
+/** Spells an even number of bytes in lowercase hex; returns where the digits end. */
 export function putHex(
   into: DataView,
   at: number,
@@ -139,8 +158,9 @@ export function putHex(
   start: number,
   sizeBytes: number,
 ): number {
-  for (let i = 0; i < sizeBytes; i++) {
-    into.setUint16(at + 2 * i, DIGIT_PAIRS[from[start + i]!]!, LITTLE_ENDIAN);
+  for (let i = 0; i < sizeBytes; i += 2) {
+    const four = DIGIT_PAIRS[from[start + i]!]! | DIGIT_PAIRS[from[start + i + 1]!]! << 16;
+    into.setInt32(at + 2 * i, four, LITTLE_ENDIAN);
   }
   return at + 2 * sizeBytes;
 }

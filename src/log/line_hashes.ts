@@ -7,8 +7,9 @@ import { Buffer } from "node:buffer";
 import { sha256Hex } from "../event/hash.ts";
 import { DigestText } from "./digest_text.ts";
 import { HASH_BYTES, HASH_CHARS, pieceOf, putBytes, UUID_CHARS, viewOf } from "./line_bytes.ts";
-import type { LineRow } from "./segment_lines.ts";
-import { type LineMembers, OBSERVED_AT_CHARS, type StoredEvent } from "./stored_event.ts";
+import { OBSERVED_AT_CHARS } from "./line_layout.ts";
+import type { LineMembers, LineRow } from "./line_row.ts";
+import type { StoredEvent } from "./stored_event.ts";
 
 /** Room for an envelope; a longer one gets its own. */
 const ENVELOPE_BYTES = 64 * 1024;

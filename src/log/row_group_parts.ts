@@ -8,26 +8,28 @@ import { ROW_GROUP_PART_BYTES, ROW_GROUP_STARTS_CACHE_BYTES_MAX } from "../limit
 import { withDecodeMemory } from "./decode_memory.ts";
 import { UUID_BYTES, uuidText } from "./line_bytes.ts";
 import { RowGroupCache } from "./row_group_cache.ts";
+import { RowGroupCursors } from "./row_group_cursors.ts";
+import { LineMemory } from "./segment_lines.ts";
 import type { RowGroup, Segment } from "./segment_reader.ts";
-import { LINE_FIXED_BYTES } from "./stored_event.ts";
+import { LINE_FIXED_BYTES } from "./line_layout.ts";
+
+/** Events of one row group differ in size. A longer part has memory of its own. */
+const PART_MEMORY_BYTES = 2 * ROW_GROUP_PART_BYTES;
 
 export class RowGroupParts {
   readonly #lines = new RowGroupCache();
   /** The id of the first event of each part of a row group. */
   readonly #starts = new RowGroupCache(ROW_GROUP_STARTS_CACHE_BYTES_MAX);
+  readonly #cursors = new RowGroupCursors();
+  /** Where parts are put together; their size is known afterwards. */
+  #memory = new LineMemory(PART_MEMORY_BYTES);
 
   /**
    * The lines of a part, each with its LF. Shared: nobody may change them. @throws {SegmentError}
    */
   lines(segment: Segment, number: number, part: number): Promise<Buffer> {
-    return this.#lines.get(`${segment.path} ${number} ${part}`, () => {
-      const { rows } = segment.rowGroups[number]!;
-      const partRows = rowsOfPart(segment.rowGroups[number]!);
-      if (rows <= partRows) return segment.readRowGroup(number);
-      const first = part * partRows;
-      const count = Math.min(partRows, rows - first);
-      return segment.readRowGroup(number, Array.from({ length: count }, (_, row) => first + row));
-    });
+    const key = `${segment.path} ${number} ${part}`;
+    return this.#lines.get(key, () => this.#decode(segment, number, part));
   }
 
   /** The first part that may hold an event after the one of that id. @throws {SegmentError} */
@@ -42,6 +44,38 @@ export class RowGroupParts {
     while (part > 0 && uuidText(starts, part * UUID_BYTES) > eventId) part -= 1;
     return part;
   }
+
+  async #decode(segment: Segment, number: number, part: number): Promise<Buffer> {
+    const { path, rowGroups } = segment;
+    const { rows } = rowGroups[number]!;
+    const partRows = rowsOfPart(rowGroups[number]!);
+    const firstRow = part * partRows;
+    const endRow = Math.min(firstRow + partRows, rows);
+    return await withDecodeMemory(async () => {
+      const { cursor, isOpen } = this.#cursors.take(placeKey(path, number, firstRow));
+      if (!isOpen) await segment.openRowGroup(number, cursor);
+      this.#memory.end = 0;
+      segment.putLines(cursor, this.#memory, firstRow, endRow);
+      this.#cursors.keep(cursor, endRow < rows ? placeKey(path, number, endRow) : null);
+      return this.#takeLines();
+    });
+  }
+
+  /** The lines that were put together, in memory of their own. */
+  #takeLines(): Buffer {
+    const { lines } = this.#memory;
+    if (lines.length > PART_MEMORY_BYTES) {
+      this.#memory = new LineMemory(PART_MEMORY_BYTES);
+      return lines;
+    }
+    const copy = Buffer.allocUnsafeSlow(lines.length);
+    lines.copy(copy);
+    return copy;
+  }
+}
+
+function placeKey(path: string, number: number, row: number): string {
+  return `${path} ${number} ${row}`;
 }
 
 /** Number of the parts of a row group. */

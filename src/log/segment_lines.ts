@@ -1,29 +1,78 @@
 /**
  * Puts the stored lines of a row group together from its columns, byte for byte as they were
- * sealed.
+ * sealed. This is what reading sealed history spends most on: what a line has in common with the
+ * one before is put together once, and all is copied in words.
  */
 import { Buffer } from "node:buffer";
-import { formatTimestamp } from "../event/timestamp.ts";
-import { ABSENT, type ColumnValues } from "./column_values.ts";
-import { escapedText, needsEscape, viewFor } from "./line_bytes.ts";
-import { FULL_SPEED, type Pace } from "./pace.ts";
-import { SegmentError } from "./segment_error.ts";
-import type { ColumnName } from "./segment_schema.ts";
+import { ABSENT, type ColumnValues, repeatsLast, timeAt } from "./column_values.ts";
 import {
+  COPY_MARGIN_BYTES,
+  copyWords,
+  escapedText,
+  HASH_BYTES,
+  needsEscape,
+  putBytes,
+  putHex,
+  putUuid,
+  viewFor,
+  viewOf,
+} from "./line_bytes.ts";
+import {
+  BATCH_ID,
+  CLOSING,
+  CONTENT_HASH,
+  EVENT_HASH,
+  KIND,
   LINE_FIXED_BYTES,
-  type LineMembers,
-  OBSERVED_AT_CHARS,
-  type Slice,
-  StoredEvent,
-} from "./stored_event.ts";
+  OBSERVED_AT,
+  OCCURRED_AT,
+  OPENING,
+  PAYLOAD,
+  RECORD_KEY,
+  SOURCE,
+  STREAM,
+} from "./line_layout.ts";
+import { FULL_SPEED, type Pace } from "./pace.ts";
+import type { ColumnName } from "./segment_schema.ts";
 
 /** The columns that lines are made of. Without `payload` every payload is `null`. */
 export type LineColumns =
   & Record<Exclude<ColumnName, "payload" | "batch_digest">, ColumnValues>
   & { payload?: ColumnValues };
 
-/** What a Date can hold (ECMA-262, "Time Values and Time Range"). */
-const DATE_MS_MAX = 8.64e15;
+/** A copy of at least this many bytes is left to `Uint8Array.set`. */
+const LONG_COPY_BYTES = 512;
+const NULL = Buffer.from("null");
+const LF = Buffer.from("\n");
+
+/** Memory that lines are put into, one after the other. */
+export class LineMemory {
+  bytes: Buffer;
+  /** Of `bytes`. */
+  view: DataView;
+  /** Where the next line begins. */
+  end = 0;
+
+  constructor(sizeBytes: number) {
+    this.bytes = Buffer.allocUnsafeSlow(sizeBytes);
+    this.view = viewFor(this.bytes);
+  }
+
+  /** Makes room for `sizeBytes` more and what `copyWords()` puts behind them. */
+  reserve(sizeBytes: number): void {
+    const neededBytes = this.end + sizeBytes + COPY_MARGIN_BYTES;
+    if (neededBytes <= this.bytes.length) return;
+    const larger = Buffer.allocUnsafeSlow(Math.max(neededBytes, 2 * this.bytes.length));
+    this.bytes.copy(larger, 0, 0, this.end);
+    this.bytes = larger;
+    this.view = viewFor(larger);
+  }
+
+  /** The lines so far. */
+  get lines(): Buffer {
+    return this.bytes.subarray(0, this.end);
+  }
+}
 
 /**
  * The lines of as many rows as the columns have values, each with its LF, in memory of their own.
@@ -31,23 +80,19 @@ const DATE_MS_MAX = 8.64e15;
  */
 export function assembleLines(columns: LineColumns, pace: Pace = FULL_SPEED): Buffer {
   const rows = columns.event_id.starts.length;
-  const row = new LineRow(columns);
-  let lines = Buffer.allocUnsafeSlow(rows * LINE_FIXED_BYTES + valueBytes(columns));
-  let view = viewFor(lines);
-  let at = 0;
-  for (let number = 0; number < rows; number++) {
+  const memory = new LineMemory(rows * LINE_FIXED_BYTES + valueBytes(columns) + COPY_MARGIN_BYTES);
+  putLines(memory, columns, pace);
+  return memory.lines;
+}
+
+/** Appends the lines of as many rows as the columns have values. @throws {SegmentError} */
+export function putLines(into: LineMemory, columns: LineColumns, pace: Pace = FULL_SPEED): void {
+  const rows = columns.event_id.starts.length;
+  const assembler = new LineAssembler(columns);
+  for (let row = 0; row < rows; row++) {
     pace();
-    row.moveTo(number);
-    // Only escapes can make a line longer than its values.
-    if (at + row.lineBytesMax > lines.length) {
-      const larger = Buffer.allocUnsafeSlow(2 * lines.length + row.lineBytesMax);
-      lines.copy(larger, 0, 0, at);
-      lines = larger;
-      view = viewFor(lines);
-    }
-    at = StoredEvent.put(lines, view, at, row.members);
+    assembler.put(into, row);
   }
-  return lines.subarray(0, at);
 }
 
 function valueBytes(columns: LineColumns): number {
@@ -59,103 +104,133 @@ function valueBytes(columns: LineColumns): number {
   return sizeBytes;
 }
 
-/** The members of one row after the other, as its line spells them. */
-export class LineRow {
+/** Parts of a line in a row that lines mostly have in common with the one before. */
+class Piece {
+  readonly #memory = new LineMemory(256);
+
+  get sizeBytes(): number {
+    return this.#memory.end;
+  }
+
+  set(...parts: readonly Uint8Array[]): void {
+    const memory = this.#memory;
+    memory.end = 0;
+    for (const part of parts) {
+      memory.reserve(part.length);
+      memory.end = putBytes(memory.bytes, memory.end, part);
+    }
+  }
+
+  /** Returns where the copy ends. */
+  put(into: DataView, at: number): number {
+    const { view, end } = this.#memory;
+    copyWords(view, 0, into, at, end);
+    return at + end;
+  }
+}
+
+function pieceOf(...parts: readonly Uint8Array[]): Piece {
+  const piece = new Piece();
+  piece.set(...parts);
+  return piece;
+}
+
+const OPENING_PIECE = pieceOf(OPENING);
+const OCCURRED_AT_PIECE = pieceOf(OCCURRED_AT);
+const CONTENT_HASH_PIECE = pieceOf(CONTENT_HASH);
+const CLOSING_PIECE = pieceOf(CLOSING, LF);
+const NULL_PIECE = pieceOf(NULL);
+
+/** Puts lines together of rows that are gone to in their order. */
+class LineAssembler {
   readonly #columns: LineColumns;
-  readonly members: LineMembers = {
-    eventId: emptySlice(),
-    source: emptySlice(),
-    stream: emptySlice(),
-    recordKey: emptySlice(),
-    kind: emptySlice(),
-    occurredAt: null,
-    observedAt: emptySlice(),
-    payload: sliceOf(Buffer.from("null")),
-    contentHash: emptySlice(),
-    batchId: emptySlice(),
-    eventHash: emptySlice(),
-  };
-  readonly #occurredAt = emptySlice();
+  /** From the source to before the key. */
+  readonly #names = new Piece();
+  readonly #kind = new Piece();
+  readonly #observedAt = new Piece();
+  readonly #batchId = new Piece();
 
   constructor(columns: LineColumns) {
     this.#columns = columns;
   }
 
-  /** Room that the line of this row takes at the most. */
-  get lineBytesMax(): number {
-    const { source, stream, recordKey, kind, occurredAt, payload, batchId } = this.members;
-    return LINE_FIXED_BYTES + length(source) + length(stream) + length(recordKey) + length(kind) +
-      (occurredAt === null ? 0 : length(occurredAt)) + length(payload) + length(batchId);
+  put(into: LineMemory, row: number): void {
+    const { event_id, record_key, occurred_at, payload, content_hash, event_hash } = this.#columns;
+    this.#setPieces(row);
+    const key = spelledAt(record_key, row);
+    const isDated = occurred_at.starts[row] !== ABSENT;
+    const time = isDated ? spelledAt(occurred_at, row) : null;
+    into.reserve(this.#lineBytesMax(row, key, time));
+    const { bytes, view } = into;
+    let at = OPENING_PIECE.put(view, into.end);
+    at = putUuid(view, at, event_id.bytes, event_id.starts[row]!);
+    at = this.#names.put(view, at);
+    at = key === null ? putValue(view, at, record_key, row) : putBytes(bytes, at, key);
+    at = this.#kind.put(view, at);
+    if (isDated) {
+      at = OCCURRED_AT_PIECE.put(view, at);
+      at = time === null ? putValue(view, at, occurred_at, row) : putBytes(bytes, at, time);
+    }
+    at = this.#observedAt.put(view, at);
+    at = payload === undefined ? NULL_PIECE.put(view, at) : putPayload(into, at, payload, row);
+    at = CONTENT_HASH_PIECE.put(view, at);
+    at = putHex(view, at, content_hash.bytes, content_hash.starts[row]!, HASH_BYTES);
+    at = this.#batchId.put(view, at);
+    at = putHex(view, at, event_hash.bytes, event_hash.starts[row]!, HASH_BYTES);
+    into.end = CLOSING_PIECE.put(view, at);
   }
 
-  /** Rows are gone to in their order. @throws {SegmentError} */
-  moveTo(row: number): void {
-    const { members } = this;
-    const columns = this.#columns;
-    setSlice(members.eventId, columns.event_id, row);
-    setText(members.source, columns.source, row);
-    setText(members.stream, columns.stream, row);
-    setText(members.recordKey, columns.record_key, row);
-    setText(members.kind, columns.kind, row);
-    const isDated = columns.occurred_at.starts[row] !== ABSENT;
-    if (isDated) setText(this.#occurredAt, columns.occurred_at, row);
-    members.occurredAt = isDated ? this.#occurredAt : null;
-    setTime(members.observedAt, columns.observed_at, row);
-    if (columns.payload !== undefined) setSlice(members.payload, columns.payload, row);
-    setSlice(members.contentHash, columns.content_hash, row);
-    setText(members.batchId, columns.batch_id, row);
-    setSlice(members.eventHash, columns.event_hash, row);
+  #setPieces(row: number): void {
+    const { source, stream, kind, observed_at, batch_id } = this.#columns;
+    if (!repeatsLast(source, row) || !repeatsLast(stream, row)) {
+      this.#names.set(SOURCE, textAt(source, row), STREAM, textAt(stream, row), RECORD_KEY);
+    }
+    if (!repeatsLast(kind, row)) this.#kind.set(KIND, textAt(kind, row));
+    if (!repeatsLast(observed_at, row)) {
+      this.#observedAt.set(OBSERVED_AT, timeAt(observed_at, row), PAYLOAD);
+    }
+    if (!repeatsLast(batch_id, row)) {
+      this.#batchId.set(BATCH_ID, textAt(batch_id, row), EVENT_HASH);
+    }
+  }
+
+  #lineBytesMax(row: number, key: Uint8Array | null, time: Uint8Array | null): number {
+    const { record_key, occurred_at, payload } = this.#columns;
+    return LINE_FIXED_BYTES + this.#names.sizeBytes + this.#kind.sizeBytes +
+      this.#batchId.sizeBytes + (key?.length ?? sizeAt(record_key, row)) +
+      (time?.length ?? sizeAt(occurred_at, row)) +
+      (payload === undefined ? NULL.length : sizeAt(payload, row));
   }
 }
 
-function sliceOf(bytes: Uint8Array): Slice {
-  return { bytes, view: viewFor(bytes), start: 0, end: bytes.length };
+/** 0 of an absent value. */
+function sizeAt({ starts, ends }: ColumnValues, row: number): number {
+  return ends[row]! - starts[row]!;
 }
 
-function emptySlice(): Slice {
-  return sliceOf(Buffer.alloc(0));
-}
-
-function length({ start, end }: Slice): number {
-  return end - start;
-}
-
-function setSlice(slice: Slice, { bytes, view, starts, ends }: ColumnValues, row: number): void {
-  slice.bytes = bytes;
-  slice.view = view;
-  slice.start = starts[row]!;
-  slice.end = ends[row]!;
-}
-
-function setText(slice: Slice, column: ColumnValues, row: number): void {
-  if (repeatsLast(column, row)) return;
-  const { bytes, starts, ends } = column;
+/** A text as its line spells it; null when that is as it stands in the column. */
+function spelledAt({ bytes, starts, ends }: ColumnValues, row: number): Uint8Array | null {
   const start = starts[row]!;
   const end = ends[row]!;
-  if (!needsEscape(bytes, start, end)) {
-    setSlice(slice, column, row);
-    return;
-  }
-  const text = escapedText(bytes, start, end);
-  Object.assign(slice, sliceOf(text));
+  return needsEscape(bytes, start, end) ? escapedText(bytes, start, end) : null;
 }
 
-function setTime(slice: Slice, column: ColumnValues, row: number): void {
-  if (repeatsLast(column, row)) return;
-  const timeMs = column.bytes.readBigInt64LE(column.starts[row]!);
-  const spelled = spellTime(Number(timeMs));
-  Object.assign(slice, sliceOf(Buffer.from(spelled)));
+/** The same, wherever it stands. */
+function textAt(column: ColumnValues, row: number): Uint8Array {
+  const { bytes, starts, ends } = column;
+  return spelledAt(column, row) ?? viewOf(bytes, starts[row]!, ends[row]!);
 }
 
-/** Whether a row has the same dictionary value as the one before. */
-function repeatsLast({ starts, ends }: ColumnValues, row: number): boolean {
-  return row > 0 && starts[row] === starts[row - 1] && ends[row] === ends[row - 1];
+function putValue(into: DataView, at: number, { view, starts, ends }: ColumnValues, row: number) {
+  const start = starts[row]!;
+  const sizeBytes = ends[row]! - start;
+  copyWords(view, start, into, at, sizeBytes);
+  return at + sizeBytes;
 }
 
-function spellTime(timeMs: number): string {
-  const spelled = Math.abs(timeMs) <= DATE_MS_MAX ? formatTimestamp(timeMs) : "";
-  if (spelled.length !== OBSERVED_AT_CHARS) {
-    throw new SegmentError(`observed_at: ${timeMs} ms is outside the years 0000 to 9999`);
-  }
-  return spelled;
+function putPayload(into: LineMemory, at: number, column: ColumnValues, row: number): number {
+  const { bytes, starts, ends } = column;
+  return sizeAt(column, row) < LONG_COPY_BYTES
+    ? putValue(into.view, at, column, row)
+    : putBytes(into.bytes, at, bytes, starts[row]!, ends[row]!);
 }

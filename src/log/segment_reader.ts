@@ -21,13 +21,13 @@ import {
   type RowGroup,
   type SegmentFooter,
 } from "./segment_footer.ts";
-import { assembleLines, type LineColumns } from "./segment_lines.ts";
+import { LINE_COLUMN_NAMES, type RowGroupCursor } from "./row_group_cursor.ts";
+import { assembleLines, type LineColumns, type LineMemory } from "./segment_lines.ts";
 import { FULL_SPEED, type Pace } from "./pace.ts";
 import type { ListBlocks, ListName } from "./segment_list.ts";
 import { listBlocks } from "./segment_list_reader.ts";
 import type { SegmentMetadata } from "./segment_metadata.ts";
 import {
-  COLUMN_NAMES,
   type ColumnName,
   columnNumber,
   FILTERED_COLUMNS,
@@ -41,7 +41,6 @@ import { type Hash64, xxhash64 } from "./xxhash64.ts";
 export type { RowGroup } from "./segment_footer.ts";
 
 const NO_LINES = Buffer.alloc(0);
-const LINE_COLUMNS = COLUMN_NAMES.filter((name) => name !== "batch_digest");
 
 /**
  * Opens the segment at `path` and reads its footer.
@@ -111,9 +110,25 @@ export class Segment {
   async readRowGroup(number: number, rows?: readonly number[]): Promise<Buffer> {
     if (rows?.length === 0) return NO_LINES;
     return await withDecodeMemory(async (memory) => {
-      const columns = await this.readColumns(number, LINE_COLUMNS, { rows, memory });
+      const columns = await this.readColumns(number, LINE_COLUMN_NAMES, { rows, memory });
       return this.assemble(columns as LineColumns);
     });
+  }
+
+  /**
+   * Opens a row group whose lines are to be read from it step by step. @throws {SegmentError}
+   */
+  async openRowGroup(number: number, cursor: RowGroupCursor): Promise<void> {
+    const rowGroup = this.#rowGroup(number);
+    const places = LINE_COLUMN_NAMES.map((name) => rowGroup.columns[columnNumber(name)]!);
+    cursor.memory.clear();
+    const chunks = await named(this.path, () => readPlaces(this.#file, places, cursor.memory));
+    cursor.open(rowGroup, chunks);
+  }
+
+  /** Appends the next lines of a row group that is open. @throws {SegmentError} */
+  putLines(cursor: RowGroupCursor, into: LineMemory, firstRow: number, endRow: number): void {
+    this.#decoding(() => cursor.putLines(into, firstRow, endRow));
   }
 
   /** The lines that columns make. @throws {SegmentError} */

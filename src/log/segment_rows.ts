@@ -18,7 +18,8 @@ import {
 } from "./line_bytes.ts";
 import { CorruptLogError } from "./log_error.ts";
 import { PlainValues } from "./plain_values.ts";
-import { OBSERVED_AT_CHARS, type StoredEvent } from "./stored_event.ts";
+import { OBSERVED_AT_CHARS } from "./line_layout.ts";
+import type { StoredEvent } from "./stored_event.ts";
 
 export class RowGroupRows {
   /** Number of rows. */

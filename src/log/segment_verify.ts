@@ -13,7 +13,7 @@ import { type BatchRun, batchRuns } from "./segment_batches.ts";
 import { SegmentError } from "./segment_error.ts";
 import { SegmentIndexCheck } from "./segment_index_check.ts";
 import type { SegmentFacts } from "./segment_metadata.ts";
-import { LineRow } from "./segment_lines.ts";
+import { LineRow } from "./line_row.ts";
 import { openSegment, type Segment } from "./segment_reader.ts";
 import { COLUMN_NAMES, type ColumnName } from "./segment_schema.ts";
 import { isNotFound, type Storage, type StorageFile } from "./storage.ts";

@@ -7,7 +7,8 @@ import { partCount, RowGroupParts, rowsOfPart } from "../../src/log/row_group_pa
 import { openSegment } from "../../src/log/segment_reader.ts";
 import { SEED, SeededRandom } from "../event/seeded_random.ts";
 import { preparedBatch } from "../support/prepared.ts";
-import { sealCommits, smallBatches, splitLines } from "../support/test_segment.ts";
+import type { SimulatedDisk } from "../support/simulated_disk.ts";
+import { hostileBatch, sealCommits, smallBatches, splitLines } from "../support/test_segment.ts";
 
 function idOf(line: Buffer): string {
   const { event_id }: CommittedEvent = JSON.parse(line.toString());
@@ -37,6 +38,56 @@ test("RowGroupParts.lines() decodes a part once", async () => {
   assert.equal(await parts.lines(segment, 0, 1), lines);
   assert.notEqual(await parts.lines(segment, 0, 0), lines);
 });
+
+test(`RowGroupParts.lines() gives a part whatever was read before it (seed ${SEED})`, async () => {
+  const random = new SeededRandom();
+  const hostile = Array.from({ length: 4000 }, (_, n) => hostileBatch(random, n, 1));
+  const alike = preparedBatch("alike", { events: Array.from({ length: 5000 }, () => ({})) });
+  const { storage } = await sealCommits([hostile, [alike]]);
+  const segment = await openSegment(storage, "0.parquet");
+  const parts: [number, number, Buffer][] = [];
+  for (const [number, rowGroup] of segment.rowGroups.entries()) {
+    const lines = splitLines(await segment.readRowGroup(number));
+    const partRows = rowsOfPart(rowGroup);
+    for (let part = 0; part < partCount(rowGroup); part++) {
+      const expected = lines.slice(part * partRows, (part + 1) * partRows);
+      parts.push([number, part, Buffer.concat(expected)]);
+    }
+  }
+  assert.ok(parts.length > 10, `${parts.length} parts`);
+  for (let reading = 0; reading < 20; reading++) {
+    const fresh = new RowGroupParts();
+    // Some parts one after the other, then from another place, two readers at a time.
+    for (let step = 0; step < 10; step++) {
+      const from = random.below(parts.length);
+      const next = parts.slice(from, from + 1 + random.below(4));
+      const other = parts[random.below(parts.length)]!;
+      for (const wanted of next) {
+        const read = await Promise.all(
+          [wanted, other].map(([number, part]) => fresh.lines(segment, number, part)),
+        );
+        assert.ok(read[0]!.equals(wanted[2]), `part ${wanted[1]} of row group ${wanted[0]}`);
+        assert.ok(read[1]!.equals(other[2]), `part ${other[1]} of row group ${other[0]}`);
+      }
+    }
+  }
+});
+
+test("RowGroupParts.lines() reads a row group once for a reader that goes on in order", async () => {
+  const { storage } = await sealCommits([smallBatches(6000)]);
+  const segment = await openSegment(storage, "0.parquet");
+  const parts = new RowGroupParts();
+  for (const [number, rowGroup] of segment.rowGroups.entries()) {
+    await parts.lines(segment, number, 0);
+    const reads = readsOf(storage);
+    for (let part = 1; part < partCount(rowGroup); part++) await parts.lines(segment, number, part);
+    assert.equal(readsOf(storage), reads, `row group ${number}`);
+  }
+});
+
+function readsOf({ operations }: SimulatedDisk): number {
+  return operations.filter(({ kind }) => kind === "read").length;
+}
 
 test(`RowGroupParts.partAfter() is the part of the next event (seed ${SEED})`, async () => {
   const random = new SeededRandom();
