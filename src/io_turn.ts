@@ -8,6 +8,15 @@
 import { setTimeout } from "node:timers/promises";
 
 /** Returns when sockets and files have had their turn. */
-export function ioTurn(): Promise<void> {
+function ioTurn(): Promise<void> {
   return setTimeout(0);
+}
+
+/** Does long work slice by slice, and gives way to others between them. */
+export async function inTurns<Result>(slices: Generator<void, Result>): Promise<Result> {
+  for (;;) {
+    const { done, value } = slices.next();
+    if (done) return value;
+    await ioTurn();
+  }
 }

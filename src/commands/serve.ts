@@ -6,6 +6,7 @@
 import { randomFillSync } from "node:crypto";
 import { join } from "node:path";
 import { BufferPool } from "../event/buffer_pool.ts";
+import type { PreparedBatch } from "../event/types.ts";
 import { createHandler } from "../http/handler.ts";
 import { refusalResponse } from "../http/responses.ts";
 import type { HttpServer } from "../http1/message.ts";
@@ -64,30 +65,41 @@ async function serveFolder(
   signals: ShutdownSignals,
 ): Promise<void> {
   const { report, rotateBytes = TAIL_ROTATE_BYTES } = options;
+  const memory = new BufferPool();
+  const threads = new BatchThreads({ memory });
   const log = await openEventLog({
     storage: fileStorage(logDir),
     clockMs: Date.now,
     randomBytes: (into) => void randomFillSync(into),
     report,
     sealing: { maker: sealThread(logDir), rotateBytes },
+    fill: (events, values) => threads.fill(events, values),
   });
   try {
-    if (!signals.isRequested) await serveLog(log, config, options, signals);
+    const prepare = (body: Uint8Array) => threads.prepare(body);
+    if (!signals.isRequested) await serveLog(config, { log, prepare, memory, ...options }, signals);
   } finally {
-    await log.close();
+    try {
+      await log.close();
+    } finally {
+      await threads.close();
+    }
   }
 }
 
+/** What requests are answered with. */
+interface Served {
+  log: EventLogService;
+  prepare: (body: Uint8Array) => PreparedBatch | Promise<PreparedBatch>;
+  memory: BufferPool;
+}
+
 async function serveLog(
-  log: EventLogService,
   config: Config,
-  { report, onReady }: ServeOptions,
+  { log, prepare, memory, report, onReady }: ServeOptions & Served,
   signals: ShutdownSignals,
 ): Promise<void> {
   const { socketPath: path, token, replay } = config;
-  const memory = new BufferPool();
-  const threads = new BatchThreads({ memory });
-  const prepare = (body: Uint8Array) => threads.prepare(body);
   const handler = createHandler({
     log,
     token,
@@ -105,7 +117,6 @@ async function serveLog(
   report("shutting down");
   log.endFollowers();
   await server.close();
-  await threads.close();
 }
 
 /** @throws {CommandError} exit status 1: the socket cannot be made. */

@@ -48,12 +48,22 @@ export const NO_ID: string = "0".repeat(36);
 export const NO_TIME: string = "0".repeat(24);
 export const NO_HASH: string = "0".repeat(64);
 
-/** What a commit gives to the events of a batch. */
-export interface CommitValues {
+/** What of them is needed to fill them. */
+export interface FillableEvents extends Pick<EncodedEvents, "count" | "places"> {
+  lines: Uint8Array;
+  envelopes: Uint8Array;
+}
+
+/** What is given to the events of a batch. */
+export interface FillValues {
   /** One for each event. */
   eventIds: readonly string[];
   /** `YYYY-MM-DDTHH:MM:SS.mmmZ`. */
   observedAt: string;
+}
+
+/** What a commit gives to them. */
+export interface CommitValues extends FillValues {
   /** Takes in the hash of each event, 64 lowercase hex digits. */
   chain: Pick<HistoryChain, "append">;
 }
@@ -63,7 +73,7 @@ export interface CommitValues {
  * into the chain and into the lines, which are complete then. All before them have been filled.
  */
 export function fillEvents(
-  { lines, envelopes, places }: EncodedEvents,
+  { lines, envelopes, places }: FillableEvents,
   { eventIds, observedAt, chain }: CommitValues,
   first: number,
   end: number,

@@ -89,7 +89,7 @@ export function buildFilled(
   head: string,
 ): BuiltCommit {
   const chain = new HistoryChain(head);
-  for (const eventHash of eventHashes) chain.append(eventHash);
+  chain.appendAll(eventHashes);
   const entry = batchEntry(batch, eventIds);
   const growth = streamGrowth(batch, eventIds);
   return frameCommit({ batches: [entry], head: chain.head }, [batch.events.lines], [growth]);

@@ -5,8 +5,9 @@
  */
 import { assert } from "../assert.ts";
 import { EventIdSource } from "../event/event_id.ts";
+import { formatTimestamp } from "../event/timestamp.ts";
 import type { PreparedBatch } from "../event/types.ts";
-import { ioTurn } from "../io_turn.ts";
+import { inTurns } from "../io_turn.ts";
 import { RECENT_COMMITS_BYTES_MAX } from "../limits.ts";
 import { BackgroundSealing, type BackgroundSealingOptions } from "./background_sealing.ts";
 import {
@@ -19,7 +20,7 @@ import {
 } from "./commit_builder.ts";
 import type { CommitFile } from "./commit_file.ts";
 import type { BatchEntry } from "./commit_frame.ts";
-import { type FilledBatch, fillInSlices } from "./filled_batch.ts";
+import { type EventFiller, type FilledBatch, fillInTurns } from "./filled_batch.ts";
 import { MANIFEST_TEMPORARY_FILE, SEGMENT_TEMPORARY_FILE, TAIL_FILE } from "./layout.ts";
 import { StorageFullError, type WriterPoisonedError } from "./log_error.ts";
 import { LogFiles, type MoveListener } from "./log_files.ts";
@@ -42,6 +43,8 @@ export interface LogOptions {
   listener: LogListener;
   /** How much of the newest commits is kept in memory; `RECENT_COMMITS_BYTES_MAX` if absent. */
   recentBytesMax?: number;
+  /** Fills large batches; `fillInTurns()` if absent. */
+  fill?: EventFiller;
   /** How the log is sealed while it is open; only by `seal()` if absent. */
   sealing?: SealingOptions;
 }
@@ -151,11 +154,15 @@ export class Log {
 
   /**
    * Does what can be done of a commit of one batch before its turn comes; others are appended
-   * meanwhile. One at a time, to be followed by `appendFilled()` or `dropFilled()`.
+   * meanwhile. One at a time, to be followed by `appendFilled()` or `dropFilled()`, by the latter
+   * also when this fails.
+   * @throws {LostBatchError}
    */
   async fill(batch: PreparedBatch): Promise<FilledBatch> {
     const eventIds = this.#ids.reserve(batch.events.count);
-    return await inTurns(fillInSlices(batch, eventIds, this.#options.clockMs()));
+    const observedAt = formatTimestamp(this.#options.clockMs());
+    const { fill = fillInTurns } = this.#options;
+    return { batch, eventIds, eventHashes: await fill(batch.events, { eventIds, observedAt }) };
   }
 
   /** Commits what was filled, as `append()` does. */
@@ -327,14 +334,5 @@ export class Log {
 
   #report(line: string): void {
     this.#options.listener.report(line);
-  }
-}
-
-/** Gives way to others between the slices of large work. */
-async function inTurns<Result>(slices: Generator<void, Result>): Promise<Result> {
-  for (;;) {
-    const { done, value } = slices.next();
-    if (done) return value;
-    await ioTurn();
   }
 }

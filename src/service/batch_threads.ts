@@ -1,31 +1,29 @@
 /**
- * Prepares request bodies. Small ones at once, on this thread; larger ones on others, so that no
- * client waits while another's body is parsed. Bodies move to a thread and come back as bytes that
- * are ready for the log; each thread has one body at a time, the rest wait in order.
+ * Prepares request bodies, and fills large batches. Small bodies at once, on this thread; larger
+ * ones on others, so that no client waits while another's body is parsed. What a thread works on
+ * moves to it and comes back as bytes that are ready for the log; each thread has one job at a
+ * time, the rest wait in order, batches that are to be filled before bodies.
  *
  * Threads are started when they are first needed. Where none can be (with narrow permissions a
- * runtime may not read their module), this thread does their work. One that dies takes its body
- * with it: that request fails, nothing of it was written, and the next body gets a new thread.
+ * runtime may not read their module), this thread does their work. One that dies takes its job with
+ * it: that request fails, nothing of it was written, and the next job gets a new thread.
  *
  * With a body goes memory to make its batch in, as much as the batch before has taken for each byte
  * of its body; what is not needed, and the memory of the body, comes back.
  */
-import { Buffer } from "node:buffer";
 import { Worker } from "node:worker_threads";
-import { ApiError } from "../event/api_error.ts";
 import { prepareBatch } from "../event/batch.ts";
 import { BufferPool } from "../event/buffer_pool.ts";
+import type { EncodedEvents, FillValues } from "../event/encoded_events.ts";
 import type { PreparedBatch } from "../event/types.ts";
 import {
   BATCH_THREAD_BODY_BYTES_MIN,
   BATCH_THREADS_MAX,
   THREAD_YOUNG_HEAP_MIB_MAX,
 } from "../limits.ts";
-import type { BatchAnswer, BatchOutcome, BatchQuestion } from "./batch_worker.ts";
-
-interface Job extends PromiseWithResolvers<PreparedBatch> {
-  body: Uint8Array;
-}
+import { fillInTurns } from "../log/filled_batch.ts";
+import { type BatchJob, type BatchMemory, FillingJob, PreparingJob } from "./batch_jobs.ts";
+import type { BatchAnswer } from "./batch_worker.ts";
 
 export interface BatchThreadsOptions {
   /** Starts a thread; that of `batch_worker.ts` if absent. May throw. */
@@ -39,17 +37,15 @@ export interface BatchThreadsOptions {
 export class BatchThreads {
   readonly #start: () => Worker;
   readonly #bodyBytesMin: number;
-  readonly #memory: BufferPool;
+  readonly #memory: BatchMemory;
   readonly #threads = new Set<BatchThread>();
-  readonly #waiting: Job[] = [];
+  readonly #waiting: BatchJob[] = [];
   /** Whether a thread has ended before it was there: then no other one is tried. */
   #isInPlace = false;
-  /** Of the last batch, for each byte of its body. */
-  #textShares: readonly number[] = [];
 
   constructor({ start = startWorker, bodyBytesMin, memory }: BatchThreadsOptions = {}) {
     this.#start = start;
-    this.#memory = memory ?? new BufferPool();
+    this.#memory = { pool: memory ?? new BufferPool(), textShares: [] };
     this.#bodyBytesMin = bodyBytesMin ?? BATCH_THREAD_BODY_BYTES_MIN;
   }
 
@@ -59,10 +55,23 @@ export class BatchThreads {
    */
   prepare(body: Uint8Array): PreparedBatch | Promise<PreparedBatch> {
     if (body.length < this.#bodyBytesMin || this.#isInPlace) return prepareBatch(body);
-    const job = { body, ...Promise.withResolvers<PreparedBatch>() };
+    const job = new PreparingJob(body, this.#memory);
     this.#waiting.push(job);
     this.#assign();
-    return job.promise;
+    return job.outcome;
+  }
+
+  /**
+   * Fills a batch, whose events are gone until this returns: an `EventFiller`.
+   * @throws {LostBatchError} the thread that had it died.
+   */
+  fill(events: EncodedEvents, values: FillValues): Promise<string> {
+    const { pool } = this.#memory;
+    if (this.#isInPlace || !FillingJob.canMove(events, pool)) return fillInTurns(events, values);
+    const job = new FillingJob(events, values, pool);
+    this.#waiting.unshift(job);
+    this.#assign();
+    return job.outcome;
   }
 
   /** Ends the threads; to be called when nothing is being prepared. */
@@ -73,40 +82,22 @@ export class BatchThreads {
   #assign(): void {
     while (this.#waiting.length > 0) {
       if (this.#isInPlace) {
-        prepareInPlace(this.#waiting.shift()!);
+        this.#waiting.shift()!.runHere();
         continue;
       }
       const idle = [...this.#threads].find(({ isIdle }) => isIdle);
       if (idle === undefined) return this.#startThread();
-      this.#give(idle, this.#waiting.shift()!);
+      idle.take(this.#waiting.shift()!);
     }
   }
 
-  #give(thread: BatchThread, job: Job): void {
-    const { body } = job;
-    const memory = this.#memory;
-    thread.take(job, {
-      memory: (memory.isAlone(body) ? body : new Uint8Array(body)).buffer as ArrayBuffer,
-      bodyBytes: body.length,
-      spare: this.#textShares.map((share) => memory.takeHeld(share * body.length))
-        .filter((piece) => piece !== null),
-    });
-  }
-
-  /** For the bodies that wait, unless as many threads as may be are there or on their way. */
+  /** For the jobs that wait, unless as many threads as may be are there or on their way. */
   #startThread(): void {
     const starting = [...this.#threads].filter(({ isStarting }) => isStarting).length;
     if (this.#threads.size === BATCH_THREADS_MAX || starting >= this.#waiting.length) return;
     try {
       const thread: BatchThread = new BatchThread(this.#start(), {
         idle: () => this.#assign(),
-        answered: (outcome, bodyBytes, unused) => {
-          for (const piece of unused) this.#memory.give(piece);
-          if (outcome.kind !== "batch") return;
-          const { lines, envelopes } = outcome.batch.events;
-          for (const text of [lines, envelopes]) this.#memory.adopt(text);
-          this.#textShares = [lines.length / bodyBytes, envelopes.length / bodyBytes];
-        },
         ended: () => {
           this.#threads.delete(thread);
           this.#isInPlace ||= thread.isStarting;
@@ -126,17 +117,7 @@ function startWorker(): Worker {
   return new Worker(new URL("./batch_worker.ts", import.meta.url), { resourceLimits });
 }
 
-function prepareInPlace({ body, resolve, reject }: Job): void {
-  try {
-    resolve(prepareBatch(body));
-  } catch (error) {
-    reject(error);
-  }
-}
-
 interface ThreadEvents {
-  /** What has become of a body; `unused` is memory that came back. */
-  answered(outcome: BatchOutcome, bodyBytes: number, unused: readonly ArrayBuffer[]): void;
   /** It can take a job. */
   idle(): void;
   /** It is gone; may be told twice. */
@@ -145,21 +126,17 @@ interface ThreadEvents {
 
 class BatchThread {
   readonly #worker: Worker;
-  readonly #events: ThreadEvents;
-  #job: Job | null = null;
-  #bodyBytes = 0;
+  #job: BatchJob | null = null;
   isStarting = true;
 
   constructor(worker: Worker, events: ThreadEvents) {
     this.#worker = worker;
-    this.#events = events;
     const end = (failure: string) => {
-      this.#job?.reject(new Error(`the thread that prepared a body is gone: ${failure}`));
+      this.#job?.fail(failure);
       this.#job = null;
       events.ended();
     };
     worker.on("message", (answer: BatchAnswer) => {
-      this.isStarting = false;
       this.#finish(answer);
       events.idle();
     });
@@ -175,10 +152,10 @@ class BatchThread {
     return !this.isStarting && this.#job === null;
   }
 
-  take(job: Job, question: BatchQuestion): void {
+  take(job: BatchJob): void {
     this.#job = job;
-    this.#bodyBytes = question.bodyBytes;
-    this.#worker.postMessage(question, [question.memory, ...question.spare]);
+    const { question, moved } = job.question();
+    this.#worker.postMessage(question, moved);
   }
 
   async close(): Promise<void> {
@@ -186,30 +163,9 @@ class BatchThread {
   }
 
   #finish(answer: BatchAnswer): void {
-    if (answer.kind === "ready") return;
-    const { resolve, reject } = this.#job!;
+    this.isStarting = false;
+    const job = this.#job;
     this.#job = null;
-    this.#events.answered(answer, this.#bodyBytes, answer.unused);
-    switch (answer.kind) {
-      case "batch":
-        return resolve(received(answer.batch));
-      case "refusal":
-        return reject(new ApiError(answer.code, answer.message, answer.context));
-      case "failure":
-        return reject(new Error(`a body could not be prepared: ${answer.message}`));
-    }
+    if (answer.kind !== "ready") job!.finish(answer);
   }
-}
-
-/** Buffers come as plain bytes. */
-function received(batch: PreparedBatch): PreparedBatch {
-  const { lines, envelopes } = batch.events;
-  return {
-    ...batch,
-    events: { ...batch.events, lines: asBuffer(lines), envelopes: asBuffer(envelopes) },
-  };
-}
-
-function asBuffer({ buffer, byteOffset, length }: Uint8Array): Buffer {
-  return Buffer.from(buffer as ArrayBuffer, byteOffset, length);
 }

@@ -1,16 +1,21 @@
 /**
- * The other thread of `batch_threads.ts`: prepares one body after the other. All memory that comes
- * with a body goes back with its outcome.
+ * The other thread of `batch_threads.ts`: prepares bodies and fills batches, one after the other.
+ * All memory that comes with a question goes back with the answer.
  */
 import { parentPort } from "node:worker_threads";
 import { assert } from "../assert.ts";
 import { ApiError, type ErrorCode } from "../event/api_error.ts";
 import { prepareBatch } from "../event/batch.ts";
 import { batchEncoder } from "../event/batch_encoder.ts";
+import { NO_ID } from "../event/encoded_events.ts";
 import type { PreparedBatch } from "../event/types.ts";
+import { fillAll } from "../log/filled_batch.ts";
 
 /** What this thread is asked. */
-export interface BatchQuestion {
+export type BatchQuestion = BodyQuestion | FillQuestion;
+
+export interface BodyQuestion {
+  kind: "prepare";
   /** The body is in its first bytes. */
   memory: ArrayBuffer;
   bodyBytes: number;
@@ -18,9 +23,29 @@ export interface BatchQuestion {
   spare: ArrayBuffer[];
 }
 
-/** What this thread says: once that it is there, then the outcome of each body. */
+/**
+ * The memory of a batch, as memory alone: a runtime takes a second to receive views of it, whose
+ * members it looks through.
+ */
+interface BatchMemory {
+  lines: ArrayBuffer;
+  envelopes: ArrayBuffer;
+  places: ArrayBuffer;
+}
+
+export interface FillQuestion extends BatchMemory {
+  kind: "fill";
+  /** Events of the batch. */
+  count: number;
+  /** One after the other. */
+  eventIds: string;
+  observedAt: string;
+}
+
+/** What this thread says: once that it is there, then the outcome of each question. */
 export type BatchAnswer =
   | { kind: "ready" }
+  | BatchMemory & { kind: "filled"; eventHashes: string }
   | BatchOutcome & {
     /** What came with the body and is free again. */
     unused: ArrayBuffer[];
@@ -37,14 +62,35 @@ const { memory: pool } = batchEncoder;
 const answer = (message: BatchAnswer, moved: ArrayBuffer[] = []) =>
   port.postMessage(message, moved);
 
-port.on("message", ({ memory, bodyBytes, spare }: BatchQuestion) => {
+port.on("message", (question: BatchQuestion) => {
+  if (question.kind === "fill") fill(question);
+  else answerBody(question);
+});
+answer({ kind: "ready" });
+
+function answerBody({ memory, bodyBytes, spare }: BodyQuestion): void {
   for (const piece of spare) pool.give(piece);
   const outcome = prepare(new Uint8Array(memory, 0, bodyBytes));
   const unused = [memory, ...pool.drain()];
   const moved = outcome.kind === "batch" ? memoryOf(outcome.batch) : [];
   answer({ ...outcome, unused }, [...moved, ...unused]);
-});
-answer({ kind: "ready" });
+}
+
+function fill({ count, eventIds, observedAt, ...memory }: FillQuestion): void {
+  const { lines, envelopes, places } = memory;
+  const events = {
+    count,
+    lines: new Uint8Array(lines),
+    envelopes: new Uint8Array(envelopes),
+    places: new Int32Array(places),
+  };
+  const ids = Array.from(
+    { length: count },
+    (_, place) => eventIds.slice(place * NO_ID.length, (place + 1) * NO_ID.length),
+  );
+  const eventHashes = fillAll(events, { eventIds: ids, observedAt });
+  answer({ kind: "filled", lines, envelopes, places, eventHashes }, [lines, envelopes, places]);
+}
 
 function prepare(body: Uint8Array): BatchOutcome {
   try {

@@ -11,7 +11,7 @@ import type { PreparedBatch } from "../event/types.ts";
 import { COMMIT_BATCHES_MAX, COMMIT_BYTES_SOFT_MAX, LARGE_BATCH_EVENTS_MIN } from "../limits.ts";
 import type { FilledBatch } from "../log/filled_batch.ts";
 import type { Log } from "../log/log.ts";
-import { StorageFullError, WriterPoisonedError } from "../log/log_error.ts";
+import { LostBatchError, StorageFullError, WriterPoisonedError } from "../log/log_error.ts";
 import type { BatchEntry } from "../log/commit_frame.ts";
 import type { LogState } from "./log_state.ts";
 import { CommitGroup, type Decision, type Mutation } from "./mutation.ts";
@@ -202,11 +202,19 @@ export class WriterQueue {
     try {
       queued.filled = await this.#log.fill(batch);
     } catch (error) {
+      if (error instanceof LostBatchError) return this.#giveUp(queued, error);
       this.#failure(error);
     }
     if (this.#stopped) this.#filling = null;
     // To be refused, where the writer has stopped.
     this.#enqueue(queued);
+  }
+
+  /** The batch that was being filled is gone. */
+  #giveUp({ reject }: Queued, error: LostBatchError): void {
+    this.#log.dropFilled();
+    reject(error);
+    this.#fillNext();
   }
 
   #refuseAll(): void {

@@ -35,6 +35,20 @@ test("HistoryChain refuses what is not a hash", () => {
   }
 });
 
+test("HistoryChain.appendAll() makes the steps of append()", () => {
+  const chain = new HistoryChain();
+  chain.appendAll("");
+  assert.equal(chain.head, GENESIS);
+  chain.appendAll(EVENT_HASHES.join(""));
+  assert.equal(chain.head, HEADS.at(-1));
+});
+
+test("HistoryChain.appendAll() refuses what is not hashes", () => {
+  for (const text of ["ab", GENESIS.slice(1), GENESIS + "00", GENESIS.slice(2) + "zz"]) {
+    assert.throws(() => new HistoryChain().appendAll(text), AssertionError, text);
+  }
+});
+
 test("nextHead() makes the same steps from raw bytes", () => {
   let head = GENESIS_HEAD;
   EVENT_HASHES.forEach((eventHash, index) => {

@@ -4,7 +4,9 @@ import { test, type TestContext } from "node:test";
 import { Worker } from "node:worker_threads";
 import { ApiError } from "../../src/event/api_error.ts";
 import { prepareBatch } from "../../src/event/batch.ts";
+import { BufferPool } from "../../src/event/buffer_pool.ts";
 import { BATCH_THREAD_BODY_BYTES_MIN, BATCH_THREADS_MAX } from "../../src/limits.ts";
+import { fillAll } from "../../src/log/filled_batch.ts";
 import { BatchThreads, type BatchThreadsOptions } from "../../src/service/batch_threads.ts";
 
 const WORKER = new URL("../../src/service/batch_worker.ts", import.meta.url);
@@ -125,4 +127,66 @@ test("BatchThreads.prepare() rejects the body that a thread died of, and takes t
   });
   assert.equal((await threads.prepare(bodyOf("c", LARGE))).batchId, "c");
   assert.equal(started, 2);
+});
+
+const VALUES = (events: number) => ({
+  eventIds: Array.from(
+    { length: events },
+    (_, place) => `01234567-0123-7123-8123-${`${place}`.padStart(12, "0")}`,
+  ),
+  observedAt: "2026-01-31T12:34:56.789Z",
+});
+
+for (const [what, start] of [["elsewhere", undefined], ["itself", UNABLE[0]![1]]] as const) {
+  test(`BatchThreads.fill() fills what prepare() gives as fillAll() does, ${what}`, async (t) => {
+    const threads = threadsFor(t, start === undefined ? {} : { start });
+    for (const events of [LARGE, 10_000]) {
+      const body = bodyOf("b", events);
+      const expected = prepareBatch(body);
+      const hashes = fillAll(expected.events, VALUES(events));
+      const batch = await threads.prepare(body);
+      const linesBefore = batch.events.lines;
+      const filling = threads.fill(batch.events, VALUES(events));
+      if (start === undefined) assert.equal(linesBefore.length, 0, "its memory has moved");
+      assert.equal(await filling, hashes);
+      assert.deepEqual(batch, expected);
+    }
+  });
+}
+
+test("BatchThreads.fill() leaves memory that others may be in where it is", async (t) => {
+  const threads = threadsFor(t);
+  const batch = prepareBatch(bodyOf("b", LARGE));
+  const { lines } = batch.events;
+  batch.events.lines = Buffer.alloc(lines.length + 1).subarray(1);
+  lines.copy(batch.events.lines);
+  const { buffer } = batch.events.lines;
+  const expected = prepareBatch(bodyOf("b", LARGE));
+  const hashes = fillAll(expected.events, VALUES(LARGE));
+  assert.equal(await threads.fill(batch.events, VALUES(LARGE)), hashes);
+  assert.equal(batch.events.lines.buffer, buffer);
+  assert.deepEqual(batch, expected);
+});
+
+test("BatchThreads.fill() comes before bodies that wait", async (t) => {
+  const threads = threadsFor(t);
+  const batch = await threads.prepare(bodyOf("b", LARGE));
+  const done: string[] = [];
+  const bodies = Array.from(
+    { length: 4 * BATCH_THREADS_MAX },
+    async (_, number) => done.push((await threads.prepare(bodyOf(`b${number}`, 5000))).batchId),
+  );
+  await Promise.all([
+    ...bodies,
+    threads.fill(batch.events, VALUES(LARGE)).then(() => done.push("filled")),
+  ]);
+  assert.ok(done.indexOf("filled") < 2 * BATCH_THREADS_MAX, done.join());
+});
+
+test("BatchThreads.fill() tells that a batch is lost when its thread dies", async (t) => {
+  const memory = new BufferPool();
+  const batch = await threadsFor(t).prepare(bodyOf("b", LARGE));
+  for (const text of [batch.events.lines, batch.events.envelopes]) memory.adopt(text);
+  const threads = threadsFor(t, { memory, start: () => new Worker(DYING_WORKER) });
+  await assert.rejects(threads.fill(batch.events, VALUES(LARGE)), { name: "LostBatchError" });
 });

@@ -5,13 +5,16 @@ import { setImmediate } from "node:timers/promises";
 import { ApiError } from "../../src/event/api_error.ts";
 import type { PreparedBatch } from "../../src/event/types.ts";
 import { BATCH_EVENTS_MAX } from "../../src/limits.ts";
+import { type EventFiller, fillInTurns } from "../../src/log/filled_batch.ts";
+import { LostBatchError } from "../../src/log/log_error.ts";
 import type { EventLogService } from "../../src/service/event_log_service.ts";
 import { preparedBatch } from "../support/prepared.ts";
 import { SimulatedDisk } from "../support/simulated_disk.ts";
 import { failNth, gateAt, noRoomAfter } from "../support/storage_faults.ts";
-import { tailOf } from "../support/test_log.ts";
+import { tailOf, testTime } from "../support/test_log.ts";
 import { openTestService } from "../support/test_service.ts";
 import { verifyStorage } from "../support/verifying.ts";
+import { openWatchedService } from "../support/watched_log.ts";
 
 const LARGE_EVENTS = 2;
 
@@ -153,6 +156,22 @@ test("append() stops the writer when a large batch cannot be filled", async () =
   assert.deepEqual(await outcomes(answers), ["writer_poisoned", "writer_poisoned"]);
   assert.match(reports[0] ?? "", /^writer stopped/);
   await service.close();
+});
+
+test("append() rejects a large batch that is lost while it is filled, and goes on", async () => {
+  const storage = new SimulatedDisk();
+  let fills = 0;
+  const fill: EventFiller = (events, values) =>
+    ++fills === 2 ? Promise.reject(new LostBatchError("lost")) : fillInTurns(events, values);
+  const options = { storage, ...testTime(), report: () => {}, largeBatchEventsMin: LARGE_EVENTS };
+  const service = await openWatchedService({ ...options, fill });
+  const answers = submitAll(service, [large("a"), large("b"), large("c"), small("d")]);
+  await assert.rejects(answers[1]!, { name: "LostBatchError" });
+  answers.splice(1, 1);
+  assert.deepEqual(await outcomes(answers), ["committed", "committed", "committed"]);
+  assert.deepEqual(await outcomes(submitAll(service, [large("b")])), ["committed"]);
+  await service.close();
+  assert.equal((await verifyStorage(storage)).failure, null);
 });
 
 test("close() waits for the outcome of large batches", async () => {

@@ -16,9 +16,9 @@ import { type Random, randomInteger, seededRandom, testSeed } from "../support/r
 import { SimulatedDisk } from "../support/simulated_disk.ts";
 import { stubRequest } from "../support/stub_request.ts";
 import { noRoomAfter } from "../support/storage_faults.ts";
-import { tailOf } from "../support/test_log.ts";
-import { openTestService } from "../support/test_service.ts";
+import { tailOf, testTime } from "../support/test_log.ts";
 import { verifyStorage } from "../support/verifying.ts";
+import { openWatchedService } from "../support/watched_log.ts";
 
 const WORKER = new URL("../../src/service/batch_worker.ts", import.meta.url);
 const DYING_WORKER = new URL("../support/dying_worker.ts", import.meta.url);
@@ -73,11 +73,16 @@ async function withPosts(
   isDying = false,
 ): Promise<SimulatedDisk> {
   const storage = new SimulatedDisk();
-  const { service } = await openTestService(storage);
   const memory = new BufferPool();
   let started = 0;
   const start = () => new Worker(isDying && ++started === 1 ? DYING_WORKER : WORKER);
   const threads = new BatchThreads({ memory, start });
+  const service = await openWatchedService({
+    storage,
+    ...testTime(),
+    report: () => {},
+    fill: (events, values) => threads.fill(events, values),
+  });
   const handler = createHandler({
     log: service,
     token: "",
@@ -90,8 +95,8 @@ async function withPosts(
   try {
     await use({ storage, memory, answer: async (request) => (await handler(request)).status });
   } finally {
-    await threads.close();
     await service.close();
+    await threads.close();
   }
   return storage;
 }
