@@ -38,11 +38,10 @@ export const REPLAY_RESPONSE_BYTES_MAX = 16 * MIB;
 // Admission: what one process holds for its clients at a time.
 
 /**
- * Bytes of request bodies held at once; the rest wait, then get 429. A body costs Deno up to five
- * times its size until its memory is collected: with 256 MiB, 200 bodies of 4 MiB took 1.3 GiB
- * there, with this they stay under 1 GiB.
+ * Bytes of request bodies held at once; the rest stay unread, then get 429. Room for one of the
+ * largest, and for ten batches of 10,000 usual events beside it.
  */
-export const ADMITTED_BODY_BYTES_MAX = 144 * MIB;
+export const ADMITTED_BODY_BYTES_MAX = 72 * MIB;
 /** A body without room waits this long before it gets 429. */
 export const ADMISSION_WAIT_MS = 4000;
 /** Requests waiting for room; more get 429 at once. A waiting request costs only its socket. */
@@ -59,17 +58,18 @@ export const BODY_SLAB_BYTES = 64 * KIB;
 /** An admitted body that needs more room waits this long for it before it gets 429. */
 export const BODY_ROOM_WAIT_MS = 10_000;
 /**
- * Prepared batches that wait for the writer; further bodies wait as they came. Eight full commits,
- * so that the writer never waits for the next batch.
+ * Batches that are prepared or wait for the writer; further bodies wait as they came. The writer
+ * has one of 10,000 usual events and the next one is being prepared; of smaller ones a dozen
+ * commits wait.
  */
-export const PREPARED_BYTES_MAX = 64 * MIB;
+export const PREPARED_BYTES_MAX = 12 * MIB;
 /** Smaller bodies are prepared in less time than another thread takes to answer. */
 export const BATCH_THREAD_BODY_BYTES_MIN = 16 * KIB;
 /**
  * Memory in which a batch is prepared is kept for the next one up to this size, on each thread:
  * that of 10,000 events of usual sizes. To make it anew for each would cost more than all else.
  */
-export const ENCODER_KEPT_BYTES_MAX = 20 * MIB;
+export const ENCODER_KEPT_BYTES_MAX = 24 * MIB;
 /** Memory of large bodies and their lines that is kept for the next ones: two large batches. */
 export const POOLED_BYTES_MAX = 32 * MIB;
 /** Smaller memory costs little to have anew. */
@@ -150,6 +150,8 @@ export const TAIL_ROTATE_BYTES = 64 * MIB;
  * use. More makes it no faster, and a runtime left to itself gives each 100 MiB more.
  */
 export const THREAD_YOUNG_HEAP_MIB_MAX = 12;
+/** The same of the thread of `serve` that answers. A runtime left to itself takes up to 128 MiB. */
+export const YOUNG_HEAP_BYTES = 16 * MIB;
 /** A thread that seals ends when it has had nothing to do for so long. */
 export const SEAL_THREAD_IDLE_MS = 60_000;
 /** The thread that seals stands still after so much work: others wait that long at the most. */

@@ -24,6 +24,7 @@ import { catchSignals, type ShutdownSignals } from "./signals.ts";
 import { clearSocketPath } from "./stale_socket.ts";
 import { describeError } from "./system_error.ts";
 import { takeWriterLock } from "./writer_lock.ts";
+import { boundYoungHeap } from "./young_heap.ts";
 
 export interface ServeOptions {
   /** Takes sentences for the operator. */
@@ -44,6 +45,7 @@ export interface ServeOptions {
  */
 export async function serve(config: Config, options: ServeOptions): Promise<void> {
   requireSupported(config, "serve");
+  boundYoungHeap();
   const signals = catchSignals(options.report, options.signalEchoMs);
   const logDir = join(config.dataDir, "log");
   try {

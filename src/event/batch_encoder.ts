@@ -7,7 +7,7 @@
  * has left, the next `begin()` drops.
  */
 import { Buffer } from "node:buffer";
-import { ENCODER_KEPT_BYTES_MAX, POOLED_BYTES_MIN } from "../limits.ts";
+import { BATCH_EVENTS_MAX, ENCODER_KEPT_BYTES_MAX, POOLED_BYTES_MIN } from "../limits.ts";
 import { BufferPool } from "./buffer_pool.ts";
 import { ByteWriter } from "./byte_writer.ts";
 import {
@@ -32,7 +32,7 @@ import { quoteString } from "./quote_string.ts";
  * Numbers of an event in `BatchEncoder.pieces`: start and end of stream, record key, kind and
  * occurred_at (equal when it is absent), and of the payload with what `endPayload()` puts after it.
  */
-export const PIECES = 10;
+const PIECES = 10;
 export const STREAM = 0;
 export const RECORD_KEY = 2;
 export const KIND = 4;
@@ -99,14 +99,23 @@ class BatchEncoder {
   /** Where the lines and envelopes of large batches go. */
   readonly memory: BufferPool = new BufferPool();
   #writer = newMemory();
-  /** PIECES numbers for each event. */
-  pieces: number[] = [];
+  #count = 0;
+  /** PIECES numbers for each event; one memory for all batches. */
+  readonly pieces: Int32Array = new Int32Array(BATCH_EVENTS_MAX * PIECES);
 
   /** Drops what is there. */
   begin(): void {
     if (this.#writer.bytes.length > ENCODER_KEPT_BYTES_MAX) this.#writer = newMemory();
     this.#writer.size = CONSTANTS.length;
-    this.pieces = [];
+    this.#count = 0;
+  }
+
+  /** Takes in one more event, of at most BATCH_EVENTS_MAX; returns the place of its numbers. */
+  addEvent(): number {
+    const first = this.#count * PIECES;
+    this.pieces.fill(0, first, first + PIECES);
+    this.#count += 1;
+    return first;
   }
 
   /** The memory, to write pieces to. */
@@ -128,7 +137,7 @@ class BatchEncoder {
 
   /** The batch of the events whose pieces there are. */
   finish(source: string, batchId: string): { events: EncodedEvents; batchDigest: string } {
-    const count = this.pieces.length / PIECES;
+    const count = this.#count;
     const shared = this.#writeShared(quoteString(source), quoteString(batchId));
     this.#writer.reserve(this.#textBytesMax(count, shared));
     const places = new Int32Array(count * PLACES);
@@ -164,13 +173,19 @@ class BatchEncoder {
   }
 
   /** No less than the longest of the texts: lines, envelopes, or what the digest covers. */
-  #textBytesMax(count: number, { lineStart, envelopeSource }: SharedParts): number {
-    const fixedBytes = CONSTANTS.length + envelopeSource.end - lineStart.start;
-    let textBytes = fixedBytes;
-    for (let piece = 0; piece < this.pieces.length; piece += 2) {
+  #textBytesMax(count: number, shared: SharedParts): number {
+    const { source, lineStart, lineEnd, envelopeStart, envelopeSource } = shared;
+    const eventBytesMax = Math.max(
+      sizeOf(lineStart, RECORD_KEY_NAME, KIND_NAME, OCCURRED_AT_NAME, LINE_TIME, lineEnd),
+      sizeOf(envelopeStart, ENVELOPE_EVENT, ENVELOPE_TIME, OCCURRED_AT_NAME, RECORD_KEY_NAME) +
+        sizeOf(envelopeSource, CLOSE),
+      sizeOf(DIGEST_NEXT, DIGEST_KIND, OCCURRED_AT_NAME, RECORD_KEY_NAME, STREAM_NAME, CLOSE),
+    );
+    let textBytes = sizeOf(DIGEST_START, DIGEST_SOURCE, source, DIGEST_VERSION);
+    for (let piece = 0; piece < count * PIECES; piece += 2) {
       textBytes += this.pieces[piece + 1]! - this.pieces[piece]!;
     }
-    return textBytes + count * fixedBytes;
+    return textBytes + count * eventBytesMax;
   }
 
   #writeLines(count: number, shared: SharedParts, places: Int32Array): Buffer {
@@ -312,6 +327,10 @@ class BatchEncoder {
     }
     return true;
   }
+}
+
+function sizeOf(...parts: Part[]): number {
+  return parts.reduce((bytes, { start, end }) => bytes + end - start, 0);
 }
 
 function newMemory(): ByteWriter {

@@ -8,6 +8,9 @@ import { Buffer } from "node:buffer";
 /** Up to so many bytes a loop beats the call. */
 const LOOPED_BYTES_MAX = 16;
 
+/** More memory is made this many times as large. Twice would leave much of a large one unused. */
+const GROWTH_FACTOR = 1.25;
+
 export class ByteWriter {
   /** The memory; what was written are its first `size` bytes. Another one after `reserve()`. */
   bytes: Buffer;
@@ -21,7 +24,9 @@ export class ByteWriter {
   reserve(moreBytes: number): void {
     const sizeBytes = this.size + moreBytes;
     if (sizeBytes <= this.bytes.length) return;
-    const larger = Buffer.allocUnsafeSlow(Math.max(this.bytes.length * 2, sizeBytes));
+    const larger = Buffer.allocUnsafeSlow(
+      Math.max(Math.ceil(this.bytes.length * GROWTH_FACTOR), sizeBytes),
+    );
     this.bytes.copy(larger, 0, 0, this.size);
     this.bytes = larger;
   }

@@ -1,24 +1,31 @@
 /** Encodes a batch whose events are there one by one. */
-import { batchEncoder as encoder } from "./batch_encoder.ts";
+import {
+  batchEncoder as encoder,
+  KIND,
+  OCCURRED_AT,
+  PAYLOAD,
+  RECORD_KEY,
+  STREAM,
+} from "./batch_encoder.ts";
 import { quoteString } from "./quote_string.ts";
 import type { CheckedBatch, PreparedBatch } from "./types.ts";
 
 export function encodeBatch(batch: CheckedBatch): PreparedBatch {
   encoder.begin();
   const { pieces, writer } = encoder;
-  const write = (text: string) => {
-    pieces.push(writer.size);
+  const write = (piece: number, text: string) => {
+    pieces[piece] = writer.size;
     writer.text(text);
-    pieces.push(writer.size);
+    pieces[piece + 1] = writer.size;
   };
   for (const event of batch.events) {
-    write(quoteString(event.stream));
-    write(quoteString(event.recordKey));
-    write(quoteString(event.kind));
-    write(event.occurredAt === undefined ? "" : quoteString(event.occurredAt));
-    const start = writer.size;
-    writer.text(event.payload);
-    pieces.push(start, encoder.endPayload(start));
+    const first = encoder.addEvent();
+    write(first + STREAM, quoteString(event.stream));
+    write(first + RECORD_KEY, quoteString(event.recordKey));
+    write(first + KIND, quoteString(event.kind));
+    if (event.occurredAt !== undefined) write(first + OCCURRED_AT, quoteString(event.occurredAt));
+    write(first + PAYLOAD, event.payload);
+    pieces[first + PAYLOAD + 1] = encoder.endPayload(pieces[first + PAYLOAD]!);
   }
   const { source, batchId, precondition, lineage } = batch;
   return { source, batchId, precondition, lineage, ...encoder.finish(source, batchId) };

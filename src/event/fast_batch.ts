@@ -16,7 +16,6 @@ import {
   KIND,
   OCCURRED_AT,
   PAYLOAD,
-  PIECES,
   RECORD_KEY,
   STREAM,
 } from "./batch_encoder.ts";
@@ -153,9 +152,7 @@ class BatchReader {
 
   #readEvent(start: number): number {
     const body = this.#bytes;
-    const { pieces } = encoder;
-    const piece = pieces.length;
-    for (let number = 0; number < PIECES; number++) pieces.push(0);
+    const piece = encoder.addEvent();
     if (body[start] !== OPEN_OBJECT) return NOT_TAKEN;
     let at = start;
     let seenBits = 0;

@@ -101,11 +101,10 @@ export class LogFiles {
    * @throws {RotationError}
    */
   async rotate(): Promise<void> {
-    const { storage, recentBytesMax, listener } = this.#options;
+    const { storage, listener } = this.#options;
     const old = this.#tail;
     const rotated = await rotateTail(storage, old);
-    this.#recent.clear();
-    this.#recent = new RecentCommits(recentBytesMax);
+    this.#recent = this.#recent.forNextFile();
     this.#tail = new CommitFile(TAIL_FILE, rotated.tail);
     this.#pending = [...this.#pending, old];
     const closed = old.moveTo(rotated.path, rotated.pending);

@@ -46,10 +46,13 @@ export class RecentCommits {
     }
   }
 
-  /** Forgets all: the file takes no more commits. */
-  clear(): void {
+  /** Forgets all, for the file takes no more commits, and gives its memory to those of the next. */
+  forNextFile(): RecentCommits {
+    const next = new RecentCommits(this.#limitBytes);
+    next.#ring = this.#ring;
     this.#commits.length = 0;
     this.#ring = null;
+    return next;
   }
 
   /**
