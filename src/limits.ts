@@ -287,8 +287,10 @@ export const KEY_ROWS_CACHE_BYTES_MAX = 16 * MIB;
  * two or three such parts.
  */
 export const ROW_GROUP_PART_BYTES = 384 * KIB;
+/** Memory that such a part is decoded to: some are a little longer. */
+export const PART_MEMORY_BYTES = 512 * KIB;
 /**
- * Decoded parts of row groups kept in memory. Fifty of ordinary size: some for each of several
+ * Decoded parts of row groups kept in memory. Forty of ordinary size: some for each of several
  * readers that page through sealed history at different places.
  */
 export const ROW_GROUP_CACHE_BYTES_MAX = 20 * MIB;

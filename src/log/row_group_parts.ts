@@ -1,35 +1,61 @@
 /**
  * The lines of row groups, decoded and kept in memory by parts: runs of rows whose lines take about
- * as much as a page of replay. So a page costs what it shows and not its whole row group, and a
- * reader whose client is slow holds one part.
+ * as much as a page of replay. So a page costs what it shows and not its whole row group. A part is
+ * read in one turn of the event loop, so that its memory can be used again for another one: to have
+ * it anew for each and give it back would take a fifth of the time.
  */
 import { Buffer } from "node:buffer";
 import { ROW_GROUP_PART_BYTES, ROW_GROUP_STARTS_CACHE_BYTES_MAX } from "../limits.ts";
 import { withDecodeMemory } from "./decode_memory.ts";
 import { UUID_BYTES, uuidText } from "./line_bytes.ts";
+import { PartCache } from "./part_cache.ts";
 import { RowGroupCache } from "./row_group_cache.ts";
 import { RowGroupCursors } from "./row_group_cursors.ts";
-import { LineMemory } from "./segment_lines.ts";
+import type { LineMemory } from "./segment_lines.ts";
 import type { RowGroup, Segment } from "./segment_reader.ts";
 import { LINE_FIXED_BYTES } from "./line_layout.ts";
 
-/** Events of one row group differ in size. A longer part has memory of its own. */
-const PART_MEMORY_BYTES = 2 * ROW_GROUP_PART_BYTES;
+/** What is made of the lines of a part. */
+export type ReadLines<Result> = (lines: Buffer) => Result;
 
 export class RowGroupParts {
-  readonly #lines = new RowGroupCache();
+  readonly #parts = new PartCache();
+  /** Parts that are being decoded. */
+  readonly #decoding = new Map<string, Promise<unknown>>();
+  readonly #cursors = new RowGroupCursors();
   /** The id of the first event of each part of a row group. */
   readonly #starts = new RowGroupCache(ROW_GROUP_STARTS_CACHE_BYTES_MAX);
-  readonly #cursors = new RowGroupCursors();
-  /** Where parts are put together; their size is known afterwards. */
-  #memory = new LineMemory(PART_MEMORY_BYTES);
 
   /**
-   * The lines of a part, each with its LF. Shared: nobody may change them. @throws {SegmentError}
+   * Calls `read` with the lines of a part, each with its LF. Shared, and gone when it returns: it
+   * may not change them, and must copy what it keeps. @throws {SegmentError}
    */
-  lines(segment: Segment, number: number, part: number): Promise<Buffer> {
+  async read<Result>(
+    segment: Segment,
+    number: number,
+    part: number,
+    read: ReadLines<Result>,
+  ): Promise<Result> {
     const key = `${segment.path} ${number} ${part}`;
-    return this.#lines.get(key, () => this.#decode(segment, number, part));
+    for (;;) {
+      const lines = this.#parts.get(key);
+      if (lines !== null) return read(lines);
+      const decoding = this.#decoding.get(key);
+      if (decoding === undefined) break;
+      await decoding;
+    }
+    const decoded = this.#decode(segment, number, part, (memory) => {
+      // Before it is kept: a larger one than the cache is not.
+      const result = read(memory.lines);
+      this.#parts.keep(key, memory);
+      return result;
+    });
+    this.#decoding.set(key, decoded);
+    try {
+      return await decoded;
+    } finally {
+      this.#decoding.delete(key);
+    }
   }
 
   /** The first part that may hold an event after the one of that id. @throws {SegmentError} */
@@ -45,32 +71,26 @@ export class RowGroupParts {
     return part;
   }
 
-  async #decode(segment: Segment, number: number, part: number): Promise<Buffer> {
+  /** Gives `use` a part in memory that is its own from there on. */
+  #decode<Result>(
+    segment: Segment,
+    number: number,
+    part: number,
+    use: (memory: LineMemory) => Result,
+  ): Promise<Result> {
     const { path, rowGroups } = segment;
     const { rows } = rowGroups[number]!;
     const partRows = rowsOfPart(rowGroups[number]!);
     const firstRow = part * partRows;
     const endRow = Math.min(firstRow + partRows, rows);
-    return await withDecodeMemory(async () => {
+    return withDecodeMemory(async () => {
       const { cursor, isOpen } = this.#cursors.take(placeKey(path, number, firstRow));
       if (!isOpen) await segment.openRowGroup(number, cursor);
-      this.#memory.end = 0;
-      segment.putLines(cursor, this.#memory, firstRow, endRow);
+      const memory = this.#parts.takeMemory();
+      segment.putLines(cursor, memory, firstRow, endRow);
       this.#cursors.keep(cursor, endRow < rows ? placeKey(path, number, endRow) : null);
-      return this.#takeLines();
+      return use(memory);
     });
-  }
-
-  /** The lines that were put together, in memory of their own. */
-  #takeLines(): Buffer {
-    const { lines } = this.#memory;
-    if (lines.length > PART_MEMORY_BYTES) {
-      this.#memory = new LineMemory(PART_MEMORY_BYTES);
-      return lines;
-    }
-    const copy = Buffer.allocUnsafeSlow(lines.length);
-    lines.copy(copy);
-    return copy;
   }
 }
 

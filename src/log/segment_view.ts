@@ -13,6 +13,7 @@ import { firstLineAfter } from "./stored_line.ts";
 import type { StreamCounts } from "./stream_counts.ts";
 
 const LF = 0x0a;
+const NO_LINES = Buffer.alloc(0);
 
 /** What is kept in memory of the row groups of all segments. */
 export interface RowGroupCaches {
@@ -62,11 +63,11 @@ class SegmentLines implements LineSource {
   readonly #wanted: LinesWanted;
   /** Those to come, the next one last; null before the first. */
   #rowGroups: number[] | null = null;
-  /** The one whose lines are being handed out, and its parts to come, the next one last. */
+  /** The one whose parts are being handed out, and these, the next one last. */
   #rowGroup = 0;
   #parts: number[] = [];
-  /** What is left of the part that is being handed out. */
-  #lines: Buffer = Buffer.alloc(0);
+  /** How much of the next part has been handed out; null when it has not been looked at. */
+  #handedBytes: number | null = null;
 
   constructor(segment: ReadableSegment, caches: RowGroupCaches, wanted: LinesWanted) {
     this.#segment = segment;
@@ -76,38 +77,50 @@ class SegmentLines implements LineSource {
 
   async next(): Promise<Buffer | null> {
     if (this.#rowGroups === null && this.#segment.isRuledOut(this.#wanted.filter)) return null;
-    while (this.#lines.length === 0) {
-      if (!(await this.#segment.use((segment) => this.#enterNext(segment)))) return null;
-    }
-    const end = chunkEnd(this.#lines);
-    // The part is shared, and what is handed out may be changed.
-    const chunk = Buffer.from(this.#lines.subarray(0, end));
-    this.#lines = this.#lines.subarray(end);
-    return chunk;
+    return await this.#segment.use(async (segment) => {
+      for (;;) {
+        const lines = this.#parts.length > 0
+          ? await this.#nextOfPart(segment)
+          : await this.#enterRowGroup(segment);
+        if (lines === null || lines.length > 0) return lines;
+      }
+    });
   }
 
-  /** Goes on to the next lines, of which there may be none. @returns false at the end. */
-  async #enterNext(segment: Segment): Promise<boolean> {
+  /** A copy of what comes next of a part, for the part is shared; it may be empty. */
+  async #nextOfPart(segment: Segment): Promise<Buffer> {
+    return await this.#caches.parts.read(segment, this.#rowGroup, this.#parts.at(-1)!, (lines) => {
+      const start = this.#handedBytes ?? this.#firstIn(lines);
+      const end = chunkEnd(lines, start);
+      this.#handedBytes = end;
+      if (end === lines.length) {
+        this.#parts.pop();
+        this.#handedBytes = null;
+      }
+      return Buffer.from(lines.subarray(start, end));
+    });
+  }
+
+  /** Where the lines begin that are wanted. */
+  #firstIn(lines: Buffer): number {
     const { after } = this.#wanted;
-    const part = this.#parts.pop();
-    if (part === undefined) return await this.#enterRowGroup(segment);
-    const lines = await this.#caches.parts.lines(segment, this.#rowGroup, part);
-    this.#lines = after === undefined ? lines : lines.subarray(firstLineAfter(lines, after));
-    return true;
+    return after === undefined ? 0 : firstLineAfter(lines, after);
   }
 
-  /** @returns false when there is no other row group. */
-  async #enterRowGroup(segment: Segment): Promise<boolean> {
+  /**
+   * Goes on to the parts of the next row group; returns few lines by themselves, mostly none. Null
+   * when there is no other row group.
+   */
+  async #enterRowGroup(segment: Segment): Promise<Buffer | null> {
     const { after, filter } = this.#wanted;
     this.#rowGroups ??= (await segment.candidates(filter, firstRowGroup(segment, after)))
       .reverse();
     const number = this.#rowGroups.pop();
-    if (number === undefined) return false;
+    if (number === undefined) return null;
     const rows = await findRows(segment, number, filter, this.#caches.keyRows);
     if (rows !== null && rows.length <= LOOKUP_ROWS_MAX) {
       const lines = await segment.readRowGroup(number, rows);
-      this.#lines = after === undefined ? lines : lines.subarray(firstLineAfter(lines, after));
-      return true;
+      return lines.subarray(this.#firstIn(lines));
     }
     this.#rowGroup = number;
     const first = after === undefined
@@ -115,7 +128,7 @@ class SegmentLines implements LineSource {
       : await this.#caches.parts.partAfter(segment, number, after);
     this.#parts = partsWith(segment.rowGroups[number]!, rows)
       .filter((part) => part >= first).reverse();
-    return true;
+    return NO_LINES;
   }
 }
 
@@ -133,9 +146,9 @@ function firstRowGroup({ rowGroups }: Segment, after: string | undefined): numbe
   return first < 0 ? rowGroups.length : first;
 }
 
-/** End of the last line of the first chunk; a longer line is a chunk of its own. */
-function chunkEnd(lines: Buffer): number {
-  if (lines.length <= READ_CHUNK_BYTES) return lines.length;
-  const end = lines.lastIndexOf(LF, READ_CHUNK_BYTES - 1) + 1;
-  return end > 0 ? end : lines.indexOf(LF) + 1;
+/** End of the last line of the chunk from `start` on; a longer line is a chunk of its own. */
+function chunkEnd(lines: Buffer, start: number): number {
+  if (lines.length - start <= READ_CHUNK_BYTES) return lines.length;
+  const end = lines.lastIndexOf(LF, start + READ_CHUNK_BYTES - 1) + 1;
+  return end > start ? end : lines.indexOf(LF, start) + 1;
 }

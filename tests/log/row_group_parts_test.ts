@@ -4,7 +4,7 @@ import { test } from "node:test";
 import type { CommittedEvent } from "../../src/event/verify_event.ts";
 import { ROW_GROUP_PART_BYTES } from "../../src/limits.ts";
 import { partCount, RowGroupParts, rowsOfPart } from "../../src/log/row_group_parts.ts";
-import { openSegment } from "../../src/log/segment_reader.ts";
+import { openSegment, type Segment } from "../../src/log/segment_reader.ts";
 import { SEED, SeededRandom } from "../event/seeded_random.ts";
 import { preparedBatch } from "../support/prepared.ts";
 import type { SimulatedDisk } from "../support/simulated_disk.ts";
@@ -15,7 +15,7 @@ function idOf(line: Buffer): string {
   return event_id;
 }
 
-test("RowGroupParts.lines() gives the parts that make up a row group", async () => {
+test("RowGroupParts.read() gives the parts that make up a row group", async () => {
   const { storage } = await sealCommits([smallBatches(6000)]);
   const segment = await openSegment(storage, "0.parquet");
   const parts = new RowGroupParts();
@@ -23,23 +23,31 @@ test("RowGroupParts.lines() gives the parts that make up a row group", async () 
     assert.ok(partCount(rowGroup) > 1, "the row group has several parts");
     const lines: Buffer[] = [];
     for (let part = 0; part < partCount(rowGroup); part++) {
-      lines.push(await parts.lines(segment, number, part));
+      lines.push(await linesOf(parts, segment, number, part));
       assert.ok(lines.at(-1)!.length < 2 * ROW_GROUP_PART_BYTES);
     }
     assert.ok(Buffer.concat(lines).equals(await segment.readRowGroup(number)));
   }
 });
 
-test("RowGroupParts.lines() decodes a part once", async () => {
+function linesOf(parts: RowGroupParts, segment: Segment, number: number, part: number) {
+  return parts.read(segment, number, part, (lines) => Buffer.from(lines));
+}
+
+test("RowGroupParts.read() decodes a part once", async () => {
   const { storage } = await sealCommits([smallBatches(3000)]);
   const segment = await openSegment(storage, "0.parquet");
   const parts = new RowGroupParts();
-  const lines = await parts.lines(segment, 0, 1);
-  assert.equal(await parts.lines(segment, 0, 1), lines);
-  assert.notEqual(await parts.lines(segment, 0, 0), lines);
+  const [lines, same] = await Promise.all([0, 0].map(() => linesOf(parts, segment, 0, 1)));
+  assert.ok(same!.equals(lines!));
+  const reads = readsOf(storage);
+  // To decode it again, what was read would have to be read again.
+  assert.ok((await linesOf(parts, segment, 0, 1)).equals(lines!));
+  assert.equal(readsOf(storage), reads);
+  assert.ok(!(await linesOf(parts, segment, 0, 0)).equals(lines!));
 });
 
-test(`RowGroupParts.lines() gives a part whatever was read before it (seed ${SEED})`, async () => {
+test(`RowGroupParts.read() gives a part whatever was read before it (seed ${SEED})`, async () => {
   const random = new SeededRandom();
   const hostile = Array.from({ length: 4000 }, (_, n) => hostileBatch(random, n, 1));
   const alike = preparedBatch("alike", { events: Array.from({ length: 5000 }, () => ({})) });
@@ -64,7 +72,7 @@ test(`RowGroupParts.lines() gives a part whatever was read before it (seed ${SEE
       const other = parts[random.below(parts.length)]!;
       for (const wanted of next) {
         const read = await Promise.all(
-          [wanted, other].map(([number, part]) => fresh.lines(segment, number, part)),
+          [wanted, other].map(([number, part]) => linesOf(fresh, segment, number, part)),
         );
         assert.ok(read[0]!.equals(wanted[2]), `part ${wanted[1]} of row group ${wanted[0]}`);
         assert.ok(read[1]!.equals(other[2]), `part ${other[1]} of row group ${other[0]}`);
@@ -73,14 +81,16 @@ test(`RowGroupParts.lines() gives a part whatever was read before it (seed ${SEE
   }
 });
 
-test("RowGroupParts.lines() reads a row group once for a reader that goes on in order", async () => {
+test("RowGroupParts.read() reads a row group once for a reader that goes on in order", async () => {
   const { storage } = await sealCommits([smallBatches(6000)]);
   const segment = await openSegment(storage, "0.parquet");
   const parts = new RowGroupParts();
   for (const [number, rowGroup] of segment.rowGroups.entries()) {
-    await parts.lines(segment, number, 0);
+    await linesOf(parts, segment, number, 0);
     const reads = readsOf(storage);
-    for (let part = 1; part < partCount(rowGroup); part++) await parts.lines(segment, number, part);
+    for (let part = 1; part < partCount(rowGroup); part++) {
+      await linesOf(parts, segment, number, part);
+    }
     assert.equal(readsOf(storage), reads, `row group ${number}`);
   }
 });
@@ -120,6 +130,6 @@ test("rowsOfPart() is one where an event is larger than a part", async () => {
   const { storage, lines } = await sealCommits([[preparedBatch("large", { events })]]);
   const segment = await openSegment(storage, "0.parquet");
   assert.equal(rowsOfPart(segment.rowGroups[0]!), 1);
-  const part = await new RowGroupParts().lines(segment, 0, 2);
+  const part = await linesOf(new RowGroupParts(), segment, 0, 2);
   assert.equal(part.toString(), splitLines(lines)[2]!.toString());
 });
