@@ -2,7 +2,11 @@
  * The filters over the keys of segments that are in memory: those of the newest segments, as many
  * as fit the bound. A key is looked for in all segments, so that what was used last says nothing
  * about what is asked next.
+ *
+ * They lie in one piece of memory: to ask a hundred filters is to wait for memory a hundred times,
+ * and twice as often where each has an object of its own.
  */
+import { assert } from "../assert.ts";
 import { KEY_FILTERS_BYTES_MAX } from "../limits.ts";
 import { keyBlockStart, mayHoldKey } from "./key_filter.ts";
 import type { ListedSegment } from "./listed_segment.ts";
@@ -11,8 +15,12 @@ import type { Hash64 } from "./xxhash64.ts";
 export class KeyFilters {
   readonly #segments: readonly ListedSegment[];
   readonly #limitBytes: number;
-  /** By the number of the segment; null where it is not in memory. */
-  readonly #held: (Uint8Array | null)[] = [];
+  #memory = new Uint8Array(0);
+  /** Where in memory what was taken last ends; gaps of dropped filters are before it. */
+  #endBytes = 0;
+  /** By the number of the segment: where its filter starts, and its size, 0 for one not held. */
+  readonly #starts: number[] = [];
+  readonly #sizes: number[] = [];
   #sizeBytes = 0;
 
   /** @param segments from oldest to newest; grows at its end. */
@@ -33,47 +41,77 @@ export class KeyFilters {
    */
   async newest(hash: Hash64, from: number, to: number): Promise<number> {
     for (let number = to - 1; number >= from; number--) {
-      const filter = this.#held[number] ?? null;
-      const mayHold = filter === null ? await this.#ask(number, hash) : passes(filter, hash);
-      if (mayHold) return number;
+      const isHeld = (this.#sizes[number] ?? 0) > 0;
+      if (isHeld ? this.#peek(number, hash) : await this.#ask(number, hash)) return number;
     }
     return -1;
+  }
+
+  #peek(number: number, hash: Hash64): boolean {
+    const blockStart = this.#starts[number]! + keyBlockStart(this.#sizes[number]!, hash);
+    return mayHoldKey(this.#memory, blockStart, hash);
   }
 
   /** Asks the segment, and holds its filter from now on if there is room. */
   async #ask(number: number, hash: Hash64): Promise<boolean> {
     return await this.#segments[number]!.use(async (opened) => {
-      if (!this.#makeRoom(number, opened.metadata.key_filter.bytes)) {
+      if (!this.#dropOlder(number, opened.metadata.key_filter.bytes)) {
         return await opened.mayHoldKey(hash);
       }
-      const filter = await opened.readKeyFilter();
-      this.#hold(number, filter);
-      return passes(filter, hash);
+      this.#hold(number, await opened.readKeyFilter());
+      return this.#peek(number, hash);
     });
   }
 
-  #hold(number: number, filter: Uint8Array): void {
-    while (this.#held.length <= number) this.#held.push(null);
-    this.#drop(number);
-    this.#held[number] = filter;
-    this.#sizeBytes += filter.length;
-  }
-
-  /** Drops filters of older segments, if that is enough for one of `bytes`. */
-  #makeRoom(number: number, bytes: number): boolean {
-    const older = this.#held.slice(0, number);
-    const olderBytes = older.reduce((sum, filter) => sum + (filter?.length ?? 0), 0);
+  /** Drops filters of older segments until there is room for one of `bytes`, if that is enough. */
+  #dropOlder(number: number, bytes: number): boolean {
+    const olderBytes = this.#sizes.slice(0, number).reduce((sum, size) => sum + size, 0);
     if (this.#sizeBytes - olderBytes + bytes > this.#limitBytes) return false;
     for (let oldest = 0; this.#sizeBytes + bytes > this.#limitBytes; oldest++) this.#drop(oldest);
     return true;
   }
 
-  #drop(number: number): void {
-    this.#sizeBytes -= this.#held[number]?.length ?? 0;
-    this.#held[number] = null;
+  #hold(number: number, filter: Uint8Array): void {
+    while (this.#sizes.length <= number) {
+      this.#starts.push(0);
+      this.#sizes.push(0);
+    }
+    this.#drop(number);
+    this.#makeRoom(filter.length);
+    this.#memory.set(filter, this.#endBytes);
+    this.#starts[number] = this.#endBytes;
+    this.#sizes[number] = filter.length;
+    this.#sizeBytes += filter.length;
+    this.#endBytes += filter.length;
   }
-}
 
-function passes(filter: Uint8Array, hash: Hash64): boolean {
-  return mayHoldKey(filter, keyBlockStart(filter.length, hash), hash);
+  #drop(number: number): void {
+    this.#sizeBytes -= this.#sizes[number]!;
+    this.#sizes[number] = 0;
+  }
+
+  /** Makes so many bytes free at the end: closes gaps first, then takes twice the memory. */
+  #makeRoom(bytes: number): void {
+    if (this.#endBytes + bytes <= this.#memory.length) return;
+    this.#closeGaps();
+    const neededBytes = this.#endBytes + bytes;
+    if (neededBytes <= this.#memory.length) return;
+    const doubledBytes = Math.min(2 * this.#memory.length, this.#limitBytes);
+    const memory = new Uint8Array(Math.max(neededBytes, doubledBytes));
+    memory.set(this.#memory.subarray(0, this.#endBytes));
+    this.#memory = memory;
+  }
+
+  #closeGaps(): void {
+    const held = [...this.#sizes.keys()].filter((number) => this.#sizes[number]! > 0);
+    let endBytes = 0;
+    for (const number of held.sort((a, b) => this.#starts[a]! - this.#starts[b]!)) {
+      const start = this.#starts[number]!;
+      this.#memory.copyWithin(endBytes, start, start + this.#sizes[number]!);
+      this.#starts[number] = endBytes;
+      endBytes += this.#sizes[number]!;
+    }
+    assert(endBytes === this.#sizeBytes, "the filters held are what memory holds");
+    this.#endBytes = endBytes;
+  }
 }

@@ -194,6 +194,14 @@ test("KeyFilters holds those of the newest segments within its bound, and asks t
   const older = new KeyFilters(listed, 64);
   for (let number = 0; number < 4; number++) await older.newest(hash, number, number + 1);
   assert.equal(older.sizeBytes, 64, "newer ones take the room of older ones");
+  const roomy = new KeyFilters(listed, 1024);
+  for (const { source, batch_id } of entries) {
+    const asked = batchKeyHash(source, batch_id);
+    const expected = await roomy.newest(asked, 0, 4);
+    assert.ok(expected >= 0);
+    assert.equal(await older.newest(asked, 0, 4), expected);
+    assert.equal(await filters.newest(asked, 0, 4), expected);
+  }
   await pool.close();
 });
 
