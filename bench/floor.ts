@@ -8,12 +8,13 @@ import { join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { FLOORS } from "./floor/floors.ts";
+import { measureDelivery } from "./peers/our_delivery.ts";
 import { executableOf, ServerProcess } from "./support/deployment.ts";
 import { probeDisk } from "./support/disk_probe.ts";
 import { runLoad } from "./support/load.ts";
 import { type BenchOptions, parseBenchOptions, progress, runBench } from "./support/options.ts";
 import { peakMemoryBytes } from "./support/process_stats.ts";
-import { loadRow, makeReport, publish, type Row } from "./support/report.ts";
+import { loadRow, makeReport, publish, rounded, type Row } from "./support/report.ts";
 import { ingestWorkload } from "./support/workloads.ts";
 
 const SERVER = fileURLToPath(new URL("./floor/server.ts", import.meta.url));
@@ -28,15 +29,20 @@ const LOADS: Record<string, { clients: number; batchEvents: number }> = {
   "batch-1000-4": { clients: 4, batchEvents: 1000 },
 };
 
+/** The load of the row in which one client follows. */
+const DELIVER = "deliver";
+
 /** A row is a server and a load: `store:single-64`. */
-const ROWS = Object.keys(FLOORS).flatMap((floor) =>
-  Object.keys(LOADS).map((load) => `${floor}:${load}`)
-);
+const ROWS = [
+  ...Object.keys(FLOORS).filter((floor) => floor !== "forward").flatMap((floor) =>
+    Object.keys(LOADS).map((load) => `${floor}:${load}`)
+  ),
+  `forward:${DELIVER}`,
+];
 
 async function measureRow(row: string, options: BenchOptions, folder: string): Promise<Row> {
   progress(row);
   const [floor, load] = row.split(":") as [string, string];
-  const { clients, batchEvents } = LOADS[load]!;
   const socketPath = join(folder, `${row.replace(":", "-")}.sock`);
   const file = join(folder, `${row.replace(":", "-")}.log`);
   const server = ServerProcess.spawn(executableOf(options.serverRuntime), [
@@ -45,23 +51,51 @@ async function measureRow(row: string, options: BenchOptions, folder: string): P
   ]);
   try {
     await server.waitUntilReady(socketPath, performance.now() + START_TIMEOUT_MS);
-    const result = await runLoad({
-      socketPath,
-      serverPid: server.pid,
-      workloads: Array.from(
-        { length: clients },
-        (_, client) => ingestWorkload(`client-${client}`, batchEvents),
-      ),
-      warmupMs: options.warmupMs,
-      measureMs: options.measureMs,
-      eventsMax: options.events ?? Infinity,
-    });
-    return loadRow(row, result, peakMemoryBytes(server.pid));
+    const served = { socketPath, pid: server.pid };
+    return load === DELIVER
+      ? await deliveryRow(row, served, options)
+      : await ingestRow(row, served, LOADS[load]!, options);
   } finally {
     server.signal("SIGKILL");
     await server.exited;
     await rm(file, { force: true });
   }
+}
+
+interface Served {
+  socketPath: string;
+  pid: number;
+}
+
+async function ingestRow(
+  row: string,
+  { socketPath, pid }: Served,
+  { clients, batchEvents }: { clients: number; batchEvents: number },
+  options: BenchOptions,
+): Promise<Row> {
+  const result = await runLoad({
+    socketPath,
+    serverPid: pid,
+    workloads: Array.from(
+      { length: clients },
+      (_, client) => ingestWorkload(`client-${client}`, batchEvents),
+    ),
+    warmupMs: options.warmupMs,
+    measureMs: options.measureMs,
+    eventsMax: options.events ?? Infinity,
+  });
+  return loadRow(row, result, peakMemoryBytes(pid));
+}
+
+/** From the first byte of an event to its arrival at the follower. */
+async function deliveryRow(row: string, served: Served, options: BenchOptions): Promise<Row> {
+  const measured = await measureDelivery(served, options);
+  return {
+    "row": row,
+    "events/s": Math.round(measured.eventsPerSecond!),
+    "p50 ms": rounded(measured.p50Ms!, 3),
+    "p99 ms": rounded(measured.p99Ms!, 3),
+  };
 }
 
 await runBench(async () => {

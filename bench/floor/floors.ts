@@ -1,7 +1,10 @@
 /** The servers that are measured: whose HTTP, and what they do with a body. */
 
-/** `store` parses too, and answers when the body is durable. */
-export type FloorWork = "answer" | "parse" | "store";
+/**
+ * `store` parses too, and answers when the body is durable; `forward` then sends it to those who
+ * follow.
+ */
+export type FloorWork = "answer" | "parse" | "store" | "forward";
 
 export interface Floor {
   /** Our HTTP layer, or that of `node:http`. */
@@ -13,6 +16,7 @@ export const FLOORS: Record<string, Floor> = {
   "answer": { isOurs: true, work: "answer" },
   "parse": { isOurs: true, work: "parse" },
   "store": { isOurs: true, work: "store" },
+  "forward": { isOurs: true, work: "forward" },
   "node-http": { isOurs: false, work: "answer" },
   "node-http-store": { isOurs: false, work: "store" },
 };

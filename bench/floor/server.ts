@@ -10,6 +10,7 @@ import { promisify } from "node:util";
 import type { HttpResponse } from "../../src/http1/message.ts";
 import { listen } from "../../src/http1/server.ts";
 import { FLOORS, type FloorWork } from "./floors.ts";
+import { Forwarding } from "./forwarding.ts";
 
 const ANSWER = '{"status":"committed"}';
 const HEADERS = { "content-type": "application/json" };
@@ -50,25 +51,29 @@ class GroupCommit {
   }
 }
 
+const forwarding = new Forwarding();
+
 /** What is done with a body before it is answered. */
 function worker(work: FloorWork, path: string): (body: Uint8Array) => Promise<void> | void {
   if (work === "answer") return () => {};
   const parse = (body: Uint8Array) => void JSON.parse(Buffer.from(body).toString());
   if (work === "parse") return parse;
   const log = new GroupCommit(path);
-  return (body) => {
+  return async (body) => {
     parse(body);
-    return log.append(body);
+    await log.append(body);
+    if (work === "forward") forwarding.push(body);
   };
 }
 
 async function serveOurs(path: string, use: (body: Uint8Array) => Promise<void> | void) {
   const answer: HttpResponse = { status: 200, headers: HEADERS, body: ANSWER };
+  const following = { ...answer, body: forwarding, isEndless: true };
   await listen({
     path,
     handler: async (request) => {
       if (request.method === "POST") await use(await request.bytes());
-      return answer;
+      return request.target.includes("follow=true") ? following : answer;
     },
     refusal: () => ({ status: 400, headers: HEADERS, body: "{}" }),
     report: (line) => void process.stderr.write(`${line}\n`),

@@ -8,15 +8,14 @@ import {
   type RuntimeName,
   type Server,
 } from "../support/deployment.ts";
-import { FollowerClient } from "../support/follower_client.ts";
 import type { Workload } from "../support/load.ts";
-import { type RawResponse, ResponseParser } from "../support/response_parser.ts";
+import type { RawResponse } from "../support/response_parser.ts";
 import { fill, withDeployment, withServer } from "../support/with_deployment.ts";
 import { ingestWorkload, replayWorkload } from "../support/workloads.ts";
-import { Connection } from "./connection.ts";
-import { Arrivals, measureArrivals } from "./delivery.ts";
+import type { Connection } from "./connection.ts";
 import { type LoadClient, type LoadTimes, measureLoad } from "./load.ts";
 import type { Measurement } from "./measurement.ts";
+import { measureDelivery, openOurs } from "./our_delivery.ts";
 import {
   type BenchContext,
   FILL_BATCH_EVENTS,
@@ -47,7 +46,12 @@ export function oursSubject(serverRuntime: RuntimeName, context: BenchContext): 
         return variant((deployment) => measureTailReplay(deployment, context));
       }
       if (rowName === "deliver") {
-        return variant((deployment) => measureDelivery(deployment, context));
+        return variant((deployment) =>
+          withServer(
+            deployment,
+            ({ pid }) => measureDelivery({ socketPath: deployment.socketPath, pid }, context),
+          )
+        );
       }
       return [];
     },
@@ -62,16 +66,9 @@ export async function measureWorkloads(
   times: LoadTimes,
 ): Promise<Measurement> {
   const clients = await Promise.all(
-    workloads.map(async (workload) => clientOf(await openOurs(deployment), workload)),
+    workloads.map(async (workload) => clientOf(await openOurs(deployment.socketPath), workload)),
   );
   return await measureLoad(clients, pid, times);
-}
-
-/** Opens a connection to ours, of the kind that peers are driven with. */
-export function openOurs({ socketPath }: Deployment): Promise<Connection<RawResponse>> {
-  const parser = new ResponseParser();
-  const push = (data: Buffer) => parser.push(data);
-  return Connection.open(socketPath, { expect: () => {}, push });
 }
 
 function clientOf(connection: Connection<RawResponse>, workload: Workload): LoadClient {
@@ -155,27 +152,4 @@ async function measureTailReplay(
     deployment,
     (server) => measureWorkloads([replayWorkload(log)], deployment, server, context),
   );
-}
-
-function measureDelivery(deployment: Deployment, context: BenchContext): Promise<Measurement> {
-  const { socketPath } = deployment;
-  return withServer(deployment, async ({ pid }) => {
-    const arrivals = new Arrivals();
-    const failure = Promise.withResolvers<never>();
-    failure.promise.catch(() => {});
-    const onEvents = (events: number) => arrivals.markReceived(events);
-    const follower = await FollowerClient.open(socketPath, null, onEvents, failure.reject);
-    const client = await openOurs(deployment);
-    const workload = ingestWorkload("deliver", 1);
-    const send = async () => {
-      workload.accept(await client.exchange(workload.next()));
-    };
-    try {
-      const delivery = { serverPid: pid, send, failed: failure.promise };
-      return await measureArrivals(delivery, arrivals, context);
-    } finally {
-      client.close();
-      follower.close();
-    }
-  });
 }

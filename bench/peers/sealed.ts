@@ -14,7 +14,8 @@ import type { RuntimeName } from "../support/deployment.ts";
 import type { Series } from "./comparison.ts";
 import { copyToParquet } from "./duckdb_copy.ts";
 import { commandClock, type Measurement } from "./measurement.ts";
-import { measureWorkloads, openOurs } from "./ours.ts";
+import { openOurs } from "./our_delivery.ts";
+import { measureWorkloads } from "./ours.ts";
 import { findProgram, runProgram } from "./peer_process.ts";
 import { KeyedTable } from "./postgres_keys.ts";
 import { type PostgresCluster, withPostgres } from "./postgres_server.ts";
@@ -101,7 +102,7 @@ async function appendAndSeal(
 
 async function appendKeyed(deployment: Deployment, first: number, batches: number): Promise<void> {
   await withServer(deployment, async () => {
-    const client = await openOurs(deployment);
+    const client = await openOurs(deployment.socketPath);
     for (let number = first; number < first + batches; number++) {
       const response = await client.exchange(keyedBatch(number, FILL_BATCH_EVENTS));
       if (!response.bodyEnd.includes('"status":"committed"')) {

@@ -1,0 +1,26 @@
+/** One endless response, of what is pushed: the least that delivery to a follower can be. */
+import { Buffer } from "node:buffer";
+
+/** What a client that follows the service looks for. */
+const CAUGHT_UP = Buffer.from('{"type":"caught_up"}\n');
+const EVENT_START = Buffer.from('{"event_id":"","batch":');
+const EVENT_END = Buffer.from("}\n");
+
+export class Forwarding implements AsyncIterable<Uint8Array> {
+  #waiting: Uint8Array[] = [CAUGHT_UP];
+  #wake: (() => void) | null = null;
+
+  push(body: Uint8Array): void {
+    this.#waiting.push(Buffer.concat([EVENT_START, body, EVENT_END]));
+    this.#wake?.();
+  }
+
+  [Symbol.asyncIterator](): AsyncIterator<Uint8Array> {
+    return { next: () => this.#next() };
+  }
+
+  async #next(): Promise<IteratorResult<Uint8Array>> {
+    while (this.#waiting.length === 0) await new Promise<void>((wake) => this.#wake = wake);
+    return { done: false, value: this.#waiting.shift()! };
+  }
+}
