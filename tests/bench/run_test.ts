@@ -39,8 +39,8 @@ const RUNS: [string, string[], string[]][] = [
   ["ingest", ["--events", "20"], ["single-16", "batch-4"]],
   [
     "floor",
-    ["--events", "20"],
-    ["answer:single-1", "store:batch-100-16", "node-http-store:single-16"],
+    ["--events", "20", "--seconds", "0.2"],
+    ["answer:single-1", "store:batch-100-16", "node-http-store:single-16", "forward:deliver"],
   ],
   ["hash_floor", ["--events", "2000"], ["verify", "seal"]],
   ["latency", ["--seconds", "0.2"], ["single-half", "single-beside", "replay-beside"]],
