@@ -202,6 +202,8 @@ export const FOLLOW_STALL_TIMEOUT_MS = 60_000;
 
 /** One read of a commit file; also the size of the pieces a replay response is written in. */
 export const READ_CHUNK_BYTES = 256 * KIB;
+/** Memory of such reads that is kept for the next ones: 8 MiB. */
+export const CHUNKS_KEPT_MAX = 32;
 
 // Segments. Their bounds are part of the format: a reader refuses what exceeds them.
 

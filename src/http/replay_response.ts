@@ -25,21 +25,26 @@ export async function replayResponse(
   replay: Replay,
   onFailure: (error: unknown) => void,
 ): Promise<HttpResponse> {
-  const page = new PageStart();
+  const page = new PageStart(replay);
   for (let events = await replay.next(); events !== null; events = await replay.next()) {
     page.append(events);
     if (page.isFull) {
       return { status: 200, headers: JSON_HEADERS, body: streamPage(page, replay, onFailure) };
     }
   }
-  return wholePage([...page.parts, closing(replay)]);
+  return wholePage([...page.parts, closing(replay)], replay);
 }
 
 /** What is read of a page before its status is sent. */
 class PageStart {
   readonly parts: Uint8Array[] = [OPENING];
+  readonly #replay: Replay;
   #sizeBytes = 0;
   #emptyPieces = 0;
+
+  constructor(replay: Replay) {
+    this.#replay = replay;
+  }
 
   append(events: Uint8Array): void {
     if (events.length === 0) {
@@ -47,7 +52,7 @@ class PageStart {
       return;
     }
     if (this.hasEvents) this.parts.push(COMMA);
-    this.parts.push(isSparse(events) ? new Uint8Array(events) : events);
+    this.parts.push(dense(events, this.#replay));
     this.#sizeBytes += events.length;
   }
 
@@ -60,22 +65,34 @@ class PageStart {
   }
 }
 
-/** Whether keeping these bytes keeps much more memory alive. */
-function isSparse(bytes: Uint8Array): boolean {
-  return bytes.length * 2 < bytes.buffer.byteLength;
+/** Events to be kept: a copy where they are a small part of their memory, which is given back. */
+function dense(events: Uint8Array, replay: Replay): Uint8Array {
+  if (events.length * 2 >= events.buffer.byteLength) return events;
+  const copy = new Uint8Array(events);
+  replay.release(events);
+  return copy;
 }
 
-function wholePage(parts: readonly Uint8Array[]): HttpResponse {
+function wholePage(parts: readonly Uint8Array[], replay: Replay): HttpResponse {
   const sizeBytes = parts.reduce((sum, part) => sum + part.length, 0);
   if (sizeBytes <= COPIED_BYTES_MAX) {
-    return { status: 200, headers: JSON_HEADERS, body: Buffer.concat(parts, sizeBytes) };
+    const body = Buffer.concat(parts, sizeBytes);
+    for (const part of parts) replay.release(part);
+    return { status: 200, headers: JSON_HEADERS, body };
   }
   const headers = { ...JSON_HEADERS, "content-length": String(sizeBytes) };
-  return { status: 200, headers, body: eachOf(parts) };
+  return { status: 200, headers, body: eachOf(parts, replay) };
 }
 
-async function* eachOf(parts: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
-  yield* parts;
+/** Who asks for the next part has no more use for the one before. */
+async function* eachOf(
+  parts: readonly Uint8Array[],
+  replay: Replay,
+): AsyncGenerator<Uint8Array, void, void> {
+  for (const part of parts) {
+    yield part;
+    replay.release(part);
+  }
 }
 
 async function* streamPage(
@@ -84,7 +101,7 @@ async function* streamPage(
   onFailure: (error: unknown) => void,
 ): AsyncGenerator<Uint8Array> {
   try {
-    yield* start.parts;
+    yield* eachOf(start.parts, replay);
     let { hasEvents } = start;
     for (let events = await replay.next(); events !== null; events = await replay.next()) {
       if (events.length === 0) {
@@ -92,6 +109,7 @@ async function* streamPage(
       } else {
         if (hasEvents) yield COMMA;
         yield events;
+        replay.release(events);
         hasEvents = true;
       }
     }

@@ -67,8 +67,9 @@ export class ResponseWriter {
   }
 
   /**
-   * Asks for the next piece only when the client has taken what was written. When it goes away the
-   * pieces are ended at once, also while one is waited for.
+   * Asks for the next piece only when the client has taken what was written and the socket has no
+   * more use for the piece before. When it goes away the pieces are ended at once, also while one
+   * is waited for.
    */
   async #writePieces(pieces: AsyncIterable<Uint8Array>, isChunked: boolean): Promise<boolean> {
     const iterator = pieces[Symbol.asyncIterator]();
@@ -78,7 +79,7 @@ export class ResponseWriter {
       while (!this.#isGone) {
         const { done, value } = await iterator.next();
         if (done || this.#isGone) break;
-        if (!this.#writePiece(value, isChunked)) await this.#room();
+        await this.#writePiece(value, isChunked);
       }
     } catch {
       // The handler has told why.
@@ -90,13 +91,23 @@ export class ResponseWriter {
     return !this.#isGone;
   }
 
-  /** Returns whether there is room for more. */
-  #writePiece(piece: Uint8Array, isChunked: boolean): boolean {
+  /** Resolves when there is room for more. */
+  async #writePiece(piece: Uint8Array, isChunked: boolean): Promise<void> {
     // An empty chunk would end the body.
-    if (piece.length === 0 || this.#isGone) return true;
-    if (!isChunked) return this.#socket.write(piece);
-    if (piece.length <= COPIED_BYTES_MAX) return this.#socket.write(chunkOf(piece));
-    return this.#writeParts(chunkStart(piece.length), piece, CHUNK_END);
+    if (piece.length === 0 || this.#isGone) return;
+    if (piece.length <= COPIED_BYTES_MAX) {
+      const copy = isChunked ? chunkOf(piece) : Buffer.from(piece);
+      if (!this.#socket.write(copy)) await this.#room();
+      return;
+    }
+    const isWritten = this.#room();
+    // After an error the socket closes, and that wakes.
+    const onWritten = (error?: Error | null) => {
+      if (error === null || error === undefined) this.#wakeWriter();
+    };
+    if (isChunked) this.#writeParts(chunkStart(piece.length), piece, CHUNK_END, onWritten);
+    else this.#socket.write(piece, onWritten);
+    await isWritten;
   }
 
   /** Returns whether there is room for more. */
@@ -112,13 +123,21 @@ export class ResponseWriter {
       : this.#writeParts(head, body);
   }
 
-  /** Writes ASCII texts and the bytes between them at once, without a copy. */
-  #writeParts(before: string, bytes: Uint8Array, after = ""): boolean {
+  /**
+   * Writes ASCII texts and the bytes between them at once, without a copy.
+   * @param onWritten told when the socket has no more use for the bytes, or has failed.
+   */
+  #writeParts(
+    before: string,
+    bytes: Uint8Array,
+    after?: string,
+    onWritten?: (error?: Error | null) => void,
+  ): boolean {
     const socket = this.#socket;
     socket.cork();
     socket.write(before);
-    let hasRoom = socket.write(bytes);
-    if (after !== "") hasRoom = socket.write(after);
+    const hasRoom = socket.write(bytes, onWritten);
+    if (after !== undefined) socket.write(after);
     socket.uncork();
     return hasRoom;
   }

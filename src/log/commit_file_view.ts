@@ -2,9 +2,10 @@
  * A tail or pending file as a snapshot sees it: from where the segments end, up to an end that does
  * not move. The file may be sealed while it is read, at any time: then the rest comes from there.
  */
-import { Buffer } from "node:buffer";
+import type { Buffer } from "node:buffer";
 import { assert } from "../assert.ts";
 import { READ_CHUNK_BYTES } from "../limits.ts";
+import { chunkMemory } from "./chunk_memory.ts";
 import type { CommitFile } from "./commit_file.ts";
 import type { RecentCommits } from "./recent_commits.ts";
 import { lastEventIdOf, SealedLines } from "./sealed_lines.ts";
@@ -97,7 +98,7 @@ class CommitLines implements LineSource {
   /** Whole lines; none when the read was too short for one: the next is longer. */
   async #readLines(): Promise<Buffer> {
     const wantedBytes = Math.min(this.#readBytes, this.#range.end - this.#position);
-    const chunk = Buffer.allocUnsafeSlow(wantedBytes);
+    const chunk = chunkMemory.take(wantedBytes);
     const readBytes = this.#recent?.read(chunk, this.#position)
       ? wantedBytes
       : await this.#target.read(chunk, this.#position);

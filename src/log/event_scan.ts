@@ -4,6 +4,7 @@
  */
 import { Buffer } from "node:buffer";
 import { READ_CHUNK_BYTES, SCAN_PAUSE_BYTES } from "../limits.ts";
+import { chunkMemory } from "./chunk_memory.ts";
 import { isHeaderLine } from "./commit_frame.ts";
 import { viewFor } from "./line_bytes.ts";
 import { LineChunks } from "./line_chunks.ts";
@@ -70,7 +71,8 @@ export class EventScan {
 
   /**
    * The next events, their lines joined by commas; null at the end. Empty when a good deal was read
-   * without a match, so that the caller can give up.
+   * without a match, so that the caller can give up. They are the caller's, who may give them back
+   * by `release()`.
    */
   async next(): Promise<Buffer | null> {
     let missedBytes = 0;
@@ -79,10 +81,16 @@ export class EventScan {
       if (chunk === null) return null;
       const events = this.#takeEvents(chunk);
       if (events !== null) return events;
+      chunkMemory.give(chunk);
       missedBytes += chunk.length;
       if (missedBytes >= SCAN_PAUSE_BYTES) return EMPTY;
     }
     return null;
+  }
+
+  /** Takes back what `next()` has given, when nobody reads it any more. */
+  release(events: Uint8Array): void {
+    chunkMemory.give(events);
   }
 
   /** Moves the wanted lines of `chunk` to its front and returns them; null when there are none. */

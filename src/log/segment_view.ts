@@ -1,6 +1,7 @@
 /** A segment as a snapshot sees it: the lines of the row groups that may hold what is wanted. */
 import { Buffer } from "node:buffer";
 import { LOOKUP_ROWS_MAX, READ_CHUNK_BYTES } from "../limits.ts";
+import { chunkMemory } from "./chunk_memory.ts";
 import type { KeyRows } from "./key_rows.ts";
 import { partCount, type RowGroupParts, rowsOfPart } from "./row_group_parts.ts";
 import { findRows } from "./segment_lookup.ts";
@@ -97,7 +98,7 @@ class SegmentLines implements LineSource {
         this.#parts.pop();
         this.#handedBytes = null;
       }
-      return Buffer.from(lines.subarray(start, end));
+      return chunkMemory.copy(lines.subarray(start, end));
     });
   }
 

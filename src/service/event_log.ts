@@ -21,6 +21,8 @@ export interface Replay {
    * `nextAfter` are final.
    */
   next(): Promise<Uint8Array | null>;
+  /** Takes back what `next()` has given, when nobody reads it any more. Not a must. */
+  release(events: Uint8Array): void;
   /** Last event handed out so far. */
   readonly lastEventId: string | null;
   /** Where the next page starts. */

@@ -44,6 +44,7 @@ export async function readFollowPage(
   const record = lastEventId === null
     ? null
     : eventsRecord(phase, pieces.slice(1), { lastEventId, nextAfter, through: snapshot.frontier });
+  for (const piece of pieces) scan.release(piece);
   return { record, lastEventId, nextAfter, exhausted };
 }
 

@@ -22,6 +22,7 @@ export function stubReplay(pieces: Iterable<string | Error>): Replay {
     snapshotThroughEventId: "snapshot",
     lastEventId: "last",
     nextAfter: "next",
+    release() {},
     // deno-lint-ignore require-await -- an error rejects
     async next() {
       const { done, value } = iterator.next();

@@ -1,0 +1,42 @@
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { test } from "node:test";
+import { CHUNKS_KEPT_MAX, READ_CHUNK_BYTES } from "../../src/limits.ts";
+import { ChunkMemory } from "../../src/log/chunk_memory.ts";
+
+test("ChunkMemory.take() gives memory that came back, also as a part, to one reader at a time", () => {
+  const memory = new ChunkMemory();
+  const first = memory.take(READ_CHUNK_BYTES);
+  const second = memory.take(READ_CHUNK_BYTES / 2);
+  assert.notEqual(second.buffer, first.buffer);
+  memory.give(first.subarray(10, 20));
+  memory.give(first);
+  assert.equal(memory.heldCount, 1);
+  const third = memory.take(READ_CHUNK_BYTES - 1);
+  assert.equal(third.buffer, first.buffer);
+  assert.equal(third.length, READ_CHUNK_BYTES - 1);
+  assert.notEqual(memory.take(READ_CHUNK_BYTES).buffer, first.buffer);
+});
+
+test("ChunkMemory.give() leaves alone what is from elsewhere, small, or large", () => {
+  const memory = new ChunkMemory();
+  memory.give(Buffer.allocUnsafeSlow(READ_CHUNK_BYTES));
+  memory.give(memory.take(100));
+  memory.give(memory.take(READ_CHUNK_BYTES + 1));
+  assert.equal(memory.heldCount, 0);
+});
+
+test("ChunkMemory holds no more chunks than its limit", () => {
+  const memory = new ChunkMemory();
+  const chunks = Array.from({ length: CHUNKS_KEPT_MAX + 3 }, () => memory.take(READ_CHUNK_BYTES));
+  for (const chunk of chunks) memory.give(chunk);
+  assert.equal(memory.heldCount, CHUNKS_KEPT_MAX);
+});
+
+test("ChunkMemory.copy() copies all bytes", () => {
+  const memory = new ChunkMemory();
+  const bytes = Buffer.alloc(READ_CHUNK_BYTES, "abc");
+  const copy = memory.copy(bytes);
+  assert.deepEqual(copy, bytes);
+  assert.notEqual(copy.buffer, bytes.buffer);
+});
