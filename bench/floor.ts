@@ -8,14 +8,15 @@ import { join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { FLOORS } from "./floor/floors.ts";
+import { PAGE_EVENTS } from "./floor/page.ts";
 import { measureDelivery } from "./peers/our_delivery.ts";
 import { executableOf, ServerProcess } from "./support/deployment.ts";
 import { probeDisk } from "./support/disk_probe.ts";
-import { runLoad } from "./support/load.ts";
+import { runLoad, type Workload } from "./support/load.ts";
 import { type BenchOptions, parseBenchOptions, progress, runBench } from "./support/options.ts";
 import { peakMemoryBytes } from "./support/process_stats.ts";
 import { loadRow, makeReport, publish, rounded, type Row } from "./support/report.ts";
-import { ingestWorkload } from "./support/workloads.ts";
+import { ingestWorkload, pageWorkload } from "./support/workloads.ts";
 
 const SERVER = fileURLToPath(new URL("./floor/server.ts", import.meta.url));
 const START_TIMEOUT_MS = 30_000;
@@ -32,13 +33,25 @@ const LOADS: Record<string, { clients: number; batchEvents: number }> = {
 /** The load of the row in which one client follows. */
 const DELIVER = "deliver";
 
+/** The load of the row in which one client reads pages. */
+const REPLAY = "replay";
+const OWN_LOADS: Record<string, string> = { "forward": DELIVER, "page": REPLAY };
+
 /** A row is a server and a load: `store:single-64`. */
-const ROWS = [
-  ...Object.keys(FLOORS).filter((floor) => floor !== "forward").flatMap((floor) =>
-    Object.keys(LOADS).map((load) => `${floor}:${load}`)
-  ),
-  `forward:${DELIVER}`,
-];
+const ROWS = Object.keys(FLOORS).flatMap((floor) => {
+  const own = OWN_LOADS[floor];
+  const loads = own === undefined ? Object.keys(LOADS) : [own];
+  return loads.map((load) => `${floor}:${load}`);
+});
+
+function workloadsOf(load: string): Workload[] {
+  if (load === REPLAY) return [pageWorkload(null, PAGE_EVENTS)];
+  const { clients, batchEvents } = LOADS[load]!;
+  return Array.from(
+    { length: clients },
+    (_, client) => ingestWorkload(`client-${client}`, batchEvents),
+  );
+}
 
 async function measureRow(row: string, options: BenchOptions, folder: string): Promise<Row> {
   progress(row);
@@ -54,7 +67,7 @@ async function measureRow(row: string, options: BenchOptions, folder: string): P
     const served = { socketPath, pid: server.pid };
     return load === DELIVER
       ? await deliveryRow(row, served, options)
-      : await ingestRow(row, served, LOADS[load]!, options);
+      : await servedRow(row, served, workloadsOf(load), options);
   } finally {
     server.signal("SIGKILL");
     await server.exited;
@@ -67,19 +80,16 @@ interface Served {
   pid: number;
 }
 
-async function ingestRow(
+async function servedRow(
   row: string,
   { socketPath, pid }: Served,
-  { clients, batchEvents }: { clients: number; batchEvents: number },
+  workloads: Workload[],
   options: BenchOptions,
 ): Promise<Row> {
   const result = await runLoad({
     socketPath,
     serverPid: pid,
-    workloads: Array.from(
-      { length: clients },
-      (_, client) => ingestWorkload(`client-${client}`, batchEvents),
-    ),
+    workloads,
     warmupMs: options.warmupMs,
     measureMs: options.measureMs,
     eventsMax: options.events ?? Infinity,

@@ -11,6 +11,7 @@ import type { HttpResponse } from "../../src/http1/message.ts";
 import { listen } from "../../src/http1/server.ts";
 import { FLOORS, type FloorWork } from "./floors.ts";
 import { Forwarding } from "./forwarding.ts";
+import { Page } from "./page.ts";
 
 const ANSWER = '{"status":"committed"}';
 const HEADERS = { "content-type": "application/json" };
@@ -55,7 +56,7 @@ const forwarding = new Forwarding();
 
 /** What is done with a body before it is answered. */
 function worker(work: FloorWork, path: string): (body: Uint8Array) => Promise<void> | void {
-  if (work === "answer") return () => {};
+  if (work === "answer" || work === "page") return () => {};
   const parse = (body: Uint8Array) => void JSON.parse(Buffer.from(body).toString());
   if (work === "parse") return parse;
   const log = new GroupCommit(path);
@@ -66,8 +67,18 @@ function worker(work: FloorWork, path: string): (body: Uint8Array) => Promise<vo
   };
 }
 
-async function serveOurs(path: string, use: (body: Uint8Array) => Promise<void> | void) {
-  const answer: HttpResponse = { status: 200, headers: HEADERS, body: ANSWER };
+const SHORT_ANSWER: HttpResponse = { status: 200, headers: HEADERS, body: ANSWER };
+
+function pageAnswer(): HttpResponse {
+  const body = new Page();
+  return { status: 200, headers: { ...HEADERS, "content-length": `${body.sizeBytes}` }, body };
+}
+
+async function serveOurs(
+  path: string,
+  use: (body: Uint8Array) => Promise<void> | void,
+  answer: HttpResponse,
+) {
   const following = { ...answer, body: forwarding, isEndless: true };
   await listen({
     path,
@@ -96,5 +107,5 @@ function serveBuiltIn(path: string, use: (body: Uint8Array) => Promise<void> | v
 const [kind = "", path = "", file = ""] = process.argv.slice(2);
 const { isOurs, work } = FLOORS[kind]!;
 const use = worker(work, file);
-if (isOurs) await serveOurs(path, use);
+if (isOurs) await serveOurs(path, use, work === "page" ? pageAnswer() : SHORT_ANSWER);
 else serveBuiltIn(path, use);

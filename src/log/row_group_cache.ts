@@ -1,8 +1,7 @@
 /**
- * What is in memory of row groups, the least recently used ones dropped first. Above all it holds
- * the lines that they were decoded to: a reader that pages through sealed history decodes each row
- * group once, and readers at the same place share it. What is in here is shared, so nobody changes
- * it.
+ * What is in memory of row groups beside their lines (`part_cache.ts`), the least recently used
+ * first to be dropped. Who asks for what is being read waits for the same read. What is in here is
+ * shared, so nobody changes it.
  */
 import type { Buffer } from "node:buffer";
 import { ROW_GROUP_CACHE_BYTES_MAX } from "../limits.ts";

@@ -40,7 +40,13 @@ const RUNS: [string, string[], string[]][] = [
   [
     "floor",
     ["--events", "20", "--seconds", "0.2"],
-    ["answer:single-1", "store:batch-100-16", "node-http-store:single-16", "forward:deliver"],
+    [
+      "answer:single-1",
+      "store:batch-100-16",
+      "node-http-store:single-16",
+      "forward:deliver",
+      "page:replay",
+    ],
   ],
   ["hash_floor", ["--events", "2000"], ["verify", "seal"]],
   ["latency", ["--seconds", "0.2"], ["single-half", "single-beside", "replay-beside"]],

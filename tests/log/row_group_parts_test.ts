@@ -38,13 +38,24 @@ test("RowGroupParts.read() decodes a part once", async () => {
   const { storage } = await sealCommits([smallBatches(3000)]);
   const segment = await openSegment(storage, "0.parquet");
   const parts = new RowGroupParts();
-  const [lines, same] = await Promise.all([0, 0].map(() => linesOf(parts, segment, 0, 1)));
-  assert.ok(same!.equals(lines!));
+  const lines = await linesOf(parts, segment, 0, 1);
   const reads = readsOf(storage);
   // To decode it again, what was read would have to be read again.
-  assert.ok((await linesOf(parts, segment, 0, 1)).equals(lines!));
+  assert.ok((await linesOf(parts, segment, 0, 1)).equals(lines));
   assert.equal(readsOf(storage), reads);
-  assert.ok(!(await linesOf(parts, segment, 0, 0)).equals(lines!));
+  assert.ok(!(await linesOf(parts, segment, 0, 0)).equals(lines));
+});
+
+test("RowGroupParts.read() decodes a part once for readers at the same time", async () => {
+  const { storage } = await sealCommits([smallBatches(3000)]);
+  const segment = await openSegment(storage, "0.parquet");
+  const before = readsOf(storage);
+  const lines = await linesOf(new RowGroupParts(), segment, 0, 1);
+  const reads = readsOf(storage) - before;
+  const parts = new RowGroupParts();
+  const read = await Promise.all([0, 0, 0].map(() => linesOf(parts, segment, 0, 1)));
+  assert.equal(readsOf(storage) - before, 2 * reads);
+  for (const same of read) assert.ok(same.equals(lines));
 });
 
 test(`RowGroupParts.read() gives a part whatever was read before it (seed ${SEED})`, async () => {

@@ -111,6 +111,19 @@ async function linesOf(
   return splitLines(Buffer.concat(chunks)).map(String);
 }
 
+test("SegmentView gives the lines after any event, from there to the end", async () => {
+  const { storage, lines } = await sealCommits([smallBatches(5000)]);
+  const segment = await openSegment(storage, "0.parquet");
+  const all = splitLines(lines).map(String);
+  const caches = { parts: new RowGroupParts(), keyRows: new KeyRows() };
+  assert.deepEqual(await linesOf(segment, caches, {}), all);
+  for (const place of [0, 300, 2500, 4095, 4096, 4998, 4999]) {
+    const { event_id }: CommittedEvent = JSON.parse(all[place]!);
+    const later = await linesOf(segment, caches, {}, event_id);
+    assert.ok(later.join("") === all.slice(place + 1).join(""), `after event ${place}`);
+  }
+});
+
 test("SegmentView reads few events by themselves, and many with their row group", async () => {
   const events = (count: number, recordKey: string) =>
     Array.from({ length: count }, () => ({ recordKey }));

@@ -1,0 +1,19 @@
+/** A page of replay that is in memory, in pieces of the size that ours are written in. */
+import { Buffer } from "node:buffer";
+import { READ_CHUNK_BYTES } from "../../src/limits.ts";
+
+export const PAGE_EVENTS = 1000;
+/** Of the typical event. */
+const LINE_BYTES = 717;
+const PAGE_BYTES = PAGE_EVENTS * LINE_BYTES;
+
+export class Page implements AsyncIterable<Uint8Array> {
+  readonly sizeBytes: number = PAGE_BYTES;
+  readonly #bytes = Buffer.alloc(PAGE_BYTES, "x");
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array> {
+    for (let at = 0; at < PAGE_BYTES; at += READ_CHUNK_BYTES) {
+      yield this.#bytes.subarray(at, at + READ_CHUNK_BYTES);
+    }
+  }
+}
