@@ -33,7 +33,12 @@ export function boundYoungHeap(): void {
   setFlagsFromString("--semi-space-growth-factor=1");
 }
 
+/** Infinity where the runtime does not tell: an older one throws. */
 function youngHeapBytes(): number {
   const isYoung = ({ space_name: name }: HeapSpaceInfo) => name === "new_space";
-  return getHeapSpaceStatistics().find(isYoung)?.space_size ?? Infinity;
+  try {
+    return getHeapSpaceStatistics().find(isYoung)?.space_size ?? Infinity;
+  } catch {
+    return Infinity;
+  }
 }
