@@ -152,6 +152,8 @@ export const TAIL_ROTATE_BYTES = 64 * MIB;
 export const THREAD_YOUNG_HEAP_MIB_MAX = 12;
 /** The same of the thread of `serve` that answers. A runtime left to itself takes up to 128 MiB. */
 export const YOUNG_HEAP_BYTES = 16 * MIB;
+/** How much the old heap of a thread grows, at the most, from one full collection to the next. */
+export const HEAP_GROWTH_PERCENT_MAX = 80;
 /** A thread that seals ends when it has had nothing to do for so long. */
 export const SEAL_THREAD_IDLE_MS = 60_000;
 /** The thread that seals stands still after so much work: others wait that long at the most. */

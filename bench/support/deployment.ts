@@ -6,6 +6,7 @@ import { basename, join } from "node:path";
 import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { HEAP_GROWTH_PERCENT_MAX } from "../../src/limits.ts";
 import { RawClient } from "./raw_client.ts";
 import { pageRequest } from "./requests.ts";
 
@@ -15,6 +16,8 @@ const SERVE_ROTATING = fileURLToPath(new URL("../../tools/serve_rotating.ts", im
 /** How long a start or a stop may take before it counts as failed. */
 const START_TIMEOUT_MS = 120_000;
 const STOP_TIMEOUT_MS = 60_000;
+/** As the executable and `deno task start` have them. */
+const V8_FLAGS = `--v8-flags=--heap-growing-percent=${HEAP_GROWTH_PERCENT_MAX}`;
 /** For `Deployment.serve()`: all that is appended stays in the tail. */
 export const ROTATE_NEVER_BYTES = Number.MAX_SAFE_INTEGER;
 /** Between looks whether the server answers: the grain of a measured start. */
@@ -140,7 +143,7 @@ export class Deployment {
     const permissions = ["--allow-read", "--allow-write", `--allow-net=unix:${this.socketPath}`];
     switch (runtime) {
       case "deno":
-        return ["run", "--no-prompt", ...permissions, script];
+        return ["run", "--no-prompt", V8_FLAGS, ...permissions, script];
       case "node":
         return [script];
       case "executable":

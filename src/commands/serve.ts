@@ -20,11 +20,11 @@ import { type EventLogService, openEventLog } from "../service/event_log_service
 import { requireSupported } from "./capability.ts";
 import type { Config } from "./config.ts";
 import { operationalError } from "./exit.ts";
+import { boundHeap } from "./heap_bounds.ts";
 import { catchSignals, type ShutdownSignals } from "./signals.ts";
 import { clearSocketPath } from "./stale_socket.ts";
 import { describeError } from "./system_error.ts";
 import { takeWriterLock } from "./writer_lock.ts";
-import { boundYoungHeap } from "./young_heap.ts";
 
 export interface ServeOptions {
   /** Takes sentences for the operator. */
@@ -45,7 +45,7 @@ export interface ServeOptions {
  */
 export async function serve(config: Config, options: ServeOptions): Promise<void> {
   requireSupported(config, "serve");
-  boundYoungHeap();
+  boundHeap();
   const signals = catchSignals(options.report, options.signalEchoMs);
   const logDir = join(config.dataDir, "log");
   try {

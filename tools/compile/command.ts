@@ -1,4 +1,5 @@
 /** The command line that the compiler gets. */
+import { HEAP_GROWTH_PERCENT_MAX } from "../../src/limits.ts";
 
 /**
  * No subprocess, no FFI, of the environment what the terminal is. Folders and the socket are named
@@ -30,6 +31,8 @@ export function compileArguments({ triple, output, workers }: Compilation): stri
     "--no-code-cache",
     "--no-prompt",
     ...PERMISSIONS,
+    // The runtime takes no such flag after its start (src/commands/heap_bounds.ts).
+    `--v8-flags=--heap-growing-percent=${HEAP_GROWTH_PERCENT_MAX}`,
     ...triple === undefined ? [] : ["--target", triple],
     ...workers.flatMap((path) => ["--include", path]),
     "--output",

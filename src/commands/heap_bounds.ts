@@ -1,14 +1,16 @@
 /**
- * Bounds the young heap of this thread: the memory for values that are mostly of no use soon. V8
- * lets it grow to 64 or 128 MiB and hardly ever gives it back; a service that keeps little has no
- * use for so much.
+ * Bounds the heap of V8, which keeps what is of no use any more as long as memory seems to be
+ * there: a service that holds 40 MiB takes 200.
  *
- * For a heap that is there already V8 takes no limit, but it does take a factor to grow by: the
- * heap grows to the size that is wanted in one step, and from then on no more. A runtime that takes
- * no flags after its start is left as it is.
+ * - The old heap, of all threads, is collected before it is twice what was in use the last time.
+ * - The young heap of this thread, for values that are mostly of no use soon, has one size. V8 lets
+ *   it grow to 64 or 128 MiB. For a heap that is there already it takes no limit, but it does take
+ *   a factor to grow by: the heap grows to the size that is wanted in one step, and then no more.
+ *
+ * A runtime that takes no flags after its start is left as it is (docs/operations.md, "Memory").
  */
 import { getHeapSpaceStatistics, type HeapSpaceInfo, setFlagsFromString } from "node:v8";
-import { YOUNG_HEAP_BYTES } from "../limits.ts";
+import { HEAP_GROWTH_PERCENT_MAX, YOUNG_HEAP_BYTES } from "../limits.ts";
 
 const MIB = 1024 * 1024;
 /** A young heap has two halves, one of which is empty. */
@@ -22,7 +24,8 @@ const VALUES_MAX = 64;
  * To be called once, early, by a command that runs for long. The young heaps of threads started
  * later would not grow either, so they begin with half of the size.
  */
-export function boundYoungHeap(): void {
+export function boundHeap(): void {
+  setFlagsFromString(`--heap-growing-percent=${HEAP_GROWTH_PERCENT_MAX}`);
   setFlagsFromString(`--min-semi-space-size=${HALF_MIB / 2}`);
   setFlagsFromString(`--max-semi-space-size=${HALF_MIB / 2}`);
   setFlagsFromString(`--semi-space-growth-factor=${HALF_MIB}`);
