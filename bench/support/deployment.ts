@@ -6,7 +6,7 @@ import { basename, join } from "node:path";
 import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { HEAP_GROWTH_PERCENT_MAX } from "../../src/limits.ts";
+import { OLD_HEAP_FLAG } from "../../src/commands/heap_bounds.ts";
 import { RawClient } from "./raw_client.ts";
 import { pageRequest } from "./requests.ts";
 
@@ -17,7 +17,7 @@ const SERVE_ROTATING = fileURLToPath(new URL("../../tools/serve_rotating.ts", im
 const START_TIMEOUT_MS = 120_000;
 const STOP_TIMEOUT_MS = 60_000;
 /** As the executable and `deno task start` have them. */
-const V8_FLAGS = `--v8-flags=--heap-growing-percent=${HEAP_GROWTH_PERCENT_MAX}`;
+const V8_FLAGS = `--v8-flags=${OLD_HEAP_FLAG}`;
 /** For `Deployment.serve()`: all that is appended stays in the tail. */
 export const ROTATE_NEVER_BYTES = Number.MAX_SAFE_INTEGER;
 /** Between looks whether the server answers: the grain of a measured start. */

@@ -20,12 +20,15 @@ const VALUE_ENTRIES = 8 * 1024;
 /** Together several times the size that a young heap has at first. */
 const VALUES_MAX = 64;
 
+/** The flag of V8 that bounds the old heap, for those who start a runtime. */
+export const OLD_HEAP_FLAG: string = `--heap-growing-percent=${HEAP_GROWTH_PERCENT_MAX}`;
+
 /**
  * To be called once, early, by a command that runs for long. The young heaps of threads started
  * later would not grow either, so they begin with half of the size.
  */
 export function boundHeap(): void {
-  setFlagsFromString(`--heap-growing-percent=${HEAP_GROWTH_PERCENT_MAX}`);
+  setFlagsFromString(OLD_HEAP_FLAG);
   setFlagsFromString(`--min-semi-space-size=${HALF_MIB / 2}`);
   setFlagsFromString(`--max-semi-space-size=${HALF_MIB / 2}`);
   setFlagsFromString(`--semi-space-growth-factor=${HALF_MIB}`);

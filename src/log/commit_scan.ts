@@ -55,12 +55,12 @@ export async function scanCommits(
   }
 }
 
-/** Commits up to this size are hashed at once, which for a small one costs half of an object. */
+/** Lines up to this size are hashed at once, which for a small commit costs half of an object. */
 const SMALL_BODY_BYTES = 4096;
 
 /**
- * Visits the right small commits that are in the reader's memory, without a promise for any: a tail
- * of single events has a hundred thousand. Stops before the first that is anything else.
+ * Visits the right commits that lie whole in the reader's memory, without a promise for any: a tail
+ * of single events has a hundred thousand. Stops before the first that does not, or is not right.
  */
 function visitAtHand(reader: SequentialReader, visitor: CommitVisitor): void {
   for (;;) {
@@ -68,25 +68,33 @@ function visitAtHand(reader: SequentialReader, visitor: CommitVisitor): void {
     const lineEnd = atHand.indexOf(LF);
     if (lineEnd < 0 || lineEnd > COMMIT_HEADER_BYTES_MAX) return;
     const header = decodeCommitHeader(atHand.subarray(0, lineEnd));
-    if (header === null || header.commit.bytes > SMALL_BODY_BYTES) return;
+    if (header === null) return;
     const bodyStart = lineEnd + 1;
     const end = bodyStart + header.commit.bytes;
     if (end > atHand.length) return;
     const body = atHand.subarray(bodyStart, end);
-    if (!smallMatches(header, body)) return;
+    if (!frameMatches(header, body)) return;
     visitor.lines?.(body, offset + bodyStart);
     visitor.commit(header.commit, offset, offset + end);
     reader.skip(end);
   }
 }
 
-function smallMatches({ commitBytes, sha256 }: CommitHeader, body: Uint8Array): boolean {
+/** Whether a header and the lines that follow it are what was written. */
+function frameMatches(header: CommitHeader, body: Uint8Array): boolean {
+  if (body.at(-1) !== LF && body.length > 0) return false;
+  if (body.length > SMALL_BODY_BYTES) {
+    const hasher = new CommitHasher(header);
+    hasher.update(body);
+    return hasher.matches();
+  }
+  const { commitBytes, sha256 } = header;
   const bodyStart = commitBytes.length + 1;
   const hashed = Buffer.allocUnsafe(bodyStart + body.length);
   hashed.set(commitBytes);
   hashed[bodyStart - 1] = LF;
   hashed.set(body, bodyStart);
-  return hashed.at(-1) === LF && sha256Hex(hashed) === sha256;
+  return sha256Hex(hashed) === sha256;
 }
 
 /** The next line as a commit header; null when it is none that a reader accepts. */

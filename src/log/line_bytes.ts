@@ -113,9 +113,7 @@ export function copyBytes(
   const hasRoom = from + sizeBytes + WORD_BYTES <= source.byteLength &&
     to + sizeBytes + WORD_BYTES <= target.byteLength;
   if (hasRoom && (source !== target || to - from >= WORD_BYTES)) {
-    for (let i = 0; i < sizeBytes; i += WORD_BYTES) {
-      target.setInt32(to + i, source.getInt32(from + i, LITTLE_ENDIAN), LITTLE_ENDIAN);
-    }
+    copyWords(source, from, target, to, sizeBytes);
   } else {
     for (let i = 0; i < sizeBytes; i++) target.setUint8(to + i, source.getUint8(from + i));
   }

@@ -3,8 +3,14 @@
  * they were decompressed to; what comes out is where each begins and ends.
  */
 import type { Buffer } from "node:buffer";
-import { newPlaces, type Page, type PageBlock, type Places, spreadPlaces } from "./column_pages.ts";
-import { ColumnPages } from "./column_pages.ts";
+import {
+  ColumnPages,
+  newPlaces,
+  type Page,
+  type PageBlock,
+  type Places,
+  spreadPlaces,
+} from "./column_pages.ts";
 import { ABSENT, type ColumnValues } from "./column_values.ts";
 import { DecodeMemory } from "./decode_memory.ts";
 import { COPY_MARGIN_BYTES, viewFor } from "./line_bytes.ts";

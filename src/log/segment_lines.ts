@@ -11,8 +11,10 @@ import {
   escapedText,
   HASH_BYTES,
   needsEscape,
+  pieceOf,
   putBytes,
   putHex,
+  putPiece,
   putUuid,
   viewFor,
   viewOf,
@@ -105,7 +107,7 @@ function valueBytes(columns: LineColumns): number {
 }
 
 /** Parts of a line in a row that lines mostly have in common with the one before. */
-class Piece {
+class SharedParts {
   readonly #memory = new LineMemory(256);
 
   get sizeBytes(): number {
@@ -129,26 +131,20 @@ class Piece {
   }
 }
 
-function pieceOf(...parts: readonly Uint8Array[]): Piece {
-  const piece = new Piece();
-  piece.set(...parts);
-  return piece;
-}
-
 const OPENING_PIECE = pieceOf(OPENING);
 const OCCURRED_AT_PIECE = pieceOf(OCCURRED_AT);
 const CONTENT_HASH_PIECE = pieceOf(CONTENT_HASH);
-const CLOSING_PIECE = pieceOf(CLOSING, LF);
+const CLOSING_PIECE = pieceOf(Buffer.concat([CLOSING, LF]));
 const NULL_PIECE = pieceOf(NULL);
 
 /** Puts lines together of rows that are gone to in their order. */
 class LineAssembler {
   readonly #columns: LineColumns;
   /** From the source to before the key. */
-  readonly #names = new Piece();
-  readonly #kind = new Piece();
-  readonly #observedAt = new Piece();
-  readonly #batchId = new Piece();
+  readonly #names = new SharedParts();
+  readonly #kind = new SharedParts();
+  readonly #observedAt = new SharedParts();
+  readonly #batchId = new SharedParts();
 
   constructor(columns: LineColumns) {
     this.#columns = columns;
@@ -162,22 +158,24 @@ class LineAssembler {
     const time = isDated ? spelledAt(occurred_at, row) : null;
     into.reserve(this.#lineBytesMax(row, key, time));
     const { bytes, view } = into;
-    let at = OPENING_PIECE.put(view, into.end);
+    let at = putPiece(view, into.end, OPENING_PIECE);
     at = putUuid(view, at, event_id.bytes, event_id.starts[row]!);
     at = this.#names.put(view, at);
     at = key === null ? putValue(view, at, record_key, row) : putBytes(bytes, at, key);
     at = this.#kind.put(view, at);
     if (isDated) {
-      at = OCCURRED_AT_PIECE.put(view, at);
+      at = putPiece(view, at, OCCURRED_AT_PIECE);
       at = time === null ? putValue(view, at, occurred_at, row) : putBytes(bytes, at, time);
     }
     at = this.#observedAt.put(view, at);
-    at = payload === undefined ? NULL_PIECE.put(view, at) : putPayload(into, at, payload, row);
-    at = CONTENT_HASH_PIECE.put(view, at);
+    at = payload === undefined
+      ? putPiece(view, at, NULL_PIECE)
+      : putPayload(into, at, payload, row);
+    at = putPiece(view, at, CONTENT_HASH_PIECE);
     at = putHex(view, at, content_hash.bytes, content_hash.starts[row]!, HASH_BYTES);
     at = this.#batchId.put(view, at);
     at = putHex(view, at, event_hash.bytes, event_hash.starts[row]!, HASH_BYTES);
-    into.end = CLOSING_PIECE.put(view, at);
+    into.end = putPiece(view, at, CLOSING_PIECE);
   }
 
   #setPieces(row: number): void {

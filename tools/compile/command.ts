@@ -1,5 +1,5 @@
 /** The command line that the compiler gets. */
-import { HEAP_GROWTH_PERCENT_MAX } from "../../src/limits.ts";
+import { OLD_HEAP_FLAG } from "../../src/commands/heap_bounds.ts";
 
 /**
  * No subprocess, no FFI, of the environment what the terminal is. Folders and the socket are named
@@ -32,7 +32,7 @@ export function compileArguments({ triple, output, workers }: Compilation): stri
     "--no-prompt",
     ...PERMISSIONS,
     // The runtime takes no such flag after its start (src/commands/heap_bounds.ts).
-    `--v8-flags=--heap-growing-percent=${HEAP_GROWTH_PERCENT_MAX}`,
+    `--v8-flags=${OLD_HEAP_FLAG}`,
     ...triple === undefined ? [] : ["--target", triple],
     ...workers.flatMap((path) => ["--include", path]),
     "--output",
