@@ -69,7 +69,9 @@ export const BATCH_THREAD_BODY_BYTES_MIN = 16 * KIB;
  * Memory in which a batch is prepared is kept for the next one up to this size, on each thread:
  * that of 10,000 events of usual sizes. To make it anew for each would cost more than all else.
  */
-export const ENCODER_KEPT_BYTES_MAX = 24 * MIB;
+export const ENCODER_KEPT_BYTES_MAX = 12 * MIB;
+/** A text of all events of a batch leaves that memory by blocks of about this size. */
+export const BLOCK_TEXT_BYTES = 128 * KIB;
 /** Memory of large bodies and their lines that is kept for the next ones: two large batches. */
 export const POOLED_BYTES_MAX = 32 * MIB;
 /** Smaller memory costs little to have anew. */
@@ -100,8 +102,11 @@ export const ACCEPT_PROBE_INTERVAL_MS = 5_000;
 export const DRAIN_BYTES_MAX = 64 * MIB;
 /** And no longer than this. */
 export const DRAIN_TIMEOUT_MS = 10_000;
-/** A replay page up to this size is sent in one write with its length; a longer one is streamed. */
-export const REPLAY_WHOLE_BYTES_MAX = 1 * MIB;
+/**
+ * A replay page up to this size is sent in one write with its length; a longer one is streamed, a
+ * chunk of the log at a time, so that a client holds no more than that.
+ */
+export const REPLAY_WHOLE_BYTES_MAX = 256 * KIB;
 /**
  * Pieces without an event, from a long scan for rare ones, after which the page is streamed: only a
  * response that is under way tells when its client has gone.
@@ -150,8 +155,11 @@ export const TAIL_ROTATE_BYTES = 64 * MIB;
  * use. More makes it no faster, and a runtime left to itself gives each 100 MiB more.
  */
 export const THREAD_YOUNG_HEAP_MIB_MAX = 12;
-/** The same of the thread of `serve` that answers. A runtime left to itself takes up to 128 MiB. */
-export const YOUNG_HEAP_BYTES = 16 * MIB;
+/**
+ * The same of the first thread of a command. A runtime left to itself takes up to 128 MiB, and on
+ * top of it what values outside of the heap hold until they are collected.
+ */
+export const YOUNG_HEAP_BYTES = 4 * MIB;
 /** How much the old heap of a thread grows, at the most, from one full collection to the next. */
 export const HEAP_GROWTH_PERCENT_MAX = 80;
 /** A thread that seals ends when it has had nothing to do for so long. */
@@ -279,8 +287,8 @@ export const SEGMENTS_OPEN_MAX = 128;
  * compressed and decompressed. A larger one is decoded in memory of its own.
  */
 export const DECODE_MEMORY_BYTES_MAX = 16 * MIB;
-/** How often that is there: row groups that are decoded at the same time. Others wait. */
-export const DECODE_MEMORIES_MAX = 2;
+/** How often that is there: one row group is decoded at a time, by the one thread there is. */
+export const DECODE_MEMORIES_MAX = 1;
 /**
  * Hashes of record keys kept in memory, two bytes for each event of the row groups in which keys
  * were looked for: eight million events.
@@ -312,8 +320,8 @@ export const ROW_GROUP_STARTS_CACHE_BYTES_MAX = 1 * MIB;
 export const INVENTORY_TAKES_MAX = 100;
 /**
  * Places for the identities of batches, 16 bytes each, that a verification keeps at a time: three
- * million batches in 64 MiB, twice that for a moment. A log with more is read again, without its
- * payloads.
+ * million batches in 64 MiB, half as much again while it grows. A log with more is read again,
+ * without its payloads.
  */
 export const IDENTITY_SLOTS_MAX = 4 * MIB;
 

@@ -6,7 +6,7 @@ import { basename, join } from "node:path";
 import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { OLD_HEAP_FLAG } from "../../src/commands/heap_bounds.ts";
+import { HEAP_FLAGS } from "../../src/commands/heap_bounds.ts";
 import { RawClient } from "./raw_client.ts";
 import { pageRequest } from "./requests.ts";
 
@@ -17,7 +17,7 @@ const SERVE_ROTATING = fileURLToPath(new URL("../../tools/serve_rotating.ts", im
 const START_TIMEOUT_MS = 120_000;
 const STOP_TIMEOUT_MS = 60_000;
 /** As the executable and `deno task start` have them. */
-const V8_FLAGS = `--v8-flags=${OLD_HEAP_FLAG}`;
+const V8_FLAGS = `--v8-flags=${HEAP_FLAGS}`;
 /** For `Deployment.serve()`: all that is appended stays in the tail. */
 export const ROTATE_NEVER_BYTES = Number.MAX_SAFE_INTEGER;
 /** Between looks whether the server answers: the grain of a measured start. */

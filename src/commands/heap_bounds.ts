@@ -20,8 +20,9 @@ const VALUE_ENTRIES = 8 * 1024;
 /** Together several times the size that a young heap has at first. */
 const VALUES_MAX = 64;
 
-/** The flag of V8 that bounds the old heap, for those who start a runtime. */
-export const OLD_HEAP_FLAG: string = `--heap-growing-percent=${HEAP_GROWTH_PERCENT_MAX}`;
+const OLD_HEAP_FLAG = `--heap-growing-percent=${HEAP_GROWTH_PERCENT_MAX}`;
+/** Flags of V8 that bound the heaps, for those who start a runtime that takes none later. */
+export const HEAP_FLAGS: readonly string[] = [OLD_HEAP_FLAG, `--max-semi-space-size=${HALF_MIB}`];
 
 /**
  * To be called once, early, by a command that runs for long. The young heaps of threads started

@@ -10,6 +10,7 @@ import type { SegmentEntry } from "../log/manifest.ts";
 import { requireSupported } from "./capability.ts";
 import type { Config } from "./config.ts";
 import { operationalError } from "./exit.ts";
+import { boundHeap } from "./heap_bounds.ts";
 import { startProgress } from "./progress.ts";
 import { catchSignals, type ShutdownSignals } from "./signals.ts";
 import type { Terminal } from "./terminal.ts";
@@ -24,6 +25,7 @@ import { takeWriterLock } from "./writer_lock.ts";
  */
 export async function seal(config: Config, terminal: Terminal): Promise<void> {
   requireSupported(config, "seal");
+  boundHeap();
   const signals = catchSignals(terminal.report);
   const logDir = join(config.dataDir, "log");
   try {

@@ -11,6 +11,7 @@ import { requireSupported } from "./capability.ts";
 import type { Config } from "./config.ts";
 import { requireLogFolder } from "./deployment.ts";
 import { CommandError, EXIT_VIOLATION, operationalError } from "./exit.ts";
+import { boundHeap } from "./heap_bounds.ts";
 import { type Progress, startProgress } from "./progress.ts";
 import { catchSignals, type ShutdownSignals } from "./signals.ts";
 import type { Terminal } from "./terminal.ts";
@@ -29,6 +30,7 @@ export interface VerifyOptions {
  */
 export async function verify(config: Config, options: VerifyOptions): Promise<void> {
   if (options.chain) requireSupported(config, "verify --chain");
+  boundHeap();
   const signals = catchSignals(options.terminal.report);
   const progress = startProgress(options.terminal, (events) => `verified ${events} events`);
   const logDir = join(config.dataDir, "log");

@@ -7,7 +7,9 @@
  * has left, the next `begin()` drops.
  */
 import { Buffer } from "node:buffer";
+import { assert } from "../assert.ts";
 import { BATCH_EVENTS_MAX, ENCODER_KEPT_BYTES_MAX, POOLED_BYTES_MIN } from "../limits.ts";
+import { BlockText } from "./block_text.ts";
 import { BufferPool } from "./buffer_pool.ts";
 import { ByteWriter } from "./byte_writer.ts";
 import {
@@ -25,7 +27,7 @@ import {
   PLACES,
   type StreamShare,
 } from "./encoded_events.ts";
-import { sha256Hex } from "./hash.ts";
+import { sha256Hex, Sha256Stream } from "./hash.ts";
 import { quoteString } from "./quote_string.ts";
 
 /**
@@ -78,6 +80,7 @@ const CLOSE = constant("}");
 const CONSTANTS = Buffer.from(constantText, "latin1");
 const HASH_BYTES = NO_HASH.length;
 const TIME_PREFIX_BYTES = ',"observed_at":"'.length;
+const OCCURRED_AT_NAME_BYTES = sizeOf(OCCURRED_AT_NAME);
 const ID_PREFIX_BYTES = '","event_id":"'.length;
 
 /** What the events of a batch have in common. */
@@ -139,7 +142,6 @@ class BatchEncoder {
   finish(source: string, batchId: string): { events: EncodedEvents; batchDigest: string } {
     const count = this.#count;
     const shared = this.#writeShared(quoteString(source), quoteString(batchId));
-    this.#writer.reserve(this.#textBytesMax(count, shared));
     const places = new Int32Array(count * PLACES);
     const lines = this.#writeLines(count, shared, places);
     const envelopes = this.#writeEnvelopes(count, shared, places);
@@ -172,41 +174,30 @@ class BatchEncoder {
     };
   }
 
-  /** No less than the longest of the texts: lines, envelopes, or what the digest covers. */
-  #textBytesMax(count: number, shared: SharedParts): number {
-    const { source, lineStart, lineEnd, envelopeStart, envelopeSource } = shared;
-    const eventBytesMax = Math.max(
-      sizeOf(lineStart, RECORD_KEY_NAME, KIND_NAME, OCCURRED_AT_NAME, LINE_TIME, lineEnd),
-      sizeOf(envelopeStart, ENVELOPE_EVENT, ENVELOPE_TIME, OCCURRED_AT_NAME, RECORD_KEY_NAME) +
-        sizeOf(envelopeSource, CLOSE),
-      sizeOf(DIGEST_NEXT, DIGEST_KIND, OCCURRED_AT_NAME, RECORD_KEY_NAME, STREAM_NAME, CLOSE),
-    );
-    let textBytes = sizeOf(DIGEST_START, DIGEST_SOURCE, source, DIGEST_VERSION);
-    for (let piece = 0; piece < count * PIECES; piece += 2) {
-      textBytes += this.pieces[piece + 1]! - this.pieces[piece]!;
-    }
-    return textBytes + count * eventBytesMax;
-  }
-
   #writeLines(count: number, shared: SharedParts, places: Int32Array): Buffer {
-    const writer = this.#writer;
-    const start = writer.size;
+    const { lineStart, lineEnd } = shared;
+    const sharedBytes = sizeOf(lineStart, RECORD_KEY_NAME, KIND_NAME, LINE_TIME, lineEnd);
+    const lineBytes = (piece: number) =>
+      sharedBytes + this.#namesBytes(piece) + this.#pieceBytes(piece + PAYLOAD);
+    const lines = this.#bufferFor(count, lineBytes);
+    const text = new BlockText(this.#writer, (block, at) => lines.set(block, at));
     for (let index = 0; index < count; index++) {
       const piece = index * PIECES;
-      this.#put(shared.lineStart);
+      text.reserve(lineBytes(piece));
+      this.#put(lineStart);
       this.#piece(piece + STREAM);
       this.#put(RECORD_KEY_NAME);
       this.#piece(piece + RECORD_KEY);
       this.#put(KIND_NAME);
       this.#piece(piece + KIND);
       this.#occurredAt(piece);
-      places[index * PLACES + LINE_OBSERVED_AT] = writer.size - start + TIME_PREFIX_BYTES;
+      places[index * PLACES + LINE_OBSERVED_AT] = text.sizeBytes + TIME_PREFIX_BYTES;
       this.#put(LINE_TIME);
       this.#piece(piece + PAYLOAD);
-      this.#put(shared.lineEnd);
-      places[index * PLACES + LINE_END] = writer.size - start;
+      this.#put(lineEnd);
+      places[index * PLACES + LINE_END] = text.sizeBytes;
     }
-    return this.#takeText(start);
+    return ended(text, lines);
   }
 
   /**
@@ -214,34 +205,43 @@ class BatchEncoder {
    * source, stream.
    */
   #writeEnvelopes(count: number, shared: SharedParts, places: Int32Array): Buffer {
-    const writer = this.#writer;
-    const start = writer.size;
+    const { envelopeStart, envelopeSource } = shared;
+    const sharedBytes = HASH_BYTES + sizeOf(envelopeStart, ENVELOPE_EVENT, ENVELOPE_TIME) +
+      sizeOf(RECORD_KEY_NAME, envelopeSource, CLOSE);
+    const envelopeBytes = (piece: number) => sharedBytes + this.#namesBytes(piece);
+    const envelopes = this.#bufferFor(count, envelopeBytes);
+    const text = new BlockText(this.#writer, (block, at) => envelopes.set(block, at));
     for (let index = 0; index < count; index++) {
       const piece = index * PIECES;
-      this.#put(shared.envelopeStart);
+      text.reserve(envelopeBytes(piece));
+      this.#put(envelopeStart);
       this.#contentHash(piece);
-      places[index * PLACES + ENVELOPE_ID] = writer.size - start + ID_PREFIX_BYTES;
+      places[index * PLACES + ENVELOPE_ID] = text.sizeBytes + ID_PREFIX_BYTES;
       this.#put(ENVELOPE_EVENT);
       this.#piece(piece + KIND);
-      places[index * PLACES + ENVELOPE_OBSERVED_AT] = writer.size - start + TIME_PREFIX_BYTES;
+      places[index * PLACES + ENVELOPE_OBSERVED_AT] = text.sizeBytes + TIME_PREFIX_BYTES;
       this.#put(ENVELOPE_TIME);
       this.#occurredAt(piece);
       this.#put(RECORD_KEY_NAME);
       this.#piece(piece + RECORD_KEY);
-      this.#put(shared.envelopeSource);
+      this.#put(envelopeSource);
       this.#piece(piece + STREAM);
       this.#put(CLOSE);
-      places[index * PLACES + ENVELOPE_END] = writer.size - start;
+      places[index * PLACES + ENVELOPE_END] = text.sizeBytes;
     }
-    return this.#takeText(start);
+    return ended(text, envelopes);
   }
 
   #digest(count: number, source: Part): string {
-    const writer = this.#writer;
-    const start = writer.size;
+    const eventBytesMax = HASH_BYTES +
+      sizeOf(DIGEST_FIRST, DIGEST_NEXT, DIGEST_KIND, RECORD_KEY_NAME, STREAM_NAME, CLOSE);
+    const hash = new Sha256Stream();
+    const text = new BlockText(this.#writer, (block) => hash.update(block));
+    text.reserve(sizeOf(DIGEST_START));
     this.#put(DIGEST_START);
     for (let index = 0; index < count; index++) {
       const piece = index * PIECES;
+      text.reserve(eventBytesMax + this.#namesBytes(piece));
       this.#put(index === 0 ? DIGEST_FIRST : DIGEST_NEXT);
       this.#contentHash(piece);
       this.#put(DIGEST_KIND);
@@ -253,12 +253,23 @@ class BatchEncoder {
       this.#piece(piece + STREAM);
       this.#put(CLOSE);
     }
+    text.reserve(sizeOf(DIGEST_SOURCE, source, DIGEST_VERSION));
     this.#put(DIGEST_SOURCE);
     this.#put(source);
     this.#put(DIGEST_VERSION);
-    const digest = sha256Hex(writer.bytes.subarray(start, writer.size));
-    writer.size = start;
-    return digest;
+    return hash.end(text.rest());
+  }
+
+  /** What of the pieces of an event is in all texts, with the name of a time that is there. */
+  #namesBytes(piece: number): number {
+    const timeBytes = this.#pieceBytes(piece + OCCURRED_AT);
+    return this.#pieceBytes(piece + STREAM) + this.#pieceBytes(piece + RECORD_KEY) +
+      this.#pieceBytes(piece + KIND) + timeBytes + (timeBytes > 0 ? OCCURRED_AT_NAME_BYTES : 0);
+  }
+
+  /** @param piece a number of `pieces`. */
+  #pieceBytes(piece: number): number {
+    return this.pieces[piece + 1]! - this.pieces[piece]!;
   }
 
   #put({ start, end }: Part): void {
@@ -283,17 +294,10 @@ class BatchEncoder {
     this.#writer.again(start, end);
   }
 
-  /** A copy of the text that begins at `start`, whose memory is free again. */
-  #takeText(start: number): Buffer {
-    const writer = this.#writer;
-    const text = writer.bytes.subarray(start, writer.size);
-    writer.size = start;
-    const copy = this.#bufferFor(text.length);
-    copy.set(text);
-    return copy;
-  }
-
-  #bufferFor(sizeBytes: number): Buffer {
+  /** Memory for the texts of all events, each as long as its pieces make it. */
+  #bufferFor(count: number, textBytes: (piece: number) => number): Buffer {
+    let sizeBytes = 0;
+    for (let index = 0; index < count; index++) sizeBytes += textBytes(index * PIECES);
     if (sizeBytes <= SHARED_TEXT_BYTES_MAX) return Buffer.allocUnsafe(sizeBytes);
     if (sizeBytes < POOLED_BYTES_MIN) return Buffer.allocUnsafeSlow(sizeBytes);
     return Buffer.from(this.memory.take(sizeBytes), 0, sizeBytes);
@@ -327,6 +331,13 @@ class BatchEncoder {
     }
     return true;
   }
+}
+
+/** The whole text, in memory that was made for it. */
+function ended(text: BlockText, into: Buffer): Buffer {
+  assert(text.sizeBytes === into.length, "a text is as long as was said before");
+  text.end();
+  return into;
 }
 
 function sizeOf(...parts: Part[]): number {

@@ -2,7 +2,7 @@
  * SHA-256 by the one-shot `hash()` of node:crypto: WebCrypto costs a promise and a thread hop for
  * each call, more than ten times the work of hashing an event.
  */
-import { hash } from "node:crypto";
+import { createHash, type Hash, hash } from "node:crypto";
 
 /** SHA-256 of bytes, or of a text in UTF-8, as 64 lowercase hex digits. */
 export function sha256Hex(data: string | Uint8Array): string {
@@ -12,4 +12,20 @@ export function sha256Hex(data: string | Uint8Array): string {
 /** SHA-256 of bytes, or of a text in UTF-8, as 32 bytes. */
 export function sha256(data: string | Uint8Array): Uint8Array {
   return hash("sha256", data, "buffer");
+}
+
+/** SHA-256 of bytes that come in blocks; for a single one it costs what `sha256Hex()` does. */
+export class Sha256Stream {
+  #hasher: Hash | null = null;
+
+  update(block: Uint8Array): void {
+    this.#hasher ??= createHash("sha256");
+    this.#hasher.update(block);
+  }
+
+  /** Takes the last block; 64 lowercase hex digits. */
+  end(block: Uint8Array): string {
+    if (this.#hasher === null) return sha256Hex(block);
+    return this.#hasher.update(block).digest("hex");
+  }
 }

@@ -72,15 +72,35 @@ export class IdentitySet {
   }
 
   #makeRoom(slots: number): void {
-    const isLargest = slots >= this.#slotsMax;
-    if (isLargest) this.#to = this.#from + Math.ceil((this.#to - this.#from) / 2);
+    if (slots >= this.#slotsMax) return this.#narrow(slots);
     const words = this.#words;
-    this.#words = new Uint32Array(WORDS * (isLargest ? slots : 2 * slots));
-    this.#count = 0;
+    this.#words = new Uint32Array(2 * words.length);
     for (let at = 0; at < words.length; at += WORDS) {
-      if (isFree(words, at) || words[at]! >= this.#to) continue;
-      insert(this.#words, words, at);
-      this.#count += 1;
+      if (!isFree(words, at)) insert(this.#words, words, at);
+    }
+  }
+
+  /**
+   * Goes on with the lower half of the range, in the memory that is there. What is in a run of
+   * taken slots, between two free ones, belongs into it: each run is taken out and put back alone.
+   */
+  #narrow(slots: number): void {
+    this.#to = this.#from + Math.ceil((this.#to - this.#from) / 2);
+    const table = this.#words;
+    let free = 0;
+    while (!isFree(table, WORDS * free)) free += 1;
+    let run: Uint32Array[] = [];
+    this.#count = 0;
+    for (let next = free + 1; next <= free + slots; next++) {
+      const at = WORDS * (next % slots);
+      if (!isFree(table, at)) {
+        if (table[at]! < this.#to) run.push(table.slice(at, at + WORDS));
+        table.fill(0, at, at + WORDS);
+      } else if (run.length > 0) {
+        for (const words of run) insert(table, words, 0);
+        this.#count += run.length;
+        run = [];
+      }
     }
   }
 }

@@ -1,5 +1,5 @@
 /** The command line that the compiler gets. */
-import { OLD_HEAP_FLAG } from "../../src/commands/heap_bounds.ts";
+import { HEAP_FLAGS } from "../../src/commands/heap_bounds.ts";
 
 /**
  * No subprocess, no FFI, of the environment what the terminal is. Folders and the socket are named
@@ -32,7 +32,7 @@ export function compileArguments({ triple, output, workers }: Compilation): stri
     "--no-prompt",
     ...PERMISSIONS,
     // The runtime takes no such flag after its start (src/commands/heap_bounds.ts).
-    `--v8-flags=${OLD_HEAP_FLAG}`,
+    `--v8-flags=${HEAP_FLAGS}`,
     ...triple === undefined ? [] : ["--target", triple],
     ...workers.flatMap((path) => ["--include", path]),
     "--output",
