@@ -17,7 +17,7 @@ const SERVE_ROTATING = fileURLToPath(new URL("../../tools/serve_rotating.ts", im
 const START_TIMEOUT_MS = 120_000;
 const STOP_TIMEOUT_MS = 60_000;
 /** As the executable and `deno task start` have them. */
-const V8_FLAGS = `--v8-flags=${HEAP_FLAGS}`;
+const V8_FLAGS = `--v8-flags=${HEAP_FLAGS.join(",")}`;
 /** For `Deployment.serve()`: all that is appended stays in the tail. */
 export const ROTATE_NEVER_BYTES = Number.MAX_SAFE_INTEGER;
 /** Between looks whether the server answers: the grain of a measured start. */

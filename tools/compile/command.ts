@@ -32,7 +32,7 @@ export function compileArguments({ triple, output, workers }: Compilation): stri
     "--no-prompt",
     ...PERMISSIONS,
     // The runtime takes no such flag after its start (src/commands/heap_bounds.ts).
-    `--v8-flags=${HEAP_FLAGS}`,
+    `--v8-flags=${HEAP_FLAGS.join(",")}`,
     ...triple === undefined ? [] : ["--target", triple],
     ...workers.flatMap((path) => ["--include", path]),
     "--output",
