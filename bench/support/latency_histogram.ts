@@ -19,12 +19,6 @@ export class LatencyHistogram {
     this.#total++;
   }
 
-  /** Takes in what another one has recorded. */
-  add(other: LatencyHistogram): void {
-    other.#counts.forEach((count, bucket) => this.#counts[bucket]! += count);
-    this.#total += other.#total;
-  }
-
   /** Latency in ms that `share` (0 to 1) of the requests did not exceed, within 1 %; 0 for none. */
   quantileMs(share: number): number {
     let left = Math.ceil(share * this.#total);
