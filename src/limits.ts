@@ -59,10 +59,10 @@ export const BODY_SLAB_BYTES = 64 * KIB;
 export const BODY_ROOM_WAIT_MS = 10_000;
 /**
  * Batches that are prepared or wait for the writer; further bodies wait as they came. The writer
- * has one of 10,000 usual events and the next one is being prepared; of smaller ones a dozen
+ * has one of 10,000 usual events and the next one is being prepared; of smaller ones several
  * commits wait.
  */
-export const PREPARED_BYTES_MAX = 12 * MIB;
+export const PREPARED_BYTES_MAX = 8 * MIB;
 /** Smaller bodies are prepared in less time than another thread takes to answer. */
 export const BATCH_THREAD_BODY_BYTES_MIN = 16 * KIB;
 /**
@@ -73,7 +73,7 @@ export const ENCODER_KEPT_BYTES_MAX = 12 * MIB;
 /** A text of all events of a batch leaves that memory by blocks of about this size. */
 export const BLOCK_TEXT_BYTES = 128 * KIB;
 /** Memory of large bodies and their lines that is kept for the next ones: two large batches. */
-export const POOLED_BYTES_MAX = 32 * MIB;
+export const POOLED_BYTES_MAX = 24 * MIB;
 /** Smaller memory costs little to have anew. */
 export const POOLED_BYTES_MIN = 128 * KIB;
 /** Threads that prepare larger ones: with the writer's, what fills two processors. */
@@ -161,7 +161,7 @@ export const THREAD_YOUNG_HEAP_MIB_MAX = 12;
  */
 export const YOUNG_HEAP_BYTES = 4 * MIB;
 /** How much the old heap of a thread grows, at the most, from one full collection to the next. */
-export const HEAP_GROWTH_PERCENT_MAX = 80;
+export const HEAP_GROWTH_PERCENT_MAX = 50;
 /** A thread that seals ends when it has had nothing to do for so long. */
 export const SEAL_THREAD_IDLE_MS = 60_000;
 /** The thread that seals stands still after so much work: others wait that long at the most. */
@@ -185,10 +185,10 @@ export const STREAM_SEEKS_MAX = 32;
 /** Anchored stream listings kept in memory at a time; others are counted from the log again. */
 export const STREAM_SNAPSHOTS_MAX = 4;
 /**
- * What all but the latest of them take together: two of a hundred thousand streams that are not
+ * What all but the latest of them take together: one of a hundred thousand streams that are not
  * sealed, or in one segment.
  */
-export const STREAM_SNAPSHOTS_BYTES_MAX = 16 * MIB;
+export const STREAM_SNAPSHOTS_BYTES_MAX = 8 * MIB;
 /** Rows of a page of streams when the client does not say. */
 export const STREAMS_LIMIT_DEFAULT = 100;
 export const STREAMS_LIMIT_MAX = 1000;
@@ -212,7 +212,9 @@ export const FOLLOW_STALL_TIMEOUT_MS = 60_000;
 
 /** One read of a commit file; also the size of the pieces a replay response is written in. */
 export const READ_CHUNK_BYTES = 256 * KIB;
-/** Memory of such reads that is kept for the next ones: 8 MiB. */
+/** Memory for such a chunk, or for a follow record of as many bytes and what frames its events. */
+export const CHUNK_MEMORY_BYTES = READ_CHUNK_BYTES + 4 * KIB;
+/** Memory of chunks that is kept for the next ones: 8 MiB. */
 export const CHUNKS_KEPT_MAX = 32;
 
 // Segments. Their bounds are part of the format: a reader refuses what exceeds them.
@@ -291,9 +293,9 @@ export const DECODE_MEMORY_BYTES_MAX = 16 * MIB;
 export const DECODE_MEMORIES_MAX = 1;
 /**
  * Hashes of record keys kept in memory, two bytes for each event of the row groups in which keys
- * were looked for: eight million events.
+ * were looked for: four million events.
  */
-export const KEY_ROWS_CACHE_BYTES_MAX = 16 * MIB;
+export const KEY_ROWS_CACHE_BYTES_MAX = 8 * MIB;
 /**
  * Lines of a row group that are decoded at once, about: a page of replay at the default limit has
  * two or three such parts.

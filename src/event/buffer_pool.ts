@@ -6,6 +6,7 @@
  * the limit. It is not cleared: who takes it writes all that it shows to others.
  */
 import { assert } from "../assert.ts";
+import { freeMemory } from "../free_memory.ts";
 import { POOLED_BYTES_MAX, POOLED_BYTES_MIN } from "../limits.ts";
 
 /** A size has this many leading bits at the most, so that sizes that differ little are one. */
@@ -64,7 +65,11 @@ export class BufferPool {
     assert(!this.#held.includes(memory), "memory is given back once");
     this.#held.push(memory);
     this.#heldBytes += byteLength;
-    while (this.#heldBytes > this.#limitBytes) this.#heldBytes -= this.#held.shift()!.byteLength;
+    while (this.#heldBytes > this.#limitBytes) {
+      const oldest = this.#held.shift()!;
+      this.#heldBytes -= oldest.byteLength;
+      freeMemory(oldest);
+    }
   }
 
   /** Takes back the memory of bytes, unless there may be others in it. */

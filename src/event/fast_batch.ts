@@ -33,6 +33,8 @@ const CLOSE_ARRAY = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 const QUOTES_BYTES = 2;
+/** What the encoder adds to an event, about: the hash of its content, and its names once more. */
+const ADDED_BYTES = 160;
 
 /** A character of a name; 2 for those that may not be its first. */
 const NAME_BYTES = new Uint8Array(256);
@@ -74,8 +76,9 @@ class BatchReader {
     encoder.begin();
     const { writer } = encoder;
     this.#start = writer.size;
-    // As much again for the payloads.
-    writer.reserve(2 * body.length + END.length);
+    // As much again for the payloads, and what the encoder adds to events of usual sizes.
+    const addedBytes = Math.min(body.length, BATCH_EVENTS_MAX * ADDED_BYTES);
+    writer.reserve(2 * body.length + addedBytes + END.length);
     writer.append(body);
     this.#end = writer.size;
     writer.append(END);

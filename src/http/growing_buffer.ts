@@ -6,6 +6,7 @@
 import { Buffer } from "node:buffer";
 import { assert } from "../assert.ts";
 import type { BufferPool } from "../event/buffer_pool.ts";
+import { freeOwnMemory } from "../free_memory.ts";
 import { BODY_SLAB_BYTES } from "../limits.ts";
 
 export class GrowingBuffer {
@@ -50,6 +51,7 @@ export class GrowingBuffer {
     for (const slab of this.#slabs) {
       bytes.set(slab.subarray(0, this.#sizeBytes - start), start);
       start += slab.length;
+      freeOwnMemory(slab);
     }
     return bytes;
   }

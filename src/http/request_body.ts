@@ -5,6 +5,7 @@
 import type { Buffer } from "node:buffer";
 import { ApiError } from "../event/api_error.ts";
 import type { BufferPool } from "../event/buffer_pool.ts";
+import { freeOwnMemory } from "../free_memory.ts";
 import { BODY_ROOM_STEP_BYTES } from "../limits.ts";
 import type { Admission, Reservation } from "../service/admission.ts";
 import { GrowingBuffer } from "./growing_buffer.ts";
@@ -92,6 +93,7 @@ async function readPieces(
         await admission.grow(reservation, Math.min(sizeBytes + BODY_ROOM_STEP_BYTES, bodyBytesMax));
       }
       body.append(piece.value);
+      freeOwnMemory(piece.value);
     }
   } catch (error) {
     if (whole !== null) memory.give(whole);

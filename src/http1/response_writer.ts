@@ -10,6 +10,8 @@ import { formatResponseHead, type ResponseFraming } from "./response_head.ts";
 
 /** More is not copied to be written with what frames it. */
 const COPIED_BYTES_MAX = 64 * 1024;
+/** Nor is more of a piece: copies of all that is sent would be many times what is in use. */
+const COPIED_PIECE_BYTES_MAX = 8 * 1024;
 const CONTINUE = "HTTP/1.1 100 Continue\r\n\r\n";
 
 export class ResponseWriter {
@@ -95,7 +97,7 @@ export class ResponseWriter {
   async #writePiece(piece: Uint8Array, isChunked: boolean): Promise<void> {
     // An empty chunk would end the body.
     if (piece.length === 0 || this.#isGone) return;
-    if (piece.length <= COPIED_BYTES_MAX) {
+    if (piece.length <= COPIED_PIECE_BYTES_MAX) {
       const copy = isChunked ? chunkOf(piece) : Buffer.from(piece);
       if (!this.#socket.write(copy)) await this.#room();
       return;

@@ -1,22 +1,23 @@
 /**
- * Memory of the chunks in which the log is read, used again by those who read next: left to the
- * collector, what many large pages have gone through would be many times what is in use.
+ * Memory of the chunks in which the log is read and sent, used again by those who read next: left
+ * to the collector, what many large pages have gone through would be many times what is in use.
  *
- * Invariants: memory is given back by the one reader that it was taken for, at most once, when
- * nobody reads it any more; what is held never exceeds the limit. It is not cleared: who takes it
- * writes all that it shows to others.
+ * Invariants: memory is given back at most once by who took it and by each that it is shared with,
+ * and is used again when the last of them has; what is held never exceeds the limit. It is not
+ * cleared: who takes it writes all that it shows to others.
  */
 import { Buffer } from "node:buffer";
-import { CHUNKS_KEPT_MAX, READ_CHUNK_BYTES } from "../limits.ts";
+import { freeMemory } from "../free_memory.ts";
+import { CHUNK_MEMORY_BYTES, CHUNKS_KEPT_MAX } from "../limits.ts";
 
 /** Less is had anew: it costs little. */
-const SHARED_BYTES_MIN = READ_CHUNK_BYTES / 4;
+const SHARED_BYTES_MIN = CHUNK_MEMORY_BYTES / 4;
 
 export class ChunkMemory {
-  /** Each of READ_CHUNK_BYTES. */
+  /** Each of CHUNK_MEMORY_BYTES. */
   readonly #held: ArrayBuffer[] = [];
-  /** Of those that came from here, what has not come back. */
-  readonly #taken = new WeakSet<ArrayBufferLike>();
+  /** Of those that came from here, by how many it has not been given back. */
+  readonly #readers = new WeakMap<ArrayBufferLike, number>();
 
   /** How many chunks are held for those who come. */
   get heldCount(): number {
@@ -25,11 +26,11 @@ export class ChunkMemory {
 
   /** Bytes of this number, whatever is in them. */
   take(sizeBytes: number): Buffer {
-    if (sizeBytes < SHARED_BYTES_MIN || sizeBytes > READ_CHUNK_BYTES) {
+    if (sizeBytes < SHARED_BYTES_MIN || sizeBytes > CHUNK_MEMORY_BYTES) {
       return Buffer.allocUnsafeSlow(sizeBytes);
     }
-    const memory = this.#held.pop() ?? new ArrayBuffer(READ_CHUNK_BYTES);
-    this.#taken.add(memory);
+    const memory = this.#held.pop() ?? new ArrayBuffer(CHUNK_MEMORY_BYTES);
+    this.#readers.set(memory, 1);
     return Buffer.from(memory, 0, sizeBytes);
   }
 
@@ -40,10 +41,23 @@ export class ChunkMemory {
     return chunk;
   }
 
+  /** So many more will give back this chunk, who has not been given back by all. */
+  share({ buffer }: Uint8Array, readers: number): void {
+    const others = this.#readers.get(buffer);
+    if (others !== undefined) this.#readers.set(buffer, others + readers);
+  }
+
   /** Takes back the memory of a chunk, or of a part of it; leaves alone what is not from here. */
   give({ buffer }: Uint8Array): void {
-    if (!this.#taken.delete(buffer) || this.#held.length === CHUNKS_KEPT_MAX) return;
-    this.#held.push(buffer as ArrayBuffer);
+    const readers = this.#readers.get(buffer);
+    if (readers === undefined) return;
+    if (readers > 1) {
+      this.#readers.set(buffer, readers - 1);
+      return;
+    }
+    this.#readers.delete(buffer);
+    if (this.#held.length === CHUNKS_KEPT_MAX) freeMemory(buffer);
+    else this.#held.push(buffer as ArrayBuffer);
   }
 }
 

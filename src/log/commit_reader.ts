@@ -63,6 +63,11 @@ export class CommitReader {
     return { commit, lines, endBytes: end };
   }
 
+  /** Gives its memory back, and with it the lines of the last commit. */
+  close(): void {
+    this.#reader.close();
+  }
+
   #stop(fault: string): null {
     this.#fault = fault;
     return null;
@@ -70,7 +75,8 @@ export class CommitReader {
 }
 
 /**
- * The commits with events in [startBytes, sizeBytes) of a file.
+ * The commits with events in [startBytes, sizeBytes) of a file. The lines of the last one are gone
+ * when the iteration ends.
  * @param path names the file in errors.
  * @throws {CorruptLogError} while iterating, at a commit that is not right.
  */
@@ -81,11 +87,15 @@ export async function* readCommits(
   path: string,
 ): AsyncGenerator<WholeCommit, void> {
   const reader = new CommitReader(file, startBytes, sizeBytes);
-  for (let next = await reader.next(); next !== null; next = await reader.next()) {
-    if (next.commit.batches.length > 0) yield next;
-  }
-  if (reader.fault !== null) {
-    throw new CorruptLogError(`${path}: corrupt at byte ${reader.endBytes}: ${reader.fault}`);
+  try {
+    for (let next = await reader.next(); next !== null; next = await reader.next()) {
+      if (next.commit.batches.length > 0) yield next;
+    }
+    if (reader.fault !== null) {
+      throw new CorruptLogError(`${path}: corrupt at byte ${reader.endBytes}: ${reader.fault}`);
+    }
+  } finally {
+    reader.close();
   }
 }
 

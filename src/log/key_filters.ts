@@ -7,6 +7,7 @@
  * and twice as often where each has an object of its own.
  */
 import { assert } from "../assert.ts";
+import { freeOwnMemory } from "../free_memory.ts";
 import { KEY_FILTERS_BYTES_MAX } from "../limits.ts";
 import { keyBlockStart, mayHoldKey } from "./key_filter.ts";
 import type { ListedSegment } from "./listed_segment.ts";
@@ -99,6 +100,7 @@ export class KeyFilters {
     const doubledBytes = Math.min(2 * this.#memory.length, this.#limitBytes);
     const memory = new Uint8Array(Math.max(neededBytes, doubledBytes));
     memory.set(this.#memory.subarray(0, this.#endBytes));
+    freeOwnMemory(this.#memory);
     this.#memory = memory;
   }
 

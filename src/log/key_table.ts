@@ -7,6 +7,7 @@
  */
 import { Buffer } from "node:buffer";
 import { randomBytes } from "node:crypto";
+import { freeOwnMemory } from "../free_memory.ts";
 import { fnv1a } from "./fnv1a.ts";
 import { putBytes, sameBytes } from "./line_bytes.ts";
 
@@ -121,6 +122,7 @@ export class KeyTable {
     if (start + sizeBytes > this.#bytes.length) {
       const larger = Buffer.allocUnsafeSlow(2 * this.#bytes.length + sizeBytes);
       this.#bytes.copy(larger, 0, 0, start);
+      freeOwnMemory(this.#bytes);
       this.#bytes = larger;
     }
     this.#ends[number] = putBytes(this.#bytes, start, from, 0, sizeBytes);
@@ -128,7 +130,9 @@ export class KeyTable {
   }
 
   #spread(): void {
-    this.#slots = new Uint32Array(2 * this.#slots.length);
+    const slotCount = 2 * this.#slots.length;
+    freeOwnMemory(this.#slots);
+    this.#slots = new Uint32Array(slotCount);
     const mask = this.#slots.length - 1;
     for (let number = 0; number < this.#size; number++) {
       let slot = this.#hashes[number]! & mask;
@@ -138,10 +142,11 @@ export class KeyTable {
   }
 }
 
-/** The same values, and room for as many more. */
+/** The same values, and room for as many more. The memory of `values` is gone then. */
 function enlarged(values: Uint32Array<ArrayBuffer>): Uint32Array<ArrayBuffer> {
   const larger = new Uint32Array(2 * values.length);
   larger.set(values);
+  freeOwnMemory(values);
   return larger;
 }
 

@@ -42,6 +42,8 @@ export type LineColumns =
   & Record<Exclude<ColumnName, "payload" | "batch_digest">, ColumnValues>
   & { payload?: ColumnValues };
 
+/** More memory is made this many times as large. */
+const GROWTH_FACTOR = 1.25;
 /** A copy of at least this many bytes is left to `Uint8Array.set`. */
 const LONG_COPY_BYTES = 512;
 const NULL = Buffer.from("null");
@@ -60,11 +62,18 @@ export class LineMemory {
     this.view = viewFor(this.bytes);
   }
 
+  /** Drops the lines that are there. */
+  clear(): void {
+    this.end = 0;
+  }
+
   /** Makes room for `sizeBytes` more and what `copyWords()` puts behind them. */
   reserve(sizeBytes: number): void {
     const neededBytes = this.end + sizeBytes + COPY_MARGIN_BYTES;
     if (neededBytes <= this.bytes.length) return;
-    const larger = Buffer.allocUnsafeSlow(Math.max(neededBytes, 2 * this.bytes.length));
+    const larger = Buffer.allocUnsafeSlow(
+      Math.max(neededBytes, Math.ceil(GROWTH_FACTOR * this.bytes.length)),
+    );
     this.bytes.copy(larger, 0, 0, this.end);
     this.bytes = larger;
     this.view = viewFor(larger);
@@ -76,13 +85,24 @@ export class LineMemory {
   }
 }
 
+export interface AssembleOptions {
+  /** Paces the work. */
+  pace?: Pace;
+  /** Memory for the lines, in place of those that are there; such of their own if absent. */
+  memory?: LineMemory;
+}
+
 /**
- * The lines of as many rows as the columns have values, each with its LF, in memory of their own.
+ * The lines of as many rows as the columns have values, each with its LF.
  * @throws {SegmentError}
  */
-export function assembleLines(columns: LineColumns, pace: Pace = FULL_SPEED): Buffer {
+export function assembleLines(
+  columns: LineColumns,
+  { pace, memory = new LineMemory(0) }: AssembleOptions = {},
+): Buffer {
   const rows = columns.event_id.starts.length;
-  const memory = new LineMemory(rows * LINE_FIXED_BYTES + valueBytes(columns) + COPY_MARGIN_BYTES);
+  memory.clear();
+  memory.reserve(rows * LINE_FIXED_BYTES + valueBytes(columns));
   putLines(memory, columns, pace);
   return memory.lines;
 }

@@ -8,6 +8,7 @@ import type { ColumnValues } from "./column_values.ts";
 import { batchRuns } from "./segment_batches.ts";
 import { SegmentError } from "./segment_error.ts";
 import { DecodeMemory } from "./decode_memory.ts";
+import { LineMemory } from "./segment_lines.ts";
 import { SegmentIndexCheck } from "./segment_index_check.ts";
 import { openSegment, type Segment } from "./segment_reader.ts";
 import { COLUMN_NAMES, type ColumnName } from "./segment_schema.ts";
@@ -40,6 +41,7 @@ export async function readBack(
 async function hashLines(segment: Segment, pace: Pace): Promise<string> {
   const hash = createHash("sha256");
   const memory = new DecodeMemory();
+  const lines = new LineMemory(0);
   const index = new SegmentIndexCheck(segment, { keys: true, pace });
   for (let number = 0; number < segment.rowGroups.length; number++) {
     const columns = {} as Record<ColumnName, ColumnValues>;
@@ -47,7 +49,7 @@ async function hashLines(segment: Segment, pace: Pace): Promise<string> {
       Object.assign(columns, await segment.readColumns(number, [name], { memory }));
       pace();
     }
-    hash.update(segment.assemble(columns, pace));
+    hash.update(segment.assemble(columns, { pace, memory: lines }));
     pace();
     const runs = batchRuns(columns, segment.rowGroups[number]!.rows);
     await index.checkRowGroup(number, columns, runs);

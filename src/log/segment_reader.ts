@@ -22,8 +22,12 @@ import {
   type SegmentFooter,
 } from "./segment_footer.ts";
 import { LINE_COLUMN_NAMES, type RowGroupCursor } from "./row_group_cursor.ts";
-import { assembleLines, type LineColumns, type LineMemory } from "./segment_lines.ts";
-import { FULL_SPEED, type Pace } from "./pace.ts";
+import {
+  assembleLines,
+  type AssembleOptions,
+  type LineColumns,
+  type LineMemory,
+} from "./segment_lines.ts";
 import type { ListBlocks, ListName } from "./segment_list.ts";
 import { listBlocks } from "./segment_list_reader.ts";
 import type { SegmentMetadata } from "./segment_metadata.ts";
@@ -132,8 +136,8 @@ export class Segment {
   }
 
   /** The lines that columns make. @throws {SegmentError} */
-  assemble(columns: LineColumns, pace: Pace = FULL_SPEED): Buffer {
-    return this.#decoding(() => assembleLines(columns, pace));
+  assemble(columns: LineColumns, options?: AssembleOptions): Buffer {
+    return this.#decoding(() => assembleLines(columns, options));
   }
 
   /**

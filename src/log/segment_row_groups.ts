@@ -47,6 +47,7 @@ export class RowGroupWriter {
   readonly #rowGroups: RowGroup[] = [];
   readonly #columns: PageIndexes[] = [];
   readonly #pace: Pace;
+  readonly #dictionaryValues: PlainValues = new PlainValues();
   #rows = 0;
 
   constructor(sink: SegmentSink, pace: Pace = FULL_SPEED) {
@@ -107,10 +108,31 @@ export class RowGroupWriter {
     this.#pace();
     const chunk = new ColumnChunkWriter(this.#sink, columnElement(name));
     const column = rows[name];
-    if (column instanceof Dictionary) writeDictionary(chunk, name, column);
+    if (column instanceof Dictionary) this.#writeDictionary(chunk, name, column);
     else if (name === "occurred_at") writeOptional(chunk, column, rows.occurredAtLevels);
     else this.#writePlain(chunk, column);
     return chunk.finish(boundsOf(name, rows), this.#filterOf(name, rows));
+  }
+
+  /** A column of dictionary codes; of plain values when each row has one of its own. */
+  #writeDictionary(
+    chunk: ColumnChunkWriter,
+    name: ColumnName,
+    { values, codes }: Dictionary,
+  ): void {
+    const isFixed = columnElement(name).type !== "BYTE_ARRAY";
+    const plain = this.#dictionaryValues;
+    plain.clear();
+    for (const value of values) {
+      if (isFixed) plain.addFixed(value);
+      else plain.add(value);
+    }
+    if (values.length === codes.length && values.length > 1) {
+      for (const page of plain.pages()) chunk.writePage(page.bytes, { rows: page.values });
+    } else {
+      chunk.writeDictionary(plain.bytes, values.length);
+      chunk.writeCodes(codes, values.length);
+    }
   }
 
   #writePlain(chunk: ColumnChunkWriter, column: PlainValues): void {
@@ -129,26 +151,6 @@ export class RowGroupWriter {
       default:
         return null;
     }
-  }
-}
-
-/** A column of dictionary codes; of plain values when each row has one of its own. */
-function writeDictionary(
-  chunk: ColumnChunkWriter,
-  name: ColumnName,
-  { values, codes }: Dictionary,
-): void {
-  const isFixed = columnElement(name).type !== "BYTE_ARRAY";
-  const plain = new PlainValues();
-  for (const value of values) {
-    if (isFixed) plain.addFixed(value);
-    else plain.add(value);
-  }
-  if (values.length === codes.length && values.length > 1) {
-    for (const page of plain.pages()) chunk.writePage(page.bytes, { rows: page.values });
-  } else {
-    chunk.writeDictionary(plain.bytes, values.length);
-    chunk.writeCodes(codes, values.length);
   }
 }
 

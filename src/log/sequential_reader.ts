@@ -4,10 +4,13 @@
  */
 import { Buffer } from "node:buffer";
 import { assert } from "../assert.ts";
+import { freeOwnMemory } from "../free_memory.ts";
 import type { StorageFile } from "./storage.ts";
 
 const LF = 0x0a;
 const CHUNK_BYTES = 1024 * 1024;
+/** More memory is made this many times as large as was asked for. */
+const GROWTH_FACTOR = 1.25;
 
 export class SequentialReader {
   readonly #file: StorageFile;
@@ -83,6 +86,11 @@ export class SequentialReader {
     return piece;
   }
 
+  /** Gives its memory back: what it has given is gone, and nothing may be asked of it any more. */
+  close(): void {
+    freeOwnMemory(this.#buffer);
+  }
+
   #take(newline: number): Buffer {
     const line = this.#buffer.subarray(this.#start, newline);
     this.#advance(newline + 1);
@@ -107,11 +115,12 @@ export class SequentialReader {
   }
 
   /**
-   * Takes a larger buffer, where it is too small for `sizeBytes` and a chunk: once, not by steps.
+   * Takes a larger buffer, where it is too small for `sizeBytes` and a chunk: once, not by steps,
+   * and with room for somewhat more, which may be asked for next.
    */
   #growTo(sizeBytes: number): void {
     if (sizeBytes + CHUNK_BYTES <= this.#buffer.length) return;
-    this.#moveTo(Buffer.allocUnsafeSlow(sizeBytes + CHUNK_BYTES));
+    this.#moveTo(Buffer.allocUnsafeSlow(Math.ceil(sizeBytes * GROWTH_FACTOR) + CHUNK_BYTES));
   }
 
   #makeRoom(unreadBytes: number, wantedBytes: number): void {
@@ -123,6 +132,7 @@ export class SequentialReader {
   /** Moves what is unread to the start of a buffer. */
   #moveTo(target: Buffer): void {
     this.#buffer.copy(target, 0, this.#start, this.#filled);
+    if (this.#buffer !== target) freeOwnMemory(this.#buffer);
     this.#buffer = target;
     this.#filled -= this.#start;
     this.#start = 0;

@@ -5,6 +5,7 @@
 import { Buffer } from "node:buffer";
 import { assert } from "../assert.ts";
 import type { StreamSummary } from "../event/types.ts";
+import { freeOwnMemory } from "../free_memory.ts";
 import { NAME_BYTES_MAX } from "../limits.ts";
 import { sortKeys } from "./key_order.ts";
 import { KeyTable } from "./key_table.ts";
@@ -45,8 +46,11 @@ class Counted {
     if (number < this.events.length) return;
     const events = new Float64Array(2 * this.events.length);
     events.set(this.events);
+    freeOwnMemory(this.events);
     this.events = events;
-    this.lastIds = Buffer.concat([this.lastIds], 2 * this.lastIds.length);
+    const lastIds = Buffer.concat([this.lastIds], 2 * this.lastIds.length);
+    freeOwnMemory(this.lastIds);
+    this.lastIds = lastIds;
   }
 
   copy(): Counted {

@@ -10,6 +10,7 @@ import { prepareBatch } from "../event/batch.ts";
 import type { BufferPool } from "../event/buffer_pool.ts";
 import type { EncodedEvents, FillValues } from "../event/encoded_events.ts";
 import type { PreparedBatch } from "../event/types.ts";
+import { POOLED_BYTES_MIN } from "../limits.ts";
 import { fillInTurns } from "../log/filled_batch.ts";
 import { LostBatchError } from "../log/log_error.ts";
 import type { BatchAnswer, BatchQuestion } from "./batch_worker.ts";
@@ -55,8 +56,9 @@ export class PreparingJob implements BatchJob {
     const bodyBytes = this.#bodyBytes;
     const { pool, textShares } = this.#memory;
     const memory = (pool.isAlone(body) ? body : new Uint8Array(body)).buffer as ArrayBuffer;
-    const spare = textShares.map((share) => pool.takeHeld(share * bodyBytes))
-      .filter((piece) => piece !== null);
+    const spare = textShares.map((share) => Math.ceil(share * bodyBytes))
+      .filter((sizeBytes) => sizeBytes >= POOLED_BYTES_MIN)
+      .map((sizeBytes) => pool.take(sizeBytes));
     return {
       question: { kind: "prepare", memory, bodyBytes, spare },
       moved: [memory, ...spare],

@@ -1,6 +1,7 @@
 /** One page of what a follower reads: the `events` record of the next events that match. */
 import { Buffer } from "node:buffer";
 import { FOLLOW_RECORD_BYTES_MAX } from "../limits.ts";
+import { chunkMemory } from "../log/chunk_memory.ts";
 import { EventScan } from "../log/event_scan.ts";
 import type { LogSnapshot } from "../log/snapshot.ts";
 import type { EventFilter } from "../log/stored_line.ts";
@@ -23,7 +24,10 @@ export interface FollowPosition {
   phase: "snapshot" | "live";
 }
 
-/** Reads the next page of a snapshot. */
+/**
+ * Reads the next page of a snapshot. The record may be given back to `chunkMemory` when nobody
+ * reads it any more.
+ */
 export async function readFollowPage(
   snapshot: LogSnapshot,
   { after, filter, limitEvents, phase }: FollowPosition,
@@ -63,12 +67,19 @@ export function eventsRecord(
   at: { lastEventId: string | null; nextAfter: string | null; through: string | null },
 ): Uint8Array {
   const lastEventId = at.lastEventId === null ? "" : `"last_event_id":"${at.lastEventId}",`;
-  return Buffer.concat([
+  const parts = [
     Buffer.from(`{"type":"events","phase":"${phase}","events":[`),
     ...pieces,
     Buffer.from(
       `],${lastEventId}"next_after":${JSON.stringify(at.nextAfter)},` +
         `"snapshot_through_event_id":${JSON.stringify(at.through)}}\n`,
     ),
-  ]);
+  ];
+  const record = chunkMemory.take(parts.reduce((sum, { length }) => sum + length, 0));
+  let end = 0;
+  for (const part of parts) {
+    record.set(part, end);
+    end += part.length;
+  }
+  return record;
 }

@@ -6,6 +6,7 @@
  * bytes are kept: followers that catch up page by page leave nothing behind.
  */
 import { LIVE_PAGES_BYTES_MAX } from "../limits.ts";
+import { chunkMemory } from "../log/chunk_memory.ts";
 import type { LogSnapshot } from "../log/snapshot.ts";
 import { type FollowPage, type FollowPosition, readFollowPage } from "./follow_page.ts";
 
@@ -15,6 +16,8 @@ interface KeptPage {
   after: string | null;
   queryKey: string;
   page: FollowPage | Promise<FollowPage>;
+  /** Followers that wait for it to be read. */
+  waiting: number;
   /** What it takes of the bound; 0 while it is being read. */
   bytes: number;
 }
@@ -31,7 +34,8 @@ export class LivePages {
   #latest: KeptPage | null = null;
 
   /**
-   * The next page of the newest snapshot; at once where another has read it before.
+   * The next page of the newest snapshot; at once where another has read it before. Whoever has it
+   * may give its record back to `chunkMemory`.
    * @param queryKey that of the position's filter and limit.
    * @throws what reading the log throws.
    */
@@ -42,23 +46,21 @@ export class LivePages {
   ): FollowPage | Promise<FollowPage> {
     if (snapshot.frontier !== this.#frontier) {
       this.#frontier = snapshot.frontier;
-      this.#kept = new Map();
-      this.#keptBytes = 0;
-      this.#latest = null;
+      for (const kept of this.#kept.values()) this.#drop(kept);
     }
     const { after } = position;
     const latest = this.#latest;
     if (latest !== null && latest.after === after && latest.queryKey === queryKey) {
-      return latest.page;
+      return handOut(latest);
     }
     this.#latest = this.#kept.get(keyOf({ after, queryKey })) ??
       this.#readPage(snapshot, position, queryKey);
-    return this.#latest.page;
+    return handOut(this.#latest);
   }
 
   #readPage(snapshot: LogSnapshot, position: FollowPosition, queryKey: string): KeptPage {
     const reading = readFollowPage(snapshot, position);
-    const kept: KeptPage = { after: position.after, queryKey, page: reading, bytes: 0 };
+    const kept: KeptPage = { after: position.after, queryKey, page: reading, waiting: 0, bytes: 0 };
     this.#kept.set(keyOf(kept), kept);
     reading.then(
       (page) => this.#keep(kept, page),
@@ -70,12 +72,13 @@ export class LivePages {
 
   /** Decides on a page that has been read. */
   #keep(kept: KeptPage, page: FollowPage): void {
-    const bytes = PAGE_OVERHEAD_BYTES + (page.record?.length ?? 0);
-    if (bytes > LIVE_PAGES_BYTES_MAX) return this.#drop(kept);
-    if (this.#kept.get(keyOf(kept)) !== kept) return;
+    // Before it may be given back here.
+    share(page, kept.waiting);
     kept.page = page;
-    kept.bytes = bytes;
-    this.#keptBytes += bytes;
+    if (this.#kept.get(keyOf(kept)) !== kept) return giveBack(page);
+    kept.bytes = PAGE_OVERHEAD_BYTES + (page.record?.buffer.byteLength ?? 0);
+    this.#keptBytes += kept.bytes;
+    if (kept.bytes > LIVE_PAGES_BYTES_MAX) return this.#drop(kept);
     for (const old of this.#kept.values()) {
       if (this.#keptBytes <= LIVE_PAGES_BYTES_MAX) return;
       if (old.bytes > 0) this.#drop(old);
@@ -87,7 +90,23 @@ export class LivePages {
     if (this.#kept.get(keyOf(kept)) !== kept) return;
     this.#kept.delete(keyOf(kept));
     this.#keptBytes -= kept.bytes;
+    if (!(kept.page instanceof Promise)) giveBack(kept.page);
   }
+}
+
+/** The page for one more follower. */
+function handOut(kept: KeptPage): FollowPage | Promise<FollowPage> {
+  if (kept.page instanceof Promise) kept.waiting += 1;
+  else share(kept.page, 1);
+  return kept.page;
+}
+
+function share({ record }: FollowPage, followers: number): void {
+  if (record !== null) chunkMemory.share(record, followers);
+}
+
+function giveBack({ record }: FollowPage): void {
+  if (record !== null) chunkMemory.give(record);
 }
 
 function keyOf({ after, queryKey }: Pick<KeptPage, "after" | "queryKey">): string {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
-import { CHUNKS_KEPT_MAX, READ_CHUNK_BYTES } from "../../src/limits.ts";
+import { CHUNK_MEMORY_BYTES, CHUNKS_KEPT_MAX, READ_CHUNK_BYTES } from "../../src/limits.ts";
 import { ChunkMemory } from "../../src/log/chunk_memory.ts";
 
 test("ChunkMemory.take() gives memory that came back, also as a part, to one reader at a time", () => {
@@ -22,8 +22,22 @@ test("ChunkMemory.give() leaves alone what is from elsewhere, small, or large", 
   const memory = new ChunkMemory();
   memory.give(Buffer.allocUnsafeSlow(READ_CHUNK_BYTES));
   memory.give(memory.take(100));
-  memory.give(memory.take(READ_CHUNK_BYTES + 1));
+  memory.give(memory.take(CHUNK_MEMORY_BYTES + 1));
   assert.equal(memory.heldCount, 0);
+});
+
+test("ChunkMemory.share() keeps memory from others until each who has it gave it back", () => {
+  const memory = new ChunkMemory();
+  const chunk = memory.take(READ_CHUNK_BYTES);
+  memory.share(chunk.subarray(1), 2);
+  for (const heldCount of [0, 0, 1]) {
+    memory.give(chunk);
+    assert.equal(memory.heldCount, heldCount);
+  }
+  memory.share(chunk, 1);
+  memory.give(chunk);
+  memory.give(chunk);
+  assert.equal(memory.heldCount, 1, "it is nobody's to give");
 });
 
 test("ChunkMemory holds no more chunks than its limit", () => {
@@ -31,6 +45,8 @@ test("ChunkMemory holds no more chunks than its limit", () => {
   const chunks = Array.from({ length: CHUNKS_KEPT_MAX + 3 }, () => memory.take(READ_CHUNK_BYTES));
   for (const chunk of chunks) memory.give(chunk);
   assert.equal(memory.heldCount, CHUNKS_KEPT_MAX);
+  const sizes = chunks.map(({ buffer }) => buffer.byteLength);
+  assert.equal(sizes.filter((size) => size === 0).length, 3, "the rest is free at once");
 });
 
 test("ChunkMemory.copy() copies all bytes", () => {

@@ -1,6 +1,13 @@
 import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
 import { test } from "node:test";
-import { FOLLOW_RECORD_BYTES_MAX, LIVE_PAGES_BYTES_MAX } from "../../src/limits.ts";
+import {
+  CHUNKS_KEPT_MAX,
+  FOLLOW_RECORD_BYTES_MAX,
+  LIVE_PAGES_BYTES_MAX,
+  READ_CHUNK_BYTES,
+} from "../../src/limits.ts";
+import { chunkMemory } from "../../src/log/chunk_memory.ts";
 import type { Log } from "../../src/log/log.ts";
 import type { FollowPosition } from "../../src/service/follow_page.ts";
 import { LivePages, liveQueryKey } from "../../src/service/live_pages.ts";
@@ -74,6 +81,27 @@ test("LivePages.read() keeps pages up to a bound, the newest", async () => {
   assert.ok(kept * payloadBytes <= LIVE_PAGES_BYTES_MAX);
   assert.ok((kept + 2) * payloadBytes > LIVE_PAGES_BYTES_MAX);
   assert.ok(storage.operations.length > readsBefore);
+});
+
+test("a live record stays as it is until all who have it gave it back", async () => {
+  const { log } = await logOf(2, FOLLOW_RECORD_BYTES_MAX / 2);
+  const pages = new LivePages();
+  // One who waits for the read, one who waits with it, and one who comes later.
+  const waiting = [read(pages, log, FROM_START), read(pages, log, FROM_START)];
+  const { record } = (await Promise.all(waiting))[0]!;
+  const text = Buffer.from(record!).toString();
+  assert.equal((await read(pages, log, FROM_START)).record, record);
+  const heldBefore = chunkMemory.heldCount;
+  for (const _ of [1, 2, 3]) chunkMemory.give(record!);
+  assert.equal(chunkMemory.heldCount, heldBefore, "it is kept for those who come");
+  const again = (await read(pages, log, FROM_START)).record!;
+  await log.append([preparedBatch("more")]);
+  await read(pages, log, FROM_START);
+  for (let i = 0; i < CHUNKS_KEPT_MAX; i++) chunkMemory.take(READ_CHUNK_BYTES).fill("x");
+  assert.equal(Buffer.from(again).toString(), text, "one still reads it");
+  chunkMemory.give(again);
+  assert.equal(chunkMemory.heldCount, 1);
+  assert.equal(chunkMemory.take(READ_CHUNK_BYTES).buffer, again.buffer);
 });
 
 test("LivePages.read() keeps no page that exceeds the bound alone", async () => {
