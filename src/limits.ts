@@ -35,6 +35,12 @@ export const QUOTED_TEXT_MAX = 64;
 /** Finite replay ends a page at this many bytes of events, but never before one event. */
 export const REPLAY_RESPONSE_BYTES_MAX = 16 * MIB;
 
+/**
+ * Memory that has become too small is made this many times as large, so that it is seldom made
+ * anew. Twice would leave much of a large one unused.
+ */
+export const MEMORY_GROWTH_FACTOR = 1.25;
+
 // Admission: what one process holds for its clients at a time.
 
 /**

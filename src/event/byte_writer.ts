@@ -4,12 +4,10 @@
  * both runtimes, and for the shortest a loop costs less still.
  */
 import { Buffer } from "node:buffer";
+import { MEMORY_GROWTH_FACTOR } from "../limits.ts";
 
 /** Up to so many bytes a loop beats the call. */
 const LOOPED_BYTES_MAX = 16;
-
-/** More memory is made this many times as large. Twice would leave much of a large one unused. */
-const GROWTH_FACTOR = 1.25;
 
 export class ByteWriter {
   /** The memory; what was written are its first `size` bytes. Another one after `reserve()`. */
@@ -25,7 +23,7 @@ export class ByteWriter {
     const sizeBytes = this.size + moreBytes;
     if (sizeBytes <= this.bytes.length) return;
     const larger = Buffer.allocUnsafeSlow(
-      Math.max(Math.ceil(this.bytes.length * GROWTH_FACTOR), sizeBytes),
+      Math.max(Math.ceil(this.bytes.length * MEMORY_GROWTH_FACTOR), sizeBytes),
     );
     this.bytes.copy(larger, 0, 0, this.size);
     this.bytes = larger;

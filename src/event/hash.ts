@@ -23,9 +23,10 @@ export class Sha256Stream {
     this.#hasher.update(block);
   }
 
-  /** Takes the last block; 64 lowercase hex digits. */
+  /** Takes the last block; 64 lowercase hex digits. The next text begins. */
   end(block: Uint8Array): string {
-    if (this.#hasher === null) return sha256Hex(block);
-    return this.#hasher.update(block).digest("hex");
+    const hasher = this.#hasher;
+    this.#hasher = null;
+    return hasher === null ? sha256Hex(block) : hasher.update(block).digest("hex");
   }
 }

@@ -36,12 +36,21 @@ export class ChunkMemory {
 
   /** A copy of bytes. */
   copy(bytes: Uint8Array): Buffer {
-    const chunk = this.take(bytes.length);
-    chunk.set(bytes);
+    return this.concat([bytes]);
+  }
+
+  /** A copy of bytes, those of one part behind those of the other. */
+  concat(parts: readonly Uint8Array[]): Buffer {
+    const chunk = this.take(parts.reduce((sum, { length }) => sum + length, 0));
+    let end = 0;
+    for (const part of parts) {
+      chunk.set(part, end);
+      end += part.length;
+    }
     return chunk;
   }
 
-  /** So many more will give back this chunk, who has not been given back by all. */
+  /** So many more will give back a chunk, or a part of it, that somebody still has. */
   share({ buffer }: Uint8Array, readers: number): void {
     const others = this.#readers.get(buffer);
     if (others !== undefined) this.#readers.set(buffer, others + readers);

@@ -4,11 +4,9 @@
  * is cleared.
  */
 import { Buffer } from "node:buffer";
-import { DECODE_MEMORIES_MAX, DECODE_MEMORY_BYTES_MAX } from "../limits.ts";
+import { DECODE_MEMORIES_MAX, DECODE_MEMORY_BYTES_MAX, MEMORY_GROWTH_FACTOR } from "../limits.ts";
 
 const WORD_BYTES = Uint32Array.BYTES_PER_ELEMENT;
-/** More memory is made this many times as large as was needed, so that it is seldom made. */
-const GROWTH_FACTOR = 1.25;
 
 export class DecodeMemory {
   #bytes: Buffer = Buffer.allocUnsafeSlow(0);
@@ -34,7 +32,7 @@ export class DecodeMemory {
   /** What was taken may be overwritten from here on. */
   clear(): void {
     if (this.#takenBytes > this.#bytes.length && this.#takenBytes <= DECODE_MEMORY_BYTES_MAX) {
-      const sizeBytes = Math.ceil(this.#takenBytes * GROWTH_FACTOR);
+      const sizeBytes = Math.ceil(this.#takenBytes * MEMORY_GROWTH_FACTOR);
       this.#bytes = Buffer.allocUnsafeSlow(Math.min(sizeBytes, DECODE_MEMORY_BYTES_MAX));
     }
     this.#takenBytes = 0;

@@ -3,8 +3,7 @@
  * that memory is flat.
  */
 import { Buffer } from "node:buffer";
-import { createHash, type Hash } from "node:crypto";
-import { sha256Hex } from "../event/hash.ts";
+import { Sha256Stream } from "../event/hash.ts";
 import {
   copyBytes,
   type Piece,
@@ -22,8 +21,8 @@ export class DigestText {
   #bytes: Buffer = Buffer.allocUnsafeSlow(2 * PIECE_BYTES);
   #view = viewFor(this.#bytes);
   #length = 0;
-  /** Has what does not fit the buffer any more; null while all does. */
-  #hash: Hash | null = null;
+  /** Has what does not fit the buffer any more. */
+  readonly #hash = new Sha256Stream();
 
   /** Makes room for what is put next, `sizeBytes` at the most. */
   reserve(sizeBytes: number): void {
@@ -58,15 +57,12 @@ export class DigestText {
 
   /** SHA-256 of the text, 64 lowercase hex digits; the next text begins. */
   finish(): string {
-    const rest = viewOf(this.#bytes, 0, this.#length);
-    const digest = this.#hash === null ? sha256Hex(rest) : this.#hash.update(rest).digest("hex");
+    const digest = this.#hash.end(viewOf(this.#bytes, 0, this.#length));
     this.#length = 0;
-    this.#hash = null;
     return digest;
   }
 
   #flush(): void {
-    this.#hash ??= createHash("sha256");
     this.#hash.update(this.#bytes.subarray(0, this.#length));
     this.#length = 0;
   }

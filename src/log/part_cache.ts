@@ -30,7 +30,7 @@ export class PartCache {
     while (this.#sizeBytes + PART_MEMORY_BYTES > this.#limitBytes && this.#held.size > 0) {
       const memory = this.#dropFirst();
       if (memory.bytes.length === PART_MEMORY_BYTES) {
-        memory.end = 0;
+        memory.clear();
         return memory;
       }
     }

@@ -4,6 +4,7 @@
  * one before is put together once, and all is copied in words.
  */
 import { Buffer } from "node:buffer";
+import { MEMORY_GROWTH_FACTOR } from "../limits.ts";
 import { ABSENT, type ColumnValues, repeatsLast, timeAt } from "./column_values.ts";
 import {
   COPY_MARGIN_BYTES,
@@ -42,8 +43,6 @@ export type LineColumns =
   & Record<Exclude<ColumnName, "payload" | "batch_digest">, ColumnValues>
   & { payload?: ColumnValues };
 
-/** More memory is made this many times as large. */
-const GROWTH_FACTOR = 1.25;
 /** A copy of at least this many bytes is left to `Uint8Array.set`. */
 const LONG_COPY_BYTES = 512;
 const NULL = Buffer.from("null");
@@ -72,7 +71,7 @@ export class LineMemory {
     const neededBytes = this.end + sizeBytes + COPY_MARGIN_BYTES;
     if (neededBytes <= this.bytes.length) return;
     const larger = Buffer.allocUnsafeSlow(
-      Math.max(neededBytes, Math.ceil(GROWTH_FACTOR * this.bytes.length)),
+      Math.max(neededBytes, Math.ceil(MEMORY_GROWTH_FACTOR * this.bytes.length)),
     );
     this.bytes.copy(larger, 0, 0, this.end);
     this.bytes = larger;
@@ -136,7 +135,7 @@ class SharedParts {
 
   set(...parts: readonly Uint8Array[]): void {
     const memory = this.#memory;
-    memory.end = 0;
+    memory.clear();
     for (const part of parts) {
       memory.reserve(part.length);
       memory.end = putBytes(memory.bytes, memory.end, part);

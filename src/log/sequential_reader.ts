@@ -5,12 +5,11 @@
 import { Buffer } from "node:buffer";
 import { assert } from "../assert.ts";
 import { freeOwnMemory } from "../free_memory.ts";
+import { MEMORY_GROWTH_FACTOR } from "../limits.ts";
 import type { StorageFile } from "./storage.ts";
 
 const LF = 0x0a;
 const CHUNK_BYTES = 1024 * 1024;
-/** More memory is made this many times as large as was asked for. */
-const GROWTH_FACTOR = 1.25;
 
 export class SequentialReader {
   readonly #file: StorageFile;
@@ -120,7 +119,7 @@ export class SequentialReader {
    */
   #growTo(sizeBytes: number): void {
     if (sizeBytes + CHUNK_BYTES <= this.#buffer.length) return;
-    this.#moveTo(Buffer.allocUnsafeSlow(Math.ceil(sizeBytes * GROWTH_FACTOR) + CHUNK_BYTES));
+    this.#moveTo(Buffer.allocUnsafeSlow(Math.ceil(sizeBytes * MEMORY_GROWTH_FACTOR) + CHUNK_BYTES));
   }
 
   #makeRoom(unreadBytes: number, wantedBytes: number): void {

@@ -67,19 +67,12 @@ export function eventsRecord(
   at: { lastEventId: string | null; nextAfter: string | null; through: string | null },
 ): Uint8Array {
   const lastEventId = at.lastEventId === null ? "" : `"last_event_id":"${at.lastEventId}",`;
-  const parts = [
+  return chunkMemory.concat([
     Buffer.from(`{"type":"events","phase":"${phase}","events":[`),
     ...pieces,
     Buffer.from(
       `],${lastEventId}"next_after":${JSON.stringify(at.nextAfter)},` +
         `"snapshot_through_event_id":${JSON.stringify(at.through)}}\n`,
     ),
-  ];
-  const record = chunkMemory.take(parts.reduce((sum, { length }) => sum + length, 0));
-  let end = 0;
-  for (const part of parts) {
-    record.set(part, end);
-    end += part.length;
-  }
-  return record;
+  ]);
 }

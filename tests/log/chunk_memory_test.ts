@@ -49,6 +49,13 @@ test("ChunkMemory holds no more chunks than its limit", () => {
   assert.equal(sizes.filter((size) => size === 0).length, 3, "the rest is free at once");
 });
 
+test("ChunkMemory.concat() copies the bytes of all parts, in order", () => {
+  const memory = new ChunkMemory();
+  const parts = ["ab", "", "c".repeat(READ_CHUNK_BYTES), "d"].map((text) => Buffer.from(text));
+  assert.deepEqual(memory.concat(parts), Buffer.concat(parts));
+  assert.equal(memory.concat([]).length, 0);
+});
+
 test("ChunkMemory.copy() copies all bytes", () => {
   const memory = new ChunkMemory();
   const bytes = Buffer.alloc(READ_CHUNK_BYTES, "abc");

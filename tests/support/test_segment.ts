@@ -123,7 +123,7 @@ function hostileEvent(random: SeededRandom): EventOptions {
 }
 
 function hostileText(random: SeededRandom): string {
-  const text = random.chance(0.3)
+  return random.chance(0.3)
     ? random.pick([
       '"',
       "\\",
@@ -136,7 +136,6 @@ function hostileText(random: SeededRandom): string {
       "\\u0041",
     ])
     : random.text(12);
-  return text.slice(0, 20);
 }
 
 /** The lines of a buffer, each with its LF. */
