@@ -8,6 +8,7 @@ import { memoryBytes, peakMemoryBytes } from "../support/process_stats.ts";
 import { RawClient } from "../support/raw_client.ts";
 import { megabytes, rounded } from "../support/report.ts";
 import { withServer } from "../support/with_deployment.ts";
+import { requireCommitted } from "../support/workloads.ts";
 import type { RawResponse } from "../support/response_parser.ts";
 import { type BuiltLog, type LogFacts, writeFacts } from "./built_log.ts";
 import type { Figures } from "./figures.ts";
@@ -190,12 +191,6 @@ export async function fillTail(log: BuiltLog, wantedBytes: number): Promise<void
   facts.endAfter = lastIds.at(-1 - Math.ceil(PAGE_EVENTS / batchEventsOf(facts.shape))) ??
     facts.positions.at(-1)!;
   await writeFacts(log);
-}
-
-function requireCommitted({ status, bodyEnd }: RawResponse): void {
-  if (status !== 200 || !bodyEnd.includes(COMMITTED)) {
-    throw new Error(`batch was not committed: ${status} ${bodyEnd}`);
-  }
 }
 
 /** The last event of a receipt. */

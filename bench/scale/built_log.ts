@@ -32,6 +32,11 @@ export interface BuiltLog {
   facts: LogFacts;
 }
 
+/** The event after such a share of the bulk. */
+export function positionAt({ positions }: LogFacts, share: number): string {
+  return positions[Math.floor(positions.length * share)]!;
+}
+
 const FACTS_FILE = "scale.json";
 
 /** A folder in `keep`, made if it is missing. */

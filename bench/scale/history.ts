@@ -81,7 +81,17 @@ export function bulkKeyRequest(event: number): Buffer {
   return getRequest(`/v1/events?record_key=${keyName(String(KEY_BASE + event))}`);
 }
 
-export function getRequest(target: string): Buffer {
+/** The `source/stream` in the middle of a source. */
+export function streamCursor(source: number): string {
+  return `${sourceName(source)}/${streamName(STREAMS / 2)}`;
+}
+
+/** The `GET /v1/streams` of a page of 100, with further parameters, each after its `&`. */
+export function streamsRequest(parameters: string): Buffer {
+  return getRequest(`/v1/streams?limit=100${parameters}`);
+}
+
+function getRequest(target: string): Buffer {
   return Buffer.from(`GET ${target} HTTP/1.1\r\nHost: bench\r\n\r\n`);
 }
 

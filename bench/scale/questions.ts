@@ -3,26 +3,23 @@
  * right after the one before, one question at a time; the first of a kind is told apart, since it
  * finds nothing in memory.
  */
-import type { Buffer } from "node:buffer";
 import { type AnswerTimes, answerTimes, ask, type Question } from "../support/exchange.ts";
 import type { RawClient } from "../support/raw_client.ts";
 import { rounded } from "../support/report.ts";
 import { pageRequest } from "../support/requests.ts";
 import { pagePosition } from "../support/workloads.ts";
-import type { LogFacts } from "./built_log.ts";
+import { type LogFacts, positionAt } from "./built_log.ts";
 import type { Figures } from "./figures.ts";
 import {
   batchEventsOf,
   BulkBatches,
   bulkKeyRequest,
-  getRequest,
   OLD_SOURCE,
   PAGE_EVENTS,
   singleBatch,
-  sourceName,
   SOURCES,
-  streamName,
-  STREAMS,
+  streamCursor,
+  streamsRequest,
 } from "./history.ts";
 
 /** Questions of each kind, the first included. */
@@ -201,17 +198,4 @@ export async function askStreams(client: RawClient, facts: LogFacts): Promise<Fi
     ...told("streams page, middle", middle),
     ...told("streams page, anchored", anchored),
   };
-}
-
-/** The `source/stream` in the middle of a source. */
-function streamCursor(source: number): string {
-  return `${sourceName(source)}/${streamName(STREAMS / 2)}`;
-}
-
-function streamsRequest(parameters: string): Buffer {
-  return getRequest(`/v1/streams?limit=100${parameters}`);
-}
-
-function positionAt({ positions }: LogFacts, share: number): string {
-  return positions[Math.floor(positions.length * share)]!;
 }

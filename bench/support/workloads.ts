@@ -12,10 +12,7 @@ export function ingestWorkload(idPrefix: string, events: number): Workload {
   return {
     next: () => request.next(),
     accept(response) {
-      requireOk(response);
-      if (!response.bodyEnd.includes(COMMITTED)) {
-        throw new Error(`batch was not committed: ${response.bodyEnd}`);
-      }
+      requireCommitted(response);
       return events;
     },
     bytes: (sent) => sent.length,
@@ -81,6 +78,15 @@ export function pagePosition(bodyEnd: Buffer): PagePosition {
   return { nextAfter, snapshotThrough };
 }
 
-function requireOk(response: RawResponse): void {
+/** @throws {Error} The batch was refused, or had been committed before. */
+export function requireCommitted(response: RawResponse): void {
+  requireOk(response);
+  if (!response.bodyEnd.includes(COMMITTED)) {
+    throw new Error(`batch was not committed: ${response.bodyEnd}`);
+  }
+}
+
+/** @throws {Error} The status is another one than 200. */
+export function requireOk(response: RawResponse): void {
   if (response.status !== 200) throw new Error(`status ${response.status}: ${response.bodyEnd}`);
 }

@@ -1,0 +1,93 @@
+/**
+ * Measures the most memory that serving takes under each kind of load, by clients that never
+ * pause, and under all kinds at once. See README.md beside this file.
+ */
+import { cp, mkdir, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { loadOf } from "./memory/loads.ts";
+import { type MemoryOptions, parseMemoryOptions } from "./memory/options.ts";
+import { buildLog } from "./scale/build.ts";
+import { type BuiltLog, keptDeployment, readFacts } from "./scale/built_log.ts";
+import { Deployment } from "./support/deployment.ts";
+import { probeDisk } from "./support/disk_probe.ts";
+import { Followers } from "./support/followers.ts";
+import { runLoad } from "./support/load.ts";
+import { progress, runBench } from "./support/options.ts";
+import { memoryBytes, peakMemoryBytes } from "./support/process_stats.ts";
+import { makeReport, megabytes, publish, rounded, type Row } from "./support/report.ts";
+import { withServer } from "./support/with_deployment.ts";
+
+async function measureRow(
+  row: string,
+  { deployment, facts }: BuiltLog,
+  { rows, measureMs }: MemoryOptions,
+): Promise<Row> {
+  progress(row);
+  const { socketPath } = deployment;
+  return await withServer(deployment, async ({ pid }) => {
+    const startBytes = memoryBytes(pid);
+    const { workloads, followFrom } = loadOf(row, rows.get(row)!, facts);
+    const load = await Promise.race([
+      runLoad({
+        socketPath,
+        serverPid: pid,
+        workloads,
+        warmupMs: 0,
+        measureMs,
+        eventsMax: Infinity,
+      }),
+      ...followFrom.map((after) => followUntilFailure(socketPath, after)),
+    ]);
+    return {
+      row,
+      "clients": workloads.length + followFrom.length,
+      "requests/s": rounded(load.requests / load.seconds, 1),
+      "appended events/s": Math.round(load.events / load.seconds),
+      "after start MB": megabytes(startBytes),
+      "at the end MB": megabytes(memoryBytes(pid)),
+      "peak MB": megabytes(peakMemoryBytes(pid)),
+      "server CPU s": load.serverCpuSeconds === null ? null : rounded(load.serverCpuSeconds, 1),
+    };
+  });
+}
+
+/** The end of the server closes it, which is no failure of a run that is over by then. */
+async function followUntilFailure(socketPath: string, after: string): Promise<never> {
+  const receiver = () => () => {};
+  const followers = await Followers.open({ socketPath, count: 1, after, receiver });
+  return await followers.failed;
+}
+
+/** Built if it is not there yet. What is kept stays as it is: a copy of it is measured. */
+async function withLog<T>(
+  { keep, shape, events, serverRuntime, parent }: MemoryOptions,
+  use: (log: BuiltLog) => Promise<T>,
+): Promise<T> {
+  const folder = await mkdtemp(join(parent ?? tmpdir(), "bench-"));
+  try {
+    const kept = await keptDeployment(keep ?? folder, `${shape}-${events}`, serverRuntime);
+    const facts = await readFacts(kept) ?? (await buildLog(kept, shape, events)).facts;
+    if (keep === undefined) return await use({ deployment: kept, facts });
+    const copy = join(folder, "copy");
+    progress(`copying ${kept.folder}`);
+    await cp(kept.folder, copy, { recursive: true });
+    return await use({ deployment: await Deployment.at(copy, serverRuntime), facts });
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+await runBench(async () => {
+  const options = parseMemoryOptions(process.argv.slice(2));
+  const { keep, parent, serverRuntime, events, shape, jsonPath } = options;
+  if (keep !== undefined) await mkdir(keep, { recursive: true });
+  await withLog(options, async (log) => {
+    const disk = probeDisk(parent ?? tmpdir());
+    const rows: Row[] = [];
+    for (const row of options.rows.keys()) rows.push(await measureRow(row, log, options));
+    const name = `memory, ${events} events, ${shape}`;
+    await publish(makeReport(name, serverRuntime, disk, rows), jsonPath);
+  });
+});
