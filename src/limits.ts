@@ -78,11 +78,17 @@ export const BATCH_THREAD_BODY_BYTES_MIN = 16 * KIB;
 export const ENCODER_KEPT_BYTES_MAX = 12 * MIB;
 /** A text of all events of a batch leaves that memory by blocks of about this size. */
 export const BLOCK_TEXT_BYTES = 128 * KIB;
-/** Memory of large bodies and their lines that is kept for the next ones: two large batches. */
-export const POOLED_BYTES_MAX = 24 * MIB;
+/**
+ * Memory of large bodies and their lines that is kept for the next ones: what four clients with
+ * batches of 10,000 usual events have on their way.
+ */
+export const POOLED_BYTES_MAX = 32 * MIB;
 /** Smaller memory costs little to have anew. */
 export const POOLED_BYTES_MIN = 128 * KIB;
-/** Threads that prepare larger ones: with the writer's, what fills two processors. */
+/**
+ * Threads that prepare larger ones, where there are processors for them beside the writer's: each
+ * takes 30 MiB, and on two processors a second one brings nothing.
+ */
 export const BATCH_THREADS_MAX = 2;
 /** A body of which nothing arrives for this long is given up. */
 export const BODY_STALL_TIMEOUT_MS = 30_000;
@@ -168,6 +174,11 @@ export const THREAD_YOUNG_HEAP_MIB_MAX = 12;
 export const YOUNG_HEAP_BYTES = 4 * MIB;
 /** How much the old heap of a thread grows, at the most, from one full collection to the next. */
 export const HEAP_GROWTH_PERCENT_MAX = 50;
+/**
+ * Memory in which a commit is read to be sealed is kept for the next file up to this size: that of
+ * a batch of 10,000 events of usual sizes.
+ */
+export const READER_MEMORY_KEPT_BYTES_MAX = 12 * MIB;
 /** A thread that seals ends when it has had nothing to do for so long. */
 export const SEAL_THREAD_IDLE_MS = 60_000;
 /** The thread that seals stands still after so much work: others wait that long at the most. */
@@ -210,7 +221,7 @@ export const FOLLOW_RECORD_BYTES_MAX = 256 * KIB;
 /** What a follower must take within FOLLOW_STALL_TIMEOUT_MS; records are written in such pieces. */
 export const FOLLOW_PIECE_BYTES = 16 * KIB;
 /** Live records kept for other followers to share; a larger one is shared only while it is read. */
-export const LIVE_PAGES_BYTES_MAX = 8 * MIB;
+export const LIVE_PAGES_BYTES_MAX = 4 * MIB;
 /** Followers woken in one turn of the event loop: about half a millisecond of work. */
 export const WAKES_PER_TURN_MAX = 64;
 /** A follower that takes no bytes for this long while data waits is ended. */
@@ -220,8 +231,8 @@ export const FOLLOW_STALL_TIMEOUT_MS = 60_000;
 export const READ_CHUNK_BYTES = 256 * KIB;
 /** Memory for such a chunk, or for a follow record of as many bytes and what frames its events. */
 export const CHUNK_MEMORY_BYTES = READ_CHUNK_BYTES + 4 * KIB;
-/** Memory of chunks that is kept for the next ones: 8 MiB. */
-export const CHUNKS_KEPT_MAX = 32;
+/** Memory of chunks that is kept for the next ones: 4 MiB. */
+export const CHUNKS_KEPT_MAX = 16;
 
 // Segments. Their bounds are part of the format: a reader refuses what exceeds them.
 
@@ -254,8 +265,8 @@ export const LIST_ENTRY_BYTES_MAX = 384;
 const SOURCE_ENTRY_BYTES_MAX = 200;
 /** What is read at once of a list in a footer: some twenty streams or more. */
 export const LIST_BLOCK_BYTES = 4 * KIB;
-/** Entries of such lists that are kept in memory, of all segments together: about 32 MiB. */
-export const LIST_ENTRIES_CACHED_MAX = 96 * KIB;
+/** Entries of such lists that are kept in memory, of all segments together: about 16 MiB. */
+export const LIST_ENTRIES_CACHED_MAX = 48 * KIB;
 /** What of a footer is read at first; it mostly has the places of all row groups. */
 export const FOOTER_READ_BYTES = 64 * KIB;
 /**
@@ -270,10 +281,16 @@ export const EVENT_BYTES_MIN = 330;
 /** Longest Bloom filter of a row group that a reader accepts. */
 export const BLOOM_FILTER_BYTES_MAX = 64 * KIB;
 /**
- * Bloom filters kept in memory, of all segments together. Those of the batch ids of ten million
- * one-event batches take 39 MiB.
+ * Bloom filters kept in memory, of all segments together. Those of ten million record keys take 20
+ * MiB.
  */
-export const BLOOM_FILTER_CACHE_BYTES_MAX = 48 * MIB;
+export const BLOOM_FILTER_CACHE_BYTES_MAX = 24 * MIB;
+/**
+ * Those over the batch ids of a segment are among them up to this size, with batches of 50 events
+ * or more. Larger ones are asked in the file: only where the filter over all keys of the segment
+ * has let a batch pass.
+ */
+export const BATCH_FILTERS_KEPT_BYTES_MAX = 16 * KIB;
 /** Bytes between two columns that are read with them: another read would cost more. */
 export const READ_GAP_BYTES_MAX = 64 * KIB;
 /**
@@ -286,8 +303,8 @@ export const LOOKUP_ROWS_MAX = 64;
  * million batches. Of older segments the writer asks the files.
  */
 export const KEY_FILTERS_BYTES_MAX = 56 * MIB;
-/** Last events of sealed sources, and of sealed streams, kept in memory: about 8 MiB each. */
-export const FRONTIERS_CACHED_MAX = 32 * KIB;
+/** Last events of sealed sources, and of sealed streams, kept in memory: about 4 MiB each. */
+export const FRONTIERS_CACHED_MAX = 16 * KIB;
 /** Segments open at a time, beside those that are being read. */
 export const SEGMENTS_OPEN_MAX = 128;
 /**
@@ -310,10 +327,10 @@ export const ROW_GROUP_PART_BYTES = 384 * KIB;
 /** Memory that such a part is decoded to: some are a little longer. */
 export const PART_MEMORY_BYTES = 512 * KIB;
 /**
- * Decoded parts of row groups kept in memory. Forty of ordinary size: some for each of several
+ * Decoded parts of row groups kept in memory. Two dozen of ordinary size: some for each of several
  * readers that page through sealed history at different places.
  */
-export const ROW_GROUP_CACHE_BYTES_MAX = 20 * MIB;
+export const ROW_GROUP_CACHE_BYTES_MAX = 12 * MIB;
 /**
  * Row groups kept open for readers that go on in order, a megabyte each at the ordinary size: their
  * compressed bytes, and of each column one page. Of another one the next part is opened anew.

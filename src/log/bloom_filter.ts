@@ -71,6 +71,11 @@ export function decodeBloomFilter(bytes: Uint8Array): BloomFilter {
   return filter.blocks;
 }
 
+/** Size of a filter that takes so many bytes with its header, which is shorter. */
+export function bloomFilterBytes(sizeBytes: number): number {
+  return 2 ** Math.floor(Math.log2(sizeBytes));
+}
+
 function blockStart(filter: BloomFilter, { high }: Hash64): number {
   const blocks = filter.length / WORDS_PER_BLOCK;
   return Math.floor(high * blocks / 2 ** 32) * WORDS_PER_BLOCK;

@@ -7,7 +7,6 @@
  * and twice as often where each has an object of its own.
  */
 import { assert } from "../assert.ts";
-import { freeOwnMemory } from "../free_memory.ts";
 import { KEY_FILTERS_BYTES_MAX } from "../limits.ts";
 import { keyBlockStart, mayHoldKey } from "./key_filter.ts";
 import type { ListedSegment } from "./listed_segment.ts";
@@ -16,6 +15,10 @@ import type { Hash64 } from "./xxhash64.ts";
 export class KeyFilters {
   readonly #segments: readonly ListedSegment[];
   readonly #limitBytes: number;
+  /**
+   * Made with the first filter, of the size that it may have: what nobody has written to takes no
+   * memory. To grow it would free large memory, and from then on malloc keeps as much unused.
+   */
   #memory = new Uint8Array(0);
   /** Where in memory what was taken last ends; gaps of dropped filters are before it. */
   #endBytes = 0;
@@ -91,17 +94,11 @@ export class KeyFilters {
     this.#sizes[number] = 0;
   }
 
-  /** Makes so many bytes free at the end: closes gaps first, then takes twice the memory. */
+  /** Makes so many bytes free at the end. */
   #makeRoom(bytes: number): void {
-    if (this.#endBytes + bytes <= this.#memory.length) return;
-    this.#closeGaps();
-    const neededBytes = this.#endBytes + bytes;
-    if (neededBytes <= this.#memory.length) return;
-    const doubledBytes = Math.min(2 * this.#memory.length, this.#limitBytes);
-    const memory = new Uint8Array(Math.max(neededBytes, doubledBytes));
-    memory.set(this.#memory.subarray(0, this.#endBytes));
-    freeOwnMemory(this.#memory);
-    this.#memory = memory;
+    if (this.#memory.length === 0) this.#memory = new Uint8Array(this.#limitBytes);
+    if (this.#endBytes + bytes > this.#memory.length) this.#closeGaps();
+    assert(this.#endBytes + bytes <= this.#memory.length, "what is held leaves room for more");
   }
 
   #closeGaps(): void {

@@ -3,6 +3,7 @@
  * and what is known of each without reading it. Takes only what the writer writes: this schema, row
  * groups that fill the file from its start, sizes within their bounds.
  */
+import { Buffer } from "node:buffer";
 import {
   type ColumnChunk,
   type FileMetaData,
@@ -49,8 +50,11 @@ export interface ColumnPlace {
   end: number;
   /** What its pages have in memory. */
   uncompressedBytes: number;
-  /** No value lies outside these; null where there are none. */
-  bounds: { min: Uint8Array; max: Uint8Array } | null;
+  /**
+   * No value lies outside these, as latin1: a character for each byte, so that they are in the
+   * order of the bytes and take little memory. Null where there are none.
+   */
+  bounds: { min: string; max: string } | null;
   /** Where its Bloom filter is. */
   filter: { start: number; end: number } | null;
 }
@@ -189,9 +193,14 @@ function checkColumn(
     start,
     end,
     uncompressedBytes,
-    bounds: isBounded ? { min: Uint8Array.from(min), max: Uint8Array.from(max) } : null,
+    bounds: isBounded ? { min: latin1(min), max: latin1(max) } : null,
     filter: filterPlace(meta.bloom_filter_offset, meta.bloom_filter_length, footerStart),
   };
+}
+
+/** Not as a view of the text of the whole footer. */
+function latin1(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString("latin1");
 }
 
 function filterPlace(
@@ -232,8 +241,8 @@ function count(value: unknown, what: string): number {
   return number as number;
 }
 
-function eventId(bytes: Uint8Array): string {
-  const id = bytes.length === UUID_BYTES ? uuidText(bytes) : "";
+function eventId(bound: string): string {
+  const id = bound.length === UUID_BYTES ? uuidText(Buffer.from(bound, "latin1")) : "";
   if (!isEventId(id)) throw new SegmentError("a row group whose bounds are no event ids");
   return id;
 }

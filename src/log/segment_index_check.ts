@@ -126,8 +126,10 @@ function checkBounds(
 ): void {
   const { bounds } = columns[columnNumber(name)]!;
   if (bounds === null) throw new SegmentError(`${name}: a row group without bounds`);
+  const min = Buffer.from(bounds.min, "latin1");
+  const max = Buffer.from(bounds.max, "latin1");
   for (const value of distinctValues(values)) {
-    if (Buffer.compare(value, bounds.min) < 0 || Buffer.compare(value, bounds.max) > 0) {
+    if (Buffer.compare(value, min) < 0 || Buffer.compare(value, max) > 0) {
       throw new SegmentError(`${name}: a value outside the bounds of its row group`);
     }
   }

@@ -5,14 +5,14 @@
  */
 import { Buffer } from "node:buffer";
 import { BloomCache, bloomKey, type ColumnFilters, type FilterSource } from "./bloom_cache.ts";
-import { decodeBloomFilter, mayContain } from "./bloom_filter.ts";
+import { bloomFilterBytes, decodeBloomFilter, mayContain } from "./bloom_filter.ts";
 import type { ColumnValues } from "./column_values.ts";
 import type { BatchEntry } from "./commit_frame.ts";
 import { type DecodeMemory, withDecodeMemory } from "./decode_memory.ts";
 import { findBatch } from "./segment_batches.ts";
 import { decodeColumn, type DecodeOptions } from "./segment_column.ts";
 import { SegmentError } from "./segment_error.ts";
-import { readInto, readRange } from "./footer_layout.ts";
+import { type FileRange, readInto, readRange } from "./footer_layout.ts";
 import { KEY_FILTER_BLOCK_BYTES, keyBlockStart, mayHoldKey } from "./key_filter.ts";
 import {
   type ColumnPlace,
@@ -37,7 +37,7 @@ import {
   FILTERED_COLUMNS,
   type FilteredColumn,
 } from "./segment_schema.ts";
-import { READ_GAP_BYTES_MAX } from "../limits.ts";
+import { BATCH_FILTERS_KEPT_BYTES_MAX, READ_GAP_BYTES_MAX } from "../limits.ts";
 import type { Storage, StorageFile } from "./storage.ts";
 import type { EventFilter } from "./stored_line.ts";
 import { type Hash64, xxhash64 } from "./xxhash64.ts";
@@ -223,19 +223,21 @@ export class Segment {
 
   /** The row groups that may hold a batch of that id (in UTF-8), by their Bloom filters. */
   async rowGroupsWithBatch(batchId: Uint8Array): Promise<number[]> {
-    const filters = await this.filters("batch_id");
     const hash = xxhash64(batchId);
-    const numbers: number[] = [];
-    for (let number = 0; number < filters.length; number++) {
-      if (passes(filters, number, hash)) numbers.push(number);
+    const numbers = [...this.rowGroups.keys()];
+    if (this.#source("batch_id").sizeBytes <= BATCH_FILTERS_KEPT_BYTES_MAX) {
+      const filters = await this.filters("batch_id");
+      return numbers.filter((number) => passes(filters, number, hash));
     }
-    return numbers;
+    const asked = await Promise.all(
+      this.#filterPlaces("batch_id").map((place) => place === null || this.#asked(place, hash)),
+    );
+    return numbers.filter((number) => asked[number]);
   }
 
   /** The Bloom filters of a column, one for each row group. @throws {SegmentError} */
   filters(name: FilteredColumn): Promise<ColumnFilters> {
-    this.#filters ??= this.#filterSources();
-    return this.#blooms.get(this.#filters[name]);
+    return this.#blooms.get(this.#source(name));
   }
 
   async close(): Promise<void> {
@@ -255,12 +257,11 @@ export class Segment {
   /** What tells whether a value lies between the bounds of a row group; null for any value. */
   #betweenBounds(name: ColumnName, value: string | undefined): RowGroupTest | null {
     if (value === undefined) return null;
-    const bytes = Buffer.from(value);
+    const bytes = Buffer.from(value).toString("latin1");
     const place = columnNumber(name);
     return (number) => {
       const { bounds } = this.rowGroups[number]!.columns[place]!;
-      return bounds === null ||
-        Buffer.compare(bounds.min, bytes) <= 0 && Buffer.compare(bytes, bounds.max) <= 0;
+      return bounds === null || bounds.min <= bytes && bytes <= bounds.max;
     };
   }
 
@@ -272,13 +273,18 @@ export class Segment {
     return (number) => passes(filters, number, hash);
   }
 
+  #source(name: FilteredColumn): FilterSource {
+    this.#filters ??= this.#filterSources();
+    return this.#filters[name];
+  }
+
   #filterSources(): Record<FilteredColumn, FilterSource> {
     const sources = FILTERED_COLUMNS.map((name) => [name, this.#filterSource(name)]);
     return Object.fromEntries(sources) as Record<FilteredColumn, FilterSource>;
   }
 
   #filterSource(name: FilteredColumn): FilterSource {
-    const places = this.rowGroups.map(({ columns }) => columns[columnNumber(name)]!.filter);
+    const places = this.#filterPlaces(name);
     return {
       key: bloomKey(this.path, name),
       sizeBytes: places.reduce((sum, place) => sum + (place ? place.end - place.start : 0), 0),
@@ -290,6 +296,18 @@ export class Segment {
         return filters;
       },
     };
+  }
+
+  /** Of each row group; null where it has none. */
+  #filterPlaces(name: FilteredColumn): ColumnPlace["filter"][] {
+    return this.rowGroups.map(({ columns }) => columns[columnNumber(name)]!.filter);
+  }
+
+  /** Asks a Bloom filter in the file for the value of a hash: reads one block of it. */
+  async #asked({ start, end }: FileRange, hash: Hash64): Promise<boolean> {
+    const filterBytes = bloomFilterBytes(end - start);
+    const blockStart = end - filterBytes + keyBlockStart(filterBytes, hash);
+    return mayHoldKey(await this.#read(blockStart, blockStart + KEY_FILTER_BLOCK_BYTES), 0, hash);
   }
 
   async #readFilter(start: number, end: number): Promise<Uint32Array> {

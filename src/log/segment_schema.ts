@@ -85,8 +85,8 @@ export function columnElement(name: ColumnName): SchemaElement {
  * Columns with a Bloom filter for each row group, and the share of values that it lets pass by
  * mistake. Filters come in powers of two, so it is less in most row groups.
  *
- * Every new batch is looked for in all row groups, thousands in a large log, so that even one in a
- * thousand would cost each some read; a `record_key` is looked for once in a while.
+ * A `record_key` is looked for in all row groups, thousands in a large log; a batch only in those
+ * of segments whose key filter lets it pass, where each false one costs the ids of a row group.
  */
 export const BLOOM_FILTERS = {
   stream: 1e-3,

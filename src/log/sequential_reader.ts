@@ -5,16 +5,21 @@
 import { Buffer } from "node:buffer";
 import { assert } from "../assert.ts";
 import { freeOwnMemory } from "../free_memory.ts";
-import { MEMORY_GROWTH_FACTOR } from "../limits.ts";
+import { MEMORY_GROWTH_FACTOR, READER_MEMORY_KEPT_BYTES_MAX } from "../limits.ts";
 import type { StorageFile } from "./storage.ts";
 
 const LF = 0x0a;
 const CHUNK_BYTES = 1024 * 1024;
 
+const NO_MEMORY = Buffer.alloc(0);
+
+/** What the last reader of this thread that was closed has left for the next one. */
+let spare: Buffer | null = null;
+
 export class SequentialReader {
   readonly #file: StorageFile;
   readonly #end: number;
-  #buffer: Buffer = Buffer.allocUnsafeSlow(CHUNK_BYTES);
+  #buffer: Buffer = takeSpare() ?? Buffer.allocUnsafeSlow(CHUNK_BYTES);
   /** Unread bytes are #buffer[#start, #filled); #start stands at #offset in the file. */
   #start = 0;
   #filled = 0;
@@ -87,7 +92,11 @@ export class SequentialReader {
 
   /** Gives its memory back: what it has given is gone, and nothing may be asked of it any more. */
   close(): void {
-    freeOwnMemory(this.#buffer);
+    const memory = this.#buffer;
+    this.#buffer = NO_MEMORY;
+    if (memory.length === 0) return;
+    if (spare === null && memory.length <= READER_MEMORY_KEPT_BYTES_MAX) spare = memory;
+    else freeOwnMemory(memory);
   }
 
   #take(newline: number): Buffer {
@@ -136,4 +145,10 @@ export class SequentialReader {
     this.#filled -= this.#start;
     this.#start = 0;
   }
+}
+
+function takeSpare(): Buffer | null {
+  const taken = spare;
+  spare = null;
+  return taken;
 }

@@ -11,6 +11,7 @@
  * With a body goes memory to make its batch in, as much as the batch before has taken for each byte
  * of its body; what is not needed, and the memory of the body, comes back.
  */
+import { availableParallelism } from "node:os";
 import { Worker } from "node:worker_threads";
 import { prepareBatch } from "../event/batch.ts";
 import { BufferPool } from "../event/buffer_pool.ts";
@@ -32,21 +33,26 @@ export interface BatchThreadsOptions {
   bodyBytesMin?: number;
   /** Where memory for batches is found, and that of bodies goes. */
   memory?: BufferPool;
+  /** Threads at the most; if absent, as many as there are processors beside this thread's. */
+  threadsMax?: number;
 }
 
 export class BatchThreads {
   readonly #start: () => Worker;
   readonly #bodyBytesMin: number;
   readonly #memory: BatchMemory;
+  readonly #threadsMax: number;
   readonly #threads = new Set<BatchThread>();
   readonly #waiting: BatchJob[] = [];
   /** Whether a thread has ended before it was there: then no other one is tried. */
   #isInPlace = false;
 
-  constructor({ start = startWorker, bodyBytesMin, memory }: BatchThreadsOptions = {}) {
-    this.#start = start;
-    this.#memory = { pool: memory ?? new BufferPool(), textShares: [] };
-    this.#bodyBytesMin = bodyBytesMin ?? BATCH_THREAD_BODY_BYTES_MIN;
+  constructor(options: BatchThreadsOptions = {}) {
+    this.#start = options.start ?? startWorker;
+    this.#memory = { pool: options.memory ?? new BufferPool(), textShares: [] };
+    this.#bodyBytesMin = options.bodyBytesMin ?? BATCH_THREAD_BODY_BYTES_MIN;
+    this.#threadsMax = options.threadsMax ??
+      Math.max(1, Math.min(availableParallelism() - 1, BATCH_THREADS_MAX));
   }
 
   /**
@@ -94,7 +100,7 @@ export class BatchThreads {
   /** For the jobs that wait, unless as many threads as may be are there or on their way. */
   #startThread(): void {
     const starting = [...this.#threads].filter(({ isStarting }) => isStarting).length;
-    if (this.#threads.size === BATCH_THREADS_MAX || starting >= this.#waiting.length) return;
+    if (this.#threads.size === this.#threadsMax || starting >= this.#waiting.length) return;
     try {
       const thread: BatchThread = new BatchThread(this.#start(), {
         idle: () => this.#assign(),

@@ -5,7 +5,12 @@ import { sbbfContains } from "hyparquet/src/bloom.js";
 import { xxhash64 as reference } from "hyparquet/src/xxhash.js";
 import { ByteWriter } from "hyparquet-writer";
 import { writeBloomFilter } from "hyparquet-writer/src/bloom.js";
-import { buildBloomFilter, decodeBloomFilter, mayContain } from "../../src/log/bloom_filter.ts";
+import {
+  bloomFilterBytes,
+  buildBloomFilter,
+  decodeBloomFilter,
+  mayContain,
+} from "../../src/log/bloom_filter.ts";
 import { SegmentError } from "../../src/log/segment_error.ts";
 import { xxhash64 } from "../../src/log/xxhash64.ts";
 import { SEED, SeededRandom } from "../event/seeded_random.ts";
@@ -42,6 +47,15 @@ test("buildBloomFilter() is as large as the distinct values need", () => {
   const repeated = Array.from({ length: 4096 }, () => Buffer.from("same"));
   assert.equal(buildBloomFilter(repeated, 1e-4).byteLength, 32);
   assert.equal(buildBloomFilter(values(4096, "key"), 1e-4).byteLength, 16 * 1024);
+});
+
+test("bloomFilterBytes() tells the filter from its header, whatever its size", () => {
+  for (const count of [1, 2, 10, 100, 1000, 4096]) {
+    const filter = buildBloomFilter(values(count, "in"), 1e-4);
+    const writer = new ByteWriter();
+    writeBloomFilter(writer, filter);
+    assert.equal(bloomFilterBytes(writer.getBytes().length), filter.byteLength);
+  }
 });
 
 test("decodeBloomFilter() gives back a filter that was written, and refuses any other", () => {

@@ -118,13 +118,31 @@ test(`Segment.findBatch() finds every batch, over row groups too (seed ${SEED})`
 });
 
 test("Segment.findBatch() gives null for a batch that is not there, mostly without a read", async () => {
-  const { storage } = await sealCommits([smallBatches(5000)]);
+  const { storage } = await sealCommits([smallBatches(500)]);
   const segment = await openSegment(storage, "0.parquet");
   assert.equal(await segment.findBatch("shop", "other"), null);
   assert.equal(await segment.findBatch("another", "batch-7"), null);
   const before = storage.operations.length;
   for (let i = 0; i < 200; i++) await segment.findBatch("shop", `no-${i}`);
   assert.ok(storage.operations.length - before < 10);
+});
+
+test("Segment.findBatch() reads one block of each filter where there are many batches", async () => {
+  const batches = smallBatches(ROW_GROUP_EVENTS_MAX + 10);
+  const { storage, entries } = await sealCommits([batches]);
+  const cache = new BloomCache();
+  const segment = await openSegment(storage, "0.parquet", cache);
+  const before = storage.operations.length;
+  for (let i = 0; i < 200; i++) assert.equal(await segment.findBatch("shop", `no-${i}`), null);
+  const reads = storage.operations.slice(before);
+  const blocks = reads.filter(({ sizeBytes }) => sizeBytes === KEY_FILTER_BLOCK_BYTES);
+  assert.equal(blocks.length, 2 * 200);
+  assert.ok(reads.length - blocks.length < 10);
+  assert.equal(cache.sizeBytes, 0);
+  for (const number of [0, 1, 1000, ROW_GROUP_EVENTS_MAX - 1, ROW_GROUP_EVENTS_MAX + 9]) {
+    const entry = entries[number]!;
+    assert.deepEqual(await segment.findBatch("shop", entry.batch_id), entry);
+  }
 });
 
 test("Segment.mayHoldKey() knows each batch, source and stream, and reads one block", async () => {

@@ -94,3 +94,17 @@ test("SequentialReader.skip() takes of what is at hand, and no more", async () =
   reader.skip(2);
   assert.equal(await reader.readLine(10), null);
 });
+
+test("SequentialReader.close() leaves its memory to one of the next readers", async () => {
+  const open = async (text: string) =>
+    new SequentialReader(await simulatedFile(text), 0, text.length);
+  const first = await open("first\n");
+  const { buffer } = (await first.readLine(10))!;
+  first.close();
+  first.close();
+  const next = [await open("second\n"), await open("third\n")];
+  const lines = [];
+  for (const reader of next) lines.push((await reader.readLine(10))!);
+  assert.deepEqual(lines.map((line) => line.toString()), ["second", "third"]);
+  assert.deepEqual(lines.map((line) => line.buffer === buffer), [true, false]);
+});

@@ -5,7 +5,7 @@ import { Worker } from "node:worker_threads";
 import { ApiError } from "../../src/event/api_error.ts";
 import { prepareBatch } from "../../src/event/batch.ts";
 import { BufferPool } from "../../src/event/buffer_pool.ts";
-import { BATCH_THREAD_BODY_BYTES_MIN, BATCH_THREADS_MAX } from "../../src/limits.ts";
+import { BATCH_THREAD_BODY_BYTES_MIN } from "../../src/limits.ts";
 import { fillAll } from "../../src/log/filled_batch.ts";
 import { BatchThreads, type BatchThreadsOptions } from "../../src/service/batch_threads.ts";
 
@@ -89,13 +89,13 @@ test("BatchThreads.prepare() leaves what else is in the memory of a body", async
 test("BatchThreads starts no more threads than it may, and each body gets its answer", async (t) => {
   let started = 0;
   const start = () => (started += 1, new Worker(WORKER));
-  const threads = threadsFor(t, { start });
+  const threads = threadsFor(t, { start, threadsMax: 2 });
   const ids = Array.from({ length: 12 }, (_, number) => `b${number}`);
   const batches = await Promise.all(ids.map((id) => threads.prepare(bodyOf(id, LARGE))));
   assert.deepEqual(batches.map(({ batchId }) => batchId), ids);
-  assert.equal(started, BATCH_THREADS_MAX);
+  assert.equal(started, 2);
   await threads.prepare(bodyOf("again", LARGE));
-  assert.equal(started, BATCH_THREADS_MAX);
+  assert.equal(started, 2);
 });
 
 const UNABLE: [what: string, start: () => Worker][] = [
@@ -169,18 +169,18 @@ test("BatchThreads.fill() leaves memory that others may be in where it is", asyn
 });
 
 test("BatchThreads.fill() comes before bodies that wait", async (t) => {
-  const threads = threadsFor(t);
+  const threads = threadsFor(t, { threadsMax: 2 });
   const batch = await threads.prepare(bodyOf("b", LARGE));
   const done: string[] = [];
   const bodies = Array.from(
-    { length: 4 * BATCH_THREADS_MAX },
+    { length: 8 },
     async (_, number) => done.push((await threads.prepare(bodyOf(`b${number}`, 5000))).batchId),
   );
   await Promise.all([
     ...bodies,
     threads.fill(batch.events, VALUES(LARGE)).then(() => done.push("filled")),
   ]);
-  assert.ok(done.indexOf("filled") < 2 * BATCH_THREADS_MAX, done.join());
+  assert.ok(done.indexOf("filled") < 4, done.join());
 });
 
 test("BatchThreads.fill() tells that a batch is lost when its thread dies", async (t) => {
