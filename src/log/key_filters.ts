@@ -59,20 +59,20 @@ export class KeyFilters {
   /** Asks the segment, and holds its filter from now on if there is room. */
   async #ask(number: number, hash: Hash64): Promise<boolean> {
     return await this.#segments[number]!.use(async (opened) => {
-      if (!this.#dropOlder(number, opened.metadata.key_filter.bytes)) {
+      if (!this.#hasRoom(number, opened.metadata.key_filter.bytes)) {
         return await opened.mayHoldKey(hash);
       }
-      this.#hold(number, await opened.readKeyFilter());
-      return this.#peek(number, hash);
+      const filter = await opened.readKeyFilter();
+      // Another question may have taken the room meanwhile.
+      if (this.#hasRoom(number, filter.length)) this.#hold(number, filter);
+      return mayHoldKey(filter, keyBlockStart(filter.length, hash), hash);
     });
   }
 
-  /** Drops filters of older segments until there is room for one of `bytes`, if that is enough. */
-  #dropOlder(number: number, bytes: number): boolean {
+  /** Whether there is room for a filter of `bytes`, without those of older segments. */
+  #hasRoom(number: number, bytes: number): boolean {
     const olderBytes = this.#sizes.slice(0, number).reduce((sum, size) => sum + size, 0);
-    if (this.#sizeBytes - olderBytes + bytes > this.#limitBytes) return false;
-    for (let oldest = 0; this.#sizeBytes + bytes > this.#limitBytes; oldest++) this.#drop(oldest);
-    return true;
+    return this.#sizeBytes - olderBytes + bytes <= this.#limitBytes;
   }
 
   #hold(number: number, filter: Uint8Array): void {
@@ -81,6 +81,9 @@ export class KeyFilters {
       this.#sizes.push(0);
     }
     this.#drop(number);
+    for (let oldest = 0; this.#sizeBytes + filter.length > this.#limitBytes; oldest++) {
+      this.#drop(oldest);
+    }
     this.#makeRoom(filter.length);
     this.#memory.set(filter, this.#endBytes);
     this.#starts[number] = this.#endBytes;

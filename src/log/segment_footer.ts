@@ -103,6 +103,7 @@ export function readRowGroups({ metadata, layout }: SegmentFooter): RowGroup[] {
       throw new SegmentError("the columns are not those of a segment");
     }
     const rowGroups = checkRowGroups(parquet, layout.start);
+    checkFilters(rowGroups, metadata.key_filter.offset);
     checkCounts(metadata, rowGroups, count(parquet.num_rows, "rows"));
     return rowGroups;
   });
@@ -215,6 +216,21 @@ function filterPlace(
     throw new SegmentError(`a Bloom filter from bytes ${start} to ${end}`);
   }
   return { start, end };
+}
+
+/**
+ * Bloom filters lie one behind the other, then comes the filter over all keys. A block of one is
+ * read from its place alone, so a place that is wrong must not pass for a filter that rules out.
+ */
+function checkFilters(rowGroups: RowGroup[], keyFilterStart: number): void {
+  const places = rowGroups.flatMap(({ columns }) => columns.map(({ filter }) => filter))
+    .filter((place) => place !== null);
+  for (const [number, { start, end }] of places.entries()) {
+    const nextStart = places[number + 1]?.start ?? keyFilterStart;
+    if (end !== nextStart || end - start <= KEY_FILTER_BLOCK_BYTES) {
+      throw new SegmentError(`a Bloom filter from bytes ${start} to ${end}, before ${nextStart}`);
+    }
+  }
 }
 
 function checkCounts(metadata: SegmentMetadata, rowGroups: RowGroup[], rows: number): void {

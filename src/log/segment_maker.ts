@@ -9,7 +9,7 @@ import { SEGMENT_TEMPORARY_FILE } from "./layout.ts";
 import type { SegmentFacts } from "./segment_metadata.ts";
 import { FULL_SPEED, type Pace } from "./pace.ts";
 import { readBack } from "./segment_read_back.ts";
-import { type SegmentBounds, writeSegment } from "./segment_writer.ts";
+import { type SegmentBounds, writeSegment, type WrittenSegment } from "./segment_writer.ts";
 import type { Storage } from "./storage.ts";
 
 /** The commits that a segment is made of, as many of them as it holds. */
@@ -73,24 +73,27 @@ async function makeSegment(
   const { path, startBytes, endBytes, previousHead } = task;
   const pace = startPace();
   const pending = await storage.open(path, "read");
+  let taken = startBytes;
+  const commits = told(readCommits(pending, startBytes, endBytes, path), (next) => {
+    taken = next.endBytes;
+    onEvents?.(next.commit.batches.reduce((sum, { events }) => sum + events, 0));
+  });
+  let written: WrittenSegment | null;
   try {
-    let taken = startBytes;
-    const commits = told(readCommits(pending, startBytes, endBytes, path), (next) => {
-      taken = next.endBytes;
-      onEvents?.(next.commit.batches.reduce((sum, { events }) => sum + events, 0));
-    });
-    const written = await writeSegment(storage, SEGMENT_TEMPORARY_FILE, commits, {
+    written = await writeSegment(storage, SEGMENT_TEMPORARY_FILE, commits, {
       previousHead,
       pace,
       ...(bounds === undefined ? {} : { bounds }),
       ...(isStopped === undefined ? {} : { endsEarly: isStopped }),
     });
-    assert(written !== null, "a segment is made of events");
-    await readBack(storage, SEGMENT_TEMPORARY_FILE, written, pace);
-    return { facts: written.facts, endBytes: taken };
   } finally {
+    // A segment can be full before the commits end; only then is their memory given back.
+    await commits.return();
     await pending.close();
   }
+  assert(written !== null, "a segment is made of events");
+  await readBack(storage, SEGMENT_TEMPORARY_FILE, written, pace);
+  return { facts: written.facts, endBytes: taken };
 }
 
 /** Tells of each commit as it comes. */

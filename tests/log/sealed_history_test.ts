@@ -194,6 +194,11 @@ test("KeyFilters holds those of the newest segments within its bound, and asks t
   const older = new KeyFilters(listed, 64);
   for (let number = 0; number < 4; number++) await older.newest(hash, number, number + 1);
   assert.equal(older.sizeBytes, 64, "newer ones take the room of older ones");
+  const atOnce = new KeyFilters(listed, 64);
+  const numbers = [0, 1, 2, 3, 0];
+  const found = await Promise.all(numbers.map((n) => atOnce.newest(hash, n, n + 1)));
+  assert.deepEqual(found, [0, -1, -1, -1, 0], "of questions at once each is answered");
+  assert.equal(atOnce.sizeBytes, 64);
   const roomy = new KeyFilters(listed, 1024);
   for (const { source, batch_id } of entries) {
     const asked = batchKeyHash(source, batch_id);

@@ -15,6 +15,8 @@ import { KeyRows } from "../../src/log/key_rows.ts";
 import { findRows } from "../../src/log/segment_lookup.ts";
 import { RowGroupCursor } from "../../src/log/row_group_cursor.ts";
 import { LineMemory } from "../../src/log/segment_lines.ts";
+import { ROW_GROUP_EVENTS_MAX } from "../../src/limits.ts";
+import { METADATA_KEY } from "../../src/log/segment_metadata.ts";
 import { openSegment, type Segment } from "../../src/log/segment_reader.ts";
 import { type SegmentEntry, verifySegment } from "../../src/log/segment_verify.ts";
 import { VerifyFailure } from "../../src/log/verify_failure.ts";
@@ -136,6 +138,25 @@ test(`every bit flip in a segment is found, or harmless (seed ${SEED})`, async (
     }
   }
   t.diagnostic(`${harmless} of ${FLIPS} flips are harmless`);
+});
+
+test(`no bit flip in the places of row groups hides a batch (seed ${SEED})`, async () => {
+  // Their filters over batch ids are so large that they are asked in the file.
+  const { storage, entries } = await sealCommits([smallBatches(ROW_GROUP_EVENTS_MAX + 100)]);
+  const bytes = storage.contents("0.parquet");
+  const { key_filter } = (await openSegment(storage, "0.parquet")).metadata;
+  const placesStart = key_filter.offset + key_filter.bytes;
+  const placesEnd = bytes.indexOf(METADATA_KEY, placesStart);
+  const random = new SeededRandom();
+  for (let run = 0; run < FLIPS; run++) {
+    const bit = placesStart * 8 + random.below((placesEnd - placesStart) * 8);
+    const { source, batch_id } = random.pick(entries);
+    const found = await attempt(async () => {
+      const segment = await openSegment(stored(flipBit(bytes, bit)), "0.parquet");
+      return await segment.findBatch(source, batch_id);
+    });
+    assert.notEqual(found, null, `bit ${bit} hides ${batch_id}`);
+  }
 });
 
 test(`a segment cut off anywhere is refused (seed ${SEED})`, async () => {
