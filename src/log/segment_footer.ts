@@ -103,7 +103,7 @@ export function readRowGroups({ metadata, layout }: SegmentFooter): RowGroup[] {
       throw new SegmentError("the columns are not those of a segment");
     }
     const rowGroups = checkRowGroups(parquet, layout.start);
-    checkFilters(rowGroups, metadata.key_filter.offset);
+    checkFilters(rowGroups, [metadata.key_filter.offset, layout.start]);
     checkCounts(metadata, rowGroups, count(parquet.num_rows, "rows"));
     return rowGroups;
   });
@@ -219,16 +219,18 @@ function filterPlace(
 }
 
 /**
- * Bloom filters lie one behind the other, then comes the filter over all keys. A block of one is
- * read from its place alone, so a place that is wrong must not pass for a filter that rules out.
+ * Bloom filters lie one behind the other. A block of one is read from its place alone, so a place
+ * that is wrong must not pass for a filter that rules out.
+ * @param starts of what can follow the last one: the filter over all keys, and the footer.
  */
-function checkFilters(rowGroups: RowGroup[], keyFilterStart: number): void {
+function checkFilters(rowGroups: RowGroup[], starts: readonly number[]): void {
   const places = rowGroups.flatMap(({ columns }) => columns.map(({ filter }) => filter))
     .filter((place) => place !== null);
   for (const [number, { start, end }] of places.entries()) {
-    const nextStart = places[number + 1]?.start ?? keyFilterStart;
-    if (end !== nextStart || end - start <= KEY_FILTER_BLOCK_BYTES) {
-      throw new SegmentError(`a Bloom filter from bytes ${start} to ${end}, before ${nextStart}`);
+    const next = places[number + 1];
+    const isFollowed = next === undefined ? starts.includes(end) : next.start === end;
+    if (!isFollowed || end - start <= KEY_FILTER_BLOCK_BYTES) {
+      throw new SegmentError(`a Bloom filter from bytes ${start} to ${end}`);
     }
   }
 }
