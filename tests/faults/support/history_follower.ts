@@ -31,9 +31,13 @@ export class HistoryFollower {
     return this.#reason;
   }
 
-  /** Lets it take what there is, to the end of what is known of the log. */
-  async catchUp(text: string): Promise<void> {
+  /**
+   * Lets it take what there is, to the end of what is known of the log.
+   * @param mayHaveFailed whether a read of it can have failed, which it may not know yet.
+   */
+  async catchUp(text: string, mayHaveFailed: boolean): Promise<void> {
     for (let turns = 0; this.#start + this.#text.length < text.length; turns++) {
+      if (mayHaveFailed && this.#reason === "replay_failed") break;
       assert.ok(turns < TURNS_MAX && this.#reason === null, "a follower is given every event");
       await turn();
     }

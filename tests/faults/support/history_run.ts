@@ -248,12 +248,8 @@ export class HistoryRun {
   /** What the running service has built up is what a new one builds from its files. */
   async #compareWithReopened(): Promise<void> {
     this.#machine.disarm();
-    if (this.#machine.hasFailed && this.#follower.reason === "replay_failed") {
-      this.#count("replay_failed");
-      this.#follower.check(this.#known.text);
-    } else {
-      await this.#follower.catchUp(this.#known.text);
-    }
+    await this.#follower.catchUp(this.#known.text, this.#machine.hasFailed);
+    if (this.#follower.reason === "replay_failed") this.#count("replay_failed");
     const here = this.#here();
     await compare(here, [await reopen(here)]);
   }
