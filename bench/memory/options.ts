@@ -1,6 +1,6 @@
 /** The command line of the memory benchmark. */
 import { parseArgs } from "node:util";
-import { type Shape, SHAPES } from "../scale/history.ts";
+import { type Shape, shapeNamed } from "../scale/history.ts";
 import { ownRuntime, type RuntimeName } from "../support/deployment.ts";
 import { positive, runtimeNamed } from "../support/options.ts";
 import { type Kind, KINDS } from "./loads.ts";
@@ -38,13 +38,11 @@ export function parseMemoryOptions(args: string[]): MemoryOptions {
       dir: { type: "string" },
     },
   });
-  const shape = SHAPES.find((name) => name === values.shape);
-  if (shape === undefined) throw new Error(`--shape must be one of ${SHAPES.join(", ")}`);
   const rows = new Map(values.rows.split(",").map((name) => [name, kindsOf(name)]));
   return {
     serverRuntime: runtimeNamed(values["server-runtime"]),
     events: positive("--events", values.events),
-    shape,
+    shape: shapeNamed(values.shape),
     keep: values.keep,
     rows,
     measureMs: positive("--seconds", values.seconds) * 1000,

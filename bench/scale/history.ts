@@ -9,7 +9,7 @@ import { typicalPayload } from "../support/requests.ts";
 
 /** Events of a batch of the bulk: 1,000, or 1 each. */
 export type Shape = "batch" | "single";
-export const SHAPES: readonly Shape[] = ["batch", "single"];
+const SHAPES: readonly Shape[] = ["batch", "single"];
 
 export const PAGE_EVENTS = 1000;
 export const OLD_STREAMS_MAX = 1000;
@@ -27,6 +27,13 @@ const BATCH_DIGITS = 10;
 const BATCH_PLACEHOLDER = "9999999999";
 /** How often an event spells its key: in `record_key`, and in the payload's id, name and email. */
 const KEYS_PER_EVENT = 4;
+
+/** @throws {Error} When no shape has that name. */
+export function shapeNamed(text: string): Shape {
+  const shape = SHAPES.find((name) => name === text);
+  if (shape === undefined) throw new Error(`--shape must be one of ${SHAPES.join(", ")}`);
+  return shape;
+}
 
 export function batchEventsOf(shape: Shape): number {
   return shape === "batch" ? 1000 : 1;

@@ -2,7 +2,7 @@
 import { parseArgs } from "node:util";
 import { ownRuntime, type RuntimeName } from "../support/deployment.ts";
 import { positive, runtimeNamed } from "../support/options.ts";
-import { type Shape, SHAPES } from "./history.ts";
+import { type Shape, shapeNamed } from "./history.ts";
 
 export const PARTS = ["starts", "questions", "verify", "chain"] as const;
 export type Part = typeof PARTS[number];
@@ -44,8 +44,6 @@ export function parseScaleOptions(args: string[]): ScaleOptions {
       dir: { type: "string" },
     },
   });
-  const shape = SHAPES.find((name) => name === values.shape);
-  if (shape === undefined) throw new Error(`--shape must be one of ${SHAPES.join(", ")}`);
   const parts = values.parts.split(",");
   const unknownPart = parts.find((name) => !PARTS.some((part) => part === name));
   if (unknownPart !== undefined) {
@@ -54,7 +52,7 @@ export function parseScaleOptions(args: string[]): ScaleOptions {
   return {
     serverRuntime: runtimeNamed(values["server-runtime"]),
     sizes: values.events.split(",").map((text) => positive("--events", text)),
-    shape,
+    shape: shapeNamed(values.shape),
     keep: values.keep,
     parts: PARTS.filter((part) => parts.includes(part)),
     starts: positive("--starts", values.starts),

@@ -199,9 +199,8 @@ function checkColumn(
   };
 }
 
-/** Not as a view of the text of the whole footer. */
-function latin1(bytes: Uint8Array): string {
-  return Buffer.from(bytes).toString("latin1");
+function latin1({ buffer, byteOffset, length }: Uint8Array): string {
+  return Buffer.from(buffer as ArrayBuffer, byteOffset, length).toString("latin1");
 }
 
 function filterPlace(

@@ -217,8 +217,7 @@ export class Segment {
   /** Whether it may hold the key of a hash (`key_filter.ts`): reads one block of the filter. */
   async mayHoldKey(hash: Hash64): Promise<boolean> {
     const { offset, bytes } = this.metadata.key_filter;
-    const start = offset + keyBlockStart(bytes, hash);
-    return mayHoldKey(await this.#read(start, start + KEY_FILTER_BLOCK_BYTES), 0, hash);
+    return await this.#askBlock(offset, bytes, hash);
   }
 
   /** The row groups that may hold a batch of that id (in UTF-8), by their Bloom filters. */
@@ -303,11 +302,16 @@ export class Segment {
     return this.rowGroups.map(({ columns }) => columns[columnNumber(name)]!.filter);
   }
 
-  /** Asks a Bloom filter in the file for the value of a hash: reads one block of it. */
+  /** Asks a Bloom filter in the file for the value of a hash. */
   async #asked({ start, end }: FileRange, hash: Hash64): Promise<boolean> {
     const filterBytes = bloomFilterBytes(end - start);
-    const blockStart = end - filterBytes + keyBlockStart(filterBytes, hash);
-    return mayHoldKey(await this.#read(blockStart, blockStart + KEY_FILTER_BLOCK_BYTES), 0, hash);
+    return await this.#askBlock(end - filterBytes, filterBytes, hash);
+  }
+
+  /** Reads the one block of a filter, without its header, that tells of a hash. */
+  async #askBlock(filterStart: number, filterBytes: number, hash: Hash64): Promise<boolean> {
+    const start = filterStart + keyBlockStart(filterBytes, hash);
+    return mayHoldKey(await this.#read(start, start + KEY_FILTER_BLOCK_BYTES), 0, hash);
   }
 
   async #readFilter(start: number, end: number): Promise<Uint32Array> {

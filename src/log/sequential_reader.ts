@@ -13,13 +13,13 @@ const CHUNK_BYTES = 1024 * 1024;
 
 const NO_MEMORY = Buffer.alloc(0);
 
-/** What the last reader of this thread that was closed has left for the next one. */
-let spare: Buffer | null = null;
+/** What a reader of this thread that was closed has left for the next one. */
+const spare: Buffer[] = [];
 
 export class SequentialReader {
   readonly #file: StorageFile;
   readonly #end: number;
-  #buffer: Buffer = takeSpare() ?? Buffer.allocUnsafeSlow(CHUNK_BYTES);
+  #buffer: Buffer = spare.pop() ?? Buffer.allocUnsafeSlow(CHUNK_BYTES);
   /** Unread bytes are #buffer[#start, #filled); #start stands at #offset in the file. */
   #start = 0;
   #filled = 0;
@@ -95,8 +95,8 @@ export class SequentialReader {
     const memory = this.#buffer;
     this.#buffer = NO_MEMORY;
     if (memory.length === 0) return;
-    if (spare === null && memory.length <= READER_MEMORY_KEPT_BYTES_MAX) spare = memory;
-    else freeOwnMemory(memory);
+    if (spare.length > 0 || memory.length > READER_MEMORY_KEPT_BYTES_MAX) freeOwnMemory(memory);
+    else spare.push(memory);
   }
 
   #take(newline: number): Buffer {
@@ -145,10 +145,4 @@ export class SequentialReader {
     this.#filled -= this.#start;
     this.#start = 0;
   }
-}
-
-function takeSpare(): Buffer | null {
-  const taken = spare;
-  spare = null;
-  return taken;
 }

@@ -33,7 +33,10 @@ export interface BatchThreadsOptions {
   bodyBytesMin?: number;
   /** Where memory for batches is found, and that of bodies goes. */
   memory?: BufferPool;
-  /** Threads at the most; if absent, as many as there are processors beside this thread's. */
+  /**
+   * Threads at the most; if absent, as many as there are processors beside this thread's, within
+   * BATCH_THREADS_MAX.
+   */
   threadsMax?: number;
 }
 
