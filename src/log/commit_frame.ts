@@ -130,25 +130,24 @@ export function decodeCommitHeader(line: Uint8Array): CommitHeader | null {
 }
 
 /**
- * What `parseCommit()` gives, from the parts of the most frequent spelling: half of the time. What
- * is kept for long is copied from the line: a part of a string holds on to all of it.
+ * What `parseCommit()` gives, from the parts of the most frequent spelling: half of the time. Names
+ * that are kept for long, ids and sources, are copied from the line: a part of a string holds on to
+ * all of it.
  */
 function commitOfOne(parts: string[], line: Buffer): Commit {
-  const [, digest, batchId, events, first, last, source, bytes, head] = parts;
-  let end = 0;
+  const [, batch_digest, batch_id, events, first, last, source, bytes, head] = parts;
+  let end = BEFORE_DIGEST + batch_digest!.length + BEFORE_BATCH_ID + batch_id!.length;
   const copyAfter = (before: number, part: string, copied?: string) => {
     const start = end + before;
     end = start + part.length;
     return part === copied ? copied : line.toString("latin1", start, end);
   };
-  const batch_digest = copyAfter(BEFORE_DIGEST, digest!);
-  const batch_id = copyAfter(BEFORE_BATCH_ID, batchId!);
   const first_event_id = copyAfter(BEFORE_EVENTS + events!.length + BEFORE_FIRST_ID, first!);
   const last_event_id = copyAfter(BEFORE_LAST_ID, last!, first_event_id);
   latestSource = copyAfter(BEFORE_SOURCE, source!, latestSource);
   const entry: BatchEntry = {
-    batch_digest,
-    batch_id,
+    batch_digest: batch_digest!,
+    batch_id: batch_id!,
     events: Number(events),
     first_event_id,
     last_event_id,

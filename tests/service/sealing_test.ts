@@ -88,14 +88,18 @@ test("a batch is known at every moment of its way into a segment", async () => {
   await service.close();
 });
 
+function idAt(place: number): string {
+  return `019b7c4e-2d37-7a01-8f00-${place.toString(16).padStart(12, "0")}`;
+}
+
 test("LogState finds a batch whose generation is sealed while it looks for it", async () => {
   const entry = {
     source: "shop",
     batch_id: "a",
-    batch_digest: "00",
+    batch_digest: "0".repeat(64),
     events: 1,
-    first_event_id: "1",
-    last_event_id: "1",
+    first_event_id: idAt(1),
+    last_event_id: idAt(1),
   } satisfies BatchEntry;
   const state = new LogState();
   const sealed = new SealedHistory(new SimulatedDisk());
@@ -110,7 +114,7 @@ test("LogState finds a batch whose generation is sealed while it looks for it", 
   state.open(sealed);
   state.add(entry);
   state.rotated();
-  state.add({ ...entry, batch_id: "b", first_event_id: "2", last_event_id: "2" });
+  state.add({ ...entry, batch_id: "b", first_event_id: idAt(2), last_event_id: idAt(2) });
   const before = state.findBatch("shop", "a");
   const missing = state.findBatch("shop", "c");
   known.push(entry);
