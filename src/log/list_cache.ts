@@ -7,10 +7,10 @@
  * nothing.
  */
 import { LIST_ENTRIES_CACHED_MAX } from "../limits.ts";
-import type { ListEntry } from "./segment_list.ts";
+import type { ListBlock } from "./segment_list.ts";
 
-/** The entries of a block, or its first key, which counts as one. */
-type Block = readonly ListEntry[] | readonly [string | null];
+/** A block, or its first key, which counts as one entry. */
+type Block = Pick<ListBlock, "length">;
 
 export class ListCache {
   readonly #limitEntries: number;

@@ -6,8 +6,10 @@
  * A block holds the entries that start in one stretch of LIST_BLOCK_BYTES. Names hold no brace, so
  * that an entry starts at each `{`.
  */
-import type { Buffer } from "node:buffer";
+import { Buffer } from "node:buffer";
+import { assert } from "../assert.ts";
 import { LIST_BLOCK_BYTES, LIST_ENTRY_BYTES_MAX } from "../limits.ts";
+import { takeUuid, UUID_BYTES, UUID_CHARS, uuidText } from "./line_bytes.ts";
 import { SegmentError } from "./segment_error.ts";
 
 export type ListName = "streams" | "sources";
@@ -20,14 +22,58 @@ export interface ListEntry {
   events: number;
 }
 
+/** The 16 bytes of an event id as Latin-1: in the order of ids, and soon compared. */
+export type PackedId = string;
+
+/** The id that is packed. */
+export function unpackedId(packed: PackedId): string {
+  return uuidText(Buffer.from(packed, "latin1"));
+}
+
+/** Entries in order. Those of tens of thousands are in memory: as objects they take thrice that. */
+export class ListBlock {
+  readonly #keys: readonly string[];
+  readonly #events: readonly number[];
+  /** Of all entries, one after the other. */
+  readonly #lastIds: PackedId;
+
+  constructor(entries: readonly ListEntry[]) {
+    this.#keys = entries.map(({ key }) => key);
+    this.#events = entries.map(({ events }) => events);
+    const ids = Buffer.from(entries.map(({ lastEventId }) => lastEventId).join(""), "latin1");
+    const packed = Buffer.allocUnsafe(entries.length * UUID_BYTES);
+    for (let place = 0; place < entries.length; place++) {
+      const isId = takeUuid(ids, place * UUID_CHARS, packed, place * UUID_BYTES);
+      assert(isId, "the last event of an entry has a canonical id");
+    }
+    this.#lastIds = packed.toString("latin1");
+  }
+
+  get length(): number {
+    return this.#keys.length;
+  }
+
+  /** Undefined behind the end. */
+  keyAt(place: number): string | undefined {
+    return this.#keys[place];
+  }
+
+  eventsAt(place: number): number {
+    return this.#events[place]!;
+  }
+
+  lastIdAt(place: number): PackedId {
+    return this.#lastIds.slice(place * UUID_BYTES, (place + 1) * UUID_BYTES);
+  }
+}
+
 /** The blocks of a list, wherever they come from. */
 export interface ListBlocks {
   /** Number of blocks; one at least. */
   count(): Promise<number>;
   /** Key of the first entry of a block; null where it has none, as at the most the last one. */
   firstKey(number: number): Promise<string | null>;
-  /** Entries of a block, in order of their keys. */
-  block(number: number): Promise<readonly ListEntry[]>;
+  block(number: number): Promise<ListBlock>;
 }
 
 /** One string for a stream; as unambiguous and in the same order as source, then stream. */
@@ -53,7 +99,7 @@ export function firstRange(number: number, listBytes: number): { start: number; 
 }
 
 const EVENTS = "([1-9][0-9]{0,15})";
-const EVENT_ID = "([0-9a-f-]{36})";
+const EVENT_ID = "([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})";
 const NAME = "([a-z0-9_.-]+)";
 
 /** How the entries of a list are spelled, with what follows them, and what they say. */
@@ -83,8 +129,8 @@ function entryPattern(members: string): RegExp {
   return new RegExp(`\\{${members}\\}(?:,|$)`, "y");
 }
 
-/** Entries of a block, from the bytes of its range. @throws {SegmentError} */
-export function decodeBlock(name: ListName, bytes: Buffer): ListEntry[] {
+/** A block, from the bytes of its range. @throws {SegmentError} */
+export function decodeBlock(name: ListName, bytes: Buffer): ListBlock {
   const { pattern } = SPELLINGS[name];
   const text = bytes.toString("latin1");
   const entries: ListEntry[] = [];
@@ -96,7 +142,7 @@ export function decodeBlock(name: ListName, bytes: Buffer): ListEntry[] {
     entries.push(next);
     at = pattern.lastIndex;
   }
-  return entries;
+  return new ListBlock(entries);
 }
 
 /** Key of the first entry of a block, from the bytes of its range. @throws {SegmentError} */
@@ -121,7 +167,7 @@ function malformed(name: ListName): SegmentError {
 /** The entry of a key; null when the list has none. @throws {SegmentError} */
 export async function findEntry(list: ListBlocks, key: string): Promise<ListEntry | null> {
   const cursor = await seekEntry(list, key);
-  return cursor.current?.key === key ? cursor.current : null;
+  return cursor.key === key ? cursor.current : null;
 }
 
 /** A cursor at the first entry whose key is not before `key`. @throws {SegmentError} */
@@ -137,7 +183,7 @@ export async function seekEntry(list: ListBlocks, key: string): Promise<ListCurs
     else high = middle;
   }
   const cursor = new ListCursor(list, blocks, low, await list.block(low));
-  while (cursor.current !== null && cursor.current.key < key) {
+  while (cursor.key !== null && cursor.key < key) {
     if (!cursor.skip()) await cursor.nextBlock();
   }
   return cursor;
@@ -145,8 +191,10 @@ export async function seekEntry(list: ListBlocks, key: string): Promise<ListCurs
 
 /** A cursor over entries that are in memory. */
 export function cursorOver(entries: readonly ListEntry[]): ListCursor {
-  return new ListCursor(null, 1, 0, entries);
+  return new ListCursor(null, 1, 0, new ListBlock(entries));
 }
+
+const NO_ENTRIES = new ListBlock([]);
 
 /** Goes over a list from an entry on. */
 export class ListCursor {
@@ -154,24 +202,41 @@ export class ListCursor {
   readonly #list: Pick<ListBlocks, "block"> | null;
   readonly #blocks: number;
   #number: number;
-  #entries: readonly ListEntry[];
+  #block: ListBlock;
   #place = 0;
 
   constructor(
     list: Pick<ListBlocks, "block"> | null,
     blocks: number,
     number: number,
-    entries: readonly ListEntry[],
+    block: ListBlock,
   ) {
     this.#list = list;
     this.#blocks = blocks;
     this.#number = number;
-    this.#entries = entries;
+    this.#block = block;
+  }
+
+  /** Key of the entry that it stands at; null at the end. */
+  get key(): string | null {
+    return this.#block.keyAt(this.#place) ?? null;
+  }
+
+  /** Not at the end. */
+  get events(): number {
+    return this.#block.eventsAt(this.#place);
+  }
+
+  /** Not at the end. */
+  get lastId(): PackedId {
+    return this.#block.lastIdAt(this.#place);
   }
 
   /** The entry that it stands at; null at the end. */
   get current(): ListEntry | null {
-    return this.#entries[this.#place] ?? null;
+    const { key } = this;
+    if (key === null) return null;
+    return { key, lastEventId: unpackedId(this.lastId), events: this.events };
   }
 
   /** Goes on to the next entry. @throws {SegmentError} */
@@ -182,19 +247,19 @@ export class ListCursor {
   /** Goes on to the next entry of the block. @returns false when the next block is to be read. */
   skip(): boolean {
     this.#place += 1;
-    return this.#place < this.#entries.length;
+    return this.#place < this.#block.length;
   }
 
   /** Goes on to the next block, or to the end. @throws {SegmentError} */
   async nextBlock(): Promise<void> {
-    const last = this.#entries.at(-1);
+    const last = this.#block.keyAt(this.#block.length - 1);
     this.#number += 1;
     this.#place = 0;
     const isBehind = this.#list === null || this.#number >= this.#blocks;
-    this.#entries = isBehind ? [] : await this.#list.block(this.#number);
-    const first = this.#entries[0];
+    this.#block = isBehind ? NO_ENTRIES : await this.#list.block(this.#number);
+    const first = this.#block.keyAt(0);
     const isCut = first === undefined && this.#number < this.#blocks - 1;
-    if (isCut || (first !== undefined && last !== undefined && first.key <= last.key)) {
+    if (isCut || (first !== undefined && last !== undefined && first <= last)) {
       throw new SegmentError("a list in its footer is out of order");
     }
   }

@@ -4,7 +4,13 @@
  */
 import type { StreamSummary } from "../event/types.ts";
 import { STREAM_SEEKS_MAX } from "../limits.ts";
-import { cursorOver, type ListCursor, streamKey } from "../log/segment_list.ts";
+import {
+  cursorOver,
+  type ListCursor,
+  type PackedId,
+  streamKey,
+  unpackedId,
+} from "../log/segment_list.ts";
 import type { FileStreams } from "../log/snapshot.ts";
 import type { StreamCounts } from "../log/stream_counts.ts";
 
@@ -56,8 +62,8 @@ function entryOf({ source, stream, frontier_event_id, event_count }: StreamSumma
 
 function leastKey(cursors: readonly ListCursor[]): string | null {
   let least: string | null = null;
-  for (const { current } of cursors) {
-    if (current !== null && (least === null || current.key < least)) least = current.key;
+  for (const { key } of cursors) {
+    if (key !== null && (least === null || key < least)) least = key;
   }
   return least;
 }
@@ -65,14 +71,14 @@ function leastKey(cursors: readonly ListCursor[]): string | null {
 /** Adds up what all have of a stream, and has them go on. */
 async function takeStream(cursors: readonly ListCursor[], key: string): Promise<StreamSummary> {
   const [source, stream] = key.split(" ") as [string, string];
-  let frontier = "";
+  let frontier: PackedId = "";
   let events = 0;
   for (const cursor of cursors) {
-    const { current } = cursor;
-    if (current === null || current.key !== key) continue;
-    events += current.events;
-    if (frontier < current.lastEventId) frontier = current.lastEventId;
+    if (cursor.key !== key) continue;
+    const { lastId } = cursor;
+    events += cursor.events;
+    if (frontier < lastId) frontier = lastId;
     if (!cursor.skip()) await cursor.nextBlock();
   }
-  return { source, stream, frontier_event_id: frontier, event_count: events };
+  return { source, stream, frontier_event_id: unpackedId(frontier), event_count: events };
 }

@@ -11,13 +11,13 @@ import {
   decodeFirstKey,
   findEntry,
   firstRange,
+  ListBlock,
   type ListBlocks,
   type ListEntry,
   type ListName,
   seekEntry,
   streamKey,
 } from "../../src/log/segment_list.ts";
-import { compareStreams } from "../../src/log/segment_metadata.ts";
 import { SEED, SeededRandom } from "../event/seeded_random.ts";
 
 const CHARACTERS = "abcxyz0189_.-";
@@ -38,7 +38,7 @@ function randomStreams(random: SeededRandom, count: number) {
     const stream = { source: randomName(random), stream: randomName(random) };
     streams.set(streamKey(stream.source, stream.stream), stream);
   }
-  return [...streams.values()].sort(compareStreams).map((stream) => ({
+  return [...streams.entries()].sort(([a], [b]) => a < b ? -1 : 1).map(([, stream]) => ({
     ...stream,
     events: random.chance(0.1) ? Number.MAX_SAFE_INTEGER : 1 + random.below(999),
     last_event_id: idAt(random.below(1e9)),
@@ -152,7 +152,7 @@ test("a list whose blocks are out of order, or empty, is refused when it is read
   const list = (numbers: number[]): ListBlocks => ({
     count: () => Promise.resolve(numbers.length),
     firstKey: (number) => Promise.resolve(blocks[numbers[number]!]![0]?.key ?? null),
-    block: (number) => Promise.resolve(blocks[numbers[number]!]!),
+    block: (number) => Promise.resolve(new ListBlock(blocks[numbers[number]!]!)),
   });
   await assert.rejects(readFrom(list([0, 1]), ""), SegmentError);
   await assert.rejects(readFrom(list([0, 2, 3]), ""), SegmentError);
