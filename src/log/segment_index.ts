@@ -4,13 +4,13 @@
  */
 import { assert } from "../assert.ts";
 import { batchKeyHash, KeyHashes, sourceKeyHash, streamKeyHash } from "./key_filter.ts";
-import { FULL_SPEED, type Pace } from "./pace.ts";
+import { FULL_SPEED, type Pace, paced } from "./pace.ts";
 import type { SourceFrontier, StreamCount } from "./segment_metadata.ts";
-import { StreamCounter } from "./stream_counter.ts";
+import { StreamCounts } from "./stream_counts.ts";
 
 export interface SegmentIndexContent {
   /** In order of source, then stream. */
-  streams: StreamCount[];
+  streams: Iterable<StreamCount>;
   /** In order. */
   sources: SourceFrontier[];
   /** Over the keys of all batches, sources and streams. */
@@ -18,8 +18,10 @@ export interface SegmentIndexContent {
 }
 
 export class SegmentIndex {
-  readonly #streams = new StreamCounter();
+  readonly #streams = new StreamCounts();
   readonly #keys = new KeyHashes();
+  /** Events of one stream that are not counted yet: mostly, others of it follow. */
+  #run: StreamCount | null = null;
 
   /** Takes in the next batch, once. */
   addBatch(source: string, batchId: string): void {
@@ -28,21 +30,36 @@ export class SegmentIndex {
 
   /** Takes in events of one stream, the last of which has that id. */
   addEvents(source: string, stream: string, events: number, lastEventId: string): void {
-    this.#streams.add(source, stream, events, lastEventId);
+    if (this.#run === null || this.#run.stream !== stream || this.#run.source !== source) {
+      this.#endRun();
+      this.#run = { source, stream, events: 0, last_event_id: "" };
+    }
+    this.#run.events += events;
+    this.#run.last_event_id = lastEventId;
   }
 
   /** To be called once, after all of the segment. */
   finish(pace: Pace = FULL_SPEED): SegmentIndexContent {
-    const streams = this.#streams.list();
-    const sources = sourceFrontiers(streams);
+    this.#endRun();
+    const streams = { [Symbol.iterator]: () => this.#streams.entries() };
+    const sources = sourceFrontiers(paced(streams, pace));
     for (const { source } of sources) this.#keys.add(sourceKeyHash(source));
-    for (const { source, stream } of streams) this.#keys.add(streamKeyHash(source, stream));
+    for (const { source, stream } of paced(streams, pace)) {
+      this.#keys.add(streamKeyHash(source, stream));
+    }
     return { streams, sources, keyFilter: this.#keys.filter(pace) };
+  }
+
+  #endRun(): void {
+    if (this.#run === null) return;
+    const { source, stream, events, last_event_id } = this.#run;
+    this.#streams.addNext(source, stream, events, last_event_id);
+    this.#run = null;
   }
 }
 
 /** @param streams in order. */
-function sourceFrontiers(streams: readonly StreamCount[]): SourceFrontier[] {
+function sourceFrontiers(streams: Iterable<StreamCount>): SourceFrontier[] {
   const sources: SourceFrontier[] = [];
   for (const { source, last_event_id } of streams) {
     const last = sources.at(-1);

@@ -4,6 +4,7 @@
  * all keys that the rows make. Damage there changes no event but hides some.
  */
 import { Buffer } from "node:buffer";
+import { nameFault } from "../event/names.ts";
 import { mayContain } from "./bloom_filter.ts";
 import { type ColumnValues, distinctValues } from "./column_values.ts";
 import { FULL_SPEED, type Pace, paced } from "./pace.ts";
@@ -132,5 +133,7 @@ function checkBounds(
     if (Buffer.compare(value, min) < 0 || Buffer.compare(value, max) > 0) {
       throw new SegmentError(`${name}: a value outside the bounds of its row group`);
     }
+    const fault = name === "kind" ? null : nameFault(Buffer.from(value).toString("latin1"));
+    if (fault !== null) throw new SegmentError(`${name}: a name that ${fault}`);
   }
 }

@@ -64,7 +64,7 @@ const PIECE_ENTRIES = 512;
 /** The text under METADATA_KEY, in pieces. @param streams in order of source, then stream. */
 export function* metadataPieces(
   metadata: SegmentMetadata,
-  streams: readonly StreamCount[],
+  streams: Iterable<StreamCount>,
 ): Generator<string, void> {
   yield canonicalize({ ...metadata, streams: [] }).slice(0, -STREAMS_END.length);
   yield* listPieces(streams);
@@ -78,11 +78,22 @@ export function* sourcesPieces(sources: readonly SourceFrontier[]): Generator<st
   yield "]";
 }
 
-function* listPieces(entries: readonly unknown[]): Generator<string, void> {
-  for (let first = 0; first < entries.length; first += PIECE_ENTRIES) {
-    const list = canonicalize(entries.slice(first, first + PIECE_ENTRIES));
-    yield (first === 0 ? "" : ",") + list.slice(1, -1);
+function* listPieces(entries: Iterable<unknown>): Generator<string, void> {
+  let isFirst = true;
+  for (const piece of inPieces(entries)) {
+    yield (isFirst ? "" : ",") + canonicalize(piece).slice(1, -1);
+    isFirst = false;
   }
+}
+
+function* inPieces<Entry>(entries: Iterable<Entry>): Generator<Entry[], void> {
+  let piece: Entry[] = [];
+  for (const entry of entries) {
+    if (piece.push(entry) < PIECE_ENTRIES) continue;
+    yield piece;
+    piece = [];
+  }
+  if (piece.length > 0) yield piece;
 }
 
 /**
@@ -118,16 +129,6 @@ const METADATA_MEMBERS = [
   ...["previous_head", "head", "streams"],
 ];
 const HEX_64 = /^[0-9a-f]{64}$/;
-
-/** Order by source, then stream. Names are ASCII, so that this is their order in bytes too. */
-export function compareStreams(
-  a: Pick<StreamCount, "source" | "stream">,
-  b: Pick<StreamCount, "source" | "stream">,
-): number {
-  if (a.source !== b.source) return a.source < b.source ? -1 : 1;
-  if (a.stream === b.stream) return 0;
-  return a.stream < b.stream ? -1 : 1;
-}
 
 function hasMembers(value: unknown, names: string[]): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value) &&

@@ -11,6 +11,7 @@ import { sortKeys } from "./key_order.ts";
 import { KeyTable } from "./key_table.ts";
 import { putBytes, takeUuid, UUID_BYTES, UUID_CHARS, uuidText } from "./line_bytes.ts";
 import { streamKey } from "./segment_list.ts";
+import type { StreamCount } from "./segment_metadata.ts";
 
 const FIRST_STREAMS = 64;
 const SPACE = 0x20;
@@ -80,20 +81,20 @@ export class StreamCounts {
 
   /** Takes in later events of a stream. */
   add(source: string, stream: string, events: number, lastEventId: string): void {
-    const counted = this.#toChange();
-    const before = counted.keys.size;
-    const number = counted.keys.add(key, putKey(source, stream));
-    counted.reserve(number);
-    putText(idText, 0, lastEventId);
-    assert(takeUuid(idText, 0, id, 0), "an event id is a UUID");
-    const { lastIds } = counted;
+    const before = this.size;
+    const number = this.#take(source, stream, lastEventId);
     const at = number * UUID_BYTES;
     assert(
-      number === before || lastIds.compare(id, 0, UUID_BYTES, at, at + UUID_BYTES) < 0,
+      number === before ||
+        this.#counted.lastIds.compare(id, 0, UUID_BYTES, at, at + UUID_BYTES) < 0,
       "a stream's frontier moves on",
     );
-    putBytes(lastIds, at, id);
-    counted.events[number]! += events;
+    this.#put(number, events);
+  }
+
+  /** As `add()`, in whatever order a file has its events. */
+  addNext(source: string, stream: string, events: number, lastEventId: string): void {
+    this.#put(this.#take(source, stream, lastEventId), events);
   }
 
   /**
@@ -144,6 +145,15 @@ export class StreamCounts {
     return rows;
   }
 
+  /** All streams in order, one after the other: there may be as many as events. */
+  *entries(): Generator<StreamCount, void> {
+    for (const number of this.#inOrder()) {
+      const [source, stream] = this.#counted.keys.textOf(number).split(" ") as [string, string];
+      const events = this.#counted.events[number]!;
+      yield { source, stream, events, last_event_id: this.#lastEventId(number) };
+    }
+  }
+
   /** A copy that later additions leave as it is. The first of those pays for it. */
   copy(): StreamCounts {
     const copy = new StreamCounts();
@@ -160,6 +170,22 @@ export class StreamCounts {
       this.#isShared = false;
     }
     return this.#counted;
+  }
+
+  /** Number of a stream, `id` being its last event then. */
+  #take(source: string, stream: string, lastEventId: string): number {
+    const counted = this.#toChange();
+    const number = counted.keys.add(key, putKey(source, stream));
+    counted.reserve(number);
+    putText(idText, 0, lastEventId);
+    assert(takeUuid(idText, 0, id, 0), "an event id is a UUID");
+    return number;
+  }
+
+  #put(number: number, events: number): void {
+    const counted = this.#counted;
+    putBytes(counted.lastIds, number * UUID_BYTES, id);
+    counted.events[number]! += events;
   }
 
   #row(number: number, text: string): StreamSummary {
@@ -188,6 +214,7 @@ export class StreamCounts {
 
 /** Puts the key of a stream; returns its size. */
 function putKey(source: string, stream: string): number {
+  assert(source.length + stream.length < key.length, "names are within their limit");
   const sourceEnd = putText(key, 0, source);
   key[sourceEnd] = SPACE;
   return putText(key, sourceEnd + 1, stream);

@@ -171,6 +171,17 @@ const FORGERIES: [
     "event_hash_mismatch",
   ],
   [
+    "a stream whose name is none",
+    (rows) => ({
+      groups: [[
+        ...rows.slice(0, -1),
+        changeLine(rows.at(-1)!, (line) => line.replace(/"stream":"[^"]*"/, '"stream":"š"')),
+      ]],
+    }),
+    "segment_invalid",
+    "event_hash_mismatch",
+  ],
+  [
     "a time",
     ([row, ...rest]) => ({
       groups: [[changeLine(row!, (line) => line.replace("00:00:00", "00:00:01")), ...rest]],
@@ -267,7 +278,7 @@ const FORGERIES: [
     "the order of streams",
     (rows) => ({
       groups: [rows],
-      index: { streams: segmentIndex(rows).streams.toReversed() },
+      index: { streams: streamsOf(rows).toReversed() },
     }),
     "segment_invalid",
     "segment_invalid",
@@ -320,8 +331,12 @@ function segmentIndex(rows: ForgedRow[]): SegmentIndexContent {
   return describeRows(rows).index;
 }
 
+function streamsOf(rows: ForgedRow[]): StreamCount[] {
+  return [...segmentIndex(rows).streams];
+}
+
 function streamOf(rows: ForgedRow[], changed: Partial<StreamCount>): StreamCount {
-  return { ...segmentIndex(rows).streams[0]!, ...changed };
+  return { ...streamsOf(rows)[0]!, ...changed };
 }
 
 function idsOf(rows: ForgedRow[]): { first_event_id: string; last_event_id: string } {
