@@ -205,7 +205,7 @@ export const STREAM_SNAPSHOTS_MAX = 4;
  * What all but the latest of them take together: one of a hundred thousand streams that are not
  * sealed, or in one segment.
  */
-export const STREAM_SNAPSHOTS_BYTES_MAX = 8 * MIB;
+export const STREAM_SNAPSHOTS_BYTES_MAX = 4 * MIB;
 /** Rows of a page of streams when the client does not say. */
 export const STREAMS_LIMIT_DEFAULT = 100;
 export const STREAMS_LIMIT_MAX = 1000;
@@ -265,7 +265,7 @@ export const LIST_ENTRY_BYTES_MAX = 384;
 const SOURCE_ENTRY_BYTES_MAX = 200;
 /** What is read at once of a list in a footer: some twenty streams or more. */
 export const LIST_BLOCK_BYTES = 4 * KIB;
-/** Entries of such lists that are kept in memory, of all segments together: about 16 MiB. */
+/** Entries of such lists that are kept in memory, of all segments together: about 5 MiB. */
 export const LIST_ENTRIES_CACHED_MAX = 48 * KIB;
 /** What of a footer is read at first; it mostly has the places of all row groups. */
 export const FOOTER_READ_BYTES = 64 * KIB;
@@ -327,10 +327,10 @@ export const ROW_GROUP_PART_BYTES = 384 * KIB;
 /** Memory that such a part is decoded to: some are a little longer. */
 export const PART_MEMORY_BYTES = 512 * KIB;
 /**
- * Decoded parts of row groups kept in memory. Two dozen of ordinary size: some for each of several
+ * Decoded parts of row groups kept in memory. Sixteen of ordinary size: some for each of several
  * readers that page through sealed history at different places.
  */
-export const ROW_GROUP_CACHE_BYTES_MAX = 12 * MIB;
+export const ROW_GROUP_CACHE_BYTES_MAX = 8 * MIB;
 /**
  * Row groups kept open for readers that go on in order, a megabyte each at the ordinary size: their
  * compressed bytes, and of each column one page. Of another one the next part is opened anew.

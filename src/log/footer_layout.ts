@@ -23,8 +23,11 @@ export interface FileRange {
 export interface FooterLayout {
   /** Where in the file the footer starts. */
   start: number;
-  /** A Parquet footer of its own, with all but the keys and what follows them. */
-  head: Buffer;
+  /**
+   * A Parquet footer of its own, with all but the keys and what follows them; null once its row
+   * groups have been read: 30 KiB for each of a hundred segments.
+   */
+  head: Buffer | null;
   /** The values by their keys. */
   values: ReadonlyMap<string, FileRange>;
 }

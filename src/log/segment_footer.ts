@@ -3,6 +3,7 @@
  * and what is known of each without reading it. Takes only what the writer writes: this schema, row
  * groups that fill the file from its start, sizes within their bounds.
  */
+import { assert } from "../assert.ts";
 import { Buffer } from "node:buffer";
 import {
   type ColumnChunk,
@@ -95,16 +96,19 @@ export async function readFooter(file: StorageFile, sizeBytes: number): Promise<
   };
 }
 
-/** The row groups of a segment, from oldest to newest. @throws {SegmentError} */
+/** The row groups of a segment, from oldest to newest; to be read once. @throws {SegmentError} */
 export function readRowGroups({ metadata, layout }: SegmentFooter): RowGroup[] {
+  const { head } = layout;
+  assert(head !== null, "the row groups of a footer are read once");
   return decoding("the footer", () => {
-    const parquet = parquetMetadata(layout.head, { parsers: RAW, geoparquet: false });
+    const parquet = parquetMetadata(head, { parsers: RAW, geoparquet: false });
     if (describe(parquet.schema) !== describe(SEGMENT_SCHEMA)) {
       throw new SegmentError("the columns are not those of a segment");
     }
     const rowGroups = checkRowGroups(parquet, layout.start);
     checkFilters(rowGroups, [metadata.key_filter.offset, layout.start]);
     checkCounts(metadata, rowGroups, count(parquet.num_rows, "rows"));
+    layout.head = null;
     return rowGroups;
   });
 }

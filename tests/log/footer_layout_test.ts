@@ -60,7 +60,7 @@ test("readFooterLayout() reads on where the beginning is longer than the first r
   const bytes = await parquetFile([{ key: "a", value: "x" }], 2000);
   const { texts, head } = await readLayout(bytes);
   assert.deepEqual(texts, [["a", "x"]]);
-  assert.ok(head.length > FOOTER_READ_BYTES);
+  assert.ok(head!.length > FOOTER_READ_BYTES);
 });
 
 test("readFooterLayout() refuses keys that are there twice, and more than there may be", async () => {
