@@ -43,7 +43,8 @@ export class BatchIndex {
 
   /** The committed batch of that identity; undefined when there is none. */
   get(source: string, batchId: string): BatchEntry | undefined {
-    const number = this.#keys.find(spelled, spellKey(source, batchId));
+    const keyBytes = spellKey(source, batchId);
+    const number = this.#keys.find(spelled, keyBytes);
     if (number === null) return undefined;
     const { chunk, at } = this.#placeOf(number);
     return {
@@ -59,7 +60,8 @@ export class BatchIndex {
   add(entry: BatchEntry): void {
     const number = this.#keys.size;
     this.#put(number, entry);
-    const added = this.#keys.add(spelled, spellKey(entry.source, entry.batch_id));
+    const keyBytes = spellKey(entry.source, entry.batch_id);
+    const added = this.#keys.add(spelled, keyBytes);
     assert(added === number, "a batch identity is committed once");
   }
 
@@ -96,6 +98,7 @@ function spellKey(source: string, batchId: string): number {
   spelled[sourceEnd] = SPACE;
   const end = putAscii(spelled, sourceEnd + 1, batchId);
   if (end >= 0) return end;
+  assert(batchId.isWellFormed(), "a batch id has no half of a surrogate pair");
   const { written } = encoder.encodeInto(batchId, spelled.subarray(sourceEnd + 1));
   return sourceEnd + 1 + written;
 }

@@ -36,9 +36,14 @@ test("BatchIndex keeps identities apart by source and by batch id", () => {
 test("BatchIndex holds entries of any size", () => {
   const index = new BatchIndex();
   const largest = entryOf(9, "s".repeat(128), "é€🦄".repeat(28));
+  const larger = entryOf(8, "s".repeat(500), "x".repeat(5000));
   const large = { ...entryOf(3, "a", "b"), events: Number.MAX_SAFE_INTEGER };
   index.add(largest);
   index.add(large);
+  assert.equal(index.get(larger.source, larger.batch_id), undefined);
+  index.add(larger);
+  assert.deepEqual(index.get(larger.source, larger.batch_id), larger);
+  assert.throws(() => index.add(larger), /committed once/);
   assert.deepEqual(index.get(largest.source, largest.batch_id), largest);
   assert.deepEqual(index.get("a", "b"), large);
   assert.equal(index.get(largest.source, largest.batch_id.slice(0, -2)), undefined);
@@ -49,6 +54,7 @@ test("BatchIndex refuses an identity a second time, and what is no entry", () =>
   index.add(entryOf(1, "a", "b"));
   assert.throws(() => index.add(entryOf(2, "a", "b")), /committed once/);
   assert.throws(() => index.add({ ...entryOf(2, "a", "c"), batch_digest: "x" }), /canonical/);
+  assert.throws(() => index.add(entryOf(2, "a", "\ud800")), /surrogate/);
   assert.deepEqual(index.get("a", "b"), entryOf(1, "a", "b"));
 });
 
