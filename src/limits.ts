@@ -299,10 +299,11 @@ export const READ_GAP_BYTES_MAX = 64 * KIB;
  */
 export const LOOKUP_ROWS_MAX = 64;
 /**
- * Filters over the keys of segments kept in memory, those of the newest ones: the keys of twenty
- * million batches. Of older segments the writer asks the files.
+ * Filters over the keys of segments kept in memory, those of the newest ones: the keys of ten
+ * million batches of one event and of the streams in each segment take 57 MiB. Of older segments
+ * the writer asks the files, each for every new batch.
  */
-export const KEY_FILTERS_BYTES_MAX = 56 * MIB;
+export const KEY_FILTERS_BYTES_MAX = 60 * MIB;
 /** Last events of sealed sources, and of sealed streams, kept in memory: about 4 MiB each. */
 export const FRONTIERS_CACHED_MAX = 16 * KIB;
 /** Segments open at a time, beside those that are being read. */
