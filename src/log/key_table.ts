@@ -6,12 +6,15 @@
  * that of its hash on (linear probing), and at least a third of the places are free.
  */
 import { Buffer } from "node:buffer";
+import { randomBytes } from "node:crypto";
 import { freeOwnMemory } from "../free_memory.ts";
-import { secretHash } from "./fnv1a.ts";
+import { fnv1a } from "./fnv1a.ts";
 import { putBytes, sameBytes } from "./line_bytes.ts";
 
 const FIRST_KEYS = 64;
 const FIRST_BYTES = 2048;
+/** So that nobody can know which keys would fall together. */
+const SEED = randomBytes(4).readUInt32LE();
 
 export class KeyTable {
   #bytes: Buffer = Buffer.allocUnsafeSlow(FIRST_BYTES);
@@ -35,7 +38,7 @@ export class KeyTable {
 
   /** Number of the key that the first bytes of `from` are; null when there is none. */
   find(from: Uint8Array, sizeBytes: number): number | null {
-    const number = this.#slots[this.#slotOf(from, sizeBytes, secretHash(from, 0, sizeBytes))]!;
+    const number = this.#slots[this.#slotOf(from, sizeBytes, hashOf(from, sizeBytes))]!;
     return number === 0 ? null : number - 1;
   }
 
@@ -43,7 +46,7 @@ export class KeyTable {
    * Number of the key that the first bytes of `from` are, which is `size` before when it is new.
    */
   add(from: Uint8Array, sizeBytes: number): number {
-    const hash = secretHash(from, 0, sizeBytes);
+    const hash = hashOf(from, sizeBytes);
     const slot = this.#slotOf(from, sizeBytes, hash);
     const known = this.#slots[slot]!;
     if (known !== 0) return known - 1;
@@ -145,4 +148,11 @@ function enlarged(values: Uint32Array<ArrayBuffer>): Uint32Array<ArrayBuffer> {
   larger.set(values);
   freeOwnMemory(values);
   return larger;
+}
+
+/** FNV-1a with a start that nobody knows, its bits mixed once more at the end. */
+function hashOf(bytes: Uint8Array, sizeBytes: number): number {
+  let hash = fnv1a(bytes, 0, sizeBytes, SEED);
+  hash = Math.imul(hash ^ hash >>> 15, 0x85ebca6b);
+  return (hash ^ hash >>> 13) >>> 0;
 }

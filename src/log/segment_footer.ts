@@ -3,7 +3,6 @@
  * and what is known of each without reading it. Takes only what the writer writes: this schema, row
  * groups that fill the file from its start, sizes within their bounds.
  */
-import { assert } from "../assert.ts";
 import { Buffer } from "node:buffer";
 import {
   type ColumnChunk,
@@ -13,6 +12,7 @@ import {
   type SchemaElement,
 } from "hyparquet";
 import type { ParquetParsers } from "hyparquet/src/types.js";
+import { assert } from "../assert.ts";
 import { isEventId } from "../event/event_id.ts";
 import {
   BLOOM_FILTER_BYTES_MAX,

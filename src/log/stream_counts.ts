@@ -148,9 +148,9 @@ export class StreamCounts {
   /** All streams in order, one after the other: there may be as many as events. */
   *entries(): Generator<StreamCount, void> {
     for (const number of this.#inOrder()) {
-      const [source, stream] = this.#counted.keys.textOf(number).split(" ") as [string, string];
-      const events = this.#counted.events[number]!;
-      yield { source, stream, events, last_event_id: this.#lastEventId(number) };
+      const row = this.#row(number, this.#counted.keys.textOf(number));
+      const { source, stream, event_count: events, frontier_event_id: last_event_id } = row;
+      yield { source, stream, events, last_event_id };
     }
   }
 

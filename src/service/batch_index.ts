@@ -7,6 +7,8 @@
  */
 import { Buffer } from "node:buffer";
 import { assert } from "../assert.ts";
+import { putAscii } from "../event/byte_writer.ts";
+import { utf8Bytes } from "../event/utf8.ts";
 import type { BatchEntry } from "../log/commit_frame.ts";
 import { KeyTable } from "../log/key_table.ts";
 import {
@@ -28,13 +30,14 @@ const CHUNK_RECORDS = 4096;
 
 /** A UTF-16 code unit takes one to three bytes of UTF-8. */
 const UTF8_BYTES_MAX = 3;
-const ASCII_END = 0x80;
 const SPACE = 0x20;
 const encoder = new TextEncoder();
 /** What a key is spelled in. */
 let spelled: Uint8Array = new Uint8Array(1024);
 /** A digest and two ids as text. */
-const entryText = new Uint8Array(2 * HASH_BYTES + 2 * UUID_CHARS);
+const FIRST_ID_START = 2 * HASH_BYTES;
+const LAST_ID_START = FIRST_ID_START + UUID_CHARS;
+const entryText = new Uint8Array(LAST_ID_START + UUID_CHARS);
 
 export class BatchIndex {
   readonly #keys = new KeyTable();
@@ -70,13 +73,14 @@ export class BatchIndex {
       this.#records.push(Buffer.allocUnsafeSlow(CHUNK_RECORDS * RECORD_BYTES));
     }
     const { chunk, at } = this.#placeOf(number);
-    const firstIdStart = putAscii(entryText, 0, batch_digest);
-    const lastIdStart = putAscii(entryText, firstIdStart, first_event_id);
-    const end = putAscii(entryText, lastIdStart, last_event_id);
-    const isCanonical = end === entryText.length &&
+    const textLength = batch_digest.length + first_event_id.length + last_event_id.length;
+    putAscii(batch_digest, entryText, 0);
+    putAscii(first_event_id, entryText, FIRST_ID_START);
+    putAscii(last_event_id, entryText, LAST_ID_START);
+    const isCanonical = textLength === entryText.length &&
       takeHex(entryText, 0, HASH_BYTES, chunk, at) &&
-      takeUuid(entryText, firstIdStart, chunk, at + FIRST_ID_OFFSET) &&
-      takeUuid(entryText, lastIdStart, chunk, at + LAST_ID_OFFSET);
+      takeUuid(entryText, FIRST_ID_START, chunk, at + FIRST_ID_OFFSET) &&
+      takeUuid(entryText, LAST_ID_START, chunk, at + LAST_ID_OFFSET);
     assert(isCanonical, "digest and ids of a batch are canonical");
     chunk.writeDoubleLE(events, at + EVENTS_OFFSET);
   }
@@ -94,22 +98,13 @@ export class BatchIndex {
 function spellKey(source: string, batchId: string): number {
   const sizeBytesMax = source.length + 1 + UTF8_BYTES_MAX * batchId.length;
   if (sizeBytesMax > spelled.length) spelled = new Uint8Array(sizeBytesMax);
-  const sourceEnd = putAscii(spelled, 0, source);
-  spelled[sourceEnd] = SPACE;
-  const end = putAscii(spelled, sourceEnd + 1, batchId);
-  if (end >= 0) return end;
-  assert(batchId.isWellFormed(), "a batch id has no half of a surrogate pair");
-  const { written } = encoder.encodeInto(batchId, spelled.subarray(sourceEnd + 1));
-  return sourceEnd + 1 + written;
-}
-
-/** Puts a short text; returns where it ends, -1 if it is not ASCII. The runtime takes longer. */
-function putAscii(into: Uint8Array, at: number, text: string): number {
-  let seen = 0;
-  for (let place = 0; place < text.length; place++) {
-    const code = text.charCodeAt(place);
-    seen |= code;
-    into[at + place] = code;
+  putAscii(source, spelled, 0);
+  spelled[source.length] = SPACE;
+  const start = source.length + 1;
+  if (utf8Bytes(batchId) === batchId.length) {
+    putAscii(batchId, spelled, start);
+    return start + batchId.length;
   }
-  return seen < ASCII_END ? at + text.length : -1;
+  assert(batchId.isWellFormed(), "a batch id has no half of a surrogate pair");
+  return start + encoder.encodeInto(batchId, spelled.subarray(start)).written;
 }
