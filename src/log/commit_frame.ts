@@ -10,7 +10,8 @@
  */
 import { Buffer } from "node:buffer";
 import { createHash, type Hash } from "node:crypto";
-import { EVENT_ID_SPELLING, isEventId } from "../event/event_id.ts";
+import { isEventId } from "../event/event_id.ts";
+import { PlainHeaderReader } from "./plain_header.ts";
 
 /** One batch of a commit; members and their order as in the file. */
 export interface BatchEntry {
@@ -89,24 +90,6 @@ function canonicalEntry(entry: BatchEntry): BatchEntry {
   };
 }
 
-const HASH = "([0-9a-f]{64})";
-const ID = `(${EVENT_ID_SPELLING})`;
-/** A header as the writer spells it for one batch, if no name needs an escape or is not ASCII. */
-const ONE_BATCH = new RegExp(
-  `^\\{"commit":\\{"batches":\\[\\{"batch_digest":"${HASH}","batch_id":"([ !#-[\\]-~]*)",` +
-    `"events":([1-9][0-9]{0,8}),"first_event_id":"${ID}","last_event_id":"${ID}",` +
-    `"source":"([ !#-[\\]-~]*)"\\}\\],"bytes":([1-9][0-9]{0,14}),"head":"${HASH}"\\},` +
-    `"sha256":"${HASH}"\\}$`,
-);
-
-/** Bytes between the parts of that spelling. */
-const BEFORE_DIGEST = '{"commit":{"batches":[{"batch_digest":"'.length;
-const BEFORE_BATCH_ID = '","batch_id":"'.length;
-const BEFORE_EVENTS = '","events":'.length;
-const BEFORE_FIRST_ID = ',"first_event_id":"'.length;
-const BEFORE_LAST_ID = '","last_event_id":"'.length;
-const BEFORE_SOURCE = '","source":"'.length;
-
 /**
  * Takes a header line (without its LF) apart; null when it is none. The hash is not checked here.
  */
@@ -115,8 +98,8 @@ export function decodeCommitHeader(line: Uint8Array): CommitHeader | null {
   if (commitEnd <= HEADER_PREFIX.length) return null;
   const buffer = Buffer.from(line.buffer, line.byteOffset, line.byteLength);
   const commitBytes = buffer.subarray(HEADER_PREFIX.length, commitEnd);
-  const one = ONE_BATCH.exec(buffer.toString("latin1"));
-  if (one !== null) return { commit: commitOfOne(one, buffer), commitBytes, sha256: one[9]! };
+  const plain = new PlainHeaderReader(buffer).read(0, buffer.length);
+  if (plain !== null) return { ...plain, commitBytes };
   if (buffer.compare(HEADER_PREFIX, 0, HEADER_PREFIX.length, 0, HEADER_PREFIX.length) !== 0) {
     return null;
   }
@@ -128,36 +111,6 @@ export function decodeCommitHeader(line: Uint8Array): CommitHeader | null {
   const commit = parseCommit(commitBytes.toString());
   return commit === null ? null : { commit, commitBytes, sha256 };
 }
-
-/**
- * What `parseCommit()` gives, from the parts of the most frequent spelling: half of the time. Names
- * that are kept for long, ids and sources, are copied from the line: a part of a string holds on to
- * all of it.
- */
-function commitOfOne(parts: string[], line: Buffer): Commit {
-  const [, batch_digest, batch_id, events, first, last, source, bytes, head] = parts;
-  let end = BEFORE_DIGEST + batch_digest!.length + BEFORE_BATCH_ID + batch_id!.length;
-  const copyAfter = (before: number, part: string, copied?: string) => {
-    const start = end + before;
-    end = start + part.length;
-    return part === copied ? copied : line.toString("latin1", start, end);
-  };
-  const first_event_id = copyAfter(BEFORE_EVENTS + events!.length + BEFORE_FIRST_ID, first!);
-  const last_event_id = copyAfter(BEFORE_LAST_ID, last!, first_event_id);
-  latestSource = copyAfter(BEFORE_SOURCE, source!, latestSource);
-  const entry: BatchEntry = {
-    batch_digest: batch_digest!,
-    batch_id: batch_id!,
-    events: Number(events),
-    first_event_id,
-    last_event_id,
-    source: latestSource,
-  };
-  return { batches: [entry], bytes: Number(bytes), head: head! };
-}
-
-/** Most commits have the source of the one before. */
-let latestSource = "";
 
 function parseCommit(text: string): Commit | null {
   let commit: Partial<Commit>;

@@ -142,6 +142,19 @@ export function putPiece(into: DataView, at: number, { view, sizeBytes }: Piece)
   return at + sizeBytes;
 }
 
+/** Whether bytes have a piece at `at`. */
+export function hasPieceAt(bytes: DataView, at: number, { view, sizeBytes }: Piece): boolean {
+  if (at + sizeBytes > bytes.byteLength) return false;
+  let i = 0;
+  for (; i + WORD_BYTES <= sizeBytes; i += WORD_BYTES) {
+    if (bytes.getInt32(at + i) !== view.getInt32(i)) return false;
+  }
+  for (; i < sizeBytes; i++) {
+    if (bytes.getUint8(at + i) !== view.getUint8(i)) return false;
+  }
+  return true;
+}
+
 /** For each byte its two digits, the first one in the low half. */
 const DIGIT_PAIRS = Uint16Array.from(
   { length: 0x100 },
@@ -179,6 +192,36 @@ export function uuidText(bytes: Uint8Array, start = 0): string {
   const characters = Buffer.allocUnsafe(UUID_CHARS);
   putUuid(viewFor(characters), 0, bytes, start);
   return characters.toString("latin1");
+}
+
+/** The highest bit of each byte of a word. */
+const HIGH_BITS = 0x80808080 | 0;
+
+/**
+ * Whether the characters from `at` on, a multiple of four, are lowercase hex digits. Four at a
+ * time: a byte below 0x80 plus 0x80 - c has its highest bit set from the character c on.
+ */
+export function areHexDigits(bytes: DataView, at: number, chars: number): boolean {
+  if (at + chars > bytes.byteLength) return false;
+  let valid = HIGH_BITS;
+  for (let i = 0; i < chars; i += WORD_BYTES) valid &= hexBits(bytes.getInt32(at + i));
+  return valid === HIGH_BITS;
+}
+
+/** The highest bit of each byte of a word that is a lowercase hex digit. */
+function hexBits(word: number): number {
+  const digits = (word + 0x50505050) & ~(word + 0x46464646);
+  const letters = (word + 0x1f1f1f1f) & ~(word + 0x19191919);
+  return (word & HIGH_BITS) === 0 ? (digits | letters) & HIGH_BITS : 0;
+}
+
+/** Whether the 36 characters from `at` on are a UUID in lowercase. */
+export function isUuidAt(bytes: DataView, at: number): boolean {
+  return areHexDigits(bytes, at, 8) && areHexDigits(bytes, at + 9, 4) &&
+    areHexDigits(bytes, at + 14, 4) && areHexDigits(bytes, at + 19, 4) &&
+    areHexDigits(bytes, at + 24, 12) && bytes.getUint8(at + 8) === HYPHEN &&
+    bytes.getUint8(at + 13) === HYPHEN && bytes.getUint8(at + 18) === HYPHEN &&
+    bytes.getUint8(at + 23) === HYPHEN;
 }
 
 /** Decodes lowercase hex digits; false when there are others. */

@@ -19,11 +19,26 @@ const SHARED_MEMBERS = [
   "head",
 ] as const satisfies readonly (keyof SegmentMetadata & keyof SegmentEntry)[];
 
+/** Files that are looked at together: most of what one takes is waiting. */
+const LOOKED_AT_ONCE = 16;
+
 /**
- * Looks whether the file is there and has its size: all that a start asks of a segment.
- * @throws {CorruptLogError} it is missing or has another size.
+ * Looks whether the files are there and have their sizes: all that a start asks of segments.
+ * @throws {CorruptLogError} one is missing or has another size; told of the first that is.
  */
-export async function checkListedFile(storage: Storage, entry: SegmentEntry): Promise<void> {
+export async function checkListedFiles(
+  storage: Storage,
+  entries: readonly SegmentEntry[],
+): Promise<void> {
+  for (let start = 0; start < entries.length; start += LOOKED_AT_ONCE) {
+    const group = entries.slice(start, start + LOOKED_AT_ONCE);
+    const looks = await Promise.allSettled(group.map((entry) => checkListedFile(storage, entry)));
+    const failed = looks.find((look) => look.status === "rejected");
+    if (failed !== undefined) throw failed.reason;
+  }
+}
+
+async function checkListedFile(storage: Storage, entry: SegmentEntry): Promise<void> {
   const file = await opening(entry.path, () => storage.open(entry.path, "read"));
   try {
     const fault = sizeFault(await file.size(), entry);

@@ -18,7 +18,7 @@ import {
   TAIL_FILE,
   TAIL_TEMPORARY_FILE,
 } from "./layout.ts";
-import { checkListedFile } from "./listed_file.ts";
+import { checkListedFiles } from "./listed_file.ts";
 import { CorruptLogError } from "./log_error.ts";
 import { EMPTY_MANIFEST, type Manifest, readManifest, writeManifest } from "./manifest.ts";
 import { type PendingNames, pendingNames, recoverPending } from "./pending_recovery.ts";
@@ -132,7 +132,7 @@ async function openSegments(
 ): Promise<SealedHistory> {
   const sealed = new SealedHistory(storage);
   opened.push(sealed);
-  for (const entry of manifest.segments) await checkListedFile(storage, entry);
+  await checkListedFiles(storage, manifest.segments);
   sealed.add(manifest.segments);
   await sealed.checkLast();
   return sealed;

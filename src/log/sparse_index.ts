@@ -5,6 +5,7 @@
  */
 import { Buffer } from "node:buffer";
 import { assert } from "../assert.ts";
+import { ownText } from "../event/own_text.ts";
 import { INDEX_INTERVAL_BYTES } from "../limits.ts";
 import { ID_END_OFFSET, lineEventId } from "./stored_line.ts";
 
@@ -21,9 +22,10 @@ export class SparseIndex {
 
   /** Tells of the next piece of a commit's event lines; `offset` is its place in the file. */
   stageLines(piece: Uint8Array, offset: number): void {
-    const buffer = Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength);
     const lastStaged = this.#staged.at(-1);
     let dueOffset = lastStaged ? lastStaged.offset + INDEX_INTERVAL_BYTES : this.#dueOffset;
+    if (dueOffset >= offset + piece.length) return;
+    const buffer = Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength);
     while (dueOffset < offset + piece.length) {
       const newline = buffer.indexOf(LF, Math.max(0, dueOffset - offset - 1));
       const lineStart = newline + 1;
@@ -62,7 +64,7 @@ export class SparseIndex {
     if (offset < this.#dueOffset) return;
     const last = this.#eventIds.at(-1);
     assert(last === undefined || last < eventId, "index marks increase");
-    this.#eventIds.push(eventId);
+    this.#eventIds.push(ownText(eventId));
     this.#offsets.push(offset);
     this.#dueOffset = offset + INDEX_INTERVAL_BYTES;
   }

@@ -7,8 +7,6 @@
  */
 import { Buffer } from "node:buffer";
 import { assert } from "../assert.ts";
-import { putAscii } from "../event/byte_writer.ts";
-import { utf8Bytes } from "../event/utf8.ts";
 import type { BatchEntry } from "../log/commit_frame.ts";
 import { KeyTable } from "../log/key_table.ts";
 import {
@@ -30,7 +28,6 @@ const CHUNK_RECORDS = 4096;
 
 /** A UTF-16 code unit takes one to three bytes of UTF-8. */
 const UTF8_BYTES_MAX = 3;
-const SPACE = 0x20;
 const encoder = new TextEncoder();
 /** What a key is spelled in. */
 let spelled: Uint8Array = new Uint8Array(1024);
@@ -60,12 +57,20 @@ export class BatchIndex {
     };
   }
 
-  add(entry: BatchEntry): void {
+  /** @returns the number of the batch: they are numbered from 0 in the order in which they come. */
+  add(entry: BatchEntry): number {
     const number = this.#keys.size;
     this.#put(number, entry);
     const keyBytes = spellKey(entry.source, entry.batch_id);
     const added = this.#keys.add(spelled, keyBytes);
     assert(added === number, "a batch identity is committed once");
+    return number;
+  }
+
+  /** Last event of the batch of that number. */
+  lastEventId(number: number): string {
+    const { chunk, at } = this.#placeOf(number);
+    return uuidText(chunk, at + LAST_ID_OFFSET);
   }
 
   #put(number: number, { batch_digest, first_event_id, last_event_id, events }: BatchEntry): void {
@@ -73,11 +78,9 @@ export class BatchIndex {
       this.#records.push(Buffer.allocUnsafeSlow(CHUNK_RECORDS * RECORD_BYTES));
     }
     const { chunk, at } = this.#placeOf(number);
-    const textLength = batch_digest.length + first_event_id.length + last_event_id.length;
-    putAscii(batch_digest, entryText, 0);
-    putAscii(first_event_id, entryText, FIRST_ID_START);
-    putAscii(last_event_id, entryText, LAST_ID_START);
-    const isCanonical = textLength === entryText.length &&
+    const text = batch_digest + first_event_id + last_event_id;
+    encoder.encodeInto(text, entryText);
+    const isCanonical = text.length === entryText.length &&
       takeHex(entryText, 0, HASH_BYTES, chunk, at) &&
       takeUuid(entryText, FIRST_ID_START, chunk, at + FIRST_ID_OFFSET) &&
       takeUuid(entryText, LAST_ID_START, chunk, at + LAST_ID_OFFSET);
@@ -96,15 +99,9 @@ export class BatchIndex {
  * keys are unambiguous.
  */
 function spellKey(source: string, batchId: string): number {
-  const sizeBytesMax = source.length + 1 + UTF8_BYTES_MAX * batchId.length;
+  const key = `${source} ${batchId}`;
+  assert(key.isWellFormed(), "a batch id has no half of a surrogate pair");
+  const sizeBytesMax = UTF8_BYTES_MAX * key.length;
   if (sizeBytesMax > spelled.length) spelled = new Uint8Array(sizeBytesMax);
-  putAscii(source, spelled, 0);
-  spelled[source.length] = SPACE;
-  const start = source.length + 1;
-  if (utf8Bytes(batchId) === batchId.length) {
-    putAscii(batchId, spelled, start);
-    return start + batchId.length;
-  }
-  assert(batchId.isWellFormed(), "a batch id has no half of a surrogate pair");
-  return start + encoder.encodeInto(batchId, spelled.subarray(start)).written;
+  return encoder.encodeInto(key, spelled).written;
 }

@@ -3,6 +3,7 @@
  * one. It goes as a whole once the file is in segments.
  */
 import { assert } from "../assert.ts";
+import { ownText } from "../event/own_text.ts";
 import { RESERVED_BATCH_PREFIX, SYSTEM_SOURCE } from "../event/system_names.ts";
 import type { BatchEntry } from "../log/commit_frame.ts";
 import { BatchIndex } from "./batch_index.ts";
@@ -24,22 +25,35 @@ export function retirementBatchId(source: string, finalFrontier: string): string
 
 export class Generation {
   readonly batches: BatchIndex = new BatchIndex();
-  /** Last event of each source that has one here. */
-  readonly frontierBySource: Map<string, string> = new Map();
+  /** The number of the last batch of each source that has one here. */
+  readonly #lastBatches = new Map<string, number>();
   /** By source. */
   readonly retirements: Map<string, Retirement> = new Map();
 
   /** Takes in a durable batch. @returns the source that it retires; null when it does not. */
   add(entry: BatchEntry): string | null {
-    this.batches.add(entry);
-    this.frontierBySource.set(entry.source, entry.last_event_id);
-    if (entry.source !== SYSTEM_SOURCE || !entry.batch_id.startsWith(RETIREMENT_PREFIX)) {
+    const { source } = entry;
+    const number = this.batches.add(entry);
+    // A key of the map stays as long as the generation.
+    this.#lastBatches.set(this.hasSource(source) ? source : ownText(source), number);
+    if (source !== SYSTEM_SOURCE || !entry.batch_id.startsWith(RETIREMENT_PREFIX)) {
       return null;
     }
     // Neither part holds a slash.
-    const [source, finalFrontier] = entry.batch_id.slice(RETIREMENT_PREFIX.length).split("/");
-    assert(source !== undefined && finalFrontier !== undefined, "a retirement names its source");
-    this.retirements.set(source, { finalFrontier, retirementEventId: entry.first_event_id });
-    return source;
+    const [retired, finalFrontier] = entry.batch_id.slice(RETIREMENT_PREFIX.length).split("/");
+    assert(retired !== undefined && finalFrontier !== undefined, "a retirement names its source");
+    this.retirements.set(retired, { finalFrontier, retirementEventId: entry.first_event_id });
+    return retired;
+  }
+
+  /** Whether any batch of that source is here. */
+  hasSource(source: string): boolean {
+    return this.#lastBatches.has(source);
+  }
+
+  /** Last event of a source; undefined when it has none here. */
+  frontierOf(source: string): string | undefined {
+    const number = this.#lastBatches.get(source);
+    return number === undefined ? undefined : this.batches.lastEventId(number);
   }
 }

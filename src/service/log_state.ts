@@ -62,11 +62,11 @@ export class LogState {
 
   /** How a source was retired; null when it was not. */
   async findRetirement(source: string): Promise<Retirement | null> {
-    for (const { retirements, frontierBySource } of this.#generations) {
-      const known = retirements.get(source);
+    for (const generation of this.#generations) {
+      const known = generation.retirements.get(source);
       if (known !== undefined) return known;
       // A retirement follows the last event of its source.
-      if (frontierBySource.has(source)) return null;
+      if (generation.hasSource(source)) return null;
     }
     // A source has no events after its retirement, so its last one tells the batch id of that.
     const finalFrontier = await this.sourceFrontier(source);
@@ -85,8 +85,8 @@ export class LogState {
   }
 
   #unsealedFrontier(source: string): string | undefined {
-    for (const { frontierBySource } of this.#generations) {
-      const frontier = frontierBySource.get(source);
+    for (const generation of this.#generations) {
+      const frontier = generation.frontierOf(source);
       if (frontier !== undefined) return frontier;
     }
     return undefined;
