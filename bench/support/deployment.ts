@@ -6,7 +6,7 @@ import { basename, join } from "node:path";
 import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { HEAP_FLAGS } from "../../src/commands/heap_bounds.ts";
+import { HEAP_ENVIRONMENT, HEAP_FLAGS } from "../../src/commands/heap_bounds.ts";
 import { RawClient } from "./raw_client.ts";
 import { pageRequest } from "./requests.ts";
 
@@ -16,7 +16,7 @@ const SERVE_ROTATING = fileURLToPath(new URL("../../tools/serve_rotating.ts", im
 /** How long a start or a stop may take before it counts as failed. */
 const START_TIMEOUT_MS = 120_000;
 const STOP_TIMEOUT_MS = 60_000;
-/** As the executable and `deno task start` have them. */
+/** As `deno task start` gives them, with `HEAP_ENVIRONMENT`. */
 const V8_FLAGS = `--v8-flags=${HEAP_FLAGS.join(",")}`;
 /** For `Deployment.serve()`: all that is appended stays in the tail. */
 export const ROTATE_NEVER_BYTES = Number.MAX_SAFE_INTEGER;
@@ -134,6 +134,7 @@ export class Deployment {
     const isProgram = script === CLI || this.#runtime !== "executable";
     const runtime = isProgram ? this.#runtime : ownRuntime();
     return spawn(executableOf(runtime), [...this.#programArgs(runtime, script), ...args], {
+      env: runtime === "deno" ? { ...process.env, ...HEAP_ENVIRONMENT } : process.env,
       stdio: ["ignore", "ignore", "pipe"],
     });
   }
