@@ -94,22 +94,32 @@ function canonicalEntry(entry: BatchEntry): BatchEntry {
  * Takes a header line (without its LF) apart; null when it is none. The hash is not checked here.
  */
 export function decodeCommitHeader(line: Uint8Array): CommitHeader | null {
+  const buffer = Buffer.from(line.buffer, line.byteOffset, line.byteLength);
+  const plain = new PlainHeaderReader(buffer).read(0, buffer.length);
+  return plain === null
+    ? parseCommitHeader(buffer)
+    : { ...plain, commitBytes: commitBytesOf(buffer) };
+}
+
+/** As `decodeCommitHeader()`, for any spelling. */
+export function parseCommitHeader(line: Buffer): CommitHeader | null {
   const commitEnd = line.length - SUFFIX_LENGTH;
   if (commitEnd <= HEADER_PREFIX.length) return null;
-  const buffer = Buffer.from(line.buffer, line.byteOffset, line.byteLength);
-  const commitBytes = buffer.subarray(HEADER_PREFIX.length, commitEnd);
-  const plain = new PlainHeaderReader(buffer).read(0, buffer.length);
-  if (plain !== null) return { ...plain, commitBytes };
-  if (buffer.compare(HEADER_PREFIX, 0, HEADER_PREFIX.length, 0, HEADER_PREFIX.length) !== 0) {
+  if (line.compare(HEADER_PREFIX, 0, HEADER_PREFIX.length, 0, HEADER_PREFIX.length) !== 0) {
     return null;
   }
-  const suffix = buffer.toString("latin1", commitEnd);
+  const suffix = line.toString("latin1", commitEnd);
   const sha256 = suffix.slice(SUFFIX_PREFIX.length, -2);
   if (!suffix.startsWith(SUFFIX_PREFIX) || !suffix.endsWith('"}') || !isHash(sha256)) {
     return null;
   }
+  const commitBytes = commitBytesOf(line);
   const commit = parseCommit(commitBytes.toString());
   return commit === null ? null : { commit, commitBytes, sha256 };
+}
+
+function commitBytesOf(line: Buffer): Buffer {
+  return line.subarray(HEADER_PREFIX.length, line.length - SUFFIX_LENGTH);
 }
 
 function parseCommit(text: string): Commit | null {

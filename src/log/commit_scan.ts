@@ -11,6 +11,7 @@ import {
   type CommitHeader,
   decodeCommitHeader,
   HEADER_PREFIX,
+  parseCommitHeader,
   SUFFIX_LENGTH,
 } from "./commit_frame.ts";
 import { viewOf } from "./line_bytes.ts";
@@ -74,7 +75,7 @@ function visitAtHand(reader: SequentialReader, visitor: CommitVisitor): boolean 
     const lineEnd = atHand.indexOf(LF, start);
     if (lineEnd < 0 || lineEnd - start > COMMIT_HEADER_BYTES_MAX) break;
     const header = headers.read(start, lineEnd) ??
-      decodeCommitHeader(atHand.subarray(start, lineEnd));
+      parseCommitHeader(atHand.subarray(start, lineEnd));
     if (header === null) break;
     const bodyStart = lineEnd + 1;
     const end = bodyStart + header.commit.bytes;

@@ -79,8 +79,8 @@ export class BatchIndex {
     }
     const { chunk, at } = this.#placeOf(number);
     const text = batch_digest + first_event_id + last_event_id;
-    encoder.encodeInto(text, entryText);
-    const isCanonical = text.length === entryText.length &&
+    const { read, written } = encoder.encodeInto(text, entryText);
+    const isCanonical = read === text.length && written === entryText.length &&
       takeHex(entryText, 0, HASH_BYTES, chunk, at) &&
       takeUuid(entryText, FIRST_ID_START, chunk, at + FIRST_ID_OFFSET) &&
       takeUuid(entryText, LAST_ID_START, chunk, at + LAST_ID_OFFSET);

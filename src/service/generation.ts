@@ -34,15 +34,17 @@ export class Generation {
   add(entry: BatchEntry): string | null {
     const { source } = entry;
     const number = this.batches.add(entry);
-    // A key of the map stays as long as the generation.
+    // What is kept as text is copied: the texts of an entry may be parts of a whole commit header.
     this.#lastBatches.set(this.hasSource(source) ? source : ownText(source), number);
     if (source !== SYSTEM_SOURCE || !entry.batch_id.startsWith(RETIREMENT_PREFIX)) {
       return null;
     }
     // Neither part holds a slash.
-    const [retired, finalFrontier] = entry.batch_id.slice(RETIREMENT_PREFIX.length).split("/");
+    const named = ownText(entry.batch_id.slice(RETIREMENT_PREFIX.length));
+    const [retired, finalFrontier] = named.split("/");
     assert(retired !== undefined && finalFrontier !== undefined, "a retirement names its source");
-    this.retirements.set(retired, { finalFrontier, retirementEventId: entry.first_event_id });
+    const retirementEventId = ownText(entry.first_event_id);
+    this.retirements.set(retired, { finalFrontier, retirementEventId });
     return retired;
   }
 

@@ -55,6 +55,9 @@ test("BatchIndex refuses an identity a second time, and what is no entry", () =>
   assert.throws(() => index.add(entryOf(2, "a", "b")), /committed once/);
   assert.throws(() => index.add({ ...entryOf(2, "a", "c"), batch_digest: "x" }), /canonical/);
   assert.throws(() => index.add(entryOf(2, "a", "\ud800")), /surrogate/);
+  const twoBytes = { ...entryOf(2, "a", "c"), last_event_id: idAt(2).slice(0, -1) + "é" };
+  assert.throws(() => index.add(twoBytes), /canonical/);
+  assert.throws(() => index.add({ ...twoBytes, last_event_id: idAt(2) + "0" }), /canonical/);
   assert.deepEqual(index.get("a", "b"), entryOf(1, "a", "b"));
 });
 
