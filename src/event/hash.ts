@@ -9,6 +9,13 @@ export function sha256Hex(data: string | Uint8Array): string {
   return hash("sha256", data, "hex");
 }
 
+const SHA256_HEX = /^[0-9a-f]{64}$/;
+
+/** Whether something is 64 lowercase hex digits. */
+export function isSha256Hex(value: unknown): value is string {
+  return typeof value === "string" && SHA256_HEX.test(value);
+}
+
 /** SHA-256 of bytes, or of a text in UTF-8, as 32 bytes. */
 export function sha256(data: string | Uint8Array): Uint8Array {
   return hash("sha256", data, "buffer");

@@ -11,6 +11,7 @@
 import { Buffer } from "node:buffer";
 import { createHash, type Hash } from "node:crypto";
 import { isEventId } from "../event/event_id.ts";
+import { isSha256Hex } from "../event/hash.ts";
 import { PlainHeaderReader } from "./plain_header.ts";
 
 /** One batch of a commit; members and their order as in the file. */
@@ -45,7 +46,6 @@ const SUFFIX_PREFIX = ',"sha256":"';
 /** `,"sha256":"` + 64 hex digits + `"}` */
 export const SUFFIX_LENGTH: number = SUFFIX_PREFIX.length + 64 + 2;
 const LF = Buffer.from("\n");
-const HASH_CHARS = 64;
 
 /** Second byte after `{"`: `c` starts a header line, `e` an event line. */
 const KIND_OFFSET = 2;
@@ -110,7 +110,7 @@ export function parseCommitHeader(line: Buffer): CommitHeader | null {
   }
   const suffix = line.toString("latin1", commitEnd);
   const sha256 = suffix.slice(SUFFIX_PREFIX.length, -2);
-  if (!suffix.startsWith(SUFFIX_PREFIX) || !suffix.endsWith('"}') || !isHash(sha256)) {
+  if (!suffix.startsWith(SUFFIX_PREFIX) || !suffix.endsWith('"}') || !isSha256Hex(sha256)) {
     return null;
   }
   const commitBytes = commitBytesOf(line);
@@ -130,7 +130,7 @@ function parseCommit(text: string): Commit | null {
     return null;
   }
   const valid = commit !== null && typeof commit === "object" && Array.isArray(commit.batches) &&
-    isCount(commit.bytes, 0) && isHash(commit.head) &&
+    isCount(commit.bytes, 0) && isSha256Hex(commit.head) &&
     commit.batches.every(isBatchEntry) && (commit.batches.length === 0) === (commit.bytes === 0);
   return valid ? commit as Commit : null;
 }
@@ -138,21 +138,10 @@ function parseCommit(text: string): Commit | null {
 function isBatchEntry(entry: Partial<BatchEntry> | null): boolean {
   return entry !== null && typeof entry === "object" &&
     typeof entry.source === "string" && typeof entry.batch_id === "string" &&
-    isHash(entry.batch_digest) &&
+    isSha256Hex(entry.batch_digest) &&
     isCount(entry.events, 1) && typeof entry.first_event_id === "string" &&
     typeof entry.last_event_id === "string" && isEventId(entry.first_event_id) &&
     isEventId(entry.last_event_id);
-}
-
-/** A start asks this of three hashes a commit; a regular expression takes three times as long. */
-function isHash(value: unknown): value is string {
-  if (typeof value !== "string" || value.length !== HASH_CHARS) return false;
-  for (let at = 0; at < HASH_CHARS; at++) {
-    const code = value.charCodeAt(at);
-    const isDigit = code >= 0x30 && code <= 0x39 || code >= 0x61 && code <= 0x66;
-    if (!isDigit) return false;
-  }
-  return true;
 }
 
 function isCount(value: unknown, min: number): value is number {

@@ -6,6 +6,7 @@ import { Buffer } from "node:buffer";
 import { canonicalize } from "../event/canonical_json.ts";
 import { GENESIS_HEAD_HEX } from "../event/chain.ts";
 import { isEventId } from "../event/event_id.ts";
+import { isSha256Hex } from "../event/hash.ts";
 import { parseJson } from "../event/strict_json.ts";
 import { MANIFEST_BYTES_MAX } from "../limits.ts";
 import { MANIFEST_FILE, MANIFEST_TEMPORARY_FILE, segmentPath } from "./layout.ts";
@@ -142,7 +143,6 @@ const ENTRY_MEMBERS = [
   ...["path", "sha256", "bytes", "events", "batches", "first_event_id", "last_event_id"],
   ...["previous_head", "head", "sealed_at"],
 ];
-const HEX_64 = /^[0-9a-f]{64}$/;
 const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;
 
 function isSegmentEntry(value: unknown): value is SegmentEntry {
@@ -152,8 +152,8 @@ function isSegmentEntry(value: unknown): value is SegmentEntry {
     ENTRY_MEMBERS.every((name) => Object.hasOwn(value, name)) &&
     isId(entry.first_event_id) && isId(entry.last_event_id) &&
     entry.first_event_id! <= entry.last_event_id! &&
-    isMatch(HEX_64, entry.sha256) && isMatch(HEX_64, entry.head) &&
-    isMatch(HEX_64, entry.previous_head) && isMatch(TIME, entry.sealed_at) &&
+    isSha256Hex(entry.sha256) && isSha256Hex(entry.head) &&
+    isSha256Hex(entry.previous_head) && isMatch(TIME, entry.sealed_at) &&
     isCount(entry.bytes) && isCount(entry.events) && isCount(entry.batches) &&
     entry.path === segmentPath(value as SegmentEntry);
 }

@@ -6,6 +6,7 @@
  */
 import { canonicalize } from "../event/canonical_json.ts";
 import { isEventId } from "../event/event_id.ts";
+import { isSha256Hex } from "../event/hash.ts";
 import { decoding, SegmentError } from "./segment_error.ts";
 
 /** The facts of a segment, then its streams. */
@@ -120,7 +121,7 @@ function isMetadata(value: unknown): value is SegmentMetadata & { streams: [] } 
   const { events, batches, first_event_id, last_event_id, previous_head, head } = value;
   return isCount(events) && isCount(batches) && batches <= events &&
     isId(first_event_id) && isId(last_event_id) && first_event_id <= last_event_id &&
-    isHash(previous_head) && isHash(head) && isPlace(value.key_filter) &&
+    isSha256Hex(previous_head) && isSha256Hex(head) && isPlace(value.key_filter) &&
     Array.isArray(value.streams);
 }
 
@@ -128,7 +129,6 @@ const METADATA_MEMBERS = [
   ...["events", "batches", "first_event_id", "last_event_id", "key_filter"],
   ...["previous_head", "head", "streams"],
 ];
-const HEX_64 = /^[0-9a-f]{64}$/;
 
 function hasMembers(value: unknown, names: string[]): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value) &&
@@ -145,8 +145,4 @@ function isCount(value: unknown): value is number {
 
 function isId(value: unknown): value is string {
   return typeof value === "string" && isEventId(value);
-}
-
-function isHash(value: unknown): value is string {
-  return typeof value === "string" && HEX_64.test(value);
 }

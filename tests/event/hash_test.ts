@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
-import { sha256, sha256Hex, Sha256Stream } from "../../src/event/hash.ts";
+import { isSha256Hex, sha256, sha256Hex, Sha256Stream } from "../../src/event/hash.ts";
 import { SEED, SeededRandom } from "./seeded_random.ts";
 
 const VECTORS: [text: string, hashHex: string][] = [
@@ -38,4 +38,13 @@ test(`Sha256Stream hashes what comes in blocks as one text (seed ${SEED})`, () =
     const hash = stream.end(new TextEncoder().encode(texts.at(-1)!));
     assert.equal(hash, sha256Hex(texts.join("")), `seed ${SEED}`);
   }
+});
+
+test("isSha256Hex() takes 64 lowercase hex digits", () => {
+  const digits = "0123456789abcdef".repeat(4);
+  assert.ok(isSha256Hex(digits));
+  const others = [digits.slice(1), digits + "0", digits.toUpperCase(), digits + "\n", 7, null, [
+    digits,
+  ]];
+  for (const other of others) assert.ok(!isSha256Hex(other), JSON.stringify(other));
 });
