@@ -8,7 +8,7 @@
 import { rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import process from "node:process";
-import { parseArgs } from "node:util";
+import { inspect, parseArgs } from "node:util";
 import {
   absenceOf,
   executableOf,
@@ -103,7 +103,7 @@ async function describeFailure(error: SoakError, stopped: AbortSignal): Promise<
     await rm(error.dir, { recursive: true });
     return `soak ${reason}, nothing wrong so far`;
   }
-  process.stderr.write(`${(error.cause as Error | undefined)?.stack ?? error.message}\n`);
+  process.stderr.write(`${inspect(error.cause)}\n`);
   return `soak failed: ${reason}; the log is in ${error.dir}`;
 }
 

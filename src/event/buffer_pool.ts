@@ -5,7 +5,6 @@
  * Invariants: memory has one owner at a time, the pool or who took it; what is held never exceeds
  * the limit. It is not cleared: who takes it writes all that it shows to others.
  */
-import { assert } from "../assert.ts";
 import { freeMemory } from "../free_memory.ts";
 import { POOLED_BYTES_MAX, POOLED_BYTES_MIN } from "../limits.ts";
 
@@ -55,15 +54,16 @@ export class BufferPool {
   }
 
   /**
-   * Takes memory that nobody uses any more; what was given first makes room. What is gone
-   * (detached), small, or larger than half of what may be held, is left to the collector.
+   * Takes memory that nobody uses any more, which leaves each view of it empty; what was given
+   * first makes room. What is gone (detached), small, or larger than half of what may be held, is
+   * left to the collector.
    */
   give(memory: ArrayBuffer): void {
     const { byteLength } = memory;
     if (byteLength < POOLED_BYTES_MIN || byteLength > this.#limitBytes / 2) return;
-    // Held twice, it would be given to two batches at once: what is acknowledged could change.
-    assert(!this.#held.includes(memory), "memory is given back once");
-    this.#held.push(memory);
+    // The same bytes under another name, and nothing copied: who still looked at them, or gave them
+    // once more, would change what another batch acknowledges.
+    this.#held.push(memory.transfer());
     this.#heldBytes += byteLength;
     while (this.#heldBytes > this.#limitBytes) {
       const oldest = this.#held.shift()!;

@@ -52,8 +52,9 @@ class PageStart {
       return;
     }
     if (this.hasEvents) this.parts.push(COMMA);
-    this.parts.push(dense(events, this.#replay));
-    this.#sizeBytes += events.length;
+    const part = dense(events, this.#replay);
+    this.parts.push(part);
+    this.#sizeBytes += part.length;
   }
 
   get hasEvents(): boolean {
@@ -65,7 +66,10 @@ class PageStart {
   }
 }
 
-/** Events to be kept: a copy where they are a small part of their memory, which is given back. */
+/**
+ * Events to be kept: a copy where they are a small part of their memory, which is given back and
+ * with it `events`.
+ */
 function dense(events: Uint8Array, replay: Replay): Uint8Array {
   if (events.length * 2 >= events.buffer.byteLength) return events;
   const copy = new Uint8Array(events);

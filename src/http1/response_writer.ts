@@ -93,7 +93,7 @@ export class ResponseWriter {
     return !this.#isGone;
   }
 
-  /** Resolves when there is room for more. */
+  /** Resolves when there is room for more, and the socket has no more use for the piece. */
   async #writePiece(piece: Uint8Array, isChunked: boolean): Promise<void> {
     // An empty chunk would end the body.
     if (piece.length === 0 || this.#isGone) return;
@@ -102,14 +102,17 @@ export class ResponseWriter {
       if (!this.#socket.write(copy)) await this.#room();
       return;
     }
-    const isWritten = this.#room();
-    // After an error the socket closes, and that wakes.
+    let isInUse = true;
     const onWritten = (error?: Error | null) => {
-      if (error === null || error === undefined) this.#wakeWriter();
+      // After an error the socket closes, and that wakes.
+      if (error !== null && error !== undefined) return;
+      isInUse = false;
+      this.#wakeWriter();
     };
     if (isChunked) this.#writeParts(chunkStart(piece.length), piece, CHUNK_END, onWritten);
     else this.#socket.write(piece, onWritten);
-    await isWritten;
+    // There may be room before.
+    while (isInUse && !this.#isGone) await this.#room();
   }
 
   /** Returns whether there is room for more. */

@@ -4,7 +4,8 @@
  *
  * Invariants: memory is given back at most once by who took it and by each that it is shared with,
  * and is used again when the last of them has; what is held never exceeds the limit. It is not
- * cleared: who takes it writes all that it shows to others.
+ * cleared: who takes it writes all that it shows to others. What was given back has no bytes any
+ * more, so whoever looks at it later sees that, and never what others have written there.
  */
 import { Buffer } from "node:buffer";
 import { freeMemory } from "../free_memory.ts";
@@ -56,7 +57,10 @@ export class ChunkMemory {
     if (others !== undefined) this.#readers.set(buffer, others + readers);
   }
 
-  /** Takes back the memory of a chunk, or of a part of it; leaves alone what is not from here. */
+  /**
+   * Takes back the memory of a chunk, or of a part of it; leaves alone what is not from here. When
+   * nobody has it any more, each view of it is empty.
+   */
   give({ buffer }: Uint8Array): void {
     const readers = this.#readers.get(buffer);
     if (readers === undefined) return;
@@ -66,7 +70,8 @@ export class ChunkMemory {
     }
     this.#readers.delete(buffer);
     if (this.#held.length === CHUNKS_KEPT_MAX) freeMemory(buffer);
-    else this.#held.push(buffer as ArrayBuffer);
+    // The same bytes under another name: nothing is copied.
+    else this.#held.push((buffer as ArrayBuffer).transfer());
   }
 }
 

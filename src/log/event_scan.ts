@@ -81,8 +81,8 @@ export class EventScan {
       if (chunk === null) return null;
       const events = this.#takeEvents(chunk);
       if (events !== null) return events;
-      chunkMemory.give(chunk);
       missedBytes += chunk.length;
+      chunkMemory.give(chunk);
       if (missedBytes >= SCAN_PAUSE_BYTES) return EMPTY;
     }
     return null;

@@ -27,7 +27,7 @@ async function replayed(pieces: Array<string | Error>) {
   let error: unknown = null;
   try {
     if (body instanceof Uint8Array) parts.push(body);
-    else for await (const part of body) parts.push(part);
+    else for await (const part of body) parts.push(Uint8Array.from(part));
   } catch (thrown) {
     error = thrown;
   }

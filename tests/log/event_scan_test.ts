@@ -248,9 +248,14 @@ test("EventScan fails when committed bytes are gone or damaged under it", async 
 });
 
 test("EventScan.next() gives an empty piece when it has read much without a match", async () => {
+  for (const eventsPerPause of [1, 32]) await assertPauses(eventsPerPause);
+});
+
+async function assertPauses(eventsPerPause: number): Promise<void> {
   const { log } = await openTestLog(new SimulatedDisk());
+  const payload = "x".repeat(SCAN_PAUSE_BYTES / eventsPerPause);
   for (let i = 0; i < 3; i++) {
-    const events = [{ payload: "x".repeat(SCAN_PAUSE_BYTES), recordKey: "other" }];
+    const events = Array.from({ length: eventsPerPause }, () => ({ payload, recordKey: "other" }));
     await log.append([preparedBatch(`b${i}`, { events })]);
   }
   const scan = new EventScan(log.snapshot, {
@@ -264,4 +269,4 @@ test("EventScan.next() gives an empty piece when it has read much without a matc
     sizes.push(piece.length);
   }
   assert.deepEqual(sizes, [0, 0, 0]);
-});
+}

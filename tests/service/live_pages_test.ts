@@ -101,7 +101,7 @@ test("a live record stays as it is until all who have it gave it back", async ()
   assert.equal(Buffer.from(again).toString(), text, "one still reads it");
   chunkMemory.give(again);
   assert.equal(chunkMemory.heldCount, 1);
-  assert.equal(chunkMemory.take(READ_CHUNK_BYTES).buffer, again.buffer);
+  assert.equal(again.length, 0);
 });
 
 test("LivePages.read() keeps no page that exceeds the bound alone", async () => {
