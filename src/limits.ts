@@ -265,6 +265,8 @@ export const LIST_ENTRY_BYTES_MAX = 384;
 const SOURCE_ENTRY_BYTES_MAX = 200;
 /** What is read at once of a list in a footer: some twenty streams or more. */
 export const LIST_BLOCK_BYTES = 4 * KIB;
+/** Memories of such reads that are kept for the next ones: about 1 MiB. */
+export const LIST_MEMORIES_KEPT_MAX = 8 * STREAM_SEEKS_MAX;
 /** Entries of such lists that are kept in memory, of all segments together: about 5 MiB. */
 export const LIST_ENTRIES_CACHED_MAX = 48 * KIB;
 /** What of a footer is read at first; it mostly has the places of all row groups. */

@@ -8,6 +8,7 @@
  */
 import { Buffer } from "node:buffer";
 import { assert } from "../assert.ts";
+import { freeOwnMemory } from "../free_memory.ts";
 import { BATCH_EVENTS_MAX, ENCODER_KEPT_BYTES_MAX, POOLED_BYTES_MIN } from "../limits.ts";
 import { BlockText } from "./block_text.ts";
 import { BufferPool } from "./buffer_pool.ts";
@@ -108,9 +109,16 @@ class BatchEncoder {
 
   /** Drops what is there. */
   begin(): void {
-    if (this.#writer.bytes.length > ENCODER_KEPT_BYTES_MAX) this.#writer = newMemory();
+    this.#dropLarge();
     this.#writer.size = CONSTANTS.length;
     this.#count = 0;
+  }
+
+  /** Keeps no more than the usual: who sends so much may never come again. */
+  #dropLarge(): void {
+    if (this.#writer.bytes.length <= ENCODER_KEPT_BYTES_MAX) return;
+    freeOwnMemory(this.#writer.bytes);
+    this.#writer = newMemory();
   }
 
   /** Takes in one more event, of at most BATCH_EVENTS_MAX; returns the place of its numbers. */
@@ -147,6 +155,7 @@ class BatchEncoder {
     const envelopes = this.#writeEnvelopes(count, shared, places);
     const batchDigest = this.#digest(count, shared.source);
     const streams = this.#streams(count);
+    this.#dropLarge();
     return { events: { count, streams, lines, envelopes, places }, batchDigest };
   }
 

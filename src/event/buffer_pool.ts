@@ -25,6 +25,11 @@ export class BufferPool {
     this.#limitBytes = limitBytes;
   }
 
+  /** Whether memory of this size is held when it is given. */
+  keeps(sizeBytes: number): boolean {
+    return sizeBytes >= POOLED_BYTES_MIN && sizeBytes <= this.#limitBytes / 2;
+  }
+
   /** How much is held for those who come. */
   get heldBytes(): number {
     return this.#heldBytes;
@@ -60,7 +65,7 @@ export class BufferPool {
    */
   give(memory: ArrayBuffer): void {
     const { byteLength } = memory;
-    if (byteLength < POOLED_BYTES_MIN || byteLength > this.#limitBytes / 2) return;
+    if (!this.keeps(byteLength)) return;
     // The same bytes under another name, and nothing copied: who still looked at them, or gave them
     // once more, would change what another batch acknowledges.
     this.#held.push(memory.transfer());

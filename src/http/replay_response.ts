@@ -25,7 +25,7 @@ export async function replayResponse(
   replay: Replay,
   onFailure: (error: unknown) => void,
 ): Promise<HttpResponse> {
-  const page = new PageStart(replay);
+  const page = new PageStart();
   for (let events = await replay.next(); events !== null; events = await replay.next()) {
     page.append(events);
     if (page.isFull) {
@@ -38,13 +38,8 @@ export async function replayResponse(
 /** What is read of a page before its status is sent. */
 class PageStart {
   readonly parts: Uint8Array[] = [OPENING];
-  readonly #replay: Replay;
   #sizeBytes = 0;
   #emptyPieces = 0;
-
-  constructor(replay: Replay) {
-    this.#replay = replay;
-  }
 
   append(events: Uint8Array): void {
     if (events.length === 0) {
@@ -52,9 +47,8 @@ class PageStart {
       return;
     }
     if (this.hasEvents) this.parts.push(COMMA);
-    const part = dense(events, this.#replay);
-    this.parts.push(part);
-    this.#sizeBytes += part.length;
+    this.parts.push(events);
+    this.#sizeBytes += events.length;
   }
 
   get hasEvents(): boolean {
@@ -64,17 +58,6 @@ class PageStart {
   get isFull(): boolean {
     return this.#sizeBytes > REPLAY_WHOLE_BYTES_MAX || this.#emptyPieces > REPLAY_EMPTY_PIECES_MAX;
   }
-}
-
-/**
- * Events to be kept: a copy where they are a small part of their memory, which is given back and
- * with it `events`.
- */
-function dense(events: Uint8Array, replay: Replay): Uint8Array {
-  if (events.length * 2 >= events.buffer.byteLength) return events;
-  const copy = new Uint8Array(events);
-  replay.release(events);
-  return copy;
 }
 
 function wholePage(parts: readonly Uint8Array[], replay: Replay): HttpResponse {

@@ -55,6 +55,8 @@ export class Connection {
   /** The body of the request under way. */
   #body: IncomingBody | null = null;
   #isBusy = false;
+  /** Resolves with the end of the last request. */
+  #serving: Promise<void> = Promise.resolve();
   #isAnsweringEndlessly = false;
   /** The client has ended its side. */
   #hasEnded = false;
@@ -83,6 +85,12 @@ export class Connection {
   closed(): Promise<void> {
     if (this.#socket.closed) return Promise.resolve();
     return new Promise((resolve) => this.#socket.once("close", () => resolve()));
+  }
+
+  /** Resolves once it is closed and nothing is done any more for the client that it had. */
+  async over(): Promise<void> {
+    await this.closed();
+    await this.#serving;
   }
 
   /** Cuts the connection off. */
@@ -121,7 +129,7 @@ export class Connection {
   #takeRequest(): void {
     try {
       const head = this.#takeHead();
-      if (head !== null) void this.#serve(head);
+      if (head !== null) this.#serving = this.#serve(head);
       else if (this.#hasEnded) this.#finish();
     } catch (error) {
       if (!(error instanceof MalformedRequestError)) throw error;

@@ -59,6 +59,9 @@ export type HttpHandler = (request: HttpRequest) => Promise<HttpResponse>;
 
 /** A server that accepts requests on a Unix socket. */
 export interface HttpServer {
-  /** Stops accepting, waits for requests under way, and removes the socket file. */
+  /**
+   * Stops accepting, waits for requests under way, also of clients that have gone, and removes the
+   * socket file.
+   */
   close(): Promise<void>;
 }

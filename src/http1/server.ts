@@ -42,7 +42,7 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
       watch.accepted();
       const connection = new Connection(socket, host);
       connections.add(connection);
-      socket.on("close", () => connections.delete(connection));
+      void connection.over().then(() => connections.delete(connection));
     });
   const reopen = async () => {
     report("connections were no longer accepted; the socket is opened anew");
@@ -94,11 +94,17 @@ async function closeServer(
   server.close();
   host.isClosing = true;
   for (const connection of connections) connection.shutDown();
+  const graceEnd = Promise.withResolvers<void>();
   const grace = setTimeout(() => {
     report(`connections cut off that did not end within ${shutdownGraceMs} ms`);
     for (const connection of connections) connection.destroy();
+    graceEnd.resolve();
   }, shutdownGraceMs);
   // Not the server's own event: Deno 2.7 counts connections wrongly and never emits it.
-  await Promise.all([...connections].map((connection) => connection.closed()));
+  const closed = [...connections].map((connection) => connection.closed());
+  const over = [...connections].map((connection) => connection.over());
+  // What is read for a client that has gone ends before the log does, if it ends soon.
+  await Promise.race([Promise.all(over), graceEnd.promise]);
+  await Promise.all(closed);
   clearTimeout(grace);
 }

@@ -51,6 +51,18 @@ export class ChunkMemory {
     return chunk;
   }
 
+  /**
+   * Bytes that are to be kept: a copy where they are a small part of their memory, which is given
+   * back and with it `bytes`.
+   */
+  dense(bytes: Buffer): Buffer {
+    if (bytes.length * 2 >= bytes.buffer.byteLength) return bytes;
+    const copy = Buffer.allocUnsafeSlow(bytes.length);
+    copy.set(bytes);
+    this.give(bytes);
+    return copy;
+  }
+
   /** So many more will give back a chunk, or a part of it, that somebody still has. */
   share({ buffer }: Uint8Array, readers: number): void {
     const others = this.#readers.get(buffer);

@@ -2,7 +2,7 @@
  * A tail or pending file as a snapshot sees it: from where the segments end, up to an end that does
  * not move. The file may be sealed while it is read, at any time: then the rest comes from there.
  */
-import type { Buffer } from "node:buffer";
+import { Buffer } from "node:buffer";
 import { assert } from "../assert.ts";
 import { READ_CHUNK_BYTES } from "../limits.ts";
 import { chunkMemory } from "./chunk_memory.ts";
@@ -12,6 +12,7 @@ import { lastEventIdOf, SealedLines } from "./sealed_lines.ts";
 import type { LineSource, LinesWanted, LogFile } from "./snapshot.ts";
 
 const LF = 0x0a;
+const NO_LINES = Buffer.alloc(0);
 
 export class CommitFileView implements LogFile {
   readonly path: string;
@@ -110,9 +111,14 @@ class CommitLines implements LineSource {
     if (linesBytes === 0 && chunkEnd === this.#range.end) {
       throw this.#fault(`does not end a line at byte ${chunkEnd}, the end of what`);
     }
-    this.#readBytes = linesBytes === 0 ? 2 * wantedBytes : READ_CHUNK_BYTES;
     this.#position += linesBytes;
-    return chunk.subarray(0, linesBytes);
+    if (linesBytes > 0) {
+      this.#readBytes = READ_CHUNK_BYTES;
+      return chunk.subarray(0, linesBytes);
+    }
+    this.#readBytes = 2 * wantedBytes;
+    chunkMemory.give(chunk);
+    return NO_LINES;
   }
 
   #fault(what: string): Error {

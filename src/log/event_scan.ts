@@ -71,8 +71,8 @@ export class EventScan {
 
   /**
    * The next events, their lines joined by commas; null at the end. Empty when a good deal was read
-   * without a match, so that the caller can give up. They are the caller's, who may give them back
-   * by `release()`.
+   * without a match, so that the caller can give up. They are the caller's, in memory that they
+   * fill at least half, who may give them back by `release()`.
    */
   async next(): Promise<Buffer | null> {
     let missedBytes = 0;
@@ -80,7 +80,7 @@ export class EventScan {
       const chunk = await this.#chunks.next();
       if (chunk === null) return null;
       const events = this.#takeEvents(chunk);
-      if (events !== null) return events;
+      if (events !== null) return chunkMemory.dense(events);
       missedBytes += chunk.length;
       chunkMemory.give(chunk);
       if (missedBytes >= SCAN_PAUSE_BYTES) return EMPTY;

@@ -111,6 +111,8 @@ class OpenedFile implements StorageFile {
   /** Ends with the last read that was asked for. */
   #reading: Promise<unknown> = Promise.resolve();
   #isWriting = false;
+  /** Then its descriptors may be those of other files. */
+  #isClosed = false;
 
   /** @param readFd the same file; the same descriptor when nothing is written. */
   constructor(fd: number, readFd: number) {
@@ -119,6 +121,7 @@ class OpenedFile implements StorageFile {
   }
 
   read(into: Uint8Array, position: number): Promise<number> {
+    this.#assertOpen();
     const read = this.#reading.then(() => this.#readAll(into, position));
     this.#reading = read.catch(() => {});
     return read;
@@ -135,6 +138,7 @@ class OpenedFile implements StorageFile {
   }
 
   async write(bytes: Uint8Array, position: number): Promise<void> {
+    this.#assertOpen();
     assert(!this.#isWriting, "a file is written to by one call at a time");
     this.#isWriting = true;
     try {
@@ -150,29 +154,39 @@ class OpenedFile implements StorageFile {
   }
 
   sync(): Promise<void> {
+    this.#assertOpen();
     return new Promise((resolve, reject) =>
       fs.fdatasync(this.#fd, (error) => error ? reject(error) : resolve())
     );
   }
 
   truncate(sizeBytes: number): Promise<void> {
+    this.#assertOpen();
     return new Promise((resolve, reject) =>
       fs.ftruncate(this.#fd, sizeBytes, (error) => error ? reject(error) : resolve())
     );
   }
 
   size(): Promise<number> {
+    this.#assertOpen();
     return new Promise((resolve, reject) =>
       fs.fstat(this.#fd, (error, stat) => error ? reject(error) : resolve(stat.size))
     );
   }
 
   async close(): Promise<void> {
+    this.#assertOpen();
+    this.#isClosed = true;
+    await this.#reading;
     try {
       if (this.#readFd !== this.#fd) await closeDescriptor(this.#readFd);
     } finally {
       await closeDescriptor(this.#fd);
     }
+  }
+
+  #assertOpen(): void {
+    assert(!this.#isClosed, "a file that is closed is not used any more");
   }
 
   #readSome(into: Uint8Array, offset: number, position: number): Promise<number> {

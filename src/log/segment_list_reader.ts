@@ -3,7 +3,7 @@
  * the memory that they are read into is used again.
  */
 import { Buffer } from "node:buffer";
-import { LIST_BLOCK_BYTES, LIST_ENTRY_BYTES_MAX } from "../limits.ts";
+import { LIST_BLOCK_BYTES, LIST_ENTRY_BYTES_MAX, LIST_MEMORIES_KEPT_MAX } from "../limits.ts";
 import type { FileRange } from "./footer_layout.ts";
 import {
   blockCount,
@@ -43,7 +43,7 @@ export function listBlocks(
       await fill(bytes, place.start + start);
       return decode(() => decodeRange(name, bytes));
     } finally {
-      spareMemory.push(memory);
+      if (spareMemory.length < LIST_MEMORIES_KEPT_MAX) spareMemory.push(memory);
     }
   };
   return {

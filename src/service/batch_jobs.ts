@@ -10,7 +10,6 @@ import { prepareBatch } from "../event/batch.ts";
 import type { BufferPool } from "../event/buffer_pool.ts";
 import type { EncodedEvents, FillValues } from "../event/encoded_events.ts";
 import type { PreparedBatch } from "../event/types.ts";
-import { POOLED_BYTES_MIN } from "../limits.ts";
 import { fillInTurns } from "../log/filled_batch.ts";
 import { LostBatchError } from "../log/log_error.ts";
 import type { BatchAnswer, BatchQuestion } from "./batch_worker.ts";
@@ -22,7 +21,7 @@ export interface BatchJob {
   finish(answer: BatchAnswer): void;
   /** Does the work on this thread. */
   runHere(): void;
-  /** The thread that was asked is gone. */
+  /** The thread that was asked is gone, or could not be asked. */
   fail(failure: string): void;
 }
 
@@ -57,7 +56,8 @@ export class PreparingJob implements BatchJob {
     const { pool, textShares } = this.#memory;
     const memory = (pool.isAlone(body) ? body : new Uint8Array(body)).buffer as ArrayBuffer;
     const spare = textShares.map((share) => Math.ceil(share * bodyBytes))
-      .filter((sizeBytes) => sizeBytes >= POOLED_BYTES_MIN)
+      // Another batch may take many times more of its body: what is too large is of no use.
+      .filter((sizeBytes) => pool.keeps(sizeBytes))
       .map((sizeBytes) => pool.take(sizeBytes));
     return {
       question: { kind: "prepare", memory, bodyBytes, spare },
@@ -87,7 +87,7 @@ export class PreparingJob implements BatchJob {
   }
 
   fail(failure: string): void {
-    this.#outcome.reject(new Error(`the thread that prepared a body is gone: ${failure}`));
+    this.#outcome.reject(new Error(`no thread could prepare a body: ${failure}`));
   }
 
   #received(batch: PreparedBatch): PreparedBatch {
@@ -159,7 +159,7 @@ export class FillingJob implements BatchJob {
   }
 
   fail(failure: string): void {
-    this.#eventHashes.reject(new LostBatchError(`the thread that had it is gone: ${failure}`));
+    this.#eventHashes.reject(new LostBatchError(`no thread could fill it: ${failure}`));
   }
 }
 

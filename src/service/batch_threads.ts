@@ -161,10 +161,15 @@ class BatchThread {
     return !this.isStarting && this.#job === null;
   }
 
+  /** Where there is no memory to ask with, the job fails and the thread goes on. */
   take(job: BatchJob): void {
-    this.#job = job;
-    const { question, moved } = job.question();
-    this.#worker.postMessage(question, moved);
+    try {
+      const { question, moved } = job.question();
+      this.#worker.postMessage(question, moved);
+      this.#job = job;
+    } catch (error) {
+      job.fail((error as Error).message);
+    }
   }
 
   async close(): Promise<void> {

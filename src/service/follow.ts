@@ -115,13 +115,10 @@ export class FollowSession {
 
   async #readSnapshot(snapshot: LogSnapshot): Promise<Uint8Array | null> {
     const { filter, limitEvents } = this.#query;
-    const page = await readFollowPage(snapshot, {
-      after: this.#after,
-      filter,
-      limitEvents,
-      phase: "snapshot",
-    });
-    if (this.#phase !== "snapshot") return null;
+    const position = { after: this.#after, filter, limitEvents, phase: "snapshot" as const };
+    const page = await readFollowPage(snapshot, position, () => this.#goesOn());
+    const isCutShort = page.record === null && !page.exhausted;
+    if (this.#phase !== "snapshot" || isCutShort) return null;
     if (page.exhausted) this.#phase = "caught_up";
     const first = !this.#anyRecord;
     this.#moveTo(page);
@@ -143,7 +140,9 @@ export class FollowSession {
   #readLive(snapshot: LogSnapshot): Uint8Array | null | Promise<Uint8Array | null> {
     const { filter, limitEvents } = this.#query;
     const position = { after: this.#after, filter, limitEvents, phase: "live" as const };
-    const page = this.#hub.livePages.read(snapshot, position, this.#queryKey);
+    const page = this.#hub.livePages.read(snapshot, position, this.#queryKey, () => {
+      return !isShutdown(this.#hub);
+    });
     return page instanceof Promise
       ? page.then((read) => this.#takeLive(read))
       : this.#takeLive(page);
@@ -161,12 +160,21 @@ export class FollowSession {
     this.#lastEventId = page.lastEventId ?? this.#lastEventId;
   }
 
+  /** Whether anybody waits for more of the log. */
+  #goesOn(): boolean {
+    return this.#phase !== "over" && !isShutdown(this.#hub);
+  }
+
   #changed(): Promise<null> {
     return new Promise((resolve) => {
       this.#wake = () => resolve(null);
       this.#hub.changes.add(this.#wake);
     });
   }
+}
+
+function isShutdown(hub: FollowHub): boolean {
+  return hub.ended()?.reason === "shutdown";
 }
 
 function line(record: Record<string, unknown>): Uint8Array {

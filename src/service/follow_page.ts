@@ -27,10 +27,12 @@ export interface FollowPosition {
 /**
  * Reads the next page of a snapshot. The record may be given back to `chunkMemory` when nobody
  * reads it any more.
+ * @param isWanted asked where much was read without a match; when it is not, the page ends there.
  */
 export async function readFollowPage(
   snapshot: LogSnapshot,
   { after, filter, limitEvents, phase }: FollowPosition,
+  isWanted: () => boolean,
 ): Promise<FollowPage> {
   const scan = new EventScan(snapshot, {
     after: after ?? undefined,
@@ -39,12 +41,17 @@ export async function readFollowPage(
     limitBytes: FOLLOW_RECORD_BYTES_MAX,
   });
   const pieces: Buffer[] = [];
+  let isCutShort = false;
   for (let piece = await scan.next(); piece !== null; piece = await scan.next()) {
     if (piece.length > 0) pieces.push(COMMA, piece);
+    else if (!isWanted()) {
+      isCutShort = true;
+      break;
+    }
   }
-  const exhausted = !scan.limitReached;
+  const exhausted = !scan.limitReached && !isCutShort;
   const { lastEventId } = scan;
-  const nextAfter = exhausted ? later(snapshot.frontier, after) : lastEventId;
+  const nextAfter = exhausted ? later(snapshot.frontier, after) : lastEventId ?? after;
   const record = lastEventId === null
     ? null
     : eventsRecord(phase, pieces.slice(1), { lastEventId, nextAfter, through: snapshot.frontier });

@@ -37,12 +37,14 @@ export class LivePages {
    * The next page of the newest snapshot; at once where another has read it before. Whoever has it
    * may give its record back to `chunkMemory`.
    * @param queryKey that of the position's filter and limit.
+   * @param isWanted see `readFollowPage()`; to be the same for all who share pages.
    * @throws what reading the log throws.
    */
   read(
     snapshot: LogSnapshot,
     position: FollowPosition,
     queryKey: string,
+    isWanted: () => boolean,
   ): FollowPage | Promise<FollowPage> {
     if (snapshot.frontier !== this.#frontier) {
       this.#frontier = snapshot.frontier;
@@ -54,13 +56,16 @@ export class LivePages {
       return handOut(latest);
     }
     this.#latest = this.#kept.get(keyOf({ after, queryKey })) ??
-      this.#readPage(snapshot, position, queryKey);
+      this.#readPage(readFollowPage(snapshot, position, isWanted), position, queryKey);
     return handOut(this.#latest);
   }
 
-  #readPage(snapshot: LogSnapshot, position: FollowPosition, queryKey: string): KeptPage {
-    const reading = readFollowPage(snapshot, position);
-    const kept: KeptPage = { after: position.after, queryKey, page: reading, waiting: 0, bytes: 0 };
+  #readPage(
+    reading: Promise<FollowPage>,
+    { after }: FollowPosition,
+    queryKey: string,
+  ): KeptPage {
+    const kept: KeptPage = { after, queryKey, page: reading, waiting: 0, bytes: 0 };
     this.#kept.set(keyOf(kept), kept);
     reading.then(
       (page) => this.#keep(kept, page),

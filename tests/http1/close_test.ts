@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { existsSync, unlinkSync } from "node:fs";
 import { createServer } from "node:net";
 import { test } from "node:test";
+import { setImmediate } from "node:timers/promises";
 import type { HttpHandler } from "../../src/http1/message.ts";
 import { Gate } from "../support/gate.ts";
 import { request } from "../support/http_client.ts";
@@ -51,6 +52,28 @@ test("HttpServer.close() ends connections that are idle, fresh or in the middle 
     await request(socketPath);
     await server.close();
     await Promise.all([idle.ended(), fresh.ended(), begun.ended()]);
+  });
+});
+
+test("HttpServer.close() waits for what is done for a client that has gone", async () => {
+  const [entered, gate] = [new Gate(), new Gate()];
+  await withHandler(gated(entered, gate), async ({ socketPath, server, reports }) => {
+    const connection = await RawConnection.open(socketPath);
+    await connection.write(`GET / HTTP/1.1\r\n${HOST}\r\n`);
+    await entered.opened;
+    connection.destroy();
+    // By the answer to another one the server has seen that it went.
+    const other = await RawConnection.open(socketPath);
+    await other.write("no request\r\n\r\n");
+    await other.readResponse();
+    let isClosed = false;
+    const closed = server.close().then(() => isClosed = true);
+    await other.ended();
+    for (let turn = 0; turn < 200 && !isClosed; turn++) await setImmediate();
+    assert.ok(!isClosed);
+    gate.open();
+    await closed;
+    assert.deepEqual(reports, []);
   });
 });
 

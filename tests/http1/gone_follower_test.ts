@@ -26,14 +26,16 @@ for (const [title, bytes] of Object.entries(SENT)) {
       const begun = new Gate();
       let isOver = false;
       const handler: HttpHandler = () => {
+        const end = Promise.withResolvers<IteratorReturnResult<undefined>>();
         const pieces = {
           next() {
             begun.open();
-            return new Promise<never>(() => {});
+            return end.promise;
           },
           return() {
             isOver = true;
-            return Promise.resolve({ done: true as const, value: undefined });
+            end.resolve({ done: true, value: undefined });
+            return end.promise;
           },
         };
         const body = { [Symbol.asyncIterator]: () => pieces };

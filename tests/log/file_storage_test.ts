@@ -171,3 +171,30 @@ test("openLog() works on a real folder", async () => {
     await again.log.close();
   });
 });
+
+test("fileStorage() closes a file behind its reads, and does nothing with it after", async () => {
+  await withFolder(async (storage) => {
+    await writeNew(storage, "first", "first");
+    const first = await storage.open("first", "write");
+    const into = [Buffer.alloc(5), Buffer.alloc(5)];
+    const reads = into.map((bytes) => first.read(bytes, 0));
+    const closed = first.close();
+    await Promise.all([...reads, closed]);
+    assert.deepEqual(into.map(String), ["first", "first"]);
+    // It has the descriptor that the first one had.
+    const second = await storage.open("first", "write");
+    const calls = [
+      () => first.read(Buffer.alloc(5), 0),
+      () => first.write(Buffer.from("x"), 0),
+      () => first.sync(),
+      () => first.truncate(0),
+      () => first.size(),
+      () => first.close(),
+    ];
+    for (const call of calls) {
+      await assert.rejects(async () => await call(), { name: "AssertionError" });
+    }
+    await second.close();
+    assert.equal(await readText(storage, "first"), "first");
+  });
+});

@@ -5,7 +5,7 @@ import { Worker } from "node:worker_threads";
 import { ApiError } from "../../src/event/api_error.ts";
 import { prepareBatch } from "../../src/event/batch.ts";
 import { BufferPool } from "../../src/event/buffer_pool.ts";
-import { BATCH_THREAD_BODY_BYTES_MIN } from "../../src/limits.ts";
+import { BATCH_THREAD_BODY_BYTES_MIN, POOLED_BYTES_MAX } from "../../src/limits.ts";
 import { fillAll } from "../../src/log/filled_batch.ts";
 import { BatchThreads, type BatchThreadsOptions } from "../../src/service/batch_threads.ts";
 
@@ -123,7 +123,7 @@ test("BatchThreads.prepare() rejects the body that a thread died of, and takes t
   const threads = threadsFor(t, { start });
   await assert.rejects(async () => await threads.prepare(bodyOf("b", LARGE)), (error) => {
     assert.ok(error instanceof Error && !(error instanceof ApiError));
-    return /the thread that prepared a body is gone/.test(error.message);
+    return /no thread could prepare a body/.test(error.message);
   });
   assert.equal((await threads.prepare(bodyOf("c", LARGE))).batchId, "c");
   assert.equal(started, 2);
@@ -189,4 +189,43 @@ test("BatchThreads.fill() tells that a batch is lost when its thread dies", asyn
   for (const text of [batch.events.lines, batch.events.envelopes]) memory.adopt(text);
   const threads = threadsFor(t, { memory, start: () => new Worker(DYING_WORKER) });
   await assert.rejects(threads.fill(batch.events, VALUES(LARGE)), { name: "LostBatchError" });
+});
+
+/** A pool of which a test says what it gives, and which notes what it is asked for. */
+class WatchedPool extends BufferPool {
+  readonly asked: number[] = [];
+  failure: Error | null = null;
+
+  override take(sizeBytes: number): ArrayBuffer {
+    this.asked.push(sizeBytes);
+    if (this.failure !== null) throw this.failure;
+    return super.take(sizeBytes);
+  }
+}
+
+test("BatchThreads.prepare() goes on after a body that there was no memory for", async (t) => {
+  const memory = new WatchedPool();
+  const threads = threadsFor(t, { memory, threadsMax: 1 });
+  await threads.prepare(bodyOf("b", 10_000));
+  memory.failure = new RangeError("Array buffer allocation failed");
+  const bodies = ["c", "d"].map((id) => threads.prepare(bodyOf(id, 10_000)));
+  for (const body of bodies) await assert.rejects(async () => await body, /allocation failed/);
+  memory.failure = null;
+  assert.deepEqual(
+    await threads.prepare(bodyOf("e", LARGE)),
+    prepareBatch(bodyOf("e", LARGE)),
+  );
+});
+
+test("BatchThreads.prepare() asks for no more memory than the pool would take back", async (t) => {
+  const memory = new WatchedPool();
+  const threads = threadsFor(t, { memory, threadsMax: 1 });
+  const event = { stream: "s", record_key: "k", kind: "c", payload: 0 };
+  const batch = { source: "a", batch_id: "\u0001".repeat(256), events: Array(10_000).fill(event) };
+  const { events } = await threads.prepare(Buffer.from(JSON.stringify(batch)));
+  assert.ok(events.lines.length > 10 * JSON.stringify(batch).length, "its lines are much longer");
+  await threads.prepare(bodyOf("b", 1, "x".repeat(20 * 1024 * 1024)));
+  for (const sizeBytes of memory.asked) {
+    assert.ok(sizeBytes <= POOLED_BYTES_MAX / 2, `${sizeBytes}`);
+  }
 });

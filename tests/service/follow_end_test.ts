@@ -1,6 +1,7 @@
 /** Why a follow response ends, and what its last record says. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { SCAN_PAUSE_BYTES } from "../../src/limits.ts";
 import type { Follow } from "../../src/service/event_log.ts";
 import {
   FOLLOW_ALL,
@@ -12,7 +13,7 @@ import {
 } from "../support/follow_records.ts";
 import { SimulatedDisk } from "../support/simulated_disk.ts";
 import { failNth, gateAt } from "../support/storage_faults.ts";
-import { submit, submittedBatch } from "../support/submitted.ts";
+import { submit, submittedBatch, submittedEvent } from "../support/submitted.ts";
 import { openTestService } from "../support/test_service.ts";
 
 /** A service with two batches of one event; the ids. */
@@ -163,5 +164,26 @@ test("FollowSession.next() ends with replay_failed in the live phase, and others
   // At the same place of the same log, after the failure.
   assert.equal((await nextEvents(later)).events[0]!.batch_id, "3");
   later.close();
+  await service.close();
+});
+
+test("FollowSession.next() ends with shutdown in the middle of a long search", async () => {
+  const storage = new SimulatedDisk();
+  const { service } = await openTestService(storage, 0);
+  const payload = "x".repeat(SCAN_PAUSE_BYTES);
+  const events = [submittedEvent("orders", payload)];
+  for (let i = 0; i < 8; i++) await submit(service, { source: "shop", batch_id: `${i}`, events });
+  const searching = service.follow({ ...FOLLOW_ALL, filter: { recordKey: "nothing" } });
+  const gate = gateAt("read");
+  storage.hook = gate.hook;
+  const record = nextRecord(searching);
+  await gate.reached;
+  service.endFollowers();
+  const readsBefore = storage.operations.length;
+  gate.open();
+  const detail = "the service is shutting down";
+  assert.deepEqual(await record, { type: "end", reason: "shutdown", last_event_id: null, detail });
+  assert.ok(storage.operations.length - readsBefore < 20, "it did not read the rest");
+  await assertOver(searching);
   await service.close();
 });

@@ -1,0 +1,53 @@
+/** How one page of what a follower reads ends. */
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { test } from "node:test";
+import { SCAN_PAUSE_BYTES } from "../../src/limits.ts";
+import { type FollowPage, readFollowPage } from "../../src/service/follow_page.ts";
+import { preparedBatch } from "../support/prepared.ts";
+import { SimulatedDisk } from "../support/simulated_disk.ts";
+import { openTestLog } from "../support/test_log.ts";
+
+const POSITION = {
+  after: null,
+  filter: { recordKey: "wanted" },
+  limitEvents: 10,
+  phase: "snapshot" as const,
+};
+const LONG = { recordKey: "other", payload: "x".repeat(SCAN_PAUSE_BYTES) };
+const WANTED = { recordKey: "wanted" };
+
+/** A log with one batch of these events, its ids, and what it has read. */
+async function logOf(events: { recordKey: string; payload?: string }[]) {
+  const storage = new SimulatedDisk();
+  const { log } = await openTestLog(storage, 0);
+  const [committed] = await log.append([preparedBatch("b", { events })]);
+  const { first_event_id: first, last_event_id: last } = committed!.entry;
+  return { snapshot: log.snapshot, first, last };
+}
+
+function keysOf({ record }: FollowPage): string[] {
+  const { events } = JSON.parse(Buffer.from(record!).toString());
+  return events.map((event: { record_key: string }) => event.record_key);
+}
+
+test("readFollowPage() reads on through what does not match, as long as it is wanted", async () => {
+  const { snapshot, last } = await logOf([LONG, LONG, WANTED, LONG]);
+  const page = await readFollowPage(snapshot, POSITION, () => true);
+  assert.deepEqual(keysOf(page), ["wanted"]);
+  assert.deepEqual([page.nextAfter, page.exhausted], [last, true]);
+});
+
+test("readFollowPage() ends with what it has found when it is not wanted any more", async () => {
+  const { snapshot, first } = await logOf([WANTED, LONG, LONG, WANTED]);
+  const page = await readFollowPage(snapshot, POSITION, () => false);
+  assert.deepEqual(keysOf(page), ["wanted"]);
+  const { lastEventId, nextAfter, exhausted } = page;
+  assert.deepEqual([lastEventId, nextAfter, exhausted], [first, first, false]);
+});
+
+test("readFollowPage() stays where it was when it has found nothing until then", async () => {
+  const { snapshot, first } = await logOf([WANTED, LONG, LONG, WANTED]);
+  const page = await readFollowPage(snapshot, { ...POSITION, after: first }, () => false);
+  assert.deepEqual(page, { record: null, lastEventId: null, nextAfter: first, exhausted: false });
+});
