@@ -27,7 +27,7 @@ export interface FollowPosition {
 /**
  * Reads the next page of a snapshot. The record may be given back to `chunkMemory` when nobody
  * reads it any more.
- * @param isWanted asked where much was read without a match; when it is not, the page ends there.
+ * @param isWanted asked after each piece of the log; when it is not, the page ends there.
  */
 export async function readFollowPage(
   snapshot: LogSnapshot,
@@ -44,10 +44,8 @@ export async function readFollowPage(
   let isCutShort = false;
   for (let piece = await scan.next(); piece !== null; piece = await scan.next()) {
     if (piece.length > 0) pieces.push(COMMA, piece);
-    else if (!isWanted()) {
-      isCutShort = true;
-      break;
-    }
+    isCutShort = !isWanted();
+    if (isCutShort) break;
   }
   const exhausted = !scan.limitReached && !isCutShort;
   const { lastEventId } = scan;
