@@ -17,10 +17,9 @@ const POSITION = {
 const LONG = { recordKey: "other", payload: "x".repeat(SCAN_PAUSE_BYTES) };
 const WANTED = { recordKey: "wanted" };
 
-/** A log with one batch of these events, its ids, and what it has read. */
+/** A log with one batch of these events; its first and last id. */
 async function logOf(events: { recordKey: string; payload?: string }[]) {
-  const storage = new SimulatedDisk();
-  const { log } = await openTestLog(storage, 0);
+  const { log } = await openTestLog(new SimulatedDisk(), 0);
   const [committed] = await log.append([preparedBatch("b", { events })]);
   const { first_event_id: first, last_event_id: last } = committed!.entry;
   return { snapshot: log.snapshot, first, last };

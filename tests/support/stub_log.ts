@@ -17,8 +17,8 @@ export function stubLog(members: Partial<EventLog>): EventLog {
 }
 
 /**
- * A replay that hands out these pieces, or throws where one is an error. Each is a small part of
- * its memory, which is gone when the piece was given back.
+ * A replay that hands out these pieces, or throws where one is an error. A piece is gone when it
+ * was given back.
  */
 export function stubReplay(pieces: Iterable<string | Error>): Replay {
   const iterator = pieces[Symbol.iterator]();
@@ -35,11 +35,10 @@ export function stubReplay(pieces: Iterable<string | Error>): Replay {
       const { done, value } = iterator.next();
       if (done) return null;
       if (value instanceof Error) throw value;
-      const bytes = new TextEncoder().encode(value);
-      const memory = new Uint8Array(3 * bytes.length);
-      memory.set(bytes);
-      handedOut.add(memory.buffer);
-      return memory.subarray(0, bytes.length);
+      // A copy, to be alone in its memory.
+      const bytes = new Uint8Array(new TextEncoder().encode(value));
+      handedOut.add(bytes.buffer);
+      return bytes;
     },
   };
 }
