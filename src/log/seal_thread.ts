@@ -20,6 +20,8 @@ export interface SealThreadOptions {
   idleMs?: number;
 }
 
+const STOPPED = "the thread was stopped";
+
 /** Makes segments of the log in a folder. A thread that dies is started anew for the next one. */
 export function sealThread(
   logDir: string,
@@ -42,6 +44,7 @@ class SealThread implements SegmentMaker {
   #waiting: PromiseWithResolvers<MadeSegment> | null = null;
   /** Ends a thread that has nothing to do. */
   #idle: NodeJS.Timeout | null = null;
+  #isClosed = false;
 
   constructor(startWorker: () => Worker, backlog: SealBacklog, idleMs: number) {
     this.#startWorker = startWorker;
@@ -49,9 +52,10 @@ class SealThread implements SegmentMaker {
     this.#idleMs = idleMs;
   }
 
-  /** @throws {Error} also when no thread can be started, or when it dies. */
+  /** @throws {Error} also when no thread can be started, when it dies, and when this is closed. */
   make(task: SegmentTask): Promise<MadeSegment> {
     assert(this.#waiting === null, "segments are made one at a time");
+    if (this.#isClosed) return Promise.reject(new Error(STOPPED));
     const waiting: PromiseWithResolvers<MadeSegment> = Promise.withResolvers();
     this.#waiting = waiting;
     this.#wake();
@@ -72,14 +76,19 @@ class SealThread implements SegmentMaker {
     assert(this.#waiting === null, "a thread rests when no segment is made");
     this.#wake();
     if (this.#worker === null) return;
-    this.#idle = setTimeout(() => void this.close(), this.#idleMs);
+    this.#idle = setTimeout(() => void this.#stop(), this.#idleMs);
     this.#idle.unref();
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#stop();
+  }
+
+  async #stop(): Promise<void> {
     this.#wake();
     const worker = this.#worker;
-    this.#end(worker, "the thread was stopped");
+    this.#end(worker, STOPPED);
     await worker?.terminate();
   }
 

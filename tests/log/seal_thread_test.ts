@@ -146,6 +146,15 @@ test("sealThread() rejects when its thread dies, and starts another one", async 
   await maker.close();
 });
 
+test("sealThread() starts no thread once it is closed", async () => {
+  const thread = new FakeWorker();
+  const maker = fakeThreads([thread]);
+  await maker.close();
+  await assert.rejects(maker.make(TASK), /the thread was stopped/);
+  maker.rest();
+  assert.equal(thread.posted, 0);
+});
+
 test("sealThread() rejects when no thread can be started", async () => {
   const maker = fakeThreads([]);
   for (let attempt = 0; attempt < 2; attempt++) {
