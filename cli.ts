@@ -2,10 +2,11 @@
 import process from "node:process";
 import { reportFailure, run } from "./src/commands/run.ts";
 import { TERMINAL } from "./src/commands/terminal.ts";
+import { endProcess } from "./src/runtime/end_process.ts";
 
 // An error that reached no one leaves the program in a state nobody knows: say so and end.
 for (const event of ["uncaughtException", "unhandledRejection"]) {
-  process.on(event, (error) => process.exit(reportFailure(error, TERMINAL)));
+  process.on(event, (error) => endProcess(reportFailure(error, TERMINAL)));
 }
 
-process.exit(await run(process.argv.slice(2), TERMINAL));
+endProcess(await run(process.argv.slice(2), TERMINAL));

@@ -5,6 +5,7 @@
  */
 import { stat } from "node:fs/promises";
 import process from "node:process";
+import { endProcess } from "../src/runtime/end_process.ts";
 import { selfTest, SELFTEST_DECK } from "./selftest/self_test.ts";
 
 const EXIT_DISTRUST = 1;
@@ -44,4 +45,4 @@ if (isFolder) {
   process.exitCode = EXIT_USAGE;
 }
 // Connections that clients keep open would keep the process.
-process.exit();
+endProcess(Number(process.exitCode ?? 0));

@@ -15,6 +15,7 @@ import {
   type RuntimeName,
   THIS_RUNTIME,
 } from "../tests/support/runtimes.ts";
+import { endProcess } from "../src/runtime/end_process.ts";
 import { SOAK_DECK } from "./soak/disturbances.ts";
 import { runSoak, SoakError, type SoakResult } from "./soak/run.ts";
 
@@ -116,4 +117,4 @@ try {
 }
 if (given !== null) await soak(given);
 // Connections that clients keep open would keep the process.
-process.exit();
+endProcess(Number(process.exitCode ?? 0));

@@ -12,6 +12,7 @@ import { reportFailure } from "../src/commands/run.ts";
 import { serve } from "../src/commands/serve.ts";
 import { TERMINAL } from "../src/commands/terminal.ts";
 import { SIGNAL_ECHO_MS } from "../src/limits.ts";
+import { endProcess } from "../src/runtime/end_process.ts";
 
 const DIR = "demo";
 const { report } = TERMINAL;
@@ -48,7 +49,7 @@ Ctrl-C ends it. So does, the hard way: kill -9 ${process.pid}`;
 
 try {
   await start();
-  process.exit(EXIT_OK);
+  endProcess(EXIT_OK);
 } catch (error) {
-  process.exit(reportFailure(error, TERMINAL));
+  endProcess(reportFailure(error, TERMINAL));
 }

@@ -56,9 +56,15 @@ function checkText(path: string, text: string): string[] {
     if (/\b(TO[D]O|FIX[M]E|XX[X]|HA[C]K)\b|\.only\(|\btest\.ski[p]\(/.test(line)) {
       faults.push(`${at}: unfinished or skipped work`);
     }
+    if (path.endsWith(".ts") && !ENDING.test(path) && /\bprocess\.exit\(/.test(line)) {
+      faults.push(`${at}: ends a process; endProcess() always does`);
+    }
   });
   return faults;
 }
+
+/** Where a process may be ended by its runtime; examples stand alone. */
+const ENDING = /^(src\/runtime\/end_process\.ts$|examples\/)/;
 
 function importsOf(text: string): string[] {
   return [...text.matchAll(/(?:from\s+|import\s+|import\()"(\.[^"]+)"/g)].map((match) => match[1]!);

@@ -4,6 +4,7 @@
  * a process that was ended by a signal.
  */
 import process from "node:process";
+import { endProcess } from "../runtime/end_process.ts";
 import { EXIT_FAILURE } from "./exit.ts";
 
 export interface ShutdownSignals {
@@ -33,7 +34,7 @@ export function catchSignals(report: (line: string) => void, echoMs = 0): Shutdo
     }
     if (signal === first.signal && nowMs - first.atMs < echoMs) return;
     report(`${signal} again: ending at once`);
-    process.exit(EXIT_FAILURE);
+    endProcess(EXIT_FAILURE);
   };
   // Deno 2.7 does not tell a listener which signal it is called for.
   const listeners = SIGNALS.map((signal) => ({ signal, listener: () => onSignal(signal) }));

@@ -157,6 +157,27 @@ test("serve ends at once in exit 1 at a second signal", () =>
     socket.destroy();
   }));
 
+/** Has threads of V8 ask for memory without end. */
+const ASK_FLAG = "--stress-concurrent-allocation";
+const ASKING = { nodeFlags: [ASK_FLAG], denoFlags: [`--v8-flags=${ASK_FLAG}`] };
+/** How often an end has to get past them. */
+const TURNS = 3;
+
+test("serve ends while threads of the runtime wait for memory, at a second signal too", () =>
+  withDeployment(async (dir) => {
+    for (let turn = 0; turn < TURNS; turn++) {
+      const once = await (await startServe(dir, ASKING)).stop();
+      assert.deepEqual([once.code, once.signal], [0, null], once.stderr);
+      const serving = await startServe(dir, ASKING);
+      const socket = await openRequest(join(dir, "data", "ground.sock"));
+      signalChild(serving.child, "SIGTERM");
+      await untilReported(serving, "shutting down");
+      const twice = await serving.stop("SIGINT");
+      assert.deepEqual([twice.code, twice.signal], [1, null], twice.stderr);
+      socket.destroy();
+    }
+  }));
+
 test("serve says what it removed of an unfinished commit", () =>
   withDeployment(async (dir) => {
     const first = await startServe(dir);

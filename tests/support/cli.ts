@@ -39,6 +39,7 @@ export interface CliOptions {
   permissions?: string[];
   /** Of Deno, besides. */
   denoFlags?: string[];
+  nodeFlags?: string[];
   /** Open files the child may have; the limit of the test if absent. */
   openFilesMax?: number;
   /** Path of a program to run in place of `cli.ts` under a runtime. */
@@ -84,8 +85,9 @@ function programOf(options: CliOptions): string[] {
 }
 
 function runtimeOf(
-  { runtime = THIS_RUNTIME, permissions, denoFlags = [] }: CliOptions,
+  { runtime = THIS_RUNTIME, permissions, denoFlags = [], nodeFlags = [] }: CliOptions,
 ): string[] {
+  if (runtime === "node") return [executableOf(runtime)!, ...nodeFlags];
   const granted = permissions ?? ["--allow-read", "--allow-write", "--allow-net"];
   return [executableOf(runtime)!, ...runtimeArgs(runtime, [...granted, ...denoFlags])];
 }

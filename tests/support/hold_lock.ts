@@ -3,9 +3,10 @@
  * has until standard input ends.
  */
 import process from "node:process";
+import { endProcess } from "../../src/runtime/end_process.ts";
 import { lockFile } from "../../src/runtime/file_lock.ts";
 
 const lock = await lockFile(process.argv[2]!);
 process.stdout.write(lock === null ? "held" : "locked");
 for await (const _ of process.stdin);
-process.exit(0);
+endProcess(0);

@@ -5,11 +5,13 @@
 import { join } from "node:path";
 import process from "node:process";
 import { loadConfig } from "../../src/commands/config.ts";
+import { EXIT_OK } from "../../src/commands/exit.ts";
 import { init } from "../../src/commands/init.ts";
 import { reportFailure } from "../../src/commands/run.ts";
 import { seal } from "../../src/commands/seal.ts";
 import { TERMINAL } from "../../src/commands/terminal.ts";
 import { verify } from "../../src/commands/verify.ts";
+import { endProcess } from "../../src/runtime/end_process.ts";
 
 const [signals, command, dir] = process.argv.slice(2) as [string, string, string];
 
@@ -26,7 +28,7 @@ const ended = start();
 for (const signal of signals.split(",")) process.kill(process.pid, signal);
 try {
   await ended;
-  process.exit(0);
+  endProcess(EXIT_OK);
 } catch (error) {
-  process.exit(reportFailure(error, TERMINAL));
+  endProcess(reportFailure(error, TERMINAL));
 }

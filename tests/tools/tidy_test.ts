@@ -23,6 +23,7 @@ const TREE: Record<string, string> = {
 // Spelled so that this file is tidy.
 const LATER = "TO" + "DO";
 const RUNTIME = "De" + "no.cwd()";
+const ENDING = "process.ex" + "it(0);";
 
 const FAULTS: [title: string, changed: Record<string, string>, found: RegExp | null][] = [
   ["nothing", {}, null],
@@ -33,6 +34,7 @@ const FAULTS: [title: string, changed: Record<string, string>, found: RegExp | n
   ],
   ["a long file", { "src/event/names.ts": "\n".repeat(450) }, /names\.ts: 451 lines, at most 450/],
   ["unfinished work", { "cli.ts": `${TREE["cli.ts"]}// ${LATER}` }, /:3: unfinished/],
+  ["another end of the process", { "cli.ts": `${TREE["cli.ts"]}${ENDING}` }, /:3: ends a process/],
   ["the name of a runtime", { "src/event/names.ts": RUNTIME }, /names\.ts: names a runtime/],
   [
     "an import upwards",
