@@ -25,6 +25,9 @@ const OUTSIDE: Record<string, string[]> = {
 /** The folders outside the layers that a layer imports from. */
 const USED: Record<string, string[]> = { http: ["http1"], commands: ["http1", "runtime"] };
 
+/** Where a process may be ended by its runtime; examples stand alone. */
+const ENDING = /^(src\/runtime\/end_process\.ts$|examples\/)/;
+
 /** All files of a tree that are text of ours, relative to `root`. */
 function listFiles(root: string, folder = ""): string[] {
   return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
@@ -62,9 +65,6 @@ function checkText(path: string, text: string): string[] {
   });
   return faults;
 }
-
-/** Where a process may be ended by its runtime; examples stand alone. */
-const ENDING = /^(src\/runtime\/end_process\.ts$|examples\/)/;
 
 function importsOf(text: string): string[] {
   return [...text.matchAll(/(?:from\s+|import\s+|import\()"(\.[^"]+)"/g)].map((match) => match[1]!);

@@ -87,9 +87,8 @@ function programOf(options: CliOptions): string[] {
 function runtimeOf(
   { runtime = THIS_RUNTIME, permissions, denoFlags = [], nodeFlags = [] }: CliOptions,
 ): string[] {
-  if (runtime === "node") return [executableOf(runtime)!, ...nodeFlags];
   const granted = permissions ?? ["--allow-read", "--allow-write", "--allow-net"];
-  return [executableOf(runtime)!, ...runtimeArgs(runtime, [...granted, ...denoFlags])];
+  return [executableOf(runtime)!, ...runtimeArgs(runtime, [...granted, ...denoFlags], nodeFlags)];
 }
 
 function spawnCommand(command: string[], options: CliOptions): Spawned {

@@ -14,8 +14,12 @@ export function executableOf(name: RuntimeName): string | null {
 }
 
 /** Arguments in front of a script's path. */
-export function runtimeArgs(name: RuntimeName, permissions: string[]): string[] {
-  return name === "deno" ? ["run", "--quiet", "--no-prompt", ...permissions] : [];
+export function runtimeArgs(
+  name: RuntimeName,
+  denoFlags: string[],
+  nodeFlags: string[] = [],
+): string[] {
+  return name === "deno" ? ["run", "--quiet", "--no-prompt", ...denoFlags] : nodeFlags;
 }
 
 /** Names the variable to set, for a test that cannot be run without the other runtime. */
