@@ -24,8 +24,7 @@ interface Sample {
 }
 
 /** A segment of several row groups with hostile values, and what must be read from it. */
-async function sample(): Promise<Sample> {
-  const random = new SeededRandom();
+async function sample(random = new SeededRandom()): Promise<Sample> {
   const hostile = Array.from(
     { length: 60 },
     (_, n) => hostileBatch(random, n, 1 + random.below(9)),
@@ -52,10 +51,17 @@ function rowOf(line: string, batchDigest: string): Row {
   const start = line.indexOf('"payload":', line.indexOf('"observed_at":"')) + '"payload":'.length;
   return {
     ...event,
+    record_key: withoutMark(event.record_key),
+    kind: withoutMark(event.kind),
     occurred_at: event.occurred_at ?? null,
     payload: line.slice(start, line.lastIndexOf(',"content_hash":"')),
     batch_digest: batchDigest,
   };
+}
+
+/** The readers decode texts with a `TextDecoder`, which leaves a byte order mark in front out. */
+function withoutMark(text: string): string {
+  return text.replace(/^\ufeff/, "");
 }
 
 const TYPES_IN_DUCKDB: Record<keyof Row, string> = {
@@ -147,7 +153,8 @@ test(`DuckDB finds events by their values (seed ${SEED})`, async () => {
 });
 
 test("DuckDB sees Snappy, statistics, Bloom filters and the metadata of a segment", async () => {
-  const { parquet } = await sample();
+  // A random one may hold all bits of a key that it does not have.
+  const { parquet } = await sample(new SeededRandom(1));
   await withDuckDb(parquet, async (query) => {
     const chunks = await query("SELECT * FROM parquet_metadata('segment.parquet')");
     assert.deepEqual([...new Set(chunks.map((chunk) => chunk.compression))], ["SNAPPY"]);

@@ -62,8 +62,9 @@ test(`findRows() finds the rows whose lines match, by their columns (seed ${SEED
       }
     }
   }
-  // One row of another key in 65,536 rows looked at has the same 16 bits.
-  assert.ok(strangers < 100, `${strangers} rows of other keys`);
+  // One other key in 65,536 has the same 16 bits, and is looked at with all rows that have it: of
+  // 440,000 rows about 7, now and then 100.
+  assert.ok(strangers < 1000, `${strangers} rows of other keys`);
 });
 
 test(`Segment.readRowGroup() gives the lines of any rows (seed ${SEED})`, async () => {
