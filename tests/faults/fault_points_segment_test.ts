@@ -18,7 +18,7 @@ import { sealAll } from "../support/sealing.ts";
 import { SimulatedDisk, type Tree } from "../support/simulated_disk.ts";
 import { verifyStorage } from "../support/verifying.ts";
 
-const DAMAGES = Number(process.env.SEGMENT_DAMAGES ?? 20);
+const DAMAGES = Number(process.env.SEGMENT_DAMAGES ?? 32);
 const DAMAGED_BYTES_MAX = 64;
 const TRAILER_BYTES = 8;
 

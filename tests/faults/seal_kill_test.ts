@@ -37,6 +37,8 @@ import { openWatchedService } from "../support/watched_log.ts";
 const KILLS = Number(process.env.SEAL_KILLS ?? 4);
 /** Kills that may come too early or too late, for each that counts. */
 const MISSES_MAX = 20;
+/** By what the time is multiplied in which a kill is to come, after one that came too late. */
+const QUICKER_AFTER_MISS = 0.9;
 const POLL_MS = 1;
 const BATCHES = 60;
 const BATCH_EVENTS_MAX = 400;
@@ -243,7 +245,7 @@ test(`seal loses and doubles nothing through ${KILLS} kills at work (SEED=${seed
       await cp(base, dir, { recursive: true });
     };
     await renew();
-    const workMs = await measureWork(dir);
+    let workMs = await measureWork(dir);
     const left: string[] = [];
     let misses = 0;
     await renew();
@@ -252,6 +254,8 @@ test(`seal loses and doubles nothing through ${KILLS} kills at work (SEED=${seed
       const moment = random() < 0.5 ? random() * workMs : randomItem(random, SHORT_STEPS);
       if (!await killSeal(dir, moment)) {
         assert.ok(++misses <= KILLS * MISSES_MAX, "kills do not come in time");
+        // It may have been measured while the machine was busy.
+        if (typeof moment === "number") workMs *= QUICKER_AFTER_MISS;
         await renew();
         continue;
       }

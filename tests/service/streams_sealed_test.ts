@@ -55,7 +55,7 @@ async function mixedLog(random: Random): Promise<SimulatedDisk> {
     await write(random, service, part);
     // More than a part's own segments, so that one can be left.
     if (part === 2) {
-      for (let more = 0; more < 3; more++) await write(random, service, part + 10 + more);
+      for (let more = 0; more < 6; more++) await write(random, service, part + 10 + more);
     }
     await service.close();
     await forms[part]!();

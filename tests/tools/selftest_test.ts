@@ -1,34 +1,25 @@
 /** The self-test on real folders: one that is fit, one in memory, one that cannot be written. */
 import assert from "node:assert/strict";
 import { chmodSync, existsSync } from "node:fs";
-import { mkdir, readdir, readFile, truncate, writeFile } from "node:fs/promises";
+import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { TAIL_FILE } from "../../src/log/layout.ts";
-import { WRITERS } from "../../tools/soak/bounds.ts";
-import { type Disturbance, DISTURBANCES, type Scene } from "../../tools/soak/disturbances.ts";
+import { type Disturbance, DISTURBANCES } from "../../tools/soak/disturbances.ts";
 import { selfTest } from "../../tools/selftest/self_test.ts";
 import { spawnScript, withFolder } from "../support/cli.ts";
+import { loseTail } from "../support/lost_tail.ts";
 import { testSeed } from "../support/random.ts";
 
 const SELFTEST = fileURLToPath(new URL("../../tools/selftest.ts", import.meta.url));
 const MEMORY_FOLDER = "/dev/shm";
-const POLL_MS = 5;
-/** More than all writers together wait for at any moment. */
-const LOST_COMMITS_MIN = 4 * WRITERS;
 
 const seed = testSeed();
 
 /** The verdict on a folder after a few disturbances. */
 function judge(dir: string, deck: Disturbance[]) {
   return selfTest({ dir, seed, deck, report: () => {}, signal: new AbortController().signal });
-}
-
-function commitsIn(tail: string): number {
-  return tail.split("\n").filter((line) => line.startsWith('{"commit":')).length;
 }
 
 function runTool(args: string[]) {
@@ -49,19 +40,7 @@ test(`selfTest() trusts a sound folder and leaves it as it was (SEED=${seed})`, 
 
 test(`selfTest() does not trust a folder that loses what was synced (SEED=${seed})`, () =>
   withFolder(async (dir) => {
-    const lose = async ({ served, tally }: Scene) => {
-      // A tail that was rotated just now has little that anybody was told of.
-      for (let isLost = false; !isLost;) {
-        const due = tally.of("batches") + LOST_COMMITS_MIN;
-        while (tally.of("batches") < due) await delay(POLL_MS);
-        await served.kill();
-        const tail = join(served.logDir, TAIL_FILE);
-        isLost = commitsIn(await readFile(tail, "latin1")) >= LOST_COMMITS_MIN;
-        if (isLost) await truncate(tail, 0);
-        await served.start();
-      }
-    };
-    const { isTrusted, reason } = await judge(dir, [lose]);
+    const { isTrusted, reason } = await judge(dir, [(scene) => loseTail(scene, 0)]);
     assert.ok(!isTrusted);
     assert.match(reason, /^[^\n]*; look into the disk's own log, and choose another disk$/);
     assert.deepEqual(await readdir(dir), []);

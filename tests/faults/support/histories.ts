@@ -14,6 +14,8 @@ const HISTORIES_TOLD = 100;
 interface HistoriesOptions {
   /** Of each generation; HISTORY_STEPS goes before. */
   steps: number;
+  /** What has happened before, and is counted on. */
+  tally?: Tally;
   /** Told of each history that was gone through. */
   onHistory?: (count: number, tally: Tally) => void;
 }
@@ -25,7 +27,7 @@ export async function runHistories(
   options: HistoriesOptions,
 ): Promise<Tally> {
   const steps = Number(process.env.HISTORY_STEPS ?? options.steps);
-  const tally: Tally = {};
+  const tally = options.tally ?? {};
   for (let seed = firstSeed; seed < firstSeed + count; seed++) {
     try {
       await new HistoryRun(seededRandom(seed), steps, tally).run();

@@ -1,0 +1,30 @@
+/** A disk that lied about its syncs: what clients were told is durable is gone after a crash. */
+import { readFile, truncate } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { TAIL_FILE } from "../../src/log/layout.ts";
+import { WRITERS } from "../../tools/soak/bounds.ts";
+import type { Scene } from "../../tools/soak/disturbances.ts";
+
+const POLL_MS = 5;
+/** More than all writers together wait for at any moment. */
+const LOST_COMMITS_MIN = 4 * WRITERS;
+
+/** Kills the service, cuts its tail to less than a commit, and starts it again. */
+export async function loseTail(scene: Scene, keptBytes: number): Promise<void> {
+  const { served, tally, failing } = scene;
+  // A tail that was rotated just now has little that anybody was told of, or has no name yet.
+  for (let isLost = false; !isLost;) {
+    const due = tally.of("batches") + LOST_COMMITS_MIN;
+    while (tally.of("batches") < due) await delay(POLL_MS, undefined, { signal: failing });
+    await served.kill();
+    const path = join(served.logDir, TAIL_FILE);
+    isLost = commitsIn(await readFile(path, "latin1").catch(() => "")) >= LOST_COMMITS_MIN;
+    if (isLost) await truncate(path, keptBytes);
+    await served.start();
+  }
+}
+
+function commitsIn(tail: string): number {
+  return tail.split("\n").filter((line) => line.startsWith('{"commit":')).length;
+}
