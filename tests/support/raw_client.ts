@@ -4,7 +4,7 @@ import { connect, type Socket } from "node:net";
 import { parseResponse, type RawResponse } from "./raw_response.ts";
 
 /** How a wait for something that must come is ended when it does not. */
-const WAIT_TIMEOUT_MS = 10_000;
+const WAIT_TIMEOUT_MS = 30_000;
 
 export class RawConnection {
   readonly #socket: Socket;
