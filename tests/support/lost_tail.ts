@@ -19,12 +19,18 @@ export async function loseTail(scene: Scene, keptBytes: number): Promise<void> {
     while (tally.of("batches") < due) await delay(POLL_MS, undefined, { signal: failing });
     await served.kill();
     const path = join(served.logDir, TAIL_FILE);
-    isLost = commitsIn(await readFile(path, "latin1").catch(() => "")) >= LOST_COMMITS_MIN;
+    isLost = await countCommits(path) >= LOST_COMMITS_MIN;
     if (isLost) await truncate(path, keptBytes);
     await served.start();
   }
 }
 
-function commitsIn(tail: string): number {
-  return tail.split("\n").filter((line) => line.startsWith('{"commit":')).length;
+async function countCommits(path: string): Promise<number> {
+  try {
+    const tail = await readFile(path, "latin1");
+    return tail.split("\n").filter((line) => line.startsWith('{"commit":')).length;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return 0;
+    throw error;
+  }
 }
