@@ -16,7 +16,7 @@
  * @module
  */
 export { ERROR_STATUS, type ErrorCode, type EventFault } from "./src/event/api_error.ts";
-export { canonicalize, DepthError } from "./src/event/canonical_json.ts";
+export { canonicalize, DepthError } from "./src/event/json/canonical_json.ts";
 export type {
   CommittedEvent,
   FollowEndReason,

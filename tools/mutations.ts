@@ -34,8 +34,8 @@ function edit(file: string, find: string, replace = ""): Edit {
 const CRASHES = "tests/faults/crash_sequences_test.ts";
 const FAULTS = "tests/faults/fault_points_test.ts";
 const HISTORIES = "tests/faults/histories_test.ts";
-const SEALING = "tests/log/background_sealing_test.ts";
-const SEALING_CRASHES = "tests/log/background_sealing_crash_test.ts";
+const SEALING = "tests/log/sealing/background_sealing_test.ts";
+const SEALING_CRASHES = "tests/log/sealing/background_sealing_crash_test.ts";
 const SEALING_SERVICE = "tests/service/sealing_test.ts";
 const HANDOVER = "tests/log/handover_test.ts";
 
@@ -48,13 +48,13 @@ const TAKE_IN = "    this.#takeIn(built, offset);\n";
 export const MUTATIONS: readonly Mutation[] = [
   {
     name: "a segment's name is not synced",
-    edits: [edit("log/seal.ts", "  await storage.syncFolder(SEGMENTS_FOLDER);\n")],
+    edits: [edit("log/sealing/seal.ts", "  await storage.syncFolder(SEGMENTS_FOLDER);\n")],
     tests: [CRASHES],
   },
   {
     name: "the manifest's name is not synced",
     edits: [edit(
-      "log/storage.ts",
+      "log/storage/storage.ts",
       '  await storage.rename(temporaryPath, path);\n  await storage.syncFolder(".");\n',
       "  await storage.rename(temporaryPath, path);\n",
     )],
@@ -63,7 +63,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: "the manifest is renamed before its bytes are synced",
     edits: [edit(
-      "log/storage.ts",
+      "log/storage/storage.ts",
       "    await file.write(bytes, 0);\n    await file.sync();\n",
       "    await file.write(bytes, 0);\n",
     )],
@@ -73,7 +73,7 @@ export const MUTATIONS: readonly Mutation[] = [
     name: "a new tail and a pending file have names that are not synced",
     edits: [
       edit(
-        "log/rotation.ts",
+        "log/wal/rotation.ts",
         '  await storage.syncFolder(PENDING_FOLDER);\n  await storage.syncFolder(".");\n',
       ),
       edit(
@@ -85,13 +85,13 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: "the tail is not synced",
-    edits: [edit("log/tail_writer.ts", SYNC_TAIL)],
+    edits: [edit("log/wal/tail_writer.ts", SYNC_TAIL)],
     tests: [CRASHES],
   },
   {
     name: "a receipt leaves before the sync",
     edits: [edit(
-      "log/tail_writer.ts",
+      "log/wal/tail_writer.ts",
       "    await this.#sync();\n    this.#takeIn",
       "    void this.#sync();\n    this.#takeIn",
     )],
@@ -99,8 +99,8 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: "the lines of a large batch that found no room are taken for written",
-    edits: [edit("log/tail_writer.ts", "      await writing;\n")],
-    tests: ["tests/log/filled_commit_test.ts"],
+    edits: [edit("log/wal/tail_writer.ts", "      await writing;\n")],
+    tests: ["tests/log/wal/filled_commit_test.ts"],
   },
   {
     name: "ids set aside for a large batch are given again",
@@ -110,7 +110,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: "a commit of several batches is cut off and acknowledged",
     edits: [edit(
-      "log/tail_writer.ts",
+      "log/wal/tail_writer.ts",
       "write(bytes, offset)",
       "write(bytes.subarray(0, 1 - built.commit.batches.length || undefined), offset)",
     )],
@@ -118,27 +118,29 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: "a write that failed is taken for done",
-    edits: [edit("log/tail_writer.ts", UNLESS_NO_ROOM, "      if (!isNoRoom(error)) return;\n")],
+    edits: [
+      edit("log/wal/tail_writer.ts", UNLESS_NO_ROOM, "      if (!isNoRoom(error)) return;\n"),
+    ],
     tests: [FAULTS, HISTORIES],
   },
   {
     name: "a short write(2) is taken for the whole",
     edits: [edit(
-      "log/file_storage.ts",
+      "log/storage/file_storage.ts",
       "      const count = await this.#writeSome(bytes, done, position + done);\n",
       "      const count = await this.#writeSome(bytes, done, position + done) && bytes.length;\n",
     )],
-    tests: ["tests/log/short_write_test.ts"],
+    tests: ["tests/log/wal/short_write_test.ts"],
   },
   {
     name: "a commit without room is not undone, and the next one goes on there",
-    edits: [edit("log/tail_writer.ts", "      await this.#undo(offset);\n")],
+    edits: [edit("log/wal/tail_writer.ts", "      await this.#undo(offset);\n")],
     tests: [FAULTS, HISTORIES],
   },
   {
     name: "a commit without room is cut off, and that is not synced",
     edits: [edit(
-      "log/tail_writer.ts",
+      "log/wal/tail_writer.ts",
       'could not be truncated", error);\n    }\n    await this.#sync();\n',
       'could not be truncated", error);\n    }\n',
     )],
@@ -147,7 +149,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: "the writer goes on after an fsync that failed",
     edits: [edit(
-      "log/tail_writer.ts",
+      "log/wal/tail_writer.ts",
       '      throw this.poisonBy("an fsync of the tail failed", error);\n',
       '      throw new StorageFullError("an fsync of the tail failed", { cause: error });\n',
     )],
@@ -156,7 +158,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: "a writer that stopped takes more",
     edits: [
-      edit("log/tail_writer.ts", "    if (this.#poison !== null) throw this.#poison;\n"),
+      edit("log/wal/tail_writer.ts", "    if (this.#poison !== null) throw this.#poison;\n"),
       edit("service/writer_queue.ts", "      if (this.#stopped) this.#refuseAll();\n      else "),
     ],
     tests: [FAULTS],
@@ -208,7 +210,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: "recovery takes a commit with a wrong hash",
     edits: [edit(
-      "log/commit_scan.ts",
+      "log/wal/commit_scan.ts",
       "  return hasher.matches() && lastByte === LF;\n",
       "  return lastByte === LF;\n",
     )],
@@ -275,13 +277,13 @@ export const MUTATIONS: readonly Mutation[] = [
     name: "the manifest is replaced in place",
     edits: [
       edit(
-        "log/storage.ts",
+        "log/storage/storage.ts",
         '  const file = await storage.open(temporaryPath, "create");\n',
         '  const isThere = (await storage.list("."))?.includes(path);\n' +
           '  const file = await storage.open(path, isThere ? "write" : "create");\n' +
           "  void temporaryPath;\n",
       ),
-      edit("log/storage.ts", "  await storage.rename(temporaryPath, path);\n"),
+      edit("log/storage/storage.ts", "  await storage.rename(temporaryPath, path);\n"),
     ],
     tests: [CRASHES],
   },
@@ -289,14 +291,14 @@ export const MUTATIONS: readonly Mutation[] = [
     name: "a pending file goes before the manifest that covers it is there",
     edits: [
       edit(
-        "log/seal.ts",
+        "log/sealing/seal.ts",
         "    await writeManifest(storage, next);\n",
         "    const isLast = entry.last_event_id === pending.lastEventId;\n" +
           "    if (isLast) await storage.remove(pending.path);\n" +
           "    await writeManifest(storage, next);\n",
       ),
       edit(
-        "log/seal.ts",
+        "log/sealing/seal.ts",
         "  await storage.remove(path);\n  await storage.syncFolder(PENDING_FOLDER);\n",
       ),
     ],
@@ -317,12 +319,12 @@ export const MUTATIONS: readonly Mutation[] = [
     name: "a reader sees what is not synced",
     edits: [
       edit(
-        "log/tail_writer.ts",
+        "log/wal/tail_writer.ts",
         `    await this.#sync();\n${TAKE_IN}`,
         `${TAKE_IN}    await this.#sync();\n`,
       ),
       edit(
-        "log/commit_file_view.ts",
+        "log/wal/commit_file_view.ts",
         "end: this.#endBytes, lastEventId",
         "end: this.#target.endBytes, lastEventId",
       ),
@@ -357,27 +359,27 @@ export const MUTATIONS: readonly Mutation[] = [
     name: "verify does not look at the hash of a segment",
     edits: [
       edit(
-        "log/segment_verify.ts",
+        "log/verify/segment_verify.ts",
         'throw new VerifyFailure("file_hash_mismatch", "the SHA-256',
         'void new VerifyFailure("file_hash_mismatch", "the SHA-256',
       ),
     ],
-    tests: ["tests/log/verify_failure_test.ts"],
+    tests: ["tests/log/verify/verify_failure_test.ts"],
   },
   {
     name: "verify does not look at the hash of an event",
     edits: [
       edit(
-        "log/history_check.ts",
+        "log/verify/history_check.ts",
         'throw this.#failureOf("event_hash_mismatch"',
         'void this.#failureOf("event_hash_mismatch"',
       ),
     ],
-    tests: ["tests/log/verify_failure_test.ts"],
+    tests: ["tests/log/verify/verify_failure_test.ts"],
   },
   {
     name: "a commit is acknowledged before the names of a rotation are durable",
-    edits: [edit("log/tail_writer.ts", "    await this.#settleNames();\n")],
+    edits: [edit("log/wal/tail_writer.ts", "    await this.#settleNames();\n")],
     tests: [SEALING_CRASHES],
   },
   {
@@ -387,14 +389,14 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: "a rotation that failed half way is not undone",
-    edits: [edit("log/rotation.ts", "      await storage.rename(pendingPath, TAIL_FILE);\n")],
+    edits: [edit("log/wal/rotation.ts", "      await storage.rename(pendingPath, TAIL_FILE);\n")],
     tests: [SEALING_CRASHES],
   },
   {
     name: "a reader of a sealed file begins its segments anew",
     edits: [
       edit(
-        "log/commit_file_view.ts",
+        "log/wal/commit_file_view.ts",
         "lastEventIdOf(lines) ?? this.#wanted.after",
         "this.#wanted.after",
       ),
@@ -404,7 +406,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: "a reader of a sealed file reads beyond its snapshot",
     edits: [edit(
-      "log/sealed_lines.ts",
+      "log/wal/sealed_lines.ts",
       "    return end === 0 ? null : lines.subarray(0, end);\n",
       "    return end === 0 ? null : lines;\n",
     )],
@@ -412,7 +414,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: "a sealed file is closed under those who read it",
-    edits: [edit("log/shared_file.ts", " || this.#readers > 0", "")],
+    edits: [edit("log/storage/shared_file.ts", " || this.#readers > 0", "")],
     tests: [HANDOVER],
   },
   {
@@ -435,7 +437,9 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: "a sealing that failed is tried again at once for ever",
-    edits: [edit("log/background_sealing.ts", "Math.min(2 * pauseMs, SEAL_RETRY_MS_MAX)", "0")],
+    edits: [
+      edit("log/sealing/background_sealing.ts", "Math.min(2 * pauseMs, SEAL_RETRY_MS_MAX)", "0"),
+    ],
     tests: [SEALING],
   },
 ];

@@ -13,17 +13,23 @@ const FILE_LINES_MAX = 450;
 const SKIPPED = new Set([".git", "node_modules", "demo", "dist"]);
 
 /** Layers from the bottom up: a file imports from its own layer and those before it. */
-const LAYERS = ["event", "log", "service", "http", "commands"];
+const LAYERS = ["event", "log", "service", "api", "commands"];
 
 /** What each folder of `src/` outside the layers may import from. */
 const OUTSIDE: Record<string, string[]> = {
   client: ["event", "client"],
-  http1: ["http1"],
+  http: ["http"],
   runtime: ["runtime"],
+  threads: ["threads"],
 };
 
 /** The folders outside the layers that a layer imports from. */
-const USED: Record<string, string[]> = { http: ["http1"], commands: ["http1", "runtime"] };
+const USED: Record<string, string[]> = {
+  log: ["threads"],
+  service: ["threads"],
+  api: ["http"],
+  commands: ["http", "runtime"],
+};
 
 /** Where a process may be ended by its runtime; examples stand alone. */
 const ENDING = /^(src\/runtime\/end_process\.ts$|examples\/)/;

@@ -4,7 +4,6 @@
  * other error reaches the caller at once.
  */
 import type { CommittedEvent, Receipt, RetirementReceipt } from "../event/types.ts";
-import { CLIENT_ATTEMPTS_MAX, CLIENT_WRITE_TIMEOUT_MS } from "../limits.ts";
 import { type Batch, encodeBatch } from "./batch_body.ts";
 import { ConnectionError } from "./errors.ts";
 import { Follower, type FollowItem, followItems, type FollowOptions } from "./follow.ts";
@@ -16,6 +15,12 @@ import { SYSTEM_TIMING, type Timing } from "./timing.ts";
 import { type ApiRequest, createSend, nameOf, type Send, sendForJson } from "./transport.ts";
 import type { Fetch } from "./unix_fetch.ts";
 import { type FollowRecord, type ReplayPage, toReceipt } from "./wire.ts";
+
+/** How long an append or a retirement may take, all attempts and pauses together. */
+const CLIENT_WRITE_TIMEOUT_MS = 60_000;
+
+/** Attempts at one request; with the pauses below, a service may be away for more than a minute. */
+export const CLIENT_ATTEMPTS_MAX: number = 20;
 
 /** Options of an {@linkcode EventLogClient}. */
 export interface EventLogClientOptions {

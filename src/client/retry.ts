@@ -3,9 +3,15 @@
  * more: every request of this protocol is safe to repeat. Pauses double, and half of each is
  * chance, so that clients that were refused together do not come back together.
  */
-import { CLIENT_BACKOFF_MS, CLIENT_BACKOFF_MS_MAX, CLIENT_RETRY_AFTER_MS_MAX } from "../limits.ts";
+import { CLIENT_BACKOFF_MS_MAX } from "../limits.ts";
 import { ConnectionError, EventLogError } from "./errors.ts";
 import type { Timing } from "./timing.ts";
+
+/** The longest `Retry-After` that is waited for. */
+const CLIENT_RETRY_AFTER_MS_MAX = 60_000;
+
+/** The first pause between attempts; each further one doubles, up to the longest. */
+export const CLIENT_BACKOFF_MS: number = 100;
 
 const TOO_MANY_REQUESTS = 429;
 

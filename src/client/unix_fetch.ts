@@ -11,7 +11,12 @@
 import { once } from "node:events";
 import { Agent, type ClientRequest, type IncomingMessage, request as httpRequest } from "node:http";
 import { Readable } from "node:stream";
-import { CLIENT_IDLE_TIMEOUT_MS, CLIENT_SOCKETS_MAX } from "../limits.ts";
+
+/** A connection without use for this long is closed. */
+const CLIENT_IDLE_TIMEOUT_MS = 30_000;
+
+/** Connections one client holds at a time; further requests wait for a free one. */
+export const CLIENT_SOCKETS_MAX: number = 64;
 
 /** The part of `fetch` that {@linkcode unixFetch} gives: fits wherever a `fetch` is taken. */
 export type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>;

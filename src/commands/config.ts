@@ -7,7 +7,6 @@ import process from "node:process";
 import { Buffer } from "node:buffer";
 import { dirname, join, resolve } from "node:path";
 import {
-  CONFIG_VALUE_SHOWN_MAX,
   SOCKET_PATH_BYTES_MAX_BSD,
   SOCKET_PATH_BYTES_MAX_LINUX,
   TOKEN_BYTES_MAX,
@@ -15,6 +14,9 @@ import {
 import { readConfigFile } from "./config_file.ts";
 import { usageError } from "./exit.ts";
 import { parseToml, TomlSyntaxError, type TomlTable, tomlTypeOf } from "./toml.ts";
+
+/** What a message about the configuration quotes of a value, in UTF-16 code units. */
+export const CONFIG_VALUE_SHOWN_MAX: number = 200;
 
 /** A validated configuration. Paths are absolute. */
 export interface Config {

@@ -1,9 +1,13 @@
 /** Reads the configuration file: a regular file of bounded size that holds UTF-8. */
 import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
-import { CONFIG_FILE_BYTES_MAX } from "../limits.ts";
 import { usageError } from "./exit.ts";
 import { describeError, errorCode } from "./system_error.ts";
+
+/**
+ * A configuration has seven keys; a larger file is some other file. Refused before it is parsed.
+ */
+export const CONFIG_FILE_BYTES_MAX: number = 64 * 1024;
 
 /** @throws {CommandError} exit status 2 when there is no readable configuration text at `path`. */
 export async function readConfigFile(path: string): Promise<string> {

@@ -18,7 +18,7 @@ import {
   SEGMENTS_FOLDER,
   TAIL_FILE,
   TAIL_TEMPORARY_FILE,
-} from "../log/layout.ts";
+} from "../log/storage/file_names.ts";
 import { operationalError } from "./exit.ts";
 import { errorCode } from "./system_error.ts";
 

@@ -12,8 +12,16 @@
  * A runtime that takes no flags after its start is left as it is (docs/operations.md, "Memory").
  */
 import { getHeapSpaceStatistics, type HeapSpaceInfo, setFlagsFromString } from "node:v8";
-import { HEAP_GROWTH_PERCENT_MAX, YOUNG_HEAP_BYTES } from "../limits.ts";
 import { v8Version } from "../runtime/engine.ts";
+
+/** How much the old heap of a thread grows, at the most, from one full collection to the next. */
+const HEAP_GROWTH_PERCENT_MAX = 50;
+
+/**
+ * The same of the first thread of a command. A runtime left to itself takes up to 128 MiB, and on
+ * top of it what values outside of the heap hold until they are collected.
+ */
+const YOUNG_HEAP_BYTES = 4 * 1024 * 1024;
 
 const MIB = 1024 * 1024;
 /** A young heap has two halves, one of which is empty. */

@@ -1,6 +1,8 @@
 /** Shows on a terminal how far long work is. */
-import { PROGRESS_INTERVAL_MS } from "../limits.ts";
 import type { Terminal } from "./terminal.ts";
+
+/** Progress of long work is shown so often on a terminal. */
+export const PROGRESS_INTERVAL_MS: number = 200;
 
 export interface Progress {
   /** Tells how much has been done; shown unless the last has just been. */

@@ -4,7 +4,7 @@
  * verify 100,000 events.
  */
 import { AssertionError } from "../assert.ts";
-import { CorruptLogError, UnsupportedFormatError } from "../log/log_error.ts";
+import { CorruptLogError, UnsupportedFormatError } from "../log/storage/errors.ts";
 import { FULL_VERSION, VERSION } from "../version.ts";
 import { helpLine, type Invocation, parseArguments } from "./arguments.ts";
 import { completionsFor } from "./completions.ts";

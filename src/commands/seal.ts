@@ -4,9 +4,9 @@
  */
 import { randomFillSync } from "node:crypto";
 import { join } from "node:path";
-import { fileStorage } from "../log/file_storage.ts";
+import { fileStorage } from "../log/storage/file_storage.ts";
 import { type Log, openLog, SILENT_LISTENER } from "../log/log.ts";
-import type { SegmentEntry } from "../log/manifest.ts";
+import type { SegmentEntry } from "../log/segment/manifest.ts";
 import { requireSupported } from "./capability.ts";
 import type { Config } from "./config.ts";
 import { operationalError } from "./exit.ts";

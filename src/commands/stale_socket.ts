@@ -4,9 +4,13 @@
  */
 import { lstat, unlink } from "node:fs/promises";
 import { connect } from "node:net";
-import { SOCKET_PROBE_TIMEOUT_MS } from "../limits.ts";
 import { operationalError } from "./exit.ts";
 import { describeError, errorCode } from "./system_error.ts";
+
+/**
+ * How long an existing socket may take to accept or refuse a connection before it counts as live.
+ */
+const SOCKET_PROBE_TIMEOUT_MS = 1000;
 
 /** Makes room for a socket at `path`. @throws {CommandError} exit status 1 when it is taken. */
 export async function clearSocketPath(path: string): Promise<void> {

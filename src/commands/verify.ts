@@ -3,10 +3,10 @@
  * SIGINT or SIGTERM ends it at once: it has found nothing then, neither success nor a violation.
  */
 import { join } from "node:path";
-import { fileStorage } from "../log/file_storage.ts";
-import { startHashThread } from "../log/hash_thread.ts";
-import { startSegmentThreads } from "../log/segment_threads.ts";
-import { type Verification, verifyLog } from "../log/verify.ts";
+import { fileStorage } from "../log/storage/file_storage.ts";
+import { startHashThread } from "../log/verify/hash_thread.ts";
+import { startSegmentThreads } from "../log/verify/segment_threads.ts";
+import { type Verification, verifyLog } from "../log/verify/verify.ts";
 import { requireSupported } from "./capability.ts";
 import type { Config } from "./config.ts";
 import { requireLogFolder } from "./deployment.ts";

@@ -9,7 +9,7 @@
 import { Buffer } from "node:buffer";
 import { assert } from "../assert.ts";
 import { freeOwnMemory } from "../free_memory.ts";
-import { BATCH_EVENTS_MAX, ENCODER_KEPT_BYTES_MAX, POOLED_BYTES_MIN } from "../limits.ts";
+import { BATCH_EVENTS_MAX, POOLED_BYTES_MIN } from "../limits.ts";
 import { BlockText } from "./block_text.ts";
 import { BufferPool } from "./buffer_pool.ts";
 import { ByteWriter } from "./byte_writer.ts";
@@ -29,7 +29,13 @@ import {
   type StreamShare,
 } from "./encoded_events.ts";
 import { sha256Hex, Sha256Stream } from "./hash.ts";
-import { quoteString } from "./quote_string.ts";
+import { quoteString } from "./json/quote_string.ts";
+
+/**
+ * Memory in which a batch is prepared is kept for the next one up to this size, on each thread:
+ * that of 10,000 events of usual sizes. To make it anew for each would cost more than all else.
+ */
+const ENCODER_KEPT_BYTES_MAX = 12 * 1024 * 1024;
 
 /**
  * Numbers of an event in `BatchEncoder.pieces`: start and end of stream, record key, kind and

@@ -3,8 +3,10 @@
  * from there by blocks: so the memory need not hold the text of a large batch besides its pieces.
  */
 import type { Buffer } from "node:buffer";
-import { BLOCK_TEXT_BYTES } from "../limits.ts";
 import type { ByteWriter } from "./byte_writer.ts";
+
+/** A text of all events of a batch leaves that memory by blocks of about this size. */
+export const BLOCK_TEXT_BYTES: number = 128 * 1024;
 
 export class BlockText {
   readonly #writer: ByteWriter;

@@ -1,7 +1,7 @@
 /** Request bodies as strict JSON. */
 import { ApiError } from "./api_error.ts";
-import type { JsonFault } from "./json_fault.ts";
-import { JsonError, type JsonValue, parseJson } from "./strict_json.ts";
+import type { JsonFault } from "./json/json_fault.ts";
+import { JsonError, type JsonValue, parseJson } from "./json/strict_json.ts";
 
 /**
  * Parses a body.

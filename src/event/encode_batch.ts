@@ -7,7 +7,7 @@ import {
   RECORD_KEY,
   STREAM,
 } from "./batch_encoder.ts";
-import { quoteString } from "./quote_string.ts";
+import { quoteString } from "./json/quote_string.ts";
 import type { CheckedBatch, PreparedBatch } from "./types.ts";
 
 export function encodeBatch(batch: CheckedBatch): PreparedBatch {

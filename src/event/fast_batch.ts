@@ -19,7 +19,7 @@ import {
   RECORD_KEY,
   STREAM,
 } from "./batch_encoder.ts";
-import { CanonicalCopy, NOT_TAKEN, plainStringEnd, skipBlanks } from "./canonical_copy.ts";
+import { CanonicalCopy, NOT_TAKEN, plainStringEnd, skipBlanks } from "./json/canonical_copy.ts";
 import { batchIdFault, sourceFault } from "./names.ts";
 import { SOURCE_LINEAGE_STREAM } from "./system_names.ts";
 import { occurredAtFault } from "./timestamp.ts";

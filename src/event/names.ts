@@ -4,7 +4,7 @@
  */
 import { BATCH_ID_BYTES_MAX, NAME_BYTES_MAX, RECORD_KEY_BYTES_MAX } from "../limits.ts";
 import { RESERVED_BATCH_PREFIX, SYSTEM_SOURCE } from "./system_names.ts";
-import { utf8Bytes } from "./utf8.ts";
+import { utf8Bytes } from "./json/utf8.ts";
 
 const NAME_PATTERN = /^[a-z0-9_][a-z0-9_.-]*$/;
 

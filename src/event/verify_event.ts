@@ -2,7 +2,7 @@
  * Checks the hashes of a committed event with WebCrypto and nothing else, so that a consumer can
  * do it in any runtime, browsers too.
  */
-import { canonicalize } from "./canonical_json.ts";
+import { canonicalize } from "./json/canonical_json.ts";
 import type { CommittedEvent } from "./types.ts";
 
 export type { CommittedEvent } from "./types.ts";

@@ -8,8 +8,7 @@ import { EventIdSource } from "../event/event_id.ts";
 import { formatTimestamp } from "../event/timestamp.ts";
 import type { PreparedBatch } from "../event/types.ts";
 import { inTurns } from "../io_turn.ts";
-import { RECENT_COMMITS_BYTES_MAX } from "../limits.ts";
-import { BackgroundSealing, type BackgroundSealingOptions } from "./background_sealing.ts";
+import { BackgroundSealing, type BackgroundSealingOptions } from "./sealing/background_sealing.ts";
 import {
   buildCleanEnd,
   buildFilled,
@@ -17,21 +16,28 @@ import {
   type BuiltCommit,
   filledHeaderBytes,
   type StreamGrowth,
-} from "./commit_builder.ts";
-import type { CommitFile } from "./commit_file.ts";
-import type { BatchEntry } from "./commit_frame.ts";
-import { type EventFiller, type FilledBatch, fillInTurns } from "./filled_batch.ts";
-import { MANIFEST_TEMPORARY_FILE, SEGMENT_TEMPORARY_FILE, TAIL_FILE } from "./layout.ts";
-import { StorageFullError, type WriterPoisonedError } from "./log_error.ts";
+} from "./wal/commit_builder.ts";
+import type { CommitFile } from "./wal/commit_file.ts";
+import type { BatchEntry } from "./wal/commit_frame.ts";
+import { type EventFiller, type FilledBatch, fillInTurns } from "./wal/filled_batch.ts";
+import {
+  MANIFEST_TEMPORARY_FILE,
+  SEGMENT_TEMPORARY_FILE,
+  TAIL_FILE,
+} from "./storage/file_names.ts";
+import { StorageFullError, type WriterPoisonedError } from "./storage/errors.ts";
 import { LogFiles, type MoveListener } from "./log_files.ts";
-import type { SegmentEntry } from "./manifest.ts";
+import type { SegmentEntry } from "./segment/manifest.ts";
 import { recover, type RecoveredLog, type RecoveryListener } from "./recovery.ts";
-import { RotationError, syncNames } from "./rotation.ts";
-import type { SealedHistory } from "./sealed_history.ts";
-import { inPlaceMaker, type MakerSettings, type SegmentMaker } from "./segment_maker.ts";
-import type { LogSnapshot } from "./snapshot.ts";
-import { removeIfThere, type Storage } from "./storage.ts";
-import { TailWriter } from "./tail_writer.ts";
+import { RotationError, syncNames } from "./wal/rotation.ts";
+import type { SealedHistory } from "./segment/sealed_history.ts";
+import { inPlaceMaker, type MakerSettings, type SegmentMaker } from "./sealing/segment_maker.ts";
+import type { LogSnapshot } from "./read/snapshot.ts";
+import { removeIfThere, type Storage } from "./storage/storage.ts";
+import { TailWriter } from "./wal/tail_writer.ts";
+
+/** The newest commits, kept in memory for those who read at the end of the log. */
+export const RECENT_COMMITS_BYTES_MAX: number = 8 * 1024 * 1024;
 
 export interface LogOptions {
   /** The log folder. */

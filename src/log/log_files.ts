@@ -4,18 +4,18 @@
  * stays readable through all of it.
  */
 import { assert } from "../assert.ts";
-import { CommitFile } from "./commit_file.ts";
-import { CommitFileView } from "./commit_file_view.ts";
-import { TAIL_FILE } from "./layout.ts";
-import type { Manifest, SegmentEntry } from "./manifest.ts";
-import { RecentCommits } from "./recent_commits.ts";
+import { CommitFile } from "./wal/commit_file.ts";
+import { CommitFileView } from "./wal/commit_file_view.ts";
+import { TAIL_FILE } from "./storage/file_names.ts";
+import type { Manifest, SegmentEntry } from "./segment/manifest.ts";
+import { RecentCommits } from "./wal/recent_commits.ts";
 import type { RecoveredLog } from "./recovery.ts";
-import { rotateTail } from "./rotation.ts";
-import { removePending, sealPending } from "./seal.ts";
-import type { SealedHistory } from "./sealed_history.ts";
-import type { SegmentMaker } from "./segment_maker.ts";
-import type { LogFile, LogSnapshot } from "./snapshot.ts";
-import type { Storage } from "./storage.ts";
+import { rotateTail } from "./wal/rotation.ts";
+import { removePending, sealPending } from "./sealing/seal.ts";
+import type { SealedHistory } from "./segment/sealed_history.ts";
+import type { SegmentMaker } from "./sealing/segment_maker.ts";
+import type { LogFile, LogSnapshot } from "./read/snapshot.ts";
+import type { Storage } from "./storage/storage.ts";
 
 export interface LogFilesOptions {
   storage: Storage;

@@ -3,12 +3,12 @@
  * are read and never repaired.
  */
 import { assert } from "../assert.ts";
-import { CommitFile, corruptAt, loadCommits } from "./commit_file.ts";
-import type { Commit } from "./commit_frame.ts";
-import { parsePendingName, PENDING_FOLDER } from "./layout.ts";
-import { CorruptLogError } from "./log_error.ts";
-import type { SegmentEntry } from "./manifest.ts";
-import type { Storage, StorageFile } from "./storage.ts";
+import { CommitFile, corruptAt, loadCommits } from "./wal/commit_file.ts";
+import type { Commit } from "./wal/commit_frame.ts";
+import { parsePendingName, PENDING_FOLDER } from "./storage/file_names.ts";
+import { CorruptLogError } from "./storage/errors.ts";
+import type { SegmentEntry } from "./segment/manifest.ts";
+import type { Storage, StorageFile } from "./storage/storage.ts";
 
 /** Names in the pending folder. */
 export interface PendingNames {

@@ -6,8 +6,8 @@
 import { assert } from "../assert.ts";
 import { READ_CHUNK_BYTES } from "../limits.ts";
 import { GENESIS_HEAD_HEX } from "../event/chain.ts";
-import type { BatchEntry, Commit } from "./commit_frame.ts";
-import { CommitFile, corruptAt, loadCommits } from "./commit_file.ts";
+import type { BatchEntry, Commit } from "./wal/commit_frame.ts";
+import { CommitFile, corruptAt, loadCommits } from "./wal/commit_file.ts";
 import {
   MANIFEST_TEMPORARY_FILE,
   parsePendingName,
@@ -17,15 +17,15 @@ import {
   SEGMENTS_FOLDER,
   TAIL_FILE,
   TAIL_TEMPORARY_FILE,
-} from "./layout.ts";
-import { checkListedFiles } from "./listed_file.ts";
-import { CorruptLogError } from "./log_error.ts";
-import { EMPTY_MANIFEST, type Manifest, readManifest, writeManifest } from "./manifest.ts";
+} from "./storage/file_names.ts";
+import { checkListedFiles } from "./segment/listed_file.ts";
+import { CorruptLogError } from "./storage/errors.ts";
+import { EMPTY_MANIFEST, type Manifest, readManifest, writeManifest } from "./segment/manifest.ts";
 import { type PendingNames, pendingNames, recoverPending } from "./pending_recovery.ts";
-import { createTail } from "./rotation.ts";
-import { SealedHistory } from "./sealed_history.ts";
-import { remnantFault } from "./remnant.ts";
-import { isNotFound, type Storage, type StorageFile } from "./storage.ts";
+import { createTail } from "./wal/rotation.ts";
+import { SealedHistory } from "./segment/sealed_history.ts";
+import { remnantFault } from "./wal/remnant.ts";
+import { isNotFound, type Storage, type StorageFile } from "./storage/storage.ts";
 
 /** What recovery tells the one who opens the log. */
 export interface RecoveryListener {

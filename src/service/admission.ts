@@ -13,9 +13,11 @@ import {
   ADMISSION_WAIT_MS,
   ADMISSION_WAITERS_MAX,
   ADMITTED_BODY_BYTES_MAX,
-  BODY_ROOM_WAIT_MS,
   INGEST_BODY_BYTES_MAX,
 } from "../limits.ts";
+
+/** An admitted body that needs more room waits this long for it before it gets 429. */
+const BODY_ROOM_WAIT_MS = 10_000;
 
 export interface AdmissionLimits {
   /** Bytes held by all bodies together. */

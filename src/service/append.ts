@@ -2,7 +2,7 @@
 import { ApiError } from "../event/api_error.ts";
 import { SYSTEM_SOURCE } from "../event/system_names.ts";
 import type { PreparedBatch, Receipt } from "../event/types.ts";
-import type { BatchEntry } from "../log/commit_frame.ts";
+import type { BatchEntry } from "../log/wal/commit_frame.ts";
 import type { LogState } from "./log_state.ts";
 import type { CommitGroup, Decision, Mutation } from "./mutation.ts";
 import type { StreamTable } from "./stream_table.ts";

@@ -7,8 +7,8 @@
  */
 import { Buffer } from "node:buffer";
 import { assert } from "../assert.ts";
-import type { BatchEntry } from "../log/commit_frame.ts";
-import { KeyTable } from "../log/key_table.ts";
+import type { BatchEntry } from "../log/wal/commit_frame.ts";
+import { KeyTable } from "../log/segment/key_table.ts";
 import {
   HASH_BYTES,
   takeHex,
@@ -16,7 +16,7 @@ import {
   UUID_BYTES,
   UUID_CHARS,
   uuidText,
-} from "../log/line_bytes.ts";
+} from "../log/line/line_bytes.ts";
 
 /** A record: a digest, two ids, and the number of events as a double. */
 const FIRST_ID_OFFSET = HASH_BYTES;

@@ -10,8 +10,8 @@ import { prepareBatch } from "../event/batch.ts";
 import type { BufferPool } from "../event/buffer_pool.ts";
 import type { EncodedEvents, FillValues } from "../event/encoded_events.ts";
 import type { PreparedBatch } from "../event/types.ts";
-import { fillInTurns } from "../log/filled_batch.ts";
-import { LostBatchError } from "../log/log_error.ts";
+import { fillInTurns } from "../log/wal/filled_batch.ts";
+import { LostBatchError } from "../log/storage/errors.ts";
 import type { BatchAnswer, BatchQuestion } from "./batch_worker.ts";
 
 export interface BatchJob {

@@ -17,14 +17,19 @@ import { prepareBatch } from "../event/batch.ts";
 import { BufferPool } from "../event/buffer_pool.ts";
 import type { EncodedEvents, FillValues } from "../event/encoded_events.ts";
 import type { PreparedBatch } from "../event/types.ts";
-import {
-  BATCH_THREAD_BODY_BYTES_MIN,
-  BATCH_THREADS_MAX,
-  THREAD_YOUNG_HEAP_MIB_MAX,
-} from "../limits.ts";
-import { fillInTurns } from "../log/filled_batch.ts";
+import { THREAD_YOUNG_HEAP_MIB_MAX } from "../limits.ts";
+import { fillInTurns } from "../log/wal/filled_batch.ts";
 import { type BatchJob, type BatchMemory, FillingJob, PreparingJob } from "./batch_jobs.ts";
 import type { BatchAnswer } from "./batch_worker.ts";
+
+/**
+ * Threads that prepare larger ones, where there are processors for them beside the writer's: each
+ * takes 30 MiB, and on two processors a second one brings nothing.
+ */
+const BATCH_THREADS_MAX = 2;
+
+/** Smaller bodies are prepared in less time than another thread takes to answer. */
+export const BATCH_THREAD_BODY_BYTES_MIN: number = 16 * 1024;
 
 export interface BatchThreadsOptions {
   /** Starts a thread; that of `batch_worker.ts` if absent. May throw. */

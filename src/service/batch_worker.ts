@@ -9,7 +9,7 @@ import { prepareBatch } from "../event/batch.ts";
 import { batchEncoder } from "../event/batch_encoder.ts";
 import { NO_ID } from "../event/encoded_events.ts";
 import type { PreparedBatch } from "../event/types.ts";
-import { fillAll } from "../log/filled_batch.ts";
+import { fillAll } from "../log/wal/filled_batch.ts";
 
 /** What this thread is asked. */
 export type BatchQuestion = BodyQuestion | FillQuestion;

@@ -1,6 +1,6 @@
 /** What the HTTP layer asks of the service. */
 import type { PreparedBatch, Receipt, RetirementReceipt } from "../event/types.ts";
-import type { EventFilter } from "../log/stored_line.ts";
+import type { EventFilter } from "../log/line/stored_line.ts";
 import type { StreamsPage, StreamsQuery } from "./streams.ts";
 
 export interface ReplayQuery {

@@ -2,9 +2,9 @@
 import { ApiError } from "../event/api_error.ts";
 import type { PreparedBatch, Receipt, RetirementReceipt } from "../event/types.ts";
 import { FOLLOWERS_MAX } from "../limits.ts";
-import type { BatchEntry } from "../log/commit_frame.ts";
+import type { BatchEntry } from "../log/wal/commit_frame.ts";
 import { type Log, type LogOptions, openLog } from "../log/log.ts";
-import { CorruptLogError } from "../log/log_error.ts";
+import { CorruptLogError } from "../log/storage/errors.ts";
 import { appendMutation } from "./append.ts";
 import { ChangeSignal } from "./change_signal.ts";
 import type { EventLog, Follow, Replay, ReplayQuery } from "./event_log.ts";

@@ -5,8 +5,8 @@
  */
 import { Buffer } from "node:buffer";
 import type { FollowEndReason } from "../event/types.ts";
-import { chunkMemory } from "../log/chunk_memory.ts";
-import type { LogSnapshot } from "../log/snapshot.ts";
+import { chunkMemory } from "../log/read/chunk_memory.ts";
+import type { LogSnapshot } from "../log/read/snapshot.ts";
 import type { ChangeSignal } from "./change_signal.ts";
 import type { ReplayQuery } from "./event_log.ts";
 import { eventsRecord, type FollowPage, later, readFollowPage } from "./follow_page.ts";

@@ -1,10 +1,10 @@
 /** One page of what a follower reads: the `events` record of the next events that match. */
 import { Buffer } from "node:buffer";
 import { FOLLOW_RECORD_BYTES_MAX } from "../limits.ts";
-import { chunkMemory } from "../log/chunk_memory.ts";
-import { EventScan } from "../log/event_scan.ts";
-import type { LogSnapshot } from "../log/snapshot.ts";
-import type { EventFilter } from "../log/stored_line.ts";
+import { chunkMemory } from "../log/read/chunk_memory.ts";
+import { EventScan } from "../log/read/event_scan.ts";
+import type { LogSnapshot } from "../log/read/snapshot.ts";
+import type { EventFilter } from "../log/line/stored_line.ts";
 
 export interface FollowPage {
   /** The `events` record with its LF; null when no event matched. */

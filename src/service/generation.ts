@@ -5,7 +5,7 @@
 import { assert } from "../assert.ts";
 import { ownText } from "../event/own_text.ts";
 import { RESERVED_BATCH_PREFIX, SYSTEM_SOURCE } from "../event/system_names.ts";
-import type { BatchEntry } from "../log/commit_frame.ts";
+import type { BatchEntry } from "../log/wal/commit_frame.ts";
 import { BatchIndex } from "./batch_index.ts";
 
 /** A source that takes no more batches. */

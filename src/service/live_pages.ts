@@ -6,8 +6,8 @@
  * bytes are kept: followers that catch up page by page leave nothing behind.
  */
 import { LIVE_PAGES_BYTES_MAX } from "../limits.ts";
-import { chunkMemory } from "../log/chunk_memory.ts";
-import type { LogSnapshot } from "../log/snapshot.ts";
+import { chunkMemory } from "../log/read/chunk_memory.ts";
+import type { LogSnapshot } from "../log/read/snapshot.ts";
 import { type FollowPage, type FollowPosition, readFollowPage } from "./follow_page.ts";
 
 type LiveQuery = Pick<FollowPosition, "limitEvents" | "filter">;

@@ -9,8 +9,8 @@
  */
 import { assert } from "../assert.ts";
 import { SYSTEM_SOURCE } from "../event/system_names.ts";
-import type { BatchEntry } from "../log/commit_frame.ts";
-import type { SealedHistory } from "../log/sealed_history.ts";
+import type { BatchEntry } from "../log/wal/commit_frame.ts";
+import type { SealedHistory } from "../log/segment/sealed_history.ts";
 import { Generation, type Retirement, retirementBatchId } from "./generation.ts";
 
 export class LogState {

@@ -1,6 +1,6 @@
 /** What the writer queue takes: something that reads the state and may commit one batch. */
 import type { PreparedBatch } from "../event/types.ts";
-import type { BatchEntry } from "../log/commit_frame.ts";
+import type { BatchEntry } from "../log/wal/commit_frame.ts";
 import { IdentityMap } from "./identity_map.ts";
 import type { LogState } from "./log_state.ts";
 import type { StreamTable } from "./stream_table.ts";

@@ -7,7 +7,13 @@
  * hold less than the limit and the largest batch.
  */
 import type { PreparedBatch } from "../event/types.ts";
-import { PREPARED_BYTES_MAX } from "../limits.ts";
+
+/**
+ * Batches that are prepared or wait for the writer; further bodies wait as they came. The writer
+ * has one of 10,000 usual events and the next one is being prepared; of smaller ones several
+ * commits wait.
+ */
+export const PREPARED_BYTES_MAX: number = 8 * 1024 * 1024;
 
 export class PreparedRoom {
   readonly #limitBytes: number;

@@ -1,7 +1,7 @@
 /** A finite replay: one page of one snapshot, and where the next page starts. */
 import { REPLAY_RESPONSE_BYTES_MAX } from "../limits.ts";
-import { EventScan } from "../log/event_scan.ts";
-import type { LogSnapshot } from "../log/snapshot.ts";
+import { EventScan } from "../log/read/event_scan.ts";
+import type { LogSnapshot } from "../log/read/snapshot.ts";
 import type { Replay, ReplayQuery } from "./event_log.ts";
 
 export class SnapshotReplay implements Replay {

@@ -1,6 +1,6 @@
 /** The decision on a retirement: one system event ends a source, once. */
 import { ApiError } from "../event/api_error.ts";
-import { canonicalize } from "../event/canonical_json.ts";
+import { canonicalize } from "../event/json/canonical_json.ts";
 import { encodeBatch } from "../event/encode_batch.ts";
 import {
   SOURCE_LIFECYCLE_STREAM,

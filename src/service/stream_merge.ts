@@ -10,9 +10,9 @@ import {
   type PackedId,
   streamKey,
   unpackedId,
-} from "../log/segment_list.ts";
-import type { FileStreams } from "../log/snapshot.ts";
-import type { StreamCounts } from "../log/stream_counts.ts";
+} from "../log/segment/segment_list.ts";
+import type { FileStreams } from "../log/read/snapshot.ts";
+import type { StreamCounts } from "../log/segment/stream_counts.ts";
 
 export interface StreamPlaces {
   /** Segments that count as a whole. */

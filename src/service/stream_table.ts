@@ -4,12 +4,12 @@
  * the file. Those of segments are looked up there.
  */
 import { assert } from "../assert.ts";
-import type { StreamGrowth } from "../log/commit_builder.ts";
-import { walkEvents } from "../log/event_walk.ts";
-import type { SealedHistory } from "../log/sealed_history.ts";
-import type { LogFile, LogSnapshot } from "../log/snapshot.ts";
-import { lineEventId, lineSourceAndStream } from "../log/stored_line.ts";
-import { StreamCounts } from "../log/stream_counts.ts";
+import type { StreamGrowth } from "../log/wal/commit_builder.ts";
+import { walkEvents } from "../log/read/event_walk.ts";
+import type { SealedHistory } from "../log/segment/sealed_history.ts";
+import type { LogFile, LogSnapshot } from "../log/read/snapshot.ts";
+import { lineEventId, lineSourceAndStream } from "../log/line/stored_line.ts";
+import { StreamCounts } from "../log/segment/stream_counts.ts";
 import type { StreamPlaces } from "./stream_merge.ts";
 
 /** The streams at an event; later commits change nothing of it. */

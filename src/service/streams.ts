@@ -5,13 +5,21 @@
  */
 import { ApiError } from "../event/api_error.ts";
 import type { StreamSummary } from "../event/types.ts";
-import { STREAM_SNAPSHOTS_BYTES_MAX, STREAM_SNAPSHOTS_MAX } from "../limits.ts";
-import { hasEvent } from "../log/event_walk.ts";
-import { streamKey } from "../log/segment_list.ts";
-import type { LogFile, LogSnapshot } from "../log/snapshot.ts";
-import { StreamCounts } from "../log/stream_counts.ts";
+import { hasEvent } from "../log/read/event_walk.ts";
+import { streamKey } from "../log/segment/segment_list.ts";
+import type { LogFile, LogSnapshot } from "../log/read/snapshot.ts";
+import { StreamCounts } from "../log/segment/stream_counts.ts";
 import { mergeStreams } from "./stream_merge.ts";
 import { countEvents, type StreamsAt, type StreamTable, unsealedFiles } from "./stream_table.ts";
+
+/**
+ * What all but the latest of them take together: one of a hundred thousand streams that are not
+ * sealed, or in one segment.
+ */
+const STREAM_SNAPSHOTS_BYTES_MAX = 4 * 1024 * 1024;
+
+/** Anchored stream listings kept in memory at a time; others are counted from the log again. */
+export const STREAM_SNAPSHOTS_MAX: number = 4;
 
 export interface StreamsQuery {
   source: string | undefined;

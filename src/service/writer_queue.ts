@@ -8,14 +8,17 @@
  */
 import { ApiError } from "../event/api_error.ts";
 import type { PreparedBatch } from "../event/types.ts";
-import { COMMIT_BATCHES_MAX, COMMIT_BYTES_SOFT_MAX, LARGE_BATCH_EVENTS_MIN } from "../limits.ts";
-import type { FilledBatch } from "../log/filled_batch.ts";
+import { COMMIT_BATCHES_MAX, COMMIT_BYTES_SOFT_MAX, COMMIT_SLICE_EVENTS } from "../limits.ts";
+import type { FilledBatch } from "../log/wal/filled_batch.ts";
 import type { Log } from "../log/log.ts";
-import { LostBatchError, StorageFullError, WriterPoisonedError } from "../log/log_error.ts";
-import type { BatchEntry } from "../log/commit_frame.ts";
+import { LostBatchError, StorageFullError, WriterPoisonedError } from "../log/storage/errors.ts";
+import type { BatchEntry } from "../log/wal/commit_frame.ts";
 import type { LogState } from "./log_state.ts";
 import { CommitGroup, type Decision, type Mutation } from "./mutation.ts";
 import type { StreamTable } from "./stream_table.ts";
+
+/** A batch of so many events is filled before its turn, while others are committed. */
+const LARGE_BATCH_EVENTS_MIN = COMMIT_SLICE_EVENTS;
 
 interface Queued {
   mutation: Mutation<unknown>;

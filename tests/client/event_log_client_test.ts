@@ -10,7 +10,7 @@ import {
   unixFetch,
   verifyEvent,
 } from "../../mod.ts";
-import { SEED, SeededRandom } from "../event/seeded_random.ts";
+import { SEED, SeededRandom } from "../event/support/seeded_random.ts";
 import { type Deployment, withDeployment } from "./support/deployment.ts";
 import { collect } from "./support/fake_service.ts";
 

@@ -3,10 +3,10 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { ConnectionError, EventLogError, ProtocolError } from "../../src/client/errors.ts";
-import { EventLogClient } from "../../src/client/event_log_client.ts";
+import { CLIENT_ATTEMPTS_MAX, EventLogClient } from "../../src/client/event_log_client.ts";
 import type { FollowItem, Reconnect } from "../../src/client/follow.ts";
-import { CLIENT_ATTEMPTS_MAX, CLIENT_BACKOFF_MS_MAX } from "../../src/limits.ts";
-import { SEED, SeededRandom } from "../event/seeded_random.ts";
+import { CLIENT_BACKOFF_MS_MAX } from "../../src/limits.ts";
+import { SEED, SeededRandom } from "../event/support/seeded_random.ts";
 import {
   collect,
   eventId,

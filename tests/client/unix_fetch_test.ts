@@ -8,8 +8,7 @@ import { createServer as createRawServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { type Fetch, unixFetch } from "../../src/client/unix_fetch.ts";
-import { CLIENT_SOCKETS_MAX } from "../../src/limits.ts";
+import { CLIENT_SOCKETS_MAX, type Fetch, unixFetch } from "../../src/client/unix_fetch.ts";
 
 /** Runs `use` with a socket path in a folder of its own. */
 async function withSocketPath(use: (socketPath: string) => Promise<void>): Promise<void> {

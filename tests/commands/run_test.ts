@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { AssertionError } from "../../src/assert.ts";
 import { reportFailure, run } from "../../src/commands/run.ts";
 import type { Terminal } from "../../src/commands/terminal.ts";
-import { CorruptLogError, UnsupportedFormatError } from "../../src/log/log_error.ts";
+import { CorruptLogError, UnsupportedFormatError } from "../../src/log/storage/errors.ts";
 import { VERSION } from "../../src/version.ts";
 import { runCli, withFolder } from "../support/cli.ts";
 

@@ -1,7 +1,7 @@
 /** `docs/openapi.yaml` and the service say the same. */
 import assert from "node:assert/strict";
 import { ERROR_STATUS } from "../../src/event/api_error.ts";
-import { createRoutes } from "../../src/http/routes.ts";
+import { createRoutes } from "../../src/api/routes.ts";
 import {
   BATCH_EVENTS_MAX,
   NAME_BYTES_MAX,

@@ -1,6 +1,5 @@
 /** `GET /v1/events`, finite, over a socket. */
 import assert from "node:assert/strict";
-import { REPLAY_WHOLE_BYTES_MAX } from "../../src/limits.ts";
 import { batch } from "../support/batches.ts";
 import { test } from "../support/tested_service.ts";
 import { type HttpReply, request } from "../support/http_client.ts";
@@ -8,6 +7,7 @@ import { RawConnection } from "../support/raw_client.ts";
 import { stubLog, stubReplay } from "../support/stub_log.ts";
 import { withApi } from "../support/test_server.ts";
 import { withService } from "./support/served.ts";
+import { REPLAY_WHOLE_BYTES_MAX } from "../../src/api/replay_response.ts";
 
 interface Page {
   events: Array<Record<string, unknown> & { event_id: string }>;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ApiError, type EventFault } from "../../src/event/api_error.ts";
 import { prepareBatch } from "../../src/event/batch.ts";
-import { BATCH_DIGEST, EVENTS, IDENTITY } from "./worked_example.ts";
+import { BATCH_DIGEST, EVENTS, IDENTITY } from "./support/worked_example.ts";
 import { submittedEvents } from "../support/prepared.ts";
 
 const FRONTIER = "019b7c4e-2d37-7a01-8f00-000000000001";

@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
-import { BlockText } from "../../src/event/block_text.ts";
+import { BLOCK_TEXT_BYTES, BlockText } from "../../src/event/block_text.ts";
 import { ByteWriter } from "../../src/event/byte_writer.ts";
-import { BLOCK_TEXT_BYTES } from "../../src/limits.ts";
 
 const PIECE = Buffer.from("0123456789abcdef");
 

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
-import { BufferPool } from "../../src/event/buffer_pool.ts";
-import { POOLED_BYTES_MAX, POOLED_BYTES_MIN } from "../../src/limits.ts";
+import { BufferPool, POOLED_BYTES_MAX } from "../../src/event/buffer_pool.ts";
+import { POOLED_BYTES_MIN } from "../../src/limits.ts";
 import { randomInteger, seededRandom, testSeed } from "../support/random.ts";
 
 const KIB = 1024;

@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { AssertionError } from "../../src/assert.ts";
 import { GENESIS_HEAD, GENESIS_HEAD_HEX, HistoryChain, nextHead } from "../../src/event/chain.ts";
-import { EVENT_HASHES, HEADS } from "./worked_example.ts";
+import { EVENT_HASHES, HEADS } from "./support/worked_example.ts";
 
 // By hashlib, as the worked example.
 const GENESIS = "d7c2b88a9b41e38db5299fc03223d2ea3edced2c3d430bfb648770af0ca2ab09";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { batchDigest } from "../support/prepared.ts";
-import { BATCH_DIGEST, EVENTS, SINGLE_DIGEST } from "./worked_example.ts";
+import { BATCH_DIGEST, EVENTS, SINGLE_DIGEST } from "./support/worked_example.ts";
 
 test("batchDigest() follows the worked example", () => {
   assert.equal(batchDigest("crm", EVENTS), BATCH_DIGEST);

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
-import { parseJsonText } from "../../src/event/json_text.ts";
+import { parseJsonText } from "../../src/event/json/json_text.ts";
 import { test } from "node:test";
 import { sha256Hex } from "../../src/event/hash.ts";
-import { canonicalize } from "../../src/event/canonical_json.ts";
+import { canonicalize } from "../../src/event/json/canonical_json.ts";
 import type { PreparedEvent } from "../../src/event/types.ts";
 import { batchDigest, type HashedEvent, sealEvent } from "../support/prepared.ts";
-import { SEED, SeededRandom } from "./seeded_random.ts";
-import { EVENT_HASHES, EVENT_IDS, EVENTS, IDENTITY } from "./worked_example.ts";
+import { SEED, SeededRandom } from "./support/seeded_random.ts";
+import { EVENT_HASHES, EVENT_IDS, EVENTS, IDENTITY } from "./support/worked_example.ts";
 
 test("encodeEvents() follows the worked example", () => {
   EVENTS.forEach((event, index) => {

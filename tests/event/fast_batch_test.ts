@@ -9,8 +9,8 @@ import { checkBatch } from "../../src/event/batch.ts";
 import { encodeBatch } from "../../src/event/encode_batch.ts";
 import { readFastBatch } from "../../src/event/fast_batch.ts";
 import { submittedEvents } from "../support/prepared.ts";
-import { mutate, randomJsonText, randomValue } from "./random_json.ts";
-import { SEED, SeededRandom } from "./seeded_random.ts";
+import { mutate, randomJsonText, randomValue } from "./support/random_json.ts";
+import { SEED, SeededRandom } from "./support/seeded_random.ts";
 
 const BODIES = 4000;
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type CommittedEvent, verifyEvent } from "../../src/event/verify_event.ts";
 import { sealEvent } from "../support/prepared.ts";
-import { EVENT_IDS, EVENTS, IDENTITY } from "./worked_example.ts";
+import { EVENT_IDS, EVENTS, IDENTITY } from "./support/worked_example.ts";
 
 function committed(index: number): CommittedEvent {
   return JSON.parse(sealEvent(IDENTITY, EVENTS[index]!, EVENT_IDS[index]!).line);

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
 import { canonicalize, type CommittedEvent } from "../../mod.ts";
-import { SEED, SeededRandom } from "../event/seeded_random.ts";
+import { SEED, SeededRandom } from "../event/support/seeded_random.ts";
 import { GitRepository } from "./support/git_repository.ts";
 import { runExample, type ScriptRun, startExample, untilPrinted } from "./support/run_script.ts";
 import { append, readLog, type Served, withServed } from "./support/served.ts";

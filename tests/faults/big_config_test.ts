@@ -10,9 +10,9 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { CONFIG_TEMPLATE } from "../../src/commands/config_template.ts";
 import { init } from "../../src/commands/init.ts";
-import { CONFIG_FILE_BYTES_MAX } from "../../src/limits.ts";
 import { runCli, withFolder } from "../support/cli.ts";
 import { configOf, runOn } from "./support/hostile_deployment.ts";
+import { CONFIG_FILE_BYTES_MAX } from "../../src/commands/config_file.ts";
 
 const TEN_MB = 10_000_000;
 /** What may be said of a configuration, with its path. */

@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isEventId } from "../../src/event/event_id.ts";
 import type { CommittedEvent, Receipt } from "../../src/event/types.ts";
-import { verifyLog } from "../../src/log/verify.ts";
+import { verifyLog } from "../../src/log/verify/verify.ts";
 import type { EventLogService } from "../../src/service/event_log_service.ts";
 import { preparedBatch } from "../support/prepared.ts";
 import {

@@ -4,8 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { parseConfig } from "../../src/commands/config.ts";
-import { CONFIG_VALUE_SHOWN_MAX } from "../../src/limits.ts";
+import { CONFIG_VALUE_SHOWN_MAX, parseConfig } from "../../src/commands/config.ts";
 
 /** What a message has besides the value. */
 const WORDS_CHARS_MAX = 200;

@@ -11,15 +11,13 @@ import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
-import {
-  BODY_SLAB_BYTES,
-  HEADER_BYTES_MAX,
-  RECENT_COMMITS_BYTES_MAX,
-  REPLAY_WHOLE_BYTES_MAX,
-} from "../../src/limits.ts";
+import { HEADER_BYTES_MAX } from "../../src/limits.ts";
 import { allEvents, batchWith, commit, streamsPage } from "../contract/support/api.ts";
 import { runCli, type Serving, startServe, withFolder } from "../support/cli.ts";
 import { skipLoudly } from "./support/skip.ts";
+import { BODY_SLAB_BYTES } from "../../src/api/growing_buffer.ts";
+import { REPLAY_WHOLE_BYTES_MAX } from "../../src/api/replay_response.ts";
+import { RECENT_COMMITS_BYTES_MAX } from "../../src/log/log.ts";
 
 const CONNECTIONS_WANTED = Number(process.env.CONNECTIONS ?? 2000);
 /** What a process needs besides. */

@@ -9,10 +9,10 @@ import { cp, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { Receipt } from "../../src/event/types.ts";
-import { fileStorage } from "../../src/log/file_storage.ts";
-import { pendingPath, TAIL_FILE } from "../../src/log/layout.ts";
+import { fileStorage } from "../../src/log/storage/file_storage.ts";
+import { pendingPath, TAIL_FILE } from "../../src/log/storage/file_names.ts";
 import { type Log, openLog, SILENT_LISTENER } from "../../src/log/log.ts";
-import { verifyLog } from "../../src/log/verify.ts";
+import { verifyLog } from "../../src/log/verify/verify.ts";
 import { allEvents, batchWith, commit, replayPage } from "../contract/support/api.ts";
 import { FollowReader } from "../contract/support/follow_reader.ts";
 import {

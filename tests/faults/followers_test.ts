@@ -7,14 +7,11 @@ import { Buffer } from "node:buffer";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import {
-  FOLLOW_PIECE_BYTES,
-  FOLLOW_RECORD_BYTES_MAX,
-  LIVE_PAGES_BYTES_MAX,
-  RECENT_COMMITS_BYTES_MAX,
-} from "../../src/limits.ts";
+import { FOLLOW_RECORD_BYTES_MAX, LIVE_PAGES_BYTES_MAX } from "../../src/limits.ts";
 import { runCli, type Serving, startServe, withFolder } from "../support/cli.ts";
 import { IdFollower } from "./support/id_follower.ts";
+import { RECENT_COMMITS_BYTES_MAX } from "../../src/log/log.ts";
+import { FOLLOW_PIECE_BYTES } from "../../src/api/follow_response.ts";
 
 const FOLLOWERS = 200;
 const EVENTS = 10_000;

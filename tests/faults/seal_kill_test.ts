@@ -11,7 +11,7 @@ import process from "node:process";
 import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { init } from "../../src/commands/init.ts";
-import { fileStorage } from "../../src/log/file_storage.ts";
+import { fileStorage } from "../../src/log/storage/file_storage.ts";
 import type { Receipt } from "../../src/event/types.ts";
 import type { EventLogService } from "../../src/service/event_log_service.ts";
 import {

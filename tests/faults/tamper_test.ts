@@ -16,12 +16,12 @@ import {
   segmentPath,
   SEGMENTS_FOLDER,
   TAIL_FILE,
-} from "../../src/log/layout.ts";
-import { UnsupportedFormatError } from "../../src/log/log_error.ts";
-import type { FailureCode } from "../../src/log/verify_failure.ts";
-import type { EventFilter } from "../../src/log/stored_line.ts";
-import { EventScan } from "../../src/log/event_scan.ts";
-import type { LogSnapshot } from "../../src/log/snapshot.ts";
+} from "../../src/log/storage/file_names.ts";
+import { UnsupportedFormatError } from "../../src/log/storage/errors.ts";
+import type { FailureCode } from "../../src/log/verify/verify_failure.ts";
+import type { EventFilter } from "../../src/log/line/stored_line.ts";
+import { EventScan } from "../../src/log/read/event_scan.ts";
+import type { LogSnapshot } from "../../src/log/read/snapshot.ts";
 import { flipBit, truncateAt } from "../support/corrupt.ts";
 import {
   type CommitParts,

@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import crypto from "node:crypto";
 import { syncBuiltinESMExports } from "node:module";
 import { test } from "node:test";
-import { createAuthorizer } from "../../src/http/authorization.ts";
+import { createAuthorizer } from "../../src/api/authorization.ts";
 import { THIS_RUNTIME } from "../support/runtimes.ts";
 import { skipLoudly } from "./support/skip.ts";
 

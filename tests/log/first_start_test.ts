@@ -9,8 +9,8 @@ import {
   PENDING_FOLDER,
   SEGMENTS_FOLDER,
   TAIL_FILE,
-} from "../../src/log/layout.ts";
-import { CorruptLogError, UnsupportedFormatError } from "../../src/log/log_error.ts";
+} from "../../src/log/storage/file_names.ts";
+import { CorruptLogError, UnsupportedFormatError } from "../../src/log/storage/errors.ts";
 import { ALL_DONE, keptBytes, NAMES_ONLY, SYNCED_ONLY } from "../support/simulated_crash.ts";
 import { SimulatedDisk, type Tree } from "../support/simulated_disk.ts";
 import { preparedBatch } from "../support/prepared.ts";

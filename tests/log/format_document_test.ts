@@ -8,10 +8,10 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { prepareBatch } from "../../src/event/batch.ts";
-import { canonicalize } from "../../src/event/canonical_json.ts";
+import { canonicalize } from "../../src/event/json/canonical_json.ts";
 import { type CommittedEvent, verifyEvent } from "../../src/event/verify_event.ts";
-import type { BatchEntry } from "../../src/log/commit_frame.ts";
-import { MANIFEST_FILE } from "../../src/log/layout.ts";
+import type { BatchEntry } from "../../src/log/wal/commit_frame.ts";
+import { MANIFEST_FILE } from "../../src/log/storage/file_names.ts";
 import { SimulatedDisk } from "../support/simulated_disk.ts";
 import { logTree, openTestLog, readAll, tailOf, withTail } from "../support/test_log.ts";
 

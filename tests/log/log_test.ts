@@ -1,9 +1,9 @@
 /** What `Log.append()` does to the disk, and what it says when the disk fails. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { TAIL_FILE } from "../../src/log/layout.ts";
+import { TAIL_FILE } from "../../src/log/storage/file_names.ts";
 import { SILENT_LISTENER } from "../../src/log/log.ts";
-import { StorageFullError, WriterPoisonedError } from "../../src/log/log_error.ts";
+import { StorageFullError, WriterPoisonedError } from "../../src/log/storage/errors.ts";
 import { keptBytes } from "../support/simulated_crash.ts";
 import { type OperationHook, SimulatedDisk } from "../support/simulated_disk.ts";
 import { preparedBatch } from "../support/prepared.ts";

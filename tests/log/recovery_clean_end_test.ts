@@ -6,7 +6,7 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { TAIL_FILE } from "../../src/log/layout.ts";
+import { TAIL_FILE } from "../../src/log/storage/file_names.ts";
 import { preparedBatch } from "../support/prepared.ts";
 import { SimulatedDisk } from "../support/simulated_disk.ts";
 import { SECTOR_BYTES } from "../support/simulated_file.ts";

@@ -6,8 +6,8 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
-import { CorruptLogError } from "../../src/log/log_error.ts";
-import { remnantFault } from "../../src/log/remnant.ts";
+import { CorruptLogError } from "../../src/log/storage/errors.ts";
+import { remnantFault } from "../../src/log/wal/remnant.ts";
 import { COMMIT_BODY_BYTES_MAX, COMMIT_HEADER_BYTES_MAX } from "../../src/limits.ts";
 import { SimulatedDisk, simulatedFile } from "../support/simulated_disk.ts";
 import { commitOffsets, logTree, openTestLog, tailOf, withTail } from "../support/test_log.ts";

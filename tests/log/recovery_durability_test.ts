@@ -1,8 +1,8 @@
 /** What recovery makes durable, and what it refuses to pass over. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { PENDING_FOLDER, SEGMENTS_FOLDER, TAIL_FILE } from "../../src/log/layout.ts";
-import { CorruptLogError } from "../../src/log/log_error.ts";
+import { PENDING_FOLDER, SEGMENTS_FOLDER, TAIL_FILE } from "../../src/log/storage/file_names.ts";
+import { CorruptLogError } from "../../src/log/storage/errors.ts";
 import { SimulatedDisk } from "../support/simulated_disk.ts";
 import { commitOffsets, logTree, openTestLog, tailOf } from "../support/test_log.ts";
 

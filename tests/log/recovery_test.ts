@@ -4,9 +4,9 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
-import { EventScan } from "../../src/log/event_scan.ts";
-import { TAIL_FILE } from "../../src/log/layout.ts";
-import { CorruptLogError } from "../../src/log/log_error.ts";
+import { EventScan } from "../../src/log/read/event_scan.ts";
+import { TAIL_FILE } from "../../src/log/storage/file_names.ts";
+import { CorruptLogError } from "../../src/log/storage/errors.ts";
 import { appendBytes, flipBit, repairFraming, truncateAt } from "../support/corrupt.ts";
 import { SimulatedDisk, type Tree } from "../support/simulated_disk.ts";
 import { preparedBatch } from "../support/prepared.ts";

@@ -4,10 +4,13 @@ import { test, type TestContext } from "node:test";
 import { Worker } from "node:worker_threads";
 import { ApiError } from "../../src/event/api_error.ts";
 import { prepareBatch } from "../../src/event/batch.ts";
-import { BufferPool } from "../../src/event/buffer_pool.ts";
-import { BATCH_THREAD_BODY_BYTES_MIN, POOLED_BYTES_MAX } from "../../src/limits.ts";
-import { fillAll } from "../../src/log/filled_batch.ts";
-import { BatchThreads, type BatchThreadsOptions } from "../../src/service/batch_threads.ts";
+import { BufferPool, POOLED_BYTES_MAX } from "../../src/event/buffer_pool.ts";
+import { fillAll } from "../../src/log/wal/filled_batch.ts";
+import {
+  BATCH_THREAD_BODY_BYTES_MIN,
+  BatchThreads,
+  type BatchThreadsOptions,
+} from "../../src/service/batch_threads.ts";
 
 const WORKER = new URL("../../src/service/batch_worker.ts", import.meta.url);
 const DYING_WORKER = new URL("../support/dying_worker.ts", import.meta.url);

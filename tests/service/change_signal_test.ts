@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate } from "node:timers";
-import { WAKES_PER_TURN_MAX } from "../../src/limits.ts";
-import { ChangeSignal } from "../../src/service/change_signal.ts";
+import { ChangeSignal, WAKES_PER_TURN_MAX } from "../../src/service/change_signal.ts";
 
 /** Resolves in the next turn of the event loop. */
 function nextTurn(): Promise<void> {

@@ -1,7 +1,6 @@
 /** Why a follow response ends, and what its last record says. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { SCAN_PAUSE_BYTES } from "../../src/limits.ts";
 import type { Follow } from "../../src/service/event_log.ts";
 import {
   FOLLOW_ALL,
@@ -15,6 +14,7 @@ import { SimulatedDisk } from "../support/simulated_disk.ts";
 import { failNth, gateAt } from "../support/storage_faults.ts";
 import { submit, submittedBatch, submittedEvent } from "../support/submitted.ts";
 import { openTestService } from "../support/test_service.ts";
+import { SCAN_PAUSE_BYTES } from "../../src/log/read/event_scan.ts";
 
 /** A service with two batches of one event; the ids. */
 async function smallService() {

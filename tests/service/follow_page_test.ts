@@ -2,11 +2,11 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
-import { SCAN_PAUSE_BYTES } from "../../src/limits.ts";
 import { type FollowPage, readFollowPage } from "../../src/service/follow_page.ts";
 import { preparedBatch } from "../support/prepared.ts";
 import { SimulatedDisk } from "../support/simulated_disk.ts";
 import { openTestLog } from "../support/test_log.ts";
+import { SCAN_PAUSE_BYTES } from "../../src/log/read/event_scan.ts";
 
 const POSITION = {
   after: null,

@@ -5,8 +5,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { CommittedEvent } from "../../src/event/verify_event.ts";
-import { FOLLOW_RECORD_BYTES_MAX, RECENT_COMMITS_BYTES_MAX } from "../../src/limits.ts";
-import type { EventFilter } from "../../src/log/stored_line.ts";
+import { FOLLOW_RECORD_BYTES_MAX } from "../../src/limits.ts";
+import type { EventFilter } from "../../src/log/line/stored_line.ts";
 import type { ReplayQuery } from "../../src/service/event_log.ts";
 import type { EventLogService } from "../../src/service/event_log_service.ts";
 import { type EventsRecord, idsOf, nextRecord } from "../support/follow_records.ts";
@@ -22,6 +22,7 @@ import {
 import { replayAll } from "../support/stream_listing.ts";
 import { submit, type SubmittedEvent } from "../support/submitted.ts";
 import { openTestService } from "../support/test_service.ts";
+import { RECENT_COMMITS_BYTES_MAX } from "../../src/log/log.ts";
 
 const HISTORIES = 15;
 const FOLLOWERS = 12;

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { FOLLOW_RECORD_BYTES_MAX } from "../../src/limits.ts";
-import type { EventFilter } from "../../src/log/stored_line.ts";
+import type { EventFilter } from "../../src/log/line/stored_line.ts";
 import type { EventLogService } from "../../src/service/event_log_service.ts";
 import {
   FOLLOW_ALL,

@@ -2,12 +2,11 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import {
-  CHUNKS_KEPT_MAX,
   FOLLOW_RECORD_BYTES_MAX,
   LIVE_PAGES_BYTES_MAX,
   READ_CHUNK_BYTES,
 } from "../../src/limits.ts";
-import { chunkMemory } from "../../src/log/chunk_memory.ts";
+import { chunkMemory, CHUNKS_KEPT_MAX } from "../../src/log/read/chunk_memory.ts";
 import type { Log } from "../../src/log/log.ts";
 import type { FollowPosition } from "../../src/service/follow_page.ts";
 import { LivePages, liveQueryKey } from "../../src/service/live_pages.ts";

@@ -4,8 +4,8 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { SegmentBounds } from "../../src/log/segment_writer.ts";
-import { PENDING_FOLDER, SEGMENTS_FOLDER } from "../../src/log/layout.ts";
+import type { SegmentBounds } from "../../src/log/segment/segment_writer.ts";
+import { PENDING_FOLDER, SEGMENTS_FOLDER } from "../../src/log/storage/file_names.ts";
 import { SimulatedDisk } from "../support/simulated_disk.ts";
 import { MixedHistory } from "../support/mixed_history.ts";
 import { observe } from "../support/observation.ts";

@@ -5,9 +5,9 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
-import { PENDING_FOLDER } from "../../src/log/layout.ts";
-import type { BatchEntry } from "../../src/log/commit_frame.ts";
-import { SealedHistory } from "../../src/log/sealed_history.ts";
+import { PENDING_FOLDER } from "../../src/log/storage/file_names.ts";
+import type { BatchEntry } from "../../src/log/wal/commit_frame.ts";
+import { SealedHistory } from "../../src/log/segment/sealed_history.ts";
 import { LogState } from "../../src/service/log_state.ts";
 import { FOLLOW_ALL, nextRecord } from "../support/follow_records.ts";
 import { Gate } from "../support/gate.ts";

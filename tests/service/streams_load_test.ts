@@ -4,7 +4,6 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { STREAM_SNAPSHOTS_MAX } from "../../src/limits.ts";
 import { SimulatedDisk } from "../support/simulated_disk.ts";
 import { randomInteger, randomItem, seededRandom, testSeed } from "../support/random.ts";
 import { failNth, gateAt } from "../support/storage_faults.ts";
@@ -16,6 +15,7 @@ import {
 } from "../support/stream_listing.ts";
 import { submit, submittedBatch } from "../support/submitted.ts";
 import { openTestService } from "../support/test_service.ts";
+import { STREAM_SNAPSHOTS_MAX } from "../../src/service/streams.ts";
 
 function readsOf({ operations }: SimulatedDisk): number {
   return operations.filter(({ kind }) => kind === "read").length;

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { STREAM_SNAPSHOTS_MAX } from "../../src/limits.ts";
 import type { EventLogService } from "../../src/service/event_log_service.ts";
 import type { StreamsQuery } from "../../src/service/streams.ts";
 import { SimulatedDisk } from "../support/simulated_disk.ts";
@@ -13,6 +12,7 @@ import {
 } from "../support/stream_listing.ts";
 import { submit, submittedBatch } from "../support/submitted.ts";
 import { openTestService } from "../support/test_service.ts";
+import { STREAM_SNAPSHOTS_MAX } from "../../src/service/streams.ts";
 
 /** Takes page after page from `first` on; `between` runs before each but the first. */
 async function takePages(

@@ -2,7 +2,7 @@
 import { randomFillSync } from "node:crypto";
 import { join } from "node:path";
 import { init } from "../../src/commands/init.ts";
-import { fileStorage } from "../../src/log/file_storage.ts";
+import { fileStorage } from "../../src/log/storage/file_storage.ts";
 import { openLog, SILENT_LISTENER } from "../../src/log/log.ts";
 import { preparedBatch } from "./prepared.ts";
 

@@ -5,7 +5,7 @@
 import { Buffer } from "node:buffer";
 import { ByteWriter, ParquetWriter } from "hyparquet-writer";
 import type { ColumnSource } from "hyparquet-writer/src/types.js";
-import { canonicalize } from "../../src/event/canonical_json.ts";
+import { canonicalize } from "../../src/event/json/canonical_json.ts";
 import { sha256Hex } from "../../src/event/hash.ts";
 import type { CommittedEvent } from "../../src/event/verify_event.ts";
 import {
@@ -13,18 +13,22 @@ import {
   type Commit,
   decodeCommitHeader,
   encodeCommitHeader,
-} from "../../src/log/commit_frame.ts";
-import { MANIFEST_FILE, PENDING_FOLDER, segmentPath } from "../../src/log/layout.ts";
-import type { Manifest, SegmentEntry } from "../../src/log/manifest.ts";
-import { SegmentIndex } from "../../src/log/segment_index.ts";
+} from "../../src/log/wal/commit_frame.ts";
+import { MANIFEST_FILE, PENDING_FOLDER, segmentPath } from "../../src/log/storage/file_names.ts";
+import type { Manifest, SegmentEntry } from "../../src/log/segment/manifest.ts";
+import { SegmentIndex } from "../../src/log/segment/segment_index.ts";
 import {
   METADATA_KEY,
   metadataPieces,
   SOURCES_KEY,
   sourcesPieces,
-} from "../../src/log/segment_metadata.ts";
-import { openSegment } from "../../src/log/segment_reader.ts";
-import { COLUMN_NAMES, FILTERED_COLUMNS, SEGMENT_SCHEMA } from "../../src/log/segment_schema.ts";
+} from "../../src/log/segment/segment_metadata.ts";
+import { openSegment } from "../../src/log/segment/segment_reader.ts";
+import {
+  COLUMN_NAMES,
+  FILTERED_COLUMNS,
+  SEGMENT_SCHEMA,
+} from "../../src/log/segment/segment_schema.ts";
 import { SimulatedDisk, type Tree } from "./simulated_disk.ts";
 
 /** One commit of a tail or pending file; its lines without their LF. */

@@ -2,14 +2,14 @@
 import { createHash } from "node:crypto";
 import type { Buffer } from "node:buffer";
 import { HistoryChain } from "../../src/event/chain.ts";
-import type { BatchEntry } from "../../src/log/commit_frame.ts";
-import { SegmentIndex, type SegmentIndexContent } from "../../src/log/segment_index.ts";
-import type { SegmentMetadata } from "../../src/log/segment_metadata.ts";
-import { RowGroupWriter } from "../../src/log/segment_row_groups.ts";
-import { RowGroupRows } from "../../src/log/segment_rows.ts";
-import { SegmentSink } from "../../src/log/segment_sink.ts";
-import type { SegmentEntry } from "../../src/log/segment_verify.ts";
-import { StoredEvent } from "../../src/log/stored_event.ts";
+import type { BatchEntry } from "../../src/log/wal/commit_frame.ts";
+import { SegmentIndex, type SegmentIndexContent } from "../../src/log/segment/segment_index.ts";
+import type { SegmentMetadata } from "../../src/log/segment/segment_metadata.ts";
+import { RowGroupWriter } from "../../src/log/segment/segment_row_groups.ts";
+import { RowGroupRows } from "../../src/log/segment/segment_rows.ts";
+import { SegmentSink } from "../../src/log/segment/segment_sink.ts";
+import type { SegmentEntry } from "../../src/log/verify/segment_verify.ts";
+import { StoredEvent } from "../../src/log/line/stored_event.ts";
 import { SimulatedDisk } from "./simulated_disk.ts";
 
 /** A row to be written. */

@@ -2,7 +2,7 @@
 import { readFile, truncate } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { TAIL_FILE } from "../../src/log/layout.ts";
+import { TAIL_FILE } from "../../src/log/storage/file_names.ts";
 import { WRITERS } from "../../tools/soak/bounds.ts";
 import type { Scene } from "../../tools/soak/disturbances.ts";
 

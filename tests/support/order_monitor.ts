@@ -25,9 +25,9 @@ import {
   SEGMENTS_FOLDER,
   TAIL_FILE,
   TAIL_TEMPORARY_FILE,
-} from "../../src/log/layout.ts";
-import type { Manifest } from "../../src/log/manifest.ts";
-import type { OpenMode, Storage, StorageFile } from "../../src/log/storage.ts";
+} from "../../src/log/storage/file_names.ts";
+import type { Manifest } from "../../src/log/segment/manifest.ts";
+import type { OpenMode, Storage, StorageFile } from "../../src/log/storage/storage.ts";
 import { folderOf } from "./simulated_names.ts";
 
 /** Steps came in an order that a crash could punish. */

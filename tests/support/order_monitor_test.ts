@@ -7,7 +7,7 @@ import {
   MANIFEST_TEMPORARY_FILE,
   SEGMENT_TEMPORARY_FILE,
   TAIL_FILE,
-} from "../../src/log/layout.ts";
+} from "../../src/log/storage/file_names.ts";
 import { OrderMonitor, OrderViolation } from "./order_monitor.ts";
 import { SimulatedDisk } from "./simulated_disk.ts";
 import { commitOffsets, logTree, tailOf } from "./test_log.ts";

@@ -1,8 +1,8 @@
 /** Changes the form of a closed log, as `seal` does and as a sealing that is cut off leaves it. */
 import assert from "node:assert/strict";
-import { SEGMENT_TEMPORARY_FILE } from "../../src/log/layout.ts";
-import type { SegmentEntry } from "../../src/log/manifest.ts";
-import type { SegmentBounds } from "../../src/log/segment_writer.ts";
+import { SEGMENT_TEMPORARY_FILE } from "../../src/log/storage/file_names.ts";
+import type { SegmentEntry } from "../../src/log/segment/manifest.ts";
+import type { SegmentBounds } from "../../src/log/segment/segment_writer.ts";
 import type { SimulatedDisk } from "./simulated_disk.ts";
 import { openTestLog } from "./test_log.ts";
 

@@ -10,8 +10,8 @@ import {
   type MakerSettings,
   type SegmentMaker,
   type SegmentTask,
-} from "../../src/log/segment_maker.ts";
-import type { Storage } from "../../src/log/storage.ts";
+} from "../../src/log/sealing/segment_maker.ts";
+import type { Storage } from "../../src/log/storage/storage.ts";
 import { Gate } from "./gate.ts";
 import type { SimulatedDisk } from "./simulated_disk.ts";
 

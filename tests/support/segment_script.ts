@@ -4,10 +4,10 @@
  */
 import { createHash } from "node:crypto";
 import process from "node:process";
-import { fileStorage } from "../../src/log/file_storage.ts";
-import { HistoryCheck } from "../../src/log/history_check.ts";
-import { openSegment } from "../../src/log/segment_reader.ts";
-import { verifySegment } from "../../src/log/segment_verify.ts";
+import { fileStorage } from "../../src/log/storage/file_storage.ts";
+import { HistoryCheck } from "../../src/log/verify/history_check.ts";
+import { openSegment } from "../../src/log/segment/segment_reader.ts";
+import { verifySegment } from "../../src/log/verify/segment_verify.ts";
 import { sealPending } from "./test_segment.ts";
 
 const BOUNDS = { events: 6000, bytes: 1e9 };

@@ -1,6 +1,7 @@
 /**
- * A disk in memory behind the seam of the log (`src/log/storage.ts`), which keeps what was written
- * apart from what is durable. Every call is recorded, and a hook can delay it or make it fail.
+ * A disk in memory behind the seam of the log (`src/log/storage/storage.ts`), which keeps what was
+ * written apart from what is durable. Every call is recorded, and a hook can delay it or make it
+ * fail.
  *
  * The model, as harsh as what docs/format.md assumes of a disk allows. After a crash:
  *
@@ -23,7 +24,7 @@
  * While the machine goes on, whoever comes next sees all that was done.
  */
 import { Buffer } from "node:buffer";
-import type { OpenMode, Storage, StorageFile } from "../../src/log/storage.ts";
+import type { OpenMode, Storage, StorageFile } from "../../src/log/storage/storage.ts";
 import { type CrashChoice, SYNCED_ONLY } from "./simulated_crash.ts";
 import { type FailedPages, SimulatedFile } from "./simulated_file.ts";
 import { folderOf, SimulatedNames } from "./simulated_names.ts";

@@ -1,6 +1,6 @@
 /** A request for the handler without a server. */
 import { Buffer } from "node:buffer";
-import type { HttpRequest } from "../../src/http1/message.ts";
+import type { HttpRequest } from "../../src/http/message.ts";
 
 export interface StubRequestOptions {
   method?: string;

@@ -1,17 +1,17 @@
 /** Opens logs with a clock and randomness that repeat, and reads back what they hold. */
 import { Buffer } from "node:buffer";
 import type { CommittedEvent } from "../../src/event/verify_event.ts";
-import type { BatchEntry } from "../../src/log/commit_frame.ts";
-import { EventScan } from "../../src/log/event_scan.ts";
-import { TAIL_FILE } from "../../src/log/layout.ts";
+import type { BatchEntry } from "../../src/log/wal/commit_frame.ts";
+import { EventScan } from "../../src/log/read/event_scan.ts";
+import { TAIL_FILE } from "../../src/log/storage/file_names.ts";
 import {
   type CommittedBatch,
   type Log,
   type LogOptions,
   SILENT_LISTENER,
 } from "../../src/log/log.ts";
-import type { LogSnapshot } from "../../src/log/snapshot.ts";
-import type { Storage } from "../../src/log/storage.ts";
+import type { LogSnapshot } from "../../src/log/read/snapshot.ts";
+import type { Storage } from "../../src/log/storage/storage.ts";
 import { SimulatedDisk, type Tree } from "./simulated_disk.ts";
 import { preparedBatch } from "./prepared.ts";
 import { openWatchedLog, type SealingOn } from "./watched_log.ts";

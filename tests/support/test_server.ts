@@ -2,10 +2,10 @@
 import { mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createHandler, type HandlerOptions } from "../../src/http/handler.ts";
-import { refusalResponse } from "../../src/http/responses.ts";
-import type { HttpHandler, HttpServer } from "../../src/http1/message.ts";
-import { listen, type ListenOptions } from "../../src/http1/server.ts";
+import { createHandler, type HandlerOptions } from "../../src/api/handler.ts";
+import { refusalResponse } from "../../src/api/responses.ts";
+import type { HttpHandler, HttpServer } from "../../src/http/message.ts";
+import { listen, type ListenOptions } from "../../src/http/server.ts";
 import { Admission } from "../../src/service/admission.ts";
 import { isSkippedForExecutable } from "./tested_service.ts";
 import { SimulatedDisk } from "./simulated_disk.ts";

@@ -1,9 +1,9 @@
 /** Makes logs of each form in memory, and verifies them. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
-import { areHashesRight, type LineHashing } from "../../src/log/line_hashing.ts";
-import { checkSegment, type SegmentChecking } from "../../src/log/segment_checking.ts";
-import { type Verification, verifyLog, type VerifyOptions } from "../../src/log/verify.ts";
+import { areHashesRight, type LineHashing } from "../../src/log/verify/line_hashing.ts";
+import { checkSegment, type SegmentChecking } from "../../src/log/verify/segment_checking.ts";
+import { type Verification, verifyLog, type VerifyOptions } from "../../src/log/verify/verify.ts";
 import { type OperationKind, SimulatedDisk, type Tree } from "./simulated_disk.ts";
 import { preparedBatch } from "./prepared.ts";
 import { rotateOnly, sealAll, SMALL_SEGMENTS } from "./sealing.ts";

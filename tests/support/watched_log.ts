@@ -1,6 +1,6 @@
 /** Opens logs behind an order monitor, so that every test that does is also one of it. */
 import { type Log, type LogOptions, openLog, type SealingOptions } from "../../src/log/log.ts";
-import type { Storage } from "../../src/log/storage.ts";
+import type { Storage } from "../../src/log/storage/storage.ts";
 import type { EventLogService, ServiceOptions } from "../../src/service/event_log_service.ts";
 import { openEventLog } from "../../src/service/event_log_service.ts";
 import { OrderMonitor } from "./order_monitor.ts";

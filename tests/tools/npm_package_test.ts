@@ -14,12 +14,12 @@ import process from "node:process";
 import { after, before, test } from "node:test";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { promisify } from "node:util";
-import { HASH_THREAD_LOG_BYTES_MIN } from "../../src/limits.ts";
-import type * as hashThread from "../../src/log/hash_thread.ts";
+import type * as hashThread from "../../src/log/verify/hash_thread.ts";
 import { renameModules } from "../../tools/build/javascript.ts";
 import { revisionOf } from "../../tools/build/revision.ts";
 import { type CliOptions, runCli, startServe } from "../support/cli.ts";
 import { absenceOf, executableOf } from "../support/runtimes.ts";
+import { HASH_THREAD_LOG_BYTES_MIN } from "../../src/log/verify/hash_thread.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const NODE_TYPES = join(ROOT, "node_modules", "@types");
@@ -137,7 +137,9 @@ test(
 );
 
 test("the installed package finds the modules of its threads", { skip }, async () => {
-  const url = pathToFileURL(join(installed, "dist", "npm", "src", "log", "hash_thread.js"));
+  const url = pathToFileURL(
+    join(installed, "dist", "npm", "src", "log", "verify", "hash_thread.js"),
+  );
   const { startHashThread }: typeof hashThread = await import(url.href);
   const thread = startHashThread(HASH_THREAD_LOG_BYTES_MIN)!;
   try {

@@ -8,7 +8,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
-import type { Storage, StorageFile } from "../../src/log/storage.ts";
+import type { Storage, StorageFile } from "../../src/log/storage/storage.ts";
 import { lockFile } from "../../src/runtime/file_lock.ts";
 import { runtimeArgs, THIS_RUNTIME } from "../../tests/support/runtimes.ts";
 

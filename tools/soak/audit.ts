@@ -6,7 +6,7 @@
  * An audit goes on from where it was: while a soak runs, one follows the log; at the end a second
  * one reads all of it again from its beginning.
  */
-import { canonicalize } from "../../src/event/canonical_json.ts";
+import { canonicalize } from "../../src/event/json/canonical_json.ts";
 import { HistoryChain } from "../../src/event/chain.ts";
 import { sha256Hex } from "../../src/event/hash.ts";
 import type { EventLogClient } from "../../src/client/event_log_client.ts";

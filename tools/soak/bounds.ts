@@ -1,13 +1,13 @@
 /** Every bound of the soak, with its unit and why it is what it is. */
 import {
   ADMITTED_BODY_BYTES_MAX,
-  BLOOM_FILTER_CACHE_BYTES_MAX,
-  CLIENT_SOCKETS_MAX,
   LIVE_PAGES_BYTES_MAX,
-  PREPARED_BYTES_MAX,
-  RECENT_COMMITS_BYTES_MAX,
   ROW_GROUP_CACHE_BYTES_MAX,
 } from "../../src/limits.ts";
+import { PREPARED_BYTES_MAX } from "../../src/service/prepared_room.ts";
+import { RECENT_COMMITS_BYTES_MAX } from "../../src/log/log.ts";
+import { BLOOM_FILTER_CACHE_BYTES_MAX } from "../../src/log/segment/bloom_cache.ts";
+import { CLIENT_SOCKETS_MAX } from "../../src/client/unix_fetch.ts";
 
 const MIB = 1024 * 1024;
 

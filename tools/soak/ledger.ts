@@ -6,7 +6,7 @@
  */
 import { Buffer } from "node:buffer";
 import type { Batch } from "../../src/client/batch_body.ts";
-import { canonicalize } from "../../src/event/canonical_json.ts";
+import { canonicalize } from "../../src/event/json/canonical_json.ts";
 import { sha256Hex } from "../../src/event/hash.ts";
 import type { Receipt, RetirementReceipt } from "../../src/event/types.ts";
 import { ROUND_BATCHES_MAX, ROUND_EVENTS_MAX, ROUND_PAYLOAD_BYTES_MAX } from "./bounds.ts";

@@ -1,6 +1,6 @@
 /** The HTTP API over a log in memory whose disk a test can make fail, with an orderly shutdown. */
-import { createHandler, type HandlerOptions } from "../../../src/http/handler.ts";
-import type { ListenOptions } from "../../../src/http1/server.ts";
+import { createHandler, type HandlerOptions } from "../../../src/api/handler.ts";
+import type { ListenOptions } from "../../../src/http/server.ts";
 import { Admission } from "../../../src/service/admission.ts";
 import type { EventLog } from "../../../src/service/event_log.ts";
 import type { EventLogService } from "../../../src/service/event_log_service.ts";

@@ -1,8 +1,11 @@
 /** What must hold of a log whatever a crash has left of it. */
 import assert from "node:assert/strict";
 import type { CommittedEvent } from "../../../src/event/verify_event.ts";
-import { MANIFEST_TEMPORARY_FILE, TAIL_TEMPORARY_FILE } from "../../../src/log/layout.ts";
-import { verifyLog, type VerifyReport } from "../../../src/log/verify.ts";
+import {
+  MANIFEST_TEMPORARY_FILE,
+  TAIL_TEMPORARY_FILE,
+} from "../../../src/log/storage/file_names.ts";
+import { verifyLog, type VerifyReport } from "../../../src/log/verify/verify.ts";
 import { seededRandom } from "../../support/random.ts";
 import { SimulatedDisk, type Tree } from "../../support/simulated_disk.ts";
 import { replayAll } from "../../support/stream_listing.ts";

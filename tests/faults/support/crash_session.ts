@@ -3,7 +3,7 @@
  * it. The same steps do the same, operation by operation.
  */
 import assert from "node:assert/strict";
-import { SEGMENT_TEMPORARY_FILE } from "../../../src/log/layout.ts";
+import { SEGMENT_TEMPORARY_FILE } from "../../../src/log/storage/file_names.ts";
 import { type LogOptions, SILENT_LISTENER } from "../../../src/log/log.ts";
 import type { EventLogService } from "../../../src/service/event_log_service.ts";
 import type { Outcome } from "../../support/outcome.ts";

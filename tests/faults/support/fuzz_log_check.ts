@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { canonicalize } from "../../../src/event/canonical_json.ts";
+import { canonicalize } from "../../../src/event/json/canonical_json.ts";
 import type { CommittedEvent, Receipt, RetirementReceipt } from "../../../src/event/types.ts";
 import { verifyEvent } from "../../../src/event/verify_event.ts";
 import { batchKey, contentOf, type SentRequests } from "./fuzz_sent.ts";

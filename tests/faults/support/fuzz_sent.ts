@@ -5,7 +5,7 @@
  */
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
-import { canonicalize } from "../../../src/event/canonical_json.ts";
+import { canonicalize } from "../../../src/event/json/canonical_json.ts";
 
 const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const LF = 0x0a;

@@ -3,7 +3,7 @@
  * hold after whatever happened to it. Nothing in here knows how a log keeps it.
  */
 import assert from "node:assert/strict";
-import { canonicalize } from "../../../src/event/canonical_json.ts";
+import { canonicalize } from "../../../src/event/json/canonical_json.ts";
 import type { PreparedBatch, Receipt, RetirementReceipt } from "../../../src/event/types.ts";
 import type { CommittedEvent } from "../../../src/event/verify_event.ts";
 import type { EventLog } from "../../../src/service/event_log.ts";

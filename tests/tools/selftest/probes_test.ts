@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Buffer } from "node:buffer";
-import { fileStorage } from "../../../src/log/file_storage.ts";
-import type { Storage, StorageFile } from "../../../src/log/storage.ts";
+import { fileStorage } from "../../../src/log/storage/file_storage.ts";
+import type { Storage, StorageFile } from "../../../src/log/storage/storage.ts";
 import {
   measureSync,
   ProbeError,

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Batch } from "../../../src/client/batch_body.ts";
-import { canonicalize } from "../../../src/event/canonical_json.ts";
+import { canonicalize } from "../../../src/event/json/canonical_json.ts";
 import { sha256Hex } from "../../../src/event/hash.ts";
 import type { CommittedEvent, Receipt, RetirementReceipt } from "../../../src/event/types.ts";
 import { Audit, type KnownHeads, type Pages } from "../../../tools/soak/audit.ts";

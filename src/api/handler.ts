@@ -1,0 +1,78 @@
+/**
+ * One function from request to response. Order of the checks: authorization, host, path, method;
+ * then the route's own. No error leaves it: each becomes an error document, and one that nobody
+ * foresaw is reported.
+ */
+import { ApiError } from "../event/api_error.ts";
+import { createAuthorizer } from "./authorization.ts";
+import { describeError } from "./describe_error.ts";
+import type { HttpHandler, HttpRequest, HttpResponse } from "../http/message.ts";
+import { errorResponse, methodNotAllowed, withoutBody } from "./responses.ts";
+import { createRoutes, type Route, type RouteOptions } from "./routes.ts";
+import { splitTarget } from "./target.ts";
+
+export interface HandlerOptions extends Omit<RouteOptions, "onStreamFailure"> {
+  /** Bearer token; empty for none. */
+  token: string;
+  /** Receives one line for each unexpected error, without payload or token. */
+  report: (line: string) => void;
+}
+
+const UNAUTHORIZED = errorResponse(
+  new ApiError("unauthorized", "this service wants the header Authorization: Bearer <token>"),
+);
+const NOT_FOUND = errorResponse(new ApiError("not_found", "there is nothing at this path"));
+const INTERNAL_ERROR = errorResponse(
+  new ApiError("internal_error", "the service failed; its standard error output says where"),
+);
+const NO_HOST = errorResponse(
+  new ApiError(
+    "invalid_request",
+    "HTTP/1.1 requires exactly one Host header; its value is ignored",
+  ),
+);
+
+/** Makes the handler of the HTTP API. It never throws. */
+export function createHandler(options: HandlerOptions): HttpHandler {
+  const { token, report } = options;
+  const isAuthorized = createAuthorizer(token);
+  const reportFailure = (request: HttpRequest, error: unknown) => {
+    const { path } = splitTarget(request.target);
+    report(`${request.method} ${path} failed: ${describeError(error)}`);
+  };
+  const routes = createRoutes({ ...options, onStreamFailure: reportFailure });
+
+  const answer = async (request: HttpRequest): Promise<HttpResponse> => {
+    if (!isAuthorized(request.header("authorization"))) return UNAUTHORIZED;
+    if (!hasOneHost(request)) return NO_HOST;
+    const { path, query } = splitTarget(request.target);
+    const route = routes.get(path);
+    if (route === undefined) return NOT_FOUND;
+    const endpoint = route.get(request.method === "HEAD" ? "GET" : request.method);
+    if (endpoint === undefined) return methodNotAllowed(allowOf(route));
+    try {
+      return await endpoint(request, query);
+    } catch (error) {
+      if (error instanceof ApiError) return errorResponse(error);
+      reportFailure(request, error);
+      return INTERNAL_ERROR;
+    }
+  };
+  return async (request) => {
+    const response = await answer(request);
+    return request.method === "HEAD" ? withoutBody(response) : response;
+  };
+}
+
+/** RFC 9112 section 3.2. Repeated headers come joined, and a host holds no blank. */
+function hasOneHost(request: HttpRequest): boolean {
+  const host = request.header("host");
+  return host !== null && !host.includes(", ");
+}
+
+/** The methods of a route as `Allow` lists them. */
+function allowOf(route: Route): string {
+  const methods = [...route.keys()];
+  if (route.has("GET")) methods.push("HEAD");
+  return methods.sort().join(", ");
+}

@@ -1,0 +1,54 @@
+/**
+ * Query strings in form encoding (`+` and `%XX`), read strictly: each parameter known, given once
+ * and well formed. What a value means is the route's business.
+ */
+import { ApiError } from "../event/api_error.ts";
+import { quoteShort } from "../event/json/json_fault.ts";
+
+/** Decoded values by name. */
+export type Parameters = ReadonlyMap<string, string>;
+
+const NO_PARAMETERS: Parameters = new Map();
+
+/** A character that RFC 3986 wants percent-encoded; the runtimes decode such bytes differently. */
+const UNENCODED = /[^\x21-\x7e]/;
+
+/**
+ * Reads the parameters of a query string (without its question mark).
+ * @throws {ApiError} `invalid_request` for an unknown, repeated or malformed parameter.
+ */
+export function parseQuery(query: string, knownNames: ReadonlySet<string>): Parameters {
+  if (query === "") return NO_PARAMETERS;
+  if (UNENCODED.test(query)) {
+    throw new ApiError("invalid_request", "query string has a character that is not encoded");
+  }
+  const parameters = new Map<string, string>();
+  for (const pair of query.split("&")) {
+    if (pair === "") continue;
+    const nameEnd = pair.indexOf("=");
+    const name = decodeForm(nameEnd < 0 ? pair : pair.slice(0, nameEnd));
+    const value = nameEnd < 0 ? "" : decodeForm(pair.slice(nameEnd + 1));
+    if (!knownNames.has(name)) throw parameterError("unknown", name);
+    if (parameters.has(name)) throw parameterError("repeated", name);
+    parameters.set(name, value);
+  }
+  return parameters;
+}
+
+function decodeForm(text: string): string {
+  const spaced = text.includes("+") ? text.replaceAll("+", " ") : text;
+  if (!spaced.includes("%")) return spaced;
+  try {
+    return decodeURIComponent(spaced);
+  } catch (error) {
+    if (!(error instanceof URIError)) throw error;
+    throw new ApiError(
+      "invalid_request",
+      `query string has a malformed percent-encoding in ${quoteShort(text)}`,
+    );
+  }
+}
+
+function parameterError(fault: string, name: string): ApiError {
+  return new ApiError("invalid_request", `${fault} query parameter ${quoteShort(name)}`);
+}

@@ -1,0 +1,330 @@
+/**
+ * From the bytes of a JSON value to the bytes of its canonical text (RFC 8785) in one pass, without
+ * making the value, both in the same memory: a string without an escape is spelled as it came, and
+ * so are most numbers.
+ *
+ * It never guesses: what is not strict JSON, and what is rare, is left to the exact way
+ * (`strict_json.ts` and `canonical_json.ts`), which agrees with it on all that it does take.
+ *
+ * What is read must be known to be UTF-8, and a NUL must follow it, which no JSON has: so nothing
+ * reads beyond it. Memory that has grown meanwhile still holds what is read.
+ */
+import type { ByteWriter } from "../byte_writer.ts";
+import { numberFault } from "./json_number.ts";
+import { quoteString } from "./quote_string.ts";
+
+/** Returned in place of an index: the exact way is to be gone. */
+export const NOT_TAKEN = -1;
+
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const MINUS = 0x2d;
+const DOT = 0x2e;
+const DIGIT_0 = 0x30;
+const DIGIT_9 = 0x39;
+const COLON = 0x3a;
+const OPEN_ARRAY = 0x5b;
+const BACKSLASH = 0x5c;
+const CLOSE_ARRAY = 0x5d;
+const OPEN_OBJECT = 0x7b;
+const CLOSE_OBJECT = 0x7d;
+const BLANK = 0x20;
+/** Begins a character that UTF-16 spells with two units: those sort otherwise than their bytes. */
+const FOUR_BYTE_LEAD = 0xf0;
+
+const LITERALS = ["true", "false", "null"].map((text) => new TextEncoder().encode(text));
+const NUMBER = /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$/;
+/** Any decimal of so many digits survives binary64. */
+const KEPT_DIGITS_MAX = 15;
+/** The longest number of ECMAScript: `-1.2345678901234567e-308`. */
+const NUMBER_CHARS_MAX = 25;
+const INSERTION_SORT_MAX = 16;
+
+/** Index of the first byte from `at` on that is no whitespace of JSON. */
+export function skipBlanks(bytes: Uint8Array, at: number): number {
+  for (;; at++) {
+    const byte = bytes[at]!;
+    if (byte > BLANK) return at;
+    if (byte !== BLANK && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) return at;
+  }
+}
+
+/** Index after a string that begins at `at` and has no escape; NOT_TAKEN for any other. */
+export function plainStringEnd(bytes: Uint8Array, at: number): number {
+  if (bytes[at] !== QUOTE) return NOT_TAKEN;
+  for (at++;; at++) {
+    const byte = bytes[at]!;
+    if (byte === QUOTE) return at + 1;
+    if (byte === BACKSLASH || byte < BLANK) return NOT_TAKEN;
+  }
+}
+
+export class CanonicalCopy {
+  readonly #out: ByteWriter;
+  /** The texts to read end here. */
+  readonly #end: number;
+  /**
+   * For each member of the objects under way where its name starts and ends in `#out`, and where
+   * the member ends.
+   */
+  readonly #members: number[] = [];
+
+  /** @param out holds the text that is read too, up to `end`. */
+  constructor(out: ByteWriter, end: number) {
+    this.#out = out;
+    this.#end = end;
+  }
+
+  /**
+   * Writes the value that begins at `at`.
+   * @param depthMax containers allowed on one path.
+   * @returns the index after it, or NOT_TAKEN; then what was written means nothing.
+   */
+  copy(at: number, depthMax: number): number {
+    this.#members.length = 0;
+    this.#reserve(at);
+    return this.#value(at, depthMax);
+  }
+
+  /** Whatever is spelled as it came fits from here on. */
+  #reserve(at: number): void {
+    this.#out.reserve(this.#end - at);
+  }
+
+  #value(at: number, depthMax: number): number {
+    switch (this.#out.bytes[at]) {
+      case QUOTE:
+        return this.#string(at);
+      case OPEN_OBJECT:
+        return depthMax > 0 ? this.#object(at, depthMax - 1) : NOT_TAKEN;
+      case OPEN_ARRAY:
+        return depthMax > 0 ? this.#array(at, depthMax - 1) : NOT_TAKEN;
+      case 0x74:
+        return this.#literal(at, LITERALS[0]!);
+      case 0x66:
+        return this.#literal(at, LITERALS[1]!);
+      case 0x6e:
+        return this.#literal(at, LITERALS[2]!);
+      default:
+        return this.#number(at);
+    }
+  }
+
+  #string(start: number): number {
+    const bytes = this.#out.bytes;
+    let end = this.#out.size;
+    bytes[end++] = QUOTE;
+    for (let at = start + 1;; at++) {
+      const byte = bytes[at]!;
+      if (byte === BACKSLASH) return this.#escapedString(start, at);
+      if (byte < BLANK) return NOT_TAKEN;
+      bytes[end++] = byte;
+      if (byte === QUOTE) {
+        this.#out.size = end;
+        return at + 1;
+      }
+    }
+  }
+
+  /** A string that begins at `start` and has its first escape at `at`. */
+  #escapedString(start: number, at: number): number {
+    const { bytes } = this.#out;
+    while (at < this.#end && bytes[at] !== QUOTE) at += bytes[at] === BACKSLASH ? 2 : 1;
+    const end = at + 1;
+    const text = parseString(bytes.toString("utf8", start, end));
+    if (text === null) return NOT_TAKEN;
+    this.#out.text(quoteString(text));
+    this.#reserve(end);
+    return end;
+  }
+
+  #literal(at: number, literal: Uint8Array): number {
+    const { bytes } = this.#out;
+    for (let index = 0; index < literal.length; index++) {
+      if (bytes[at + index] !== literal[index]) return NOT_TAKEN;
+    }
+    this.#out.again(at, at + literal.length);
+    return at + literal.length;
+  }
+
+  #number(start: number): number {
+    const { bytes } = this.#out;
+    let at = start;
+    if (bytes[at] === MINUS) at++;
+    const firstDigit = at;
+    at = digitsEnd(bytes, at);
+    let digits = at - firstDigit;
+    // A zero in front or alone (`-0`, `0.5`), and what is not short, is looked at closer.
+    let isCanonical = digits > 0 && (bytes[firstDigit] !== DIGIT_0 || at === start + 1);
+    if (isCanonical && bytes[at] === DOT) {
+      const fraction = at + 1;
+      at = digitsEnd(bytes, fraction);
+      digits += at - fraction;
+      isCanonical = at > fraction && bytes[at - 1] !== DIGIT_0 && bytes[firstDigit] !== DIGIT_0;
+    }
+    if (!isCanonical || digits > KEPT_DIGITS_MAX || isNumberPart(bytes[at]!)) {
+      return this.#otherNumber(start);
+    }
+    this.#out.again(start, at);
+    return at;
+  }
+
+  #otherNumber(start: number): number {
+    const { bytes } = this.#out;
+    let end = start;
+    while (isNumberPart(bytes[end]!)) end++;
+    const literal = bytes.toString("latin1", start, end);
+    if (!NUMBER.test(literal) || numberFault(literal) !== null) return NOT_TAKEN;
+    this.#out.reserve(NUMBER_CHARS_MAX);
+    this.#out.ascii(String(Number(literal)));
+    this.#reserve(end);
+    return end;
+  }
+
+  #array(start: number, depthMax: number): number {
+    const { bytes } = this.#out;
+    this.#byte(OPEN_ARRAY);
+    let at = skipBlanks(bytes, start + 1);
+    if (bytes[at] !== CLOSE_ARRAY) {
+      for (;;) {
+        at = this.#value(at, depthMax);
+        if (at === NOT_TAKEN) return NOT_TAKEN;
+        at = skipBlanks(bytes, at);
+        if (bytes[at] !== COMMA) break;
+        this.#byte(COMMA);
+        at = skipBlanks(bytes, at + 1);
+      }
+    }
+    if (bytes[at] !== CLOSE_ARRAY) return NOT_TAKEN;
+    this.#byte(CLOSE_ARRAY);
+    return at + 1;
+  }
+
+  #object(start: number, depthMax: number): number {
+    const { bytes } = this.#out;
+    const members = this.#members;
+    const firstMember = members.length;
+    this.#byte(OPEN_OBJECT);
+    const outStart = this.#out.size;
+    let isSorted = true;
+    let at = skipBlanks(bytes, start + 1);
+    if (bytes[at] !== CLOSE_OBJECT) {
+      for (;;) {
+        const member = members.length;
+        at = this.#name(at);
+        if (at === NOT_TAKEN || bytes[at] !== COLON) return NOT_TAKEN;
+        if (isSorted && member > firstMember) isSorted = this.#compareNames(member - 3, member) < 0;
+        this.#byte(COLON);
+        at = this.#value(skipBlanks(bytes, at + 1), depthMax);
+        if (at === NOT_TAKEN) return NOT_TAKEN;
+        members[member + 2] = this.#out.size;
+        at = skipBlanks(bytes, at);
+        if (bytes[at] !== COMMA) break;
+        this.#byte(COMMA);
+        at = skipBlanks(bytes, at + 1);
+      }
+    }
+    if (bytes[at] !== CLOSE_OBJECT) return NOT_TAKEN;
+    if (!isSorted && !this.#sortMembers(firstMember, outStart)) return NOT_TAKEN;
+    members.length = firstMember;
+    this.#byte(CLOSE_OBJECT);
+    return at + 1;
+  }
+
+  /** Writes a name and takes it down; returns where its colon has to be. */
+  #name(start: number): number {
+    const bytes = this.#out.bytes;
+    if (bytes[start] !== QUOTE) return NOT_TAKEN;
+    let end = this.#out.size;
+    bytes[end++] = QUOTE;
+    for (let at = start + 1;; at++) {
+      const byte = bytes[at]!;
+      if (byte === BACKSLASH || byte < BLANK || byte >= FOUR_BYTE_LEAD) return NOT_TAKEN;
+      bytes[end++] = byte;
+      if (byte !== QUOTE) continue;
+      this.#members.push(this.#out.size + 1, end - 1, 0);
+      this.#out.size = end;
+      return skipBlanks(bytes, at + 1);
+    }
+  }
+
+  /**
+   * Below 0 when the first name sorts before the second, 0 for equal ones. Names without an escape
+   * and of characters below U+10000 have the order of their bytes.
+   */
+  #compareNames(left: number, right: number): number {
+    const out = this.#out.bytes;
+    const members = this.#members;
+    let leftAt = members[left]!;
+    let rightAt = members[right]!;
+    const leftEnd = members[left + 1]!;
+    const rightEnd = members[right + 1]!;
+    while (leftAt < leftEnd && rightAt < rightEnd) {
+      const difference = out[leftAt++]! - out[rightAt++]!;
+      if (difference !== 0) return difference;
+    }
+    return (leftEnd - leftAt) - (rightEnd - rightAt);
+  }
+
+  /** Puts the members of an object in order; false when two have one name. */
+  #sortMembers(firstMember: number, outStart: number): boolean {
+    const members = this.#members;
+    const order: number[] = [];
+    for (let member = firstMember; member < members.length; member += 3) order.push(member);
+    this.#sort(order);
+    for (let place = 1; place < order.length; place++) {
+      if (this.#compareNames(order[place - 1]!, order[place]!) === 0) return false;
+    }
+    // Behind what was written, then moved to its place.
+    const out = this.#out;
+    const outEnd = out.size;
+    out.reserve(outEnd - outStart);
+    for (const member of order) {
+      if (out.size > outEnd) this.#byte(COMMA);
+      out.again(members[member]! - 1, members[member + 2]!);
+    }
+    out.bytes.copyWithin(outStart, outEnd, out.size);
+    out.size = outEnd;
+    return true;
+  }
+
+  #sort(order: number[]): void {
+    if (order.length > INSERTION_SORT_MAX) {
+      order.sort((left, right) => this.#compareNames(left, right));
+      return;
+    }
+    for (let index = 1; index < order.length; index++) {
+      const member = order[index]!;
+      let at = index;
+      for (; at > 0 && this.#compareNames(order[at - 1]!, member) > 0; at--) {
+        order[at] = order[at - 1]!;
+      }
+      order[at] = member;
+    }
+  }
+
+  #byte(byte: number): void {
+    this.#out.bytes[this.#out.size++] = byte;
+  }
+}
+
+function digitsEnd(bytes: Uint8Array, at: number): number {
+  while (bytes[at]! >= DIGIT_0 && bytes[at]! <= DIGIT_9) at++;
+  return at;
+}
+
+/** Whether a byte goes on with a number: a digit, a sign, a dot or an exponent. */
+function isNumberPart(byte: number): boolean {
+  return byte >= DIGIT_0 && byte <= DIGIT_9 || byte === DOT || byte === MINUS || byte === 0x2b ||
+    byte === 0x65 || byte === 0x45;
+}
+
+/** Null for what is no string of JSON, or has an unpaired surrogate. */
+function parseString(literal: string): string | null {
+  try {
+    const text: string = JSON.parse(literal);
+    return text.isWellFormed() ? text : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,139 @@
+/**
+ * What can be read off a stored event line without parsing it. A line starts
+ *
+ *   {"event_id":"<36>","source":"<name>","stream":"<name>","record_key":<string>,"kind":<string>,
+ *
+ * (docs/format.md). Names hold no quote; inside a JSON string a quote is always escaped, so the
+ * first bare quote ends it.
+ */
+import { Buffer } from "node:buffer";
+import { EVENT_BYTES_MIN } from "../../limits.ts";
+
+/** Exact-match filter on the members of an event; an absent member matches all. */
+export interface EventFilter {
+  source?: string;
+  stream?: string;
+  recordKey?: string;
+  kind?: string;
+}
+
+/** Whether the stored line at `offset` of `bytes` passes a filter. */
+export type LineMatcher = (bytes: Buffer, offset: number) => boolean;
+
+const LF = 0x0a;
+const ID_OFFSET = '{"event_id":"'.length;
+const ID_LENGTH = 36;
+const SOURCE_OFFSET = ID_OFFSET + ID_LENGTH + '","source":"'.length;
+const AFTER_SOURCE = Buffer.from('","stream":"');
+const AFTER_STREAM = Buffer.from('","record_key":"');
+const AFTER_RECORD_KEY = Buffer.from('","kind":"');
+const AFTER_KIND = Buffer.from('","');
+
+/** Length of the part of a line that holds its id. */
+export const ID_END_OFFSET: number = ID_OFFSET + ID_LENGTH;
+
+const LF_WORD = 0x0a0a0a0a;
+const LOWEST_BITS = 0x01010101;
+const HIGHEST_BITS = 0x80808080 | 0;
+const LITTLE_ENDIAN = true;
+const WORD_BYTES = 4;
+
+/**
+ * Where the event line ends that starts at `start`, its LF included, in whole lines that have been
+ * checked before: what is shorter than an event is not looked at. In words, by the bit trick that
+ * finds a zero byte (H. Warren, Hacker's Delight, 6-1): one of the runtimes searches a Buffer byte
+ * by byte, which takes as long as all the rest of a replay.
+ */
+export function eventLineEnd(lines: DataView, start: number): number {
+  const wordsEnd = lines.byteLength - 2 * WORD_BYTES;
+  let at = start + EVENT_BYTES_MIN - 1;
+  for (; at <= wordsEnd; at += 2 * WORD_BYTES) {
+    const first = lines.getInt32(at, LITTLE_ENDIAN) ^ LF_WORD;
+    const second = lines.getInt32(at + WORD_BYTES, LITTLE_ENDIAN) ^ LF_WORD;
+    const zeros = (first - LOWEST_BITS | 0) & ~first | (second - LOWEST_BITS | 0) & ~second;
+    if ((zeros & HIGHEST_BITS) !== 0) break;
+  }
+  while (at < lines.byteLength && lines.getUint8(at) !== LF) at += 1;
+  return Math.min(at + 1, lines.byteLength);
+}
+
+/** The event id of the line that starts at `offset`. */
+export function lineEventId(bytes: Buffer, offset: number): string {
+  return bytes.toString("latin1", offset + ID_OFFSET, offset + ID_END_OFFSET);
+}
+
+/** Source and stream of the line that starts at `offset`. */
+export function lineSourceAndStream(
+  bytes: Buffer,
+  offset: number,
+): { source: string; stream: string } {
+  const sourceStart = offset + SOURCE_OFFSET;
+  const sourceEnd = bytes.indexOf(AFTER_SOURCE, sourceStart);
+  const streamStart = sourceEnd + AFTER_SOURCE.length;
+  const streamEnd = bytes.indexOf(AFTER_STREAM, streamStart);
+  return {
+    source: bytes.toString("latin1", sourceStart, sourceEnd),
+    stream: bytes.toString("latin1", streamStart, streamEnd),
+  };
+}
+
+/** Compiles a filter; null when it matches every line. */
+export function lineMatcher(filter: EventFilter): LineMatcher | null {
+  const { source, stream, recordKey, kind } = filter;
+  const steps = [
+    memberStep(source, AFTER_SOURCE),
+    memberStep(stream, AFTER_STREAM),
+    memberStep(recordKey, AFTER_RECORD_KEY),
+    memberStep(kind, AFTER_KIND),
+  ];
+  while (steps.at(-1)?.wanted === null) steps.pop();
+  if (steps.length === 0) return null;
+  return (bytes, offset) => {
+    let position = offset + SOURCE_OFFSET;
+    for (const { wanted, end } of steps) {
+      if (wanted === null) {
+        position = bytes.indexOf(end, position) + end.length;
+      } else {
+        if (!hasAt(bytes, position, wanted)) return false;
+        position += wanted.length;
+      }
+    }
+    return true;
+  };
+}
+
+/**
+ * The bytes that a member's value and the following punctuation must have; null when any will do.
+ */
+function memberStep(
+  value: string | undefined,
+  end: Buffer,
+): { wanted: Buffer | null; end: Buffer } {
+  if (value === undefined) return { wanted: null, end };
+  const text = JSON.stringify(value).slice(1, -1);
+  return { wanted: Buffer.concat([Buffer.from(text), end]), end };
+}
+
+function hasAt(bytes: Buffer, position: number, wanted: Buffer): boolean {
+  for (let i = 0; i < wanted.length; i++) {
+    if (bytes[position + i] !== wanted[i]) return false;
+  }
+  return true;
+}
+
+/**
+ * Start of the first of these event lines whose event is after `after`; their end when there is
+ * none. No header is among them.
+ */
+export function firstLineAfter(lines: Buffer, after: string): number {
+  let low = 0;
+  let high = lines.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    // No line starts in (start, middle].
+    const start = middle === 0 ? 0 : lines.lastIndexOf(LF, middle - 1) + 1;
+    if (lineEventId(lines, start) <= after) low = lines.indexOf(LF, middle) + 1;
+    else high = start;
+  }
+  return low;
+}

@@ -1,0 +1,98 @@
+/** The decoded values of one column of a row group, and how to read one. */
+import { Buffer } from "node:buffer";
+import { formatTimestamp } from "../../event/timestamp.ts";
+import { sameBytes, uuidText, viewOf } from "../line/line_bytes.ts";
+import { OBSERVED_AT_CHARS } from "../line/line_layout.ts";
+import { SegmentError } from "./segment_error.ts";
+
+/** What a Date can hold (ECMA-262, "Time Values and Time Range"). */
+const DATE_MS_MAX = 8.64e15;
+
+/** One value for each row: bytes [starts[row], ends[row]). */
+export interface ColumnValues {
+  /** Goes on for COPY_MARGIN_BYTES behind the last value. */
+  bytes: Buffer;
+  /** Of `bytes`. */
+  view: DataView;
+  /** ABSENT where the row has none. Rows of one dictionary value have the same. */
+  starts: Uint32Array;
+  ends: Uint32Array;
+}
+
+export const ABSENT = 0xffff_ffff;
+
+export function textAt({ bytes, starts, ends }: ColumnValues, row: number): string {
+  return bytes.toString("utf8", starts[row]!, ends[row]!);
+}
+
+export function bytesAt({ bytes, starts, ends }: ColumnValues, row: number): Uint8Array {
+  return viewOf(bytes, starts[row]!, ends[row]!);
+}
+
+export function hexAt({ bytes, starts, ends }: ColumnValues, row: number): string {
+  return bytes.toString("hex", starts[row]!, ends[row]!);
+}
+
+/** A UUID in its 36 characters. */
+export function uuidAt({ bytes, starts }: ColumnValues, row: number): string {
+  return uuidText(bytes, starts[row]!);
+}
+
+/** A time of `observed_at` as lines spell it. @throws {SegmentError} */
+export function timeAt({ bytes, starts }: ColumnValues, row: number): Buffer {
+  const timeMs = Number(bytes.readBigInt64LE(starts[row]!));
+  const spelled = Math.abs(timeMs) <= DATE_MS_MAX ? formatTimestamp(timeMs) : "";
+  if (spelled.length !== OBSERVED_AT_CHARS) {
+    throw new SegmentError(`observed_at: ${timeMs} ms is outside the years 0000 to 9999`);
+  }
+  return Buffer.from(spelled);
+}
+
+/** A column of a row group, and the value that a row must have in it. */
+export type WantedValue = readonly [ColumnValues, Uint8Array];
+
+/** The rows, increasing, that have all of the wanted values. */
+export function rowsWith(wanted: readonly [WantedValue, ...WantedValue[]]): number[] {
+  const [[first, firstValue], ...others] = wanted;
+  let rows: number[] = [];
+  for (let row = 0; row < first.starts.length; row++) {
+    if (isValueAt(first, row, firstValue)) rows.push(row);
+  }
+  for (const [column, value] of others) {
+    rows = rows.filter((row) => isValueAt(column, row, value));
+  }
+  return rows;
+}
+
+function isValueAt({ bytes, starts, ends }: ColumnValues, row: number, value: Uint8Array) {
+  const start = starts[row]!;
+  if (ends[row]! - start !== value.length) return false;
+  // From the end: the keys of a column mostly begin alike.
+  for (let at = value.length - 1; at >= 0; at--) {
+    if (bytes[start + at] !== value[at]) return false;
+  }
+  return true;
+}
+
+/** Whether a row has the same value as the one before. */
+export function repeatsAt({ bytes, starts, ends }: ColumnValues, row: number): boolean {
+  const start = starts[row]!;
+  const before = starts[row - 1]!;
+  return start === before || sameBytes(bytes, before, ends[row - 1]!, bytes, start, ends[row]!);
+}
+
+/** Whether a row has the same dictionary value as the one before. */
+export function repeatsLast({ starts, ends }: ColumnValues, row: number): boolean {
+  return row > 0 && starts[row] === starts[row - 1] && ends[row] === ends[row - 1];
+}
+
+/** The values of a column; those that are one in a dictionary only once. */
+export function* distinctValues({ bytes, starts, ends }: ColumnValues): Iterable<Uint8Array> {
+  const seen = new Set<number>();
+  for (let row = 0; row < starts.length; row++) {
+    const start = starts[row]!;
+    if (start === starts[row - 1] || seen.has(start)) continue;
+    seen.add(start);
+    yield viewOf(bytes, start, ends[row]!);
+  }
+}

@@ -1,0 +1,144 @@
+/**
+ * Reads the events of a snapshot in log order as ranges of stored lines: nothing is parsed, and
+ * what is read is read once into the buffer that is sent.
+ */
+import { Buffer } from "node:buffer";
+import { READ_CHUNK_BYTES } from "../../limits.ts";
+import { chunkMemory } from "./chunk_memory.ts";
+import { isHeaderLine } from "../wal/commit_frame.ts";
+import { viewFor } from "../line/line_bytes.ts";
+import { LineChunks } from "./line_chunks.ts";
+import type { LogSnapshot } from "./snapshot.ts";
+import {
+  type EventFilter,
+  eventLineEnd,
+  lineEventId,
+  type LineMatcher,
+  lineMatcher,
+} from "../line/stored_line.ts";
+
+/** A scan that finds nothing tells so each time it has read this much: its reader may be gone. */
+export const SCAN_PAUSE_BYTES: number = 4 * 1024 * 1024;
+
+const EMPTY = Buffer.alloc(0);
+const LF = 0x0a;
+const COMMA = 0x2c;
+
+/** The first read of a small page: about this much for each event asked for. */
+const FIRST_READ_BYTES_PER_EVENT = 1024;
+const FIRST_READ_BYTES_MIN = 16 * 1024;
+
+export interface ScanOptions {
+  /** Exclusive lower bound, any canonical event id. */
+  after: string | undefined;
+  filter: EventFilter;
+  limitEvents: number;
+  /** The scan ends before the event that would exceed it, but never before one event. */
+  limitBytes: number;
+}
+
+export class EventScan {
+  readonly #chunks: LineChunks;
+  readonly #after: string | undefined;
+  readonly #matcher: LineMatcher | null;
+  #remainingEvents: number;
+  #remainingBytes: number;
+  #lastEventId: string | null = null;
+  #limitReached = false;
+  #anyEvent = false;
+  /** Whether lines at or before `after` may still come. */
+  #skipping: boolean;
+
+  constructor(snapshot: LogSnapshot, { after, filter, limitEvents, limitBytes }: ScanOptions) {
+    const firstReadBytes = Math.min(
+      READ_CHUNK_BYTES,
+      Math.max(FIRST_READ_BYTES_MIN, limitEvents * FIRST_READ_BYTES_PER_EVENT),
+    );
+    this.#chunks = new LineChunks(snapshot, { after, filter, firstReadBytes });
+    this.#after = after;
+    this.#matcher = lineMatcher(filter);
+    this.#remainingEvents = limitEvents;
+    this.#remainingBytes = limitBytes;
+    this.#skipping = after !== undefined;
+  }
+
+  /** Last event handed out; null before the first. */
+  get lastEventId(): string | null {
+    return this.#lastEventId;
+  }
+
+  /** Whether a limit ended the scan before the end of the snapshot. */
+  get limitReached(): boolean {
+    return this.#limitReached;
+  }
+
+  /**
+   * The next events, their lines joined by commas; null at the end. Empty when a good deal was read
+   * without a match, so that the caller can give up. They are the caller's, in memory that they
+   * fill at least half, who may give them back by `release()`.
+   */
+  async next(): Promise<Buffer | null> {
+    let missedBytes = 0;
+    while (!this.#limitReached) {
+      const chunk = await this.#chunks.next();
+      if (chunk === null) return null;
+      const events = this.#takeEvents(chunk);
+      if (events !== null) return chunkMemory.dense(events);
+      missedBytes += chunk.length;
+      chunkMemory.give(chunk);
+      if (missedBytes >= SCAN_PAUSE_BYTES) return EMPTY;
+    }
+    return null;
+  }
+
+  /** Takes back what `next()` has given, when nobody reads it any more. */
+  release(events: Uint8Array): void {
+    chunkMemory.give(events);
+  }
+
+  /** Moves the wanted lines of `chunk` to its front and returns them; null when there are none. */
+  #takeEvents(chunk: Buffer): Buffer | null {
+    let keptBytes = 0;
+    let lastKeptStart = 0;
+    let lineStart = 0;
+    const view = viewFor(chunk);
+    while (lineStart < chunk.length && !this.#limitReached) {
+      if (isHeaderLine(chunk, lineStart)) {
+        lineStart = chunk.indexOf(LF, lineStart) + 1;
+        continue;
+      }
+      const lineEnd = eventLineEnd(view, lineStart);
+      if (this.#wants(chunk, lineStart) && this.#spend(lineEnd - lineStart)) {
+        lastKeptStart = keptBytes;
+        if (keptBytes !== lineStart) chunk.copyWithin(keptBytes, lineStart, lineEnd);
+        keptBytes += lineEnd - lineStart;
+        chunk[keptBytes - 1] = COMMA;
+      }
+      lineStart = lineEnd;
+    }
+    if (keptBytes === 0) return null;
+    this.#lastEventId = lineEventId(chunk, lastKeptStart);
+    return chunk.subarray(0, keptBytes - 1);
+  }
+
+  #wants(chunk: Buffer, lineStart: number): boolean {
+    if (this.#skipping) {
+      if (lineEventId(chunk, lineStart) <= this.#after!) return false;
+      this.#skipping = false;
+    }
+    return this.#matcher === null || this.#matcher(chunk, lineStart);
+  }
+
+  /** Counts an event against the limits; false when it does not fit. */
+  #spend(lineBytes: number): boolean {
+    if (lineBytes > this.#remainingBytes && this.#anyEvent) {
+      this.#limitReached = true;
+      return false;
+    }
+    this.#anyEvent = true;
+    this.#remainingBytes -= lineBytes;
+    this.#remainingEvents -= 1;
+    if (this.#remainingEvents === 0) this.#limitReached = true;
+    return true;
+  }
+}

@@ -1,0 +1,50 @@
+/** Walks over the stored lines of a snapshot one by one, for what needs to see every event. */
+import type { Buffer } from "node:buffer";
+import { READ_CHUNK_BYTES } from "../../limits.ts";
+import { chunkMemory } from "./chunk_memory.ts";
+import { isHeaderLine } from "../wal/commit_frame.ts";
+import { LineChunks } from "./line_chunks.ts";
+import type { LogSnapshot } from "./snapshot.ts";
+import { lineEventId } from "../line/stored_line.ts";
+
+const LF = 0x0a;
+
+/**
+ * Calls `visit` with the place of each event's line, in log order, until it returns false; the line
+ * is gone when it returns. Events up to `after` may come first: only their bulk is skipped.
+ */
+export async function walkEvents(
+  snapshot: LogSnapshot,
+  after: string | undefined,
+  visit: (chunk: Buffer, lineStart: number) => boolean,
+): Promise<void> {
+  const chunks = new LineChunks(snapshot, { after, filter: {}, firstReadBytes: READ_CHUNK_BYTES });
+  for (let chunk = await chunks.next(); chunk !== null; chunk = await chunks.next()) {
+    const goesOn = visitLines(chunk, visit);
+    chunkMemory.give(chunk);
+    if (!goesOn) return;
+  }
+}
+
+function visitLines(
+  chunk: Buffer,
+  visit: (chunk: Buffer, lineStart: number) => boolean,
+): boolean {
+  for (let start = 0; start < chunk.length; start = chunk.indexOf(LF, start) + 1) {
+    if (!isHeaderLine(chunk, start) && !visit(chunk, start)) return false;
+  }
+  return true;
+}
+
+/** Whether a snapshot holds the event of that id. */
+export async function hasEvent(snapshot: LogSnapshot, eventId: string): Promise<boolean> {
+  if (snapshot.files.some((file) => file.lastEventId === eventId)) return true;
+  let found = false;
+  // Shortened it sorts right before itself, so that the walk comes by the event.
+  await walkEvents(snapshot, eventId.slice(0, -1), (chunk, start) => {
+    const id = lineEventId(chunk, start);
+    found = id === eventId;
+    return id < eventId;
+  });
+  return found;
+}

@@ -1,0 +1,95 @@
+/**
+ * The file of a segment that the manifest lists: what a start looks at, and what is held against
+ * the manifest when it is first read.
+ */
+import type { BloomCache } from "./bloom_cache.ts";
+import { CorruptLogError } from "../storage/errors.ts";
+import type { SegmentEntry } from "./manifest.ts";
+import { SegmentError } from "../parquet/segment_error.ts";
+import type { SegmentMetadata } from "./segment_metadata.ts";
+import { openSegment, type Segment } from "./segment_reader.ts";
+import { isNotFound, type Storage } from "../storage/storage.ts";
+
+const SHARED_MEMBERS = [
+  "events",
+  "batches",
+  "first_event_id",
+  "last_event_id",
+  "previous_head",
+  "head",
+] as const satisfies readonly (keyof SegmentMetadata & keyof SegmentEntry)[];
+
+/** Files that are looked at together: most of what one takes is waiting. */
+const LOOKED_AT_ONCE = 16;
+
+/**
+ * Looks whether the files are there and have their sizes: all that a start asks of segments.
+ * @throws {CorruptLogError} one is missing or has another size; told of the first that is.
+ */
+export async function checkListedFiles(
+  storage: Storage,
+  entries: readonly SegmentEntry[],
+): Promise<void> {
+  for (let start = 0; start < entries.length; start += LOOKED_AT_ONCE) {
+    const group = entries.slice(start, start + LOOKED_AT_ONCE);
+    const looks = await Promise.allSettled(group.map((entry) => checkListedFile(storage, entry)));
+    const failed = looks.find((look) => look.status === "rejected");
+    if (failed !== undefined) throw failed.reason;
+  }
+}
+
+async function checkListedFile(storage: Storage, entry: SegmentEntry): Promise<void> {
+  const file = await opening(entry.path, () => storage.open(entry.path, "read"));
+  try {
+    const fault = sizeFault(await file.size(), entry);
+    if (fault !== null) throw corrupt(entry, fault);
+  } finally {
+    await file.close();
+  }
+}
+
+/**
+ * Opens a listed segment.
+ * @param blooms where its Bloom filters are kept.
+ * @throws {CorruptLogError} the file is missing, is no segment, or is another one.
+ */
+export async function openListedSegment(
+  storage: Storage,
+  entry: SegmentEntry,
+  blooms?: BloomCache,
+): Promise<Segment> {
+  const segment = await opening(entry.path, () => openSegment(storage, entry.path, blooms));
+  const fault = listingFault(segment, entry);
+  if (fault === null) return segment;
+  await segment.close();
+  throw corrupt(entry, fault);
+}
+
+async function opening<Opened>(path: string, open: () => Promise<Opened>): Promise<Opened> {
+  try {
+    return await open();
+  } catch (error) {
+    if (isNotFound(error)) {
+      throw new CorruptLogError(`${path}: is in the manifest, but missing`, { cause: error });
+    }
+    if (error instanceof SegmentError) throw new CorruptLogError(error.message, { cause: error });
+    throw error;
+  }
+}
+
+/** How a segment disagrees with the manifest; null when it does not. */
+function listingFault(segment: Segment, entry: SegmentEntry): string | null {
+  const fault = sizeFault(segment.sizeBytes, entry);
+  if (fault !== null) return fault;
+  const member = SHARED_MEMBERS.find((name) => segment.metadata[name] !== entry[name]);
+  if (member === undefined) return null;
+  return `its footer says ${member} ${segment.metadata[member]}, the manifest ${entry[member]}`;
+}
+
+function sizeFault(sizeBytes: number, { bytes }: SegmentEntry): string | null {
+  return sizeBytes === bytes ? null : `has ${sizeBytes} bytes, the manifest says ${bytes}`;
+}
+
+function corrupt({ path }: SegmentEntry, fault: string): CorruptLogError {
+  return new CorruptLogError(`${path}: ${fault}`);
+}

@@ -1,0 +1,180 @@
+/**
+ * The committed inventory of segments: canonical JSON and one LF, replaced atomically. A folder
+ * without one is an empty log whose first writer has not been there yet.
+ */
+import { Buffer } from "node:buffer";
+import { canonicalize } from "../../event/json/canonical_json.ts";
+import { GENESIS_HEAD_HEX } from "../../event/chain.ts";
+import { isEventId } from "../../event/event_id.ts";
+import { isSha256Hex } from "../../event/hash.ts";
+import { parseJson } from "../../event/json/strict_json.ts";
+import { MANIFEST_BYTES_MAX } from "../../limits.ts";
+import { MANIFEST_FILE, MANIFEST_TEMPORARY_FILE, segmentPath } from "../storage/file_names.ts";
+import { CorruptLogError, UnsupportedFormatError } from "../storage/errors.ts";
+import type { SegmentFacts } from "./segment_metadata.ts";
+import {
+  FileTooLargeError,
+  isNotFound,
+  readSmallFile,
+  replaceFile,
+  type Storage,
+} from "../storage/storage.ts";
+
+const FORMAT = "service/log";
+/** The storage schema that this program writes, and the newest that it reads. */
+const SCHEMA_VERSION = 1;
+
+/** A segment of the log, as the manifest has it. */
+export interface SegmentEntry extends SegmentFacts {
+  /** Relative to the log folder. */
+  path: string;
+  /** When it was sealed, `YYYY-MM-DDTHH:MM:SS.mmmZ`. */
+  sealed_at: string;
+}
+
+export interface Manifest {
+  format: typeof FORMAT;
+  schema_version: number;
+  /** Oldest program, by storage schema, that may read the folder. */
+  min_reader: number;
+  /** Oldest program, by storage schema, that may write to it. */
+  min_writer: number;
+  /** From oldest to newest. */
+  segments: readonly SegmentEntry[];
+}
+
+export const EMPTY_MANIFEST: Manifest = {
+  format: FORMAT,
+  schema_version: SCHEMA_VERSION,
+  min_reader: SCHEMA_VERSION,
+  min_writer: SCHEMA_VERSION,
+  segments: [],
+};
+
+/**
+ * The manifest of a folder; null when there is none.
+ * @param access what the folder is opened for.
+ * @throws {CorruptLogError} when it cannot be what a writer left.
+ * @throws {UnsupportedFormatError} when a newer program wrote the folder.
+ */
+export async function readManifest(
+  storage: Storage,
+  access: "read" | "write" = "write",
+): Promise<Manifest | null> {
+  let bytes;
+  try {
+    bytes = await readSmallFile(storage, MANIFEST_FILE, MANIFEST_BYTES_MAX);
+  } catch (error) {
+    if (isNotFound(error)) return null;
+    if (error instanceof FileTooLargeError) throw new CorruptLogError(error.message);
+    throw error;
+  }
+  const value = parseManifest(bytes);
+  assertSupported(value, access === "read" ? ["min_reader"] : ["min_reader", "min_writer"]);
+  return assertManifest(value, bytes);
+}
+
+/**
+ * @param limitBytes what readers accept.
+ * @throws {Error} when it is longer than that; the one before stays.
+ */
+export async function writeManifest(
+  storage: Storage,
+  manifest: Manifest,
+  limitBytes: number = MANIFEST_BYTES_MAX,
+): Promise<void> {
+  const bytes = encodeManifest(manifest);
+  if (bytes.length > limitBytes) {
+    throw new Error(
+      `${MANIFEST_FILE}: with ${manifest.segments.length} segments it has ${bytes.length} bytes, ` +
+        `more than the limit of ${limitBytes}; go on in another deployment`,
+    );
+  }
+  await replaceFile(storage, MANIFEST_FILE, MANIFEST_TEMPORARY_FILE, bytes);
+}
+
+function encodeManifest(manifest: Manifest): Buffer {
+  return Buffer.from(canonicalize(manifest) + "\n");
+}
+
+/** What must be known before the version is. */
+type Header = Pick<Manifest, "min_reader" | "min_writer">;
+
+function parseManifest(bytes: Uint8Array): Header {
+  let value: unknown;
+  try {
+    value = parseJson(bytes);
+  } catch (error) {
+    throw new CorruptLogError(`${MANIFEST_FILE}: ${(error as Error).message}`);
+  }
+  const manifest = value as Partial<Manifest> | null;
+  const known = typeof manifest === "object" && manifest !== null && manifest.format === FORMAT &&
+    Number.isSafeInteger(manifest.min_reader) && Number.isSafeInteger(manifest.min_writer);
+  if (!known) throw new CorruptLogError(`${MANIFEST_FILE}: not a manifest of a log`);
+  return manifest as Header;
+}
+
+function assertSupported(manifest: Header, bounds: readonly (keyof Header)[]): void {
+  for (const bound of bounds) {
+    if (manifest[bound] > SCHEMA_VERSION) {
+      throw new UnsupportedFormatError(
+        `${MANIFEST_FILE}: ${bound} is ${manifest[bound]}, this program knows ${SCHEMA_VERSION}; ` +
+          "use the newer program that wrote the log",
+      );
+    }
+  }
+}
+
+/** Members are checked one by one, and the rest by the one encoding that they have. */
+function assertManifest(value: Header, bytes: Uint8Array): Manifest {
+  const { segments } = value as Partial<Manifest>;
+  // There is no older schema; a newer program may have raised the bound.
+  const isRight = value.min_writer >= SCHEMA_VERSION &&
+    Array.isArray(segments) && segments.every(isSegmentEntry) &&
+    areConsecutive(segments) &&
+    Buffer.from(bytes).equals(
+      encodeManifest({ ...EMPTY_MANIFEST, min_writer: value.min_writer, segments }),
+    );
+  if (!isRight) throw new CorruptLogError(`${MANIFEST_FILE}: not a manifest of storage schema 1`);
+  return value as Manifest;
+}
+
+const ENTRY_MEMBERS = [
+  ...["path", "sha256", "bytes", "events", "batches", "first_event_id", "last_event_id"],
+  ...["previous_head", "head", "sealed_at"],
+];
+const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;
+
+function isSegmentEntry(value: unknown): value is SegmentEntry {
+  if (typeof value !== "object" || value === null) return false;
+  const entry = value as Partial<SegmentEntry>;
+  return Object.keys(value).length === ENTRY_MEMBERS.length &&
+    ENTRY_MEMBERS.every((name) => Object.hasOwn(value, name)) &&
+    isId(entry.first_event_id) && isId(entry.last_event_id) &&
+    entry.first_event_id! <= entry.last_event_id! &&
+    isSha256Hex(entry.sha256) && isSha256Hex(entry.head) &&
+    isSha256Hex(entry.previous_head) && isMatch(TIME, entry.sealed_at) &&
+    isCount(entry.bytes) && isCount(entry.events) && isCount(entry.batches) &&
+    entry.path === segmentPath(value as SegmentEntry);
+}
+
+/** Each segment goes on where the one before ends, the first from the start of history. */
+function areConsecutive(segments: readonly SegmentEntry[]): boolean {
+  return segments.every((segment, place) => {
+    const before = segments[place - 1];
+    return segment.previous_head === (before?.head ?? GENESIS_HEAD_HEX) &&
+      (before === undefined || before.last_event_id < segment.first_event_id);
+  });
+}
+
+function isId(value: unknown): boolean {
+  return typeof value === "string" && isEventId(value);
+}
+
+function isMatch(pattern: RegExp, value: unknown): boolean {
+  return typeof value === "string" && pattern.test(value);
+}
+
+function isCount(value: unknown): boolean {
+  return Number.isSafeInteger(value) && (value as number) > 0;
+}

@@ -1,0 +1,87 @@
+/**
+ * The segments of a log together: finds batches and last events in them without their rows being
+ * read. Segments are opened when they are first asked; what is kept of them in memory is bounded.
+ */
+import type { BatchEntry } from "../wal/commit_frame.ts";
+import { batchKeyHash, sourceKeyHash, streamKeyHash } from "./key_filter.ts";
+import { KeyFilters } from "./key_filters.ts";
+import { KeyRows } from "./key_rows.ts";
+import { ListCache } from "./list_cache.ts";
+import { ListedSegment } from "./listed_segment.ts";
+import type { SegmentEntry } from "./manifest.ts";
+import { RowGroupParts } from "./row_group_parts.ts";
+import { SealedFrontiers } from "./sealed_frontiers.ts";
+import { streamKey } from "./segment_list.ts";
+import { SegmentPool } from "./segment_pool.ts";
+import { SegmentView } from "./segment_view.ts";
+import type { LogFile } from "../read/snapshot.ts";
+import type { Storage } from "../storage/storage.ts";
+
+export class SealedHistory {
+  readonly #pool: SegmentPool;
+  readonly #lists = new ListCache();
+  readonly #rowGroups = { parts: new RowGroupParts(), keyRows: new KeyRows() };
+  /** From oldest to newest. */
+  readonly #segments: ListedSegment[] = [];
+  readonly #filters = new KeyFilters(this.#segments);
+  readonly #sources = new SealedFrontiers("sources", this.#segments, this.#filters);
+  readonly #streams = new SealedFrontiers("streams", this.#segments, this.#filters);
+  #files: readonly LogFile[] = [];
+
+  constructor(storage: Storage) {
+    this.#pool = new SegmentPool(storage);
+  }
+
+  /** The segments for readers, from oldest to newest. The list never changes; `add` makes one. */
+  get files(): readonly LogFile[] {
+    return this.#files;
+  }
+
+  /** Last event of the last segment; null when there is none. */
+  get lastEventId(): string | null {
+    return this.#segments.at(-1)?.lastEventId ?? null;
+  }
+
+  /** Takes in the next segments. */
+  add(entries: readonly SegmentEntry[]): void {
+    const segments = entries.map((entry) => new ListedSegment(entry, this.#pool, this.#lists));
+    for (const segment of segments) this.#segments.push(segment);
+    const views = segments.map((segment) => new SegmentView(segment, this.#rowGroups));
+    this.#files = [...this.#files, ...views];
+  }
+
+  /** Holds the footer of the last segment, which history goes on from, to the manifest. */
+  async checkLast(): Promise<void> {
+    await this.#segments.at(-1)?.use(() => {});
+  }
+
+  /** Last sealed event of a source; null when it has none. @throws {CorruptLogError} */
+  sourceFrontier(source: string): Promise<string | null> {
+    return this.#sources.find(source, sourceKeyHash(source));
+  }
+
+  /** Last sealed event of a stream; null when it has none. @throws {CorruptLogError} */
+  streamFrontier(source: string, stream: string): Promise<string | null> {
+    return this.#streams.find(streamKey(source, stream), streamKeyHash(source, stream));
+  }
+
+  /**
+   * The sealed batch of that identity; null when there is none. Newest segments first.
+   * @throws {CorruptLogError}
+   */
+  async findBatch(source: string, batchId: string): Promise<BatchEntry | null> {
+    const hash = batchKeyHash(source, batchId);
+    let number = this.#segments.length;
+    while ((number = await this.#filters.newest(hash, 0, number)) >= 0) {
+      const segment = this.#segments[number]!;
+      const entry = await segment.use((opened) => opened.findBatch(source, batchId));
+      if (entry !== null) return entry;
+    }
+    return null;
+  }
+
+  /** Nothing may be reading any more. */
+  async close(): Promise<void> {
+    await this.#pool.close();
+  }
+}

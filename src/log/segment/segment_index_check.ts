@@ -1,0 +1,139 @@
+/**
+ * Checks that what a reader finds events by holds for the rows: bounds and Bloom filters of row
+ * groups that leave no value out, and in the footer the streams, the sources and the filter over
+ * all keys that the rows make. Damage there changes no event but hides some.
+ */
+import { Buffer } from "node:buffer";
+import { nameFault } from "../../event/names.ts";
+import { mayContain } from "../parquet/bloom_filter.ts";
+import { type ColumnValues, distinctValues } from "../parquet/column_values.ts";
+import { FULL_SPEED, type Pace, paced } from "../sealing/pace.ts";
+import type { BatchRun } from "./segment_batches.ts";
+import { SegmentError } from "../parquet/segment_error.ts";
+import type { RowGroup } from "./segment_footer.ts";
+import { countRows } from "./segment_streams.ts";
+import { SegmentIndex } from "./segment_index.ts";
+import { METADATA_KEY, metadataPieces, SOURCES_KEY, sourcesPieces } from "./segment_metadata.ts";
+import type { Segment } from "./segment_reader.ts";
+import { columnNumber, type FilteredColumn } from "./segment_schema.ts";
+import { xxhash64 } from "../parquet/xxhash64.ts";
+
+export interface IndexCheckOptions {
+  /** Whether to look up every `record_key`, which costs a hash for each event. */
+  keys: boolean;
+  pace?: Pace;
+}
+
+/** The columns of a row group that the check needs. */
+export interface IndexColumns {
+  event_id: ColumnValues;
+  source: ColumnValues;
+  stream: ColumnValues;
+  kind: ColumnValues;
+  record_key: ColumnValues;
+}
+
+export class SegmentIndexCheck {
+  readonly #segment: Segment;
+  readonly #options: IndexCheckOptions;
+  readonly #pace: Pace;
+  readonly #index = new SegmentIndex();
+  /** A batch may go on in the next row group. */
+  #lastBatch: BatchRun | null = null;
+
+  constructor(segment: Segment, options: IndexCheckOptions) {
+    this.#segment = segment;
+    this.#options = options;
+    this.#pace = options.pace ?? FULL_SPEED;
+  }
+
+  /** @throws {SegmentError} */
+  async checkRowGroup(
+    number: number,
+    columns: IndexColumns,
+    runs: readonly BatchRun[],
+  ): Promise<void> {
+    const rowGroup = this.#segment.rowGroups[number]!;
+    for (const name of ["source", "stream", "kind"] as const) {
+      checkBounds(rowGroup, name, columns[name]);
+    }
+    const batchIds = new Set(runs.map(({ batchId }) => batchId));
+    await this.#checkFilter("batch_id", number, [...batchIds].map((id) => Buffer.from(id)));
+    await this.#checkFilter("stream", number, distinctValues(columns.stream));
+    if (this.#options.keys) {
+      await this.#checkFilter("record_key", number, distinctValues(columns.record_key));
+    }
+    for (const run of paced(runs, this.#pace)) this.#takeBatch(run);
+    this.#pace();
+    countRows(columns, rowGroup.rows, (...events) => this.#index.addEvents(...events));
+  }
+
+  /** After the last row group. @throws {SegmentError} */
+  async finish(): Promise<void> {
+    const segment = this.#segment;
+    const { streams, sources, keyFilter } = this.#index.finish(this.#pace);
+    const listed = paced(metadataPieces(segment.metadata, streams), this.#pace);
+    if (!(await isText(segment, METADATA_KEY, listed))) {
+      throw new SegmentError("the footer counts other events in its streams than there are");
+    }
+    if (!(await isText(segment, SOURCES_KEY, sourcesPieces(sources)))) {
+      throw new SegmentError("the footer says other last events of its sources than there are");
+    }
+    if (!(await segment.readKeyFilter()).equals(keyFilter)) {
+      throw new SegmentError("the filter over its keys is not that of its rows");
+    }
+  }
+
+  #takeBatch(run: BatchRun): void {
+    const last = this.#lastBatch;
+    const goesOn = last !== null && last.batchId === run.batchId && last.source === run.source;
+    if (!goesOn) this.#index.addBatch(run.source, run.batchId);
+    this.#lastBatch = run;
+  }
+
+  async #checkFilter(name: FilteredColumn, number: number, values: Iterable<Uint8Array>) {
+    const filter = (await this.#segment.filters(name))[number];
+    if (filter === null || filter === undefined) {
+      throw new SegmentError(`${name}: row group ${number} has no Bloom filter`);
+    }
+    for (const value of paced(values, this.#pace)) {
+      if (!mayContain(filter, xxhash64(value))) {
+        throw new SegmentError(
+          `${name}: the Bloom filter of row group ${number} leaves a value out`,
+        );
+      }
+    }
+  }
+}
+
+/** Whether a footer has this ASCII text under a key. */
+async function isText(segment: Segment, key: string, pieces: Iterable<string>): Promise<boolean> {
+  const sizeBytes = segment.valueBytes(key);
+  let at = 0;
+  for (const piece of pieces) {
+    const end = at + piece.length;
+    if (end > sizeBytes) return false;
+    const bytes = await segment.readValue(key, at, end);
+    if (bytes.toString("latin1") !== piece) return false;
+    at = end;
+  }
+  return at === sizeBytes;
+}
+
+function checkBounds(
+  { columns }: RowGroup,
+  name: "source" | "stream" | "kind",
+  values: ColumnValues,
+): void {
+  const { bounds } = columns[columnNumber(name)]!;
+  if (bounds === null) throw new SegmentError(`${name}: a row group without bounds`);
+  const min = Buffer.from(bounds.min, "latin1");
+  const max = Buffer.from(bounds.max, "latin1");
+  for (const value of distinctValues(values)) {
+    if (Buffer.compare(value, min) < 0 || Buffer.compare(value, max) > 0) {
+      throw new SegmentError(`${name}: a value outside the bounds of its row group`);
+    }
+    const fault = name === "kind" ? null : nameFault(Buffer.from(value).toString("latin1"));
+    if (fault !== null) throw new SegmentError(`${name}: a name that ${fault}`);
+  }
+}

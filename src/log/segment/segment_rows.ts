@@ -1,0 +1,137 @@
+/**
+ * Collects the rows of one row group, each column as it will be written: plain values, or codes
+ * into a dictionary where values repeat. Values are copied out of the lines once, and checked to be
+ * spelled the same when they come back.
+ */
+import { Buffer } from "node:buffer";
+import { formatTimestamp } from "../../event/timestamp.ts";
+import { ROW_GROUP_EVENTS_MAX } from "../../limits.ts";
+import type { BatchEntry } from "../wal/commit_frame.ts";
+import { Dictionary } from "../parquet/dictionary.ts";
+import {
+  HASH_BYTES,
+  needsEscape,
+  takeHex,
+  takeUuid,
+  unescapedText,
+  UUID_BYTES,
+} from "../line/line_bytes.ts";
+import { CorruptLogError } from "../storage/errors.ts";
+import { PlainValues } from "../parquet/plain_values.ts";
+import { OBSERVED_AT_CHARS } from "../line/line_layout.ts";
+import type { StoredEvent } from "../line/stored_event.ts";
+
+export class RowGroupRows {
+  /** Number of rows. */
+  rows = 0;
+  /** The columns, by their names. */
+  readonly event_id = new PlainValues();
+  readonly source = new Dictionary();
+  readonly stream = new Dictionary();
+  readonly record_key = new PlainValues();
+  readonly kind = new Dictionary();
+  /** Of the rows that have one. */
+  readonly occurred_at = new PlainValues();
+  readonly observed_at = new Dictionary();
+  readonly payload = new PlainValues();
+  readonly content_hash = new PlainValues();
+  readonly batch_id = new Dictionary();
+  readonly batch_digest = new Dictionary();
+  readonly event_hash = new PlainValues();
+  readonly #levels = new Uint8Array(ROW_GROUP_EVENTS_MAX);
+  #batch: BatchEntry | null = null;
+
+  /** For each row 1 where it has an `occurred_at`, 0 where it has none. */
+  get occurredAtLevels(): Uint8Array {
+    return this.#levels.subarray(0, this.rows);
+  }
+
+  /**
+   * Takes in the next event.
+   * @returns the name of its stream.
+   * @throws {CorruptLogError} when a value could not be given back as it is spelled.
+   */
+  add(event: StoredEvent, batch: BatchEntry): string {
+    const { bytes, streamStart, streamEnd, kindStart, kindEnd, observedAtStart } = event;
+    this.#addBatch(batch);
+    this.#addFixed(event);
+    const stream = this.stream.addSpelled(bytes, streamStart, streamEnd, decodeText);
+    addText(this.record_key, event, event.recordKeyStart, event.recordKeyEnd);
+    this.kind.addSpelled(bytes, kindStart, kindEnd, decodeText);
+    const observedAtEnd = observedAtStart + OBSERVED_AT_CHARS;
+    this.observed_at.addSpelled(bytes, observedAtStart, observedAtEnd, decodeTime);
+    this.payload.add(bytes, event.payloadStart, event.payloadEnd);
+    const isDated = event.occurredAtStart >= 0;
+    if (isDated) addText(this.occurred_at, event, event.occurredAtStart, event.occurredAtEnd);
+    this.#levels[this.rows] = isDated ? 1 : 0;
+    this.rows += 1;
+    return stream;
+  }
+
+  /** Starts the next row group. */
+  clear(): void {
+    this.rows = 0;
+    this.#batch = null;
+    const { event_id, source, stream, record_key, kind, occurred_at, observed_at, payload } = this;
+    const { content_hash, batch_id, batch_digest, event_hash } = this;
+    const plain = [event_id, record_key, occurred_at, payload, content_hash, event_hash];
+    const coded = [source, stream, kind, observed_at, batch_id, batch_digest];
+    for (const column of [...plain, ...coded]) column.clear();
+  }
+
+  #addBatch(batch: BatchEntry): void {
+    if (batch === this.#batch) {
+      this.source.repeat();
+      this.batch_id.repeat();
+      this.batch_digest.repeat();
+    } else {
+      this.#batch = batch;
+      this.source.addText(batch.source, Buffer.from);
+      this.batch_id.addValue(Buffer.from(batch.batch_id));
+      this.batch_digest.addValue(Buffer.from(batch.batch_digest, "hex"));
+    }
+  }
+
+  #addFixed({ bytes, eventIdStart, contentHashStart, eventHashStart }: StoredEvent): void {
+    const { event_id, content_hash, event_hash } = this;
+    const idPlace = event_id.reserve(UUID_BYTES);
+    const contentPlace = content_hash.reserve(HASH_BYTES);
+    const eventPlace = event_hash.reserve(HASH_BYTES);
+    const isRight = takeUuid(bytes, eventIdStart, event_id.memory, idPlace) &&
+      takeHex(bytes, contentHashStart, HASH_BYTES, content_hash.memory, contentPlace) &&
+      takeHex(bytes, eventHashStart, HASH_BYTES, event_hash.memory, eventPlace);
+    if (!isRight) throw new CorruptLogError("an event has a malformed id or hash");
+  }
+}
+
+function addText(column: PlainValues, { bytes }: StoredEvent, start: number, end: number): void {
+  // Most texts have no escape, and a view of each would cost more than its copy.
+  if (!needsEscape(bytes, start, end)) {
+    column.add(bytes, start, end);
+    return;
+  }
+  const text = unescapedText(bytes, start, end);
+  if (text === null) throw malformed(bytes.toString("utf8", start, end));
+  column.add(text);
+}
+
+/** The text that a JSON string's characters stand for. */
+function decodeText(spelled: string): Uint8Array {
+  const bytes = Buffer.from(spelled);
+  const text = unescapedText(bytes, 0, bytes.length);
+  if (text === null) throw malformed(spelled);
+  return text;
+}
+
+/** The milliseconds since 1970 of an `observed_at`, as Parquet stores them. */
+function decodeTime(spelled: string): Uint8Array {
+  const timeMs = Date.parse(spelled);
+  if (Number.isNaN(timeMs) || formatTimestamp(timeMs) !== spelled) throw malformed(spelled);
+  const bytes = Buffer.alloc(8);
+  bytes.writeBigInt64LE(BigInt(timeMs));
+  return bytes;
+}
+
+function malformed(spelled: string): CorruptLogError {
+  return new CorruptLogError(`an event has the malformed value "${spelled}"`);
+}

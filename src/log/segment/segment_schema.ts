@@ -1,0 +1,123 @@
+/**
+ * The columns of a segment, in the order of the file, and how each is written (docs/format.md). The
+ * reader takes a file only if its schema is exactly this one.
+ */
+import type { SchemaElement } from "hyparquet";
+import {
+  BATCH_ID_BYTES_MAX,
+  COMMIT_BODY_BYTES_MAX,
+  NAME_BYTES_MAX,
+  RECORD_KEY_BYTES_MAX,
+} from "../../limits.ts";
+import { HASH_BYTES, UUID_BYTES } from "../line/line_bytes.ts";
+
+/** The members of an event, and the digest of its batch. */
+export const COLUMN_NAMES = [
+  "event_id",
+  "source",
+  "stream",
+  "record_key",
+  "kind",
+  "occurred_at",
+  "observed_at",
+  "payload",
+  "content_hash",
+  "batch_id",
+  "batch_digest",
+  "event_hash",
+] as const;
+
+/** `YYYY-MM-DDTHH:MM:SS.nnnnnnnnnZ` */
+const OCCURRED_AT_BYTES_MAX = 30;
+
+export type ColumnName = typeof COLUMN_NAMES[number];
+
+/** Place of a column in the schema and in every row group. */
+export function columnNumber(name: ColumnName): number {
+  return COLUMN_NAMES.indexOf(name);
+}
+
+const COLUMN_TYPES: Record<ColumnName, Omit<SchemaElement, "name">> = {
+  event_id: fixedBytes(UUID_BYTES, { logical_type: { type: "UUID" } }),
+  source: text(),
+  stream: text(),
+  record_key: text(),
+  kind: text(),
+  occurred_at: { ...text(), repetition_type: "OPTIONAL" },
+  observed_at: {
+    type: "INT64",
+    repetition_type: "REQUIRED",
+    converted_type: "TIMESTAMP_MILLIS",
+    logical_type: { type: "TIMESTAMP", isAdjustedToUTC: true, unit: "MILLIS" },
+  },
+  payload: text(),
+  content_hash: fixedBytes(HASH_BYTES),
+  batch_id: text(),
+  batch_digest: fixedBytes(HASH_BYTES),
+  event_hash: fixedBytes(HASH_BYTES),
+};
+
+/**
+ * Longest value of each text column, in bytes; what a line repeats must be bounded by more than its
+ * file.
+ */
+export const TEXT_BYTES_MAX: Partial<Record<ColumnName, number>> = {
+  source: NAME_BYTES_MAX,
+  stream: NAME_BYTES_MAX,
+  record_key: RECORD_KEY_BYTES_MAX,
+  kind: NAME_BYTES_MAX,
+  occurred_at: OCCURRED_AT_BYTES_MAX,
+  payload: COMMIT_BODY_BYTES_MAX,
+  batch_id: BATCH_ID_BYTES_MAX,
+};
+
+/** The schema of the file: its root, then the columns. */
+export const SEGMENT_SCHEMA: SchemaElement[] = [
+  { name: "events", num_children: COLUMN_NAMES.length },
+  ...COLUMN_NAMES.map(columnElement),
+];
+
+export function columnElement(name: ColumnName): SchemaElement {
+  return { name, ...COLUMN_TYPES[name] };
+}
+
+/**
+ * Columns with a Bloom filter for each row group, and the share of values that it lets pass by
+ * mistake. Filters come in powers of two, so it is less in most row groups.
+ *
+ * A `record_key` is looked for in all row groups, thousands in a large log; a batch only in those
+ * of segments whose key filter lets it pass, where each false one costs the ids of a row group.
+ */
+export const BLOOM_FILTERS = {
+  stream: 1e-3,
+  record_key: 1e-3,
+  batch_id: 1e-4,
+} satisfies Partial<Record<ColumnName, number>>;
+
+export type FilteredColumn = keyof typeof BLOOM_FILTERS;
+
+export const FILTERED_COLUMNS = Object.keys(BLOOM_FILTERS) as FilteredColumn[];
+
+/** Longest bound, in bytes: names are at most NAME_BYTES_MAX, and no id is cut. */
+export const BOUND_BYTES_MAX = 128;
+
+function text(): Omit<SchemaElement, "name"> {
+  return {
+    type: "BYTE_ARRAY",
+    repetition_type: "REQUIRED",
+    converted_type: "UTF8",
+    logical_type: { type: "STRING" },
+  };
+}
+
+function fixedBytes(
+  sizeBytes: number,
+  more: Partial<SchemaElement> = {},
+): Omit<SchemaElement, "name"> {
+  return {
+    type: "FIXED_LEN_BYTE_ARRAY",
+    type_length: sizeBytes,
+    repetition_type: "REQUIRED",
+    ...more,
+  };
+}

@@ -1,0 +1,220 @@
+/**
+ * Writes sealed history: takes commits, in log order, and writes one Parquet
+ * file row group by row group, so that memory is that of one row group. Whatever does not fit what
+ * was committed (order, counts, chain heads) stops it: a segment is never a place where history
+ * changes.
+ */
+import type { Buffer } from "node:buffer";
+import { createHash } from "node:crypto";
+import { assert } from "../../assert.ts";
+import { HistoryChain } from "../../event/chain.ts";
+import {
+  ROW_GROUP_EVENTS_MAX,
+  SEGMENT_BYTES_SOFT_MAX,
+  SEGMENT_EVENTS_SOFT_MAX,
+} from "../../limits.ts";
+import type { BatchEntry } from "../wal/commit_frame.ts";
+import type { WholeCommit } from "../wal/commit_reader.ts";
+import { CorruptLogError } from "../storage/errors.ts";
+import { FULL_SPEED, type Pace } from "../sealing/pace.ts";
+import { SegmentIndex } from "./segment_index.ts";
+import type { SegmentFacts } from "./segment_metadata.ts";
+import { RowGroupWriter } from "./segment_row_groups.ts";
+import { RowGroupRows } from "./segment_rows.ts";
+import { SegmentSink } from "./segment_sink.ts";
+import { SpelledBatch } from "../line/spelled_batch.ts";
+import type { Storage, StorageFile } from "../storage/storage.ts";
+import { StoredEvent } from "../line/stored_event.ts";
+
+/**
+ * A row group ends before the event that would take its lines beyond this. A longer event is a row
+ * group of its own, so its lines are never more than COMMIT_BODY_BYTES_MAX.
+ */
+export const ROW_GROUP_BYTES_SOFT_MAX: number = 8 * 1024 * 1024;
+
+const LF = 0x0a;
+
+export interface SegmentBounds {
+  /** A segment takes no more commits once it has so many events. */
+  events: number;
+  /** Nor once its lines have so many bytes. */
+  bytes: number;
+}
+
+export interface WriteSegmentOptions {
+  /** Chain head before the first event, 64 lowercase hex digits. */
+  previousHead: string;
+  bounds?: SegmentBounds;
+  /** Asked after each commit: whether the segment is to end here, whatever its size. */
+  endsEarly?: () => boolean;
+  pace?: Pace;
+}
+
+const BOUNDS: SegmentBounds = { events: SEGMENT_EVENTS_SOFT_MAX, bytes: SEGMENT_BYTES_SOFT_MAX };
+
+/** A segment that has been written. */
+export interface WrittenSegment {
+  facts: SegmentFacts;
+  /** SHA-256 of all its lines, 64 hex digits: what must come out when it is read back. */
+  linesSha256: string;
+}
+
+/**
+ * Makes the file at `path`, which must not exist, from the next commits of the log, and syncs it.
+ * What the iterator has left after the segment is full stays in it for the next one. A segment ends
+ * where a commit ends: by then the frame of that has been checked.
+ *
+ * @returns null, and no file, when the iterator has no events.
+ * @throws {CorruptLogError} the lines are not what their batches say. The file is of no use then.
+ */
+export async function writeSegment(
+  storage: Storage,
+  path: string,
+  commits: AsyncIterator<WholeCommit>,
+  { previousHead, bounds = BOUNDS, endsEarly = () => false, pace = FULL_SPEED }:
+    WriteSegmentOptions,
+): Promise<WrittenSegment | null> {
+  let next = await commits.next();
+  if (next.done === true) return null;
+  const file = await storage.open(path, "create");
+  try {
+    const segment = new SegmentWriter(file, previousHead, pace);
+    while (next.done !== true) {
+      await segment.add(next.value);
+      if (segment.isFull(bounds) || endsEarly()) break;
+      next = await commits.next();
+    }
+    const written = await segment.finish();
+    await file.sync();
+    return written;
+  } finally {
+    await file.close();
+  }
+}
+
+/** A batch whose lines are being taken in. */
+interface OpenBatch {
+  entry: BatchEntry;
+  spelling: SpelledBatch;
+}
+
+class SegmentWriter {
+  readonly #sink: SegmentSink;
+  readonly #rowGroups: RowGroupWriter;
+  readonly #pace: Pace;
+  readonly #previousHead: string;
+  readonly #chain: HistoryChain;
+  readonly #index = new SegmentIndex();
+  readonly #event = new StoredEvent();
+  readonly #rows = new RowGroupRows();
+  #rowsBytes = 0;
+  #batches = 0;
+  #events = 0;
+  readonly #linesHash = createHash("sha256");
+  #linesBytes = 0;
+  #firstEventId: string | null = null;
+  #lastEventId: string | null = null;
+
+  constructor(file: StorageFile, previousHead: string, pace: Pace) {
+    this.#sink = new SegmentSink(file);
+    this.#rowGroups = new RowGroupWriter(this.#sink, pace);
+    this.#pace = pace;
+    this.#previousHead = previousHead;
+    this.#chain = new HistoryChain(previousHead);
+  }
+
+  isFull(bounds: SegmentBounds): boolean {
+    return this.#events >= bounds.events || this.#linesBytes >= bounds.bytes;
+  }
+
+  async add({ commit: { batches, head }, lines }: WholeCommit): Promise<void> {
+    let at = 0;
+    for (const entry of batches) {
+      at = await this.#addBatch({ entry, spelling: new SpelledBatch(entry) }, lines, at);
+    }
+    if (at !== lines.length) throw new CorruptLogError("a commit has more lines than its batches");
+    this.#linesHash.update(lines);
+    this.#linesBytes += lines.length;
+    if (head !== this.#chain.head) {
+      throw new CorruptLogError(
+        `the chain head after event ${this.#lastEventId} is ${this.#chain.head}, but the log ` +
+          `says ${head}`,
+      );
+    }
+  }
+
+  async finish(): Promise<WrittenSegment> {
+    assert(this.#firstEventId !== null && this.#lastEventId !== null, "a segment holds events");
+    await this.#writeRowGroup();
+    const metadata = {
+      events: this.#events,
+      batches: this.#batches,
+      first_event_id: this.#firstEventId,
+      last_event_id: this.#lastEventId,
+      previous_head: this.#previousHead,
+      head: this.#chain.head,
+    };
+    await this.#rowGroups.finish(metadata, this.#index.finish(this.#pace));
+    const { writtenBytes: bytes } = this.#sink;
+    return {
+      facts: { ...metadata, sha256: this.#sink.digest(), bytes },
+      linesSha256: this.#linesHash.digest("hex"),
+    };
+  }
+
+  /** Takes in the lines of a batch, from `start` on; returns where they end. */
+  async #addBatch(batch: OpenBatch, lines: Buffer, start: number): Promise<number> {
+    const { source, events, batch_id, last_event_id } = batch.entry;
+    this.#index.addBatch(source, batch_id);
+    let at = start;
+    for (let event = 0; event < events; event++) {
+      this.#pace();
+      const end = lines.indexOf(LF, at);
+      if (end < 0) throw new CorruptLogError(`batch ${batch_id} has fewer lines than events`);
+      const lineBytes = end + 1 - at;
+      if (this.#rowGroupEnds(lineBytes)) await this.#writeRowGroup();
+      this.#addLine(batch, lines, at, end);
+      this.#rowsBytes += lineBytes;
+      at = end + 1;
+    }
+    this.#batches += 1;
+    if (this.#lastEventId !== last_event_id) {
+      throw new CorruptLogError(
+        `batch ${batch_id} ends with event ${this.#lastEventId}, but its entry says ` +
+          last_event_id,
+      );
+    }
+    return at;
+  }
+
+  #addLine(batch: OpenBatch, lines: Buffer, start: number, end: number): void {
+    const event = this.#event;
+    if (!event.take(lines, start, end) || !batch.spelling.holds(event)) {
+      throw new CorruptLogError(
+        `the line after event ${this.#lastEventId} is no event of batch ${batch.entry.batch_id}`,
+      );
+    }
+    const { eventId } = event;
+    if (this.#lastEventId !== null && eventId <= this.#lastEventId) {
+      throw new CorruptLogError(`event ${eventId} follows event ${this.#lastEventId}`);
+    }
+    const stream = this.#rows.add(event, batch.entry);
+    this.#chain.append(event.eventHash);
+    this.#index.addEvents(batch.entry.source, stream, 1, eventId);
+    this.#firstEventId ??= eventId;
+    this.#lastEventId = eventId;
+    this.#events += 1;
+  }
+
+  #rowGroupEnds(lineBytes: number): boolean {
+    const { rows } = this.#rows;
+    return rows === ROW_GROUP_EVENTS_MAX ||
+      rows > 0 && this.#rowsBytes + lineBytes > ROW_GROUP_BYTES_SOFT_MAX;
+  }
+
+  async #writeRowGroup(): Promise<void> {
+    await this.#rowGroups.write(this.#rows);
+    this.#rows.clear();
+    this.#rowsBytes = 0;
+  }
+}

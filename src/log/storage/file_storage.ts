@@ -1,0 +1,227 @@
+/** The storage seam over a real folder, by `node:fs`. */
+import fs from "node:fs";
+import { join } from "node:path";
+import { assert } from "../../assert.ts";
+import { isInterrupted, type OpenMode, type Storage, type StorageFile } from "./storage.ts";
+
+const { O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR } = fs.constants;
+
+/** O_NONBLOCK keeps the open of a pipe from waiting for its other end; regular files ignore it. */
+const OPEN_FLAGS: Record<OpenMode, number> = {
+  read: O_RDONLY | O_NOFOLLOW | O_NONBLOCK,
+  write: O_RDWR | O_NOFOLLOW | O_NONBLOCK,
+  create: O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW,
+};
+
+const FILE_MODE = 0o600;
+const FOLDER_MODE = 0o700;
+
+/** Storage in the folder `root`, which must exist. */
+export function fileStorage(root: string): Storage {
+  const at = (path: string) => join(root, path);
+  return {
+    open: (path, mode) => openFile(at(path), mode),
+    list: (folder) => listFolder(at(folder)),
+    rename: (from, to) => fs.promises.rename(at(from), at(to)),
+    remove: (path) => fs.promises.unlink(at(path)),
+    makeFolder: (path) => fs.promises.mkdir(at(path), { mode: FOLDER_MODE }).then(() => {}),
+    syncFolder: (path) => syncFolder(at(path)),
+  };
+}
+
+async function openFile(path: string, mode: OpenMode): Promise<StorageFile> {
+  const fd = await new Promise<number>((resolve, reject) =>
+    fs.open(
+      path,
+      OPEN_FLAGS[mode],
+      FILE_MODE,
+      (error, fd) => error ? reject(openError(path, error)) : resolve(fd),
+    )
+  );
+  try {
+    if (!isRegularFileAt(path, fd)) throw notRegularFile(path);
+    return new OpenedFile(fd, mode === "read" ? fd : openAgain(path, fd));
+  } catch (error) {
+    fs.closeSync(fd);
+    throw error;
+  }
+}
+
+/** The same file once more, to be read. */
+function openAgain(path: string, fd: number): number {
+  const readFd = fs.openSync(path, OPEN_FLAGS.read);
+  const [opened, again] = [fs.fstatSync(fd), fs.fstatSync(readFd)];
+  if (again.ino === opened.ino && again.dev === opened.dev) return readFd;
+  fs.closeSync(readFd);
+  throw new Error(`${path}: became another file while it was opened; only the service may write`);
+}
+
+/** What open(2) says of a symlink, a socket or a device, and a folder. */
+const NOT_REGULAR_CODES = new Set(["ELOOP", "ENXIO", "EISDIR"]);
+
+function openError(path: string, error: NodeJS.ErrnoException): Error {
+  return NOT_REGULAR_CODES.has(error.code ?? "") ? notRegularFile(path, error) : error;
+}
+
+function notRegularFile(path: string, cause?: Error): Error {
+  const message = `${path}: not a regular file, and no symlink is followed; put the file back`;
+  return new Error(message, { cause });
+}
+
+/** O_NOFOLLOW is not enough: Deno resolves links itself when it runs with narrow permissions. */
+function isRegularFileAt(path: string, fd: number): boolean {
+  const opened = fs.fstatSync(fd);
+  const named = fs.lstatSync(path);
+  return named.isFile() && named.ino === opened.ino && named.dev === opened.dev;
+}
+
+async function listFolder(path: string): Promise<string[] | null> {
+  try {
+    // Whatever is done below a folder follows a listing of it.
+    const stat = await fs.promises.lstat(path);
+    if (!stat.isDirectory()) {
+      throw new Error(`${path}: not a folder, and no symlink is followed; put the folder back`);
+    }
+    return (await fs.promises.readdir(path)).sort();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
+    throw error;
+  }
+}
+
+async function syncFolder(path: string): Promise<void> {
+  const folder = await fs.promises.open(path, O_RDONLY);
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+}
+
+/**
+ * Callbacks instead of `fs.promises` file handles: half the cost for each of the small calls.
+ *
+ * Some runtimes (Deno before 2.9) read and write at a place in two steps, seek and transfer: of two
+ * calls at a time on one descriptor, one would hit the place of the other. So what is written has a
+ * descriptor of its own, which takes one write after the other, and reads take turns.
+ */
+class OpenedFile implements StorageFile {
+  readonly #fd: number;
+  readonly #readFd: number;
+  /** Ends with the last read that was asked for. */
+  #reading: Promise<unknown> = Promise.resolve();
+  #isWriting = false;
+  /** Then its descriptors may be those of other files. */
+  #isClosed = false;
+
+  /** @param readFd the same file; the same descriptor when nothing is written. */
+  constructor(fd: number, readFd: number) {
+    this.#fd = fd;
+    this.#readFd = readFd;
+  }
+
+  read(into: Uint8Array, position: number): Promise<number> {
+    this.#assertOpen();
+    const read = this.#reading.then(() => this.#readAll(into, position));
+    this.#reading = read.catch(() => {});
+    return read;
+  }
+
+  async #readAll(into: Uint8Array, position: number): Promise<number> {
+    let done = 0;
+    while (done < into.length) {
+      const count = await this.#readSome(into, done, position + done);
+      if (count === 0) break;
+      done += count;
+    }
+    return done;
+  }
+
+  async write(bytes: Uint8Array, position: number): Promise<void> {
+    this.#assertOpen();
+    assert(!this.#isWriting, "a file is written to by one call at a time");
+    this.#isWriting = true;
+    try {
+      let done = 0;
+      while (done < bytes.length) {
+        const count = await this.#writeSome(bytes, done, position + done);
+        if (count === 0) throw new Error("write(2) took no byte and gave no error");
+        done += count;
+      }
+    } finally {
+      this.#isWriting = false;
+    }
+  }
+
+  sync(): Promise<void> {
+    this.#assertOpen();
+    return new Promise((resolve, reject) =>
+      fs.fdatasync(this.#fd, (error) => error ? reject(error) : resolve())
+    );
+  }
+
+  truncate(sizeBytes: number): Promise<void> {
+    this.#assertOpen();
+    return new Promise((resolve, reject) =>
+      fs.ftruncate(this.#fd, sizeBytes, (error) => error ? reject(error) : resolve())
+    );
+  }
+
+  size(): Promise<number> {
+    this.#assertOpen();
+    return new Promise((resolve, reject) =>
+      fs.fstat(this.#fd, (error, stat) => error ? reject(error) : resolve(stat.size))
+    );
+  }
+
+  async close(): Promise<void> {
+    this.#assertOpen();
+    this.#isClosed = true;
+    await this.#reading;
+    try {
+      if (this.#readFd !== this.#fd) await closeDescriptor(this.#readFd);
+    } finally {
+      await closeDescriptor(this.#fd);
+    }
+  }
+
+  #assertOpen(): void {
+    assert(!this.#isClosed, "a file that is closed is not used any more");
+  }
+
+  #readSome(into: Uint8Array, offset: number, position: number): Promise<number> {
+    return uninterrupted((done) =>
+      fs.read(this.#readFd, into, offset, into.length - offset, position, done)
+    );
+  }
+
+  #writeSome(bytes: Uint8Array, offset: number, position: number): Promise<number> {
+    return uninterrupted((done) =>
+      fs.write(this.#fd, bytes, offset, bytes.length - offset, position, done)
+    );
+  }
+}
+
+function closeDescriptor(fd: number): Promise<void> {
+  return new Promise((resolve, reject) =>
+    fs.close(fd, (error) => error ? reject(error) : resolve())
+  );
+}
+
+type CountCallback = (error: NodeJS.ErrnoException | null, count: number) => void;
+
+/**
+ * Makes a call again that a signal interrupted: it has done nothing. Neither runtime does so for
+ * both reads and writes.
+ */
+function uninterrupted(call: (done: CountCallback) => void): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const attempt = () =>
+      call((error, count) => {
+        if (!error) resolve(count);
+        else if (isInterrupted(error)) attempt();
+        else reject(error);
+      });
+    attempt();
+  });
+}

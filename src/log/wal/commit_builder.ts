@@ -1,0 +1,158 @@
+/**
+ * Turns prepared batches into the bytes of one commit: ids, observed time, event hashes, chain,
+ * lines. Pure but for the clock and randomness behind `ids`; nothing here is remembered if the
+ * commit fails.
+ */
+import type { Buffer } from "node:buffer";
+import { assert } from "../../assert.ts";
+import { GENESIS_HEAD_HEX, HistoryChain } from "../../event/chain.ts";
+import { fillEvents } from "../../event/encoded_events.ts";
+import type { EventIdSource } from "../../event/event_id.ts";
+import { formatTimestamp } from "../../event/timestamp.ts";
+import type { PreparedBatch } from "../../event/types.ts";
+import {
+  COMMIT_BODY_BYTES_MAX,
+  COMMIT_HEADER_BYTES_MAX,
+  COMMIT_SLICE_EVENTS,
+} from "../../limits.ts";
+import { type BatchEntry, type Commit, encodeCommitHeader } from "./commit_frame.ts";
+import type { FilledBatch } from "./filled_batch.ts";
+
+/** What one batch adds to one stream of its source. */
+export interface StreamGrowth {
+  stream: string;
+  events: number;
+  lastEventId: string;
+}
+
+/** A commit ready to be written. */
+export interface BuiltCommit {
+  commit: Commit;
+  /** The header line. */
+  header: Buffer;
+  /** The event lines of each batch, as the batch holds them. */
+  lines: readonly Buffer[];
+  /** For each batch of the commit, the streams it grows. */
+  growth: StreamGrowth[][];
+}
+
+/** What a commit is made of. */
+export interface CommitParts {
+  batches: readonly PreparedBatch[];
+  ids: EventIdSource;
+  /** Chain head before the commit, 64 lowercase hex digits. */
+  head: string;
+  nowMs: number;
+}
+
+/** Builds a commit at once. */
+export function buildCommit(parts: CommitParts): BuiltCommit {
+  const slices = buildInSlices(parts);
+  for (;;) {
+    const { done, value } = slices.next();
+    if (done) return value;
+  }
+}
+
+/** Builds a commit, with a pause each time that COMMIT_SLICE_EVENTS have been filled. */
+export function* buildInSlices(
+  { batches, ids, head, nowMs }: CommitParts,
+): Generator<void, BuiltCommit> {
+  const chain = new HistoryChain(head);
+  const observedAt = formatTimestamp(nowMs);
+  const entries: BatchEntry[] = [];
+  const growth: StreamGrowth[][] = [];
+  let sliceEvents = 0;
+  for (const batch of batches) {
+    const { events } = batch;
+    const values = { eventIds: nextIds(ids, events.count), observedAt, chain };
+    for (let first = 0; first < events.count;) {
+      if (sliceEvents === COMMIT_SLICE_EVENTS) {
+        sliceEvents = 0;
+        yield;
+      }
+      const end = Math.min(events.count, first + COMMIT_SLICE_EVENTS - sliceEvents);
+      fillEvents(events, values, first, end);
+      sliceEvents += end - first;
+      first = end;
+    }
+    entries.push(batchEntry(batch, values.eventIds));
+    growth.push(streamGrowth(batch, values.eventIds));
+  }
+  const lines = batches.map(({ events }) => events.lines);
+  return frameCommit({ batches: entries, head: chain.head }, lines, growth);
+}
+
+/**
+ * Builds the commit of one batch that is filled already. Without a pause: nobody can be committed
+ * before it is done, and each pause would cost all who wait more than it gives.
+ * @param head chain head before the commit, 64 lowercase hex digits.
+ */
+export function buildFilled(
+  { batch, eventIds, eventHashes }: FilledBatch,
+  head: string,
+): BuiltCommit {
+  const chain = new HistoryChain(head);
+  chain.appendAll(eventHashes);
+  const entry = batchEntry(batch, eventIds);
+  const growth = streamGrowth(batch, eventIds);
+  return frameCommit({ batches: [entry], head: chain.head }, [batch.events.lines], [growth]);
+}
+
+/** How long the header of that commit will be: its hashes have one length, whatever they are. */
+export function filledHeaderBytes({ batch, eventIds }: FilledBatch): number {
+  const commit = {
+    batches: [batchEntry(batch, eventIds)],
+    bytes: batch.events.lines.length,
+    head: GENESIS_HEAD_HEX,
+  };
+  return encodeCommitHeader(commit, []).length;
+}
+
+function nextIds(ids: EventIdSource, count: number): string[] {
+  const eventIds: string[] = [];
+  for (let index = 0; index < count; index++) eventIds.push(ids.next());
+  return eventIds;
+}
+
+/** The empty commit of a clean shutdown. */
+export function buildCleanEnd(head: string): BuiltCommit {
+  return frameCommit({ batches: [], head }, [], []);
+}
+
+function batchEntry(batch: PreparedBatch, eventIds: readonly string[]): BatchEntry {
+  const firstEventId = eventIds[0];
+  const lastEventId = eventIds.at(-1);
+  assert(firstEventId !== undefined && lastEventId !== undefined, "a batch holds events");
+  assert(eventIds.every((id, place) => place === 0 || eventIds[place - 1]! < id), "ids increase");
+  return {
+    batch_digest: batch.batchDigest,
+    batch_id: batch.batchId,
+    events: batch.events.count,
+    first_event_id: firstEventId,
+    last_event_id: lastEventId,
+    source: batch.source,
+  };
+}
+
+function streamGrowth({ events }: PreparedBatch, eventIds: readonly string[]): StreamGrowth[] {
+  return events.streams.map(({ stream, events, lastIndex }) => ({
+    stream,
+    events,
+    lastEventId: eventIds[lastIndex]!,
+  }));
+}
+
+function frameCommit(
+  { batches, head }: Pick<Commit, "batches" | "head">,
+  lines: readonly Buffer[],
+  growth: StreamGrowth[][],
+): BuiltCommit {
+  let bodyBytes = 0;
+  for (const { length } of lines) bodyBytes += length;
+  const commit: Commit = { batches, bytes: bodyBytes, head };
+  const header = encodeCommitHeader(commit, lines);
+  assert(bodyBytes <= COMMIT_BODY_BYTES_MAX, "the lines of a commit are within their bound");
+  assert(header.length <= COMMIT_HEADER_BYTES_MAX, "a commit header is within its bound");
+  return { commit, header, lines, growth };
+}

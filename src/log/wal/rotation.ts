@@ -1,0 +1,109 @@
+/**
+ * Moves the tail out of the way of new commits, so that what is in it can be sealed. Whatever fails
+ * before the two renames leaves the tail as it is; a rename that fails is undone.
+ *
+ * Names are durable only once both folders are synced. Until then no commit may be acknowledged:
+ * after a crash the file that it is in could have another name.
+ */
+import { assert } from "../../assert.ts";
+import type { CommitFile } from "./commit_file.ts";
+import {
+  PENDING_FOLDER,
+  pendingPath,
+  TAIL_FILE,
+  TAIL_TEMPORARY_FILE,
+} from "../storage/file_names.ts";
+import { removeIfThere, type Storage, type StorageFile } from "../storage/storage.ts";
+
+/** Makes an empty tail. Its name is durable with the next sync of the folder. */
+export async function createTail(storage: Storage): Promise<void> {
+  const file = await createSynced(storage, TAIL_FILE);
+  await file.close();
+}
+
+/** A tail that has been renamed, and the one that has taken its place. */
+export interface Rotated {
+  /** The name that the old tail has now. */
+  path: string;
+  /** The old tail, open to be read. */
+  pending: StorageFile;
+  /** The new tail, empty, open to be written. */
+  tail: StorageFile;
+}
+
+/** A rotation that failed. */
+export class RotationError extends Error {
+  override name = "RotationError";
+  /**
+   * `kept`: the tail is where it was. `undone`: it is there again, once its folders are synced.
+   * `torn`: it has no name that a next start would look for.
+   */
+  readonly outcome: "kept" | "undone" | "torn";
+
+  constructor(outcome: RotationError["outcome"], cause: unknown) {
+    super(cause instanceof Error ? cause.message : String(cause), { cause });
+    this.outcome = outcome;
+  }
+}
+
+/**
+ * Renames a tail that holds events and is durable to its end, and puts an empty one in its place.
+ * Both names are durable after `syncNames()`.
+ * @throws {RotationError}
+ */
+export async function rotateTail(storage: Storage, tail: CommitFile): Promise<Rotated> {
+  const { firstEventId, lastEventId } = tail;
+  assert(firstEventId !== null && lastEventId !== null, "a tail that is rotated holds events");
+  const path = pendingPath(firstEventId, lastEventId);
+  const opened: StorageFile[] = [];
+  try {
+    // All that can want for room or descriptors comes before anything is moved.
+    await removeIfThere(storage, TAIL_TEMPORARY_FILE);
+    const next = await createSynced(storage, TAIL_TEMPORARY_FILE);
+    opened.push(next);
+    // A pending file is never open for writing.
+    const pending = await storage.open(TAIL_FILE, "read");
+    opened.push(pending);
+    await storage.rename(TAIL_FILE, path);
+    await takePlace(storage, path);
+    return { path, pending, tail: next };
+  } catch (error) {
+    const failure = error instanceof RotationError ? error : new RotationError("kept", error);
+    // What became of the names is what matters most.
+    for (const closed of await Promise.allSettled(opened.map((file) => file.close()))) {
+      if (closed.status === "rejected") failure.message += `; ${closed.reason}`;
+    }
+    throw failure;
+  }
+}
+
+/** Makes the names of a rotation, or of one that was undone, durable. */
+export async function syncNames(storage: Storage): Promise<void> {
+  await storage.syncFolder(PENDING_FOLDER);
+  await storage.syncFolder(".");
+}
+
+/** Gives the new tail its name, or the old one its name back. @throws {RotationError} */
+async function takePlace(storage: Storage, pendingPath: string): Promise<void> {
+  try {
+    await storage.rename(TAIL_TEMPORARY_FILE, TAIL_FILE);
+  } catch (error) {
+    try {
+      await storage.rename(pendingPath, TAIL_FILE);
+    } catch {
+      throw new RotationError("torn", error);
+    }
+    throw new RotationError("undone", error);
+  }
+}
+
+async function createSynced(storage: Storage, path: string): Promise<StorageFile> {
+  const file = await storage.open(path, "create");
+  try {
+    await file.sync();
+    return file;
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
+}

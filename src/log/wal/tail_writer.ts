@@ -1,0 +1,151 @@
+/**
+ * Writes commits to the end of the tail and makes them durable. A commit's outcome is always one of
+ * three: durable, certainly not there, or unknown; after an unknown one the writer takes no more
+ * (contract: fsync is never retried, since the kernel may have dropped the pages it could not
+ * write).
+ */
+import { Buffer } from "node:buffer";
+import { assert } from "../../assert.ts";
+import type { BuiltCommit } from "./commit_builder.ts";
+import type { CommitFile } from "./commit_file.ts";
+import { StorageFullError, WriterPoisonedError } from "../storage/errors.ts";
+import type { RecentCommits } from "./recent_commits.ts";
+import { isNoRoom } from "../storage/storage.ts";
+
+export class TailWriter {
+  readonly #tail: CommitFile;
+  readonly #recent: RecentCommits;
+  #syncNames: (() => Promise<void>) | null = null;
+  #poison: WriterPoisonedError | null = null;
+
+  /** @param recent takes in each durable commit. */
+  constructor(tail: CommitFile, recent: RecentCommits) {
+    this.#tail = tail;
+    this.#recent = recent;
+  }
+
+  /** Why this writer takes no more commits; null while it does. */
+  get poison(): WriterPoisonedError | null {
+    return this.#poison;
+  }
+
+  /** Whether the name of the tail is durable. */
+  get isSettled(): boolean {
+    return this.#syncNames === null;
+  }
+
+  /**
+   * Appends a commit; it is durable when this returns. One call at a time.
+   * @throws {StorageFullError} there was no room; nothing of it is left.
+   * @throws {WriterPoisonedError} its outcome is unknown, or that of an earlier one was.
+   */
+  async append(built: BuiltCommit): Promise<void> {
+    const bytes = Buffer.concat([built.header, ...built.lines]);
+    await this.#append(bytes.length, async (offset) => {
+      await this.#tail.file.write(bytes, offset);
+      return built;
+    });
+  }
+
+  /**
+   * As `append()`, for a commit whose lines are there before its header: they are written while the
+   * header is made. A crash before the header is written too leaves a commit without one, and so
+   * none.
+   * @param headerBytes size of the header to come.
+   */
+  appendLines(
+    lines: Buffer,
+    headerBytes: number,
+    build: () => BuiltCommit,
+  ): Promise<BuiltCommit> {
+    return this.#append(headerBytes + lines.length, async (offset) => {
+      const { file } = this.#tail;
+      const writing = file.write(lines, offset + headerBytes);
+      // What it throws waits too: nothing is undone while the write goes on.
+      const building = new Promise<BuiltCommit>((resolve) => resolve(build()));
+      await Promise.allSettled([writing, building]);
+      await writing;
+      const built = await building;
+      assert(built.header.length === headerBytes, "a header has the size that was left for it");
+      await file.write(built.header, offset);
+      return built;
+    });
+  }
+
+  /** @param write writes a commit of this size at an offset of the tail. */
+  async #append(
+    sizeBytes: number,
+    write: (offset: number) => Promise<BuiltCommit>,
+  ): Promise<BuiltCommit> {
+    if (this.#poison !== null) throw this.#poison;
+    await this.#settleNames();
+    const offset = this.#tail.endBytes;
+    let built: BuiltCommit;
+    try {
+      built = await write(offset);
+    } catch (error) {
+      if (!isNoRoom(error)) throw this.poisonBy("a write to the tail failed", error);
+      await this.#undo(offset);
+      throw new StorageFullError(`no room for a commit of ${sizeBytes} bytes`, { cause: error });
+    }
+    await this.#sync();
+    this.#takeIn(built, offset);
+    return built;
+  }
+
+  /** Nothing of what is taken in shares memory with the commit. */
+  #takeIn({ commit, header, lines }: BuiltCommit, offset: number): void {
+    let endBytes = offset + header.length;
+    for (const piece of lines) {
+      this.#tail.index.stageLines(piece, endBytes);
+      endBytes += piece.length;
+    }
+    this.#tail.add(commit, offset, endBytes);
+    this.#recent.add(offset, [header, ...lines], this.#tail.lastEventId);
+  }
+
+  /**
+   * The tail has got its name just now.
+   * @param syncNames makes that durable; called before the next commit.
+   */
+  unsettle(syncNames: () => Promise<void>): void {
+    this.#syncNames = syncNames;
+  }
+
+  /** Takes no more commits, and returns what it says from now on. */
+  poisonBy(what: string, cause: unknown): WriterPoisonedError {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    this.#poison = new WriterPoisonedError(`${what}: ${reason}`, { cause });
+    return this.#poison;
+  }
+
+  /** No commit is acknowledged in a file that a crash could give another name. */
+  async #settleNames(): Promise<void> {
+    if (this.#syncNames === null) return;
+    try {
+      await this.#syncNames();
+      this.#syncNames = null;
+    } catch (error) {
+      if (!isNoRoom(error)) throw this.poisonBy("an fsync of the log folder failed", error);
+      throw new StorageFullError("no room for the name of the tail", { cause: error });
+    }
+  }
+
+  /** Takes a commit that found no room off the end of the file again. */
+  async #undo(offset: number): Promise<void> {
+    try {
+      await this.#tail.file.truncate(offset);
+    } catch (error) {
+      throw this.poisonBy("a commit without room could not be truncated", error);
+    }
+    await this.#sync();
+  }
+
+  async #sync(): Promise<void> {
+    try {
+      await this.#tail.file.sync();
+    } catch (error) {
+      throw this.poisonBy("an fsync of the tail failed", error);
+    }
+  }
+}

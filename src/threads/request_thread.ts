@@ -1,0 +1,181 @@
+/**
+ * A worker thread that answers requests one at a time, in order. It starts with its first request;
+ * after it dies, its requests fail and the next one starts another.
+ *
+ * The module of the thread calls `answerRequests()`.
+ */
+import { clearTimeout, setTimeout } from "node:timers";
+import { type MessagePort, parentPort, type TransferListItem, Worker } from "node:worker_threads";
+import { assert } from "../assert.ts";
+
+/** A thread could not answer: it did not start, died, or was closed. */
+export class ThreadLostError extends Error {
+  override name = "ThreadLostError";
+}
+
+export interface RequestThreadOptions {
+  /** Handed to the thread as `workerData`. */
+  workerData?: unknown;
+  /** Ends a thread that has been idle for so long; never if absent. */
+  idleMs?: number;
+  /** Starts the worker; tests replace it. May throw. */
+  start?: (module: URL, workerData: unknown) => Worker;
+}
+
+/** What a thread sends: once that it runs, then one message for each request. */
+type Message<Response> = { ready: true } | { response: Response } | { failure: string };
+
+/**
+ * The young generation of a thread, in MiB. A larger one makes it no faster, and the default gives
+ * each thread 100 MiB more.
+ */
+const YOUNG_HEAP_MIB_MAX = 12;
+
+export class RequestThread<Request, Response> {
+  readonly #module: URL;
+  readonly #options: RequestThreadOptions;
+  #worker: Worker | null = null;
+  #pending: PromiseWithResolvers<Response>[] = [];
+  #idleTimer: NodeJS.Timeout | null = null;
+  #isUnavailable = false;
+  #isClosed = false;
+
+  constructor(module: URL, options: RequestThreadOptions = {}) {
+    this.#module = module;
+    this.#options = options;
+  }
+
+  /** Whether no request waits for a response. */
+  get isIdle(): boolean {
+    return this.#pending.length === 0;
+  }
+
+  /**
+   * Whether a thread died before it ran: with narrow permissions a runtime may not read the module.
+   * The caller does the work itself then.
+   */
+  get isUnavailable(): boolean {
+    return this.#isUnavailable;
+  }
+
+  /**
+   * @param transfer memory that moves to the thread.
+   * @throws {ThreadLostError}
+   * @throws {Error} the handler failed, with its message.
+   */
+  request(message: Request, transfer: TransferListItem[] = []): Promise<Response> {
+    if (this.#isClosed) return Promise.reject(new ThreadLostError("the thread was closed"));
+    this.#stopIdleTimer();
+    const pending: PromiseWithResolvers<Response> = Promise.withResolvers();
+    this.#pending.push(pending);
+    try {
+      this.#worker ??= this.#start();
+    } catch (error) {
+      this.#isUnavailable = true;
+      this.#lose(null, `the thread could not be started: ${(error as Error).message}`);
+      return pending.promise;
+    }
+    try {
+      this.#worker.postMessage(message, transfer);
+    } catch (error) {
+      // Not enough memory to clone the message: the thread goes on without it.
+      this.#pending = this.#pending.filter((other) => other !== pending);
+      pending.reject(new ThreadLostError(`the request could not be sent: ${error}`));
+    }
+    return pending.promise;
+  }
+
+  /** Ends the thread; pending requests fail. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#end("the thread was closed");
+  }
+
+  #start(): Worker {
+    const { start = startWorker, workerData } = this.#options;
+    const worker = start(this.#module, workerData);
+    let isRunning = false;
+    worker.on("message", (message: Message<Response>) => {
+      isRunning = true;
+      if (worker === this.#worker) this.#receive(message);
+    });
+    const lose = (why: string) => {
+      if (worker === this.#worker && !isRunning) this.#isUnavailable = true;
+      this.#lose(worker, why);
+    };
+    worker.on("error", (error) => lose((error as Error).message));
+    worker.on("messageerror", (error) => {
+      lose(error.message);
+      void worker.terminate();
+    });
+    worker.on("exit", () => lose("the thread ended"));
+    return worker;
+  }
+
+  #receive(message: Message<Response>): void {
+    if ("ready" in message) return;
+    const pending = this.#pending.shift();
+    assert(pending !== undefined, "a thread answers only what it was asked");
+    if ("response" in message) pending.resolve(message.response);
+    else pending.reject(new Error(message.failure));
+    if (this.isIdle) this.#startIdleTimer();
+  }
+
+  #lose(worker: Worker | null, why: string): void {
+    if (worker !== this.#worker) return;
+    this.#worker = null;
+    for (const { reject } of this.#pending.splice(0)) reject(new ThreadLostError(why));
+  }
+
+  async #end(why: string): Promise<void> {
+    this.#stopIdleTimer();
+    const worker = this.#worker;
+    this.#lose(worker, why);
+    await worker?.terminate();
+  }
+
+  #startIdleTimer(): void {
+    const { idleMs } = this.#options;
+    if (idleMs === undefined) return;
+    this.#idleTimer = setTimeout(() => void this.#end("the thread was idle"), idleMs);
+    this.#idleTimer.unref();
+  }
+
+  #stopIdleTimer(): void {
+    if (this.#idleTimer !== null) clearTimeout(this.#idleTimer);
+    this.#idleTimer = null;
+  }
+}
+
+function startWorker(module: URL, workerData: unknown): Worker {
+  const resourceLimits = { maxYoungGenerationSizeMb: YOUNG_HEAP_MIB_MAX };
+  return new Worker(module, { workerData, resourceLimits });
+}
+
+/** A response with the memory that moves back to the thread that asked. */
+export interface Answer<Response> {
+  response: Response;
+  transfer?: TransferListItem[];
+}
+
+/** Answers the requests to this thread, one after the other, until it is ended. */
+export function answerRequests<Request, Response>(
+  answer: (request: Request) => Answer<Response> | Promise<Answer<Response>>,
+): void {
+  assert(parentPort !== null, "this module is the main one of a thread");
+  const port: MessagePort = parentPort;
+  const send = (message: Message<Response>, transfer: TransferListItem[] = []) =>
+    port.postMessage(message, transfer);
+  let last = Promise.resolve();
+  port.on("message", (request: Request) => {
+    last = last.then(async () => {
+      try {
+        const { response, transfer } = await answer(request);
+        send({ response }, transfer);
+      } catch (error) {
+        send({ failure: error instanceof Error ? error.message : String(error) });
+      }
+    });
+  });
+  send({ ready: true });
+}

@@ -1,0 +1,88 @@
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { test } from "node:test";
+import {
+  REPLAY_EMPTY_PIECES_MAX,
+  REPLAY_WHOLE_BYTES_MAX,
+  replayResponse,
+} from "../../src/api/replay_response.ts";
+import { stubReplay } from "../support/stub_log.ts";
+
+const CLOSING = {
+  last_event_id: "last",
+  next_after: "next",
+  snapshot_through_event_id: "snapshot",
+};
+const MEDIUM = JSON.stringify("x".repeat(REPLAY_WHOLE_BYTES_MAX / 4));
+const LARGE = JSON.stringify("x".repeat(REPLAY_WHOLE_BYTES_MAX));
+
+function noFailure(error: unknown): void {
+  assert.fail(`unexpected failure: ${error}`);
+}
+
+/** The response to a replay of these pieces, its body as one text. */
+async function replayed(pieces: Array<string | Error>) {
+  const failures: unknown[] = [];
+  const response = await replayResponse(stubReplay(pieces), (error) => failures.push(error));
+  const { headers, body } = response;
+  assert.ok(body !== null && typeof body !== "string");
+  const parts: Uint8Array[] = [];
+  let error: unknown = null;
+  try {
+    if (body instanceof Uint8Array) parts.push(body);
+    else for await (const part of body) parts.push(Uint8Array.from(part));
+  } catch (thrown) {
+    error = thrown;
+  }
+  const text = Buffer.concat(parts).toString();
+  const lengthBytes = body instanceof Uint8Array ? body.length : headers["content-length"];
+  return { text, lengthBytes, failures, error };
+}
+
+const EMPTY_PIECES = new Array<string>(REPLAY_EMPTY_PIECES_MAX + 2).fill("");
+
+const PAGES: Array<[title: string, pieces: string[], events: unknown[], isWhole: boolean]> = [
+  ["an empty page", [], [], true],
+  ["one piece", ["1,2"], [1, 2], true],
+  ["pieces, with empty ones between", ["", "1", "", "2,3", ""], [1, 2, 3], true],
+  [
+    "a page of ordinary size",
+    [MEDIUM, "1", MEDIUM],
+    [JSON.parse(MEDIUM), 1, JSON.parse(MEDIUM)],
+    true,
+  ],
+  ["a large page", [LARGE, "1", "", "2"], [JSON.parse(LARGE), 1, 2], false],
+  ["a long scan that finds something late", [...EMPTY_PIECES, "1", "", "2"], [1, 2], false],
+  ["a long scan that finds nothing", EMPTY_PIECES, [], false],
+];
+
+for (const [title, pieces, events, isWhole] of PAGES) {
+  const form = isWhole ? "with its length" : "as a stream";
+  test(`replayResponse() writes ${title} ${form}`, async () => {
+    const page = await replayed(pieces);
+    assert.deepEqual(JSON.parse(page.text), { events, ...CLOSING });
+    const { length } = page.text;
+    assert.equal(Number(page.lengthBytes), isWhole ? length : NaN);
+    assert.deepEqual(page.failures, []);
+  });
+}
+
+test("replayResponse() leaves last_event_id out of an empty page", async () => {
+  const replay = { ...stubReplay([]), lastEventId: null, nextAfter: null };
+  const { body } = await replayResponse(replay, noFailure);
+  assert.equal(
+    String(body),
+    '{"events":[],"next_after":null,"snapshot_through_event_id":"snapshot"}',
+  );
+});
+
+test("replayResponse() rejects when the first piece cannot be read", async () => {
+  const replay = stubReplay([new Error("disk")]);
+  await assert.rejects(replayResponse(replay, noFailure), /disk/);
+});
+
+test("replayResponse() breaks a stream that fails in the middle, and tells why", async () => {
+  const page = await replayed([LARGE, "1", new Error("disk")]);
+  assert.match(String(page.error), /disk/);
+  assert.deepEqual(page.failures, [page.error]);
+});

@@ -1,0 +1,161 @@
+import assert from "node:assert/strict";
+import { parseJsonText } from "../../../src/event/json/json_text.ts";
+import { test } from "node:test";
+import oracle from "canonicalize";
+import {
+  CANONICAL_DEPTH_MAX,
+  canonicalize,
+  DepthError,
+  NAME_CACHE_ENTRIES_MAX,
+} from "../../../src/event/json/canonical_json.ts";
+import { randomValue } from "../support/random_json.ts";
+import { SEED, SeededRandom } from "../support/seeded_random.ts";
+
+test("canonicalize() sorts members by UTF-16 code units", () => {
+  // The sample of RFC 8785 section 3.2.3: a surrogate pair sorts before U+FB33.
+  const sample = {
+    "\u20ac": "Euro Sign",
+    "\r": "Carriage Return",
+    "\ufb33": "Hebrew Letter Dalet With Dagesh",
+    "1": "One",
+    "\ud83d\ude00": "Emoji: Grinning Face",
+    "\u0080": "Control",
+    "\u00f6": "Latin Small Letter O With Diaeresis",
+  };
+  const names = ["\r", "1", "\u0080", "\u00f6", "\u20ac", "\ud83d\ude00", "\ufb33"] as const;
+  const members = names.map((name) => `${JSON.stringify(name)}:${JSON.stringify(sample[name])}`);
+  assert.equal(canonicalize(sample), `{${members.join(",")}}`);
+});
+
+test("canonicalize() sorts names that look like array indexes as text", () => {
+  assert.equal(canonicalize({ 2: 0, 10: 0, b: 0, 1: 0, a: 0 }), '{"1":0,"10":0,"2":0,"a":0,"b":0}');
+});
+
+test("canonicalize() sorts at every level", () => {
+  const value = { b: [{ d: 1, c: 2 }, []], a: { f: {}, e: null } };
+  assert.equal(canonicalize(value), '{"a":{"e":null,"f":{}},"b":[{"c":2,"d":1},[]]}');
+});
+
+/** Bit patterns and spellings of RFC 8785 appendix B. */
+const NUMBER_SAMPLES: [bits: string, text: string][] = [
+  ["0000000000000000", "0"],
+  ["8000000000000000", "0"],
+  ["0000000000000001", "5e-324"],
+  ["8000000000000001", "-5e-324"],
+  ["7fefffffffffffff", "1.7976931348623157e+308"],
+  ["ffefffffffffffff", "-1.7976931348623157e+308"],
+  ["4340000000000000", "9007199254740992"],
+  ["c340000000000000", "-9007199254740992"],
+  ["4430000000000000", "295147905179352830000"],
+  ["44b52d02c7e14af5", "9.999999999999997e+22"],
+  ["44b52d02c7e14af6", "1e+23"],
+  ["44b52d02c7e14af7", "1.0000000000000001e+23"],
+  ["444b1ae4d6e2ef4e", "999999999999999700000"],
+  ["444b1ae4d6e2ef4f", "999999999999999900000"],
+  ["444b1ae4d6e2ef50", "1e+21"],
+  ["3eb0c6f7a0b5ed8c", "9.999999999999997e-7"],
+  ["3eb0c6f7a0b5ed8d", "0.000001"],
+  ["41b3de4355555553", "333333333.3333332"],
+  ["41b3de4355555554", "333333333.33333325"],
+  ["41b3de4355555555", "333333333.3333333"],
+  ["41b3de4355555556", "333333333.3333334"],
+  ["41b3de4355555557", "333333333.33333343"],
+  ["becbf647612f3696", "-0.0000033333333333333333"],
+  ["43143ff3c1cb0959", "1424953923781206.2"],
+];
+
+test("canonicalize() spells the numbers of RFC 8785 appendix B", () => {
+  for (const [bits, text] of NUMBER_SAMPLES) {
+    const view = new DataView(new ArrayBuffer(8));
+    view.setBigUint64(0, BigInt("0x" + bits));
+    assert.equal(canonicalize(view.getFloat64(0)), text, bits);
+  }
+});
+
+test("canonicalize() escapes only what RFC 8785 section 3.2.2.2 names", () => {
+  const cases: [string, string][] = [
+    ["\b\t\n\f\r", '"\\b\\t\\n\\f\\r"'],
+    ["\u0000\u001f\u007f", '"\\u0000\\u001f\u007f"'],
+    ['"\\/', '"\\"\\\\/"'],
+    ["\u2028\u00e9\ud83d\ude00", '"\u2028\u00e9\ud83d\ude00"'],
+  ];
+  for (const [value, text] of cases) assert.equal(canonicalize(value), text);
+});
+
+test("canonicalize() treats __proto__ and constructor as ordinary members", () => {
+  const value: unknown = JSON.parse('{"constructor":1,"__proto__":{"b":1,"a":2},"toString":0}');
+  assert.equal(canonicalize(value), '{"__proto__":{"a":2,"b":1},"constructor":1,"toString":0}');
+});
+
+test("canonicalize() takes objects without a prototype", () => {
+  assert.equal(canonicalize(Object.assign(Object.create(null), { b: 1, a: 2 })), '{"a":2,"b":1}');
+});
+
+test("canonicalize() refuses what has no canonical form", () => {
+  const refused: [string, unknown][] = [
+    ["NaN", NaN],
+    ["Infinity", Infinity],
+    ["-Infinity", -Infinity],
+    ["undefined", undefined],
+    ["a bigint", 1n],
+    ["a symbol", Symbol("s")],
+    ["a function", () => 1],
+    ["a Date", new Date(0)],
+    ["a Map", new Map()],
+    ["a boxed number", Object(1)],
+    ["a high surrogate alone", "a\ud83d"],
+    ["a low surrogate alone", "\ude00a"],
+    ["a long string with a surrogate", "x".repeat(1000) + "\ud83d"],
+    ["a name with a surrogate", { "\ud83d": 1 }],
+    ["a hole in an array", new Array(1)],
+  ];
+  for (const [title, value] of refused) {
+    assert.throws(() => canonicalize(value), TypeError, title);
+    assert.throws(() => canonicalize([{ a: value }]), TypeError, `${title}, nested`);
+  }
+});
+
+test("canonicalize() counts containers on one path against its depth bound", () => {
+  const nest = (depth: number): unknown => {
+    let value: unknown = 0;
+    for (let level = 0; level < depth; level++) value = level % 2 === 0 ? [value] : { a: value };
+    return value;
+  };
+  assert.equal(canonicalize(0, 0), "0");
+  assert.throws(() => canonicalize([], 0), DepthError);
+  canonicalize(nest(128), 128);
+  assert.throws(() => canonicalize(nest(129), 128), DepthError);
+  canonicalize(nest(CANONICAL_DEPTH_MAX));
+  assert.throws(() => canonicalize(nest(CANONICAL_DEPTH_MAX + 1)), TypeError);
+  assert.throws(() => canonicalize(nest(1_000_000)), TypeError);
+});
+
+test("canonicalize() spells more names than it keeps in mind", () => {
+  const names = Array.from({ length: NAME_CACHE_ENTRIES_MAX * 2 + 1 }, (_, index) => `n"${index}`);
+  const value = Object.fromEntries([...names, "n".repeat(1000)].map((name) => [name, 0]));
+  const text = oracle(value);
+  assert.equal(canonicalize(value), text);
+  assert.equal(canonicalize(value), text, "again");
+});
+
+test("canonicalize() refuses a value that contains itself", () => {
+  const cycle: unknown[] = [];
+  cycle.push({ again: cycle });
+  assert.throws(() => canonicalize(cycle), DepthError);
+});
+
+test(`canonicalize() agrees with another implementation (seed ${SEED})`, () => {
+  const random = new SeededRandom();
+  for (let round = 0; round < 3000; round++) {
+    const value = randomValue(random, 6);
+    assert.equal(canonicalize(value), oracle(value), `seed ${SEED}, round ${round}`);
+  }
+});
+
+test(`canonicalize() is stable and keeps the value (seed ${SEED})`, () => {
+  const random = new SeededRandom();
+  for (let round = 0; round < 1000; round++) {
+    const text = canonicalize(randomValue(random, 6));
+    assert.equal(canonicalize(parseJsonText(text)), text, `seed ${SEED}, round ${round}`);
+  }
+});

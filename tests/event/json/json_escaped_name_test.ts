@@ -1,0 +1,67 @@
+/**
+ * The bug: V8's `JSON.parse` reads `{"\n":1}` as `{"\\":1}` once it has seen `{"\\":1}`: the
+ * service would have stored, hashed and replayed another payload than was submitted.
+ */
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { test } from "node:test";
+import { prepareBatch } from "../../../src/event/batch.ts";
+import { parseJsonText } from "../../../src/event/json/json_text.ts";
+import { parseJson } from "../../../src/event/json/strict_json.ts";
+import { submittedEvents } from "../../support/prepared.ts";
+
+function memberNames(text: string): string[] {
+  return Object.keys(parseJson(Buffer.from(text)) as Record<string, unknown>);
+}
+
+test("parseJson() keeps an escaped name apart from one that begins like its escape", () => {
+  const spelled = [
+    ...['"\\n"', '"\\u0004"', '"\\u000a\\u000b"', '"\\""', '"\\\\n"', '"\\\\u"', '"\\\\"'],
+    ...['"\\u005c\\u005c"', '"\\u00e9t\\u00e9"', '"\\ud83d\\ude00"', '"__proto__\\u0000"'],
+  ];
+  for (let round = 0; round < 50; round++) {
+    for (const name of spelled) {
+      for (const prefix of ["", '"a":0,', '"24":0,"b":[{}],']) {
+        const text = `{${prefix}${name} : {"deep":{${name}:1}},"z":1}`;
+        const wanted: string = JSON.parse(name);
+        assert.ok(memberNames(text).includes(wanted), text);
+        const { [wanted]: member } = parseJson(Buffer.from(text)) as Record<string, never>;
+        assert.deepEqual(Object.keys(member!["deep"]), [wanted], text);
+      }
+    }
+  }
+});
+
+test("parseJson() of a text with escaped names takes __proto__ as any name", () => {
+  const value = parseJson(Buffer.from('{"\\u005f_proto__":{"a":1},"b":[true,null,-1.5e3,"x\\n"]}'));
+  assert.deepEqual(Object.keys(value as object), ["__proto__", "b"]);
+  assert.equal(JSON.stringify(value), '{"__proto__":{"a":1},"b":[true,null,-1500,"x\\n"]}');
+});
+
+test("prepareBatch() stores the names that were submitted, whatever came before", () => {
+  const batchOf = (payload: string) =>
+    Buffer.from(
+      `{"batch_id":"b","source":"s","events":[{"stream":"t","record_key":"k","kind":"upserted",` +
+        `"payload":${payload}}]}`,
+    );
+  for (let round = 0; round < 50; round++) {
+    for (const payload of ['{"\\\\":1}', '{"\\n":1}', '{"\\u0004":1}', '{"\\\\\\\\":1,"a":2}']) {
+      assert.equal(submittedEvents(prepareBatch(batchOf(payload)))[0]!.payload, payload);
+    }
+  }
+});
+
+test("parseJsonText() keeps escaped names apart too", () => {
+  for (let round = 0; round < 50; round++) {
+    for (
+      const text of [
+        '{"\\\\":1}',
+        '{"\\n":1}',
+        '{"a":"\\n","\\u0004":[{"\\"":2}]}',
+        '{"a\\nb" : 1}',
+      ]
+    ) {
+      assert.equal(JSON.stringify(parseJsonText(text)), text.replace(" : ", ":"));
+    }
+  }
+});

@@ -1,0 +1,224 @@
+/** What a server gives the handler and makes of its responses, the same in each runtime. */
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import type { HttpHandler, HttpRequest } from "../../src/http/message.ts";
+import { HEADER_BYTES_MAX } from "../../src/limits.ts";
+import { listen } from "../../src/http/server.ts";
+import { withFolder } from "../support/cli.ts";
+import { request } from "../support/http_client.ts";
+import { exchange, RawConnection } from "../support/raw_client.ts";
+import { withHandler } from "../support/test_server.ts";
+
+const HOST = "Host: localhost\r\n";
+const TEXT = { "content-type": "text/plain" };
+
+/** Answers with what it sees of the request. */
+const echo: HttpHandler = async (request) => ({
+  status: 200,
+  headers: TEXT,
+  body: JSON.stringify({
+    method: request.method,
+    target: request.target,
+    host: request.header("host"),
+    x: request.header("x"),
+    body: new TextDecoder().decode(await request.bytes()),
+  }),
+});
+
+/** Answers OK without reading the body. */
+// deno-lint-ignore require-await -- a handler is asynchronous
+const ok: HttpHandler = async () => ({ status: 200, headers: TEXT, body: "ok" });
+
+const SEEN: Array<[title: string, head: string, seen: object]> = [
+  ["a target as it came", "GET //a/%62?c=%zz+#d HTTP/1.1", { target: "//a/%62?c=%zz+#d" }],
+  ["dots and backslashes of a target", "GET /a/../b\\c HTTP/1.1", { target: "/a/../b\\c" }],
+  ["an absolute target", "GET http://other/a?b HTTP/1.1", { target: "http://other/a?b" }],
+  ["the target of an asterisk", "DELETE /* HTTP/1.1", { method: "DELETE", target: "/*" }],
+  ["no header as null", "GET / HTTP/1.1", { x: null, host: "localhost" }],
+  ["an empty header as empty", "GET / HTTP/1.1\r\nX:", { x: "" }],
+  ["a header trimmed", "GET / HTTP/1.1\r\nX: \t a b\t ", { x: "a b" }],
+  ["repeated headers joined", "GET / HTTP/1.1\r\nX: a\r\nx: b", { x: "a, b" }],
+  ["the bytes of a header one by one", "GET / HTTP/1.1\r\nX: \u00c3\u00a9", { x: "\u00c3\u00a9" }],
+];
+
+for (const [title, head, seen] of SEEN) {
+  test(`listen() shows ${title}`, async () => {
+    await withHandler(echo, async ({ socketPath }) => {
+      const bytes = new Uint8Array([...`${head}\r\n${HOST}\r\n`].map((c) => c.charCodeAt(0)));
+      const { response, connection } = await exchange(socketPath, bytes);
+      const shown = JSON.parse(response!.body);
+      for (const [name, value] of Object.entries(seen)) assert.equal(shown[name], value, name);
+      connection.destroy();
+    });
+  });
+}
+
+const BODIES: Array<[title: string, bytes: string, body: string]> = [
+  ["no body", `POST / HTTP/1.1\r\n${HOST}\r\n`, ""],
+  ["a declared body", `POST / HTTP/1.1\r\n${HOST}Content-Length: 3\r\n\r\nabc`, "abc"],
+  [
+    "a chunked body",
+    `POST / HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\n\r\n`,
+    "abc",
+  ],
+  [
+    "a body after Expect: 100-continue",
+    `POST / HTTP/1.1\r\n${HOST}Expect: 100-continue\r\nContent-Length: 3\r\n\r\nabc`,
+    "abc",
+  ],
+];
+
+async function joinPieces(request: HttpRequest): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  for await (const piece of request.body()) text += decoder.decode(piece, { stream: true });
+  return text;
+}
+
+for (const [title, bytes, body] of BODIES) {
+  test(`listen() gives ${title} at once and in pieces`, async () => {
+    for (
+      const read of [joinPieces, async (r: HttpRequest) => String(Buffer.from(await r.bytes()))]
+    ) {
+      const handler: HttpHandler = async (request) => {
+        return { status: 200, headers: TEXT, body: `got ${await read(request)}` };
+      };
+      await withHandler(handler, async ({ socketPath }) => {
+        const { response, connection } = await exchange(socketPath, bytes);
+        assert.equal(response?.body, `got ${body}`);
+        connection.destroy();
+      });
+    }
+  });
+}
+
+test("listen() adds to a response its length and the date, and nothing else", async () => {
+  await withHandler(ok, async ({ socketPath }) => {
+    const bytes = `GET / HTTP/1.1\r\n${HOST}Accept-Encoding: gzip, br\r\n\r\n`;
+    const { response, connection } = await exchange(socketPath, bytes);
+    assert.deepEqual(Object.keys(response!.headers).sort(), [
+      "content-length",
+      "content-type",
+      "date",
+    ]);
+    connection.destroy();
+  });
+});
+
+test("listen() compresses no response, whatever its size", async () => {
+  const body = JSON.stringify("a".repeat(1_000_000));
+  const handler: HttpHandler = () =>
+    Promise.resolve({ status: 200, headers: { "content-type": "application/json" }, body });
+  await withHandler(handler, async ({ socketPath }) => {
+    const reply = await request(socketPath, {
+      headers: { "accept-encoding": "gzip, br, deflate" },
+    });
+    assert.equal(reply.headers["content-encoding"], undefined);
+    assert.equal(reply.headers.vary, undefined);
+    assert.equal(reply.text(), body);
+  });
+});
+
+test("listen() answers HEAD without a body, with the length it is given or none", async () => {
+  const handler: HttpHandler = ({ target }) =>
+    Promise.resolve({
+      status: 200,
+      headers: target === "/known" ? { ...TEXT, "content-length": "123" } : TEXT,
+      body: null,
+    });
+  await withHandler(handler, async ({ socketPath }) => {
+    for (const [target, length] of [["/known", "123"], ["/unknown", undefined]] as const) {
+      const bytes = `HEAD ${target} HTTP/1.1\r\n${HOST}\r\n`;
+      const { response, connection } = await exchange(socketPath, bytes, "HEAD");
+      assert.equal(response?.headers["content-length"], length);
+      assert.equal(response?.headers["transfer-encoding"], undefined);
+      // Nothing but the next response may follow.
+      await connection.write(bytes);
+      assert.equal((await connection.readResponse("HEAD"))?.status, 200);
+      connection.destroy();
+    }
+  });
+});
+
+test("listen() keeps a connection for further requests", async () => {
+  await withHandler(echo, async ({ socketPath }) => {
+    const connection = await RawConnection.open(socketPath);
+    for (const target of ["/1", "/2", "/3"]) {
+      await connection.write(`GET ${target} HTTP/1.1\r\n${HOST}\r\n`);
+      const response = await connection.readResponse();
+      assert.equal(JSON.parse(response!.body).target, target);
+      assert.equal(response!.headers.connection, undefined);
+    }
+    connection.destroy();
+  });
+});
+
+test("listen() answers pipelined requests in order", async () => {
+  await withHandler(echo, async ({ socketPath }) => {
+    const connection = await RawConnection.open(socketPath);
+    const body = `Content-Length: 2\r\n\r\nab`;
+    await connection.write(
+      `GET /1 HTTP/1.1\r\n${HOST}\r\n` +
+        `POST /2 HTTP/1.1\r\n${HOST}${body}GET /3 HTTP/1.1\r\n${HOST}\r\n`,
+    );
+    const targets: string[] = [];
+    for (let i = 0; i < 3; i++) {
+      targets.push(JSON.parse((await connection.readResponse())!.body).target);
+    }
+    assert.deepEqual(targets, ["/1", "/2", "/3"]);
+    connection.destroy();
+  });
+});
+
+test("listen() closes a connection whose client asks for it", async () => {
+  await withHandler(ok, async ({ socketPath }) => {
+    const bytes = `GET / HTTP/1.1\r\n${HOST}Connection: close\r\n\r\n`;
+    const { response, connection } = await exchange(socketPath, bytes);
+    assert.equal(response?.headers.connection, "close");
+    await connection.ended();
+  });
+});
+
+const REFUSED: Array<[title: string, bytes: string]> = [
+  ["what is not HTTP", "hello\r\n\r\n"],
+  ["two lengths", `POST / HTTP/1.1\r\n${HOST}Content-Length: 1\r\nContent-Length: 2\r\n\r\nab`],
+  ["a blank in the target", `GET /a b HTTP/1.1\r\n${HOST}\r\n`],
+  ["a folded header", `GET / HTTP/1.1\r\n${HOST}X: a\r\n b\r\n\r\n`],
+  ["headers over their limit", `GET / HTTP/1.1\r\nX: ${"a".repeat(HEADER_BYTES_MAX)}\r\n\r\n`],
+  ["a target over its limit", `GET /${"a".repeat(HEADER_BYTES_MAX)} HTTP/1.1\r\n${HOST}\r\n`],
+];
+
+for (const [title, bytes] of REFUSED) {
+  test(`listen() answers 400 to ${title} and closes the connection`, async () => {
+    await withHandler(ok, async ({ socketPath }) => {
+      const { response, connection } = await exchange(socketPath, bytes);
+      assert.equal(response?.status, 400);
+      assert.equal(response?.headers.connection, "close");
+      await connection.ended();
+    });
+  });
+}
+
+test("listen() takes headers up to their limit", async () => {
+  await withHandler(echo, async ({ socketPath }) => {
+    const x = "a".repeat(HEADER_BYTES_MAX - 1024);
+    const { response, connection } = await exchange(
+      socketPath,
+      `GET / HTTP/1.1\r\n${HOST}X: ${x}\r\n\r\n`,
+    );
+    assert.equal(JSON.parse(response!.body).x, x);
+    connection.destroy();
+  });
+});
+
+test("listen() rejects when something lies at its path", async () => {
+  await withFolder(async (folder) => {
+    const path = join(folder, "s.sock");
+    await writeFile(path, "");
+    const started = listen({ path, handler: ok, refusal: assert.fail, report: assert.fail });
+    await assert.rejects(started, { code: "EADDRINUSE" });
+  });
+});

@@ -1,0 +1,72 @@
+/**
+ * The bugs: a client that pipelined requests was read further ahead with each answer, and one that
+ * took none of its answers had all of them made and kept. Either could take all memory.
+ */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { setImmediate } from "node:timers/promises";
+import type { HttpHandler } from "../../src/http/message.ts";
+import { exchange, RawConnection } from "../support/raw_client.ts";
+import { withHandler } from "../support/test_server.ts";
+
+const GET = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+/** What the service reads ahead, what it writes ahead, and the buffers of the system. */
+const AHEAD_BYTES_MAX = 1024 * 1024;
+
+/** Lets the server do what it will: each exchange is some turns of its loop. */
+async function letServerWork(socketPath: string): Promise<void> {
+  for (let n = 0; n < 50; n++) {
+    const { connection } = await exchange(socketPath, "no request\r\n\r\n");
+    connection.destroy();
+  }
+}
+
+test("a client that pipelines is read no further ahead than a bound", () => {
+  const requests = 200_000;
+  const piece = GET.repeat(1000);
+  let answered = 0;
+  let takenBytes = 0;
+  let aheadBytesMax = 0;
+  const handler: HttpHandler = async () => {
+    await setImmediate();
+    answered += 1;
+    aheadBytesMax = Math.max(aheadBytesMax, takenBytes - answered * GET.length);
+    return { status: 200, headers: {}, body: "ok" };
+  };
+  return withHandler(handler, async ({ socketPath }) => {
+    const connection = await RawConnection.open(socketPath);
+    const sent = (async () => {
+      while (takenBytes < requests * GET.length && connection.error === null) {
+        await connection.write(piece);
+        takenBytes += piece.length;
+      }
+    })();
+    // By then a server that reads on has read all.
+    while (answered < requests / 50) await setImmediate();
+    connection.destroy();
+    await sent;
+    assert.ok(aheadBytesMax < AHEAD_BYTES_MAX, `${aheadBytesMax} bytes were read ahead`);
+  });
+});
+
+test("a client that takes no answers gets no more of them made than a bound", () => {
+  const requests = 500;
+  const body = "x".repeat(40_000);
+  let answered = 0;
+  const handler: HttpHandler = () => {
+    answered += 1;
+    return Promise.resolve({ status: 200, headers: {}, body });
+  };
+  return withHandler(handler, async ({ socketPath }) => {
+    const connection = await RawConnection.open(socketPath);
+    connection.pause();
+    await connection.write(GET.repeat(requests));
+    await letServerWork(socketPath);
+    assert.ok(answered * body.length < AHEAD_BYTES_MAX, `${answered} answers were made`);
+    connection.resume();
+    for (let n = 0; n < requests; n++) {
+      assert.equal((await connection.readResponse())?.body.length, body.length);
+    }
+    connection.destroy();
+  });
+});

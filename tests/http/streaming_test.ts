@@ -1,0 +1,139 @@
+/** Streamed responses: at the client's pace, ended with the client, broken by an error. */
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { test } from "node:test";
+import type { HttpHandler } from "../../src/http/message.ts";
+import { Gate } from "../support/gate.ts";
+import { request } from "../support/http_client.ts";
+import { exchange, RawConnection } from "../support/raw_client.ts";
+import { withHandler } from "../support/test_server.ts";
+
+const GET = "GET /stream HTTP/1.1\r\nHost: localhost\r\n\r\n";
+const PIECE_BYTES = 256 * 1024;
+
+/** Streams `body` at `/stream`, and answers anything else at once. */
+function streaming(body: () => AsyncIterable<Uint8Array>, isEndless = false): HttpHandler {
+  return ({ target }) => {
+    const isStream = target === "/stream";
+    return Promise.resolve({
+      status: 200,
+      headers: {},
+      body: isStream ? body() : "ok",
+      isEndless: isStream && isEndless,
+    });
+  };
+}
+
+/** Lets the server do all it can do without the client. */
+async function roundTrips(socketPath: string, count = 50): Promise<void> {
+  for (let i = 0; i < count; i++) await request(socketPath, { path: "/other" });
+}
+
+test("listen() streams the pieces of a body", async () => {
+  async function* body() {
+    for (const text of ["one ", "two ", "three"]) yield await Promise.resolve(Buffer.from(text));
+  }
+  await withHandler(streaming(body), async ({ socketPath }) => {
+    const { response, connection } = await exchange(socketPath, GET);
+    assert.equal(response?.body, "one two three");
+    assert.equal(response?.headers["transfer-encoding"], "chunked");
+    assert.ok(response?.isComplete);
+    connection.destroy();
+  });
+});
+
+test("listen() asks for no more pieces than the client takes", async () => {
+  let piecesTaken = 0;
+  async function* body() {
+    for (; piecesTaken < 1000; piecesTaken++) {
+      yield await Promise.resolve(new Uint8Array(PIECE_BYTES));
+    }
+  }
+  await withHandler(streaming(body), async ({ socketPath }) => {
+    const connection = await RawConnection.open(socketPath);
+    connection.pause();
+    await connection.write(GET);
+    await roundTrips(socketPath);
+    assert.ok(piecesTaken < 20, `${piecesTaken} pieces taken for a client that reads nothing`);
+    connection.destroy();
+  });
+});
+
+test("listen() ends the pieces when the client goes away", async () => {
+  const gate = new Gate();
+  async function* body() {
+    try {
+      for (;;) yield await Promise.resolve(new Uint8Array(PIECE_BYTES));
+    } finally {
+      gate.open();
+    }
+  }
+  await withHandler(streaming(body), async ({ socketPath, reports }) => {
+    const connection = await RawConnection.open(socketPath);
+    await connection.write(GET);
+    await connection.receive(PIECE_BYTES);
+    connection.destroy();
+    await gate.opened;
+    assert.deepEqual(reports, []);
+  });
+});
+
+test("listen() ends the pieces when the client goes away while one of an endless body is waited for", async () => {
+  const gate = new Gate();
+  let isFirst = true;
+  const body = {
+    [Symbol.asyncIterator]: () => ({
+      next(): Promise<IteratorResult<Uint8Array>> {
+        if (!isFirst) return gate.opened.then(() => ({ done: true, value: undefined }));
+        isFirst = false;
+        return Promise.resolve({ done: false, value: Buffer.from("first") });
+      },
+      return(): Promise<IteratorResult<Uint8Array>> {
+        gate.open();
+        return Promise.resolve({ done: true, value: undefined });
+      },
+    }),
+  };
+  const isEndless = true;
+  await withHandler(streaming(() => body, isEndless), async ({ socketPath }) => {
+    const connection = await RawConnection.open(socketPath);
+    await connection.write(GET);
+    await connection.receive("first".length);
+    connection.destroy();
+    await gate.opened;
+  });
+});
+
+test("listen() streams a body that has an end to a client that has ended its side", async () => {
+  const gate = new Gate();
+  async function* body() {
+    yield await Promise.resolve(Buffer.from("one "));
+    await gate.opened;
+    yield Buffer.from("two");
+  }
+  await withHandler(streaming(body), async ({ socketPath }) => {
+    const connection = await RawConnection.open(socketPath);
+    await connection.write(GET);
+    connection.endInput();
+    await connection.receive("one ".length);
+    await roundTrips(socketPath);
+    gate.open();
+    const response = await connection.readResponse();
+    assert.equal(response?.body, "one two");
+    assert.ok(response?.isComplete);
+    await connection.ended();
+  });
+});
+
+test("listen() breaks the connection when a piece throws, so that the client knows", async () => {
+  async function* body() {
+    yield await Promise.resolve(Buffer.from("one"));
+    throw new Error("disk");
+  }
+  await withHandler(streaming(body), async ({ socketPath }) => {
+    const { response, connection } = await exchange(socketPath, GET);
+    assert.equal(response?.body, "one");
+    assert.ok(!response?.isComplete);
+    await connection.ended();
+  });
+});

@@ -1,0 +1,123 @@
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { test } from "node:test";
+import { StoredEvent } from "../../../src/log/line/stored_event.ts";
+import { escapedText, unescapedText } from "../../../src/log/line/line_bytes.ts";
+import { SEED, SeededRandom } from "../../event/support/seeded_random.ts";
+import { hostileBatch, pendingFile, splitLines } from "../../support/test_segment.ts";
+
+const HEX = "0123456789abcdef".repeat(4);
+const ID = "019b7688-8400-7001-8203-040506070809";
+const LINE =
+  `{"event_id":"${ID}","source":"shop","stream":"orders","record_key":"k\\"1","kind":"é",` +
+  `"occurred_at":"2026-01-01T00:00:00Z","observed_at":"2026-01-01T00:00:00.000Z",` +
+  `"payload":{"a":"x"},"content_hash":"${HEX}","batch_id":"b\\\\","event_hash":"${HEX}"}`;
+
+function take(line: string): StoredEvent | null {
+  const event = new StoredEvent();
+  // With other bytes around, which must not be looked at.
+  const bytes = Buffer.from(`"}${line}","}`);
+  return event.take(bytes, 2, bytes.length - 4) ? event : null;
+}
+
+/** The members of a line as it spells them. */
+function members(event: StoredEvent): Record<string, string | null> {
+  const text = (start: number, end: number) => event.bytes.toString("utf8", start, end);
+  return {
+    eventId: event.eventId,
+    source: text(event.sourceStart, event.sourceEnd),
+    stream: text(event.streamStart, event.streamEnd),
+    recordKey: text(event.recordKeyStart, event.recordKeyEnd),
+    kind: text(event.kindStart, event.kindEnd),
+    occurredAt: event.occurredAtStart < 0 ? null : text(event.occurredAtStart, event.occurredAtEnd),
+    observedAt: text(event.observedAtStart, event.observedAtStart + 24),
+    payload: text(event.payloadStart, event.payloadEnd),
+    contentHash: event.contentHash,
+    batchId: text(event.batchIdStart, event.batchIdEnd),
+    eventHash: event.eventHash,
+  };
+}
+
+test("StoredEvent.take() finds the members of a line", () => {
+  assert.deepEqual(members(take(LINE)!), {
+    eventId: ID,
+    source: "shop",
+    stream: "orders",
+    recordKey: 'k\\"1',
+    kind: "é",
+    occurredAt: "2026-01-01T00:00:00Z",
+    observedAt: "2026-01-01T00:00:00.000Z",
+    payload: '{"a":"x"}',
+    contentHash: HEX,
+    batchId: "b\\\\",
+    eventHash: HEX,
+  });
+});
+
+test(`StoredEvent.take() finds what a JSON parser finds in hostile lines (seed ${SEED})`, () => {
+  const random = new SeededRandom();
+  const batches = Array.from({ length: 300 }, (_, n) => hostileBatch(random, n, 1));
+  const { lines } = pendingFile([batches]);
+  const event = new StoredEvent();
+  for (const line of splitLines(lines)) {
+    assert.ok(event.take(line, 0, line.length - 1), line.toString());
+    const parsed = JSON.parse(line.toString());
+    const found = members(event);
+    assert.equal(found.eventId, parsed.event_id);
+    assert.equal(JSON.parse(`"${found.recordKey}"`), parsed.record_key);
+    assert.equal(JSON.parse(`"${found.kind}"`), parsed.kind);
+    assert.equal(JSON.parse(`"${found.batchId}"`), parsed.batch_id);
+    assert.equal(found.occurredAt, parsed.occurred_at ?? null);
+    assert.deepEqual(JSON.parse(found.payload!), parsed.payload);
+    assert.equal(found.eventHash, parsed.event_hash);
+  }
+});
+
+const MALFORMED: [string, string][] = [
+  ["nothing", ""],
+  ["a line cut at its end", LINE.slice(0, -1)],
+  ["a line cut at its start", LINE.slice(1)],
+  ["a space between members", LINE.replace(',"stream"', ', "stream"')],
+  ["members in another order", LINE.replace('"kind"', '"kinds"')],
+  ["a missing member", LINE.replace(',"kind":"é"', "")],
+  ["an empty payload", LINE.replace('{"a":"x"}', "")],
+  ["a control character in a string", LINE.replace("orders", "ord\u0001ers")],
+  ["a short time", LINE.replace("00:00:00.000Z", "00:00:00.00Z")],
+  ["a string that does not end", LINE.replace("orders", "orders\\")],
+  ["only the ends of a line", `{"event_id":"${ID}","event_hash":"${HEX}"}`],
+];
+
+test("StoredEvent.take() refuses what is no stored event", () => {
+  for (const [name, line] of MALFORMED) assert.equal(take(line), null, name);
+});
+
+test(`StoredEvent.take() takes any bytes without reading around them (seed ${SEED})`, () => {
+  const random = new SeededRandom();
+  const event = new StoredEvent();
+  for (let run = 0; run < 3000; run++) {
+    const bytes = Buffer.from(LINE);
+    bytes[random.below(bytes.length)] = random.below(256);
+    const start = random.below(4);
+    const end = bytes.length - random.below(4);
+    if (!event.take(bytes, start, end)) continue;
+    assert.ok(event.eventIdStart > start && event.eventHashStart < end);
+    assert.ok(event.payloadStart < event.payloadEnd);
+  }
+});
+
+test("unescapedText() takes only the canonical spelling, which escapedText() gives back", () => {
+  const decode = (spelled: string) => {
+    const bytes = Buffer.from(spelled);
+    const text = unescapedText(bytes, 0, bytes.length);
+    return text === null ? null : Buffer.from(text).toString();
+  };
+  for (const text of ["", "plain", 'a"b\\c', "\u0000\b\t\n\f\r\u001f", "\u007f\u2028😀"]) {
+    const spelled = JSON.stringify(text).slice(1, -1);
+    assert.equal(decode(spelled), text);
+    const bytes = Buffer.from(text);
+    assert.equal(Buffer.from(escapedText(bytes, 0, bytes.length)).toString(), spelled);
+  }
+  for (const spelled of ["\\u0041", "\\/", "\\u001F", "\\ud800", "\\x", 'a"b', "\\"]) {
+    assert.equal(decode(spelled), null, spelled);
+  }
+});

@@ -1,0 +1,43 @@
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { test } from "node:test";
+import { PlainValues, SEGMENT_PAGE_BYTES } from "../../../src/log/parquet/plain_values.ts";
+
+test("PlainValues.add() puts the length of a value before it", () => {
+  const column = new PlainValues();
+  column.add(Buffer.from("ab"));
+  column.add(Buffer.from("-cde-"), 1, 4);
+  column.add(Buffer.alloc(0));
+  assert.equal(column.bytes.toString("hex"), "020000006162" + "03000000636465" + "00000000");
+  assert.deepEqual([...column.values()].map(String), ["ab", "cde", ""]);
+  assert.equal(column.count, 3);
+});
+
+test("PlainValues.addFixed() and reserve() put nothing before a value", () => {
+  const column = new PlainValues();
+  column.addFixed(Buffer.from("ab"));
+  const at = column.reserve(2);
+  column.memory.write("cd", at);
+  assert.equal(column.bytes.toString(), "abcd");
+});
+
+test("PlainValues.pages() ends a page at the first value that reaches its size", () => {
+  const column = new PlainValues();
+  assert.deepEqual(column.pages(), []);
+  const sizes = [SEGMENT_PAGE_BYTES - 5, 10, 1, 3 * SEGMENT_PAGE_BYTES, 1];
+  sizes.forEach((size, n) => column.add(Buffer.alloc(size, `${n}`)));
+  const pages = column.pages();
+  assert.deepEqual(pages.map(({ firstValue, values }) => [firstValue, values]), [
+    ...[[0, 2], [2, 2], [4, 1]],
+  ]);
+  assert.ok(Buffer.concat(pages.map(({ bytes }) => bytes)).equals(column.bytes));
+});
+
+test("PlainValues.clear() starts anew", () => {
+  const column = new PlainValues();
+  column.add(Buffer.alloc(20_000_000));
+  column.clear();
+  assert.deepEqual([column.count, column.bytes.length, column.pages()], [0, 0, []]);
+  column.add(Buffer.from("a"));
+  assert.deepEqual([...column.values()].map(String), ["a"]);
+});

@@ -1,0 +1,293 @@
+/** `EventScan` against a naive model of the log: an array of events. */
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { test } from "node:test";
+import { READ_CHUNK_BYTES, REPLAY_RESPONSE_BYTES_MAX } from "../../../src/limits.ts";
+import { chunkMemory } from "../../../src/log/read/chunk_memory.ts";
+import { EventScan, SCAN_PAUSE_BYTES, type ScanOptions } from "../../../src/log/read/event_scan.ts";
+import { pendingPath, TAIL_FILE } from "../../../src/log/storage/file_names.ts";
+import type { LogSnapshot } from "../../../src/log/read/snapshot.ts";
+import type { EventFilter } from "../../../src/log/line/stored_line.ts";
+import { SimulatedDisk } from "../../support/simulated_disk.ts";
+import { type EventOptions, preparedBatch } from "../../support/prepared.ts";
+import {
+  type Random,
+  randomInteger,
+  randomItem,
+  seededRandom,
+  testSeed,
+} from "../../support/random.ts";
+import { joinPieces, openTestLog, readAll, tailOf, withTail } from "../../support/test_log.ts";
+import { RECENT_COMMITS_BYTES_MAX } from "../../../src/log/log.ts";
+
+const SOURCES = ["shop", "shop2", "s"];
+const STREAMS = ["orders", "orders.eu", "o"];
+const KEYS = ["1", "2", 'a"b', "back\\slash", "line\nfeed", "ü€𝄞", '","kind":"'];
+const KINDS = ["upserted", "deleted", 'odd"kind'];
+
+interface StoredEvent {
+  line: string;
+  event_id: string;
+  source: string;
+  stream: string;
+  record_key: string;
+  kind: string;
+}
+
+interface Query extends ScanOptions {
+  filter: EventFilter;
+}
+
+/** The events of commit files, read line by line. */
+function storedEvents(...files: Uint8Array[]): StoredEvent[] {
+  return Buffer.concat(files).toString().split("\n")
+    .filter((line) => line.startsWith('{"event_id"'))
+    .map((line) => ({ ...JSON.parse(line), line }));
+}
+
+function expectedPage(events: StoredEvent[], query: Query) {
+  const { after = "", filter, limitEvents, limitBytes } = query;
+  const matching = events.filter((event) =>
+    event.event_id > after &&
+    [event.source, undefined].includes(filter.source) &&
+    [event.stream, undefined].includes(filter.stream) &&
+    [event.record_key, undefined].includes(filter.recordKey) &&
+    [event.kind, undefined].includes(filter.kind)
+  );
+  const page: StoredEvent[] = [];
+  let bytes = 0;
+  for (const event of matching) {
+    bytes += Buffer.byteLength(event.line) + 1;
+    const isOver = page.length > 0 && bytes > limitBytes;
+    if (isOver) return { page, limitReached: isOver };
+    page.push(event);
+    if (page.length === limitEvents) return { page, limitReached: true };
+  }
+  return { page, limitReached: false };
+}
+
+async function assertPage(snapshot: LogSnapshot, events: StoredEvent[], query: Query) {
+  const scan = new EventScan(snapshot, query);
+  const text = await joinPieces(scan);
+  const { page, limitReached } = expectedPage(events, query);
+  const label = JSON.stringify(query);
+  assert.ok(text === page.map((event) => event.line).join(","), label);
+  assert.equal(scan.lastEventId, page.at(-1)?.event_id ?? null, label);
+  assert.equal(scan.limitReached, limitReached, label);
+  assert.equal(await scan.next(), null, label);
+}
+
+function randomEvents(random: Random, count: number): EventOptions[] {
+  return Array.from({ length: count }, () => ({
+    stream: randomItem(random, STREAMS),
+    recordKey: randomItem(random, KEYS),
+    kind: randomItem(random, KINDS),
+    payload: "x".repeat(randomInteger(random, 0, 200)),
+  }));
+}
+
+/**
+ * Two pending files and a tail, with batches of 1 to 2,000 events and many commits of one, some or
+ * all of the tail in memory, or nothing.
+ */
+async function randomLog(random: Random) {
+  let tree = new SimulatedDisk().tree();
+  const files: Buffer[] = [];
+  let snapshot: LogSnapshot | undefined;
+  for (let fileNumber = 0; fileNumber < 3; fileNumber++) {
+    const storage = new SimulatedDisk(tree);
+    const recentBytesMax = randomItem(random, [0, 10_000, 600_000, RECENT_COMMITS_BYTES_MAX]);
+    const { log } = await openTestLog(storage, recentBytesMax);
+    for (const size of [1, 1, 300, 2, 2000, ...Array(100).fill(1), 700]) {
+      const source = randomItem(random, SOURCES);
+      const batchId = `${fileNumber} ${log.snapshot.frontier}`;
+      await log.append([preparedBatch(batchId, { source, events: randomEvents(random, size) })]);
+    }
+    snapshot = log.snapshot;
+    files.push(tailOf(storage.tree()));
+    const events = storedEvents(files.at(-1)!);
+    const path = pendingPath(events[0]!.event_id, events.at(-1)!.event_id);
+    tree = storage.tree();
+    if (fileNumber < 2) tree = withTail(tree, Buffer.alloc(0)).set(path, files.at(-1)!);
+  }
+  const { log: reopened } = await openTestLog(new SimulatedDisk(tree));
+  return {
+    snapshot: randomItem(random, [snapshot!, reopened.snapshot]),
+    events: storedEvents(...files),
+  };
+}
+
+function randomQuery(random: Random, events: StoredEvent[]): Query {
+  const id = randomItem(random, events).event_id;
+  const ids = [
+    undefined,
+    id,
+    events.at(-1)!.event_id,
+    id.slice(0, -3) + "fff",
+    id.slice(0, -3) + "000",
+    "00000000-0000-7000-8000-000000000000",
+    "ffffffff-ffff-7fff-bfff-ffffffffffff",
+  ];
+  const filter: EventFilter = {};
+  if (random() < 0.3) filter.source = randomItem(random, [...SOURCES, "none"]);
+  if (random() < 0.3) filter.stream = randomItem(random, [...STREAMS, "none"]);
+  if (random() < 0.3) filter.recordKey = randomItem(random, [...KEYS, "none"]);
+  if (random() < 0.3) filter.kind = randomItem(random, [...KINDS, "none"]);
+  return {
+    after: randomItem(random, ids),
+    filter,
+    limitEvents: randomItem(random, [1, 2, 7, 100, 1000, 5000, events.length, Infinity]),
+    limitBytes: randomItem(random, [1, 1000, 70_000, 300_000, Infinity]),
+  };
+}
+
+const seed = testSeed();
+test(`EventScan gives the pages of a naive model (SEED=${seed})`, async () => {
+  const random = seededRandom(seed);
+  const { snapshot, events } = await randomLog(random);
+  assert.equal(snapshot.frontier, events.at(-1)!.event_id);
+  for (let i = 0; i < 300; i++) {
+    await assertPage(snapshot, events, randomQuery(random, events));
+  }
+});
+
+test(`EventScan page after page gives every event once (SEED=${seed})`, async () => {
+  const random = seededRandom(seed);
+  const { snapshot, events } = await randomLog(random);
+  for (const filter of [{}, { recordKey: KEYS[2]!, source: SOURCES[0]! }]) {
+    const lines: string[] = [];
+    let after: string | undefined;
+    for (;;) {
+      const limitEvents = randomInteger(random, 1, 900);
+      const limitBytes = randomInteger(random, 1, 400_000);
+
+      const scan = new EventScan(snapshot, { after, filter, limitEvents, limitBytes });
+      lines.push(await joinPieces(scan));
+      if (!scan.limitReached) break;
+      after = scan.lastEventId!;
+    }
+    const query = { after: undefined, filter, limitEvents: Infinity, limitBytes: Infinity };
+    const all = expectedPage(events, query).page;
+    const text = lines.filter((line) => line !== "").join(",");
+    assert.ok(text === all.map((event) => event.line).join(","));
+  }
+});
+
+test("EventScan tells whether a limit or the end came first", async () => {
+  const storage = new SimulatedDisk();
+  const { log } = await openTestLog(storage);
+  await log.append([preparedBatch("a", { events: [{}, { kind: "deleted" }, {}] })]);
+  await log.append([preparedBatch("b", { events: [{}, { kind: "deleted" }] })]);
+  const events = storedEvents(tailOf(storage.tree()));
+  const lineBytes = Buffer.byteLength(events[0]!.line) + 1;
+  const cases: [filter: EventFilter, limitEvents: number, limitBytes: number][] = [];
+  for (const filter of [{}, { kind: "deleted" }, { kind: "upserted" }, { kind: "none" }]) {
+    for (const limitEvents of [1, 2, 3, 4, 5, 6]) {
+      for (const lines of [0.5, 1, 1.5, 2, 3, 5, 6]) {
+        cases.push([filter, limitEvents, Math.floor(lines * lineBytes)]);
+      }
+    }
+  }
+  for (const [filter, limitEvents, limitBytes] of cases) {
+    for (const after of [undefined, ...events.map((event) => event.event_id)]) {
+      await assertPage(log.snapshot, events, { after, filter, limitEvents, limitBytes });
+    }
+  }
+});
+
+test("EventScan reads lines longer than any of its reads", async () => {
+  const storage = new SimulatedDisk();
+  const { log } = await openTestLog(storage);
+  const sizes = [10, 3_000_000, 0, 1_048_576, 262_144, 262_143, 1, 2_500_000];
+  for (const size of sizes) {
+    const events = [{ payload: "x".repeat(size), recordKey: String(size) }];
+    await log.append([preparedBatch(`b${size}`, { events })]);
+  }
+  const events = storedEvents(tailOf(storage.tree()));
+  for (const after of [undefined, ...events.map((event) => event.event_id)]) {
+    for (const limitEvents of [1, 3, Infinity]) {
+      for (const limitBytes of [1, 3_100_000, REPLAY_RESPONSE_BYTES_MAX]) {
+        await assertPage(log.snapshot, events, { after, filter: {}, limitEvents, limitBytes });
+      }
+    }
+  }
+  const unlimited = { after: undefined, limitEvents: Infinity, limitBytes: Infinity };
+  await assertPage(log.snapshot, events, { ...unlimited, filter: { recordKey: "262143" } });
+});
+
+test("EventScan shows nothing that was committed after its snapshot", async () => {
+  const storage = new SimulatedDisk();
+  const { log } = await openTestLog(storage);
+  await log.append([preparedBatch("a")]);
+  const early = log.snapshot;
+  const scan = new EventScan(early, {
+    after: undefined,
+    filter: {},
+    limitEvents: Infinity,
+    limitBytes: Infinity,
+  });
+  await log.append([preparedBatch("b")]);
+  assert.equal(JSON.parse(`[${await joinPieces(scan)}]`).length, 1);
+  assert.equal((await readAll(early)).length, 1);
+  assert.equal((await readAll(log.snapshot)).length, 2);
+});
+
+test("EventScan fails when committed bytes are gone or damaged under it", async () => {
+  for (const damage of ["truncate", "line end"]) {
+    const storage = new SimulatedDisk();
+    const { log } = await openTestLog(storage, 0);
+    await log.append([preparedBatch("a")]);
+    const file = await storage.open(TAIL_FILE, "write");
+    const lastByte = await file.size() - 1;
+    if (damage === "truncate") await file.truncate(lastByte);
+    else await file.write(Buffer.from("x"), lastByte);
+    await assert.rejects(readAll(log.snapshot), /tail\.ndjson/, damage);
+  }
+});
+
+test("EventScan.next() gives an empty piece when it has read much without a match", async () => {
+  for (const eventsPerPause of [1, 32]) await assertPauses(eventsPerPause);
+});
+
+async function assertPauses(eventsPerPause: number): Promise<void> {
+  const { log } = await openTestLog(new SimulatedDisk());
+  const payload = "x".repeat(SCAN_PAUSE_BYTES / eventsPerPause);
+  for (let i = 0; i < 3; i++) {
+    const events = Array.from({ length: eventsPerPause }, () => ({ payload, recordKey: "other" }));
+    await log.append([preparedBatch(`b${i}`, { events })]);
+  }
+  const scan = new EventScan(log.snapshot, {
+    after: undefined,
+    filter: { recordKey: "wanted" },
+    limitEvents: 1,
+    limitBytes: 1,
+  });
+  const sizes: number[] = [];
+  for (let piece = await scan.next(); piece !== null; piece = await scan.next()) {
+    sizes.push(piece.length);
+  }
+  assert.deepEqual(sizes, [0, 0, 0]);
+}
+
+test("EventScan.next() gives rare events in memory of their own, and long lines without loss", async () => {
+  const { log } = await openTestLog(new SimulatedDisk(), 0);
+  const payload = "x".repeat(2 * READ_CHUNK_BYTES);
+  const others = Array.from({ length: 500 }, () => ({ payload: "x".repeat(1000) }));
+  for (let i = 0; i < 3; i++) {
+    const events = [...others, { recordKey: "wanted" }, { recordKey: "long", payload }, ...others];
+    await log.append([preparedBatch(`b${i}`, { events })]);
+  }
+  const query = { after: undefined, limitEvents: Infinity, limitBytes: Infinity };
+  for (const recordKey of ["wanted", "long"]) {
+    const heldBefore = chunkMemory.heldCount;
+    const scan = new EventScan(log.snapshot, { ...query, filter: { recordKey } });
+    let found = 0;
+    for (let piece = await scan.next(); piece !== null; piece = await scan.next()) {
+      if (piece.length === 0) continue;
+      found += 1;
+      assert.ok(piece.buffer.byteLength <= 2 * piece.length);
+    }
+    assert.equal(found, 3);
+    assert.ok(chunkMemory.heldCount >= Math.max(1, heldBefore), "what it was read into came back");
+  }
+});

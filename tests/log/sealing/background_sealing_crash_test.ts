@@ -1,0 +1,253 @@
+/**
+ * A log that is sealed while commits go on, with the disk stopped or failing at each of its
+ * operations: what was acknowledged is there once, and the log goes on.
+ */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import {
+  MANIFEST_FILE,
+  PENDING_FOLDER,
+  TAIL_FILE,
+  TAIL_TEMPORARY_FILE,
+} from "../../../src/log/storage/file_names.ts";
+import { StorageFullError } from "../../../src/log/storage/errors.ts";
+import { preparedBatch } from "../../support/prepared.ts";
+import { sealAll } from "../../support/sealing.ts";
+import { SealingSteps, untilQuiet } from "../../support/sealing_steps.ts";
+import {
+  ALL_DONE,
+  type CrashChoice,
+  NAMES_ONLY,
+  SYNCED_ONLY,
+  torn,
+} from "../../support/simulated_crash.ts";
+import {
+  changesDisk,
+  type Fault,
+  type Operation,
+  SimulatedDisk,
+  type Tree,
+} from "../../support/simulated_disk.ts";
+import { logTree, openTestLog, readAll } from "../../support/test_log.ts";
+import { verifyStorage } from "../../support/verifying.ts";
+
+const CRASHES: Record<string, CrashChoice> = {
+  "with what was synced": SYNCED_ONLY,
+  "with all names": NAMES_ONLY,
+  "with all names and half of each file": torn("half of the length"),
+  "with all that was done": ALL_DONE,
+};
+/** A file of two commits becomes two segments. */
+const BOUNDS = { events: 1, bytes: 100_000 };
+
+/** A log of a segment and a tail of two commits. */
+async function startTree(): Promise<Tree> {
+  const storage = new SimulatedDisk(await logTree([["a"]]));
+  await sealAll(storage);
+  const { log } = await openTestLog(storage);
+  for (const batchId of ["b", "c"]) await log.append([preparedBatch(batchId)]);
+  await log.close();
+  return storage.tree();
+}
+
+const BEFORE = ["a", "b", "c"];
+/** The first of them rotates the tail; the last one does again, where the first was sealed. */
+const APPENDED = ["d", "e", "f"];
+
+/** How an operation fails, by its place; the first is 0. */
+type FaultAt = (place: number, operation: Operation) => Fault | null;
+
+/** A run of appends beside their sealing, with faults. */
+async function run(tree: Tree, faultAt: FaultAt) {
+  const storage = new SimulatedDisk(tree);
+  const steps = new SealingSteps({ bounds: BOUNDS });
+  const { log, reports } = await openTestLog(storage, 0, steps.on());
+  const start = storage.operations.length;
+  let place = 0;
+  storage.hook = (operation) => faultAt(place++, operation);
+  const acknowledged = [...BEFORE];
+  const refusals: unknown[] = [];
+  const append = async (batchId: string) => {
+    try {
+      await log.append([preparedBatch(batchId)]);
+      acknowledged.push(batchId);
+    } catch (error) {
+      refusals.push(error);
+    }
+  };
+  for (const [number, batchId] of APPENDED.entries()) {
+    await append(batchId);
+    // The second one comes while the first rotation is being sealed.
+    if (number !== 0) await untilQuiet(storage);
+  }
+  return { storage, steps, log, reports, start, append, acknowledged, refusals };
+}
+
+async function batchIdsOf(storage: SimulatedDisk): Promise<string[]> {
+  const { log } = await openTestLog(storage);
+  const events = await readAll(log.snapshot);
+  await log.close();
+  return events.map(({ batch_id }) => batch_id);
+}
+
+/** That a log holds these and at the most one more, which nobody was told of. */
+function assertHeld(batchIds: string[], acknowledged: string[], label: string): void {
+  const submitted = [...BEFORE, ...APPENDED];
+  const unknown = batchIds.filter((id) => !acknowledged.includes(id));
+  assert.deepEqual(batchIds.filter((id) => !unknown.includes(id)), acknowledged, label);
+  assert.ok(unknown.length <= 1 && unknown.every((id) => submitted.includes(id)), label);
+}
+
+/** Places of the operations of an undisturbed run, the first is 0. */
+async function operationsOf(tree: Tree): Promise<readonly Operation[]> {
+  const { storage, log, start, acknowledged } = await run(tree, () => null);
+  assert.deepEqual(acknowledged, [...BEFORE, ...APPENDED]);
+  const operations = storage.operations.slice(start);
+  await log.close();
+  return operations;
+}
+
+for (const [name, crash] of Object.entries(CRASHES)) {
+  test(`a machine that stops anywhere in sealing beside commits, ${name}`, async () => {
+    const tree = await startTree();
+    const operations = await operationsOf(tree);
+    const places = operations.flatMap((operation, n) => changesDisk(operation) ? [n] : []);
+    assert.ok(places.length > 45, `${places.length} steps`);
+    for (const place of places) {
+      const label = `stopped before operation ${place}`;
+      const { storage, acknowledged } = await run(
+        tree,
+        (at) => at >= place ? { errno: "EIO" } : null,
+      );
+      storage.hook = null;
+      const left = storage.crash(crash);
+      const batchIds = await batchIdsOf(left);
+      assertHeld(batchIds, acknowledged, label);
+      assert.deepEqual(await batchIdsOf(left.crash()), batchIds, `${label}: made durable`);
+      await sealAll(left);
+      assert.deepEqual(await batchIdsOf(left), batchIds, `${label}: sealed again`);
+      const { report } = await verifyStorage(left, { chain: false });
+      assert.ok(report.ok && report.orphans.length === 0, `${label}: ${JSON.stringify(report)}`);
+    }
+  });
+}
+
+/**
+ * Whether a failed operation may cost more than a later sealing: a commit of its own, or the
+ * writer.
+ * @param before the operation before it.
+ */
+function mayRefuse({ path, kind }: Operation, before: Operation | undefined): boolean {
+  // A new tail keeps the path that it was made under.
+  const isTail = path === TAIL_FILE || path === TAIL_TEMPORARY_FILE && before?.mode !== "create";
+  return isTail && (kind === "write" || kind === "sync") || kind === "syncFolder";
+}
+
+for (const errno of ["EIO", "ENOSPC"]) {
+  test(`an operation that fails with ${errno} beside commits stops no reader`, async () => {
+    const tree = await startTree();
+    const operations = await operationsOf(tree);
+    for (const [place, operation] of operations.entries()) {
+      if (errno === "ENOSPC" && !changesDisk(operation)) continue;
+      const label = `operation ${place}, ${operation.kind} ${operation.path}`;
+      const { storage, steps, log, append, acknowledged, refusals, reports } = await run(
+        tree,
+        (at) => at === place ? { errno } : null,
+      );
+      storage.hook = null;
+      if (!mayRefuse(operation, operations[place - 1])) assert.deepEqual(refusals, [], label);
+      if (errno === "ENOSPC" && operation.kind !== "sync") {
+        assert.ok(refusals.every((error) => error instanceof StorageFullError), label);
+      }
+      const read = (await readAll(log.snapshot)).map(({ batch_id }) => batch_id);
+      assert.deepEqual(read, acknowledged, label);
+      if (log.poison === null) {
+        // What failed is made good, one file after the other.
+        for (const batchId of ["g", "h", "i"]) {
+          steps.resume();
+          await append(batchId);
+          await untilQuiet(storage);
+        }
+        assert.deepEqual(acknowledged.slice(-3), ["g", "h", "i"], label);
+        assert.ok(log.snapshot.files.length > 2, label);
+        const pending = log.snapshot.files.filter(({ path }) => path.startsWith(PENDING_FOLDER));
+        assert.deepEqual(pending, [], `${label}: sealed; ${reports.join("; ")}`);
+      }
+      await log.close();
+      // The disk says of a close that fails that the file is open still.
+      assert.equal(storage.openFiles, operation.kind === "close" ? 1 : 0, label);
+      assertHeld(await batchIdsOf(storage.crash()), acknowledged, label);
+      assert.ok(reports.length <= 2, `${label}: ${reports.join("; ")}`);
+    }
+  });
+}
+
+/** Fails two operations on the names of a rotation, counted from the first. */
+function failRenames(...failing: number[]): FaultAt {
+  let renames = 0;
+  return (_, { kind, path }) => {
+    if (
+      kind !== "rename" || ![TAIL_FILE, TAIL_TEMPORARY_FILE].includes(path) &&
+        !path.startsWith(PENDING_FOLDER)
+    ) {
+      return null;
+    }
+    renames += 1;
+    return failing.includes(renames) ? { errno: "EIO" } : null;
+  };
+}
+
+test("a rotation that is undone keeps the tail, and says when it is tried again", async () => {
+  const { storage, log, acknowledged, reports } = await run(
+    await startTree(),
+    failRenames(2),
+  );
+  assert.deepEqual(acknowledged, [...BEFORE, ...APPENDED]);
+  assert.match(reports[0]!, /^tail\.ndjson: not rotated, tried again at \d+ bytes: EIO/);
+  assert.deepEqual(await batchIdsOf(storage.crash()), acknowledged);
+  await log.close();
+});
+
+test("a rotation that cannot be undone stops the writer, and the next start makes it good", async () => {
+  const { storage, log, acknowledged, refusals } = await run(
+    await startTree(),
+    failRenames(2, 3),
+  );
+  assert.deepEqual(acknowledged, BEFORE);
+  assert.match(String(refusals[0]), /the tail lost its name/);
+  assert.deepEqual((await readAll(log.snapshot)).map(({ batch_id }) => batch_id), BEFORE);
+  await log.close();
+  for (const crash of [SYNCED_ONLY, NAMES_ONLY, ALL_DONE]) {
+    assert.deepEqual(await batchIdsOf(storage.crash(crash)), BEFORE);
+  }
+});
+
+for (const errno of ["EIO", "ENOSPC"]) {
+  test(`a rotated tail is not sealed before its names are durable (${errno})`, async () => {
+    const storage = new SimulatedDisk(await startTree());
+    const steps = new SealingSteps({ bounds: BOUNDS });
+    const { log } = await openTestLog(storage, 0, steps.on());
+    let isStopped = false;
+    storage.hook = ({ kind, path }) => {
+      if (isStopped) return { errno: "EIO" };
+      // The machine stops before a new list of segments is durable.
+      isStopped = kind === "syncFolder" && path === "." &&
+        storage.operations.some((one) =>
+          one.kind === "rename" && one.path.startsWith(MANIFEST_FILE)
+        );
+      if (isStopped) return { errno: "EIO" };
+      return kind === "syncFolder" && path === PENDING_FOLDER ? { errno } : null;
+    };
+    await assert.rejects(log.append([preparedBatch("d")]));
+    await untilQuiet(storage);
+    storage.hook = null;
+    // The worst of what a machine can keep: the list of segments, and none of the names before it.
+    const left = storage.crash({
+      ...SYNCED_ONLY,
+      keepsName: ({ paths }) => paths.some((path) => path.startsWith(MANIFEST_FILE)),
+    });
+    const { log: next } = await openTestLog(left);
+    assert.deepEqual((await readAll(next.snapshot)).map(({ batch_id }) => batch_id), BEFORE);
+    await next.close();
+  });
+}

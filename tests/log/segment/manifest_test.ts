@@ -1,0 +1,135 @@
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { test } from "node:test";
+import { GENESIS_HEAD_HEX } from "../../../src/event/chain.ts";
+import { MANIFEST_FILE, segmentPath } from "../../../src/log/storage/file_names.ts";
+import { CorruptLogError, UnsupportedFormatError } from "../../../src/log/storage/errors.ts";
+import {
+  EMPTY_MANIFEST,
+  readManifest,
+  type SegmentEntry,
+  writeManifest,
+} from "../../../src/log/segment/manifest.ts";
+import { SimulatedDisk } from "../../support/simulated_disk.ts";
+
+const EMPTY_TEXT = '{"format":"service/log","min_reader":1,"min_writer":1,"schema_version":1,' +
+  '"segments":[]}\n';
+
+function storageWith(manifest: string | Uint8Array): SimulatedDisk {
+  return new SimulatedDisk(new Map([[MANIFEST_FILE, Buffer.from(manifest as string)]]));
+}
+
+test("writeManifest() writes canonical JSON and one LF, durable under its name", async () => {
+  const storage = new SimulatedDisk();
+  await writeManifest(storage, EMPTY_MANIFEST);
+  const afterCrash = storage.crash();
+  assert.deepEqual([...afterCrash.tree().keys()], [MANIFEST_FILE]);
+  assert.equal(afterCrash.contents(MANIFEST_FILE).toString(), EMPTY_TEXT);
+});
+
+test("writeManifest() writes none that is longer than what is read", async () => {
+  const storage = storageWith(EMPTY_TEXT);
+  const { length } = EMPTY_TEXT;
+  await writeManifest(storage, { ...EMPTY_MANIFEST, min_writer: 2 }, length);
+  const before = storage.tree();
+  const longer = writeManifest(storage, { ...EMPTY_MANIFEST, min_writer: 10 }, length);
+  await assert.rejects(
+    longer,
+    /^Error: manifest\.json: with 0 segments it has \d+ bytes, more than/,
+  );
+  assert.deepEqual(storage.tree(), before);
+});
+
+/** An entry that follows another. Nothing of it is real but that it has the right form. */
+function entryAfter(before: SegmentEntry | undefined, number: number): SegmentEntry {
+  const id = (low: number) => `01900000-0000-7000-8000-${low.toString(16).padStart(12, "0")}`;
+  const hash = (value: number) => value.toString(16).padStart(64, "0");
+  const facts = {
+    first_event_id: id(2 * number),
+    last_event_id: id(2 * number + 1),
+    sha256: hash(number),
+    bytes: 50_000_000,
+    events: 263_000,
+    batches: 263_000,
+    previous_head: before?.head ?? GENESIS_HEAD_HEX,
+    head: hash(number + 1),
+  };
+  return { ...facts, path: segmentPath(facts), sealed_at: "2026-01-01T00:00:00.000Z" };
+}
+
+test("readManifest() reads a hundred thousand segments", async () => {
+  const segments: SegmentEntry[] = [];
+  for (let number = 0; number < 100_000; number++) {
+    segments.push(entryAfter(segments.at(-1), number));
+  }
+  const storage = new SimulatedDisk();
+  await writeManifest(storage, { ...EMPTY_MANIFEST, segments });
+  assert.equal((await readManifest(storage))?.segments.length, 100_000);
+});
+
+test("readManifest() reads what writeManifest() wrote, and null when there is none", async () => {
+  assert.equal(await readManifest(new SimulatedDisk()), null);
+  const storage = storageWith(EMPTY_TEXT);
+  assert.deepEqual(await readManifest(storage), EMPTY_MANIFEST);
+  assert.equal(storage.openFiles, 0);
+});
+
+test("readManifest() refuses what a newer program wrote, whatever it is", async () => {
+  for (const bound of ["min_reader", "min_writer"]) {
+    const texts = [
+      EMPTY_TEXT.replace(`"${bound}":1`, `"${bound}":2`),
+      JSON.stringify({ min_reader: 1, min_writer: 1, format: "service/log", x: [1], [bound]: 2 }),
+    ];
+    for (const text of texts) {
+      await assert.rejects(
+        readManifest(storageWith(text)),
+        (error) => error instanceof UnsupportedFormatError && error.message.includes(bound),
+      );
+    }
+  }
+});
+
+/** Empty manifests, each with another value of one of these bounds. */
+function boundsOf(names: string[], values: string[]): Record<string, string> {
+  const cases = names.flatMap((name) =>
+    values.map((value) => {
+      const text = EMPTY_TEXT.replace(`"${name}":1`, `"${name}":${value}`);
+      return [`${name} ${value}`, text] as const;
+    })
+  );
+  return Object.fromEntries(cases);
+}
+
+test("readManifest() takes a newer min_writer from one who only reads", async () => {
+  const text = (bound: string) => EMPTY_TEXT.replace('"min_writer":1', `"min_writer":${bound}`);
+  assert.equal((await readManifest(storageWith(text("2")), "read"))?.min_writer, 2);
+  for (const bound of ["0", "-1", "1.5", '"2"', "2.5"]) {
+    await assert.rejects(readManifest(storageWith(text(bound)), "read"), CorruptLogError, bound);
+  }
+});
+
+test("readManifest() refuses every spelling but the one", async () => {
+  const cases: Record<string, string | Uint8Array> = {
+    "an empty file": "",
+    "no JSON": "service/log",
+    "null": "null\n",
+    "an array": "[]\n",
+    "another format": EMPTY_TEXT.replace("service/log", "other/log"),
+    "no bounds": '{"format":"service/log"}\n',
+    ...boundsOf(["min_reader", "min_writer"], ["0", "-1", "1.5", '"1"', "true", "null", "1e300"]),
+    "another schema version": EMPTY_TEXT.replace('"schema_version":1', '"schema_version":2'),
+    "an unknown member": EMPTY_TEXT.replace("{", '{"a":1,'),
+    "a missing member": EMPTY_TEXT.replace(',"segments":[]', ""),
+    "another order": '{"schema_version":1,"format":"service/log","min_reader":1,"min_writer":1,' +
+      '"segments":[]}\n',
+    "spaces": EMPTY_TEXT.replaceAll(",", ", "),
+    "no LF": EMPTY_TEXT.trimEnd(),
+    "two LF": EMPTY_TEXT + "\n",
+    "a cut end": EMPTY_TEXT.slice(0, 40),
+    "bad UTF-8": Buffer.concat([Buffer.from(EMPTY_TEXT), Buffer.from([0xff])]),
+    "zeros": Buffer.alloc(EMPTY_TEXT.length),
+  };
+  for (const [name, text] of Object.entries(cases)) {
+    await assert.rejects(readManifest(storageWith(text)), CorruptLogError, name);
+  }
+});

@@ -1,0 +1,236 @@
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { test } from "node:test";
+import type { PreparedBatch } from "../../../src/event/types.ts";
+import { batchKeyHash } from "../../../src/log/segment/key_filter.ts";
+import { KeyFilters } from "../../../src/log/segment/key_filters.ts";
+import { ListCache } from "../../../src/log/segment/list_cache.ts";
+import { ListedSegment } from "../../../src/log/segment/listed_segment.ts";
+import { CorruptLogError } from "../../../src/log/storage/errors.ts";
+import type { SegmentEntry } from "../../../src/log/segment/manifest.ts";
+import { SealedHistory } from "../../../src/log/segment/sealed_history.ts";
+import { SegmentPool } from "../../../src/log/segment/segment_pool.ts";
+import { preparedBatch } from "../../support/prepared.ts";
+import { SimulatedDisk } from "../../support/simulated_disk.ts";
+import { sealCommits, type WrittenSegments } from "../../support/test_segment.ts";
+
+/** Ends a segment with every commit. */
+const EACH_COMMIT = { events: 1, bytes: Infinity };
+
+function batch(source: string, id: string, ...streams: string[]): PreparedBatch {
+  return preparedBatch(id, { source, events: streams.map((stream) => ({ stream })) });
+}
+
+/** Four segments. */
+const SEALED: Promise<WrittenSegments> = sealCommits([
+  [batch("a", "1", "s", "t"), batch("b", "1", "s")],
+  [batch("a", "2", "t")],
+  [batch("c", "1", "s"), batch("c", "2", "u")],
+  [batch("b", "2", "s")],
+], EACH_COMMIT);
+
+function entryOf(segment: WrittenSegments["segments"][number]): SegmentEntry {
+  return { ...segment, sealed_at: "2026-01-01T00:00:00.000Z" };
+}
+
+async function openHistory(segments = 4) {
+  const sealed = await SEALED;
+  const storage = new SimulatedDisk(sealed.storage.tree());
+  const history = new SealedHistory(storage);
+  const add = (number: number) => history.add([entryOf(sealed.segments[number]!)]);
+  for (let number = 0; number < segments; number++) add(number);
+  return { ...sealed, storage, history, add };
+}
+
+test("SealedHistory opens no segment before it is asked", async () => {
+  const { storage, history, entries } = await openHistory();
+  assert.equal(history.files.length, 4);
+  assert.equal(history.lastEventId, entries.at(-1)!.last_event_id);
+  assert.equal(storage.operations.length, 0);
+  await history.close();
+});
+
+test("SealedHistory.findBatch() finds a batch of any segment, and none that is not there", async () => {
+  const { storage, history, entries } = await openHistory();
+  for (const entry of entries) {
+    assert.deepEqual(await history.findBatch(entry.source, entry.batch_id), entry);
+  }
+  const before = storage.operations.length;
+  for (let n = 3; n < 300; n++) assert.equal(await history.findBatch("a", `${n}`), null);
+  assert.ok(storage.operations.length - before < 20, "the filters are in memory");
+  assert.equal(await history.findBatch("d", "1"), null);
+  await history.close();
+  assert.equal(storage.openFiles, 0);
+});
+
+test("SealedHistory tells last events of sources and streams, of segments added later too", async () => {
+  const { history, add, segments, entries } = await openHistory(0);
+  const seen = async () => [
+    await history.sourceFrontier("a"),
+    await history.sourceFrontier("b"),
+    await history.streamFrontier("a", "s"),
+    await history.streamFrontier("a", "t"),
+    await history.streamFrontier("b", "s"),
+    await history.streamFrontier("c", "s"),
+  ];
+  const [a1, b1, a2, c1, , b2] = entries;
+  assert.deepEqual(await seen(), [null, null, null, null, null, null]);
+  const expected = [
+    [a1!.last_event_id, b1!.last_event_id, a1!.first_event_id, a1!.last_event_id],
+    [a2!.last_event_id, b1!.last_event_id, a1!.first_event_id, a2!.last_event_id],
+    [a2!.last_event_id, b1!.last_event_id, a1!.first_event_id, a2!.last_event_id],
+    [a2!.last_event_id, b2!.last_event_id, a1!.first_event_id, a2!.last_event_id],
+  ];
+  for (const number of segments.keys()) {
+    add(number);
+    const b = number === 3 ? b2!.last_event_id : b1!.last_event_id;
+    const c = number < 2 ? null : c1!.last_event_id;
+    assert.deepEqual(await seen(), [...expected[number]!, b, c], `with ${number + 1} segments`);
+    assert.deepEqual(await seen(), [...expected[number]!, b, c], "and again");
+  }
+  await history.close();
+});
+
+test("SealedHistory answers known questions without reading", async () => {
+  const { storage, history } = await openHistory();
+  const ask = async () => {
+    await history.streamFrontier("a", "s");
+    await history.streamFrontier("none", "s");
+    await history.sourceFrontier("b");
+    await history.sourceFrontier("none");
+  };
+  await ask();
+  const before = storage.operations.length;
+  await ask();
+  assert.equal(storage.operations.length, before);
+  await history.close();
+});
+
+test("SealedHistory tells of a damaged footer each time, and of the others still", async () => {
+  const { storage, segments, entries } = await openHistory();
+  const tree = storage.tree();
+  const bytes = Buffer.from(tree.get(segments[1]!.path)!);
+  bytes[bytes.length - 5]! ^= 0xff;
+  const damaged = new SimulatedDisk(tree.set(segments[1]!.path, bytes));
+  const history = new SealedHistory(damaged);
+  history.add(segments.map(entryOf));
+  const newest = entries.at(-1)!;
+  for (let time = 0; time < 2; time++) {
+    assert.deepEqual(await history.findBatch(newest.source, newest.batch_id), newest);
+    await assert.rejects(history.findBatch("a", "1"), CorruptLogError);
+    await assert.rejects(history.sourceFrontier("a"), CorruptLogError);
+  }
+  await history.close();
+  assert.equal(damaged.openFiles, 0);
+});
+
+test("SegmentPool keeps no more segments open than its bound, and those that are read", async () => {
+  const { storage, segments } = await openHistory();
+  const pool = new SegmentPool(storage, 2);
+  const entries = segments.map(entryOf);
+  const read = (entry: SegmentEntry) => pool.use(entry, ({ path }) => path);
+  for (const entry of [...entries, ...entries]) {
+    assert.equal(await read(entry), entry.path);
+    assert.ok(storage.openFiles <= 2);
+  }
+  // Each waits for the one inside.
+  const nest = (rest: SegmentEntry[]): Promise<void> => {
+    const [entry, ...inner] = rest;
+    if (entry === undefined) return Promise.resolve();
+    return pool.use(entry, async (segment) => {
+      await nest(inner);
+      await segment.readRowGroup(0);
+    });
+  };
+  await nest(entries);
+  await Promise.all(entries.map((_, n) => nest([...entries.slice(n), ...entries.slice(0, n)])));
+  assert.ok(storage.openFiles <= 2);
+  await pool.close();
+  assert.equal(storage.openFiles, 0);
+});
+
+test("SegmentPool opens a segment again after it could not be opened", async () => {
+  const { storage, segments } = await openHistory();
+  const pool = new SegmentPool(storage);
+  let failures = 2;
+  storage.hook = ({ kind }) => kind === "open" && failures-- > 0 ? { errno: "EMFILE" } : null;
+  const read = () => pool.use(entryOf(segments[0]!), ({ metadata }) => metadata.events);
+  await assert.rejects(read(), /EMFILE/);
+  await assert.rejects(read(), /EMFILE/);
+  assert.equal(await read(), 3);
+  await pool.close();
+});
+
+test("KeyFilters holds those of the newest segments within its bound, and asks the files of others", async () => {
+  const { storage, segments, entries } = await openHistory();
+  const pool = new SegmentPool(storage);
+  const lists = new ListCache();
+  const listed = segments.map((segment) => new ListedSegment(entryOf(segment), pool, lists));
+  const filters = new KeyFilters(listed, 64);
+  const [a1, , , , , b2] = entries;
+  const hash = batchKeyHash(a1!.source, a1!.batch_id);
+  const reads = async (number: number, asked = hash) => {
+    let count = 0;
+    storage.hook = ({ kind }) => {
+      count += kind === "read" ? 1 : 0;
+      return null;
+    };
+    const found = await filters.newest(asked, number, number + 1);
+    storage.hook = () => null;
+    return [found, count > 0];
+  };
+  for (const number of [3, 2, 1, 0]) {
+    for (let asked = 0; asked < 2; asked++) await reads(number);
+  }
+  // Each filter has a block of 32 bytes.
+  assert.equal(filters.sizeBytes, 64);
+  assert.deepEqual(await reads(3), [-1, false]);
+  assert.deepEqual(await reads(2), [-1, false]);
+  assert.deepEqual(await reads(1), [-1, true], "an older one takes no room of theirs");
+  assert.deepEqual(await reads(0), [0, true]);
+  assert.deepEqual(await reads(3, batchKeyHash(b2!.source, b2!.batch_id)), [3, false]);
+  assert.equal(await filters.newest(hash, 0, 4), 0);
+  assert.equal(await filters.newest(hash, 1, 4), -1);
+  const older = new KeyFilters(listed, 64);
+  for (let number = 0; number < 4; number++) await older.newest(hash, number, number + 1);
+  assert.equal(older.sizeBytes, 64, "newer ones take the room of older ones");
+  const atOnce = new KeyFilters(listed, 64);
+  const numbers = [0, 1, 2, 3, 0];
+  const found = await Promise.all(numbers.map((n) => atOnce.newest(hash, n, n + 1)));
+  assert.deepEqual(found, [0, -1, -1, -1, 0], "of questions at once each is answered");
+  assert.equal(atOnce.sizeBytes, 64);
+  const roomy = new KeyFilters(listed, 1024);
+  for (const { source, batch_id } of entries) {
+    const asked = batchKeyHash(source, batch_id);
+    const expected = await roomy.newest(asked, 0, 4);
+    assert.ok(expected >= 0);
+    assert.equal(await older.newest(asked, 0, 4), expected);
+    assert.equal(await filters.newest(asked, 0, 4), expected);
+  }
+  await pool.close();
+});
+
+test("ListCache holds what was used lately, within its bound", async () => {
+  const cache = new ListCache(8);
+  let reads = 0;
+  const get = (key: string, count = 1) =>
+    cache.get(key, () => {
+      reads += 1;
+      return Promise.resolve({ length: count });
+    });
+  await get("used");
+  for (let n = 0; n < 100; n++) {
+    await get(`${n}`);
+    await get("used");
+    assert.ok(cache.entries <= 8, `${cache.entries} entries`);
+  }
+  assert.equal(reads, 101, "what is used again and again stays");
+  await get("99");
+  assert.equal(reads, 101);
+  await get("0");
+  assert.equal(reads, 102);
+  await Promise.all([get("large", 7), get("large", 7)]);
+  assert.ok(cache.entries <= 8 + 7);
+  await get("large", 7);
+  assert.equal(reads, 104);
+});

@@ -1,0 +1,227 @@
+/** Other programs read segments: types, order, counts, values. */
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { DuckDBInstance } from "@duckdb/node-api";
+import { type Table, tableFromIPC } from "apache-arrow";
+import { parquetReadObjects } from "hyparquet";
+import { readParquet } from "parquet-wasm";
+import type { CommittedEvent } from "../../../src/event/verify_event.ts";
+import { COLUMN_NAMES } from "../../../src/log/segment/segment_schema.ts";
+import { SEED, SeededRandom } from "../../event/support/seeded_random.ts";
+import { type EventOptions, preparedBatch } from "../../support/prepared.ts";
+import { hostileBatch, sealCommits, smallBatches, splitLines } from "../../support/test_segment.ts";
+
+/** An event, and the digest of its batch, as all readers are made to give them. */
+type Row = Record<typeof COLUMN_NAMES[number], string | null>;
+
+interface Sample {
+  parquet: Buffer;
+  rows: Row[];
+}
+
+/** A segment of several row groups with hostile values, and what must be read from it. */
+async function sample(random = new SeededRandom()): Promise<Sample> {
+  const hostile = Array.from(
+    { length: 60 },
+    (_, n) => hostileBatch(random, n, 1 + random.below(9)),
+  );
+  const times = Array.from({ length: 3 * 4096 }, (_, n) => datedEvent(n));
+  const dated = preparedBatch("dated", { events: times.slice(0, 10_000) });
+  const sealed = await sealCommits([smallBatches(4000), hostile, [dated]]);
+  const digests = sealed.entries.flatMap((entry) => Array(entry.events).fill(entry.batch_digest));
+  return {
+    parquet: sealed.storage.contents("0.parquet"),
+    rows: splitLines(sealed.lines).map((line, n) => rowOf(line.toString(), digests[n])),
+  };
+}
+
+/** Row groups in which all events, some or none have an `occurred_at`, over several pages. */
+function datedEvent(number: number): EventOptions {
+  const isDated = number < 4096 || number < 8000 && number % 7 > 2;
+  const occurredAt = `2026-01-01T00:00:00.${String(number).padStart(9, "0")}Z`;
+  return { recordKey: `k${number}`, ...(isDated && { occurredAt }) };
+}
+
+function rowOf(line: string, batchDigest: string): Row {
+  const event: CommittedEvent = JSON.parse(line);
+  const start = line.indexOf('"payload":', line.indexOf('"observed_at":"')) + '"payload":'.length;
+  return {
+    ...event,
+    record_key: withoutMark(event.record_key),
+    kind: withoutMark(event.kind),
+    occurred_at: event.occurred_at ?? null,
+    payload: line.slice(start, line.lastIndexOf(',"content_hash":"')),
+    batch_digest: batchDigest,
+  };
+}
+
+/** The readers decode texts with a `TextDecoder`, which leaves a byte order mark in front out. */
+function withoutMark(text: string): string {
+  return text.replace(/^\ufeff/, "");
+}
+
+const TYPES_IN_DUCKDB: Record<keyof Row, string> = {
+  event_id: "UUID",
+  source: "VARCHAR",
+  stream: "VARCHAR",
+  record_key: "VARCHAR",
+  kind: "VARCHAR",
+  occurred_at: "VARCHAR",
+  observed_at: "TIMESTAMP WITH TIME ZONE",
+  payload: "VARCHAR",
+  content_hash: "BLOB",
+  batch_id: "VARCHAR",
+  batch_digest: "BLOB",
+  event_hash: "BLOB",
+};
+
+const AS_TEXT: Partial<Record<keyof Row, string>> = {
+  event_id: "event_id::VARCHAR",
+  observed_at: "strftime(observed_at AT TIME ZONE 'UTC', '%Y-%m-%dT%H:%M:%S.%gZ')",
+  content_hash: "lower(hex(content_hash))",
+  batch_digest: "lower(hex(batch_digest))",
+  event_hash: "lower(hex(event_hash))",
+};
+
+/** Runs queries over a file named `segment.parquet`. */
+async function withDuckDb(
+  parquet: Buffer,
+  use: (query: (sql: string) => Promise<Record<string, unknown>[]>) => Promise<void>,
+): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), "segment-"));
+  const instance = await DuckDBInstance.create(":memory:", { threads: "1" });
+  const connection = await instance.connect();
+  try {
+    const path = join(folder, "segment.parquet");
+    await writeFile(path, parquet);
+    await use(async (sql) => {
+      const reader = await connection.runAndReadAll(sql.replaceAll("segment.parquet", path));
+      return reader.getRowObjects();
+    });
+  } finally {
+    connection.closeSync();
+    instance.closeSync();
+    await rm(folder, { recursive: true });
+  }
+}
+
+test(`DuckDB reads the types, order and values of a segment (seed ${SEED})`, async () => {
+  const { parquet, rows } = await sample();
+  await withDuckDb(parquet, async (query) => {
+    const columns = await query("DESCRIBE SELECT * FROM 'segment.parquet'");
+    assert.deepEqual(
+      Object.fromEntries(columns.map((row) => [row.column_name, row.column_type])),
+      TYPES_IN_DUCKDB,
+    );
+    assert.deepEqual(columns.map((row) => row.column_name), [...COLUMN_NAMES]);
+    const texts = COLUMN_NAMES.map((name) => `${AS_TEXT[name] ?? name} AS ${name}`);
+    const read = await query(
+      `SELECT ${texts} FROM read_parquet('segment.parquet', file_row_number=true) ` +
+        "ORDER BY file_row_number",
+    );
+    assert.equal(read.length, rows.length);
+    read.forEach((row, n) => assert.deepEqual({ ...row }, ordered(rows[n]!), `row ${n}`));
+  });
+});
+
+/** With members in the order of the columns. */
+function ordered(row: Row): Row {
+  return Object.fromEntries(COLUMN_NAMES.map((name) => [name, row[name]])) as Row;
+}
+
+test(`DuckDB finds events by their values (seed ${SEED})`, async () => {
+  const { parquet, rows } = await sample();
+  await withDuckDb(parquet, async (query) => {
+    for (const row of [rows[0]!, rows[4001]!, rows[9000]!, rows.at(-1)!]) {
+      // In hex: a literal cannot hold every character of an id.
+      const batchId = Buffer.from(row.batch_id!).toString("hex");
+      const [found] = await query(
+        `SELECT count(*) AS n FROM 'segment.parquet' WHERE event_id = '${row.event_id}' ` +
+          `AND stream = '${row.stream}' AND batch_id = decode(from_hex('${batchId}'))`,
+      );
+      assert.equal(found!.n, 1n);
+    }
+    const [json] = await query(
+      "SELECT count(*) AS n FROM 'segment.parquet' WHERE NOT json_valid(payload)",
+    );
+    assert.equal(json!.n, 0n);
+  });
+});
+
+test("DuckDB sees Snappy, statistics, Bloom filters and the metadata of a segment", async () => {
+  // A random one may hold all bits of a key that it does not have.
+  const { parquet } = await sample(new SeededRandom(1));
+  await withDuckDb(parquet, async (query) => {
+    const chunks = await query("SELECT * FROM parquet_metadata('segment.parquet')");
+    assert.deepEqual([...new Set(chunks.map((chunk) => chunk.compression))], ["SNAPPY"]);
+    const filtered = chunks.filter((chunk) => chunk.bloom_filter_offset !== null);
+    assert.deepEqual([...new Set(filtered.map((chunk) => chunk.path_in_schema))], [
+      ...["stream", "record_key", "batch_id"],
+    ]);
+    const bounded = chunks.filter((chunk) => chunk.stats_min_value !== null);
+    assert.deepEqual([...new Set(bounded.map((chunk) => chunk.path_in_schema))], [
+      ...["event_id", "source", "stream", "kind", "occurred_at", "observed_at"],
+    ]);
+    const metadata = await query("SELECT key, value FROM parquet_kv_metadata('segment.parquet')");
+    assert.deepEqual(metadata.map(({ key }) => String(key)), [
+      "service.segment",
+      "service.sources",
+    ]);
+    // A filter that does not hold the key excludes every row group.
+    const probe = await query(
+      "SELECT bool_and(bloom_filter_excludes) AS excluded FROM " +
+        "parquet_bloom_probe('segment.parquet', 'record_key', 'no such key')",
+    );
+    assert.deepEqual(probe.map(({ excluded }) => excluded), [true]);
+  });
+});
+
+test(`parquet-wasm and Arrow read what DuckDB reads (seed ${SEED})`, async () => {
+  const { parquet, rows } = await sample();
+  const table = tableFromIPC(readParquet(parquet).intoIPCStream());
+  assert.equal(table.numRows, rows.length);
+  const read = arrowRows(table);
+  rows.forEach((row, n) => assert.deepEqual(read[n], ordered(row), `row ${n}`));
+  assert.deepEqual(table.schema.fields.map(({ name, nullable }) => [name, nullable]), [
+    ...COLUMN_NAMES.map((name) => [name, name === "occurred_at"]),
+  ]);
+});
+
+function arrowRows(table: Table): Row[] {
+  const columns = COLUMN_NAMES.map((name) => {
+    const column = table.getChild(name)!;
+    return Array.from(column, (value) => arrowText(name, value));
+  });
+  return columns[0]!.map((_, n) =>
+    Object.fromEntries(COLUMN_NAMES.map((name, c) => [name, columns[c]![n]])) as Row
+  );
+}
+
+function arrowText(name: keyof Row, value: unknown): string | null {
+  if (value instanceof Uint8Array) {
+    const hex = Buffer.from(value).toString("hex");
+    return name === "event_id" ? hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-") : hex;
+  }
+  return typeof value === "number" ? new Date(value).toISOString() : value as string | null;
+}
+
+test(`hyparquet reads rows by the page indexes of a segment (seed ${SEED})`, async () => {
+  const { parquet, rows } = await sample();
+  const slice = (start: number, end = parquet.length) =>
+    Promise.resolve(Uint8Array.from(parquet.subarray(start, end)).buffer);
+  const file = { byteLength: parquet.length, slice };
+  const keys = rows.map((row) => row.record_key);
+  for (const rowStart of [0, 3000, 4090, 8000]) {
+    const read = { file, rowStart, rowEnd: rowStart + 10, columns: ["record_key"] };
+    const found = await parquetReadObjects({ ...read, useOffsetIndex: true });
+    assert.deepEqual(found.map((row) => row.record_key), keys.slice(rowStart, rowStart + 10));
+  }
+  const place = 9000;
+  const filter = { event_id: { $eq: rows[place]!.event_id! } };
+  const found = await parquetReadObjects({ file, filter, usePageIndex: true });
+  assert.deepEqual(found.map((row) => row.record_key), [keys[place]]);
+});

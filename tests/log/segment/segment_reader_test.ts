@@ -1,0 +1,231 @@
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { test } from "node:test";
+import { ROW_GROUP_EVENTS_MAX } from "../../../src/limits.ts";
+import { BloomCache, bloomKey } from "../../../src/log/segment/bloom_cache.ts";
+import {
+  batchKeyHash,
+  KEY_FILTER_BLOCK_BYTES,
+  sourceKeyHash,
+  streamKeyHash,
+} from "../../../src/log/segment/key_filter.ts";
+import { type ListEntry, type ListName, seekEntry } from "../../../src/log/segment/segment_list.ts";
+import { openSegment, type Segment } from "../../../src/log/segment/segment_reader.ts";
+import type { EventFilter } from "../../../src/log/line/stored_line.ts";
+import type { CommittedEvent } from "../../../src/event/verify_event.ts";
+import { SEED, SeededRandom } from "../../event/support/seeded_random.ts";
+import { preparedBatch } from "../../support/prepared.ts";
+import { hostileBatch, sealCommits, smallBatches, splitLines } from "../../support/test_segment.ts";
+import { ROW_GROUP_BYTES_SOFT_MAX } from "../../../src/log/segment/segment_writer.ts";
+
+async function readLines(segment: Segment): Promise<Buffer> {
+  const groups = [];
+  for (let number = 0; number < segment.rowGroups.length; number++) {
+    groups.push(await segment.readRowGroup(number));
+  }
+  return Buffer.concat(groups);
+}
+
+/** Hostile batches of up to 9,000 events together, in commits of several. */
+function hostileCommits(random: SeededRandom) {
+  let number = 0;
+  return Array.from(
+    { length: 12 },
+    () =>
+      Array.from(
+        { length: 1 + random.below(20) },
+        () => hostileBatch(random, number++, random.pick([1, 1, 2, 7, 100, 200])),
+      ),
+  );
+}
+
+test(`a segment gives back the bytes of the lines that were sealed (seed ${SEED})`, async () => {
+  const { storage, segments, lines } = await sealCommits(hostileCommits(new SeededRandom()));
+  assert.equal(segments.length, 1);
+  const segment = await openSegment(storage, "0.parquet");
+  assert.ok((await readLines(segment)).equals(lines));
+  await segment.close();
+  assert.equal(storage.openFiles, 0);
+});
+
+/** All entries of a list of a footer. */
+async function readList(segment: Segment, name: ListName): Promise<ListEntry[]> {
+  const entries = [];
+  const cursor = await seekEntry(segment.list(name), "");
+  for (; cursor.current !== null; await cursor.next()) entries.push(cursor.current);
+  return entries;
+}
+
+test("openSegment() reads the footer and no row", async () => {
+  const { storage } = await sealCommits([smallBatches(10_000)]);
+  const before = storage.operations.length;
+  const segment = await openSegment(storage, "0.parquet");
+  const reads = storage.operations.slice(before).filter(({ kind }) => kind === "read");
+  const rowsEnd = segment.rowGroups.at(-1)!.columns.at(-1)!.end;
+  assert.ok(reads.every(({ position, sizeBytes }) => position! >= rowsEnd || sizeBytes === 4));
+});
+
+test("Segment.metadata and rowGroups tell what is in it", async () => {
+  const { storage, entries, lines, head } = await sealCommits([smallBatches(9000)]);
+  const segment = await openSegment(storage, "0.parquet");
+  const { metadata, rowGroups } = segment;
+  const events: CommittedEvent[] = splitLines(lines).map((line) => JSON.parse(line.toString()));
+  assert.equal(metadata.events, 9000);
+  assert.equal(metadata.batches, 9000);
+  assert.equal(metadata.first_event_id, entries[0]!.first_event_id);
+  assert.equal(metadata.head, head);
+  const last = (stream: string) => events.findLast((event) => event.stream === stream)!.event_id;
+  assert.deepEqual(
+    await readList(segment, "streams"),
+    ["stream-0", "stream-1", "stream-2", "stream-3", "stream-4"].map((stream) => ({
+      key: `shop ${stream}`,
+      events: 1800,
+      lastEventId: last(stream),
+    })),
+  );
+  assert.deepEqual(await readList(segment, "sources"), [
+    { key: "shop", events: 0, lastEventId: events.at(-1)!.event_id },
+  ]);
+  assert.deepEqual(rowGroups.map(({ rows }) => rows), [
+    ROW_GROUP_EVENTS_MAX,
+    ROW_GROUP_EVENTS_MAX,
+    9000 - 2 * ROW_GROUP_EVENTS_MAX,
+  ]);
+  assert.equal(rowGroups[1]!.firstEventId, events[ROW_GROUP_EVENTS_MAX]!.event_id);
+  assert.equal(rowGroups[1]!.lastEventId, events[2 * ROW_GROUP_EVENTS_MAX - 1]!.event_id);
+});
+
+test("a row group ends before its lines exceed their bound, but never before one event", async () => {
+  const payloads = [1, ROW_GROUP_BYTES_SOFT_MAX + 1, 1, 1, ROW_GROUP_BYTES_SOFT_MAX / 2 - 2000];
+  const events = payloads.map((length) => ({ payload: "x".repeat(length) }));
+  const { storage, lines } = await sealCommits([[preparedBatch("a", { events })]]);
+  const segment = await openSegment(storage, "0.parquet");
+  assert.deepEqual(segment.rowGroups.map(({ rows }) => rows), [1, 1, 3]);
+  assert.ok((await readLines(segment)).equals(lines));
+});
+
+test(`Segment.findBatch() finds every batch, over row groups too (seed ${SEED})`, async () => {
+  const random = new SeededRandom();
+  const commits = [
+    [hostileBatch(random, 0, 3), preparedBatch("large", { events: Array(9500).fill({}) })],
+    [hostileBatch(random, 1, 1), preparedBatch("same"), preparedBatch("same", { source: "b" })],
+    smallBatches(3000),
+  ];
+  const { storage, entries } = await sealCommits(commits);
+  const segment = await openSegment(storage, "0.parquet");
+  for (const entry of [...entries.slice(0, 30), ...entries.slice(-30)]) {
+    assert.deepEqual(await segment.findBatch(entry.source, entry.batch_id), entry);
+  }
+});
+
+test("Segment.findBatch() gives null for a batch that is not there, mostly without a read", async () => {
+  const { storage } = await sealCommits([smallBatches(500)]);
+  const segment = await openSegment(storage, "0.parquet");
+  assert.equal(await segment.findBatch("shop", "other"), null);
+  assert.equal(await segment.findBatch("another", "batch-7"), null);
+  const before = storage.operations.length;
+  for (let i = 0; i < 200; i++) await segment.findBatch("shop", `no-${i}`);
+  assert.ok(storage.operations.length - before < 10);
+});
+
+test("Segment.findBatch() reads one block of each filter where there are many batches", async () => {
+  const batches = smallBatches(ROW_GROUP_EVENTS_MAX + 10);
+  const { storage, entries } = await sealCommits([batches]);
+  const cache = new BloomCache();
+  const segment = await openSegment(storage, "0.parquet", cache);
+  const before = storage.operations.length;
+  for (let i = 0; i < 200; i++) assert.equal(await segment.findBatch("shop", `no-${i}`), null);
+  const reads = storage.operations.slice(before);
+  const blocks = reads.filter(({ sizeBytes }) => sizeBytes === KEY_FILTER_BLOCK_BYTES);
+  assert.equal(blocks.length, 2 * 200);
+  assert.ok(reads.length - blocks.length < 10);
+  assert.equal(cache.sizeBytes, 0);
+  for (const number of [0, 1, 1000, ROW_GROUP_EVENTS_MAX - 1, ROW_GROUP_EVENTS_MAX + 9]) {
+    const entry = entries[number]!;
+    assert.deepEqual(await segment.findBatch("shop", entry.batch_id), entry);
+  }
+});
+
+test("Segment.mayHoldKey() knows each batch, source and stream, and reads one block", async () => {
+  const { storage, entries } = await sealCommits([smallBatches(500), smallBatches(3, "b")]);
+  const segment = await openSegment(storage, "0.parquet");
+  const before = storage.operations.length;
+  const held = [
+    ...entries.map(({ source, batch_id }) => batchKeyHash(source, batch_id)),
+    ...["shop", "b"].map(sourceKeyHash),
+    ...["shop", "b"].map((source) => streamKeyHash(source, "stream-2")),
+  ];
+  for (const hash of held) assert.ok(await segment.mayHoldKey(hash));
+  const reads = storage.operations.slice(before);
+  assert.equal(reads.length, held.length);
+  assert.ok(reads.every(({ sizeBytes }) => sizeBytes === KEY_FILTER_BLOCK_BYTES));
+  const others = [batchKeyHash("b", "batch-7"), sourceKeyHash("c"), streamKeyHash("b", "stream-4")];
+  for (const hash of others) assert.ok(!(await segment.mayHoldKey(hash)));
+});
+
+/** The events of a row group that pass a filter. */
+async function countMatches(segment: Segment, number: number, filter: EventFilter) {
+  const lines = splitLines(await segment.readRowGroup(number));
+  return lines.filter((line) => {
+    const event: CommittedEvent = JSON.parse(line.toString());
+    return (filter.source ?? event.source) === event.source &&
+      (filter.stream ?? event.stream) === event.stream &&
+      (filter.recordKey ?? event.record_key) === event.record_key &&
+      (filter.kind ?? event.kind) === event.kind;
+  }).length;
+}
+
+test(`Segment.candidates() leaves out no row group with a match (seed ${SEED})`, async () => {
+  const random = new SeededRandom();
+  const commits = [...hostileCommits(random), smallBatches(4000)];
+  const { storage, lines } = await sealCommits(commits);
+  const segment = await openSegment(storage, "0.parquet");
+  const all = splitLines(lines);
+  for (let run = 0; run < 20; run++) {
+    const event: CommittedEvent = JSON.parse(random.pick(all).toString());
+    const filter: EventFilter = {
+      ...(random.chance(0.5) && { source: event.source }),
+      ...(random.chance(0.5) && { stream: event.stream }),
+      ...(random.chance(0.5) && { recordKey: event.record_key }),
+      ...(random.chance(0.5) && { kind: event.kind }),
+    };
+    const candidates = await segment.candidates(filter);
+    for (let number = 0; number < segment.rowGroups.length; number++) {
+      const matches = await countMatches(segment, number, filter);
+      if (matches > 0) assert.ok(candidates.includes(number), JSON.stringify(filter));
+    }
+  }
+});
+
+test("Segment.candidates() leaves out row groups by bounds and by Bloom filters", async () => {
+  const batches = [
+    ...smallBatches(ROW_GROUP_EVENTS_MAX),
+    preparedBatch("last", { source: "zoo", events: [{ stream: "rare", kind: "deleted" }] }),
+  ];
+  const { storage } = await sealCommits([batches]);
+  const segment = await openSegment(storage, "0.parquet");
+  assert.deepEqual(await segment.candidates({}), [0, 1]);
+  assert.deepEqual(await segment.candidates({}, 1), [1]);
+  assert.deepEqual(await segment.candidates({ source: "zoo" }), [1]);
+  assert.deepEqual(await segment.candidates({ source: "shop" }), [0]);
+  assert.deepEqual(await segment.candidates({ source: "shop" }, 1), []);
+  assert.deepEqual(await segment.candidates({ kind: "deleted" }), [1]);
+  assert.deepEqual(await segment.candidates({ stream: "rare" }), [1]);
+  assert.deepEqual(await segment.candidates({ stream: "stream-22" }), []);
+  assert.deepEqual(await segment.candidates({ recordKey: "key-77" }), [0]);
+});
+
+test("segments share a cache of Bloom filters, which outlive their being open", async () => {
+  const commits = smallBatches(6).map((batch) => [batch]);
+  const { storage, segments } = await sealCommits(commits, { events: 2, bytes: 1e9 });
+  assert.equal(segments.length, 3);
+  const cache = new BloomCache();
+  const opened = [];
+  for (const { path } of segments) opened.push(await openSegment(storage, path, cache));
+  for (const segment of opened) await segment.findBatch("shop", "other");
+  for (const segment of opened) await segment.close();
+  for (const { path } of segments) {
+    assert.equal(cache.peek(bloomKey(path, "batch_id"))?.length, 1);
+    assert.equal(cache.peek(bloomKey(path, "record_key")), null);
+  }
+});

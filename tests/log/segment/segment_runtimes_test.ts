@@ -1,0 +1,52 @@
+/** A segment does not depend on the runtime that wrote it. */
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { SEED, SeededRandom } from "../../event/support/seeded_random.ts";
+import { absenceOf, executableOf, runtimeArgs, type RuntimeName } from "../../support/runtimes.ts";
+import {
+  hostileBatch,
+  PENDING_PATH,
+  pendingFile,
+  smallBatches,
+} from "../../support/test_segment.ts";
+
+const SCRIPT = fileURLToPath(new URL("../../support/segment_script.ts", import.meta.url));
+
+async function run(runtime: RuntimeName, args: string[]): Promise<string> {
+  const command = [...runtimeArgs(runtime, ["--allow-all"]), SCRIPT, ...args];
+  const { stdout } = await promisify(execFile)(executableOf(runtime)!, command);
+  return stdout;
+}
+
+const RUNTIMES: RuntimeName[] = ["deno", "node"];
+const absent = RUNTIMES.find((name) => executableOf(name) === null);
+
+test(`segments written by one runtime are read by the other, byte for byte (seed ${SEED})`, {
+  skip: absent === undefined ? false : absenceOf(absent),
+}, async () => {
+  const random = new SeededRandom();
+  const hostile = Array.from({ length: 50 }, (_, n) => hostileBatch(random, n, 5));
+  const { bytes, lines } = pendingFile([hostile, smallBatches(12_000)]);
+  const expected = [createHash("sha256").update(lines).digest("hex"), 12_250];
+  const written = [];
+  for (const [writer, reader] of [["deno", "node"], ["node", "deno"]] as const) {
+    const folder = await mkdtemp(join(tmpdir(), "segment-"));
+    try {
+      await writeFile(join(folder, PENDING_PATH), bytes);
+      const segments = await run(writer, ["write", folder]);
+      assert.deepEqual(JSON.parse(await run(reader, ["read", folder, segments])), expected);
+      written.push(segments);
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  }
+  // The same bytes, too, since the facts have their hashes.
+  assert.equal(written[0], written[1]);
+});

@@ -1,0 +1,200 @@
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { execFileSync } from "node:child_process";
+import fs from "node:fs";
+import { constants, tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { fileStorage } from "../../../src/log/storage/file_storage.ts";
+import {
+  isNoRoom,
+  isNotFound,
+  readSmallFile,
+  replaceFile,
+  type Storage,
+} from "../../../src/log/storage/storage.ts";
+import { preparedBatch } from "../../support/prepared.ts";
+import { openTestLog, readAll } from "../../support/test_log.ts";
+
+async function withFolder(use: (storage: Storage, folder: string) => Promise<void>): Promise<void> {
+  const folder = fs.mkdtempSync(join(tmpdir(), "file-storage-"));
+  try {
+    await use(fileStorage(folder), folder);
+  } finally {
+    fs.rmSync(folder, { recursive: true });
+  }
+}
+
+async function writeNew(storage: Storage, path: string, text: string): Promise<void> {
+  const file = await storage.open(path, "create");
+  await file.write(Buffer.from(text), 0);
+  await file.close();
+}
+
+async function readText(storage: Storage, path: string): Promise<string> {
+  return Buffer.from(await readSmallFile(storage, path, 1000)).toString();
+}
+
+test("fileStorage() writes, reads, syncs and truncates a file", async () => {
+  await withFolder(async (storage, folder) => {
+    const file = await storage.open("f", "create");
+    await file.write(Buffer.from("hello world"), 0);
+    await file.write(Buffer.from("W"), 6);
+    await file.sync();
+    const into = Buffer.alloc(8);
+    assert.equal(await file.read(into, 0), 8);
+    assert.equal(into.toString(), "hello Wo");
+    assert.equal(await file.read(into, 6), 5, "fewer at the end");
+    assert.equal(await file.read(into, 100), 0);
+    await file.truncate(5);
+    assert.equal(await file.size(), 5);
+    await file.close();
+    assert.equal(fs.readFileSync(join(folder, "f"), "utf8"), "hello");
+    assert.equal(fs.statSync(join(folder, "f")).mode & 0o777, 0o600);
+  });
+});
+
+test("fileStorage() opens a file to read, to write, or anew", async () => {
+  await withFolder(async (storage) => {
+    for (const mode of ["read", "write"] as const) {
+      await assert.rejects(storage.open("f", mode), isNotFound);
+    }
+    await writeNew(storage, "f", "text");
+    await assert.rejects(storage.open("f", "create"), /EEXIST/);
+    const reader = await storage.open("f", "read");
+    await assert.rejects(reader.write(Buffer.from("x"), 0));
+    await reader.close();
+    const writer = await storage.open("f", "write");
+    await writer.write(Buffer.from("x"), 0);
+    await writer.close();
+    assert.equal(await readText(storage, "f"), "xext");
+  });
+});
+
+test("fileStorage() opens no symlink, folder, or pipe, and waits for none", async () => {
+  await withFolder(async (storage, folder) => {
+    await writeNew(storage, "f", "text");
+    fs.symlinkSync("f", join(folder, "link"));
+    fs.symlinkSync("nowhere", join(folder, "dangling"));
+    execFileSync("mkfifo", [join(folder, "pipe")]);
+    await storage.makeFolder("folder");
+    for (const path of ["link", "dangling", "pipe", "folder"]) {
+      for (const mode of ["read", "write", "create"] as const) {
+        await assert.rejects(storage.open(path, mode), `${mode} ${path}`);
+      }
+    }
+    assert.deepEqual(await storage.list("."), ["dangling", "f", "folder", "link", "pipe"]);
+  });
+});
+
+test("fileStorage() lists, renames and removes names", async () => {
+  await withFolder(async (storage, folder) => {
+    assert.equal(await storage.list("pending"), null);
+    await storage.makeFolder("pending");
+    assert.equal(fs.statSync(join(folder, "pending")).mode & 0o777, 0o700);
+    assert.deepEqual(await storage.list("pending"), []);
+    await assert.rejects(storage.makeFolder("pending"), /EEXIST/);
+    await writeNew(storage, "b", "b");
+    await writeNew(storage, "a", "a");
+    await storage.rename("b", "pending/b");
+    await storage.rename("a", "pending/b");
+    await storage.syncFolder("pending");
+    await storage.syncFolder(".");
+    assert.deepEqual(await storage.list("."), ["pending"]);
+    assert.equal(await readText(storage, "pending/b"), "a");
+    await storage.remove("pending/b");
+    assert.deepEqual(await storage.list("pending"), []);
+    await assert.rejects(storage.remove("x"), isNotFound);
+    await assert.rejects(storage.rename("x", "y"), isNotFound);
+    await assert.rejects(storage.syncFolder("x"), isNotFound);
+  });
+});
+
+test("fileStorage() says of a write without room that there was none", async () => {
+  await withFolder(async (storage) => {
+    const file = await storage.open("f", "create");
+    const beyondAnyFile = Number.MAX_SAFE_INTEGER;
+    await assert.rejects(file.write(Buffer.from("x"), beyondAnyFile), isNoRoom);
+    await file.write(Buffer.from("x"), 0);
+    assert.equal(await file.size(), 1);
+    await file.close();
+  });
+});
+
+test("isNoRoom() knows an error by its code, or by its number where it has none", () => {
+  const { EDQUOT, EFBIG, EIO, ENOSPC } = constants.errno;
+  for (const errno of [EDQUOT, EFBIG, ENOSPC]) {
+    assert.ok(isNoRoom(new Error(`No room (os error ${errno})`)));
+  }
+  for (const code of ["EDQUOT", "EFBIG", "ENOSPC"]) {
+    assert.ok(isNoRoom(Object.assign(new Error("no room"), { code })));
+  }
+  // libuv has no name for EDQUOT: a disk quota that was used up stopped the writer for good.
+  const unnamed = { code: `Unknown system error -${EDQUOT}`, errno: -EDQUOT };
+  assert.ok(isNoRoom(Object.assign(new Error(`${unnamed.code}, write`), unnamed)));
+  const others = [
+    Object.assign(new Error("unnamed"), { code: `Unknown system error -${EIO}` }),
+    new Error(`Input/output error (os error ${EIO})`),
+    new Error(`os error ${ENOSPC}`),
+    Object.assign(new Error(`No room (os error ${ENOSPC})`), { code: "EIO" }),
+    new Error("no space left on device"),
+    { code: "ENOSPC" },
+    undefined,
+  ];
+  for (const error of others) assert.ok(!isNoRoom(error));
+});
+
+test("readSmallFile() refuses a file over its limit", async () => {
+  await withFolder(async (storage) => {
+    await writeNew(storage, "f", "12345");
+    assert.equal(Buffer.from(await readSmallFile(storage, "f", 5)).toString(), "12345");
+    await assert.rejects(readSmallFile(storage, "f", 4), /5 bytes exceed the limit of 4/);
+  });
+});
+
+test("replaceFile() leaves the new file and nothing beside it", async () => {
+  await withFolder(async (storage) => {
+    await writeNew(storage, "f", "old");
+    await replaceFile(storage, "f", "f.tmp", Buffer.from("new"));
+    assert.equal(await readText(storage, "f"), "new");
+    assert.deepEqual(await storage.list("."), ["f"]);
+  });
+});
+
+test("openLog() works on a real folder", async () => {
+  await withFolder(async (storage) => {
+    const { log } = await openTestLog(storage);
+    await log.append([preparedBatch("a", { events: [{ payload: "x".repeat(2_000_000) }, {}] })]);
+    await log.close();
+    const again = await openTestLog(storage);
+    assert.equal((await readAll(again.log.snapshot)).length, 2);
+    await again.log.close();
+  });
+});
+
+test("fileStorage() closes a file behind its reads, and does nothing with it after", async () => {
+  await withFolder(async (storage) => {
+    await writeNew(storage, "first", "first");
+    const first = await storage.open("first", "write");
+    const into = [Buffer.alloc(5), Buffer.alloc(5)];
+    const reads = into.map((bytes) => first.read(bytes, 0));
+    const closed = first.close();
+    await Promise.all([...reads, closed]);
+    assert.deepEqual(into.map(String), ["first", "first"]);
+    // It has the descriptor that the first one had.
+    const second = await storage.open("first", "write");
+    const calls = [
+      () => first.read(Buffer.alloc(5), 0),
+      () => first.write(Buffer.from("x"), 0),
+      () => first.sync(),
+      () => first.truncate(0),
+      () => first.size(),
+      () => first.close(),
+    ];
+    for (const call of calls) {
+      await assert.rejects(async () => await call(), { name: "AssertionError" });
+    }
+    await second.close();
+    assert.equal(await readText(storage, "first"), "first");
+  });
+});

@@ -1,0 +1,128 @@
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { createHash } from "node:crypto";
+import { test } from "node:test";
+import { canonicalize } from "../../../src/event/json/canonical_json.ts";
+import {
+  type BatchEntry,
+  closesAsHeader,
+  type Commit,
+  CommitHasher,
+  decodeCommitHeader,
+  encodeCommitHeader,
+  isHeaderLine,
+} from "../../../src/log/wal/commit_frame.ts";
+
+const HEX = "0123456789abcdef".repeat(4);
+const BODY = Buffer.from('{"event_id":"x"}\n');
+const ENTRY: BatchEntry = {
+  source: "shop",
+  last_event_id: "019b76da-a800-7001-8203-040506070809",
+  first_event_id: "019b76da-a800-7001-8203-040506070809",
+  events: 1,
+  batch_id: 'ü"\\\u0001{"commit":',
+  batch_digest: HEX,
+};
+const COMMIT: Commit = { head: HEX, bytes: BODY.length, batches: [ENTRY] };
+
+function headerLine(commit: unknown, suffix = `,"sha256":"${HEX}"}`): Buffer {
+  return Buffer.from(`{"commit":${JSON.stringify(commit)}${suffix}`);
+}
+
+test("encodeCommitHeader() writes the canonical commit and the hash of it, LF and body", () => {
+  const text = canonicalize(COMMIT);
+  const sha256 = createHash("sha256").update(`${text}\n`).update(BODY).digest("hex");
+  const line = encodeCommitHeader(COMMIT, [BODY]).toString();
+  assert.equal(line, `{"commit":${text},"sha256":"${sha256}"}\n`);
+  assert.equal(line, canonicalize({ commit: COMMIT, sha256 }) + "\n");
+});
+
+test("decodeCommitHeader() takes apart what encodeCommitHeader() wrote", () => {
+  const plain = { ...ENTRY, batch_id: "!#$[]~ 1" };
+  const commits: Record<string, BatchEntry[]> = {
+    "a name with escapes": [ENTRY],
+    "a plain name": [plain],
+    "a name that is not ASCII": [{ ...plain, batch_id: "ü" }],
+    "an empty name": [{ ...plain, batch_id: "" }],
+    "a large batch": [{ ...plain, events: 1_234_567_890 }],
+    "several batches": [plain, ENTRY],
+  };
+  for (const [label, batches] of Object.entries(commits)) {
+    const commit = { ...COMMIT, batches };
+    const header = decodeCommitHeader(encodeCommitHeader(commit, [BODY]).subarray(0, -1));
+    assert.ok(header, label);
+    assert.deepEqual(header.commit, commit, label);
+    assert.equal(Buffer.from(header.commitBytes).toString(), canonicalize(commit), label);
+    const hasher = new CommitHasher(header);
+    hasher.update(BODY);
+    assert.ok(hasher.matches(), label);
+  }
+});
+
+test("decodeCommitHeader() gives null for a line that is no header", () => {
+  const cases: Record<string, Buffer> = {
+    "an empty line": Buffer.from(""),
+    "an event": Buffer.from(`{"event_id":"","event_hash":"${HEX}"}`),
+    "only prefix and suffix": Buffer.from(`{"commit":,"sha256":"${HEX}"}`),
+    "null": headerLine(null),
+    "an array": headerLine([]),
+    "a cut object": Buffer.from(`{"commit":{"batches":[],"bytes":0,"sha256":"${HEX}"}`),
+    "no batches": headerLine({ bytes: 0, head: HEX }),
+    "a batch that is null": headerLine({ ...COMMIT, batches: [null] }),
+    "a batch id that is no string": headerLine({ ...COMMIT, batches: [{ ...ENTRY, batch_id: 1 }] }),
+    "a source that is no string": headerLine({ ...COMMIT, batches: [{ ...ENTRY, source: null }] }),
+    "a batch of no events": headerLine({ ...COMMIT, batches: [{ ...ENTRY, events: 0 }] }),
+    "half an event": headerLine({ ...COMMIT, batches: [{ ...ENTRY, events: 1.5 }] }),
+    "a first id in capitals": headerLine({
+      ...COMMIT,
+      batches: [{ ...ENTRY, first_event_id: ENTRY.first_event_id.toUpperCase() }],
+    }),
+    "a last id that is none": headerLine({
+      ...COMMIT,
+      batches: [{ ...ENTRY, last_event_id: "" }],
+    }),
+    "a short digest": headerLine({ ...COMMIT, batches: [{ ...ENTRY, batch_digest: "00" }] }),
+    "a negative size": headerLine({ ...COMMIT, bytes: -1 }),
+    "a size that is text": headerLine({ ...COMMIT, bytes: "1" }),
+    "batches without bytes": headerLine({ ...COMMIT, bytes: 0 }),
+    "bytes without batches": headerLine({ ...COMMIT, batches: [] }),
+    "a head in capitals": headerLine({ ...COMMIT, head: HEX.toUpperCase() }),
+    "a sha256 in capitals": headerLine(COMMIT, `,"sha256":"${HEX.toUpperCase()}"}`),
+    "a short sha256": headerLine(COMMIT, `,"sha256":"${HEX.slice(1)}"}`),
+    "another name for the sha256": headerLine(COMMIT, `,"sha257":"${HEX}"}`),
+    "another end": headerLine(COMMIT, `,"sha256":"${HEX}"]`),
+    "a space in front": Buffer.concat([Buffer.from(" "), headerLine(COMMIT)]),
+  };
+  assert.ok(decodeCommitHeader(headerLine(COMMIT)));
+  for (const [name, line] of Object.entries(cases)) {
+    assert.equal(decodeCommitHeader(line), null, name);
+  }
+});
+
+test("closesAsHeader() tells a header line by its end", () => {
+  const header = headerLine(COMMIT);
+  const event = Buffer.from(`{"payload":{"sha256":"${HEX}"},"event_hash":"${HEX}"}`);
+  assert.ok(closesAsHeader(header, header.length));
+  assert.ok(!closesAsHeader(header, header.length - 1));
+  assert.ok(!closesAsHeader(event, event.length));
+  assert.ok(!closesAsHeader(header.subarray(-20), 20));
+});
+
+test("isHeaderLine() tells a header line by its start", () => {
+  const bytes = Buffer.concat([BODY, headerLine(COMMIT)]);
+  assert.ok(!isHeaderLine(bytes, 0));
+  assert.ok(isHeaderLine(bytes, BODY.length));
+});
+
+test("CommitHasher matches the body in any pieces, and no other", () => {
+  const header = decodeCommitHeader(encodeCommitHeader(COMMIT, [BODY]).subarray(0, -1))!;
+  const matches = (...pieces: Uint8Array[]) => {
+    const hasher = new CommitHasher(header);
+    for (const piece of pieces) hasher.update(piece);
+    return hasher.matches();
+  };
+  assert.ok(matches(BODY));
+  assert.ok(matches(BODY.subarray(0, 3), BODY.subarray(3)));
+  assert.ok(!matches(BODY.subarray(1)));
+  assert.ok(!matches());
+});

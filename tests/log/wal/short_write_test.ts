@@ -1,0 +1,53 @@
+/**
+ * The system may take or give fewer bytes than a call asks for, and a signal may interrupt it
+ * before it does anything: the log's storage goes on until all is done.
+ */
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import fs from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test, type TestContext } from "node:test";
+import { fileStorage } from "../../../src/log/storage/file_storage.ts";
+
+const CALL_BYTES_MAX = 3;
+const TEXT = "more bytes than one call takes";
+
+type Call = (
+  fd: number,
+  bytes: Uint8Array,
+  offset: number,
+  length: number,
+  position: number,
+  done: (error: Error | null, count: number) => void,
+) => void;
+
+/** Lets every other call of `read` or `write` be interrupted, and the others do little. */
+function shorten(context: TestContext, name: "read" | "write"): void {
+  const calls = fs as unknown as Record<typeof name, Call>;
+  const original = calls[name];
+  let count = 0;
+  calls[name] = (fd, bytes, offset, length, position, done) => {
+    count += 1;
+    if (count % 2 === 1) {
+      done(Object.assign(new Error("EINTR: interrupted"), { code: "EINTR" }), 0);
+    } else {
+      original(fd, bytes, offset, Math.min(length, CALL_BYTES_MAX), position, done);
+    }
+  };
+  context.after(() => void (calls[name] = original));
+}
+
+test("fileStorage() goes on after a short write, a short read, and EINTR", async (t) => {
+  const folder = fs.mkdtempSync(join(tmpdir(), "short-write-"));
+  t.after(() => fs.rmSync(folder, { recursive: true }));
+  shorten(t, "write");
+  shorten(t, "read");
+  const file = await fileStorage(folder).open("f", "create");
+  await file.write(Buffer.from(TEXT), 0);
+  const into = Buffer.alloc(100);
+  const readBytes = await file.read(into, 0);
+  assert.equal(into.toString("utf8", 0, readBytes), TEXT);
+  await file.close();
+  assert.equal(fs.readFileSync(join(folder, "f"), "utf8"), TEXT);
+});
