@@ -4,13 +4,8 @@
  */
 import type { StreamSummary } from "../event/types.ts";
 import { STREAM_SEEKS_MAX } from "../limits.ts";
-import {
-  cursorOver,
-  type ListCursor,
-  type PackedId,
-  streamKey,
-  unpackedId,
-} from "../log/segment/segment_list.ts";
+import { streamKey } from "../log/segment/stream_index.ts";
+import type { StreamCursor } from "../log/segment/stream_index_reader.ts";
 import type { FileStreams } from "../log/read/snapshot.ts";
 import type { StreamCounts } from "../log/segment/stream_counts.ts";
 
@@ -34,14 +29,14 @@ export async function mergeStreams(
   { afterKey, source, limit }: RowsWanted,
 ): Promise<StreamSummary[]> {
   const prefix = source === undefined ? "" : streamKey(source, "");
-  const cursors = counts.map((counted) =>
-    cursorOver(counted.rows(afterKey, source, limit).map(entryOf))
-  );
   const start = afterKey < prefix ? prefix : afterKey;
+  // In log order, so that the last one with a stream has its last event.
+  const cursors: Cursor[] = [];
   for (let place = 0; place < sealed.length; place += STREAM_SEEKS_MAX) {
     const streams = sealed.slice(place, place + STREAM_SEEKS_MAX);
     cursors.push(...await Promise.all(streams.map((file) => file.seek(start))));
   }
+  cursors.push(...counts.map((counted) => new RowCursor(counted.rows(afterKey, source, limit))));
   const rows: StreamSummary[] = [];
   while (rows.length < limit) {
     const key = leastKey(cursors);
@@ -52,15 +47,41 @@ export async function mergeStreams(
   return rows;
 }
 
-function entryOf({ source, stream, frontier_event_id, event_count }: StreamSummary) {
-  return {
-    key: streamKey(source, stream),
-    lastEventId: frontier_event_id,
-    events: event_count,
-  };
+type Cursor = Pick<StreamCursor, "key" | "events" | "lastEventId" | "next" | "nextBlock">;
+
+/** Goes over rows that are in memory. */
+class RowCursor implements Cursor {
+  readonly #rows: readonly StreamSummary[];
+  #place = 0;
+
+  constructor(rows: readonly StreamSummary[]) {
+    this.#rows = rows;
+  }
+
+  get key(): string | null {
+    const row = this.#rows[this.#place];
+    return row === undefined ? null : streamKey(row.source, row.stream);
+  }
+
+  get events(): number {
+    return this.#rows[this.#place]!.event_count;
+  }
+
+  get lastEventId(): string {
+    return this.#rows[this.#place]!.frontier_event_id;
+  }
+
+  next(): boolean {
+    this.#place += 1;
+    return true;
+  }
+
+  nextBlock(): Promise<void> {
+    return Promise.resolve();
+  }
 }
 
-function leastKey(cursors: readonly ListCursor[]): string | null {
+function leastKey(cursors: readonly Cursor[]): string | null {
   let least: string | null = null;
   for (const { key } of cursors) {
     if (key !== null && (least === null || key < least)) least = key;
@@ -69,16 +90,15 @@ function leastKey(cursors: readonly ListCursor[]): string | null {
 }
 
 /** Adds up what all have of a stream, and has them go on. */
-async function takeStream(cursors: readonly ListCursor[], key: string): Promise<StreamSummary> {
+async function takeStream(cursors: readonly Cursor[], key: string): Promise<StreamSummary> {
   const [source, stream] = key.split(" ") as [string, string];
-  let frontier: PackedId = "";
+  let frontier = "";
   let events = 0;
   for (const cursor of cursors) {
     if (cursor.key !== key) continue;
-    const { lastId } = cursor;
     events += cursor.events;
-    if (frontier < lastId) frontier = lastId;
-    if (!cursor.skip()) await cursor.nextBlock();
+    frontier = cursor.lastEventId;
+    if (!cursor.next()) await cursor.nextBlock();
   }
-  return { source, stream, frontier_event_id: unpackedId(frontier), event_count: events };
+  return { source, stream, frontier_event_id: frontier, event_count: events };
 }

@@ -6,7 +6,7 @@
 import { ApiError } from "../event/api_error.ts";
 import type { StreamSummary } from "../event/types.ts";
 import { hasEvent } from "../log/read/event_walk.ts";
-import { streamKey } from "../log/segment/segment_list.ts";
+import { streamKey } from "../log/segment/stream_index.ts";
 import type { LogFile, LogSnapshot } from "../log/read/snapshot.ts";
 import { StreamCounts } from "../log/segment/stream_counts.ts";
 import { mergeStreams } from "./stream_merge.ts";

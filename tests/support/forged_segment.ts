@@ -24,11 +24,11 @@ export interface Forgery {
   groups: ForgedRow[][];
   /** What the footer and the manifest say beside what the rows are. */
   metadata?: Partial<Facts>;
-  /** What the footer says of streams, sources and keys beside what they are. */
+  /** What the file says of streams, sources and keys beside what they are. */
   index?: Partial<SegmentIndexContent>;
 }
 
-type Facts = Omit<SegmentMetadata, "key_filter">;
+type Facts = Omit<SegmentMetadata, "key_filter" | "stream_index">;
 
 export interface ForgedSegment {
   storage: SimulatedDisk;

@@ -1,6 +1,6 @@
 /** One coherent view of the log: what was durable at a moment, whatever is appended later. */
 import type { Buffer } from "node:buffer";
-import type { ListCursor } from "../segment/segment_list.ts";
+import type { StreamCursor } from "../segment/stream_index_reader.ts";
 import type { EventFilter } from "../line/stored_line.ts";
 import type { StreamCounts } from "../segment/stream_counts.ts";
 
@@ -22,7 +22,7 @@ export interface LineSource {
 /** What a segment tells of its streams without a line being read. */
 export interface FileStreams {
   /** Those from the first whose `streamKey()` is not before `key` on. */
-  seek(key: string): Promise<ListCursor>;
+  seek(key: string): Promise<StreamCursor>;
   /** Those of the events up to one; null when that is not in it. */
   countThrough(eventId: string): Promise<StreamCounts | null>;
 }

@@ -1,14 +1,15 @@
 /**
- * Last events of sources or streams in segments, looked up from the newest segment back; the latest
- * answers are kept. A segment that is added later is asked when its key is next asked for.
+ * Last events of sources and streams in segments, looked up from the newest segment back. The
+ * latest answers are kept; a segment that is added later is asked when its key is next asked for.
  */
+import { LruCache } from "../../lru_cache.ts";
 import type { KeyFilters } from "./key_filters.ts";
 import type { ListedSegment } from "./listed_segment.ts";
-import { findEntry, type ListName } from "./segment_list.ts";
+import { findEntry } from "./stream_index_reader.ts";
 import type { Hash64 } from "../parquet/xxhash64.ts";
 
-/** Last events of sealed sources, and of sealed streams, kept in memory: about 4 MiB each. */
-const FRONTIERS_CACHED_MAX = 16 * 1024;
+/** Last events of sealed sources and streams kept in memory: about 8 MiB. */
+const FRONTIERS_CACHED_MAX = 32 * 1024;
 
 interface Known {
   /** Null when none of the segments has it. */
@@ -18,38 +19,26 @@ interface Known {
 }
 
 export class SealedFrontiers {
-  readonly #name: ListName;
   readonly #segments: readonly ListedSegment[];
   readonly #filters: KeyFilters;
-  readonly #limit: number;
-  /** By key, from the least to the most recently used. */
-  readonly #known = new Map<string, Known>();
+  readonly #known = new LruCache<Known>(FRONTIERS_CACHED_MAX);
 
   /** @param segments from oldest to newest; grows at its end. */
-  constructor(
-    name: ListName,
-    segments: readonly ListedSegment[],
-    filters: KeyFilters,
-    limit: number = FRONTIERS_CACHED_MAX,
-  ) {
-    this.#name = name;
+  constructor(segments: readonly ListedSegment[], filters: KeyFilters) {
     this.#segments = segments;
     this.#filters = filters;
-    this.#limit = limit;
   }
 
-  /** Last event of a key with that hash; null when it has none. @throws {CorruptLogError} */
+  /**
+   * Last event of a key of the stream index with that hash; null when it has none.
+   * @throws {CorruptLogError}
+   */
   async find(key: string, hash: Hash64): Promise<string | null> {
     const known = this.#known.get(key);
     const segments = this.#segments.length;
     const lastEventId = await this.#search(key, hash, known?.segments ?? 0, segments) ??
       known?.lastEventId ?? null;
-    this.#known.delete(key);
     this.#known.set(key, { lastEventId, segments });
-    for (const oldest of this.#known.keys()) {
-      if (this.#known.size <= this.#limit) break;
-      this.#known.delete(oldest);
-    }
     return lastEventId;
   }
 
@@ -57,7 +46,7 @@ export class SealedFrontiers {
   async #search(key: string, hash: Hash64, from: number, to: number): Promise<string | null> {
     let number = to;
     while ((number = await this.#filters.newest(hash, from, number)) >= 0) {
-      const entry = await findEntry(this.#segments[number]!.list(this.#name), key);
+      const entry = await findEntry(this.#segments[number]!.streams, key);
       if (entry !== null) return entry.lastEventId;
     }
     return null;

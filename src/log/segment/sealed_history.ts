@@ -6,26 +6,31 @@ import type { BatchEntry } from "../wal/commit_frame.ts";
 import { batchKeyHash, sourceKeyHash, streamKeyHash } from "./key_filter.ts";
 import { KeyFilters } from "./key_filters.ts";
 import { KeyRows } from "./key_rows.ts";
-import { ListCache } from "./list_cache.ts";
-import { ListedSegment } from "./listed_segment.ts";
+import { LruCache } from "../../lru_cache.ts";
+import { ListedSegment, type StreamBlockCache } from "./listed_segment.ts";
 import type { SegmentEntry } from "./manifest.ts";
 import { RowGroupParts } from "./row_group_parts.ts";
 import { SealedFrontiers } from "./sealed_frontiers.ts";
-import { streamKey } from "./segment_list.ts";
 import { SegmentPool } from "./segment_pool.ts";
 import { SegmentView } from "./segment_view.ts";
+import { sourceKey, streamKey } from "./stream_index.ts";
 import type { LogFile } from "../read/snapshot.ts";
 import type { Storage } from "../storage/storage.ts";
 
+/** Blocks of stream indexes kept in memory, those of all segments together. */
+const STREAM_BLOCKS_BYTES_MAX = 16 * 1024 * 1024;
+
 export class SealedHistory {
   readonly #pool: SegmentPool;
-  readonly #lists = new ListCache();
+  readonly #streamBlocks: StreamBlockCache = new LruCache(
+    STREAM_BLOCKS_BYTES_MAX,
+    (block) => block.sizeBytes,
+  );
   readonly #rowGroups = { parts: new RowGroupParts(), keyRows: new KeyRows() };
   /** From oldest to newest. */
   readonly #segments: ListedSegment[] = [];
   readonly #filters = new KeyFilters(this.#segments);
-  readonly #sources = new SealedFrontiers("sources", this.#segments, this.#filters);
-  readonly #streams = new SealedFrontiers("streams", this.#segments, this.#filters);
+  readonly #frontiers = new SealedFrontiers(this.#segments, this.#filters);
   #files: readonly LogFile[] = [];
 
   constructor(storage: Storage) {
@@ -44,7 +49,9 @@ export class SealedHistory {
 
   /** Takes in the next segments. */
   add(entries: readonly SegmentEntry[]): void {
-    const segments = entries.map((entry) => new ListedSegment(entry, this.#pool, this.#lists));
+    const segments = entries.map((entry) =>
+      new ListedSegment(entry, this.#pool, this.#streamBlocks)
+    );
     for (const segment of segments) this.#segments.push(segment);
     const views = segments.map((segment) => new SegmentView(segment, this.#rowGroups));
     this.#files = [...this.#files, ...views];
@@ -57,12 +64,12 @@ export class SealedHistory {
 
   /** Last sealed event of a source; null when it has none. @throws {CorruptLogError} */
   sourceFrontier(source: string): Promise<string | null> {
-    return this.#sources.find(source, sourceKeyHash(source));
+    return this.#frontiers.find(sourceKey(source), sourceKeyHash(source));
   }
 
   /** Last sealed event of a stream; null when it has none. @throws {CorruptLogError} */
   streamFrontier(source: string, stream: string): Promise<string | null> {
-    return this.#streams.find(streamKey(source, stream), streamKeyHash(source, stream));
+    return this.#frontiers.find(streamKey(source, stream), streamKeyHash(source, stream));
   }
 
   /**

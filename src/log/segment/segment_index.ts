@@ -5,14 +5,12 @@
 import { assert } from "../../assert.ts";
 import { batchKeyHash, KeyHashes, sourceKeyHash, streamKeyHash } from "./key_filter.ts";
 import { FULL_SPEED, type Pace, paced } from "../sealing/pace.ts";
-import type { SourceFrontier, StreamCount } from "./segment_metadata.ts";
-import { StreamCounts } from "./stream_counts.ts";
+import { type StreamCount, StreamCounts } from "./stream_counts.ts";
+import { sourceKey, type StreamEntry, streamKey } from "./stream_index.ts";
 
 export interface SegmentIndexContent {
-  /** In order of source, then stream. */
-  streams: Iterable<StreamCount>;
-  /** In order. */
-  sources: SourceFrontier[];
+  /** Sources and streams, in order of their keys. */
+  entries: Iterable<StreamEntry>;
   /** Over the keys of all batches, sources and streams. */
   keyFilter: Uint8Array;
 }
@@ -41,13 +39,14 @@ export class SegmentIndex {
   /** To be called once, after all of the segment. */
   finish(pace: Pace = FULL_SPEED): SegmentIndexContent {
     this.#endRun();
-    const streams = { [Symbol.iterator]: () => this.#streams.entries() };
-    const sources = sourceFrontiers(paced(streams, pace));
-    for (const { source } of sources) this.#keys.add(sourceKeyHash(source));
-    for (const { source, stream } of paced(streams, pace)) {
-      this.#keys.add(streamKeyHash(source, stream));
+    const sources = new Map<string, StreamEntry>();
+    for (const count of paced(this.#streams.entries(), pace)) {
+      this.#keys.add(streamKeyHash(count.source, count.stream));
+      addToSource(sources, count);
     }
-    return { streams, sources, keyFilter: this.#keys.filter(pace) };
+    for (const source of sources.keys()) this.#keys.add(sourceKeyHash(source));
+    const entries = { [Symbol.iterator]: () => allEntries(this.#streams.entries(), sources) };
+    return { entries, keyFilter: this.#keys.filter(pace) };
   }
 
   #endRun(): void {
@@ -58,14 +57,29 @@ export class SegmentIndex {
   }
 }
 
-/** @param streams in order. */
-function sourceFrontiers(streams: Iterable<StreamCount>): SourceFrontier[] {
-  const sources: SourceFrontier[] = [];
-  for (const { source, last_event_id } of streams) {
-    const last = sources.at(-1);
-    assert(last === undefined || last.source <= source, "streams are in order");
-    if (last === undefined || last.source !== source) sources.push({ last_event_id, source });
-    else if (last.last_event_id < last_event_id) last.last_event_id = last_event_id;
+function addToSource(
+  sources: Map<string, StreamEntry>,
+  { source, events, last_event_id: lastEventId }: StreamCount,
+): void {
+  const entry = sources.get(source);
+  if (entry === undefined) sources.set(source, { key: sourceKey(source), events, lastEventId });
+  else {
+    entry.events += events;
+    if (entry.lastEventId < lastEventId) entry.lastEventId = lastEventId;
   }
-  return sources;
+}
+
+/** @param streams in order. */
+function* allEntries(
+  streams: Iterable<StreamCount>,
+  sources: ReadonlyMap<string, StreamEntry>,
+): Generator<StreamEntry, void> {
+  let last: StreamEntry | null = null;
+  for (const { source, stream, events, last_event_id: lastEventId } of streams) {
+    const entry = { key: streamKey(source, stream), events, lastEventId };
+    assert(last === null || last.key < entry.key, "streams are in order");
+    if (last === null || !last.key.startsWith(sourceKey(source))) yield sources.get(source)!;
+    yield entry;
+    last = entry;
+  }
 }

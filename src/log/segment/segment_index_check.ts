@@ -1,7 +1,7 @@
 /**
  * Checks that what a reader finds events by holds for the rows: bounds and Bloom filters of row
- * groups that leave no value out, and in the footer the streams, the sources and the filter over
- * all keys that the rows make. Damage there changes no event but hides some.
+ * groups that leave no value out, and the stream index and the filter over all keys that the rows
+ * make. Damage there changes no event but hides some.
  */
 import { Buffer } from "node:buffer";
 import { nameFault } from "../../event/names.ts";
@@ -13,9 +13,9 @@ import { SegmentError } from "../parquet/segment_error.ts";
 import type { RowGroup } from "./segment_footer.ts";
 import { countRows } from "./segment_streams.ts";
 import { SegmentIndex } from "./segment_index.ts";
-import { METADATA_KEY, metadataPieces, SOURCES_KEY, sourcesPieces } from "./segment_metadata.ts";
 import type { Segment } from "./segment_reader.ts";
 import { columnNumber, type FilteredColumn } from "./segment_schema.ts";
+import { streamIndexBlocks } from "./stream_index.ts";
 import { xxhash64 } from "../parquet/xxhash64.ts";
 
 export interface IndexCheckOptions {
@@ -71,13 +71,9 @@ export class SegmentIndexCheck {
   /** After the last row group. @throws {SegmentError} */
   async finish(): Promise<void> {
     const segment = this.#segment;
-    const { streams, sources, keyFilter } = this.#index.finish(this.#pace);
-    const listed = paced(metadataPieces(segment.metadata, streams), this.#pace);
-    if (!(await isText(segment, METADATA_KEY, listed))) {
-      throw new SegmentError("the footer counts other events in its streams than there are");
-    }
-    if (!(await isText(segment, SOURCES_KEY, sourcesPieces(sources)))) {
-      throw new SegmentError("the footer says other last events of its sources than there are");
+    const { entries, keyFilter } = this.#index.finish(this.#pace);
+    if (!(await this.#hasStreamIndex(streamIndexBlocks(entries)))) {
+      throw new SegmentError("the stream index is not that of its rows");
     }
     if (!(await segment.readKeyFilter()).equals(keyFilter)) {
       throw new SegmentError("the filter over its keys is not that of its rows");
@@ -89,6 +85,20 @@ export class SegmentIndexCheck {
     const goesOn = last !== null && last.batchId === run.batchId && last.source === run.source;
     if (!goesOn) this.#index.addBatch(run.source, run.batchId);
     this.#lastBatch = run;
+  }
+
+  async #hasStreamIndex(blocks: Iterable<Buffer>): Promise<boolean> {
+    const { offset, bytes, index_bytes } = this.#segment.metadata.stream_index;
+    let at = offset;
+    let lastBytes = 0;
+    for (const block of paced(blocks, this.#pace)) {
+      const end = at + block.length;
+      if (end > offset + bytes) return false;
+      if (!(await this.#segment.readBytes(at, end)).equals(block)) return false;
+      at = end;
+      lastBytes = block.length;
+    }
+    return at === offset + bytes && lastBytes === index_bytes;
   }
 
   async #checkFilter(name: FilteredColumn, number: number, values: Iterable<Uint8Array>) {
@@ -104,20 +114,6 @@ export class SegmentIndexCheck {
       }
     }
   }
-}
-
-/** Whether a footer has this ASCII text under a key. */
-async function isText(segment: Segment, key: string, pieces: Iterable<string>): Promise<boolean> {
-  const sizeBytes = segment.valueBytes(key);
-  let at = 0;
-  for (const piece of pieces) {
-    const end = at + piece.length;
-    if (end > sizeBytes) return false;
-    const bytes = await segment.readValue(key, at, end);
-    if (bytes.toString("latin1") !== piece) return false;
-    at = end;
-  }
-  return at === sizeBytes;
 }
 
 function checkBounds(

@@ -1,5 +1,5 @@
 /**
- * Reads sealed history. Opening reads the footer up to its lists, and no row; a row group is
+ * Reads sealed history. Opening reads the footer and no row; a row group is
  * decoded as a whole, into the lines that were sealed; bounds and filters tell which ones need not
  * be read.
  */
@@ -12,7 +12,7 @@ import { type DecodeMemory, withDecodeMemory } from "../parquet/decode_memory.ts
 import { findBatch } from "./segment_batches.ts";
 import { decodeColumn, type DecodeOptions } from "./segment_column.ts";
 import { SegmentError } from "../parquet/segment_error.ts";
-import { type FileRange, readInto, readRange } from "../parquet/footer_layout.ts";
+import { readRange } from "../parquet/read_range.ts";
 import { KEY_FILTER_BLOCK_BYTES, keyBlockStart, mayHoldKey } from "./key_filter.ts";
 import {
   type ColumnPlace,
@@ -28,8 +28,6 @@ import {
   type LineColumns,
   type LineMemory,
 } from "./segment_lines.ts";
-import type { ListBlocks, ListName } from "./segment_list.ts";
-import { listBlocks } from "./segment_list_reader.ts";
 import type { SegmentMetadata } from "./segment_metadata.ts";
 import {
   type ColumnName,
@@ -37,6 +35,12 @@ import {
   FILTERED_COLUMNS,
   type FilteredColumn,
 } from "./segment_schema.ts";
+import {
+  type BlockPlace,
+  STREAM_BLOCK_BYTES_MAX,
+  StreamBlock,
+  StreamIndexBlock,
+} from "./stream_index.ts";
 import type { Storage, StorageFile } from "../storage/storage.ts";
 import type { EventFilter } from "../line/stored_line.ts";
 import { type Hash64, xxhash64 } from "../parquet/xxhash64.ts";
@@ -197,24 +201,24 @@ export class Segment {
     return findBatch(this, source, batchId);
   }
 
-  /** A list of its footer. */
-  list(name: ListName): ListBlocks {
-    return listBlocks(name, this.#footer.lists[name], {
-      fill: (bytes, position) => named(this.path, () => readInto(this.#file, position, bytes)),
-      decode: (decode) => this.#decoding(decode),
+  /** The index block of its stream index. @throws {SegmentError} */
+  readStreamIndex(): Promise<StreamIndexBlock> {
+    const { bytes, index_bytes } = this.metadata.stream_index;
+    const place = { offset: bytes - index_bytes, bytes: index_bytes };
+    return this.#readStreams(place, (block) => new StreamIndexBlock(block));
+  }
+
+  /** A block of its stream index. @throws {SegmentError} */
+  readStreamBlock(place: BlockPlace): Promise<StreamBlock> {
+    return this.#readStreams(place, (block) => {
+      if (block.length > STREAM_BLOCK_BYTES_MAX) throw new SegmentError("is too long");
+      return new StreamBlock(block);
     });
   }
 
-  /** Length of the text under a key of its footer. */
-  valueBytes(key: string): number {
-    const { start, end } = this.#footer.layout.values.get(key)!;
-    return end - start;
-  }
-
-  /** A part of the text under a key of its footer. @throws {SegmentError} */
-  readValue(key: string, from: number, to: number): Promise<Buffer> {
-    const { start } = this.#footer.layout.values.get(key)!;
-    return this.#read(start + from, start + to);
+  /** Bytes [start, end) of the file. @throws {SegmentError} */
+  readBytes(start: number, end: number): Promise<Buffer> {
+    return this.#read(start, end);
   }
 
   /** The filter over its keys. @throws {SegmentError} */
@@ -250,6 +254,22 @@ export class Segment {
 
   async close(): Promise<void> {
     await this.#file.close();
+  }
+
+  async #readStreams<Block>(
+    { offset, bytes }: BlockPlace,
+    decode: (block: Buffer) => Block,
+  ): Promise<Block> {
+    const { stream_index } = this.metadata;
+    const start = stream_index.offset + offset;
+    const where = `${this.path}: a block of the stream index, ${bytes} bytes at byte ${start}`;
+    if (offset + bytes > stream_index.bytes) throw new SegmentError(`${where}: not within it`);
+    const block = await this.#read(start, start + bytes);
+    try {
+      return decode(block);
+    } catch (error) {
+      throw nameError(where, error);
+    }
   }
 
   #read(start: number, end: number): Promise<Buffer> {
@@ -312,7 +332,7 @@ export class Segment {
   }
 
   /** Asks a Bloom filter in the file for the value of a hash. */
-  async #asked({ start, end }: FileRange, hash: Hash64): Promise<boolean> {
+  async #asked({ start, end }: { start: number; end: number }, hash: Hash64): Promise<boolean> {
     const filterBytes = bloomFilterBytes(end - start);
     return await this.#askBlock(end - filterBytes, filterBytes, hash);
   }

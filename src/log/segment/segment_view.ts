@@ -6,9 +6,9 @@ import type { KeyRows } from "./key_rows.ts";
 import { partCount, type RowGroupParts, rowsOfPart } from "./row_group_parts.ts";
 import { findRows } from "./segment_lookup.ts";
 import type { ReadableSegment } from "./listed_segment.ts";
-import { type ListCursor, seekEntry } from "./segment_list.ts";
 import type { RowGroup, Segment } from "./segment_reader.ts";
 import { countThrough } from "./segment_streams.ts";
+import { seekStream, type StreamCursor } from "./stream_index_reader.ts";
 import type { FileStreams, LineSource, LinesWanted, LogFile } from "../read/snapshot.ts";
 import { firstLineAfter } from "../line/stored_line.ts";
 import type { StreamCounts } from "./stream_counts.ts";
@@ -55,8 +55,8 @@ class SegmentStreams implements FileStreams {
     this.#segment = segment;
   }
 
-  seek(key: string): Promise<ListCursor> {
-    return seekEntry(this.#segment.list("streams"), key);
+  seek(key: string): Promise<StreamCursor> {
+    return seekStream(this.#segment.streams, key);
   }
 
   countThrough(eventId: string): Promise<StreamCounts | null> {

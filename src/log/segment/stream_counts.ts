@@ -10,8 +10,7 @@ import { NAME_BYTES_MAX } from "../../limits.ts";
 import { sortKeys } from "./key_order.ts";
 import { KeyTable } from "./key_table.ts";
 import { putBytes, takeUuid, UUID_BYTES, UUID_CHARS, uuidText } from "../line/line_bytes.ts";
-import { streamKey } from "./segment_list.ts";
-import type { StreamCount } from "./segment_metadata.ts";
+import { streamKey } from "./stream_index.ts";
 
 const FIRST_STREAMS = 64;
 const SPACE = 0x20;
@@ -20,6 +19,14 @@ const key = Buffer.allocUnsafeSlow(2 * NAME_BYTES_MAX + 1);
 /** The id that is taken in, as it is spelled and as it is kept. */
 const idText = Buffer.allocUnsafeSlow(UUID_CHARS);
 const id = Buffer.allocUnsafeSlow(UUID_BYTES);
+
+/** Events of one stream. */
+export interface StreamCount {
+  source: string;
+  stream: string;
+  events: number;
+  last_event_id: string;
+}
 
 /** Bytes [start, end), a name of a source or a stream. */
 export interface NameBytes {

@@ -4,11 +4,12 @@ import { test } from "node:test";
 import type { PreparedBatch } from "../../../src/event/types.ts";
 import { batchKeyHash } from "../../../src/log/segment/key_filter.ts";
 import { KeyFilters } from "../../../src/log/segment/key_filters.ts";
-import { ListCache } from "../../../src/log/segment/list_cache.ts";
+import { LruCache } from "../../../src/lru_cache.ts";
 import { ListedSegment } from "../../../src/log/segment/listed_segment.ts";
 import { CorruptLogError } from "../../../src/log/storage/errors.ts";
 import type { SegmentEntry } from "../../../src/log/segment/manifest.ts";
 import { SealedHistory } from "../../../src/log/segment/sealed_history.ts";
+import type { StreamBlock, StreamIndexBlock } from "../../../src/log/segment/stream_index.ts";
 import { SegmentPool } from "../../../src/log/segment/segment_pool.ts";
 import { preparedBatch } from "../../support/prepared.ts";
 import { SimulatedDisk } from "../../support/simulated_disk.ts";
@@ -164,8 +165,8 @@ test("SegmentPool opens a segment again after it could not be opened", async () 
 test("KeyFilters holds those of the newest segments within its bound, and asks the files of others", async () => {
   const { storage, segments, entries } = await openHistory();
   const pool = new SegmentPool(storage);
-  const lists = new ListCache();
-  const listed = segments.map((segment) => new ListedSegment(entryOf(segment), pool, lists));
+  const blocks = new LruCache<StreamBlock | StreamIndexBlock>(1);
+  const listed = segments.map((segment) => new ListedSegment(entryOf(segment), pool, blocks));
   const filters = new KeyFilters(listed, 64);
   const [a1, , , , , b2] = entries;
   const hash = batchKeyHash(a1!.source, a1!.batch_id);
@@ -208,29 +209,4 @@ test("KeyFilters holds those of the newest segments within its bound, and asks t
     assert.equal(await filters.newest(asked, 0, 4), expected);
   }
   await pool.close();
-});
-
-test("ListCache holds what was used lately, within its bound", async () => {
-  const cache = new ListCache(8);
-  let reads = 0;
-  const get = (key: string, count = 1) =>
-    cache.get(key, () => {
-      reads += 1;
-      return Promise.resolve({ length: count });
-    });
-  await get("used");
-  for (let n = 0; n < 100; n++) {
-    await get(`${n}`);
-    await get("used");
-    assert.ok(cache.entries <= 8, `${cache.entries} entries`);
-  }
-  assert.equal(reads, 101, "what is used again and again stays");
-  await get("99");
-  assert.equal(reads, 101);
-  await get("0");
-  assert.equal(reads, 102);
-  await Promise.all([get("large", 7), get("large", 7)]);
-  assert.ok(cache.entries <= 8 + 7);
-  await get("large", 7);
-  assert.equal(reads, 104);
 });

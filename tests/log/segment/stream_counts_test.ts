@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import type { StreamSummary } from "../../../src/event/types.ts";
-import { streamKey } from "../../../src/log/segment/segment_list.ts";
+import { streamKey } from "../../../src/log/segment/stream_index.ts";
 import { StreamCounts } from "../../../src/log/segment/stream_counts.ts";
 import {
   type Random,
