@@ -16,7 +16,7 @@ import { assert } from "../../assert.ts";
 import { isEventId } from "../../event/event_id.ts";
 import { COMMIT_BODY_BYTES_MAX, KEY_FILTER_BYTES_MAX, ROW_GROUP_EVENTS_MAX } from "../../limits.ts";
 import { type CheckedFooter, footerText, MAGIC, readCheckedFooter } from "../parquet/footer.ts";
-import { KEY_FILTER_BLOCK_BYTES } from "./key_filter.ts";
+import { FILTER_BLOCK_BYTES, KEY_PAGE_BYTES } from "./key_filter.ts";
 import { UUID_BYTES, uuidText } from "../line/line_bytes.ts";
 import { decoding, SegmentError } from "../parquet/segment_error.ts";
 import {
@@ -72,8 +72,7 @@ export async function readFooter(file: StorageFile, sizeBytes: number): Promise<
   const parquet = await readCheckedFooter(file, sizeBytes);
   const metadata = decodeMetadata(footerText(parquet, METADATA_KEY));
   const { key_filter: filter, stream_index: streams } = metadata;
-  const isFilter = filter.bytes % KEY_FILTER_BLOCK_BYTES === 0 &&
-    filter.bytes <= KEY_FILTER_BYTES_MAX;
+  const isFilter = filter.bytes % KEY_PAGE_BYTES === 0 && filter.bytes <= KEY_FILTER_BYTES_MAX;
   if (!isFilter || !isBefore(filter, parquet.start)) {
     throw new SegmentError(`a filter of ${filter.bytes} bytes from byte ${filter.offset}`);
   }
@@ -211,7 +210,7 @@ function checkFilters(rowGroups: RowGroup[], starts: readonly number[]): void {
   for (const [number, { start, end }] of places.entries()) {
     const next = places[number + 1];
     const isFollowed = next === undefined ? starts.includes(end) : next.start === end;
-    if (!isFollowed || end - start <= KEY_FILTER_BLOCK_BYTES) {
+    if (!isFollowed || end - start <= FILTER_BLOCK_BYTES) {
       throw new SegmentError(`a Bloom filter from bytes ${start} to ${end}`);
     }
   }

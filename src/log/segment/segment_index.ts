@@ -2,6 +2,7 @@
  * Collects what the footer of a segment says of its streams, sources and keys: the writer to write
  * it, `verify` and the read-back to hold the file to it.
  */
+import type { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";
 import { batchKeyHash, KeyHashes, sourceKeyHash, streamKeyHash } from "./key_filter.ts";
 import { FULL_SPEED, type Pace, paced } from "../sealing/pace.ts";
@@ -12,7 +13,7 @@ export interface SegmentIndexContent {
   /** Sources and streams, in order of their keys. */
   entries: Iterable<StreamEntry>;
   /** Over the keys of all batches, sources and streams. */
-  keyFilter: Uint8Array;
+  keyFilter: Buffer;
 }
 
 export class SegmentIndex {
@@ -46,7 +47,7 @@ export class SegmentIndex {
     }
     for (const source of sources.keys()) this.#keys.add(sourceKeyHash(source));
     const entries = { [Symbol.iterator]: () => allEntries(this.#streams.entries(), sources) };
-    return { entries, keyFilter: this.#keys.filter(pace) };
+    return { entries, keyFilter: this.#keys.filter() };
   }
 
   #endRun(): void {

@@ -13,7 +13,14 @@ import { findBatch } from "./segment_batches.ts";
 import { decodeColumn, type DecodeOptions } from "./segment_column.ts";
 import { SegmentError } from "../parquet/segment_error.ts";
 import { readRange } from "../parquet/read_range.ts";
-import { KEY_FILTER_BLOCK_BYTES, keyBlockStart, mayHoldKey } from "./key_filter.ts";
+import {
+  blockHolds,
+  checkKeyPages,
+  FILTER_BLOCK_BYTES,
+  filterBlock,
+  KEY_PAGE_BYTES,
+  keyPlace,
+} from "./key_filter.ts";
 import {
   type ColumnPlace,
   readFooter,
@@ -223,14 +230,13 @@ export class Segment {
 
   /** The filter over its keys. @throws {SegmentError} */
   readKeyFilter(): Promise<Buffer> {
-    const { offset, bytes } = this.metadata.key_filter;
-    return this.#read(offset, offset + bytes);
+    return this.#readKeyPages(0, this.metadata.key_filter.bytes);
   }
 
-  /** Whether it may hold the key of a hash (`key_filter.ts`): reads one block of the filter. */
+  /** Whether it may hold a key, by one page of that filter. @throws {SegmentError} */
   async mayHoldKey(hash: Hash64): Promise<boolean> {
-    const { offset, bytes } = this.metadata.key_filter;
-    return await this.#askBlock(offset, bytes, hash);
+    const { page, block } = keyPlace(this.metadata.key_filter.bytes, hash);
+    return blockHolds(await this.#readKeyPages(page, page + KEY_PAGE_BYTES), block, hash);
   }
 
   /** The row groups that may hold a batch of that id (in UTF-8), by their Bloom filters. */
@@ -270,6 +276,18 @@ export class Segment {
     } catch (error) {
       throw nameError(where, error);
     }
+  }
+
+  /** Pages [start, end) of the filter over its keys. */
+  async #readKeyPages(start: number, end: number): Promise<Buffer> {
+    const { offset } = this.metadata.key_filter;
+    const pages = await this.#read(offset + start, offset + end);
+    try {
+      checkKeyPages(pages);
+    } catch (error) {
+      throw nameError(`${this.path}: the key filter from byte ${offset + start}`, error);
+    }
+    return pages;
   }
 
   #read(start: number, end: number): Promise<Buffer> {
@@ -331,16 +349,12 @@ export class Segment {
     return this.rowGroups.map(({ columns }) => columns[columnNumber(name)]!.filter);
   }
 
-  /** Asks a Bloom filter in the file for the value of a hash. */
+  /** Asks a Bloom filter in the file for the value of a hash: reads the block that tells of it. */
   async #asked({ start, end }: { start: number; end: number }, hash: Hash64): Promise<boolean> {
-    const filterBytes = bloomFilterBytes(end - start);
-    return await this.#askBlock(end - filterBytes, filterBytes, hash);
-  }
-
-  /** Reads the one block of a filter, without its header, that tells of a hash. */
-  async #askBlock(filterStart: number, filterBytes: number, hash: Hash64): Promise<boolean> {
-    const start = filterStart + keyBlockStart(filterBytes, hash);
-    return mayHoldKey(await this.#read(start, start + KEY_FILTER_BLOCK_BYTES), 0, hash);
+    const bytes = bloomFilterBytes(end - start);
+    const block = filterBlock(bytes / FILTER_BLOCK_BYTES, hash);
+    const blockStart = end - bytes + block * FILTER_BLOCK_BYTES;
+    return blockHolds(await this.#read(blockStart, blockStart + FILTER_BLOCK_BYTES), 0, hash);
   }
 
   async #readFilter(start: number, end: number): Promise<Uint32Array> {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import type { PreparedBatch } from "../../../src/event/types.ts";
-import { batchKeyHash } from "../../../src/log/segment/key_filter.ts";
+import { batchKeyHash, KEY_PAGE_BYTES } from "../../../src/log/segment/key_filter.ts";
 import { KeyFilters } from "../../../src/log/segment/key_filters.ts";
 import { LruCache } from "../../../src/lru_cache.ts";
 import { ListedSegment } from "../../../src/log/segment/listed_segment.ts";
@@ -167,7 +167,7 @@ test("KeyFilters holds those of the newest segments within its bound, and asks t
   const pool = new SegmentPool(storage);
   const blocks = new LruCache<StreamBlock | StreamIndexBlock>(1);
   const listed = segments.map((segment) => new ListedSegment(entryOf(segment), pool, blocks));
-  const filters = new KeyFilters(listed, 64);
+  const filters = new KeyFilters(listed, 2 * KEY_PAGE_BYTES);
   const [a1, , , , , b2] = entries;
   const hash = batchKeyHash(a1!.source, a1!.batch_id);
   const reads = async (number: number, asked = hash) => {
@@ -183,8 +183,7 @@ test("KeyFilters holds those of the newest segments within its bound, and asks t
   for (const number of [3, 2, 1, 0]) {
     for (let asked = 0; asked < 2; asked++) await reads(number);
   }
-  // Each filter has a block of 32 bytes.
-  assert.equal(filters.sizeBytes, 64);
+  assert.equal(filters.sizeBytes, 2 * KEY_PAGE_BYTES);
   assert.deepEqual(await reads(3), [-1, false]);
   assert.deepEqual(await reads(2), [-1, false]);
   assert.deepEqual(await reads(1), [-1, true], "an older one takes no room of theirs");
@@ -192,15 +191,15 @@ test("KeyFilters holds those of the newest segments within its bound, and asks t
   assert.deepEqual(await reads(3, batchKeyHash(b2!.source, b2!.batch_id)), [3, false]);
   assert.equal(await filters.newest(hash, 0, 4), 0);
   assert.equal(await filters.newest(hash, 1, 4), -1);
-  const older = new KeyFilters(listed, 64);
+  const older = new KeyFilters(listed, 2 * KEY_PAGE_BYTES);
   for (let number = 0; number < 4; number++) await older.newest(hash, number, number + 1);
-  assert.equal(older.sizeBytes, 64, "newer ones take the room of older ones");
-  const atOnce = new KeyFilters(listed, 64);
+  assert.equal(older.sizeBytes, 2 * KEY_PAGE_BYTES, "newer ones take the room of older ones");
+  const atOnce = new KeyFilters(listed, 2 * KEY_PAGE_BYTES);
   const numbers = [0, 1, 2, 3, 0];
   const found = await Promise.all(numbers.map((n) => atOnce.newest(hash, n, n + 1)));
   assert.deepEqual(found, [0, -1, -1, -1, 0], "of questions at once each is answered");
-  assert.equal(atOnce.sizeBytes, 64);
-  const roomy = new KeyFilters(listed, 1024);
+  assert.equal(atOnce.sizeBytes, 2 * KEY_PAGE_BYTES);
+  const roomy = new KeyFilters(listed, 4 * KEY_PAGE_BYTES);
   for (const { source, batch_id } of entries) {
     const asked = batchKeyHash(source, batch_id);
     const expected = await roomy.newest(asked, 0, 4);

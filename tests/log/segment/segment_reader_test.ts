@@ -5,7 +5,8 @@ import { ROW_GROUP_EVENTS_MAX } from "../../../src/limits.ts";
 import { BloomCache, bloomKey } from "../../../src/log/segment/bloom_cache.ts";
 import {
   batchKeyHash,
-  KEY_FILTER_BLOCK_BYTES,
+  FILTER_BLOCK_BYTES,
+  KEY_PAGE_BYTES,
   sourceKeyHash,
   streamKeyHash,
 } from "../../../src/log/segment/key_filter.ts";
@@ -125,7 +126,7 @@ test("Segment.findBatch() reads one block of each filter where there are many ba
   const before = storage.operations.length;
   for (let i = 0; i < 200; i++) assert.equal(await segment.findBatch("shop", `no-${i}`), null);
   const reads = storage.operations.slice(before);
-  const blocks = reads.filter(({ sizeBytes }) => sizeBytes === KEY_FILTER_BLOCK_BYTES);
+  const blocks = reads.filter(({ sizeBytes }) => sizeBytes === FILTER_BLOCK_BYTES);
   assert.equal(blocks.length, 2 * 200);
   assert.ok(reads.length - blocks.length < 10);
   assert.equal(cache.sizeBytes, 0);
@@ -135,7 +136,7 @@ test("Segment.findBatch() reads one block of each filter where there are many ba
   }
 });
 
-test("Segment.mayHoldKey() knows each batch, source and stream, and reads one block", async () => {
+test("Segment.mayHoldKey() knows each batch, source and stream, and reads one page", async () => {
   const { storage, entries } = await sealCommits([smallBatches(500), smallBatches(3, "b")]);
   const segment = await openSegment(storage, "0.parquet");
   const before = storage.operations.length;
@@ -147,7 +148,7 @@ test("Segment.mayHoldKey() knows each batch, source and stream, and reads one bl
   for (const hash of held) assert.ok(await segment.mayHoldKey(hash));
   const reads = storage.operations.slice(before);
   assert.equal(reads.length, held.length);
-  assert.ok(reads.every(({ sizeBytes }) => sizeBytes === KEY_FILTER_BLOCK_BYTES));
+  assert.ok(reads.every(({ sizeBytes }) => sizeBytes === KEY_PAGE_BYTES));
   const others = [batchKeyHash("b", "batch-7"), sourceKeyHash("c"), streamKeyHash("b", "stream-4")];
   for (const hash of others) assert.ok(!(await segment.mayHoldKey(hash)));
 });
