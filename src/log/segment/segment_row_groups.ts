@@ -30,7 +30,8 @@ import {
   SEGMENT_SCHEMA,
 } from "./segment_schema.ts";
 import type { SegmentSink } from "./segment_sink.ts";
-import { type StreamEntry, streamIndexBlocks } from "./stream_index.ts";
+import type { StreamEntry } from "../read/stream_counts.ts";
+import { streamIndexBlocks } from "./stream_index.ts";
 
 const CREATED_BY = `service version ${VERSION}`;
 /** "PAR1" as an integer, the lowest byte first. */
@@ -111,7 +112,7 @@ export class RowGroupWriter {
     const { offset } = this.#sink;
     let blocks = 0;
     let index_bytes = 0;
-    for (const block of paced(streamIndexBlocks(entries), this.#pace)) {
+    for (const block of streamIndexBlocks(entries)) {
       this.#sink.appendBytes(block);
       index_bytes = block.length;
       if (++blocks % STREAM_BLOCKS_WRITTEN === 0) await this.#sink.flush();
