@@ -102,8 +102,6 @@ export const TAIL_ROTATE_BYTES = 64 * MIB;
  * use. More makes it no faster, and a runtime left to itself gives each 100 MiB more.
  */
 export const THREAD_YOUNG_HEAP_MIB_MAX = 12;
-/** Segments in which a page of streams is looked for at the same time. */
-export const STREAM_SEEKS_MAX = 32;
 /** Rows of a page of streams when the client does not say. */
 export const STREAMS_LIMIT_DEFAULT = 100;
 export const STREAMS_LIMIT_MAX = 1000;
@@ -135,19 +133,11 @@ export const SEGMENT_EVENTS_SOFT_MAX = 256 * KIB;
  * those in the manifest stay.
  */
 export const SEGMENT_BYTES_SOFT_MAX = 512 * MIB;
-/** Longest footer a reader accepts: every event of a segment may have a stream of its own. */
-export const SEGMENT_FOOTER_BYTES_MAX = 192 * MIB;
-/** What the footer says of one stream, at the most: two names, a count and an id. */
-export const LIST_ENTRY_BYTES_MAX = 384;
-/** And of one source: a name and an id. */
-const SOURCE_ENTRY_BYTES_MAX = 200;
-/** What is read at once of a list in a footer: some twenty streams or more. */
-export const LIST_BLOCK_BYTES = 4 * KIB;
 /**
- * Longest beginning of a footer a reader accepts, up to its lists: the places of all row groups, of
- * which a segment has few hundred at the most.
+ * Longest footer a reader accepts: the places of all row groups, of which a segment has few hundred
+ * at the most.
  */
-export const FOOTER_HEAD_BYTES_MAX = 8 * MIB;
+export const SEGMENT_FOOTER_BYTES_MAX = 16 * MIB;
 /** Longest filter over the keys of a segment that a reader accepts. */
 export const KEY_FILTER_BYTES_MAX = 4 * MIB;
 /** A stored event has no fewer, for its member names, id, time and hashes. */
@@ -205,12 +195,6 @@ assert(LIVE_PAGES_BYTES_MAX >= 2 * FOLLOW_RECORD_BYTES_MAX, "followers share rec
 /** With its last commit. */
 const SEGMENT_EVENTS_MAX = SEGMENT_EVENTS_SOFT_MAX +
   Math.max(BATCH_EVENTS_MAX, COMMIT_BYTES_SOFT_MAX / EVENT_BYTES_MIN);
-assert(
-  SEGMENT_FOOTER_BYTES_MAX >=
-    FOOTER_HEAD_BYTES_MAX +
-      SEGMENT_EVENTS_MAX * (LIST_ENTRY_BYTES_MAX + SOURCE_ENTRY_BYTES_MAX),
-  "the footer of the fullest segment is accepted",
-);
 assert(
   KEY_FILTER_BYTES_MAX >= SEGMENT_EVENTS_MAX * 3 * 3,
   "three keys of three bytes for each event fit the filter of a segment",

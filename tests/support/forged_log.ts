@@ -3,6 +3,7 @@
  * are made to fit again, so that only what is checked beyond them can tell.
  */
 import { Buffer } from "node:buffer";
+import { crc32 } from "node:zlib";
 import { ByteWriter, ParquetWriter } from "hyparquet-writer";
 import type { ColumnSource } from "hyparquet-writer/src/types.js";
 import { canonicalize } from "../../src/event/json/canonical_json.ts";
@@ -16,19 +17,16 @@ import {
 } from "../../src/log/wal/commit_frame.ts";
 import { MANIFEST_FILE, PENDING_FOLDER, segmentPath } from "../../src/log/storage/file_names.ts";
 import type { Manifest, SegmentEntry } from "../../src/log/segment/manifest.ts";
+import { streamKey } from "../../src/log/read/stream_counts.ts";
 import { SegmentIndex } from "../../src/log/segment/segment_index.ts";
-import {
-  METADATA_KEY,
-  metadataPieces,
-  SOURCES_KEY,
-  sourcesPieces,
-} from "../../src/log/segment/segment_metadata.ts";
+import { encodeMetadata, METADATA_KEY } from "../../src/log/segment/segment_metadata.ts";
 import { openSegment } from "../../src/log/segment/segment_reader.ts";
 import {
   COLUMN_NAMES,
   FILTERED_COLUMNS,
   SEGMENT_SCHEMA,
 } from "../../src/log/segment/segment_schema.ts";
+import { streamIndexBlocks } from "../../src/log/segment/stream_index.ts";
 import { SimulatedDisk, type Tree } from "./simulated_disk.ts";
 
 /** One commit of a tail or pending file; its lines without their LF. */
@@ -135,24 +133,38 @@ export async function forgeSegment(rows: readonly Row[], facts: SegmentEntry): P
     const before = rows[row - 1]?.entry;
     const goesOn = before?.source === entry.source && before.batch_id === entry.batch_id;
     if (!goesOn) index.addBatch(entry.source, entry.batch_id);
-    index.addEvents(entry.source, stream, 1, event_id);
+    index.addEvents(streamKey(entry.source, stream), 1, event_id);
   });
-  const { streams, sources, keyFilter } = index.finish();
+  const { entries, keyFilter } = index.finish();
   const metadata = { events, batches, first_event_id, last_event_id, previous_head, head };
   const writer = new ByteWriter();
-  // The place of the filter is known when the rows are written.
+  // The places of the filter and of the streams are known when the rows are written.
   const factsValue = { key: METADATA_KEY, value: "" };
-  const kvMetadata = [factsValue, {
-    key: SOURCES_KEY,
-    value: [...sourcesPieces(sources)].join(""),
-  }];
+  const kvMetadata = [factsValue];
   const parquet = new ParquetWriter({ writer, schema: SEGMENT_SCHEMA, kvMetadata });
   await parquet.write({ columnData: columnsOf(rows), rowGroupSize: rows.length });
   const key_filter = { bytes: keyFilter.length, offset: writer.offset };
   writer.appendBytes(keyFilter);
-  factsValue.value = [...metadataPieces({ ...metadata, key_filter }, streams)].join("");
+  const blocks = [...streamIndexBlocks(entries)];
+  const streams = Buffer.concat(blocks);
+  const stream_index = {
+    bytes: streams.length,
+    index_bytes: blocks.at(-1)!.length,
+    offset: writer.offset,
+  };
+  writer.appendBytes(streams);
+  factsValue.value = encodeMetadata({ ...metadata, key_filter, stream_index });
   await parquet.finish();
-  return Buffer.from(writer.getBytes());
+  return withFooterCrc(Buffer.from(writer.getBytes()));
+}
+
+/** A Parquet file with the CRC-32 of its footer in front of that. */
+function withFooterCrc(bytes: Buffer): Buffer {
+  const start = bytes.length - 8 - bytes.readUInt32LE(bytes.length - 8);
+  const footer = bytes.subarray(start);
+  const crc = Buffer.alloc(4);
+  crc.writeUInt32LE(crc32(footer.subarray(0, -4)));
+  return Buffer.concat([bytes.subarray(0, start), crc, footer]);
 }
 
 /** The columns of rows as the Parquet library takes them. */

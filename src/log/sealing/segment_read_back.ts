@@ -42,7 +42,7 @@ async function hashLines(segment: Segment, pace: Pace): Promise<string> {
   const hash = createHash("sha256");
   const memory = new DecodeMemory();
   const lines = new LineMemory(0);
-  const index = new SegmentIndexCheck(segment, { keys: true, pace });
+  const index = new SegmentIndexCheck(segment, { keys: true });
   for (let number = 0; number < segment.rowGroups.length; number++) {
     const columns = {} as Record<ColumnName, ColumnValues>;
     for (const name of COLUMN_NAMES) {

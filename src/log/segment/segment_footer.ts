@@ -15,22 +15,15 @@ import type { ParquetParsers } from "hyparquet/src/types.js";
 import { assert } from "../../assert.ts";
 import { isEventId } from "../../event/event_id.ts";
 import { COMMIT_BODY_BYTES_MAX, KEY_FILTER_BYTES_MAX, ROW_GROUP_EVENTS_MAX } from "../../limits.ts";
-import {
-  type FileRange,
-  type FooterLayout,
-  MAGIC,
-  readFooterLayout,
-  readRange,
-} from "../parquet/footer_layout.ts";
-import { KEY_FILTER_BLOCK_BYTES } from "./key_filter.ts";
+import { type CheckedFooter, footerText, MAGIC, readCheckedFooter } from "../parquet/footer.ts";
+import { FILTER_BLOCK_BYTES, KEY_PAGE_BYTES } from "./key_filter.ts";
 import { UUID_BYTES, uuidText } from "../line/line_bytes.ts";
 import { decoding, SegmentError } from "../parquet/segment_error.ts";
-import type { ListName } from "./segment_list.ts";
 import {
   decodeMetadata,
+  type FilePlace,
   METADATA_KEY,
   type SegmentMetadata,
-  SOURCES_KEY,
 } from "./segment_metadata.ts";
 import { COLUMN_NAMES, type ColumnName, columnNumber, SEGMENT_SCHEMA } from "./segment_schema.ts";
 import { SNAPPY_GROWTH_MAX } from "../parquet/snappy.ts";
@@ -38,9 +31,6 @@ import type { StorageFile } from "../storage/storage.ts";
 
 /** Longest Bloom filter of a row group that a reader accepts. */
 const BLOOM_FILTER_BYTES_MAX = 64 * 1024;
-
-/** More than the facts of a segment take; its streams follow them. */
-const FACTS_READ_BYTES = 1024;
 
 /** One column of one row group. */
 export interface ColumnPlace {
@@ -70,58 +60,48 @@ export interface RowGroup {
 
 export interface SegmentFooter {
   metadata: SegmentMetadata;
-  /** Where the entries of its lists are, without the brackets. */
-  lists: Record<ListName, FileRange>;
-  layout: FooterLayout;
+  /** Null once its row groups have been read: 30 KiB for each of a hundred segments. */
+  parquet: CheckedFooter | null;
 }
 
 /**
- * Reads the footer of a segment up to its lists, and nothing of its row groups.
+ * Reads the footer of a segment; its row groups are left to `readRowGroups()`.
  * @throws {SegmentError} when the file is no segment.
  */
 export async function readFooter(file: StorageFile, sizeBytes: number): Promise<SegmentFooter> {
-  const layout = await readFooterLayout(file, sizeBytes);
-  const { start, end } = valueOf(layout, METADATA_KEY);
-  const beginning = await readRange(file, start, Math.min(end, start + FACTS_READ_BYTES));
-  const { metadata, streamsStart } = decodeMetadata(beginning.toString("latin1"));
-  checkPlace(metadata, layout);
-  const sources = valueOf(layout, SOURCES_KEY);
-  const streams = { start: start + streamsStart, end: end - "]}".length };
-  return {
-    metadata,
-    layout,
-    lists: { streams, sources: { start: sources.start + 1, end: sources.end - 1 } },
-  };
+  const parquet = await readCheckedFooter(file, sizeBytes);
+  const metadata = decodeMetadata(footerText(parquet, METADATA_KEY));
+  const { key_filter: filter, stream_index: streams } = metadata;
+  const isFilter = filter.bytes % KEY_PAGE_BYTES === 0 && filter.bytes <= KEY_FILTER_BYTES_MAX;
+  if (!isFilter || !isBefore(filter, parquet.start)) {
+    throw new SegmentError(`a filter of ${filter.bytes} bytes from byte ${filter.offset}`);
+  }
+  if (streams.index_bytes > streams.bytes || !isBefore(streams, parquet.start)) {
+    throw new SegmentError(`a stream index of ${streams.bytes} bytes from byte ${streams.offset}`);
+  }
+  return { metadata, parquet };
+}
+
+function isBefore({ bytes, offset }: FilePlace, end: number): boolean {
+  return offset + bytes <= end;
 }
 
 /** The row groups of a segment, from oldest to newest; to be read once. @throws {SegmentError} */
-export function readRowGroups({ metadata, layout }: SegmentFooter): RowGroup[] {
-  const { head } = layout;
-  assert(head !== null, "the row groups of a footer are read once");
+export function readRowGroups(footer: SegmentFooter): RowGroup[] {
+  const { metadata, parquet } = footer;
+  assert(parquet !== null, "the row groups of a footer are read once");
   return decoding("the footer", () => {
-    const parquet = parquetMetadata(head, { parsers: RAW, geoparquet: false });
-    if (describe(parquet.schema) !== describe(SEGMENT_SCHEMA)) {
+    const { start, bytes } = parquet;
+    const decoded = parquetMetadata(bytes, { parsers: RAW, geoparquet: false });
+    if (describe(decoded.schema) !== describe(SEGMENT_SCHEMA)) {
       throw new SegmentError("the columns are not those of a segment");
     }
-    const rowGroups = checkRowGroups(parquet, layout.start);
-    checkFilters(rowGroups, [metadata.key_filter.offset, layout.start]);
-    checkCounts(metadata, rowGroups, count(parquet.num_rows, "rows"));
-    layout.head = null;
+    const rowGroups = checkRowGroups(decoded, start);
+    checkFilters(rowGroups, [metadata.key_filter.offset, start]);
+    checkCounts(metadata, rowGroups, count(decoded.num_rows, "rows"));
+    footer.parquet = null;
     return rowGroups;
   });
-}
-
-/** Where a value is that is a list or an object, so two bytes at the least. */
-function valueOf({ values }: FooterLayout, key: string): FileRange {
-  const range = values.get(key);
-  if (range === undefined || range.end - range.start < 2) throw new SegmentError(`no ${key}`);
-  return range;
-}
-
-function checkPlace({ key_filter: { bytes, offset } }: SegmentMetadata, { start }: FooterLayout) {
-  const isPossible = bytes % KEY_FILTER_BLOCK_BYTES === 0 && bytes <= KEY_FILTER_BYTES_MAX &&
-    offset + bytes <= start;
-  if (!isPossible) throw new SegmentError(`a filter of ${bytes} bytes from byte ${offset}`);
 }
 
 /** Bounds are compared as bytes, so they are left as they are. */
@@ -230,7 +210,7 @@ function checkFilters(rowGroups: RowGroup[], starts: readonly number[]): void {
   for (const [number, { start, end }] of places.entries()) {
     const next = places[number + 1];
     const isFollowed = next === undefined ? starts.includes(end) : next.start === end;
-    if (!isFollowed || end - start <= KEY_FILTER_BLOCK_BYTES) {
+    if (!isFollowed || end - start <= FILTER_BLOCK_BYTES) {
       throw new SegmentError(`a Bloom filter from bytes ${start} to ${end}`);
     }
   }

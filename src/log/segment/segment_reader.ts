@@ -1,5 +1,5 @@
 /**
- * Reads sealed history. Opening reads the footer up to its lists, and no row; a row group is
+ * Reads sealed history. Opening reads the footer and no row; a row group is
  * decoded as a whole, into the lines that were sealed; bounds and filters tell which ones need not
  * be read.
  */
@@ -12,8 +12,15 @@ import { type DecodeMemory, withDecodeMemory } from "../parquet/decode_memory.ts
 import { findBatch } from "./segment_batches.ts";
 import { decodeColumn, type DecodeOptions } from "./segment_column.ts";
 import { SegmentError } from "../parquet/segment_error.ts";
-import { type FileRange, readInto, readRange } from "../parquet/footer_layout.ts";
-import { KEY_FILTER_BLOCK_BYTES, keyBlockStart, mayHoldKey } from "./key_filter.ts";
+import { readRange } from "../parquet/read_range.ts";
+import {
+  blockHolds,
+  checkKeyPages,
+  FILTER_BLOCK_BYTES,
+  filterBlock,
+  KEY_PAGE_BYTES,
+  keyPlace,
+} from "./key_filter.ts";
 import {
   type ColumnPlace,
   readFooter,
@@ -28,8 +35,6 @@ import {
   type LineColumns,
   type LineMemory,
 } from "./segment_lines.ts";
-import type { ListBlocks, ListName } from "./segment_list.ts";
-import { listBlocks } from "./segment_list_reader.ts";
 import type { SegmentMetadata } from "./segment_metadata.ts";
 import {
   type ColumnName,
@@ -37,6 +42,12 @@ import {
   FILTERED_COLUMNS,
   type FilteredColumn,
 } from "./segment_schema.ts";
+import {
+  type BlockPlace,
+  STREAM_BLOCK_BYTES_MAX,
+  StreamBlock,
+  StreamIndexBlock,
+} from "./stream_index.ts";
 import type { Storage, StorageFile } from "../storage/storage.ts";
 import type { EventFilter } from "../line/stored_line.ts";
 import { type Hash64, xxhash64 } from "../parquet/xxhash64.ts";
@@ -197,36 +208,35 @@ export class Segment {
     return findBatch(this, source, batchId);
   }
 
-  /** A list of its footer. */
-  list(name: ListName): ListBlocks {
-    return listBlocks(name, this.#footer.lists[name], {
-      fill: (bytes, position) => named(this.path, () => readInto(this.#file, position, bytes)),
-      decode: (decode) => this.#decoding(decode),
+  /** The index block of its stream index. @throws {SegmentError} */
+  readStreamIndex(): Promise<StreamIndexBlock> {
+    const { bytes, index_bytes } = this.metadata.stream_index;
+    const place = { offset: bytes - index_bytes, bytes: index_bytes };
+    return this.#readStreams(place, (block) => new StreamIndexBlock(block));
+  }
+
+  /** A block of its stream index. @throws {SegmentError} */
+  readStreamBlock(place: BlockPlace): Promise<StreamBlock> {
+    return this.#readStreams(place, (block) => {
+      if (block.length > STREAM_BLOCK_BYTES_MAX) throw new SegmentError("is too long");
+      return new StreamBlock(block);
     });
   }
 
-  /** Length of the text under a key of its footer. */
-  valueBytes(key: string): number {
-    const { start, end } = this.#footer.layout.values.get(key)!;
-    return end - start;
-  }
-
-  /** A part of the text under a key of its footer. @throws {SegmentError} */
-  readValue(key: string, from: number, to: number): Promise<Buffer> {
-    const { start } = this.#footer.layout.values.get(key)!;
-    return this.#read(start + from, start + to);
+  /** Bytes [start, end) of the file. @throws {SegmentError} */
+  readBytes(start: number, end: number): Promise<Buffer> {
+    return this.#read(start, end);
   }
 
   /** The filter over its keys. @throws {SegmentError} */
   readKeyFilter(): Promise<Buffer> {
-    const { offset, bytes } = this.metadata.key_filter;
-    return this.#read(offset, offset + bytes);
+    return this.#readKeyPages(0, this.metadata.key_filter.bytes);
   }
 
-  /** Whether it may hold the key of a hash (`key_filter.ts`): reads one block of the filter. */
+  /** Whether it may hold a key, by one page of that filter. @throws {SegmentError} */
   async mayHoldKey(hash: Hash64): Promise<boolean> {
-    const { offset, bytes } = this.metadata.key_filter;
-    return await this.#askBlock(offset, bytes, hash);
+    const { page, block } = keyPlace(this.metadata.key_filter.bytes, hash);
+    return blockHolds(await this.#readKeyPages(page, page + KEY_PAGE_BYTES), block, hash);
   }
 
   /** The row groups that may hold a batch of that id (in UTF-8), by their Bloom filters. */
@@ -250,6 +260,34 @@ export class Segment {
 
   async close(): Promise<void> {
     await this.#file.close();
+  }
+
+  async #readStreams<Block>(
+    { offset, bytes }: BlockPlace,
+    decode: (block: Buffer) => Block,
+  ): Promise<Block> {
+    const { stream_index } = this.metadata;
+    const start = stream_index.offset + offset;
+    const where = `${this.path}: a block of the stream index, ${bytes} bytes at byte ${start}`;
+    if (offset + bytes > stream_index.bytes) throw new SegmentError(`${where}: not within it`);
+    const block = await this.#read(start, start + bytes);
+    try {
+      return decode(block);
+    } catch (error) {
+      throw nameError(where, error);
+    }
+  }
+
+  /** Pages [start, end) of the filter over its keys. */
+  async #readKeyPages(start: number, end: number): Promise<Buffer> {
+    const { offset } = this.metadata.key_filter;
+    const pages = await this.#read(offset + start, offset + end);
+    try {
+      checkKeyPages(pages);
+    } catch (error) {
+      throw nameError(`${this.path}: the key filter from byte ${offset + start}`, error);
+    }
+    return pages;
   }
 
   #read(start: number, end: number): Promise<Buffer> {
@@ -311,16 +349,12 @@ export class Segment {
     return this.rowGroups.map(({ columns }) => columns[columnNumber(name)]!.filter);
   }
 
-  /** Asks a Bloom filter in the file for the value of a hash. */
-  async #asked({ start, end }: FileRange, hash: Hash64): Promise<boolean> {
-    const filterBytes = bloomFilterBytes(end - start);
-    return await this.#askBlock(end - filterBytes, filterBytes, hash);
-  }
-
-  /** Reads the one block of a filter, without its header, that tells of a hash. */
-  async #askBlock(filterStart: number, filterBytes: number, hash: Hash64): Promise<boolean> {
-    const start = filterStart + keyBlockStart(filterBytes, hash);
-    return mayHoldKey(await this.#read(start, start + KEY_FILTER_BLOCK_BYTES), 0, hash);
+  /** Asks a Bloom filter in the file for the value of a hash: reads the block that tells of it. */
+  async #asked({ start, end }: { start: number; end: number }, hash: Hash64): Promise<boolean> {
+    const bytes = bloomFilterBytes(end - start);
+    const block = filterBlock(bytes / FILTER_BLOCK_BYTES, hash);
+    const blockStart = end - bytes + block * FILTER_BLOCK_BYTES;
+    return blockHolds(await this.#read(blockStart, blockStart + FILTER_BLOCK_BYTES), 0, hash);
   }
 
   async #readFilter(start: number, end: number): Promise<Uint32Array> {

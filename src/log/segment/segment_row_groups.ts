@@ -3,7 +3,9 @@
  * made here, because what is known of the rows (which values repeat, that ids increase) spares the
  * work of finding it out; the Parquet library spells headers, indexes, filters and footer.
  */
+import { crc32 } from "node:zlib";
 import type { FileMetaData, RowGroup } from "hyparquet";
+import { ByteWriter } from "hyparquet-writer";
 import { writeBlooms } from "hyparquet-writer/src/bloom.js";
 import { writeIndexes } from "hyparquet-writer/src/indexes.js";
 import { writeMetadata } from "hyparquet-writer/src/metadata.js";
@@ -17,13 +19,7 @@ import { FULL_SPEED, type Pace, paced } from "../sealing/pace.ts";
 import { PlainValues } from "../parquet/plain_values.ts";
 import { idBounds, textBounds, timeBounds } from "./segment_bounds.ts";
 import type { SegmentIndexContent } from "./segment_index.ts";
-import {
-  METADATA_KEY,
-  metadataPieces,
-  type SegmentMetadata,
-  SOURCES_KEY,
-  sourcesPieces,
-} from "./segment_metadata.ts";
+import { encodeMetadata, METADATA_KEY, type SegmentMetadata } from "./segment_metadata.ts";
 import type { RowGroupRows } from "./segment_rows.ts";
 import {
   BLOOM_FILTERS,
@@ -34,12 +30,16 @@ import {
   SEGMENT_SCHEMA,
 } from "./segment_schema.ts";
 import type { SegmentSink } from "./segment_sink.ts";
+import type { StreamEntry } from "../read/stream_counts.ts";
+import { streamIndexBlocks } from "./stream_index.ts";
 
 const CREATED_BY = `service version ${VERSION}`;
 /** "PAR1" as an integer, the lowest byte first. */
 const MAGIC = 0x31524150;
 /** Version of the format whose data pages these are. */
 const FORMAT_VERSION = 2;
+/** Blocks of the stream index that are written at a time. */
+const STREAM_BLOCKS_WRITTEN = 256;
 const NO_VALUES = new Uint8Array();
 
 export class RowGroupWriter {
@@ -78,13 +78,14 @@ export class RowGroupWriter {
    * @param content of all rows that were written.
    */
   async finish(
-    facts: Omit<SegmentMetadata, "key_filter">,
-    { streams, sources, keyFilter }: SegmentIndexContent,
+    facts: Omit<SegmentMetadata, "key_filter" | "stream_index">,
+    { entries, keyFilter }: SegmentIndexContent,
   ): Promise<void> {
     writeIndexes(this.#sink, this.#columns);
     writeBlooms(this.#sink, this.#columns);
     const key_filter = { bytes: keyFilter.length, offset: this.#sink.offset };
     this.#sink.appendBytes(keyFilter);
+    const stream_index = await this.#writeStreamIndex(entries);
     const footer: Omit<FileMetaData, "metadata_length"> = {
       version: FORMAT_VERSION,
       created_by: CREATED_BY,
@@ -92,16 +93,31 @@ export class RowGroupWriter {
       num_rows: BigInt(this.#rows),
       row_groups: this.#rowGroups,
       key_value_metadata: [
-        {
-          key: METADATA_KEY,
-          value: [...paced(metadataPieces({ ...facts, key_filter }, streams), this.#pace)].join(""),
-        },
-        { key: SOURCES_KEY, value: [...paced(sourcesPieces(sources), this.#pace)].join("") },
+        { key: METADATA_KEY, value: encodeMetadata({ ...facts, key_filter, stream_index }) },
       ],
     };
-    writeMetadata(this.#sink, footer as FileMetaData, BOUND_BYTES_MAX);
+    const footerWriter = new ByteWriter();
+    writeMetadata(footerWriter, footer as FileMetaData, BOUND_BYTES_MAX);
+    const footerBytes = footerWriter.getBytes();
+    this.#sink.appendUint32(crc32(footerBytes));
+    this.#sink.appendBytes(footerBytes);
     this.#sink.appendUint32(MAGIC);
     await this.#sink.finish();
+  }
+
+  /** @returns where it is. */
+  async #writeStreamIndex(
+    entries: Iterable<StreamEntry>,
+  ): Promise<SegmentMetadata["stream_index"]> {
+    const { offset } = this.#sink;
+    let blocks = 0;
+    let index_bytes = 0;
+    for (const block of streamIndexBlocks(entries)) {
+      this.#sink.appendBytes(block);
+      index_bytes = block.length;
+      if (++blocks % STREAM_BLOCKS_WRITTEN === 0) await this.#sink.flush();
+    }
+    return { bytes: this.#sink.offset - offset, index_bytes, offset };
   }
 
   #writeColumn(name: ColumnName, rows: RowGroupRows): PageIndexes {

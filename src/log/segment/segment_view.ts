@@ -6,12 +6,10 @@ import type { KeyRows } from "./key_rows.ts";
 import { partCount, type RowGroupParts, rowsOfPart } from "./row_group_parts.ts";
 import { findRows } from "./segment_lookup.ts";
 import type { ReadableSegment } from "./listed_segment.ts";
-import { type ListCursor, seekEntry } from "./segment_list.ts";
 import type { RowGroup, Segment } from "./segment_reader.ts";
-import { countThrough } from "./segment_streams.ts";
+import { SegmentStreams } from "./segment_streams.ts";
 import type { FileStreams, LineSource, LinesWanted, LogFile } from "../read/snapshot.ts";
 import { firstLineAfter } from "../line/stored_line.ts";
-import type { StreamCounts } from "./stream_counts.ts";
 
 /**
  * Events that pass a filter, up to so many of a row group, are read by the pages that hold them.
@@ -45,22 +43,6 @@ export class SegmentView implements LogFile {
 
   lines(wanted: LinesWanted): LineSource {
     return new SegmentLines(this.#segment, this.#caches, wanted);
-  }
-}
-
-class SegmentStreams implements FileStreams {
-  readonly #segment: ReadableSegment;
-
-  constructor(segment: ReadableSegment) {
-    this.#segment = segment;
-  }
-
-  seek(key: string): Promise<ListCursor> {
-    return seekEntry(this.#segment.list("streams"), key);
-  }
-
-  countThrough(eventId: string): Promise<StreamCounts | null> {
-    return this.#segment.use((segment) => countThrough(segment, eventId));
   }
 }
 

@@ -93,7 +93,10 @@ function readable(segment: Segment): ReadableSegment {
     lastEventId: metadata.last_event_id,
     isRuledOut: () => false,
     use: async (read) => await read(segment),
-    list: (name) => segment.list(name),
+    streams: {
+      index: () => segment.readStreamIndex(),
+      block: (place) => segment.readStreamBlock(place),
+    },
   };
 }
 

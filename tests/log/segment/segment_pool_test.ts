@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { LruCache } from "../../../src/lru_cache.ts";
 import { KeyRows } from "../../../src/log/segment/key_rows.ts";
-import { ListCache } from "../../../src/log/segment/list_cache.ts";
 import { ListedSegment } from "../../../src/log/segment/listed_segment.ts";
 import { RowGroupParts } from "../../../src/log/segment/row_group_parts.ts";
+import type { StreamBlock, StreamIndexBlock } from "../../../src/log/segment/stream_index.ts";
 import { SegmentPool } from "../../../src/log/segment/segment_pool.ts";
 import { SegmentView } from "../../../src/log/segment/segment_view.ts";
 import { preparedBatch } from "../../support/prepared.ts";
@@ -24,11 +25,11 @@ async function openViews() {
   assert.equal(segments.length, SEGMENTS);
   const disk = new SimulatedDisk(storage.tree());
   const pool = new SegmentPool(disk, OPEN_MAX);
-  const lists = new ListCache();
+  const blocks = new LruCache<StreamBlock | StreamIndexBlock>(1);
   const caches = { parts: new RowGroupParts(), keyRows: new KeyRows() };
   const views = segments.map((segment) => {
     const entry = { ...segment, sealed_at: "2026-01-01T00:00:00.000Z" };
-    return new SegmentView(new ListedSegment(entry, pool, lists), caches);
+    return new SegmentView(new ListedSegment(entry, pool, blocks), caches);
   });
   return { disk, pool, views };
 }

@@ -5,16 +5,18 @@ import { ROW_GROUP_EVENTS_MAX } from "../../../src/limits.ts";
 import { BloomCache, bloomKey } from "../../../src/log/segment/bloom_cache.ts";
 import {
   batchKeyHash,
-  KEY_FILTER_BLOCK_BYTES,
-  sourceKeyHash,
+  FILTER_BLOCK_BYTES,
+  KEY_PAGE_BYTES,
   streamKeyHash,
 } from "../../../src/log/segment/key_filter.ts";
-import { type ListEntry, type ListName, seekEntry } from "../../../src/log/segment/segment_list.ts";
+import { streamKey } from "../../../src/log/read/stream_counts.ts";
+import { sourceKey } from "../../../src/log/segment/stream_index.ts";
 import { openSegment, type Segment } from "../../../src/log/segment/segment_reader.ts";
 import type { EventFilter } from "../../../src/log/line/stored_line.ts";
 import type { CommittedEvent } from "../../../src/event/verify_event.ts";
 import { SEED, SeededRandom } from "../../event/support/seeded_random.ts";
 import { preparedBatch } from "../../support/prepared.ts";
+import { readEntries } from "../../support/stream_entries.ts";
 import { hostileBatch, sealCommits, smallBatches, splitLines } from "../../support/test_segment.ts";
 import { ROW_GROUP_BYTES_SOFT_MAX } from "../../../src/log/segment/segment_writer.ts";
 
@@ -48,14 +50,6 @@ test(`a segment gives back the bytes of the lines that were sealed (seed ${SEED}
   assert.equal(storage.openFiles, 0);
 });
 
-/** All entries of a list of a footer. */
-async function readList(segment: Segment, name: ListName): Promise<ListEntry[]> {
-  const entries = [];
-  const cursor = await seekEntry(segment.list(name), "");
-  for (; cursor.current !== null; await cursor.next()) entries.push(cursor.current);
-  return entries;
-}
-
 test("openSegment() reads the footer and no row", async () => {
   const { storage } = await sealCommits([smallBatches(10_000)]);
   const before = storage.operations.length;
@@ -75,16 +69,13 @@ test("Segment.metadata and rowGroups tell what is in it", async () => {
   assert.equal(metadata.first_event_id, entries[0]!.first_event_id);
   assert.equal(metadata.head, head);
   const last = (stream: string) => events.findLast((event) => event.stream === stream)!.event_id;
-  assert.deepEqual(
-    await readList(segment, "streams"),
-    ["stream-0", "stream-1", "stream-2", "stream-3", "stream-4"].map((stream) => ({
+  assert.deepEqual(await readEntries(segment), [
+    { key: "shop ", events: 9000, lastEventId: events.at(-1)!.event_id },
+    ...["stream-0", "stream-1", "stream-2", "stream-3", "stream-4"].map((stream) => ({
       key: `shop ${stream}`,
       events: 1800,
       lastEventId: last(stream),
     })),
-  );
-  assert.deepEqual(await readList(segment, "sources"), [
-    { key: "shop", events: 0, lastEventId: events.at(-1)!.event_id },
   ]);
   assert.deepEqual(rowGroups.map(({ rows }) => rows), [
     ROW_GROUP_EVENTS_MAX,
@@ -136,7 +127,7 @@ test("Segment.findBatch() reads one block of each filter where there are many ba
   const before = storage.operations.length;
   for (let i = 0; i < 200; i++) assert.equal(await segment.findBatch("shop", `no-${i}`), null);
   const reads = storage.operations.slice(before);
-  const blocks = reads.filter(({ sizeBytes }) => sizeBytes === KEY_FILTER_BLOCK_BYTES);
+  const blocks = reads.filter(({ sizeBytes }) => sizeBytes === FILTER_BLOCK_BYTES);
   assert.equal(blocks.length, 2 * 200);
   assert.ok(reads.length - blocks.length < 10);
   assert.equal(cache.sizeBytes, 0);
@@ -146,20 +137,24 @@ test("Segment.findBatch() reads one block of each filter where there are many ba
   }
 });
 
-test("Segment.mayHoldKey() knows each batch, source and stream, and reads one block", async () => {
+test("Segment.mayHoldKey() knows each batch, source and stream, and reads one page", async () => {
   const { storage, entries } = await sealCommits([smallBatches(500), smallBatches(3, "b")]);
   const segment = await openSegment(storage, "0.parquet");
   const before = storage.operations.length;
   const held = [
     ...entries.map(({ source, batch_id }) => batchKeyHash(source, batch_id)),
-    ...["shop", "b"].map(sourceKeyHash),
-    ...["shop", "b"].map((source) => streamKeyHash(source, "stream-2")),
+    ...["shop", "b"].map((source) => streamKeyHash(sourceKey(source))),
+    ...["shop", "b"].map((source) => streamKeyHash(streamKey(source, "stream-2"))),
   ];
   for (const hash of held) assert.ok(await segment.mayHoldKey(hash));
   const reads = storage.operations.slice(before);
   assert.equal(reads.length, held.length);
-  assert.ok(reads.every(({ sizeBytes }) => sizeBytes === KEY_FILTER_BLOCK_BYTES));
-  const others = [batchKeyHash("b", "batch-7"), sourceKeyHash("c"), streamKeyHash("b", "stream-4")];
+  assert.ok(reads.every(({ sizeBytes }) => sizeBytes === KEY_PAGE_BYTES));
+  const others = [
+    batchKeyHash("b", "batch-7"),
+    streamKeyHash(sourceKey("c")),
+    streamKeyHash(streamKey("b", "stream-4")),
+  ];
   for (const hash of others) assert.ok(!(await segment.mayHoldKey(hash)));
 });
 
