@@ -3,7 +3,7 @@
  * and well formed. What a value means is the route's business.
  */
 import { ApiError } from "../event/api_error.ts";
-import { quoteShort } from "../event/json/json_fault.ts";
+import { quoteShort } from "../event/json/quote_string.ts";
 
 /** Decoded values by name. */
 export type Parameters = ReadonlyMap<string, string>;

@@ -1,6 +1,6 @@
 /** From the body of `POST /v1/sources/retire` to the source to retire. */
 import { ApiError } from "../event/api_error.ts";
-import { quoteShort } from "../event/json/json_fault.ts";
+import { quoteShort } from "../event/json/quote_string.ts";
 import { isJsonObject } from "../event/json/json_value.ts";
 import { sourceFault } from "../event/names.ts";
 import { parseBody } from "../event/body.ts";

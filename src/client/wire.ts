@@ -2,7 +2,7 @@
  * What the service sends, checked as far as this client relies on it, with the client's own names.
  * Unknown members are ignored.
  */
-import { parseJsonText } from "../event/json/json_text.ts";
+import { parseJsonText } from "../event/json/strict_json.ts";
 import type { CommittedEvent, FollowEndReason, StreamSummary } from "../event/types.ts";
 import { ProtocolError } from "./errors.ts";
 

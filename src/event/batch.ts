@@ -9,14 +9,19 @@ import { parseBody } from "./body.ts";
 import { encodeBatch } from "./encode_batch.ts";
 import { isEventId } from "./event_id.ts";
 import { readFastBatch } from "./fast_batch.ts";
-import { type JsonFault, quoteShort } from "./json/json_fault.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "./json/json_value.ts";
+import { quoteShort } from "./json/quote_string.ts";
+import type { JsonError } from "./json/strict_json.ts";
 import { lineageMarker } from "./lineage.ts";
 import { batchIdFault, nameFault, sourceFault } from "./names.ts";
+import { ownText } from "./own_text.ts";
 import { prepareEvent } from "./submitted_event.ts";
 import type { CheckedBatch, PreparedBatch, PreparedEvent, StreamPrecondition } from "./types.ts";
 
-/** A batch whose members are there and have the right JSON types. */
+/**
+ * A batch whose members are there and have the right JSON types. Its names are detached from the
+ * text of the body, which they would keep in memory for as long as the batch waits.
+ */
 interface SubmittedBatch {
   v: number;
   batchId: string;
@@ -51,8 +56,8 @@ export function checkBatch(body: Uint8Array): CheckedBatch {
 }
 
 /** Names the event that a JSON fault lies in, if it lies in one. */
-function eventErrors({ path, message }: JsonFault): { errors?: EventFault[] } {
-  const [member, index] = path;
+function eventErrors({ fault, message }: JsonError): { errors?: EventFault[] } {
+  const [member, index] = fault.path;
   if (member !== "events" || typeof index !== "number") return {};
   return { errors: [{ index, code: "invalid_event", message }] };
 }
@@ -70,7 +75,7 @@ function readBatch(body: JsonValue): SubmittedBatch {
   if (precondition !== undefined && !isJsonObject(precondition)) {
     throw requestError("stream_precondition must be an object");
   }
-  return { v, batchId, source, events, precondition };
+  return { v, batchId: ownText(batchId), source: ownText(source), events, precondition };
 }
 
 const BATCH_MEMBERS = new Set(["v", "batch_id", "source", "events", "stream_precondition"]);
@@ -106,7 +111,10 @@ function readPrecondition(batch: SubmittedBatch): StreamPrecondition | undefined
     throw batchError("stream_precondition.expected_frontier must be an event id or null");
   }
   checkTargets(batch.events, stream);
-  return { stream, expectedFrontier };
+  return {
+    stream: ownText(stream),
+    expectedFrontier: expectedFrontier && ownText(expectedFrontier),
+  };
 }
 
 function isFrontier(value: JsonValue): value is string {

@@ -1,6 +1,5 @@
 /** Request bodies as strict JSON. */
 import { ApiError } from "./api_error.ts";
-import type { JsonFault } from "./json/json_fault.ts";
 import { JsonError, type JsonValue, parseJson } from "./json/strict_json.ts";
 
 /**
@@ -10,13 +9,13 @@ import { JsonError, type JsonValue, parseJson } from "./json/strict_json.ts";
  */
 export function parseBody(
   body: Uint8Array,
-  contextOf: (fault: JsonFault) => Record<string, unknown> = () => ({}),
+  contextOf: (error: JsonError) => Record<string, unknown> = () => ({}),
 ): JsonValue {
   try {
     return parseJson(body);
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
-    const message = `body is not valid JSON: ${error.message}`;
-    throw new ApiError("invalid_request", message, contextOf(error.fault));
+    const message = error.fault.kind === "syntax" ? `body is ${error.message}` : error.message;
+    throw new ApiError("invalid_request", message, contextOf(error));
   }
 }

@@ -240,6 +240,27 @@ test("prepareBatch() answers invalid_request with the event that a JSON fault li
   }
 });
 
+test("prepareBatch() says which event, member and number a binary64 number can't hold", () => {
+  const body = '{"events":[1,{"payload":{"total":9007199254740993}}]}';
+  const message = "events[1].payload.total: 9007199254740993 cannot be represented exactly as a " +
+    "binary64 number; send it as a string";
+  const error = refusal(body);
+  assert.equal(error.message, message);
+  assert.deepEqual(error.context.errors, [{ index: 1, code: "invalid_event", message }]);
+  const outside = refusal('{"v":1e999}');
+  assert.equal(
+    outside.message,
+    "v: 1e999 is too large for a binary64 number; send it as a string",
+  );
+  assert.deepEqual(outside.context, {});
+});
+
+test("prepareBatch() says at which byte a body is not JSON", () => {
+  const error = refusal('{"source":"\u20ac","events":[{"kind":"a" "b"}]}');
+  assert.equal(error.message, 'body is not valid JSON at byte 38: unexpected "\\""');
+  assert.equal((error.context.errors as EventFault[])[0]!.index, 0);
+});
+
 test("prepareBatch() reports JSON before batch rules, and those before events", () => {
   const badEvents = [{ ...EVENT, kind: "" }];
   const ranked: [body: unknown, code: string][] = [
