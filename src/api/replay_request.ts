@@ -1,7 +1,7 @@
 /** From the query string of `GET /v1/events` to a replay or a follow. */
 import { ApiError } from "../event/api_error.ts";
 import { isEventId } from "../event/event_id.ts";
-import { kindFault, nameFault, recordKeyFault } from "../event/names.ts";
+import { recordKeyFault } from "../event/names.ts";
 import type { EventFilter } from "../log/line/stored_line.ts";
 import type { ReplayQuery } from "../service/event_log.ts";
 import { type Parameters, parseQuery } from "./query_string.ts";
@@ -63,28 +63,18 @@ function readLimit(text: string | undefined, { defaultLimit, maxLimit }: ReplayL
   throw replayError(`limit must be an integer from 1 to ${maxLimit}`);
 }
 
+/** Names and kinds are plain strings: one that no event can have matches nothing. */
 function readFilter(parameters: Parameters): EventFilter {
   const filter: EventFilter = {};
-  const source = readValue(parameters, "source", nameFault);
-  const stream = readValue(parameters, "stream", nameFault);
-  const recordKey = readValue(parameters, "record_key", recordKeyFault);
-  const kind = readValue(parameters, "kind", kindFault);
-  if (source !== undefined) filter.source = source;
-  if (stream !== undefined) filter.stream = stream;
-  if (recordKey !== undefined) filter.recordKey = recordKey;
-  if (kind !== undefined) filter.kind = kind;
-  return filter;
-}
-
-function readValue(
-  parameters: Parameters,
-  name: string,
-  findFault: (value: string) => string | null,
-): string | undefined {
-  const value = parameters.get(name);
-  const fault = value === undefined ? null : findFault(value);
-  if (fault !== null) throw replayError(`${name} ${fault}`);
-  return value;
+  for (const name of ["source", "stream", "kind"] as const) {
+    const value = parameters.get(name);
+    if (value !== undefined) filter[name] = value;
+  }
+  const recordKey = parameters.get("record_key");
+  if (recordKey === undefined) return filter;
+  const fault = recordKeyFault(recordKey);
+  if (fault !== null) throw replayError(`record_key ${fault}`);
+  return { ...filter, recordKey };
 }
 
 function replayError(message: string): ApiError {
