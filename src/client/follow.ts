@@ -4,11 +4,11 @@
  * service is read no faster than records are taken.
  */
 import type { CommittedEvent } from "../event/types.ts";
-import { CLIENT_BACKOFF_MS_MAX, CLIENT_LINE_BYTES_MAX } from "../limits.ts";
+import { CLIENT_LINE_BYTES_MAX } from "../limits.ts";
 import { ConnectionError, type EventLogError, ProtocolError } from "./errors.ts";
 import { readLines } from "./lines.ts";
 import { eventsRequest, type ReplayOptions } from "./replay.ts";
-import { mayRepeat, pauseMs } from "./retry.ts";
+import { CLIENT_BACKOFF_MS_MAX, mayRepeat, pauseMs } from "./retry.ts";
 import type { Timing } from "./timing.ts";
 import { nameOf, type Send } from "./transport.ts";
 import {
