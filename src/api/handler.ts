@@ -5,7 +5,7 @@
  */
 import { ApiError } from "../event/api_error.ts";
 import { createAuthorizer } from "./authorization.ts";
-import { describeError } from "./describe_error.ts";
+import { describeDefect } from "./describe_defect.ts";
 import type { HttpHandler, HttpRequest, HttpResponse } from "../http/message.ts";
 import { errorResponse, methodNotAllowed, withoutBody } from "./responses.ts";
 import { createRoutes, type Route, type RouteOptions } from "./routes.ts";
@@ -38,7 +38,7 @@ export function createHandler(options: HandlerOptions): HttpHandler {
   const isAuthorized = createAuthorizer(token);
   const reportFailure = (request: HttpRequest, error: unknown) => {
     const { path } = splitTarget(request.target);
-    report(`${request.method} ${path} failed: ${describeError(error)}`);
+    report(`${request.method} ${path} failed: ${describeDefect(error)}`);
   };
   const routes = createRoutes({ ...options, onStreamFailure: reportFailure });
 

@@ -4,7 +4,7 @@
  * other error reaches the caller at once.
  */
 import type { CommittedEvent, Receipt, RetirementReceipt } from "../event/types.ts";
-import { type Batch, encodeBatch } from "./batch_body.ts";
+import { type Batch, batchBody } from "./batch_body.ts";
 import { ConnectionError } from "./errors.ts";
 import { Follower, type FollowItem, followItems, type FollowOptions } from "./follow.ts";
 import { eventsOf, type Get, type ReplayOptions, replayPages } from "./replay.ts";
@@ -89,7 +89,7 @@ export class EventLogClient {
    * @throws {TypeError} the batch cannot be said in JSON.
    */
   async append(batch: Batch, options: CallOptions = {}): Promise<Receipt> {
-    const body = encodeBatch(batch);
+    const body = batchBody(batch);
     const answer = await this.#write({ method: "POST", path: "/v1/events", body }, options.signal);
     return toReceipt<Receipt>(answer, ["status", "first_event_id", "last_event_id"]);
   }

@@ -5,12 +5,11 @@
  */
 import { BATCH_EVENTS_MAX } from "../limits.ts";
 import { ApiError, type EventFault } from "./api_error.ts";
-import { parseBody } from "./body.ts";
+import { memberError, parseBody, requestError } from "./body.ts";
 import { encodeBatch } from "./encode_batch.ts";
 import { isEventId } from "./event_id.ts";
 import { readFastBatch } from "./fast_batch.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "./json/json_value.ts";
-import { quoteShort } from "./json/quote_string.ts";
 import type { JsonError } from "./json/strict_json.ts";
 import { lineageMarker } from "./lineage.ts";
 import { batchIdFault, nameFault, sourceFault } from "./names.ts";
@@ -23,7 +22,7 @@ import type { CheckedBatch, PreparedBatch, PreparedEvent, StreamPrecondition } f
  * text of the body, which they would keep in memory for as long as the batch waits.
  */
 interface SubmittedBatch {
-  v: number;
+  v: JsonValue;
   batchId: string;
   source: string;
   events: JsonValue[];
@@ -42,7 +41,7 @@ export function prepareBatch(body: Uint8Array): PreparedBatch {
 
 /** The exact way: by the values of the body. Throws what `prepareBatch()` does. */
 export function checkBatch(body: Uint8Array): CheckedBatch {
-  const batch = readBatch(parseBody(body, eventErrors));
+  const batch = readBatch(parseBody(body, BATCH_MEMBERS, eventErrors));
   checkMembers(batch);
   const precondition = readPrecondition(batch);
   const events = prepareEvents(batch.events);
@@ -62,13 +61,8 @@ function eventErrors({ fault, message }: JsonError): { errors?: EventFault[] } {
   return { errors: [{ index, code: "invalid_event", message }] };
 }
 
-function readBatch(body: JsonValue): SubmittedBatch {
-  if (!isJsonObject(body)) throw requestError("body must be a JSON object");
-  for (const name in body) {
-    if (!BATCH_MEMBERS.has(name)) throw requestError(`unknown member ${quoteShort(name)}`);
-  }
+function readBatch(body: JsonObject): SubmittedBatch {
   const { v = 1, batch_id: batchId, source, events, stream_precondition: precondition } = body;
-  if (typeof v !== "number") throw requestError("v must be an integer");
   if (typeof batchId !== "string") throw memberError("batch_id", batchId, "a string");
   if (typeof source !== "string") throw memberError("source", source, "a string");
   if (!Array.isArray(events)) throw memberError("events", events, "an array");
@@ -145,14 +139,6 @@ function prepareEvents(submitted: JsonValue[]): PreparedEvent[] {
     `${errors.length} of ${submitted.length} events are not valid; nothing was written`,
     { errors },
   );
-}
-
-function memberError(name: string, value: JsonValue | undefined, type: string): ApiError {
-  return requestError(value === undefined ? `missing member ${name}` : `${name} must be ${type}`);
-}
-
-function requestError(message: string): ApiError {
-  return new ApiError("invalid_request", message);
 }
 
 function batchError(message: string): ApiError {
