@@ -5,7 +5,6 @@ import { createHash } from "node:crypto";
 import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { init } from "../../src/commands/init.ts";
 import type { CommittedEvent } from "../../src/event/verify_event.ts";
 import {
   type CliExit,
@@ -13,17 +12,9 @@ import {
   runCli,
   type Serving,
   startServe,
-  withFolder,
+  withDeployment,
 } from "../support/cli.ts";
 import { absenceOf, executableOf, type RuntimeName } from "../support/runtimes.ts";
-
-/** Runs `use` with the folder of a fresh deployment. */
-function withDeployment(use: (dir: string) => Promise<void>): Promise<void> {
-  return withFolder(async (dir) => {
-    await init(dir, () => {});
-    await use(dir);
-  });
-}
 
 /** Runs `seal` under the least permissions. */
 function seal(dir: string, options: CliOptions = {}): Promise<CliExit> {

@@ -42,6 +42,7 @@ const REFUSED: Array<[rule: string, query: string, code: ErrorCode]> = [
   ["limit is at most replay.max_limit", "limit=100001", "invalid_replay_request"],
   ["limit is an integer", "limit=1.0", "invalid_replay_request"],
   ["limit is decimal", "limit=1e3", "invalid_replay_request"],
+  ["limit has digits alone", "limit=0x10", "invalid_replay_request"],
   ["limit has no leading zero", "limit=01", "invalid_replay_request"],
   ["limit has no blank", "limit=+1", "invalid_replay_request"],
   ["limit has digits of ASCII", "limit=%D9%A1", "invalid_replay_request"],
