@@ -182,7 +182,7 @@ export class Connection {
     const body = this.#beginBody(head);
     let keepsAlive = false;
     try {
-      const response = await this.#host.handler(new Request(head, body));
+      const response = await this.#host.handler(requestOf(head, body));
       if (response.isEndless === true) this.#beginEndlessAnswer();
       keepsAlive = this.#keepsAlive(head, body, response);
       const written = this.#writer.write(response, keepsAlive, head.isHttp11);
@@ -292,36 +292,12 @@ function connectionLost(): ConnectionLostError {
   return new ConnectionLostError("the connection ended before the body did");
 }
 
-class Request implements HttpRequest {
-  readonly #head: RequestHead;
-  readonly #body: IncomingBody;
-
-  constructor(head: RequestHead, body: IncomingBody) {
-    this.#head = head;
-    this.#body = body;
-  }
-
-  get method(): string {
-    return this.#head.method;
-  }
-
-  get target(): string {
-    return this.#head.target;
-  }
-
-  header(name: string): string | null {
-    return headerOf(this.#head.headers, name);
-  }
-
-  async *body(): AsyncGenerator<Uint8Array> {
-    for (;;) {
-      const piece = await this.#body.next();
-      if (piece === null) return;
-      yield piece;
-    }
-  }
-
-  bytes(): Promise<Uint8Array> {
-    return this.#body.bytes();
-  }
+function requestOf(head: RequestHead, body: IncomingBody): HttpRequest {
+  return {
+    method: head.method,
+    target: head.target,
+    header: (name) => headerOf(head.headers, name),
+    body: () => body.pieces(),
+    bytes: () => body.bytes(),
+  };
 }

@@ -75,15 +75,15 @@ export class IncomingBody {
     this.#wakeReader();
   }
 
-  /** The next piece; null at the end. @throws {Error} that of `fail()`. */
-  async next(): Promise<Buffer | null> {
+  /** Its pieces, as they arrive. @throws {Error} that of `fail()`. */
+  async *pieces(): AsyncGenerator<Buffer> {
     this.#want();
     for (;;) {
       const piece = this.#waiting.shift();
-      if (piece !== undefined) return piece;
-      if (this.isComplete) return null;
-      if (this.#error !== null) throw this.#error;
-      await this.#arrival();
+      if (piece !== undefined) yield piece;
+      else if (this.isComplete) return;
+      else if (this.#error !== null) throw this.#error;
+      else await this.#arrival();
     }
   }
 
@@ -91,22 +91,16 @@ export class IncomingBody {
   async bytes(): Promise<Buffer> {
     this.#want();
     if (this.isComplete && this.#waiting.length === 1) return this.#waiting.pop()!;
-    if (this.#declaredBytes === null) return await this.#collect();
-    const whole = Buffer.allocUnsafeSlow(this.#declaredBytes);
+    // A body that comes byte by byte is copied: each of its pieces costs much more than a byte.
+    const whole = Buffer.allocUnsafeSlow(this.#declaredBytes ?? 0);
+    const chunks: Buffer[] = [];
     let sizeBytes = 0;
-    for (let piece = await this.next(); piece !== null; piece = await this.next()) {
-      whole.set(piece, sizeBytes);
+    for await (const piece of this.pieces()) {
+      if (this.#declaredBytes === null) chunks.push(piece);
+      else whole.set(piece, sizeBytes);
       sizeBytes += piece.length;
     }
-    return whole;
-  }
-
-  async #collect(): Promise<Buffer> {
-    const pieces: Buffer[] = [];
-    for (let piece = await this.next(); piece !== null; piece = await this.next()) {
-      pieces.push(piece);
-    }
-    return Buffer.concat(pieces);
+    return this.#declaredBytes === null ? Buffer.concat(chunks) : whole;
   }
 
   /**
