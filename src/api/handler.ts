@@ -1,7 +1,7 @@
 /**
  * One function from request to response. Order of the checks: authorization, host, path, method;
- * then the route's own. No error leaves it: each becomes an error document, and one that nobody
- * foresaw is reported.
+ * then the route's own. It never throws: every error becomes an error document, and an unexpected
+ * one is reported.
  */
 import { ApiError } from "../event/api_error.ts";
 import { createAuthorizer } from "./authorization.ts";
@@ -19,7 +19,7 @@ export interface HandlerOptions extends Omit<RouteOptions, "onStreamFailure"> {
 }
 
 const UNAUTHORIZED = errorResponse(
-  new ApiError("unauthorized", "this service wants the header Authorization: Bearer <token>"),
+  new ApiError("unauthorized", "missing or wrong `Authorization: Bearer <token>` header"),
 );
 const NOT_FOUND = errorResponse(new ApiError("not_found", "there is nothing at this path"));
 const INTERNAL_ERROR = errorResponse(

@@ -83,7 +83,7 @@ export class EventLogClient {
    * here after a lost connection or by the caller later, is answered as `duplicate` with the first
    * receipt.
    *
-   * After a `ConnectionError` nobody knows whether the batch is committed: append it again,
+   * After a `ConnectionError` the batch may or may not be committed: append it again,
    * unchanged.
    *
    * @throws {TypeError} the batch cannot be said in JSON.
@@ -110,7 +110,7 @@ export class EventLogClient {
   }
 
   /**
-   * The events of the log as it is when the first page is read, in order. To go on later from where
+   * The events of the log as it is when the first page is read, in order. To resume later from where
    * this ended, read {@linkcode EventLogClient.replayPages} and keep the last `nextAfter`.
    */
   replay(options: ReplayOptions = {}): AsyncGenerator<CommittedEvent, void> {
@@ -121,7 +121,7 @@ export class EventLogClient {
    * The same, page by page. All pages describe one moment, the one when the first is read, so this
    * ends however fast the log grows.
    *
-   * @example A consumer that goes on where it stopped
+   * @example A consumer that resumes where it stopped
    * ```ts
    * import { EventLogClient, unixFetch } from "@ground/service";
    *

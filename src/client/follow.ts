@@ -23,7 +23,7 @@ import {
 export interface FollowOptions extends ReplayOptions {
   /**
    * Whether to connect again after the service ended the response. If absent: yes, except after
-   * `writer_poisoned` and `replay_failed`, where somebody has to look at the service first.
+   * `writer_poisoned` and `replay_failed`, which need an operator first.
    */
   reconnect?: (end: FollowEnd) => boolean;
   /** Hears of every new connection before the pause that precedes it. */

@@ -24,7 +24,7 @@ export interface ReplayFilter {
 export interface ReplayOptions extends ReplayFilter {
   /** Event id, exclusive: the last `nextAfter`. Null or absent: from the beginning. */
   after?: string | null;
-  /** Events of a page at the most; the service's default when absent. */
+  /** Maximum events of a page; the service's default when absent. */
   limit?: number;
   /** Ends the iteration: it throws the signal's reason. */
   signal?: AbortSignal;

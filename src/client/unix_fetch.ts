@@ -81,7 +81,7 @@ export function unixFetch(socketPath: string): Fetch {
     };
     const stopAborting = () => signal?.removeEventListener("abort", abort);
     signal?.addEventListener("abort", abort, { once: true });
-    // Nobody waits for it once the response is there.
+    // It is no longer awaited once the response is there.
     aborted.promise.catch(() => {});
     try {
       const incoming = await Promise.race([send(outgoing, body, signal), aborted.promise]);
@@ -145,8 +145,7 @@ async function toResponse(
     headers.append(incoming.rawHeaders[at] ?? "", incoming.rawHeaders[at + 1] ?? "");
   }
   const hasBody = method !== "HEAD" && !NULL_BODY_STATUSES.has(status);
-  // Nobody will read to the end of a response without a body, and only there its connection is
-  // free.
+  // A response without a body is read to its end here, which frees its connection.
   if (!hasBody) await once(incoming.resume(), "close");
   return new Response(hasBody ? responseBody(incoming, toFailure) : null, {
     status,

@@ -100,7 +100,7 @@ async function sizeOf(path: string): Promise<number> {
 }
 
 /**
- * Checks what is there before a configuration is published: at the most an empty log.
+ * Checks what is there before a configuration is published: at most an empty log.
  * @throws {CommandError} exit status 1 for whatever does not belong.
  */
 export async function checkUncommitted(paths: DeploymentPaths, socketPath: string): Promise<void> {

@@ -39,7 +39,7 @@ export function prepareBatch(body: Uint8Array): PreparedBatch {
   return readFastBatch(body) ?? encodeBatch(checkBatch(body));
 }
 
-/** The exact way: by the values of the body. Throws what `prepareBatch()` does. */
+/** The slow path, by the values of the body. Throws what `prepareBatch()` does. */
 export function checkBatch(body: Uint8Array): CheckedBatch {
   const batch = readBatch(parseBody(body, BATCH_MEMBERS, eventErrors));
   checkMembers(batch);
