@@ -110,8 +110,8 @@ export class EventLogClient {
   }
 
   /**
-   * The events of the log as it is when the first page is read, in order. To resume later from where
-   * this ended, read {@linkcode EventLogClient.replayPages} and keep the last `nextAfter`.
+   * The events of the log as it is when the first page is read, in order. To resume later where this
+   * ended, read {@linkcode EventLogClient.replayPages} and keep the last `nextAfter`.
    */
   replay(options: ReplayOptions = {}): AsyncGenerator<CommittedEvent, void> {
     return eventsOf(this.replayPages(options));

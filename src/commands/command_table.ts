@@ -102,8 +102,8 @@ export const COMMANDS: Readonly<Record<CommandName, CommandEntry>> = {
     description: [
       "Seals everything, to the last event, which serve leaves in the tail until there is enough " +
       "of it. Needs the log writer, so no serve may run. Names each new segment with its number " +
-      "of events and its chain head on standard error. May be interrupted at any time; the next seal " +
-      "continues from there.",
+      "of events and its chain head on standard error. May be interrupted at any time; the next " +
+      "seal continues from there.",
     ],
     examples: [
       { line: "service --config /srv/log/service.toml seal", effect: "Seal all that is committed" },

@@ -2,11 +2,11 @@
  * Bounds the heap of V8, which defers collection as long as memory seems to be free: a service that
  * holds 40 MiB takes 200.
  *
- * - The old generation, of all threads, is collected before it doubles, and compacted more eagerly:
- *   pages that are a fifth empty are evacuated, instead of pages that are two thirds empty.
- * - The young generation of this thread has a fixed size; V8 lets it grow to 64 or 128 MiB. V8 takes
- *   no limit for an existing heap, but it takes a growth factor: the heap grows to the wanted size in
- *   one step, and then no further.
+ * - The old generation, of all threads, is collected before it doubles, and compacted more
+ *   eagerly: pages that are a fifth empty are evacuated, instead of pages two thirds empty.
+ * - The young generation of this thread has a fixed size; V8 lets it grow to 64 or 128 MiB. V8
+ *   takes no limit for an existing heap, but it takes a growth factor: the heap grows to the wanted
+ *   size in one step, and then no further.
  *
  * A runtime that takes no flags after its start is unaffected (docs/operations.md, "Memory").
  */

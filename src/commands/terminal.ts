@@ -7,7 +7,7 @@ import { isColourRefused, terminalKind } from "../runtime/environment.ts";
 export interface Terminal {
   /** Writes `text` to standard output. @throws {Error} when it is closed. */
   print(text: string): void;
-  /** Writes a line to standard error. Never throws: no command fails because standard error is closed. */
+  /** Writes a line to standard error. Never throws, not even when that is closed. */
   report(line: string): void;
   /** Writes a line to standard error that says why the command fails. Never throws. */
   reportError(line: string): void;
