@@ -110,7 +110,7 @@ export class EventLogClient {
   }
 
   /**
-   * The events of the log as it is when the first page is read, in order. To resume later where this
+   * The events of the log as it is when the first page is read, in order. To resume where this
    * ended, read {@linkcode EventLogClient.replayPages} and keep the last `nextAfter`.
    */
   replay(options: ReplayOptions = {}): AsyncGenerator<CommittedEvent, void> {
