@@ -97,7 +97,7 @@ test("append() gives up after its attempts, with pauses that grow up to their bo
   await withFakeService([loseConnection], async ({ client, seen, timing }) => {
     await assert.rejects(client.append(BATCH), (error) => {
       assert(error instanceof ConnectionError);
-      assert.match(error.message, /^POST \/v1\/events got no answer: connection to .*s\.sock/);
+      assert.match(error.message, /^POST \/v1\/events got no response: connection to .*s\.sock/);
       return true;
     });
     assert.equal(seen.length, CLIENT_ATTEMPTS_MAX);
@@ -117,7 +117,7 @@ test("append() ends an attempt that is not answered in time", async () => {
   await withFakeService([keepSilent], async ({ client, seen }) => {
     await assert.rejects(client.append(BATCH), (error) => {
       assert(error instanceof ConnectionError);
-      assert.match(error.message, /no answer in 30 ms/);
+      assert.match(error.message, /no response in 30 ms/);
       return true;
     });
     // None where it took longer to arrive.
