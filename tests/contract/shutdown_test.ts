@@ -88,7 +88,7 @@ test("a shutdown does not wait longer than its grace time for clients that do no
     await stalled.write(`GET /v1/events?follow=true HTTP/1.1\r\n${HOST}\r\n`);
     await request(socketPath, { path: "/v1/none" });
     await shutDown();
-    assert.deepEqual(reports, ["connections cut off that did not end within 30 ms"]);
+    assert.deepEqual(reports, ["closing connections that did not end within 30 ms"]);
     for (const connection of [unfinished, unread, stalled]) connection.destroy();
   }, { listen: { shutdownGraceMs: 30 } });
 });

@@ -159,7 +159,7 @@ test("HttpServer.close() cuts off what does not end, and reports it", async () =
     await entered.opened;
     await server.close();
     await ended.opened;
-    assert.deepEqual(reports, ["connections cut off that did not end within 20 ms"]);
+    assert.deepEqual(reports, ["closing connections that did not end within 20 ms"]);
     connection.destroy();
   }, { shutdownGraceMs: 20 });
 });
