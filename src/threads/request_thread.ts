@@ -1,35 +1,29 @@
 /**
- * A worker thread that answers requests one at a time, in order. It starts with its first request;
- * after it dies, its requests fail and the next one starts another.
- *
- * The module of the thread calls `answerRequests()`.
+ * A worker thread that serves requests one at a time, in order. It starts with the first request;
+ * if it dies, pending requests fail and the next request starts another thread. The module of the
+ * thread calls `answerRequests()`.
  */
 import { clearTimeout, setTimeout } from "node:timers";
 import { type MessagePort, parentPort, type TransferListItem, Worker } from "node:worker_threads";
 import { assert } from "../assert.ts";
+import { THREAD_YOUNG_HEAP_MIB_MAX } from "../limits.ts";
 
-/** A thread could not answer: it did not start, died, or was closed. */
+/** A thread did not start, died or was closed before it responded. */
 export class ThreadLostError extends Error {
   override name = "ThreadLostError";
 }
 
 export interface RequestThreadOptions {
-  /** Handed to the thread as `workerData`. */
+  /** Becomes `workerData` in the thread. */
   workerData?: unknown;
-  /** Ends a thread that has been idle for so long; never if absent. */
+  /** Idle timeout of the thread; none if absent. */
   idleMs?: number;
   /** Starts the worker; tests replace it. May throw. */
   start?: (module: URL, workerData: unknown) => Worker;
 }
 
-/** What a thread sends: once that it runs, then one message for each request. */
+/** Messages of a thread: `ready` once, then one per request. */
 type Message<Response> = { ready: true } | { response: Response } | { failure: string };
-
-/**
- * The young generation of a thread, in MiB. A larger one makes it no faster, and the default gives
- * each thread 100 MiB more.
- */
-const YOUNG_HEAP_MIB_MAX = 12;
 
 export class RequestThread<Request, Response> {
   readonly #module: URL;
@@ -45,23 +39,23 @@ export class RequestThread<Request, Response> {
     this.#options = options;
   }
 
-  /** Whether no request waits for a response. */
   get isIdle(): boolean {
     return this.#pending.length === 0;
   }
 
   /**
-   * Whether a thread died before it ran: with narrow permissions a runtime may not read the module.
-   * The caller does the work itself then.
+   * Whether a thread died before it ran, for example because the runtime may not read its module.
+   * The caller must do the work itself.
    */
   get isUnavailable(): boolean {
     return this.#isUnavailable;
   }
 
   /**
+   * Sends a request and returns its response.
    * @param transfer memory that moves to the thread.
    * @throws {ThreadLostError}
-   * @throws {Error} the handler failed, with its message.
+   * @throws {Error} with the message of the handler's error.
    */
   request(message: Request, transfer: TransferListItem[] = []): Promise<Response> {
     if (this.#isClosed) return Promise.reject(new ThreadLostError("the thread was closed"));
@@ -78,7 +72,7 @@ export class RequestThread<Request, Response> {
     try {
       this.#worker.postMessage(message, transfer);
     } catch (error) {
-      // Not enough memory to clone the message: the thread goes on without it.
+      // Out of memory to clone the message; the thread itself is unaffected.
       this.#pending = this.#pending.filter((other) => other !== pending);
       pending.reject(new ThreadLostError(`the request could not be sent: ${error}`));
     }
@@ -115,7 +109,7 @@ export class RequestThread<Request, Response> {
   #receive(message: Message<Response>): void {
     if ("ready" in message) return;
     const pending = this.#pending.shift();
-    assert(pending !== undefined, "a thread answers only what it was asked");
+    assert(pending !== undefined, "a thread responds once per request");
     if ("response" in message) pending.resolve(message.response);
     else pending.reject(new Error(message.failure));
     if (this.isIdle) this.#startIdleTimer();
@@ -148,21 +142,21 @@ export class RequestThread<Request, Response> {
 }
 
 function startWorker(module: URL, workerData: unknown): Worker {
-  const resourceLimits = { maxYoungGenerationSizeMb: YOUNG_HEAP_MIB_MAX };
+  const resourceLimits = { maxYoungGenerationSizeMb: THREAD_YOUNG_HEAP_MIB_MAX };
   return new Worker(module, { workerData, resourceLimits });
 }
 
-/** A response with the memory that moves back to the thread that asked. */
+/** A response, and the memory that moves to the requesting thread. */
 export interface Answer<Response> {
   response: Response;
   transfer?: TransferListItem[];
 }
 
-/** Answers the requests to this thread, one after the other, until it is ended. */
+/** Serves the requests to this thread in order. */
 export function answerRequests<Request, Response>(
   answer: (request: Request) => Answer<Response> | Promise<Answer<Response>>,
 ): void {
-  assert(parentPort !== null, "this module is the main one of a thread");
+  assert(parentPort !== null, "this module runs in a worker thread");
   const port: MessagePort = parentPort;
   const send = (message: Message<Response>, transfer: TransferListItem[] = []) =>
     port.postMessage(message, transfer);
