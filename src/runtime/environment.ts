@@ -2,7 +2,7 @@
 import process from "node:process";
 
 /** Returns whether NO_COLOR is set and not empty (no-color.org). */
-export function isColourRefused(): boolean {
+export function isColorRefused(): boolean {
   return "Deno" in globalThis ? Deno.noColor : (process.env.NO_COLOR ?? "") !== "";
 }
 

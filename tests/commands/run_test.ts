@@ -76,12 +76,12 @@ const FAILURES: [error: unknown, status: number, text: RegExp][] = [
   [new CorruptLogError("tail.ndjson: corrupt"), 1, /^tail\.ndjson: corrupt; .* from a backup\n$/],
   [new UnsupportedFormatError("manifest.json: newer"), 4, /^manifest\.json: newer\n$/],
   [new Error("EIO: i/o error, read"), 1, /^EIO: i\/o error, read\n$/],
-  [systemError("ENOSPC: no space left on device, write"), 1, /, write; make room on the disk\n$/],
+  [systemError("ENOSPC: no space left on device, write"), 1, /, write; free some disk space\n$/],
   [systemError("EACCES: permission denied, open"), 1, /, open; run as the user that owns/],
   [new Error("two\n lines"), 1, /^two lines\n$/],
   ["thrown text", 1, /^thrown text\n$/],
-  [new TypeError("x is undefined"), 1, /defect in this program: TypeError: x is undefined\n.* at /],
-  [new AssertionError("broken"), 1, /defect in this program: AssertionError: broken\n.* at /],
+  [new TypeError("x is undefined"), 1, /bug in this program: TypeError: x is undefined\n.* at /],
+  [new AssertionError("broken"), 1, /bug in this program: AssertionError: broken\n.* at /],
 ];
 
 for (const [error, status, text] of FAILURES) {

@@ -67,7 +67,7 @@ async function interrupted(
 
 const COMMITS = 40;
 const EVENTS = COMMITS * COMMIT_EVENTS;
-const STOPPED = "stopped before all was sealed; the next seal goes on from here\n";
+const STOPPED = "stopped before everything was sealed; run seal again to continue\n";
 
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
   test(`seal ends with ${signal} in exit 0 with the commit at hand, and the next one goes on`, () =>
@@ -98,7 +98,7 @@ test("seal ends with a second signal at once in exit 1, and the next one goes on
     await fillDeployment(join(folder, "base"), COMMITS);
     const isInTime = ({ code }: CliExit) => code === 1;
     const { dir, exit } = await interrupted(folder, ["SIGTERM", "SIGINT"], isInTime);
-    assert.match(exit.stderr, /^SIG(INT|TERM) again: ending at once\n$/);
+    assert.match(exit.stderr, /^second SIG(INT|TERM): exiting at once\n$/);
     const next = await runCli(["seal", "--config", join(dir, "service.toml")]);
     assert.equal(next.code, 0, next.stderr);
     assert.equal(await verifiedEvents(dir), EVENTS);
@@ -120,7 +120,7 @@ test("verify that is stopped exits 1 and prints no report: it has not checked al
     for (const signal of ["SIGINT", "SIGTERM"]) {
       const { code, stdout, stderr } = await runSignalled(signal, "verify", dir);
       assert.deepEqual([code, stdout], [1, ""]);
-      assert.equal(stderr, "stopped by a signal before all was checked; run verify again\n");
+      assert.equal(stderr, "stopped by a signal before everything was verified; run verify again\n");
     }
   }));
 
