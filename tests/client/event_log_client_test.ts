@@ -105,7 +105,7 @@ async function refusalOf(call: Promise<unknown>): Promise<EventLogError> {
   return error;
 }
 
-test("replayPages() ends while the log grows under it", async () => {
+test("replayPages() ends while the log grows", async () => {
   await withDeployment(async (deployment) => {
     const client = clientOf(deployment);
     await client.append(batchOf("shop", "b0", "orders", 5));
@@ -119,7 +119,7 @@ test("replayPages() ends while the log grows under it", async () => {
   });
 });
 
-test("follow() goes on over a restart of the service", async () => {
+test("follow() continues across a restart of the service", async () => {
   await withDeployment(async (deployment) => {
     const client = clientOf(deployment);
     await client.append(batchOf("shop", "b1", "orders"));
@@ -168,7 +168,7 @@ async function followEvents(client: EventLogClient, count: number): Promise<Comm
   return events;
 }
 
-test(`append() and follow() lose and repeat nothing over kill -9 (seed ${SEED})`, async () => {
+test(`append() and follow() lose and repeat nothing across kill -9 (seed ${SEED})`, async () => {
   const random = new SeededRandom();
   const sources = ["a", "b", "c", "d"];
   const batches = 150;

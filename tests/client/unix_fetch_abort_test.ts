@@ -64,7 +64,7 @@ async function withEndlessServer(use: (socketPath: string) => Promise<void>): Pr
 
 for (const [name, moment] of Object.entries(MOMENTS)) {
   for (const [method, init] of Object.entries({ GET: {}, POST: { method: "POST", body: "x" } })) {
-    test(`unixFetch() ends a ${method} that is aborted ${name}`, () =>
+    test(`unixFetch() aborts a ${method} whose signal is aborted ${name}`, () =>
       withEndlessServer(async (socketPath) => {
         for (let repeat = 0; repeat < REPEATS; repeat++) {
           assert.equal(await abortAt(socketPath, init, moment), "given up");

@@ -30,7 +30,7 @@ const FORMS: [line: string, invocation: Invocation][] = [
 ];
 
 for (const [line, invocation] of FORMS) {
-  test(`parseArguments() understands: ${line}`, () => {
+  test(`parseArguments() parses: ${line}`, () => {
     assert.deepEqual(parseArguments(line.split(" ")), invocation);
   });
 }

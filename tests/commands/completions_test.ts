@@ -75,7 +75,7 @@ for (const [words, offered] of TYPED) {
   });
 }
 
-test("zsh reads its script, and has a function for the program then", (context) => {
+test("zsh loads its script, which defines a function for the program", (context) => {
   if (!has("zsh")) return context.skip("there is no zsh");
   run("zsh", ["-f", "-n"], completionsFor("zsh"));
   const script = `autoload -Uz compinit && compinit -D -u
@@ -117,7 +117,7 @@ for (const shell of SHELLS) {
   });
 }
 
-test("no text of the table holds a character that a shell or troff would read", () => {
+test("no text of the table has a character that shells or troff interpret", () => {
   const texts = [
     ...COMMAND_NAMES.map((name) => COMMANDS[name].summary),
     ...OPTION_NAMES.map((name) => OPTIONS[name].effect),

@@ -18,7 +18,7 @@ const PAGE = manPage("0.2.0");
 /** A text of the table as the page spells it. */
 const spelled = (text: string) => text.replaceAll("-", "\\-");
 
-test("manPage() has every command, option, status and variable in the words of --help", () => {
+test("manPage() describes commands, options, statuses and variables like --help", () => {
   const texts = [
     ...COMMAND_NAMES.flatMap((name) => {
       const { summary, description, examples } = COMMANDS[name];
@@ -30,7 +30,7 @@ test("manPage() has every command, option, status and variable in the words of -
   for (const text of texts) assert.ok(PAGE.includes(spelled(text)), text);
 });
 
-test("manPage() has the sections of a manual page, in their order", () => {
+test("manPage() has the sections of a manual page in order", () => {
   const sections = [...PAGE.matchAll(/^\.SH (.*)$/gm)].map((match) => match[1]);
   assert.deepEqual(sections, [
     "NAME",
@@ -45,7 +45,7 @@ test("manPage() has the sections of a manual page, in their order", () => {
   ]);
 });
 
-test("manPage() has no line that troff would read as something else", () => {
+test("manPage() has no line that troff would misinterpret", () => {
   const requests = /^\.(TH|SH|SS|PP|TP|B|br|nf|fi|RS|RE)( |$)/;
   for (const line of PAGE.split("\n").slice(0, -1)) {
     assert.ok(requests.test(line) || /^[^.']/.test(line), line);

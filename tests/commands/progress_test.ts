@@ -12,7 +12,7 @@ import { runCli, withFolder } from "../support/cli.ts";
 import { fillDeployment } from "../support/filled.ts";
 import { runOnTerminal } from "../support/on_terminal.ts";
 
-test("startProgress() shows no more than one text at a time, and ends with none", (context) => {
+test("startProgress() shows at most one text per interval, and clears it", (context) => {
   context.mock.method(performance, "now", () => nowMs);
   let nowMs = 1000;
   const shown: string[] = [];
@@ -48,7 +48,7 @@ async function toldBy(
   return told;
 }
 
-test("seal and verify show how far they are, and clear it before they report", (context) =>
+test("seal and verify show progress, and clear it before they report", (context) =>
   withFolder(async (dir) => {
     await fillDeployment(dir, 2);
     const config = await loadConfig(join(dir, "service.toml"));
@@ -67,7 +67,7 @@ test("seal and verify show how far they are, and clear it before they report", (
 
 const ERASE_LINE = "\r\x1b[K";
 
-test("seal and verify show progress on a terminal, and nothing of it anywhere else", (context) =>
+test("seal and verify show progress only on a terminal", (context) =>
   withFolder(async (dir) => {
     await fillDeployment(dir, 5);
     const config = join(dir, "service.toml");

@@ -93,7 +93,7 @@ for (const [error, status, text] of FAILURES) {
   });
 }
 
-test("run() fails when nobody takes what it prints", async () => {
+test("run() fails when standard output is closed", async () => {
   const terminal = capture();
   terminal.print = () => {
     throw new Error("EPIPE: broken pipe, write");

@@ -101,7 +101,7 @@ function headOf(events: readonly CommittedEvent[]): string {
   return head.toString("hex");
 }
 
-test("seal prints each segment on standard error, with the head that replayed events give", () =>
+test("seal reports each segment on standard error, with the chain head of the replayed events", () =>
   withDeployment(async (dir) => {
     await fill(dir, ["1", "2"]);
     const first = await seal(dir);
@@ -123,7 +123,7 @@ test("seal prints each segment on standard error, with the head that replayed ev
     assert.deepEqual(await readdir(join(dir, "data", "log", "pending")), []);
   }));
 
-test("seal exits 1 when there is nothing to seal, and changes nothing", () =>
+test("seal exits 1 and changes nothing when there is nothing to seal", () =>
   withDeployment(async (dir) => {
     const empty = await seal(dir);
     assert.deepEqual([empty.code, empty.stdout], [1, ""]);
@@ -137,7 +137,7 @@ test("seal exits 1 when there is nothing to seal, and changes nothing", () =>
     assert.equal(await readFile(join(dir, "data", "log", "manifest.json"), "utf8"), manifest);
   }));
 
-test("seal exits 1 while serve holds the writer lock, and disturbs nothing", () =>
+test("seal exits 1 while serve holds the writer lock, without disturbing it", () =>
   withDeployment(async (dir) => {
     const serving = await startServe(dir);
     await post(serving, "1");
@@ -149,7 +149,7 @@ test("seal exits 1 while serve holds the writer lock, and disturbs nothing", () 
     assert.equal((await seal(dir)).code, 0);
   }));
 
-test("seal exits 1 for a corrupt log, and leaves it as it is", () =>
+test("seal exits 1 for a corrupt log, and does not change it", () =>
   withDeployment(async (dir) => {
     await fill(dir, ["1"]);
     const tail = join(dir, "data", "log", "tail.ndjson");
@@ -175,7 +175,7 @@ test("seal and serve exit 1 for a log that has lost a segment", () =>
     }
   }));
 
-test("seal and serve exit 1 for a manifest of a schema that there is not", () =>
+test("seal and serve exit 1 for a manifest with an invalid schema", () =>
   withDeployment(async (dir) => {
     await fill(dir, ["1"]);
     const manifest = join(dir, "data", "log", "manifest.json");
@@ -249,7 +249,7 @@ for (const [sealer, reader] of PAIRS) {
   );
 }
 
-test("seal removes an unfinished commit, says so, and seals the rest", () =>
+test("seal removes and reports an unfinished commit, and seals the rest", () =>
   withDeployment(async (dir) => {
     const serving = await startServe(dir);
     await post(serving, "1");

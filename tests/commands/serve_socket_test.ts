@@ -38,7 +38,7 @@ const OCCUPANTS: [name: string, make: (path: string) => Promise<unknown>][] = [
   }],
 ];
 
-test("serve exits 1 for anything but a socket at its socket path, and leaves it", async () => {
+test("serve exits 1 for anything but a socket at its socket path, and keeps it", async () => {
   for (const [name, make] of OCCUPANTS) {
     await withFolder(async (dir) => {
       await init(dir, () => {});
@@ -54,7 +54,7 @@ test("serve exits 1 for anything but a socket at its socket path, and leaves it"
   }
 });
 
-test("serve exits 1 for a socket that another process serves, and leaves it", () =>
+test("serve exits 1 for a socket that another process serves, and keeps it", () =>
   withFolder(async (dir) => {
     await init(dir, () => {});
     const path = join(dir, "data", "ground.sock");
@@ -96,7 +96,7 @@ test("serve binds a socket outside the deployment, at an absolute path", () =>
     assert.equal((await serving.stop()).code, 0);
   }));
 
-test("clearSocketPath() leaves a path where nothing is", () =>
+test("clearSocketPath() accepts a path that does not exist", () =>
   withFolder(async (folder) => {
     await clearSocketPath(join(folder, "none"));
     await clearSocketPath(join(folder, "none", "none"));

@@ -70,7 +70,7 @@ const EVENTS = COMMITS * COMMIT_EVENTS;
 const STOPPED = "stopped before everything was sealed; run seal again to continue\n";
 
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
-  test(`seal ends with ${signal} in exit 0 with the commit at hand, and the next one goes on`, () =>
+  test(`seal ends with ${signal} with status 0 after the current commit, and the next one continues`, () =>
     withFolder(async (folder) => {
       await mkdir(join(folder, "base"));
       await fillDeployment(join(folder, "base"), COMMITS);
@@ -92,7 +92,7 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) {
     }));
 }
 
-test("seal ends with a second signal at once in exit 1, and the next one goes on", () =>
+test("seal exits 1 at once at a second signal, and the next one continues", () =>
   withFolder(async (folder) => {
     await mkdir(join(folder, "base"));
     await fillDeployment(join(folder, "base"), COMMITS);
@@ -104,7 +104,7 @@ test("seal ends with a second signal at once in exit 1, and the next one goes on
     assert.equal(await verifiedEvents(dir), EVENTS);
   }));
 
-test("seal that is stopped before it begins seals nothing, in exit 0", () =>
+test("seal that is stopped before it begins seals nothing and exits 0", () =>
   withFolder(async (dir) => {
     await fillDeployment(dir, 1);
     const exit = await runSignalled("SIGTERM", "seal", dir);
@@ -114,17 +114,20 @@ test("seal that is stopped before it begins seals nothing, in exit 0", () =>
     assert.equal(sealedEvents(next.stderr), COMMIT_EVENTS);
   }));
 
-test("verify that is stopped exits 1 and prints no report: it has not checked all", () =>
+test("verify that is stopped exits 1 and prints no report", () =>
   withFolder(async (dir) => {
     await fillDeployment(dir, COMMITS);
     for (const signal of ["SIGINT", "SIGTERM"]) {
       const { code, stdout, stderr } = await runSignalled(signal, "verify", dir);
       assert.deepEqual([code, stdout], [1, ""]);
-      assert.equal(stderr, "stopped by a signal before everything was verified; run verify again\n");
+      assert.equal(
+        stderr,
+        "stopped by a signal before everything was verified; run verify again\n",
+      );
     }
   }));
 
-test("init completes after a first signal, and ends with a second one at once in exit 1", () =>
+test("init completes after a first signal, and exits 1 at once at a second one", () =>
   withFolder(async (folder) => {
     for (const signal of ["SIGINT", "SIGTERM"]) {
       const dir = join(folder, signal);

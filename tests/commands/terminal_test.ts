@@ -24,7 +24,7 @@ for (const [variables, output] of TERMINALS) {
   });
 }
 
-test("an error has no colour where standard error is no terminal", async () => {
+test("an error has no color if standard error is not a terminal", async () => {
   const { stderr } = await runCli(["nothing"]);
   assert.equal(stderr, `${MESSAGE}\nRun service --help for usage\n`);
 });

@@ -63,7 +63,7 @@ test("verify exits 0 with one JSON document, and changes nothing", () =>
     assert.deepEqual(await readdir(join(dir, "data", "log")), []);
   }));
 
-test("verify counts what it has checked", async () => {
+test("verify counts what it has verified", async () => {
   await withLog(await fullLog(), async (dir) => {
     const before = await filesOf(dir);
     const { code, stdout, stderr } = await verify(dir, ["--chain"]);
@@ -107,7 +107,7 @@ test("verify exits 3 with its report on standard output and the details on stand
   });
 });
 
-test("verify tells a terminal nothing that a file made up", async () => {
+test("verify escapes control characters from a file", async () => {
   const tree = await logOf({ tailCommits: 1 });
   const escape = "\x1b[31m\n\x9b";
   await withLog(withManifest(tree, { ...manifestOf(tree), [escape]: 1 }), async (dir) => {
@@ -118,7 +118,7 @@ test("verify tells a terminal nothing that a file made up", async () => {
   });
 });
 
-test("verify exits 0 for a commit that was cut off, and names the file", async () => {
+test("verify exits 0 for a torn commit, and names the file", async () => {
   await withLog(await logOf({ tailCommits: 2 }), async (dir) => {
     const tail = join(dir, "data", "log", "tail.ndjson");
     await truncate(tail, (await readFile(tail)).length - 1);
@@ -162,7 +162,7 @@ test("verify exits 4 for a log that only a newer program may read, and prints no
   });
 });
 
-test("verify without --chain takes a deployment of a stronger mode", async () => {
+test("verify without --chain accepts a deployment with a stronger mode", async () => {
   await withLog(await fullLog(), async (dir) => {
     const config = join(dir, "service.toml");
     const text = await readFile(config, "utf8");
@@ -173,7 +173,7 @@ test("verify without --chain takes a deployment of a stronger mode", async () =>
   });
 });
 
-test("verify runs beside serve, also while it commits", async () => {
+test("verify runs while serve commits", async () => {
   await withLog(await fullLog(), async (dir) => {
     const serving = await startServe(dir);
     let isDone = false;

@@ -19,7 +19,7 @@ function paddedBatch(batchId: string, sizeBytes: number): Buffer {
   return body;
 }
 
-test("429 with Retry-After answers a body for which no room comes free, and nothing is written", async () => {
+test("a body without room gets 429 with Retry-After, and nothing is written", async () => {
   const admission = new Admission({ totalBytes: 1000, bodyBytes: 500, admitWaitMs: 5 });
   const held = admission.admit(450);
   await withApi({ admission }, async ({ socketPath }) => {
@@ -33,7 +33,7 @@ test("429 with Retry-After answers a body for which no room comes free, and noth
   });
 });
 
-test("a body waits for room that comes free", async () => {
+test("a body waits for room", async () => {
   const admission = new Admission({ totalBytes: 1000, bodyBytes: 500, admitWaitMs: 10_000 });
   const held = await admission.admit(450);
   await withApi({ admission }, async ({ socketPath }) => {
@@ -45,7 +45,7 @@ test("a body waits for room that comes free", async () => {
   });
 });
 
-test("slow senders hold what they have sent, and leave room for others", async () => {
+test("slow senders hold only what they have sent, and leave room for others", async () => {
   await withService(async ({ socketPath }) => {
     const slow: RawConnection[] = [];
     for (let i = 0; i < 20; i++) {
@@ -86,7 +86,7 @@ for (const lengthBytes of [100, 10 * MIB]) {
   });
 }
 
-test("a client that goes away gives its room back", async () => {
+test("a client that disconnects releases its room", async () => {
   const admission = new Admission();
   await withApi({ admission }, async ({ socketPath, reports }) => {
     const connection = await RawConnection.open(socketPath);

@@ -88,7 +88,7 @@ const EVERY_ROUTE: RequestOptions[] = [
   { path: "/v1/query" },
 ];
 
-test("every request to every route needs the token: else 401", async () => {
+test("every request without the token is 401", async () => {
   await withService(async ({ socketPath }) => {
     const wrong = [
       "",
@@ -115,7 +115,7 @@ test("every request to every route needs the token: else 401", async () => {
   }, { token: "s3cret" });
 });
 
-test("every route answers with the token", async () => {
+test("every route accepts the token", async () => {
   await withService(async ({ socketPath }) => {
     const headers = { authorization: "bEARER s3cret" };
     assert.equal((await request(socketPath, { headers, body: batchWith({}) })).status, 200);
@@ -127,7 +127,7 @@ test("every route answers with the token", async () => {
   }, { token: "s3cret" });
 });
 
-test("faults are told in order: token, path, method, query, media type, length, room", async () => {
+test("faults are reported in order: token, path, method, query, media type, length, room", async () => {
   const admission = new Admission({ waitersMax: 0, totalBytes: 2, bodyBytes: 1 });
   admission.admit(1);
   await withServedLog(async ({ socketPath }) => {
@@ -153,7 +153,7 @@ test("faults are told in order: token, path, method, query, media type, length, 
   }, { handler: { token: "s3cret", admission } });
 });
 
-test("a disk without room is 500 storage_full, nothing is written, and later there may be room", () =>
+test("a full disk is 500 storage_full, nothing is written, and a later retry may succeed", () =>
   withServedLog(async ({ socketPath, storage }) => {
     await commit(socketPath, batchWith({ batch_id: "1" }));
     storage.hook = noRoomAfter(600);
@@ -165,7 +165,7 @@ test("a disk without room is 500 storage_full, nothing is written, and later the
     assert.equal((await retire(socketPath, "shop")).status, "retired");
   }));
 
-test("an uncertain write is 503 writer_poisoned for all mutations, reads go on, a restart decides", () =>
+test("an uncertain write is 503 writer_poisoned for all mutations, reads continue, a restart decides", () =>
   withServedLog(async ({ socketPath, storage, shutDown }) => {
     const first = batchWith({ batch_id: "1" });
     await commit(socketPath, first);
@@ -189,7 +189,7 @@ test("an uncertain write is 503 writer_poisoned for all mutations, reads go on, 
     }, { storage });
   }));
 
-test("a log that cannot be read is 500 internal_error, told to the operator without payload", () =>
+test("an unreadable log is 500 internal_error, reported to the operator without payload", () =>
   withServedLog(async (before) => {
     const { last_event_id } = await commit(before.socketPath, batchWith({}));
     await before.shutDown();
@@ -207,7 +207,7 @@ test("a log that cannot be read is 500 internal_error, told to the operator with
     }, { storage: before.storage });
   }));
 
-test("a defect in a mutation is 500 internal_error", async () => {
+test("a bug in a mutation is 500 internal_error", async () => {
   const log = stubLog({
     append: () => Promise.reject(new TypeError("defect")),
     retire: () => Promise.reject(new TypeError("defect")),

@@ -32,7 +32,7 @@ function relevantHeaders({ headers }: HttpReply): Record<string, unknown> {
   return rest;
 }
 
-test("an empty log gives an empty page with nulls", async () => {
+test("an empty log returns an empty page with nulls", async () => {
   await withService(async ({ socketPath }) => {
     assert.deepEqual(await readPage(socketPath), {
       events: [],
@@ -42,7 +42,7 @@ test("an empty log gives an empty page with nulls", async () => {
   });
 });
 
-test("committed events come back in order, with the members of a committed event", async () => {
+test("committed events are returned in order, with the members of a committed event", async () => {
   await withService(async ({ socketPath }) => {
     const last = await commit(socketPath, batch("b1", 3));
     const page = await readPage(socketPath);
@@ -69,7 +69,7 @@ test("committed events come back in order, with the members of a committed event
   });
 });
 
-test("pages follow each other by next_after, up to an empty one", async () => {
+test("pages are chained by next_after, up to an empty one", async () => {
   await withService(async ({ socketPath }) => {
     await commit(socketPath, batch("b1", 5));
     const keys: unknown[] = [];

@@ -35,7 +35,7 @@ test("401 comes before everything else, with WWW-Authenticate: Bearer", async ()
   }, { token: TOKEN });
 });
 
-test("the bearer token lets pass, whatever the case of the scheme", async () => {
+test("the bearer token is accepted, whatever the case of the scheme", async () => {
   await withService(async ({ socketPath }) => {
     for (const authorization of [`Bearer ${TOKEN}`, `bearer ${TOKEN}`]) {
       assert.equal((await request(socketPath, { headers: { authorization } })).status, 200);
@@ -50,7 +50,7 @@ test("without a token any Authorization header is ignored", async () => {
   });
 });
 
-test("repeated Authorization headers are refused, also when one is right", async () => {
+test("repeated Authorization headers are refused, even if one is right", async () => {
   await withService(async ({ socketPath }) => {
     const header = `Authorization: Bearer ${TOKEN}\r\n`;
     const bytes = `GET /v1/events HTTP/1.1\r\n${HOST}${header}${header}\r\n`;
@@ -60,7 +60,7 @@ test("repeated Authorization headers are refused, also when one is right", async
   }, { token: TOKEN });
 });
 
-test("error documents have code, message and the content type of JSON", async () => {
+test("error documents have a code, a message and the content type of JSON", async () => {
   await withService(async ({ socketPath }) => {
     const reply = await request(socketPath, { path: "/v1/query", body: {} });
     assert.equal(reply.status, 404);
@@ -152,7 +152,7 @@ for (const [headers, status] of MEDIA_TYPES) {
   });
 }
 
-test("POST takes no query parameter", async () => {
+test("POST refuses query parameters", async () => {
   await withService(async ({ socketPath }) => {
     for (const query of ["limit=1", "x", "%"]) {
       const reply = await request(socketPath, { path: `/v1/events?${query}`, body: batch("b1") });
@@ -192,7 +192,7 @@ for (const [status, head] of REFUSALS) {
   });
 }
 
-test("413 answers a declared length over the limit before the body comes", async () => {
+test("a declared length over the limit is 413 before the body arrives", async () => {
   await withService(async ({ socketPath }) => {
     for (const lengthBytes of [INGEST_BODY_BYTES_MAX + 1, 1e15]) {
       const bytes = `POST /v1/events HTTP/1.1\r\n${HOST}Content-Length: ${lengthBytes}\r\n\r\n`;
@@ -204,7 +204,7 @@ test("413 answers a declared length over the limit before the body comes", async
   });
 });
 
-test("413 cuts a chunked body at the limit, and the client gets to read it", async () => {
+test("a chunked body over the limit is 413, and the client can read the response", async () => {
   await withApi({}, async ({ socketPath, reports }) => {
     const head = `POST /v1/events HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r\n\r\n`;
     const connection = await RawConnection.open(socketPath);

@@ -16,7 +16,7 @@ function post(body: unknown): string {
   return `POST /v1/events HTTP/1.1\r\n${HOST}Content-Length: ${text.length}\r\n\r\n${text}`;
 }
 
-test("a shutdown lets queued mutations reach their result, durable for the next start", () =>
+test("a shutdown completes queued mutations, durable for the next start", () =>
   withServedLog(async ({ socketPath, storage, shutDown }) => {
     await commit(socketPath, batchWith({ batch_id: "first" }));
     const gate = gateAt("sync");
@@ -44,7 +44,7 @@ test("a shutdown lets queued mutations reach their result, durable for the next 
     }, { storage });
   }));
 
-test("at a shutdown new work is refused or told Connection: close, and what is under way is answered", () =>
+test("a shutdown refuses new work or sends Connection: close, and answers pending requests", () =>
   withServedLog(async ({ socketPath, storage, shutDown }) => {
     const busy = await RawConnection.open(socketPath);
     const idle = await RawConnection.open(socketPath);
@@ -74,7 +74,7 @@ test("after a shutdown new connections are refused and the socket file is gone",
     await assert.rejects(request(socketPath), { code: /^(ENOENT|ECONNREFUSED)$/ });
   }));
 
-test("a shutdown does not wait longer than its grace time for clients that do nothing", async () => {
+test("a shutdown waits for idle clients no longer than its grace period", async () => {
   await withServedLog(async ({ socketPath, reports, shutDown }) => {
     const payload = "x".repeat(8 * 1024 * 1024);
     await commit(socketPath, batchWith({ events: [event({ payload })] }));
@@ -93,7 +93,7 @@ test("a shutdown does not wait longer than its grace time for clients that do no
   }, { listen: { shutdownGraceMs: 30 } });
 });
 
-test("followers are ended at once at a shutdown, hundreds of them", () =>
+test("a shutdown ends hundreds of followers at once", () =>
   withServedLog(async ({ socketPath, reports, shutDown }) => {
     const follows = await Promise.all(
       Array.from({ length: 200 }, () => FollowReader.open(socketPath)),
@@ -107,7 +107,7 @@ test("followers are ended at once at a shutdown, hundreds of them", () =>
     assert.deepEqual(reports, []);
   }));
 
-test("a mutation that is queued reaches its result when its client is gone", () =>
+test("a queued mutation completes after its client has disconnected", () =>
   withServedLog(async ({ socketPath, storage, reports }) => {
     const gate = gateAt("sync");
     storage.hook = gate.hook;

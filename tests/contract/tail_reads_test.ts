@@ -13,7 +13,7 @@ const ROUNDS = 5;
 const COMMITS_PER_ROUND = 10;
 const READERS = 3;
 
-test("readers of the tail and commits to it do not meet in the file", () =>
+test("readers of the tail and commits do not contend for the file", () =>
   withFolder(async (dir) => {
     await init(dir, () => {});
     const serving = await startServe(dir);

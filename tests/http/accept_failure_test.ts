@@ -24,7 +24,7 @@ async function openTooMany(socketPath: string): Promise<RawConnection[]> {
   return connections;
 }
 
-test("serve goes on when there were more connections than descriptors", () =>
+test("serve continues after it ran out of descriptors", () =>
   withFolder(async (dir) => {
     await init(dir, () => {});
     const serving = await startServe(dir, { openFilesMax: OPEN_FILES_MAX });

@@ -47,12 +47,12 @@ function withWatch(
   });
 }
 
-test("AcceptWatch connects now and then, and leaves a server that accepts alone", () =>
+test("AcceptWatch probes regularly and does not disturb a server that accepts", () =>
   withWatch("telling", async ({ connected }) => {
     for (let n = 0; n < 3; n++) await connected();
   }));
 
-test("AcceptWatch has a socket opened anew that accepts nothing, again until it can be", () =>
+test("AcceptWatch reopens a socket that accepts nothing, and retries until it succeeds", () =>
   withWatch("silent", async ({ reopened }) => {
     for (let n = 0; n < 3; n++) await reopened();
   }));

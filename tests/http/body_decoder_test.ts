@@ -38,7 +38,7 @@ const TAKEN: Array<[title: string, bodyBytes: number | null, text: string, conte
 ];
 
 for (const [title, bodyBytes, text, content] of TAKEN) {
-  test(`BodyDecoder takes ${title}, and nothing behind`, () => {
+  test(`BodyDecoder accepts ${title}, and stops there`, () => {
     const next = "GET / HTTP/1.1\r\n";
     for (const pieceBytes of [1, 2, 3, 5, 1000]) {
       const expected = { content, rest: next, isComplete: true };

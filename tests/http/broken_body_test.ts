@@ -17,7 +17,7 @@ const BROKEN: Record<string, string> = {
 };
 
 for (const [title, broken] of Object.entries(BROKEN)) {
-  test(`a body with ${title} stays broken, whatever follows it`, () => {
+  test(`a body with ${title} stays broken, whatever follows`, () => {
     const [entered, gate] = [new Gate(), new Gate()];
     const outcome = new Gate<unknown>();
     const handler: HttpHandler = async (request) => {

@@ -11,7 +11,7 @@ import { withHandler } from "../support/test_server.ts";
 const handler: HttpHandler = () => Promise.resolve({ status: 200, headers: {}, body: "ok" });
 const GET = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 
-test("an empty line before a request is let pass however it is cut", () =>
+test("an empty line before a request is skipped, however it is split", () =>
   withHandler(handler, async ({ socketPath }) => {
     const connection = await RawConnection.open(socketPath);
     for (let n = 0; n < 3; n++) {
@@ -25,7 +25,7 @@ test("an empty line before a request is let pass however it is cut", () =>
     connection.destroy();
   }));
 
-test("a client that has sent an empty line is idle, not in the middle of a head", () =>
+test("a client that has sent an empty line is idle, not within a head", () =>
   withHandler(handler, async ({ socketPath }) => {
     const [idle, begun] = [
       await RawConnection.open(socketPath),

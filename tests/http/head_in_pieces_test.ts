@@ -20,7 +20,7 @@ async function writeApart(socketPath: string, connection: RawConnection, pieces:
   }
 }
 
-test("a head is taken byte by byte", () =>
+test("a head may arrive byte by byte", () =>
   withHandler(handler, async ({ socketPath }) => {
     const connection = await RawConnection.open(socketPath);
     for (let n = 0; n < 2; n++) {
@@ -37,7 +37,7 @@ const MISPLACED: Array<[title: string, pieces: string[]]> = [
 ];
 
 for (const [title, pieces] of MISPLACED) {
-  test(`${title} is refused as soon as it comes, whatever came before it`, () =>
+  test(`${title} is refused as soon as it arrives, whatever came before`, () =>
     withHandler(handler, async ({ socketPath }) => {
       const connection = await RawConnection.open(socketPath);
       await writeApart(socketPath, connection, pieces);

@@ -78,7 +78,7 @@ async function joinPieces(request: HttpRequest): Promise<string> {
 }
 
 for (const [title, bytes, body] of BODIES) {
-  test(`listen() gives ${title} at once and in pieces`, async () => {
+  test(`listen() passes ${title} at once and in pieces`, async () => {
     for (
       const read of [joinPieces, async (r: HttpRequest) => String(Buffer.from(await r.bytes()))]
     ) {
@@ -94,7 +94,7 @@ for (const [title, bytes, body] of BODIES) {
   });
 }
 
-test("listen() answers HEAD without a body, with the length it is given or none", async () => {
+test("listen() responds to HEAD without a body, with the given length or none", async () => {
   const handler: HttpHandler = ({ target }) =>
     Promise.resolve({
       status: 200,
@@ -115,7 +115,7 @@ test("listen() answers HEAD without a body, with the length it is given or none"
   });
 });
 
-test("listen() closes a connection whose client asks for it", async () => {
+test("listen() closes a connection at the client's request", async () => {
   await withHandler(ok, async ({ socketPath }) => {
     const bytes = `GET / HTTP/1.1\r\n${HOST}Connection: close\r\n\r\n`;
     const { response, connection } = await exchange(socketPath, bytes);
@@ -124,7 +124,7 @@ test("listen() closes a connection whose client asks for it", async () => {
   });
 });
 
-test("listen() takes headers up to their limit", async () => {
+test("listen() accepts headers up to their limit", async () => {
   await withHandler(echo, async ({ socketPath }) => {
     const x = "a".repeat(HEADER_BYTES_MAX - 1024);
     const { response, connection } = await exchange(
@@ -136,7 +136,7 @@ test("listen() takes headers up to their limit", async () => {
   });
 });
 
-test("listen() rejects when something lies at its path", async () => {
+test("listen() rejects when its path exists", async () => {
   await withFolder(async (folder) => {
     const path = join(folder, "s.sock");
     await writeFile(path, "");

@@ -32,7 +32,7 @@ const TAKEN: Array<[title: string, text: string, parsed: object]> = [
 ];
 
 for (const [title, text, expected] of TAKEN) {
-  test(`parseRequestHead() takes ${title}`, () => {
+  test(`parseRequestHead() accepts ${title}`, () => {
     const parsed: object = parseRequestHead(text);
     for (const [name, value] of Object.entries(expected)) {
       assert.deepEqual(Reflect.get(parsed, name), value, name);
@@ -60,7 +60,7 @@ for (const [title, text] of REFUSED) {
   });
 }
 
-test("headerOf() joins repeated headers and tells absent from empty", () => {
+test("headerOf() joins repeated headers and distinguishes absent from empty", () => {
   const { headers } = parseRequestHead(head(GET, "a: 1", "b:", "A: 2"));
   assert.deepEqual(["a", "b", "c"].map((name) => headerOf(headers, name)), ["1, 2", "", null]);
 });

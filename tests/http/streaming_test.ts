@@ -42,7 +42,7 @@ test("listen() streams the pieces of a body", async () => {
   });
 });
 
-test("listen() asks for no more pieces than the client takes", async () => {
+test("listen() pulls pieces only as the client reads", async () => {
   let piecesTaken = 0;
   async function* body() {
     for (; piecesTaken < 1000; piecesTaken++) {
@@ -59,7 +59,7 @@ test("listen() asks for no more pieces than the client takes", async () => {
   });
 });
 
-test("listen() ends the pieces when the client goes away", async () => {
+test("listen() ends the stream when the client disconnects", async () => {
   const gate = new Gate();
   async function* body() {
     try {
@@ -78,7 +78,7 @@ test("listen() ends the pieces when the client goes away", async () => {
   });
 });
 
-test("listen() ends the pieces when the client goes away while one of an endless body is waited for", async () => {
+test("listen() ends an endless stream when the client disconnects while a piece is pending", async () => {
   const gate = new Gate();
   let isFirst = true;
   const body = {
@@ -104,7 +104,7 @@ test("listen() ends the pieces when the client goes away while one of an endless
   });
 });
 
-test("listen() streams a body that has an end to a client that has ended its side", async () => {
+test("listen() streams a finite body to a client that has half-closed", async () => {
   const gate = new Gate();
   async function* body() {
     yield await Promise.resolve(Buffer.from("one "));
@@ -125,7 +125,7 @@ test("listen() streams a body that has an end to a client that has ended its sid
   });
 });
 
-test("listen() breaks the connection when a piece throws, so that the client knows", async () => {
+test("listen() breaks the connection when the stream throws", async () => {
   async function* body() {
     yield await Promise.resolve(Buffer.from("one"));
     throw new Error("disk");

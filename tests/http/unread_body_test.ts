@@ -103,7 +103,7 @@ test("a connection whose unread body had arrived serves the next request", async
   });
 });
 
-test("a body without end is cut off", async () => {
+test("an endless body is cut off", async () => {
   await withHandler(refuse, async ({ socketPath }) => {
     const connection = await RawConnection.open(socketPath);
     await connection.write(`POST / HTTP/1.1\r\n${HOST}${CHUNKED}\r\n`);
@@ -126,7 +126,7 @@ const READERS: Record<string, (request: HttpRequest) => Promise<unknown>> = {
 };
 
 for (const [name, read] of Object.entries(READERS)) {
-  test(`HttpRequest.${name} rejects when the client goes away in the middle`, async () => {
+  test(`HttpRequest.${name} rejects when the client disconnects within the body`, async () => {
     const started = new Gate();
     const outcome = new Gate<unknown>();
     const handler: HttpHandler = async (request) => {

@@ -22,7 +22,7 @@ const LONG_VALUES: [title: string, value: unknown][] = [
 ];
 
 for (const [title, value] of LONG_VALUES) {
-  test(`canonicalize() spells ${title} that is longer than a piece`, () => {
+  test(`canonicalize() formats ${title} that is longer than a piece`, () => {
     assert.equal(canonicalize(value), JSON.stringify(value));
   });
 }
