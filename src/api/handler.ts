@@ -1,5 +1,5 @@
 /**
- * The handler of the HTTP API. Checks authorization, host, path and method in this order, then calls
+ * The handler of the HTTP API. Checks authorization, host, path and method in this order, and calls
  * the endpoint. Every error becomes an error document; unexpected ones are reported.
  */
 import { ApiError } from "../event/api_error.ts";

@@ -7,7 +7,7 @@ const RETIRE_MEMBERS: ReadonlySet<string> = new Set(["v", "source"]);
 
 /**
  * Returns the source to retire.
- * @throws {ApiError} `invalid_request` for its members, `invalid_source_retirement` for their values.
+ * @throws {ApiError} `invalid_request` for members, `invalid_source_retirement` for their values.
  */
 export function readRetireRequest(body: Uint8Array): string {
   const { v = 1, source } = parseBody(body, RETIRE_MEMBERS);

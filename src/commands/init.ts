@@ -1,6 +1,6 @@
 /**
- * `init`: creates a deployment or validates an existing one. The configuration is synced and renamed
- * into place last, so that an interrupted run leaves no deployment, and the next run completes it.
+ * `init`: creates or validates a deployment. The configuration is synced and renamed into place
+ * last, so that an interrupted run leaves no deployment, and the next run completes it.
  */
 import { Buffer } from "node:buffer";
 import { randomBytes } from "node:crypto";
@@ -29,8 +29,8 @@ const CANDIDATE_PREFIX = `.${CONFIG_FILE}.candidate-`;
 export type InitOutcome = "initialized" | "already initialized";
 
 /**
- * Creates or validates the deployment in `dir`; `deployment.ts` lists its files. The first SIGINT or
- * SIGTERM does not interrupt it.
+ * Creates or validates the deployment in `dir`; `deployment.ts` lists its files. The first SIGINT
+ * or SIGTERM does not interrupt it.
  * @throws {CommandError} exit status 1: an entry is unexpected; it is not changed.
  */
 export async function init(dir: string, report: (line: string) => void): Promise<InitOutcome> {

@@ -1,5 +1,5 @@
 /**
- * Removes a stale socket before `serve` binds its path. A socket is stale if it refuses connections;
+ * Removes a stale socket before `serve` binds its path. A socket that refuses connections is stale;
  * a live or undecidable one and any other file are never removed.
  */
 import { lstat, unlink } from "node:fs/promises";

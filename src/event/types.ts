@@ -56,7 +56,7 @@ export interface SubmittedEvent {
   record_key: string;
   /** `upserted`, `deleted` or a kind of the source's own: not empty, at most 128 bytes of UTF-8. */
   kind: string;
-  /** UTC time `YYYY-MM-DDTHH:MM:SSZ` with up to nine fractional digits, as the source reports it. */
+  /** UTC time `YYYY-MM-DDTHH:MM:SSZ` with up to nine fractional digits, as the source has it. */
   occurred_at?: string;
   /** Any JSON value, nested at most 128 containers deep. */
   payload: unknown;

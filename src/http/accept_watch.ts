@@ -56,7 +56,7 @@ export class AcceptWatch {
     this.#isProbing = true;
     probe.unref();
     probe.on("error", (error) => {
-      // EAGAIN: the backlog is full. Other errors are inconclusive, for example EMFILE in the probe.
+      // EAGAIN: the backlog is full. Other errors are inconclusive, for example EMFILE here.
       if ("code" in error && error.code === "EAGAIN") return;
       this.#isProbing = false;
     });

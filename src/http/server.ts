@@ -1,6 +1,6 @@
 /**
- * An HTTP/1.1 server on a Unix socket. Built on `node:net`, so that refusals, headers and connection
- * handling are the same in every runtime.
+ * An HTTP/1.1 server on a Unix socket. It is built on `node:net`, so that refusals, headers and
+ * connection handling are the same in every runtime.
  */
 import { once } from "node:events";
 import { createServer, type Server, type Socket } from "node:net";

@@ -1,8 +1,8 @@
 /**
  * Ends the process at once. `process.exit()` on Node joins the threads of V8 and can deadlock: a
- * compiler thread may wait for a garbage collection by the exiting thread (Node 24.21:
- * `WorkerThreadsTaskRunner::Shutdown` and `CollectionBarrier::AwaitCollectionBackground`). Replacing
- * the process with a shell that exits, by execve(2), waits for no thread.
+ * compiler thread may wait for a garbage collection of the exiting thread (Node 24.21:
+ * `WorkerThreadsTaskRunner::Shutdown` and `CollectionBarrier::AwaitCollectionBackground`).
+ * execve(2) of a shell that exits waits for no thread.
  */
 import { accessSync, constants } from "node:fs";
 import process from "node:process";

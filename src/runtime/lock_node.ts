@@ -1,7 +1,7 @@
 /**
- * flock(2) for Node, which has no binding for it. On Linux the `flock` program locks our file, which
- * it inherits as descriptor 3: the lock belongs to the open file description, so we keep it when
- * the program exits. On macOS and the BSDs open(2) takes the lock.
+ * flock(2) for Node, which has no binding for it. On Linux the `flock` program locks the file that
+ * it inherits as descriptor 3: the lock belongs to the open file description, so it outlives the
+ * program. On macOS and the BSDs open(2) takes the lock.
  */
 import { spawnSync } from "node:child_process";
 import { closeSync, constants, fstatSync, lstatSync, openSync } from "node:fs";

@@ -1,4 +1,4 @@
-/** The handler without a server: the order of its checks, and what becomes of errors. */
+/** The handler without a server: order of checks, and errors. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ApiError } from "../../src/event/api_error.ts";
@@ -38,7 +38,7 @@ function api(log: Partial<EventLog>, options: Partial<HandlerOptions> = {}) {
   return { answer, reports };
 }
 
-/** A request with every fault at once; each case takes the first one away. */
+/** A request with every fault; each case removes the first one. */
 const FAULTS = {
   method: "DELETE",
   target: "/v2?follow=maybe&x=1",

@@ -20,7 +20,7 @@ function noFailure(error: unknown): void {
   assert.fail(`unexpected failure: ${error}`);
 }
 
-/** The response to a replay of these pieces, its body as one text. */
+/** The response to a replay of these pieces, with its body as text. */
 async function replayed(pieces: Array<string | Error>) {
   const failures: unknown[] = [];
   const response = await replayResponse(stubReplay(pieces), (error) => failures.push(error));

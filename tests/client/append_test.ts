@@ -1,4 +1,4 @@
-/** What the client does to get a batch committed once, against a service that fails as told. */
+/** Retries of the client against a service that fails on command. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Batch } from "../../src/client/batch_body.ts";
@@ -61,7 +61,7 @@ test("EventLogClient refuses a token that is not a valid header value, without q
   }
 });
 
-/** The head of an answer, and then nothing. */
+/** Sends the head of a response, and then nothing. */
 const loseAnswer: Reply = (response) => {
   response.writeHead(200, { "content-length": "1000" });
   response.write('{"status":', () => response.destroy());

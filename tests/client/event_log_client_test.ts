@@ -1,4 +1,4 @@
-/** The client and the service together, also while the service is killed and started again. */
+/** The client and the service together, even while the service is killed and restarted. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
@@ -149,7 +149,7 @@ test("follow() continues across a restart of the service", async () => {
   });
 });
 
-/** Appends batch after batch; returns their receipts. */
+/** Appends batches and returns their receipts. */
 async function appendAll(client: EventLogClient, source: string, batches: number) {
   const receipts: Receipt[] = [];
   for (let n = 0; n < batches; n++) {
@@ -158,7 +158,7 @@ async function appendAll(client: EventLogClient, source: string, batches: number
   return receipts;
 }
 
-/** Follows until so many events have come. */
+/** Follows until `count` events have arrived. */
 async function followEvents(client: EventLogClient, count: number): Promise<CommittedEvent[]> {
   const events: CommittedEvent[] = [];
   for await (const item of client.follow({ limit: 10 })) {

@@ -1,4 +1,4 @@
-/** Following over connections that end in every way, against a service that answers as told. */
+/** Follows over connections that end in every way, against a scripted service. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
@@ -20,7 +20,7 @@ import {
 
 type Phase = "snapshot" | "live";
 
-/** An `events` record; none when `to` is before `from`. */
+/** An `events` record, empty when `to` is before `from`. */
 function record(phase: Phase, from: number, to: number, nextAfter = to): Record<string, unknown> {
   return {
     type: "events",
@@ -40,7 +40,7 @@ function end(reason: string, detail?: string): Record<string, unknown> {
   return { type: "end", reason, last_event_id: null, ...(detail === undefined ? {} : { detail }) };
 }
 
-/** Items as short texts. */
+/** Formats items as short texts. */
 function shorten(item: FollowItem): string {
   if (item.type === "event") return `${item.phase} ${Number(`0x${item.event.event_id.slice(-6)}`)}`;
   return item.type === "end" ? `end ${item.reason}` : item.type;
@@ -116,7 +116,7 @@ for (const [name, reply, after] of INTERRUPTIONS) {
   });
 }
 
-/** Half a record, and the end of the connection. */
+/** Sends half a record and closes the connection. */
 function cutLine(whole: Record<string, unknown>): Reply {
   return (response) => {
     const text = JSON.stringify(whole);

@@ -4,7 +4,7 @@ import { ConnectionError, ProtocolError } from "../../src/client/errors.ts";
 import { readLines } from "../../src/client/lines.ts";
 import { collect } from "./support/fake_service.ts";
 
-/** A body that arrives in these pieces, and then ends or fails. */
+/** A body that arrives in these chunks, then ends or fails. */
 function bodyOf(pieces: string[], failure?: Error): ReadableStream<Uint8Array> {
   const left = [...pieces];
   return new ReadableStream({

@@ -1,4 +1,4 @@
-/** Reading history to its end, against a service that answers as told. */
+/** Replays against a scripted service. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ProtocolError } from "../../src/client/errors.ts";
@@ -13,7 +13,7 @@ import {
   withFakeService,
 } from "./support/fake_service.ts";
 
-/** A page with the events `from` to `to`, of a log whose last event is `through`. */
+/** A page with the events `from` to `to` of a log that ends with event `through`. */
 function page(from: number, to: number, nextAfter: number, through: number): Reply {
   return json(200, {
     events: events(from, to),

@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { CLIENT_SOCKETS_MAX, type Fetch, unixFetch } from "../../src/client/unix_fetch.ts";
 
-/** Runs `use` with a socket path in a folder of its own. */
+/** Runs `use` with a socket path in a temporary folder. */
 async function withSocketPath(use: (socketPath: string) => Promise<void>): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), "unix-fetch-"));
   try {
@@ -39,7 +39,7 @@ async function withServer(
   });
 }
 
-/** A server that answers every connection with bytes of the test's choice. */
+/** A server that sends given bytes on every connection. */
 async function withRawServer(
   onConnection: (socket: Socket) => void,
   use: (fetch: Fetch) => Promise<void>,
@@ -270,7 +270,7 @@ test("unixFetch() works again after the server has closed an idle connection", a
     socket.once("data", () => socket.end());
   }, async (fetch) => {
     assert.equal(await (await fetch("/")).text(), "a");
-    // The end of the connection is seen only once the loop has turned.
+    // The client sees the end of the connection in a later turn of the event loop.
     await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
     assert.equal(await (await fetch("/")).text(), "a");
   });

@@ -11,7 +11,7 @@ import { CONFIG_FILE_BYTES_MAX } from "../../src/commands/config_file.ts";
 
 const PATH = "/srv/log/service.toml";
 
-/** The message of the usage error that `parse` ends with; it must be one line. */
+/** Returns the message of the usage error of `parse`, which must be one line. */
 function messageOf(error: unknown): string {
   assert.ok(error instanceof CommandError, String(error));
   assert.equal(error.exitStatus, EXIT_USAGE);

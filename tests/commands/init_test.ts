@@ -19,7 +19,7 @@ import { runCli, withFolder } from "../support/cli.ts";
 
 const quiet = () => {};
 
-/** Every path below a folder with its kind, mode, and what a file holds. */
+/** Lists every path in a folder with kind, mode and content. */
 async function tree(folder: string, prefix = ""): Promise<Record<string, string>> {
   const entries: Record<string, string> = {};
   for (const name of await readdir(folder)) {

@@ -1,4 +1,4 @@
-/** The manual page: nothing that `--help` tells is missing, and troff has nothing to say of it. */
+/** The manual page has everything that `--help` has, and troff accepts it without warnings. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { test } from "node:test";
@@ -15,7 +15,7 @@ import { runCli } from "../support/cli.ts";
 
 const PAGE = manPage("0.2.0");
 
-/** A text of the table as the page spells it. */
+/** Escapes a text of the table like the page. */
 const spelled = (text: string) => text.replaceAll("-", "\\-");
 
 test("manPage() describes commands, options, statuses and variables like --help", () => {

@@ -1,4 +1,4 @@
-/** Progress of long work: what is shown, when, and where. */
+/** Progress of long-running commands. */
 import assert from "node:assert/strict";
 import { cp } from "node:fs/promises";
 import { join } from "node:path";
@@ -30,7 +30,7 @@ test("startProgress() shows at most one text per interval, and clears it", (cont
   assert.deepEqual(shown, ["2 done", "5 done", ""]);
 });
 
-/** What a command tells a terminal, in order: texts of progress in brackets, lines as they are. */
+/** The output of a command in order: progress in brackets, lines verbatim. */
 async function toldBy(
   context: TestContext,
   command: (terminal: Terminal) => Promise<void>,

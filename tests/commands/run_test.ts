@@ -67,7 +67,7 @@ test("the program looks for service.toml in the current folder", () =>
     assert.match(stderr, /^service\.toml: no such file/);
   }));
 
-/** As the runtimes make them: the code stands before the colon. */
+/** A system error as the runtimes make it, with the code before the colon. */
 function systemError(message: string): Error {
   return Object.assign(new Error(message), { code: message.split(":")[0] });
 }

@@ -1,4 +1,4 @@
-/** `seal` as a program: what it prints, how it ends; either runtime reads what one sealed. */
+/** `seal` as a program: output and exit status; each runtime reads segments of the other. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
@@ -16,7 +16,7 @@ import {
 } from "../support/cli.ts";
 import { absenceOf, executableOf, type RuntimeName } from "../support/runtimes.ts";
 
-/** Runs `seal` under the least permissions. */
+/** Runs `seal` with minimal permissions. */
 function seal(dir: string, options: CliOptions = {}): Promise<CliExit> {
   const permissions = [`--allow-read=${dir}`, `--allow-write=${dir}`];
   return runCli(["seal", "--config", join(dir, "service.toml")], { permissions, ...options });
@@ -47,7 +47,7 @@ async function retire({ fetch }: Serving, source: string): Promise<Response> {
   });
 }
 
-/** Fills a log and stops the service; what it served before. */
+/** Fills a log and stops the service. @returns the responses before. */
 async function fill(dir: string, batchIds: string[], options: CliOptions = {}): Promise<string[]> {
   const serving = await startServe(dir, options);
   for (const batchId of batchIds) assert.equal((await post(serving, batchId)).status, 200);
@@ -56,7 +56,7 @@ async function fill(dir: string, batchIds: string[], options: CliOptions = {}): 
   return seen;
 }
 
-/** The bodies of all kinds of reads, and of mutations that commit nothing. */
+/** Responses to all kinds of reads, and to mutations that commit nothing. */
 async function look(serving: Serving, batchIds: string[]): Promise<string[]> {
   const paths = [
     "/v1/events",
@@ -82,7 +82,7 @@ async function readAll({ fetch }: Serving): Promise<CommittedEvent[]> {
   return page.events;
 }
 
-/** The parts of the lines that `seal` prints. */
+/** Parses the output of `seal`. */
 function sealedLines(stderr: string): { path: string; events: number; head: string }[] {
   const lines = stderr.split("\n").slice(0, -1);
   return lines.map((line) => {
@@ -92,7 +92,7 @@ function sealedLines(stderr: string): { path: string; events: number; head: stri
   });
 }
 
-/** Chain head after events, by what replay returns of them alone. */
+/** Computes the chain head from replayed events. */
 function headOf(events: readonly CommittedEvent[]): string {
   let head = createHash("sha256").update("service/genesis/v1").digest();
   for (const { event_hash } of events) {

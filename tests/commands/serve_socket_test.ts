@@ -1,4 +1,4 @@
-/** What `serve` does about a file that is already at its socket path. */
+/** `serve` with an existing file at its socket path. */
 import assert from "node:assert/strict";
 import { lstat, mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { connect, createServer, type Server } from "node:net";
@@ -9,7 +9,7 @@ import { clearSocketPath } from "../../src/commands/stale_socket.ts";
 import { runCli, startServe, withFolder } from "../support/cli.ts";
 
 async function listenOn(path: string): Promise<Server> {
-  // Who only looks whether somebody accepts hangs up before the answer.
+  // A probe disconnects before the response.
   const server = createServer((connection) => connection.on("error", () => {}).end("alive"));
   await new Promise<void>((resolve) => server.listen(path, resolve));
   return server;

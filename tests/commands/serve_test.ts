@@ -1,4 +1,4 @@
-/** `serve` from its start to its end: readiness, shutdown, restart. */
+/** `serve` as a program: readiness, shutdown, restart. */
 import assert from "node:assert/strict";
 import { access, lstat, readdir, readFile, writeFile } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
@@ -38,12 +38,12 @@ async function batchIds({ fetch }: Serving): Promise<string[]> {
   return page.events.map(({ batch_id }) => batch_id);
 }
 
-/** A connection with a request under way whose body does not come. */
+/** A connection with a request whose body does not arrive. */
 async function openRequest(socketPath: string): Promise<Socket> {
   const socket = connect({ path: socketPath });
   socket.on("error", quiet);
   await new Promise<void>((resolve) => socket.once("connect", resolve));
-  // The server says that it has the request and waits for its body.
+  // The 100 Continue shows that the server waits for the body.
   const asked = new Promise<void>((resolve) => socket.once("data", () => resolve()));
   const head = ["POST /v1/events HTTP/1.1", "Host: x", "Content-Length: 1000"];
   socket.write(`${[...head, "Expect: 100-continue"].join("\r\n")}\r\n\r\n`);
@@ -53,7 +53,7 @@ async function openRequest(socketPath: string): Promise<Socket> {
 }
 
 for (const signal of ["SIGTERM", "SIGINT"] as const) {
-  test(`serve ends a run with ${signal} with status 0, and the next run has its events`, () =>
+  test(`serve exits 0 at ${signal}, and the next run has its events`, () =>
     withDeployment(async (dir) => {
       const socketPath = join(dir, "data", "ground.sock");
       const first = await startServe(dir);
@@ -148,10 +148,10 @@ test("serve exits 1 at once at a second signal", () =>
     socket.destroy();
   }));
 
-/** Has threads of V8 ask for memory without end. */
+/** Makes threads of V8 allocate memory endlessly. */
 const ASK_FLAG = "--stress-concurrent-allocation";
 const ASKING = { nodeFlags: [ASK_FLAG], denoFlags: [`--v8-flags=${ASK_FLAG}`] };
-/** How often an end has to get past them. */
+/** Number of exits to try. */
 const TURNS = 3;
 
 test("serve exits while threads of the runtime wait for memory, even at a second signal", () =>

@@ -1,4 +1,4 @@
-/** SIGINT and SIGTERM: how `init`, `seal` and `verify` end. `serve` has tests of its own. */
+/** SIGINT and SIGTERM to `init`, `seal` and `verify`; `serve` has its own tests. */
 import assert from "node:assert/strict";
 import { cp, mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -17,10 +17,10 @@ import { COMMIT_EVENTS, fillDeployment } from "../support/filled.ts";
 
 const SIGNALLED = fileURLToPath(new URL("../support/signalled.ts", import.meta.url));
 const POLL_MS = 1;
-/** How often a run may be over before the signal comes. */
+/** Number of runs that may end before the signal. */
 const ATTEMPTS_MAX = 10;
 
-/** Runs a command whose process sends itself signals as soon as it has begun. */
+/** Runs a command whose process signals itself at its start. */
 function runSignalled(signals: string, command: string, dir: string): Promise<CliExit> {
   const permissions = ["--allow-read", "--allow-write", "--allow-run"];
   return spawnScript(SIGNALLED, [signals, command, dir], { permissions }).exited;
@@ -32,7 +32,7 @@ async function verifiedEvents(dir: string): Promise<number> {
   return JSON.parse(stdout).events_checked;
 }
 
-/** How many events the lines that `seal` prints tell of. */
+/** Sums the events in the output of `seal`. */
 function sealedEvents(stderr: string): number {
   const counts = [...stderr.matchAll(/^sealed \S+ \((\d+) events, head [0-9a-f]{64}\)$/gm)];
   return counts.reduce((sum, [, events]) => sum + Number(events), 0);
@@ -49,7 +49,7 @@ async function signalSeal(dir: string, signals: readonly NodeJS.Signals[]): Prom
   return await exited;
 }
 
-/** Copies a deployment until a signal comes to a `seal` of it in time. */
+/** Retries on copies of a deployment until a signal interrupts `seal`. */
 async function interrupted(
   folder: string,
   signals: readonly NodeJS.Signals[],
@@ -70,7 +70,7 @@ const EVENTS = COMMITS * COMMIT_EVENTS;
 const STOPPED = "stopped before everything was sealed; run seal again to continue\n";
 
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
-  test(`seal ends with ${signal} with status 0 after the current commit, and the next one continues`, () =>
+  test(`seal exits 0 at ${signal} after the current commit, and the next one continues`, () =>
     withFolder(async (folder) => {
       await mkdir(join(folder, "base"));
       await fillDeployment(join(folder, "base"), COMMITS);

@@ -1,4 +1,4 @@
-/** Colours: on a terminal that has them, unless they are not wanted; nowhere else. */
+/** Colors on a capable terminal, unless disabled, and nowhere else. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { runCli } from "../support/cli.ts";

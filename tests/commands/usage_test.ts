@@ -1,4 +1,4 @@
-/** What `--help` prints: of the program, and of each command. */
+/** The output of `--help` of the program and of each command. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parseArguments } from "../../src/commands/arguments.ts";

@@ -1,4 +1,4 @@
-/** `verify` as a program: what it prints, how it ends, what it may touch. */
+/** `verify` as a program: output, exit status and permissions. */
 import assert from "node:assert/strict";
 import { chmod, mkdir, readdir, readFile, rm, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ import { manifestOf, withManifest } from "../support/forged_log.ts";
 import type { Tree } from "../support/simulated_disk.ts";
 import { fullLog, logOf } from "../support/verifying.ts";
 
-/** Runs `use` with the folder of a deployment whose log is in these files. */
+/** Runs `use` with a deployment whose log has these files. */
 function withLog(tree: Tree, use: (dir: string) => Promise<void>): Promise<void> {
   return withFolder(async (dir) => {
     await init(dir, () => {});
@@ -27,7 +27,7 @@ function withLog(tree: Tree, use: (dir: string) => Promise<void>): Promise<void>
   });
 }
 
-/** Runs `verify` under the least permissions: it may not write anywhere. */
+/** Runs `verify` with minimal permissions: no writes. */
 function verify(dir: string, args: string[] = [], options: CliOptions = {}): Promise<CliExit> {
   const permissions = [`--allow-read=${dir}`];
   return runCli(["verify", ...args, "--config", join(dir, "service.toml")], {
@@ -36,7 +36,7 @@ function verify(dir: string, args: string[] = [], options: CliOptions = {}): Pro
   });
 }
 
-/** All files of a log with their bytes. */
+/** Reads all files of a log. */
 async function filesOf(dir: string): Promise<Map<string, string>> {
   const logDir = join(dir, "data", "log");
   const names = await readdir(logDir, { recursive: true, withFileTypes: true });
@@ -141,7 +141,7 @@ test("verify exits 1 for a file that cannot be read, and prints no report", asyn
   await withLog(await fullLog(), async (dir) => {
     const tail = join(dir, "data", "log", "tail.ndjson");
     await rm(tail);
-    // The super-user may read any file, but nobody reads a folder as one.
+    // root can read any file, but a folder cannot be read as one.
     if (process.getuid?.() === 0) await mkdir(tail);
     else {
       await writeFile(tail, "");

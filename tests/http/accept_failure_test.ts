@@ -1,6 +1,6 @@
 /**
- * The bug: on Deno a client that opened more connections than there were descriptors ended the
- * service, since the server gave up at the first accept(2) that failed.
+ * The bug: on Deno a client with more connections than the server has descriptors ended the
+ * service, because the server gave up at the first failed accept(2).
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,4 +1,4 @@
-/** Bodies in the bytes of a connection, however these are cut into pieces. */
+/** Bodies in the bytes of a connection, split at any position. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
@@ -8,7 +8,7 @@ import { HEADER_BYTES_MAX } from "../../src/limits.ts";
 
 interface Decoded {
   content: string;
-  /** What follows the body. */
+  /** The bytes after the body. */
   rest: string;
   isComplete: boolean;
 }

@@ -1,4 +1,4 @@
-/** Shutdown: requests under way are answered, connections end, the socket file goes. */
+/** Shutdown: pending requests are served, connections close, the socket file is removed. */
 import assert from "node:assert/strict";
 import { existsSync, unlinkSync } from "node:fs";
 import { createServer } from "node:net";
@@ -15,7 +15,7 @@ const HOST = "Host: localhost\r\n";
 // deno-lint-ignore require-await -- a handler is asynchronous
 const ok: HttpHandler = async () => ({ status: 200, headers: {}, body: "ok" });
 
-/** Answers when the gate opens, after the body is read; `entered` tells that it waits. */
+/** Responds when the gate opens; `entered` resolves when the body is read and it waits. */
 function gated(entered: Gate, gate: Gate): HttpHandler {
   return async (request) => {
     entered.open();
@@ -48,7 +48,7 @@ test("HttpServer.close() closes connections that are idle, new or within a head"
     const fresh = await RawConnection.open(socketPath);
     const begun = await RawConnection.open(socketPath);
     await begun.write("GET / HT");
-    // Whatever was sent above has been read once a later request is answered.
+    // A later response shows that the server has read everything above.
     await request(socketPath);
     await server.close();
     await Promise.all([idle.ended(), fresh.ended(), begun.ended()]);

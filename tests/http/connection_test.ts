@@ -1,4 +1,4 @@
-/** When a connection is kept, refused and closed. */
+/** Which connections stay open, are refused and are closed. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
@@ -11,13 +11,13 @@ import { withHandler } from "../support/test_server.ts";
 const HOST = "Host: localhost\r\n";
 const GET = `GET / HTTP/1.1\r\n${HOST}\r\n`;
 
-/** Answers with the body. */
+/** Responds with the body. */
 const echo: HttpHandler = async (request) => {
   const body = Buffer.from(await request.bytes()).toString();
   return { status: 200, headers: {}, body: `${request.method} ${body}` };
 };
 
-/** Answers without the body. */
+/** Responds without reading the body. */
 const ignore: HttpHandler = () => Promise.resolve({ status: 200, headers: {}, body: "ignored" });
 
 const MALFORMED: Array<[title: string, bytes: string]> = [
@@ -131,7 +131,7 @@ test("pipelined requests beyond a limit stay unread", () => {
     let isTaken = false;
     const written = connection.write(requests).then(() => isTaken = true);
     await entered.opened;
-    // By then the server has read what it will.
+    // The server has read all it will read.
     for (let n = 0; n < 20; n++) {
       const other = await exchange(socketPath, "hello\r\n\r\n");
       other.connection.destroy();

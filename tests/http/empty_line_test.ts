@@ -1,6 +1,6 @@
 /**
- * The bug: whether empty lines before a request were let pass hung on how the system cut them: a CR
- * that came alone made the request behind it malformed.
+ * The bug: empty lines before a request were skipped only if they arrived whole: a CR that arrived
+ * alone made the request malformed.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -17,7 +17,7 @@ test("an empty line before a request is skipped, however it is split", () =>
     for (let n = 0; n < 3; n++) {
       for (const bytes of ["\r", "\n\r", "\n", "\r\n\r", `\n${GET}`]) {
         await connection.write(bytes);
-        // By the answer to another client the server has read it.
+        // The response to another client shows that the server has read it.
         (await exchange(socketPath, GET)).connection.destroy();
       }
       assert.equal((await connection.readResponse())?.status, 200);

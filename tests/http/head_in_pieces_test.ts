@@ -1,6 +1,6 @@
 /**
- * The bug: a head was refused when one read of the socket ended right behind one of its lines and
- * the next one did not bring the end of the head.
+ * The bug: a head was refused when one read of the socket ended right after a line and the next did
+ * not contain the end of the head.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -11,11 +11,11 @@ import { withHandler } from "../support/test_server.ts";
 const handler: HttpHandler = () => Promise.resolve({ status: 200, headers: {}, body: "ok" });
 const GET = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 
-/** Sends pieces so that each is a read of its own. */
+/** Sends each piece as a separate read. */
 async function writeApart(socketPath: string, connection: RawConnection, pieces: Iterable<string>) {
   for (const piece of pieces) {
     await connection.write(piece);
-    // By the answer to another client the server has read it.
+    // The response to another client shows that the server has read it.
     (await exchange(socketPath, GET)).connection.destroy();
   }
 }

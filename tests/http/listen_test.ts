@@ -1,4 +1,4 @@
-/** What a server gives the handler and makes of its responses, the same in each runtime. */
+/** Requests and responses of a handler, the same in each runtime. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { writeFile } from "node:fs/promises";
@@ -14,7 +14,7 @@ import { withHandler } from "../support/test_server.ts";
 const HOST = "Host: localhost\r\n";
 const TEXT = { "content-type": "text/plain" };
 
-/** Answers with what it sees of the request. */
+/** Responds with the request as the handler sees it. */
 const echo: HttpHandler = async (request) => ({
   status: 200,
   headers: TEXT,
@@ -27,7 +27,7 @@ const echo: HttpHandler = async (request) => ({
   }),
 });
 
-/** Answers OK without reading the body. */
+/** Responds OK without reading the body. */
 // deno-lint-ignore require-await -- a handler is asynchronous
 const ok: HttpHandler = async () => ({ status: 200, headers: TEXT, body: "ok" });
 
@@ -107,7 +107,7 @@ test("listen() responds to HEAD without a body, with the given length or none", 
       const { response, connection } = await exchange(socketPath, bytes, "HEAD");
       assert.equal(response?.headers["content-length"], length);
       assert.equal(response?.headers["transfer-encoding"], undefined);
-      // Nothing but the next response may follow.
+      // Only the next response may follow.
       await connection.write(bytes);
       assert.equal((await connection.readResponse("HEAD"))?.status, 200);
       connection.destroy();

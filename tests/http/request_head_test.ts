@@ -1,4 +1,4 @@
-/** Heads of requests: what is taken, and all that two readers could understand differently. */
+/** Heads of requests: valid ones, and ambiguous ones that are refused. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { MalformedRequestError } from "../../src/http/message.ts";
@@ -40,7 +40,7 @@ for (const [title, text, expected] of TAKEN) {
   });
 }
 
-/** Besides those of `support/smuggling_shapes.ts`. */
+/** In addition to `support/smuggling_shapes.ts`. */
 const REFUSED: Array<[title: string, text: string]> = [
   ["an empty request line", ""],
   ["two blanks in the request line", "GET  / HTTP/1.1"],

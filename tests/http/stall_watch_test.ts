@@ -11,7 +11,7 @@ test("StallWatch.guard() passes on a value and an error", async () => {
   await assert.rejects(watch.guard(Promise.reject(new Error("broken"))), /broken/);
 });
 
-/** The watch does not keep a process alive: a connection does, or in a test this. */
+/** Keeps the process alive, as a connection does: the watch doesn't. */
 async function withProcessAlive(use: () => Promise<void>): Promise<void> {
   const timer = setInterval(() => {}, LONG_TIMEOUT_MS);
   try {
@@ -62,7 +62,7 @@ test("StallWatch does not count the time in which the process was stopped", asyn
   const wait = new Wait(() => isGivenUp = true);
   wait.start();
   watch.add(wait);
-  // As after a SIGSTOP: all timers that would have run meanwhile are due at once.
+  // As after a SIGSTOP: all missed timers are due at once.
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20 * SHORT_TIMEOUT_MS);
   await new Promise((resolve) => setTimeout(resolve, 0));
   assert.ok(!isGivenUp);

@@ -1,4 +1,4 @@
-/** Streamed responses: at the client's pace, ended with the client, broken by an error. */
+/** Streamed responses: backpressure, disconnects and errors. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
@@ -11,7 +11,7 @@ import { withHandler } from "../support/test_server.ts";
 const GET = "GET /stream HTTP/1.1\r\nHost: localhost\r\n\r\n";
 const PIECE_BYTES = 256 * 1024;
 
-/** Streams `body` at `/stream`, and answers anything else at once. */
+/** Streams `body` at `/stream`, and responds to other paths at once. */
 function streaming(body: () => AsyncIterable<Uint8Array>, isEndless = false): HttpHandler {
   return ({ target }) => {
     const isStream = target === "/stream";
@@ -24,7 +24,7 @@ function streaming(body: () => AsyncIterable<Uint8Array>, isEndless = false): Ht
   };
 }
 
-/** Lets the server do all it can do without the client. */
+/** Lets the server do everything it can do without the client. */
 async function roundTrips(socketPath: string, count = 50): Promise<void> {
   for (let i = 0; i < count; i++) await request(socketPath, { path: "/other" });
 }

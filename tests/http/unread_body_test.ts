@@ -1,4 +1,4 @@
-/** Responses that come before the request's body: they reach a client that is still sending. */
+/** Responses that precede the request body reach a client that is still sending. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
@@ -31,7 +31,7 @@ function chunk(bytes: Uint8Array): Buffer {
   return Buffer.concat([size, bytes, Buffer.from("\r\n")]);
 }
 
-/** The same body in the framing that the headers announce. */
+/** The body in the framing of the headers. */
 function framed(headers: string): Uint8Array {
   if (!headers.includes(CHUNKED)) return BODY;
   const chunks: Buffer[] = [];

@@ -1,10 +1,10 @@
-/** A served deployment of the test's own, which can be stopped and started. */
+/** A temporary deployment whose service can be stopped and started. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { runCli, type Serving, startServe, withFolder } from "../../support/cli.ts";
 
 export class Deployment {
-  /** The test's own folder; the deployment lies in `demo` there. */
+  /** The temporary folder; the deployment is in its subfolder `demo`. */
   readonly folder: string;
   readonly socketPath: string;
   #serving: Serving | null = null;
@@ -19,12 +19,12 @@ export class Deployment {
     assert.equal(code, 0, stderr);
   }
 
-  /** Serves; returns once requests are answered. */
+  /** Starts the service; resolves when it accepts requests. */
   async start(): Promise<void> {
     this.#serving = await startServe(join(this.folder, "demo"));
   }
 
-  /** Ends the service, if there is one. SIGKILL stands for a crash. */
+  /** Ends the service, if it runs. SIGKILL simulates a crash. */
   async stop(signal: "SIGTERM" | "SIGKILL"): Promise<void> {
     const serving = this.#serving;
     this.#serving = null;
@@ -32,7 +32,7 @@ export class Deployment {
   }
 }
 
-/** Runs `use` with a deployment that serves. */
+/** Runs `use` with a running deployment. */
 export async function withDeployment(
   use: (deployment: Deployment) => Promise<void>,
 ): Promise<void> {

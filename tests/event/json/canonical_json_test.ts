@@ -36,7 +36,7 @@ test("canonicalize() sorts at every level", () => {
   assert.equal(canonicalize(value), '{"a":{"e":null,"f":{}},"b":[{"c":2,"d":1},[]]}');
 });
 
-/** Bit patterns and spellings of RFC 8785 appendix B. */
+/** Bit patterns and texts of RFC 8785 appendix B. */
 const NUMBER_SAMPLES: [bits: string, text: string][] = [
   ["0000000000000000", "0"],
   ["8000000000000000", "0"],

@@ -14,7 +14,7 @@ function parseText(text: string): JsonValue {
   return parseJson(bytesOf(text));
 }
 
-/** The fault that parseJson() finds; null for none. */
+/** Returns the fault that parseJson() finds, or null. */
 function faultOf(bytes: Uint8Array): JsonFault | null {
   try {
     parseJson(bytes);
@@ -210,7 +210,7 @@ test(`parseJson() agrees with the built-in parser on mutated texts (seed ${SEED}
     const fault = faultOf(bytes);
     const builtIn = tryBuiltIn(bytes);
     if (fault === null) {
-      // The built-in parser may take escaped names for others: see json_escaped_name_test.ts.
+      // The built-in parser may confuse escaped names: see json_escaped_name_test.ts.
       if (!bytes.includes(BACKSLASH)) assert.deepEqual(parseJson(bytes), builtIn, title);
       assert.notEqual(builtIn, undefined, title);
       acceptedCount++;
