@@ -7,11 +7,11 @@ import type { Buffer } from "node:buffer";
 import { crc32 } from "node:zlib";
 import { SegmentError } from "./segment_error.ts";
 import {
-  formatThrift,
+  encodeThrift,
   i32,
   readThrift,
   struct,
-  type ThriftFields,
+  type ThriftItem,
   type ThriftStruct,
   TRUE,
 } from "./thrift_compact.ts";
@@ -50,101 +50,90 @@ export type PageHeader = DictionaryPageHeader | DataPageHeader;
 const DICTIONARY_PAGE = 2;
 const DATA_PAGE_V2 = 3;
 
-/** Numbers of the fields of PageHeader, then those of the structs in it. */
-const TYPE = 1;
-const UNCOMPRESSED_BYTES = 2;
-const COMPRESSED_BYTES = 3;
-const CRC = 4;
-const DICTIONARY = 7;
-const DATA_V2 = 8;
+/** Numbers of the fields in each struct. */
+const PAGE = { type: 1, uncompressedBytes: 2, compressedBytes: 3, crc: 4, dictionary: 7, data: 8 };
+const DICTIONARY = { values: 1, encoding: 2 };
+const DATA = {
+  values: 1,
+  nulls: 2,
+  rows: 3,
+  encoding: 4,
+  levelBytes: 5,
+  repetitionBytes: 6,
+  isCompressed: 7,
+};
 
-const DICTIONARY_VALUES = 1;
-const DICTIONARY_ENCODING = 2;
-
-const DATA_VALUES = 1;
-const DATA_NULLS = 2;
-const DATA_ROWS = 3;
-const DATA_ENCODING = 4;
-const DATA_LEVEL_BYTES = 5;
-const DATA_REPETITION_BYTES = 6;
-const DATA_IS_COMPRESSED = 7;
-
-export function formatPageHeader(page: PageHeader): Buffer {
-  const isDictionary = page.kind === "dictionary";
-  return formatThrift({
-    [TYPE]: i32(isDictionary ? DICTIONARY_PAGE : DATA_PAGE_V2),
-    [UNCOMPRESSED_BYTES]: i32(page.uncompressedBytes),
-    [COMPRESSED_BYTES]: i32(page.compressedBytes),
+export function encodePageHeader(page: PageHeader): Buffer {
+  return encodeThrift({
+    [PAGE.type]: i32(page.kind === "dictionary" ? DICTIONARY_PAGE : DATA_PAGE_V2),
+    [PAGE.uncompressedBytes]: i32(page.uncompressedBytes),
+    [PAGE.compressedBytes]: i32(page.compressedBytes),
     // Thrift has no unsigned integers.
-    [CRC]: i32(page.crc | 0),
-    ...(isDictionary
-      ? {
-        [DICTIONARY]: struct({
-          [DICTIONARY_VALUES]: i32(page.values),
-          [DICTIONARY_ENCODING]: i32(ENCODING_NUMBERS.PLAIN),
-        }),
-      }
-      : { [DATA_V2]: struct(dataFields(page)) }),
+    [PAGE.crc]: i32(page.crc | 0),
+    [PAGE.dictionary]: page.kind === "dictionary" ? dictionaryItem(page) : undefined,
+    [PAGE.data]: page.kind === "data" ? dataItem(page) : undefined,
   });
 }
 
-function dataFields({ rows, nulls, encoding, levelBytes }: DataPageHeader): ThriftFields {
-  return {
-    [DATA_VALUES]: i32(rows),
-    [DATA_NULLS]: i32(nulls),
-    [DATA_ROWS]: i32(rows),
-    [DATA_ENCODING]: i32(ENCODING_NUMBERS[encoding]),
-    [DATA_LEVEL_BYTES]: i32(levelBytes),
-    [DATA_REPETITION_BYTES]: i32(0),
-    [DATA_IS_COMPRESSED]: TRUE,
-  };
+function dictionaryItem({ values }: DictionaryPageHeader): ThriftItem {
+  return struct({
+    [DICTIONARY.values]: i32(values),
+    [DICTIONARY.encoding]: i32(ENCODING_NUMBERS.PLAIN),
+  });
+}
+
+function dataItem({ rows, nulls, encoding, levelBytes }: DataPageHeader): ThriftItem {
+  return struct({
+    [DATA.values]: i32(rows),
+    [DATA.nulls]: i32(nulls),
+    [DATA.rows]: i32(rows),
+    [DATA.encoding]: i32(ENCODING_NUMBERS[encoding]),
+    [DATA.levelBytes]: i32(levelBytes),
+    [DATA.repetitionBytes]: i32(0),
+    [DATA.isCompressed]: TRUE,
+  });
 }
 
 /**
- * Reads the header at `start` of the pages in [0, end) of `bytes`; returns it and where the page
- * behind it starts. All that it says has the right type, and its sizes and counts fit one another
- * and the bytes that are left; the rest (rows of the row group, CRC) is the caller's to check.
+ * The page header that starts at `start` of `bytes`, and where it ends. Its sizes and counts fit one
+ * another and the bytes behind it; the rest (rows of the row group, CRC-32) is the caller's to check.
  * @throws {SegmentError}
  */
-export function readPageHeader(
-  bytes: Buffer,
-  start: number,
-  end: number,
-): { header: PageHeader; pageStart: number } {
-  const { struct: fields, end: pageStart } = readThrift(bytes, start, end);
+export function readPageHeader(bytes: Buffer, start: number): { header: PageHeader; end: number } {
+  const { struct: fields, end } = readThrift(bytes, start);
   const sizes = {
-    compressedBytes: count(fields, COMPRESSED_BYTES, end - pageStart),
-    uncompressedBytes: count(fields, UNCOMPRESSED_BYTES),
-    crc: fields.int(CRC) >>> 0,
+    compressedBytes: count(fields, PAGE.compressedBytes, bytes.length - end),
+    uncompressedBytes: count(fields, PAGE.uncompressedBytes),
+    crc: fields.int(PAGE.crc) >>> 0,
   };
-  const type = fields.int(TYPE);
+  const type = fields.int(PAGE.type);
   if (type === DICTIONARY_PAGE) {
-    return { header: dictionaryHeader(sizes, fields.struct(DICTIONARY)), pageStart };
+    return { header: dictionaryHeader(sizes, fields.struct(PAGE.dictionary)), end };
   }
   if (type !== DATA_PAGE_V2) throw new SegmentError(`a page of type ${type}`);
-  return { header: dataHeader(sizes, fields.struct(DATA_V2)), pageStart };
+  return { header: dataHeader(sizes, fields.struct(PAGE.data)), end };
 }
 
 function dictionaryHeader(sizes: PageSizes, fields: ThriftStruct): DictionaryPageHeader {
-  if (encodingOf(fields.int(DICTIONARY_ENCODING)) !== "PLAIN") {
+  if (encodingOf(fields.int(DICTIONARY.encoding)) !== "PLAIN") {
     throw new SegmentError("a dictionary that is not plain");
   }
-  return { kind: "dictionary", ...sizes, values: count(fields, DICTIONARY_VALUES) };
+  return { kind: "dictionary", ...sizes, values: count(fields, DICTIONARY.values) };
 }
 
 function dataHeader(sizes: PageSizes, fields: ThriftStruct): DataPageHeader {
-  const rows = count(fields, DATA_ROWS);
+  const rows = count(fields, DATA.rows);
   const levelsMax = Math.min(sizes.compressedBytes, sizes.uncompressedBytes);
-  const isRight = fields.int(DATA_VALUES) === rows && fields.int(DATA_REPETITION_BYTES) === 0 &&
-    fields.bool(DATA_IS_COMPRESSED);
+  const isRight = fields.int(DATA.values) === rows && fields.int(DATA.repetitionBytes) === 0 &&
+    fields.bool(DATA.isCompressed);
   if (!isRight) throw new SegmentError("a data page that is not one of a segment");
   return {
     kind: "data",
     ...sizes,
     rows,
-    nulls: count(fields, DATA_NULLS, rows),
-    encoding: encodingOf(fields.int(DATA_ENCODING)),
-    levelBytes: count(fields, DATA_LEVEL_BYTES, levelsMax),
+    nulls: count(fields, DATA.nulls, rows),
+    encoding: encodingOf(fields.int(DATA.encoding)),
+    levelBytes: count(fields, DATA.levelBytes, levelsMax),
   };
 }
 

@@ -27,6 +27,8 @@ const FIELD_STEP_MAX = 15;
 
 /** Parquet's own structs nest to ten. */
 const DEPTH_MAX = 16;
+/** No struct has it. */
+const NO_FIELD = 0;
 /** Parquet's own fields go up to 17. */
 const FIELD_NUMBER_MAX = 63;
 /** The footer of the largest segment has a quarter of this; bounds the memory of a hostile one. */
@@ -37,44 +39,44 @@ export type ThriftValue = number | boolean | Buffer | ThriftValue[] | ThriftStru
 
 /** A struct that has been read. Fields that are absent or of another type throw SegmentError. */
 export class ThriftStruct {
-  /** The values by field number. */
-  readonly #fields: readonly ThriftValue[];
+  /** The values by field number: two structs are equal when these are. */
+  readonly fields: readonly ThriftValue[];
 
   constructor(fields: readonly ThriftValue[]) {
-    this.#fields = fields;
+    this.fields = fields;
   }
 
   has(field: number): boolean {
-    return this.#fields[field] !== undefined;
+    return this.fields[field] !== undefined;
   }
 
   int(field: number): number {
-    const value = this.#fields[field];
+    const value = this.fields[field];
     if (typeof value !== "number") throw malformed(`has no integer as field ${field}`);
     return value;
   }
 
   bool(field: number): boolean {
-    const value = this.#fields[field];
+    const value = this.fields[field];
     if (typeof value !== "boolean") throw malformed(`has no boolean as field ${field}`);
     return value;
   }
 
   /** A view of the bytes that were read. */
   bytes(field: number): Buffer {
-    const value = this.#fields[field];
+    const value = this.fields[field];
     if (!Buffer.isBuffer(value)) throw malformed(`has no bytes as field ${field}`);
     return value;
   }
 
   struct(field: number): ThriftStruct {
-    const value = this.#fields[field];
+    const value = this.fields[field];
     if (!(value instanceof ThriftStruct)) throw malformed(`has no struct as field ${field}`);
     return value;
   }
 
   list(field: number): readonly ThriftValue[] {
-    const value = this.#fields[field];
+    const value = this.fields[field];
     if (!Array.isArray(value)) throw malformed(`has no list as field ${field}`);
     return value;
   }
@@ -89,32 +91,31 @@ export class ThriftStruct {
 
 /**
  * Reads the struct that starts at `start`; returns it and where it ends.
- * @throws {SegmentError} when it is malformed or does not end before `end`.
+ * @param only the one of its fields that is read, if the others are to be passed over.
+ * @throws {SegmentError} when it is malformed or does not end within `bytes`.
  */
 export function readThrift(
   bytes: Buffer,
   start = 0,
-  end: number = bytes.length,
+  only?: number,
 ): { struct: ThriftStruct; end: number } {
-  const reader = new Reader(bytes, start, end);
-  const struct = reader.struct(DEPTH_MAX);
+  const reader = new Reader(bytes, start);
+  const struct = reader.struct(DEPTH_MAX, only);
   return { struct, end: reader.at };
 }
 
 class Reader {
   readonly #bytes: Buffer;
-  readonly #end: number;
   #values = 0;
   /** Where the next byte is. */
   at: number;
 
-  constructor(bytes: Buffer, start: number, end: number) {
+  constructor(bytes: Buffer, start: number) {
     this.#bytes = bytes;
     this.at = start;
-    this.#end = end;
   }
 
-  struct(depthMax: number): ThriftStruct {
+  struct(depthMax: number, only?: number): ThriftStruct {
     if (depthMax === 0) throw malformed("nests too deep");
     const fields: ThriftValue[] = [];
     let field = 0;
@@ -127,9 +128,12 @@ class Reader {
       field += header >> 4;
       if (field > FIELD_NUMBER_MAX) throw malformed(`has the unknown field ${field}`);
       // A boolean field has its value in the type.
-      fields[field] = type === BOOLEAN_TRUE || type === BOOLEAN_FALSE
-        ? type === BOOLEAN_TRUE
-        : this.#value(type, depthMax);
+      const isBoolean = type === BOOLEAN_TRUE || type === BOOLEAN_FALSE;
+      if (only !== undefined && field !== only) {
+        if (!isBoolean) this.#skip(type, depthMax);
+      } else {
+        fields[field] = isBoolean ? type === BOOLEAN_TRUE : this.#value(type, depthMax);
+      }
     }
   }
 
@@ -154,14 +158,31 @@ class Reader {
   }
 
   #list(depthMax: number): ThriftValue[] {
+    const { type, items } = this.#listHeader(depthMax);
+    const list: ThriftValue[] = [];
+    for (let item = 0; item < items; item++) list.push(this.#value(type, depthMax));
+    return list;
+  }
+
+  #listHeader(depthMax: number): { type: number; items: number } {
     if (depthMax === 0) throw malformed("nests too deep");
     const header = this.#byte();
     const items = header >> 4 === LONG_LIST ? this.#varint() : header >> 4;
     // Every item takes at least a byte.
-    if (items > this.#end - this.at) throw malformed(`has a list of ${items} items`);
-    const list: ThriftValue[] = [];
-    for (let item = 0; item < items; item++) list.push(this.#value(header & 0xf, depthMax));
-    return list;
+    if (items > this.#bytes.length - this.at) throw malformed(`has a list of ${items} items`);
+    return { type: header & 0xf, items };
+  }
+
+  /** Passes over a value; lists and structs may hold most of the bytes. */
+  #skip(type: number, depthMax: number): void {
+    if (type === LIST) {
+      const { type: itemType, items } = this.#listHeader(depthMax - 1);
+      for (let item = 0; item < items; item++) this.#skip(itemType, depthMax - 1);
+    } else if (type === STRUCT) {
+      this.struct(depthMax - 1, NO_FIELD);
+    } else {
+      this.#value(type, depthMax);
+    }
   }
 
   /** A signed integer, zigzag encoded. */
@@ -183,12 +204,14 @@ class Reader {
   }
 
   #byte(): number {
-    if (this.at >= this.#end) throw malformed("does not end");
+    if (this.at >= this.#bytes.length) throw malformed("does not end");
     return this.#bytes[this.at++]!;
   }
 
   #take(sizeBytes: number): Buffer {
-    if (sizeBytes > this.#end - this.at) throw malformed(`has a value of ${sizeBytes} bytes`);
+    if (sizeBytes > this.#bytes.length - this.at) {
+      throw malformed(`has a value of ${sizeBytes} bytes`);
+    }
     this.at += sizeBytes;
     return this.#bytes.subarray(this.at - sizeBytes, this.at);
   }
@@ -236,7 +259,7 @@ export function struct(value: ThriftFields): ThriftItem {
 }
 
 /** The bytes of a struct. */
-export function formatThrift(fields: ThriftFields): Buffer {
+export function encodeThrift(fields: ThriftFields): Buffer {
   const out: number[] = [];
   pushStruct(out, fields);
   return Buffer.from(out);

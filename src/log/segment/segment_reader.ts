@@ -5,7 +5,13 @@
  */
 import { Buffer } from "node:buffer";
 import { BloomCache, bloomKey, type ColumnFilters, type FilterSource } from "./bloom_cache.ts";
-import { bloomFilterBytes, decodeBloomFilter, mayContain } from "../parquet/bloom_filter.ts";
+import {
+  blockMayContain,
+  type BloomFilter,
+  decodeBloomFilter,
+  mayContain,
+} from "../parquet/bloom_filter.ts";
+import type { FileRange } from "../parquet/file_metadata.ts";
 import type { ColumnValues } from "../parquet/column_values.ts";
 import type { BatchEntry } from "../wal/commit_frame.ts";
 import { type DecodeMemory, withDecodeMemory } from "../parquet/decode_memory.ts";
@@ -13,14 +19,7 @@ import { findBatch } from "./segment_batches.ts";
 import { decodeColumn, type DecodeOptions } from "./segment_column.ts";
 import { SegmentError } from "../parquet/segment_error.ts";
 import { readRange } from "../parquet/read_range.ts";
-import {
-  blockHolds,
-  checkKeyPages,
-  FILTER_BLOCK_BYTES,
-  filterBlock,
-  KEY_PAGE_BYTES,
-  keyPlace,
-} from "./key_filter.ts";
+import { checkKeyPages, KEY_PAGE_BYTES, keyPlace } from "./key_filter.ts";
 import {
   type ColumnPlace,
   readFooter,
@@ -236,7 +235,7 @@ export class Segment {
   /** Whether it may hold a key, by one page of that filter. @throws {SegmentError} */
   async mayHoldKey(hash: Hash64): Promise<boolean> {
     const { page, block } = keyPlace(this.metadata.key_filter.bytes, hash);
-    return blockHolds(await this.#readKeyPages(page, page + KEY_PAGE_BYTES), block, hash);
+    return blockMayContain(await this.#readKeyPages(page, page + KEY_PAGE_BYTES), block, hash);
   }
 
   /** The row groups that may hold a batch of that id (in UTF-8), by their Bloom filters. */
@@ -349,15 +348,12 @@ export class Segment {
     return this.rowGroups.map(({ columns }) => columns[columnNumber(name)]!.filter);
   }
 
-  /** Asks a Bloom filter in the file for the value of a hash: reads the block that tells of it. */
-  async #asked({ start, end }: { start: number; end: number }, hash: Hash64): Promise<boolean> {
-    const bytes = bloomFilterBytes(end - start);
-    const block = filterBlock(bytes / FILTER_BLOCK_BYTES, hash);
-    const blockStart = end - bytes + block * FILTER_BLOCK_BYTES;
-    return blockHolds(await this.#read(blockStart, blockStart + FILTER_BLOCK_BYTES), 0, hash);
+  /** Asks a Bloom filter in the file for the value of a hash. */
+  async #asked({ start, end }: FileRange, hash: Hash64): Promise<boolean> {
+    return mayContain(await this.#readFilter(start, end), hash);
   }
 
-  async #readFilter(start: number, end: number): Promise<Uint32Array> {
+  async #readFilter(start: number, end: number): Promise<BloomFilter> {
     const bytes = await this.#read(start, end);
     return this.#decoding(() => decodeBloomFilter(bytes));
   }

@@ -2,7 +2,6 @@
  * The columns of a segment, in the order of the file, and how each is written (docs/format.md). The
  * reader takes a file only if its schema is exactly this one.
  */
-import type { SchemaElement } from "hyparquet";
 import {
   BATCH_ID_BYTES_MAX,
   COMMIT_BODY_BYTES_MAX,
@@ -10,6 +9,7 @@ import {
   RECORD_KEY_BYTES_MAX,
 } from "../../limits.ts";
 import { HASH_BYTES, UUID_BYTES } from "../line/line_bytes.ts";
+import type { SchemaElement } from "../parquet/file_metadata.ts";
 
 /** The members of an event, and the digest of its batch. */
 export const COLUMN_NAMES = [
@@ -38,7 +38,7 @@ export function columnNumber(name: ColumnName): number {
 }
 
 const COLUMN_TYPES: Record<ColumnName, Omit<SchemaElement, "name">> = {
-  event_id: fixedBytes(UUID_BYTES, { logical_type: { type: "UUID" } }),
+  event_id: { ...fixedBytes(UUID_BYTES), logical_type: "UUID" },
   source: text(),
   stream: text(),
   record_key: text(),
@@ -47,8 +47,7 @@ const COLUMN_TYPES: Record<ColumnName, Omit<SchemaElement, "name">> = {
   observed_at: {
     type: "INT64",
     repetition_type: "REQUIRED",
-    converted_type: "TIMESTAMP_MILLIS",
-    logical_type: { type: "TIMESTAMP", isAdjustedToUTC: true, unit: "MILLIS" },
+    logical_type: "TIMESTAMP_MILLIS",
   },
   payload: text(),
   content_hash: fixedBytes(HASH_BYTES),
@@ -71,11 +70,8 @@ export const TEXT_BYTES_MAX: Partial<Record<ColumnName, number>> = {
   batch_id: BATCH_ID_BYTES_MAX,
 };
 
-/** The schema of the file: its root, then the columns. */
-export const SEGMENT_SCHEMA: SchemaElement[] = [
-  { name: "events", num_children: COLUMN_NAMES.length },
-  ...COLUMN_NAMES.map(columnElement),
-];
+/** The schema of the file. */
+export const SEGMENT_SCHEMA: readonly SchemaElement[] = COLUMN_NAMES.map(columnElement);
 
 export function columnElement(name: ColumnName): SchemaElement {
   return { name, ...COLUMN_TYPES[name] };
@@ -98,26 +94,10 @@ export type FilteredColumn = keyof typeof BLOOM_FILTERS;
 
 export const FILTERED_COLUMNS = Object.keys(BLOOM_FILTERS) as FilteredColumn[];
 
-/** Longest bound, in bytes: names are at most NAME_BYTES_MAX, and no id is cut. */
-export const BOUND_BYTES_MAX = 128;
-
 function text(): Omit<SchemaElement, "name"> {
-  return {
-    type: "BYTE_ARRAY",
-    repetition_type: "REQUIRED",
-    converted_type: "UTF8",
-    logical_type: { type: "STRING" },
-  };
+  return { type: "BYTE_ARRAY", repetition_type: "REQUIRED", logical_type: "STRING" };
 }
 
-function fixedBytes(
-  sizeBytes: number,
-  more: Partial<SchemaElement> = {},
-): Omit<SchemaElement, "name"> {
-  return {
-    type: "FIXED_LEN_BYTE_ARRAY",
-    type_length: sizeBytes,
-    repetition_type: "REQUIRED",
-    ...more,
-  };
+function fixedBytes(sizeBytes: number): Omit<SchemaElement, "name"> {
+  return { type: "FIXED_LEN_BYTE_ARRAY", type_length: sizeBytes, repetition_type: "REQUIRED" };
 }

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import {
   type DataPageHeader,
   type DictionaryPageHeader,
-  formatPageHeader,
+  encodePageHeader,
   pageCrc,
   readPageHeader,
 } from "../../../src/log/parquet/page_header.ts";
@@ -31,20 +31,19 @@ const DATA: DataPageHeader = {
 
 /** A header, then a page. */
 function withPage(header: DictionaryPageHeader | DataPageHeader): Buffer {
-  return Buffer.concat([formatPageHeader(header), Buffer.alloc(100)]);
+  return Buffer.concat([encodePageHeader(header), Buffer.alloc(100)]);
 }
 
-test("readPageHeader() gives back what formatPageHeader() wrote", () => {
+test("readPageHeader() gives back what encodePageHeader() wrote", () => {
   for (const header of [DICTIONARY, DATA, { ...DATA, encoding: "PLAIN" } as const]) {
     const bytes = withPage(header);
-    const read = readPageHeader(bytes, 0, bytes.length);
-    assert.deepEqual(read, { header, pageStart: bytes.length - 100 });
+    assert.deepEqual(readPageHeader(bytes, 0), { header, end: bytes.length - 100 });
   }
 });
 
 test("readPageHeader() refuses a page that is longer than the bytes behind the header", () => {
   const bytes = withPage(DATA);
-  assert.throws(() => readPageHeader(bytes, 0, bytes.length - 1), SegmentError);
+  assert.throws(() => readPageHeader(bytes.subarray(0, -1), 0), SegmentError);
 });
 
 test("readPageHeader() refuses numbers that can't be right", () => {
@@ -60,7 +59,7 @@ test("readPageHeader() refuses numbers that can't be right", () => {
   ];
   for (const header of wrong) {
     const bytes = withPage(header);
-    assert.throws(() => readPageHeader(bytes, 0, bytes.length), SegmentError);
+    assert.throws(() => readPageHeader(bytes, 0), SegmentError);
   }
 });
 

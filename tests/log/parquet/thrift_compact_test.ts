@@ -4,8 +4,8 @@ import { test } from "node:test";
 import { SegmentError } from "../../../src/log/parquet/segment_error.ts";
 import {
   binary,
+  encodeThrift,
   FALSE,
-  formatThrift,
   i32,
   i64,
   list,
@@ -29,7 +29,7 @@ const FIELDS: ThriftFields = {
   20: FALSE,
 };
 
-test("formatThrift() spells the compact protocol", () => {
+test("encodeThrift() spells the compact protocol", () => {
   // From the specification: field headers of a step and a type, zigzag integers, sizes.
   const cases: [ThriftFields, number[]][] = [
     [{}, [0]],
@@ -40,11 +40,11 @@ test("formatThrift() spells the compact protocol", () => {
     [{ 1: list(Array(15).fill(i32(0))) }, [0x19, 0xf5, 15, ...Array(15).fill(0), 0]],
     [{ 1: struct({ 3: i32(0) }) }, [0x1c, 0x35, 0, 0, 0]],
   ];
-  for (const [fields, bytes] of cases) assert.deepEqual([...formatThrift(fields)], bytes);
+  for (const [fields, bytes] of cases) assert.deepEqual([...encodeThrift(fields)], bytes);
 });
 
-test("readThrift() gives back what formatThrift() wrote, among other bytes", () => {
-  const bytes = formatThrift(FIELDS);
+test("readThrift() gives back what encodeThrift() wrote, among other bytes", () => {
+  const bytes = encodeThrift(FIELDS);
   const { struct: read, end } = readThrift(Buffer.concat([Buffer.of(9, 9), bytes, bytes]), 2);
   assert.equal(end, 2 + bytes.length);
   assert.deepEqual([read.int(1), read.int(2)], [7, -3]);
@@ -59,7 +59,7 @@ test("readThrift() gives back what formatThrift() wrote, among other bytes", () 
 });
 
 test("readThrift() refuses a field that is absent or of another type when it is asked for", () => {
-  const { struct: read } = readThrift(formatThrift(FIELDS));
+  const { struct: read } = readThrift(encodeThrift(FIELDS));
   for (const field of [3, 9, 63]) assert.throws(() => read.int(field), SegmentError);
   for (const field of [1, 9]) {
     assert.throws(() => read.bytes(field), SegmentError);
@@ -71,7 +71,7 @@ test("readThrift() refuses a field that is absent or of another type when it is 
 });
 
 test("readThrift() refuses a struct that is cut off anywhere", () => {
-  const bytes = formatThrift(FIELDS);
+  const bytes = encodeThrift(FIELDS);
   for (let end = 0; end < bytes.length; end++) {
     assert.throws(() => readThrift(bytes, 0, end), SegmentError, `cut at ${end}`);
   }
@@ -101,7 +101,7 @@ test("readThrift() refuses what would take time or memory without bounds", () =>
 test(`readThrift() reads or refuses any bytes (seed ${SEED})`, () => {
   const random = new SeededRandom();
   for (let run = 0; run < 20_000; run++) {
-    const bytes = formatThrift(FIELDS);
+    const bytes = encodeThrift(FIELDS);
     for (let flips = 1 + random.below(3); flips > 0; flips--) {
       bytes[random.below(bytes.length)]! ^= 1 << random.below(8);
     }
