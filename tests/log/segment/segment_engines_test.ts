@@ -154,7 +154,7 @@ test(`DuckDB finds events by their values (seed ${SEED})`, async () => {
 
 test("DuckDB sees Snappy, statistics, Bloom filters and the metadata of a segment", async () => {
   // A random one may hold all bits of a key that it does not have.
-  const { parquet } = await sample(new SeededRandom(1));
+  const { parquet, rows } = await sample(new SeededRandom(1));
   await withDuckDb(parquet, async (query) => {
     const chunks = await query("SELECT * FROM parquet_metadata('segment.parquet')");
     assert.deepEqual([...new Set(chunks.map((chunk) => chunk.compression))], ["SNAPPY"]);
@@ -168,12 +168,20 @@ test("DuckDB sees Snappy, statistics, Bloom filters and the metadata of a segmen
     ]);
     const metadata = await query("SELECT key, value FROM parquet_kv_metadata('segment.parquet')");
     assert.deepEqual(metadata.map(({ key }) => String(key)), ["service.segment"]);
-    // A filter that does not hold the key excludes every row group.
-    const probe = await query(
-      "SELECT bool_and(bloom_filter_excludes) AS excluded FROM " +
-        "parquet_bloom_probe('segment.parquet', 'record_key', 'no such key')",
-    );
-    assert.deepEqual(probe.map(({ excluded }) => excluded), [true]);
+    // A filter excludes a row group only if it does not hold the key.
+    const excluded = async (column: string, value: string) => {
+      const probe = await query(
+        "SELECT bool_and(bloom_filter_excludes) AS excluded FROM " +
+          `parquet_bloom_probe('segment.parquet', '${column}', '${value}')`,
+      );
+      return probe[0]!.excluded;
+    };
+    assert.equal(await excluded("record_key", "no such key"), true);
+    for (const { stream, record_key, batch_id } of [rows[0]!, rows[3999]!, rows.at(-1)!]) {
+      assert.equal(await excluded("stream", stream!), false);
+      assert.equal(await excluded("record_key", record_key!), false);
+      assert.equal(await excluded("batch_id", batch_id!), false);
+    }
   });
 });
 
