@@ -9,6 +9,7 @@ import {
   RECORD_KEY_BYTES_MAX,
 } from "../../limits.ts";
 import { HASH_BYTES, UUID_BYTES } from "../line/line_bytes.ts";
+import type { ColumnFormat } from "../parquet/column_decoder.ts";
 import type { SchemaElement } from "../parquet/file_metadata.ts";
 
 /** The members of an event, and the digest of its batch. */
@@ -27,6 +28,7 @@ export const COLUMN_NAMES = [
   "event_hash",
 ] as const;
 
+const INT64_BYTES = 8;
 /** `YYYY-MM-DDTHH:MM:SS.nnnnnnnnnZ` */
 const OCCURRED_AT_BYTES_MAX = 30;
 
@@ -69,6 +71,17 @@ export const TEXT_BYTES_MAX: Partial<Record<ColumnName, number>> = {
   payload: COMMIT_BODY_BYTES_MAX,
   batch_id: BATCH_ID_BYTES_MAX,
 };
+
+/** How the values of a column are stored. */
+export function columnFormat(name: ColumnName): ColumnFormat {
+  const { type, type_length, repetition_type } = columnElement(name);
+  return {
+    name,
+    fixedBytes: type === "INT64" ? INT64_BYTES : type_length ?? null,
+    valueBytesMax: TEXT_BYTES_MAX[name] ?? 0,
+    isOptional: repetition_type === "OPTIONAL",
+  };
+}
 
 /** The schema of the file. */
 export const SEGMENT_SCHEMA: readonly SchemaElement[] = COLUMN_NAMES.map(columnElement);

@@ -1,6 +1,5 @@
 /** The streams of rows, counted from the few columns that tell them. */
 import { type ColumnValues, textAt, uuidAt } from "../parquet/column_values.ts";
-import { withDecodeMemory } from "../parquet/decode_memory.ts";
 import type { Segment } from "./segment_reader.ts";
 import { type NameBytes, StreamCounts } from "./stream_counts.ts";
 
@@ -61,21 +60,19 @@ export async function countThrough(
 }
 
 /** Takes in the first `rows` rows of a row group. */
-function countEarlier(
+async function countEarlier(
   segment: Segment,
   number: number,
   rows: number,
   counts: StreamCounts,
 ): Promise<void> {
-  return withDecodeMemory(async (memory) => {
-    const names = await segment.readColumns(number, ["source", "stream"], { memory });
-    const lastRows = addEarlier(names, rows, counts);
-    if (lastRows.length === 0) return;
-    const { event_id } = await segment.readColumns(number, ["event_id"], { memory });
-    for (const [stream, row] of lastRows) {
-      counts.setLastEvent(stream, event_id.bytes, event_id.starts[row]!);
-    }
-  });
+  const names = await segment.readColumns(number, ["source", "stream"]);
+  const lastRows = addEarlier(names, rows, counts);
+  if (lastRows.length === 0) return;
+  const { event_id } = await segment.readColumns(number, ["event_id"]);
+  for (const [stream, row] of lastRows) {
+    counts.setLastEvent(stream, event_id.bytes, event_id.starts[row]!);
+  }
 }
 
 /** @returns the numbers of the streams that are new, and the row of the last event of each. */
