@@ -5,8 +5,9 @@
  */
 import { Buffer } from "node:buffer";
 import { crc32 } from "node:zlib";
+import { BLOOM_FILTER_HEADER } from "./parquet_format.ts";
 import { SegmentError } from "./segment_error.ts";
-import { encodeThrift, i32, readThrift, struct } from "./thrift_compact.ts";
+import { decodeThrift, encodeThrift } from "./thrift_compact.ts";
 import { type Hash64, xxhash64 } from "./xxhash64.ts";
 
 /** The blocks of a filter: eight words each, with their lowest byte first. */
@@ -31,10 +32,6 @@ export const BLOOM_BLOCK_BYTES: number = SALT.length * WORD_BYTES;
 
 /** Behind a filter in the file, where no other engine looks: the CRC-32 of it and its header. */
 export const BLOOM_CRC_BYTES = 4;
-
-/** Header fields; the other three have one choice each, which is the first one. */
-const HEADER = { bytes: 1, algorithm: 2, hash: 3, compression: 4 };
-const FIRST_CHOICE = struct({ 1: struct({}) });
 
 /**
  * A filter of some values, sized for as many as differ.
@@ -102,11 +99,11 @@ function byteAt(start: number, word: number, bit: number): number {
 
 /** A filter as it is in the file: its header, its blocks, their CRC-32. */
 export function encodeBloomFilter(filter: BloomFilter): Buffer {
-  const header = encodeThrift({
-    [HEADER.bytes]: i32(filter.length),
-    [HEADER.algorithm]: FIRST_CHOICE,
-    [HEADER.hash]: FIRST_CHOICE,
-    [HEADER.compression]: FIRST_CHOICE,
+  const header = encodeThrift(BLOOM_FILTER_HEADER, {
+    numBytes: filter.length,
+    algorithm: { BLOCK: {} },
+    hash: { XXHASH: {} },
+    compression: { UNCOMPRESSED: {} },
   });
   const bytes = Buffer.concat([header, filter], header.length + filter.length + BLOOM_CRC_BYTES);
   const crcAt = bytes.length - BLOOM_CRC_BYTES;
@@ -117,10 +114,8 @@ export function encodeBloomFilter(filter: BloomFilter): Buffer {
 /** A copy of the filter. @throws {SegmentError} when that is not what `encodeBloomFilter()` gives. */
 export function decodeBloomFilter(bytes: Buffer): BloomFilter {
   const crcAt = bytes.length - BLOOM_CRC_BYTES;
-  const { struct: header, end } = readThrift(bytes.subarray(0, Math.max(crcAt, 0)));
-  const sizeBytes = header.int(HEADER.bytes);
-  const isRight = sizeBytes === crcAt - end && sizeBytes > 0 &&
-    sizeBytes % BLOOM_BLOCK_BYTES === 0 &&
+  const { value: { numBytes }, end } = decodeThrift(BLOOM_FILTER_HEADER, bytes);
+  const isRight = numBytes === crcAt - end && numBytes > 0 && numBytes % BLOOM_BLOCK_BYTES === 0 &&
     bytes.readUInt32LE(crcAt) === crc32(bytes.subarray(0, crcAt));
   if (!isRight) throw new SegmentError("a Bloom filter is malformed or does not match its CRC-32");
   return Uint8Array.from(bytes.subarray(end, crcAt));

@@ -1,16 +1,10 @@
 /**
  * The statistics of a column, for the footer, and of each of its pages, for the column index: no
- * value lies outside of `min` and `max`. Both are values themselves, never cut.
+ * value lies outside of minimum and maximum. Both are values themselves, never cut, and absent where
+ * there is no value.
  */
 import { Buffer } from "node:buffer";
-
-export interface Statistics {
-  /** Null where there is no value, and so is `max`. */
-  min: Uint8Array | null;
-  max: Uint8Array | null;
-  /** How many rows have no value. */
-  nulls: number;
-}
+import type { Statistics } from "./parquet_format.ts";
 
 /** Negative where `a` comes before `b`, positive where it comes behind. */
 export type Compare = (a: Uint8Array, b: Uint8Array) => number;
@@ -31,18 +25,23 @@ export function statisticsOf(
   compare: Compare,
   nulls = 0,
 ): Statistics {
-  let min: Uint8Array | null = null;
-  let max: Uint8Array | null = null;
+  let min: Uint8Array | undefined;
+  let max: Uint8Array | undefined;
   for (const value of values) {
-    if (min === null || compare(value, min) < 0) min = value;
-    if (max === null || compare(value, max) > 0) max = value;
+    if (min === undefined || compare(value, min) < 0) min = value;
+    if (max === undefined || compare(value, max) > 0) max = value;
   }
   // Copies: values may lie in memory that is used again.
-  return { min: min && Uint8Array.from(min), max: max && Uint8Array.from(max), nulls };
+  return {
+    null_count: nulls,
+    max_value: max && Uint8Array.from(max),
+    min_value: min && Uint8Array.from(min),
+  };
 }
 
 /** The statistics of a column by those of its pages. */
 export function mergeStatistics(pages: readonly Statistics[], compare: Compare): Statistics {
-  const values = pages.flatMap(({ min, max }) => [min, max]).filter((value) => value !== null);
-  return statisticsOf(values, compare, pages.reduce((sum, { nulls }) => sum + nulls, 0));
+  const values = pages.flatMap(({ min_value, max_value }) => [min_value, max_value])
+    .filter((value) => value !== undefined);
+  return statisticsOf(values, compare, pages.reduce((sum, page) => sum + page.null_count, 0));
 }

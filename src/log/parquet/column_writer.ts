@@ -5,13 +5,20 @@
  */
 import { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";
-import { type Compare, mergeStatistics, type Statistics } from "./column_statistics.ts";
-import type { ColumnMetadata } from "./file_metadata.ts";
+import { type Compare, mergeStatistics } from "./column_statistics.ts";
 import type { FileSink } from "./file_sink.ts";
-import { encodePageHeader, type Encoding, pageCrc } from "./page_header.ts";
-import { encodeColumnIndex, encodeOffsetIndex, type PageLocation } from "./page_index.ts";
+import { encodePageHeader, pageCrc } from "./page_header.ts";
+import {
+  COLUMN_INDEX,
+  type ColumnChunk,
+  OFFSET_INDEX,
+  type OffsetIndex,
+  type SchemaElement,
+  type Statistics,
+} from "./parquet_format.ts";
 import { encodeRleHybrid } from "./rle_hybrid.ts";
 import { snappyCompress } from "./snappy.ts";
+import { encodeThrift } from "./thrift_compact.ts";
 
 /** Rows of a page. */
 export interface PageRows {
@@ -22,33 +29,38 @@ export interface PageRows {
   statistics?: Statistics | undefined;
 }
 
-/** What of a written column is still to be written, behind all row groups. */
-export interface ColumnIndexes {
+/** A column that has been written. */
+export interface WrittenColumn {
+  /** What the footer says of it; not yet where its indexes are, which come behind all row groups. */
+  chunk: ColumnChunk;
   columnIndex: Buffer | null;
   offsetIndex: Buffer;
 }
 
 const NO_LEVELS = new Uint8Array();
+const NO_VALUE = new Uint8Array();
 
 export class ColumnWriter {
   readonly #sink: FileSink;
+  readonly #element: SchemaElement;
   readonly #start: number;
   #dataStart: number | null = null;
-  #encoding: Encoding = "PLAIN";
+  #hasDictionary = false;
   #uncompressedBytes = 0;
   #rows = 0;
-  readonly #pages: PageLocation[] = [];
+  readonly #pages: OffsetIndex["page_locations"][number][] = [];
   readonly #statistics: Statistics[] = [];
 
-  constructor(sink: FileSink) {
+  constructor(sink: FileSink, element: SchemaElement) {
     this.#sink = sink;
+    this.#element = element;
     this.#start = sink.offset;
   }
 
   /** The values, plain, that the indices of the page to come stand for. */
   writeDictionary(values: Uint8Array, count: number): void {
     assert(this.#dataStart === null, "a dictionary comes before all data");
-    this.#encoding = "RLE_DICTIONARY";
+    this.#hasDictionary = true;
     const compressed = snappyCompress(values);
     const header = encodePageHeader({
       kind: "dictionary",
@@ -82,35 +94,44 @@ export class ColumnWriter {
       crc: pageCrc(encodedLevels, compressed),
       rows,
       nulls: levels === undefined ? 0 : rows - levels.reduce((sum, level) => sum + level, 0),
-      encoding: this.#encoding,
+      encoding: this.#hasDictionary ? "RLE_DICTIONARY" : "PLAIN",
       levelBytes: encodedLevels.length,
     });
     this.#append(header, uncompressedBytes, encodedLevels, compressed);
-    this.#pages.push({ offset, bytes: this.#sink.offset - offset, firstRow: this.#rows });
+    this.#pages.push({
+      offset,
+      compressed_page_size: this.#sink.offset - offset,
+      first_row_index: this.#rows,
+    });
     if (statistics !== undefined) this.#statistics.push(statistics);
     this.#rows += rows;
   }
 
   /** To be called once. @param compare the order of the values. */
-  finish(compare: Compare): { metadata: ColumnMetadata; indexes: ColumnIndexes } {
-    assert(this.#dataStart !== null, "a column has a page");
-    const hasStatistics = this.#statistics.length > 0;
-    assert(!hasStatistics || this.#statistics.length === this.#pages.length, "on all or on none");
+  finish(compare: Compare): WrittenColumn {
+    const { type, name } = this.#element;
+    assert(type !== undefined && this.#dataStart !== null, "a column has a type and a page");
+    const statistics = this.#statistics;
+    const hasStatistics = statistics.length > 0;
+    assert(!hasStatistics || statistics.length === this.#pages.length, "on all pages or on none");
     return {
-      metadata: {
-        start: this.#start,
-        end: this.#sink.offset,
-        dataStart: this.#dataStart,
-        uncompressedBytes: this.#uncompressedBytes,
-        statistics: hasStatistics ? mergeStatistics(this.#statistics, compare) : null,
-        bloomFilter: null,
-        columnIndex: null,
-        offsetIndex: null,
+      chunk: {
+        file_offset: this.#start,
+        meta_data: {
+          type,
+          encodings: this.#hasDictionary ? ["PLAIN", "RLE_DICTIONARY"] : ["PLAIN"],
+          path_in_schema: [name],
+          codec: "SNAPPY",
+          num_values: this.#rows,
+          total_uncompressed_size: this.#uncompressedBytes,
+          total_compressed_size: this.#sink.offset - this.#start,
+          data_page_offset: this.#dataStart,
+          dictionary_page_offset: this.#hasDictionary ? this.#start : undefined,
+          statistics: hasStatistics ? mergeStatistics(statistics, compare) : undefined,
+        },
       },
-      indexes: {
-        columnIndex: hasStatistics ? encodeColumnIndex(this.#statistics) : null,
-        offsetIndex: encodeOffsetIndex(this.#pages),
-      },
+      columnIndex: hasStatistics ? encodeColumnIndex(statistics) : null,
+      offsetIndex: encodeThrift(OFFSET_INDEX, { page_locations: this.#pages }),
     };
   }
 
@@ -118,4 +139,15 @@ export class ColumnWriter {
     this.#uncompressedBytes += header.length + uncompressedBytes;
     for (const part of [header, ...page]) this.#sink.append(part);
   }
+}
+
+function encodeColumnIndex(pages: readonly Statistics[]): Buffer {
+  return encodeThrift(COLUMN_INDEX, {
+    null_pages: pages.map(({ min_value }) => min_value === undefined),
+    min_values: pages.map(({ min_value }) => min_value ?? NO_VALUE),
+    max_values: pages.map(({ max_value }) => max_value ?? NO_VALUE),
+    // A row group has too few pages to search them by halves.
+    boundary_order: "UNORDERED",
+    null_counts: pages.map(({ null_count }) => null_count),
+  });
 }

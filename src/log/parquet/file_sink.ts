@@ -34,14 +34,16 @@ export class FileSink {
     return this.#offset;
   }
 
-  /** Puts bytes behind those before; they must not change until they are flushed. */
-  append(bytes: Uint8Array): void {
+  /** Puts bytes behind those before, and returns where; they must not change until flushed. */
+  append(bytes: Uint8Array): number {
+    const offset = this.#offset;
     this.#offset += bytes.length;
     if (bytes.length < LARGE_PIECE_BYTES) {
       this.#smallPieces.push(bytes);
     } else {
       this.#pieces.push(this.#takeSmall(), bytes);
     }
+    return offset;
   }
 
   /** Writes what is held. */

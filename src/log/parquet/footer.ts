@@ -6,9 +6,10 @@ import { Buffer } from "node:buffer";
 import { crc32 } from "node:zlib";
 import { SEGMENT_FOOTER_BYTES_MAX } from "../../limits.ts";
 import type { StorageFile } from "../storage/storage.ts";
-import { encodeFileMetadata, type FileMetadata } from "./file_metadata.ts";
+import { FILE_META_DATA, type FileMetaData } from "./parquet_format.ts";
 import { readRange } from "./read_range.ts";
 import { SegmentError } from "./segment_error.ts";
+import { decodeThrift, encodeThrift, type ThriftType } from "./thrift_compact.ts";
 
 export const MAGIC: Buffer = Buffer.from("PAR1");
 /** The CRC-32 in front of the footer. */
@@ -20,7 +21,7 @@ const TRAILER_BYTES = 8;
 export interface CheckedFooter {
   /** Where what is checked starts in the file: at the CRC-32. */
   start: number;
-  /** The Thrift struct alone (`file_metadata.ts`). */
+  /** FileMetaData alone (`parquet_format.ts`). */
   bytes: Buffer;
 }
 
@@ -48,13 +49,23 @@ export async function readCheckedFooter(
 }
 
 /** What ends a file, from the CRC-32 on. */
-export function encodeFooter(metadata: FileMetadata): Buffer {
-  const footer = encodeFileMetadata(metadata);
+export function encodeFooter(metadata: FileMetaData): Buffer {
+  const footer = encodeThrift(FILE_META_DATA, metadata);
   const lengthStart = FOOTER_CRC_BYTES + footer.length;
   const bytes = Buffer.concat([Buffer.alloc(FOOTER_CRC_BYTES), footer, Buffer.alloc(4), MAGIC]);
   bytes.writeUInt32LE(footer.length, lengthStart);
   bytes.writeUInt32LE(footerCrc(bytes), 0);
   return bytes;
+}
+
+/**
+ * What of a footer a struct has.
+ * @throws {SegmentError} when the footer does not have it, or does not end with it.
+ */
+export function decodeFooter<Value>(type: ThriftType<Value>, { bytes }: CheckedFooter): Value {
+  const { value, end } = decodeThrift(type, bytes);
+  if (end !== bytes.length) throw new SegmentError("the footer has another size");
+  return value;
 }
 
 /** @param bytes from the CRC-32 to the end of the file. */

@@ -1,8 +1,13 @@
 /** Reads of a file that must give all the bytes that are asked for. */
 import { Buffer } from "node:buffer";
 import type { StorageFile } from "../storage/storage.ts";
-import type { FileRange } from "./file_metadata.ts";
 import { SegmentError } from "./segment_error.ts";
+
+/** Bytes [start, end) of a file. */
+export interface FileRange {
+  start: number;
+  end: number;
+}
 
 /** Bytes between two ranges that are read with them: another read would cost more. */
 const READ_GAP_BYTES_MAX = 64 * 1024;

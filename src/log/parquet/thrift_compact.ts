@@ -1,18 +1,20 @@
 /**
  * Reads and writes structs in Thrift's compact protocol (apache/thrift,
- * doc/specs/thrift-compact-protocol.md), the form of Parquet's page headers, indexes and footer.
+ * doc/specs/thrift-compact-protocol.md), the form of Parquet's page headers, indexes and footer. A
+ * struct is declared once, as a table of its fields (`parquet_format.ts`).
  *
  * A reader may be given any bytes: no length is believed beyond the bytes that are there, nesting
- * and the number of values are bounded, and whatever is malformed throws SegmentError. Integers are
- * numbers; one that a number can't hold is malformed too.
+ * and the number of items in lists are bounded, and whatever is malformed throws SegmentError. Fields
+ * that are not declared are passed over.
  */
 import { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";
 import { SegmentError } from "./segment_error.ts";
 
+/** Numbers of types, in the headers of fields and lists. */
 const STOP = 0;
-const BOOLEAN_TRUE = 1;
-const BOOLEAN_FALSE = 2;
+const TRUE = 1;
+const FALSE = 2;
 const I32 = 5;
 const I64 = 6;
 const BINARY = 8;
@@ -24,89 +26,178 @@ const VARINT_BYTES_MAX = 10;
 const LONG_LIST = 15;
 /** Most that a field's number is above the one before, in the short form of a field header. */
 const FIELD_STEP_MAX = 15;
-
 /** Parquet's own structs nest to ten. */
 const DEPTH_MAX = 16;
-/** No struct has it. */
-const NO_FIELD = 0;
-/** Parquet's own fields go up to 17. */
-const FIELD_NUMBER_MAX = 63;
-/** The footer of the largest segment has a quarter of this; bounds the memory of a hostile one. */
-const VALUES_MAX = 512 * 1024;
+/** The footer of the fullest segment has a quarter of this; bounds the memory of a hostile one. */
+const ITEMS_MAX = 128 * 1024;
 
-/** A value that has been read. */
-export type ThriftValue = number | boolean | Buffer | ThriftValue[] | ThriftStruct;
+/** How values of one type are written and read. */
+export interface ThriftType<Value> {
+  number: number;
+  write(out: number[], value: Value): void;
+  read(input: Input): Value;
+}
 
-/** A struct that has been read. Fields that are absent or of another type throw SegmentError. */
-export class ThriftStruct {
-  /** The values by field number: two structs are equal when these are. */
-  readonly fields: readonly ThriftValue[];
+export const bool: ThriftType<boolean> = {
+  number: TRUE,
+  write: (out, value) => out.push(value ? TRUE : FALSE),
+  read: (input) => input.byte() === TRUE,
+};
 
-  constructor(fields: readonly ThriftValue[]) {
-    this.fields = fields;
-  }
+/** A signed integer of 32 bits. */
+export const i32: ThriftType<number> = integer(I32, -(2 ** 31), 2 ** 31 - 1);
+/** Integers that are not negative, of up to 31 bits and up to Number.MAX_SAFE_INTEGER. */
+export const size32: ThriftType<number> = integer(I32, 0, 2 ** 31 - 1);
+export const size64: ThriftType<number> = integer(I64, 0, Number.MAX_SAFE_INTEGER);
 
-  has(field: number): boolean {
-    return this.fields[field] !== undefined;
-  }
+/** Bytes; those that are read are a view. */
+export const binary: ThriftType<Uint8Array> = {
+  number: BINARY,
+  write(out, value) {
+    pushVarint(out, value.length);
+    for (const byte of value) out.push(byte);
+  },
+  read: (input) => input.bytes(),
+};
 
-  int(field: number): number {
-    const value = this.fields[field];
-    if (typeof value !== "number") throw malformed(`has no integer as field ${field}`);
-    return value;
-  }
+export const text: ThriftType<string> = {
+  number: BINARY,
+  write: (out, value) => binary.write(out, Buffer.from(value)),
+  read: (input) => input.bytes().toString(),
+};
 
-  bool(field: number): boolean {
-    const value = this.fields[field];
-    if (typeof value !== "boolean") throw malformed(`has no boolean as field ${field}`);
-    return value;
-  }
+function integer(number: number, min: number, max: number): ThriftType<number> {
+  return {
+    number,
+    write: (out, value) => pushVarint(out, value < 0 ? -2 * value - 1 : 2 * value),
+    read(input) {
+      const value = input.integer();
+      if (value < min || value > max) throw malformed(`has the integer ${value}`);
+      return value;
+    },
+  };
+}
 
-  /** A view of the bytes that were read. */
-  bytes(field: number): Buffer {
-    const value = this.fields[field];
-    if (!Buffer.isBuffer(value)) throw malformed(`has no bytes as field ${field}`);
-    return value;
-  }
+/** An integer that stands for one of some names. */
+export function choice<Name extends string>(numbers: Record<Name, number>): ThriftType<Name> {
+  const names = new Map(Object.entries<number>(numbers).map(([name, n]) => [n, name as Name]));
+  return {
+    number: I32,
+    write: (out, name) => i32.write(out, numbers[name]),
+    read(input) {
+      const number = input.integer();
+      const name = names.get(number);
+      if (name === undefined) throw malformed(`has the unknown choice ${number}`);
+      return name;
+    },
+  };
+}
 
-  struct(field: number): ThriftStruct {
-    const value = this.fields[field];
-    if (!(value instanceof ThriftStruct)) throw malformed(`has no struct as field ${field}`);
-    return value;
-  }
+export function list<Item>(item: ThriftType<Item>): ThriftType<readonly Item[]> {
+  return {
+    number: LIST,
+    write(out, items) {
+      out.push(Math.min(items.length, LONG_LIST) << 4 | item.number);
+      if (items.length >= LONG_LIST) pushVarint(out, items.length);
+      for (const value of items) item.write(out, value);
+    },
+    read(input) {
+      const { type, length } = input.listHeader();
+      if (type !== item.number) throw malformed(`has a list of the type ${type}`);
+      return Array.from({ length }, () => item.read(input));
+    },
+  };
+}
 
-  list(field: number): readonly ThriftValue[] {
-    const value = this.fields[field];
-    if (!Array.isArray(value)) throw malformed(`has no list as field ${field}`);
-    return value;
-  }
+/** A field of a struct. */
+export interface ThriftField<Value, IsOptional extends boolean> {
+  /** Its number in the struct. */
+  field: number;
+  type: ThriftType<Value>;
+  isOptional: IsOptional;
+}
 
-  structs(field: number): readonly ThriftStruct[] {
-    const list = this.list(field);
-    const isRight = list.every((item) => item instanceof ThriftStruct);
-    if (!isRight) throw malformed(`has no list of structs as field ${field}`);
-    return list as readonly ThriftStruct[];
-  }
+export function required<Value>(field: number, type: ThriftType<Value>): ThriftField<Value, false> {
+  return { field, type, isOptional: false };
+}
+
+export function optional<Value>(field: number, type: ThriftType<Value>): ThriftField<Value, true> {
+  return { field, type, isOptional: true };
+}
+
+// deno-lint-ignore no-explicit-any -- any field is of some type
+type Fields = Record<string, ThriftField<any, boolean>>;
+type ValueOf<Field> = Field extends ThriftField<infer Value, boolean> ? Value : never;
+type NamesOf<F extends Fields, IsOptional extends boolean> = {
+  [Name in keyof F]: F[Name]["isOptional"] extends IsOptional ? Name : never;
+}[keyof F];
+type StructOf<F extends Fields> =
+  & { [Name in NamesOf<F, false>]: ValueOf<F[Name]> }
+  & { [Name in NamesOf<F, true>]?: ValueOf<F[Name]> | undefined };
+
+/** The value of a type that has been declared. */
+export type ThriftValue<Type> = Type extends ThriftType<infer Value> ? Value : never;
+
+/** @param fields in the order of their numbers. */
+export function struct<F extends Fields>(fields: F): ThriftType<StructOf<F>> {
+  const entries = Object.entries(fields);
+  const byNumber = new Map(entries.map(([name, field]) => [field.field, { name, ...field }]));
+  return {
+    number: STRUCT,
+    write(out, value: Record<string, unknown>) {
+      let last = 0;
+      for (const [name, { field, type }] of entries) {
+        if (value[name] === undefined) continue;
+        const step = field - last;
+        assert(step > 0 && step <= FIELD_STEP_MAX, "fields are declared in order, without gaps");
+        // A boolean field has its value in the type.
+        out.push(step << 4 | (value[name] === false ? FALSE : type.number));
+        if (type !== bool) type.write(out, value[name]);
+        last = field;
+      }
+      out.push(STOP);
+    },
+    read(input) {
+      const value: Record<string, unknown> = {};
+      for (const { field, type: found } of input.fields()) {
+        const declared = byNumber.get(field);
+        if (declared === undefined) input.skipField(found, DEPTH_MAX);
+        else if (declared.type === bool) value[declared.name] = found === TRUE;
+        else if (declared.type.number === found) value[declared.name] = declared.type.read(input);
+        else throw malformed(`has a ${declared.name} of the type ${found}`);
+      }
+      for (const [name, { isOptional }] of entries) {
+        if (!isOptional && !(name in value)) throw malformed(`has no ${name}`);
+      }
+      return value as StructOf<F>;
+    },
+  };
+}
+
+/** The bytes of a value. */
+export function encodeThrift<Value>(type: ThriftType<Value>, value: Value): Buffer {
+  const out: number[] = [];
+  type.write(out, value);
+  return Buffer.from(out);
 }
 
 /**
- * Reads the struct that starts at `start`; returns it and where it ends.
- * @param only the one of its fields that is read, if the others are to be passed over.
+ * Reads the value that starts at `start`; returns it and where it ends.
  * @throws {SegmentError} when it is malformed or does not end within `bytes`.
  */
-export function readThrift(
+export function decodeThrift<Value>(
+  type: ThriftType<Value>,
   bytes: Buffer,
   start = 0,
-  only?: number,
-): { struct: ThriftStruct; end: number } {
-  const reader = new Reader(bytes, start);
-  const struct = reader.struct(DEPTH_MAX, only);
-  return { struct, end: reader.at };
+): { value: Value; end: number } {
+  const input = new Input(bytes, start);
+  const value = type.read(input);
+  return { value, end: input.at };
 }
 
-class Reader {
+class Input {
   readonly #bytes: Buffer;
-  #values = 0;
+  #items = 0;
   /** Where the next byte is. */
   at: number;
 
@@ -115,86 +206,84 @@ class Reader {
     this.at = start;
   }
 
-  struct(depthMax: number, only?: number): ThriftStruct {
-    if (depthMax === 0) throw malformed("nests too deep");
-    const fields: ThriftValue[] = [];
+  byte(): number {
+    if (this.at >= this.#bytes.length) throw malformed("does not end");
+    return this.#bytes[this.at++]!;
+  }
+
+  /** A signed integer, zigzag encoded. */
+  integer(): number {
+    const value = this.#varint();
+    return value % 2 === 0 ? value / 2 : -(value + 1) / 2;
+  }
+
+  bytes(): Buffer {
+    const sizeBytes = this.#varint();
+    if (sizeBytes > this.#bytes.length - this.at) {
+      throw malformed(`has a value of ${sizeBytes} bytes`);
+    }
+    this.at += sizeBytes;
+    return this.#bytes.subarray(this.at - sizeBytes, this.at);
+  }
+
+  listHeader(): { type: number; length: number } {
+    const header = this.byte();
+    const length = header >> 4 === LONG_LIST ? this.#varint() : header >> 4;
+    this.#items += length;
+    // Every item takes at least a byte.
+    if (length > this.#bytes.length - this.at || this.#items > ITEMS_MAX) {
+      throw malformed(`has a list of ${length} items`);
+    }
+    return { type: header & 0xf, length };
+  }
+
+  /** The fields of a struct, each to be read or skipped before the next one is asked for. */
+  *fields(): Generator<{ field: number; type: number }, void> {
     let field = 0;
-    for (;;) {
-      const header = this.#byte();
-      const type = header & 0xf;
-      if (type === STOP) return new ThriftStruct(fields);
+    for (let header = this.byte(); (header & 0xf) !== STOP; header = this.byte()) {
       // A number that does not follow from the one before is never used by what writes these.
       if (header >> 4 === 0) throw malformed("has fields out of order");
       field += header >> 4;
-      if (field > FIELD_NUMBER_MAX) throw malformed(`has the unknown field ${field}`);
-      // A boolean field has its value in the type.
-      const isBoolean = type === BOOLEAN_TRUE || type === BOOLEAN_FALSE;
-      if (only !== undefined && field !== only) {
-        if (!isBoolean) this.#skip(type, depthMax);
-      } else {
-        fields[field] = isBoolean ? type === BOOLEAN_TRUE : this.#value(type, depthMax);
-      }
+      yield { field, type: header & 0xf };
     }
   }
 
-  #value(type: number, depthMax: number): ThriftValue {
-    if (++this.#values > VALUES_MAX) throw malformed(`has more than ${VALUES_MAX} values`);
+  /** Passes over the value of a field. A boolean has none but its type. */
+  skipField(type: number, depthMax: number): void {
+    if (type !== TRUE && type !== FALSE) this.#skip(type, depthMax);
+  }
+
+  #skip(type: number, depthMax: number): void {
+    if (depthMax === 0) throw malformed("nests too deep");
     switch (type) {
-      case BOOLEAN_TRUE:
-      case BOOLEAN_FALSE:
-        return this.#byte() === BOOLEAN_TRUE;
+      case TRUE:
+      case FALSE:
+        this.byte();
+        break;
       case I32:
       case I64:
-        return this.#int();
+        this.#varint();
+        break;
       case BINARY:
-        return this.#take(this.#varint());
-      case LIST:
-        return this.#list(depthMax - 1);
+        this.bytes();
+        break;
+      case LIST: {
+        const { type: itemType, length } = this.listHeader();
+        for (let item = 0; item < length; item++) this.#skip(itemType, depthMax - 1);
+        break;
+      }
       case STRUCT:
-        return this.struct(depthMax - 1);
+        for (const field of this.fields()) this.skipField(field.type, depthMax - 1);
+        break;
       default:
         throw malformed(`has a value of the unknown type ${type}`);
     }
   }
 
-  #list(depthMax: number): ThriftValue[] {
-    const { type, items } = this.#listHeader(depthMax);
-    const list: ThriftValue[] = [];
-    for (let item = 0; item < items; item++) list.push(this.#value(type, depthMax));
-    return list;
-  }
-
-  #listHeader(depthMax: number): { type: number; items: number } {
-    if (depthMax === 0) throw malformed("nests too deep");
-    const header = this.#byte();
-    const items = header >> 4 === LONG_LIST ? this.#varint() : header >> 4;
-    // Every item takes at least a byte.
-    if (items > this.#bytes.length - this.at) throw malformed(`has a list of ${items} items`);
-    return { type: header & 0xf, items };
-  }
-
-  /** Passes over a value; lists and structs may hold most of the bytes. */
-  #skip(type: number, depthMax: number): void {
-    if (type === LIST) {
-      const { type: itemType, items } = this.#listHeader(depthMax - 1);
-      for (let item = 0; item < items; item++) this.#skip(itemType, depthMax - 1);
-    } else if (type === STRUCT) {
-      this.struct(depthMax - 1, NO_FIELD);
-    } else {
-      this.#value(type, depthMax);
-    }
-  }
-
-  /** A signed integer, zigzag encoded. */
-  #int(): number {
-    const value = this.#varint();
-    return value % 2 === 0 ? value / 2 : -(value + 1) / 2;
-  }
-
   #varint(): number {
     let value = 0;
     for (let i = 0; i < VARINT_BYTES_MAX; i++) {
-      const byte = this.#byte();
+      const byte = this.byte();
       value += (byte & 0x7f) * 2 ** (7 * i);
       if (byte >= 0x80) continue;
       if (!Number.isSafeInteger(value)) throw malformed("has a number out of bounds");
@@ -202,116 +291,14 @@ class Reader {
     }
     throw malformed("has a number without end");
   }
-
-  #byte(): number {
-    if (this.at >= this.#bytes.length) throw malformed("does not end");
-    return this.#bytes[this.at++]!;
-  }
-
-  #take(sizeBytes: number): Buffer {
-    if (sizeBytes > this.#bytes.length - this.at) {
-      throw malformed(`has a value of ${sizeBytes} bytes`);
-    }
-    this.at += sizeBytes;
-    return this.#bytes.subarray(this.at - sizeBytes, this.at);
-  }
-}
-
-function malformed(fault: string): SegmentError {
-  return new SegmentError(`a Thrift struct ${fault}`);
-}
-
-/** A value to be written, with its type. */
-export type ThriftItem =
-  | { type: typeof BOOLEAN_TRUE; value: boolean }
-  | { type: typeof I32 | typeof I64; value: number }
-  | { type: typeof BINARY; value: Uint8Array }
-  | { type: typeof LIST; value: readonly ThriftItem[] }
-  | { type: typeof STRUCT; value: ThriftFields };
-
-/** The fields of a struct to be written, by their numbers; those undefined are left out. */
-export interface ThriftFields {
-  readonly [field: number]: ThriftItem | undefined;
-}
-
-export const TRUE: ThriftItem = { type: BOOLEAN_TRUE, value: true };
-export const FALSE: ThriftItem = { type: BOOLEAN_TRUE, value: false };
-
-export function i32(value: number): ThriftItem {
-  return { type: I32, value };
-}
-
-export function i64(value: number): ThriftItem {
-  return { type: I64, value };
-}
-
-export function binary(value: Uint8Array | string): ThriftItem {
-  return { type: BINARY, value: typeof value === "string" ? Buffer.from(value) : value };
-}
-
-/** @param value items of one type, at least one: the type of an empty list is not known. */
-export function list(value: readonly ThriftItem[]): ThriftItem {
-  return { type: LIST, value };
-}
-
-export function struct(value: ThriftFields): ThriftItem {
-  return { type: STRUCT, value };
-}
-
-/** The bytes of a struct. */
-export function encodeThrift(fields: ThriftFields): Buffer {
-  const out: number[] = [];
-  pushStruct(out, fields);
-  return Buffer.from(out);
-}
-
-function pushStruct(out: number[], fields: ThriftFields): void {
-  let last = 0;
-  // An object has its integer keys in ascending order.
-  for (const [key, item] of Object.entries(fields) as [string, ThriftItem | undefined][]) {
-    if (item === undefined) continue;
-    const field = Number(key);
-    assert(field - last <= FIELD_STEP_MAX, "Parquet numbers its fields without large gaps");
-    const type = item.type === BOOLEAN_TRUE && !item.value ? BOOLEAN_FALSE : item.type;
-    out.push(field - last << 4 | type);
-    if (type !== BOOLEAN_TRUE && type !== BOOLEAN_FALSE) pushValue(out, item);
-    last = field;
-  }
-  out.push(STOP);
-}
-
-function pushValue(out: number[], item: ThriftItem): void {
-  switch (item.type) {
-    case BOOLEAN_TRUE:
-      out.push(item.value ? BOOLEAN_TRUE : BOOLEAN_FALSE);
-      break;
-    case I32:
-    case I64:
-      pushVarint(out, item.value < 0 ? -2 * item.value - 1 : 2 * item.value);
-      break;
-    case BINARY:
-      pushVarint(out, item.value.length);
-      for (const byte of item.value) out.push(byte);
-      break;
-    case LIST:
-      pushList(out, item.value);
-      break;
-    case STRUCT:
-      pushStruct(out, item.value);
-      break;
-  }
-}
-
-function pushList(out: number[], items: readonly ThriftItem[]): void {
-  const type = items[0]?.type;
-  assert(type !== undefined && items.every((item) => item.type === type), "items of one type");
-  out.push(Math.min(items.length, LONG_LIST) << 4 | type);
-  if (items.length >= LONG_LIST) pushVarint(out, items.length);
-  for (const item of items) pushValue(out, item);
 }
 
 function pushVarint(out: number[], value: number): void {
   let rest = value;
   for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) out.push(rest & 0x7f | 0x80);
   out.push(rest);
+}
+
+function malformed(fault: string): SegmentError {
+  return new SegmentError(`a Thrift struct ${fault}`);
 }

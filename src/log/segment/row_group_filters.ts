@@ -4,8 +4,7 @@
  */
 import { LruCache } from "../../lru_cache.ts";
 import { type BloomFilter, decodeBloomFilter, mayContain } from "../parquet/bloom_filter.ts";
-import type { FileRange } from "../parquet/file_metadata.ts";
-import { readRanges } from "../parquet/read_range.ts";
+import { type FileRange, readRanges } from "../parquet/read_range.ts";
 import type { Hash64 } from "../parquet/xxhash64.ts";
 import type { StorageFile } from "../storage/storage.ts";
 

@@ -12,14 +12,13 @@ import {
   type Compare,
   compareBytes,
   compareIntegers,
-  type Statistics,
   statisticsOf,
 } from "../parquet/column_statistics.ts";
-import { type ColumnIndexes, ColumnWriter } from "../parquet/column_writer.ts";
+import { ColumnWriter, type WrittenColumn } from "../parquet/column_writer.ts";
 import { Dictionary } from "../parquet/dictionary.ts";
-import { type ColumnMetadata, type RowGroupMetadata } from "../parquet/file_metadata.ts";
 import type { FileSink } from "../parquet/file_sink.ts";
 import { encodeFooter, MAGIC } from "../parquet/footer.ts";
+import type { ColumnChunk, ParquetRowGroup, Statistics } from "../parquet/parquet_format.ts";
 import { PlainValues, plainValues } from "../parquet/plain_values.ts";
 import type { SegmentIndexContent } from "./segment_index.ts";
 import { encodeMetadata, METADATA_KEY, type SegmentMetadata } from "./segment_metadata.ts";
@@ -38,17 +37,15 @@ const CREATED_BY = `service version ${VERSION}`;
 const STREAM_BLOCKS_WRITTEN = 256;
 const NO_VALUES = Buffer.alloc(0);
 
-/** A column of a row group, and what of it is written behind all row groups. */
-interface WrittenColumn extends ColumnIndexes {
-  metadata: ColumnMetadata;
-  bloomFilter: Buffer | null;
-}
+/** Version of the format that has data pages of version 2. */
+const FORMAT_VERSION = 2;
 
 export class RowGroupWriter {
   readonly #sink: FileSink;
-  readonly #rowGroups: RowGroupMetadata[] = [];
-  readonly #columns: WrittenColumn[] = [];
+  readonly #rowGroups: ParquetRowGroup[] = [];
+  readonly #columns: (WrittenColumn & { bloomFilter: Buffer | null })[] = [];
   readonly #dictionaryValues: PlainValues = new PlainValues();
+  #rows = 0;
 
   constructor(sink: FileSink) {
     this.#sink = sink;
@@ -57,12 +54,15 @@ export class RowGroupWriter {
 
   /** Writes the rows as the next row group; they may change when this is done. */
   async write(rows: RowGroupRows): Promise<void> {
-    const columns = COLUMN_NAMES.map((name) => this.#writeColumn(name, rows));
-    this.#columns.push(...columns);
+    const start = this.#sink.offset;
+    const chunks = COLUMN_NAMES.map((name) => this.#writeColumn(name, rows));
     this.#rowGroups.push({
-      rows: rows.rows,
-      columns: columns.map(({ metadata }) => metadata),
+      columns: chunks,
+      total_byte_size: chunks.reduce((sum, c) => sum + c.meta_data.total_uncompressed_size, 0),
+      num_rows: rows.rows,
+      total_compressed_size: this.#sink.offset - start,
     });
+    this.#rows += rows.rows;
     await this.#sink.flush();
   }
 
@@ -76,15 +76,17 @@ export class RowGroupWriter {
     { entries, keyFilter }: SegmentIndexContent,
   ): Promise<void> {
     this.#writeIndexes();
-    const key_filter = { bytes: keyFilter.length, offset: this.#sink.offset };
-    this.#sink.append(keyFilter);
+    const key_filter = { bytes: keyFilter.length, offset: this.#sink.append(keyFilter) };
     const stream_index = await this.#writeStreamIndex(entries);
     const metadata = encodeMetadata({ ...facts, key_filter, stream_index });
     this.#sink.append(encodeFooter({
+      version: FORMAT_VERSION,
       schema: SEGMENT_SCHEMA,
-      rowGroups: this.#rowGroups,
-      keyValues: { [METADATA_KEY]: metadata },
-      createdBy: CREATED_BY,
+      num_rows: this.#rows,
+      row_groups: this.#rowGroups,
+      key_value_metadata: [{ key: METADATA_KEY, value: metadata }],
+      created_by: CREATED_BY,
+      column_orders: COLUMN_NAMES.map(() => ({ TYPE_ORDER: {} })),
     }));
     await this.#sink.flush();
   }
@@ -104,14 +106,15 @@ export class RowGroupWriter {
     return { bytes: this.#sink.offset - offset, index_bytes, offset };
   }
 
-  #writeColumn(name: ColumnName, rows: RowGroupRows): WrittenColumn {
-    const writer = new ColumnWriter(this.#sink);
+  #writeColumn(name: ColumnName, rows: RowGroupRows): ColumnChunk {
+    const writer = new ColumnWriter(this.#sink, columnElement(name));
     const column = rows[name];
     if (column instanceof Dictionary) this.#writeDictionary(writer, name, column);
     else if (name === "occurred_at") writeOptional(writer, column, rows.occurredAtLevels);
     else writePlain(writer, name, column);
-    const { metadata, indexes } = writer.finish(compareOf(name));
-    return { metadata, ...indexes, bloomFilter: bloomFilterOf(name, rows) };
+    const written = writer.finish(compareOf(name));
+    this.#columns.push({ ...written, bloomFilter: bloomFilterOf(name, rows) });
+    return written.chunk;
   }
 
   #writeDictionary(
@@ -134,15 +137,19 @@ export class RowGroupWriter {
 
   /** Each kind lies together, in the order of row groups and columns. */
   #writeIndexes(): void {
-    for (const kind of ["columnIndex", "offsetIndex", "bloomFilter"] as const) {
-      for (const column of this.#columns) {
-        const bytes = column[kind];
-        if (bytes === null) continue;
-        const start = this.#sink.offset;
-        const crcBytes = kind === "bloomFilter" ? BLOOM_CRC_BYTES : 0;
-        column.metadata[kind] = { start, end: start + bytes.length - crcBytes };
-        this.#sink.append(bytes);
-      }
+    for (const { chunk, columnIndex } of this.#columns) {
+      if (columnIndex === null) continue;
+      chunk.column_index_offset = this.#sink.append(columnIndex);
+      chunk.column_index_length = columnIndex.length;
+    }
+    for (const { chunk, offsetIndex } of this.#columns) {
+      chunk.offset_index_offset = this.#sink.append(offsetIndex);
+      chunk.offset_index_length = offsetIndex.length;
+    }
+    for (const { chunk: { meta_data }, bloomFilter } of this.#columns) {
+      if (bloomFilter === null) continue;
+      meta_data.bloom_filter_offset = this.#sink.append(bloomFilter);
+      meta_data.bloom_filter_length = bloomFilter.length - BLOOM_CRC_BYTES;
     }
   }
 }
@@ -177,7 +184,7 @@ function writeOptional(writer: ColumnWriter, column: PlainValues, levels: Uint8A
 function idStatistics(ids: Buffer): Statistics {
   const min = Uint8Array.from(ids.subarray(0, UUID_BYTES));
   const max = Uint8Array.from(ids.subarray(-UUID_BYTES));
-  return { min, max, nulls: 0 };
+  return { null_count: 0, max_value: max, min_value: min };
 }
 
 function compareOf(name: ColumnName): Compare {

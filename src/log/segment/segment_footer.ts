@@ -4,18 +4,20 @@
  * groups that fill the file from its start, sizes within their bounds.
  */
 import { Buffer } from "node:buffer";
+import { isDeepStrictEqual } from "node:util";
 import { assert } from "../../assert.ts";
 import { isEventId } from "../../event/event_id.ts";
 import { COMMIT_BODY_BYTES_MAX, KEY_FILTER_BYTES_MAX, ROW_GROUP_EVENTS_MAX } from "../../limits.ts";
 import { BLOOM_BLOCK_BYTES, BLOOM_CRC_BYTES } from "../parquet/bloom_filter.ts";
+import { type CheckedFooter, decodeFooter, MAGIC, readCheckedFooter } from "../parquet/footer.ts";
 import {
-  type ColumnMetadata,
-  decodeFileMetadata,
-  decodeKeyValues,
-  type FileRange,
-  type RowGroupMetadata,
-} from "../parquet/file_metadata.ts";
-import { type CheckedFooter, MAGIC, readCheckedFooter } from "../parquet/footer.ts";
+  type ColumnChunk,
+  FILE_KEY_VALUES,
+  FILE_META_DATA,
+  type FileMetaData,
+  type ParquetRowGroup,
+} from "../parquet/parquet_format.ts";
+import type { FileRange } from "../parquet/read_range.ts";
 import { KEY_PAGE_BYTES } from "./key_filter.ts";
 import { UUID_BYTES, uuidText } from "../line/line_bytes.ts";
 import { SegmentError } from "../parquet/segment_error.ts";
@@ -70,9 +72,9 @@ export interface SegmentFooter {
  */
 export async function readFooter(file: StorageFile, sizeBytes: number): Promise<SegmentFooter> {
   const parquet = await readCheckedFooter(file, sizeBytes);
-  const text = decodeKeyValues(parquet.bytes)[METADATA_KEY];
-  if (text === undefined) throw new SegmentError(`no ${METADATA_KEY}`);
-  const metadata = decodeMetadata(text);
+  const { key_value_metadata: [first] } = decodeFooter(FILE_KEY_VALUES, parquet);
+  if (first?.key !== METADATA_KEY) throw new SegmentError(`no ${METADATA_KEY}`);
+  const metadata = decodeMetadata(first.value);
   const { key_filter: filter, stream_index: streams } = metadata;
   const isFilter = filter.bytes % KEY_PAGE_BYTES === 0 && filter.bytes <= KEY_FILTER_BYTES_MAX;
   if (!isFilter || !isBefore(filter, parquet.start)) {
@@ -92,18 +94,21 @@ function isBefore({ bytes, offset }: FilePlace, end: number): boolean {
 export function readRowGroups(footer: SegmentFooter): RowGroup[] {
   const { metadata, parquet } = footer;
   assert(parquet !== null, "the row groups of a footer are read once");
-  const { rowGroups: described } = decodeFileMetadata(parquet.bytes, SEGMENT_SCHEMA);
-  const rowGroups = checkRowGroups(described, parquet.start);
+  const file = decodeFooter(FILE_META_DATA, parquet);
+  if (!isDeepStrictEqual(file.schema, SEGMENT_SCHEMA)) {
+    throw new SegmentError("the columns are not those of a segment");
+  }
+  const rowGroups = checkRowGroups(file, parquet.start);
   checkFilters(rowGroups, metadata.key_filter.offset);
-  checkCounts(metadata, rowGroups);
+  checkCounts(metadata, rowGroups, file.num_rows);
   footer.parquet = null;
   return rowGroups;
 }
 
-function checkRowGroups(described: RowGroupMetadata[], footerStart: number): RowGroup[] {
+function checkRowGroups({ row_groups }: FileMetaData, footerStart: number): RowGroup[] {
   const rowGroups: RowGroup[] = [];
   let at = MAGIC.length;
-  for (const next of described) {
+  for (const next of row_groups) {
     const rowGroup = checkRowGroup(next, at, footerStart);
     const last = rowGroups.at(-1);
     if (last !== undefined && rowGroup.firstEventId <= last.lastEventId) {
@@ -120,16 +125,19 @@ function checkRowGroups(described: RowGroupMetadata[], footerStart: number): Row
 }
 
 function checkRowGroup(
-  { rows, columns: described }: RowGroupMetadata,
+  { num_rows: rows, columns: chunks }: ParquetRowGroup,
   start: number,
   footerStart: number,
 ): RowGroup {
   if (rows === 0 || rows > ROW_GROUP_EVENTS_MAX) {
     throw new SegmentError(`a row group of ${rows} rows, outside 1 to ${ROW_GROUP_EVENTS_MAX}`);
   }
+  if (chunks.length !== COLUMN_NAMES.length) {
+    throw new SegmentError(`a row group of ${chunks.length} columns`);
+  }
   const columns: ColumnPlace[] = [];
-  described.forEach((metadata, place) => {
-    const column = checkColumn(metadata, COLUMN_NAMES[place]!, footerStart);
+  chunks.forEach((chunk, place) => {
+    const column = checkColumn(chunk, COLUMN_NAMES[place]!, rows, footerStart);
     const expectedStart = columns.at(-1)?.end ?? start;
     if (column.start !== expectedStart) {
       throw new SegmentError(`a column starts at byte ${column.start}, not at ${expectedStart}`);
@@ -142,24 +150,37 @@ function checkRowGroup(
 }
 
 function checkColumn(
-  { start, end, uncompressedBytes, statistics, bloomFilter }: ColumnMetadata,
+  { file_path, meta_data: meta }: ColumnChunk,
   name: ColumnName,
+  rows: number,
   footerStart: number,
 ): ColumnPlace {
+  const { path_in_schema: path, total_uncompressed_size: uncompressedBytes, statistics } = meta;
+  const isOurs = file_path === undefined && path.length === 1 && path[0] === name &&
+    meta.num_values === rows;
+  if (!isOurs) throw new SegmentError(`${name}: not the column of a segment`);
+  const start = meta.dictionary_page_offset ?? meta.data_page_offset;
+  const end = start + meta.total_compressed_size;
   const isPossible = start < end && end <= footerStart &&
     uncompressedBytes <= SNAPPY_GROWTH_MAX * (end - start) &&
     uncompressedBytes <= COMMIT_BODY_BYTES_MAX;
   if (!isPossible) {
     throw new SegmentError(`${name}: ${uncompressedBytes} bytes from bytes ${start} to ${end}`);
   }
-  const { min = null, max = null } = statistics ?? {};
+  const { min_value: min, max_value: max } = statistics ?? {};
+  const isBounded = min !== undefined && max !== undefined;
   return {
     start,
     end,
     uncompressedBytes,
-    bounds: min === null || max === null ? null : { min: latin1(min), max: latin1(max) },
-    filter: bloomFilter && { start: bloomFilter.start, end: bloomFilter.end + BLOOM_CRC_BYTES },
+    bounds: isBounded ? { min: latin1(min), max: latin1(max) } : null,
+    filter: filterPlace(meta.bloom_filter_offset, meta.bloom_filter_length),
   };
+}
+
+function filterPlace(start: number | undefined, bytes: number | undefined): FileRange | null {
+  if (start === undefined || bytes === undefined) return null;
+  return { start, end: start + bytes + BLOOM_CRC_BYTES };
 }
 
 function latin1({ buffer, byteOffset, length }: Uint8Array): string {
@@ -179,10 +200,10 @@ function checkFilters(rowGroups: RowGroup[], endBytes: number): void {
   }
 }
 
-function checkCounts(metadata: SegmentMetadata, rowGroups: RowGroup[]): void {
-  const rows = rowGroups.reduce((sum, rowGroup) => sum + rowGroup.rows, 0);
-  if (rows !== metadata.events) {
-    throw new SegmentError(`${metadata.events} events in ${rows} rows of row groups`);
+function checkCounts(metadata: SegmentMetadata, rowGroups: RowGroup[], rows: number): void {
+  const counted = rowGroups.reduce((sum, rowGroup) => sum + rowGroup.rows, 0);
+  if (counted !== rows || counted !== metadata.events) {
+    throw new SegmentError(`${metadata.events} events in ${rows} rows, ${counted} in row groups`);
   }
   const first = rowGroups[0]!.firstEventId;
   const last = rowGroups.at(-1)!.lastEventId;

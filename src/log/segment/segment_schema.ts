@@ -10,7 +10,7 @@ import {
 } from "../../limits.ts";
 import { HASH_BYTES, UUID_BYTES } from "../line/line_bytes.ts";
 import type { ColumnFormat } from "../parquet/column_decoder.ts";
-import type { SchemaElement } from "../parquet/file_metadata.ts";
+import type { SchemaElement } from "../parquet/parquet_format.ts";
 
 /** The members of an event, and the digest of its batch. */
 export const COLUMN_NAMES = [
@@ -40,7 +40,7 @@ export function columnNumber(name: ColumnName): number {
 }
 
 const COLUMN_TYPES: Record<ColumnName, Omit<SchemaElement, "name">> = {
-  event_id: { ...fixedBytes(UUID_BYTES), logical_type: "UUID" },
+  event_id: { ...fixedBytes(UUID_BYTES), logical_type: { UUID: {} } },
   source: text(),
   stream: text(),
   record_key: text(),
@@ -49,7 +49,8 @@ const COLUMN_TYPES: Record<ColumnName, Omit<SchemaElement, "name">> = {
   observed_at: {
     type: "INT64",
     repetition_type: "REQUIRED",
-    logical_type: "TIMESTAMP_MILLIS",
+    converted_type: "TIMESTAMP_MILLIS",
+    logical_type: { TIMESTAMP: { isAdjustedToUTC: true, unit: { MILLIS: {} } } },
   },
   payload: text(),
   content_hash: fixedBytes(HASH_BYTES),
@@ -83,8 +84,11 @@ export function columnFormat(name: ColumnName): ColumnFormat {
   };
 }
 
-/** The schema of the file. */
-export const SEGMENT_SCHEMA: readonly SchemaElement[] = COLUMN_NAMES.map(columnElement);
+/** The schema of the file: its root, then the columns. */
+export const SEGMENT_SCHEMA: readonly SchemaElement[] = [
+  { name: "events", num_children: COLUMN_NAMES.length },
+  ...COLUMN_NAMES.map(columnElement),
+];
 
 export function columnElement(name: ColumnName): SchemaElement {
   return { name, ...COLUMN_TYPES[name] };
@@ -108,7 +112,12 @@ export type FilteredColumn = keyof typeof BLOOM_FILTERS;
 export const FILTERED_COLUMNS = Object.keys(BLOOM_FILTERS) as FilteredColumn[];
 
 function text(): Omit<SchemaElement, "name"> {
-  return { type: "BYTE_ARRAY", repetition_type: "REQUIRED", logical_type: "STRING" };
+  return {
+    type: "BYTE_ARRAY",
+    repetition_type: "REQUIRED",
+    converted_type: "UTF8",
+    logical_type: { STRING: {} },
+  };
 }
 
 function fixedBytes(sizeBytes: number): Omit<SchemaElement, "name"> {

@@ -18,22 +18,27 @@ function integers(...values: bigint[]): Buffer[] {
 
 test("statisticsOf() orders texts by their bytes, and integers by their values", () => {
   const texts = ["b", "é", "aa", "a", "ab"].map((text) => Buffer.from(text));
-  const { min, max, nulls } = statisticsOf(texts, compareBytes, 2);
-  assert.deepEqual([String(Buffer.from(min!)), String(Buffer.from(max!)), nulls], ["a", "é", 2]);
+  const { min_value: min, max_value: max, null_count } = statisticsOf(texts, compareBytes, 2);
+  assert.deepEqual([String(Buffer.from(min!)), String(Buffer.from(max!)), null_count], [
+    "a",
+    "é",
+    2,
+  ]);
   const times = integers(256n, -1n, 3n, -(2n ** 62n), 2n ** 62n);
   const bounds = statisticsOf(times, compareIntegers);
   assert.deepEqual(
-    [bounds.min, bounds.max],
+    [bounds.min_value, bounds.max_value],
     [times[3], times[4]].map((time) => Uint8Array.from(time!)),
   );
 });
 
 test("statisticsOf() copies values, and has none where there is no value", () => {
   const value = Buffer.from("a");
-  const { min } = statisticsOf([value], compareBytes);
+  const { min_value } = statisticsOf([value], compareBytes);
   value.write("b");
-  assert.equal(Buffer.from(min!).toString(), "a");
-  assert.deepEqual(statisticsOf([], compareBytes, 7), { min: null, max: null, nulls: 7 });
+  assert.equal(Buffer.from(min_value!).toString(), "a");
+  const none = { null_count: 7, max_value: undefined, min_value: undefined };
+  assert.deepEqual(statisticsOf([], compareBytes, 7), none);
 });
 
 test("mergeStatistics() covers all pages, also those without a value", () => {
@@ -41,5 +46,9 @@ test("mergeStatistics() covers all pages, also those without a value", () => {
     statisticsOf(texts.map((text) => Buffer.from(text)), compareBytes, 1)
   );
   const [a, c] = ["a", "c"].map((text) => Uint8Array.from(Buffer.from(text)));
-  assert.deepEqual(mergeStatistics(pages, compareBytes), { min: a, max: c, nulls: 3 });
+  assert.deepEqual(mergeStatistics(pages, compareBytes), {
+    null_count: 3,
+    max_value: c,
+    min_value: a,
+  });
 });

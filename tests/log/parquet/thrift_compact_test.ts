@@ -4,87 +4,106 @@ import { test } from "node:test";
 import { SegmentError } from "../../../src/log/parquet/segment_error.ts";
 import {
   binary,
+  bool,
+  choice,
+  decodeThrift,
   encodeThrift,
-  FALSE,
   i32,
-  i64,
   list,
-  readThrift,
+  optional,
+  required,
+  size32,
+  size64,
   struct,
-  type ThriftFields,
-  TRUE,
+  text,
+  type ThriftType,
+  type ThriftValue,
 } from "../../../src/log/parquet/thrift_compact.ts";
 import { SEED, SeededRandom } from "../../event/support/seeded_random.ts";
 
-const FIELDS: ThriftFields = {
-  1: i32(7),
-  2: i64(-3),
-  3: binary("text"),
-  4: list([i32(1), i32(2), i32(300)]),
-  5: list([struct({ 1: TRUE }), struct({ 1: FALSE, 14: i64(2 ** 40) })]),
-  6: list(Array.from({ length: 40 }, () => binary(new Uint8Array(3)))),
-  7: list([TRUE, FALSE]),
-  8: struct({ 1: struct({}) }),
-  9: undefined,
-  20: FALSE,
+const EMPTY = struct({});
+const SAMPLE = struct({
+  number: required(1, i32),
+  size: required(2, size64),
+  text: required(3, text),
+  numbers: required(4, list(size32)),
+  structs: required(5, list(struct({ flag: required(1, bool), far: optional(15, size64) }))),
+  bytes: required(6, list(binary)),
+  flags: required(7, list(bool)),
+  nested: required(8, struct({ empty: required(1, EMPTY) })),
+  absent: optional(9, text),
+  color: required(20, choice({ RED: 0, GREEN: 3 })),
+  flag: optional(21, bool),
+});
+
+const VALUE: ThriftValue<typeof SAMPLE> = {
+  number: -3,
+  size: 2 ** 40,
+  text: "é",
+  numbers: [1, 2, 300],
+  structs: [{ flag: true }, { flag: false, far: 7 }],
+  bytes: Array.from({ length: 40 }, () => Buffer.alloc(3)),
+  flags: [true, false],
+  nested: { empty: {} },
+  color: "GREEN",
+  flag: false,
 };
 
 test("encodeThrift() spells the compact protocol", () => {
-  // From the specification: field headers of a step and a type, zigzag integers, sizes.
-  const cases: [ThriftFields, number[]][] = [
-    [{}, [0]],
-    [{ 1: i32(-1), 4: i64(64) }, [0x15, 1, 0x36, 0x80, 1, 0]],
-    [{ 2: TRUE, 3: FALSE }, [0x21, 0x12, 0]],
-    [{ 1: binary("ab") }, [0x18, 2, 0x61, 0x62, 0]],
-    [{ 1: list([i32(1), i32(2)]) }, [0x19, 0x25, 2, 4, 0]],
-    [{ 1: list(Array(15).fill(i32(0))) }, [0x19, 0xf5, 15, ...Array(15).fill(0), 0]],
-    [{ 1: struct({ 3: i32(0) }) }, [0x1c, 0x35, 0, 0, 0]],
+  const field = <Value>(type: ThriftType<Value>, value: Value) => [
+    ...encodeThrift(struct({ a: required(1, type) }) as ThriftType<{ a: Value }>, { a: value }),
   ];
-  for (const [fields, bytes] of cases) assert.deepEqual([...encodeThrift(fields)], bytes);
+  // From the specification: field headers of a step and a type, zigzag integers, sizes.
+  assert.deepEqual([...encodeThrift(EMPTY, {})], [0]);
+  assert.deepEqual(field(i32, -1), [0x15, 1, 0]);
+  assert.deepEqual(field(size64, 64), [0x16, 0x80, 1, 0]);
+  assert.deepEqual(field(bool, true), [0x11, 0]);
+  assert.deepEqual(field(bool, false), [0x12, 0]);
+  assert.deepEqual(field(text, "ab"), [0x18, 2, 0x61, 0x62, 0]);
+  assert.deepEqual(field(list(i32), [1, 2]), [0x19, 0x25, 2, 4, 0]);
+  assert.deepEqual(field(list(i32), Array(15).fill(0)), [
+    ...[0x19, 0xf5, 15, ...Array(15).fill(0), 0],
+  ]);
+  assert.deepEqual(field(struct({ b: required(3, i32) }), { b: 0 }), [0x1c, 0x35, 0, 0, 0]);
 });
 
-test("readThrift() gives back what encodeThrift() wrote, among other bytes", () => {
-  const bytes = encodeThrift(FIELDS);
-  const { struct: read, end } = readThrift(Buffer.concat([Buffer.of(9, 9), bytes, bytes]), 2);
+test("decodeThrift() gives back what encodeThrift() wrote, among other bytes", () => {
+  const bytes = encodeThrift(SAMPLE, VALUE);
+  const { value, end } = decodeThrift(SAMPLE, Buffer.concat([Buffer.of(9, 9), bytes, bytes]), 2);
   assert.equal(end, 2 + bytes.length);
-  assert.deepEqual([read.int(1), read.int(2)], [7, -3]);
-  assert.equal(read.bytes(3).toString(), "text");
-  assert.deepEqual(read.list(4), [1, 2, 300]);
-  const [first, second] = read.structs(5);
-  assert.deepEqual([first!.bool(1), second!.bool(1), second!.int(14)], [true, false, 2 ** 40]);
-  assert.deepEqual(read.list(6), Array(40).fill(Buffer.alloc(3)));
-  assert.deepEqual(read.list(7), [true, false]);
-  assert.ok(!read.struct(8).struct(1).has(1));
-  assert.deepEqual([read.has(9), read.has(20), read.bool(20)], [false, true, false]);
+  assert.deepEqual(value, VALUE);
 });
 
-test("readThrift() passes over all fields but the one that is wanted", () => {
-  const bytes = encodeThrift(FIELDS);
-  for (const field of [1, 3, 5, 7, 20]) {
-    const { struct: read, end } = readThrift(bytes, 0, field);
-    assert.equal(end, bytes.length);
-    const whole = readThrift(bytes).struct;
-    assert.deepEqual(read.fields[field], whole.fields[field]);
-    assert.deepEqual(Object.keys(read.fields), [`${field}`]);
+test("decodeThrift() passes over fields that are not declared", () => {
+  const bytes = encodeThrift(SAMPLE, VALUE);
+  const declared = struct({ numbers: required(4, list(size32)), flag: required(21, bool) });
+  const { value, end } = decodeThrift(declared, bytes);
+  assert.deepEqual(value, { numbers: VALUE.numbers, flag: false });
+  assert.equal(end, bytes.length);
+});
+
+test("decodeThrift() refuses a field that is absent, of another type or out of bounds", () => {
+  const bytes = encodeThrift(SAMPLE, VALUE);
+  const others: ThriftType<unknown>[] = [
+    struct({ absent: required(9, text) }),
+    struct({ number: required(1, text) }),
+    struct({ number: required(1, size32) }),
+    struct({ size: required(2, i32) }),
+    struct({ numbers: required(4, list(text)) }),
+    struct({ numbers: required(4, list(choice({ ONE: 1, TWO: 2 }))) }),
+    struct({ flag: required(21, i32) }),
+  ];
+  for (const [number, type] of others.entries()) {
+    assert.throws(() => decodeThrift(type, bytes), SegmentError, `${number}`);
   }
 });
 
-test("readThrift() refuses a field that is absent or of another type when it is asked for", () => {
-  const { struct: read } = readThrift(encodeThrift(FIELDS));
-  for (const field of [3, 9, 63]) assert.throws(() => read.int(field), SegmentError);
-  for (const field of [1, 9]) {
-    assert.throws(() => read.bytes(field), SegmentError);
-    assert.throws(() => read.bool(field), SegmentError);
-    assert.throws(() => read.list(field), SegmentError);
-    assert.throws(() => read.struct(field), SegmentError);
-  }
-  assert.throws(() => read.structs(4), SegmentError);
-});
-
-test("readThrift() refuses a struct that is cut off anywhere", () => {
-  const bytes = encodeThrift(FIELDS);
-  for (let end = 0; end < bytes.length; end++) {
-    assert.throws(() => readThrift(bytes.subarray(0, end)), SegmentError, `cut at ${end}`);
+test("decodeThrift() refuses a struct that is cut off anywhere", () => {
+  const bytes = encodeThrift(SAMPLE, VALUE);
+  for (const type of [SAMPLE, EMPTY] as ThriftType<unknown>[]) {
+    for (let end = 0; end < bytes.length; end++) {
+      assert.throws(() => decodeThrift(type, bytes.subarray(0, end)), SegmentError, `at ${end}`);
+    }
   }
 });
 
@@ -97,30 +116,37 @@ const HOSTILE: [string, number[]][] = [
   ["a map", [0x1b, 0, 0]],
   ["an unknown type", [0x1d, 0, 0]],
   ["a field out of order", [0x15, 0, 0x05, 2, 0, 0]],
-  ["a field of an unknown number", [0xf1, 0xf1, 0xf1, 0xf1, 0xf1, 0]],
   ["structs in structs without end", [...Array(1000).fill(0x1c), ...Array(1001).fill(0)]],
   ["lists in lists without end", [0x19, ...Array(1000).fill(0x19), 0, 0]],
   ["a million integers", [0x19, 0xf5, 0xc0, 0x84, 0x3d, ...Array(1_000_001).fill(0)]],
+  ["a million structs", [0x19, 0xfc, 0xc0, 0x84, 0x3d, ...Array(1_000_001).fill(0)]],
 ];
 
-test("readThrift() refuses what would take time or memory without bounds", () => {
+test("decodeThrift() refuses what would take time or memory without bounds", () => {
+  const types: ThriftType<unknown>[] = [
+    EMPTY,
+    ...[i32, size64, binary, list(i32), list(EMPTY), EMPTY].map((type) =>
+      struct({ a: required(1, type as ThriftType<unknown>) })
+    ),
+  ];
   for (const [name, bytes] of HOSTILE) {
-    assert.throws(() => readThrift(Buffer.from(bytes)), SegmentError, name);
-    assert.throws(() => readThrift(Buffer.from(bytes), 0, 9), SegmentError, `${name}, not wanted`);
+    for (const type of types) {
+      assert.throws(() => decodeThrift(type, Buffer.from(bytes)), SegmentError, name);
+    }
   }
 });
 
-test(`readThrift() reads or refuses any bytes (seed ${SEED})`, () => {
+test(`decodeThrift() reads or refuses any bytes (seed ${SEED})`, () => {
   const random = new SeededRandom();
   for (let run = 0; run < 20_000; run++) {
-    const bytes = encodeThrift(FIELDS);
+    const bytes = encodeThrift(SAMPLE, VALUE);
     for (let flips = 1 + random.below(3); flips > 0; flips--) {
       bytes[random.below(bytes.length)]! ^= 1 << random.below(8);
     }
     try {
-      assert.ok(readThrift(bytes).end <= bytes.length);
+      assert.ok(decodeThrift(SAMPLE, bytes).end <= bytes.length);
     } catch (error) {
-      assert.ok(error instanceof SegmentError);
+      assert.ok(error instanceof SegmentError, String(error));
     }
   }
 });

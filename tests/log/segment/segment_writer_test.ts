@@ -7,12 +7,9 @@ import { GENESIS_HEAD_HEX, HistoryChain } from "../../../src/event/chain.ts";
 import type { WholeCommit } from "../../../src/log/wal/commit_reader.ts";
 import type { BatchEntry } from "../../../src/log/wal/commit_frame.ts";
 import { CorruptLogError } from "../../../src/log/storage/errors.ts";
-import { decodeFileMetadata } from "../../../src/log/parquet/file_metadata.ts";
-import { readCheckedFooter } from "../../../src/log/parquet/footer.ts";
 import { readPageHeader } from "../../../src/log/parquet/page_header.ts";
 import { readBack } from "../../../src/log/sealing/segment_read_back.ts";
 import { openSegment } from "../../../src/log/segment/segment_reader.ts";
-import { SEGMENT_SCHEMA } from "../../../src/log/segment/segment_schema.ts";
 import { ROW_GROUP_BYTES_SOFT_MAX, writeSegment } from "../../../src/log/segment/segment_writer.ts";
 import { flipBit } from "../../support/corrupt.ts";
 import { SimulatedDisk } from "../../support/simulated_disk.ts";
@@ -42,10 +39,7 @@ test("writeSegment() tells the facts of the file", async () => {
 test("writeSegment() gives each page the CRC-32 of its bytes", async () => {
   const { storage } = await sealCommits([smallBatches(3000)]);
   const bytes = storage.contents("0.parquet");
-  const file = await storage.open("0.parquet", "read");
-  const footer = await readCheckedFooter(file, bytes.length);
-  await file.close();
-  const { rowGroups } = decodeFileMetadata(footer.bytes, SEGMENT_SCHEMA);
+  const { rowGroups } = await openSegment(storage, "0.parquet");
   for (const { start, end } of rowGroups.flatMap(({ columns }) => columns)) {
     for (let at = start; at < end;) {
       const { header, end: pageStart } = readPageHeader(bytes, at);

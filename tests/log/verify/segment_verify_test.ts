@@ -393,13 +393,14 @@ test("verifySegment() finds Parquet files that are no segments", async () => {
 
 /** Ends as a segment does, CRC-32 and all. */
 function fileOfAnotherSchema(): Buffer {
-  const column = { start: 4, end: 5, dataStart: 4, uncompressedBytes: 1, statistics: null };
-  const without = { bloomFilter: null, columnIndex: null, offsetIndex: null };
   const footer = encodeFooter({
-    schema: [{ name: "n", type: "INT64", repetition_type: "REQUIRED" }],
-    rowGroups: [{ rows: 3, columns: [{ ...column, ...without }] }],
-    keyValues: { key: "value" },
-    createdBy: "somebody else",
+    version: 2,
+    schema: [{ name: "root", num_children: 1 }, { name: "n", type: "INT64" }],
+    num_rows: 0,
+    row_groups: [],
+    key_value_metadata: [{ key: "key", value: "value" }],
+    created_by: "somebody else",
+    column_orders: [{ TYPE_ORDER: {} }],
   });
   return Buffer.concat([Buffer.from("PAR1 "), footer]);
 }
