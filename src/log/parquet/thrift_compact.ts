@@ -104,7 +104,9 @@ export function list<Item>(item: ThriftType<Item>): ThriftType<readonly Item[]> 
     read(input) {
       const { type, length } = input.listHeader();
       if (type !== item.number) throw malformed(`has a list of the type ${type}`);
-      return Array.from({ length }, () => item.read(input));
+      const items: Item[] = [];
+      while (items.length < length) items.push(item.read(input));
+      return items;
     },
   };
 }
@@ -159,15 +161,15 @@ export function struct<F extends Fields>(fields: F): ThriftType<StructOf<F>> {
     },
     read(input) {
       const value: Record<string, unknown> = {};
-      for (const { field, type: found } of input.fields()) {
+      input.fields((field, found) => {
         const declared = byNumber.get(field);
         if (declared === undefined) input.skipField(found, DEPTH_MAX);
         else if (declared.type === bool) value[declared.name] = found === TRUE;
         else if (declared.type.number === found) value[declared.name] = declared.type.read(input);
         else throw malformed(`has a ${declared.name} of the type ${found}`);
-      }
+      });
       for (const [name, { isOptional }] of entries) {
-        if (!isOptional && !(name in value)) throw malformed(`has no ${name}`);
+        if (!isOptional && value[name] === undefined) throw malformed(`has no ${name}`);
       }
       return value as StructOf<F>;
     },
@@ -237,14 +239,14 @@ class Input {
     return { type: header & 0xf, length };
   }
 
-  /** The fields of a struct, each to be read or skipped before the next one is asked for. */
-  *fields(): Generator<{ field: number; type: number }, void> {
+  /** Calls `take` with each field of a struct, which reads or skips its value. */
+  fields(take: (field: number, type: number) => void): void {
     let field = 0;
     for (let header = this.byte(); (header & 0xf) !== STOP; header = this.byte()) {
       // A number that does not follow from the one before is never used by what writes these.
       if (header >> 4 === 0) throw malformed("has fields out of order");
       field += header >> 4;
-      yield { field, type: header & 0xf };
+      take(field, header & 0xf);
     }
   }
 
@@ -273,7 +275,7 @@ class Input {
         break;
       }
       case STRUCT:
-        for (const field of this.fields()) this.skipField(field.type, depthMax - 1);
+        this.fields((_, fieldType) => this.skipField(fieldType, depthMax - 1));
         break;
       default:
         throw malformed(`has a value of the unknown type ${type}`);
