@@ -111,7 +111,10 @@ export function encodeBloomFilter(filter: BloomFilter): Buffer {
   return bytes;
 }
 
-/** A copy of the filter. @throws {SegmentError} when that is not what `encodeBloomFilter()` gives. */
+/**
+ * A copy of the filter.
+ * @throws {SegmentError} when that is not what `encodeBloomFilter()` gives.
+ */
 export function decodeBloomFilter(bytes: Buffer): BloomFilter {
   const crcAt = bytes.length - BLOOM_CRC_BYTES;
   const { value: { numBytes }, end } = decodeThrift(BLOOM_FILTER_HEADER, bytes);

@@ -1,7 +1,7 @@
 /**
  * The statistics of a column, for the footer, and of each of its pages, for the column index: no
- * value lies outside of minimum and maximum. Both are values themselves, never cut, and absent where
- * there is no value.
+ * value lies outside of minimum and maximum. Both are values themselves, never cut, and absent
+ * where there is no value.
  */
 import { Buffer } from "node:buffer";
 import type { Statistics } from "./parquet_format.ts";

@@ -31,7 +31,7 @@ export interface PageRows {
 
 /** A column that has been written. */
 export interface WrittenColumn {
-  /** What the footer says of it; not yet where its indexes are, which come behind all row groups. */
+  /** What the footer says of it, yet without its indexes, which come behind all row groups. */
   chunk: ColumnChunk;
   columnIndex: Buffer | null;
   offsetIndex: Buffer;

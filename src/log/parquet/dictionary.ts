@@ -1,4 +1,4 @@
-/** Collects a column whose values repeat: each of them once, and for each row the index of its own. */
+/** Collects a column whose values repeat: each of them once, and the index of each row's value. */
 import { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";
 import { ROW_GROUP_EVENTS_MAX } from "../../limits.ts";

@@ -1,7 +1,7 @@
 /**
  * The header of a page, of the two kinds that segments have: dictionary pages of plain values, and
- * data pages of version 2. The CRC-32 in it is over all bytes of the page behind the header, as they
- * are in the file.
+ * data pages of version 2. The CRC-32 in it is over all bytes of the page behind the header, as
+ * they are in the file.
  */
 import type { Buffer } from "node:buffer";
 import { crc32 } from "node:zlib";
@@ -61,8 +61,8 @@ function dataPageHeader({ rows, nulls, encoding, levelBytes }: DataPageHeader) {
 }
 
 /**
- * The page header that starts at `start` of `bytes`, and where it ends. Its sizes and counts fit one
- * another and the bytes behind it; the rest (rows of the row group, CRC-32) is the caller's to check.
+ * The page header that starts at `start` of `bytes`, and where it ends. Its sizes and counts fit
+ * one another and the bytes behind it; the caller checks the rows and the CRC-32.
  * @throws {SegmentError}
  */
 export function readPageHeader(bytes: Buffer, start: number): { header: PageHeader; end: number } {

@@ -1,6 +1,6 @@
 /**
- * The structs of a Parquet file (parquet-format, parquet.thrift), by the names that they have there.
- * Fields that segments do not have are left out, and so are choices.
+ * The structs of a Parquet file (parquet-format, parquet.thrift), by the names that they have
+ * there. Fields that segments do not have are left out, and so are choices.
  */
 import {
   binary,

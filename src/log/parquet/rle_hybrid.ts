@@ -73,7 +73,8 @@ function pushVarint(out: number[], value: number): void {
 }
 
 /**
- * Fills `values` from the bytes in [start, end), `bitWidth` bits a value; returns where the runs end.
+ * Fills `values` from the bytes in [start, end), `bitWidth` bits a value.
+ * @returns where the runs end.
  * @throws {SegmentError} when the bytes end first, or a run goes on past the last value.
  */
 export function decodeRleHybrid(

@@ -4,8 +4,8 @@
  * struct is declared once, as a table of its fields (`parquet_format.ts`).
  *
  * A reader may be given any bytes: no length is believed beyond the bytes that are there, nesting
- * and the number of items in lists are bounded, and whatever is malformed throws SegmentError. Fields
- * that are not declared are passed over.
+ * and the number of items in lists are bounded, and whatever is malformed throws SegmentError.
+ * Fields that are not declared are passed over.
  */
 import { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";

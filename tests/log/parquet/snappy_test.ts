@@ -41,7 +41,7 @@ test(`snappyCompress() is undone by two decoders (seed ${SEED})`, () => {
   }
 });
 
-/** Elements of all forms, also those that `snappyCompress()` never uses, and what they stand for. */
+/** Elements of all forms, also those that `snappyCompress()` never uses, and what they mean. */
 function elements(random: SeededRandom): { block: Buffer; output: Buffer } {
   const block: number[] = [];
   const output: number[] = [];
