@@ -1,19 +1,18 @@
 /**
  * The lines of row groups that were read lately, of all segments together. A row group is decoded
- * whole, and one at a time, so that the memory of decoding is bounded whatever the number of readers.
+ * whole, and one at a time, which bounds the memory of decoding whatever the number of readers.
  *
- * The memory of lines that were dropped is used for those of the next row group: V8 collects the
- * whole heap each time a few MiB have been allocated outside of it, which takes as long as all the
- * rest of a sealed replay. So lines are shown to a reader only while `read()` calls it: nobody holds
- * lines that were dropped.
+ * Memory of dropped lines is used for the next row group: V8 collects the whole heap each time some
+ * MiB have been allocated outside of it, so that fresh memory for each row group would halve the rate
+ * of sealed replay. So lines are shown only during a call: nobody holds lines that were dropped.
  */
 import { Buffer } from "node:buffer";
 import { LruCache } from "../../lru_cache.ts";
 import type { Segment } from "./segment_reader.ts";
 
 /**
- * Lines kept in memory: fifty row groups of the ordinary size, for readers at as many places. Beside
- * them the memory of one that was dropped.
+ * Lines kept in memory: fifty row groups of the ordinary size, for readers at as many places. The
+ * memory of a dropped one comes on top.
  */
 export const ROW_GROUP_CACHE_BYTES_MAX: number = 32 * 1024 * 1024;
 

@@ -1,6 +1,7 @@
 /**
- * Reads sealed history. Opening reads the footer and no row; a row group is decoded whole, into the lines that were sealed; column statistics and Bloom filters prune the
- * row groups that hold nothing of what is wanted.
+ * Reads sealed history. Opening reads the footer and no row. A row group is decoded whole, into the
+ * lines that were sealed; column statistics and Bloom filters prune the row groups that hold
+ * nothing of what is wanted.
  */
 import { Buffer } from "node:buffer";
 import type { EventFilter } from "../line/stored_line.ts";

@@ -63,7 +63,7 @@ const COLUMN_TYPES: Record<ColumnName, Omit<SchemaElement, "name">> = {
  * Longest value of each text column, in bytes; what a line repeats must be bounded by more than its
  * file.
  */
-export const TEXT_BYTES_MAX: Partial<Record<ColumnName, number>> = {
+const TEXT_BYTES_MAX: Partial<Record<ColumnName, number>> = {
   source: NAME_BYTES_MAX,
   stream: NAME_BYTES_MAX,
   record_key: RECORD_KEY_BYTES_MAX,
@@ -108,8 +108,6 @@ export const BLOOM_FILTERS = {
 } satisfies Partial<Record<ColumnName, number>>;
 
 export type FilteredColumn = keyof typeof BLOOM_FILTERS;
-
-export const FILTERED_COLUMNS = Object.keys(BLOOM_FILTERS) as FilteredColumn[];
 
 function text(): Omit<SchemaElement, "name"> {
   return {

@@ -33,7 +33,7 @@ test("RowGroupCache.read() decodes a row group once, also for readers at the sam
   for (const lines of read) assert.ok(lines.equals(expected));
 });
 
-test(`RowGroupCache.read() gives the right lines whatever was read before (seed ${SEED})`, async () => {
+test(`RowGroupCache.read() is right whatever was read before (seed ${SEED})`, async () => {
   const random = new SeededRandom();
   // Row groups of many sizes, of which a few fit the cache: memory is used for several in turn.
   const large = Array.from({ length: 12 }, (_, n) => {
