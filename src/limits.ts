@@ -102,8 +102,6 @@ export const TAIL_ROTATE_BYTES = 64 * MIB;
  * use. More makes it no faster, and a runtime left to itself gives each 100 MiB more.
  */
 export const THREAD_YOUNG_HEAP_MIB_MAX = 12;
-/** Segments in which a page of streams is looked for at the same time. */
-export const STREAM_SEEKS_MAX = 32;
 /** Rows of a page of streams when the client does not say. */
 export const STREAMS_LIMIT_DEFAULT = 100;
 export const STREAMS_LIMIT_MAX = 1000;

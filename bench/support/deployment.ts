@@ -10,8 +10,10 @@ import { HEAP_ENVIRONMENT, HEAP_FLAGS } from "../../src/commands/heap_bounds.ts"
 import { RawClient } from "./raw_client.ts";
 import { pageRequest } from "./requests.ts";
 
-const CLI = fileURLToPath(new URL("../../cli.ts", import.meta.url));
-const SERVE_ROTATING = fileURLToPath(new URL("../../tools/serve_rotating.ts", import.meta.url));
+/** The checkout that this file is in. */
+const OWN_CHECKOUT = fileURLToPath(new URL("../..", import.meta.url));
+const CLI = "cli.ts";
+const SERVE_ROTATING = "tools/serve_rotating.ts";
 
 /** How long a start or a stop may take before it counts as failed. */
 const START_TIMEOUT_MS = 120_000;
@@ -65,25 +67,37 @@ export class Deployment {
   readonly folder: string;
   readonly socketPath: string;
   readonly #runtime: RuntimeName;
+  readonly #checkout: string;
 
-  private constructor(folder: string, runtime: RuntimeName) {
+  private constructor(folder: string, runtime: RuntimeName, checkout: string) {
     this.folder = folder;
     this.socketPath = join(folder, "data", "ground.sock");
     this.#runtime = runtime;
+    this.#checkout = checkout;
   }
 
   /**
    * Initializes a deployment.
    * @param parent Folder to make it in; its disk is what is measured. Undefined: the system's
    *   temporary folder, which must not be in memory then.
+   * @param checkout Source tree of the program; this one if absent.
    */
-  static async create(runtime: RuntimeName, parent: string | undefined): Promise<Deployment> {
-    return await Deployment.at(await mkdtemp(join(parent ?? tmpdir(), "bench-")), runtime);
+  static async create(
+    runtime: RuntimeName,
+    parent: string | undefined,
+    checkout: string = OWN_CHECKOUT,
+  ): Promise<Deployment> {
+    const folder = await mkdtemp(join(parent ?? tmpdir(), "bench-"));
+    return await Deployment.at(folder, runtime, checkout);
   }
 
   /** The deployment in a folder; initializes it if there is none. */
-  static async at(folder: string, runtime: RuntimeName): Promise<Deployment> {
-    const deployment = new Deployment(folder, runtime);
+  static async at(
+    folder: string,
+    runtime: RuntimeName,
+    checkout: string = OWN_CHECKOUT,
+  ): Promise<Deployment> {
+    const deployment = new Deployment(folder, runtime, checkout);
     const init = new ServerProcess(deployment.#spawn(["init", folder]));
     const code = await init.exited;
     if (code !== 0) throw new Error(`init failed with exit code ${code}: ${init.complaint}`);
@@ -134,6 +148,8 @@ export class Deployment {
     const isProgram = script === CLI || this.#runtime !== "executable";
     const runtime = isProgram ? this.#runtime : ownRuntime();
     return spawn(executableOf(runtime), [...this.#programArgs(runtime, script), ...args], {
+      // Both runtimes find the packages of a checkout from inside it.
+      cwd: this.#checkout,
       env: runtime === "deno" ? { ...process.env, ...HEAP_ENVIRONMENT } : process.env,
       stdio: ["ignore", "ignore", "pipe"],
     });
@@ -144,9 +160,9 @@ export class Deployment {
     const permissions = ["--allow-read", "--allow-write", `--allow-net=unix:${this.socketPath}`];
     switch (runtime) {
       case "deno":
-        return ["run", "--no-prompt", V8_FLAGS, ...permissions, script];
+        return ["run", "--no-prompt", V8_FLAGS, ...permissions, join(this.#checkout, script)];
       case "node":
-        return [script];
+        return [join(this.#checkout, script)];
       case "executable":
         return [];
     }

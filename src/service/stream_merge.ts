@@ -1,20 +1,12 @@
 /**
- * Pages of streams from several places at once: each gives its streams in order, and what they
- * count of one stream is added up. Reads no more of a place than the page shows.
+ * Pages of streams from several parts of the log at once: each gives its streams in order, and what
+ * they count of one stream is added up. Reads no more of a part than the page shows.
  */
 import type { StreamSummary } from "../event/types.ts";
-import { STREAM_SEEKS_MAX } from "../limits.ts";
-import { streamKey } from "../log/segment/stream_index.ts";
-import type { StreamCursor } from "../log/segment/stream_index_reader.ts";
-import type { FileStreams } from "../log/read/snapshot.ts";
-import type { StreamCounts } from "../log/segment/stream_counts.ts";
+import { type StreamCursor, streamKey, type StreamSource } from "../log/read/stream_counts.ts";
 
-export interface StreamPlaces {
-  /** Segments that count as a whole. */
-  sealed: readonly FileStreams[];
-  /** What was counted of events that are not in those. */
-  counts: readonly StreamCounts[];
-}
+/** Segments in which a page of streams is looked for at the same time. */
+const STREAM_SEEKS_MAX = 32;
 
 export interface RowsWanted {
   /** Exclusive. */
@@ -23,20 +15,21 @@ export interface RowsWanted {
   limit: number;
 }
 
-/** At most `limit` streams, in order of source, then stream. */
+/**
+ * At most `limit` streams, in order of source, then stream.
+ * @param sources from oldest to newest part of the log.
+ */
 export async function mergeStreams(
-  { sealed, counts }: StreamPlaces,
+  sources: readonly StreamSource[],
   { afterKey, source, limit }: RowsWanted,
 ): Promise<StreamSummary[]> {
   const prefix = source === undefined ? "" : streamKey(source, "");
   const start = afterKey < prefix ? prefix : afterKey;
-  // In log order, so that the last one with a stream has its last event.
-  const cursors: Cursor[] = [];
-  for (let place = 0; place < sealed.length; place += STREAM_SEEKS_MAX) {
-    const streams = sealed.slice(place, place + STREAM_SEEKS_MAX);
-    cursors.push(...await Promise.all(streams.map((file) => file.seek(start))));
+  const cursors: StreamCursor[] = [];
+  for (let place = 0; place < sources.length; place += STREAM_SEEKS_MAX) {
+    const some = sources.slice(place, place + STREAM_SEEKS_MAX);
+    cursors.push(...await Promise.all(some.map((streams) => streams.seek(start))));
   }
-  cursors.push(...counts.map((counted) => new RowCursor(counted.rows(afterKey, source, limit))));
   const rows: StreamSummary[] = [];
   while (rows.length < limit) {
     const key = leastKey(cursors);
@@ -47,41 +40,7 @@ export async function mergeStreams(
   return rows;
 }
 
-type Cursor = Pick<StreamCursor, "key" | "events" | "lastEventId" | "next" | "nextBlock">;
-
-/** Goes over rows that are in memory. */
-class RowCursor implements Cursor {
-  readonly #rows: readonly StreamSummary[];
-  #place = 0;
-
-  constructor(rows: readonly StreamSummary[]) {
-    this.#rows = rows;
-  }
-
-  get key(): string | null {
-    const row = this.#rows[this.#place];
-    return row === undefined ? null : streamKey(row.source, row.stream);
-  }
-
-  get events(): number {
-    return this.#rows[this.#place]!.event_count;
-  }
-
-  get lastEventId(): string {
-    return this.#rows[this.#place]!.frontier_event_id;
-  }
-
-  next(): boolean {
-    this.#place += 1;
-    return true;
-  }
-
-  nextBlock(): Promise<void> {
-    return Promise.resolve();
-  }
-}
-
-function leastKey(cursors: readonly Cursor[]): string | null {
+function leastKey(cursors: readonly StreamCursor[]): string | null {
   let least: string | null = null;
   for (const { key } of cursors) {
     if (key !== null && (least === null || key < least)) least = key;
@@ -89,8 +48,8 @@ function leastKey(cursors: readonly Cursor[]): string | null {
   return least;
 }
 
-/** Adds up what all have of a stream, and has them go on. */
-async function takeStream(cursors: readonly Cursor[], key: string): Promise<StreamSummary> {
+/** Adds up what all have of a stream, and has them go on. The newest part has its last event. */
+async function takeStream(cursors: readonly StreamCursor[], key: string): Promise<StreamSummary> {
   const [source, stream] = key.split(" ") as [string, string];
   let frontier = "";
   let events = 0;

@@ -1,6 +1,6 @@
 /** Reads the whole stream index of a segment. */
 import type { Segment } from "../../src/log/segment/segment_reader.ts";
-import type { StreamEntry } from "../../src/log/segment/stream_index.ts";
+import type { StreamEntry } from "../../src/log/read/stream_counts.ts";
 
 /** Sources and streams, in the order of the file. */
 export async function readEntries(segment: Segment): Promise<StreamEntry[]> {

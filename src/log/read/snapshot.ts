@@ -1,8 +1,7 @@
 /** One coherent view of the log: what was durable at a moment, whatever is appended later. */
 import type { Buffer } from "node:buffer";
-import type { StreamCursor } from "../segment/stream_index_reader.ts";
 import type { EventFilter } from "../line/stored_line.ts";
-import type { StreamCounts } from "../segment/stream_counts.ts";
+import type { StreamCounts, StreamSource } from "./stream_counts.ts";
 
 /** Which events a reader wants of a file. What it gets may hold others too. */
 export interface LinesWanted {
@@ -20,9 +19,7 @@ export interface LineSource {
 }
 
 /** What a segment tells of its streams without a line being read. */
-export interface FileStreams {
-  /** Those from the first whose `streamKey()` is not before `key` on. */
-  seek(key: string): Promise<StreamCursor>;
+export interface FileStreams extends StreamSource {
   /** Those of the events up to one; null when that is not in it. */
   countThrough(eventId: string): Promise<StreamCounts | null>;
 }

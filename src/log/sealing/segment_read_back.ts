@@ -38,7 +38,7 @@ export async function readBack(
 
 async function hashLines(segment: Segment, pace: Pace): Promise<string> {
   const hash = createHash("sha256");
-  const index = new SegmentIndexCheck(segment, { keys: true, pace });
+  const index = new SegmentIndexCheck(segment, { keys: true });
   for (let number = 0; number < segment.rowGroups.length; number++) {
     const columns = {} as Record<ColumnName, ColumnValues>;
     for (const name of COLUMN_NAMES) {

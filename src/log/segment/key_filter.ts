@@ -28,12 +28,9 @@ export function batchKeyHash(source: string, batchId: string): Hash64 {
   return xxhash64(Buffer.from(`batch ${source} ${batchId}`));
 }
 
-export function sourceKeyHash(source: string): Hash64 {
-  return xxhash64(Buffer.from(`source ${source}`));
-}
-
-export function streamKeyHash(source: string, stream: string): Hash64 {
-  return xxhash64(Buffer.from(`stream ${source} ${stream}`));
+/** Hash of a key of the stream index, that of a stream or of a source. */
+export function streamKeyHash(key: string): Hash64 {
+  return xxhash64(Buffer.from(`stream ${key}`));
 }
 
 /** Where a filter of that size tells of a key: its page, and the block within that. */

@@ -5,7 +5,9 @@
  */
 import { mayHoldKey } from "./key_filter.ts";
 import type { ListedSegment } from "./listed_segment.ts";
+import { SegmentError } from "../parquet/segment_error.ts";
 import type { Hash64 } from "../parquet/xxhash64.ts";
+import type { Segment } from "./segment_reader.ts";
 
 /**
  * Filters over the keys of segments kept in memory, those of the newest ones: the keys of ten
@@ -52,7 +54,9 @@ export class KeyFilters {
     return await this.#segments[number]!.use(async (opened) => {
       const sizeBytes = opened.metadata.key_filter.bytes;
       if (!this.#hasRoom(number, sizeBytes)) return await opened.mayHoldKey(hash);
-      const filter = await opened.readKeyFilter();
+      const filter = await readWhole(opened);
+      // A damaged page refuses its own keys alone.
+      if (filter === null) return await opened.mayHoldKey(hash);
       // Another question may have taken the room meanwhile.
       if (this.#hasRoom(number, sizeBytes)) this.#hold(number, filter);
       return mayHoldKey(filter, hash);
@@ -75,5 +79,15 @@ export class KeyFilters {
     let bytes = 0;
     for (const filter of this.#held.slice(first)) bytes += filter?.length ?? 0;
     return bytes;
+  }
+}
+
+/** The filter of a segment; null where a page of it is damaged. */
+async function readWhole(segment: Segment): Promise<Uint8Array | null> {
+  try {
+    return await segment.readKeyFilter();
+  } catch (error) {
+    if (error instanceof SegmentError) return null;
+    throw error;
   }
 }

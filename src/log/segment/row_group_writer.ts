@@ -30,7 +30,8 @@ import {
   type ColumnName,
   SEGMENT_SCHEMA,
 } from "./segment_schema.ts";
-import { type StreamEntry, streamIndexBlocks } from "./stream_index.ts";
+import type { StreamEntry } from "../read/stream_counts.ts";
+import { streamIndexBlocks } from "./stream_index.ts";
 
 const CREATED_BY = `service version ${VERSION}`;
 /** Blocks of the stream index that are written at a time. */

@@ -7,7 +7,6 @@ import { Buffer } from "node:buffer";
 import { nameFault } from "../../event/names.ts";
 import { mayContain } from "../parquet/bloom_filter.ts";
 import { type ColumnValues, distinctValues } from "../parquet/column_values.ts";
-import { FULL_SPEED, type Pace, paced } from "../sealing/pace.ts";
 import type { BatchRun } from "./segment_batches.ts";
 import { SegmentError } from "../parquet/segment_error.ts";
 import type { RowGroup } from "./segment_footer.ts";
@@ -21,7 +20,6 @@ import { xxhash64 } from "../parquet/xxhash64.ts";
 export interface IndexCheckOptions {
   /** Whether to look up every `record_key`, which costs a hash for each event. */
   keys: boolean;
-  pace?: Pace;
 }
 
 /** The columns of a row group that the check needs. */
@@ -36,7 +34,6 @@ export interface IndexColumns {
 export class SegmentIndexCheck {
   readonly #segment: Segment;
   readonly #options: IndexCheckOptions;
-  readonly #pace: Pace;
   readonly #index = new SegmentIndex();
   /** A batch may go on in the next row group. */
   #lastBatch: BatchRun | null = null;
@@ -44,7 +41,6 @@ export class SegmentIndexCheck {
   constructor(segment: Segment, options: IndexCheckOptions) {
     this.#segment = segment;
     this.#options = options;
-    this.#pace = options.pace ?? FULL_SPEED;
   }
 
   /** @throws {SegmentError} */
@@ -63,15 +59,14 @@ export class SegmentIndexCheck {
     if (this.#options.keys) {
       await this.#checkFilter("record_key", number, distinctValues(columns.record_key));
     }
-    for (const run of paced(runs, this.#pace)) this.#takeBatch(run);
-    this.#pace();
+    for (const run of runs) this.#takeBatch(run);
     countRows(columns, rowGroup.rows, (...events) => this.#index.addEvents(...events));
   }
 
   /** After the last row group. @throws {SegmentError} */
   async finish(): Promise<void> {
     const segment = this.#segment;
-    const { entries, keyFilter } = this.#index.finish(this.#pace);
+    const { entries, keyFilter } = this.#index.finish();
     if (!(await this.#hasStreamIndex(streamIndexBlocks(entries)))) {
       throw new SegmentError("the stream index is not that of its rows");
     }
@@ -91,7 +86,7 @@ export class SegmentIndexCheck {
     const { offset, bytes, index_bytes } = this.#segment.metadata.stream_index;
     let at = offset;
     let lastBytes = 0;
-    for (const block of paced(blocks, this.#pace)) {
+    for (const block of blocks) {
       const end = at + block.length;
       if (end > offset + bytes) return false;
       if (!(await this.#segment.readBytes(at, end)).equals(block)) return false;
@@ -106,7 +101,7 @@ export class SegmentIndexCheck {
     if (filter === null || filter === undefined) {
       throw new SegmentError(`${name}: row group ${number} has no Bloom filter`);
     }
-    for (const value of paced(values, this.#pace)) {
+    for (const value of values) {
       if (!mayContain(filter, xxhash64(value))) {
         throw new SegmentError(
           `${name}: the Bloom filter of row group ${number} leaves a value out`,

@@ -1,14 +1,33 @@
-/** The streams of rows, counted from the few columns that tell them. */
+/** The streams of a segment: from its stream index, or counted up to an event from its rows. */
 import { type ColumnValues, textAt, uuidAt } from "../parquet/column_values.ts";
+import type { FileStreams } from "../read/snapshot.ts";
+import { StreamCounts, type StreamCursor, streamKey } from "../read/stream_counts.ts";
+import type { ReadableSegment } from "./listed_segment.ts";
 import type { Segment } from "./segment_reader.ts";
-import { type NameBytes, StreamCounts } from "./stream_counts.ts";
+import { seekStream } from "./stream_index_reader.ts";
 
 /** The columns that tell the stream of an event. */
 const STREAM_COLUMNS = ["event_id", "source", "stream"] as const;
 type StreamColumns = Record<typeof STREAM_COLUMNS[number], ColumnValues>;
 
+export class SegmentStreams implements FileStreams {
+  readonly #segment: ReadableSegment;
+
+  constructor(segment: ReadableSegment) {
+    this.#segment = segment;
+  }
+
+  seek(key: string): Promise<StreamCursor> {
+    return seekStream(this.#segment.streams, key);
+  }
+
+  countThrough(eventId: string): Promise<StreamCounts | null> {
+    return this.#segment.use((segment) => countThrough(segment, eventId));
+  }
+}
+
 /** Takes in events of one stream, the last of which has that id. */
-type AddEvents = (source: string, stream: string, events: number, lastEventId: string) => void;
+type AddEvents = (key: string, events: number, lastEventId: string) => void;
 
 /** Counts the first `rows` rows of a row group, each stream once. */
 export function countRows(columns: StreamColumns, rows: number, add: AddEvents): void {
@@ -28,7 +47,8 @@ export function countRows(columns: StreamColumns, rows: number, add: AddEvents):
     counts.set(places, { events, lastRow: row - 1 });
   }
   for (const { events, lastRow } of byLastRow(counts.values())) {
-    add(textAt(source, lastRow), textAt(stream, lastRow), events, uuidAt(event_id, lastRow));
+    const key = streamKey(textAt(source, lastRow), textAt(stream, lastRow));
+    add(key, events, uuidAt(event_id, lastRow));
   }
 }
 
@@ -47,76 +67,26 @@ export async function countThrough(
 ): Promise<StreamCounts | null> {
   const last = segment.rowGroups.findIndex((group) => group.lastEventId >= eventId);
   if (last < 0) return null;
-  let rows = await rowsThrough(segment, last, eventId);
-  if (rows === null) return null;
   const counts = new StreamCounts();
-  // From newest to oldest: an event is the last of its stream when the stream is new.
-  for (let number = last; number >= 0; number--) {
-    rows ??= segment.rowGroups[number]!.rows;
-    await countEarlier(segment, number, rows, counts);
-    rows = null;
+  for (let number = 0; number <= last; number++) {
+    const columns = await segment.readColumns(number, STREAM_COLUMNS);
+    const rows = number < last
+      ? segment.rowGroups[number]!.rows
+      : rowsThrough(columns.event_id, eventId);
+    if (rows === null) return null;
+    countRows(columns, rows, (...events) => counts.add(...events));
   }
   return counts;
 }
 
-/** Takes in the first `rows` rows of a row group. */
-async function countEarlier(
-  segment: Segment,
-  number: number,
-  rows: number,
-  counts: StreamCounts,
-): Promise<void> {
-  const names = await segment.readColumns(number, ["source", "stream"]);
-  const lastRows = addEarlier(names, rows, counts);
-  if (lastRows.length === 0) return;
-  const { event_id } = await segment.readColumns(number, ["event_id"]);
-  for (const [stream, row] of lastRows) {
-    counts.setLastEvent(stream, event_id.bytes, event_id.starts[row]!);
-  }
-}
-
-/** @returns the numbers of the streams that are new, and the row of the last event of each. */
-function addEarlier(
-  { source, stream }: Pick<StreamColumns, "source" | "stream">,
-  rows: number,
-  counts: StreamCounts,
-): [number, number][] {
-  const lastRows: [number, number][] = [];
-  for (let row = rows - 1; row >= 0;) {
-    const lastRow = row;
-    const sourceStart = source.starts[row];
-    const streamStart = stream.starts[row];
-    do row -= 1; while (
-      row >= 0 && stream.starts[row] === streamStart && source.starts[row] === sourceStart
-    );
-    const added = counts.addEarlier(
-      nameAt(source, lastRow),
-      nameAt(stream, lastRow),
-      lastRow - row,
-    );
-    if (added !== null) lastRows.push([added, lastRow]);
-  }
-  return lastRows;
-}
-
-function nameAt({ bytes, starts, ends }: ColumnValues, row: number): NameBytes {
-  return { bytes, start: starts[row]!, end: ends[row]! };
-}
-
-/** Number of rows of a row group up to an event; null when that is not among them. */
-async function rowsThrough(
-  segment: Segment,
-  number: number,
-  eventId: string,
-): Promise<number | null> {
-  const { event_id } = await segment.readColumns(number, ["event_id"]);
+/** Number of rows up to that of an event; null when it is not among them. */
+function rowsThrough(ids: ColumnValues, eventId: string): number | null {
   let low = 0;
-  let high = segment.rowGroups[number]!.rows;
+  let high = ids.starts.length;
   while (low < high) {
     const middle = (low + high) >>> 1;
-    if (uuidAt(event_id, middle) < eventId) low = middle + 1;
+    if (uuidAt(ids, middle) < eventId) low = middle + 1;
     else high = middle;
   }
-  const isThere = low < segment.rowGroups[number]!.rows && uuidAt(event_id, low) === eventId;
-  return isThere ? low + 1 : null;
+  return low < ids.starts.length && uuidAt(ids, low) === eventId ? low + 1 : null;
 }

@@ -7,9 +7,7 @@ import type { FileStreams, LineSource, LinesWanted, LogFile } from "../read/snap
 import type { ReadableSegment } from "./listed_segment.ts";
 import type { RowGroupCache } from "./row_group_cache.ts";
 import type { Segment } from "./segment_reader.ts";
-import { countThrough } from "./segment_streams.ts";
-import type { StreamCounts } from "./stream_counts.ts";
-import { seekStream, type StreamCursor } from "./stream_index_reader.ts";
+import { SegmentStreams } from "./segment_streams.ts";
 
 const LF = 0x0a;
 
@@ -30,22 +28,6 @@ export class SegmentView implements LogFile {
 
   lines(wanted: LinesWanted): LineSource {
     return new SegmentLines(this.#segment, this.#rowGroups, wanted);
-  }
-}
-
-class SegmentStreams implements FileStreams {
-  readonly #segment: ReadableSegment;
-
-  constructor(segment: ReadableSegment) {
-    this.#segment = segment;
-  }
-
-  seek(key: string): Promise<StreamCursor> {
-    return seekStream(this.#segment.streams, key);
-  }
-
-  countThrough(eventId: string): Promise<StreamCounts | null> {
-    return this.#segment.use((segment) => countThrough(segment, eventId));
   }
 }
 

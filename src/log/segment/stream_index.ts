@@ -10,6 +10,7 @@ import { assert } from "../../assert.ts";
 import { NAME_BYTES_MAX } from "../../limits.ts";
 import { takeUuid, UUID_BYTES, uuidText } from "../line/line_bytes.ts";
 import { SegmentError } from "../parquet/segment_error.ts";
+import { type StreamEntry, streamKey } from "../read/stream_counts.ts";
 
 /** A block ends with the entry that brings it to this size. */
 const BLOCK_BYTES = 4 * 1024;
@@ -25,35 +26,27 @@ const INDEX_VALUE_BYTES = 4 + 4;
 export const STREAM_BLOCK_BYTES_MAX: number = BLOCK_BYTES + KEY_LENGTH_BYTES + KEY_BYTES_MAX +
   STREAM_VALUE_BYTES + CRC_BYTES;
 
-/** The events of one stream in a segment, or of a whole source. */
-export interface StreamEntry {
-  /** See `streamKey()`. */
-  key: string;
-  events: number;
-  lastEventId: string;
-}
-
 /** Where a block is in the table. */
 export interface BlockPlace {
   offset: number;
   bytes: number;
 }
 
-/** One string for a stream, in the order of source, then stream. No name holds a space. */
-export function streamKey(source: string, stream: string): string {
-  return `${source} ${stream}`;
-}
-
-/** The key of a whole source, which comes before those of its streams. */
+/** The key of the entry of a whole source, which comes before those of its streams. */
 export function sourceKey(source: string): string {
   return streamKey(source, "");
+}
+
+/** The key of the source of a stream. */
+export function sourceKeyOf(key: string): string {
+  return key.slice(0, key.indexOf(" ") + 1);
 }
 
 export function isSourceKey(key: string): boolean {
   return key.endsWith(" ");
 }
 
-/** The table of some entries, block by block; the last one is the index block. */
+/** The table of some entries in order, block by block; the last one is the index block. */
 export function* streamIndexBlocks(entries: Iterable<StreamEntry>): Generator<Buffer, void> {
   const block = new BlockBuilder();
   const index = new BlockBuilder();

@@ -1,9 +1,9 @@
 /** Finds streams in the stream index of a segment, whose blocks are mostly in a cache. */
+import type { StreamCursor, StreamEntry } from "../read/stream_counts.ts";
 import {
   type BlockPlace,
   isSourceKey,
   type StreamBlock,
-  type StreamEntry,
   type StreamIndexBlock,
 } from "./stream_index.ts";
 
@@ -25,13 +25,13 @@ export async function findEntry(streams: StreamIndex, key: string): Promise<Stre
 
 /** A cursor at the first stream whose key is not before `key`. @throws {SegmentError} */
 export async function seekStream(streams: StreamIndex, key: string): Promise<StreamCursor> {
-  const cursor = new StreamCursor(streams, await streams.index());
+  const cursor = new BlockCursor(streams, await streams.index());
   await cursor.seek(key);
   return cursor;
 }
 
 /** Goes over the streams of a segment; entries of whole sources are left out. */
-export class StreamCursor {
+class BlockCursor implements StreamCursor {
   readonly #streams: StreamIndex;
   readonly #index: StreamIndexBlock;
   #number = 0;
@@ -44,17 +44,14 @@ export class StreamCursor {
     this.#index = index;
   }
 
-  /** Key of the stream that it stands at; null at the end. */
   get key(): string | null {
     return this.#key;
   }
 
-  /** Not at the end. */
   get events(): number {
     return this.#block!.eventsAt(this.#place);
   }
 
-  /** Not at the end. */
   get lastEventId(): string {
     return this.#block!.lastEventIdAt(this.#place);
   }
@@ -65,13 +62,12 @@ export class StreamCursor {
     if (!this.#settle()) await this.nextBlock();
   }
 
-  /** Goes on to the next stream of the block. @returns false when the next block is to be read. */
   next(): boolean {
     this.#place += 1;
     return this.#settle();
   }
 
-  /** Goes on to the first stream of the blocks behind, or to the end. @throws {SegmentError} */
+  /** @throws {SegmentError} */
   async nextBlock(): Promise<void> {
     do await this.#enter(this.#number + 1); while (this.#block !== null && !this.#settle());
   }

@@ -8,13 +8,15 @@ import {
   KeyHashes,
   keyPlace,
   mayHoldKey,
-  sourceKeyHash,
   streamKeyHash,
 } from "../../../src/log/segment/key_filter.ts";
+import { streamKey } from "../../../src/log/read/stream_counts.ts";
+import { sourceKey } from "../../../src/log/segment/stream_index.ts";
+import type { Hash64 } from "../../../src/log/parquet/xxhash64.ts";
 import { SEED, SeededRandom } from "../../event/support/seeded_random.ts";
 import { flipBit } from "../../support/corrupt.ts";
 
-function filterOf(hashes: ReturnType<typeof sourceKeyHash>[]): Buffer {
+function filterOf(hashes: Hash64[]): Buffer {
   const keys = new KeyHashes();
   for (const hash of hashes) keys.add(hash);
   return keys.filter();
@@ -46,15 +48,13 @@ test("KeyHashes.filter() lets few other keys pass", () => {
 test("an empty filter holds nothing", () => {
   const filter = filterOf([]);
   assert.equal(filter.length, KEY_PAGE_BYTES);
-  assert.ok(!mayHoldKey(filter, sourceKeyHash("a")));
+  assert.ok(!mayHoldKey(filter, streamKeyHash(sourceKey("a"))));
 });
 
 test("a source, a stream and a batch of the same names are different keys", () => {
   const hashes = [
-    sourceKeyHash("a"),
-    sourceKeyHash("a.b"),
-    streamKeyHash("a", "b"),
-    streamKeyHash("a.b", "b"),
+    ...[sourceKey("a"), sourceKey("a.b"), streamKey("a", "b"), streamKey("a.b", "b")]
+      .map(streamKeyHash),
     batchKeyHash("a", "b"),
     batchKeyHash("a", "a b"),
     batchKeyHash("a", ""),

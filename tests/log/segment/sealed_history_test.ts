@@ -11,9 +11,11 @@ import type { SegmentEntry } from "../../../src/log/segment/manifest.ts";
 import { SealedHistory } from "../../../src/log/segment/sealed_history.ts";
 import type { StreamBlock, StreamIndexBlock } from "../../../src/log/segment/stream_index.ts";
 import { TableCache } from "../../../src/log/segment/table_cache.ts";
+import { openSegment } from "../../../src/log/segment/segment_reader.ts";
+import { flipBit } from "../../support/corrupt.ts";
 import { preparedBatch } from "../../support/prepared.ts";
 import { SimulatedDisk } from "../../support/simulated_disk.ts";
-import { sealCommits, type WrittenSegments } from "../../support/test_segment.ts";
+import { sealCommits, smallBatches, type WrittenSegments } from "../../support/test_segment.ts";
 
 /** Ends a segment with every commit. */
 const EACH_COMMIT = { events: 1, bytes: Infinity };
@@ -208,4 +210,51 @@ test("KeyFilters holds those of the newest segments within its bound, and asks t
     assert.equal(await filters.newest(asked, 0, 4), expected);
   }
   await tables.close();
+});
+
+test("SealedHistory serves nothing of a stream index or key filter that is damaged, and names the place", async () => {
+  const { storage, segments, entries } = await openHistory();
+  const { metadata } = await openSegment(storage, "0.parquet");
+  const { key_filter, stream_index } = metadata;
+  const indexStart = stream_index.bytes - stream_index.index_bytes;
+  for (
+    const [place, message] of [
+      [key_filter.offset + 9, /^0\.parquet: the key filter from byte \d+: .* CRC-32$/],
+      [stream_index.offset + 9, /^0\.parquet: a block of the stream index, .* CRC-32$/],
+      [
+        stream_index.offset + indexStart + 9,
+        /^0\.parquet: a block of the stream index, .* CRC-32$/,
+      ],
+    ] as const
+  ) {
+    const bytes = Buffer.from(storage.contents("0.parquet"));
+    const damaged = new SimulatedDisk(
+      new Map(storage.tree()).set("0.parquet", flipBit(bytes, 8 * place)),
+    );
+    const history = new SealedHistory(damaged);
+    history.add(segments.map(entryOf));
+    await assert.rejects(history.streamFrontier("a", "s"), { name: "SegmentError", message });
+    // What does not need the damaged segment is answered.
+    const last = entries.at(-1)!;
+    assert.deepEqual(await history.findBatch(last.source, last.batch_id), last);
+    assert.equal(await history.streamFrontier("b", "s"), last.last_event_id);
+    await history.close();
+  }
+});
+
+test("SealedHistory refuses only the batches of the page of a key filter that is damaged", async () => {
+  const { storage, segments } = await sealCommits([smallBatches(5000)]);
+  const { metadata } = await openSegment(storage, "0.parquet");
+  const bytes = storage.contents("0.parquet");
+  const damaged = flipBit(bytes, 8 * (metadata.key_filter.offset + KEY_PAGE_BYTES + 9));
+  const history = new SealedHistory(
+    new SimulatedDisk(new Map(storage.tree()).set("0.parquet", damaged)),
+  );
+  history.add(segments.map(entryOf));
+  const found = await Promise.allSettled(
+    Array.from({ length: 200 }, (_, n) => history.findBatch("shop", `new-${n}`)),
+  );
+  const refused = found.filter(({ status }) => status === "rejected").length;
+  assert.ok(refused > 0 && refused < 100, `${refused} of 200`);
+  await history.close();
 });

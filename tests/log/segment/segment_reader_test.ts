@@ -7,9 +7,10 @@ import { findBatch } from "../../../src/log/segment/segment_batches.ts";
 import {
   batchKeyHash,
   KEY_PAGE_BYTES,
-  sourceKeyHash,
   streamKeyHash,
 } from "../../../src/log/segment/key_filter.ts";
+import { streamKey } from "../../../src/log/read/stream_counts.ts";
+import { sourceKey } from "../../../src/log/segment/stream_index.ts";
 import { openSegment, type Segment } from "../../../src/log/segment/segment_reader.ts";
 import { type EventFilter, lineMatcher } from "../../../src/log/line/stored_line.ts";
 import type { BatchEntry } from "../../../src/log/wal/commit_frame.ts";
@@ -125,14 +126,18 @@ test("Segment.mayHoldKey() knows each batch, source and stream, and reads one pa
   const before = storage.operations.length;
   const held = [
     ...entries.map(({ source, batch_id }) => batchKeyHash(source, batch_id)),
-    ...["shop", "b"].map(sourceKeyHash),
-    ...["shop", "b"].map((source) => streamKeyHash(source, "stream-2")),
+    ...["shop", "b"].map((source) => streamKeyHash(sourceKey(source))),
+    ...["shop", "b"].map((source) => streamKeyHash(streamKey(source, "stream-2"))),
   ];
   for (const hash of held) assert.ok(await segment.mayHoldKey(hash));
   const reads = storage.operations.slice(before);
   assert.equal(reads.length, held.length);
   assert.ok(reads.every(({ sizeBytes }) => sizeBytes === KEY_PAGE_BYTES));
-  const others = [batchKeyHash("b", "batch-7"), sourceKeyHash("c"), streamKeyHash("b", "stream-4")];
+  const others = [
+    batchKeyHash("b", "batch-7"),
+    streamKeyHash(sourceKey("c")),
+    streamKeyHash(streamKey("b", "stream-4")),
+  ];
   for (const hash of others) assert.ok(!(await segment.mayHoldKey(hash)));
 });
 

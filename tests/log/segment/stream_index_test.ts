@@ -2,16 +2,15 @@ import assert from "node:assert/strict";
 import type { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { NAME_BYTES_MAX } from "../../../src/limits.ts";
+import { type StreamEntry, streamKey } from "../../../src/log/read/stream_counts.ts";
 import { SegmentError } from "../../../src/log/parquet/segment_error.ts";
 import {
   isSourceKey,
   sourceKey,
   STREAM_BLOCK_BYTES_MAX,
   StreamBlock,
-  type StreamEntry,
   StreamIndexBlock,
   streamIndexBlocks,
-  streamKey,
 } from "../../../src/log/segment/stream_index.ts";
 import {
   findEntry,

@@ -1,0 +1,321 @@
+/**
+ * Compares the speed of this checkout with that of another one, in turns in one run: each round
+ * measures every row once for each, and the ratio of a row is the median over the rounds. See
+ * README.md beside this file.
+ */
+import { cp, rm } from "node:fs/promises";
+import { resolve } from "node:path";
+import process from "node:process";
+import { parseArgs } from "node:util";
+import {
+  Deployment,
+  ownRuntime,
+  ROTATE_NEVER_BYTES,
+  type RuntimeName,
+} from "./support/deployment.ts";
+import { measureDelivery } from "./support/delivery.ts";
+import { answerTimes, ask } from "./support/exchange.ts";
+import { runLoad, type Workload } from "./support/load.ts";
+import { positive, progress, runBench, runtimeNamed } from "./support/options.ts";
+import { RawClient } from "./support/raw_client.ts";
+import { formatTable, rounded, type Row } from "./support/report.ts";
+import { keyedBatch, keyRequest } from "./support/requests.ts";
+import { withServer } from "./support/with_deployment.ts";
+import { ingestWorkload, replayWorkload } from "./support/workloads.ts";
+
+const BATCH_EVENTS = 1000;
+const PAGE_EVENTS = 1000;
+const KEYS_ASKED = 50;
+/** Has no common factor with most counts, so that neighbouring keys are not asked for in turn. */
+const KEY_STEP = 7919;
+const DELIVERED_PER_SECOND = 200;
+const WARMUP_SHARE = 0.2;
+
+interface CompareOptions {
+  base: string;
+  serverRuntime: RuntimeName;
+  rounds: number;
+  measureMs: number;
+  /** Events of the log that is replayed, sealed and verified. */
+  events: number;
+  /** What the names of the measured rows contain; empty for all. */
+  rows: string[];
+}
+
+/** One of the two checkouts, with a log of its own that is never changed. */
+interface Side {
+  checkout: string;
+  runtime: RuntimeName;
+  unsealed: Deployment;
+  sealed: Deployment;
+}
+
+/** Values of one measurement, by the names of their rows. */
+type Values = Record<string, number>;
+
+/** Rows whose values are times: less is better. The others are rates. */
+const isTime = (row: string) => row.endsWith(" ms");
+
+type Measurement = (side: Side, options: CompareOptions) => Promise<Values>;
+
+const INGEST: Record<string, [clients: number, batchEvents: number]> = {
+  "batches of 1, 1 client": [1, 1],
+  "batches of 1, 16 clients": [16, 1],
+  "batches of 1, 64 clients": [64, 1],
+  "batches of 100, 16 clients": [16, 100],
+  "batches of 1,000, 1 client": [1, 1000],
+  "batches of 1,000, 4 clients": [4, 1000],
+};
+
+const MEASUREMENTS: Record<string, Measurement> = {
+  ...Object.fromEntries(
+    Object.entries(INGEST).map(([name, [clients, batchEvents]]) => [
+      name,
+      (side, options) => measureIngest(name, side, options, clients, batchEvents),
+    ]),
+  ),
+  "replay of the tail": (side, options) =>
+    measureReplay("replay of the tail", side.unsealed, options),
+  "delivery": deliveryTimes,
+  "seal": sealRate,
+  "verify of segments": (side, options) =>
+    verifyRate("verify of segments", ["verify"], side, options),
+  "verify --chain of segments": (side, options) =>
+    verifyRate("verify --chain of segments", ["verify", "--chain"], side, options),
+  "replay of segments": (side, options) =>
+    measureReplay("replay of segments", side.sealed, options),
+  "key lookup": keyTimes,
+  "start": startTimes,
+};
+
+function parseOptions(args: string[]): CompareOptions {
+  const { values } = parseArgs({
+    args,
+    options: {
+      "base": { type: "string" },
+      "server-runtime": { type: "string", default: ownRuntime() },
+      "rounds": { type: "string", default: "5" },
+      "seconds": { type: "string", default: "3" },
+      "events": { type: "string", default: "200000" },
+      "rows": { type: "string", default: "" },
+    },
+  });
+  if (values.base === undefined) throw new Error("--base must name the other checkout");
+  return {
+    base: resolve(values.base),
+    serverRuntime: runtimeNamed(values["server-runtime"]),
+    rounds: positive("--rounds", values.rounds),
+    measureMs: positive("--seconds", values.seconds) * 1000,
+    events: Math.ceil(positive("--events", values.events) / BATCH_EVENTS) * BATCH_EVENTS,
+    rows: values.rows === "" ? [] : values.rows.split(","),
+  };
+}
+
+async function fresh<Result>(
+  side: Side,
+  use: (deployment: Deployment) => Promise<Result>,
+): Promise<Result> {
+  const deployment = await Deployment.create(side.runtime, undefined, side.checkout);
+  try {
+    return await use(deployment);
+  } finally {
+    await deployment.remove();
+  }
+}
+
+async function load(
+  deployment: Deployment,
+  workloads: Workload[],
+  measureMs: number,
+): Promise<number> {
+  return await withServer(deployment, async (server) => {
+    const { events, seconds } = await runLoad({
+      socketPath: deployment.socketPath,
+      serverPid: server.pid,
+      workloads,
+      warmupMs: measureMs * WARMUP_SHARE,
+      measureMs,
+      eventsMax: Infinity,
+    });
+    return Math.round(events / seconds);
+  });
+}
+
+async function measureIngest(
+  name: string,
+  side: Side,
+  { measureMs }: CompareOptions,
+  clients: number,
+  batchEvents: number,
+): Promise<Values> {
+  const workloads = Array.from(
+    { length: clients },
+    (_, client) => ingestWorkload(`client-${client}`, batchEvents),
+  );
+  return { [name]: await fresh(side, (deployment) => load(deployment, workloads, measureMs)) };
+}
+
+async function measureReplay(
+  name: string,
+  deployment: Deployment,
+  { events, measureMs }: CompareOptions,
+): Promise<Values> {
+  const workload = replayWorkload({ events, pageEvents: PAGE_EVENTS });
+  return { [name]: await load(deployment, [workload], measureMs) };
+}
+
+function deliveryTimes(side: Side, { measureMs }: CompareOptions): Promise<Values> {
+  return fresh(side, (deployment) =>
+    withServer(deployment, async (server) => {
+      const { fromAck } = await measureDelivery({
+        socketPath: deployment.socketPath,
+        serverPid: server.pid,
+        followers: 1,
+        eventsPerSecond: DELIVERED_PER_SECOND,
+        warmupMs: measureMs * WARMUP_SHARE,
+        measureMs,
+        eventsMax: Infinity,
+      });
+      return {
+        "delivery p50 ms": rounded(fromAck.quantileMs(0.5), 3),
+        "delivery p99 ms": rounded(fromAck.quantileMs(0.99), 3),
+      };
+    }));
+}
+
+/** Seals a copy, so that each round seals the same log. */
+async function sealRate(side: Side, { events }: CompareOptions): Promise<Values> {
+  const folder = `${side.unsealed.folder}-copy`;
+  await copyLog(side.unsealed.folder, folder);
+  try {
+    const copy = await Deployment.at(folder, side.runtime, side.checkout);
+    const { tookMs } = await copy.run(["seal"], () => null);
+    return { "seal": Math.round(events / tookMs * 1000) };
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+async function verifyRate(
+  name: string,
+  command: string[],
+  { sealed }: Side,
+  { events }: CompareOptions,
+): Promise<Values> {
+  const { tookMs } = await sealed.run(command, () => null);
+  return { [name]: Math.round(events / tookMs * 1000) };
+}
+
+function keyTimes({ sealed }: Side, { events }: CompareOptions): Promise<Values> {
+  return withServer(sealed, async () => {
+    const client = await RawClient.connect(sealed.socketPath);
+    const tookMs: number[] = [];
+    for (let number = 0; number < KEYS_ASKED; number++) {
+      const request = keyRequest(number * KEY_STEP % events);
+      tookMs.push((await ask(client, { request, expected: '"last_event_id"' })).tookMs);
+    }
+    client.close();
+    return { "key lookup p50 ms": rounded(answerTimes(tookMs).p50Ms, 3) };
+  });
+}
+
+async function startTimes({ unsealed }: Side): Promise<Values> {
+  const startMs = await withServer(unsealed, (server) => Promise.resolve(server.startMs));
+  return { "start with the log in the tail ms": Math.round(startMs) };
+}
+
+/** Fills a log that stays in the tail, and seals a copy of it. */
+async function prepareSide(checkout: string, options: CompareOptions): Promise<Side> {
+  const { serverRuntime: runtime, events } = options;
+  progress(`filling ${events} events: ${checkout}`);
+  const unsealed = await Deployment.create(runtime, undefined, checkout);
+  await withServer(unsealed, async () => {
+    const client = await RawClient.connect(unsealed.socketPath);
+    for (let number = 0; number < events / BATCH_EVENTS; number++) {
+      const request = keyedBatch(number, BATCH_EVENTS);
+      await ask(client, { request, expected: '"status":"committed"' });
+    }
+    client.close();
+  }, ROTATE_NEVER_BYTES);
+  const folder = `${unsealed.folder}-sealed`;
+  await copyLog(unsealed.folder, folder);
+  const sealed = await Deployment.at(folder, runtime, checkout);
+  await sealed.run(["seal"], () => null);
+  return { checkout, runtime, unsealed, sealed };
+}
+
+async function copyLog(from: string, to: string): Promise<void> {
+  await cp(from, to, { recursive: true, filter: (path) => !path.endsWith(".sock") });
+}
+
+/** Of each row the values of this checkout and of the base, round by round. */
+type Rounds = Map<string, { ours: number[]; base: number[] }>;
+
+async function measureRound(
+  sides: [Side, Side],
+  options: CompareOptions,
+  rounds: Rounds,
+  isBaseFirst: boolean,
+): Promise<void> {
+  const [own, base] = sides;
+  const isWanted = (name: string) =>
+    options.rows.length === 0 || options.rows.some((row) => name.includes(row));
+  for (const [name, measure] of Object.entries(MEASUREMENTS)) {
+    if (!isWanted(name)) continue;
+    progress(name);
+    const early = await measure(isBaseFirst ? base : own, options);
+    const late = await measure(isBaseFirst ? own : base, options);
+    for (const row of Object.keys(early)) {
+      const values = rounds.get(row) ?? { ours: [], base: [] };
+      values.ours.push((isBaseFirst ? late : early)[row]!);
+      values.base.push((isBaseFirst ? early : late)[row]!);
+      rounds.set(row, values);
+    }
+  }
+}
+
+function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
+}
+
+/** Above 1 this checkout is faster. */
+function rowOf(row: string, { ours, base }: { ours: number[]; base: number[] }): Row {
+  const ratios = ours.map((value, round) =>
+    isTime(row) ? base[round]! / value : value / base[round]!
+  );
+  return {
+    row,
+    "ours": median(ours),
+    "base": median(base),
+    "ratio": rounded(median(ratios), 2),
+    "least": rounded(Math.min(...ratios), 2),
+    "most": rounded(Math.max(...ratios), 2),
+  };
+}
+
+await runBench(async () => {
+  const options = parseOptions(process.argv.slice(2));
+  const own = resolve(import.meta.dirname!, "..");
+  const sides: [Side, Side] = [
+    await prepareSide(own, options),
+    await prepareSide(options.base, options),
+  ];
+  try {
+    const rounds: Rounds = new Map();
+    for (let round = 1; round <= options.rounds; round++) {
+      progress(`round ${round} of ${options.rounds}`);
+      // Whoever comes first may find the machine in another state: they take turns.
+      await measureRound(sides, options, rounds, round % 2 === 0);
+    }
+    const rows = [...rounds].map(([row, values]) => rowOf(row, values));
+    process.stdout.write(`server on ${options.serverRuntime}, base ${options.base}\n\n`);
+    process.stdout.write(formatTable(rows));
+  } finally {
+    for (const { unsealed, sealed } of sides) {
+      await unsealed.remove();
+      await sealed.remove();
+    }
+  }
+});
