@@ -2,9 +2,9 @@
  * The lines of row groups that were read lately, of all segments together. A row group is decoded
  * whole, and one at a time, which bounds the memory of decoding whatever the number of readers.
  *
- * Memory of dropped lines is used for the next row group: V8 collects the whole heap each time some
- * MiB have been allocated outside of it, so that fresh memory for each row group would halve the
- * rate of sealed replay. So lines are shown only during a call: nobody holds lines that were dropped.
+ * The memory of dropped lines is used for the next row group: V8 collects the whole heap each time
+ * some MiB have been allocated outside of it, so fresh memory for each row group would halve the
+ * rate of sealed replay. Lines are shown only during a call: nobody holds lines that were dropped.
  */
 import { Buffer } from "node:buffer";
 import { LruCache } from "../../lru_cache.ts";
