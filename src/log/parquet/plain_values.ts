@@ -4,7 +4,7 @@
  * the next row group.
  */
 import { Buffer } from "node:buffer";
-import { putBytes } from "../line/line_bytes.ts";
+import { putBytes, viewOf } from "../line/line_bytes.ts";
 
 /** Parquet pages before compression: what an engine that uses the page index reads at the least. */
 export const SEGMENT_PAGE_BYTES: number = 48 * 1024;
@@ -89,6 +89,6 @@ export function* plainValues(bytes: Buffer): Iterable<Uint8Array> {
   for (let at = 0; at < bytes.length;) {
     const start = at + LENGTH_BYTES;
     at = start + bytes.readUInt32LE(at);
-    yield bytes.subarray(start, at);
+    yield viewOf(bytes, start, at);
   }
 }

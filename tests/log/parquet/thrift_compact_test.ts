@@ -57,8 +57,8 @@ test("encodeThrift() spells the compact protocol", () => {
   assert.deepEqual([...encodeThrift(EMPTY, {})], [0]);
   assert.deepEqual(field(i32, -1), [0x15, 1, 0]);
   assert.deepEqual(field(size64, 64), [0x16, 0x80, 1, 0]);
-  assert.deepEqual(field(bool, true), [0x11, 0]);
-  assert.deepEqual(field(bool, false), [0x12, 0]);
+  const [yes, no] = [true, false];
+  assert.deepEqual([field(bool, yes), field(bool, no)], [[0x11, 0], [0x12, 0]]);
   assert.deepEqual(field(text, "ab"), [0x18, 2, 0x61, 0x62, 0]);
   assert.deepEqual(field(list(i32), [1, 2]), [0x19, 0x25, 2, 4, 0]);
   assert.deepEqual(field(list(i32), Array(15).fill(0)), [

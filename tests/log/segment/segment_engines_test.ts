@@ -176,11 +176,11 @@ test("DuckDB sees Snappy, statistics, Bloom filters and the metadata of a segmen
       );
       return probe[0]!.excluded;
     };
-    assert.equal(await excluded("record_key", "no such key"), true);
+    assert.ok(await excluded("record_key", "no such key"));
     for (const { stream, record_key, batch_id } of [rows[0]!, rows[3999]!, rows.at(-1)!]) {
-      assert.equal(await excluded("stream", stream!), false);
-      assert.equal(await excluded("record_key", record_key!), false);
-      assert.equal(await excluded("batch_id", batch_id!), false);
+      assert.ok(!(await excluded("stream", stream!)));
+      assert.ok(!(await excluded("record_key", record_key!)));
+      assert.ok(!(await excluded("batch_id", batch_id!)));
     }
   });
 });
