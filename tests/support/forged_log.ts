@@ -17,7 +17,6 @@ import {
 } from "../../src/log/wal/commit_frame.ts";
 import { MANIFEST_FILE, PENDING_FOLDER, segmentPath } from "../../src/log/storage/file_names.ts";
 import type { Manifest, SegmentEntry } from "../../src/log/segment/manifest.ts";
-import { streamKey } from "../../src/log/read/stream_counts.ts";
 import { SegmentIndex } from "../../src/log/segment/segment_index.ts";
 import { encodeMetadata, METADATA_KEY } from "../../src/log/segment/segment_metadata.ts";
 import { openSegment } from "../../src/log/segment/segment_reader.ts";
@@ -133,7 +132,7 @@ export async function forgeSegment(rows: readonly Row[], facts: SegmentEntry): P
     const before = rows[row - 1]?.entry;
     const goesOn = before?.source === entry.source && before.batch_id === entry.batch_id;
     if (!goesOn) index.addBatch(entry.source, entry.batch_id);
-    index.addEvents(streamKey(entry.source, stream), 1, event_id);
+    index.addEvents(entry.source, stream, 1, event_id);
   });
   const { entries, keyFilter } = index.finish();
   const metadata = { events, batches, first_event_id, last_event_id, previous_head, head };

@@ -17,7 +17,6 @@ import type { BatchEntry } from "../wal/commit_frame.ts";
 import type { WholeCommit } from "../wal/commit_reader.ts";
 import { CorruptLogError } from "../storage/errors.ts";
 import { FULL_SPEED, type Pace } from "../sealing/pace.ts";
-import { streamKey } from "../read/stream_counts.ts";
 import { SegmentIndex } from "./segment_index.ts";
 import type { SegmentFacts } from "./segment_metadata.ts";
 import { RowGroupWriter } from "./segment_row_groups.ts";
@@ -201,7 +200,7 @@ class SegmentWriter {
     }
     const stream = this.#rows.add(event, batch.entry);
     this.#chain.append(event.eventHash);
-    this.#index.addEvents(streamKey(batch.entry.source, stream), 1, eventId);
+    this.#index.addEvents(batch.entry.source, stream, 1, eventId);
     this.#firstEventId ??= eventId;
     this.#lastEventId = eventId;
     this.#events += 1;
