@@ -1,6 +1,6 @@
 /**
  * `seal`: moves everything that is committed into immutable Parquet segments. SIGINT or SIGTERM
- * stops it with the commit at hand: what it has sealed stays, and the next run goes on behind it.
+ * stops it after the current commit: what it has sealed stays, and the next run continues there.
  */
 import { randomFillSync } from "node:crypto";
 import { join } from "node:path";

@@ -3,7 +3,6 @@ import { createHash } from "node:crypto";
 import type { Buffer } from "node:buffer";
 import { HistoryChain } from "../../src/event/chain.ts";
 import type { BatchEntry } from "../../src/log/wal/commit_frame.ts";
-import { streamKey } from "../../src/log/read/stream_counts.ts";
 import { SegmentIndex, type SegmentIndexContent } from "../../src/log/segment/segment_index.ts";
 import type { SegmentMetadata } from "../../src/log/segment/segment_metadata.ts";
 import { RowGroupWriter } from "../../src/log/segment/row_group_writer.ts";
@@ -74,7 +73,7 @@ export function describeRows(rows: ForgedRow[]): { facts: Facts; index: SegmentI
   const ids = rows.map(({ line }) => {
     const { event_id, source, stream, event_hash } = JSON.parse(line.toString());
     chain.append(event_hash);
-    index.addEvents(streamKey(source, stream), 1, event_id);
+    index.addEvents(source, stream, 1, event_id);
     return event_id as string;
   });
   const facts = {

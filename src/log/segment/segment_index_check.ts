@@ -6,7 +6,7 @@
 import { Buffer } from "node:buffer";
 import { nameFault } from "../../event/names.ts";
 import { mayContain } from "../parquet/bloom_filter.ts";
-import { type ColumnValues, distinctValues } from "../parquet/column_values.ts";
+import { type ColumnValues, distinctValues, uuidAt } from "../parquet/column_values.ts";
 import type { BatchRun } from "./segment_batches.ts";
 import { SegmentError } from "../parquet/segment_error.ts";
 import type { RowGroup } from "./segment_footer.ts";
@@ -60,7 +60,9 @@ export class SegmentIndexCheck {
       await this.#checkFilter("record_key", number, distinctValues(columns.record_key));
     }
     for (const run of runs) this.#takeBatch(run);
-    countRows(columns, rowGroup.rows, (...events) => this.#index.addEvents(...events));
+    countRows(columns, rowGroup.rows, (source, stream, events, lastRow) => {
+      this.#index.addEvents(source, stream, events, uuidAt(columns.event_id, lastRow));
+    });
   }
 
   /** After the last row group. @throws {SegmentError} */

@@ -16,7 +16,6 @@ import type { BatchEntry } from "../wal/commit_frame.ts";
 import type { WholeCommit } from "../wal/commit_reader.ts";
 import { CorruptLogError } from "../storage/errors.ts";
 import { FileSink } from "../parquet/file_sink.ts";
-import { streamKey } from "../read/stream_counts.ts";
 import { SegmentIndex } from "./segment_index.ts";
 import type { SegmentFacts } from "./segment_metadata.ts";
 import { RowGroupWriter } from "./row_group_writer.ts";
@@ -198,7 +197,7 @@ class SegmentWriter {
     }
     const stream = this.#rows.add(event, batch.entry);
     this.#chain.append(event.eventHash);
-    this.#index.addEvents(streamKey(batch.entry.source, stream), 1, eventId);
+    this.#index.addEvents(batch.entry.source, stream, 1, eventId);
     this.#firstEventId ??= eventId;
     this.#lastEventId = eventId;
     this.#events += 1;

@@ -6,7 +6,7 @@
 const QUOTING_ERRORS = [TypeError, RangeError, SyntaxError, ReferenceError, EvalError, URIError];
 
 /** Name, message where it is safe, and the place in the code. */
-export function describeError(error: unknown): string {
+export function describeDefect(error: unknown): string {
   if (!(error instanceof Error)) return `a thrown ${typeof error}`;
   const isQuoting = QUOTING_ERRORS.some((type) => error instanceof type);
   const [message = ""] = error.message.split("\n");
