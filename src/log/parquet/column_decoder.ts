@@ -7,13 +7,7 @@
 import { Buffer } from "node:buffer";
 import { COPY_MARGIN_BYTES, viewFor } from "../line/line_bytes.ts";
 import { ABSENT, type ColumnValues } from "./column_values.ts";
-import {
-  type DataPageHeader,
-  type DictionaryPageHeader,
-  pageCrc,
-  type PageHeader,
-  readPageHeader,
-} from "./page_header.ts";
+import { type DataPageHeader, pageCrc, type PageHeader, readPageHeader } from "./page_header.ts";
 import { decodeRleHybrid } from "./rle_hybrid.ts";
 import { SegmentError } from "./segment_error.ts";
 import { snappyDecompress } from "./snappy.ts";
@@ -79,10 +73,15 @@ class ColumnDecoder {
   /** Returns where the page ends. */
   #readPage(headerStart: number): number {
     const { header, end: start } = this.#readHeader(headerStart);
-    const end = start + header.compressedBytes;
+    const end = start + header.compressed_page_size;
     this.#checkCrc(header, start, end);
-    if (header.kind === "dictionary") this.#readDictionary(header, start, end);
-    else this.#readValues(header, start, end);
+    const { dictionary_page_header: dictionary, data_page_header_v2: data } = header;
+    const sizeBytes = header.uncompressed_page_size;
+    if (header.type === "DICTIONARY_PAGE") {
+      this.#readDictionary(dictionary!.num_values, sizeBytes, start, end);
+    } else {
+      this.#readValues(data!, sizeBytes, start, end);
+    }
     return end;
   }
 
@@ -99,20 +98,22 @@ class ColumnDecoder {
     const found = pageCrc(this.#pages.bytes.subarray(start, end));
     if (found === crc) return;
     const place = this.#pages.offset + start;
-    throw this.#malformed(`the page at byte ${place} has the CRC-32 ${found}, not ${crc}`);
+    throw this.#malformed(
+      `the page at byte ${place} has the CRC-32 ${found >>> 0}, not ${crc >>> 0}`,
+    );
   }
 
-  #readDictionary(header: DictionaryPageHeader, start: number, end: number): void {
-    const { values, uncompressedBytes } = header;
+  #readDictionary(values: number, sizeBytes: number, start: number, end: number): void {
     const isFirst = this.#dictionary === null && this.#rows === 0;
     if (!isFirst || values > this.#pages.rows) throw this.#malformed("has a malformed dictionary");
-    const at = this.#decompress(start, end, uncompressedBytes);
+    const at = this.#decompress(start, end, sizeBytes);
     this.#dictionary = newPlaces(values);
     this.#findPlain(this.#dictionary, 0, values, at);
   }
 
-  #readValues(header: DataPageHeader, start: number, end: number): void {
-    const { rows, nulls, levelBytes, encoding, uncompressedBytes } = header;
+  #readValues(page: DataPageHeader, sizeBytes: number, start: number, end: number): void {
+    const { num_rows: rows, num_nulls: nulls, encoding } = page;
+    const levelBytes = page.definition_levels_byte_length;
     const { isOptional } = this.#format;
     const isRight = rows <= this.#pages.rows - this.#rows &&
       (isOptional || nulls === 0 && levelBytes === 0);
@@ -120,7 +121,7 @@ class ColumnDecoder {
     const count = rows - nulls;
     const valuesStart = start + levelBytes;
     const levels = isOptional ? this.#readLevels(start, valuesStart, rows, count) : null;
-    const at = this.#decompress(valuesStart, end, uncompressedBytes - levelBytes);
+    const at = this.#decompress(valuesStart, end, sizeBytes - levelBytes);
     if (encoding === "PLAIN") this.#findPlain(this.#places, this.#rows, count, at);
     else this.#findIndexed(count, at);
     if (levels !== null) spreadPlaces(this.#places, levels, this.#rows, count);

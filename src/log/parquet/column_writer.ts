@@ -7,12 +7,13 @@ import { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";
 import { type Compare, mergeStatistics } from "./column_statistics.ts";
 import type { FileSink } from "./file_sink.ts";
-import { encodePageHeader, pageCrc } from "./page_header.ts";
+import { pageCrc } from "./page_header.ts";
 import {
   COLUMN_INDEX,
   type ColumnChunk,
   OFFSET_INDEX,
   type OffsetIndex,
+  PAGE_HEADER,
   type SchemaElement,
   type Statistics,
 } from "./parquet_format.ts";
@@ -62,12 +63,12 @@ export class ColumnWriter {
     assert(this.#dataStart === null, "a dictionary comes before all data");
     this.#hasDictionary = true;
     const compressed = snappyCompress(values);
-    const header = encodePageHeader({
-      kind: "dictionary",
-      compressedBytes: compressed.length,
-      uncompressedBytes: values.length,
+    const header = encodeThrift(PAGE_HEADER, {
+      type: "DICTIONARY_PAGE",
+      uncompressed_page_size: values.length,
+      compressed_page_size: compressed.length,
       crc: pageCrc(compressed),
-      values: count,
+      dictionary_page_header: { num_values: count, encoding: "PLAIN" },
     });
     this.#append(header, values.length, compressed);
   }
@@ -87,15 +88,20 @@ export class ColumnWriter {
     const encodedLevels = levels === undefined ? NO_LEVELS : encodeRleHybrid(levels, 1);
     const compressed = snappyCompress(values);
     const uncompressedBytes = encodedLevels.length + values.length;
-    const header = encodePageHeader({
-      kind: "data",
-      compressedBytes: encodedLevels.length + compressed.length,
-      uncompressedBytes,
+    const header = encodeThrift(PAGE_HEADER, {
+      type: "DATA_PAGE_V2",
+      uncompressed_page_size: uncompressedBytes,
+      compressed_page_size: encodedLevels.length + compressed.length,
       crc: pageCrc(encodedLevels, compressed),
-      rows,
-      nulls: levels === undefined ? 0 : rows - levels.reduce((sum, level) => sum + level, 0),
-      encoding: this.#hasDictionary ? "RLE_DICTIONARY" : "PLAIN",
-      levelBytes: encodedLevels.length,
+      data_page_header_v2: {
+        num_values: rows,
+        num_nulls: levels === undefined ? 0 : rows - levels.reduce((sum, level) => sum + level, 0),
+        num_rows: rows,
+        encoding: this.#hasDictionary ? "RLE_DICTIONARY" : "PLAIN",
+        definition_levels_byte_length: encodedLevels.length,
+        repetition_levels_byte_length: 0,
+        is_compressed: true,
+      },
     });
     this.#append(header, uncompressedBytes, encodedLevels, compressed);
     this.#pages.push({

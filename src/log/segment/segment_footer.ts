@@ -8,7 +8,7 @@ import { isDeepStrictEqual } from "node:util";
 import { assert } from "../../assert.ts";
 import { isEventId } from "../../event/event_id.ts";
 import { COMMIT_BODY_BYTES_MAX, KEY_FILTER_BYTES_MAX, ROW_GROUP_EVENTS_MAX } from "../../limits.ts";
-import { BLOOM_BLOCK_BYTES, BLOOM_CRC_BYTES } from "../parquet/bloom_filter.ts";
+import { BLOOM_CRC_BYTES } from "../parquet/bloom_filter.ts";
 import { type CheckedFooter, decodeFooter, MAGIC, readCheckedFooter } from "../parquet/footer.ts";
 import {
   type ColumnChunk,
@@ -99,7 +99,6 @@ export function readRowGroups(footer: SegmentFooter): RowGroup[] {
     throw new SegmentError("the columns are not those of a segment");
   }
   const rowGroups = checkRowGroups(file, parquet.start);
-  checkFilters(rowGroups, metadata.key_filter.offset);
   checkCounts(metadata, rowGroups, file.num_rows);
   footer.parquet = null;
   return rowGroups;
@@ -174,30 +173,25 @@ function checkColumn(
     end,
     uncompressedBytes,
     bounds: isBounded ? { min: latin1(min), max: latin1(max) } : null,
-    filter: filterPlace(meta.bloom_filter_offset, meta.bloom_filter_length),
+    filter: filterPlace(meta.bloom_filter_offset, meta.bloom_filter_length, footerStart),
   };
 }
 
-function filterPlace(start: number | undefined, bytes: number | undefined): FileRange | null {
-  if (start === undefined || bytes === undefined) return null;
-  return { start, end: start + bytes + BLOOM_CRC_BYTES };
+function filterPlace(
+  start: number | undefined,
+  sizeBytes: number | undefined,
+  footerStart: number,
+): FileRange | null {
+  if (start === undefined || sizeBytes === undefined) return null;
+  const end = start + sizeBytes + BLOOM_CRC_BYTES;
+  if (end > footerStart || sizeBytes > BLOOM_FILTER_BYTES_MAX) {
+    throw new SegmentError(`a Bloom filter from bytes ${start} to ${end}`);
+  }
+  return { start, end };
 }
 
 function latin1({ buffer, byteOffset, length }: Uint8Array): string {
   return Buffer.from(buffer, byteOffset, length).toString("latin1");
-}
-
-/** Bloom filters lie one behind the other, and the filter over all keys behind them. */
-function checkFilters(rowGroups: RowGroup[], endBytes: number): void {
-  const places = rowGroups.flatMap(({ columns }) => columns.map(({ filter }) => filter))
-    .filter((place) => place !== null);
-  for (const [number, { start, end }] of places.entries()) {
-    const isFollowed = end === (places[number + 1]?.start ?? endBytes);
-    const sizeBytes = end - start;
-    if (!isFollowed || sizeBytes <= BLOOM_BLOCK_BYTES || sizeBytes > BLOOM_FILTER_BYTES_MAX) {
-      throw new SegmentError(`a Bloom filter from bytes ${start} to ${end}`);
-    }
-  }
 }
 
 function checkCounts(metadata: SegmentMetadata, rowGroups: RowGroup[], rows: number): void {

@@ -1,7 +1,7 @@
 /**
  * Collects the rows of one row group, each column as it will be written: plain values, or indices
- * into a dictionary where values mostly repeat. Values are copied out of the lines once, and checked
- * to be spelled the same when they come back.
+ * into a dictionary where values mostly repeat. Values are copied out of the lines once, and
+ * checked to be spelled the same when they come back.
  */
 import { Buffer } from "node:buffer";
 import { formatTimestamp } from "../../event/timestamp.ts";

@@ -43,8 +43,8 @@ test("writeSegment() gives each page the CRC-32 of its bytes", async () => {
   for (const { start, end } of rowGroups.flatMap(({ columns }) => columns)) {
     for (let at = start; at < end;) {
       const { header, end: pageStart } = readPageHeader(bytes, at);
-      at = pageStart + header.compressedBytes;
-      assert.equal(header.crc, crc32(bytes.subarray(pageStart, at)));
+      at = pageStart + header.compressed_page_size;
+      assert.equal(header.crc >>> 0, crc32(bytes.subarray(pageStart, at)));
     }
   }
 });
