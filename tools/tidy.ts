@@ -73,7 +73,8 @@ function checkText(path: string, text: string): string[] {
 }
 
 function importsOf(text: string): string[] {
-  return [...text.matchAll(/(?:from\s+|import\s+|import\()"(\.[^"]+)"/g)].map((match) => match[1]!);
+  return [...text.matchAll(/(?:from\s+|import\s+|import\(|new URL\()"(\.[^"]+)"/g)]
+    .map((match) => match[1]!);
 }
 
 function checkSource(path: string, text: string): string[] {

@@ -43,7 +43,7 @@ export async function replayResponse(
       return { status: 200, headers: JSON_HEADERS, body: streamPage(page, replay, onFailure) };
     }
   }
-  return wholePage([...page.parts, closing(replay)], replay);
+  return wholePage([...page.parts, closing(replay)]);
 }
 
 /** What is read of a page before its status is sent. */
@@ -71,26 +71,17 @@ class PageStart {
   }
 }
 
-function wholePage(parts: readonly Uint8Array[], replay: Replay): HttpResponse {
+function wholePage(parts: readonly Uint8Array[]): HttpResponse {
   const sizeBytes = parts.reduce((sum, part) => sum + part.length, 0);
   if (sizeBytes <= COPIED_BYTES_MAX) {
-    const body = Buffer.concat(parts, sizeBytes);
-    for (const part of parts) replay.release(part);
-    return { status: 200, headers: JSON_HEADERS, body };
+    return { status: 200, headers: JSON_HEADERS, body: Buffer.concat(parts, sizeBytes) };
   }
   const headers = { ...JSON_HEADERS, "content-length": String(sizeBytes) };
-  return { status: 200, headers, body: eachOf(parts, replay) };
+  return { status: 200, headers, body: eachOf(parts) };
 }
 
-/** Who asks for the next part has no more use for the one before. */
-async function* eachOf(
-  parts: readonly Uint8Array[],
-  replay: Replay,
-): AsyncGenerator<Uint8Array, void, void> {
-  for (const part of parts) {
-    yield part;
-    replay.release(part);
-  }
+async function* eachOf(parts: readonly Uint8Array[]): AsyncGenerator<Uint8Array, void, void> {
+  yield* parts;
 }
 
 async function* streamPage(
@@ -99,7 +90,7 @@ async function* streamPage(
   onFailure: (error: unknown) => void,
 ): AsyncGenerator<Uint8Array> {
   try {
-    yield* eachOf(start.parts, replay);
+    yield* start.parts;
     let { hasEvents } = start;
     for (let events = await replay.next(); events !== null; events = await replay.next()) {
       if (events.length === 0) {
@@ -107,7 +98,6 @@ async function* streamPage(
       } else {
         if (hasEvents) yield COMMA;
         yield events;
-        replay.release(events);
         hasEvents = true;
       }
     }

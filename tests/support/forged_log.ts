@@ -12,8 +12,8 @@ import type { CommittedEvent } from "../../src/event/verify_event.ts";
 import {
   type BatchEntry,
   type Commit,
-  decodeCommitHeader,
   encodeCommitHeader,
+  parseCommitHeader,
 } from "../../src/log/wal/commit_frame.ts";
 import { MANIFEST_FILE, PENDING_FOLDER, segmentPath } from "../../src/log/storage/file_names.ts";
 import type { Manifest, SegmentEntry } from "../../src/log/segment/manifest.ts";
@@ -40,7 +40,7 @@ export function splitCommits(bytes: Uint8Array): CommitParts[] {
   const commits: CommitParts[] = [];
   for (let start = 0; start < buffer.length;) {
     const lineEnd = buffer.indexOf("\n", start);
-    const { commit } = decodeCommitHeader(buffer.subarray(start, lineEnd))!;
+    const { commit } = parseCommitHeader(buffer, start, lineEnd)!;
     start = lineEnd + 1 + commit.bytes;
     const lines = buffer.toString("utf8", lineEnd + 1, start).split("\n").slice(0, -1);
     commits.push({ commit, lines });

@@ -4,14 +4,13 @@
  */
 import { Buffer } from "node:buffer";
 import { READ_CHUNK_BYTES } from "../../limits.ts";
-import { chunkMemory } from "./chunk_memory.ts";
-import { isHeaderLine } from "../wal/commit_frame.ts";
 import { viewFor } from "../line/line_bytes.ts";
 import { LineChunks } from "./line_chunks.ts";
 import type { LogSnapshot } from "./snapshot.ts";
 import {
   type EventFilter,
   eventLineEnd,
+  isHeaderLine,
   lineEventId,
   type LineMatcher,
   lineMatcher,
@@ -74,8 +73,7 @@ export class EventScan {
 
   /**
    * The next events, their lines joined by commas; null at the end. Empty when a good deal was read
-   * without a match, so that the caller can give up. They are the caller's, in memory that they
-   * fill at least half, who may give them back by `release()`.
+   * without a match, so that the caller can give up. They fill at least half of their memory.
    */
   async next(): Promise<Buffer | null> {
     let missedBytes = 0;
@@ -83,17 +81,11 @@ export class EventScan {
       const chunk = await this.#chunks.next();
       if (chunk === null) return null;
       const events = this.#takeEvents(chunk);
-      if (events !== null) return chunkMemory.dense(events);
+      if (events !== null) return dense(events);
       missedBytes += chunk.length;
-      chunkMemory.give(chunk);
       if (missedBytes >= SCAN_PAUSE_BYTES) return EMPTY;
     }
     return null;
-  }
-
-  /** Takes back what `next()` has given, when nobody reads it any more. */
-  release(events: Uint8Array): void {
-    chunkMemory.give(events);
   }
 
   /** Moves the wanted lines of `chunk` to its front and returns them; null when there are none. */
@@ -141,4 +133,9 @@ export class EventScan {
     if (this.#remainingEvents === 0) this.#limitReached = true;
     return true;
   }
+}
+
+/** Bytes that are a small part of their memory, as a copy that does not hold on to the rest. */
+function dense(bytes: Buffer): Buffer {
+  return bytes.length * 2 >= bytes.buffer.byteLength ? bytes : Buffer.from(bytes);
 }

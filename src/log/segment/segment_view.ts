@@ -1,7 +1,6 @@
 /** A segment as a snapshot sees it: the lines of the row groups that may hold what is wanted. */
 import { Buffer } from "node:buffer";
 import { READ_CHUNK_BYTES } from "../../limits.ts";
-import { chunkMemory } from "../read/chunk_memory.ts";
 import type { KeyRows } from "./key_rows.ts";
 import { partCount, type RowGroupParts, rowsOfPart } from "./row_group_parts.ts";
 import { findRows } from "./segment_lookup.ts";
@@ -86,7 +85,7 @@ class SegmentLines implements LineSource {
         this.#parts.pop();
         this.#handedBytes = null;
       }
-      return chunkMemory.copy(lines.subarray(start, end));
+      return Buffer.from(lines.subarray(start, end));
     });
   }
 

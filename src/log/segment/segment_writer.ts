@@ -16,7 +16,6 @@ import {
 import type { BatchEntry } from "../wal/commit_frame.ts";
 import type { WholeCommit } from "../wal/commit_reader.ts";
 import { CorruptLogError } from "../storage/errors.ts";
-import { FULL_SPEED, type Pace } from "../sealing/pace.ts";
 import { streamKey } from "../read/stream_counts.ts";
 import { SegmentIndex } from "./segment_index.ts";
 import type { SegmentFacts } from "./segment_metadata.ts";
@@ -46,9 +45,8 @@ export interface WriteSegmentOptions {
   /** Chain head before the first event, 64 lowercase hex digits. */
   previousHead: string;
   bounds?: SegmentBounds;
-  /** Asked after each commit: whether the segment is to end here, whatever its size. */
-  endsEarly?: () => boolean;
-  pace?: Pace;
+  /** Called after each row group. */
+  throttle?: () => void;
 }
 
 const BOUNDS: SegmentBounds = { events: SEGMENT_EVENTS_SOFT_MAX, bytes: SEGMENT_BYTES_SOFT_MAX };
@@ -72,17 +70,16 @@ export async function writeSegment(
   storage: Storage,
   path: string,
   commits: AsyncIterator<WholeCommit>,
-  { previousHead, bounds = BOUNDS, endsEarly = () => false, pace = FULL_SPEED }:
-    WriteSegmentOptions,
+  { previousHead, bounds = BOUNDS, throttle = () => {} }: WriteSegmentOptions,
 ): Promise<WrittenSegment | null> {
   let next = await commits.next();
   if (next.done === true) return null;
   const file = await storage.open(path, "create");
   try {
-    const segment = new SegmentWriter(file, previousHead, pace);
+    const segment = new SegmentWriter(file, previousHead, throttle);
     while (next.done !== true) {
       await segment.add(next.value);
-      if (segment.isFull(bounds) || endsEarly()) break;
+      if (segment.isFull(bounds)) break;
       next = await commits.next();
     }
     const written = await segment.finish();
@@ -102,7 +99,7 @@ interface OpenBatch {
 class SegmentWriter {
   readonly #sink: SegmentSink;
   readonly #rowGroups: RowGroupWriter;
-  readonly #pace: Pace;
+  readonly #throttle: () => void;
   readonly #previousHead: string;
   readonly #chain: HistoryChain;
   readonly #index = new SegmentIndex();
@@ -116,10 +113,10 @@ class SegmentWriter {
   #firstEventId: string | null = null;
   #lastEventId: string | null = null;
 
-  constructor(file: StorageFile, previousHead: string, pace: Pace) {
+  constructor(file: StorageFile, previousHead: string, throttle: () => void) {
     this.#sink = new SegmentSink(file);
-    this.#rowGroups = new RowGroupWriter(this.#sink, pace);
-    this.#pace = pace;
+    this.#rowGroups = new RowGroupWriter(this.#sink);
+    this.#throttle = throttle;
     this.#previousHead = previousHead;
     this.#chain = new HistoryChain(previousHead);
   }
@@ -169,7 +166,6 @@ class SegmentWriter {
     this.#index.addBatch(source, batch_id);
     let at = start;
     for (let event = 0; event < events; event++) {
-      this.#pace();
       const end = lines.indexOf(LF, at);
       if (end < 0) throw new CorruptLogError(`batch ${batch_id} has fewer lines than events`);
       const lineBytes = end + 1 - at;
@@ -217,5 +213,6 @@ class SegmentWriter {
     await this.#rowGroups.write(this.#rows);
     this.#rows.clear();
     this.#rowsBytes = 0;
+    this.#throttle();
   }
 }
