@@ -17,8 +17,8 @@ export interface Replay {
   readonly snapshotThroughEventId: string | null;
   /**
    * The next events: stored lines joined by commas, without a leading or trailing one; empty when
-   * much was read without a match; null when the page is complete. From then on `lastEventId` and
-   * `nextAfter` are final.
+   * much was read without a match; null when the page is complete. They are valid until the next
+   * call. From the end on `lastEventId` and `nextAfter` are final.
    */
   next(): Promise<Uint8Array | null>;
   /** Last event handed out so far. */

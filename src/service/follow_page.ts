@@ -41,7 +41,7 @@ export async function readFollowPage(
   const pieces: Buffer[] = [];
   let isCutShort = false;
   for (let piece = await scan.next(); piece !== null; piece = await scan.next()) {
-    if (piece.length > 0) pieces.push(COMMA, piece);
+    if (piece.length > 0) pieces.push(COMMA, Buffer.from(piece));
     isCutShort = !isWanted();
     if (isCutShort) break;
   }

@@ -9,6 +9,7 @@ import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import { READ_CHUNK_BYTES } from "../../src/limits.ts";
 import { LineChunks } from "../../src/log/read/line_chunks.ts";
+import { ScanMemory } from "../../src/log/read/scan_memory.ts";
 import type { Log } from "../../src/log/log.ts";
 import type { LogSnapshot } from "../../src/log/read/snapshot.ts";
 import { isHeaderLine, lineEventId } from "../../src/log/line/stored_line.ts";
@@ -69,7 +70,8 @@ class Reader {
   readonly #after: string;
 
   constructor(snapshot: LogSnapshot, after?: string) {
-    this.#chunks = new LineChunks(snapshot, { after, filter: {}, firstReadBytes: 4096 });
+    const memory = new ScanMemory();
+    this.#chunks = new LineChunks(snapshot, { after, filter: {}, firstReadBytes: 4096, memory });
     this.#after = after ?? "";
   }
 

@@ -6,6 +6,7 @@ import { Buffer } from "node:buffer";
 import { READ_CHUNK_BYTES } from "../../limits.ts";
 import { viewFor } from "../line/line_bytes.ts";
 import { LineChunks } from "./line_chunks.ts";
+import { ScanMemory } from "./scan_memory.ts";
 import type { LogSnapshot } from "./snapshot.ts";
 import {
   type EventFilter,
@@ -37,6 +38,7 @@ export interface ScanOptions {
 }
 
 export class EventScan {
+  readonly #memory = new ScanMemory();
   readonly #chunks: LineChunks;
   readonly #after: string | undefined;
   readonly #matcher: LineMatcher | null;
@@ -53,7 +55,8 @@ export class EventScan {
       READ_CHUNK_BYTES,
       Math.max(FIRST_READ_BYTES_MIN, limitEvents * FIRST_READ_BYTES_PER_EVENT),
     );
-    this.#chunks = new LineChunks(snapshot, { after, filter, firstReadBytes });
+    const wanted = { after, filter, firstReadBytes, memory: this.#memory };
+    this.#chunks = new LineChunks(snapshot, wanted);
     this.#after = after;
     this.#matcher = lineMatcher(filter);
     this.#remainingEvents = limitEvents;
@@ -73,18 +76,19 @@ export class EventScan {
 
   /**
    * The next events, their lines joined by commas; null at the end. Empty when a good deal was read
-   * without a match, so that the caller can give up. They fill at least half of their memory.
+   * without a match, so that the caller can give up. They are valid until the next call.
    */
   async next(): Promise<Buffer | null> {
     let missedBytes = 0;
     while (!this.#limitReached) {
       const chunk = await this.#chunks.next();
-      if (chunk === null) return null;
+      if (chunk === null) break;
       const events = this.#takeEvents(chunk);
-      if (events !== null) return dense(events);
+      if (events !== null) return events;
       missedBytes += chunk.length;
       if (missedBytes >= SCAN_PAUSE_BYTES) return EMPTY;
     }
+    this.#memory.release();
     return null;
   }
 
@@ -133,9 +137,4 @@ export class EventScan {
     if (this.#remainingEvents === 0) this.#limitReached = true;
     return true;
   }
-}
-
-/** Bytes that are a small part of their memory, as a copy that does not hold on to the rest. */
-function dense(bytes: Buffer): Buffer {
-  return bytes.length * 2 >= bytes.buffer.byteLength ? bytes : Buffer.from(bytes);
 }

@@ -2,6 +2,7 @@
 import type { Buffer } from "node:buffer";
 import { READ_CHUNK_BYTES } from "../../limits.ts";
 import { LineChunks } from "./line_chunks.ts";
+import { ScanMemory } from "./scan_memory.ts";
 import type { LogSnapshot } from "./snapshot.ts";
 import { isHeaderLine, lineEventId } from "../line/stored_line.ts";
 
@@ -16,10 +17,13 @@ export async function walkEvents(
   after: string | undefined,
   visit: (chunk: Buffer, lineStart: number) => boolean,
 ): Promise<void> {
-  const chunks = new LineChunks(snapshot, { after, filter: {}, firstReadBytes: READ_CHUNK_BYTES });
+  const memory = new ScanMemory();
+  const wanted = { after, filter: {}, firstReadBytes: READ_CHUNK_BYTES, memory };
+  const chunks = new LineChunks(snapshot, wanted);
   for (let chunk = await chunks.next(); chunk !== null; chunk = await chunks.next()) {
-    if (!visitLines(chunk, visit)) return;
+    if (!visitLines(chunk, visit)) break;
   }
+  memory.release();
 }
 
 function visitLines(

@@ -85,7 +85,9 @@ class SegmentLines implements LineSource {
         this.#parts.pop();
         this.#handedBytes = null;
       }
-      return Buffer.from(lines.subarray(start, end));
+      const chunk = this.#wanted.memory.take(end - start);
+      chunk.set(lines.subarray(start, end));
+      return chunk;
     });
   }
 

@@ -96,7 +96,7 @@ class CommitLines implements LineSource {
   /** Whole lines; none when the read was too short for one: the next is longer. */
   async #readLines(): Promise<Buffer> {
     const wantedBytes = Math.min(this.#readBytes, this.#range.end - this.#position);
-    const chunk = Buffer.allocUnsafeSlow(wantedBytes);
+    const chunk = this.#wanted.memory.take(wantedBytes);
     const readBytes = this.#recent?.read(chunk, this.#position)
       ? wantedBytes
       : await this.#target.read(chunk, this.#position);

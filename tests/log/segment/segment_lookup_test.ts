@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import type { CommittedEvent } from "../../../src/event/verify_event.ts";
+import { ScanMemory } from "../../../src/log/read/scan_memory.ts";
 import type { ReadableSegment } from "../../../src/log/segment/listed_segment.ts";
 import { KeyRows } from "../../../src/log/segment/key_rows.ts";
 import { RowGroupParts } from "../../../src/log/segment/row_group_parts.ts";
@@ -110,6 +111,7 @@ async function linesOf(
     after,
     filter,
     firstReadBytes: 1,
+    memory: new ScanMemory(),
   });
   const chunks: Buffer[] = [];
   for (let chunk = await source.next(); chunk !== null; chunk = await source.next()) {
