@@ -1,6 +1,6 @@
 /**
- * The memory that one scan reads the log into, chunk after chunk. What ended scans leave is kept for
- * the next ones: replay allocates so quickly that the collector would take a third of its time.
+ * The memory that one scan reads the log into, chunk after chunk. What ended scans leave is kept
+ * for the next ones: left to the collector, it takes a third of the time of a replay.
  *
  * Invariant: memory has one owner, the scan that took it, until that releases it. A scan that is
  * abandoned does not, and its memory is collected.

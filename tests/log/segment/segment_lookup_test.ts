@@ -115,7 +115,7 @@ async function linesOf(
   });
   const chunks: Buffer[] = [];
   for (let chunk = await source.next(); chunk !== null; chunk = await source.next()) {
-    chunks.push(chunk);
+    chunks.push(Buffer.from(chunk));
   }
   return splitLines(Buffer.concat(chunks)).map(String);
 }
