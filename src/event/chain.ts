@@ -4,24 +4,17 @@
  */
 import { Buffer } from "node:buffer";
 import { assert } from "../assert.ts";
-import { sha256, sha256Hex } from "./hash.ts";
-import { HASH_WORDS, hashLink } from "./sha256_link.ts";
+import { sha256Hex } from "./hash.ts";
 
 const HASH_BYTES = 32;
-/** Hex digits of one word of a hash. */
-const WORD_DIGITS = 8;
-const WORD_BYTES = 4;
 
 /** Head of the empty history, in hex. */
 export const GENESIS_HEAD_HEX: string = sha256Hex("service/genesis/v1");
 
-/** Head of the empty history. */
-export const GENESIS_HEAD: Uint8Array = sha256("service/genesis/v1");
-
 /** Follows the chain event by event. */
 export class HistoryChain {
   /** The head, then the event hash that comes next. */
-  readonly #link = new Int32Array(2 * HASH_WORDS);
+  readonly #link = Buffer.alloc(2 * HASH_BYTES);
 
   /** @param head 64 lowercase hex digits. */
   constructor(head: string = GENESIS_HEAD_HEX) {
@@ -30,11 +23,7 @@ export class HistoryChain {
 
   /** The head after all events so far, 64 lowercase hex digits. */
   get head(): string {
-    let head = "";
-    for (const word of this.#link.subarray(0, HASH_WORDS)) {
-      head += (word >>> 0).toString(16).padStart(WORD_DIGITS, "0");
-    }
-    return head;
+    return this.#link.toString("hex", 0, HASH_BYTES);
   }
 
   /**
@@ -42,33 +31,9 @@ export class HistoryChain {
    * @param eventHash 64 lowercase hex digits.
    */
   append(eventHash: string): void {
-    putHex(eventHash, this.#link, HASH_WORDS);
-    hashLink(this.#link);
+    putHex(eventHash, this.#link, HASH_BYTES);
+    putHex(sha256Hex(this.#link), this.#link, 0);
   }
-
-  /** Takes in events whose hashes stand one after the other. */
-  appendAll(eventHashes: string): void {
-    const bytes = Buffer.from(eventHashes, "hex");
-    assert(bytes.length * 2 === eventHashes.length, "hashes have hex digits alone");
-    assert(bytes.length % HASH_BYTES === 0, "a hash has 64 hex digits");
-    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
-    const link = this.#link;
-    for (let start = 0; start < bytes.length; start += HASH_BYTES) {
-      for (let word = 0; word < HASH_WORDS; word++) {
-        link[HASH_WORDS + word] = view.getInt32(start + word * WORD_BYTES);
-      }
-      hashLink(link);
-    }
-  }
-}
-
-/** The head after one more event. Takes and returns 32 raw bytes. */
-export function nextHead(head: Uint8Array, eventHash: Uint8Array): Uint8Array {
-  assert(head.length === HASH_BYTES && eventHash.length === HASH_BYTES, "a hash has 32 bytes");
-  const link = new Uint8Array(2 * HASH_BYTES);
-  link.set(head);
-  link.set(eventHash, HASH_BYTES);
-  return sha256(link);
 }
 
 /** Above the value of any hex digit. */
@@ -79,18 +44,14 @@ for (let value = 0; value < 0x10; value++) {
 }
 
 /** Decodes a hash. By table, because a call of Buffer costs as much as the hash itself. */
-function putHex(hashHex: string, into: Int32Array, startAt: number): void {
-  assert(hashHex.length === HASH_WORDS * WORD_DIGITS, "a hash has 64 hex digits");
+function putHex(hashHex: string, into: Uint8Array, start: number): void {
+  assert(hashHex.length === 2 * HASH_BYTES, "a hash has 64 hex digits");
   let seen = 0;
-  let digitAt = 0;
-  for (let at = startAt; at < startAt + HASH_WORDS; at++) {
-    let word = 0;
-    for (const end = digitAt + WORD_DIGITS; digitAt < end; digitAt++) {
-      const digit = DIGIT_VALUES[hashHex.charCodeAt(digitAt)] ?? NO_DIGIT;
-      seen |= digit;
-      word = word << 4 | digit;
-    }
-    into[at] = word;
+  for (let index = 0; index < HASH_BYTES; index++) {
+    const high = DIGIT_VALUES[hashHex.charCodeAt(2 * index)] ?? NO_DIGIT;
+    const low = DIGIT_VALUES[hashHex.charCodeAt(2 * index + 1)] ?? NO_DIGIT;
+    seen |= high | low;
+    into[start + index] = high << 4 | low;
   }
   assert(seen < NO_DIGIT, "a hash has lowercase hex digits alone");
 }
