@@ -2,11 +2,12 @@
  * The history chain: one hash that commits to every event and its place. From the genesis head on,
  * head_n = H(raw head_{n-1} || raw event_hash_n), each 32 bytes.
  */
-import { Buffer } from "node:buffer";
 import { assert } from "../assert.ts";
 import { sha256Hex } from "./hash.ts";
+import { HASH_WORDS, hashLink } from "./sha256_link.ts";
 
-const HASH_BYTES = 32;
+/** Hex digits of one word of a hash. */
+const WORD_DIGITS = 8;
 
 /** Head of the empty history, in hex. */
 export const GENESIS_HEAD_HEX: string = sha256Hex("service/genesis/v1");
@@ -14,7 +15,7 @@ export const GENESIS_HEAD_HEX: string = sha256Hex("service/genesis/v1");
 /** Follows the chain event by event. */
 export class HistoryChain {
   /** The head, then the event hash that comes next. */
-  readonly #link = Buffer.alloc(2 * HASH_BYTES);
+  readonly #link = new Int32Array(2 * HASH_WORDS);
 
   /** @param head 64 lowercase hex digits. */
   constructor(head: string = GENESIS_HEAD_HEX) {
@@ -23,7 +24,11 @@ export class HistoryChain {
 
   /** The head after all events so far, 64 lowercase hex digits. */
   get head(): string {
-    return this.#link.toString("hex", 0, HASH_BYTES);
+    let head = "";
+    for (const word of this.#link.subarray(0, HASH_WORDS)) {
+      head += (word >>> 0).toString(16).padStart(WORD_DIGITS, "0");
+    }
+    return head;
   }
 
   /**
@@ -31,8 +36,8 @@ export class HistoryChain {
    * @param eventHash 64 lowercase hex digits.
    */
   append(eventHash: string): void {
-    putHex(eventHash, this.#link, HASH_BYTES);
-    putHex(sha256Hex(this.#link), this.#link, 0);
+    putHex(eventHash, this.#link, HASH_WORDS);
+    hashLink(this.#link);
   }
 }
 
@@ -44,14 +49,18 @@ for (let value = 0; value < 0x10; value++) {
 }
 
 /** Decodes a hash. By table, because a call of Buffer costs as much as the hash itself. */
-function putHex(hashHex: string, into: Uint8Array, start: number): void {
-  assert(hashHex.length === 2 * HASH_BYTES, "a hash has 64 hex digits");
+function putHex(hashHex: string, into: Int32Array, startAt: number): void {
+  assert(hashHex.length === HASH_WORDS * WORD_DIGITS, "a hash has 64 hex digits");
   let seen = 0;
-  for (let index = 0; index < HASH_BYTES; index++) {
-    const high = DIGIT_VALUES[hashHex.charCodeAt(2 * index)] ?? NO_DIGIT;
-    const low = DIGIT_VALUES[hashHex.charCodeAt(2 * index + 1)] ?? NO_DIGIT;
-    seen |= high | low;
-    into[start + index] = high << 4 | low;
+  let digitAt = 0;
+  for (let at = startAt; at < startAt + HASH_WORDS; at++) {
+    let word = 0;
+    for (const end = digitAt + WORD_DIGITS; digitAt < end; digitAt++) {
+      const digit = DIGIT_VALUES[hashHex.charCodeAt(digitAt)] ?? NO_DIGIT;
+      seen |= digit;
+      word = word << 4 | digit;
+    }
+    into[at] = word;
   }
   assert(seen < NO_DIGIT, "a hash has lowercase hex digits alone");
 }
