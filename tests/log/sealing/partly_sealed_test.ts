@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { CorruptLogError } from "../../../src/log/storage/errors.ts";
 import type { Manifest } from "../../../src/log/segment/manifest.ts";
-import type { FailureCode } from "../../../src/log/verify/verify_failure.ts";
+import type { FailureCode } from "../../../src/log/verify/failure.ts";
 import { flipBit, truncateAt } from "../../support/corrupt.ts";
 import {
   type CommitParts,
