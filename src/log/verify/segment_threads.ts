@@ -5,7 +5,7 @@
  * meanwhile: its memory for short-lived values cannot be bounded.
  */
 import { availableParallelism } from "node:os";
-import { RequestThread } from "../../threads/request_thread.ts";
+import { RequestThread, ThreadLostError } from "../../threads/request_thread.ts";
 import type { ExpectedSegment } from "../segment/segment_check.ts";
 import type { SegmentRequest, SegmentResponse } from "./segment_worker.ts";
 
@@ -53,8 +53,8 @@ export function startSegmentThreads(
       if (thread.isUnavailable) return null;
       try {
         return await thread.request({ ...options, expected });
-      } catch {
-        // The thread is gone; the caller verifies the segment.
+      } catch (error) {
+        if (!(error instanceof ThreadLostError)) throw error;
         return null;
       }
     },
