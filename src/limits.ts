@@ -117,8 +117,8 @@ export const READ_CHUNK_BYTES = 256 * KIB;
 
 // Segments. Their bounds are part of the format: a reader refuses what exceeds them.
 
-/** A row group is what a reader decodes at once: four pages of replay at the default limit. */
-export const ROW_GROUP_EVENTS_MAX = 4096;
+/** A row group is what a reader decodes at once: a page of replay at the default limit. */
+export const ROW_GROUP_EVENTS_MAX = 1024;
 /** A segment takes no further commit at this many events. Bounds its footer. */
 export const SEGMENT_EVENTS_SOFT_MAX = 256 * KIB;
 /** Nor at this size of its lines. An interrupted sealing repeats at most one segment. */
@@ -129,11 +129,6 @@ export const SEGMENT_FOOTER_BYTES_MAX = 16 * MIB;
 export const KEY_FILTER_BYTES_MAX = 4 * MIB;
 /** Shortest stored event: its member names, id, time and hashes. */
 export const EVENT_BYTES_MIN = 330;
-/**
- * Decoded parts of row groups kept in memory. Sixteen of ordinary size: some for each of several
- * readers that page through sealed history at different places.
- */
-export const ROW_GROUP_CACHE_BYTES_MAX = 8 * MIB;
 
 // The client.
 

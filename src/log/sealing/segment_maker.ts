@@ -86,7 +86,7 @@ async function makeSegment(
   try {
     written = await writeSegment(storage, SEGMENT_TEMPORARY_FILE, commits, {
       previousHead,
-      pace,
+      throttle: pace,
       ...(bounds === undefined ? {} : { bounds }),
       ...(isStopped === undefined ? {} : { endsEarly: isStopped }),
     });

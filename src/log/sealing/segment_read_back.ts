@@ -7,8 +7,6 @@ import { FULL_SPEED, type Pace } from "./pace.ts";
 import type { ColumnValues } from "../parquet/column_values.ts";
 import { batchRuns } from "../segment/segment_batches.ts";
 import { SegmentError } from "../parquet/segment_error.ts";
-import { DecodeMemory } from "../parquet/decode_memory.ts";
-import { LineMemory } from "../segment/segment_lines.ts";
 import { SegmentIndexCheck } from "../segment/segment_index_check.ts";
 import { openSegment, type Segment } from "../segment/segment_reader.ts";
 import { COLUMN_NAMES, type ColumnName } from "../segment/segment_schema.ts";
@@ -40,20 +38,17 @@ export async function readBack(
 
 async function hashLines(segment: Segment, pace: Pace): Promise<string> {
   const hash = createHash("sha256");
-  const memory = new DecodeMemory();
-  const lines = new LineMemory(0);
   const index = new SegmentIndexCheck(segment, { keys: true });
   for (let number = 0; number < segment.rowGroups.length; number++) {
     const columns = {} as Record<ColumnName, ColumnValues>;
     for (const name of COLUMN_NAMES) {
-      Object.assign(columns, await segment.readColumns(number, [name], { memory }));
+      Object.assign(columns, await segment.readColumns(number, [name]));
       pace();
     }
-    hash.update(segment.assemble(columns, { pace, memory: lines }));
+    hash.update(segment.assemble(columns));
     pace();
     const runs = batchRuns(columns, segment.rowGroups[number]!.rows);
     await index.checkRowGroup(number, columns, runs);
-    memory.clear();
     pace();
   }
   await index.finish();

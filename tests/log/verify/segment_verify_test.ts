@@ -2,9 +2,11 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { crc32 } from "node:zlib";
-import { ByteWriter, ParquetWriter } from "hyparquet-writer";
+import { tableFromArrays, tableToIPC } from "apache-arrow";
+import { Table, writeParquet } from "parquet-wasm";
 import { sha256Hex } from "../../../src/event/hash.ts";
 import { HistoryCheck } from "../../../src/log/verify/history_check.ts";
+import { encodeFooter } from "../../../src/log/parquet/footer.ts";
 import { KEY_PAGE_BYTES, KeyHashes } from "../../../src/log/segment/key_filter.ts";
 import type { StreamEntry } from "../../../src/log/read/stream_counts.ts";
 import { isSourceKey } from "../../../src/log/segment/stream_index.ts";
@@ -375,20 +377,34 @@ test("verifySegment() finds forged rows behind a file hash that is right", async
 });
 
 test("verifySegment() finds Parquet files that are no segments", async () => {
-  const writer = new ByteWriter();
-  const parquet = new ParquetWriter({
-    writer,
-    schema: [{ name: "root", num_children: 1 }, { name: "n", type: "INT32" }],
-  });
-  await parquet.write({ columnData: [{ name: "n", data: [1, 2, 3] }] });
-  await parquet.finish();
-  for (const bytes of [Buffer.from(writer.getBytes()), Buffer.from("PAR1"), Buffer.alloc(5000)]) {
+  const table = Table.fromIPCStream(tableToIPC(tableFromArrays({ n: [1, 2, 3] }), "stream"));
+  const files = [
+    writeParquet(table),
+    fileOfAnotherSchema(),
+    Buffer.from("PAR1"),
+    Buffer.alloc(5000),
+  ];
+  for (const bytes of files) {
     const storage = new SimulatedDisk(new Map([["0.parquet", bytes]]));
     const { segments: [entry] } = await sealCommits([smallBatches(3)]);
     const repaired = { ...entry!, ...fileFacts(storage) };
     assert.equal(await findFailure(storage, [repaired], DEFAULT), "segment_invalid");
   }
 });
+
+/** Ends as a segment does, CRC-32 and all. */
+function fileOfAnotherSchema(): Buffer {
+  const footer = encodeFooter({
+    version: 2,
+    schema: [{ name: "root", num_children: 1 }, { name: "n", type: "INT64" }],
+    num_rows: 0,
+    row_groups: [],
+    key_value_metadata: [{ key: "key", value: "value" }],
+    created_by: "somebody else",
+    column_orders: [{ TYPE_ORDER: {} }],
+  });
+  return Buffer.concat([Buffer.from("PAR1 "), footer]);
+}
 
 test("VerifyFailure tells the file, the event, and the values that disagree", async () => {
   const [row, ...rest] = someRows();

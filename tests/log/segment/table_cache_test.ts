@@ -1,11 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { LruCache } from "../../../src/lru_cache.ts";
-import { KeyRows } from "../../../src/log/segment/key_rows.ts";
 import { ListedSegment } from "../../../src/log/segment/listed_segment.ts";
-import { RowGroupParts } from "../../../src/log/segment/row_group_parts.ts";
+import { RowGroupCache } from "../../../src/log/segment/row_group_cache.ts";
 import type { StreamBlock, StreamIndexBlock } from "../../../src/log/segment/stream_index.ts";
-import { SegmentPool } from "../../../src/log/segment/segment_pool.ts";
+import { TableCache } from "../../../src/log/segment/table_cache.ts";
 import { SegmentView } from "../../../src/log/segment/segment_view.ts";
 import { preparedBatch } from "../../support/prepared.ts";
 import { SimulatedDisk } from "../../support/simulated_disk.ts";
@@ -24,14 +23,14 @@ async function openViews() {
   const { storage, segments } = await sealCommits(commits, { events: 1, bytes: Infinity });
   assert.equal(segments.length, SEGMENTS);
   const disk = new SimulatedDisk(storage.tree());
-  const pool = new SegmentPool(disk, OPEN_MAX);
+  const tables = new TableCache(disk, OPEN_MAX);
   const blocks = new LruCache<StreamBlock | StreamIndexBlock>(1);
-  const caches = { parts: new RowGroupParts(), keyRows: new KeyRows() };
+  const rowGroups = new RowGroupCache();
   const views = segments.map((segment) => {
     const entry = { ...segment, sealed_at: "2026-01-01T00:00:00.000Z" };
-    return new SegmentView(new ListedSegment(entry, pool, blocks), caches);
+    return new SegmentView(new ListedSegment(entry, tables, blocks), rowGroups);
   });
-  return { disk, pool, views };
+  return { disk, tables, views };
 }
 
 for (
@@ -40,8 +39,8 @@ for (
     "stream": (n: number) => ({ stream: `s-${n}` }),
   })
 ) {
-  test(`SegmentPool asks segments that are closed for a ${column} in memory`, async () => {
-    const { disk, pool, views } = await openViews();
+  test(`TableCache prunes closed segments by a ${column} in memory`, async () => {
+    const { disk, tables, views } = await openViews();
     const readAll = async (n: number) => {
       let lines = "";
       for (const view of views) {
@@ -59,7 +58,7 @@ for (
       assert.ok(opens() - before <= 1, "no more than the one that has it");
     }
     assert.equal(await readAll(SEGMENTS), "");
-    await pool.close();
+    await tables.close();
     assert.equal(disk.openFiles, 0);
   });
 }
