@@ -1,6 +1,7 @@
 /**
  * `seal`: moves everything that is committed into immutable Parquet segments. SIGINT or SIGTERM
- * stops it after the current commit: what it has sealed stays, and the next run continues there.
+ * stops it after the current commit: pending files that are sealed stay so, and the next run
+ * continues behind them.
  */
 import { randomFillSync } from "node:crypto";
 import { join } from "node:path";

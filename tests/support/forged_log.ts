@@ -8,8 +8,8 @@ import { sha256Hex } from "../../src/event/hash.ts";
 import {
   type BatchEntry,
   type Commit,
-  decodeCommitHeader,
   encodeCommitHeader,
+  parseCommitHeader,
 } from "../../src/log/wal/commit_frame.ts";
 import { ROW_GROUP_EVENTS_MAX } from "../../src/limits.ts";
 import { MANIFEST_FILE, PENDING_FOLDER, segmentPath } from "../../src/log/storage/file_names.ts";
@@ -29,7 +29,7 @@ export function splitCommits(bytes: Uint8Array): CommitParts[] {
   const commits: CommitParts[] = [];
   for (let start = 0; start < buffer.length;) {
     const lineEnd = buffer.indexOf("\n", start);
-    const { commit } = decodeCommitHeader(buffer.subarray(start, lineEnd))!;
+    const { commit } = parseCommitHeader(buffer, start, lineEnd)!;
     start = lineEnd + 1 + commit.bytes;
     const lines = buffer.toString("utf8", lineEnd + 1, start).split("\n").slice(0, -1);
     commits.push({ commit, lines });

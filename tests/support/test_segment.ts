@@ -4,7 +4,11 @@ import { Buffer } from "node:buffer";
 import { GENESIS_HEAD_HEX } from "../../src/event/chain.ts";
 import { EventIdSource } from "../../src/event/event_id.ts";
 import type { PreparedBatch } from "../../src/event/types.ts";
-import { buildCommit } from "../../src/log/wal/commit_builder.ts";
+import {
+  buildCommit,
+  type BuiltCommit,
+  type CommitParts,
+} from "../../src/log/wal/commit_builder.ts";
 import type { BatchEntry } from "../../src/log/wal/commit_frame.ts";
 import { readCommits } from "../../src/log/wal/commit_reader.ts";
 import { readBack } from "../../src/log/sealing/segment_read_back.ts";
@@ -39,13 +43,21 @@ export function pendingFile(commits: readonly (readonly PreparedBatch[])[]): Pen
   let head = GENESIS_HEAD_HEX;
   commits.forEach((batches, number) => {
     const nowMs = TEST_TIME_MS + number;
-    const { commit, header, lines } = buildCommit({ batches, ids, head, nowMs });
+    const { commit, header, lines } = builtAtOnce({ batches, ids, head, nowMs });
     pieces.push(header, ...lines);
     bodies.push(...lines);
     entries.push(...commit.batches);
     head = commit.head;
   });
   return { bytes: Buffer.concat(pieces), lines: Buffer.concat(bodies), entries, head };
+}
+
+function builtAtOnce(parts: CommitParts): BuiltCommit {
+  const slices = buildCommit(parts);
+  for (;;) {
+    const { done, value } = slices.next();
+    if (done) return value;
+  }
 }
 
 export interface WrittenSegments extends PendingFile {

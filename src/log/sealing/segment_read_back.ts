@@ -3,7 +3,6 @@
  * lines that it was made from: what is read must be those lines, and what finds them must be right.
  */
 import { createHash } from "node:crypto";
-import { FULL_SPEED, type Pace } from "./pace.ts";
 import type { ColumnValues } from "../parquet/column_values.ts";
 import { batchRuns } from "../segment/segment_batches.ts";
 import { SegmentError } from "../parquet/segment_error.ts";
@@ -22,13 +21,13 @@ export async function readBack(
   storage: Storage,
   path: string,
   { facts, linesSha256 }: WrittenSegment,
-  pace: Pace = FULL_SPEED,
+  throttle: () => void = () => {},
 ): Promise<void> {
-  await checkFile(storage, { path, ...facts }, pace);
+  await checkFile(storage, { path, ...facts });
   const segment = await openSegment(storage, path);
   try {
     checkFacts(segment, { path, ...facts });
-    if (await hashLines(segment, pace) !== linesSha256) {
+    if (await hashLines(segment, throttle) !== linesSha256) {
       throw new SegmentError(`${path}: reads back as other lines than were sealed`);
     }
   } finally {
@@ -36,20 +35,18 @@ export async function readBack(
   }
 }
 
-async function hashLines(segment: Segment, pace: Pace): Promise<string> {
+async function hashLines(segment: Segment, throttle: () => void): Promise<string> {
   const hash = createHash("sha256");
   const index = new SegmentIndexCheck(segment, { keys: true });
   for (let number = 0; number < segment.rowGroups.length; number++) {
     const columns = {} as Record<ColumnName, ColumnValues>;
     for (const name of COLUMN_NAMES) {
       Object.assign(columns, await segment.readColumns(number, [name]));
-      pace();
     }
     hash.update(segment.assemble(columns));
-    pace();
     const runs = batchRuns(columns, segment.rowGroups[number]!.rows);
     await index.checkRowGroup(number, columns, runs);
-    pace();
+    throttle();
   }
   await index.finish();
   return hash.digest("hex");

@@ -2,7 +2,6 @@
 import type { Buffer } from "node:buffer";
 import { READ_CHUNK_BYTES } from "../../limits.ts";
 import { firstLineAfter } from "../line/stored_line.ts";
-import { chunkMemory } from "../read/chunk_memory.ts";
 import type { FileStreams, LineSource, LinesWanted, LogFile } from "../read/snapshot.ts";
 import type { ReadableSegment } from "./listed_segment.ts";
 import type { RowGroupCache } from "./row_group_cache.ts";
@@ -91,7 +90,9 @@ class SegmentLines implements LineSource {
         this.#numbers!.pop();
         this.#handedBytes = null;
       }
-      return chunkMemory.copy(lines.subarray(start, end));
+      const chunk = this.#wanted.memory.take(end - start);
+      chunk.set(lines.subarray(start, end));
+      return chunk;
     });
   }
 }

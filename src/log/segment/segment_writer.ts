@@ -43,8 +43,6 @@ export interface WriteSegmentOptions {
   /** Chain head before the first event, 64 lowercase hex digits. */
   previousHead: string;
   bounds?: SegmentBounds;
-  /** Asked after each commit: whether the segment is to end here, whatever its size. */
-  endsEarly?: () => boolean;
   /** Called after each row group: a place to pause. */
   throttle?: () => void;
 }
@@ -70,8 +68,7 @@ export async function writeSegment(
   storage: Storage,
   path: string,
   commits: AsyncIterator<WholeCommit>,
-  { previousHead, bounds = BOUNDS, endsEarly = () => false, throttle = () => {} }:
-    WriteSegmentOptions,
+  { previousHead, bounds = BOUNDS, throttle = () => {} }: WriteSegmentOptions,
 ): Promise<WrittenSegment | null> {
   let next = await commits.next();
   if (next.done === true) return null;
@@ -80,7 +77,7 @@ export async function writeSegment(
     const segment = new SegmentWriter(file, previousHead, throttle);
     while (next.done !== true) {
       await segment.add(next.value);
-      if (segment.isFull(bounds) || endsEarly()) break;
+      if (segment.isFull(bounds)) break;
       next = await commits.next();
     }
     const written = await segment.finish();

@@ -7,7 +7,6 @@ import { Buffer } from "node:buffer";
 import { type ColumnValues, uuidAt } from "../parquet/column_values.ts";
 import type { HistoryCheck } from "./history_check.ts";
 import { hashAhead, type HashedLines } from "./line_hashing.ts";
-import { FULL_SPEED, type Pace } from "../sealing/pace.ts";
 import { type BatchRun, batchRuns } from "../segment/segment_batches.ts";
 import { SegmentError } from "../parquet/segment_error.ts";
 import { SegmentIndexCheck } from "../segment/segment_index_check.ts";
@@ -59,7 +58,6 @@ export async function verifySegment(
 export async function checkFile(
   storage: Storage,
   { path, bytes, sha256 }: SegmentEntry,
-  pace: Pace = FULL_SPEED,
 ): Promise<void> {
   const file = await openNamed(storage, path);
   try {
@@ -68,7 +66,7 @@ export async function checkFile(
       const values = { path, expected: bytes, found: sizeBytes };
       throw new VerifyFailure("file_hash_mismatch", "the size of the file in bytes", values);
     }
-    const found = await hashFile(file, sizeBytes, pace);
+    const found = await hashFile(file, sizeBytes);
     if (found !== sha256) {
       const values = { path, expected: sha256, found };
       throw new VerifyFailure("file_hash_mismatch", "the SHA-256 of the file", values);
@@ -88,13 +86,12 @@ async function openNamed(storage: Storage, path: string): Promise<StorageFile> {
   }
 }
 
-async function hashFile(file: StorageFile, sizeBytes: number, pace: Pace): Promise<string> {
+async function hashFile(file: StorageFile, sizeBytes: number): Promise<string> {
   const hash = createHash("sha256");
   const chunk = Buffer.allocUnsafeSlow(Math.min(CHUNK_BYTES, sizeBytes));
   for (let offset = 0; offset < sizeBytes;) {
     const readBytes = await file.read(chunk, offset);
     if (readBytes === 0) break;
-    pace();
     hash.update(chunk.subarray(0, readBytes));
     offset += readBytes;
   }

@@ -5,6 +5,7 @@ import type { CommittedEvent } from "../../../src/event/verify_event.ts";
 import type { ReadableSegment } from "../../../src/log/segment/listed_segment.ts";
 import { RowGroupCache } from "../../../src/log/segment/row_group_cache.ts";
 import { openSegment, type Segment } from "../../../src/log/segment/segment_reader.ts";
+import { ScanMemory } from "../../../src/log/read/scan_memory.ts";
 import { SegmentView } from "../../../src/log/segment/segment_view.ts";
 import { type EventFilter, lineMatcher } from "../../../src/log/line/stored_line.ts";
 import { SEED, SeededRandom } from "../../event/support/seeded_random.ts";
@@ -35,10 +36,11 @@ async function linesOf(
     after,
     filter,
     firstReadBytes: 1,
+    memory: new ScanMemory(),
   });
   const chunks: Buffer[] = [];
   for (let chunk = await source.next(); chunk !== null; chunk = await source.next()) {
-    chunks.push(chunk);
+    chunks.push(Buffer.from(chunk));
   }
   return splitLines(Buffer.concat(chunks)).map(String);
 }
@@ -117,7 +119,12 @@ test("SegmentView hands out copies: changing one changes nothing that is read la
   const segment = await openSegment(storage, "0.parquet");
   const view = new SegmentView(readable(segment), new RowGroupCache());
   for (let reading = 0; reading < 2; reading++) {
-    const source = view.lines({ after: undefined, filter: {}, firstReadBytes: 1 });
+    const source = view.lines({
+      after: undefined,
+      filter: {},
+      firstReadBytes: 1,
+      memory: new ScanMemory(),
+    });
     const chunk = await source.next();
     assert.ok(chunk!.equals(lines));
     chunk!.fill(0);

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { LruCache } from "../../../src/lru_cache.ts";
+import { ScanMemory } from "../../../src/log/read/scan_memory.ts";
 import { ListedSegment } from "../../../src/log/segment/listed_segment.ts";
 import { RowGroupCache } from "../../../src/log/segment/row_group_cache.ts";
 import type { StreamBlock, StreamIndexBlock } from "../../../src/log/segment/stream_index.ts";
@@ -44,7 +45,9 @@ for (
     const readAll = async (n: number) => {
       let lines = "";
       for (const view of views) {
-        const source = view.lines({ after: undefined, filter: filterOf(n), firstReadBytes: 1000 });
+        const memory = new ScanMemory();
+        const wanted = { after: undefined, filter: filterOf(n), firstReadBytes: 1000, memory };
+        const source = view.lines(wanted);
         for (let chunk; (chunk = await source.next()) !== null;) lines += chunk;
       }
       return lines;
