@@ -359,9 +359,9 @@ export const MUTATIONS: readonly Mutation[] = [
     name: "verify does not look at the hash of a segment",
     edits: [
       edit(
-        "log/verify/segment_verify.ts",
-        'throw new VerifyFailure("file_hash_mismatch", "the SHA-256',
-        'void new VerifyFailure("file_hash_mismatch", "the SHA-256',
+        "log/segment/segment_check.ts",
+        '"the SHA-256 of the file", sha256, found',
+        '"the SHA-256 of the file", sha256, sha256',
       ),
     ],
     tests: ["tests/log/verify/verify_failure_test.ts"],

@@ -12,7 +12,7 @@ import {
 import type { BatchEntry } from "../../src/log/wal/commit_frame.ts";
 import { readCommits } from "../../src/log/wal/commit_reader.ts";
 import { readBack } from "../../src/log/sealing/segment_read_back.ts";
-import type { SegmentEntry } from "../../src/log/verify/segment_verify.ts";
+import type { ExpectedSegment } from "../../src/log/segment/segment_check.ts";
 import { type SegmentBounds, writeSegment } from "../../src/log/segment/segment_writer.ts";
 import type { Storage } from "../../src/log/storage/storage.ts";
 import { randomValue } from "../event/support/random_json.ts";
@@ -63,7 +63,7 @@ function builtAtOnce(parts: CommitParts): BuiltCommit {
 export interface WrittenSegments extends PendingFile {
   storage: SimulatedDisk;
   /** As the manifest would name them. */
-  segments: SegmentEntry[];
+  segments: ExpectedSegment[];
 }
 
 /** Seals a pending file of these commits in memory. */
@@ -80,10 +80,10 @@ export async function sealCommits(
 export async function sealPending(
   storage: Storage,
   bounds?: SegmentBounds,
-): Promise<SegmentEntry[]> {
+): Promise<ExpectedSegment[]> {
   const file = await storage.open(PENDING_PATH, "read");
   const commits = readCommits(file, 0, await file.size(), PENDING_PATH);
-  const segments: SegmentEntry[] = [];
+  const segments: ExpectedSegment[] = [];
   let previousHead = GENESIS_HEAD_HEX;
   for (;;) {
     const path = `${segments.length}.parquet`;
