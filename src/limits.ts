@@ -88,11 +88,6 @@ export const MANIFEST_BYTES_MAX = 64 * MIB;
  * throttled sealing.
  */
 export const TAIL_ROTATE_BYTES = 64 * MIB;
-/**
- * Young generation of the heap of a thread that prepares batches, seals or verifies. More makes it
- * no faster, and the default of a runtime costs 100 MiB more per thread.
- */
-export const THREAD_YOUNG_HEAP_MIB_MAX = 12;
 /** Default of `limit` in `GET /v1/streams`. */
 export const STREAMS_LIMIT_DEFAULT = 100;
 export const STREAMS_LIMIT_MAX = 1000;
