@@ -9,8 +9,8 @@ import { fileURLToPath } from "node:url";
 import { findProgram } from "../../bench/peers/peer_process.ts";
 import type { Report } from "../../bench/support/report.ts";
 import { skipLoudly } from "../faults/support/skip.ts";
-import { withFolder } from "../support/cli.ts";
-import { runtimeArgs, THIS_RUNTIME } from "../support/runtimes.ts";
+import { withFolder } from "../../tools/support/program.ts";
+import { runtimeArgs, THIS_RUNTIME } from "../../tools/support/runtimes.ts";
 
 const MAIN = fileURLToPath(new URL("../../bench/peers/main.ts", import.meta.url));
 

@@ -7,8 +7,8 @@ import process from "node:process";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import type { Report } from "../../bench/support/report.ts";
-import { withFolder } from "../support/cli.ts";
-import { runtimeArgs, THIS_RUNTIME } from "../support/runtimes.ts";
+import { withFolder } from "../../tools/support/program.ts";
+import { runtimeArgs, THIS_RUNTIME } from "../../tools/support/runtimes.ts";
 
 interface BenchRun {
   code: number | null;

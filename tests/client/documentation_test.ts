@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { fencesOf } from "../docs/support/fences.ts";
-import { absenceOf, executableOf } from "../support/runtimes.ts";
+import { absenceOf, executableOf } from "../../tools/support/runtimes.ts";
 import { withDeployment } from "./support/deployment.ts";
 
 const ROOT = new URL("../../", import.meta.url);

@@ -14,8 +14,8 @@ import {
   type Serving,
   startServe,
   withFolder,
-} from "../support/cli.ts";
-import { absenceOf, executableOf, type RuntimeName } from "../support/runtimes.ts";
+} from "../../tools/support/program.ts";
+import { absenceOf, executableOf, type RuntimeName } from "../../tools/support/runtimes.ts";
 
 /** Runs `use` with the folder of a fresh deployment. */
 function withDeployment(use: (dir: string) => Promise<void>): Promise<void> {

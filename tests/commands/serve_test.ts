@@ -12,7 +12,7 @@ import {
   startServe,
   untilReported,
   withFolder,
-} from "../support/cli.ts";
+} from "../../tools/support/program.ts";
 
 const quiet = () => {};
 

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { init } from "../../src/commands/init.ts";
-import { type Serving, startServe, withFolder } from "../support/cli.ts";
+import { type Serving, startServe, withFolder } from "../../tools/support/program.ts";
 import { RawConnection } from "../support/raw_client.ts";
 import { batchWith, commit, event } from "./support/api.ts";
 import { FollowReader } from "./support/follow_reader.ts";

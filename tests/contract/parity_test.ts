@@ -4,9 +4,14 @@ import { Buffer } from "node:buffer";
 import { join } from "node:path";
 import { test } from "node:test";
 import { init } from "../../src/commands/init.ts";
-import { startServe, withFolder } from "../support/cli.ts";
+import { startServe, withFolder } from "../../tools/support/program.ts";
 import { RawConnection } from "../support/raw_client.ts";
-import { absenceOf, executableOf, type RuntimeName, THIS_RUNTIME } from "../support/runtimes.ts";
+import {
+  absenceOf,
+  executableOf,
+  type RuntimeName,
+  THIS_RUNTIME,
+} from "../../tools/support/runtimes.ts";
 import { PARITY_REQUESTS, type ParityRequest } from "./support/parity_requests.ts";
 
 const OTHER_RUNTIME: RuntimeName = THIS_RUNTIME === "deno" ? "node" : "deno";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { init } from "../../src/commands/init.ts";
-import { runCli, startServe, withFolder } from "../support/cli.ts";
+import { runCli, startServe, withFolder } from "../../tools/support/program.ts";
 import { request } from "../support/http_client.ts";
 import { test } from "../support/tested_service.ts";
 import { batchWith, commit, event } from "./support/api.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { DuckDBInstance } from "@duckdb/node-api";
 import { EventLogClient } from "../../mod.ts";
-import { runCli, startServe, withFolder } from "../support/cli.ts";
+import { runCli, startServe, withFolder } from "../../tools/support/program.ts";
 import { fencesOf } from "./support/fences.ts";
 
 type Row = Record<string, unknown>;

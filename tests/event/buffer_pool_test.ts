@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { BufferPool, POOLED_BYTES_MAX } from "../../src/event/buffer_pool.ts";
 import { POOLED_BYTES_MIN } from "../../src/limits.ts";
-import { randomInteger, seededRandom, testSeed } from "../support/random.ts";
+import { randomInteger, seededRandom, testSeed } from "../../tools/support/random.ts";
 
 const KIB = 1024;
 const sized = (kib: number) => new ArrayBuffer(kib * KIB);

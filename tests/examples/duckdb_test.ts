@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { DuckDBInstance } from "@duckdb/node-api";
 import { canonicalize, type CommittedEvent, EventLogClient } from "../../mod.ts";
-import { runCli } from "../support/cli.ts";
-import { randomInteger, randomItem, seededRandom, testSeed } from "../support/random.ts";
+import { runCli } from "../../tools/support/program.ts";
+import { randomInteger, randomItem, seededRandom, testSeed } from "../../tools/support/random.ts";
 import { readLog, type Served, withServed } from "./support/served.ts";
 
 const SCRIPT = new URL("../../examples/duckdb.sql", import.meta.url);

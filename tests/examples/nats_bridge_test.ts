@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { cp, rm } from "node:fs/promises";
 import { jetstreamManager } from "@nats-io/jetstream";
-import { signalChild } from "../support/cli.ts";
-import { randomInteger, randomItem, seededRandom, testSeed } from "../support/random.ts";
+import { signalChild } from "../../tools/support/program.ts";
+import { randomInteger, randomItem, seededRandom, testSeed } from "../../tools/support/random.ts";
 import {
   appendPayloads,
   type Bridged,

@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
-import { runCli, type Serving, startServe, withFolder } from "../support/cli.ts";
+import { runCli, type Serving, startServe, withFolder } from "../../tools/support/program.ts";
 import { request } from "../support/http_client.ts";
 import { skipLoudly } from "./support/skip.ts";
 import { attachStrace, straceAbsence } from "./support/strace.ts";

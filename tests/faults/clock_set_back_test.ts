@@ -16,7 +16,7 @@ import {
   randomItem,
   seededRandom,
   testSeed,
-} from "../support/random.ts";
+} from "../../tools/support/random.ts";
 import { sealAll } from "../support/sealing.ts";
 import { anyOf } from "../support/simulated_crash.ts";
 import { SimulatedDisk } from "../support/simulated_disk.ts";

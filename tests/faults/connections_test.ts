@@ -13,7 +13,7 @@ import process from "node:process";
 import { test } from "node:test";
 import { HEADER_BYTES_MAX } from "../../src/limits.ts";
 import { allEvents, batchWith, commit, streamsPage } from "../contract/support/api.ts";
-import { runCli, type Serving, startServe, withFolder } from "../support/cli.ts";
+import { runCli, type Serving, startServe, withFolder } from "../../tools/support/program.ts";
 import { skipLoudly } from "./support/skip.ts";
 import { BODY_SLAB_BYTES } from "../../src/api/growing_buffer.ts";
 import { REPLAY_WHOLE_BYTES_MAX } from "../../src/api/replay_response.ts";

@@ -23,7 +23,7 @@ import {
   startServe,
   untilReported,
   withFolder,
-} from "../support/cli.ts";
+} from "../../tools/support/program.ts";
 import { preparedBatch } from "../support/prepared.ts";
 import { RawConnection } from "../support/raw_client.ts";
 import { SMALL_SEGMENTS } from "../support/sealing.ts";

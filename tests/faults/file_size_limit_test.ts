@@ -10,8 +10,8 @@ import { test } from "node:test";
 import { init } from "../../src/commands/init.ts";
 import type { Receipt } from "../../src/event/types.ts";
 import { allEvents, assertError, batchWith, event, ingest } from "../contract/support/api.ts";
-import { startServe, withFolder } from "../support/cli.ts";
-import { THIS_RUNTIME } from "../support/runtimes.ts";
+import { startServe, withFolder } from "../../tools/support/program.ts";
+import { THIS_RUNTIME } from "../../tools/support/runtimes.ts";
 import { skipLoudly } from "./support/skip.ts";
 
 const LIMIT_BYTES = 300_000;

@@ -8,7 +8,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { FOLLOW_RECORD_BYTES_MAX, LIVE_PAGES_BYTES_MAX } from "../../src/limits.ts";
-import { runCli, type Serving, startServe, withFolder } from "../support/cli.ts";
+import { runCli, type Serving, startServe, withFolder } from "../../tools/support/program.ts";
 import { IdFollower } from "./support/id_follower.ts";
 import { RECENT_COMMITS_BYTES_MAX } from "../../src/log/log.ts";
 import { FOLLOW_PIECE_BYTES } from "../../src/api/follow_response.ts";

@@ -11,7 +11,7 @@ import { init } from "../../src/commands/init.ts";
 import type { Receipt } from "../../src/event/types.ts";
 import { allEvents, assertError, batchWith, event, ingest } from "../contract/support/api.ts";
 import { FollowReader } from "../contract/support/follow_reader.ts";
-import { runCli, type Serving, startServe, withFolder } from "../support/cli.ts";
+import { runCli, type Serving, startServe, withFolder } from "../../tools/support/program.ts";
 import { skipLoudly } from "./support/skip.ts";
 import {
   fileSizeLimit,

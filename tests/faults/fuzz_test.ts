@@ -10,7 +10,7 @@ import process from "node:process";
 import { test } from "node:test";
 import type { CommittedEvent } from "../../src/event/types.ts";
 import { SeededRandom } from "../event/support/seeded_random.ts";
-import { runCli, type Serving, startServe, withFolder } from "../support/cli.ts";
+import { runCli, type Serving, startServe, withFolder } from "../../tools/support/program.ts";
 import { FuzzClient, type FuzzRecord } from "./support/fuzz_client.ts";
 import { AcknowledgedReceipts } from "./support/fuzz_log_check.ts";
 import { SentRequests } from "./support/fuzz_sent.ts";

@@ -18,14 +18,14 @@ import {
   startServe,
   untilReported,
   withFolder,
-} from "../support/cli.ts";
+} from "../../tools/support/program.ts";
 import {
   type Random,
   randomInteger,
   randomItem,
   seededRandom,
   testSeed,
-} from "../support/random.ts";
+} from "../../tools/support/random.ts";
 import type { SubmittedBatch } from "../support/submitted.ts";
 import { KillHistory } from "./support/kill_history.ts";
 import { readOn, retryUnanswered, submit } from "./support/killed_service.ts";

@@ -10,7 +10,7 @@ import { test } from "node:test";
 import type { Receipt } from "../../src/event/types.ts";
 import { INGEST_BODY_BYTES_MAX } from "../../src/limits.ts";
 import { assertError, ingest, replayPage } from "../contract/support/api.ts";
-import { runCli, startServe, withFolder } from "../support/cli.ts";
+import { runCli, startServe, withFolder } from "../../tools/support/program.ts";
 
 const ROUNDS = Number(process.env.MEMORY_ROUNDS ?? 1);
 const HEAP_MIB = 256;

@@ -22,7 +22,7 @@ import {
   type Spawned,
   startServe,
   withFolder,
-} from "../support/cli.ts";
+} from "../../tools/support/program.ts";
 import { preparedBatch } from "../support/prepared.ts";
 import {
   type Random,
@@ -30,7 +30,7 @@ import {
   randomItem,
   seededRandom,
   testSeed,
-} from "../support/random.ts";
+} from "../../tools/support/random.ts";
 import { joinPieces } from "../support/test_log.ts";
 import { openWatchedService } from "../support/watched_log.ts";
 

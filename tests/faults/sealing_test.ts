@@ -9,8 +9,14 @@ import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
-import { runCli, type Serving, signalChild, startServe, withFolder } from "../support/cli.ts";
-import { type Random, seededRandom, testSeed } from "../support/random.ts";
+import {
+  runCli,
+  type Serving,
+  signalChild,
+  startServe,
+  withFolder,
+} from "../../tools/support/program.ts";
+import { type Random, seededRandom, testSeed } from "../../tools/support/random.ts";
 import type { SubmittedBatch } from "../support/submitted.ts";
 import { IdFollower } from "./support/id_follower.ts";
 import { KillHistory } from "./support/kill_history.ts";

@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { init } from "../../src/commands/init.ts";
 import { allEvents, batchWith, commit } from "../contract/support/api.ts";
-import { runCli, startServe, untilReported, withFolder } from "../support/cli.ts";
+import { runCli, startServe, untilReported, withFolder } from "../../tools/support/program.ts";
 
 /** A program that is started with its streams redirected by a shell. */
 function redirected(redirections: string): string[] {

@@ -11,7 +11,13 @@ import { test } from "node:test";
 import type { CommittedEvent, Receipt } from "../../src/event/types.ts";
 import { allEvents, batchWith, event } from "../contract/support/api.ts";
 import { FollowReader } from "../contract/support/follow_reader.ts";
-import { runCli, type Serving, signalChild, startServe, withFolder } from "../support/cli.ts";
+import {
+  runCli,
+  type Serving,
+  signalChild,
+  startServe,
+  withFolder,
+} from "../../tools/support/program.ts";
 import { RawConnection } from "../support/raw_client.ts";
 
 const STOP_MS = Number(process.env.STOP_MS ?? 3000);

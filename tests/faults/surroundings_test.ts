@@ -9,7 +9,13 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { init } from "../../src/commands/init.ts";
 import { allEvents, batchWith, commit } from "../contract/support/api.ts";
-import { runCli, type Serving, signalChild, startServe, withFolder } from "../support/cli.ts";
+import {
+  runCli,
+  type Serving,
+  signalChild,
+  startServe,
+  withFolder,
+} from "../../tools/support/program.ts";
 import { RawConnection } from "../support/raw_client.ts";
 
 const GET = "GET /v1/streams HTTP/1.1\r\nHost: x\r\n\r\n";

@@ -11,7 +11,7 @@ import type { Receipt } from "../../src/event/types.ts";
 import { init } from "../../src/commands/init.ts";
 import { FollowReader } from "../contract/support/follow_reader.ts";
 import { allEvents, assertError, batchWith, commit, ingest } from "../contract/support/api.ts";
-import { type Serving, startServe, withFolder } from "../support/cli.ts";
+import { type Serving, startServe, withFolder } from "../../tools/support/program.ts";
 import type { HttpReply } from "../support/http_client.ts";
 import { skipLoudly } from "./support/skip.ts";
 import { attachStrace, straceAbsence } from "./support/strace.ts";

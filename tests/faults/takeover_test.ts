@@ -8,8 +8,13 @@ import { appendFile, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import type { Receipt } from "../../src/event/types.ts";
-import { runCli, type Serving, startServe, withFolder } from "../support/cli.ts";
-import { absenceOf, executableOf, type RuntimeName, THIS_RUNTIME } from "../support/runtimes.ts";
+import { runCli, type Serving, startServe, withFolder } from "../../tools/support/program.ts";
+import {
+  absenceOf,
+  executableOf,
+  type RuntimeName,
+  THIS_RUNTIME,
+} from "../../tools/support/runtimes.ts";
 
 const OTHER_RUNTIME: RuntimeName = THIS_RUNTIME === "deno" ? "node" : "deno";
 

@@ -11,7 +11,7 @@ import { checkHistory } from "../support/history_check.ts";
 import { runHistory } from "../support/history_driver.ts";
 import type { HistoryTarget } from "../support/history_target.ts";
 import { httpTarget } from "../support/http_target.ts";
-import { seededRandom, testSeed } from "../support/random.ts";
+import { seededRandom, testSeed } from "../../tools/support/random.ts";
 import { serviceTarget } from "../support/service_target.ts";
 import { withApi } from "../support/test_server.ts";
 

@@ -12,7 +12,7 @@ import { createHandler } from "../../src/api/handler.ts";
 import { ConnectionLostError, type HttpRequest } from "../../src/http/message.ts";
 import { Admission } from "../../src/service/admission.ts";
 import { BatchThreads } from "../../src/service/batch_threads.ts";
-import { type Random, randomInteger, seededRandom, testSeed } from "../support/random.ts";
+import { type Random, randomInteger, seededRandom, testSeed } from "../../tools/support/random.ts";
 import { SimulatedDisk } from "../support/simulated_disk.ts";
 import { stubRequest } from "../support/stub_request.ts";
 import { noRoomAfter } from "../support/storage_faults.ts";

@@ -7,7 +7,7 @@ import type { Call, History, Mutation } from "./history.ts";
 import type { HistoryTarget } from "./history_target.ts";
 import type { Outcome } from "./outcome.ts";
 import { pause } from "./pause.ts";
-import { type Random, randomInteger, randomItem } from "./random.ts";
+import { type Random, randomInteger, randomItem } from "../../tools/support/random.ts";
 import { lineageMarker, type SubmittedBatch, type SubmittedEvent } from "./submitted.ts";
 
 const CLIENTS = 4;

@@ -17,8 +17,8 @@ import { promisify } from "node:util";
 import type * as hashThread from "../../src/log/verify/hash_thread.ts";
 import { renameModules } from "../../tools/build/javascript.ts";
 import { revisionOf } from "../../tools/build/revision.ts";
-import { type CliOptions, runCli, startServe } from "../support/cli.ts";
-import { absenceOf, executableOf } from "../support/runtimes.ts";
+import { type CliOptions, runCli, startServe } from "../../tools/support/program.ts";
+import { absenceOf, executableOf } from "../../tools/support/runtimes.ts";
 import { HASH_THREAD_LOG_BYTES_MIN } from "../../src/log/verify/hash_thread.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));

@@ -6,7 +6,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { MANIFEST_FILE } from "../../src/log/storage/file_names.ts";
-import type { Random } from "../../tests/support/random.ts";
+import type { Random } from "../support/random.ts";
 import type { KnownHeads } from "./audit.ts";
 import type { ServedLog } from "./served_log.ts";
 import { describeExit } from "./service_process.ts";

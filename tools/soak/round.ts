@@ -3,8 +3,8 @@
  * end all of it is checked. The first thing that goes wrong ends everything.
  */
 import { setTimeout as delay } from "node:timers/promises";
-import type { RuntimeName } from "../../tests/support/runtimes.ts";
-import { type Random, randomInteger } from "../../tests/support/random.ts";
+import type { RuntimeName } from "../support/runtimes.ts";
+import { type Random, randomInteger } from "../support/random.ts";
 import { Audit, type KnownHeads } from "./audit.ts";
 import {
   ANSWER_TIMEOUT_MS,

@@ -4,8 +4,8 @@
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
-import type { RuntimeName } from "../../tests/support/runtimes.ts";
-import { randomInteger } from "../../tests/support/random.ts";
+import type { RuntimeName } from "../support/runtimes.ts";
+import { randomInteger } from "../support/random.ts";
 import { LOAD_MS_MAX, ROUND_BATCHES_MAX } from "./bounds.ts";
 import type { Disturbance } from "./disturbances.ts";
 import { runRound } from "./round.ts";

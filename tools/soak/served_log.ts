@@ -10,8 +10,8 @@ import { setTimeout as delay } from "node:timers/promises";
 import { SYSTEM_TIMING, type Timing } from "../../src/client/timing.ts";
 import { unixFetch } from "../../src/client/unix_fetch.ts";
 import { EventLogClient } from "../../src/client/event_log_client.ts";
-import type { RuntimeName } from "../../tests/support/runtimes.ts";
-import { type Random, randomItem } from "../../tests/support/random.ts";
+import type { RuntimeName } from "../support/runtimes.ts";
+import { type Random, randomItem } from "../support/random.ts";
 import { ANSWER_TIMEOUT_MS, READY_POLL_MS, RETRY_MS_MAX, ROTATE_BYTES } from "./bounds.ts";
 import {
   describeExit,

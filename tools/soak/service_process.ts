@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
-import { executableOf, runtimeArgs, type RuntimeName } from "../../tests/support/runtimes.ts";
+import { executableOf, runtimeArgs, type RuntimeName } from "../support/runtimes.ts";
 
 /** The folder of this tree. */
 export const ROOT: string = fileURLToPath(new URL("../..", import.meta.url));

@@ -1,7 +1,7 @@
 /** A served deployment of the test's own, which can be stopped and started. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { runCli, type Serving, startServe, withFolder } from "../../support/cli.ts";
+import { runCli, type Serving, startServe, withFolder } from "../../../tools/support/program.ts";
 
 export class Deployment {
   /** The test's own folder; the deployment lies in `demo` there. */

@@ -1,7 +1,7 @@
 /** `nats_bridge` between a served deployment and a real `nats-server`. */
 import { test } from "node:test";
 import { EventLogClient, type Receipt } from "../../../mod.ts";
-import { signalChild } from "../../support/cli.ts";
+import { signalChild } from "../../../tools/support/program.ts";
 import { type NatsServer, NEEDS_NATS, withNats } from "./nats_server.ts";
 import { type ScriptRun, startExample } from "./run_script.ts";
 import { type Served, withServed } from "./served.ts";

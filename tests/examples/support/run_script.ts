@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
-import { runtimeArgs, THIS_RUNTIME } from "../../support/runtimes.ts";
+import { runtimeArgs, THIS_RUNTIME } from "../../../tools/support/runtimes.ts";
 
 /** A child that takes longer hangs. */
 const TIMEOUT_MS = 30_000;

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { type CommittedEvent, EventLogClient, type SubmittedEvent } from "../../../mod.ts";
-import { runCli, type Serving, startServe, withFolder } from "../../support/cli.ts";
+import { runCli, type Serving, startServe, withFolder } from "../../../tools/support/program.ts";
 
 export interface Served {
   /** The test's own folder; the deployment is in `deployment` there. */

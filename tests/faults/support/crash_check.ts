@@ -6,7 +6,7 @@ import {
   TAIL_TEMPORARY_FILE,
 } from "../../../src/log/storage/file_names.ts";
 import { verifyLog, type VerifyReport } from "../../../src/log/verify/verify.ts";
-import { seededRandom } from "../../support/random.ts";
+import { seededRandom } from "../../../tools/support/random.ts";
 import { SimulatedDisk, type Tree } from "../../support/simulated_disk.ts";
 import { replayAll } from "../../support/stream_listing.ts";
 import { TEST_TIME_MS } from "../../support/test_log.ts";

@@ -8,7 +8,12 @@ import { type LogOptions, SILENT_LISTENER } from "../../../src/log/log.ts";
 import type { EventLogService } from "../../../src/service/event_log_service.ts";
 import type { Outcome } from "../../support/outcome.ts";
 import { preparedBatch } from "../../support/prepared.ts";
-import { type Random, randomInteger, randomItem, seededRandom } from "../../support/random.ts";
+import {
+  type Random,
+  randomInteger,
+  randomItem,
+  seededRandom,
+} from "../../../tools/support/random.ts";
 import { torn } from "../../support/simulated_crash.ts";
 import { type OperationHook, SimulatedDisk, type Tree } from "../../support/simulated_disk.ts";
 import { TEST_TIME_MS } from "../../support/test_log.ts";

@@ -8,7 +8,7 @@ import type { EventLogService } from "../../../src/service/event_log_service.ts"
 import { FOLLOW_ALL, type FollowRecord, parseRecord } from "../../support/follow_records.ts";
 import { outcomeOf, statusOf } from "../../support/outcome.ts";
 import { type EventOptions, preparedBatch } from "../../support/prepared.ts";
-import { seededRandom } from "../../support/random.ts";
+import { seededRandom } from "../../../tools/support/random.ts";
 import { type Operation, SimulatedDisk } from "../../support/simulated_disk.ts";
 import { ALL_STREAMS, replayAll } from "../../support/stream_listing.ts";
 import { TEST_TIME_MS } from "../../support/test_log.ts";

@@ -4,7 +4,7 @@ import type { EventLogService } from "../../../src/service/event_log_service.ts"
 import type { EventLog } from "../../../src/service/event_log.ts";
 import type { Mutation } from "../../support/history.ts";
 import { type Outcome, outcomeOf } from "../../support/outcome.ts";
-import { type Random, randomItem, seededRandom } from "../../support/random.ts";
+import { type Random, randomItem, seededRandom } from "../../../tools/support/random.ts";
 import { SimulatedDisk, type Tree } from "../../support/simulated_disk.ts";
 import { ALL_STREAMS } from "../../support/stream_listing.ts";
 import { submit } from "../../support/submitted.ts";

@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import type { EventLogService } from "../../../src/service/event_log_service.ts";
-import { type Random, randomInteger, randomItem } from "../../support/random.ts";
+import { type Random, randomInteger, randomItem } from "../../../tools/support/random.ts";
 import { anyOf } from "../../support/simulated_crash.ts";
 import {
   changesDisk,

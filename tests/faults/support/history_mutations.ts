@@ -1,6 +1,6 @@
 /** Chooses what the clients of a long history ask for, with what they have learned of the log. */
 import type { LoggedBatch, Mutation } from "../../support/history.ts";
-import { type Random, randomInteger, randomItem } from "../../support/random.ts";
+import { type Random, randomInteger, randomItem } from "../../../tools/support/random.ts";
 import {
   lineageMarker,
   type SubmittedBatch,

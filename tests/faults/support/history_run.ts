@@ -8,7 +8,7 @@ import type { CommittedEvent } from "../../../src/event/verify_event.ts";
 import type { EventLogService } from "../../../src/service/event_log_service.ts";
 import type { Mutation } from "../../support/history.ts";
 import { type Outcome, statusOf } from "../../support/outcome.ts";
-import { type Random, randomInteger, randomItem } from "../../support/random.ts";
+import { type Random, randomInteger, randomItem } from "../../../tools/support/random.ts";
 import { joinPieces } from "../../support/test_log.ts";
 import { assertDurable, REPAIR_REPORT, verified } from "./crash_check.ts";
 import { answerTo, compare, type Compared, reopen, replayText } from "./history_compare.ts";

@@ -1,7 +1,7 @@
 /** What the tests that kill the real service ask of it, and hold to what it has promised. */
 import assert from "node:assert/strict";
 import type { Receipt } from "../../../src/event/types.ts";
-import type { Serving } from "../../support/cli.ts";
+import type { Serving } from "../../../tools/support/program.ts";
 import type { SubmittedBatch } from "../../support/submitted.ts";
 import type { KillHistory } from "./kill_history.ts";
 

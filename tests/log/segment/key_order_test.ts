@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { sortKeys } from "../../../src/log/segment/key_order.ts";
 import { KeyTable } from "../../../src/log/segment/key_table.ts";
-import { randomInteger, seededRandom, testSeed } from "../../support/random.ts";
+import { randomInteger, seededRandom, testSeed } from "../../../tools/support/random.ts";
 
 /** The texts, which must be distinct, in the order that `sortKeys()` finds. */
 function sorted(texts: string[]): string[] {

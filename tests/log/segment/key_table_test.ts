@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { KeyTable } from "../../../src/log/segment/key_table.ts";
-import { randomInteger, seededRandom, testSeed } from "../../support/random.ts";
+import { randomInteger, seededRandom, testSeed } from "../../../tools/support/random.ts";
 
 function add(table: KeyTable, text: string): number {
   const bytes = Buffer.from(text, "latin1");

@@ -10,7 +10,7 @@ import {
   randomItem,
   seededRandom,
   testSeed,
-} from "../../support/random.ts";
+} from "../../../tools/support/random.ts";
 
 /** Names where one begins like another, with each kind of character that a name can hold next. */
 const NAMES = [

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { TAIL_FILE } from "../../../src/log/storage/file_names.ts";
 import { preparedBatch } from "../../support/prepared.ts";
-import { seededRandom, testSeed } from "../../support/random.ts";
+import { seededRandom, testSeed } from "../../../tools/support/random.ts";
 import { anyOf } from "../../support/simulated_crash.ts";
 import { SimulatedDisk } from "../../support/simulated_disk.ts";
 import { noRoomAfter } from "../../support/storage_faults.ts";

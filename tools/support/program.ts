@@ -19,7 +19,7 @@ import {
 
 const CLI_PATH = fileURLToPath(new URL("../../cli.ts", import.meta.url));
 const SOURCES = fileURLToPath(new URL("../../src", import.meta.url));
-const SERVE_ROTATING = fileURLToPath(new URL("../../tools/serve_rotating.ts", import.meta.url));
+const SERVE_ROTATING = fileURLToPath(new URL("../serve_rotating.ts", import.meta.url));
 /** A child that takes longer hangs: it is killed, which fails the test by its exit. */
 const CHILD_TIMEOUT_MS = 120_000;
 const READY_POLL_MS = 5;
