@@ -10,7 +10,7 @@ import { encodeBatch } from "../../src/event/encode_batch.ts";
 import { readFastBatch } from "../../src/event/fast_batch.ts";
 import { submittedEvents } from "../support/prepared.ts";
 import { mutate, randomJsonText, randomValue } from "./support/random_json.ts";
-import { SEED, SeededRandom } from "./support/seeded_random.ts";
+import { SEED, SeededRandom } from "../../tools/support/random.ts";
 
 const BODIES = 4000;
 

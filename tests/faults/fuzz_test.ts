@@ -9,7 +9,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
 import type { CommittedEvent } from "../../src/event/types.ts";
-import { SeededRandom } from "../event/support/seeded_random.ts";
+import { SeededRandom } from "../../tools/support/random.ts";
 import { runCli, type Serving, startServe, withFolder } from "../../tools/support/program.ts";
 import { FuzzClient, type FuzzRecord } from "./support/fuzz_client.ts";
 import { AcknowledgedReceipts } from "./support/fuzz_log_check.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { BatchEntry } from "../../src/log/wal/commit_frame.ts";
 import { BatchIndex } from "../../src/service/batch_index.ts";
-import { SEED, SeededRandom } from "../event/support/seeded_random.ts";
+import { SEED, SeededRandom } from "../../tools/support/random.ts";
 
 function idAt(place: number): string {
   return `019b7c4e-2d37-7a01-8f00-${place.toString(16).padStart(12, "0")}`;

@@ -19,7 +19,7 @@ import {
 
 const CLI_PATH = fileURLToPath(new URL("../../cli.ts", import.meta.url));
 const SOURCES = fileURLToPath(new URL("../../src", import.meta.url));
-const SERVE_ROTATING = fileURLToPath(new URL("../serve_rotating.ts", import.meta.url));
+const SERVE_ROTATING = fileURLToPath(new URL("../../tests/serve_rotating.ts", import.meta.url));
 /** A child that takes longer hangs: it is killed, which fails the test by its exit. */
 const CHILD_TIMEOUT_MS = 120_000;
 const READY_POLL_MS = 5;
@@ -113,14 +113,28 @@ function limited(command: string[], { openFilesMax }: CliOptions): string[] {
   return ["sh", "-c", `ulimit -n ${openFilesMax} && exec "$0" "$@"`, ...command];
 }
 
+export function isRunning({ child }: Pick<Spawned, "child">): boolean {
+  return child.exitCode === null && child.signalCode === null;
+}
+
 /** Waits until the child has written `text` to standard error. */
-export async function untilReported({ child, output, exited }: Spawned, text: string) {
-  let exit: CliExit | undefined;
-  exited.then((value) => exit = value);
-  while (!output.stderr.includes(text)) {
-    if (exit !== undefined) throw new Error(`ended without reporting "${text}": ${exit.stderr}`);
-    const moreOutput = new Promise((resolve) => child.stderr!.once("data", resolve));
-    await Promise.race([moreOutput, exited]);
+export async function untilReported(spawned: Spawned, text: string): Promise<void> {
+  await untilPrinted(spawned, ({ stderr }) => stderr.includes(text));
+}
+
+/** Waits until the child has written what `isThere` looks for. */
+export async function untilPrinted(
+  { child, output, exited }: Spawned,
+  isThere: (output: Spawned["output"]) => boolean,
+): Promise<void> {
+  const gone = exited.then(() => "gone" as const);
+  while (!isThere(output)) {
+    const printed = new Promise<void>((resolve) => {
+      for (const name of ["stdout", "stderr"] as const) child[name]!.once("data", () => resolve());
+    });
+    if (await Promise.race([printed, gone]) === "gone" && !isThere(output)) {
+      throw new Error(`ended early: ${output.stdout}${output.stderr}`);
+    }
   }
 }
 

@@ -3,7 +3,7 @@
  * from a grammar of hostile parts, then changed token by token or byte by byte.
  */
 import { Buffer } from "node:buffer";
-import type { SeededRandom } from "../../event/support/seeded_random.ts";
+import type { SeededRandom } from "../../../tools/support/random.ts";
 import { hostileNumber, hostileString } from "./almost_json_scalars.ts";
 
 /** The bytes of one text. */

@@ -1,6 +1,6 @@
 /** Spoils bytes without knowing what they mean. */
 import { Buffer } from "node:buffer";
-import type { SeededRandom } from "../../event/support/seeded_random.ts";
+import type { SeededRandom } from "../../../tools/support/random.ts";
 
 const RANGE_BYTES_MAX = 64;
 /** What a parser gives a meaning to. */

@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { AssertionError } from "node:assert";
 import { ERROR_STATUS } from "../../../src/event/api_error.ts";
-import type { SeededRandom } from "../../event/support/seeded_random.ts";
+import type { SeededRandom } from "../../../tools/support/random.ts";
 import type { Answer } from "./fuzz_answer.ts";
 import { cutIntoPieces, mutateBytes, randomBytes } from "./fuzz_bytes.ts";
 import { FuzzConnection } from "./fuzz_connection.ts";

@@ -3,7 +3,7 @@
  * is framed right, so that the parser of JSON is what gets to see it.
  */
 import { Buffer } from "node:buffer";
-import type { SeededRandom } from "../../event/support/seeded_random.ts";
+import type { SeededRandom } from "../../../tools/support/random.ts";
 
 /** Values that are no JSON, or JSON that a careless parser takes for something else. */
 const NUMBERS = [

@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import type { CommittedEvent, Receipt, RetirementReceipt } from "../../../src/event/types.ts";
-import type { SeededRandom } from "../../event/support/seeded_random.ts";
+import type { SeededRandom } from "../../../tools/support/random.ts";
 import type { SubmittedBatch, SubmittedEvent } from "../../support/submitted.ts";
 import type { Answer } from "./fuzz_answer.ts";
 import { type FuzzRequest, get, post } from "./fuzz_request.ts";

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { ByteWriter, ParquetWriter } from "hyparquet-writer";
 import { FOOTER_READ_BYTES, readFooterLayout } from "../../../src/log/parquet/footer_layout.ts";
 import { SegmentError } from "../../../src/log/parquet/segment_error.ts";
-import { SEED, SeededRandom } from "../../event/support/seeded_random.ts";
+import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 import { SimulatedDisk } from "../../support/simulated_disk.ts";
 
 interface KeyValue {

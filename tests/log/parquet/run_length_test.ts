@@ -4,7 +4,7 @@ import { ByteWriter } from "hyparquet-writer";
 import { writeRleBitPackedHybrid } from "hyparquet-writer/src/encoding.js";
 import { decodeRunLengths } from "../../../src/log/parquet/run_length.ts";
 import { SegmentError } from "../../../src/log/parquet/segment_error.ts";
-import { SEED, SeededRandom } from "../../event/support/seeded_random.ts";
+import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 
 function decode(bytes: number[], bitWidth: number, count: number): number[] {
   const codes = new Uint16Array(count);

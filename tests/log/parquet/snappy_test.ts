@@ -5,7 +5,7 @@ import { snappyUncompress } from "hyparquet";
 import { snappyCompress as referenceCompress } from "hyparquet-writer/src/snappy.js";
 import { SegmentError } from "../../../src/log/parquet/segment_error.ts";
 import { SNAPPY_GROWTH_MAX, SnappyBlock, snappyCompress } from "../../../src/log/parquet/snappy.ts";
-import { SEED, SeededRandom } from "../../event/support/seeded_random.ts";
+import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 
 function snappyDecompress(block: Uint8Array, out: Uint8Array): void {
   new SnappyBlock(block, out).readAll();

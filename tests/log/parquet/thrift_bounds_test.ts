@@ -10,7 +10,7 @@ import {
   thriftFieldStart,
   thriftStructEnd,
 } from "../../../src/log/parquet/thrift_bounds.ts";
-import { SEED, SeededRandom } from "../../event/support/seeded_random.ts";
+import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 
 const STRUCT = {
   field_1: 7,

@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { xxhash64 as reference } from "hyparquet/src/xxhash.js";
 import { xxhash64 } from "../../../src/log/parquet/xxhash64.ts";
-import { SEED, SeededRandom } from "../../event/support/seeded_random.ts";
+import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 
 function hex(bytes: Uint8Array): string {
   const { high, low } = xxhash64(bytes);

@@ -10,7 +10,7 @@ import {
   sourceKeyHash,
   streamKeyHash,
 } from "../../../src/log/segment/key_filter.ts";
-import { SEED, SeededRandom } from "../../event/support/seeded_random.ts";
+import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 
 function filterOf(hashes: ReturnType<typeof sourceKeyHash>[]): Uint8Array {
   const keys = new KeyHashes();

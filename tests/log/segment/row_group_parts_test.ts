@@ -9,7 +9,7 @@ import {
   rowsOfPart,
 } from "../../../src/log/segment/row_group_parts.ts";
 import { openSegment, type Segment } from "../../../src/log/segment/segment_reader.ts";
-import { SEED, SeededRandom } from "../../event/support/seeded_random.ts";
+import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 import { preparedBatch } from "../../support/prepared.ts";
 import type { SimulatedDisk } from "../../support/simulated_disk.ts";
 import { hostileBatch, sealCommits, smallBatches, splitLines } from "../../support/test_segment.ts";

@@ -20,7 +20,7 @@ import { METADATA_KEY } from "../../../src/log/segment/segment_metadata.ts";
 import { openSegment, type Segment } from "../../../src/log/segment/segment_reader.ts";
 import { type SegmentEntry, verifySegment } from "../../../src/log/verify/segment_verify.ts";
 import { VerifyFailure } from "../../../src/log/verify/verify_failure.ts";
-import { SEED, SeededRandom } from "../../event/support/seeded_random.ts";
+import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 import { flipBit, truncateAt } from "../../support/corrupt.ts";
 import { fileFacts } from "../../support/forged_segment.ts";
 import { SimulatedDisk } from "../../support/simulated_disk.ts";

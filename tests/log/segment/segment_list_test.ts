@@ -18,7 +18,7 @@ import {
   seekEntry,
   streamKey,
 } from "../../../src/log/segment/segment_list.ts";
-import { SEED, SeededRandom } from "../../event/support/seeded_random.ts";
+import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 
 const CHARACTERS = "abcxyz0189_.-";
 

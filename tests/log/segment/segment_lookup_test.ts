@@ -13,7 +13,7 @@ import {
   SegmentView,
 } from "../../../src/log/segment/segment_view.ts";
 import { type EventFilter, lineMatcher } from "../../../src/log/line/stored_line.ts";
-import { SEED, SeededRandom } from "../../event/support/seeded_random.ts";
+import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 import { preparedBatch } from "../../support/prepared.ts";
 import { hostileBatch, sealCommits, smallBatches, splitLines } from "../../support/test_segment.ts";
 

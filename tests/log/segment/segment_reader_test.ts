@@ -13,7 +13,7 @@ import { type ListEntry, type ListName, seekEntry } from "../../../src/log/segme
 import { openSegment, type Segment } from "../../../src/log/segment/segment_reader.ts";
 import type { EventFilter } from "../../../src/log/line/stored_line.ts";
 import type { CommittedEvent } from "../../../src/event/verify_event.ts";
-import { SEED, SeededRandom } from "../../event/support/seeded_random.ts";
+import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 import { preparedBatch } from "../../support/prepared.ts";
 import { hostileBatch, sealCommits, smallBatches, splitLines } from "../../support/test_segment.ts";
 import { ROW_GROUP_BYTES_SOFT_MAX } from "../../../src/log/segment/segment_writer.ts";

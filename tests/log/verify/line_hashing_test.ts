@@ -9,7 +9,7 @@ import {
   hashAhead,
   type LineHashing,
 } from "../../../src/log/verify/line_hashing.ts";
-import { SEED, SeededRandom } from "../../event/support/seeded_random.ts";
+import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 import { hostileBatch, pendingFile, smallBatches, splitLines } from "../../support/test_segment.ts";
 
 /** Lines in memory of their own. */

@@ -8,7 +8,7 @@ import type { SegmentIndexContent } from "../../../src/log/segment/segment_index
 import type { StreamCount } from "../../../src/log/segment/segment_metadata.ts";
 import { type SegmentEntry, verifySegment } from "../../../src/log/verify/segment_verify.ts";
 import { type FailureCode, VerifyFailure } from "../../../src/log/verify/verify_failure.ts";
-import { SEED, SeededRandom } from "../../event/support/seeded_random.ts";
+import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 import { flipBit, truncateAt } from "../../support/corrupt.ts";
 import {
   describeRows,
