@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import type { CommittedEvent, Receipt, RetirementReceipt } from "../../../src/event/types.ts";
 import type { SeededRandom } from "../../../tools/support/random.ts";
 import type { SubmittedBatch, SubmittedEvent } from "../../support/submitted.ts";
-import type { Answer } from "./fuzz_answer.ts";
+import type { RawResponse } from "../../support/raw_response.ts";
 import { type FuzzRequest, get, post } from "./fuzz_request.ts";
 
 export interface Seed {
@@ -15,7 +15,7 @@ export interface Seed {
    * Checks the answer, and learns from it what the next seeds need.
    * @throws {AssertionError} when it is another one.
    */
-  check(answer: Answer): void;
+  check(answer: RawResponse): void;
 }
 
 interface CommittedBatch {
@@ -202,7 +202,7 @@ export class FuzzSeeds {
       request: get(`/v1/events?follow=true&source=${this.source}&after=${after}`),
       check: ({ status, body }) => {
         assert.equal(status, 200);
-        const records = body.toString().split("\n").slice(0, -1).map((line) => JSON.parse(line));
+        const records = body.split("\n").slice(0, -1).map((line) => JSON.parse(line));
         assert.equal(records.at(-1)?.type, "caught_up");
         assertEvents(records.slice(0, -1).flatMap(({ events }) => events), later);
       },
@@ -215,7 +215,7 @@ export class FuzzSeeds {
       request: get(target, "HEAD"),
       check: ({ status, headers, body }) => {
         assert.equal(status, 200);
-        assert.equal(headers.get("content-type"), "application/json");
+        assert.equal(headers["content-type"], "application/json");
         assert.equal(body.length, 0);
       },
     };
@@ -244,12 +244,12 @@ export class FuzzSeeds {
   #afterRetirement(retirement: RetirementReceipt): Seed {
     const again = () => ({
       request: post(RETIRE, { source: this.source }),
-      check: (answer: Answer) =>
+      check: (answer: RawResponse) =>
         assert.deepEqual(okBody(answer), { ...retirement, status: "already_retired" }),
     });
     const append = () => ({
       request: post("/v1/events", this.#batch()),
-      check: (answer: Answer) => assertError(answer, 409, "source_retired"),
+      check: (answer: RawResponse) => assertError(answer, 409, "source_retired"),
     });
     const choices = [again, append, () => this.#retry(), () => this.#succeed(retirement)];
     return this.#random.pick(choices)();
@@ -267,27 +267,21 @@ export class FuzzSeeds {
   }
 }
 
-function okBody({ status, body }: Answer): unknown {
-  assert.equal(status, 200, body.toString());
-  return JSON.parse(body.toString());
+function okBody({ status, body }: RawResponse): unknown {
+  assert.equal(status, 200, body);
+  return JSON.parse(body);
 }
 
-function assertError({ status, body }: Answer, expected: number, code: string): void {
-  assert.equal(status, expected, body.toString());
-  assert.equal(JSON.parse(body.toString()).error, code);
+function assertError({ status, body }: RawResponse, expected: number, code: string): void {
+  assert.equal(status, expected, body);
+  assert.equal(JSON.parse(body).error, code);
 }
 
 /** The events are those of the batches. */
 function assertEvents(events: CommittedEvent[], batches: CommittedBatch[]): void {
   const submitted = batches.flatMap(({ batch }) => batch.events);
-  assert.deepEqual(
-    events.map(({ stream, record_key, kind, payload }) => ({ stream, record_key, kind, payload })),
-    submitted.map(({ stream, record_key, kind, payload }) => ({
-      stream,
-      record_key,
-      kind,
-      payload,
-    })),
-  );
+  const parts = (all: readonly SubmittedEvent[]) =>
+    all.map(({ stream, record_key, kind, payload }) => [stream, record_key, kind, payload]);
+  assert.deepEqual(parts(events), parts(submitted));
   assert.equal(events.at(-1)?.event_id, batches.at(-1)?.receipt.last_event_id);
 }
