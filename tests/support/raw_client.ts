@@ -98,7 +98,8 @@ export class RawConnection {
   /** A response that goes on, as far as it has come when this text is in it. */
   async readThrough(text: string): Promise<RawResponse> {
     while (!this.#received.includes(text) && !this.#hasEnded) await this.#change(text);
-    return parseResponse(this.#received, "GET", true)!.response;
+    const isOver = true;
+    return parseResponse(this.#received, "GET", isOver)!.response;
   }
 
   /** Resolves when `bytes` more have come. */
