@@ -5,12 +5,12 @@
  */
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readlinkSync } from "node:fs";
-import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
 import type { CommittedEvent } from "../../src/event/types.ts";
 import { SeededRandom } from "../../tools/support/random.ts";
-import { runCli, type Serving, startServe, withFolder } from "../../tools/support/program.ts";
+import type { Serving } from "../../tools/support/program.ts";
+import { withServing } from "../support/deployment.ts";
 import { FuzzClient, type FuzzRecord } from "./support/fuzz_client.ts";
 import { AcknowledgedReceipts } from "./support/fuzz_log_check.ts";
 import { SentRequests } from "./support/fuzz_sent.ts";
@@ -65,18 +65,6 @@ async function assertNothingLeftOpen(serving: Serving, before: number | null): P
   }
 }
 
-async function assertVerifies(dir: string, events: number): Promise<void> {
-  const { code, stdout, stderr } = await runCli(
-    ["--config", join(dir, "service.toml"), "verify", "--chain"],
-  );
-  assert.equal(code, 0, stderr);
-  const { ok, events_checked, orphans, remnants } = JSON.parse(stdout);
-  assert.deepEqual(
-    { ok, events_checked, orphans, remnants },
-    { ok: true, events_checked: events, orphans: [], remnants: [] },
-  );
-}
-
 interface Round {
   number: number;
   requests: number;
@@ -85,11 +73,10 @@ interface Round {
 
 /** @returns events of the log at the end. */
 function fuzzRound({ number: round, requests, counts }: Round): Promise<number> {
-  return withFolder(async (dir) => {
-    assert.equal((await runCli(["init", dir])).code, 0);
-    const serving = await startServe(dir);
+  return withServing(async (deployment) => {
+    const { serving, socketPath } = deployment;
     const record: FuzzRecord = {
-      socketPath: join(dir, "data", "ground.sock"),
+      socketPath,
       sent: new SentRequests(),
       acknowledged: new AcknowledgedReceipts(),
       counts,
@@ -106,9 +93,10 @@ function fuzzRound({ number: round, requests, counts }: Round): Promise<number> 
       await assertNothingLeftOpen(serving, sockets);
       const events = await readAll(serving);
       await record.acknowledged.check(events, record.sent);
-      assert.equal((await serving.stop()).code, 0);
+      await deployment.stop();
       record.assertServerCalm();
-      await assertVerifies(dir, events.length);
+      const { events_checked, orphans, remnants } = await deployment.verify();
+      assert.deepEqual([events_checked, orphans, remnants], [events.length, [], []]);
       return events.length;
     } catch (error) {
       const said = complaints(serving).join("\n");
@@ -117,8 +105,6 @@ function fuzzRound({ number: round, requests, counts }: Round): Promise<number> 
       throw new Error(`${reason}\n${where}`, { cause: error });
     } finally {
       for (const client of clients) client.close();
-      const { exitCode, signalCode } = serving.child;
-      if (exitCode === null && signalCode === null) await serving.stop("SIGKILL");
     }
   });
 }
