@@ -83,9 +83,9 @@ export class HistoryMachine {
     this.#changesLeft = change;
   }
 
-  /** Sets the clock, back or forward. */
-  moveClock(byMs: number): void {
-    this.#nowMs += byMs;
+  /** Sets the clock, which stands until then. */
+  changeClock(change: (nowMs: number) => number): void {
+    this.#nowMs = change(this.#nowMs);
   }
 
   /** The power goes now, unless it has, and comes back. */
@@ -134,7 +134,7 @@ export class HistoryMachine {
 
   #time() {
     return {
-      clockMs: () => this.#nowMs++,
+      clockMs: () => this.#nowMs,
       randomBytes: (into: Uint8Array) => {
         for (let i = 0; i < into.length; i++) into[i] = randomInteger(this.#random, 0, 255);
       },

@@ -4,6 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";
+import { isEventId } from "../../../src/event/event_id.ts";
 import type { CommittedEvent } from "../../../src/event/verify_event.ts";
 import type { LoggedBatch, Mutation } from "../../support/history.ts";
 import { type Outcome, statusOf } from "../../support/outcome.ts";
@@ -15,6 +16,7 @@ export interface Answered {
   outcome: Outcome;
 }
 
+const OBSERVED_AT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 /** Answers that say that nothing was committed, for a reason that the model does not know. */
 const WITHOUT_EFFECT = new Set<unknown>(["storage_full", "failed"]);
 
@@ -95,11 +97,14 @@ export class KnownHistory {
     const batches: LoggedBatch[] = [];
     for (const event of events) {
       const { event_id: eventId, source, batch_id: batchId } = event;
-      assert.ok((this.frontier ?? "") < eventId, "ids increase over the whole log");
+      assert.ok(isEventId(eventId) && (this.frontier ?? "") < eventId, "ids increase");
+      assert.match(event.observed_at, OBSERVED_AT);
       this.events.push(event);
       const last = batches.at(-1);
-      if (last?.source === source && last.batchId === batchId) last.events.push(event);
-      else batches.push({ source, batchId, events: [event] });
+      if (last?.source === source && last.batchId === batchId) {
+        assert.equal(event.observed_at, last.events[0]!.observed_at, "a batch has one time");
+        last.events.push(event);
+      } else batches.push({ source, batchId, events: [event] });
     }
     this.#text += (this.#text === "" ? "" : ",") + text;
     return batches;
