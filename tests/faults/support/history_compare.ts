@@ -12,8 +12,8 @@ import { joinPieces, TEST_TIME_MS } from "../../support/test_log.ts";
 import { openWatchedService } from "../../support/watched_log.ts";
 import { treeHash } from "./crash_points.ts";
 import { steadyTime } from "./crash_session.ts";
-import type { RandomMutations } from "./history_mutations.ts";
-import type { KnownHistory } from "./known_history.ts";
+import type { RandomMutations } from "../../support/random_mutations.ts";
+import type { KnownHistory } from "../../support/known_history.ts";
 
 /** Mutations that are asked for again. */
 const REPEATED = 12;

@@ -14,8 +14,8 @@ import { assertDurable, REPAIR_REPORT, verified } from "./crash_check.ts";
 import { answerTo, compare, type Compared, reopen, replayText } from "./history_compare.ts";
 import { HistoryFollower } from "./history_follower.ts";
 import { HistoryMachine } from "./history_machine.ts";
-import { RandomMutations } from "./history_mutations.ts";
-import { KnownHistory } from "./known_history.ts";
+import { RandomMutations } from "../../support/random_mutations.ts";
+import { KnownHistory } from "../../support/known_history.ts";
 
 const GENERATIONS = 4;
 const BURST_MAX = 4;
