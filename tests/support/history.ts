@@ -22,8 +22,8 @@ export interface Call {
 }
 
 export interface History {
-  calls: Call[];
-  events: CommittedEvent[];
+  calls: readonly Call[];
+  events: readonly CommittedEvent[];
   streams: StreamSummary[];
 }
 
@@ -59,8 +59,9 @@ export function loggedBatches(events: readonly CommittedEvent[], frontier = ""):
 /** Whether the batch in the log is what a mutation commits, whole. */
 export function isBatchOf(mutation: Mutation, { source, batchId, events }: LoggedBatch): boolean {
   if (mutation.kind === "retire") {
+    if (source !== "system") return false;
     const { source: retired, final_frontier } = events[0]!.payload as Record<string, unknown>;
-    return source === "system" && mutation.source === retired && events.length === 1 &&
+    return mutation.source === retired && events.length === 1 &&
       batchId === `service/retire/${retired}/${final_frontier}`;
   }
   const { batch } = mutation;

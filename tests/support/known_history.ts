@@ -18,17 +18,24 @@ export interface Answered {
 const WITHOUT_EFFECT = new Set<unknown>(["storage_full", "failed"]);
 
 export class KnownHistory {
-  readonly model = new SequentialModel();
+  readonly model: SequentialModel;
   /** Everything that is committed for certain. */
-  readonly events: CommittedEvent[] = [];
+  readonly events: CommittedEvent[];
   readonly #onCommit: (batch: LoggedBatch) => void;
   /** The same as replay gives it,. */
   #text = "";
   /** Calls whose outcome is uncertain or was not seen yet, in their order. */
   #open: Answered[] = [];
 
-  /** @param onCommit told of each batch that is known to be committed. */
-  constructor(onCommit: (batch: LoggedBatch) => void) {
+  constructor({ model = new SequentialModel(), events = [], onCommit = () => {} }: {
+    /** What is known at first. */
+    model?: SequentialModel;
+    events?: readonly CommittedEvent[];
+    /** Told of each batch that is known to be committed. */
+    onCommit?: (batch: LoggedBatch) => void;
+  } = {}) {
+    this.model = model;
+    this.events = [...events];
     this.#onCommit = onCommit;
   }
 

@@ -121,8 +121,8 @@ export async function checkCrashState(
   const recovered = await recover(tree, ledger, points);
   const hash = treeHash(recovered.tree);
   await once(checked.settled, hash, () => assertSettled(recovered.tree, hash));
-  const { submissions, receipts } = ledger;
-  const known = `${hash} ${submissions.length} ${receipts}`;
+  const { calls, receipts } = ledger;
+  const known = `${hash} ${calls.length} ${receipts}`;
   await once(checked.goesOn, known, () => assertGoesOn(recovered, ledger));
 }
 

@@ -11,7 +11,9 @@ import { type Outcome, statusOf } from "../../support/outcome.ts";
 import { type Random, randomInteger, randomItem } from "../../../tools/support/random.ts";
 import { joinPieces, TEST_TIME_MS } from "../../support/test_log.ts";
 import { assertDurable, REPAIR_REPORT, verified } from "./crash_check.ts";
-import { answerTo, compare, type Compared, reopen, replayText } from "./history_compare.ts";
+import { replayText } from "../../support/stream_listing.ts";
+import { answerTo } from "../../support/submitted.ts";
+import { compare, type Compared, reopen } from "./history_compare.ts";
 import { HistoryFollower } from "./history_follower.ts";
 import { HistoryMachine } from "./history_machine.ts";
 import { RandomMutations } from "../../support/random_mutations.ts";
@@ -83,7 +85,7 @@ export class HistoryRun {
     this.#tally = tally;
     this.#machine = new HistoryMachine(random);
     this.#mutations = new RandomMutations(random);
-    this.#known = new KnownHistory((batch) => this.#mutations.learn(batch));
+    this.#known = new KnownHistory({ onCommit: (batch) => this.#mutations.learn(batch) });
   }
 
   async run(): Promise<void> {
