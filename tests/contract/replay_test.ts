@@ -5,9 +5,9 @@ import { test } from "../support/tested_service.ts";
 import { request } from "../support/http_client.ts";
 import { RawConnection } from "../support/raw_client.ts";
 import { stubLog, stubReplay } from "../support/stub_log.ts";
-import { withApi } from "../support/test_server.ts";
 import { commit, replayPage } from "./support/api.ts";
 import { withService } from "./support/served.ts";
+import { withServedLog } from "./support/served_log.ts";
 import { REPLAY_WHOLE_BYTES_MAX } from "../../src/api/replay_response.ts";
 
 test("an empty log gives an empty page with nulls", async () => {
@@ -64,13 +64,13 @@ test("pages follow each other by next_after, up to an empty one", async () => {
 
 test("a limit over replay.max_limit is refused, and the default applies without one", async () => {
   const replay = { defaultLimit: 2, maxLimit: 3 };
-  await withApi({ replay }, async ({ socketPath }) => {
+  await withServedLog(async ({ socketPath }) => {
     await commit(socketPath, batch("b1", 5));
     assert.equal((await replayPage(socketPath)).events.length, 2);
     assert.equal((await replayPage(socketPath, "limit=3")).events.length, 3);
     const refused = await request(socketPath, { path: "/v1/events?limit=4" });
     assert.deepEqual([refused.status, refused.json().error], [400, "invalid_replay_request"]);
-  });
+  }, { handler: { replay } });
 });
 
 test("a large page is streamed and is one JSON document", async () => {
@@ -93,7 +93,7 @@ test("an error before the status is a 500; one after it breaks the connection", 
   const failure = new Error("read failed: EIO");
   for (const pieces of [["1", failure], [large, "1", failure]]) {
     const log = stubLog({ replay: () => stubReplay(pieces) });
-    await withApi({ log }, async (server) => {
+    await withServedLog(async (server) => {
       const connection = await RawConnection.open(server.socketPath);
       await connection.write("GET /v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n");
       const response = await connection.readResponse();
@@ -103,6 +103,6 @@ test("an error before the status is a 500; one after it breaks the connection", 
       assert.equal(server.reports.length, 1);
       assert.match(server.reports[0]!, /^GET \/v1\/events failed: Error: read failed: EIO/);
       connection.destroy();
-    });
+    }, { log: () => log });
   }
 });

@@ -6,8 +6,8 @@ import { batch } from "../support/batches.ts";
 import { test } from "../support/tested_service.ts";
 import { request } from "../support/http_client.ts";
 import { exchange, RawConnection } from "../support/raw_client.ts";
-import { withApi } from "../support/test_server.ts";
 import { withService } from "./support/served.ts";
+import { withServedLog } from "./support/served_log.ts";
 
 const TOKEN = "s3cret";
 const HOST = "Host: localhost\r\n";
@@ -119,7 +119,7 @@ test("413 answers a declared length over the limit before the body comes", async
 });
 
 test("413 cuts a chunked body at the limit, and the client gets to read it", async () => {
-  await withApi({}, async ({ socketPath, reports }) => {
+  await withServedLog(async ({ socketPath, reports }) => {
     const head = `POST /v1/events HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r\n\r\n`;
     const connection = await RawConnection.open(socketPath);
     await connection.write(head);
@@ -146,7 +146,7 @@ test("a body of the largest size is read to its end", async () => {
 });
 
 test("a body of a million opening brackets is answered with 400", async () => {
-  await withApi({}, async ({ socketPath, reports }) => {
+  await withServedLog(async ({ socketPath, reports }) => {
     const reply = await request(socketPath, { body: "[".repeat(1_000_000) });
     assert.deepEqual([reply.status, reply.json().error], [400, "invalid_request"]);
     assert.deepEqual(reports, []);
