@@ -47,7 +47,9 @@ function struckAt(served: ServedLog): string {
   return filesIn(served, "pending").length > 0 ? "a file pending" : "nothing pending";
 }
 
-test(`serve keeps what it acknowledged, killed ${KILLS} times while it seals (SEED=${SEED})`, async () => {
+const killedTitle =
+  `serve keeps what it acknowledged, killed ${KILLS} times while it seals (SEED=${SEED})`;
+test(killedTitle, async () => {
   const struck: Record<string, number> = {};
   /** Kills the service some time after it has rotated its tail. */
   const killInSealing = async (scene: Scene) => {

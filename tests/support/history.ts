@@ -36,9 +36,13 @@ export interface LoggedBatch {
 
 const OBSERVED_AT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
-/** The batches of events that follow each other in a log. @param frontier the event before. */
+/**
+ * The batches of events that follow each other in a log, each of them in one piece and there once.
+ * @param frontier the event before.
+ */
 export function loggedBatches(events: readonly CommittedEvent[], frontier = ""): LoggedBatch[] {
   const batches: LoggedBatch[] = [];
+  const identities = new Set<string>();
   let before = frontier;
   for (const event of events) {
     const { event_id: eventId, source, batch_id: batchId } = event;
@@ -50,6 +54,9 @@ export function loggedBatches(events: readonly CommittedEvent[], frontier = ""):
       assert.equal(event.observed_at, last.events[0]!.observed_at, "a batch has one time");
       last.events.push(event);
     } else {
+      const identity = `${source} ${batchId}`;
+      assert.ok(!identities.has(identity), `in the log twice: ${identity}`);
+      identities.add(identity);
       batches.push({ source, batchId, events: [event] });
     }
   }

@@ -27,7 +27,6 @@ export function checkHistory(
   { calls, events }: Pick<History, "calls" | "events">,
 ): SequentialModel {
   const batches = loggedBatches(events);
-  assertOnce(batches);
   const { committers, models } = findCommitters(calls, batches);
   for (const call of calls.filter(claimsCommit)) {
     const isCommitted = committers.some((committer) => committer.call === call);
@@ -36,13 +35,6 @@ export function checkHistory(
   const others = calls.filter((call) => isDecided(call) && !claimsCommit(call));
   placeOthers(others, committers, models);
   return models.at(-1)!;
-}
-
-/** Fails where a batch is in the log twice, or in parts. */
-function assertOnce(batches: readonly LoggedBatch[]): void {
-  const identities = batches.map(({ source, batchId }) => `${source} ${batchId}`);
-  const twice = identities.filter((identity, place) => identities.indexOf(identity) < place);
-  assert.deepEqual(twice, [], "in the log twice");
 }
 
 /** The call that committed each batch, and the model before and after each. */

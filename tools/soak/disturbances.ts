@@ -9,6 +9,7 @@ import { MANIFEST_FILE, TAIL_FILE } from "../../src/log/storage/file_names.ts";
 import { describeExit, isRunning, signalChild, untilReported } from "../support/program.ts";
 import type { Random } from "../support/random.ts";
 import type { KnownHeads } from "./audit.ts";
+import type { Ledger } from "./ledger.ts";
 import type { ServedLog } from "./served_log.ts";
 import type { Tally } from "./tally.ts";
 import { claim } from "./violation.ts";
@@ -18,6 +19,7 @@ export interface Scene {
   served: ServedLog;
   random: Random;
   tally: Tally;
+  ledger: Ledger;
   /** Chain heads that the service told of; those of segments are added. */
   heads: KnownHeads;
   /** Aborted when something is wrong. */

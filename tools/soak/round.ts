@@ -162,6 +162,7 @@ class Round {
       served: this.#served,
       random: this.#random,
       tally,
+      ledger: this.#ledger,
       heads: this.#heads,
       failing,
     };

@@ -84,7 +84,7 @@ export class ServedLog {
         await SYSTEM_TIMING.sleep(Math.min(durationMs, RETRY_MS_MAX), signal);
       },
     };
-    this.client = new EventLogClient(unixFetch(this.#socketPath), {
+    this.client = new EventLogClient(unixFetch(this.socketPath), {
       attemptsMax: ATTEMPTS_MAX,
       writeTimeoutMs: ANSWER_TIMEOUT_MS,
       timing,
@@ -141,7 +141,7 @@ export class ServedLog {
   /** Starts a service that nobody waits for, and that the caller ends. */
   launch(): Serving {
     const { rotateBytes = ROTATE_BYTES } = this.#options;
-    const options = { ...this.#programOptions(), socketPath: this.#socketPath, rotateBytes };
+    const options = { ...this.#programOptions(), socketPath: this.socketPath, rotateBytes };
     return this.#watch(spawnServe(this.dir, options));
   }
 
@@ -201,7 +201,7 @@ export class ServedLog {
     const exit = await this.#watch(spawnCli(["init", this.dir], this.#programOptions())).exited;
     claim(exit.code === 0, `init: ${describeExit(exit)}`);
     const config = await readFile(this.#configPath, "utf8");
-    const socket = `socket = ${JSON.stringify(this.#socketPath)}`;
+    const socket = `socket = ${JSON.stringify(this.socketPath)}`;
     await writeFile(this.#configPath, config.replace(/^socket = .*$/m, () => socket));
   }
 
@@ -209,7 +209,7 @@ export class ServedLog {
     return join(this.dir, "service.toml");
   }
 
-  get #socketPath(): string {
+  get socketPath(): string {
     return join(this.#socketFolder, "ground.sock");
   }
 
@@ -224,7 +224,7 @@ export class ServedLog {
         // A thread needs to read its module.
         `--allow-read=${folders},${ROOT}`,
         `--allow-write=${folders}`,
-        `--allow-net=unix:${this.#socketPath}`,
+        `--allow-net=unix:${this.socketPath}`,
       ],
     };
   }

@@ -152,8 +152,8 @@ export async function untilPrinted(
 }
 
 /**
- * Sends a signal to a child, unless it has ended. Not by `child.kill()`: on Deno a child that outlives that is reported
- * as ended by the signal, whatever it exits with.
+ * Sends a signal to a child, unless it has ended. Not by `child.kill()`: on Deno a child that
+ * outlives that is reported as ended by the signal, whatever it exits with.
  */
 export function signalChild(child: ChildProcess, signal: NodeJS.Signals): void {
   if (isRunning({ child })) process.kill(child.pid!, signal);

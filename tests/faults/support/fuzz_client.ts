@@ -1,10 +1,9 @@
 /**
- * One client of the fuzz test: sends right requests, whose answers it knows, among spoiled ones,
- * which must be answered or end their connection. What it learns goes to the record of the round.
+ * One client of the fuzz test: sends right requests among spoiled ones, each of which must be
+ * answered or end its connection. What it learns goes to the record of the test.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
-import { AssertionError } from "node:assert";
 import { ERROR_STATUS } from "../../../src/event/api_error.ts";
 import type { SeededRandom } from "../../../tools/support/random.ts";
 import { RawConnection } from "../../support/raw_client.ts";
@@ -13,17 +12,17 @@ import { changeBytes } from "./almost_json.ts";
 import { cutIntoPieces, HTTP_TOKENS, randomBytes } from "./fuzz_bytes.ts";
 import { mutateHttp } from "./fuzz_http.ts";
 import { mutateJson } from "./fuzz_json.ts";
-import type { AcknowledgedReceipts } from "./fuzz_log_check.ts";
+import type { SpoiledBatches } from "./fuzz_log_check.ts";
 import { type FuzzRequest, get, toBytes, toChunkedBytes } from "./fuzz_request.ts";
-import { FuzzSeeds, type Seed } from "./fuzz_seeds.ts";
+import { FuzzSeeds } from "./fuzz_seeds.ts";
 import type { SentRequests } from "./fuzz_sent.ts";
 import { hostileSize } from "./fuzz_sizes.ts";
 
-/** What the clients of a round share. */
+/** What the clients share. */
 export interface FuzzRecord {
   socketPath: string;
   sent: SentRequests;
-  acknowledged: AcknowledgedReceipts;
+  batches: SpoiledBatches;
   /** How often each status was answered, and how each unanswered connection ended. */
   counts: Map<string, number>;
   /** @throws {Error} when the server says that something failed. */
@@ -37,18 +36,13 @@ const CAUGHT_UP = '"type":"caught_up"';
 /** Connections that a client leaves open without ending what it began. */
 const LINGERING_MAX = 4;
 const EXCERPT_BYTES = 2000;
-/**
- * Requests after which spoiled ones go to another source: theirs may be retired or full of gaps.
- */
-const SPOILED_SOURCE_REQUESTS = 40;
+/** Requests after which a client goes to another source. */
+const SOURCE_REQUESTS = 40;
 
 export class FuzzClient {
   readonly #record: FuzzRecord;
   readonly #random: SeededRandom;
-  /** For requests that are sent as they are; nothing else goes to their sources. */
-  readonly #steady: FuzzSeeds;
-  /** For those that are spoiled. */
-  readonly #spoiled: FuzzSeeds;
+  readonly #seeds: FuzzSeeds;
   readonly #lingering: RawConnection[] = [];
   #kept: RawConnection | null = null;
   /** Last event of the batch that was acknowledged last on a connection. */
@@ -59,20 +53,19 @@ export class FuzzClient {
   constructor(record: FuzzRecord, random: SeededRandom, name: string) {
     this.#record = record;
     this.#random = random;
-    this.#steady = new FuzzSeeds(random, `steady.${name}`);
-    this.#spoiled = new FuzzSeeds(random, `x.${name}`);
+    this.#seeds = new FuzzSeeds(random, name);
   }
 
   /** Sends so many requests, one after the other. @throws {Error} that names the failing one. */
   async run(requests: number): Promise<void> {
     for (let number = 0; number < requests; number++) {
-      if (number % SPOILED_SOURCE_REQUESTS === 0) this.#spoiled.leaveSource();
+      if (number % SOURCE_REQUESTS === 0) this.#seeds.leaveSource();
       try {
         await this.#exchange();
         this.#record.assertServerCalm();
       } catch (error) {
         const reason = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
-        const what = `request ${number} of ${this.#steady.source}: ${excerpt(this.#sending)}`;
+        const what = `request ${number} of ${this.#seeds.source}: ${excerpt(this.#sending)}`;
         throw new Error(`${what}\n${reason}`, { cause: error });
       }
     }
@@ -85,11 +78,10 @@ export class FuzzClient {
   async #exchange(): Promise<void> {
     const random = this.#random;
     const choice = random.below(1000);
-    if (choice < 200) return await this.#sendSteady();
     if (choice < 250) return await this.#sendUnspoiled();
     if (choice < 253) return await this.#sendHostileSize();
     if (choice < 270) return await this.#sendRaw(randomBytes(random, 2000));
-    const { request } = this.#spoiled.next();
+    const request = this.#seeds.next();
     if (choice < 600 && request.body !== null) {
       const body = mutateJson(random, request.body);
       await this.#sendFramed(toBytes({ ...request, body }));
@@ -97,28 +89,11 @@ export class FuzzClient {
     else await this.#sendRaw(changeBytes(random, toBytes(request), HTTP_TOKENS));
   }
 
-  async #sendSteady(): Promise<void> {
-    const seed = this.#steady.next();
-    seed.check(await this.#sendSeed(seed));
-  }
-
-  /** What was spoiled before may have changed what the answer must be: then the source is left. */
   async #sendUnspoiled(): Promise<void> {
-    const seed = this.#spoiled.next();
-    const answer = await this.#sendSeed(seed);
-    if (seed.request.method !== "POST") return;
-    try {
-      seed.check(answer);
-    } catch (error) {
-      if (!(error instanceof AssertionError)) throw error;
-      this.#spoiled.leaveSource();
-    }
-  }
-
-  async #sendSeed({ request }: Seed): Promise<RawResponse> {
+    const request = this.#seeds.next();
     const bytes = this.#framedInSomeWay(request);
-    if (request.target.includes("follow=true")) return await this.#followUntilCaughtUp(bytes);
-    return await this.#sendFramed(bytes, request.method === "HEAD");
+    if (request.target.includes("follow=true")) await this.#followUntilCaughtUp(bytes);
+    else await this.#sendFramed(bytes, request.method === "HEAD");
   }
 
   #framedInSomeWay(request: FuzzRequest): Buffer {
@@ -131,8 +106,8 @@ export class FuzzClient {
   }
 
   async #sendHostileSize(): Promise<void> {
-    const { source } = this.#spoiled;
-    const { bytes, isFramed } = hostileSize(this.#random, source, this.#spoiled.newBatchId());
+    const { source } = this.#seeds;
+    const { bytes, isFramed } = hostileSize(this.#random, source, this.#seeds.newBatchId());
     if (isFramed) await this.#sendFramed(bytes);
     else await this.#sendRaw(bytes);
   }
@@ -152,14 +127,13 @@ export class FuzzClient {
     return answer;
   }
 
-  async #followUntilCaughtUp(bytes: Buffer): Promise<RawResponse> {
+  async #followUntilCaughtUp(bytes: Buffer): Promise<void> {
     const connection = await this.#open();
     await this.#write(connection, bytes);
     const answer = await connection.readThrough(CAUGHT_UP);
     assert.ok(!answer.isComplete && !connection.hasEnded, "a follow response goes on");
     connection.destroy();
     this.#count(String(answer.status));
-    return answer;
   }
 
   /** Sends what may be anything: it is answered or not, but the connection ends when we end it. */
@@ -228,12 +202,13 @@ export class FuzzClient {
       assert.equal(typeof document.message, "string");
       assert.ok(status < 500, excerpt(body));
     } else if ("first_event_id" in document) {
-      this.#record.acknowledged.add(document, this.#lastCommitted.get(connection) ?? "");
+      this.#record.batches.acknowledge(document, this.#lastCommitted.get(connection) ?? "");
       if (document.status === "committed") {
         this.#lastCommitted.set(connection, document.last_event_id);
       }
+      this.#seeds.learn(document);
     } else if ("retirement_event_id" in document) {
-      this.#record.acknowledged.addRetirement(document);
+      this.#seeds.learn(document);
     }
   }
 }

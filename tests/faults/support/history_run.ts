@@ -1,7 +1,7 @@
 /**
  * A long history on a machine that fails: clients submit, read and follow, operators restart and
- * seal, the clock is set, operations of the disk fail, and at the end of each generation the power goes, now and then
- * again while the log recovers. All that is seen is held to what is known.
+ * seal, the clock is set, operations of the disk fail, and at the end of each generation the power
+ * goes, now and then again while the log recovers. All that is seen is held to what is known.
  */
 import assert from "node:assert/strict";
 import type { CommittedEvent } from "../../../src/event/verify_event.ts";
