@@ -54,7 +54,7 @@ export type {
   Interruption,
   Reconnect,
 } from "./src/client/follow.ts";
-export type { EventFilter, ReplayOptions } from "./src/client/replay.ts";
+export type { ReplayFilter, ReplayOptions } from "./src/client/replay.ts";
 export type { StreamsOptions, StreamsSnapshot } from "./src/client/streams.ts";
 export type { Timing } from "./src/client/timing.ts";
 export { type Fetch, unixFetch } from "./src/client/unix_fetch.ts";

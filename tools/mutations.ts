@@ -210,9 +210,9 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: "recovery takes a commit with a wrong hash",
     edits: [edit(
-      "log/wal/commit_scan.ts",
-      "  return hasher.matches() && lastByte === LF;\n",
-      "  return lastByte === LF;\n",
+      "log/wal/commit_reader.ts",
+      " || this.#hashFrame(headerBytes, frameBytes) !== sha256",
+      " || this.#hashFrame(headerBytes, frameBytes) === null",
     )],
     tests: [CRASHES],
   },
@@ -292,10 +292,8 @@ export const MUTATIONS: readonly Mutation[] = [
     edits: [
       edit(
         "log/sealing/seal.ts",
-        "    await writeManifest(storage, next);\n",
-        "    const isLast = entry.last_event_id === pending.lastEventId;\n" +
-          "    if (isLast) await storage.remove(pending.path);\n" +
-          "    await writeManifest(storage, next);\n",
+        "  await writeManifest(storage, sealed);\n",
+        "  await storage.remove(pending.path);\n  await writeManifest(storage, sealed);\n",
       ),
       edit(
         "log/sealing/seal.ts",
@@ -305,12 +303,13 @@ export const MUTATIONS: readonly Mutation[] = [
     tests: [CRASHES],
   },
   {
-    name: "a start removes a pending file that is sealed in part",
+    name: "the manifest lists a segment before the others of its pending file are made",
     edits: [
       edit(
-        "log/pending_recovery.ts",
-        "range.lastEventId <= sealedThrough",
-        "range.firstEventId <= sealedThrough",
+        "log/sealing/seal.ts",
+        "    startBytes = endBytes;\n",
+        "    startBytes = endBytes;\n" +
+          "    await writeManifest(storage, { ...manifest, segments });\n",
       ),
     ],
     tests: [CRASHES],
@@ -383,8 +382,8 @@ export const MUTATIONS: readonly Mutation[] = [
     tests: [SEALING_CRASHES],
   },
   {
-    name: "a tail that is rotated while another file is pending",
-    edits: [edit("log/log.ts", " && oldestPending === null", "")],
+    name: "a tail is rotated however many files are pending",
+    edits: [edit("log/log.ts", " && pendingCount < PENDING_FILES_MAX", "")],
     tests: [SEALING],
   },
   {
@@ -406,7 +405,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: "a reader of a sealed file reads beyond its snapshot",
     edits: [edit(
-      "log/wal/sealed_lines.ts",
+      "log/wal/commit_file_view.ts",
       "    return end === 0 ? null : lines.subarray(0, end);\n",
       "    return end === 0 ? null : lines;\n",
     )],
@@ -423,16 +422,18 @@ export const MUTATIONS: readonly Mutation[] = [
       edit("log/log_files.ts", "    this.#options.listener.sealedMore(segments);\n"),
       edit(
         "log/log_files.ts",
-        "    this.#publish(pending);\n    return pending;\n",
+        "    return this.#publish(pending);\n",
         '    this.#options.listener.sealedMore([]);\n    await this.#options.storage.list(".");\n' +
-          "    this.#publish(pending);\n    return pending;\n",
+          "    return this.#publish(pending);\n",
       ),
     ],
     tests: [SEALING_SERVICE],
   },
   {
     name: "a sealing that failed leaves its part of a segment",
-    edits: [edit("log/log.ts", "        await removeIfThere(storage, SEGMENT_TEMPORARY_FILE);\n")],
+    edits: [
+      edit("log/sealing/seal.ts", "  await removeIfThere(storage, SEGMENT_TEMPORARY_FILE);\n"),
+    ],
     tests: [SEALING],
   },
   {

@@ -6,6 +6,13 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import {
+  findCycles,
+  findFullFolders,
+  findInnerImports,
+  findWrongRooms,
+  importsOf,
+} from "./tidy/rooms.ts";
 import { findUnusedExports } from "./tidy/unused_exports.ts";
 
 const LINE_WIDTH = 100;
@@ -30,6 +37,9 @@ const USED: Record<string, string[]> = {
   api: ["http"],
   commands: ["http", "runtime"],
 };
+
+/** Rooms that are still being cleared: the rules of `tidy/rooms.ts` do not hold them yet. */
+const UNDER_WAY = /^src\/log\/(line|parquet|segment|verify)\b/;
 
 /** Where a process may be ended by its runtime; examples stand alone. */
 const ENDING = /^(src\/runtime\/end_process\.ts$|examples\/)/;
@@ -70,10 +80,6 @@ function checkText(path: string, text: string): string[] {
     }
   });
   return faults;
-}
-
-function importsOf(text: string): string[] {
-  return [...text.matchAll(/(?:from\s+|import\s+|import\()"(\.[^"]+)"/g)].map((match) => match[1]!);
 }
 
 function checkSource(path: string, text: string): string[] {
@@ -158,6 +164,12 @@ export function findUntidy(root: string): string[] {
     ...checkPackages(JSON.parse(read("deno.json")), JSON.parse(read("package.json"))),
     ...findUnlisted(JSON.parse(read("package.json")), read("docs/dependencies.md")),
     ...findDead(files, read),
+    ...[
+      ...findWrongRooms(files, read),
+      ...findFullFolders(files),
+      ...findCycles(files, read),
+      ...findInnerImports(files, read, read("docs/dependencies.md")),
+    ].filter((fault) => !UNDER_WAY.test(fault)),
     ...findUnusedExports(files.filter((path) => path.endsWith(".ts")), read),
   ];
 }

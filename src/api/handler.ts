@@ -1,11 +1,11 @@
 /**
  * One function from request to response. Order of the checks: authorization, host, path, method;
- * then the route's own. No error leaves it: each becomes an error document, and one that nobody
- * foresaw is reported.
+ * then the route's own. It never throws: every error becomes an error document, and an unexpected
+ * one is reported.
  */
 import { ApiError } from "../event/api_error.ts";
 import { createAuthorizer } from "./authorization.ts";
-import { describeError } from "./describe_error.ts";
+import { describeDefect } from "./describe_defect.ts";
 import type { HttpHandler, HttpRequest, HttpResponse } from "../http/message.ts";
 import { errorResponse, methodNotAllowed, withoutBody } from "./responses.ts";
 import { createRoutes, type Route, type RouteOptions } from "./routes.ts";
@@ -19,7 +19,7 @@ export interface HandlerOptions extends Omit<RouteOptions, "onStreamFailure"> {
 }
 
 const UNAUTHORIZED = errorResponse(
-  new ApiError("unauthorized", "this service wants the header Authorization: Bearer <token>"),
+  new ApiError("unauthorized", "missing or wrong `Authorization: Bearer <token>` header"),
 );
 const NOT_FOUND = errorResponse(new ApiError("not_found", "there is nothing at this path"));
 const INTERNAL_ERROR = errorResponse(
@@ -38,7 +38,7 @@ export function createHandler(options: HandlerOptions): HttpHandler {
   const isAuthorized = createAuthorizer(token);
   const reportFailure = (request: HttpRequest, error: unknown) => {
     const { path } = splitTarget(request.target);
-    report(`${request.method} ${path} failed: ${describeError(error)}`);
+    report(`${request.method} ${path} failed: ${describeDefect(error)}`);
   };
   const routes = createRoutes({ ...options, onStreamFailure: reportFailure });
 

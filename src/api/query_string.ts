@@ -2,8 +2,16 @@
  * Query strings in form encoding (`+` and `%XX`), read strictly: each parameter known, given once
  * and well formed. What a value means is the route's business.
  */
-import { ApiError } from "../event/api_error.ts";
-import { quoteShort } from "../event/json/json_fault.ts";
+import { ApiError, type ErrorCode } from "../event/api_error.ts";
+import { isEventId } from "../event/event_id.ts";
+import { quoteShort } from "../event/json/quote_string.ts";
+
+export interface PageLimits {
+  /** Items of a page when the request names no `limit`. */
+  defaultLimit: number;
+  /** The largest `limit`. */
+  maxLimit: number;
+}
 
 /** Decoded values by name. */
 export type Parameters = ReadonlyMap<string, string>;
@@ -33,6 +41,36 @@ export function parseQuery(query: string, knownNames: ReadonlySet<string>): Para
     parameters.set(name, value);
   }
   return parameters;
+}
+
+/**
+ * A parameter that is an event id; undefined when it is absent.
+ * @throws {ApiError} of `code`.
+ */
+export function readEventId(
+  parameters: Parameters,
+  name: string,
+  code: ErrorCode,
+): string | undefined {
+  const id = parameters.get(name);
+  if (id === undefined || isEventId(id)) return id;
+  throw new ApiError(code, `${name} must be an event id: a UUIDv7 in lowercase with hyphens`);
+}
+
+/**
+ * The parameter `limit`.
+ * @throws {ApiError} of `code`.
+ */
+export function readLimit(
+  parameters: Parameters,
+  { defaultLimit, maxLimit }: PageLimits,
+  code: ErrorCode,
+): number {
+  const text = parameters.get("limit");
+  if (text === undefined) return defaultLimit;
+  const limit = /^[1-9][0-9]*$/.test(text) ? Number(text) : NaN;
+  if (limit <= maxLimit) return limit;
+  throw new ApiError(code, `limit must be an integer from 1 to ${maxLimit}`);
 }
 
 function decodeForm(text: string): string {

@@ -1,8 +1,10 @@
 /** Responses with a JSON document, and the one place where errors turn into them. */
 import { Buffer } from "node:buffer";
 import { ApiError, ERROR_STATUS, type ErrorCode } from "../event/api_error.ts";
-import { RETRY_AFTER_SECONDS } from "../limits.ts";
 import type { HttpResponse, MalformedRequestError } from "../http/message.ts";
+
+/** How long a 429 tells the client to wait. */
+const RETRY_AFTER_SECONDS = 1;
 
 /** Headers of every JSON document. */
 export const JSON_HEADERS: Readonly<Record<string, string>> = {

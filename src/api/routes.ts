@@ -14,9 +14,9 @@ import { PreparedRoom } from "../service/prepared_room.ts";
 import { FOLLOW_HEAD, followResponse } from "./follow_response.ts";
 import { checkMediaType } from "./media_type.ts";
 import type { HttpRequest, HttpResponse } from "../http/message.ts";
-import { parseQuery } from "./query_string.ts";
+import { type PageLimits, parseQuery } from "./query_string.ts";
 import { withBody } from "./request_body.ts";
-import { readReplayRequest, type ReplayLimits } from "./replay_request.ts";
+import { readReplayRequest } from "./replay_request.ts";
 import { replayResponse } from "./replay_response.ts";
 import { jsonResponse } from "./responses.ts";
 import { readRetireRequest } from "./retire_request.ts";
@@ -31,7 +31,7 @@ export type Route = ReadonlyMap<string, Endpoint>;
 
 export interface RouteOptions {
   log: EventLog;
-  replay: ReplayLimits;
+  replay: PageLimits;
   admission: Admission;
   /** Makes a batch of a body; `prepareBatch()` if absent, which makes all others wait. */
   prepare?: (body: Uint8Array) => PreparedBatch | Promise<PreparedBatch>;

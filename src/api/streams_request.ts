@@ -1,11 +1,12 @@
 /** From the query string of `GET /v1/streams` to a page of streams. */
 import { ApiError } from "../event/api_error.ts";
-import { isEventId } from "../event/event_id.ts";
 import { nameFault } from "../event/names.ts";
 import { STREAMS_LIMIT_DEFAULT, STREAMS_LIMIT_MAX } from "../limits.ts";
 import type { StreamsQuery } from "../service/streams.ts";
-import { parseQuery } from "./query_string.ts";
+import { parseQuery, readEventId, readLimit } from "./query_string.ts";
 
+const CODE = "invalid_streams_request";
+const STREAMS_LIMITS = { defaultLimit: STREAMS_LIMIT_DEFAULT, maxLimit: STREAMS_LIMIT_MAX };
 const STREAMS_PARAMETERS: ReadonlySet<string> = new Set(["source", "after", "through", "limit"]);
 
 /**
@@ -14,15 +15,14 @@ const STREAMS_PARAMETERS: ReadonlySet<string> = new Set(["source", "after", "thr
  */
 export function readStreamsQuery(query: string): StreamsQuery {
   const parameters = parseQuery(query, STREAMS_PARAMETERS);
-  const through = parameters.get("through");
-  if (parameters.has("after") && through === undefined) {
+  if (parameters.has("after") && !parameters.has("through")) {
     throw streamsError("after needs through: the snapshot_through_event_id of the first page");
   }
   return {
     source: readSource(parameters.get("source")),
     after: readCursor(parameters.get("after")),
-    through: readThrough(through),
-    limit: readLimit(parameters.get("limit")),
+    through: readEventId(parameters, "through", CODE),
+    limit: readLimit(parameters, STREAMS_LIMITS, CODE),
   };
 }
 
@@ -41,18 +41,6 @@ function readCursor(cursor: string | undefined): StreamsQuery["after"] {
   return { source, stream };
 }
 
-function readThrough(through: string | undefined): string | undefined {
-  if (through === undefined || isEventId(through)) return through;
-  throw streamsError("through must be an event id: a UUIDv7 in lowercase with hyphens");
-}
-
-function readLimit(text: string | undefined): number {
-  if (text === undefined) return STREAMS_LIMIT_DEFAULT;
-  const limit = /^[1-9][0-9]*$/.test(text) ? Number(text) : NaN;
-  if (limit <= STREAMS_LIMIT_MAX) return limit;
-  throw streamsError(`limit must be an integer from 1 to ${STREAMS_LIMIT_MAX}`);
-}
-
 function streamsError(message: string): ApiError {
-  return new ApiError("invalid_streams_request", message);
+  return new ApiError(CODE, message);
 }

@@ -21,7 +21,7 @@ export interface Batch {
  * The batch as JSON in UTF-8, as `JSON.stringify` has it, but for what that would silently change:
  * @throws {TypeError} when a number is not finite, or a value is circular or a bigint.
  */
-export function encodeBatch(batch: Batch): Uint8Array<ArrayBuffer> {
+export function batchBody(batch: Batch): Uint8Array<ArrayBuffer> {
   const { source, batchId, events, precondition } = batch;
   const body = {
     v: 1,

@@ -4,7 +4,7 @@
  * other error reaches the caller at once.
  */
 import type { CommittedEvent, Receipt, RetirementReceipt } from "../event/types.ts";
-import { type Batch, encodeBatch } from "./batch_body.ts";
+import { type Batch, batchBody } from "./batch_body.ts";
 import { ConnectionError } from "./errors.ts";
 import { Follower, type FollowItem, followItems, type FollowOptions } from "./follow.ts";
 import { eventsOf, type Get, type ReplayOptions, replayPages } from "./replay.ts";
@@ -83,13 +83,13 @@ export class EventLogClient {
    * here after a lost connection or by the caller later, is answered as `duplicate` with the first
    * receipt.
    *
-   * After a `ConnectionError` nobody knows whether the batch is committed: append it again,
+   * After a `ConnectionError` the batch may or may not be committed: append it again,
    * unchanged.
    *
    * @throws {TypeError} the batch cannot be said in JSON.
    */
   async append(batch: Batch, options: CallOptions = {}): Promise<Receipt> {
-    const body = encodeBatch(batch);
+    const body = batchBody(batch);
     const answer = await this.#write({ method: "POST", path: "/v1/events", body }, options.signal);
     return toReceipt<Receipt>(answer, ["status", "first_event_id", "last_event_id"]);
   }
@@ -110,8 +110,8 @@ export class EventLogClient {
   }
 
   /**
-   * The events of the log as it is when the first page is read, in order. To go on later from where
-   * this ended, read {@linkcode EventLogClient.replayPages} and keep the last `nextAfter`.
+   * The events of the log as it is when the first page is read, in order. To resume where this
+   * ended, read {@linkcode EventLogClient.replayPages} and keep the last `nextAfter`.
    */
   replay(options: ReplayOptions = {}): AsyncGenerator<CommittedEvent, void> {
     return eventsOf(this.replayPages(options));
@@ -121,7 +121,7 @@ export class EventLogClient {
    * The same, page by page. All pages describe one moment, the one when the first is read, so this
    * ends however fast the log grows.
    *
-   * @example A consumer that goes on where it stopped
+   * @example A consumer that resumes where it stopped
    * ```ts
    * import { EventLogClient, unixFetch } from "@ground/service";
    *

@@ -4,11 +4,11 @@
  * service is read no faster than records are taken.
  */
 import type { CommittedEvent } from "../event/types.ts";
-import { CLIENT_BACKOFF_MS_MAX, CLIENT_LINE_BYTES_MAX } from "../limits.ts";
+import { CLIENT_LINE_BYTES_MAX } from "../limits.ts";
 import { ConnectionError, type EventLogError, ProtocolError } from "./errors.ts";
 import { readLines } from "./lines.ts";
 import { eventsRequest, type ReplayOptions } from "./replay.ts";
-import { mayRepeat, pauseMs } from "./retry.ts";
+import { CLIENT_BACKOFF_MS_MAX, mayRepeat, pauseMs } from "./retry.ts";
 import type { Timing } from "./timing.ts";
 import { nameOf, type Send } from "./transport.ts";
 import {
@@ -23,7 +23,7 @@ import {
 export interface FollowOptions extends ReplayOptions {
   /**
    * Whether to connect again after the service ended the response. If absent: yes, except after
-   * `writer_poisoned` and `replay_failed`, where somebody has to look at the service first.
+   * `writer_poisoned` and `replay_failed`, which need an operator first.
    */
   reconnect?: (end: FollowEnd) => boolean;
   /** Hears of every new connection before the pause that precedes it. */

@@ -19,17 +19,26 @@ export async function* readLines(
 ): AsyncGenerator<Uint8Array> {
   const reader = body.getReader();
   const read = () => orConnectionError(name, () => reader.read());
-  let line = new UnfinishedLine(limitBytes);
+  /** The pieces of a line whose end has not been read. */
+  let pieces: Uint8Array[] = [];
+  let sizeBytes = 0;
+  const append = (piece: Uint8Array) => {
+    sizeBytes += piece.length;
+    if (sizeBytes > limitBytes) throw new ProtocolError(`a line has more than ${limitBytes} bytes`);
+    if (piece.length > 0) pieces.push(piece);
+  };
   try {
     for (let next = await read(); !next.done; next = await read()) {
       const chunk = next.value;
       let start = 0;
       for (let end = chunk.indexOf(LF); end >= 0; end = chunk.indexOf(LF, start)) {
-        yield line.finish(chunk.subarray(start, end));
-        line = new UnfinishedLine(limitBytes);
+        append(chunk.subarray(start, end));
+        yield joined(pieces, sizeBytes);
+        pieces = [];
+        sizeBytes = 0;
         start = end + 1;
       }
-      line.append(chunk.subarray(start));
+      append(chunk.subarray(start));
     }
   } finally {
     // A body that failed has nothing left to close, and says so once more.
@@ -37,35 +46,13 @@ export async function* readLines(
   }
 }
 
-/** The pieces of a line whose end has not been read. */
-class UnfinishedLine {
-  readonly #limitBytes: number;
-  readonly #pieces: Uint8Array[] = [];
-  #sizeBytes = 0;
-
-  constructor(limitBytes: number) {
-    this.#limitBytes = limitBytes;
+function joined(pieces: readonly Uint8Array[], sizeBytes: number): Uint8Array {
+  if (pieces.length === 1) return pieces[0]!;
+  const line = new Uint8Array(sizeBytes);
+  let offset = 0;
+  for (const piece of pieces) {
+    line.set(piece, offset);
+    offset += piece.length;
   }
-
-  append(piece: Uint8Array): void {
-    if (piece.length === 0) return;
-    this.#sizeBytes += piece.length;
-    if (this.#sizeBytes > this.#limitBytes) {
-      throw new ProtocolError(`a line has more than ${this.#limitBytes} bytes`);
-    }
-    this.#pieces.push(piece);
-  }
-
-  /** The whole line. */
-  finish(lastPiece: Uint8Array): Uint8Array {
-    this.append(lastPiece);
-    if (this.#pieces.length === 1) return this.#pieces[0]!;
-    const line = new Uint8Array(this.#sizeBytes);
-    let offset = 0;
-    for (const piece of this.#pieces) {
-      line.set(piece, offset);
-      offset += piece.length;
-    }
-    return line;
-  }
+  return line;
 }

@@ -9,7 +9,7 @@ import type { ApiRequest } from "./transport.ts";
 import { type ReplayPage, toReplayPage } from "./wire.ts";
 
 /** Which events; an absent member matches all. */
-export interface EventFilter {
+export interface ReplayFilter {
   /** Exact match. */
   source?: string;
   /** Exact match. */
@@ -21,10 +21,10 @@ export interface EventFilter {
 }
 
 /** What to replay. */
-export interface ReplayOptions extends EventFilter {
+export interface ReplayOptions extends ReplayFilter {
   /** Event id, exclusive: the last `nextAfter`. Null or absent: from the beginning. */
   after?: string | null;
-  /** Events of a page at the most; the service's default when absent. */
+  /** Maximum events of a page; the service's default when absent. */
   limit?: number;
   /** Ends the iteration: it throws the signal's reason. */
   signal?: AbortSignal;

@@ -3,7 +3,6 @@
  * more: every request of this protocol is safe to repeat. Pauses double, and half of each is
  * chance, so that clients that were refused together do not come back together.
  */
-import { CLIENT_BACKOFF_MS_MAX } from "../limits.ts";
 import { ConnectionError, EventLogError } from "./errors.ts";
 import type { Timing } from "./timing.ts";
 
@@ -12,6 +11,8 @@ const CLIENT_RETRY_AFTER_MS_MAX = 60_000;
 
 /** The first pause between attempts; each further one doubles, up to the longest. */
 export const CLIENT_BACKOFF_MS: number = 100;
+/** The longest pause between two attempts that a client chooses by itself. */
+export const CLIENT_BACKOFF_MS_MAX: number = 5_000;
 
 const TOO_MANY_REQUESTS = 429;
 

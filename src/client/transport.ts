@@ -2,7 +2,7 @@
  * One request, one outcome: a response with status 200, or one of the errors of errors.ts, or the
  * reason of the caller's signal. Nothing is repeated here.
  */
-import { parseJsonText } from "../event/json/json_text.ts";
+import { parseJsonText } from "../event/json/strict_json.ts";
 import { ConnectionError, EventLogError, ProtocolError } from "./errors.ts";
 import type { Fetch } from "./unix_fetch.ts";
 

@@ -72,9 +72,19 @@ export function unixFetch(socketPath: string): Fetch {
       path: pathname + search,
       headers: Object.fromEntries(request.headers),
     });
-    const stopAborting = destroyOnAbort(outgoing, signal);
+    // An aborted signal rejects at once, whatever the request does: one that is not connected yet
+    // may not notice that it was destroyed, and bring a response nevertheless.
+    const aborted = Promise.withResolvers<never>();
+    const abort = () => {
+      outgoing.destroy();
+      aborted.reject(signal?.reason);
+    };
+    const stopAborting = () => signal?.removeEventListener("abort", abort);
+    signal?.addEventListener("abort", abort, { once: true });
+    // It is no longer awaited once the response is there.
+    aborted.promise.catch(() => {});
     try {
-      const incoming = await send(outgoing, body, signal);
+      const incoming = await Promise.race([send(outgoing, body, signal), aborted.promise]);
       incoming.once("close", stopAborting);
       return await toResponse(incoming, request.method, (cause) => {
         return failure(socketPath, signal, cause);
@@ -99,34 +109,8 @@ async function requestBody(
   return given instanceof ReadableStream ? request.body : await request.bytes();
 }
 
-/** Returns what undoes it. */
-function destroyOnAbort(outgoing: ClientRequest, signal: AbortSignal | undefined): () => void {
-  const abort = () => outgoing.destroy();
-  signal?.addEventListener("abort", abort, { once: true });
-  return () => signal?.removeEventListener("abort", abort);
-}
-
-/**
- * Resolves with the head of the response, which may come before the body is sent. An aborted signal
- * rejects at once, whatever the request does: one that is not connected yet may not notice that it
- * was destroyed, and bring a response nevertheless.
- */
-async function send(
-  outgoing: ClientRequest,
-  body: RequestBody,
-  signal: AbortSignal | undefined,
-): Promise<IncomingMessage> {
-  const aborted = Promise.withResolvers<never>();
-  const giveUp = () => aborted.reject(signal?.reason);
-  signal?.addEventListener("abort", giveUp, { once: true });
-  try {
-    return await Promise.race([responseTo(outgoing, body, signal), aborted.promise]);
-  } finally {
-    signal?.removeEventListener("abort", giveUp);
-  }
-}
-
-function responseTo(
+/** Resolves with the head of the response, which may come before the body is sent. */
+function send(
   outgoing: ClientRequest,
   body: RequestBody,
   signal: AbortSignal | undefined,
@@ -161,8 +145,7 @@ async function toResponse(
     headers.append(incoming.rawHeaders[at] ?? "", incoming.rawHeaders[at + 1] ?? "");
   }
   const hasBody = method !== "HEAD" && !NULL_BODY_STATUSES.has(status);
-  // Nobody will read to the end of a response without a body, and only there its connection is
-  // free.
+  // A response without a body is read to its end here, which frees its connection.
   if (!hasBody) await once(incoming.resume(), "close");
   return new Response(hasBody ? responseBody(incoming, toFailure) : null, {
     status,

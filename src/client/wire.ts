@@ -2,7 +2,7 @@
  * What the service sends, checked as far as this client relies on it, with the client's own names.
  * Unknown members are ignored.
  */
-import { parseJsonText } from "../event/json/json_text.ts";
+import { parseJsonText } from "../event/json/strict_json.ts";
 import type { CommittedEvent, FollowEndReason, StreamSummary } from "../event/types.ts";
 import { ProtocolError } from "./errors.ts";
 
@@ -28,7 +28,7 @@ export interface FollowEvents extends ReplayPage {
 export interface FollowCaughtUp {
   /** Tells it from the other records. */
   type: "caught_up";
-  /** Where a later follow or replay goes on. */
+  /** Where a later follow or replay resumes. */
   nextAfter: string | null;
   /** Last event of the log when the connection was made; null for an empty log. */
   snapshotThroughEventId: string | null;
@@ -42,14 +42,14 @@ export interface FollowEnd {
   reason: FollowEndReason | (string & Record<never, never>);
   /** More on the reason, for people. */
   detail?: string;
-  /** Where a later follow or replay goes on; null for the beginning. */
+  /** Where a later follow or replay resumes; null for the beginning. */
   nextAfter: string | null;
 }
 
 /** What a follow delivers, record by record. */
 export type FollowRecord = FollowEvents | FollowCaughtUp | FollowEnd;
 
-/** One line of a follow response; where to go on after an end is for the reader to know. */
+/** One line of a follow response. After an `end`, its reader knows where to resume. */
 export type FollowLine = FollowEvents | FollowCaughtUp | Omit<FollowEnd, "nextAfter">;
 
 /** One page of streams. */

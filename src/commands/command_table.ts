@@ -63,8 +63,8 @@ export const COMMANDS: Readonly<Record<CommandName, CommandEntry>> = {
     summary: "Create or validate a deployment in DIR (default: the current folder)",
     description: [
       "Writes DIR/service.toml, with every key at its default, and an empty log in " +
-      "DIR/data/log/. Repeated, it checks that all is there and changes nothing. What it finds " +
-      "and does not know is left alone, and refused.",
+      "DIR/data/log/. Repeated, it checks that all is there and changes nothing. Refuses a " +
+      "directory that holds files it did not create.",
       "Ignores --config.",
     ],
     examples: [{ line: "service init /srv/log", effect: "Create a deployment in /srv/log" }],
@@ -102,8 +102,8 @@ export const COMMANDS: Readonly<Record<CommandName, CommandEntry>> = {
     description: [
       "Seals everything, to the last event, which serve leaves in the tail until there is enough " +
       "of it. Needs the log writer, so no serve may run. Names each new segment with its number " +
-      "of events and its chain head on standard error. May be ended at any time; the next seal " +
-      "goes on from there.",
+      "of events and its chain head on standard error. May be interrupted at any time; the next " +
+      "seal continues from there.",
     ],
     examples: [
       { line: "service --config /srv/log/service.toml seal", effect: "Seal all that is committed" },

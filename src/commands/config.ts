@@ -6,11 +6,7 @@
 import process from "node:process";
 import { Buffer } from "node:buffer";
 import { dirname, join, resolve } from "node:path";
-import {
-  SOCKET_PATH_BYTES_MAX_BSD,
-  SOCKET_PATH_BYTES_MAX_LINUX,
-  TOKEN_BYTES_MAX,
-} from "../limits.ts";
+import { TOKEN_BYTES_MAX } from "../limits.ts";
 import { readConfigFile } from "./config_file.ts";
 import { usageError } from "./exit.ts";
 import { parseToml, TomlSyntaxError, type TomlTable, tomlTypeOf } from "./toml.ts";
@@ -47,10 +43,11 @@ export const DEFAULTS = {
 
 const QUERY_REMOVED = "The [query] section is no longer supported. Remove it from service.toml.";
 
-/** Longest path that a Unix socket can be bound to on this platform, in bytes. */
-export const SOCKET_PATH_BYTES_MAX = process.platform === "linux"
-  ? SOCKET_PATH_BYTES_MAX_LINUX
-  : SOCKET_PATH_BYTES_MAX_BSD;
+/**
+ * Longest path that a Unix socket can be bound to: `sockaddr_un.sun_path` without its terminating
+ * NUL, on Linux, and on macOS and the BSDs.
+ */
+export const SOCKET_PATH_BYTES_MAX = process.platform === "linux" ? 107 : 103;
 
 /** Reads and validates a configuration file. @throws {CommandError} exit status 2. */
 export async function loadConfig(path: string): Promise<Config> {

@@ -34,7 +34,7 @@ async function openConfigFile(path: string): Promise<FileHandle> {
   }
 }
 
-/** Reads one byte past the limit at the most, whatever the size the file claims. */
+/** Reads at most one byte past the limit, whatever size the file claims. */
 async function readBounded(path: string, file: FileHandle): Promise<Uint8Array> {
   const bytes = new Uint8Array(CONFIG_FILE_BYTES_MAX + 1);
   let sizeBytes = 0;

@@ -69,10 +69,38 @@ export async function checkDeployment(paths: DeploymentPaths, socketPath: string
   }
   await checkEntries(paths.data, dataEntryRule(paths, socketPath));
   await checkEntries(paths.log, logEntryRule);
+  await checkManifest(paths.log);
 }
 
 /**
- * Checks what is there before a configuration is published: at the most an empty log.
+ * A writer publishes the manifest before the first event, so it is looked for last. Without one,
+ * an empty tail and empty folders are what a first start leaves that was cut off.
+ */
+async function checkManifest(log: string): Promise<void> {
+  const holdsEvents = await sizeOf(join(log, TAIL_FILE)) > 0 ||
+    await holdsFiles(join(log, PENDING_FOLDER)) || await holdsFiles(join(log, SEGMENTS_FOLDER));
+  if (!holdsEvents || await isFile(join(log, MANIFEST_FILE))) return;
+  throw operationalError(
+    `${log}: holds events but no ${MANIFEST_FILE}; restore the whole folder from a backup`,
+  );
+}
+
+async function holdsFiles(folder: string): Promise<boolean> {
+  return await isFolder(folder) && (await readdir(folder)).length > 0;
+}
+
+/** Size of a file; 0 when there is none. */
+async function sizeOf(path: string): Promise<number> {
+  try {
+    return (await lstat(path)).size;
+  } catch (error) {
+    if (errorCode(error) === "ENOENT") return 0;
+    throw error;
+  }
+}
+
+/**
+ * Checks what is there before a configuration is published: at most an empty log.
  * @throws {CommandError} exit status 1 for whatever does not belong.
  */
 export async function checkUncommitted(paths: DeploymentPaths, socketPath: string): Promise<void> {

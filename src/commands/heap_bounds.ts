@@ -1,41 +1,40 @@
 /**
- * Bounds the heap of V8, which keeps what is of no use any more as long as memory seems to be
- * there: a service that holds 40 MiB takes 200.
+ * Bounds the heap of V8, which defers collection as long as memory seems to be free: a service that
+ * holds 40 MiB takes 200.
  *
- * - The old heap, of all threads, is collected before it is twice what was in use the last time,
- *   and put together while it is: pages that are a fifth empty are cleared, not those that are two
- *   thirds.
- * - The young heap of this thread, for values that are mostly of no use soon, has one size. V8 lets
- *   it grow to 64 or 128 MiB. For a heap that is there already it takes no limit, but it does take
- *   a factor to grow by: the heap grows to the size that is wanted in one step, and then no more.
+ * - The old generation, of all threads, is collected before it doubles, and compacted more
+ *   eagerly: pages that are a fifth empty are evacuated, instead of pages two thirds empty.
+ * - The young generation of this thread has a fixed size; V8 lets it grow to 64 or 128 MiB. V8
+ *   takes no limit for an existing heap, but it takes a growth factor: the heap grows to the wanted
+ *   size in one step, and then no further.
  *
- * A runtime that takes no flags after its start is left as it is (docs/operations.md, "Memory").
+ * A runtime that takes no flags after its start is unaffected (docs/operations.md, "Memory").
  */
 import { getHeapSpaceStatistics, type HeapSpaceInfo, setFlagsFromString } from "node:v8";
 import { v8Version } from "../runtime/engine.ts";
 
-/** How much the old heap of a thread grows, at the most, from one full collection to the next. */
+/** Maximum growth of the old generation of a thread between two full collections. */
 const HEAP_GROWTH_PERCENT_MAX = 50;
 
 /**
- * The same of the first thread of a command. A runtime left to itself takes up to 128 MiB, and on
- * top of it what values outside of the heap hold until they are collected.
+ * Young generation of the main thread of a command. The default is up to 128 MiB, plus external
+ * memory that its uncollected values hold.
  */
 const YOUNG_HEAP_BYTES = 4 * 1024 * 1024;
 
 const MIB = 1024 * 1024;
-/** A young heap has two halves, one of which is empty. */
+/** A young generation has two semi-spaces, one of which is empty. */
 const HALF_MIB = YOUNG_HEAP_BYTES / 2 / MIB;
-/** Values that outlive a collection make the heap grow. Small enough not to be put elsewhere. */
+/** Survivors make the heap grow. Small enough to stay out of the large object space. */
 const VALUE_ENTRIES = 8 * 1024;
-/** Together several times the size that a young heap has at first. */
+/** Together several times the initial size of a young generation. */
 const VALUES_MAX = 64;
 
 const GROWTH_FLAG = `--heap-growing-percent=${HEAP_GROWTH_PERCENT_MAX}`;
 const SAVER_FLAG = "--memory-saver-mode";
-/** An older V8 complains of that flag on standard error. */
+/** An older V8 reports that flag as unknown on standard error. */
 const SAVER_V8_MIN = 13.6;
-/** Flags of V8 that bound the heaps, for those who start a runtime that takes none later. */
+/** V8 flags that bound the heaps, for a runtime that takes none after its start. */
 export const HEAP_FLAGS: readonly string[] = [
   GROWTH_FLAG,
   SAVER_FLAG,
@@ -43,14 +42,14 @@ export const HEAP_FLAGS: readonly string[] = [
 ];
 
 /**
- * And of the environment: with one arena for all threads, malloc of glibc keeps 25 MiB less of what
- * was given back to it.
+ * And the environment: with one arena for all threads, malloc of glibc retains 25 MiB less of the
+ * freed memory.
  */
 export const HEAP_ENVIRONMENT: Readonly<Record<string, string>> = { MALLOC_ARENA_MAX: "1" };
 
 /**
- * To be called once, early, by a command that runs for long. The young heaps of threads started
- * later would not grow either, so they begin with half of the size.
+ * Must be called once, early, by a long-running command. Young generations of later threads would
+ * not grow either, so they begin at half the size.
  */
 export function boundHeap(): void {
   setFlagsFromString(GROWTH_FLAG);
@@ -65,7 +64,7 @@ export function boundHeap(): void {
   setFlagsFromString("--semi-space-growth-factor=1");
 }
 
-/** Infinity where the runtime does not tell: an older one throws. */
+/** Infinity when the runtime does not say: an older one throws. */
 function youngHeapBytes(): number {
   const isYoung = ({ space_name: name }: HeapSpaceInfo) => name === "new_space";
   try {

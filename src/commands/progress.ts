@@ -7,7 +7,7 @@ export const PROGRESS_INTERVAL_MS: number = 200;
 export interface Progress {
   /** Tells how much has been done; shown unless the last has just been. */
   update(done: number): void;
-  /** To be called before anything else is reported. */
+  /** Must be called before anything else is reported. */
   end(): void;
 }
 

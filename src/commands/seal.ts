@@ -1,6 +1,7 @@
 /**
  * `seal`: moves everything that is committed into immutable Parquet segments. SIGINT or SIGTERM
- * stops it with the commit at hand: what it has sealed stays, and the next run goes on behind it.
+ * stops it after the current commit: pending files that are sealed stay so, and the next run
+ * continues behind them.
  */
 import { randomFillSync } from "node:crypto";
 import { join } from "node:path";

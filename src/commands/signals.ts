@@ -21,7 +21,7 @@ const SIGNALS = ["SIGINT", "SIGTERM"] as const;
 /**
  * Takes both signals from now on.
  * @param echoMs A signal that comes again within this time is the same one: whatever started this
- *   process hands on a Ctrl-C that the terminal has sent to this process too.
+ *   process repeats a Ctrl-C that the terminal has sent to this process too.
  */
 export function catchSignals(report: (line: string) => void, echoMs = 0): ShutdownSignals {
   const { promise, resolve } = Promise.withResolvers<void>();

@@ -17,12 +17,12 @@ export async function clearSocketPath(path: string): Promise<void> {
   if (!await isSocket(path)) return;
   const fault = await probe(path);
   if (fault === null) {
-    throw operationalError(`${path}: another process serves on it; stop that one first`);
+    throw operationalError(`${path}: another service is listening on this socket; stop it first`);
   }
   if (errorCode(fault) !== "ECONNREFUSED") {
     throw operationalError(
-      `${path}: cannot tell whether it is in use, so it stays; remove it once no process serves ` +
-        `on it: ${describeError(fault)}`,
+      `${path}: cannot tell whether a service is listening on this socket; remove it once ` +
+        `none is: ${describeError(fault)}`,
       fault,
     );
   }
@@ -39,7 +39,7 @@ async function isSocket(path: string): Promise<boolean> {
   throw operationalError(`${path}: exists and is not a socket; move it, or set [server] socket`);
 }
 
-/** Connects and hangs up. @returns what went wrong; null when somebody accepted. */
+/** Connects and hangs up. @returns what went wrong; null when the connection was accepted. */
 function probe(path: string): Promise<Error | null> {
   return new Promise((resolve) => {
     const connection = connect({ path });

@@ -5,9 +5,9 @@ import { isatty } from "node:tty";
 import { isColourRefused, terminalKind } from "../runtime/environment.ts";
 
 export interface Terminal {
-  /** Writes `text` to standard output. @throws {Error} when nobody takes it. */
+  /** Writes `text` to standard output. @throws {Error} when it is closed. */
   print(text: string): void;
-  /** Writes a line to standard error. Never throws: no command fails for want of a reader. */
+  /** Writes a line to standard error. Never throws, not even when that is closed. */
   report(line: string): void;
   /** Writes a line to standard error that says why the command fails. Never throws. */
   reportError(line: string): void;

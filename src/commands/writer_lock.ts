@@ -1,7 +1,8 @@
 /** The writer lock of a log: whoever holds it is the only process that writes to the folder. */
 import { join } from "node:path";
 import { LOCK_FILE } from "../log/storage/file_names.ts";
-import { type FileLock, lockFile } from "../runtime/file_lock.ts";
+import { lockFile } from "../runtime/file_lock.ts";
+import type { FileLock } from "../runtime/held_lock.ts";
 import { requireLogFolder } from "./deployment.ts";
 import { operationalError } from "./exit.ts";
 import { describeError } from "./system_error.ts";

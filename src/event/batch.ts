@@ -5,20 +5,24 @@
  */
 import { BATCH_EVENTS_MAX } from "../limits.ts";
 import { ApiError, type EventFault } from "./api_error.ts";
-import { parseBody } from "./body.ts";
+import { memberError, parseBody, requestError } from "./body.ts";
 import { encodeBatch } from "./encode_batch.ts";
 import { isEventId } from "./event_id.ts";
 import { readFastBatch } from "./fast_batch.ts";
-import { type JsonFault, quoteShort } from "./json/json_fault.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "./json/json_value.ts";
+import type { JsonError } from "./json/strict_json.ts";
 import { lineageMarker } from "./lineage.ts";
 import { batchIdFault, nameFault, sourceFault } from "./names.ts";
+import { ownText } from "./own_text.ts";
 import { prepareEvent } from "./submitted_event.ts";
 import type { CheckedBatch, PreparedBatch, PreparedEvent, StreamPrecondition } from "./types.ts";
 
-/** A batch whose members are there and have the right JSON types. */
+/**
+ * A batch whose members are there and have the right JSON types. Its names are detached from the
+ * text of the body, which they would keep in memory for as long as the batch waits.
+ */
 interface SubmittedBatch {
-  v: number;
+  v: JsonValue;
   batchId: string;
   source: string;
   events: JsonValue[];
@@ -35,9 +39,9 @@ export function prepareBatch(body: Uint8Array): PreparedBatch {
   return readFastBatch(body) ?? encodeBatch(checkBatch(body));
 }
 
-/** The exact way: by the values of the body. Throws what `prepareBatch()` does. */
+/** The slow path, by the values of the body. Throws what `prepareBatch()` does. */
 export function checkBatch(body: Uint8Array): CheckedBatch {
-  const batch = readBatch(parseBody(body, eventErrors));
+  const batch = readBatch(parseBody(body, BATCH_MEMBERS, eventErrors));
   checkMembers(batch);
   const precondition = readPrecondition(batch);
   const events = prepareEvents(batch.events);
@@ -51,26 +55,21 @@ export function checkBatch(body: Uint8Array): CheckedBatch {
 }
 
 /** Names the event that a JSON fault lies in, if it lies in one. */
-function eventErrors({ path, message }: JsonFault): { errors?: EventFault[] } {
-  const [member, index] = path;
+function eventErrors({ fault, message }: JsonError): { errors?: EventFault[] } {
+  const [member, index] = fault.path;
   if (member !== "events" || typeof index !== "number") return {};
   return { errors: [{ index, code: "invalid_event", message }] };
 }
 
-function readBatch(body: JsonValue): SubmittedBatch {
-  if (!isJsonObject(body)) throw requestError("body must be a JSON object");
-  for (const name in body) {
-    if (!BATCH_MEMBERS.has(name)) throw requestError(`unknown member ${quoteShort(name)}`);
-  }
+function readBatch(body: JsonObject): SubmittedBatch {
   const { v = 1, batch_id: batchId, source, events, stream_precondition: precondition } = body;
-  if (typeof v !== "number") throw requestError("v must be an integer");
   if (typeof batchId !== "string") throw memberError("batch_id", batchId, "a string");
   if (typeof source !== "string") throw memberError("source", source, "a string");
   if (!Array.isArray(events)) throw memberError("events", events, "an array");
   if (precondition !== undefined && !isJsonObject(precondition)) {
     throw requestError("stream_precondition must be an object");
   }
-  return { v, batchId, source, events, precondition };
+  return { v, batchId: ownText(batchId), source: ownText(source), events, precondition };
 }
 
 const BATCH_MEMBERS = new Set(["v", "batch_id", "source", "events", "stream_precondition"]);
@@ -106,7 +105,10 @@ function readPrecondition(batch: SubmittedBatch): StreamPrecondition | undefined
     throw batchError("stream_precondition.expected_frontier must be an event id or null");
   }
   checkTargets(batch.events, stream);
-  return { stream, expectedFrontier };
+  return {
+    stream: ownText(stream),
+    expectedFrontier: expectedFrontier && ownText(expectedFrontier),
+  };
 }
 
 function isFrontier(value: JsonValue): value is string {
@@ -137,14 +139,6 @@ function prepareEvents(submitted: JsonValue[]): PreparedEvent[] {
     `${errors.length} of ${submitted.length} events are not valid; nothing was written`,
     { errors },
   );
-}
-
-function memberError(name: string, value: JsonValue | undefined, type: string): ApiError {
-  return requestError(value === undefined ? `missing member ${name}` : `${name} must be ${type}`);
-}
-
-function requestError(message: string): ApiError {
-  return new ApiError("invalid_request", message);
 }
 
 function batchError(message: string): ApiError {

@@ -1,22 +1,48 @@
-/** Request bodies as strict JSON. */
+/** Request bodies: JSON objects with known members. */
 import { ApiError } from "./api_error.ts";
-import type { JsonFault } from "./json/json_fault.ts";
-import { JsonError, type JsonValue, parseJson } from "./json/strict_json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "./json/json_value.ts";
+import { quoteShort } from "./json/quote_string.ts";
+import { JsonError, parseJson } from "./json/strict_json.ts";
 
 /**
- * Parses a body.
+ * Parses a body that is an object of these members at most, `v` being a number if it is there.
  * @param contextOf what the error document tells besides, for a fault.
  * @throws {ApiError} `invalid_request`
  */
 export function parseBody(
   body: Uint8Array,
-  contextOf: (fault: JsonFault) => Record<string, unknown> = () => ({}),
+  knownNames: ReadonlySet<string>,
+  contextOf: (error: JsonError) => Record<string, unknown> = () => ({}),
+): JsonObject {
+  const value = parseStrict(body, contextOf);
+  if (!isJsonObject(value)) throw requestError("body must be a JSON object");
+  for (const name in value) {
+    if (!knownNames.has(name)) throw requestError(`unknown member ${quoteShort(name)}`);
+  }
+  const { v = 1 } = value;
+  if (typeof v !== "number") throw requestError("v must be an integer");
+  return value;
+}
+
+/** `invalid_request`: what the members of a body say does not matter yet. */
+export function requestError(message: string): ApiError {
+  return new ApiError("invalid_request", message);
+}
+
+/** For a required member that is missing or has another type. */
+export function memberError(name: string, value: JsonValue | undefined, type: string): ApiError {
+  return requestError(value === undefined ? `missing member ${name}` : `${name} must be ${type}`);
+}
+
+function parseStrict(
+  body: Uint8Array,
+  contextOf: (error: JsonError) => Record<string, unknown>,
 ): JsonValue {
   try {
     return parseJson(body);
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
-    const message = `body is not valid JSON: ${error.message}`;
-    throw new ApiError("invalid_request", message, contextOf(error.fault));
+    const message = error.fault.kind === "syntax" ? `body is ${error.message}` : error.message;
+    throw new ApiError("invalid_request", message, contextOf(error));
   }
 }

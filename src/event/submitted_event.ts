@@ -1,7 +1,7 @@
 /** The rules of one submitted event. */
 import { PAYLOAD_DEPTH_MAX } from "../limits.ts";
 import { canonicalize, DepthError } from "./json/canonical_json.ts";
-import { quoteShort } from "./json/json_fault.ts";
+import { quoteShort } from "./json/quote_string.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "./json/json_value.ts";
 import { kindFault, nameFault, recordKeyFault } from "./names.ts";
 import { occurredAtFault } from "./timestamp.ts";

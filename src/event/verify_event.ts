@@ -34,13 +34,13 @@ export async function verifyEvent(event: CommittedEvent): Promise<EventVerificat
   };
   if (event.occurred_at !== undefined) envelope.occurred_at = event.occurred_at;
   const [contentHash, eventHash] = await Promise.all([
-    sha256Hex(canonicalize(event.payload)),
-    sha256Hex(canonicalize(envelope)),
+    webCryptoSha256(canonicalize(event.payload)),
+    webCryptoSha256(canonicalize(envelope)),
   ]);
   return { contentHash: contentHash === content_hash, eventHash: eventHash === event.event_hash };
 }
 
-async function sha256Hex(text: string): Promise<string> {
+async function webCryptoSha256(text: string): Promise<string> {
   const digest = new Uint8Array(
     await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)),
   );

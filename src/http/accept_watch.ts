@@ -1,7 +1,7 @@
 /**
- * Looks whether a server still accepts connections, by making one where none has come for a while.
- * After an accept(2) that failed because no descriptor was left, Deno 2.9 accepts nothing any more
- * and does not tell: everybody would wait until a restart.
+ * Probes whether a server still accepts connections, by making one when none has come for a while.
+ * After an accept(2) that failed for want of a descriptor, Deno 2.9 accepts no further connection
+ * and reports nothing: all clients would wait until a restart.
  */
 import { connect, type Socket } from "node:net";
 import { clearInterval, setInterval } from "node:timers";
@@ -9,9 +9,9 @@ import { clearInterval, setInterval } from "node:timers";
 export interface AcceptWatchOptions {
   /** Of the listening socket. */
   path: string;
-  /** Between two looks. Nothing accepted from one to the next means that nothing is. */
+  /** Between two probes. A server that accepts none from one to the next is stuck. */
   intervalMs: number;
-  /** Opens the socket anew. Called again after the next interval when it rejects. */
+  /** Reopens the socket. Called again after the next interval when it rejects. */
   reopen: () => Promise<void>;
 }
 
@@ -20,9 +20,9 @@ export class AcceptWatch {
   readonly #reopen: () => Promise<void>;
   readonly #timer: ReturnType<typeof setInterval>;
   #hasAccepted = false;
-  /** Made at the last look. */
+  /** The latest probe. */
   #probe: Socket | null = null;
-  /** Whether it waits to be accepted. */
+  /** Whether the probe waits to be accepted. */
   #isProbing = false;
   #isReopening = false;
 
@@ -32,7 +32,7 @@ export class AcceptWatch {
     this.#timer = setInterval(() => this.#look(), intervalMs).unref();
   }
 
-  /** To be called for each connection that is accepted. */
+  /** Must be called for each accepted connection. */
   accepted(): void {
     this.#hasAccepted = true;
   }
@@ -58,14 +58,14 @@ export class AcceptWatch {
     this.#isProbing = true;
     probe.unref();
     probe.on("error", (error) => {
-      // The queue of those who wait to be accepted is full. Any other failure tells nothing: there
-      // may be no descriptor for the probe either.
+      // EAGAIN: the backlog is full. Any other failure is inconclusive: the probe itself may lack a
+      // descriptor.
       if ("code" in error && error.code === "EAGAIN") return;
       this.#isProbing = false;
     });
   }
 
-  /** The next look finds a socket that could not be opened as it is: closed. */
+  /** When reopening fails, the next interval tries again. */
   async #open(): Promise<void> {
     this.#isReopening = true;
     try {

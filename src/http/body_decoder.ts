@@ -43,7 +43,7 @@ class LengthDecoder implements BodyDecoder {
 
 const CR = 0x0d;
 const LF = 0x0a;
-/** A size, and an extension that nobody here knows and that is ignored. */
+/** A size, and an extension, which is ignored. */
 const CHUNK_LINE = /^([0-9A-Fa-f]{1,12})(?:[\t ]*;[\t\x20-\x7e\x80-\xff]*)?$/;
 const TRAILER_LINE = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*$/;
 /** What a chunk takes besides its content and its size: two line ends. */

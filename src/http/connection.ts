@@ -48,11 +48,11 @@ export class Connection {
   readonly #host: ConnectionHost;
   readonly #writer: ResponseWriter;
   readonly #headWait: Wait;
-  /** What has come and is not looked at yet. */
+  /** Received bytes that are not parsed yet. */
   #input: Buffer = NOTHING;
-  /** How much of it is known to have no end of a head. */
+  /** How much of it is known not to hold the end of a head. */
   #searchedBytes = 0;
-  /** The body of the request under way. */
+  /** The body of the current request. */
   #body: IncomingBody | null = null;
   #isBusy = false;
   /** Resolves with the end of the last request. */
@@ -60,7 +60,7 @@ export class Connection {
   #isAnsweringEndlessly = false;
   /** The client has ended its side. */
   #hasEnded = false;
-  /** Bytes dropped since nothing is answered any more; null before. */
+  /** Bytes dropped since the last response; null before. */
   #lingeredBytes: number | null = null;
 
   constructor(socket: Socket, host: ConnectionHost) {
@@ -76,7 +76,7 @@ export class Connection {
     socket.on("error", () => {});
   }
 
-  /** Ends the connection: at once where no request is under way, else with its response. */
+  /** Ends the connection: at once when it is idle, else after the current response. */
   shutDown(): void {
     if (!this.#isBusy) this.#finish();
   }
@@ -87,7 +87,7 @@ export class Connection {
     return new Promise((resolve) => this.#socket.once("close", () => resolve()));
   }
 
-  /** Resolves once it is closed and nothing is done any more for the client that it had. */
+  /** Resolves once it is closed and the handler has finished its last request. */
   async over(): Promise<void> {
     await this.closed();
     await this.#serving;
@@ -109,7 +109,7 @@ export class Connection {
     else if (this.#isFarAhead) this.#socket.pause();
   }
 
-  /** Whether more has come behind the request under way than is read ahead. */
+  /** Whether the input behind the current request exceeds the read-ahead. */
   get #isFarAhead(): boolean {
     return this.#input.length > HEADER_BYTES_MAX;
   }
@@ -125,7 +125,7 @@ export class Connection {
     }
   }
 
-  /** Begins the next request, if its head is there. */
+  /** Begins the next request, if its head is complete. */
   #takeRequest(): void {
     try {
       const head = this.#takeHead();
@@ -154,7 +154,7 @@ export class Connection {
     return parseRequestHead(input.toString("latin1", 0, end));
   }
 
-  /** Empty lines before a request are let pass (RFC 9112 section 2.2). */
+  /** Empty lines before a request are skipped (RFC 9112 section 2.2). */
   #skipLineEnds(): void {
     let start = 0;
     while (this.#input[start] === CR && this.#input[start + 1] === LF) start += 2;
@@ -169,20 +169,20 @@ export class Connection {
     const sizeBytes = this.#input.length;
     if (sizeBytes === 0) return;
     const searchedBytes = this.#searchedBytes;
-    // Whether a CR that came last is in place, the next byte tells.
+    // Only the next byte tells whether a trailing CR is in place.
     const start = this.#input[searchedBytes - 1] === CR ? searchedBytes - 1 : searchedBytes;
     checkHeadText(this.#input.toString("latin1", start));
     if (searchedBytes === 0) this.#headWait.start();
     this.#searchedBytes = sizeBytes;
   }
 
-  /** Answers one request, then goes on with the next. Never rejects. */
+  /** Answers one request, then takes the next. Never rejects. */
   async #serve(head: RequestHead): Promise<void> {
     this.#isBusy = true;
     const body = this.#beginBody(head);
     let keepsAlive = false;
     try {
-      const response = await this.#host.handler(new Request(head, body));
+      const response = await this.#host.handler(requestOf(head, body));
       if (response.isEndless === true) this.#beginEndlessAnswer();
       keepsAlive = this.#keepsAlive(head, body, response);
       const written = this.#writer.write(response, keepsAlive, head.isHttp11);
@@ -202,7 +202,7 @@ export class Connection {
     if (this.#input.length > 0 || this.#hasEnded) this.#takeRequest();
   }
 
-  /** Nothing is answered behind it: what still comes only tells when the client has gone. */
+  /** No request follows it: the input is read only to see the client go away. */
   #beginEndlessAnswer(): void {
     this.#isAnsweringEndlessly = true;
     this.#ignoreInput();
@@ -231,11 +231,11 @@ export class Connection {
   #keepsAlive(head: RequestHead, body: IncomingBody, response: HttpResponse): boolean {
     if (!head.keepsAlive || this.#host.isClosing) return false;
     if (response.headers["connection"] === "close" || body.error !== null) return false;
-    // A client that was not told to send its body may leave it out: where it ends, nobody knows.
+    // A client that got no 100 Continue may leave out its body, so its end is unknown.
     return body.isComplete || body.isWanted || !head.expectsContinue;
   }
 
-  /** Answers what is not HTTP/1.1, and nothing after it. */
+  /** Answers what is not HTTP/1.1, and closes. */
   #refuse(error: MalformedRequestError): void {
     this.#headWait.stop();
     const keepsAlive = false;
@@ -243,7 +243,7 @@ export class Connection {
     this.#linger();
   }
 
-  /** Closes the connection once all is written. What still comes is not looked at. */
+  /** Closes the connection once all is written. Further input is ignored. */
   #finish(): void {
     this.#lingeredBytes ??= 0;
     this.#socket.destroySoon();
@@ -251,7 +251,7 @@ export class Connection {
 
   /**
    * Ends our side; what still comes is dropped for a while, so that a client that is still sending
-   * gets to read its response (RFC 9112 section 9.6). At a shutdown nobody is waited for.
+   * can read its response (RFC 9112 section 9.6). A shutdown does not wait for it.
    */
   #linger(): void {
     this.#isBusy = false;
@@ -292,36 +292,12 @@ function connectionLost(): ConnectionLostError {
   return new ConnectionLostError("the connection ended before the body did");
 }
 
-class Request implements HttpRequest {
-  readonly #head: RequestHead;
-  readonly #body: IncomingBody;
-
-  constructor(head: RequestHead, body: IncomingBody) {
-    this.#head = head;
-    this.#body = body;
-  }
-
-  get method(): string {
-    return this.#head.method;
-  }
-
-  get target(): string {
-    return this.#head.target;
-  }
-
-  header(name: string): string | null {
-    return headerOf(this.#head.headers, name);
-  }
-
-  async *body(): AsyncGenerator<Uint8Array> {
-    for (;;) {
-      const piece = await this.#body.next();
-      if (piece === null) return;
-      yield piece;
-    }
-  }
-
-  bytes(): Promise<Uint8Array> {
-    return this.#body.bytes();
-  }
+function requestOf(head: RequestHead, body: IncomingBody): HttpRequest {
+  return {
+    method: head.method,
+    target: head.target,
+    header: (name) => headerOf(head.headers, name),
+    body: () => body.pieces(),
+    bytes: () => body.bytes(),
+  };
 }

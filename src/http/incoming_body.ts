@@ -1,6 +1,6 @@
 /**
- * The body of one request, as its reader and its connection see it. What comes while nobody asks
- * for it waits here, one read of the socket at the most: the connection pauses then.
+ * The body of one request, between its connection and its reader. At most one read of the socket is
+ * buffered here; the connection is paused until the reader takes it.
  */
 import { Buffer } from "node:buffer";
 import { clearTimeout, setTimeout } from "node:timers";
@@ -9,11 +9,11 @@ import { type BodyDecoder, createBodyDecoder } from "./body_decoder.ts";
 
 /** What a body asks of its connection. */
 export interface BodyFlow {
-  /** Reads no further for now. */
+  /** Stops reading from the socket. */
   pause(): void;
-  /** Reads on. */
+  /** Resumes reading from the socket. */
   resume(): void;
-  /** Somebody wants the body, for the first time. */
+  /** The reader asks for the body, for the first time. */
   onWanted(): void;
 }
 
@@ -25,7 +25,7 @@ export class IncomingBody {
   #waiting: Buffer[] = [];
   #error: Error | null = null;
   #isWanted = false;
-  /** Wakes who waits for a piece or the end. */
+  /** Wakes the reader that waits for a piece or the end. */
   #wake: (() => void) | null = null;
   /** Whether pieces are dropped, and how many bytes of them were. */
   #isDiscarded = false;
@@ -43,7 +43,7 @@ export class IncomingBody {
     return this.#decoder.isComplete;
   }
 
-  /** Whether anybody has asked for it. */
+  /** Whether the reader has asked for it. */
   get isWanted(): boolean {
     return this.#isWanted;
   }
@@ -55,7 +55,7 @@ export class IncomingBody {
 
   /**
    * Takes what has come on the connection from `start` on; returns where the body ends in it. After
-   * an error it never ends: nobody knows what the rest of it is.
+   * an error it never ends: the rest can't be told from the next request.
    * @throws {MalformedRequestError}
    */
   push(bytes: Buffer, start: number): number {
@@ -75,15 +75,15 @@ export class IncomingBody {
     this.#wakeReader();
   }
 
-  /** The next piece; null at the end. @throws {Error} that of `fail()`. */
-  async next(): Promise<Buffer | null> {
+  /** Its pieces, as they arrive. @throws {Error} that of `fail()`. */
+  async *pieces(): AsyncGenerator<Buffer> {
     this.#want();
     for (;;) {
       const piece = this.#waiting.shift();
-      if (piece !== undefined) return piece;
-      if (this.isComplete) return null;
-      if (this.#error !== null) throw this.#error;
-      await this.#arrival();
+      if (piece !== undefined) yield piece;
+      else if (this.isComplete) return;
+      else if (this.#error !== null) throw this.#error;
+      else await this.#arrival();
     }
   }
 
@@ -91,22 +91,16 @@ export class IncomingBody {
   async bytes(): Promise<Buffer> {
     this.#want();
     if (this.isComplete && this.#waiting.length === 1) return this.#waiting.pop()!;
-    if (this.#declaredBytes === null) return await this.#collect();
-    const whole = Buffer.allocUnsafeSlow(this.#declaredBytes);
+    // A body that comes byte by byte is copied: each of its pieces costs much more than a byte.
+    const whole = Buffer.allocUnsafeSlow(this.#declaredBytes ?? 0);
+    const chunks: Buffer[] = [];
     let sizeBytes = 0;
-    for (let piece = await this.next(); piece !== null; piece = await this.next()) {
-      whole.set(piece, sizeBytes);
+    for await (const piece of this.pieces()) {
+      if (this.#declaredBytes === null) chunks.push(piece);
+      else whole.set(piece, sizeBytes);
       sizeBytes += piece.length;
     }
-    return whole;
-  }
-
-  async #collect(): Promise<Buffer> {
-    const pieces: Buffer[] = [];
-    for (let piece = await this.next(); piece !== null; piece = await this.next()) {
-      pieces.push(piece);
-    }
-    return Buffer.concat(pieces);
+    return this.#declaredBytes === null ? Buffer.concat(chunks) : whole;
   }
 
   /**

@@ -48,8 +48,7 @@ export interface HttpResponse {
    */
   readonly body: string | Uint8Array | AsyncIterable<Uint8Array> | null;
   /**
-   * The body goes on for as long as the client is there: one that ends its side of the connection
-   * has gone.
+   * The body lasts as long as its client: a client that ends its side of the connection has gone.
    */
   readonly isEndless?: boolean;
 }
@@ -60,7 +59,7 @@ export type HttpHandler = (request: HttpRequest) => Promise<HttpResponse>;
 /** A server that accepts requests on a Unix socket. */
 export interface HttpServer {
   /**
-   * Stops accepting, waits for requests under way, also of clients that have gone, and removes the
+   * Stops accepting, waits for pending requests, also of clients that have gone, and removes the
    * socket file.
    */
   close(): Promise<void>;

@@ -1,7 +1,6 @@
 /**
  * Reads the head of a request: request line and header section (RFC 9112 sections 3 and 5). Strict:
- * what two readers could understand differently is refused, since that is what request smuggling is
- * made of.
+ * what two readers could understand differently is refused, because request smuggling lives on it.
  */
 import { HEADER_BYTES_MAX } from "../limits.ts";
 import { MalformedRequestError } from "./message.ts";
@@ -90,7 +89,7 @@ function parseHeaders(lines: readonly string[]): string[] {
   for (let at = 1; at < lines.length; at++) {
     const line = lines[at]!;
     const colon = line.indexOf(":");
-    // A line that begins with a blank continues the one before (obs-fold), which nobody may send.
+    // A line that begins with a blank continues the one before (obs-fold), which is forbidden.
     if (colon < 0 || !TOKEN.test(line.slice(0, colon))) {
       throw new MalformedRequestError("a header line must be <name>: <value>");
     }
@@ -117,7 +116,7 @@ function bodyLength(headers: readonly string[], isHttp11: boolean): number | nul
   const coding = headerOf(headers, "transfer-encoding");
   if (coding === null) {
     if (length === null) return 0;
-    // A larger one is more than anybody can send.
+    // No client can send a larger one.
     if (LENGTH.test(length)) return Math.min(Number(length), Number.MAX_SAFE_INTEGER);
     throw new MalformedRequestError("content-length must be one decimal number");
   }

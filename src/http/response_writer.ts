@@ -8,18 +8,18 @@ import { CHUNK_END, chunkOf, chunkStart, framed, LAST_CHUNK } from "./chunk.ts";
 import type { HttpResponse } from "./message.ts";
 import { formatResponseHead, type ResponseFraming } from "./response_head.ts";
 
-/** More is not copied to be written with what frames it. */
+/** A larger body is not copied to be written with its head. */
 const COPIED_BYTES_MAX = 64 * 1024;
-/** Nor is more of a piece: copies of all that is sent would be many times what is in use. */
+/** Nor is a larger piece with its frame: copies for all clients would add up. */
 const COPIED_PIECE_BYTES_MAX = 8 * 1024;
 const CONTINUE = "HTTP/1.1 100 Continue\r\n\r\n";
 
 export class ResponseWriter {
   readonly #socket: Socket;
   #isGone = false;
-  /** Wakes who waits for room to write. */
+  /** Wakes the writer that waits for room. */
   #wake: (() => void) | null = null;
-  /** Ends the pieces under way. */
+  /** Ends the pieces that are being written. */
   #endPieces: (() => void) | null = null;
 
   constructor(socket: Socket) {
@@ -69,9 +69,9 @@ export class ResponseWriter {
   }
 
   /**
-   * Asks for the next piece only when the client has taken what was written and the socket has no
-   * more use for the piece before. When it goes away the pieces are ended at once, also while one
-   * is waited for.
+   * Asks for the next piece only when the client has taken what was written and the socket no
+   * longer uses the previous piece. When the client goes away the pieces are ended at once, also
+   * while one is pending.
    */
   async #writePieces(pieces: AsyncIterable<Uint8Array>, isChunked: boolean): Promise<boolean> {
     const iterator = pieces[Symbol.asyncIterator]();
@@ -93,7 +93,7 @@ export class ResponseWriter {
     return !this.#isGone;
   }
 
-  /** Resolves when there is room for more, and the socket has no more use for the piece. */
+  /** Resolves when there is room for more, and the socket no longer uses the piece. */
   async #writePiece(piece: Uint8Array, isChunked: boolean): Promise<void> {
     // An empty chunk would end the body.
     if (piece.length === 0 || this.#isGone) return;
@@ -130,7 +130,7 @@ export class ResponseWriter {
 
   /**
    * Writes ASCII texts and the bytes between them at once, without a copy.
-   * @param onWritten told when the socket has no more use for the bytes, or has failed.
+   * @param onWritten called when the socket no longer uses the bytes, or has failed.
    */
   #writeParts(
     before: string,
@@ -151,7 +151,7 @@ export class ResponseWriter {
     return hasRoom || this.#room().then(() => !this.#isGone);
   }
 
-  /** Resolves when there is room to write, or nobody left to write to. */
+  /** Resolves when there is room to write, or the connection is closed. */
   #room(): Promise<void> {
     if (this.#isGone) return Promise.resolve();
     return new Promise((resolve) => {

@@ -13,8 +13,8 @@ import { closeSocketFile, socketFileAt } from "./socket_file.ts";
 import { StallWatch } from "./stall_watch.ts";
 
 /**
- * A server to which nobody has connected for this long looks whether it still accepts connections;
- * one that does not opens its socket anew after as long again.
+ * A server without a new connection for this long probes whether it still accepts any; if it does
+ * not, it reopens its socket after another interval.
  */
 const ACCEPT_PROBE_INTERVAL_MS = 5_000;
 
@@ -51,7 +51,7 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
       void connection.over().then(() => connections.delete(connection));
     });
   const reopen = async () => {
-    report("connections were no longer accepted; the socket is opened anew");
+    report("the server stopped accepting connections; reopening the socket");
     await closeSocketFile(socketFile, () => Promise.resolve(void server.close()));
     server = await open();
     if (host.isClosing) server.close();
@@ -86,7 +86,7 @@ async function openServer(
   const server = createServer({ allowHalfOpen: true }, onConnection);
   server.listen(path);
   await once(server, "listening");
-  // No descriptor is left, for one; those who are connected are served on.
+  // Out of descriptors, for example. Open connections are not affected.
   server.on("error", ({ message }) => report(`a connection could not be accepted: ${message}`));
   return server;
 }

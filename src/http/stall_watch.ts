@@ -1,17 +1,17 @@
 /**
- * Gives up what brings nothing for too long: reads of bodies, and followers that take no record.
- * One coarse timer serves all waits under way, since a timer for each request would cost more than
- * reading its body: a wait is given up after the timeout and at most an eighth more.
+ * Times out what makes no progress: reads of bodies, and followers that take no record. One coarse
+ * timer serves all pending waits, because a timer for each request would cost more than reading its
+ * body. A wait ends after the timeout, at most an eighth later.
  */
 import { clearInterval, setInterval } from "node:timers";
 
 const SWEEPS_PER_TIMEOUT = 8;
 
-/** For something that must happen in time, again and again. To start and stop it is cheap. */
+/** A recurring wait with a timeout. Starting and stopping it is cheap. */
 export class Wait {
-  /** Called when it has taken too long. */
+  /** Called at the timeout. */
   readonly giveUp: () => void;
-  /** Sweeps since its start; null while nothing is waited for. */
+  /** Sweeps since its start; null while it is stopped. */
   sweeps: number | null = null;
 
   constructor(giveUp: () => void) {
@@ -42,8 +42,8 @@ export class StallWatch {
   }
 
   /**
-   * Passes the outcome of one read on.
-   * @throws {StallError} there was none in time; the read itself goes on unobserved.
+   * Passes on the outcome of one read.
+   * @throws {StallError} there was none in time; the read itself continues unobserved.
    */
   guard<T>(read: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
@@ -62,13 +62,13 @@ export class StallWatch {
     });
   }
 
-  /** Gives a wait up, from now on, each time that it is not stopped in time after its start. */
+  /** Watches a wait until `remove()`. */
   add(wait: Wait): void {
     this.#watched.add(wait);
     this.#timer ??= setInterval(() => this.#sweep(), this.#timeoutMs / SWEEPS_PER_TIMEOUT).unref();
   }
 
-  /** Lets a wait be. */
+  /** Stops watching a wait. */
   remove(wait: Wait): void {
     this.#watched.delete(wait);
   }

@@ -20,11 +20,7 @@ import {
 import type { CommitFile } from "./wal/commit_file.ts";
 import type { BatchEntry } from "./wal/commit_frame.ts";
 import { type EventFiller, type FilledBatch, fillInTurns } from "./wal/filled_batch.ts";
-import {
-  MANIFEST_TEMPORARY_FILE,
-  SEGMENT_TEMPORARY_FILE,
-  TAIL_FILE,
-} from "./storage/file_names.ts";
+import { TAIL_FILE } from "./storage/file_names.ts";
 import { StorageFullError, type WriterPoisonedError } from "./storage/errors.ts";
 import { LogFiles, type MoveListener } from "./log_files.ts";
 import type { SegmentEntry } from "./segment/manifest.ts";
@@ -33,11 +29,17 @@ import { RotationError, syncNames } from "./wal/rotation.ts";
 import type { SealedHistory } from "./segment/sealed_history.ts";
 import { inPlaceMaker, type MakerSettings, type SegmentMaker } from "./sealing/segment_maker.ts";
 import type { LogSnapshot } from "./read/snapshot.ts";
-import { removeIfThere, type Storage } from "./storage/storage.ts";
+import type { Storage } from "./storage/storage.ts";
 import { TailWriter } from "./wal/tail_writer.ts";
 
 /** The newest commits, kept in memory for those who read at the end of the log. */
 export const RECENT_COMMITS_BYTES_MAX: number = 8 * 1024 * 1024;
+
+/**
+ * Rotated tails that may wait to be sealed. With so many the tail is not rotated: it grows, and
+ * takes no more descriptors.
+ */
+export const PENDING_FILES_MAX: number = 8;
 
 export interface LogOptions {
   /** The log folder. */
@@ -92,6 +94,9 @@ export interface CommittedBatch {
 export async function openLog(options: LogOptions): Promise<Log> {
   return new Log(options, await recover(options.storage, options.listener));
 }
+
+/** Ends a sealing that is to stop. */
+class SealStopped extends Error {}
 
 export class Log {
   readonly #options: LogOptions;
@@ -219,26 +224,35 @@ export class Log {
    * Moves all that is committed into segments: rotates the tail and seals every pending file. Not
    * while anything is appended. When it fails or is stopped, the log can only be closed.
    * @param onSegment told of each segment once it is in the manifest.
-   * @returns false when `settings.isStopped` ended it before all was sealed.
+   * @param isStopped asked before each commit is sealed: whether to stop. What of a pending file
+   *   has been sealed then is sealed again by the next one.
+   * @returns false when it was stopped before all was sealed.
    */
   async seal(
     onSegment: (entry: SegmentEntry) => void,
-    settings: MakerSettings = {},
+    { isStopped = () => false, ...settings }: MakerSettings & { isStopped?: () => boolean } = {},
   ): Promise<boolean> {
     assert(!this.#appending && !this.#closed, "a log is sealed while nothing is appended");
     assert(!this.#sealing && this.#background === null, "a log is sealed by one at a time");
     this.#sealing = true;
-    const maker = inPlaceMaker(this.#options.storage, settings);
-    const { isStopped = () => false } = settings;
+    const onEvents = (events: number) => {
+      if (isStopped()) throw new SealStopped();
+      settings.onEvents?.(events);
+    };
+    const maker = inPlaceMaker(this.#options.storage, { ...settings, onEvents });
     if (this.#files.tail.lastEventId !== null) {
       await this.#rotate();
       await syncNames(this.#options.storage);
     }
-    while (this.#files.oldestPending !== null) {
-      const sealed = await this.#files.sealOldest({ maker, onSegment, isStopped });
-      if (sealed === null) return false;
-      await this.#files.remove(sealed);
-      if (this.#files.oldestPending !== null && isStopped()) return false;
+    try {
+      while (this.#files.oldestPending !== null) {
+        const { file, segments } = await this.#files.sealOldest(maker);
+        for (const entry of segments) onSegment(entry);
+        await this.#files.remove(file);
+      }
+    } catch (error) {
+      if (error instanceof SealStopped) return false;
+      throw error;
     }
     this.#sealing = false;
     return true;
@@ -268,7 +282,6 @@ export class Log {
   }
 
   #sealingBy({ maker, pause }: SealingOptions): BackgroundSealing {
-    const { storage } = this.#options;
     return new BackgroundSealing({
       maker,
       pause,
@@ -276,15 +289,7 @@ export class Log {
       // but the old name would take the tail for events that do not follow those in segments.
       nextPath: () => this.#writer.isSettled ? this.#files.oldestPending?.path ?? null : null,
       backlogBytes: () => this.#files.unsealedBytes,
-      sealNext: async () => {
-        const isStopped = () => this.#closed;
-        const sealed = await this.#files.sealOldest({ maker, isStopped });
-        if (sealed !== null) await this.#removeSealed(sealed);
-      },
-      cleanUp: async () => {
-        await removeIfThere(storage, SEGMENT_TEMPORARY_FILE);
-        await removeIfThere(storage, MANIFEST_TEMPORARY_FILE);
-      },
+      sealNext: async () => this.#removeSealed((await this.#files.sealOldest(maker)).file),
       report: (line) => this.#report(line),
     });
   }
@@ -303,13 +308,13 @@ export class Log {
   }
 
   /**
-   * Rotates a tail that has grown large, unless an older one waits to be sealed. When that fails,
-   * the tail grows on.
+   * Rotates a tail that has grown large, unless PENDING_FILES_MAX wait to be sealed. When that
+   * fails, the tail grows on.
    * @throws {WriterPoisonedError} the tail is not where a start looks for it any more.
    */
   async #rotateWhenLarge(): Promise<void> {
-    const { tail, oldestPending } = this.#files;
-    const isDue = tail.endBytes >= this.#rotateAtBytes && oldestPending === null;
+    const { tail, pendingCount } = this.#files;
+    const isDue = tail.endBytes >= this.#rotateAtBytes && pendingCount < PENDING_FILES_MAX;
     if (!isDue || tail.lastEventId === null || this.poison !== null) return;
     try {
       await this.#rotate();

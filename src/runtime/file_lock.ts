@@ -2,14 +2,9 @@
  * An exclusive flock(2) on a file: the same lock in every runtime, so that each excludes the
  * others. It belongs to the process and ends with it, however it ends; the file stays for ever.
  */
+import type { FileLock } from "./held_lock.ts";
 import { lockFile as lockFileOnDeno } from "./lock_deno.ts";
 import { lockFile as lockFileOnNode } from "./lock_node.ts";
-
-/** A lock that is held until it is released or the process ends. */
-export interface FileLock {
-  /** Gives the lock up. Repeated calls do nothing. */
-  release(): void;
-}
 
 /**
  * Takes the lock on `path`, which is created (0600) when it is missing.

@@ -2,7 +2,7 @@
  * flock(2) by `Deno.FsFile`. Deno resolves symlinks before it opens a file when its permissions are
  * restricted, whatever the flags, so the path is looked at before the open and compared after it.
  */
-import type { FileLock } from "./file_lock.ts";
+import type { FileLock } from "./held_lock.ts";
 
 /** How long a held lock is waited for where only a waiting flock(2) can be asked for. */
 const LOCK_WAIT_MS = 500;

@@ -6,7 +6,7 @@
 import { spawnSync } from "node:child_process";
 import { closeSync, constants, fstatSync, lstatSync, openSync } from "node:fs";
 import process from "node:process";
-import type { FileLock } from "./file_lock.ts";
+import type { FileLock } from "./held_lock.ts";
 
 /** O_NONBLOCK keeps the open of a pipe from waiting for its other end. */
 const OPEN_FLAGS = constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW |

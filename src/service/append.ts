@@ -5,13 +5,12 @@ import type { PreparedBatch, Receipt } from "../event/types.ts";
 import type { BatchEntry } from "../log/wal/commit_frame.ts";
 import type { LogState } from "./log_state.ts";
 import type { CommitGroup, Decision, Mutation } from "./mutation.ts";
-import type { StreamTable } from "./stream_table.ts";
 
 /** Commits a batch once, or answers from the one committed before. */
 export function appendMutation(batch: PreparedBatch): Mutation<Receipt> {
   return {
     dependsOn: (group) => dependsOn(batch, group),
-    decide: (state, streams) => decide(batch, state, streams),
+    decide: (state) => decide(batch, state),
   };
 }
 
@@ -26,16 +25,12 @@ function dependsOn({ source, batchId, precondition, lineage }: PreparedBatch, gr
     ((precondition !== undefined || lineage !== undefined) && group.hasSource(source));
 }
 
-async function decide(
-  batch: PreparedBatch,
-  state: LogState,
-  streams: StreamTable,
-): Promise<Decision<Receipt>> {
+async function decide(batch: PreparedBatch, state: LogState): Promise<Decision<Receipt>> {
   const known = await state.findBatch(batch.source, batch.batchId);
   if (known !== null) return { answer: repeatedReceipt(batch, known) };
   await assertNotRetired(batch, state);
   await assertLineage(batch, state);
-  await assertPrecondition(batch, streams);
+  await assertPrecondition(batch, state);
   return { batch, answerFor: (entry) => receipt("committed", entry) };
 }
 
@@ -89,11 +84,11 @@ async function assertLineage(
 
 async function assertPrecondition(
   { source, precondition }: PreparedBatch,
-  streams: StreamTable,
+  state: LogState,
 ): Promise<void> {
   if (precondition === undefined) return;
   const { stream, expectedFrontier } = precondition;
-  const actualFrontier = await streams.frontier(source, stream);
+  const actualFrontier = await state.streamFrontier(source, stream);
   if (actualFrontier === expectedFrontier) return;
   throw new ApiError(
     "stream_frontier_conflict",

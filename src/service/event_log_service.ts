@@ -13,7 +13,6 @@ import { LivePages } from "./live_pages.ts";
 import { LogState } from "./log_state.ts";
 import { SnapshotReplay } from "./replay.ts";
 import { retireMutation } from "./retire.ts";
-import { StreamTable } from "./stream_table.ts";
 import { StreamPages, type StreamsPage, type StreamsQuery } from "./streams.ts";
 import { WriterQueue } from "./writer_queue.ts";
 
@@ -31,45 +30,30 @@ export interface ServiceOptions extends Omit<LogOptions, "listener"> {
  */
 export async function openEventLog(options: ServiceOptions): Promise<EventLogService> {
   const { report, largeBatchEventsMin } = options;
-  const state = new LogState();
+  const state = new LogState(() => log.snapshot);
   const changes = new ChangeSignal();
-  const snapshot = () => log.snapshot;
-  const streams = new StreamTable(snapshot);
   const log: Log = await openLog({
     ...options,
     listener: {
-      sealed: (history) => {
-        state.open(history);
-        streams.open(history);
-      },
+      sealed: (history) => state.open(history),
       batch: (entry) => addRecovered(state, entry),
-      rotated: () => {
-        state.rotated();
-        streams.rotated();
-      },
+      rotated: () => state.rotated(),
       report,
       committed: (batches) => {
-        for (const { entry, streams: growth } of batches) {
-          state.add(entry);
-          streams.add(entry.source, growth);
-        }
+        for (const { entry, streams } of batches) state.add(entry, streams);
         changes.fire();
       },
-      sealedMore: () => {
-        state.dropSealed();
-        streams.dropSealed();
-      },
+      sealedMore: () => state.dropSealed(),
     },
   });
   const queue = new WriterQueue({
     log,
     state,
-    streams,
     report,
     onStop: () => changes.fire(),
     ...(largeBatchEventsMin === undefined ? {} : { largeBatchEventsMin }),
   });
-  return new EventLogService({ log, queue, streams, changes, report });
+  return new EventLogService({ log, queue, state, changes, report });
 }
 
 function addRecovered(state: LogState, entry: BatchEntry): void {
@@ -79,13 +63,13 @@ function addRecovered(state: LogState, entry: BatchEntry): void {
         `the second time at event ${entry.first_event_id}`,
     );
   }
-  state.add(entry);
+  state.addRecovered(entry);
 }
 
 interface Parts {
   log: Log;
   queue: WriterQueue;
-  streams: StreamTable;
+  state: LogState;
   changes: ChangeSignal;
   report: (line: string) => void;
 }
@@ -98,11 +82,11 @@ export class EventLogService implements EventLog {
   #followers = 0;
   #shuttingDown = false;
 
-  constructor({ log, queue, streams, changes, report }: Parts) {
+  constructor({ log, queue, state, changes, report }: Parts) {
     const snapshot = () => log.snapshot;
     this.#log = log;
     this.#queue = queue;
-    this.#streamPages = new StreamPages(snapshot, streams);
+    this.#streamPages = new StreamPages(snapshot, state);
     const livePages = new LivePages();
     this.#hub = { snapshot, ended: () => this.#followEnd(), changes, livePages, report };
   }

@@ -1,12 +1,17 @@
 /**
- * What the writer must know of the batches of one file that is not sealed: the tail, or a rotated
- * one. It goes as a whole once the file is in segments.
+ * What the service must know of one file that is not sealed: the tail, or a pending generation. It
+ * goes as a whole once the file is in segments.
  */
 import { assert } from "../assert.ts";
 import { ownText } from "../event/own_text.ts";
 import { RESERVED_BATCH_PREFIX, SYSTEM_SOURCE } from "../event/system_names.ts";
+import { lineEventId, lineSourceAndStream } from "../log/line/stored_line.ts";
+import { walkEvents } from "../log/read/event_walk.ts";
+import type { LogFile } from "../log/read/snapshot.ts";
+import { StreamCounts } from "../log/read/stream_counts.ts";
+import type { StreamGrowth } from "../log/wal/commit_builder.ts";
 import type { BatchEntry } from "../log/wal/commit_frame.ts";
-import { BatchIndex } from "./batch_index.ts";
+import { IdentityMap } from "./identity_map.ts";
 
 /** A source that takes no more batches. */
 export interface Retirement {
@@ -23,39 +28,108 @@ export function retirementBatchId(source: string, finalFrontier: string): string
   return `${RETIREMENT_PREFIX}${source}/${finalFrontier}`;
 }
 
-export class Generation {
-  readonly batches: BatchIndex = new BatchIndex();
-  /** The number of the last batch of each source that has one here. */
-  readonly #lastBatches = new Map<string, number>();
-  /** By source. */
-  readonly retirements: Map<string, Retirement> = new Map();
+/** What is kept of a batch beside its identity. A tail may have a hundred thousand. */
+type BatchFacts = Omit<BatchEntry, "source" | "batch_id">;
 
-  /** Takes in a durable batch. @returns the source that it retires; null when it does not. */
-  add(entry: BatchEntry): string | null {
-    const { source } = entry;
-    const number = this.batches.add(entry);
-    // What is kept as text is copied: the texts of an entry may be parts of a whole commit header.
-    this.#lastBatches.set(this.hasSource(source) ? source : ownText(source), number);
-    if (source !== SYSTEM_SOURCE || !entry.batch_id.startsWith(RETIREMENT_PREFIX)) {
-      return null;
-    }
-    // Neither part holds a slash.
-    const named = ownText(entry.batch_id.slice(RETIREMENT_PREFIX.length));
-    const [retired, finalFrontier] = named.split("/");
-    assert(retired !== undefined && finalFrontier !== undefined, "a retirement names its source");
-    const retirementEventId = ownText(entry.first_event_id);
-    this.retirements.set(retired, { finalFrontier, retirementEventId });
+export class Generation {
+  readonly #batches = new IdentityMap<BatchFacts>();
+  /** Last event of each source that has one here. */
+  readonly #frontiers = new Map<string, string>();
+  /** By source. */
+  readonly #retirements = new Map<string, Retirement>();
+  /** Of the events behind `#uncountedThrough`. */
+  #streams = new StreamCounts();
+  /** Last of the events, found at the start, whose streams nobody asked for yet. */
+  #uncountedThrough: string | null = null;
+
+  /** Takes in the next batch of those that a start finds. @returns as `add()` */
+  addRecovered(entry: BatchEntry): string | null {
+    const retired = this.#addBatch(entry);
+    this.#uncountedThrough = this.#frontiers.get(entry.source)!;
     return retired;
   }
 
-  /** Whether any batch of that source is here. */
-  hasSource(source: string): boolean {
-    return this.#lastBatches.has(source);
+  /** Takes in a durable batch. @returns the source that it retires; null when it does not. */
+  add(entry: BatchEntry, growth: readonly StreamGrowth[]): string | null {
+    assert(growth.length > 0, "a batch grows a stream");
+    for (const { stream, events, lastEventId } of growth) {
+      const before = this.#streams.frontier(entry.source, stream);
+      assert(before === null || before < lastEventId, "a stream's frontier moves on");
+      this.#streams.add(entry.source, stream, events, lastEventId);
+    }
+    return this.#addBatch(entry);
+  }
+
+  /** The batch of that identity; undefined when it is not here. */
+  findBatch(source: string, batchId: string): BatchEntry | undefined {
+    const facts = this.#batches.get(source, batchId);
+    return facts && { ...facts, batch_id: batchId, source };
   }
 
   /** Last event of a source; undefined when it has none here. */
   frontierOf(source: string): string | undefined {
-    const number = this.#lastBatches.get(source);
-    return number === undefined ? undefined : this.batches.lastEventId(number);
+    return this.#frontiers.get(source);
   }
+
+  /** How a source was retired; undefined when it was not here. */
+  retirementOf(source: string): Retirement | undefined {
+    return this.#retirements.get(source);
+  }
+
+  /** Whether `streams` has all events. */
+  get isCounted(): boolean {
+    return this.#uncountedThrough === null;
+  }
+
+  /** To be asked for when all is counted. */
+  get streams(): StreamCounts {
+    assert(this.isCounted, "the streams that a start found are counted");
+    return this.#streams;
+  }
+
+  /** Counts the streams that the start found, from the lines of the file. */
+  async countRecovered(file: LogFile): Promise<void> {
+    const through = this.#uncountedThrough;
+    if (through === null) return;
+    const counts = await countEvents([file], through);
+    counts.addAll(this.#streams);
+    this.#streams = counts;
+    this.#uncountedThrough = null;
+  }
+
+  #addBatch({ source, batch_id, ...facts }: BatchEntry): string | null {
+    assert(this.#batches.get(source, batch_id) === undefined, "a batch identity is committed once");
+    // Texts are detached: they may be parts of a whole request, or of a whole commit header.
+    const first_event_id = ownText(facts.first_event_id);
+    const last_event_id = facts.events === 1 ? first_event_id : ownText(facts.last_event_id);
+    const batch_digest = ownText(facts.batch_digest);
+    const name = this.#frontiers.has(source) ? source : ownText(source);
+    this.#frontiers.set(name, last_event_id);
+    const { events } = facts;
+    const kept = { batch_digest, events, first_event_id, last_event_id };
+    this.#batches.set(name, ownText(batch_id), kept);
+    if (source !== SYSTEM_SOURCE || !batch_id.startsWith(RETIREMENT_PREFIX)) return null;
+    // Neither part holds a slash.
+    const [retired, finalFrontier] = ownText(batch_id.slice(RETIREMENT_PREFIX.length)).split("/");
+    assert(retired !== undefined && finalFrontier !== undefined, "a retirement names its source");
+    this.#retirements.set(retired, { finalFrontier, retirementEventId: first_event_id });
+    return retired;
+  }
+}
+
+/** Counts the events of files, from oldest to newest, up to one of them. */
+export async function countEvents(
+  files: readonly LogFile[],
+  through: string,
+): Promise<StreamCounts> {
+  const counts = new StreamCounts();
+  const frontier = files.at(-1)?.lastEventId ?? null;
+  await walkEvents({ files, frontier }, undefined, (chunk, start) => {
+    const eventId = lineEventId(chunk, start);
+    if (eventId > through) return false;
+    const { source, stream } = lineSourceAndStream(chunk, start);
+    counts.add(source, stream, 1, eventId);
+    return true;
+  });
+  return counts;
 }

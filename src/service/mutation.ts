@@ -3,7 +3,6 @@ import type { PreparedBatch } from "../event/types.ts";
 import type { BatchEntry } from "../log/wal/commit_frame.ts";
 import { IdentityMap } from "./identity_map.ts";
 import type { LogState } from "./log_state.ts";
-import type { StreamTable } from "./stream_table.ts";
 
 export type Decision<Answer> =
   /** Nothing is to be committed. */
@@ -15,7 +14,7 @@ export interface Mutation<Answer> {
   /** Whether a batch of `group`, not durable yet, could change the decision. */
   dependsOn(group: CommitGroup): boolean;
   /** Decides by what is durable. @throws {ApiError} the refusal */
-  decide(state: LogState, streams: StreamTable): Promise<Decision<Answer>>;
+  decide(state: LogState): Promise<Decision<Answer>>;
 }
 
 /** The batches of the next commit, decided and not written yet. */

@@ -1,25 +1,17 @@
 /**
- * Pages of streams from several places at once: each gives its streams in order, and what they
- * count of one stream is added up. Reads no more of a place than the page shows.
+ * Pages of streams from several parts of the log at once: each gives its streams in order, and what
+ * they count of one stream is added up. Reads no more of a part than the page shows.
  */
 import type { StreamSummary } from "../event/types.ts";
-import { STREAM_SEEKS_MAX } from "../limits.ts";
 import {
-  cursorOver,
-  type ListCursor,
-  type PackedId,
+  namesOf,
+  type StreamCursor,
   streamKey,
-  unpackedId,
-} from "../log/segment/segment_list.ts";
-import type { FileStreams } from "../log/read/snapshot.ts";
-import type { StreamCounts } from "../log/segment/stream_counts.ts";
+  type StreamSource,
+} from "../log/read/stream_counts.ts";
 
-export interface StreamPlaces {
-  /** Segments that count as a whole. */
-  sealed: readonly FileStreams[];
-  /** What was counted of events that are not in those. */
-  counts: readonly StreamCounts[];
-}
+/** Segments in which a page of streams is looked for at the same time. */
+const STREAM_SEEKS_MAX = 32;
 
 export interface RowsWanted {
   /** Exclusive. */
@@ -28,19 +20,20 @@ export interface RowsWanted {
   limit: number;
 }
 
-/** At most `limit` streams, in order of source, then stream. */
+/**
+ * At most `limit` streams, in order of source, then stream.
+ * @param sources from oldest to newest part of the log.
+ */
 export async function mergeStreams(
-  { sealed, counts }: StreamPlaces,
+  sources: readonly StreamSource[],
   { afterKey, source, limit }: RowsWanted,
 ): Promise<StreamSummary[]> {
   const prefix = source === undefined ? "" : streamKey(source, "");
-  const cursors = counts.map((counted) =>
-    cursorOver(counted.rows(afterKey, source, limit).map(entryOf))
-  );
   const start = afterKey < prefix ? prefix : afterKey;
-  for (let place = 0; place < sealed.length; place += STREAM_SEEKS_MAX) {
-    const streams = sealed.slice(place, place + STREAM_SEEKS_MAX);
-    cursors.push(...await Promise.all(streams.map((file) => file.seek(start))));
+  const cursors: StreamCursor[] = [];
+  for (let place = 0; place < sources.length; place += STREAM_SEEKS_MAX) {
+    const some = sources.slice(place, place + STREAM_SEEKS_MAX);
+    cursors.push(...await Promise.all(some.map((streams) => streams.seek(start))));
   }
   const rows: StreamSummary[] = [];
   while (rows.length < limit) {
@@ -52,15 +45,7 @@ export async function mergeStreams(
   return rows;
 }
 
-function entryOf({ source, stream, frontier_event_id, event_count }: StreamSummary) {
-  return {
-    key: streamKey(source, stream),
-    lastEventId: frontier_event_id,
-    events: event_count,
-  };
-}
-
-function leastKey(cursors: readonly ListCursor[]): string | null {
+function leastKey(cursors: readonly StreamCursor[]): string | null {
   let least: string | null = null;
   for (const { key } of cursors) {
     if (key !== null && (least === null || key < least)) least = key;
@@ -68,17 +53,16 @@ function leastKey(cursors: readonly ListCursor[]): string | null {
   return least;
 }
 
-/** Adds up what all have of a stream, and has them go on. */
-async function takeStream(cursors: readonly ListCursor[], key: string): Promise<StreamSummary> {
-  const [source, stream] = key.split(" ") as [string, string];
-  let frontier: PackedId = "";
+/** Adds up what all have of a stream, and has them go on. The newest part has its last event. */
+async function takeStream(cursors: readonly StreamCursor[], key: string): Promise<StreamSummary> {
+  const [source, stream] = namesOf(key);
+  let frontier = "";
   let events = 0;
   for (const cursor of cursors) {
     if (cursor.key !== key) continue;
-    const { lastId } = cursor;
     events += cursor.events;
-    if (frontier < lastId) frontier = lastId;
-    if (!cursor.skip()) await cursor.nextBlock();
+    frontier = cursor.lastEventId;
+    if (!cursor.next()) await cursor.nextBlock();
   }
-  return { source, stream, frontier_event_id: unpackedId(frontier), event_count: events };
+  return { source, stream, frontier_event_id: frontier, event_count: events };
 }

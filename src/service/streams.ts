@@ -6,20 +6,18 @@
 import { ApiError } from "../event/api_error.ts";
 import type { StreamSummary } from "../event/types.ts";
 import { hasEvent } from "../log/read/event_walk.ts";
-import { streamKey } from "../log/segment/segment_list.ts";
-import type { LogFile, LogSnapshot } from "../log/read/snapshot.ts";
-import { StreamCounts } from "../log/segment/stream_counts.ts";
+import type { LogSnapshot } from "../log/read/snapshot.ts";
+import { type StreamCounts, streamKey } from "../log/read/stream_counts.ts";
+import { LruCache } from "../lru_cache.ts";
+import { countEvents } from "./generation.ts";
+import { type LogState, sealedStreams, type StreamsAt, unsealedFiles } from "./log_state.ts";
 import { mergeStreams } from "./stream_merge.ts";
-import { countEvents, type StreamsAt, type StreamTable, unsealedFiles } from "./stream_table.ts";
-
-/**
- * What all but the latest of them take together: one of a hundred thousand streams that are not
- * sealed, or in one segment.
- */
-const STREAM_SNAPSHOTS_BYTES_MAX = 4 * 1024 * 1024;
 
 /** Anchored stream listings kept in memory at a time; others are counted from the log again. */
 export const STREAM_SNAPSHOTS_MAX: number = 4;
+
+/** What such a listing may take where that many are kept: one of 25,000 unsealed streams. */
+const STREAM_SNAPSHOT_BYTES = 4 * 1024 * 1024;
 
 export interface StreamsQuery {
   source: string | undefined;
@@ -39,35 +37,32 @@ export interface StreamsPage {
   snapshot_through_event_id: string | null;
 }
 
-interface KeptStreams {
-  streams: Promise<StreamsAt>;
-  /** What their counts take; 0 while they are being counted. */
-  bytes: number;
-}
-
 export class StreamPages {
   readonly #snapshot: () => LogSnapshot;
-  readonly #table: StreamTable;
-  /** By the event they were taken at, from least to most recently used. */
-  readonly #kept = new Map<string, KeptStreams>();
+  readonly #state: LogState;
+  /** By the event they were taken at. Small ones count as if they were not. */
+  readonly #kept = new LruCache<StreamsAt>(
+    STREAM_SNAPSHOTS_MAX * STREAM_SNAPSHOT_BYTES,
+    ({ sizeBytes }) => Math.max(sizeBytes, STREAM_SNAPSHOT_BYTES),
+  );
   /** Ends when nothing is being counted: one counting at a time bounds what they take. */
-  #counting: Promise<void> = Promise.resolve();
+  #counting: Promise<unknown> = Promise.resolve();
 
-  constructor(snapshot: () => LogSnapshot, table: StreamTable) {
+  constructor(snapshot: () => LogSnapshot, state: LogState) {
     this.#snapshot = snapshot;
-    this.#table = table;
+    this.#state = state;
   }
 
   /** @throws {ApiError} `stream_anchor_unavailable` when `through` is no committed event. */
   async page({ source, after, through, limit }: StreamsQuery): Promise<StreamsPage> {
-    const at = await (through === undefined ? this.#table.live() : this.#streamsAt(through));
+    const at = through === undefined
+      ? await this.#state.streams()
+      : await this.#kept.load(through, () => this.#count(through));
     const afterKey = after === undefined ? "" : streamKey(after.source, after.stream);
-    const rows = await mergeStreams(at, { afterKey, source, limit: limit + 1 });
+    const rows = await mergeStreams(at.sources, { afterKey, source, limit: limit + 1 });
     const streams = rows.slice(0, limit);
     const more = rows.length > limit;
-    if (more && at.throughEventId !== null && !this.#kept.has(at.throughEventId)) {
-      this.#keep(at.throughEventId, { streams: Promise.resolve(at), bytes: sizeOf(at) });
-    }
+    if (more && at.throughEventId !== null) this.#kept.set(at.throughEventId, at);
     const last = streams.at(-1);
     return {
       v: 1,
@@ -77,22 +72,11 @@ export class StreamPages {
     };
   }
 
-  async #streamsAt(through: string): Promise<StreamsAt> {
-    const kept = this.#kept.get(through) ?? this.#count(through);
-    this.#keep(through, kept);
-    const at = await kept.streams;
-    if (kept.bytes === 0) {
-      kept.bytes = sizeOf(at);
-      this.#dropOldest();
-    }
-    return at;
-  }
-
   /** Counts once nobody else does. */
-  #count(through: string): KeptStreams {
-    const streams = this.#counting.then(() => this.#countThrough(through));
-    this.#counting = streams.then(() => {}, () => void this.#kept.delete(through));
-    return { streams, bytes: 0 };
+  #count(through: string): Promise<StreamsAt> {
+    const counted = this.#counting.then(() => this.#countThrough(through));
+    this.#counting = counted.catch(() => {});
+    return counted;
   }
 
   async #countThrough(through: string): Promise<StreamsAt> {
@@ -101,54 +85,27 @@ export class StreamPages {
     const place = files.findIndex(({ lastEventId }) => through <= lastEventId);
     const file = files[place];
     if (file === undefined) throw anchorUnavailable(through);
-    const counts = file.streams === null
-      ? await countUnsealed(unsealedFiles(snapshot), through)
-      : await countSegment(file, through);
-    if (counts === null) throw anchorUnavailable(through);
-    const isWhole = counts.size === 0;
-    const before = files.slice(0, isWhole ? place + 1 : place);
-    const sealed = before.map(({ streams }) => streams).filter((streams) => streams !== null);
-    return { sealed, counts: [counts], throughEventId: through };
-  }
-
-  #keep(through: string, kept: KeptStreams): void {
-    this.#kept.delete(through);
-    this.#kept.set(through, kept);
-    this.#dropOldest();
-  }
-
-  /** The latest stay, whatever they take. */
-  #dropOldest(): void {
-    let bytes = [...this.#kept.values()].reduce((sum, kept) => sum + kept.bytes, 0);
-    for (const [through, oldest] of this.#kept) {
-      const isWithin = this.#kept.size <= STREAM_SNAPSHOTS_MAX &&
-        bytes <= STREAM_SNAPSHOTS_BYTES_MAX;
-      if (isWithin || this.#kept.size === 1) return;
-      this.#kept.delete(through);
-      bytes -= oldest.bytes;
+    if (file.streams !== null && file.lastEventId === through) {
+      const sources = sealedStreams(files.slice(0, place + 1));
+      return { sources, sizeBytes: 0, throughEventId: through };
     }
+    const counts = file.streams === null
+      ? await countUnsealed(snapshot, through)
+      : await file.streams.countThrough(through);
+    if (counts === null) throw anchorUnavailable(through);
+    return {
+      sources: [...sealedStreams(files.slice(0, place)), counts],
+      sizeBytes: counts.sizeBytes,
+      throughEventId: through,
+    };
   }
-}
-
-function sizeOf({ counts }: StreamsAt): number {
-  return counts.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
-}
-
-/** Counts a segment up to an event; nothing where that is its last. Null when it has none such. */
-async function countSegment(
-  { lastEventId, streams }: LogFile,
-  through: string,
-): Promise<StreamCounts | null> {
-  return lastEventId === through ? new StreamCounts() : await streams!.countThrough(through);
 }
 
 /** Counts unsealed files up to an event; null when they do not hold it. */
-async function countUnsealed(
-  files: readonly LogFile[],
-  through: string,
-): Promise<StreamCounts | null> {
-  const frontier = files.at(-1)!.lastEventId;
-  return await hasEvent({ files, frontier }, through) ? await countEvents(files, through) : null;
+async function countUnsealed(snapshot: LogSnapshot, through: string): Promise<StreamCounts | null> {
+  const files = unsealedFiles(snapshot);
+  const unsealed = { files, frontier: snapshot.frontier };
+  return await hasEvent(unsealed, through) ? await countEvents(files, through) : null;
 }
 
 function anchorUnavailable(through: string): ApiError {

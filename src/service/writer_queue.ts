@@ -15,7 +15,6 @@ import { LostBatchError, StorageFullError, WriterPoisonedError } from "../log/st
 import type { BatchEntry } from "../log/wal/commit_frame.ts";
 import type { LogState } from "./log_state.ts";
 import { CommitGroup, type Decision, type Mutation } from "./mutation.ts";
-import type { StreamTable } from "./stream_table.ts";
 
 /** A batch of so many events is filled before its turn, while others are committed. */
 const LARGE_BATCH_EVENTS_MIN = COMMIT_SLICE_EVENTS;
@@ -48,7 +47,6 @@ interface Gathered {
 export interface WriterQueueOptions {
   log: Log;
   state: LogState;
-  streams: StreamTable;
   /** Receives sentences for the operator. */
   report: (line: string) => void;
   /** Told when the writer stops for good. */
@@ -60,7 +58,6 @@ export interface WriterQueueOptions {
 export class WriterQueue {
   readonly #log: Log;
   readonly #state: LogState;
-  readonly #streams: StreamTable;
   readonly #report: (line: string) => void;
   readonly #onStop: () => void;
   readonly #largeBatchEventsMin: number;
@@ -73,11 +70,10 @@ export class WriterQueue {
   #stopped = false;
   #closed = false;
 
-  constructor({ log, state, streams, report, onStop, ...options }: WriterQueueOptions) {
+  constructor({ log, state, report, onStop, ...options }: WriterQueueOptions) {
     this.#largeBatchEventsMin = options.largeBatchEventsMin ?? LARGE_BATCH_EVENTS_MIN;
     this.#log = log;
     this.#state = state;
-    this.#streams = streams;
     this.#report = report;
     this.#onStop = onStop;
   }
@@ -172,7 +168,7 @@ export class WriterQueue {
   /** Null for one that commits nothing; it has its answer then. */
   async #decide(queued: Queued): Promise<ToCommit | null> {
     try {
-      const decision = await queued.mutation.decide(this.#state, this.#streams);
+      const decision = await queued.mutation.decide(this.#state);
       if ("batch" in decision) return decision;
       queued.resolve(decision.answer);
     } catch (error) {

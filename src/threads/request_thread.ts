@@ -81,6 +81,7 @@ export class RequestThread<Request, Response> {
       // Not enough memory to clone the message: the thread goes on without it.
       this.#pending = this.#pending.filter((other) => other !== pending);
       pending.reject(new ThreadLostError(`the request could not be sent: ${error}`));
+      if (this.isIdle) this.#startIdleTimer();
     }
     return pending.promise;
   }

@@ -4,7 +4,6 @@ import { test } from "node:test";
 import type { Batch } from "../../src/client/batch_body.ts";
 import { ConnectionError, EventLogError, ProtocolError } from "../../src/client/errors.ts";
 import { CLIENT_ATTEMPTS_MAX, EventLogClient } from "../../src/client/event_log_client.ts";
-import { CLIENT_BACKOFF_MS_MAX } from "../../src/limits.ts";
 import {
   eventId,
   json,
@@ -14,7 +13,7 @@ import {
   type Reply,
   withFakeService,
 } from "./support/fake_service.ts";
-import { CLIENT_BACKOFF_MS } from "../../src/client/retry.ts";
+import { CLIENT_BACKOFF_MS, CLIENT_BACKOFF_MS_MAX } from "../../src/client/retry.ts";
 
 const BATCH: Batch = {
   source: "shop",

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { ConnectionError, EventLogError, ProtocolError } from "../../src/client/errors.ts";
 import { CLIENT_ATTEMPTS_MAX, EventLogClient } from "../../src/client/event_log_client.ts";
 import type { FollowItem, Reconnect } from "../../src/client/follow.ts";
-import { CLIENT_BACKOFF_MS_MAX } from "../../src/limits.ts";
+import { CLIENT_BACKOFF_MS_MAX } from "../../src/client/retry.ts";
 import { SEED, SeededRandom } from "../../tools/support/random.ts";
 import {
   collect,

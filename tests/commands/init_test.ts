@@ -48,6 +48,11 @@ async function assertRefused(dir: string, culprit: string): Promise<void> {
   assert.deepEqual(await tree(dir), before);
 }
 
+async function writeInFolder(folder: string, name: string): Promise<void> {
+  await mkdir(folder);
+  await writeFile(join(folder, name), "");
+}
+
 async function assertComplete(dir: string): Promise<void> {
   assert.equal(await readFile(join(dir, "service.toml"), "utf8"), CONFIG_TEMPLATE);
   assert.equal((await lstat(join(dir, "service.toml"))).mode & 0o777, 0o600);
@@ -215,6 +220,21 @@ const COMMITTED: [name: string, culprit: string, change: (dir: string) => Promis
     (dir) => symlink("/etc/hostname", join(dir, "data", "log", "tail.ndjson")),
   ],
   [
+    "a tail without a manifest",
+    "holds events but no manifest.json; restore the whole folder from a backup",
+    (dir) => writeFile(join(dir, "data", "log", "tail.ndjson"), "{"),
+  ],
+  [
+    "a pending file without a manifest",
+    "holds events but no manifest.json",
+    (dir) => writeInFolder(join(dir, "data", "log", "pending"), "x.ndjson"),
+  ],
+  [
+    "a segment without a manifest",
+    "holds events but no manifest.json",
+    (dir) => writeInFolder(join(dir, "data", "log", "segments"), "x.parquet"),
+  ],
+  [
     "a file at the socket path",
     "ground.sock: is a file",
     (dir) => writeFile(join(dir, "data", "ground.sock"), ""),
@@ -249,6 +269,15 @@ test("init() accepts what belongs in the data folder: the log's files, the socke
     } finally {
       await new Promise((resolve) => server.close(resolve));
     }
+  }));
+
+test("init() accepts what a first start leaves that was cut off before it made the manifest", () =>
+  withFolder(async (dir) => {
+    await init(dir, quiet);
+    const log = join(dir, "data", "log");
+    await writeFile(join(log, "tail.ndjson"), "");
+    for (const name of ["pending", "segments"]) await mkdir(join(log, name));
+    assert.equal(await init(dir, quiet), "already initialized");
   }));
 
 test("init() accepts old files before the configuration is there", () =>

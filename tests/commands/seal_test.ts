@@ -5,7 +5,6 @@ import { createHash } from "node:crypto";
 import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { init } from "../../src/commands/init.ts";
 import type { CommittedEvent } from "../../src/event/verify_event.ts";
 import {
   type CliExit,
@@ -13,17 +12,9 @@ import {
   runCli,
   type Serving,
   startServe,
-  withFolder,
+  withDeployment,
 } from "../../tools/support/program.ts";
 import { absenceOf, executableOf, type RuntimeName } from "../../tools/support/runtimes.ts";
-
-/** Runs `use` with the folder of a fresh deployment. */
-function withDeployment(use: (dir: string) => Promise<void>): Promise<void> {
-  return withFolder(async (dir) => {
-    await init(dir, () => {});
-    await use(dir);
-  });
-}
 
 /** Runs `seal` under the least permissions. */
 function seal(dir: string, options: CliOptions = {}): Promise<CliExit> {
@@ -72,7 +63,9 @@ async function look(serving: Serving, batchIds: string[]): Promise<string[]> {
     "/v1/events?limit=2",
     "/v1/events?stream=s-1",
     `/v1/events?record_key=${encodeURIComponent("ключ 2")}`,
-    "/v1/events?source=none",
+    "/v1/events?source=Stripe",
+    "/v1/events?stream=a%2Fb",
+    "/v1/events?kind=",
     "/v1/streams",
   ];
   const bodies = paths.map(async (path) => await (await serving.fetch(path)).text());

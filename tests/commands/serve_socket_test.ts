@@ -63,7 +63,7 @@ test("serve exits 1 for a socket that another process serves, and leaves it", ()
       const before = await identityOf(path);
       const { code, stderr } = await runCli(["serve"], { cwd: dir });
       assert.equal(code, 1);
-      assert.match(stderr, /ground\.sock: another process serves on it/);
+      assert.match(stderr, /ground\.sock: another service is listening on this socket/);
       assert.equal(await identityOf(path), before);
       assert.equal(await answerOf(path), "alive");
     } finally {

@@ -4,25 +4,16 @@ import { access, lstat, readdir, readFile, writeFile } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
-import { init } from "../../src/commands/init.ts";
 import {
   runCli,
   type Serving,
   signalChild,
   startServe,
   untilReported,
-  withFolder,
+  withDeployment,
 } from "../../tools/support/program.ts";
 
 const quiet = () => {};
-
-/** Runs `use` with the folder of a fresh deployment. */
-function withDeployment(use: (dir: string) => Promise<void>): Promise<void> {
-  return withFolder(async (dir) => {
-    await init(dir, quiet);
-    await use(dir);
-  });
-}
 
 function batch(id: number) {
   return {

@@ -73,8 +73,9 @@ test("a repeated first batch is a duplicate", () =>
   }));
 
 test("a source needs no predecessor, and its first batch no marker", () =>
-  withRetired(async ({ socketPath }) => {
-    await commit(socketPath, successor([event()]));
+  withRetired(async ({ socketPath }, frontier) => {
+    const other = marker(frontier, { stream: "service.source_lineage2", payload: null });
+    await commit(socketPath, successor([event(), other]));
   }));
 
 const MALFORMED: Array<[rule: string, events: (frontier: string) => unknown[]]> = [
@@ -83,9 +84,25 @@ const MALFORMED: Array<[rule: string, events: (frontier: string) => unknown[]]> 
   ["omits occurred_at", (frontier) => [marker(frontier, { occurred_at: "2026-01-01T00:00:00Z" })]],
   ["has the kind source_succeeded", (frontier) => [marker(frontier, { kind: "upserted" })]],
   ["has the predecessor as record_key", (frontier) => [marker(frontier, { record_key: "x" })]],
+  ["comes once in all", (frontier) => [marker(frontier), event(), marker(frontier)]],
+  [
+    "has a payload with v",
+    (frontier) => [marker("", { payload: payload(frontier, { v: undefined }) })],
+  ],
+  ["has a number as v", (frontier) => [marker("", { payload: payload(frontier, { v: "1" }) })]],
   ["has a payload of v 1", (frontier) => [marker("", { payload: payload(frontier, { v: 2 }) })]],
   ["has a closed payload", (frontier) => [marker("", { payload: payload(frontier, { x: 1 }) })]],
   ["has an object as payload", () => [marker("", { payload: null })]],
+  ["has no array as payload", () => [marker("", { payload: [1, 2, 3] })]],
+  ["names a predecessor", (frontier) => [
+    marker("", { payload: payload(frontier, { predecessor_source: undefined }) }),
+  ]],
+  ["names a predecessor as text", (frontier) => [
+    marker("", { payload: payload(frontier, { predecessor_source: 1 }) }),
+  ]],
+  ["names a frontier that is text", () => [
+    marker("", { payload: payload("", { predecessor_final_frontier: null }) }),
+  ]],
   ["names a frontier that is an event id", () => [marker("latest")]],
   ["names a frontier", () => [marker("", { payload: { v: 1, predecessor_source: "shop" } })]],
   ["names a valid source", (frontier) => [

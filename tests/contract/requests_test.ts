@@ -32,9 +32,13 @@ test("repeated Authorization headers are refused, also when one is right", async
 const TARGETS: Array<[target: string, status: number]> = [
   ["/v1/events", 200],
   ["/v1/events?", 200],
+  ["/v1/events?kind=b?c", 200],
   ["http://localhost/v1/events", 200],
   ["HTTP://other:80/v1/events?limit=1", 200],
+  ["HTTPS://user@host:80/v1/events", 200],
+  ["ftp://localhost/v1/events", 404],
   ["http://localhost", 404],
+  ["http://localhost?limit=1", 404],
   ["//v1/events", 404],
   ["/v1/events/", 404],
   ["/v1//events", 404],

@@ -1,4 +1,4 @@
-/** The systemd unit in `docs/operations.md`. */
+/** The systemd unit that `docs/operations.md` installs. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -7,16 +7,15 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { parseArguments } from "../../src/commands/arguments.ts";
 import { runCli, startServe, withFolder } from "../../tools/support/program.ts";
-import { fencesOf } from "./support/fences.ts";
 
-const DOCUMENT = readFileSync(new URL("../../docs/operations.md", import.meta.url), "utf8");
-const UNIT = fencesOf(DOCUMENT).find(({ language }) => language === "ini")!.text;
+const UNIT_FILE = new URL("../../examples/ops/eventlog.service", import.meta.url);
+const UNIT = readFileSync(UNIT_FILE, "utf8");
 /** systemd says "0.9 UNSAFE" of a unit that hardens nothing; "OK" begins below 4.0. */
 const EXPOSURE_MAX = 2;
 
 test("the unit starts a command that the program takes, without a network", () => {
   const [, program, line] = /^ExecStart=(\S+) (.*)$/m.exec(UNIT)!;
-  assert.equal(program, "/usr/local/bin/service");
+  assert.equal(program, "/usr/local/bin/eventlog");
   const invocation = parseArguments(line!.split(" "));
   assert.deepEqual(invocation, { command: "serve", configPath: "/srv/log/service.toml" });
   assert.match(UNIT, /^PrivateNetwork=yes$/m);
@@ -25,8 +24,8 @@ test("the unit starts a command that the program takes, without a network", () =
 
 test("systemd finds no fault with the unit, and little exposure", (context) =>
   withFolder(async (folder) => {
-    const path = join(folder, "service.service");
-    await writeFile(path, UNIT.replace("/usr/local/bin/service", "/bin/true"));
+    const path = join(folder, "eventlog.service");
+    await writeFile(path, UNIT.replace("/usr/local/bin/eventlog", "/bin/true"));
     const options = { encoding: "utf8" } as const;
     const verified = spawnSync("systemd-analyze", ["verify", "--man=no", path], options);
     if (verified.error !== undefined) return context.skip("there is no systemd-analyze");

@@ -8,8 +8,7 @@ import type { HttpHandler, HttpRequest } from "../../src/http/message.ts";
 import { HEADER_BYTES_MAX } from "../../src/limits.ts";
 import { listen } from "../../src/http/server.ts";
 import { withFolder } from "../../tools/support/program.ts";
-import { request } from "../support/http_client.ts";
-import { exchange, RawConnection } from "../support/raw_client.ts";
+import { exchange } from "../support/raw_client.ts";
 import { withHandler } from "../support/test_server.ts";
 
 const HOST = "Host: localhost\r\n";
@@ -95,33 +94,6 @@ for (const [title, bytes, body] of BODIES) {
   });
 }
 
-test("listen() adds to a response its length and the date, and nothing else", async () => {
-  await withHandler(ok, async ({ socketPath }) => {
-    const bytes = `GET / HTTP/1.1\r\n${HOST}Accept-Encoding: gzip, br\r\n\r\n`;
-    const { response, connection } = await exchange(socketPath, bytes);
-    assert.deepEqual(Object.keys(response!.headers).sort(), [
-      "content-length",
-      "content-type",
-      "date",
-    ]);
-    connection.destroy();
-  });
-});
-
-test("listen() compresses no response, whatever its size", async () => {
-  const body = JSON.stringify("a".repeat(1_000_000));
-  const handler: HttpHandler = () =>
-    Promise.resolve({ status: 200, headers: { "content-type": "application/json" }, body });
-  await withHandler(handler, async ({ socketPath }) => {
-    const reply = await request(socketPath, {
-      headers: { "accept-encoding": "gzip, br, deflate" },
-    });
-    assert.equal(reply.headers["content-encoding"], undefined);
-    assert.equal(reply.headers.vary, undefined);
-    assert.equal(reply.text(), body);
-  });
-});
-
 test("listen() answers HEAD without a body, with the length it is given or none", async () => {
   const handler: HttpHandler = ({ target }) =>
     Promise.resolve({
@@ -143,36 +115,6 @@ test("listen() answers HEAD without a body, with the length it is given or none"
   });
 });
 
-test("listen() keeps a connection for further requests", async () => {
-  await withHandler(echo, async ({ socketPath }) => {
-    const connection = await RawConnection.open(socketPath);
-    for (const target of ["/1", "/2", "/3"]) {
-      await connection.write(`GET ${target} HTTP/1.1\r\n${HOST}\r\n`);
-      const response = await connection.readResponse();
-      assert.equal(JSON.parse(response!.body).target, target);
-      assert.equal(response!.headers.connection, undefined);
-    }
-    connection.destroy();
-  });
-});
-
-test("listen() answers pipelined requests in order", async () => {
-  await withHandler(echo, async ({ socketPath }) => {
-    const connection = await RawConnection.open(socketPath);
-    const body = `Content-Length: 2\r\n\r\nab`;
-    await connection.write(
-      `GET /1 HTTP/1.1\r\n${HOST}\r\n` +
-        `POST /2 HTTP/1.1\r\n${HOST}${body}GET /3 HTTP/1.1\r\n${HOST}\r\n`,
-    );
-    const targets: string[] = [];
-    for (let i = 0; i < 3; i++) {
-      targets.push(JSON.parse((await connection.readResponse())!.body).target);
-    }
-    assert.deepEqual(targets, ["/1", "/2", "/3"]);
-    connection.destroy();
-  });
-});
-
 test("listen() closes a connection whose client asks for it", async () => {
   await withHandler(ok, async ({ socketPath }) => {
     const bytes = `GET / HTTP/1.1\r\n${HOST}Connection: close\r\n\r\n`;
@@ -181,26 +123,6 @@ test("listen() closes a connection whose client asks for it", async () => {
     await connection.ended();
   });
 });
-
-const REFUSED: Array<[title: string, bytes: string]> = [
-  ["what is not HTTP", "hello\r\n\r\n"],
-  ["two lengths", `POST / HTTP/1.1\r\n${HOST}Content-Length: 1\r\nContent-Length: 2\r\n\r\nab`],
-  ["a blank in the target", `GET /a b HTTP/1.1\r\n${HOST}\r\n`],
-  ["a folded header", `GET / HTTP/1.1\r\n${HOST}X: a\r\n b\r\n\r\n`],
-  ["headers over their limit", `GET / HTTP/1.1\r\nX: ${"a".repeat(HEADER_BYTES_MAX)}\r\n\r\n`],
-  ["a target over its limit", `GET /${"a".repeat(HEADER_BYTES_MAX)} HTTP/1.1\r\n${HOST}\r\n`],
-];
-
-for (const [title, bytes] of REFUSED) {
-  test(`listen() answers 400 to ${title} and closes the connection`, async () => {
-    await withHandler(ok, async ({ socketPath }) => {
-      const { response, connection } = await exchange(socketPath, bytes);
-      assert.equal(response?.status, 400);
-      assert.equal(response?.headers.connection, "close");
-      await connection.ended();
-    });
-  });
-}
 
 test("listen() takes headers up to their limit", async () => {
   await withHandler(echo, async ({ socketPath }) => {

@@ -101,7 +101,7 @@ test("LogState finds a batch whose generation is sealed while it looks for it", 
     first_event_id: idAt(1),
     last_event_id: idAt(1),
   } satisfies BatchEntry;
-  const state = new LogState();
+  const state = new LogState(() => ({ frontier: null, files: [] }));
   const sealed = new SealedHistory(new SimulatedDisk());
   const known: BatchEntry[] = [];
   const looking = new Gate();
@@ -112,9 +112,14 @@ test("LogState finds a batch whose generation is sealed while it looks for it", 
     return found;
   };
   state.open(sealed);
-  state.add(entry);
+  state.addRecovered(entry);
   state.rotated();
-  state.add({ ...entry, batch_id: "b", first_event_id: idAt(2), last_event_id: idAt(2) });
+  state.addRecovered({
+    ...entry,
+    batch_id: "b",
+    first_event_id: idAt(2),
+    last_event_id: idAt(2),
+  });
   const before = state.findBatch("shop", "a");
   const missing = state.findBatch("shop", "c");
   known.push(entry);

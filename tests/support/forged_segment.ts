@@ -5,9 +5,9 @@ import { HistoryChain } from "../../src/event/chain.ts";
 import type { BatchEntry } from "../../src/log/wal/commit_frame.ts";
 import { SegmentIndex, type SegmentIndexContent } from "../../src/log/segment/segment_index.ts";
 import type { SegmentMetadata } from "../../src/log/segment/segment_metadata.ts";
-import { RowGroupWriter } from "../../src/log/segment/segment_row_groups.ts";
+import { RowGroupWriter } from "../../src/log/segment/row_group_writer.ts";
 import { RowGroupRows } from "../../src/log/segment/segment_rows.ts";
-import { SegmentSink } from "../../src/log/segment/segment_sink.ts";
+import { FileSink } from "../../src/log/parquet/file_sink.ts";
 import type { SegmentEntry } from "../../src/log/verify/segment_verify.ts";
 import { StoredEvent } from "../../src/log/line/stored_event.ts";
 import { SimulatedDisk } from "./simulated_disk.ts";
@@ -24,11 +24,11 @@ export interface Forgery {
   groups: ForgedRow[][];
   /** What the footer and the manifest say beside what the rows are. */
   metadata?: Partial<Facts>;
-  /** What the footer says of streams, sources and keys beside what they are. */
+  /** What the file says of streams, sources and keys beside what they are. */
   index?: Partial<SegmentIndexContent>;
 }
 
-type Facts = Omit<SegmentMetadata, "key_filter">;
+type Facts = Omit<SegmentMetadata, "key_filter" | "stream_index">;
 
 export interface ForgedSegment {
   storage: SimulatedDisk;
@@ -39,7 +39,7 @@ export interface ForgedSegment {
 export async function forgeSegment({ groups, metadata, index }: Forgery): Promise<ForgedSegment> {
   const storage = new SimulatedDisk();
   const file = await storage.open("0.parquet", "create");
-  const writer = new RowGroupWriter(new SegmentSink(file));
+  const writer = new RowGroupWriter(new FileSink(file));
   const rows = new RowGroupRows();
   const event = new StoredEvent();
   for (const group of groups) {

@@ -3,7 +3,7 @@ import { canonicalize } from "../../src/event/json/canonical_json.ts";
 import { HistoryChain } from "../../src/event/chain.ts";
 import { encodeBatch } from "../../src/event/encode_batch.ts";
 import { fillEvents } from "../../src/event/encoded_events.ts";
-import { parseJsonText } from "../../src/event/json/json_text.ts";
+import { parseJsonText } from "../../src/event/json/strict_json.ts";
 import { sha256Hex } from "../../src/event/hash.ts";
 import type { PreparedBatch, PreparedEvent } from "../../src/event/types.ts";
 

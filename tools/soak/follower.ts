@@ -2,7 +2,7 @@
  * A consumer that follows the log over kills and restarts, with and without a filter, fast or slow,
  * goes away after a while and comes again somewhere else.
  */
-import type { EventFilter } from "../../src/client/replay.ts";
+import type { ReplayFilter } from "../../src/client/replay.ts";
 import type { FollowEnd, FollowEvents } from "../../src/client/wire.ts";
 import { type Random, randomInteger } from "../support/random.ts";
 import { OBSERVED_EVENTS_MAX } from "./bounds.ts";
@@ -73,12 +73,12 @@ function endedBy(name: string, { reason, detail }: FollowEnd): Violation {
 class Watch {
   readonly #load: Load;
   readonly #name: string;
-  readonly #filter: EventFilter;
+  readonly #filter: ReplayFilter;
   #after: string | null;
   #through: string | null;
   #seen = new EventTrace();
 
-  constructor(load: Load, name: string, filter: EventFilter, after: string | null) {
+  constructor(load: Load, name: string, filter: ReplayFilter, after: string | null) {
     this.#load = load;
     this.#name = name;
     this.#filter = filter;

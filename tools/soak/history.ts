@@ -3,7 +3,7 @@
  * follow and a listing of streams must each be exactly the part of the history that it claims to
  * be.
  */
-import type { EventFilter } from "../../src/client/replay.ts";
+import type { ReplayFilter } from "../../src/client/replay.ts";
 import type { CommittedEvent, StreamSummary } from "../../src/event/types.ts";
 import { EventTrace } from "./event_trace.ts";
 import { claim, Violation } from "./violation.ts";
@@ -13,7 +13,7 @@ export interface Observation {
   /** Who, for messages. */
   observer: string;
   /** All but `recordKey` may be there. */
-  filter: EventFilter;
+  filter: ReplayFilter;
   /** Exclusive; null is the beginning. */
   after: string | null;
   /** Inclusive. */
@@ -122,7 +122,7 @@ export class History {
     return number;
   }
 
-  #filtered(filter: EventFilter, start: number, end: number) {
+  #filtered(filter: ReplayFilter, start: number, end: number) {
     const isMatch = this.#labels.map((label) =>
       (["source", "stream", "kind"] as const).every((name) =>
         filter[name] === undefined || filter[name] === label[name]
@@ -159,6 +159,6 @@ export class History {
   }
 }
 
-function isEmpty({ source, stream, kind }: EventFilter): boolean {
+function isEmpty({ source, stream, kind }: ReplayFilter): boolean {
   return source === undefined && stream === undefined && kind === undefined;
 }

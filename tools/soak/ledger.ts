@@ -58,8 +58,8 @@ export class Ledger {
   readonly #retirements = new Map<string, RetirementReceipt>();
   readonly #batchesMax: number;
   /**
-   * Whether a batch of the log that no writer has submitted may be there, because others write to it
-   * too; none may unless told otherwise.
+   * Whether a batch of the log that no writer has submitted may be there, because others write to
+   * it too; none may unless told otherwise.
    */
   mayHold: (events: readonly CommittedEvent[]) => boolean = () => false;
   #events = 0;

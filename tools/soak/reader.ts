@@ -2,7 +2,7 @@
  * A consumer that reads finite answers: pages with and without filters from anywhere in the log,
  * single records by their key, listings of streams; and one that goes away in the middle.
  */
-import type { EventFilter } from "../../src/client/replay.ts";
+import type { ReplayFilter } from "../../src/client/replay.ts";
 import { type Random, randomInteger, randomItem } from "../support/random.ts";
 import { EventTrace } from "./event_trace.ts";
 import { type Load, pause, readSignal } from "./load.ts";
@@ -19,8 +19,8 @@ const ABORT_MS_MAX = 30;
 const STEPS = ["pages", "pages", "pages", "lookup", "lookup", "listing", "abort"] as const;
 
 /** A filter as consumers have them, also for sources that are not there. */
-export function randomFilter(load: Load, random: Random): EventFilter {
-  const filter: EventFilter = {};
+export function randomFilter(load: Load, random: Random): ReplayFilter {
+  const filter: ReplayFilter = {};
   if (random() < 0.5) return filter;
   const { acknowledged } = load.ledger;
   if (random() < 0.5) {

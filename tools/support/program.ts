@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
+import { init } from "../../src/commands/init.ts";
 import { type Fetch, unixFetch } from "../../src/client/unix_fetch.ts";
 import {
   executableOf,
@@ -231,4 +232,12 @@ export async function withFolder<T>(use: (folder: string) => Promise<T>): Promis
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+/** Runs `use` with the folder of a fresh deployment. */
+export function withDeployment<T>(use: (dir: string) => Promise<T>): Promise<T> {
+  return withFolder(async (dir) => {
+    await init(dir, () => {});
+    return await use(dir);
+  });
 }

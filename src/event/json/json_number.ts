@@ -11,7 +11,7 @@ export function numberFault(literal: string): string | null {
   if (!Number.isFinite(value)) return "is too large for a binary64 number";
   const isIntegerLiteral = !/[.eE]/.test(literal);
   if (isIntegerLiteral && Math.abs(value) > Number.MAX_SAFE_INTEGER && String(value) !== literal) {
-    return "is an integer that binary64 can't keep exactly";
+    return "cannot be represented exactly as a binary64 number";
   }
   return null;
 }

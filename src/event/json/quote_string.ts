@@ -15,3 +15,16 @@ export function quoteString(text: string): string {
   }
   return JSON.stringify(text);
 }
+
+/** What an error message quotes of a client's text, in UTF-16 code units. */
+const QUOTED_TEXT_MAX = 64;
+
+/** A client's text as a JSON string for a message, cut to a bounded length. */
+export function quoteShort(text: string): string {
+  return JSON.stringify(cutText(text));
+}
+
+/** A client's text for a message, cut to a bounded length. */
+export function cutText(text: string): string {
+  return text.length > QUOTED_TEXT_MAX ? text.slice(0, QUOTED_TEXT_MAX) + "..." : text;
+}

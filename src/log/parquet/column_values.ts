@@ -48,30 +48,13 @@ export function timeAt({ bytes, starts }: ColumnValues, row: number): Buffer {
   return Buffer.from(spelled);
 }
 
-/** A column of a row group, and the value that a row must have in it. */
-export type WantedValue = readonly [ColumnValues, Uint8Array];
-
-/** The rows, increasing, that have all of the wanted values. */
-export function rowsWith(wanted: readonly [WantedValue, ...WantedValue[]]): number[] {
-  const [[first, firstValue], ...others] = wanted;
-  let rows: number[] = [];
-  for (let row = 0; row < first.starts.length; row++) {
-    if (isValueAt(first, row, firstValue)) rows.push(row);
-  }
-  for (const [column, value] of others) {
-    rows = rows.filter((row) => isValueAt(column, row, value));
-  }
-  return rows;
-}
-
-function isValueAt({ bytes, starts, ends }: ColumnValues, row: number, value: Uint8Array) {
-  const start = starts[row]!;
-  if (ends[row]! - start !== value.length) return false;
-  // From the end: the keys of a column mostly begin alike.
-  for (let at = value.length - 1; at >= 0; at--) {
-    if (bytes[start + at] !== value[at]) return false;
-  }
-  return true;
+/** Whether a row has this value. */
+export function isValueAt(
+  { bytes, starts, ends }: ColumnValues,
+  row: number,
+  value: Uint8Array,
+): boolean {
+  return sameBytes(bytes, starts[row]!, ends[row]!, value, 0, value.length);
 }
 
 /** Whether a row has the same value as the one before. */

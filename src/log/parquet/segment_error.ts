@@ -13,17 +13,3 @@ export class SegmentError extends Error {
     this.fault = options.fault ?? "segment_invalid";
   }
 }
-
-/**
- * Runs code of the Parquet library over bytes of a file: what it throws says that they are not
- * right.
- * @throws {SegmentError}
- */
-export function decoding<Result>(what: string, decode: () => Result): Result {
-  try {
-    return decode();
-  } catch (error) {
-    if (error instanceof SegmentError) throw error;
-    throw new SegmentError(`${what}: ${(error as Error).message}`, { cause: error });
-  }
-}

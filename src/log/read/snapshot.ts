@@ -1,8 +1,8 @@
 /** One coherent view of the log: what was durable at a moment, whatever is appended later. */
 import type { Buffer } from "node:buffer";
-import type { ListCursor } from "../segment/segment_list.ts";
 import type { EventFilter } from "../line/stored_line.ts";
-import type { StreamCounts } from "../segment/stream_counts.ts";
+import type { ScanMemory } from "./scan_memory.ts";
+import type { StreamCounts, StreamSource } from "./stream_counts.ts";
 
 /** Which events a reader wants of a file. What it gets may hold others too. */
 export interface LinesWanted {
@@ -11,18 +11,21 @@ export interface LinesWanted {
   filter: EventFilter;
   /** Size of the first read, where a read can have any size. */
   firstReadBytes: number;
+  /** What lines are read into. */
+  memory: ScanMemory;
 }
 
-/** The lines of a file from oldest to newest, in chunks that the caller may change and keep. */
+/** The lines of a file from oldest to newest. */
 export interface LineSource {
-  /** The next whole lines, headers among them, the last one with its LF; null at the end. */
+  /**
+   * The next whole lines, headers among them, the last one with its LF; null at the end. The caller
+   * may change them; they are valid until the next call.
+   */
   next(): Promise<Buffer | null>;
 }
 
 /** What a segment tells of its streams without a line being read. */
-export interface FileStreams {
-  /** Those from the first whose `streamKey()` is not before `key` on. */
-  seek(key: string): Promise<ListCursor>;
+export interface FileStreams extends StreamSource {
   /** Those of the events up to one; null when that is not in it. */
   countThrough(eventId: string): Promise<StreamCounts | null>;
 }

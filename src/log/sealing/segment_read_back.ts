@@ -3,12 +3,9 @@
  * lines that it was made from: what is read must be those lines, and what finds them must be right.
  */
 import { createHash } from "node:crypto";
-import { FULL_SPEED, type Pace } from "./pace.ts";
 import type { ColumnValues } from "../parquet/column_values.ts";
 import { batchRuns } from "../segment/segment_batches.ts";
 import { SegmentError } from "../parquet/segment_error.ts";
-import { DecodeMemory } from "../parquet/decode_memory.ts";
-import { LineMemory } from "../segment/segment_lines.ts";
 import { SegmentIndexCheck } from "../segment/segment_index_check.ts";
 import { openSegment, type Segment } from "../segment/segment_reader.ts";
 import { COLUMN_NAMES, type ColumnName } from "../segment/segment_schema.ts";
@@ -24,13 +21,13 @@ export async function readBack(
   storage: Storage,
   path: string,
   { facts, linesSha256 }: WrittenSegment,
-  pace: Pace = FULL_SPEED,
+  throttle: () => void = () => {},
 ): Promise<void> {
-  await checkFile(storage, { path, ...facts }, pace);
+  await checkFile(storage, { path, ...facts });
   const segment = await openSegment(storage, path);
   try {
     checkFacts(segment, { path, ...facts });
-    if (await hashLines(segment, pace) !== linesSha256) {
+    if (await hashLines(segment, throttle) !== linesSha256) {
       throw new SegmentError(`${path}: reads back as other lines than were sealed`);
     }
   } finally {
@@ -38,23 +35,18 @@ export async function readBack(
   }
 }
 
-async function hashLines(segment: Segment, pace: Pace): Promise<string> {
+async function hashLines(segment: Segment, throttle: () => void): Promise<string> {
   const hash = createHash("sha256");
-  const memory = new DecodeMemory();
-  const lines = new LineMemory(0);
-  const index = new SegmentIndexCheck(segment, { keys: true, pace });
+  const index = new SegmentIndexCheck(segment, { keys: true });
   for (let number = 0; number < segment.rowGroups.length; number++) {
     const columns = {} as Record<ColumnName, ColumnValues>;
     for (const name of COLUMN_NAMES) {
-      Object.assign(columns, await segment.readColumns(number, [name], { memory }));
-      pace();
+      Object.assign(columns, await segment.readColumns(number, [name]));
     }
-    hash.update(segment.assemble(columns, { pace, memory: lines }));
-    pace();
+    hash.update(segment.assemble(columns));
     const runs = batchRuns(columns, segment.rowGroups[number]!.rows);
     await index.checkRowGroup(number, columns, runs);
-    memory.clear();
-    pace();
+    throttle();
   }
   await index.finish();
   return hash.digest("hex");

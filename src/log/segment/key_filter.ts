@@ -2,16 +2,24 @@
  * The filter of a segment over all keys by which the writer looks for something in sealed history:
  * batches, sources and streams. A split-block Bloom filter as Parquet has them (parquet-format,
  * BloomFilter.md), but one for the whole segment and of any number of blocks, so that it is as
- * small as it can be: a log has them in memory by the hundred. A question touches one block, so it
- * can also be asked of the file.
+ * small as it can be: a log has them in memory by the hundred. It lies in pages, each with its
+ * CRC-32, and a question touches one page, so it can also be asked of the file.
  */
 import { Buffer } from "node:buffer";
-import { bitOf, WORDS_PER_BLOCK } from "../parquet/bloom_filter.ts";
-import { FULL_SPEED, type Pace } from "../sealing/pace.ts";
+import { crc32 } from "node:zlib";
+import {
+  addToBlock,
+  blockMayContain,
+  BLOOM_BLOCK_BYTES,
+  bloomBlock,
+} from "../parquet/bloom_filter.ts";
+import { SegmentError } from "../parquet/segment_error.ts";
 import { type Hash64, xxhash64 } from "../parquet/xxhash64.ts";
 
-/** What one question reads. */
-export const KEY_FILTER_BLOCK_BYTES = 32;
+/** Blocks, a gap of 28 bytes, and the CRC-32 of all before it. */
+export const KEY_PAGE_BYTES = 4 * 1024;
+const PAGE_BLOCKS = 127;
+const CRC_START = KEY_PAGE_BYTES - 4;
 /** Of keys that are not there, 1 in 6,000 passes: for 110 segments, one in fifty. */
 const BITS_PER_KEY = 24;
 
@@ -20,18 +28,33 @@ export function batchKeyHash(source: string, batchId: string): Hash64 {
   return xxhash64(Buffer.from(`batch ${source} ${batchId}`));
 }
 
-export function sourceKeyHash(source: string): Hash64 {
-  return xxhash64(Buffer.from(`source ${source}`));
+/** Hash of a key of the stream index, that of a stream or of a source. */
+export function streamKeyHash(key: string): Hash64 {
+  return xxhash64(Buffer.from(`stream ${key}`));
 }
 
-export function streamKeyHash(source: string, stream: string): Hash64 {
-  return xxhash64(Buffer.from(`stream ${source} ${stream}`));
+/** Where a filter of that size tells of a key: its page, and the block within that. */
+export function keyPlace(sizeBytes: number, hash: Hash64): { page: number; block: number } {
+  const block = bloomBlock(sizeBytes / KEY_PAGE_BYTES * PAGE_BLOCKS, hash);
+  return {
+    page: Math.floor(block / PAGE_BLOCKS) * KEY_PAGE_BYTES,
+    block: block % PAGE_BLOCKS * BLOOM_BLOCK_BYTES,
+  };
 }
 
-/** Size of the filter of so many keys. */
-export function keyFilterBytes(keys: number): number {
-  const bits = 8 * KEY_FILTER_BLOCK_BYTES;
-  return KEY_FILTER_BLOCK_BYTES * Math.max(1, Math.ceil(keys * BITS_PER_KEY / bits));
+/** Checks whole pages. @throws {SegmentError} */
+export function checkKeyPages(pages: Buffer): void {
+  for (let start = 0; start < pages.length; start += KEY_PAGE_BYTES) {
+    const page = pages.subarray(start, start + KEY_PAGE_BYTES);
+    if (crc32(page.subarray(0, CRC_START)) === page.readUInt32LE(CRC_START)) continue;
+    throw new SegmentError(`the page at byte ${start} does not match its CRC-32`);
+  }
+}
+
+/** Whether a key may be in a filter; never false for one that is. */
+export function mayHoldKey(filter: Uint8Array, hash: Hash64): boolean {
+  const { page, block } = keyPlace(filter.length, hash);
+  return blockMayContain(filter, page + block, hash);
 }
 
 /** Collects the keys of a segment, a few bytes of memory for each. */
@@ -52,37 +75,18 @@ export class KeyHashes {
   }
 
   /** Their filter, as it is in the file. */
-  filter(pace: Pace = FULL_SPEED): Uint8Array {
-    const filter = new Uint8Array(keyFilterBytes(this.#count));
+  filter(): Buffer {
+    const pages = Math.ceil(this.#count * BITS_PER_KEY / (PAGE_BLOCKS * 8 * BLOOM_BLOCK_BYTES));
+    const filter = Buffer.alloc(Math.max(1, pages) * KEY_PAGE_BYTES);
     for (let number = 0; number < this.#count; number++) {
-      pace();
       const hash = { high: this.#halves[2 * number]!, low: this.#halves[2 * number + 1]! };
-      const start = keyBlockStart(filter.length, hash);
-      for (let word = 0; word < WORDS_PER_BLOCK; word++) {
-        const bit = bitOf(hash, word);
-        filter[byteAt(start, word, bit)]! |= 1 << (bit & 7);
-      }
+      const { page, block } = keyPlace(filter.length, hash);
+      addToBlock(filter, page + block, hash);
+    }
+    for (let start = 0; start < filter.length; start += KEY_PAGE_BYTES) {
+      const crcStart = start + CRC_START;
+      filter.writeUInt32LE(crc32(filter.subarray(start, crcStart)), crcStart);
     }
     return filter;
   }
-}
-
-/** Where in a filter of that size the block of a key starts. */
-export function keyBlockStart(filterBytes: number, { high }: Hash64): number {
-  const blocks = filterBytes / KEY_FILTER_BLOCK_BYTES;
-  return Math.floor(high * blocks / 2 ** 32) * KEY_FILTER_BLOCK_BYTES;
-}
-
-/** Whether the key of a hash may be there, by its block; never false for one that is. */
-export function mayHoldKey(filter: Uint8Array, blockStart: number, hash: Hash64): boolean {
-  for (let word = 0; word < WORDS_PER_BLOCK; word++) {
-    const bit = bitOf(hash, word);
-    if ((filter[byteAt(blockStart, word, bit)]! >>> (bit & 7) & 1) === 0) return false;
-  }
-  return true;
-}
-
-/** Words are stored with their lowest byte first. */
-function byteAt(blockStart: number, word: number, bit: number): number {
-  return blockStart + 4 * word + (bit >>> 3);
 }

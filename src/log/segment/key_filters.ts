@@ -2,14 +2,12 @@
  * The filters over the keys of segments that are in memory: those of the newest segments, as many
  * as fit the bound. A key is looked for in all segments, so that what was used last says nothing
  * about what is asked next.
- *
- * They lie in one piece of memory: to ask a hundred filters is to wait for memory a hundred times,
- * and twice as often where each has an object of its own.
  */
-import { assert } from "../../assert.ts";
-import { keyBlockStart, mayHoldKey } from "./key_filter.ts";
+import { mayHoldKey } from "./key_filter.ts";
 import type { ListedSegment } from "./listed_segment.ts";
+import { SegmentError } from "../parquet/segment_error.ts";
 import type { Hash64 } from "../parquet/xxhash64.ts";
+import type { Segment } from "./segment_reader.ts";
 
 /**
  * Filters over the keys of segments kept in memory, those of the newest ones: the keys of ten
@@ -21,17 +19,8 @@ const KEY_FILTERS_BYTES_MAX = 60 * 1024 * 1024;
 export class KeyFilters {
   readonly #segments: readonly ListedSegment[];
   readonly #limitBytes: number;
-  /**
-   * Made with the first filter, of the size that it may have: what nobody has written to takes no
-   * memory. To grow it would free large memory, and from then on malloc keeps as much unused.
-   */
-  #memory = new Uint8Array(0);
-  /** Where in memory what was taken last ends; gaps of dropped filters are before it. */
-  #endBytes = 0;
-  /** By the number of the segment: where its filter starts, and its size, 0 for one not held. */
-  readonly #starts: number[] = [];
-  readonly #sizes: number[] = [];
-  #sizeBytes = 0;
+  /** By the number of the segment. */
+  readonly #held: (Uint8Array | undefined)[] = [];
 
   /** @param segments from oldest to newest; grows at its end. */
   constructor(segments: readonly ListedSegment[], limitBytes: number = KEY_FILTERS_BYTES_MAX) {
@@ -41,7 +30,7 @@ export class KeyFilters {
 
   /** Bytes of the filters held. */
   get sizeBytes(): number {
-    return this.#sizeBytes;
+    return this.#sizeFrom(0);
   }
 
   /**
@@ -51,75 +40,54 @@ export class KeyFilters {
    */
   async newest(hash: Hash64, from: number, to: number): Promise<number> {
     for (let number = to - 1; number >= from; number--) {
-      const isHeld = (this.#sizes[number] ?? 0) > 0;
-      if (isHeld ? this.#peek(number, hash) : await this.#ask(number, hash)) return number;
+      const filter = this.#held[number];
+      const mayHold = filter === undefined
+        ? await this.#ask(number, hash)
+        : mayHoldKey(filter, hash);
+      if (mayHold) return number;
     }
     return -1;
-  }
-
-  #peek(number: number, hash: Hash64): boolean {
-    const blockStart = this.#starts[number]! + keyBlockStart(this.#sizes[number]!, hash);
-    return mayHoldKey(this.#memory, blockStart, hash);
   }
 
   /** Asks the segment, and holds its filter from now on if there is room. */
   async #ask(number: number, hash: Hash64): Promise<boolean> {
     return await this.#segments[number]!.use(async (opened) => {
-      if (!this.#hasRoom(number, opened.metadata.key_filter.bytes)) {
-        return await opened.mayHoldKey(hash);
-      }
-      const filter = await opened.readKeyFilter();
+      const sizeBytes = opened.metadata.key_filter.bytes;
+      if (!this.#hasRoom(number, sizeBytes)) return await opened.mayHoldKey(hash);
+      const filter = await readWhole(opened);
+      // A damaged page refuses its own keys alone.
+      if (filter === null) return await opened.mayHoldKey(hash);
       // Another question may have taken the room meanwhile.
-      if (this.#hasRoom(number, filter.length)) this.#hold(number, filter);
-      return mayHoldKey(filter, keyBlockStart(filter.length, hash), hash);
+      if (this.#hasRoom(number, sizeBytes)) this.#hold(number, filter);
+      return mayHoldKey(filter, hash);
     });
   }
 
   /** Whether there is room for a filter of `bytes`, without those of older segments. */
   #hasRoom(number: number, bytes: number): boolean {
-    const olderBytes = this.#sizes.slice(0, number).reduce((sum, size) => sum + size, 0);
-    return this.#sizeBytes - olderBytes + bytes <= this.#limitBytes;
+    return this.#sizeFrom(number) + bytes <= this.#limitBytes;
   }
 
   #hold(number: number, filter: Uint8Array): void {
-    while (this.#sizes.length <= number) {
-      this.#starts.push(0);
-      this.#sizes.push(0);
+    this.#held[number] = filter;
+    for (let oldest = 0; this.sizeBytes > this.#limitBytes; oldest++) {
+      this.#held[oldest] = undefined;
     }
-    this.#drop(number);
-    for (let oldest = 0; this.#sizeBytes + filter.length > this.#limitBytes; oldest++) {
-      this.#drop(oldest);
-    }
-    this.#makeRoom(filter.length);
-    this.#memory.set(filter, this.#endBytes);
-    this.#starts[number] = this.#endBytes;
-    this.#sizes[number] = filter.length;
-    this.#sizeBytes += filter.length;
-    this.#endBytes += filter.length;
   }
 
-  #drop(number: number): void {
-    this.#sizeBytes -= this.#sizes[number]!;
-    this.#sizes[number] = 0;
+  #sizeFrom(first: number): number {
+    let bytes = 0;
+    for (const filter of this.#held.slice(first)) bytes += filter?.length ?? 0;
+    return bytes;
   }
+}
 
-  /** Makes so many bytes free at the end. */
-  #makeRoom(bytes: number): void {
-    if (this.#memory.length === 0) this.#memory = new Uint8Array(this.#limitBytes);
-    if (this.#endBytes + bytes > this.#memory.length) this.#closeGaps();
-    assert(this.#endBytes + bytes <= this.#memory.length, "what is held leaves room for more");
-  }
-
-  #closeGaps(): void {
-    const held = [...this.#sizes.keys()].filter((number) => this.#sizes[number]! > 0);
-    let endBytes = 0;
-    for (const number of held.sort((a, b) => this.#starts[a]! - this.#starts[b]!)) {
-      const start = this.#starts[number]!;
-      this.#memory.copyWithin(endBytes, start, start + this.#sizes[number]!);
-      this.#starts[number] = endBytes;
-      endBytes += this.#sizes[number]!;
-    }
-    assert(endBytes === this.#sizeBytes, "the filters held are what memory holds");
-    this.#endBytes = endBytes;
+/** The filter of a segment; null where a page of it is damaged. */
+async function readWhole(segment: Segment): Promise<Uint8Array | null> {
+  try {
+    return await segment.readKeyFilter();
+  } catch (error) {
+    if (error instanceof SegmentError) return null;
+    throw error;
   }
 }

@@ -3,7 +3,10 @@ import { Buffer } from "node:buffer";
 import { ABSENT, type ColumnValues, repeatsLast, timeAt } from "../parquet/column_values.ts";
 import { escapedText, needsEscape, viewFor } from "../line/line_bytes.ts";
 import { LINE_FIXED_BYTES } from "../line/line_layout.ts";
-import type { LineColumns } from "./segment_lines.ts";
+import type { LineColumns } from "./line_assembler.ts";
+
+/** The columns of a line, with or without its payload. */
+type RowColumns = Omit<LineColumns, "payload"> & Partial<Pick<LineColumns, "payload">>;
 
 /** A run of bytes somewhere. */
 export interface Slice {
@@ -35,7 +38,7 @@ export interface LineMembers {
 
 /** The members of one row after the other, as its line spells them. */
 export class LineRow {
-  readonly #columns: LineColumns;
+  readonly #columns: RowColumns;
   readonly members: LineMembers = {
     eventId: emptySlice(),
     source: emptySlice(),
@@ -51,7 +54,7 @@ export class LineRow {
   };
   readonly #occurredAt = emptySlice();
 
-  constructor(columns: LineColumns) {
+  constructor(columns: RowColumns) {
     this.#columns = columns;
   }
 

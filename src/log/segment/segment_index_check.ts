@@ -1,27 +1,25 @@
 /**
  * Checks that what a reader finds events by holds for the rows: bounds and Bloom filters of row
- * groups that leave no value out, and in the footer the streams, the sources and the filter over
- * all keys that the rows make. Damage there changes no event but hides some.
+ * groups that leave no value out, and the stream index and the filter over all keys that the rows
+ * make. Damage there changes no event but hides some.
  */
 import { Buffer } from "node:buffer";
 import { nameFault } from "../../event/names.ts";
 import { mayContain } from "../parquet/bloom_filter.ts";
-import { type ColumnValues, distinctValues } from "../parquet/column_values.ts";
-import { FULL_SPEED, type Pace, paced } from "../sealing/pace.ts";
+import { type ColumnValues, distinctValues, uuidAt } from "../parquet/column_values.ts";
 import type { BatchRun } from "./segment_batches.ts";
 import { SegmentError } from "../parquet/segment_error.ts";
 import type { RowGroup } from "./segment_footer.ts";
 import { countRows } from "./segment_streams.ts";
 import { SegmentIndex } from "./segment_index.ts";
-import { METADATA_KEY, metadataPieces, SOURCES_KEY, sourcesPieces } from "./segment_metadata.ts";
 import type { Segment } from "./segment_reader.ts";
 import { columnNumber, type FilteredColumn } from "./segment_schema.ts";
+import { streamIndexBlocks } from "./stream_index.ts";
 import { xxhash64 } from "../parquet/xxhash64.ts";
 
 export interface IndexCheckOptions {
   /** Whether to look up every `record_key`, which costs a hash for each event. */
   keys: boolean;
-  pace?: Pace;
 }
 
 /** The columns of a row group that the check needs. */
@@ -36,7 +34,6 @@ export interface IndexColumns {
 export class SegmentIndexCheck {
   readonly #segment: Segment;
   readonly #options: IndexCheckOptions;
-  readonly #pace: Pace;
   readonly #index = new SegmentIndex();
   /** A batch may go on in the next row group. */
   #lastBatch: BatchRun | null = null;
@@ -44,7 +41,6 @@ export class SegmentIndexCheck {
   constructor(segment: Segment, options: IndexCheckOptions) {
     this.#segment = segment;
     this.#options = options;
-    this.#pace = options.pace ?? FULL_SPEED;
   }
 
   /** @throws {SegmentError} */
@@ -63,21 +59,18 @@ export class SegmentIndexCheck {
     if (this.#options.keys) {
       await this.#checkFilter("record_key", number, distinctValues(columns.record_key));
     }
-    for (const run of paced(runs, this.#pace)) this.#takeBatch(run);
-    this.#pace();
-    countRows(columns, rowGroup.rows, (...events) => this.#index.addEvents(...events));
+    for (const run of runs) this.#takeBatch(run);
+    countRows(columns, rowGroup.rows, (source, stream, events, lastRow) => {
+      this.#index.addEvents(source, stream, events, uuidAt(columns.event_id, lastRow));
+    });
   }
 
   /** After the last row group. @throws {SegmentError} */
   async finish(): Promise<void> {
     const segment = this.#segment;
-    const { streams, sources, keyFilter } = this.#index.finish(this.#pace);
-    const listed = paced(metadataPieces(segment.metadata, streams), this.#pace);
-    if (!(await isText(segment, METADATA_KEY, listed))) {
-      throw new SegmentError("the footer counts other events in its streams than there are");
-    }
-    if (!(await isText(segment, SOURCES_KEY, sourcesPieces(sources)))) {
-      throw new SegmentError("the footer says other last events of its sources than there are");
+    const { entries, keyFilter } = this.#index.finish();
+    if (!(await this.#hasStreamIndex(streamIndexBlocks(entries)))) {
+      throw new SegmentError("the stream index is not that of its rows");
     }
     if (!(await segment.readKeyFilter()).equals(keyFilter)) {
       throw new SegmentError("the filter over its keys is not that of its rows");
@@ -91,12 +84,26 @@ export class SegmentIndexCheck {
     this.#lastBatch = run;
   }
 
+  async #hasStreamIndex(blocks: Iterable<Buffer>): Promise<boolean> {
+    const { offset, bytes, index_bytes } = this.#segment.metadata.stream_index;
+    let at = offset;
+    let lastBytes = 0;
+    for (const block of blocks) {
+      const end = at + block.length;
+      if (end > offset + bytes) return false;
+      if (!(await this.#segment.readBytes(at, end)).equals(block)) return false;
+      at = end;
+      lastBytes = block.length;
+    }
+    return at === offset + bytes && lastBytes === index_bytes;
+  }
+
   async #checkFilter(name: FilteredColumn, number: number, values: Iterable<Uint8Array>) {
     const filter = (await this.#segment.filters(name))[number];
     if (filter === null || filter === undefined) {
       throw new SegmentError(`${name}: row group ${number} has no Bloom filter`);
     }
-    for (const value of paced(values, this.#pace)) {
+    for (const value of values) {
       if (!mayContain(filter, xxhash64(value))) {
         throw new SegmentError(
           `${name}: the Bloom filter of row group ${number} leaves a value out`,
@@ -104,20 +111,6 @@ export class SegmentIndexCheck {
       }
     }
   }
-}
-
-/** Whether a footer has this ASCII text under a key. */
-async function isText(segment: Segment, key: string, pieces: Iterable<string>): Promise<boolean> {
-  const sizeBytes = segment.valueBytes(key);
-  let at = 0;
-  for (const piece of pieces) {
-    const end = at + piece.length;
-    if (end > sizeBytes) return false;
-    const bytes = await segment.readValue(key, at, end);
-    if (bytes.toString("latin1") !== piece) return false;
-    at = end;
-  }
-  return at === sizeBytes;
 }
 
 function checkBounds(

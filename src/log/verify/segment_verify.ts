@@ -5,7 +5,6 @@
 import { createHash } from "node:crypto";
 import { Buffer } from "node:buffer";
 import { type ColumnValues, uuidAt } from "../parquet/column_values.ts";
-import { DecodeMemory } from "../parquet/decode_memory.ts";
 import type { HistoryCheck } from "./history_check.ts";
 import { hashAhead, type HashedLines } from "./line_hashing.ts";
 import { FULL_SPEED, type Pace } from "../sealing/pace.ts";
@@ -120,10 +119,8 @@ async function checkRows(segment: Segment, history: HistoryCheck): Promise<void>
   const rows = new RowsCheck(segment, history);
   const { chain, hashing } = history;
   if (!chain) {
-    const memory = new DecodeMemory();
-    for await (const rowGroup of readRowGroups(segment, WITHOUT_PAYLOAD, memory)) {
+    for await (const rowGroup of readRowGroups(segment, WITHOUT_PAYLOAD)) {
       await rows.checkRowGroup(rowGroup);
-      memory.clear();
     }
   } else if (hashing === null) {
     for await (const rowGroup of readLines(segment)) {
@@ -147,10 +144,9 @@ interface RowGroupContent {
 async function* readRowGroups(
   segment: Segment,
   names: readonly ColumnName[],
-  memory?: DecodeMemory,
 ): AsyncGenerator<RowGroupContent, void> {
   for (const [number, { rows }] of segment.rowGroups.entries()) {
-    const columns = await segment.readColumns(number, names, { memory });
+    const columns = await segment.readColumns(number, names);
     yield { number, columns, runs: batchRuns(columns, rows) };
   }
 }
@@ -160,7 +156,10 @@ async function* readLines(
   segment: Segment,
 ): AsyncGenerator<RowGroupContent & { lines: Buffer }, void> {
   for await (const rowGroup of readRowGroups(segment, COLUMN_NAMES)) {
-    yield { ...rowGroup, lines: segment.assemble(rowGroup.columns) };
+    yield {
+      ...rowGroup,
+      lines: segment.assemble(rowGroup.columns as Record<ColumnName, ColumnValues>),
+    };
   }
 }
 

@@ -1,7 +1,6 @@
 /** Checks that no batch is in a log twice, whatever files its two commits are in. */
 import { quoteString } from "../../event/json/quote_string.ts";
-import { isCovered } from "../wal/commit_file.ts";
-import { scanCommits } from "../wal/commit_scan.ts";
+import { CommitReader } from "../wal/commit_reader.ts";
 import { BATCH_COLUMNS, type BatchRun, batchRuns } from "../segment/segment_batches.ts";
 import { openSegment } from "../segment/segment_reader.ts";
 import type { Storage } from "../storage/storage.ts";
@@ -47,17 +46,14 @@ export class BatchCheck {
    */
   async finish(storage: Storage, inventory: Inventory): Promise<void> {
     const { segments } = inventory.manifest;
-    const sealedThrough = segments.at(-1)?.last_event_id ?? null;
     for (let { left } = this.#identities; left !== null; { left } = this.#identities) {
       this.#identities = new IdentitySet(left, this.#slotsMax);
       for (const { path } of segments) await this.#addSegment(storage, path);
       for (const { path, file, sizeBytes } of commitFiles(inventory)) {
-        await scanCommits(file, sizeBytes, {
-          commit: (commit) => {
-            if (isCovered(commit, sealedThrough)) return;
-            for (const entry of commit.batches) this.add(entry, path);
-          },
-        });
+        const reader = new CommitReader(file, 0, sizeBytes);
+        for (let next = await reader.next(); next !== null; next = await reader.next()) {
+          for (const entry of next.commit.batches) this.add(entry, path);
+        }
       }
     }
   }

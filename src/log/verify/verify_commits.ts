@@ -3,7 +3,6 @@
  * of a commit is looked at before its frame is known to be right.
  */
 import { Buffer } from "node:buffer";
-import { isCovered } from "../wal/commit_file.ts";
 import type { Commit } from "../wal/commit_frame.ts";
 import { CommitReader, type WholeCommit } from "../wal/commit_reader.ts";
 import type { HistoryCheck } from "./history_check.ts";
@@ -13,22 +12,15 @@ import { remnantFault } from "../wal/remnant.ts";
 import type { ListedFile } from "./verify_inventory.ts";
 import { type FailureCode, type FailureDetail, VerifyFailure } from "./verify_failure.ts";
 
-/** What comes before a file. */
-export interface Before {
-  /** Chain head after it. */
-  head: string;
-  /** Last event that is in a segment: commits up to it are not looked at beyond their frames. */
-  sealedThrough: string | null;
-}
-
 /**
  * Feeds a pending file to `history`, which has taken in all that comes before it.
+ * @param head chain head before the file.
  * @returns the chain head after it.
  * @throws {VerifyFailure} the first check that does not hold.
  */
 export async function verifyPending(
   listed: ListedFile,
-  before: Before,
+  head: string,
   history: HistoryCheck,
 ): Promise<string> {
   const { path } = listed;
@@ -37,7 +29,7 @@ export async function verifyPending(
   if (range === null) {
     throw new VerifyFailure("pending_invalid", "not the name of a rotated tail", { path });
   }
-  const check = new CommitsCheck({ listed, code: "pending_invalid", before, history, range });
+  const check = new CommitsCheck({ listed, code: "pending_invalid", head, history, range });
   const fault = await check.run();
   if (fault !== null) throw check.failureOf(fault);
   check.finish();
@@ -60,8 +52,7 @@ export async function verifyTail(
   history: HistoryCheck,
 ): Promise<VerifiedTail> {
   history.enterFile(listed.path, "tail_invalid");
-  const before = { head, sealedThrough: null };
-  const check = new CommitsCheck({ listed, code: "tail_invalid", before, history });
+  const check = new CommitsCheck({ listed, code: "tail_invalid", head, history });
   let fault = await check.run();
   if (fault !== null && !(await isRemnant(listed, check.rightBytes))) {
     // A writer may have undone a commit and written the next one while its place was read.
@@ -81,7 +72,8 @@ interface CommitsCheckOptions {
   listed: ListedFile;
   /** How the report calls a fault in the form of the file. */
   code: Extract<FailureCode, "pending_invalid" | "tail_invalid">;
-  before: Before;
+  /** Chain head before the file. */
+  head: string;
   history: HistoryCheck;
   /** What the name of the file says of its events, if anything. */
   range?: IdRange;
@@ -89,16 +81,13 @@ interface CommitsCheckOptions {
 
 class CommitsCheck {
   readonly #options: CommitsCheckOptions;
-  /** Whether all commits so far are covered by segments. */
-  #isCovered: boolean;
   #rightBytes = 0;
   #head: string;
   #lastEventId: string | null = null;
 
   constructor(options: CommitsCheckOptions) {
     this.#options = options;
-    this.#isCovered = options.before.sealedThrough !== null;
-    this.#head = options.before.head;
+    this.#head = options.head;
   }
 
   /** All commits before are right. */
@@ -122,7 +111,7 @@ class CommitsCheck {
     for await (const next of this.#commits(reader)) {
       const { commit } = next;
       this.#enter(commit);
-      if (!this.#isCovered) this.#options.history.addCommit(commit, next);
+      this.#options.history.addCommit(commit, next);
       this.#head = commit.head;
       this.#lastEventId = commit.batches.at(-1)?.last_event_id ?? this.#lastEventId;
       this.#rightBytes = next.endBytes;
@@ -148,24 +137,7 @@ class CommitsCheck {
   #enter(commit: Commit): void {
     const first = commit.batches[0]?.first_event_id;
     if (this.#lastEventId === null && first !== undefined) this.#checkName("first", first);
-    if (this.#isCovered && !isCovered(commit, this.#options.before.sealedThrough)) {
-      this.#isCovered = false;
-      if (this.#rightBytes > 0) this.#endCovered();
-    }
     if (first === undefined) this.#checkHead("of a commit without events", this.#head, commit.head);
-  }
-
-  /** The commits that segments cover end here; the segments must end with them. */
-  #endCovered(): void {
-    const { listed: { path }, before } = this.#options;
-    if (this.#lastEventId !== before.sealedThrough) {
-      throw new VerifyFailure("order_invalid", "covered by segments through another event", {
-        path,
-        expected: `${before.sealedThrough}`,
-        found: `${this.#lastEventId}`,
-      });
-    }
-    this.#checkHead("where the segments end", before.head, this.#head);
   }
 
   #checkHead(which: string, expected: string, found: string): void {

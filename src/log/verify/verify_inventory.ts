@@ -4,6 +4,7 @@
  * they are read through these descriptors, wherever their names go.
  */
 import {
+  isWithinPending,
   MANIFEST_FILE,
   MANIFEST_TEMPORARY_FILE,
   parsePendingName,
@@ -191,17 +192,7 @@ function namedLeftovers(names: Names): Pick<Inventory, "orphans" | "unlisted"> {
     const path = `${SEGMENTS_FOLDER}/${name}`;
     const isSegment = parseSegmentName(name) !== null && !listed.has(path);
     if (isSegment || path === SEGMENT_TEMPORARY_FILE) orphans.push(path);
-    if (isSegment && !isInPending(name, names)) unlisted.push(path);
+    if (isSegment && !isWithinPending(name, names.pending)) unlisted.push(path);
   }
   return { orphans: orphans.sort(), unlisted };
-}
-
-/** Whether a sealing that was cut off, or is under way, has made a segment from a pending file. */
-function isInPending(segmentName: string, { pending }: Names): boolean {
-  const segment = parseSegmentName(segmentName)!;
-  return pending.some((name) => {
-    const range = parsePendingName(name);
-    return range !== null && range.firstEventId <= segment.firstEventId &&
-      segment.lastEventId <= range.lastEventId;
-  });
 }

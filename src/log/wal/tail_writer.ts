@@ -95,12 +95,7 @@ export class TailWriter {
 
   /** Nothing of what is taken in shares memory with the commit. */
   #takeIn({ commit, header, lines }: BuiltCommit, offset: number): void {
-    let endBytes = offset + header.length;
-    for (const piece of lines) {
-      this.#tail.index.stageLines(piece, endBytes);
-      endBytes += piece.length;
-    }
-    this.#tail.add(commit, offset, endBytes);
+    this.#tail.add(commit, lines, offset + header.length + commit.bytes);
     this.#recent.add(offset, [header, ...lines], this.#tail.lastEventId);
   }
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { parseJsonText } from "../../../src/event/json/json_text.ts";
+import { parseJsonText } from "../../../src/event/json/strict_json.ts";
 import { test } from "node:test";
 import oracle from "canonicalize";
 import {

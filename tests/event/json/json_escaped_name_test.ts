@@ -6,8 +6,7 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { prepareBatch } from "../../../src/event/batch.ts";
-import { parseJsonText } from "../../../src/event/json/json_text.ts";
-import { parseJson } from "../../../src/event/json/strict_json.ts";
+import { parseJson, parseJsonText } from "../../../src/event/json/strict_json.ts";
 import { submittedEvents } from "../../support/prepared.ts";
 
 function memberNames(text: string): string[] {

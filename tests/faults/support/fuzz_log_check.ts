@@ -1,6 +1,6 @@
 /**
- * What the spoiled requests left in the log: each batch was sent by somebody, and each receipt names
- * one that is there. All else is for the audit of the soak to say, which reads the same log.
+ * What the spoiled requests left in the log: each batch was sent by somebody, and each receipt
+ * names one that is there. All else is for the audit of the soak to say, which reads the same log.
  */
 import assert from "node:assert/strict";
 import type { CommittedEvent, Receipt } from "../../../src/event/types.ts";

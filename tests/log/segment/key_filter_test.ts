@@ -1,35 +1,34 @@
 import assert from "node:assert/strict";
+import type { Buffer } from "node:buffer";
 import { test } from "node:test";
 import {
   batchKeyHash,
-  KEY_FILTER_BLOCK_BYTES,
-  keyBlockStart,
-  keyFilterBytes,
+  checkKeyPages,
+  KEY_PAGE_BYTES,
   KeyHashes,
+  keyPlace,
   mayHoldKey,
-  sourceKeyHash,
   streamKeyHash,
 } from "../../../src/log/segment/key_filter.ts";
+import { streamKey } from "../../../src/log/read/stream_counts.ts";
+import { sourceKey } from "../../../src/log/segment/stream_index.ts";
+import type { Hash64 } from "../../../src/log/parquet/xxhash64.ts";
 import { SEED, SeededRandom } from "../../../tools/support/random.ts";
+import { flipBit } from "../../support/corrupt.ts";
 
-function filterOf(hashes: ReturnType<typeof sourceKeyHash>[]): Uint8Array {
+function filterOf(hashes: Hash64[]): Buffer {
   const keys = new KeyHashes();
   for (const hash of hashes) keys.add(hash);
   return keys.filter();
 }
 
-function passes(filter: Uint8Array, hash: ReturnType<typeof sourceKeyHash>): boolean {
-  return mayHoldKey(filter, keyBlockStart(filter.length, hash), hash);
-}
-
-test(`KeyHashes.filter() holds every key, in any number of blocks (seed ${SEED})`, () => {
+test(`KeyHashes.filter() holds every key, in any number of pages (seed ${SEED})`, () => {
   const random = new SeededRandom();
   for (const count of [0, 1, 2, 10, 11, 1000, 1 + random.below(20_000)]) {
     const hashes = Array.from({ length: count }, (_, n) => batchKeyHash(random.text(9), `${n}`));
     const filter = filterOf(hashes);
-    assert.equal(filter.length, keyFilterBytes(count));
-    assert.equal(filter.length % KEY_FILTER_BLOCK_BYTES, 0);
-    assert.ok(hashes.every((hash) => passes(filter, hash)), `${count} keys`);
+    assert.equal(filter.length % KEY_PAGE_BYTES, 0);
+    assert.ok(hashes.every((hash) => mayHoldKey(filter, hash)), `${count} keys`);
   }
 });
 
@@ -37,28 +36,46 @@ test("KeyHashes.filter() lets few other keys pass", () => {
   const keys = 50_000;
   const hashes = Array.from({ length: keys }, (_, n) => batchKeyHash("shop", `batch-${n}`));
   const filter = filterOf(hashes);
-  assert.equal(filter.length, 3 * keys + (32 - (3 * keys) % 32) % 32);
+  assert.ok(filter.length < 3.05 * keys + KEY_PAGE_BYTES, `${filter.length} bytes`);
   const others = 200_000;
   let passed = 0;
-  for (let n = 0; n < others; n++) if (passes(filter, batchKeyHash("shop", `other-${n}`))) passed++;
+  for (let n = 0; n < others; n++) {
+    if (mayHoldKey(filter, batchKeyHash("shop", `other-${n}`))) passed++;
+  }
   assert.ok(passed < others / 3000, `${passed} of ${others}`);
 });
 
 test("an empty filter holds nothing", () => {
   const filter = filterOf([]);
-  assert.equal(filter.length, KEY_FILTER_BLOCK_BYTES);
-  assert.ok(!passes(filter, sourceKeyHash("a")));
+  assert.equal(filter.length, KEY_PAGE_BYTES);
+  assert.ok(!mayHoldKey(filter, streamKeyHash(sourceKey("a"))));
 });
 
 test("a source, a stream and a batch of the same names are different keys", () => {
   const hashes = [
-    sourceKeyHash("a"),
-    sourceKeyHash("a.b"),
-    streamKeyHash("a", "b"),
-    streamKeyHash("a.b", "b"),
+    ...[sourceKey("a"), sourceKey("a.b"), streamKey("a", "b"), streamKey("a.b", "b")]
+      .map(streamKeyHash),
     batchKeyHash("a", "b"),
     batchKeyHash("a", "a b"),
     batchKeyHash("a", ""),
   ];
   assert.equal(new Set(hashes.map(({ high, low }) => `${high} ${low}`)).size, hashes.length);
+});
+
+test(`a bit that changes in any page of a filter is found (seed ${SEED})`, () => {
+  const random = new SeededRandom();
+  const hashes = Array.from({ length: 5000 }, (_, n) => batchKeyHash("shop", `batch-${n}`));
+  const filter = filterOf(hashes);
+  assert.ok(filter.length > 2 * KEY_PAGE_BYTES);
+  checkKeyPages(filter);
+  for (let run = 0; run < 200; run++) {
+    const bit = random.below(8 * filter.length);
+    const page = Math.floor(bit / 8 / KEY_PAGE_BYTES) * KEY_PAGE_BYTES;
+    assert.throws(
+      () => checkKeyPages(flipBit(filter, bit)),
+      new RegExp(`the page at byte ${page} does not match its CRC-32`),
+    );
+  }
+  const { page } = keyPlace(filter.length, hashes[0]!);
+  checkKeyPages(filter.subarray(page, page + KEY_PAGE_BYTES));
 });

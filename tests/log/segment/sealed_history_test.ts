@@ -2,17 +2,20 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import type { PreparedBatch } from "../../../src/event/types.ts";
-import { batchKeyHash } from "../../../src/log/segment/key_filter.ts";
+import { batchKeyHash, KEY_PAGE_BYTES } from "../../../src/log/segment/key_filter.ts";
 import { KeyFilters } from "../../../src/log/segment/key_filters.ts";
-import { ListCache } from "../../../src/log/segment/list_cache.ts";
+import { LruCache } from "../../../src/lru_cache.ts";
 import { ListedSegment } from "../../../src/log/segment/listed_segment.ts";
 import { CorruptLogError } from "../../../src/log/storage/errors.ts";
 import type { SegmentEntry } from "../../../src/log/segment/manifest.ts";
 import { SealedHistory } from "../../../src/log/segment/sealed_history.ts";
-import { SegmentPool } from "../../../src/log/segment/segment_pool.ts";
+import type { StreamBlock, StreamIndexBlock } from "../../../src/log/segment/stream_index.ts";
+import { TableCache } from "../../../src/log/segment/table_cache.ts";
+import { openSegment } from "../../../src/log/segment/segment_reader.ts";
+import { flipBit } from "../../support/corrupt.ts";
 import { preparedBatch } from "../../support/prepared.ts";
 import { SimulatedDisk } from "../../support/simulated_disk.ts";
-import { sealCommits, type WrittenSegments } from "../../support/test_segment.ts";
+import { sealCommits, smallBatches, type WrittenSegments } from "../../support/test_segment.ts";
 
 /** Ends a segment with every commit. */
 const EACH_COMMIT = { events: 1, bytes: Infinity };
@@ -124,11 +127,11 @@ test("SealedHistory tells of a damaged footer each time, and of the others still
   assert.equal(damaged.openFiles, 0);
 });
 
-test("SegmentPool keeps no more segments open than its bound, and those that are read", async () => {
+test("TableCache keeps no more segments open than its bound, and those that are read", async () => {
   const { storage, segments } = await openHistory();
-  const pool = new SegmentPool(storage, 2);
+  const tables = new TableCache(storage, 2);
   const entries = segments.map(entryOf);
-  const read = (entry: SegmentEntry) => pool.use(entry, ({ path }) => path);
+  const read = (entry: SegmentEntry) => tables.use(entry, ({ path }) => path);
   for (const entry of [...entries, ...entries]) {
     assert.equal(await read(entry), entry.path);
     assert.ok(storage.openFiles <= 2);
@@ -137,7 +140,7 @@ test("SegmentPool keeps no more segments open than its bound, and those that are
   const nest = (rest: SegmentEntry[]): Promise<void> => {
     const [entry, ...inner] = rest;
     if (entry === undefined) return Promise.resolve();
-    return pool.use(entry, async (segment) => {
+    return tables.use(entry, async (segment) => {
       await nest(inner);
       await segment.readRowGroup(0);
     });
@@ -145,28 +148,28 @@ test("SegmentPool keeps no more segments open than its bound, and those that are
   await nest(entries);
   await Promise.all(entries.map((_, n) => nest([...entries.slice(n), ...entries.slice(0, n)])));
   assert.ok(storage.openFiles <= 2);
-  await pool.close();
+  await tables.close();
   assert.equal(storage.openFiles, 0);
 });
 
-test("SegmentPool opens a segment again after it could not be opened", async () => {
+test("TableCache opens a segment again after it could not be opened", async () => {
   const { storage, segments } = await openHistory();
-  const pool = new SegmentPool(storage);
+  const tables = new TableCache(storage);
   let failures = 2;
   storage.hook = ({ kind }) => kind === "open" && failures-- > 0 ? { errno: "EMFILE" } : null;
-  const read = () => pool.use(entryOf(segments[0]!), ({ metadata }) => metadata.events);
+  const read = () => tables.use(entryOf(segments[0]!), ({ metadata }) => metadata.events);
   await assert.rejects(read(), /EMFILE/);
   await assert.rejects(read(), /EMFILE/);
   assert.equal(await read(), 3);
-  await pool.close();
+  await tables.close();
 });
 
 test("KeyFilters holds those of the newest segments within its bound, and asks the files of others", async () => {
   const { storage, segments, entries } = await openHistory();
-  const pool = new SegmentPool(storage);
-  const lists = new ListCache();
-  const listed = segments.map((segment) => new ListedSegment(entryOf(segment), pool, lists));
-  const filters = new KeyFilters(listed, 64);
+  const tables = new TableCache(storage);
+  const blocks = new LruCache<StreamBlock | StreamIndexBlock>(1);
+  const listed = segments.map((segment) => new ListedSegment(entryOf(segment), tables, blocks));
+  const filters = new KeyFilters(listed, 2 * KEY_PAGE_BYTES);
   const [a1, , , , , b2] = entries;
   const hash = batchKeyHash(a1!.source, a1!.batch_id);
   const reads = async (number: number, asked = hash) => {
@@ -182,8 +185,7 @@ test("KeyFilters holds those of the newest segments within its bound, and asks t
   for (const number of [3, 2, 1, 0]) {
     for (let asked = 0; asked < 2; asked++) await reads(number);
   }
-  // Each filter has a block of 32 bytes.
-  assert.equal(filters.sizeBytes, 64);
+  assert.equal(filters.sizeBytes, 2 * KEY_PAGE_BYTES);
   assert.deepEqual(await reads(3), [-1, false]);
   assert.deepEqual(await reads(2), [-1, false]);
   assert.deepEqual(await reads(1), [-1, true], "an older one takes no room of theirs");
@@ -191,15 +193,15 @@ test("KeyFilters holds those of the newest segments within its bound, and asks t
   assert.deepEqual(await reads(3, batchKeyHash(b2!.source, b2!.batch_id)), [3, false]);
   assert.equal(await filters.newest(hash, 0, 4), 0);
   assert.equal(await filters.newest(hash, 1, 4), -1);
-  const older = new KeyFilters(listed, 64);
+  const older = new KeyFilters(listed, 2 * KEY_PAGE_BYTES);
   for (let number = 0; number < 4; number++) await older.newest(hash, number, number + 1);
-  assert.equal(older.sizeBytes, 64, "newer ones take the room of older ones");
-  const atOnce = new KeyFilters(listed, 64);
+  assert.equal(older.sizeBytes, 2 * KEY_PAGE_BYTES, "newer ones take the room of older ones");
+  const atOnce = new KeyFilters(listed, 2 * KEY_PAGE_BYTES);
   const numbers = [0, 1, 2, 3, 0];
   const found = await Promise.all(numbers.map((n) => atOnce.newest(hash, n, n + 1)));
   assert.deepEqual(found, [0, -1, -1, -1, 0], "of questions at once each is answered");
-  assert.equal(atOnce.sizeBytes, 64);
-  const roomy = new KeyFilters(listed, 1024);
+  assert.equal(atOnce.sizeBytes, 2 * KEY_PAGE_BYTES);
+  const roomy = new KeyFilters(listed, 4 * KEY_PAGE_BYTES);
   for (const { source, batch_id } of entries) {
     const asked = batchKeyHash(source, batch_id);
     const expected = await roomy.newest(asked, 0, 4);
@@ -207,30 +209,52 @@ test("KeyFilters holds those of the newest segments within its bound, and asks t
     assert.equal(await older.newest(asked, 0, 4), expected);
     assert.equal(await filters.newest(asked, 0, 4), expected);
   }
-  await pool.close();
+  await tables.close();
 });
 
-test("ListCache holds what was used lately, within its bound", async () => {
-  const cache = new ListCache(8);
-  let reads = 0;
-  const get = (key: string, count = 1) =>
-    cache.get(key, () => {
-      reads += 1;
-      return Promise.resolve({ length: count });
-    });
-  await get("used");
-  for (let n = 0; n < 100; n++) {
-    await get(`${n}`);
-    await get("used");
-    assert.ok(cache.entries <= 8, `${cache.entries} entries`);
+test("SealedHistory serves nothing of a stream index or key filter that is damaged, and names the place", async () => {
+  const { storage, segments, entries } = await openHistory();
+  const { metadata } = await openSegment(storage, "0.parquet");
+  const { key_filter, stream_index } = metadata;
+  const indexStart = stream_index.bytes - stream_index.index_bytes;
+  for (
+    const [place, message] of [
+      [key_filter.offset + 9, /^0\.parquet: the key filter from byte \d+: .* CRC-32$/],
+      [stream_index.offset + 9, /^0\.parquet: a block of the stream index, .* CRC-32$/],
+      [
+        stream_index.offset + indexStart + 9,
+        /^0\.parquet: a block of the stream index, .* CRC-32$/,
+      ],
+    ] as const
+  ) {
+    const bytes = Buffer.from(storage.contents("0.parquet"));
+    const damaged = new SimulatedDisk(
+      new Map(storage.tree()).set("0.parquet", flipBit(bytes, 8 * place)),
+    );
+    const history = new SealedHistory(damaged);
+    history.add(segments.map(entryOf));
+    await assert.rejects(history.streamFrontier("a", "s"), { name: "SegmentError", message });
+    // What does not need the damaged segment is answered.
+    const last = entries.at(-1)!;
+    assert.deepEqual(await history.findBatch(last.source, last.batch_id), last);
+    assert.equal(await history.streamFrontier("b", "s"), last.last_event_id);
+    await history.close();
   }
-  assert.equal(reads, 101, "what is used again and again stays");
-  await get("99");
-  assert.equal(reads, 101);
-  await get("0");
-  assert.equal(reads, 102);
-  await Promise.all([get("large", 7), get("large", 7)]);
-  assert.ok(cache.entries <= 8 + 7);
-  await get("large", 7);
-  assert.equal(reads, 104);
+});
+
+test("SealedHistory refuses only the batches of the page of a key filter that is damaged", async () => {
+  const { storage, segments } = await sealCommits([smallBatches(5000)]);
+  const { metadata } = await openSegment(storage, "0.parquet");
+  const bytes = storage.contents("0.parquet");
+  const damaged = flipBit(bytes, 8 * (metadata.key_filter.offset + KEY_PAGE_BYTES + 9));
+  const history = new SealedHistory(
+    new SimulatedDisk(new Map(storage.tree()).set("0.parquet", damaged)),
+  );
+  history.add(segments.map(entryOf));
+  const found = await Promise.allSettled(
+    Array.from({ length: 200 }, (_, n) => history.findBatch("shop", `new-${n}`)),
+  );
+  const refused = found.filter(({ status }) => status === "rejected").length;
+  assert.ok(refused > 0 && refused < 100, `${refused} of 200`);
+  await history.close();
 });

@@ -1,11 +1,15 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
-import { ByteWriter, ParquetWriter } from "hyparquet-writer";
+import { crc32 } from "node:zlib";
+import { tableFromArrays, tableToIPC } from "apache-arrow";
+import { Table, writeParquet } from "parquet-wasm";
 import { sha256Hex } from "../../../src/event/hash.ts";
 import { HistoryCheck } from "../../../src/log/verify/history_check.ts";
-import type { SegmentIndexContent } from "../../../src/log/segment/segment_index.ts";
-import type { StreamCount } from "../../../src/log/segment/segment_metadata.ts";
+import { encodeFooter } from "../../../src/log/parquet/footer.ts";
+import { KEY_PAGE_BYTES, KeyHashes } from "../../../src/log/segment/key_filter.ts";
+import type { StreamEntry } from "../../../src/log/read/stream_counts.ts";
+import { isSourceKey } from "../../../src/log/segment/stream_index.ts";
 import { type SegmentEntry, verifySegment } from "../../../src/log/verify/segment_verify.ts";
 import { type FailureCode, VerifyFailure } from "../../../src/log/verify/verify_failure.ts";
 import { SEED, SeededRandom } from "../../../tools/support/random.ts";
@@ -270,7 +274,7 @@ const FORGERIES: [
   ],
   [
     "the counts of streams",
-    (rows) => ({ groups: [rows], index: { streams: [streamOf(rows, { events: 9 })] } }),
+    (rows) => ({ groups: [rows], index: { entries: changed(rows, isStream, { events: 9 }) } }),
     "segment_invalid",
     "segment_invalid",
   ],
@@ -278,7 +282,7 @@ const FORGERIES: [
     "the order of streams",
     (rows) => ({
       groups: [rows],
-      index: { streams: streamsOf(rows).toReversed() },
+      index: { entries: entriesOf(rows).toReversed() },
     }),
     "segment_invalid",
     "segment_invalid",
@@ -287,14 +291,16 @@ const FORGERIES: [
     "the last event of a source",
     (rows) => ({
       groups: [rows],
-      index: { sources: [{ source: "shop", last_event_id: idsOf(rows).first_event_id }] },
+      index: {
+        entries: changed(rows, isSource, { lastEventId: idsOf(rows).first_event_id }),
+      },
     }),
     "segment_invalid",
     "segment_invalid",
   ],
   [
     "a source that is left out",
-    (rows) => ({ groups: [rows], index: { sources: [] } }),
+    (rows) => ({ groups: [rows], index: { entries: entriesOf(rows).filter(isStream) } }),
     "segment_invalid",
     "segment_invalid",
   ],
@@ -302,7 +308,7 @@ const FORGERIES: [
     "a filter that leaves a key out",
     (rows) => ({
       groups: [rows],
-      index: { keyFilter: segmentIndex(rows).keyFilter.with(7, 0).with(9, 0) },
+      index: { keyFilter: new KeyHashes().filter() },
     }),
     "segment_invalid",
     "segment_invalid",
@@ -311,7 +317,7 @@ const FORGERIES: [
     "a filter that lets all pass",
     (rows) => ({
       groups: [rows],
-      index: { keyFilter: segmentIndex(rows).keyFilter.fill(0xff) },
+      index: { keyFilter: fullFilter() },
     }),
     "segment_invalid",
     "segment_invalid",
@@ -327,16 +333,34 @@ const FORGERIES: [
   ],
 ];
 
-function segmentIndex(rows: ForgedRow[]): SegmentIndexContent {
-  return describeRows(rows).index;
+/** A key filter of one page, all of whose bits are set. */
+function fullFilter(): Buffer {
+  const page = Buffer.alloc(KEY_PAGE_BYTES, 0xff);
+  page.writeUInt32LE(crc32(page.subarray(0, -4)), KEY_PAGE_BYTES - 4);
+  return page;
 }
 
-function streamsOf(rows: ForgedRow[]): StreamCount[] {
-  return [...segmentIndex(rows).streams];
+function entriesOf(rows: ForgedRow[]): StreamEntry[] {
+  return [...describeRows(rows).index.entries];
 }
 
-function streamOf(rows: ForgedRow[], changed: Partial<StreamCount>): StreamCount {
-  return { ...streamsOf(rows)[0]!, ...changed };
+function isSource({ key }: StreamEntry): boolean {
+  return isSourceKey(key);
+}
+
+function isStream({ key }: StreamEntry): boolean {
+  return !isSourceKey(key);
+}
+
+/** The entries with another first one of those that are `wanted`. */
+function changed(
+  rows: ForgedRow[],
+  wanted: (entry: StreamEntry) => boolean,
+  change: Partial<StreamEntry>,
+): StreamEntry[] {
+  const entries = entriesOf(rows);
+  const place = entries.findIndex(wanted);
+  return entries.with(place, { ...entries[place]!, ...change });
 }
 
 function idsOf(rows: ForgedRow[]): { first_event_id: string; last_event_id: string } {
@@ -353,20 +377,34 @@ test("verifySegment() finds forged rows behind a file hash that is right", async
 });
 
 test("verifySegment() finds Parquet files that are no segments", async () => {
-  const writer = new ByteWriter();
-  const parquet = new ParquetWriter({
-    writer,
-    schema: [{ name: "root", num_children: 1 }, { name: "n", type: "INT32" }],
-  });
-  await parquet.write({ columnData: [{ name: "n", data: [1, 2, 3] }] });
-  await parquet.finish();
-  for (const bytes of [Buffer.from(writer.getBytes()), Buffer.from("PAR1"), Buffer.alloc(5000)]) {
+  const table = Table.fromIPCStream(tableToIPC(tableFromArrays({ n: [1, 2, 3] }), "stream"));
+  const files = [
+    writeParquet(table),
+    fileOfAnotherSchema(),
+    Buffer.from("PAR1"),
+    Buffer.alloc(5000),
+  ];
+  for (const bytes of files) {
     const storage = new SimulatedDisk(new Map([["0.parquet", bytes]]));
     const { segments: [entry] } = await sealCommits([smallBatches(3)]);
     const repaired = { ...entry!, ...fileFacts(storage) };
     assert.equal(await findFailure(storage, [repaired], DEFAULT), "segment_invalid");
   }
 });
+
+/** Ends as a segment does, CRC-32 and all. */
+function fileOfAnotherSchema(): Buffer {
+  const footer = encodeFooter({
+    version: 2,
+    schema: [{ name: "root", num_children: 1 }, { name: "n", type: "INT64" }],
+    num_rows: 0,
+    row_groups: [],
+    key_value_metadata: [{ key: "key", value: "value" }],
+    created_by: "somebody else",
+    column_orders: [{ TYPE_ORDER: {} }],
+  });
+  return Buffer.concat([Buffer.from("PAR1 "), footer]);
+}
 
 test("VerifyFailure tells the file, the event, and the values that disagree", async () => {
   const [row, ...rest] = someRows();

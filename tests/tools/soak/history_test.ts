@@ -1,7 +1,7 @@
 /** What readers, followers and listings saw, held against a history made by hand. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { EventFilter } from "../../../src/client/replay.ts";
+import type { ReplayFilter } from "../../../src/client/replay.ts";
 import { sha256Hex } from "../../../src/event/hash.ts";
 import type { CommittedEvent } from "../../../src/event/types.ts";
 import { EventTrace } from "../../../tools/soak/event_trace.ts";
@@ -43,7 +43,7 @@ interface Seen {
   after: number | null;
   through: number;
   numbers: number[];
-  filter?: EventFilter;
+  filter?: ReplayFilter;
 }
 
 function observation({ after, through, numbers, filter = {} }: Seen) {

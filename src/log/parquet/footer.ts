@@ -1,0 +1,74 @@
+/**
+ * The end of a segment file: a CRC-32, the Parquet footer, its length, and the magic bytes. The
+ * CRC-32 covers the footer and its length, so that no damaged statistics prune a row group.
+ */
+import { Buffer } from "node:buffer";
+import { crc32 } from "node:zlib";
+import { SEGMENT_FOOTER_BYTES_MAX } from "../../limits.ts";
+import type { StorageFile } from "../storage/storage.ts";
+import { FILE_META_DATA, type FileMetaData } from "./parquet_format.ts";
+import { readRange } from "./read_range.ts";
+import { SegmentError } from "./segment_error.ts";
+import { decodeThrift, encodeThrift, type ThriftType } from "./thrift_compact.ts";
+
+export const MAGIC: Buffer = Buffer.from("PAR1");
+/** The CRC-32 in front of the footer. */
+const FOOTER_CRC_BYTES = 4;
+/** The length of the footer, then the magic bytes. */
+const TRAILER_BYTES = 8;
+
+/** A footer whose CRC-32 is right. */
+export interface CheckedFooter {
+  /** Where what is checked starts in the file: at the CRC-32. */
+  start: number;
+  /** FileMetaData alone (`parquet_format.ts`). */
+  bytes: Buffer;
+}
+
+/** @throws {SegmentError} when the file is no Parquet file of this program, or is damaged. */
+export async function readCheckedFooter(
+  file: StorageFile,
+  sizeBytes: number,
+): Promise<CheckedFooter> {
+  const bytesMin = MAGIC.length + FOOTER_CRC_BYTES + TRAILER_BYTES;
+  if (sizeBytes < bytesMin) throw new SegmentError(`has ${sizeBytes} bytes`);
+  const opening = await readRange(file, 0, MAGIC.length);
+  const trailer = await readRange(file, sizeBytes - TRAILER_BYTES, sizeBytes);
+  const isParquet = opening.equals(MAGIC) && trailer.subarray(-MAGIC.length).equals(MAGIC);
+  if (!isParquet) throw new SegmentError("not a Parquet file");
+  const footerBytes = trailer.readUInt32LE();
+  const start = sizeBytes - TRAILER_BYTES - footerBytes - FOOTER_CRC_BYTES;
+  if (start < MAGIC.length || footerBytes > SEGMENT_FOOTER_BYTES_MAX) {
+    throw new SegmentError(`a footer of ${footerBytes} bytes in a file of ${sizeBytes}`);
+  }
+  const checked = await readRange(file, start, sizeBytes);
+  if (footerCrc(checked) !== checked.readUInt32LE()) {
+    throw new SegmentError(`the footer at byte ${start} does not match its CRC-32`);
+  }
+  return { start, bytes: checked.subarray(FOOTER_CRC_BYTES, -TRAILER_BYTES) };
+}
+
+/** What ends a file, from the CRC-32 on. */
+export function encodeFooter(metadata: FileMetaData): Buffer {
+  const footer = encodeThrift(FILE_META_DATA, metadata);
+  const lengthStart = FOOTER_CRC_BYTES + footer.length;
+  const bytes = Buffer.concat([Buffer.alloc(FOOTER_CRC_BYTES), footer, Buffer.alloc(4), MAGIC]);
+  bytes.writeUInt32LE(footer.length, lengthStart);
+  bytes.writeUInt32LE(footerCrc(bytes), 0);
+  return bytes;
+}
+
+/**
+ * What of a footer a struct has.
+ * @throws {SegmentError} when the footer does not have it, or does not end with it.
+ */
+export function decodeFooter<Value>(type: ThriftType<Value>, { bytes }: CheckedFooter): Value {
+  const { value, end } = decodeThrift(type, bytes);
+  if (end !== bytes.length) throw new SegmentError("the footer has another size");
+  return value;
+}
+
+/** @param bytes from the CRC-32 to the end of the file. */
+function footerCrc(bytes: Buffer): number {
+  return crc32(bytes.subarray(FOOTER_CRC_BYTES, -MAGIC.length));
+}

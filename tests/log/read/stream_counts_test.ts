@@ -1,0 +1,92 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import {
+  namesOf,
+  StreamCounts,
+  type StreamEntry,
+  streamKey,
+} from "../../../src/log/read/stream_counts.ts";
+import { SEED, SeededRandom } from "../../../tools/support/random.ts";
+
+/** An id whose order is that of `place`. */
+function idAt(place: number): string {
+  return `019b7c4e-2d37-7a01-8f00-${place.toString(16).padStart(12, "0")}`;
+}
+
+function readFrom(counts: StreamCounts, key: string): StreamEntry[] {
+  const entries: StreamEntry[] = [];
+  const cursor = counts.seek(key);
+  while (cursor.key !== null) {
+    entries.push({ key: cursor.key, events: cursor.events, lastEventId: cursor.lastEventId });
+    assert.ok(cursor.next());
+  }
+  return entries;
+}
+
+test(`StreamCounts counts as a plain list does, and its copies stay (seed ${SEED})`, () => {
+  const random = new SeededRandom();
+  const names = ["a", "a-", "a-b", "a.", "a0", "a_", "aa", "0", "9", "_", "z"];
+  for (let run = 0; run < 50; run++) {
+    let counts = new StreamCounts();
+    const plain = new Map<string, StreamEntry>();
+    const copies: { copy: StreamCounts; entries: StreamEntry[] }[] = [];
+    const inOrder = () =>
+      structuredClone([...plain.values()]).sort((a, b) => a.key < b.key ? -1 : 1);
+    for (let place = random.below(60); place > 0; place--) {
+      const [source, stream] = [random.pick(names), random.pick(names)];
+      const key = streamKey(source, stream);
+      const events = 1 + random.below(3);
+      const lastEventId = idAt(100 - place);
+      counts.add(source, stream, events, lastEventId);
+      plain.set(key, { key, events: events + (plain.get(key)?.events ?? 0), lastEventId });
+      const from = streamKey(random.pick(names), random.pick(["", ...names]));
+      if (random.chance(0.3)) {
+        const expected = inOrder().filter((entry) => entry.key >= from);
+        assert.deepEqual(readFrom(counts, from), expected);
+      }
+      if (random.chance(0.1)) {
+        // What is added to a copy does not show in the original either.
+        const both = [counts, counts.copy()];
+        const [kept, grown] = random.chance(0.5) ? both : both.reverse();
+        copies.push({ copy: kept!, entries: inOrder() });
+        counts = grown!;
+      }
+    }
+    assert.deepEqual([...counts.entries()], inOrder());
+    for (const { key, lastEventId } of plain.values()) {
+      assert.equal(counts.frontier(...namesOf(key)), lastEventId);
+    }
+    for (const { copy, entries } of copies) assert.deepEqual([...copy.entries()], entries);
+  }
+});
+
+test("StreamCounts.frontier() is null for a stream without events, also beside one that begins so", () => {
+  const counts = new StreamCounts();
+  assert.equal(counts.frontier("a", "s"), null);
+  counts.add("a", "ss", 1, idAt(1));
+  assert.equal(counts.frontier("a", "s"), null);
+});
+
+test("StreamCounts.addAll() adds what was counted of later events", () => {
+  const counts = new StreamCounts();
+  counts.add("a", "s", 2, idAt(1));
+  const later = new StreamCounts();
+  later.add("a", "s", 3, idAt(2));
+  later.add("a", "t", 1, idAt(3));
+  counts.addAll(later);
+  assert.deepEqual([...counts.entries()], [
+    { key: "a s", events: 5, lastEventId: idAt(2) },
+    { key: "a t", events: 1, lastEventId: idAt(3) },
+  ]);
+});
+
+test("StreamCounts.addEarlier() asks for the last event only where the stream is new", () => {
+  const counts = new StreamCounts();
+  counts.addEarlier("a", "s", 2, () => idAt(7));
+  counts.addEarlier("a", "t", 1, () => idAt(5));
+  counts.addEarlier("a", "s", 3, () => assert.fail("the last event is known"));
+  assert.deepEqual([...counts.entries()], [
+    { key: "a s", events: 5, lastEventId: idAt(7) },
+    { key: "a t", events: 1, lastEventId: idAt(5) },
+  ]);
+});

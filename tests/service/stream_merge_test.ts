@@ -1,0 +1,80 @@
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { test } from "node:test";
+import type { StreamSummary } from "../../src/event/types.ts";
+import { StreamCounts, streamKey, type StreamSource } from "../../src/log/read/stream_counts.ts";
+import { mergeStreams } from "../../src/service/stream_merge.ts";
+import { SEED, SeededRandom } from "../../tools/support/random.ts";
+
+/** Names where one begins like another, with each kind of character that a name can hold next. */
+const NAMES = [
+  ...["a", "a-", "a-b", "a.", "a.b", "a0", "a_", "a_b", "aa", "ab"],
+  ...["0", "9", "_", "_a", "z"],
+];
+
+/** An id whose order is that of `place`. */
+function idAt(place: number): string {
+  return `019b7c4e-2d37-7a01-8f00-${place.toString(16).padStart(12, "0")}`;
+}
+
+function byBytes(a: StreamSummary, b: StreamSummary): number {
+  return Buffer.compare(Buffer.from(a.source), Buffer.from(b.source)) ||
+    Buffer.compare(Buffer.from(a.stream), Buffer.from(b.stream));
+}
+
+/** All streams, in pages of a size. */
+async function pagedRows(sources: StreamSource[], source: string | undefined, limit: number) {
+  const rows: StreamSummary[] = [];
+  for (let afterKey = "";;) {
+    const page = await mergeStreams(sources, { afterKey, source, limit });
+    assert.ok(page.length <= limit);
+    rows.push(...page);
+    if (page.length < limit) return rows;
+    afterKey = streamKey(page.at(-1)!.source, page.at(-1)!.stream);
+  }
+}
+
+test(`mergeStreams() adds up what parts of a log count, in pages (seed ${SEED})`, async () => {
+  const random = new SeededRandom();
+  for (let run = 0; run < 50; run++) {
+    const parts: StreamCounts[] = [];
+    const rows = new Map<string, StreamSummary>();
+    let place = 0;
+    for (let part = random.below(5); part >= 0; part--) {
+      const counts = new StreamCounts();
+      for (let added = random.below(60); added > 0; added--) {
+        const source = random.pick(NAMES);
+        const stream = random.pick(NAMES);
+        const key = streamKey(source, stream);
+        const frontier_event_id = idAt(place++);
+        counts.add(source, stream, 2, frontier_event_id);
+        const event_count = 2 + (rows.get(key)?.event_count ?? 0);
+        rows.set(key, { source, stream, frontier_event_id, event_count });
+      }
+      parts.push(counts);
+    }
+    const sorted = [...rows.values()].sort(byBytes);
+    for (const source of [undefined, random.pick(NAMES), "a-c"]) {
+      const wanted = sorted.filter((row) => source === undefined || row.source === source);
+      assert.deepEqual(await pagedRows(parts, source, 1 + random.below(7)), wanted);
+    }
+  }
+});
+
+test("mergeStreams() starts after a key that no part need hold", async () => {
+  const counts = new StreamCounts();
+  for (const name of ["a", "a-b", "b"]) counts.add(name, "s", 1, idAt(1));
+  const sourcesAfter = async (name: string, stream: string, source?: string) => {
+    const afterKey = streamKey(name, stream);
+    const rows = await mergeStreams([counts], { afterKey, source, limit: 9 });
+    return rows.map((row) => row.source);
+  };
+  assert.deepEqual(await sourcesAfter("a", "r"), ["a", "a-b", "b"]);
+  assert.deepEqual(await sourcesAfter("a", "s"), ["a-b", "b"]);
+  assert.deepEqual(await sourcesAfter("a-a", "s"), ["a-b", "b"]);
+  assert.deepEqual(await sourcesAfter("a-b", "t"), ["b"]);
+  assert.deepEqual(await sourcesAfter("c", "s"), []);
+  assert.deepEqual(await sourcesAfter("a", "s", "a"), []);
+  assert.deepEqual(await sourcesAfter("0", "s", "a"), ["a"]);
+  assert.deepEqual(await sourcesAfter("b", "s", "a"), []);
+});
