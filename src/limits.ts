@@ -40,8 +40,6 @@ export const ADMITTED_BODY_BYTES_MAX = 72 * MIB;
 export const ADMISSION_WAIT_MS = 4000;
 /** Requests that wait for room; more get 429 at once. A waiting request costs only its socket. */
 export const ADMISSION_WAITERS_MAX = 1024;
-/** Smaller memory costs little to have anew. */
-export const POOLED_BYTES_MIN = 128 * KIB;
 /** A request body that makes no progress for this long is abandoned. */
 export const BODY_STALL_TIMEOUT_MS = 30_000;
 
@@ -69,8 +67,6 @@ export const DRAIN_TIMEOUT_MS = 10_000;
  * waits for one bounded write. A larger batch is a commit of its own.
  */
 export const COMMIT_BYTES_SOFT_MAX = 8 * MIB;
-/** Events of a commit that are filled in before others get a turn: a few milliseconds of work. */
-export const COMMIT_SLICE_EVENTS = 2000;
 /** Batches in a commit. Bounds its header line: a batch takes at most 2.3 KiB of it. */
 export const COMMIT_BATCHES_MAX = 1024;
 /** Longest header line a reader accepts. Fits COMMIT_BATCHES_MAX batch entries of any size. */
@@ -92,11 +88,6 @@ export const MANIFEST_BYTES_MAX = 64 * MIB;
  * throttled sealing.
  */
 export const TAIL_ROTATE_BYTES = 64 * MIB;
-/**
- * Young generation of the heap of a thread that prepares batches, seals or verifies. More makes it
- * no faster, and the default of a runtime costs 100 MiB more per thread.
- */
-export const THREAD_YOUNG_HEAP_MIB_MAX = 12;
 /** Default of `limit` in `GET /v1/streams`. */
 export const STREAMS_LIMIT_DEFAULT = 100;
 export const STREAMS_LIMIT_MAX = 1000;

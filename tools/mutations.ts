@@ -1,7 +1,4 @@
-/**
- * Deliberate bugs in the log engine and the service, each with the tests of which one must find it.
- * `mutate.ts` tries them. A text that is to be found stands once in its file.
- */
+/** Deliberate bugs, each with the tests of which one must find it; `mutate.ts` applies them. */
 
 /** A change of one text of a file into another. */
 export interface Edit {
@@ -98,14 +95,18 @@ export const MUTATIONS: readonly Mutation[] = [
     tests: [CRASHES],
   },
   {
-    name: "the lines of a large batch that found no room are taken for written",
-    edits: [edit("log/wal/tail_writer.ts", "      await writing;\n")],
-    tests: ["tests/log/wal/filled_commit_test.ts"],
+    name: "the last slice of a large batch is not stamped",
+    edits: [edit(
+      "log/wal/commit_builder.ts",
+      "      stampEvents(",
+      "      if (end - first < SLICE_EVENTS || first === 0) stampEvents(",
+    )],
+    tests: ["tests/service/large_batches_test.ts"],
   },
   {
-    name: "ids set aside for a large batch are given again",
-    edits: [edit("event/event_id.ts", "    this.#goOnAfter(this.#reservedLast);\n")],
-    tests: ["tests/event/event_id_reserve_test.ts"],
+    name: "an id is given again when the counter of a millisecond starts",
+    edits: [edit("event/event_id.ts", "if (nowMs > this.#timestampMs)", "if (true)")],
+    tests: ["tests/event/event_id_test.ts"],
   },
   {
     name: "a commit of several batches is cut off and acknowledged",
@@ -358,9 +359,9 @@ export const MUTATIONS: readonly Mutation[] = [
     name: "verify does not look at the hash of a segment",
     edits: [
       edit(
-        "log/verify/segment_verify.ts",
-        'throw new VerifyFailure("file_hash_mismatch", "the SHA-256',
-        'void new VerifyFailure("file_hash_mismatch", "the SHA-256',
+        "log/segment/segment_check.ts",
+        '"the SHA-256 of the file", sha256, found',
+        '"the SHA-256 of the file", sha256, sha256',
       ),
     ],
     tests: ["tests/log/verify/verify_failure_test.ts"],

@@ -38,9 +38,6 @@ const USED: Record<string, string[]> = {
   commands: ["http", "runtime"],
 };
 
-/** Rooms that are still being cleared: the rules of `tidy/rooms.ts` do not hold them yet. */
-const UNDER_WAY = /^src\/log\/(line|parquet|segment|verify)\b/;
-
 /** Where a process may be ended by its runtime; examples stand alone. */
 const ENDING = /^(src\/runtime\/end_process\.ts$|examples\/)/;
 
@@ -164,12 +161,10 @@ export function findUntidy(root: string): string[] {
     ...checkPackages(JSON.parse(read("deno.json")), JSON.parse(read("package.json"))),
     ...findUnlisted(JSON.parse(read("package.json")), read("docs/dependencies.md")),
     ...findDead(files, read),
-    ...[
-      ...findWrongRooms(files, read),
-      ...findFullFolders(files),
-      ...findCycles(files, read),
-      ...findInnerImports(files, read, read("docs/dependencies.md")),
-    ].filter((fault) => !UNDER_WAY.test(fault)),
+    ...findWrongRooms(files, read),
+    ...findFullFolders(files),
+    ...findCycles(files, read),
+    ...findInnerImports(files, read, read("docs/dependencies.md")),
     ...findUnusedExports(files.filter((path) => path.endsWith(".ts")), read),
   ];
 }

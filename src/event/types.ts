@@ -1,5 +1,5 @@
 /** Shapes that the layers hand to each other. Wire shapes are named as on the wire. */
-import type { EncodedEvents } from "./encoded_events.ts";
+import type { EncodedEvents } from "./event_stamping.ts";
 
 /** A validated submitted event whose payload is canonical. */
 export interface PreparedEvent {

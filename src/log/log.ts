@@ -5,21 +5,12 @@
  */
 import { assert } from "../assert.ts";
 import { EventIdSource } from "../event/event_id.ts";
-import { formatTimestamp } from "../event/timestamp.ts";
 import type { PreparedBatch } from "../event/types.ts";
 import { inTurns } from "../io_turn.ts";
 import { BackgroundSealing, type BackgroundSealingOptions } from "./sealing/background_sealing.ts";
-import {
-  buildCleanEnd,
-  buildFilled,
-  buildInSlices,
-  type BuiltCommit,
-  filledHeaderBytes,
-  type StreamGrowth,
-} from "./wal/commit_builder.ts";
+import { buildCleanEnd, buildCommit, type StreamGrowth } from "./wal/commit_builder.ts";
 import type { CommitFile } from "./wal/commit_file.ts";
 import type { BatchEntry } from "./wal/commit_frame.ts";
-import { type EventFiller, type FilledBatch, fillInTurns } from "./wal/filled_batch.ts";
 import { TAIL_FILE } from "./storage/file_names.ts";
 import { StorageFullError, type WriterPoisonedError } from "./storage/errors.ts";
 import { LogFiles, type MoveListener } from "./log_files.ts";
@@ -51,8 +42,6 @@ export interface LogOptions {
   listener: LogListener;
   /** How much of the newest commits is kept in memory; `RECENT_COMMITS_BYTES_MAX` if absent. */
   recentBytesMax?: number;
-  /** Fills large batches; `fillInTurns()` if absent. */
-  fill?: EventFiller;
   /** How the log is sealed while it is open; only by `seal()` if absent. */
   sealing?: SealingOptions;
 }
@@ -151,60 +140,20 @@ export class Log {
    * @throws {StorageFullError} there was no room; nothing was written.
    * @throws {WriterPoisonedError} the outcome is unknown, or that of an earlier commit was.
    */
-  append(prepared: readonly PreparedBatch[]): Promise<readonly CommittedBatch[]> {
+  async append(prepared: readonly PreparedBatch[]): Promise<readonly CommittedBatch[]> {
     assert(prepared.length > 0, "a commit holds at least one batch");
-    return this.#commit(async () => {
-      const nowMs = this.#options.clockMs();
-      const parts = { batches: prepared, ids: this.#ids, head: this.#head, nowMs };
-      const built = await inTurns(buildInSlices(parts));
-      this.#assertFollows(built.commit.batches[0]!.first_event_id);
-      await this.#writer.append(built);
-      return built;
-    });
-  }
-
-  /**
-   * Does what can be done of a commit of one batch before its turn comes; others are appended
-   * meanwhile. One at a time, to be followed by `appendFilled()` or `dropFilled()`, by the latter
-   * also when this fails.
-   * @throws {LostBatchError}
-   */
-  async fill(batch: PreparedBatch): Promise<FilledBatch> {
-    const eventIds = this.#ids.reserve(batch.events.count);
-    const observedAt = formatTimestamp(this.#options.clockMs());
-    const { fill = fillInTurns } = this.#options;
-    return { batch, eventIds, eventHashes: await fill(batch.events, { eventIds, observedAt }) };
-  }
-
-  /** Commits what was filled, as `append()` does. */
-  appendFilled(filled: FilledBatch): Promise<readonly CommittedBatch[]> {
-    this.#ids.release();
-    const { lines } = filled.batch.events;
-    return this.#commit(() => {
-      this.#assertFollows(filled.eventIds[0]!);
-      const build = () => buildFilled(filled, this.#head);
-      return this.#writer.appendLines(lines, filledHeaderBytes(filled), build);
-    });
-  }
-
-  /** What was filled is not committed. */
-  dropFilled(): void {
-    this.#ids.release();
-  }
-
-  #assertFollows(firstEventId: string): void {
-    const { frontier } = this.snapshot;
-    assert(frontier === null || frontier < firstEventId, "a commit follows the frontier");
-  }
-
-  /** @param write makes a commit durable; called when the tail is the one that takes it. */
-  async #commit(write: () => Promise<BuiltCommit>): Promise<readonly CommittedBatch[]> {
     assert(!this.#appending && !this.#closed, "commits are appended one at a time");
     assert(!this.#sealing, "nothing is appended during a sealing, nor after one that failed");
     this.#appending = true;
     try {
       await this.#rotateWhenLarge();
-      const built = await write();
+      const nowMs = this.#options.clockMs();
+      const parts = { batches: prepared, ids: this.#ids, head: this.#head, nowMs };
+      const built = await inTurns(buildCommit(parts));
+      const { frontier } = this.snapshot;
+      const firstEventId = built.commit.batches[0]!.first_event_id;
+      assert(frontier === null || frontier < firstEventId, "a commit follows the frontier");
+      await this.#writer.append(built);
       this.#head = built.commit.head;
       this.#files.refresh();
       const batches = built.commit.batches.map((entry, i) => ({

@@ -1,6 +1,7 @@
 /**
  * A worker thread that answers requests one at a time, in order. It starts with its first request;
- * after it dies, its requests fail and the next one starts another.
+ * after it dies, its requests fail and the next one starts another. Nothing is sent before the
+ * thread runs, so where none can be started, the memory of a request is still with the caller.
  *
  * The module of the thread calls `answerRequests()`.
  */
@@ -11,6 +12,11 @@ import { assert } from "../assert.ts";
 /** A thread could not answer: it did not start, died, or was closed. */
 export class ThreadLostError extends Error {
   override name = "ThreadLostError";
+}
+
+/** A thread died before it ran, and nothing was sent to it: the caller can do the work itself. */
+export class ThreadUnavailableError extends ThreadLostError {
+  override name = "ThreadUnavailableError";
 }
 
 export interface RequestThreadOptions {
@@ -36,6 +42,9 @@ export class RequestThread<Request, Response> {
   readonly #options: RequestThreadOptions;
   #worker: Worker | null = null;
   #pending: PromiseWithResolvers<Response>[] = [];
+  /** Sends what was requested before the thread ran. */
+  #unsent: (() => void)[] = [];
+  #isRunning = false;
   #idleTimer: NodeJS.Timeout | null = null;
   #isUnavailable = false;
   #isClosed = false;
@@ -60,6 +69,7 @@ export class RequestThread<Request, Response> {
 
   /**
    * @param transfer memory that moves to the thread.
+   * @throws {ThreadUnavailableError}
    * @throws {ThreadLostError}
    * @throws {Error} the handler failed, with its message.
    */
@@ -68,20 +78,13 @@ export class RequestThread<Request, Response> {
     this.#stopIdleTimer();
     const pending: PromiseWithResolvers<Response> = Promise.withResolvers();
     this.#pending.push(pending);
+    const send = () => this.#send(pending, message, transfer);
+    if (this.#isRunning) send();
+    else this.#unsent.push(send);
     try {
       this.#worker ??= this.#start();
     } catch (error) {
-      this.#isUnavailable = true;
       this.#lose(null, `the thread could not be started: ${(error as Error).message}`);
-      return pending.promise;
-    }
-    try {
-      this.#worker.postMessage(message, transfer);
-    } catch (error) {
-      // Not enough memory to clone the message: the thread goes on without it.
-      this.#pending = this.#pending.filter((other) => other !== pending);
-      pending.reject(new ThreadLostError(`the request could not be sent: ${error}`));
-      if (this.isIdle) this.#startIdleTimer();
     }
     return pending.promise;
   }
@@ -92,17 +95,29 @@ export class RequestThread<Request, Response> {
     await this.#end("the thread was closed");
   }
 
+  #send(
+    pending: PromiseWithResolvers<Response>,
+    message: Request,
+    transfer: TransferListItem[],
+  ): void {
+    try {
+      this.#worker!.postMessage(message, transfer);
+    } catch (error) {
+      // Not enough memory to clone the message: the thread goes on without it.
+      this.#pending = this.#pending.filter((other) => other !== pending);
+      pending.reject(new ThreadLostError(`the request could not be sent: ${error}`));
+      if (this.isIdle) this.#startIdleTimer();
+    }
+  }
+
   #start(): Worker {
     const { start = startWorker, workerData } = this.#options;
     const worker = start(this.#module, workerData);
-    let isRunning = false;
     worker.on("message", (message: Message<Response>) => {
-      isRunning = true;
       if (worker === this.#worker) this.#receive(message);
     });
     const lose = (why: string) => {
-      if (worker === this.#worker && !isRunning) this.#isUnavailable = true;
-      this.#lose(worker, why);
+      if (worker === this.#worker) this.#lose(worker, why);
     };
     worker.on("error", (error) => lose((error as Error).message));
     worker.on("messageerror", (error) => {
@@ -114,7 +129,11 @@ export class RequestThread<Request, Response> {
   }
 
   #receive(message: Message<Response>): void {
-    if ("ready" in message) return;
+    if ("ready" in message) {
+      this.#isRunning = true;
+      for (const send of this.#unsent.splice(0)) send();
+      return;
+    }
     const pending = this.#pending.shift();
     assert(pending !== undefined, "a thread answers only what it was asked");
     if ("response" in message) pending.resolve(message.response);
@@ -124,8 +143,13 @@ export class RequestThread<Request, Response> {
 
   #lose(worker: Worker | null, why: string): void {
     if (worker !== this.#worker) return;
+    const isUnavailable = !this.#isRunning && !this.#isClosed;
+    this.#isUnavailable ||= isUnavailable;
     this.#worker = null;
-    for (const { reject } of this.#pending.splice(0)) reject(new ThreadLostError(why));
+    this.#isRunning = false;
+    this.#unsent = [];
+    const failure = isUnavailable ? new ThreadUnavailableError(why) : new ThreadLostError(why);
+    for (const { reject } of this.#pending.splice(0)) reject(failure);
   }
 
   async #end(why: string): Promise<void> {
@@ -177,6 +201,10 @@ export function answerRequests<Request, Response>(
         send({ failure: error instanceof Error ? error.message : String(error) });
       }
     });
+  });
+  // A request that is not answered would give its place to the response to the next one.
+  port.on("messageerror", (error) => {
+    throw error;
   });
   send({ ready: true });
 }

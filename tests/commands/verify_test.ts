@@ -113,6 +113,28 @@ test("verify exits 3 with its report on standard output and the details on stand
   });
 });
 
+test("verify names each damaged file in a line on standard error", async () => {
+  const tree = await fullLog();
+  const [first, , third] = manifestOf(tree).segments;
+  for (const path of [first!.path, third!.path]) tree.set(path, flipBit(tree.get(path)!, 1000));
+  tree.set("tail.ndjson", flipBit(tree.get("tail.ndjson")!, 1000));
+  await withLog(tree, async (dir) => {
+    const { code, stdout, stderr } = await verify(dir);
+    assert.equal(code, 3);
+    const { failure, segments_checked } = JSON.parse(stdout);
+    assert.deepEqual([failure, segments_checked], ["file_hash_mismatch", 1]);
+    const logDir = join(dir, "data", "log");
+    const lines = stderr.split("\n");
+    const starts = [
+      `file_hash_mismatch: ${logDir}/${first!.path}: the SHA-256 of the file: `,
+      `file_hash_mismatch: ${logDir}/${third!.path}: the SHA-256 of the file: `,
+      `tail_invalid: ${logDir}/tail.ndjson: at byte 0: `,
+      "",
+    ];
+    assert.deepEqual(lines.map((line, i) => line.startsWith(starts[i]!)), starts.map(() => true));
+  });
+});
+
 test("verify tells a terminal nothing that a file made up", async () => {
   const tree = await logOf({ tailCommits: 1 });
   const escape = "\x1b[31m\n\x9b";

@@ -11,7 +11,7 @@ import { isDeepStrictEqual } from "node:util";
 import { ApiError } from "../../src/event/api_error.ts";
 import { checkBatch, prepareBatch } from "../../src/event/batch.ts";
 import { canonicalize } from "../../src/event/json/canonical_json.ts";
-import { encodeBatch } from "../../src/event/encode_batch.ts";
+import { encodeBatch } from "../../src/event/batch_encoder.ts";
 import { JsonError, parseJson, parseJsonText } from "../../src/event/json/strict_json.ts";
 import { JSON_DEPTH_MAX, PAYLOAD_DEPTH_MAX } from "../../src/limits.ts";
 import { SEED, SeededRandom } from "../../tools/support/random.ts";

@@ -8,7 +8,7 @@ import type { SegmentMetadata } from "../../src/log/segment/segment_metadata.ts"
 import { RowGroupWriter } from "../../src/log/segment/row_group_writer.ts";
 import { RowGroupRows } from "../../src/log/segment/segment_rows.ts";
 import { FileSink } from "../../src/log/parquet/file_sink.ts";
-import type { SegmentEntry } from "../../src/log/verify/segment_verify.ts";
+import type { ExpectedSegment } from "../../src/log/segment/segment_check.ts";
 import { StoredEvent } from "../../src/log/line/stored_event.ts";
 import { SimulatedDisk } from "./simulated_disk.ts";
 
@@ -33,7 +33,7 @@ type Facts = Omit<SegmentMetadata, "key_filter" | "stream_index">;
 export interface ForgedSegment {
   storage: SimulatedDisk;
   /** As the manifest would name it, with the hash of the file. */
-  entry: SegmentEntry;
+  entry: ExpectedSegment;
 }
 
 export async function forgeSegment({ groups, metadata, index }: Forgery): Promise<ForgedSegment> {
@@ -58,7 +58,7 @@ export async function forgeSegment({ groups, metadata, index }: Forgery): Promis
 }
 
 /** Size and hash of the file as it is. */
-export function fileFacts(storage: SimulatedDisk): Pick<SegmentEntry, "bytes" | "sha256"> {
+export function fileFacts(storage: SimulatedDisk): Pick<ExpectedSegment, "bytes" | "sha256"> {
   const bytes = storage.contents("0.parquet");
   return { bytes: bytes.length, sha256: createHash("sha256").update(bytes).digest("hex") };
 }

@@ -2,10 +2,13 @@
 import assert from "node:assert/strict";
 import { EventEmitter } from "node:events";
 import { test } from "node:test";
-import type { Worker } from "node:worker_threads";
+import { Worker } from "node:worker_threads";
 import { RequestThread, ThreadLostError } from "../../src/threads/request_thread.ts";
+import type { Order } from "../support/obeying_worker.ts";
 
 const MODULE = new URL("file:///worker.ts");
+const OBEYING_MODULE = new URL("../support/obeying_worker.ts", import.meta.url);
+const NO_MODULE = new URL("../support/no_such_worker.ts", import.meta.url);
 
 /** A thread that does what the test says. */
 class FakeWorker extends EventEmitter {
@@ -42,6 +45,7 @@ function workersOf(count: number): FakeWorker[] {
 /** Has a worker answer a request. */
 async function ask(thread: RequestThread<string, string>, worker: FakeWorker): Promise<void> {
   const response = thread.request("question");
+  worker.emit("message", { ready: true });
   worker.emit("message", { response: "answer" });
   assert.equal(await response, "answer");
 }
@@ -51,6 +55,7 @@ test("RequestThread gives responses and failures in the order of the requests", 
   const thread = threadOf([worker]);
   const requests = ["a", "b", "c"].map((message) => thread.request(message));
   assert.ok(!thread.isIdle);
+  assert.deepEqual(worker.posted, [], "nothing is sent before it runs");
   worker.emit("message", { ready: true });
   worker.emit("message", { response: "A" });
   worker.emit("message", { failure: "no b" });
@@ -77,12 +82,12 @@ test("RequestThread fails the requests of a worker that dies, and starts another
   const second = thread.request("2");
   workers[0]!.emit("message", { response: "too late" });
   workers[1]!.emit("exit", 1);
-  await assert.rejects(second, /the thread ended/);
+  await assert.rejects(second, /^ThreadUnavailableError: the thread ended/);
   assert.ok(thread.isUnavailable, "it never ran");
   const third = thread.request("3");
   await thread.close();
   await assert.rejects(third, /the thread was closed/);
-  assert.deepEqual(workers.map(({ posted }) => posted.length), [1, 1, 1]);
+  assert.deepEqual(workers.map(({ posted }) => posted.length), [1, 0, 0]);
   await thread.close();
 });
 
@@ -100,7 +105,9 @@ test("RequestThread goes on with a worker that a request could not be sent to", 
   const [worker] = workersOf(1) as [FakeWorker];
   const thread = threadOf([worker]);
   worker.isFull = true;
-  await assert.rejects(thread.request("1"), /could not be sent: .*no memory/);
+  const request = thread.request("1");
+  worker.emit("message", { ready: true });
+  await assert.rejects(request, /could not be sent: .*no memory/);
   worker.isFull = false;
   await ask(thread, worker);
   await thread.close();
@@ -126,3 +133,34 @@ for (const isFull of [false, true]) {
     await thread.close();
   });
 }
+
+test("RequestThread moves memory to a worker and back", async (t) => {
+  const thread = new RequestThread<Order, unknown>(OBEYING_MODULE);
+  t.after(() => thread.close());
+  const memory = new Uint8Array([1, 2, 3]).buffer;
+  const response = await thread.request({ order: "echo", value: memory }, [memory]);
+  assert.deepEqual(new Uint8Array(response as ArrayBuffer), new Uint8Array([1, 2, 3]));
+  assert.equal(memory.byteLength, 0);
+});
+
+test("RequestThread leaves memory where it is when no worker runs", async (t) => {
+  const start = () => new Worker(NO_MODULE);
+  const thread = new RequestThread<Order, unknown>(OBEYING_MODULE, { start });
+  t.after(() => thread.close());
+  const memory = new Uint8Array([1, 2, 3]).buffer;
+  const request = thread.request({ order: "echo", value: memory }, [memory]);
+  await assert.rejects(request, { name: "ThreadUnavailableError" });
+  assert.equal(memory.byteLength, 3);
+  assert.ok(thread.isUnavailable);
+});
+
+test("answerRequests() tells of a response that cannot be sent, and goes on", async (t) => {
+  const thread = new RequestThread<Order, unknown>(OBEYING_MODULE);
+  t.after(() => thread.close());
+  const [first, second] = await Promise.allSettled([
+    thread.request({ order: "unclonable", value: "" }),
+    thread.request({ order: "echo", value: "a" }),
+  ]);
+  assert.equal(first.status, "rejected");
+  assert.deepEqual(second, { status: "fulfilled", value: "a" });
+});

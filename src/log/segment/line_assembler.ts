@@ -47,18 +47,7 @@ export type LineColumns = Record<typeof LINE_COLUMN_NAMES[number], ColumnValues>
 /** A copy of at least this many bytes is left to `Uint8Array.set`. */
 const LONG_COPY_BYTES = 512;
 
-const OPENING_PIECE = pieceOf(OPENING);
-const SOURCE_PIECE = pieceOf(SOURCE);
-const STREAM_PIECE = pieceOf(STREAM);
-const RECORD_KEY_PIECE = pieceOf(RECORD_KEY);
-const KIND_PIECE = pieceOf(KIND);
-const OCCURRED_AT_PIECE = pieceOf(OCCURRED_AT);
-const OBSERVED_AT_PIECE = pieceOf(OBSERVED_AT);
-const PAYLOAD_PIECE = pieceOf(PAYLOAD);
-const CONTENT_HASH_PIECE = pieceOf(CONTENT_HASH);
-const BATCH_ID_PIECE = pieceOf(BATCH_ID);
-const EVENT_HASH_PIECE = pieceOf(EVENT_HASH);
-const CLOSING_PIECE = pieceOf(Buffer.concat([CLOSING, Buffer.from("\n")]));
+const LF = pieceOf(Buffer.from("\n"));
 
 /**
  * The lines of as many rows as the columns have values, each with its LF.
@@ -97,7 +86,7 @@ class LineAssembler {
   /** What all lines take at most, as far as it is known: escaped texts are longer than values. */
   #linesBytesMax: number;
   /** The time of the row at hand, as lines spell it. */
-  #observedAt: Piece = OBSERVED_AT_PIECE;
+  #observedAt: Piece = OBSERVED_AT;
 
   constructor(columns: LineColumns, valueBytes: number, memory: Buffer | undefined) {
     this.#columns = columns;
@@ -116,32 +105,33 @@ class LineAssembler {
   #putLine(row: number): void {
     const { event_id, source, stream, record_key, kind, occurred_at } = this.#columns;
     const { observed_at, content_hash, batch_id, event_hash } = this.#columns;
-    this.#putPiece(OPENING_PIECE);
+    this.#putPiece(OPENING);
     this.#end = putUuid(this.#view, this.#end, event_id.bytes, event_id.starts[row]!);
-    this.#putPiece(SOURCE_PIECE);
+    this.#putPiece(SOURCE);
     this.#putText(source, row);
-    this.#putPiece(STREAM_PIECE);
+    this.#putPiece(STREAM);
     this.#putText(stream, row);
-    this.#putPiece(RECORD_KEY_PIECE);
+    this.#putPiece(RECORD_KEY);
     this.#putText(record_key, row);
-    this.#putPiece(KIND_PIECE);
+    this.#putPiece(KIND);
     this.#putText(kind, row);
     if (occurred_at.starts[row] !== ABSENT) {
-      this.#putPiece(OCCURRED_AT_PIECE);
+      this.#putPiece(OCCURRED_AT);
       this.#putText(occurred_at, row);
     }
-    this.#putPiece(OBSERVED_AT_PIECE);
+    this.#putPiece(OBSERVED_AT);
     if (!repeatsLast(observed_at, row)) this.#observedAt = pieceOf(timeAt(observed_at, row));
     this.#putPiece(this.#observedAt);
-    this.#putPiece(PAYLOAD_PIECE);
+    this.#putPiece(PAYLOAD);
     this.#putPayload(row);
-    this.#putPiece(CONTENT_HASH_PIECE);
+    this.#putPiece(CONTENT_HASH);
     this.#putHash(content_hash, row);
-    this.#putPiece(BATCH_ID_PIECE);
+    this.#putPiece(BATCH_ID);
     this.#putText(batch_id, row);
-    this.#putPiece(EVENT_HASH_PIECE);
+    this.#putPiece(EVENT_HASH);
     this.#putHash(event_hash, row);
-    this.#putPiece(CLOSING_PIECE);
+    this.#putPiece(CLOSING);
+    this.#putPiece(LF);
   }
 
   #putPiece(piece: Piece): void {

@@ -146,9 +146,7 @@ export class HistoryRun {
 
   async #burst(count: number): Promise<void> {
     const mutations = Array.from({ length: count }, () => this.#mutations.next());
-    if (!this.#machine.fillsAhead) return await this.#submit(mutations);
-    // Asked for at once, they would be committed in an order that is not that of the calls.
-    for (const mutation of mutations) await this.#submit([mutation]);
+    await this.#submit(mutations);
   }
 
   /** Asks for mutations at once. */

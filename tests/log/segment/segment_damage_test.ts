@@ -15,8 +15,9 @@ import { ROW_GROUP_EVENTS_MAX } from "../../../src/limits.ts";
 import { LINE_COLUMN_NAMES } from "../../../src/log/segment/line_assembler.ts";
 import { openSegment, type RowGroup } from "../../../src/log/segment/segment_reader.ts";
 import { columnNumber } from "../../../src/log/segment/segment_schema.ts";
-import { type SegmentEntry, verifySegment } from "../../../src/log/verify/segment_verify.ts";
-import { VerifyFailure } from "../../../src/log/verify/verify_failure.ts";
+import type { ExpectedSegment } from "../../../src/log/segment/segment_check.ts";
+import { verifySegment } from "../../../src/log/verify/segment_verifier.ts";
+import { VerifyFailure } from "../../../src/log/verify/failure.ts";
 import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 import { flipBit, truncateAt } from "../../support/corrupt.ts";
 import { fileFacts } from "../../support/forged_segment.ts";
@@ -79,7 +80,7 @@ async function attempt(act: () => Promise<unknown>): Promise<unknown> {
   }
 }
 
-function verify(storage: SimulatedDisk, entry: SegmentEntry): Promise<void> {
+function verify(storage: SimulatedDisk, entry: ExpectedSegment): Promise<void> {
   return verifySegment(storage, entry, new HistoryCheck({ chain: true }));
 }
 

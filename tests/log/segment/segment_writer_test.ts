@@ -206,7 +206,7 @@ test("readBack() passes what was written and refuses what came to be otherwise",
   const damaged = new SimulatedDisk(
     new Map([["0.parquet", flipBit(storage.contents("0.parquet"), 1000)]]),
   );
-  await assert.rejects(readBack(damaged, "0.parquet", written), { code: "file_hash_mismatch" });
+  await assert.rejects(readBack(damaged, "0.parquet", written), { fault: "file_hash_mismatch" });
   const others = { ...written, linesSha256: "0".repeat(64) };
   await assert.rejects(readBack(storage, "0.parquet", others), /other lines/);
   assert.equal(storage.openFiles, 0);

@@ -1,8 +1,8 @@
 /**
- * The fast way from the bytes of an ingest request to an encoded batch: one pass over them, without
- * making the values. It takes what well-behaved clients send. Everything else, and above all every
- * fault, it leaves to the exact way (`batch.ts`), so it needs no messages; on what it takes, both
- * give the same batch.
+ * The fast path from the bytes of an ingest request to an encoded batch: one pass over them,
+ * without making the values. It takes what well-behaved clients send. Everything else, and above
+ * all every fault, falls back to the slow path (`batch.ts`), so it needs no messages; on what it
+ * takes, both give the same batch.
  */
 import { Buffer, isUtf8 } from "node:buffer";
 import {
@@ -33,7 +33,7 @@ const CLOSE_ARRAY = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 const QUOTES_BYTES = 2;
-/** What the encoder adds to an event, about: the hash of its content, and its names once more. */
+/** About what the encoder adds to an event: its content hash, and its names once more. */
 const ADDED_BYTES = 160;
 
 /** A character of a name; 2 for those that may not be its first. */
@@ -53,17 +53,17 @@ const REQUIRED_BITS = 1 << STREAM | 1 << RECORD_KEY | 1 << KIND | 1 << PAYLOAD;
 
 const LINEAGE_STREAM_TEXT = `"${SOURCE_LINEAGE_STREAM}"`;
 
-/** Ends what is read; see `CanonicalCopy`. */
+/** Follows the body; see `CanonicalCopy`. */
 const END = Uint8Array.of(0);
 
-/** Null for a batch that the exact way must look at. */
+/** Null for a batch that is left to the slow path. */
 export function readFastBatch(body: Uint8Array): PreparedBatch | null {
   return isUtf8(body) ? new BatchReader(body).read() : null;
 }
 
 class BatchReader {
   readonly #payload: CanonicalCopy;
-  /** The memory of the encoder, which begins with the body. */
+  /** The scratch buffer of the encoder, which begins with the body. */
   #bytes: Buffer;
   readonly #start: number;
   readonly #end: number;
@@ -76,7 +76,7 @@ class BatchReader {
     encoder.begin();
     const { writer } = encoder;
     this.#start = writer.size;
-    // As much again for the payloads, and what the encoder adds to events of usual sizes.
+    // As much once more for the payloads, and what the encoder adds to events of usual sizes.
     const addedBytes = Math.min(body.length, BATCH_EVENTS_MAX * ADDED_BYTES);
     writer.reserve(2 * body.length + addedBytes + END.length);
     writer.append(body);
@@ -185,7 +185,7 @@ class BatchReader {
     return NOT_TAKEN;
   }
 
-  /** Takes down where the value at `at` is; returns the index after it. */
+  /** Notes where the value at `at` is; returns the index after it. */
   #readPiece(member: number, number: number, at: number): number {
     if (member === PAYLOAD) return this.#readPayload(number, at);
     const end = plainStringEnd(this.#bytes, at);

@@ -18,10 +18,10 @@ import {
 import { CorruptLogError } from "../storage/errors.ts";
 import { EMPTY_MANIFEST, type Manifest, readManifest } from "../segment/manifest.ts";
 import { isNotFound, type Storage, type StorageFile } from "../storage/storage.ts";
-import { VerifyFailure } from "./verify_failure.ts";
+import { VerifyFailure } from "./failure.ts";
 
-/** Takes of the inventory that a writer may overtake, moving files, before it is given up. */
-const INVENTORY_TAKES_MAX = 100;
+/** Attempts at a listing during which a writer may move files. */
+const LISTING_ATTEMPTS_MAX = 100;
 
 /** The tail or a pending file, open to be read up to the size that it had. */
 export interface ListedFile {
@@ -52,7 +52,7 @@ export interface Inventory {
  * @throws {UnsupportedFormatError} a newer program wrote the folder.
  */
 export async function takeInventory(storage: Storage): Promise<Inventory> {
-  for (let takes = 0; takes < INVENTORY_TAKES_MAX; takes++) {
+  for (let attempt = 0; attempt < LISTING_ATTEMPTS_MAX; attempt++) {
     const names = await readNames(storage);
     const files = await openFiles(storage, names);
     try {
@@ -67,7 +67,7 @@ export async function takeInventory(storage: Storage): Promise<Inventory> {
     }
     await closeFiles(files);
   }
-  throw new Error("the files of the log change all the time; try again");
+  throw new Error("the log changed while it was being listed; run verify again");
 }
 
 export async function closeInventory({ pending, tail }: Inventory): Promise<void> {

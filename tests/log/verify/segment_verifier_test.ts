@@ -10,8 +10,9 @@ import { encodeFooter } from "../../../src/log/parquet/footer.ts";
 import { KEY_PAGE_BYTES, KeyHashes } from "../../../src/log/segment/key_filter.ts";
 import type { StreamEntry } from "../../../src/log/read/stream_counts.ts";
 import { isSourceKey } from "../../../src/log/segment/stream_index.ts";
-import { type SegmentEntry, verifySegment } from "../../../src/log/verify/segment_verify.ts";
-import { type FailureCode, VerifyFailure } from "../../../src/log/verify/verify_failure.ts";
+import type { ExpectedSegment } from "../../../src/log/segment/segment_check.ts";
+import { verifySegment } from "../../../src/log/verify/segment_verifier.ts";
+import { type FailureCode, VerifyFailure } from "../../../src/log/verify/failure.ts";
 import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 import { flipBit, truncateAt } from "../../support/corrupt.ts";
 import {
@@ -37,7 +38,7 @@ const CHAIN = { chain: true };
 /** What a pass finds; null when nothing. */
 async function findFailure(
   storage: SimulatedDisk,
-  entries: SegmentEntry[],
+  entries: ExpectedSegment[],
   options: { chain: boolean },
 ): Promise<FailureCode | null> {
   const history = new HistoryCheck(options);
@@ -66,13 +67,12 @@ test(`verifySegment() passes what the writer wrote (seed ${SEED})`, async () => 
     const batches: string[] = [];
     const history = new HistoryCheck({
       ...options,
-      onBatch: (entry, path) => batches.push(`${path} ${entry.batch_id} ${entry.events}`),
+      onBatch: ({ batch_id }) => void batches.push(batch_id),
     });
     for (const entry of segments) await verifySegment(storage, entry, history);
     const events = entries.reduce((sum, entry) => sum + entry.events, 0);
     assert.equal(history.eventsChecked, events);
-    assert.equal(batches.length, entries.length);
-    assert.ok(batches.includes("0.parquet large 9000"));
+    assert.deepEqual(batches, entries.map(({ batch_id }) => batch_id));
   }
 });
 
@@ -106,7 +106,7 @@ const OTHER_HASH = "a".repeat(64);
 
 test("verifySegment() finds a manifest that says other things than the footer", async () => {
   const { storage, segments: [entry] } = await sealCommits([smallBatches(3)]);
-  const changes: Partial<SegmentEntry>[] = [
+  const changes: Partial<ExpectedSegment>[] = [
     { events: 4 },
     { batches: 2 },
     { first_event_id: entry!.last_event_id },

@@ -8,13 +8,13 @@ import { batchDigest, type HashedEvent, sealEvent } from "../support/prepared.ts
 import { SEED, SeededRandom } from "../../tools/support/random.ts";
 import { EVENT_HASHES, EVENT_IDS, EVENTS, IDENTITY } from "./support/worked_example.ts";
 
-test("encodeEvents() follows the worked example", () => {
+test("encodeBatch() follows the worked example", () => {
   EVENTS.forEach((event, index) => {
     assert.equal(sealEvent(IDENTITY, event, EVENT_IDS[index]!).eventHash, EVENT_HASHES[index]);
   });
 });
 
-test("encodeEvents() writes the members of a line in the order of storage", () => {
+test("encodeBatch() writes the members of a line in the order of storage", () => {
   const names = EVENTS.map((event, index) =>
     Object.keys(JSON.parse(sealEvent(IDENTITY, event, EVENT_IDS[index]!).line))
   );
@@ -25,7 +25,7 @@ test("encodeEvents() writes the members of a line in the order of storage", () =
   assert.deepEqual(names, [stored, stored.filter((name) => name !== "occurred_at")]);
 });
 
-test("encodeEvents() writes a line without whitespace, the payload as it is", () => {
+test("encodeBatch() writes a line without whitespace, the payload as it is", () => {
   const { line } = sealEvent(IDENTITY, EVENTS[0]!, EVENT_IDS[0]!);
   assert.equal(
     line,
@@ -37,7 +37,7 @@ test("encodeEvents() writes a line without whitespace, the payload as it is", ()
   );
 });
 
-test(`encodeEvents() agrees with canonicalize() (seed ${SEED})`, () => {
+test(`encodeBatch() agrees with canonicalize() (seed ${SEED})`, () => {
   const random = new SeededRandom();
   for (let round = 0; round < 500; round++) {
     const identity = { ...IDENTITY, batchId: random.text(20) };
