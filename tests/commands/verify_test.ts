@@ -7,7 +7,13 @@ import { test } from "node:test";
 import { CONFIG_TEMPLATE } from "../../src/commands/config_template.ts";
 import { init } from "../../src/commands/init.ts";
 import { flipBit } from "../support/corrupt.ts";
-import { type CliExit, type CliOptions, runCli, startServe, withFolder } from "../support/cli.ts";
+import {
+  type CliExit,
+  type CliOptions,
+  runCli,
+  startServe,
+  withFolder,
+} from "../../tools/support/program.ts";
 import { manifestOf, withManifest } from "../support/forged_log.ts";
 import type { Tree } from "../support/simulated_disk.ts";
 import { fullLog, logOf } from "../support/verifying.ts";
