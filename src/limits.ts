@@ -35,8 +35,6 @@ export const ADMITTED_BODY_BYTES_MAX = 72 * MIB;
 export const ADMISSION_WAIT_MS = 4000;
 /** Requests waiting for room; more get 429 at once. A waiting request costs only its socket. */
 export const ADMISSION_WAITERS_MAX = 1024;
-/** Smaller buffers are cheap to allocate and not pooled. */
-export const POOLED_BYTES_MIN = 128 * KIB;
 /** A request body without progress for this long is abandoned. */
 export const BODY_STALL_TIMEOUT_MS = 30_000;
 
@@ -55,8 +53,6 @@ export const DRAIN_TIMEOUT_MS = 10_000;
 
 /** Size of a group commit, so that its first batch waits for one bounded write. */
 export const COMMIT_BYTES_SOFT_MAX = 8 * MIB;
-/** Events of a commit stamped per turn of the event loop: a few milliseconds of work. */
-export const COMMIT_SLICE_EVENTS = 2000;
 /** Batches in a commit. Limits its header line: a batch entry has at most 2.3 KiB. */
 export const COMMIT_BATCHES_MAX = 1024;
 /** Longest header line a reader accepts. Fits COMMIT_BATCHES_MAX batch entries of any size. */
@@ -73,8 +69,6 @@ export const MANIFEST_BYTES_MAX = 64 * MIB;
  * of work. A start reads the tail and one pending generation, more only if ingest outpaces sealing.
  */
 export const TAIL_ROTATE_BYTES = 64 * MIB;
-/** Young generation of a worker thread. The default costs 100 MiB more per thread for no speed. */
-export const THREAD_YOUNG_HEAP_MIB_MAX = 12;
 /** Default of `limit` in `GET /v1/streams`. */
 export const STREAMS_LIMIT_DEFAULT = 100;
 export const STREAMS_LIMIT_MAX = 1000;
@@ -95,8 +89,8 @@ export const READ_CHUNK_BYTES = 256 * KIB;
 
 // Segments. These limits are part of the format: readers enforce them.
 
-/** A row group is decoded as a unit: four replay pages at the default limit. */
-export const ROW_GROUP_EVENTS_MAX = 4096;
+/** A row group is decoded as a unit: a replay page at the default limit. */
+export const ROW_GROUP_EVENTS_MAX = 1024;
 /** A segment of this many events is complete. Limits its footer. */
 export const SEGMENT_EVENTS_SOFT_MAX = 256 * KIB;
 /** So is a segment with lines of this size. Interrupted sealing repeats at most one segment. */
@@ -107,8 +101,6 @@ export const SEGMENT_FOOTER_BYTES_MAX = 16 * MIB;
 export const KEY_FILTER_BYTES_MAX = 4 * MIB;
 /** Shortest stored event: member names, id, time and hashes. */
 export const EVENT_BYTES_MIN = 330;
-/** Cached parts of row groups: sixteen of ordinary size, for several concurrent readers. */
-export const ROW_GROUP_CACHE_BYTES_MAX = 8 * MIB;
 
 // The client.
 

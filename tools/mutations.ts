@@ -1,7 +1,4 @@
-/**
- * Deliberate bugs in the log engine and the service, each with the tests of which one must find it.
- * `mutate.ts` tries them. A text that is to be found stands once in its file.
- */
+/** Deliberate bugs, each with the tests of which one must find it; `mutate.ts` applies them. */
 
 /** A change of one text of a file into another. */
 export interface Edit {
@@ -98,14 +95,18 @@ export const MUTATIONS: readonly Mutation[] = [
     tests: [CRASHES],
   },
   {
-    name: "the lines of a large batch that found no room are taken for written",
-    edits: [edit("log/wal/tail_writer.ts", "      await writing;\n")],
-    tests: ["tests/log/wal/filled_commit_test.ts"],
+    name: "the last slice of a large batch is not stamped",
+    edits: [edit(
+      "log/wal/commit_builder.ts",
+      "      stampEvents(",
+      "      if (end - first < SLICE_EVENTS || first === 0) stampEvents(",
+    )],
+    tests: ["tests/service/large_batches_test.ts"],
   },
   {
-    name: "ids set aside for a large batch are given again",
-    edits: [edit("event/event_id.ts", "    this.#goOnAfter(this.#reservedLast);\n")],
-    tests: ["tests/event/event_id_reserve_test.ts"],
+    name: "an id is given again when the counter of a millisecond starts",
+    edits: [edit("event/event_id.ts", "if (nowMs > this.#timestampMs)", "if (true)")],
+    tests: ["tests/event/event_id_test.ts"],
   },
   {
     name: "a commit of several batches is cut off and acknowledged",
@@ -210,9 +211,9 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: "recovery takes a commit with a wrong hash",
     edits: [edit(
-      "log/wal/commit_scan.ts",
-      "  return hasher.matches() && lastByte === LF;\n",
-      "  return lastByte === LF;\n",
+      "log/wal/commit_reader.ts",
+      " || this.#hashFrame(headerBytes, frameBytes) !== sha256",
+      " || this.#hashFrame(headerBytes, frameBytes) === null",
     )],
     tests: [CRASHES],
   },
@@ -292,10 +293,8 @@ export const MUTATIONS: readonly Mutation[] = [
     edits: [
       edit(
         "log/sealing/seal.ts",
-        "    await writeManifest(storage, next);\n",
-        "    const isLast = entry.last_event_id === pending.lastEventId;\n" +
-          "    if (isLast) await storage.remove(pending.path);\n" +
-          "    await writeManifest(storage, next);\n",
+        "  await writeManifest(storage, sealed);\n",
+        "  await storage.remove(pending.path);\n  await writeManifest(storage, sealed);\n",
       ),
       edit(
         "log/sealing/seal.ts",
@@ -305,12 +304,13 @@ export const MUTATIONS: readonly Mutation[] = [
     tests: [CRASHES],
   },
   {
-    name: "a start removes a pending file that is sealed in part",
+    name: "the manifest lists a segment before the others of its pending file are made",
     edits: [
       edit(
-        "log/pending_recovery.ts",
-        "range.lastEventId <= sealedThrough",
-        "range.firstEventId <= sealedThrough",
+        "log/sealing/seal.ts",
+        "    startBytes = endBytes;\n",
+        "    startBytes = endBytes;\n" +
+          "    await writeManifest(storage, { ...manifest, segments });\n",
       ),
     ],
     tests: [CRASHES],
@@ -359,9 +359,9 @@ export const MUTATIONS: readonly Mutation[] = [
     name: "verify does not look at the hash of a segment",
     edits: [
       edit(
-        "log/verify/segment_verify.ts",
-        'throw new VerifyFailure("file_hash_mismatch", "the SHA-256',
-        'void new VerifyFailure("file_hash_mismatch", "the SHA-256',
+        "log/segment/segment_check.ts",
+        '"the SHA-256 of the file", sha256, found',
+        '"the SHA-256 of the file", sha256, sha256',
       ),
     ],
     tests: ["tests/log/verify/verify_failure_test.ts"],
@@ -383,8 +383,8 @@ export const MUTATIONS: readonly Mutation[] = [
     tests: [SEALING_CRASHES],
   },
   {
-    name: "a tail that is rotated while another file is pending",
-    edits: [edit("log/log.ts", " && oldestPending === null", "")],
+    name: "a tail is rotated however many files are pending",
+    edits: [edit("log/log.ts", " && pendingCount < PENDING_FILES_MAX", "")],
     tests: [SEALING],
   },
   {
@@ -406,7 +406,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: "a reader of a sealed file reads beyond its snapshot",
     edits: [edit(
-      "log/wal/sealed_lines.ts",
+      "log/wal/commit_file_view.ts",
       "    return end === 0 ? null : lines.subarray(0, end);\n",
       "    return end === 0 ? null : lines;\n",
     )],
@@ -423,16 +423,18 @@ export const MUTATIONS: readonly Mutation[] = [
       edit("log/log_files.ts", "    this.#options.listener.sealedMore(segments);\n"),
       edit(
         "log/log_files.ts",
-        "    this.#publish(pending);\n    return pending;\n",
+        "    return this.#publish(pending);\n",
         '    this.#options.listener.sealedMore([]);\n    await this.#options.storage.list(".");\n' +
-          "    this.#publish(pending);\n    return pending;\n",
+          "    return this.#publish(pending);\n",
       ),
     ],
     tests: [SEALING_SERVICE],
   },
   {
     name: "a sealing that failed leaves its part of a segment",
-    edits: [edit("log/log.ts", "        await removeIfThere(storage, SEGMENT_TEMPORARY_FILE);\n")],
+    edits: [
+      edit("log/sealing/seal.ts", "  await removeIfThere(storage, SEGMENT_TEMPORARY_FILE);\n"),
+    ],
     tests: [SEALING],
   },
   {

@@ -6,6 +6,13 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import {
+  findCycles,
+  findFullFolders,
+  findInnerImports,
+  findWrongRooms,
+  importsOf,
+} from "./tidy/rooms.ts";
 import { findUnusedExports } from "./tidy/unused_exports.ts";
 
 const LINE_WIDTH = 100;
@@ -70,10 +77,6 @@ function checkText(path: string, text: string): string[] {
     }
   });
   return faults;
-}
-
-function importsOf(text: string): string[] {
-  return [...text.matchAll(/(?:from\s+|import\s+|import\()"(\.[^"]+)"/g)].map((match) => match[1]!);
 }
 
 function checkSource(path: string, text: string): string[] {
@@ -158,6 +161,10 @@ export function findUntidy(root: string): string[] {
     ...checkPackages(JSON.parse(read("deno.json")), JSON.parse(read("package.json"))),
     ...findUnlisted(JSON.parse(read("package.json")), read("docs/dependencies.md")),
     ...findDead(files, read),
+    ...findWrongRooms(files, read),
+    ...findFullFolders(files),
+    ...findCycles(files, read),
+    ...findInnerImports(files, read, read("docs/dependencies.md")),
     ...findUnusedExports(files.filter((path) => path.endsWith(".ts")), read),
   ];
 }

@@ -37,8 +37,6 @@ class RecordPieces implements AsyncIterator<Uint8Array, undefined> {
   /** For the client to take the last piece. */
   readonly #wait: Wait = new Wait(() => this.#stall());
   #record: Uint8Array = NOTHING;
-  /** The last piece of the record before. */
-  #taken: Uint8Array | null = null;
   #isOver = false;
 
   constructor(follow: Follow, stallWatch: StallWatch) {
@@ -49,7 +47,6 @@ class RecordPieces implements AsyncIterator<Uint8Array, undefined> {
 
   async next(): Promise<IteratorResult<Uint8Array, undefined>> {
     this.#wait.stop();
-    this.#releaseTaken();
     if (this.#record.length === 0 && !this.#isOver) {
       const record = await this.#follow.next();
       if (record === null) this.#end();
@@ -64,17 +61,10 @@ class RecordPieces implements AsyncIterator<Uint8Array, undefined> {
     const record = this.#record;
     if (record.length <= FOLLOW_PIECE_BYTES) {
       this.#record = NOTHING;
-      this.#taken = record;
       return record;
     }
     this.#record = record.subarray(FOLLOW_PIECE_BYTES);
     return record.subarray(0, FOLLOW_PIECE_BYTES);
-  }
-
-  /** Who asks for what comes next has no more use for the record before. */
-  #releaseTaken(): void {
-    if (this.#taken !== null) this.#follow.release(this.#taken);
-    this.#taken = null;
   }
 
   // deno-lint-ignore require-await -- an AsyncIterator's return() gives a promise

@@ -16,17 +16,15 @@ import { JSON_HEADERS } from "./responses.ts";
 export const REPLAY_EMPTY_PIECES_MAX: number = 16;
 
 /**
- * A replay page up to this size is sent in one write with its length; a longer one is streamed, a
- * chunk of the log at a time, so that a client holds no more than that.
+ * A page up to this size is sent in one write with its length; a longer one is streamed, a chunk of
+ * the log at a time, so that a client holds no more than that.
  */
-export const REPLAY_WHOLE_BYTES_MAX: number = 256 * 1024;
+export const REPLAY_WHOLE_BYTES_MAX: number = 64 * 1024;
 
 const OPENING = Buffer.from('{"events":[');
 const COMMA = Buffer.from(",");
 /** Means nothing between two values of a JSON text, and tells whether anybody still reads. */
 const BLANK = Buffer.from(" ");
-/** Up to here one write of a copy costs less than several without. */
-const COPIED_BYTES_MAX = 64 * 1024;
 
 /**
  * Answers with the page of `replay`, whose pieces may be empty. `onFailure` hears of an error after
@@ -36,78 +34,41 @@ export async function replayResponse(
   replay: Replay,
   onFailure: (error: unknown) => void,
 ): Promise<HttpResponse> {
-  const page = new PageStart();
+  const parts: Uint8Array[] = [];
+  let sizeBytes = 0;
+  let emptyPieces = 0;
   for (let events = await replay.next(); events !== null; events = await replay.next()) {
-    page.append(events);
-    if (page.isFull) {
-      return { status: 200, headers: JSON_HEADERS, body: streamPage(page, replay, onFailure) };
+    sizeBytes += events.length;
+    if (events.length === 0) emptyPieces += 1;
+    if (sizeBytes > REPLAY_WHOLE_BYTES_MAX || emptyPieces > REPLAY_EMPTY_PIECES_MAX) {
+      const body = streamPage(parts, events, replay, onFailure);
+      return { status: 200, headers: JSON_HEADERS, body };
     }
+    if (events.length > 0) parts.push(COMMA, Buffer.from(events));
   }
-  return wholePage([...page.parts, closing(replay)], replay);
+  const body = Buffer.concat([OPENING, ...parts.slice(1), closing(replay)]);
+  return { status: 200, headers: JSON_HEADERS, body };
 }
 
-/** What is read of a page before its status is sent. */
-class PageStart {
-  readonly parts: Uint8Array[] = [OPENING];
-  #sizeBytes = 0;
-  #emptyPieces = 0;
-
-  append(events: Uint8Array): void {
-    if (events.length === 0) {
-      this.#emptyPieces += 1;
-      return;
-    }
-    if (this.hasEvents) this.parts.push(COMMA);
-    this.parts.push(events);
-    this.#sizeBytes += events.length;
-  }
-
-  get hasEvents(): boolean {
-    return this.#sizeBytes > 0;
-  }
-
-  get isFull(): boolean {
-    return this.#sizeBytes > REPLAY_WHOLE_BYTES_MAX || this.#emptyPieces > REPLAY_EMPTY_PIECES_MAX;
-  }
-}
-
-function wholePage(parts: readonly Uint8Array[], replay: Replay): HttpResponse {
-  const sizeBytes = parts.reduce((sum, part) => sum + part.length, 0);
-  if (sizeBytes <= COPIED_BYTES_MAX) {
-    const body = Buffer.concat(parts, sizeBytes);
-    for (const part of parts) replay.release(part);
-    return { status: 200, headers: JSON_HEADERS, body };
-  }
-  const headers = { ...JSON_HEADERS, "content-length": String(sizeBytes) };
-  return { status: 200, headers, body: eachOf(parts, replay) };
-}
-
-/** Who asks for the next part has no more use for the one before. */
-async function* eachOf(
-  parts: readonly Uint8Array[],
-  replay: Replay,
-): AsyncGenerator<Uint8Array, void, void> {
-  for (const part of parts) {
-    yield part;
-    replay.release(part);
-  }
-}
-
+/**
+ * @param parts events read so far, each behind a comma.
+ * @param piece what was read last, valid until more is asked for.
+ */
 async function* streamPage(
-  start: PageStart,
+  parts: readonly Uint8Array[],
+  piece: Uint8Array,
   replay: Replay,
   onFailure: (error: unknown) => void,
 ): AsyncGenerator<Uint8Array> {
   try {
-    yield* eachOf(start.parts, replay);
-    let { hasEvents } = start;
-    for (let events = await replay.next(); events !== null; events = await replay.next()) {
+    yield Buffer.concat([OPENING, ...parts.slice(1)]);
+    let hasEvents = parts.length > 0;
+    for (let events: Uint8Array | null = piece; events !== null; events = await replay.next()) {
       if (events.length === 0) {
         yield BLANK;
       } else {
         if (hasEvents) yield COMMA;
         yield events;
-        replay.release(events);
         hasEvents = true;
       }
     }

@@ -2,12 +2,10 @@
  * Reads request bodies within their limit and within the byte budget. A body holds no more room
  * than it has sent so far, and one step ahead.
  */
-import type { Buffer } from "node:buffer";
+import { Buffer } from "node:buffer";
 import { ApiError } from "../event/api_error.ts";
-import type { BufferPool } from "../event/buffer_pool.ts";
 import { freeOwnMemory } from "../free_memory.ts";
 import type { Admission, Reservation } from "../service/admission.ts";
-import { GrowingBuffer } from "./growing_buffer.ts";
 import { ConnectionLostError, type HttpRequest, MalformedRequestError } from "../http/message.ts";
 import { StallError, type StallWatch } from "../http/stall_watch.ts";
 
@@ -17,13 +15,14 @@ import { StallError, type StallWatch } from "../http/stall_watch.ts";
  */
 export const BODY_ROOM_STEP_BYTES: number = 256 * 1024;
 
+/** A body that does not arrive at once is collected in chunks of this size. */
+export const BODY_CHUNK_BYTES: number = 64 * 1024;
+
 export interface BodyLimits {
   /** The largest body accepted. */
   limitBytes: number;
   admission: Admission;
   stallWatch: StallWatch;
-  /** Memory for large bodies; what is left of it after `use` goes back. */
-  memory: BufferPool;
 }
 
 /**
@@ -42,12 +41,9 @@ export async function withBody<T>(
   }
   const firstBytes = Math.min(declaredBytes ?? BODY_ROOM_STEP_BYTES, BODY_ROOM_STEP_BYTES);
   const reservation = await limits.admission.admit(firstBytes);
-  let body: Uint8Array | null = null;
   try {
-    body = await readBody(request, declaredBytes, reservation, limits);
-    return await use(body);
+    return await use(await readBody(request, declaredBytes, reservation, limits));
   } finally {
-    if (body !== null) limits.memory.giveBytes(body);
     limits.admission.release(reservation);
   }
 }
@@ -83,26 +79,45 @@ async function readPieces(
   reservation: Reservation,
   limits: BodyLimits,
 ): Promise<Buffer> {
-  const { limitBytes, admission, stallWatch, memory } = limits;
+  const { limitBytes, admission, stallWatch } = limits;
   const bodyBytesMax = declaredBytes ?? limitBytes;
-  const whole = declaredBytes === null ? null : memory.takeHeld(declaredBytes);
-  const body = new GrowingBuffer(whole);
+  const chunks = new Chunks();
   const pieces = request.body()[Symbol.asyncIterator]();
-  try {
-    for (;;) {
-      const piece = await stallWatch.guard(pieces.next());
-      if (piece.done) return body.toBytes(memory);
-      const sizeBytes = body.sizeBytes + piece.value.length;
-      if (sizeBytes > bodyBytesMax) throw tooLarge(limitBytes);
-      if (sizeBytes > reservation.bytes) {
-        await admission.grow(reservation, Math.min(sizeBytes + BODY_ROOM_STEP_BYTES, bodyBytesMax));
-      }
-      body.append(piece.value);
-      freeOwnMemory(piece.value);
+  for (;;) {
+    const piece = await stallWatch.guard(pieces.next());
+    if (piece.done) return chunks.concat();
+    const sizeBytes = chunks.sizeBytes + piece.value.length;
+    if (sizeBytes > bodyBytesMax) throw tooLarge(limitBytes);
+    if (sizeBytes > reservation.bytes) {
+      await admission.grow(reservation, Math.min(sizeBytes + BODY_ROOM_STEP_BYTES, bodyBytesMax));
     }
-  } catch (error) {
-    if (whole !== null) memory.give(whole);
-    throw error;
+    chunks.append(piece.value);
+    // Left to the collector, it takes a tenth of the processor time of a batch (Deno).
+    freeOwnMemory(piece.value);
+  }
+}
+
+/**
+ * Copies of all pieces, so that no small one keeps a whole read of the socket alive, and a million
+ * of them cost no more than one large one.
+ */
+class Chunks {
+  readonly #chunks: Buffer[] = [];
+  sizeBytes = 0;
+
+  append(piece: Uint8Array): void {
+    for (let start = 0; start < piece.length;) {
+      const filledBytes = this.sizeBytes % BODY_CHUNK_BYTES;
+      if (filledBytes === 0) this.#chunks.push(Buffer.allocUnsafeSlow(BODY_CHUNK_BYTES));
+      const part = piece.subarray(start, start + BODY_CHUNK_BYTES - filledBytes);
+      this.#chunks.at(-1)!.set(part, filledBytes);
+      this.sizeBytes += part.length;
+      start += part.length;
+    }
+  }
+
+  concat(): Buffer {
+    return Buffer.concat(this.#chunks, this.sizeBytes);
   }
 }
 

@@ -1,6 +1,5 @@
 /** The table of routes. A path is matched exactly as it was sent. */
 import { prepareBatch } from "../event/batch.ts";
-import { BufferPool } from "../event/buffer_pool.ts";
 import type { PreparedBatch } from "../event/types.ts";
 import {
   BODY_STALL_TIMEOUT_MS,
@@ -35,8 +34,6 @@ export interface RouteOptions {
   admission: Admission;
   /** Makes a batch of a body; `prepareBatch()` if absent, which makes all others wait. */
   prepare?: (body: Uint8Array) => PreparedBatch | Promise<PreparedBatch>;
-  /** Memory for large bodies, where that of their batches goes too when they have their answer. */
-  memory?: BufferPool;
   /** How long a request body may bring nothing. */
   bodyStallTimeoutMs?: number;
   /** How long a follower may take nothing while a record waits. */
@@ -49,14 +46,13 @@ const NO_PARAMETERS: ReadonlySet<string> = new Set();
 
 /** All routes by path. */
 export function createRoutes(options: RouteOptions): ReadonlyMap<string, Route> {
-  const memory = options.memory ?? new BufferPool();
-  const readBody = createBodyReader(options, memory);
+  const readBody = createBodyReader(options);
   return new Map([
     [
       "/v1/events",
       new Map([
         ["GET", createReplayEndpoint(options)],
-        ["POST", createIngestEndpoint(options, readBody, memory)],
+        ["POST", createIngestEndpoint(options, readBody)],
       ]),
     ],
     ["/v1/streams", new Map([["GET", createStreamsEndpoint(options.log)]])],
@@ -83,21 +79,10 @@ function createStreamsEndpoint(log: EventLog): Endpoint {
   return async (_request, query) => jsonResponse(await log.streams(readStreamsQuery(query)));
 }
 
-function createIngestEndpoint(
-  options: RouteOptions,
-  readBody: BodyReader,
-  memory: BufferPool,
-): Endpoint {
+function createIngestEndpoint(options: RouteOptions, readBody: BodyReader): Endpoint {
   const { log, prepare = prepareBatch } = options;
   const room = new PreparedRoom();
-  const append = async (batch: PreparedBatch) => {
-    try {
-      return await log.append(batch);
-    } finally {
-      memory.giveBytes(batch.events.lines);
-      memory.giveBytes(batch.events.envelopes);
-    }
-  };
+  const append = (batch: PreparedBatch) => log.append(batch);
   return (request, query) =>
     readBody(
       request,
@@ -125,14 +110,12 @@ type BodyReader = (
   use: (body: Uint8Array) => Promise<unknown>,
 ) => Promise<HttpResponse>;
 
-function createBodyReader(options: RouteOptions, memory: BufferPool): BodyReader {
+function createBodyReader(options: RouteOptions): BodyReader {
   const { admission, bodyStallTimeoutMs = BODY_STALL_TIMEOUT_MS } = options;
   const stallWatch = new StallWatch(bodyStallTimeoutMs);
   return async (request, query, limitBytes, use) => {
     parseQuery(query, NO_PARAMETERS);
     checkMediaType(request);
-    return jsonResponse(
-      await withBody(request, { limitBytes, admission, stallWatch, memory }, use),
-    );
+    return jsonResponse(await withBody(request, { limitBytes, admission, stallWatch }, use));
   };
 }

@@ -3,7 +3,6 @@
  * the socket, and releases them in reverse order, so that a free lock means a closed log.
  */
 import { randomFillSync } from "node:crypto";
-import { BufferPool } from "../event/buffer_pool.ts";
 import type { PreparedBatch } from "../event/types.ts";
 import { createHandler } from "../api/handler.ts";
 import { refusalResponse } from "../api/responses.ts";
@@ -13,7 +12,7 @@ import { fileStorage } from "../log/storage/file_storage.ts";
 import { sealThread } from "../log/sealing/seal_thread.ts";
 import { listen, type ListenOptions } from "../http/server.ts";
 import { Admission } from "../service/admission.ts";
-import { BatchThreads } from "../service/batch_threads.ts";
+import { BatchPreparer } from "../service/batch_preparer.ts";
 import { type EventLogService, openEventLog } from "../service/event_log_service.ts";
 import type { Config } from "./config.ts";
 import { operationalError } from "./exit.ts";
@@ -51,24 +50,22 @@ async function serveFolder(
   signals: ShutdownSignals,
 ): Promise<void> {
   const { report, rotateBytes = TAIL_ROTATE_BYTES } = options;
-  const memory = new BufferPool();
-  const threads = new BatchThreads({ memory });
+  const preparer = new BatchPreparer();
   const log = await openEventLog({
     storage: fileStorage(logDir),
     clockMs: Date.now,
     randomBytes: (into) => void randomFillSync(into),
     report,
     sealing: { maker: sealThread(logDir), rotateBytes },
-    fill: (events, values) => threads.fill(events, values),
   });
   try {
-    const prepare = (body: Uint8Array) => threads.prepare(body);
-    if (!signals.isRequested) await serveLog(config, { log, prepare, memory, ...options }, signals);
+    const prepare = (body: Uint8Array) => preparer.prepare(body);
+    if (!signals.isRequested) await serveLog(config, { log, prepare, ...options }, signals);
   } finally {
     try {
       await log.close();
     } finally {
-      await threads.close();
+      await preparer.close();
     }
   }
 }
@@ -76,12 +73,11 @@ async function serveFolder(
 interface Served {
   log: EventLogService;
   prepare: (body: Uint8Array) => PreparedBatch | Promise<PreparedBatch>;
-  memory: BufferPool;
 }
 
 async function serveLog(
   config: Config,
-  { log, prepare, memory, report, onReady }: ServeOptions & Served,
+  { log, prepare, report, onReady }: ServeOptions & Served,
   signals: ShutdownSignals,
 ): Promise<void> {
   const { socketPath: path, token, replay } = config;
@@ -91,7 +87,6 @@ async function serveLog(
     replay,
     admission: new Admission(),
     prepare,
-    memory,
     report,
   });
   await clearSocketPath(path);

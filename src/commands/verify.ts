@@ -4,9 +4,8 @@
  */
 import { join } from "node:path";
 import { fileStorage } from "../log/storage/file_storage.ts";
-import { startHashThread } from "../log/verify/hash_thread.ts";
 import { startSegmentThreads } from "../log/verify/segment_threads.ts";
-import { type Verification, verifyLog } from "../log/verify/verify.ts";
+import { type Damage, type Verification, verifyLog } from "../log/verify/verify.ts";
 import { type Config, requireSupported } from "./config.ts";
 import { requireLogFolder } from "./deployment.ts";
 import { CommandError, EXIT_VIOLATION, operationalError } from "./exit.ts";
@@ -48,18 +47,22 @@ async function verifyFolder(logDir: string, chain: boolean, progress: Progress) 
   await requireLogFolder(logDir);
   return await verifyLog(fileStorage(logDir), {
     chain,
-    startHashing: startHashThread,
-    startSegmentChecking: (segments) => startSegmentThreads(segments, { folder: logDir, chain }),
+    startChecker: (segments) => startSegmentThreads(segments, { folder: logDir, chain }),
     onProgress: progress.update,
   });
 }
 
-/** Prints the report. @throws {CommandError} exit status 3: a check failed. */
-function conclude(logDir: string, { report, failure }: Verification, terminal: Terminal): void {
+/** Prints the report. @throws {CommandError} exit status 3, with a line for each damaged file. */
+function conclude(
+  logDir: string,
+  { report, failure, others }: Verification,
+  terminal: Terminal,
+): void {
   terminal.print(`${JSON.stringify(report)}\n`);
   if (failure === null) return;
-  const message = `${failure.code}: ${logDir}/${failure.message}`;
-  throw new CommandError(EXIT_VIOLATION, withoutControls(message), { cause: failure });
+  const describe = ({ code, message }: Damage) => withoutControls(`${code}: ${logDir}/${message}`);
+  const lines = [failure, ...others].map(describe);
+  throw new CommandError(EXIT_VIOLATION, lines.join("\n"), { cause: failure });
 }
 
 /** Rejects at the first signal. */

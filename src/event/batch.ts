@@ -4,10 +4,10 @@
  */
 import { BATCH_EVENTS_MAX } from "../limits.ts";
 import { ApiError, type EventFault } from "./api_error.ts";
+import { encodeBatch } from "./batch_encoder.ts";
+import { readFastBatch } from "./batch_fast_path.ts";
 import { memberError, parseBody, requestError } from "./body.ts";
-import { encodeBatch } from "./encode_batch.ts";
 import { isEventId } from "./event_id.ts";
-import { readFastBatch } from "./fast_batch.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "./json/json_value.ts";
 import type { JsonError } from "./json/strict_json.ts";
 import { lineageMarker } from "./lineage.ts";

@@ -1,17 +1,14 @@
 /**
- * Lays the events of a batch out as lines and envelopes, and hashes what the batch digest covers.
- * All of it happens in one memory: first the pieces of the events as they come, each text as its
- * canonical JSON string, then the texts that are put together of them.
+ * Lays the events of a batch out as lines and envelopes, and computes the batch digest. All texts
+ * are put together in one scratch buffer: first the pieces of the events as they come, each text as
+ * its canonical JSON string, then block by block the texts that are made of them.
  *
- * One batch at a time: `begin()`, the events, `finish()`. What a batch that could not be finished
- * has left, the next `begin()` drops.
+ * One batch at a time: `begin()`, the events, `finish()`. The next `begin()` drops what is left of
+ * a batch that was not finished.
  */
 import { Buffer } from "node:buffer";
 import { assert } from "../assert.ts";
-import { freeOwnMemory } from "../free_memory.ts";
-import { BATCH_EVENTS_MAX, POOLED_BYTES_MIN } from "../limits.ts";
-import { BlockText } from "./block_text.ts";
-import { BufferPool } from "./buffer_pool.ts";
+import { BATCH_EVENTS_MAX } from "../limits.ts";
 import { ByteWriter } from "./byte_writer.ts";
 import {
   type EncodedEvents,
@@ -25,17 +22,20 @@ import {
   NO_HASH,
   NO_ID,
   NO_TIME,
-  PLACES,
+  OFFSETS,
   type StreamShare,
-} from "./encoded_events.ts";
-import { sha256Hex, Sha256Stream } from "./hash.ts";
+} from "./event_stamping.ts";
+import { sha256Hex } from "./hash.ts";
 import { quoteString } from "./json/quote_string.ts";
+import type { CheckedBatch, PreparedBatch } from "./types.ts";
 
-/**
- * Memory in which a batch is prepared is kept for the next one up to this size, on each thread:
- * that of 10,000 events of usual sizes. To make it anew for each would cost more than all else.
- */
-const ENCODER_KEPT_BYTES_MAX = 12 * 1024 * 1024;
+const SCRATCH_BYTES = 64 * 1024;
+/** A scratch buffer is kept up to this size, which is enough for 10,000 events of usual sizes. */
+const SCRATCH_KEPT_BYTES_MAX = 12 * 1024 * 1024;
+/** Texts leave the scratch buffer in blocks of about this size. */
+const BLOCK_BYTES = 128 * 1024;
+/** Larger texts have an `ArrayBuffer` of their own, which can move to another thread. */
+const POOLED_TEXT_BYTES_MAX = 4 * 1024;
 
 /**
  * Numbers of an event in `BatchEncoder.pieces`: start and end of stream, record key, kind and
@@ -48,7 +48,7 @@ export const KIND = 4;
 export const OCCURRED_AT = 6;
 export const PAYLOAD = 8;
 
-/** A part of the memory. */
+/** A range of the scratch buffer. */
 interface Part {
   start: number;
   end: number;
@@ -80,8 +80,8 @@ const DIGEST_START = constant('{"events":[');
 const DIGEST_FIRST = constant('{"content_hash":"');
 const DIGEST_NEXT = constant(',{"content_hash":"');
 const DIGEST_KIND = constant('","kind":');
-const DIGEST_VERSION = constant(',"v":1}');
 const DIGEST_SOURCE = constant('],"source":');
+const DIGEST_VERSION = constant(',"v":1}');
 const CLOSE = constant("}");
 
 const CONSTANTS = Buffer.from(constantText, "latin1");
@@ -89,6 +89,9 @@ const HASH_BYTES = NO_HASH.length;
 const TIME_PREFIX_BYTES = ',"observed_at":"'.length;
 const OCCURRED_AT_NAME_BYTES = sizeOf(OCCURRED_AT_NAME);
 const ID_PREFIX_BYTES = '","event_id":"'.length;
+
+/** A source and a batch id twice, each of 256 bytes that are escaped, and what stands around. */
+const SHARED_BYTES_MAX = 8 * 1024;
 
 /** What the events of a batch have in common. */
 interface SharedParts {
@@ -99,35 +102,33 @@ interface SharedParts {
   envelopeSource: Part;
 }
 
-/** A source and a batch id twice, each of 256 bytes that are escaped, and what stands around. */
-const SHARED_BYTES_MAX = 8 * 1024;
-/** Shorter texts share memory. */
-const SHARED_TEXT_BYTES_MAX = 4 * 1024;
-const MEMORY_BYTES = 64 * 1024;
+/** How long what the events have of their own is: all of it, and the most of one event. */
+interface OwnSizes {
+  /** What all texts have: stream, record key, kind, and occurred_at with its name. */
+  namesBytes: number;
+  namesBytesMax: number;
+  payloadBytes: number;
+  payloadBytesMax: number;
+}
 
 class BatchEncoder {
-  /** Where the lines and envelopes of large batches go. */
-  readonly memory: BufferPool = new BufferPool();
-  #writer = newMemory();
+  #writer = newScratch();
   #count = 0;
-  /** PIECES numbers for each event; one memory for all batches. */
+  /** PIECES numbers for each event. */
   readonly pieces: Int32Array = new Int32Array(BATCH_EVENTS_MAX * PIECES);
 
-  /** Drops what is there. */
   begin(): void {
-    this.#dropLarge();
+    this.#dropOutsized();
     this.#writer.size = CONSTANTS.length;
     this.#count = 0;
   }
 
-  /** Keeps no more than the usual: who sends so much may never come again. */
-  #dropLarge(): void {
-    if (this.#writer.bytes.length <= ENCODER_KEPT_BYTES_MAX) return;
-    freeOwnMemory(this.#writer.bytes);
-    this.#writer = newMemory();
+  /** Doesn't keep an outsized buffer after one large batch. */
+  #dropOutsized(): void {
+    if (this.#writer.bytes.length > SCRATCH_KEPT_BYTES_MAX) this.#writer = newScratch();
   }
 
-  /** Takes in one more event, of at most BATCH_EVENTS_MAX; returns the place of its numbers. */
+  /** Adds an event, one of at most BATCH_EVENTS_MAX; returns the index of its numbers. */
   addEvent(): number {
     const first = this.#count * PIECES;
     this.pieces.fill(0, first, first + PIECES);
@@ -135,7 +136,7 @@ class BatchEncoder {
     return first;
   }
 
-  /** The memory, to write pieces to. */
+  /** The scratch buffer, to write pieces to. */
   get writer(): ByteWriter {
     return this.#writer;
   }
@@ -152,17 +153,18 @@ class BatchEncoder {
     return writer.size;
   }
 
-  /** The batch of the events whose pieces there are. */
+  /** The batch of the events whose pieces were written. */
   finish(source: string, batchId: string): { events: EncodedEvents; batchDigest: string } {
     const count = this.#count;
     const shared = this.#writeShared(quoteString(source), quoteString(batchId));
-    const places = new Int32Array(count * PLACES);
-    const lines = this.#writeLines(count, shared, places);
-    const envelopes = this.#writeEnvelopes(count, shared, places);
-    const batchDigest = this.#digest(count, shared.source);
-    const streams = this.#streams(count);
-    this.#dropLarge();
-    return { events: { count, streams, lines, envelopes, places }, batchDigest };
+    const sizes = this.#ownSizes();
+    const offsets = new Int32Array(count * OFFSETS);
+    const lines = this.#lines(shared, sizes, offsets);
+    const envelopes = this.#envelopes(shared, sizes, offsets);
+    const batchDigest = sha256Hex(this.#digestText(shared, sizes));
+    const streams = this.#streams();
+    this.#dropOutsized();
+    return { events: { count, streams, lines, envelopes, offsets }, batchDigest };
   }
 
   #writeShared(source: string, batchId: string): SharedParts {
@@ -189,139 +191,159 @@ class BatchEncoder {
     };
   }
 
-  #writeLines(count: number, shared: SharedParts, places: Int32Array): Buffer {
+  #ownSizes(): OwnSizes {
+    const sizes = { namesBytes: 0, namesBytesMax: 0, payloadBytes: 0, payloadBytesMax: 0 };
+    for (let piece = 0; piece < this.#count * PIECES; piece += PIECES) {
+      const timeBytes = this.#pieceBytes(piece + OCCURRED_AT);
+      const namesBytes = this.#pieceBytes(piece + STREAM) + this.#pieceBytes(piece + RECORD_KEY) +
+        this.#pieceBytes(piece + KIND) + timeBytes + (timeBytes > 0 ? OCCURRED_AT_NAME_BYTES : 0);
+      const payloadBytes = this.#pieceBytes(piece + PAYLOAD);
+      sizes.namesBytes += namesBytes;
+      sizes.namesBytesMax = Math.max(sizes.namesBytesMax, namesBytes);
+      sizes.payloadBytes += payloadBytes;
+      sizes.payloadBytesMax = Math.max(sizes.payloadBytesMax, payloadBytes);
+    }
+    return sizes;
+  }
+
+  #lines(shared: SharedParts, sizes: OwnSizes, offsets: Int32Array): Buffer {
     const { lineStart, lineEnd } = shared;
     const sharedBytes = sizeOf(lineStart, RECORD_KEY_NAME, KIND_NAME, LINE_TIME, lineEnd);
-    const lineBytes = (piece: number) =>
-      sharedBytes + this.#namesBytes(piece) + this.#pieceBytes(piece + PAYLOAD);
-    const lines = this.#bufferFor(count, lineBytes);
-    const text = new BlockText(this.#writer, (block, at) => lines.set(block, at));
-    for (let index = 0; index < count; index++) {
+    const allBytes = this.#count * sharedBytes + sizes.namesBytes + sizes.payloadBytes;
+    const lineBytesMax = sharedBytes + sizes.namesBytesMax + sizes.payloadBytesMax;
+    const writer = this.#writer;
+    return this.#layOut(allBytes, lineBytesMax, (index, base) => {
       const piece = index * PIECES;
-      text.reserve(lineBytes(piece));
       this.#put(lineStart);
-      this.#piece(piece + STREAM);
+      this.#putPiece(piece + STREAM);
       this.#put(RECORD_KEY_NAME);
-      this.#piece(piece + RECORD_KEY);
+      this.#putPiece(piece + RECORD_KEY);
       this.#put(KIND_NAME);
-      this.#piece(piece + KIND);
-      this.#occurredAt(piece);
-      places[index * PLACES + LINE_OBSERVED_AT] = text.sizeBytes + TIME_PREFIX_BYTES;
+      this.#putPiece(piece + KIND);
+      this.#putOccurredAt(piece);
+      offsets[index * OFFSETS + LINE_OBSERVED_AT] = base + writer.size + TIME_PREFIX_BYTES;
       this.#put(LINE_TIME);
-      this.#piece(piece + PAYLOAD);
+      this.#putPiece(piece + PAYLOAD);
       this.#put(lineEnd);
-      places[index * PLACES + LINE_END] = text.sizeBytes;
-    }
-    return ended(text, lines);
+      offsets[index * OFFSETS + LINE_END] = base + writer.size;
+    });
   }
 
   /**
    * RFC 8785 order: batch_id, content_hash, event_id, kind, observed_at, occurred_at, record_key,
    * source, stream.
    */
-  #writeEnvelopes(count: number, shared: SharedParts, places: Int32Array): Buffer {
+  #envelopes(shared: SharedParts, sizes: OwnSizes, offsets: Int32Array): Buffer {
     const { envelopeStart, envelopeSource } = shared;
     const sharedBytes = HASH_BYTES + sizeOf(envelopeStart, ENVELOPE_EVENT, ENVELOPE_TIME) +
       sizeOf(RECORD_KEY_NAME, envelopeSource, CLOSE);
-    const envelopeBytes = (piece: number) => sharedBytes + this.#namesBytes(piece);
-    const envelopes = this.#bufferFor(count, envelopeBytes);
-    const text = new BlockText(this.#writer, (block, at) => envelopes.set(block, at));
-    for (let index = 0; index < count; index++) {
+    const allBytes = this.#count * sharedBytes + sizes.namesBytes;
+    const writer = this.#writer;
+    return this.#layOut(allBytes, sharedBytes + sizes.namesBytesMax, (index, base) => {
       const piece = index * PIECES;
-      text.reserve(envelopeBytes(piece));
       this.#put(envelopeStart);
-      this.#contentHash(piece);
-      places[index * PLACES + ENVELOPE_ID] = text.sizeBytes + ID_PREFIX_BYTES;
+      this.#putContentHash(piece);
+      offsets[index * OFFSETS + ENVELOPE_ID] = base + writer.size + ID_PREFIX_BYTES;
       this.#put(ENVELOPE_EVENT);
-      this.#piece(piece + KIND);
-      places[index * PLACES + ENVELOPE_OBSERVED_AT] = text.sizeBytes + TIME_PREFIX_BYTES;
+      this.#putPiece(piece + KIND);
+      offsets[index * OFFSETS + ENVELOPE_OBSERVED_AT] = base + writer.size + TIME_PREFIX_BYTES;
       this.#put(ENVELOPE_TIME);
-      this.#occurredAt(piece);
+      this.#putOccurredAt(piece);
       this.#put(RECORD_KEY_NAME);
-      this.#piece(piece + RECORD_KEY);
+      this.#putPiece(piece + RECORD_KEY);
       this.#put(envelopeSource);
-      this.#piece(piece + STREAM);
+      this.#putPiece(piece + STREAM);
       this.#put(CLOSE);
-      places[index * PLACES + ENVELOPE_END] = text.sizeBytes;
-    }
-    return ended(text, envelopes);
+      offsets[index * OFFSETS + ENVELOPE_END] = base + writer.size;
+    });
   }
 
-  #digest(count: number, source: Part): string {
-    const eventBytesMax = HASH_BYTES +
-      sizeOf(DIGEST_FIRST, DIGEST_NEXT, DIGEST_KIND, RECORD_KEY_NAME, STREAM_NAME, CLOSE);
-    const hash = new Sha256Stream();
-    const text = new BlockText(this.#writer, (block) => hash.update(block));
-    text.reserve(sizeOf(DIGEST_START));
-    this.#put(DIGEST_START);
-    for (let index = 0; index < count; index++) {
+  #digestText({ source }: SharedParts, sizes: OwnSizes): Buffer {
+    const sharedBytes = HASH_BYTES +
+      sizeOf(DIGEST_NEXT, DIGEST_KIND, RECORD_KEY_NAME, STREAM_NAME, CLOSE);
+    // There is no comma before the first event.
+    const aroundBytes = sizeOf(DIGEST_START, DIGEST_SOURCE, source, DIGEST_VERSION) - 1;
+    const allBytes = aroundBytes + this.#count * sharedBytes + sizes.namesBytes;
+    const eventBytesMax = aroundBytes + sharedBytes + sizes.namesBytesMax;
+    return this.#layOut(allBytes, eventBytesMax, (index) => {
       const piece = index * PIECES;
-      text.reserve(eventBytesMax + this.#namesBytes(piece));
+      if (index === 0) this.#put(DIGEST_START);
       this.#put(index === 0 ? DIGEST_FIRST : DIGEST_NEXT);
-      this.#contentHash(piece);
+      this.#putContentHash(piece);
       this.#put(DIGEST_KIND);
-      this.#piece(piece + KIND);
-      this.#occurredAt(piece);
+      this.#putPiece(piece + KIND);
+      this.#putOccurredAt(piece);
       this.#put(RECORD_KEY_NAME);
-      this.#piece(piece + RECORD_KEY);
+      this.#putPiece(piece + RECORD_KEY);
       this.#put(STREAM_NAME);
-      this.#piece(piece + STREAM);
+      this.#putPiece(piece + STREAM);
       this.#put(CLOSE);
+      if (index < this.#count - 1) return;
+      this.#put(DIGEST_SOURCE);
+      this.#put(source);
+      this.#put(DIGEST_VERSION);
+    });
+  }
+
+  /**
+   * A text of all events, put together at the end of the scratch buffer, where the pieces are, and
+   * taken from there in blocks: so the scratch need not hold the text of a large batch too.
+   * @param sizeBytes of the whole text.
+   * @param eventBytesMax what `putEvent` adds at most.
+   * @param putEvent adds the text of an event; `base` and the size of the scratch buffer make an
+   *   index in the text.
+   */
+  #layOut(
+    sizeBytes: number,
+    eventBytesMax: number,
+    putEvent: (index: number, base: number) => void,
+  ): Buffer {
+    const writer = this.#writer;
+    writer.reserve(Math.min(sizeBytes, BLOCK_BYTES + eventBytesMax));
+    const text = sizeBytes <= POOLED_TEXT_BYTES_MAX
+      ? Buffer.allocUnsafe(sizeBytes)
+      : Buffer.allocUnsafeSlow(sizeBytes);
+    const start = writer.size;
+    let takenBytes = 0;
+    for (let index = 0; index < this.#count; index++) {
+      putEvent(index, takenBytes - start);
+      if (writer.size - start < BLOCK_BYTES && index < this.#count - 1) continue;
+      takenBytes += writer.bytes.copy(text, takenBytes, start, writer.size);
+      writer.size = start;
     }
-    text.reserve(sizeOf(DIGEST_SOURCE, source, DIGEST_VERSION));
-    this.#put(DIGEST_SOURCE);
-    this.#put(source);
-    this.#put(DIGEST_VERSION);
-    return hash.end(text.rest());
+    assert(takenBytes === sizeBytes, "a text is as long as its parts");
+    return text;
   }
 
-  /** What of the pieces of an event is in all texts, with the name of a time that is there. */
-  #namesBytes(piece: number): number {
-    const timeBytes = this.#pieceBytes(piece + OCCURRED_AT);
-    return this.#pieceBytes(piece + STREAM) + this.#pieceBytes(piece + RECORD_KEY) +
-      this.#pieceBytes(piece + KIND) + timeBytes + (timeBytes > 0 ? OCCURRED_AT_NAME_BYTES : 0);
-  }
-
-  /** @param piece a number of `pieces`. */
+  /** @param piece an index of `pieces`. */
   #pieceBytes(piece: number): number {
     return this.pieces[piece + 1]! - this.pieces[piece]!;
   }
 
   #put({ start, end }: Part): void {
-    this.#writer.again(start, end);
+    this.#writer.copyOwn(start, end);
   }
 
-  /** @param piece a number of `pieces`. */
-  #piece(piece: number): void {
-    this.#writer.again(this.pieces[piece]!, this.pieces[piece + 1]!);
+  /** @param piece an index of `pieces`. */
+  #putPiece(piece: number): void {
+    this.#writer.copyOwn(this.pieces[piece]!, this.pieces[piece + 1]!);
   }
 
-  #contentHash(piece: number): void {
+  #putContentHash(piece: number): void {
     const end = this.pieces[piece + PAYLOAD + 1]!;
-    this.#writer.again(end - HASH_BYTES, end);
+    this.#writer.copyOwn(end - HASH_BYTES, end);
   }
 
-  #occurredAt(piece: number): void {
-    const start = this.pieces[piece + OCCURRED_AT]!;
-    const end = this.pieces[piece + OCCURRED_AT + 1]!;
-    if (start === end) return;
+  #putOccurredAt(piece: number): void {
+    if (this.#pieceBytes(piece + OCCURRED_AT) === 0) return;
     this.#put(OCCURRED_AT_NAME);
-    this.#writer.again(start, end);
+    this.#putPiece(piece + OCCURRED_AT);
   }
 
-  /** Memory for the texts of all events, each as long as its pieces make it. */
-  #bufferFor(count: number, textBytes: (piece: number) => number): Buffer {
-    let sizeBytes = 0;
-    for (let index = 0; index < count; index++) sizeBytes += textBytes(index * PIECES);
-    if (sizeBytes <= SHARED_TEXT_BYTES_MAX) return Buffer.allocUnsafe(sizeBytes);
-    if (sizeBytes < POOLED_BYTES_MIN) return Buffer.allocUnsafeSlow(sizeBytes);
-    return Buffer.from(this.memory.take(sizeBytes), 0, sizeBytes);
-  }
-
-  #streams(count: number): StreamShare[] {
+  #streams(): StreamShare[] {
     const shares = new Map<string, StreamShare>();
     let share: StreamShare | undefined;
-    for (let index = 0; index < count; index++) {
+    for (let index = 0; index < this.#count; index++) {
       const piece = index * PIECES + STREAM;
       if (share === undefined || !this.#isSame(piece, piece - PIECES)) {
         const start = this.pieces[piece]! + 1;
@@ -348,22 +370,37 @@ class BatchEncoder {
   }
 }
 
-/** The whole text, in memory that was made for it. */
-function ended(text: BlockText, into: Buffer): Buffer {
-  assert(text.sizeBytes === into.length, "a text is as long as was said before");
-  text.end();
-  return into;
-}
-
 function sizeOf(...parts: Part[]): number {
   return parts.reduce((bytes, { start, end }) => bytes + end - start, 0);
 }
 
-function newMemory(): ByteWriter {
-  const writer = new ByteWriter(MEMORY_BYTES);
+function newScratch(): ByteWriter {
+  const writer = new ByteWriter(SCRATCH_BYTES);
   writer.append(CONSTANTS);
   return writer;
 }
 
 /** The one of this thread. */
 export const batchEncoder: BatchEncoder = new BatchEncoder();
+
+/** Encodes a batch whose events were checked one by one. */
+export function encodeBatch(batch: CheckedBatch): PreparedBatch {
+  batchEncoder.begin();
+  const { pieces, writer } = batchEncoder;
+  const write = (piece: number, text: string) => {
+    pieces[piece] = writer.size;
+    writer.text(text);
+    pieces[piece + 1] = writer.size;
+  };
+  for (const event of batch.events) {
+    const first = batchEncoder.addEvent();
+    write(first + STREAM, quoteString(event.stream));
+    write(first + RECORD_KEY, quoteString(event.recordKey));
+    write(first + KIND, quoteString(event.kind));
+    if (event.occurredAt !== undefined) write(first + OCCURRED_AT, quoteString(event.occurredAt));
+    write(first + PAYLOAD, event.payload);
+    pieces[first + PAYLOAD + 1] = batchEncoder.endPayload(pieces[first + PAYLOAD]!);
+  }
+  const { source, batchId, precondition, lineage } = batch;
+  return { source, batchId, precondition, lineage, ...batchEncoder.finish(source, batchId) };
+}

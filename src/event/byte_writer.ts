@@ -1,16 +1,16 @@
 /**
- * Bytes written one after the other into memory that grows. What is written often is there already,
- * in the same memory: to move bytes within a buffer is the one copy that costs next to nothing in
- * both runtimes, and for the shortest a loop costs less still.
+ * A buffer that grows as bytes are appended. Most of them are copies of bytes that are in it
+ * already: a copy within one buffer is the only one that costs next to nothing in both runtimes,
+ * and for the shortest a loop costs less still.
  */
 import { Buffer } from "node:buffer";
 import { MEMORY_GROWTH_FACTOR } from "../limits.ts";
 
-/** Up to so many bytes a loop beats the call. */
+/** Up to this size a loop beats `copyWithin()`. */
 const LOOPED_BYTES_MAX = 16;
 
 export class ByteWriter {
-  /** The memory; what was written are its first `size` bytes. Another one after `reserve()`. */
+  /** The first `size` bytes are written. Replaced by a larger one in `reserve()`. */
   bytes: Buffer;
   size = 0;
 
@@ -18,7 +18,7 @@ export class ByteWriter {
     this.bytes = Buffer.allocUnsafeSlow(capacityBytes);
   }
 
-  /** Makes room for so many more bytes. */
+  /** Makes room for this many more bytes. */
   reserve(moreBytes: number): void {
     const sizeBytes = this.size + moreBytes;
     if (sizeBytes <= this.bytes.length) return;
@@ -29,27 +29,27 @@ export class ByteWriter {
     this.bytes = larger;
   }
 
-  /** Writes a text in UTF-8. */
+  /** Appends a text in UTF-8. */
   text(text: string): void {
     this.reserve(text.length * 3 <= this.bytes.length ? text.length * 3 : Buffer.byteLength(text));
     this.size += this.bytes.write(text, this.size);
   }
 
-  /** Writes other bytes. */
+  /** Appends other bytes. */
   append(bytes: Uint8Array): void {
     this.reserve(bytes.length);
     this.bytes.set(bytes, this.size);
     this.size += bytes.length;
   }
 
-  /** Writes a text of ASCII characters. There must be room for it. */
+  /** Appends an ASCII text. There must be room for it. */
   ascii(text: string): void {
     putAscii(text, this.bytes, this.size);
     this.size += text.length;
   }
 
-  /** Writes bytes again that were written before. There must be room for them. */
-  again(start: number, end: number): void {
+  /** Appends a copy of bytes that were written before. There must be room for them. */
+  copyOwn(start: number, end: number): void {
     const { bytes, size } = this;
     if (end - start > LOOPED_BYTES_MAX) bytes.copyWithin(size, start, end);
     else for (let at = start; at < end; at++) bytes[size + at - start] = bytes[at]!;
@@ -57,7 +57,7 @@ export class ByteWriter {
   }
 }
 
-/** Writes a text of ASCII characters over bytes that are there. */
+/** Overwrites bytes with an ASCII text. */
 export function putAscii(text: string, into: Uint8Array, start: number): void {
   for (let at = 0; at < text.length; at++) into[start + at] = text.charCodeAt(at);
 }

@@ -2,21 +2,15 @@
  * The history chain: one hash that commits to every event and its place. From the genesis head on,
  * head_n = H(raw head_{n-1} || raw event_hash_n), each 32 bytes.
  */
-import { Buffer } from "node:buffer";
 import { assert } from "../assert.ts";
-import { sha256, sha256Hex } from "./hash.ts";
+import { sha256Hex } from "./hash.ts";
 import { HASH_WORDS, hashLink } from "./sha256_link.ts";
 
-const HASH_BYTES = 32;
 /** Hex digits of one word of a hash. */
 const WORD_DIGITS = 8;
-const WORD_BYTES = 4;
 
 /** Head of the empty history, in hex. */
 export const GENESIS_HEAD_HEX: string = sha256Hex("service/genesis/v1");
-
-/** Head of the empty history. */
-export const GENESIS_HEAD: Uint8Array = sha256("service/genesis/v1");
 
 /** Follows the chain event by event. */
 export class HistoryChain {
@@ -45,30 +39,6 @@ export class HistoryChain {
     putHex(eventHash, this.#link, HASH_WORDS);
     hashLink(this.#link);
   }
-
-  /** Takes in events whose hashes stand one after the other. */
-  appendAll(eventHashes: string): void {
-    const bytes = Buffer.from(eventHashes, "hex");
-    assert(bytes.length * 2 === eventHashes.length, "hashes have hex digits alone");
-    assert(bytes.length % HASH_BYTES === 0, "a hash has 64 hex digits");
-    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
-    const link = this.#link;
-    for (let start = 0; start < bytes.length; start += HASH_BYTES) {
-      for (let word = 0; word < HASH_WORDS; word++) {
-        link[HASH_WORDS + word] = view.getInt32(start + word * WORD_BYTES);
-      }
-      hashLink(link);
-    }
-  }
-}
-
-/** The head after one more event. Takes and returns 32 raw bytes. */
-export function nextHead(head: Uint8Array, eventHash: Uint8Array): Uint8Array {
-  assert(head.length === HASH_BYTES && eventHash.length === HASH_BYTES, "a hash has 32 bytes");
-  const link = new Uint8Array(2 * HASH_BYTES);
-  link.set(head);
-  link.set(eventHash, HASH_BYTES);
-  return sha256(link);
 }
 
 /** Above the value of any hex digit. */

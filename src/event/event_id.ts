@@ -5,8 +5,6 @@
  *
  * Invariant: every id of a source is greater than the one before it, whatever the clock does.
  */
-import { assert } from "../assert.ts";
-
 const EVENT_ID_PATTERN = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
 /** Whether a text is a UUIDv7 in canonical form. */
@@ -50,10 +48,6 @@ export class EventIdSource {
   #randBLow = 0;
   /** All digits of the current id but the last three. */
   #head = "";
-  /** The last of the ids set aside; null while none are. */
-  #reservedLast: string | null = null;
-  /** Before the time of those. */
-  #latestMs = Infinity;
 
   /**
    * @param clockMs milliseconds since 1970.
@@ -69,7 +63,12 @@ export class EventIdSource {
     this.#randomBytes = randomBytes;
     if (last === null) return;
     if (!isEventId(last)) throw new TypeError("last event id is not a canonical UUIDv7");
-    this.#goOnAfter(last);
+    this.#set(
+      eventIdTimestampMs(last),
+      parseInt(last.slice(15, 18), 16),
+      parseInt(last.slice(19, 23), 16) - 0x8000,
+      parseInt(last.slice(24), 16),
+    );
   }
 
   /**
@@ -77,48 +76,10 @@ export class EventIdSource {
    * @throws {RangeError} when the time part has no larger value left.
    */
   next(): string {
-    const nowMs = Math.min(this.#nowMs(), this.#latestMs);
+    const nowMs = Math.max(0, Math.trunc(this.#clockMs()));
     if (nowMs > this.#timestampMs) this.#start(nowMs);
     else this.#increment();
     return this.#head + TAILS[this.#randBLow % TAIL_END];
-  }
-
-  /**
-   * Sets ids aside for events that come later in the log: until `release()`, those that `next()`
-   * gives are less. To that end they have a millisecond of their own, at the earliest the present
-   * one.
-   * @throws {RangeError} as `next()`.
-   */
-  reserve(count: number): string[] {
-    assert(this.#reservedLast === null, "ids are set aside once at a time");
-    // One millisecond is left between, for a last id of the log whose counter carries over.
-    const timeMs = Math.max(this.#nowMs(), this.#timestampMs + 2);
-    const ids = new EventIdSource(() => timeMs, this.#randomBytes, null);
-    const reserved = Array.from({ length: count }, () => ids.next());
-    this.#reservedLast = reserved.at(-1)!;
-    this.#latestMs = timeMs - 1;
-    return reserved;
-  }
-
-  /** From now on all ids are greater than those set aside. */
-  release(): void {
-    assert(this.#reservedLast !== null, "ids were set aside");
-    this.#goOnAfter(this.#reservedLast);
-    this.#reservedLast = null;
-    this.#latestMs = Infinity;
-  }
-
-  #nowMs(): number {
-    return Math.max(0, Math.trunc(this.#clockMs()));
-  }
-
-  #goOnAfter(id: string): void {
-    this.#set(
-      eventIdTimestampMs(id),
-      parseInt(id.slice(15, 18), 16),
-      parseInt(id.slice(19, 23), 16) - 0x8000,
-      parseInt(id.slice(24), 16),
-    );
   }
 
   #increment(): void {

@@ -16,11 +16,6 @@ export function isSha256Hex(value: unknown): value is string {
   return typeof value === "string" && SHA256_HEX.test(value);
 }
 
-/** SHA-256 of bytes, or of a text in UTF-8, as 32 bytes. */
-export function sha256(data: string | Uint8Array): Uint8Array {
-  return hash("sha256", data, "buffer");
-}
-
 /** SHA-256 of bytes that come in blocks; for a single one it costs what `sha256Hex()` does. */
 export class Sha256Stream {
   #hasher: Hash | null = null;

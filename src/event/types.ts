@@ -1,5 +1,5 @@
 /** Types shared by the layers. Wire types use the member names of the protocol. */
-import type { EncodedEvents } from "./encoded_events.ts";
+import type { EncodedEvents } from "./event_stamping.ts";
 
 /** A validated event with a canonical payload. */
 export interface PreparedEvent {

@@ -5,26 +5,13 @@
  */
 import { assert } from "../assert.ts";
 import { EventIdSource } from "../event/event_id.ts";
-import { formatTimestamp } from "../event/timestamp.ts";
 import type { PreparedBatch } from "../event/types.ts";
 import { inTurns } from "../io_turn.ts";
 import { BackgroundSealing, type BackgroundSealingOptions } from "./sealing/background_sealing.ts";
-import {
-  buildCleanEnd,
-  buildFilled,
-  buildInSlices,
-  type BuiltCommit,
-  filledHeaderBytes,
-  type StreamGrowth,
-} from "./wal/commit_builder.ts";
+import { buildCleanEnd, buildCommit, type StreamGrowth } from "./wal/commit_builder.ts";
 import type { CommitFile } from "./wal/commit_file.ts";
 import type { BatchEntry } from "./wal/commit_frame.ts";
-import { type EventFiller, type FilledBatch, fillInTurns } from "./wal/filled_batch.ts";
-import {
-  MANIFEST_TEMPORARY_FILE,
-  SEGMENT_TEMPORARY_FILE,
-  TAIL_FILE,
-} from "./storage/file_names.ts";
+import { TAIL_FILE } from "./storage/file_names.ts";
 import { StorageFullError, type WriterPoisonedError } from "./storage/errors.ts";
 import { LogFiles, type MoveListener } from "./log_files.ts";
 import type { SegmentEntry } from "./segment/manifest.ts";
@@ -33,11 +20,17 @@ import { RotationError, syncNames } from "./wal/rotation.ts";
 import type { SealedHistory } from "./segment/sealed_history.ts";
 import { inPlaceMaker, type MakerSettings, type SegmentMaker } from "./sealing/segment_maker.ts";
 import type { LogSnapshot } from "./read/snapshot.ts";
-import { removeIfThere, type Storage } from "./storage/storage.ts";
+import type { Storage } from "./storage/storage.ts";
 import { TailWriter } from "./wal/tail_writer.ts";
 
 /** The newest commits, kept in memory for those who read at the end of the log. */
 export const RECENT_COMMITS_BYTES_MAX: number = 8 * 1024 * 1024;
+
+/**
+ * Rotated tails that may wait to be sealed. With so many the tail is not rotated: it grows, and
+ * takes no more descriptors.
+ */
+export const PENDING_FILES_MAX: number = 8;
 
 export interface LogOptions {
   /** The log folder. */
@@ -49,8 +42,6 @@ export interface LogOptions {
   listener: LogListener;
   /** How much of the newest commits is kept in memory; `RECENT_COMMITS_BYTES_MAX` if absent. */
   recentBytesMax?: number;
-  /** Fills large batches; `fillInTurns()` if absent. */
-  fill?: EventFiller;
   /** How the log is sealed while it is open; only by `seal()` if absent. */
   sealing?: SealingOptions;
 }
@@ -92,6 +83,9 @@ export interface CommittedBatch {
 export async function openLog(options: LogOptions): Promise<Log> {
   return new Log(options, await recover(options.storage, options.listener));
 }
+
+/** Ends a sealing that is to stop. */
+class SealStopped extends Error {}
 
 export class Log {
   readonly #options: LogOptions;
@@ -146,60 +140,20 @@ export class Log {
    * @throws {StorageFullError} there was no room; nothing was written.
    * @throws {WriterPoisonedError} the outcome is unknown, or that of an earlier commit was.
    */
-  append(prepared: readonly PreparedBatch[]): Promise<readonly CommittedBatch[]> {
+  async append(prepared: readonly PreparedBatch[]): Promise<readonly CommittedBatch[]> {
     assert(prepared.length > 0, "a commit holds at least one batch");
-    return this.#commit(async () => {
-      const nowMs = this.#options.clockMs();
-      const parts = { batches: prepared, ids: this.#ids, head: this.#head, nowMs };
-      const built = await inTurns(buildInSlices(parts));
-      this.#assertFollows(built.commit.batches[0]!.first_event_id);
-      await this.#writer.append(built);
-      return built;
-    });
-  }
-
-  /**
-   * Does what can be done of a commit of one batch before its turn comes; others are appended
-   * meanwhile. One at a time, to be followed by `appendFilled()` or `dropFilled()`, by the latter
-   * also when this fails.
-   * @throws {LostBatchError}
-   */
-  async fill(batch: PreparedBatch): Promise<FilledBatch> {
-    const eventIds = this.#ids.reserve(batch.events.count);
-    const observedAt = formatTimestamp(this.#options.clockMs());
-    const { fill = fillInTurns } = this.#options;
-    return { batch, eventIds, eventHashes: await fill(batch.events, { eventIds, observedAt }) };
-  }
-
-  /** Commits what was filled, as `append()` does. */
-  appendFilled(filled: FilledBatch): Promise<readonly CommittedBatch[]> {
-    this.#ids.release();
-    const { lines } = filled.batch.events;
-    return this.#commit(() => {
-      this.#assertFollows(filled.eventIds[0]!);
-      const build = () => buildFilled(filled, this.#head);
-      return this.#writer.appendLines(lines, filledHeaderBytes(filled), build);
-    });
-  }
-
-  /** What was filled is not committed. */
-  dropFilled(): void {
-    this.#ids.release();
-  }
-
-  #assertFollows(firstEventId: string): void {
-    const { frontier } = this.snapshot;
-    assert(frontier === null || frontier < firstEventId, "a commit follows the frontier");
-  }
-
-  /** @param write makes a commit durable; called when the tail is the one that takes it. */
-  async #commit(write: () => Promise<BuiltCommit>): Promise<readonly CommittedBatch[]> {
     assert(!this.#appending && !this.#closed, "commits are appended one at a time");
     assert(!this.#sealing, "nothing is appended during a sealing, nor after one that failed");
     this.#appending = true;
     try {
       await this.#rotateWhenLarge();
-      const built = await write();
+      const nowMs = this.#options.clockMs();
+      const parts = { batches: prepared, ids: this.#ids, head: this.#head, nowMs };
+      const built = await inTurns(buildCommit(parts));
+      const { frontier } = this.snapshot;
+      const firstEventId = built.commit.batches[0]!.first_event_id;
+      assert(frontier === null || frontier < firstEventId, "a commit follows the frontier");
+      await this.#writer.append(built);
       this.#head = built.commit.head;
       this.#files.refresh();
       const batches = built.commit.batches.map((entry, i) => ({
@@ -219,26 +173,35 @@ export class Log {
    * Moves all that is committed into segments: rotates the tail and seals every pending file. Not
    * while anything is appended. When it fails or is stopped, the log can only be closed.
    * @param onSegment told of each segment once it is in the manifest.
-   * @returns false when `settings.isStopped` ended it before all was sealed.
+   * @param isStopped asked before each commit is sealed: whether to stop. What of a pending file
+   *   has been sealed then is sealed again by the next one.
+   * @returns false when it was stopped before all was sealed.
    */
   async seal(
     onSegment: (entry: SegmentEntry) => void,
-    settings: MakerSettings = {},
+    { isStopped = () => false, ...settings }: MakerSettings & { isStopped?: () => boolean } = {},
   ): Promise<boolean> {
     assert(!this.#appending && !this.#closed, "a log is sealed while nothing is appended");
     assert(!this.#sealing && this.#background === null, "a log is sealed by one at a time");
     this.#sealing = true;
-    const maker = inPlaceMaker(this.#options.storage, settings);
-    const { isStopped = () => false } = settings;
+    const onEvents = (events: number) => {
+      if (isStopped()) throw new SealStopped();
+      settings.onEvents?.(events);
+    };
+    const maker = inPlaceMaker(this.#options.storage, { ...settings, onEvents });
     if (this.#files.tail.lastEventId !== null) {
       await this.#rotate();
       await syncNames(this.#options.storage);
     }
-    while (this.#files.oldestPending !== null) {
-      const sealed = await this.#files.sealOldest({ maker, onSegment, isStopped });
-      if (sealed === null) return false;
-      await this.#files.remove(sealed);
-      if (this.#files.oldestPending !== null && isStopped()) return false;
+    try {
+      while (this.#files.oldestPending !== null) {
+        const { file, segments } = await this.#files.sealOldest(maker);
+        for (const entry of segments) onSegment(entry);
+        await this.#files.remove(file);
+      }
+    } catch (error) {
+      if (error instanceof SealStopped) return false;
+      throw error;
     }
     this.#sealing = false;
     return true;
@@ -268,7 +231,6 @@ export class Log {
   }
 
   #sealingBy({ maker, pause }: SealingOptions): BackgroundSealing {
-    const { storage } = this.#options;
     return new BackgroundSealing({
       maker,
       pause,
@@ -276,15 +238,7 @@ export class Log {
       // but the old name would take the tail for events that do not follow those in segments.
       nextPath: () => this.#writer.isSettled ? this.#files.oldestPending?.path ?? null : null,
       backlogBytes: () => this.#files.unsealedBytes,
-      sealNext: async () => {
-        const isStopped = () => this.#closed;
-        const sealed = await this.#files.sealOldest({ maker, isStopped });
-        if (sealed !== null) await this.#removeSealed(sealed);
-      },
-      cleanUp: async () => {
-        await removeIfThere(storage, SEGMENT_TEMPORARY_FILE);
-        await removeIfThere(storage, MANIFEST_TEMPORARY_FILE);
-      },
+      sealNext: async () => this.#removeSealed((await this.#files.sealOldest(maker)).file),
       report: (line) => this.#report(line),
     });
   }
@@ -303,13 +257,13 @@ export class Log {
   }
 
   /**
-   * Rotates a tail that has grown large, unless an older one waits to be sealed. When that fails,
-   * the tail grows on.
+   * Rotates a tail that has grown large, unless PENDING_FILES_MAX wait to be sealed. When that
+   * fails, the tail grows on.
    * @throws {WriterPoisonedError} the tail is not where a start looks for it any more.
    */
   async #rotateWhenLarge(): Promise<void> {
-    const { tail, oldestPending } = this.#files;
-    const isDue = tail.endBytes >= this.#rotateAtBytes && oldestPending === null;
+    const { tail, pendingCount } = this.#files;
+    const isDue = tail.endBytes >= this.#rotateAtBytes && pendingCount < PENDING_FILES_MAX;
     if (!isDue || tail.lastEventId === null || this.poison !== null) return;
     try {
       await this.#rotate();

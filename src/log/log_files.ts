@@ -11,7 +11,7 @@ import type { Manifest, SegmentEntry } from "./segment/manifest.ts";
 import { RecentCommits } from "./wal/recent_commits.ts";
 import type { RecoveredLog } from "./recovery.ts";
 import { rotateTail } from "./wal/rotation.ts";
-import { removePending, sealPending } from "./sealing/seal.ts";
+import { removePending, removeUnfinished, sealPending } from "./sealing/seal.ts";
 import type { SealedHistory } from "./segment/sealed_history.ts";
 import type { SegmentMaker } from "./sealing/segment_maker.ts";
 import type { LogFile, LogSnapshot } from "./read/snapshot.ts";
@@ -35,18 +35,15 @@ export interface MoveListener {
   report(line: string): void;
 }
 
-export interface SealSteps {
-  maker: SegmentMaker;
-  /** Told of each segment once it is in the manifest. */
-  onSegment?: (entry: SegmentEntry) => void;
-  /** Asked after each segment but the last of a file: whether to stop there. */
-  isStopped?: () => boolean;
+/** A pending file that has been sealed, and its segments. */
+export interface SealedFile {
+  file: CommitFile;
+  segments: readonly SegmentEntry[];
 }
 
 export class LogFiles {
   readonly sealed: SealedHistory;
   readonly #options: LogFilesOptions;
-  /** May list more segments than `sealed`: of a pending file that is not sealed to its end yet. */
   #manifest: Manifest;
   /** Rotated tails that readers read, from oldest to newest. */
   #pending: readonly CommitFile[];
@@ -83,12 +80,13 @@ export class LogFiles {
     return this.#pending[0] ?? null;
   }
 
+  get pendingCount(): number {
+    return this.#pending.length;
+  }
+
   /** Size of the commits that are in no segment yet. */
   get unsealedBytes(): number {
-    return this.#pending.reduce(
-      (sum, { sealedBytes, endBytes }) => sum + endBytes - sealedBytes,
-      this.#tail.endBytes,
-    );
+    return this.#pending.reduce((sum, { endBytes }) => sum + endBytes, this.#tail.endBytes);
   }
 
   /** Has the snapshot show what the tail has taken in. */
@@ -104,7 +102,8 @@ export class LogFiles {
     const { storage, listener } = this.#options;
     const old = this.#tail;
     const rotated = await rotateTail(storage, old);
-    this.#recent = this.#recent.forNextFile();
+    this.#recent.clear();
+    this.#recent = new RecentCommits(this.#options.recentBytesMax);
     this.#tail = new CommitFile(TAIL_FILE, rotated.tail);
     this.#pending = [...this.#pending, old];
     const closed = old.moveTo(rotated.path, rotated.pending);
@@ -118,25 +117,30 @@ export class LogFiles {
     }
   }
 
-  /**
-   * Seals the oldest pending file, and has readers go over to its segments. What is sealed of it
-   * when this fails or is stopped stays so, and the next call goes on there.
-   * @returns the file; null when it was stopped before its end.
-   */
-  async sealOldest({ maker, onSegment, isStopped }: SealSteps): Promise<CommitFile | null> {
+  /** Seals the oldest pending file, and has readers go over to its segments. */
+  async sealOldest(maker: SegmentMaker): Promise<SealedFile> {
     const pending = this.oldestPending;
     assert(pending !== null, "there is a file to be sealed");
+    this.#manifest = await this.#seal(pending, maker);
+    return this.#publish(pending);
+  }
+
+  async #seal(pending: CommitFile, maker: SegmentMaker): Promise<Manifest> {
     const { storage, clockMs } = this.#options;
-    for await (
-      const manifest of sealPending(pending, this.#manifest, { storage, clockMs, maker })
-    ) {
-      this.#manifest = manifest;
-      const entry = manifest.segments.at(-1)!;
-      onSegment?.(entry);
-      if (isStopped?.() && entry.last_event_id !== pending.lastEventId) return null;
+    try {
+      return await sealPending(pending, this.#manifest, { storage, clockMs, maker });
+    } catch (error) {
+      try {
+        await removeUnfinished(storage);
+      } catch (left) {
+        const { message } = error as Error;
+        const reason = (left as Error).message;
+        throw new Error(`${message}; what it left could not be removed: ${reason}`, {
+          cause: error,
+        });
+      }
+      throw error;
     }
-    this.#publish(pending);
-    return pending;
   }
 
   /** Closes a file that has been sealed, when nobody is reading it, and removes it. */
@@ -152,7 +156,7 @@ export class LogFiles {
   }
 
   /** In one turn of the event loop: nobody sees an event twice, or not at all. */
-  #publish(pending: CommitFile): void {
+  #publish(pending: CommitFile): SealedFile {
     const known = this.sealed.files.length;
     const segments = this.#manifest.segments.slice(known);
     this.sealed.add(segments);
@@ -161,6 +165,7 @@ export class LogFiles {
     pending.retire(views);
     this.refresh();
     this.#options.listener.sealedMore(segments);
+    return { file: pending, segments };
   }
 
   #takeSnapshot(): LogSnapshot {

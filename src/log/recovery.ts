@@ -9,10 +9,11 @@ import { GENESIS_HEAD_HEX } from "../event/chain.ts";
 import type { BatchEntry, Commit } from "./wal/commit_frame.ts";
 import { CommitFile, corruptAt, loadCommits } from "./wal/commit_file.ts";
 import {
+  isWithinPending,
   MANIFEST_TEMPORARY_FILE,
   parsePendingName,
-  parseSegmentName,
   PENDING_FOLDER,
+  pendingPath,
   SEGMENT_TEMPORARY_FILE,
   SEGMENTS_FOLDER,
   TAIL_FILE,
@@ -21,7 +22,6 @@ import {
 import { checkListedFiles } from "./segment/listed_file.ts";
 import { CorruptLogError } from "./storage/errors.ts";
 import { EMPTY_MANIFEST, type Manifest, readManifest, writeManifest } from "./segment/manifest.ts";
-import { type PendingNames, pendingNames, recoverPending } from "./pending_recovery.ts";
 import { createTail } from "./wal/rotation.ts";
 import { SealedHistory } from "./segment/sealed_history.ts";
 import { remnantFault } from "./wal/remnant.ts";
@@ -86,21 +86,20 @@ async function recoverFiles(
   const sealed = await openSegments(storage, manifest, opened);
   listener.sealed(sealed);
   const lastSealed = manifest.segments.at(-1);
-  const sealedThrough = lastSealed?.last_event_id ?? null;
-  const order = new OrderCheck(sealedThrough);
+  const order = new OrderCheck(sealed.lastEventId);
   const onCommit = (path: string) => (commit: Commit) => {
     for (const entry of commit.batches) {
       order.follow(entry, path);
       listener.batch(entry);
     }
   };
-  const names = await pendingNames(storage, sealedThrough);
+  const names = await pendingNames(storage, sealed.lastEventId);
   const pending = [];
   for (const name of names.uncovered) {
     const path = `${PENDING_FOLDER}/${name}`;
     const file = await storage.open(path, "read");
     opened.push(file);
-    pending.push(await recoverPending(file, name, { lastSealed, onCommit: onCommit(path) }));
+    pending.push(await recoverPending(file, path, onCommit(path)));
     listener.rotated();
   }
   const file = await openTail(storage, pending.length > 0);
@@ -138,6 +137,55 @@ async function openSegments(
   return sealed;
 }
 
+/** Names in the pending folder. */
+interface PendingNames {
+  /** In segments: left by a sealing that was cut off. */
+  covered: string[];
+  /** In log order: a name begins with the first id, so that is name order. */
+  uncovered: string[];
+}
+
+/** @throws {CorruptLogError} a name that is none of a rotated tail. */
+async function pendingNames(
+  storage: Storage,
+  sealedThrough: string | null,
+): Promise<PendingNames> {
+  const names: PendingNames = { covered: [], uncovered: [] };
+  for (const name of await storage.list(PENDING_FOLDER) ?? []) {
+    if (!name.endsWith(".ndjson")) continue;
+    const range = parsePendingName(name);
+    if (range === null) {
+      throw new CorruptLogError(`${PENDING_FOLDER}/${name}: not the name of a rotated tail`);
+    }
+    const isCovered = sealedThrough !== null && range.lastEventId <= sealedThrough;
+    names[isCovered ? "covered" : "uncovered"].push(name);
+  }
+  return names;
+}
+
+/**
+ * Takes in a pending file, which is read and never repaired.
+ * @throws {CorruptLogError} it is not what a rotation left.
+ */
+async function recoverPending(
+  file: StorageFile,
+  path: string,
+  onCommit: (commit: Commit) => void,
+): Promise<CommitFile> {
+  const target = new CommitFile(path, file);
+  const fault = await loadCommits(target, await file.size(), onCommit);
+  if (fault !== null) throw corruptAt(target, fault);
+  const { firstEventId, lastEventId } = target;
+  const isNamed = firstEventId !== null && lastEventId !== null &&
+    path === pendingPath(firstEventId, lastEventId);
+  if (!isNamed) {
+    throw new CorruptLogError(
+      `${path}: holds events ${firstEventId} to ${lastEventId}, unlike its name`,
+    );
+  }
+  return target;
+}
+
 /**
  * What a sealing that was cut off has left: files that the manifest covers or does not know yet. A
  * segment that it does not know is removed only where its events are in a pending file: else it may
@@ -160,7 +208,7 @@ async function removeLeftovers(
   for (const name of await storage.list(SEGMENTS_FOLDER) ?? []) {
     const path = `${SEGMENTS_FOLDER}/${name}`;
     if (listed.has(path)) continue;
-    if (path === SEGMENT_TEMPORARY_FILE || isWithinAny(name, names.uncovered)) {
+    if (path === SEGMENT_TEMPORARY_FILE || isWithinPending(name, names.uncovered)) {
       await storage.remove(path);
     } else {
       listener.report(`${path}: not in the manifest, left as it is`);
@@ -168,15 +216,6 @@ async function removeLeftovers(
   }
   await storage.syncFolder(PENDING_FOLDER);
   await storage.syncFolder(SEGMENTS_FOLDER);
-}
-
-function isWithinAny(segmentName: string, pendingNames: readonly string[]): boolean {
-  const segment = parseSegmentName(segmentName);
-  return segment !== null && pendingNames.some((name) => {
-    const pending = parsePendingName(name);
-    return pending !== null && pending.firstEventId <= segment.firstEventId &&
-      segment.lastEventId <= pending.lastEventId;
-  });
 }
 
 /**
@@ -236,7 +275,7 @@ async function recoverTail(
 ): Promise<CommitFile> {
   const sizeBytes = await file.size();
   const tail = new CommitFile(TAIL_FILE, file);
-  const fault = await loadCommits(tail, sizeBytes, { sealedThrough: null, onCommit });
+  const fault = await loadCommits(tail, sizeBytes, onCommit);
   if (fault !== null) {
     const corruption = await remnantFault(file, sizeBytes, tail.endBytes);
     if (corruption !== null) throw corruptAt(tail, `${fault}; ${corruption}`);

@@ -17,12 +17,10 @@ export interface Replay {
   readonly snapshotThroughEventId: string | null;
   /**
    * The next events: stored lines joined by commas, without a leading or trailing one; empty when
-   * much was read without a match; null when the page is complete. From then on `lastEventId` and
-   * `nextAfter` are final.
+   * much was read without a match; null when the page is complete. They are valid until the next
+   * call. From the end on `lastEventId` and `nextAfter` are final.
    */
   next(): Promise<Uint8Array | null>;
-  /** Takes back what `next()` has given, when nobody reads it any more. Not a must. */
-  release(events: Uint8Array): void;
   /** Last event handed out so far. */
   readonly lastEventId: string | null;
   /** Where the next page starts. */
@@ -33,8 +31,6 @@ export interface Replay {
 export interface Follow {
   /** The next record, one line of JSON with its LF; null after the last. */
   next(): Promise<Uint8Array | null>;
-  /** Takes back a record, or a part of it, when nobody reads it any more. Not a must. */
-  release(record: Uint8Array): void;
   /** The last record for a client that takes no bytes; the session is over. */
   end(reason: "buffer_exceeded", detail: string): Uint8Array;
   /** Frees the session: the client is gone. Harmless when it is over. */

@@ -19,8 +19,6 @@ import { WriterQueue } from "./writer_queue.ts";
 export interface ServiceOptions extends Omit<LogOptions, "listener"> {
   /** Receives sentences for the operator, without payloads. */
   report: (line: string) => void;
-  /** See `WriterQueueOptions`. */
-  largeBatchEventsMin?: number;
 }
 
 /**
@@ -29,7 +27,7 @@ export interface ServiceOptions extends Omit<LogOptions, "listener"> {
  * @throws {UnsupportedFormatError} a newer program wrote the folder.
  */
 export async function openEventLog(options: ServiceOptions): Promise<EventLogService> {
-  const { report, largeBatchEventsMin } = options;
+  const { report } = options;
   const state = new LogState(() => log.snapshot);
   const changes = new ChangeSignal();
   const log: Log = await openLog({
@@ -46,13 +44,7 @@ export async function openEventLog(options: ServiceOptions): Promise<EventLogSer
       sealedMore: () => state.dropSealed(),
     },
   });
-  const queue = new WriterQueue({
-    log,
-    state,
-    report,
-    onStop: () => changes.fire(),
-    ...(largeBatchEventsMin === undefined ? {} : { largeBatchEventsMin }),
-  });
+  const queue = new WriterQueue({ log, state, report, onStop: () => changes.fire() });
   return new EventLogService({ log, queue, state, changes, report });
 }
 

@@ -5,7 +5,6 @@
  */
 import { Buffer } from "node:buffer";
 import type { FollowEndReason } from "../event/types.ts";
-import { chunkMemory } from "../log/read/chunk_memory.ts";
 import type { LogSnapshot } from "../log/read/snapshot.ts";
 import type { ChangeSignal } from "./change_signal.ts";
 import type { ReplayQuery } from "./event_log.ts";
@@ -64,11 +63,6 @@ export class FollowSession {
       }
     }
     return null;
-  }
-
-  /** Takes back the memory of a record; it may be shared with other sessions. */
-  release(record: Uint8Array): void {
-    chunkMemory.give(record);
   }
 
   /** Ends the session and gives its last record. */

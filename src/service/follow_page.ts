@@ -1,7 +1,6 @@
 /** One page of what a follower reads: the `events` record of the next events that match. */
 import { Buffer } from "node:buffer";
 import { FOLLOW_RECORD_BYTES_MAX } from "../limits.ts";
-import { chunkMemory } from "../log/read/chunk_memory.ts";
 import { EventScan } from "../log/read/event_scan.ts";
 import type { LogSnapshot } from "../log/read/snapshot.ts";
 import type { EventFilter } from "../log/line/stored_line.ts";
@@ -25,8 +24,7 @@ export interface FollowPosition {
 }
 
 /**
- * Reads the next page of a snapshot. The record may be given back to `chunkMemory` when nobody
- * reads it any more.
+ * Reads the next page of a snapshot.
  * @param isWanted asked after each piece of the log; when it is not, the page ends there.
  */
 export async function readFollowPage(
@@ -43,7 +41,7 @@ export async function readFollowPage(
   const pieces: Buffer[] = [];
   let isCutShort = false;
   for (let piece = await scan.next(); piece !== null; piece = await scan.next()) {
-    if (piece.length > 0) pieces.push(COMMA, piece);
+    if (piece.length > 0) pieces.push(COMMA, Buffer.from(piece));
     isCutShort = !isWanted();
     if (isCutShort) break;
   }
@@ -53,7 +51,6 @@ export async function readFollowPage(
   const record = lastEventId === null
     ? null
     : eventsRecord(phase, pieces.slice(1), { lastEventId, nextAfter, through: snapshot.frontier });
-  for (const piece of pieces) scan.release(piece);
   return { record, lastEventId, nextAfter, exhausted };
 }
 
@@ -72,7 +69,7 @@ export function eventsRecord(
   at: { lastEventId: string | null; nextAfter: string | null; through: string | null },
 ): Uint8Array {
   const lastEventId = at.lastEventId === null ? "" : `"last_event_id":"${at.lastEventId}",`;
-  return chunkMemory.concat([
+  return Buffer.concat([
     Buffer.from(`{"type":"events","phase":"${phase}","events":[`),
     ...pieces,
     Buffer.from(

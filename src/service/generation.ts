@@ -8,7 +8,7 @@ import { RESERVED_BATCH_PREFIX, SYSTEM_SOURCE } from "../event/system_names.ts";
 import { lineEventId, lineSourceAndStream } from "../log/line/stored_line.ts";
 import { walkEvents } from "../log/read/event_walk.ts";
 import type { LogFile } from "../log/read/snapshot.ts";
-import { StreamCounts, streamKey } from "../log/read/stream_counts.ts";
+import { StreamCounts } from "../log/read/stream_counts.ts";
 import type { StreamGrowth } from "../log/wal/commit_builder.ts";
 import type { BatchEntry } from "../log/wal/commit_frame.ts";
 import { IdentityMap } from "./identity_map.ts";
@@ -53,10 +53,9 @@ export class Generation {
   add(entry: BatchEntry, growth: readonly StreamGrowth[]): string | null {
     assert(growth.length > 0, "a batch grows a stream");
     for (const { stream, events, lastEventId } of growth) {
-      const key = streamKey(entry.source, stream);
-      const before = this.#streams.frontier(key);
+      const before = this.#streams.frontier(entry.source, stream);
       assert(before === null || before < lastEventId, "a stream's frontier moves on");
-      this.#streams.add(key, events, lastEventId);
+      this.#streams.add(entry.source, stream, events, lastEventId);
     }
     return this.#addBatch(entry);
   }
@@ -129,7 +128,7 @@ export async function countEvents(
     const eventId = lineEventId(chunk, start);
     if (eventId > through) return false;
     const { source, stream } = lineSourceAndStream(chunk, start);
-    counts.add(streamKey(source, stream), 1, eventId);
+    counts.add(source, stream, 1, eventId);
     return true;
   });
   return counts;

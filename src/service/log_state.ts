@@ -10,7 +10,7 @@
 import { assert } from "../assert.ts";
 import { SYSTEM_SOURCE } from "../event/system_names.ts";
 import type { LogFile, LogSnapshot } from "../log/read/snapshot.ts";
-import { streamKey, type StreamSource } from "../log/read/stream_counts.ts";
+import type { StreamSource } from "../log/read/stream_counts.ts";
 import type { SealedHistory } from "../log/segment/sealed_history.ts";
 import type { StreamGrowth } from "../log/wal/commit_builder.ts";
 import type { BatchEntry } from "../log/wal/commit_frame.ts";
@@ -84,9 +84,9 @@ export class LogState {
 
   /** Last event of a stream; null when it has none. */
   async streamFrontier(source: string, stream: string): Promise<string | null> {
-    const key = streamKey(source, stream);
     while (!this.#isCounted) await this.#count();
-    return this.#findUnsealed((generation) => generation.streams.frontier(key) ?? undefined) ??
+    const find = (generation: Generation) => generation.streams.frontier(source, stream);
+    return this.#findUnsealed((generation) => find(generation) ?? undefined) ??
       await this.#sealed?.streamFrontier(source, stream) ?? null;
   }
 

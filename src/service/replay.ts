@@ -24,10 +24,6 @@ export class SnapshotReplay implements Replay {
     return this.#scan.next();
   }
 
-  release(events: Uint8Array): void {
-    this.#scan.release(events);
-  }
-
   get lastEventId(): string | null {
     return this.#scan.lastEventId;
   }

@@ -1,7 +1,7 @@
 /** The decision on a retirement: one system event ends a source, once. */
 import { ApiError } from "../event/api_error.ts";
 import { canonicalize } from "../event/json/canonical_json.ts";
-import { encodeBatch } from "../event/encode_batch.ts";
+import { encodeBatch } from "../event/batch_encoder.ts";
 import {
   SOURCE_LIFECYCLE_STREAM,
   SOURCE_RETIRED_KIND,

@@ -3,7 +3,12 @@
  * they count of one stream is added up. Reads no more of a part than the page shows.
  */
 import type { StreamSummary } from "../event/types.ts";
-import { type StreamCursor, streamKey, type StreamSource } from "../log/read/stream_counts.ts";
+import {
+  namesOf,
+  type StreamCursor,
+  streamKey,
+  type StreamSource,
+} from "../log/read/stream_counts.ts";
 
 /** Segments in which a page of streams is looked for at the same time. */
 const STREAM_SEEKS_MAX = 32;
@@ -50,7 +55,7 @@ function leastKey(cursors: readonly StreamCursor[]): string | null {
 
 /** Adds up what all have of a stream, and has them go on. The newest part has its last event. */
 async function takeStream(cursors: readonly StreamCursor[], key: string): Promise<StreamSummary> {
-  const [source, stream] = key.split(" ") as [string, string];
+  const [source, stream] = namesOf(key);
   let frontier = "";
   let events = 0;
   for (const cursor of cursors) {

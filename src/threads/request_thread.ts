@@ -1,16 +1,21 @@
 /**
  * A worker thread that serves requests one at a time, in order. It starts with the first request;
- * if it dies, pending requests fail and the next request starts another thread. The module of the
- * thread calls `answerRequests()`.
+ * if it dies, pending requests fail and the next request starts another thread. Nothing is sent
+ * before the thread runs, so if none can be started, the caller still has the request's memory.
+ * The module of the thread calls `answerRequests()`.
  */
 import { clearTimeout, setTimeout } from "node:timers";
 import { type MessagePort, parentPort, type TransferListItem, Worker } from "node:worker_threads";
 import { assert } from "../assert.ts";
-import { THREAD_YOUNG_HEAP_MIB_MAX } from "../limits.ts";
 
 /** A thread did not start, died or was closed before it responded. */
 export class ThreadLostError extends Error {
   override name = "ThreadLostError";
+}
+
+/** A thread died before it ran or received anything: the caller can do the work itself. */
+export class ThreadUnavailableError extends ThreadLostError {
+  override name = "ThreadUnavailableError";
 }
 
 export interface RequestThreadOptions {
@@ -25,11 +30,17 @@ export interface RequestThreadOptions {
 /** Messages of a thread: `ready` once, then one per request. */
 type Message<Response> = { ready: true } | { response: Response } | { failure: string };
 
+/** Young generation of a thread. The default costs 100 MiB more per thread for no speed. */
+const YOUNG_HEAP_MIB_MAX = 12;
+
 export class RequestThread<Request, Response> {
   readonly #module: URL;
   readonly #options: RequestThreadOptions;
   #worker: Worker | null = null;
   #pending: PromiseWithResolvers<Response>[] = [];
+  /** Sends the requests from before the thread ran. */
+  #unsent: (() => void)[] = [];
+  #isRunning = false;
   #idleTimer: NodeJS.Timeout | null = null;
   #isUnavailable = false;
   #isClosed = false;
@@ -54,6 +65,7 @@ export class RequestThread<Request, Response> {
   /**
    * Sends a request and returns its response.
    * @param transfer memory that moves to the thread.
+   * @throws {ThreadUnavailableError}
    * @throws {ThreadLostError}
    * @throws {Error} with the message of the handler's error.
    */
@@ -62,19 +74,13 @@ export class RequestThread<Request, Response> {
     this.#stopIdleTimer();
     const pending: PromiseWithResolvers<Response> = Promise.withResolvers();
     this.#pending.push(pending);
+    const send = () => this.#send(pending, message, transfer);
+    if (this.#isRunning) send();
+    else this.#unsent.push(send);
     try {
       this.#worker ??= this.#start();
     } catch (error) {
-      this.#isUnavailable = true;
       this.#lose(null, `the thread could not be started: ${(error as Error).message}`);
-      return pending.promise;
-    }
-    try {
-      this.#worker.postMessage(message, transfer);
-    } catch (error) {
-      // Out of memory to clone the message; the thread itself is unaffected.
-      this.#pending = this.#pending.filter((other) => other !== pending);
-      pending.reject(new ThreadLostError(`the request could not be sent: ${error}`));
     }
     return pending.promise;
   }
@@ -85,17 +91,29 @@ export class RequestThread<Request, Response> {
     await this.#end("the thread was closed");
   }
 
+  #send(
+    pending: PromiseWithResolvers<Response>,
+    message: Request,
+    transfer: TransferListItem[],
+  ): void {
+    try {
+      this.#worker!.postMessage(message, transfer);
+    } catch (error) {
+      // Out of memory to clone the message; the thread itself is unaffected.
+      this.#pending = this.#pending.filter((other) => other !== pending);
+      pending.reject(new ThreadLostError(`the request could not be sent: ${error}`));
+      if (this.isIdle) this.#startIdleTimer();
+    }
+  }
+
   #start(): Worker {
     const { start = startWorker, workerData } = this.#options;
     const worker = start(this.#module, workerData);
-    let isRunning = false;
     worker.on("message", (message: Message<Response>) => {
-      isRunning = true;
       if (worker === this.#worker) this.#receive(message);
     });
     const lose = (why: string) => {
-      if (worker === this.#worker && !isRunning) this.#isUnavailable = true;
-      this.#lose(worker, why);
+      if (worker === this.#worker) this.#lose(worker, why);
     };
     worker.on("error", (error) => lose((error as Error).message));
     worker.on("messageerror", (error) => {
@@ -107,7 +125,11 @@ export class RequestThread<Request, Response> {
   }
 
   #receive(message: Message<Response>): void {
-    if ("ready" in message) return;
+    if ("ready" in message) {
+      this.#isRunning = true;
+      for (const send of this.#unsent.splice(0)) send();
+      return;
+    }
     const pending = this.#pending.shift();
     assert(pending !== undefined, "a thread responds once per request");
     if ("response" in message) pending.resolve(message.response);
@@ -117,8 +139,13 @@ export class RequestThread<Request, Response> {
 
   #lose(worker: Worker | null, why: string): void {
     if (worker !== this.#worker) return;
+    const isUnavailable = !this.#isRunning && !this.#isClosed;
+    this.#isUnavailable ||= isUnavailable;
     this.#worker = null;
-    for (const { reject } of this.#pending.splice(0)) reject(new ThreadLostError(why));
+    this.#isRunning = false;
+    this.#unsent = [];
+    const failure = isUnavailable ? new ThreadUnavailableError(why) : new ThreadLostError(why);
+    for (const { reject } of this.#pending.splice(0)) reject(failure);
   }
 
   async #end(why: string): Promise<void> {
@@ -142,7 +169,7 @@ export class RequestThread<Request, Response> {
 }
 
 function startWorker(module: URL, workerData: unknown): Worker {
-  const resourceLimits = { maxYoungGenerationSizeMb: THREAD_YOUNG_HEAP_MIB_MAX };
+  const resourceLimits = { maxYoungGenerationSizeMb: YOUNG_HEAP_MIB_MAX };
   return new Worker(module, { workerData, resourceLimits });
 }
 
@@ -170,6 +197,10 @@ export function answerRequests<Request, Response>(
         send({ failure: error instanceof Error ? error.message : String(error) });
       }
     });
+  });
+  // Without a response to this request, the next response would be matched to it.
+  port.on("messageerror", (error) => {
+    throw error;
   });
   send({ ready: true });
 }

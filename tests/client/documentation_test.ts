@@ -7,8 +7,8 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { fencesOf } from "../docs/support/fences.ts";
-import { absenceOf, executableOf } from "../support/runtimes.ts";
-import { withDeployment } from "./support/deployment.ts";
+import { absenceOf, executableOf } from "../../tools/support/runtimes.ts";
+import { withServing } from "../support/deployment.ts";
 
 const ROOT = new URL("../../", import.meta.url);
 const DOCUMENTED = ["mod.ts", "event.ts", "src/client/", "docs/client.md", "README.md"];
@@ -24,7 +24,7 @@ const deno = executableOf("deno");
 test("every example of the client's documentation type-checks and runs", {
   skip: deno === null ? absenceOf("deno") : false,
 }, async () => {
-  await withDeployment(async ({ folder }) => {
+  await withServing(async ({ folder }) => {
     const config = join(folder, "deno.json");
     await writeFile(config, JSON.stringify(CONFIG));
     const paths = DOCUMENTED.map((path) => fileURLToPath(new URL(path, ROOT)));
@@ -41,7 +41,7 @@ const node = executableOf("node");
 test("every example of the documents runs on Node, by the name of the package", {
   skip: node === null ? absenceOf("node") : false,
 }, async () => {
-  await withDeployment(async ({ folder }) => {
+  await withServing(async ({ folder }) => {
     const packageFolder = join(folder, "node_modules", "@ground", "service");
     await mkdir(packageFolder, { recursive: true });
     const library = JSON.stringify(new URL("mod.ts", ROOT));

@@ -10,8 +10,8 @@ import {
   unixFetch,
   verifyEvent,
 } from "../../mod.ts";
-import { SEED, SeededRandom } from "../event/support/seeded_random.ts";
-import { type Deployment, withDeployment } from "./support/deployment.ts";
+import { SEED, SeededRandom } from "../../tools/support/random.ts";
+import { type Deployment, withServing } from "../support/deployment.ts";
 import { collect } from "./support/fake_service.ts";
 
 function batchOf(source: string, batchId: string, stream: string, size = 3): Batch {
@@ -29,7 +29,7 @@ function clientOf({ socketPath }: Deployment): EventLogClient {
 }
 
 test("EventLogClient appends, replays, lists and retires", async () => {
-  await withDeployment(async (deployment) => {
+  await withServing(async (deployment) => {
     const client = clientOf(deployment);
     const first = await client.append(batchOf("shop", "b1", "orders"));
     assert.equal(first.status, "committed");
@@ -75,7 +75,7 @@ test("EventLogClient appends, replays, lists and retires", async () => {
 });
 
 test("EventLogClient types the errors of the service by code", async () => {
-  await withDeployment(async (deployment) => {
+  await withServing(async (deployment) => {
     const client = clientOf(deployment);
     const { last_event_id } = await client.append(batchOf("shop", "b1", "orders"));
     const conflict = await refusalOf(client.append(batchOf("shop", "b1", "invoices")));
@@ -106,7 +106,7 @@ async function refusalOf(call: Promise<unknown>): Promise<EventLogError> {
 }
 
 test("replayPages() ends while the log grows", async () => {
-  await withDeployment(async (deployment) => {
+  await withServing(async (deployment) => {
     const client = clientOf(deployment);
     await client.append(batchOf("shop", "b0", "orders", 5));
     const seen: string[] = [];
@@ -120,7 +120,7 @@ test("replayPages() ends while the log grows", async () => {
 });
 
 test("follow() continues across a restart of the service", async () => {
-  await withDeployment(async (deployment) => {
+  await withServing(async (deployment) => {
     const client = clientOf(deployment);
     await client.append(batchOf("shop", "b1", "orders"));
     const steps = [
@@ -172,7 +172,7 @@ test(`append() and follow() lose and repeat nothing across kill -9 (seed ${SEED}
   const random = new SeededRandom();
   const sources = ["a", "b", "c", "d"];
   const batches = 150;
-  await withDeployment(async (deployment) => {
+  await withServing(async (deployment) => {
     const client = clientOf(deployment);
     const total = sources.length * batches * 3;
     const following = followEvents(client, total);

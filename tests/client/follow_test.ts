@@ -6,7 +6,7 @@ import { ConnectionError, EventLogError, ProtocolError } from "../../src/client/
 import { CLIENT_ATTEMPTS_MAX, EventLogClient } from "../../src/client/event_log_client.ts";
 import type { FollowItem, Reconnect } from "../../src/client/follow.ts";
 import { CLIENT_BACKOFF_MS_MAX } from "../../src/client/retry.ts";
-import { SEED, SeededRandom } from "../event/support/seeded_random.ts";
+import { SEED, SeededRandom } from "../../tools/support/random.ts";
 import {
   collect,
   eventId,

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { setImmediate } from "node:timers";
 import { unixFetch } from "../../src/client/unix_fetch.ts";
-import { withFolder } from "../support/cli.ts";
+import { withFolder } from "../../tools/support/program.ts";
 
 /** Nothing will happen after this time. */
 const HANG_MS = 5_000;

@@ -10,7 +10,7 @@ import {
   SHELLS,
 } from "../../src/commands/command_table.ts";
 import { completionsFor } from "../../src/commands/completions.ts";
-import { runCli } from "../support/cli.ts";
+import { runCli } from "../../tools/support/program.ts";
 
 function has(shell: string): boolean {
   return spawnSync(shell, ["-c", "exit"]).status === 0;

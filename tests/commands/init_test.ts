@@ -15,7 +15,7 @@ import { test } from "node:test";
 import { CONFIG_TEMPLATE } from "../../src/commands/config_template.ts";
 import { CommandError, EXIT_FAILURE } from "../../src/commands/exit.ts";
 import { init } from "../../src/commands/init.ts";
-import { runCli, withFolder } from "../support/cli.ts";
+import { runCli, withFolder } from "../../tools/support/program.ts";
 
 const quiet = () => {};
 

@@ -11,7 +11,7 @@ import {
   OPTIONS,
 } from "../../src/commands/command_table.ts";
 import { manPage } from "../../src/commands/man_page.ts";
-import { runCli } from "../support/cli.ts";
+import { runCli } from "../../tools/support/program.ts";
 
 const PAGE = manPage("0.2.0");
 

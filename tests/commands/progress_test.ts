@@ -8,7 +8,7 @@ import { PROGRESS_INTERVAL_MS, startProgress } from "../../src/commands/progress
 import { seal } from "../../src/commands/seal.ts";
 import type { Terminal } from "../../src/commands/terminal.ts";
 import { verify } from "../../src/commands/verify.ts";
-import { runCli, withFolder } from "../support/cli.ts";
+import { runCli, withFolder } from "../../tools/support/program.ts";
 import { fillDeployment } from "../support/filled.ts";
 import { runOnTerminal } from "../support/on_terminal.ts";
 

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { CONFIG_TEMPLATE } from "../../src/commands/config_template.ts";
 import { init } from "../../src/commands/init.ts";
-import { runCli, withFolder } from "../support/cli.ts";
+import { runCli, withFolder } from "../../tools/support/program.ts";
 
 /** Runs a command with a changed configuration; the log must stay empty. */
 async function runOn(from: string, to: string, command: string[]) {

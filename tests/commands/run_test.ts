@@ -6,7 +6,7 @@ import { reportFailure, run } from "../../src/commands/run.ts";
 import type { Terminal } from "../../src/commands/terminal.ts";
 import { CorruptLogError, UnsupportedFormatError } from "../../src/log/storage/errors.ts";
 import { VERSION } from "../../src/version.ts";
-import { runCli, withFolder } from "../support/cli.ts";
+import { runCli, withFolder } from "../../tools/support/program.ts";
 
 interface Captured extends Terminal {
   stdout: string;

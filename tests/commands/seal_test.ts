@@ -13,8 +13,8 @@ import {
   type Serving,
   startServe,
   withDeployment,
-} from "../support/cli.ts";
-import { absenceOf, executableOf, type RuntimeName } from "../support/runtimes.ts";
+} from "../../tools/support/program.ts";
+import { absenceOf, executableOf, type RuntimeName } from "../../tools/support/runtimes.ts";
 
 /** Runs `seal` with minimal permissions. */
 function seal(dir: string, options: CliOptions = {}): Promise<CliExit> {

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { init } from "../../src/commands/init.ts";
 import { clearSocketPath } from "../../src/commands/stale_socket.ts";
-import { runCli, startServe, withFolder } from "../support/cli.ts";
+import { runCli, startServe, withFolder } from "../../tools/support/program.ts";
 
 async function listenOn(path: string): Promise<Server> {
   // A probe disconnects before the response.

@@ -11,7 +11,7 @@ import {
   startServe,
   untilReported,
   withDeployment,
-} from "../support/cli.ts";
+} from "../../tools/support/program.ts";
 
 const quiet = () => {};
 

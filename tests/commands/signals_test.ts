@@ -12,7 +12,7 @@ import {
   spawnCli,
   spawnScript,
   withFolder,
-} from "../support/cli.ts";
+} from "../../tools/support/program.ts";
 import { COMMIT_EVENTS, fillDeployment } from "../support/filled.ts";
 
 const SIGNALLED = fileURLToPath(new URL("../support/signalled.ts", import.meta.url));

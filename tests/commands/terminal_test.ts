@@ -1,7 +1,7 @@
 /** Colors on a capable terminal, unless disabled, and nowhere else. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { runCli } from "../support/cli.ts";
+import { runCli } from "../../tools/support/program.ts";
 import { runOnTerminal } from "../support/on_terminal.ts";
 
 const RED = "\x1b[31m";

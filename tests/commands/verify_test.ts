@@ -7,7 +7,13 @@ import { test } from "node:test";
 import { CONFIG_TEMPLATE } from "../../src/commands/config_template.ts";
 import { init } from "../../src/commands/init.ts";
 import { flipBit } from "../support/corrupt.ts";
-import { type CliExit, type CliOptions, runCli, startServe, withFolder } from "../support/cli.ts";
+import {
+  type CliExit,
+  type CliOptions,
+  runCli,
+  startServe,
+  withFolder,
+} from "../../tools/support/program.ts";
 import { manifestOf, withManifest } from "../support/forged_log.ts";
 import type { Tree } from "../support/simulated_disk.ts";
 import { fullLog, logOf } from "../support/verifying.ts";
@@ -104,6 +110,28 @@ test("verify exits 3 with its report on standard output and the details on stand
     const details = "the SHA-256 of the file: expected [0-9a-f]{64}, found [0-9a-f]{64}";
     assert.match(stderr, new RegExp(`^file_hash_mismatch: ${dir}/data/log/${path}: ${details}\n$`));
     assert.deepEqual(await filesOf(dir), before);
+  });
+});
+
+test("verify names each damaged file in a line on standard error", async () => {
+  const tree = await fullLog();
+  const [first, , third] = manifestOf(tree).segments;
+  for (const path of [first!.path, third!.path]) tree.set(path, flipBit(tree.get(path)!, 1000));
+  tree.set("tail.ndjson", flipBit(tree.get("tail.ndjson")!, 1000));
+  await withLog(tree, async (dir) => {
+    const { code, stdout, stderr } = await verify(dir);
+    assert.equal(code, 3);
+    const { failure, segments_checked } = JSON.parse(stdout);
+    assert.deepEqual([failure, segments_checked], ["file_hash_mismatch", 1]);
+    const logDir = join(dir, "data", "log");
+    const lines = stderr.split("\n");
+    const starts = [
+      `file_hash_mismatch: ${logDir}/${first!.path}: the SHA-256 of the file: `,
+      `file_hash_mismatch: ${logDir}/${third!.path}: the SHA-256 of the file: `,
+      `tail_invalid: ${logDir}/tail.ndjson: at byte 0: `,
+      "",
+    ];
+    assert.deepEqual(lines.map((line, i) => line.startsWith(starts[i]!)), starts.map(() => true));
   });
 });
 

@@ -7,19 +7,10 @@ import { exchange, RawConnection } from "../support/raw_client.ts";
 import { allEvents, batchWith, commit, event, ingest } from "./support/api.ts";
 import { FollowReader } from "./support/follow_reader.ts";
 import { withService } from "./support/served.ts";
+import { get, HOST, MALFORMED, post } from "./support/raw_requests.ts";
 import { withServedLog } from "./support/served_log.ts";
 
-const HOST = "Host: localhost\r\n";
 const MIB = 1024 * 1024;
-
-function get(path: string, headers = ""): string {
-  return `GET ${path} HTTP/1.1\r\n${HOST}${headers}\r\n`;
-}
-
-function post(path: string, body: unknown, headers = ""): string {
-  const text = typeof body === "string" ? body : JSON.stringify(body);
-  return `POST ${path} HTTP/1.1\r\n${HOST}${headers}Content-Length: ${text.length}\r\n\r\n${text}`;
-}
 
 /** A request for each kind of answer, and the status it has. */
 const KINDS: Array<[bytes: string, status: number]> = [
@@ -104,23 +95,6 @@ test("no response is compressed, whatever the client accepts", () =>
     await connection.receive(4 * 1024);
     connection.destroy();
   }));
-
-/** Further ones are in `tests/http/support/smuggling_shapes.ts`. */
-const MALFORMED: Array<[title: string, bytes: string]> = [
-  ["no HTTP", "hello there\r\n\r\n"],
-  ["nothing but line ends", "\r\n\r\n\r\n"],
-  ["a header without a colon", `GET /v1/events HTTP/1.1\r\n${HOST}Accept\r\n\r\n`],
-  [
-    "an endless length",
-    `POST /v1/events HTTP/1.1\r\n${HOST}Content-Length: ${"9".repeat(40)}\r\n\r\n`,
-  ],
-  [
-    "a chunk of no size",
-    `POST /v1/events HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n`,
-  ],
-  ["a CONNECT", `CONNECT a:1 HTTP/1.1\r\n${HOST}\r\nmore`],
-  ["100 KiB of head", `GET /v1/events HTTP/1.1\r\nX: ${"a".repeat(100 * 1024)}\r\n\r\n`],
-];
 
 /** What is HTTP and no request of this API. */
 const STATUS_OF_MALFORMED: Record<string, number> = { "an endless length": 413, "a CONNECT": 404 };

@@ -8,7 +8,6 @@ import { request, type RequestOptions } from "../support/http_client.ts";
 import { exchange } from "../support/raw_client.ts";
 import { failNth, noRoomAfter } from "../support/storage_faults.ts";
 import { stubLog } from "../support/stub_log.ts";
-import { withApi } from "../support/test_server.ts";
 import {
   allEvents,
   assertError,
@@ -42,16 +41,16 @@ for (const [path, allowed] of ROUTES) {
     }));
 }
 
-for (const path of ["/v1/query", "/v1/catalog", "/v1/imports", "/v1", "/", "/metrics"]) {
-  test(`${path} is no route: 404 whatever the method`, () =>
-    withService(async ({ socketPath }) => {
+test("what is no route is 404 whatever the method", () =>
+  withService(async ({ socketPath }) => {
+    for (const path of ["/v1/query", "/v1/catalog", "/v1/imports", "/v1", "/", "/metrics"]) {
       for (const method of METHODS) {
         const reply = await request(socketPath, { path, method });
-        assert.equal(reply.status, 404);
+        assert.equal(reply.status, 404, path);
         if (method !== "HEAD") assertError(reply, "not_found");
       }
-    }));
-}
+    }
+  }));
 
 /** Requests that are answered with each kind of status. */
 const HEADS: Array<[title: string, path: string]> = [
@@ -212,10 +211,10 @@ test("a bug in a mutation is 500 internal_error", async () => {
     append: () => Promise.reject(new TypeError("defect")),
     retire: () => Promise.reject(new TypeError("defect")),
   });
-  await withApi({ log }, async ({ socketPath }) => {
+  await withServedLog(async ({ socketPath }) => {
     assertError(await ingest(socketPath, batchWith({})), "internal_error");
     assertError(await postRetirement(socketPath, { source: "shop" }), "internal_error");
-  });
+  }, { log: () => log });
 });
 
 test("one follower too many is 429 overloaded with Retry-After", async () => {
@@ -224,9 +223,9 @@ test("one follower too many is 429 overloaded with Retry-After", async () => {
       throw new ApiError("overloaded", "too many followers");
     },
   });
-  await withApi({ log }, async ({ socketPath }) => {
+  await withServedLog(async ({ socketPath }) => {
     const reply = await request(socketPath, { path: "/v1/events?follow=true" });
     assertError(reply, "overloaded");
     assert.match(reply.headers["retry-after"]!, /^[1-9][0-9]*$/);
-  });
+  }, { log: () => log });
 });

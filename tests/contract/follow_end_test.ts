@@ -98,7 +98,6 @@ function tellingOfEnd(gate: Gate) {
       const session = service.follow(query);
       return {
         next: () => session.next(),
-        release: (record) => session.release(record),
         close: () => session.close(),
         end(reason, detail) {
           gate.open();

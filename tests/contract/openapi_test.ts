@@ -13,7 +13,7 @@ import { Admission } from "../../src/service/admission.ts";
 import { VERSION } from "../../src/version.ts";
 import { test } from "../support/tested_service.ts";
 import { request } from "../support/http_client.ts";
-import { TESTED_EXECUTABLE } from "../support/runtimes.ts";
+import { TESTED_EXECUTABLE } from "../../tools/support/runtimes.ts";
 import { stubLog } from "../support/stub_log.ts";
 import { commit, ingest, postRetirement } from "./support/api.ts";
 import { FollowReader } from "./support/follow_reader.ts";

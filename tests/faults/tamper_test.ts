@@ -18,7 +18,7 @@ import {
   TAIL_FILE,
 } from "../../src/log/storage/file_names.ts";
 import { UnsupportedFormatError } from "../../src/log/storage/errors.ts";
-import type { FailureCode } from "../../src/log/verify/verify_failure.ts";
+import type { FailureCode } from "../../src/log/verify/failure.ts";
 import type { EventFilter } from "../../src/log/line/stored_line.ts";
 import { EventScan } from "../../src/log/read/event_scan.ts";
 import type { LogSnapshot } from "../../src/log/read/snapshot.ts";
@@ -40,7 +40,7 @@ import {
   randomItem,
   seededRandom,
   testSeed,
-} from "../support/random.ts";
+} from "../../tools/support/random.ts";
 import { joinPieces, openTestLog } from "../support/test_log.ts";
 import { fullLog, verifyTree } from "../support/verifying.ts";
 

@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { init } from "../../src/commands/init.ts";
-import { startServe, withFolder } from "../support/cli.ts";
+import { startServe, withFolder } from "../../tools/support/program.ts";
 import { RawConnection } from "../support/raw_client.ts";
 
 const OPEN_FILES_MAX = 64;

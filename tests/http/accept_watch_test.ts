@@ -8,7 +8,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
 import { AcceptWatch } from "../../src/http/accept_watch.ts";
-import { withFolder } from "../support/cli.ts";
+import { withFolder } from "../../tools/support/program.ts";
 
 /** Long enough for a server to accept, even on a slow machine. */
 const INTERVAL_MS = { telling: 250, silent: 20 };

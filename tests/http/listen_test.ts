@@ -7,7 +7,7 @@ import { test } from "node:test";
 import type { HttpHandler, HttpRequest } from "../../src/http/message.ts";
 import { HEADER_BYTES_MAX } from "../../src/limits.ts";
 import { listen } from "../../src/http/server.ts";
-import { withFolder } from "../support/cli.ts";
+import { withFolder } from "../../tools/support/program.ts";
 import { exchange } from "../support/raw_client.ts";
 import { withHandler } from "../support/test_server.ts";
 

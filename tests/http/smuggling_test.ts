@@ -7,7 +7,7 @@ import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { allEvents } from "../contract/support/api.ts";
 import { withServedLog } from "../contract/support/served_log.ts";
-import { randomInteger, seededRandom, testSeed } from "../support/random.ts";
+import { randomInteger, seededRandom, testSeed } from "../../tools/support/random.ts";
 import { RawConnection } from "../support/raw_client.ts";
 import { type Shape, SHAPES } from "./support/smuggling_shapes.ts";
 

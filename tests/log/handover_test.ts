@@ -8,11 +8,11 @@ import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import { READ_CHUNK_BYTES } from "../../src/limits.ts";
-import { isHeaderLine } from "../../src/log/wal/commit_frame.ts";
 import { LineChunks } from "../../src/log/read/line_chunks.ts";
+import { ScanMemory } from "../../src/log/read/scan_memory.ts";
 import type { Log } from "../../src/log/log.ts";
 import type { LogSnapshot } from "../../src/log/read/snapshot.ts";
-import { lineEventId } from "../../src/log/line/stored_line.ts";
+import { isHeaderLine, lineEventId } from "../../src/log/line/stored_line.ts";
 import { preparedBatch } from "../support/prepared.ts";
 import { SealingSteps } from "../support/sealing_steps.ts";
 import { SimulatedDisk } from "../support/simulated_disk.ts";
@@ -28,9 +28,9 @@ const TEXT = "x".repeat(READ_CHUNK_BYTES / 4);
 const MOMENTS = ["while it is the tail", "when it is the whole tail", "when it is pending"];
 
 /** A log that is sealed when the test says so. */
-async function openSteered(recentBytesMax?: number) {
+async function openSteered(recentBytesMax?: number, rotateBytes = 1) {
   const storage = new SimulatedDisk();
-  const steps = new SealingSteps();
+  const steps = new SealingSteps({ rotateBytes });
   let isHeld = true;
   steps.beforeMake = () => {
     if (isHeld) throw new Error("not yet");
@@ -38,7 +38,7 @@ async function openSteered(recentBytesMax?: number) {
   const opened = await openTestLog(storage, recentBytesMax, steps.on());
   const seal = async () => {
     isHeld = false;
-    const idle = steps.nextIdle();
+    const idle = steps.nextIdle(storage);
     steps.resume();
     await idle;
     isHeld = true;
@@ -70,7 +70,8 @@ class Reader {
   readonly #after: string;
 
   constructor(snapshot: LogSnapshot, after?: string) {
-    this.#chunks = new LineChunks(snapshot, { after, filter: {}, firstReadBytes: 4096 });
+    const memory = new ScanMemory();
+    this.#chunks = new LineChunks(snapshot, { after, filter: {}, firstReadBytes: 4096, memory });
     this.#after = after ?? "";
   }
 
@@ -108,8 +109,10 @@ for (const [moment, name] of MOMENTS.entries()) {
   for (const recentBytesMax of [0, undefined]) {
     const from = recentBytesMax === 0 ? "from files" : "with the newest commits in memory";
     test(`a snapshot taken of a file ${name} is read on ${from} when it is sealed`, async () => {
-      const { log, storage, steps, seal, reports } = await openSteered(recentBytesMax);
-      await append(log, "first");
+      // A tail of three batches is rotated.
+      const rotateBytes = 2.5 * EVENTS * TEXT.length;
+      const { log, storage, steps, seal, reports } = await openSteered(recentBytesMax, rotateBytes);
+      for (const batchId of ["first", "second", "third"]) await append(log, batchId);
       const paused = steps.nextPause();
       await append(log, "a");
       await paused;

@@ -5,8 +5,11 @@ import { test } from "node:test";
 import { pendingPath, TAIL_FILE } from "../../src/log/storage/file_names.ts";
 import { CorruptLogError } from "../../src/log/storage/errors.ts";
 import { appendBytes, flipBit, truncateAt } from "../support/corrupt.ts";
+import { manifestOf, withManifest } from "../support/forged_log.ts";
 import { SimulatedDisk, type Tree } from "../support/simulated_disk.ts";
 import { preparedBatch } from "../support/prepared.ts";
+import { sealAll } from "../support/sealing.ts";
+import { verifyTree } from "../support/verifying.ts";
 import { logTree, openTestLog, readAll, tailOf, withTail } from "../support/test_log.ts";
 
 /** The tail becomes a pending file, and a new tail begins. */
@@ -110,4 +113,21 @@ test("openLog() refuses events that are in two files", async () => {
   await assertRefused(withTail(tree, tree.get(path)!), "the tail repeats the pending file");
   const longer = await rotate(await logTree([["a"], ["b"], ["c"]]));
   await assertRefused(new Map([...tree, ...longer.tree]), "two pending files overlap");
+});
+
+test("openLog() and verifyLog() refuse segments that cover a part of a pending file", async () => {
+  const { tree, path } = await rotate(await logTree([["a"], ["b"], ["c"]]));
+  const storage = new SimulatedDisk(tree);
+  await sealAll(storage, { events: 1, bytes: Infinity });
+  const manifest = manifestOf(storage.tree());
+  assert.equal(manifest.segments.length, 3);
+  for (const count of [1, 2]) {
+    const segments = manifest.segments.slice(0, count);
+    const partly = withManifest(storage.tree(), { ...manifest, segments }).set(
+      path,
+      tree.get(path)!,
+    );
+    await assertRefused(partly, `${count} segments`);
+    assert.equal((await verifyTree(partly, { chain: false })).report.failure, "order_invalid");
+  }
 });

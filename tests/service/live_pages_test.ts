@@ -1,14 +1,8 @@
 import assert from "node:assert/strict";
-import { Buffer } from "node:buffer";
 import { test } from "node:test";
-import {
-  FOLLOW_RECORD_BYTES_MAX,
-  LIVE_PAGES_BYTES_MAX,
-  READ_CHUNK_BYTES,
-} from "../../src/limits.ts";
-import { chunkMemory, CHUNKS_KEPT_MAX } from "../../src/log/read/chunk_memory.ts";
+import { FOLLOW_RECORD_BYTES_MAX, LIVE_PAGES_BYTES_MAX } from "../../src/limits.ts";
 import type { Log } from "../../src/log/log.ts";
-import type { FollowPosition } from "../../src/service/follow_page.ts";
+import type { FollowPage, FollowPosition } from "../../src/service/follow_page.ts";
 import { LivePages, liveQueryKey } from "../../src/service/live_pages.ts";
 import { SimulatedDisk } from "../support/simulated_disk.ts";
 import { preparedBatch } from "../support/prepared.ts";
@@ -68,7 +62,8 @@ test("LivePages.read() keeps pages up to a bound, the newest", async () => {
   const { log, storage, ids } = await logOf(count, payloadBytes);
   const pages = new LivePages();
   const positions = [null, ...ids.slice(0, -1)].map((after) => ({ ...FROM_START, after }));
-  const first = await Promise.all(positions.map((at) => read(pages, log, at)));
+  const first: FollowPage[] = [];
+  for (const at of positions) first.push(await read(pages, log, at));
   const readsBefore = storage.operations.length;
   const again: boolean[] = [];
   for (const [place, at] of positions.toReversed().entries()) {
@@ -82,33 +77,12 @@ test("LivePages.read() keeps pages up to a bound, the newest", async () => {
   assert.ok(storage.operations.length > readsBefore);
 });
 
-test("a live record stays as it is until all who have it gave it back", async () => {
-  const { log } = await logOf(2, FOLLOW_RECORD_BYTES_MAX / 2);
-  const pages = new LivePages();
-  // One who waits for the read, one who waits with it, and one who comes later.
-  const waiting = [read(pages, log, FROM_START), read(pages, log, FROM_START)];
-  const { record } = (await Promise.all(waiting))[0]!;
-  const text = Buffer.from(record!).toString();
-  assert.equal((await read(pages, log, FROM_START)).record, record);
-  const heldBefore = chunkMemory.heldCount;
-  for (const _ of [1, 2, 3]) chunkMemory.give(record!);
-  assert.equal(chunkMemory.heldCount, heldBefore, "it is kept for those who come");
-  const again = (await read(pages, log, FROM_START)).record!;
-  await log.append([preparedBatch("more")]);
-  await read(pages, log, FROM_START);
-  for (let i = 0; i < CHUNKS_KEPT_MAX; i++) chunkMemory.take(READ_CHUNK_BYTES).fill("x");
-  assert.equal(Buffer.from(again).toString(), text, "one still reads it");
-  chunkMemory.give(again);
-  assert.equal(chunkMemory.heldCount, 1);
-  assert.equal(again.length, 0);
-});
-
 test("LivePages.read() keeps no page that exceeds the bound alone", async () => {
   const { log } = await logOf(1, LIVE_PAGES_BYTES_MAX);
   const pages = new LivePages();
-  const reading = read(pages, log, FROM_START);
-  assert.equal(read(pages, log, FROM_START), reading, "it is shared while it is read");
-  const page = await reading;
+  const reads = [read(pages, log, FROM_START), read(pages, log, FROM_START)];
+  const [page, same] = await Promise.all(reads);
+  assert.equal(same, page, "it is shared while it is read");
   assert.notEqual(await read(pages, log, FROM_START), page);
 });
 

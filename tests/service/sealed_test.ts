@@ -9,14 +9,13 @@ import { PENDING_FOLDER, SEGMENTS_FOLDER } from "../../src/log/storage/file_name
 import { SimulatedDisk } from "../support/simulated_disk.ts";
 import { MixedHistory } from "../support/mixed_history.ts";
 import { observe } from "../support/observation.ts";
-import { rotateOnly, sealAll, sealSome, SMALL_SEGMENTS } from "../support/sealing.ts";
+import { rotateOnly, sealAll, sealOldest, SMALL_SEGMENTS } from "../support/sealing.ts";
 import { openTestService } from "../support/test_service.ts";
 
 /** What is done to the closed log after a part of the history. */
 type Form = (storage: SimulatedDisk) => Promise<unknown>;
 
 const stay: Form = () => Promise.resolve();
-const sealTo = (segments: number): Form => (storage) => sealSome(storage, segments);
 const seal = (bounds?: SegmentBounds): Form => (storage) => sealAll(storage, bounds);
 
 interface Observed {
@@ -67,9 +66,9 @@ const FORMS: Record<string, { forms: Form[]; segments: number; pending: number }
     segments: 13,
     pending: 0,
   },
-  "in steps that stop within a pending file": {
-    forms: [sealTo(1), sealTo(2), rotateOnly, sealTo(9)],
-    segments: 12,
+  "in steps that stop between pending files": {
+    forms: [rotateOnly, sealOldest, rotateOnly, sealOldest],
+    segments: 5,
     pending: 2,
   },
 };

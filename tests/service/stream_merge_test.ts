@@ -4,7 +4,7 @@ import { test } from "node:test";
 import type { StreamSummary } from "../../src/event/types.ts";
 import { StreamCounts, streamKey, type StreamSource } from "../../src/log/read/stream_counts.ts";
 import { mergeStreams } from "../../src/service/stream_merge.ts";
-import { SEED, SeededRandom } from "../event/support/seeded_random.ts";
+import { SEED, SeededRandom } from "../../tools/support/random.ts";
 
 /** Names where one begins like another, with each kind of character that a name can hold next. */
 const NAMES = [
@@ -47,7 +47,7 @@ test(`mergeStreams() adds up what parts of a log count, in pages (seed ${SEED})`
         const stream = random.pick(NAMES);
         const key = streamKey(source, stream);
         const frontier_event_id = idAt(place++);
-        counts.add(key, 2, frontier_event_id);
+        counts.add(source, stream, 2, frontier_event_id);
         const event_count = 2 + (rows.get(key)?.event_count ?? 0);
         rows.set(key, { source, stream, frontier_event_id, event_count });
       }
@@ -63,7 +63,7 @@ test(`mergeStreams() adds up what parts of a log count, in pages (seed ${SEED})`
 
 test("mergeStreams() starts after a key that no part need hold", async () => {
   const counts = new StreamCounts();
-  for (const name of ["a", "a-b", "b"]) counts.add(streamKey(name, "s"), 1, idAt(1));
+  for (const name of ["a", "a-b", "b"]) counts.add(name, "s", 1, idAt(1));
   const sourcesAfter = async (name: string, stream: string, source?: string) => {
     const afterKey = streamKey(name, stream);
     const rows = await mergeStreams([counts], { afterKey, source, limit: 9 });

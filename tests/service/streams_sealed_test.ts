@@ -13,8 +13,8 @@ import {
   randomItem,
   seededRandom,
   testSeed,
-} from "../support/random.ts";
-import { rotateOnly, sealAll, sealSome } from "../support/sealing.ts";
+} from "../../tools/support/random.ts";
+import { rotateOnly, sealAll, sealOldest } from "../support/sealing.ts";
 import { SealingSteps } from "../support/sealing_steps.ts";
 import { SimulatedDisk } from "../support/simulated_disk.ts";
 import { ALL_STREAMS, countedThrough, replayAll } from "../support/stream_listing.ts";
@@ -46,17 +46,14 @@ async function mixedLog(random: Random): Promise<SimulatedDisk> {
   const forms = [
     () => sealAll(storage, SMALL),
     () => sealAll(storage),
-    () => sealSome(storage, 1, SMALL),
+    () => rotateOnly(storage),
+    () => sealOldest(storage, SMALL),
     () => rotateOnly(storage),
     () => Promise.resolve(),
   ];
   for (let part = 0; part < forms.length; part++) {
     const { service } = await openTestService(storage);
     await write(random, service, part);
-    // More than a part's own segments, so that one can be left.
-    if (part === 2) {
-      for (let more = 0; more < 6; more++) await write(random, service, part + 10 + more);
-    }
     await service.close();
     await forms[part]!();
   }

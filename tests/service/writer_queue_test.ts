@@ -227,6 +227,16 @@ test("append() and retire() answer writer_poisoned after an unknown outcome", as
   }
 });
 
+test("append() stops the writer when a batch cannot be stamped", async () => {
+  const { service, reports } = await openTestService(new SimulatedDisk());
+  const batch = preparedBatch("a");
+  const broken = { ...batch, events: { ...batch.events, envelopes: null as never } };
+  const answers = submitAll(service, [broken, preparedBatch("b")]);
+  assert.deepEqual(await outcomes(answers), ["writer_poisoned", "writer_poisoned"]);
+  assert.match(reports[0] ?? "", /^writer stopped/);
+  await service.close();
+});
+
 test("append() refuses what waited behind a commit of unknown outcome", async () => {
   const storage = new SimulatedDisk();
   const { service } = await openTestService(storage);

@@ -10,7 +10,7 @@ import type { DiskFailure } from "./history_target.ts";
 import { anyOf } from "./simulated_crash.ts";
 import { type Fault, type Operation, SimulatedDisk } from "./simulated_disk.ts";
 import { pause } from "./pause.ts";
-import { type Random, randomInteger } from "./random.ts";
+import { type Random, randomInteger } from "../../tools/support/random.ts";
 import { sealAll, SMALL_SEGMENTS } from "./sealing.ts";
 import { openTestService } from "./test_service.ts";
 
@@ -32,7 +32,7 @@ export class DisturbedService implements EventLog {
 
   static async open(random: Random): Promise<DisturbedService> {
     const storage = new SimulatedDisk();
-    const { service } = await openService(storage, random);
+    const { service } = await openTestService(storage);
     return new DisturbedService(random, storage, service);
   }
 
@@ -114,7 +114,7 @@ export class DisturbedService implements EventLog {
   async #open(stop: () => Promise<SimulatedDisk>): Promise<void> {
     this.#storage = await stop();
     this.#diskFailure = null;
-    this.#service = (await openService(this.#storage, this.#random)).service;
+    this.#service = (await openTestService(this.#storage)).service;
     this.#storage.hook = (operation) => this.#disturb(operation);
     this.#starting = null;
   }
@@ -132,11 +132,6 @@ export class DisturbedService implements EventLog {
     }
     return null;
   }
-}
-
-/** To one of two services, most batches of a history are large. */
-function openService(storage: SimulatedDisk, random: Random) {
-  return openTestService(storage, undefined, undefined, random() < 0.5 ? 2 : undefined);
 }
 
 /** A promise to reject, also when nobody waits for it. */

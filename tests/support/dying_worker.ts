@@ -1,7 +1,7 @@
-/** A thread that can prepare bodies, it says, and dies of the first one. */
+/** A thread that says it runs, and dies of its first request. */
 import { parentPort } from "node:worker_threads";
 
 parentPort!.on("message", () => {
-  throw new Error("died of a body");
+  throw new Error("died of a request");
 });
-parentPort!.postMessage({ kind: "ready" });
+parentPort!.postMessage({ ready: true });

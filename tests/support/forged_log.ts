@@ -3,30 +3,19 @@
  * are made to fit again, so that only what is checked beyond them can tell.
  */
 import { Buffer } from "node:buffer";
-import { crc32 } from "node:zlib";
-import { ByteWriter, ParquetWriter } from "hyparquet-writer";
-import type { ColumnSource } from "hyparquet-writer/src/types.js";
 import { canonicalize } from "../../src/event/json/canonical_json.ts";
 import { sha256Hex } from "../../src/event/hash.ts";
-import type { CommittedEvent } from "../../src/event/verify_event.ts";
 import {
   type BatchEntry,
   type Commit,
-  decodeCommitHeader,
   encodeCommitHeader,
+  parseCommitHeader,
 } from "../../src/log/wal/commit_frame.ts";
+import { ROW_GROUP_EVENTS_MAX } from "../../src/limits.ts";
 import { MANIFEST_FILE, PENDING_FOLDER, segmentPath } from "../../src/log/storage/file_names.ts";
 import type { Manifest, SegmentEntry } from "../../src/log/segment/manifest.ts";
-import { streamKey } from "../../src/log/read/stream_counts.ts";
-import { SegmentIndex } from "../../src/log/segment/segment_index.ts";
-import { encodeMetadata, METADATA_KEY } from "../../src/log/segment/segment_metadata.ts";
 import { openSegment } from "../../src/log/segment/segment_reader.ts";
-import {
-  COLUMN_NAMES,
-  FILTERED_COLUMNS,
-  SEGMENT_SCHEMA,
-} from "../../src/log/segment/segment_schema.ts";
-import { streamIndexBlocks } from "../../src/log/segment/stream_index.ts";
+import { type ForgedRow, forgeSegment as forgeFile } from "./forged_segment.ts";
 import { SimulatedDisk, type Tree } from "./simulated_disk.ts";
 
 /** One commit of a tail or pending file; its lines without their LF. */
@@ -40,7 +29,7 @@ export function splitCommits(bytes: Uint8Array): CommitParts[] {
   const commits: CommitParts[] = [];
   for (let start = 0; start < buffer.length;) {
     const lineEnd = buffer.indexOf("\n", start);
-    const { commit } = decodeCommitHeader(buffer.subarray(start, lineEnd))!;
+    const { commit } = parseCommitHeader(buffer, start, lineEnd)!;
     start = lineEnd + 1 + commit.bytes;
     const lines = buffer.toString("utf8", lineEnd + 1, start).split("\n").slice(0, -1);
     commits.push({ commit, lines });
@@ -125,68 +114,31 @@ export async function readRows(tree: Tree, path: string): Promise<Row[]> {
  * A segment file of these rows in this order, whatever they are, that says of itself what `facts`
  * say.
  */
-export async function forgeSegment(rows: readonly Row[], facts: SegmentEntry): Promise<Buffer> {
-  const { events, batches, first_event_id, last_event_id, previous_head, head } = facts;
-  const index = new SegmentIndex();
-  rows.forEach(({ line, entry }, row) => {
-    const { stream, event_id } = JSON.parse(line);
-    const before = rows[row - 1]?.entry;
-    const goesOn = before?.source === entry.source && before.batch_id === entry.batch_id;
-    if (!goesOn) index.addBatch(entry.source, entry.batch_id);
-    index.addEvents(streamKey(entry.source, stream), 1, event_id);
-  });
-  const { entries, keyFilter } = index.finish();
+export async function forgeSegment(
+  rows: readonly Row[],
+  { events, batches, first_event_id, last_event_id, previous_head, head }: SegmentEntry,
+): Promise<Buffer> {
+  const forged = forgedRows(rows);
+  const groups: ForgedRow[][] = [];
+  for (let row = 0; row < rows.length; row += ROW_GROUP_EVENTS_MAX) {
+    groups.push(forged.slice(row, row + ROW_GROUP_EVENTS_MAX));
+  }
   const metadata = { events, batches, first_event_id, last_event_id, previous_head, head };
-  const writer = new ByteWriter();
-  // The places of the filter and of the streams are known when the rows are written.
-  const factsValue = { key: METADATA_KEY, value: "" };
-  const kvMetadata = [factsValue];
-  const parquet = new ParquetWriter({ writer, schema: SEGMENT_SCHEMA, kvMetadata });
-  await parquet.write({ columnData: columnsOf(rows), rowGroupSize: rows.length });
-  const key_filter = { bytes: keyFilter.length, offset: writer.offset };
-  writer.appendBytes(keyFilter);
-  const blocks = [...streamIndexBlocks(entries)];
-  const streams = Buffer.concat(blocks);
-  const stream_index = {
-    bytes: streams.length,
-    index_bytes: blocks.at(-1)!.length,
-    offset: writer.offset,
-  };
-  writer.appendBytes(streams);
-  factsValue.value = encodeMetadata({ ...metadata, key_filter, stream_index });
-  await parquet.finish();
-  return withFooterCrc(Buffer.from(writer.getBytes()));
+  const { storage, entry } = await forgeFile({ groups, metadata });
+  return storage.contents(entry.path);
 }
 
-/** A Parquet file with the CRC-32 of its footer in front of that. */
-function withFooterCrc(bytes: Buffer): Buffer {
-  const start = bytes.length - 8 - bytes.readUInt32LE(bytes.length - 8);
-  const footer = bytes.subarray(start);
-  const crc = Buffer.alloc(4);
-  crc.writeUInt32LE(crc32(footer.subarray(0, -4)));
-  return Buffer.concat([bytes.subarray(0, start), crc, footer]);
-}
-
-/** The columns of rows as the Parquet library takes them. */
-function columnsOf(rows: readonly Row[]): ColumnSource[] {
-  const values = rows.map(({ line, entry }) => {
-    const event: CommittedEvent = JSON.parse(line);
-    const payloadStart = line.indexOf('"payload":', line.indexOf('"observed_at":"')) + 10;
-    return {
-      ...event,
-      occurred_at: event.occurred_at,
-      observed_at: new Date(event.observed_at),
-      payload: line.slice(payloadStart, line.lastIndexOf(',"content_hash":"')),
-      content_hash: Buffer.from(event.content_hash, "hex"),
-      batch_digest: Buffer.from(entry.batch_digest, "hex"),
-      event_hash: Buffer.from(event.event_hash, "hex"),
-    };
+/** Rows in which all of a batch have the same entry. */
+function forgedRows(rows: readonly Row[]): ForgedRow[] {
+  let last: BatchEntry | null = null;
+  return rows.map(({ line, entry }) => {
+    if (last === null || !isSameBatch(last, entry)) last = entry;
+    return { line: Buffer.from(`${line}\n`), entry: last };
   });
-  return COLUMN_NAMES.map((name) => ({
-    name,
-    data: values.map((row) => row[name]),
-    bloomFilter: FILTERED_COLUMNS.some((filtered) => filtered === name),
-  }));
+}
+
+function isSameBatch(a: BatchEntry, b: BatchEntry): boolean {
+  return a.source === b.source && a.batch_id === b.batch_id && a.batch_digest === b.batch_digest;
 }
 
 /** A tree whose `number`th segment has other rows, which the manifest counts and names anew. */
@@ -198,12 +150,9 @@ export async function withRows(
   const before = manifestOf(tree).segments[number]!;
   const read = await readRows(tree, before.path);
   const rows = change(read) ?? read;
-  const ids = rows.map(({ entry }) => entry.first_event_id).sort();
+  const ids = rows.map(({ entry }) => entry.first_event_id);
   const batches =
-    rows.filter(({ entry }, row) =>
-      entry.batch_id !== rows[row - 1]?.entry.batch_id ||
-      entry.batch_digest !== rows[row - 1]?.entry.batch_digest
-    ).length;
+    rows.filter(({ entry }, row) => row === 0 || !isSameBatch(entry, rows[row - 1]!.entry)).length;
   const facts = {
     events: rows.length,
     batches,

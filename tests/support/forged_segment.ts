@@ -3,13 +3,12 @@ import { createHash } from "node:crypto";
 import type { Buffer } from "node:buffer";
 import { HistoryChain } from "../../src/event/chain.ts";
 import type { BatchEntry } from "../../src/log/wal/commit_frame.ts";
-import { streamKey } from "../../src/log/read/stream_counts.ts";
 import { SegmentIndex, type SegmentIndexContent } from "../../src/log/segment/segment_index.ts";
 import type { SegmentMetadata } from "../../src/log/segment/segment_metadata.ts";
-import { RowGroupWriter } from "../../src/log/segment/segment_row_groups.ts";
+import { RowGroupWriter } from "../../src/log/segment/row_group_writer.ts";
 import { RowGroupRows } from "../../src/log/segment/segment_rows.ts";
-import { SegmentSink } from "../../src/log/segment/segment_sink.ts";
-import type { SegmentEntry } from "../../src/log/verify/segment_verify.ts";
+import { FileSink } from "../../src/log/parquet/file_sink.ts";
+import type { ExpectedSegment } from "../../src/log/segment/segment_check.ts";
 import { StoredEvent } from "../../src/log/line/stored_event.ts";
 import { SimulatedDisk } from "./simulated_disk.ts";
 
@@ -34,13 +33,13 @@ type Facts = Omit<SegmentMetadata, "key_filter" | "stream_index">;
 export interface ForgedSegment {
   storage: SimulatedDisk;
   /** As the manifest would name it, with the hash of the file. */
-  entry: SegmentEntry;
+  entry: ExpectedSegment;
 }
 
 export async function forgeSegment({ groups, metadata, index }: Forgery): Promise<ForgedSegment> {
   const storage = new SimulatedDisk();
   const file = await storage.open("0.parquet", "create");
-  const writer = new RowGroupWriter(new SegmentSink(file));
+  const writer = new RowGroupWriter(new FileSink(file));
   const rows = new RowGroupRows();
   const event = new StoredEvent();
   for (const group of groups) {
@@ -59,7 +58,7 @@ export async function forgeSegment({ groups, metadata, index }: Forgery): Promis
 }
 
 /** Size and hash of the file as it is. */
-export function fileFacts(storage: SimulatedDisk): Pick<SegmentEntry, "bytes" | "sha256"> {
+export function fileFacts(storage: SimulatedDisk): Pick<ExpectedSegment, "bytes" | "sha256"> {
   const bytes = storage.contents("0.parquet");
   return { bytes: bytes.length, sha256: createHash("sha256").update(bytes).digest("hex") };
 }
@@ -74,7 +73,7 @@ export function describeRows(rows: ForgedRow[]): { facts: Facts; index: SegmentI
   const ids = rows.map(({ line }) => {
     const { event_id, source, stream, event_hash } = JSON.parse(line.toString());
     chain.append(event_hash);
-    index.addEvents(streamKey(source, stream), 1, event_id);
+    index.addEvents(source, stream, 1, event_id);
     return event_id as string;
   });
   const facts = {

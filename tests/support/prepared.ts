@@ -1,8 +1,8 @@
 /** Makes prepared batches for tests, with the digests that the real ones have. */
 import { canonicalize } from "../../src/event/json/canonical_json.ts";
 import { HistoryChain } from "../../src/event/chain.ts";
-import { encodeBatch } from "../../src/event/encode_batch.ts";
-import { fillEvents } from "../../src/event/encoded_events.ts";
+import { encodeBatch } from "../../src/event/batch_encoder.ts";
+import { stampEvents } from "../../src/event/event_stamping.ts";
 import { parseJsonText } from "../../src/event/json/strict_json.ts";
 import { sha256Hex } from "../../src/event/hash.ts";
 import type { PreparedBatch, PreparedEvent } from "../../src/event/types.ts";
@@ -65,7 +65,7 @@ export function sealEvent(
   eventId: string,
 ): { line: string; eventHash: string } {
   const { events } = encoded(source, batchId, [event]);
-  fillEvents(events, { eventIds: [eventId], observedAt, chain: new HistoryChain() }, 0, 1);
+  stampEvents(events, { eventIds: [eventId], observedAt, chain: new HistoryChain() }, 0, 1);
   const line = events.lines.toString("utf8", 0, events.lines.length - 1);
   return { line, eventHash: line.slice(-66, -2) };
 }

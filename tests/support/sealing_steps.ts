@@ -40,7 +40,8 @@ export class SealingSteps {
   /** Called before each segment is made; may delay it, or throw. */
   beforeMake: () => Promise<void> | void = () => {};
   readonly #options: SealingStepsOptions;
-  #idle = new Gate();
+  /** Segments that have been made. */
+  #made = 0;
   #paused = new Gate();
   #resumed = new Gate();
 
@@ -48,10 +49,11 @@ export class SealingSteps {
     this.#options = options;
   }
 
-  /** Resolves when nothing is left to be sealed, from now on. */
-  nextIdle(): Promise<void> {
-    this.#idle = new Gate();
-    return this.#idle.opened;
+  /** Resolves when a segment has been made, from now on, and nothing goes on after it. */
+  async nextIdle(storage: SimulatedDisk): Promise<void> {
+    const made = this.#made;
+    while (this.#made === made) await setImmediate();
+    await untilQuiet(storage);
   }
 
   /** Resolves at the next pause. */
@@ -88,11 +90,12 @@ export class SealingSteps {
     return {
       make: async (task: SegmentTask): Promise<MadeSegment> => {
         await this.beforeMake();
-        return await inner.make(task);
+        const made = await inner.make(task);
+        this.#made += 1;
+        return made;
       },
       setBacklog: (bytes) => void this.backlogs.push(bytes),
-      rest: () => this.#idle.open(),
-      close: () => Promise.resolve(this.#idle.open()),
+      close: async () => {},
     };
   }
 }

@@ -7,7 +7,7 @@ import process from "node:process";
 import { fileStorage } from "../../src/log/storage/file_storage.ts";
 import { HistoryCheck } from "../../src/log/verify/history_check.ts";
 import { openSegment } from "../../src/log/segment/segment_reader.ts";
-import { verifySegment } from "../../src/log/verify/segment_verify.ts";
+import { verifySegment } from "../../src/log/verify/segment_verifier.ts";
 import { sealPending } from "./test_segment.ts";
 
 const BOUNDS = { events: 6000, bytes: 1e9 };

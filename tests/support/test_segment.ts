@@ -4,15 +4,19 @@ import { Buffer } from "node:buffer";
 import { GENESIS_HEAD_HEX } from "../../src/event/chain.ts";
 import { EventIdSource } from "../../src/event/event_id.ts";
 import type { PreparedBatch } from "../../src/event/types.ts";
-import { buildCommit } from "../../src/log/wal/commit_builder.ts";
+import {
+  buildCommit,
+  type BuiltCommit,
+  type CommitParts,
+} from "../../src/log/wal/commit_builder.ts";
 import type { BatchEntry } from "../../src/log/wal/commit_frame.ts";
 import { readCommits } from "../../src/log/wal/commit_reader.ts";
 import { readBack } from "../../src/log/sealing/segment_read_back.ts";
-import type { SegmentEntry } from "../../src/log/verify/segment_verify.ts";
+import type { ExpectedSegment } from "../../src/log/segment/segment_check.ts";
 import { type SegmentBounds, writeSegment } from "../../src/log/segment/segment_writer.ts";
 import type { Storage } from "../../src/log/storage/storage.ts";
 import { randomValue } from "../event/support/random_json.ts";
-import type { SeededRandom } from "../event/support/seeded_random.ts";
+import type { SeededRandom } from "../../tools/support/random.ts";
 import { SimulatedDisk } from "./simulated_disk.ts";
 import { type EventOptions, preparedBatch } from "./prepared.ts";
 import { TEST_TIME_MS, testTime } from "./test_log.ts";
@@ -39,7 +43,7 @@ export function pendingFile(commits: readonly (readonly PreparedBatch[])[]): Pen
   let head = GENESIS_HEAD_HEX;
   commits.forEach((batches, number) => {
     const nowMs = TEST_TIME_MS + number;
-    const { commit, header, lines } = buildCommit({ batches, ids, head, nowMs });
+    const { commit, header, lines } = builtAtOnce({ batches, ids, head, nowMs });
     pieces.push(header, ...lines);
     bodies.push(...lines);
     entries.push(...commit.batches);
@@ -48,10 +52,18 @@ export function pendingFile(commits: readonly (readonly PreparedBatch[])[]): Pen
   return { bytes: Buffer.concat(pieces), lines: Buffer.concat(bodies), entries, head };
 }
 
+function builtAtOnce(parts: CommitParts): BuiltCommit {
+  const slices = buildCommit(parts);
+  for (;;) {
+    const { done, value } = slices.next();
+    if (done) return value;
+  }
+}
+
 export interface WrittenSegments extends PendingFile {
   storage: SimulatedDisk;
   /** As the manifest would name them. */
-  segments: SegmentEntry[];
+  segments: ExpectedSegment[];
 }
 
 /** Seals a pending file of these commits in memory. */
@@ -68,10 +80,10 @@ export async function sealCommits(
 export async function sealPending(
   storage: Storage,
   bounds?: SegmentBounds,
-): Promise<SegmentEntry[]> {
+): Promise<ExpectedSegment[]> {
   const file = await storage.open(PENDING_PATH, "read");
   const commits = readCommits(file, 0, await file.size(), PENDING_PATH);
-  const segments: SegmentEntry[] = [];
+  const segments: ExpectedSegment[] = [];
   let previousHead = GENESIS_HEAD_HEX;
   for (;;) {
     const path = `${segments.length}.parquet`;

@@ -6,18 +6,15 @@ import { openWatchedService, type SealingOn } from "./watched_log.ts";
 
 /**
  * @param recentBytesMax 0 for a service that reads all it gives from files.
- * @param largeBatchEventsMin batches of so many events are filled before their turn.
  */
 export async function openTestService(
   storage: Storage,
   recentBytesMax?: number,
   sealingOn?: SealingOn,
-  largeBatchEventsMin?: number,
 ): Promise<{ service: EventLogService; reports: string[] }> {
   const reports: string[] = [];
   const report = (line: string) => void reports.push(line);
   const recent = recentBytesMax === undefined ? {} : { recentBytesMax };
-  const large = largeBatchEventsMin === undefined ? {} : { largeBatchEventsMin };
-  const options = { storage, ...testTime(), report, ...recent, ...large };
+  const options = { storage, ...testTime(), report, ...recent };
   return { service: await openWatchedService(options, sealingOn), reports };
 }

@@ -4,7 +4,6 @@
  * downloaded.
  */
 import assert from "node:assert/strict";
-import { Buffer } from "node:buffer";
 import { execFile, spawnSync } from "node:child_process";
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
@@ -14,12 +13,12 @@ import process from "node:process";
 import { after, before, test } from "node:test";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { promisify } from "node:util";
-import type * as hashThread from "../../src/log/verify/hash_thread.ts";
+import type * as requestThread from "../../src/threads/request_thread.ts";
+import type { SegmentRequest, SegmentResponse } from "../../src/log/verify/segment_worker.ts";
 import { renameModules } from "../../tools/build/javascript.ts";
 import { revisionOf } from "../../tools/build/revision.ts";
-import { type CliOptions, runCli, startServe } from "../support/cli.ts";
-import { absenceOf, executableOf } from "../support/runtimes.ts";
-import { HASH_THREAD_LOG_BYTES_MIN } from "../../src/log/verify/hash_thread.ts";
+import { type CliOptions, runCli, startServe } from "../../tools/support/program.ts";
+import { absenceOf, executableOf } from "../../tools/support/runtimes.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const NODE_TYPES = join(ROOT, "node_modules", "@types");
@@ -137,15 +136,15 @@ test(
 );
 
 test("the installed package finds the modules of its threads", { skip }, async () => {
-  const url = pathToFileURL(
-    join(installed, "dist", "npm", "src", "log", "verify", "hash_thread.js"),
+  const moduleUrl = (path: string) => pathToFileURL(join(installed, "dist", "npm", "src", path));
+  const { RequestThread }: typeof requestThread = await import(
+    moduleUrl("threads/request_thread.js").href
   );
-  const { startHashThread }: typeof hashThread = await import(url.href);
-  const thread = startHashThread(HASH_THREAD_LOG_BYTES_MIN)!;
+  const worker = moduleUrl("log/verify/segment_worker.js");
+  const thread = new RequestThread<SegmentRequest, SegmentResponse>(worker);
   try {
-    const text = "no line of a log\n";
-    const { lines, areHashed } = await thread.check(Buffer.alloc(text.length, text));
-    assert.deepEqual([lines.toString(), areHashed], [text, false]);
+    const expected = { path: "missing.parquet" } as SegmentRequest["expected"];
+    assert.equal(await thread.request({ folder, chain: false, expected }), null);
   } finally {
     await thread.close();
   }

@@ -1,12 +1,9 @@
 /** Every bound of the soak, with its unit and why it is what it is. */
-import {
-  ADMITTED_BODY_BYTES_MAX,
-  LIVE_PAGES_BYTES_MAX,
-  ROW_GROUP_CACHE_BYTES_MAX,
-} from "../../src/limits.ts";
+import { ADMITTED_BODY_BYTES_MAX, LIVE_PAGES_BYTES_MAX } from "../../src/limits.ts";
 import { PREPARED_BYTES_MAX } from "../../src/service/prepared_room.ts";
 import { RECENT_COMMITS_BYTES_MAX } from "../../src/log/log.ts";
-import { BLOOM_FILTER_CACHE_BYTES_MAX } from "../../src/log/segment/bloom_cache.ts";
+import { ROW_GROUP_CACHE_BYTES_MAX } from "../../src/log/segment/row_group_cache.ts";
+import { BLOOM_FILTER_CACHE_BYTES_MAX } from "../../src/log/segment/row_group_filters.ts";
 import { CLIENT_SOCKETS_MAX } from "../../src/client/unix_fetch.ts";
 
 const MIB = 1024 * 1024;
@@ -48,8 +45,6 @@ export const OBSERVATIONS_MAX = 20_000;
 
 /** A start, and any answer: whoever takes longer hangs. Slow disks and freezes are far below. */
 export const ANSWER_TIMEOUT_MS = 300_000;
-/** Between two looks whether a start is done. */
-export const READY_POLL_MS = 5;
 /** The longest pause before a client tries again once the service is up. */
 export const RETRY_MS_MAX = 250;
 /** Load between two disturbances. */

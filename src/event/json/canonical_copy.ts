@@ -1,19 +1,19 @@
 /**
  * From the bytes of a JSON value to the bytes of its canonical text (RFC 8785) in one pass, without
- * making the value, both in the same memory: a string without an escape is spelled as it came, and
+ * making the value, both in the same buffer: a string without an escape is spelled as it came, and
  * so are most numbers.
  *
- * It never guesses: what is not strict JSON, and what is rare, is left to the exact way
+ * It never guesses: what is not strict JSON, and what is rare, falls back to the slow path
  * (`strict_json.ts` and `canonical_json.ts`), which agrees with it on all that it does take.
  *
- * What is read must be known to be UTF-8, and a NUL must follow it, which no JSON has: so nothing
- * reads beyond it. Memory that has grown meanwhile still holds what is read.
+ * The input must be known to be UTF-8 and end with a NUL, which no JSON has: so nothing reads
+ * beyond it. A buffer that has grown meanwhile still holds the input.
  */
 import type { ByteWriter } from "../byte_writer.ts";
 import { numberFault } from "./json_number.ts";
 import { quoteString } from "./quote_string.ts";
 
-/** Returned in place of an index: the exact way is to be gone. */
+/** Returned in place of an index: fall back to the slow path. */
 export const NOT_TAKEN = -1;
 
 const QUOTE = 0x22;
@@ -143,7 +143,7 @@ export class CanonicalCopy {
     for (let index = 0; index < literal.length; index++) {
       if (bytes[at + index] !== literal[index]) return NOT_TAKEN;
     }
-    this.#out.again(at, at + literal.length);
+    this.#out.copyOwn(at, at + literal.length);
     return at + literal.length;
   }
 
@@ -165,7 +165,7 @@ export class CanonicalCopy {
     if (!isCanonical || digits > KEPT_DIGITS_MAX || isNumberPart(bytes[at]!)) {
       return this.#otherNumber(start);
     }
-    this.#out.again(start, at);
+    this.#out.copyOwn(start, at);
     return at;
   }
 
@@ -281,7 +281,7 @@ export class CanonicalCopy {
     out.reserve(outEnd - outStart);
     for (const member of order) {
       if (out.size > outEnd) this.#byte(COMMA);
-      out.again(members[member]! - 1, members[member + 2]!);
+      out.copyOwn(members[member]! - 1, members[member + 2]!);
     }
     out.bytes.copyWithin(outStart, outEnd, out.size);
     out.size = outEnd;

@@ -26,14 +26,6 @@ const DIGIT_VALUES = new Uint8Array(0x100).fill(NO_DIGIT);
 const DIGITS = Buffer.from("0123456789abcdef");
 DIGITS.forEach((digit, value) => DIGIT_VALUES[digit] = value);
 
-/** Whether `bytes` have `piece` at `start`. */
-export function hasAt(bytes: Uint8Array, start: number, piece: Uint8Array): boolean {
-  for (let at = 0; at < piece.length; at++) {
-    if (bytes[start + at] !== piece[at]) return false;
-  }
-  return true;
-}
-
 /** Whether two ranges of bytes are the same. */
 export function sameBytes(
   a: Uint8Array,

@@ -1,35 +1,35 @@
 /**
- * Recomputes batch digests and event hashes (event/batch_encoder.ts) from stored
- * lines. Canonical JSON is made of the bytes of the line, whole members with their names: they
- * stand in it as RFC 8785 spells them, only in another order.
+ * Recomputes batch digests and event hashes (event/encode_batch.ts) from stored lines. The
+ * canonical JSON is copied from the line, whole members with their names: they stand there as RFC
+ * 8785 spells them, only in another order.
  */
 import { Buffer } from "node:buffer";
-import { sha256Hex } from "../../event/hash.ts";
-import { DigestText } from "./digest_text.ts";
-import { HASH_BYTES, HASH_CHARS, pieceOf, putBytes, UUID_CHARS, viewOf } from "./line_bytes.ts";
+import { Sha256Stream } from "../../event/hash.ts";
+import {
+  copyBytes,
+  HASH_CHARS,
+  type Piece,
+  pieceOf,
+  putPiece,
+  UUID_CHARS,
+  viewFor,
+  viewOf,
+} from "./line_bytes.ts";
 import { OBSERVED_AT_CHARS } from "./line_layout.ts";
-import type { LineMembers, LineRow } from "../segment/line_row.ts";
 import type { StoredEvent } from "./stored_event.ts";
 
-/** Room for an envelope; a longer one gets its own. */
-const ENVELOPE_BYTES = 64 * 1024;
+/** A longer text is hashed in pieces of about this size. */
+const PIECE_BYTES = 64 * 1024;
 
-const EVENTS = Buffer.from('{"events":[');
-const SOURCE_OF_BATCH = Buffer.from('],"source":"');
-const VERSION = Buffer.from('","v":1}');
+const EVENTS = pieceOf(Buffer.from('{"events":['));
+const SOURCE_OF_BATCH = pieceOf(Buffer.from('],"source":"'));
+const VERSION = pieceOf(Buffer.from('","v":1}'));
 
-const OPEN = Buffer.from("{");
-const CLOSE = Buffer.from("}");
-const COMMA = Buffer.from(",");
+const OPEN = pieceOf(Buffer.from("{"));
+const CLOSE = pieceOf(Buffer.from("}"));
+const COMMA = pieceOf(Buffer.from(","));
 
-const CONTENT_HASH = pieceOf(Buffer.from('{"content_hash":"'));
-const KIND = pieceOf(Buffer.from('","kind":"'));
-const OCCURRED_AT = pieceOf(Buffer.from('","occurred_at":"'));
-const RECORD_KEY = pieceOf(Buffer.from('","record_key":"'));
-const STREAM = pieceOf(Buffer.from('","stream":"'));
-const ITEM_END = pieceOf(Buffer.from('"}'));
-
-/** What stands before the value of a member, its comma included. */
+/** Bytes from the comma before a member to its value. */
 const KIND_NAME_BYTES = ',"kind":"'.length;
 const EVENT_ID_NAME_BYTES = ',"event_id":"'.length;
 const SOURCE_NAME_BYTES = ',"source":"'.length;
@@ -40,127 +40,127 @@ const OBSERVED_AT_NAME_BYTES = ',"observed_at":"'.length;
 const OCCURRED_AT_NAME_BYTES = ',"occurred_at":"'.length;
 const CONTENT_HASH_NAME_BYTES = ',"content_hash":"'.length;
 
-/** The digest of one batch after the other. */
+/** Computes the digest of one batch after the other. */
 export class BatchDigester {
-  readonly #text = new DigestText();
+  readonly #text = new HashedText();
   #events = 0;
-  /** Source of the batch as its lines spell it. */
-  #source: Uint8Array = new Uint8Array();
+  /** The source of the batch as its lines spell it. */
+  #source = pieceOf(Buffer.alloc(0));
 
-  /** Takes in the next event of the batch. */
+  /** Adds the next event of the batch. */
   add(event: StoredEvent): void {
-    const { bytes, sourceStart, sourceEnd } = event;
-    this.#startItem(bytesOf(event), bytes, sourceStart, sourceEnd);
-    putItem(this.#text, event);
-  }
-
-  /** Takes in the next event of the batch, which is a row of a segment. */
-  addRow(row: LineRow): void {
-    const { bytes, start, end } = row.members.source;
-    this.#startItem(row.lineBytesMax, bytes, start, end);
-    putRowItem(this.#text, row.members);
+    const text = this.#text;
+    text.reserve(EVENTS.sizeBytes + bytesOf(event));
+    if (this.#events === 0) {
+      this.#source = pieceOf(viewOf(event.bytes, event.sourceStart, event.sourceEnd));
+    }
+    text.put(this.#events === 0 ? EVENTS : COMMA);
+    this.#events += 1;
+    putItem(text, event);
   }
 
   /** The digest, 64 lowercase hex digits. The next event starts another batch. */
   finish(): string {
     const text = this.#text;
-    text.reserve(SOURCE_OF_BATCH.length + this.#source.length + VERSION.length);
+    text.reserve(SOURCE_OF_BATCH.sizeBytes + this.#source.sizeBytes + VERSION.sizeBytes);
     text.put(SOURCE_OF_BATCH);
     text.put(this.#source);
     text.put(VERSION);
     this.#events = 0;
     return text.finish();
   }
-
-  #startItem(itemBytesMax: number, bytes: Uint8Array, sourceStart: number, sourceEnd: number) {
-    this.#text.reserve(EVENTS.length + itemBytesMax);
-    if (this.#events === 0) {
-      this.#source = Uint8Array.from(viewOf(bytes, sourceStart, sourceEnd));
-    }
-    this.#text.put(this.#events === 0 ? EVENTS : COMMA);
-    this.#events += 1;
-  }
 }
 
-/** Recomputes event hashes. */
+/** Computes event hashes. */
 export class EventHasher {
-  #text: Buffer = Buffer.allocUnsafeSlow(ENVELOPE_BYTES);
-  /** Views of the text by their length: envelopes have few, and a view costs more than a look. */
-  #views: Uint8Array[] = [];
+  readonly #text = new HashedText();
 
   /** SHA-256 of the event's canonical envelope, 64 lowercase hex digits. */
   hash(event: StoredEvent): string {
-    const bytesMax = bytesOf(event);
-    if (bytesMax > this.#text.length) {
-      this.#text = Buffer.allocUnsafeSlow(2 * bytesMax);
-      this.#views = [];
-    }
-    const end = putEnvelope(this.#text, 0, event);
-    return sha256Hex(this.#views[end] ??= viewOf(this.#text, 0, end));
+    this.#text.reserve(bytesOf(event));
+    putEnvelope(this.#text, event);
+    return this.#text.finish();
   }
 }
 
-/** More than an item or an envelope takes: all of the line but its payload. */
+/** A text that is hashed piece by piece while it is written, so that memory is flat. */
+class HashedText {
+  #bytes: Buffer = Buffer.allocUnsafeSlow(2 * PIECE_BYTES);
+  #view = viewFor(this.#bytes);
+  #length = 0;
+  readonly #hash = new Sha256Stream();
+
+  /** Makes room for `sizeBytes` more. */
+  reserve(sizeBytes: number): void {
+    if (this.#length > PIECE_BYTES) {
+      this.#hash.update(this.#bytes.subarray(0, this.#length));
+      this.#length = 0;
+    }
+    if (this.#length + sizeBytes <= this.#bytes.length) return;
+    const larger = Buffer.allocUnsafeSlow(2 * (this.#length + sizeBytes));
+    this.#bytes.copy(larger, 0, 0, this.#length);
+    this.#bytes = larger;
+    this.#view = viewFor(larger);
+  }
+
+  put(piece: Piece): void {
+    this.#length = putPiece(this.#view, this.#length, piece);
+  }
+
+  /** Appends the bytes [start, end) of a line. */
+  putPart({ view }: StoredEvent, start: number, end: number): void {
+    copyBytes(view, start, this.#view, this.#length, end - start);
+    this.#length += end - start;
+  }
+
+  /** SHA-256 of the text, 64 lowercase hex digits. The next text begins. */
+  finish(): string {
+    const digest = this.#hash.end(viewOf(this.#bytes, 0, this.#length));
+    this.#length = 0;
+    return digest;
+  }
+}
+
+/** At least the size of an item or an envelope: that of the line without its payload. */
 function bytesOf({ eventIdStart, payloadStart, payloadEnd, eventHashStart }: StoredEvent): number {
   return payloadStart - eventIdStart + eventHashStart - payloadEnd;
 }
 
 /** An event as the digest of its batch covers it. */
-function putItem(text: DigestText, event: StoredEvent): void {
-  const { bytes, contentHashStart, kindStart, recordKeyStart, streamStart } = event;
+function putItem(text: HashedText, event: StoredEvent): void {
+  const { contentHashStart, kindStart, recordKeyStart, streamStart } = event;
   text.put(OPEN);
   // Without its comma.
   const hashFrom = contentHashStart - CONTENT_HASH_NAME_BYTES + 1;
-  text.put(bytes, hashFrom, contentHashStart + HASH_CHARS + 1);
+  text.putPart(event, hashFrom, contentHashStart + HASH_CHARS + 1);
   // In the line, too, an `occurred_at` comes next.
   const kindEnd = event.occurredAtStart < 0 ? event.kindEnd : event.occurredAtEnd;
-  text.put(bytes, kindStart - KIND_NAME_BYTES, kindEnd + 1);
-  text.put(bytes, recordKeyStart - RECORD_KEY_NAME_BYTES, event.recordKeyEnd + 1);
-  text.put(bytes, streamStart - STREAM_NAME_BYTES, event.streamEnd + 1);
+  text.putPart(event, kindStart - KIND_NAME_BYTES, kindEnd + 1);
+  text.putPart(event, recordKeyStart - RECORD_KEY_NAME_BYTES, event.recordKeyEnd + 1);
+  text.putPart(event, streamStart - STREAM_NAME_BYTES, event.streamEnd + 1);
   text.put(CLOSE);
 }
 
-/** The same of the members of a row. */
-function putRowItem(text: DigestText, members: LineMembers): void {
-  const { contentHash, kind, occurredAt, recordKey, stream } = members;
-  text.putPiece(CONTENT_HASH);
-  text.putHex(contentHash.bytes, contentHash.start, HASH_BYTES);
-  text.putPiece(KIND);
-  text.putView(kind.view, kind.start, kind.end);
-  if (occurredAt !== null) {
-    text.putPiece(OCCURRED_AT);
-    text.putView(occurredAt.view, occurredAt.start, occurredAt.end);
-  }
-  text.putPiece(RECORD_KEY);
-  text.putView(recordKey.view, recordKey.start, recordKey.end);
-  text.putPiece(STREAM);
-  text.putView(stream.view, stream.start, stream.end);
-  text.putPiece(ITEM_END);
-}
-
-/** The canonical envelope of an event; returns where it ends. */
-function putEnvelope(into: Uint8Array, start: number, event: StoredEvent): number {
-  const { bytes, batchIdStart, contentHashStart, eventIdStart, kindStart, observedAtStart } = event;
-  const { recordKeyStart } = event;
-  let at = start;
-  at = putBytes(into, at, OPEN);
-  // Without its comma, as the `event_id` comes.
-  at = putBytes(into, at, bytes, batchIdStart - BATCH_ID_NAME_BYTES + 1, event.batchIdEnd + 1);
+/** The canonical envelope of an event. */
+function putEnvelope(text: HashedText, event: StoredEvent): void {
+  const { batchIdStart, contentHashStart, eventIdStart, kindStart, observedAtStart } = event;
+  text.put(OPEN);
+  // Without its comma, as the `event_id` below.
+  text.putPart(event, batchIdStart - BATCH_ID_NAME_BYTES + 1, event.batchIdEnd + 1);
   const hashFrom = contentHashStart - CONTENT_HASH_NAME_BYTES;
-  at = putBytes(into, at, bytes, hashFrom, contentHashStart + HASH_CHARS + 1);
-  at = putBytes(into, at, COMMA);
+  text.putPart(event, hashFrom, contentHashStart + HASH_CHARS + 1);
+  text.put(COMMA);
   const idFrom = eventIdStart - EVENT_ID_NAME_BYTES + 1;
-  at = putBytes(into, at, bytes, idFrom, eventIdStart + UUID_CHARS + 1);
-  at = putBytes(into, at, bytes, kindStart - KIND_NAME_BYTES, event.kindEnd + 1);
+  text.putPart(event, idFrom, eventIdStart + UUID_CHARS + 1);
+  text.putPart(event, kindStart - KIND_NAME_BYTES, event.kindEnd + 1);
   const observedAtFrom = observedAtStart - OBSERVED_AT_NAME_BYTES;
-  at = putBytes(into, at, bytes, observedAtFrom, observedAtStart + OBSERVED_AT_CHARS + 1);
+  text.putPart(event, observedAtFrom, observedAtStart + OBSERVED_AT_CHARS + 1);
   if (event.occurredAtStart >= 0) {
     const occurredAtFrom = event.occurredAtStart - OCCURRED_AT_NAME_BYTES;
-    at = putBytes(into, at, bytes, occurredAtFrom, event.occurredAtEnd + 1);
+    text.putPart(event, occurredAtFrom, event.occurredAtEnd + 1);
   }
-  at = putBytes(into, at, bytes, recordKeyStart - RECORD_KEY_NAME_BYTES, event.recordKeyEnd + 1);
+  text.putPart(event, event.recordKeyStart - RECORD_KEY_NAME_BYTES, event.recordKeyEnd + 1);
   // In the line, too, the `stream` follows the `source`.
-  at = putBytes(into, at, bytes, event.sourceStart - SOURCE_NAME_BYTES, event.streamEnd + 1);
-  at = putBytes(into, at, CLOSE);
-  return at;
+  text.putPart(event, event.sourceStart - SOURCE_NAME_BYTES, event.streamEnd + 1);
+  text.put(CLOSE);
 }

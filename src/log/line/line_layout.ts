@@ -7,21 +7,21 @@
  *   ,"batch_id":<string>,"event_hash":"<64>"}
  */
 import { Buffer } from "node:buffer";
-import { HASH_CHARS, UUID_CHARS } from "./line_bytes.ts";
+import { HASH_CHARS, type Piece, pieceOf, UUID_CHARS } from "./line_bytes.ts";
 
 // What stands before the value that each is named for.
-export const OPENING: Buffer = Buffer.from('{"event_id":"');
-export const SOURCE: Buffer = Buffer.from('","source":"');
-export const STREAM: Buffer = Buffer.from('","stream":"');
-export const RECORD_KEY: Buffer = Buffer.from('","record_key":"');
-export const KIND: Buffer = Buffer.from('","kind":"');
-export const OCCURRED_AT: Buffer = Buffer.from('","occurred_at":"');
-export const OBSERVED_AT: Buffer = Buffer.from('","observed_at":"');
-export const PAYLOAD: Buffer = Buffer.from('","payload":');
-export const CONTENT_HASH: Buffer = Buffer.from(',"content_hash":"');
-export const BATCH_ID: Buffer = Buffer.from('","batch_id":"');
-export const EVENT_HASH: Buffer = Buffer.from('","event_hash":"');
-export const CLOSING: Buffer = Buffer.from('"}');
+export const OPENING: Piece = pieceOf(Buffer.from('{"event_id":"'));
+export const SOURCE: Piece = pieceOf(Buffer.from('","source":"'));
+export const STREAM: Piece = pieceOf(Buffer.from('","stream":"'));
+export const RECORD_KEY: Piece = pieceOf(Buffer.from('","record_key":"'));
+export const KIND: Piece = pieceOf(Buffer.from('","kind":"'));
+export const OCCURRED_AT: Piece = pieceOf(Buffer.from('","occurred_at":"'));
+export const OBSERVED_AT: Piece = pieceOf(Buffer.from('","observed_at":"'));
+export const PAYLOAD: Piece = pieceOf(Buffer.from('","payload":'));
+export const CONTENT_HASH: Piece = pieceOf(Buffer.from(',"content_hash":"'));
+export const BATCH_ID: Piece = pieceOf(Buffer.from('","batch_id":"'));
+export const EVENT_HASH: Piece = pieceOf(Buffer.from('","event_hash":"'));
+export const CLOSING: Piece = pieceOf(Buffer.from('"}'));
 
 /** `YYYY-MM-DDTHH:MM:SS.mmmZ` */
 export const OBSERVED_AT_CHARS = 24;
@@ -30,4 +30,7 @@ export const OBSERVED_AT_CHARS = 24;
 export const LINE_FIXED_BYTES: number = [
   ...[OPENING, SOURCE, STREAM, RECORD_KEY, KIND, OCCURRED_AT, OBSERVED_AT, PAYLOAD],
   ...[CONTENT_HASH, BATCH_ID, EVENT_HASH, CLOSING],
-].reduce((sum, piece) => sum + piece.length, UUID_CHARS + OBSERVED_AT_CHARS + 2 * HASH_CHARS + 1);
+].reduce(
+  (sum, piece) => sum + piece.sizeBytes,
+  UUID_CHARS + OBSERVED_AT_CHARS + 2 * HASH_CHARS + 1,
+);

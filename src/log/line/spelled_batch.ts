@@ -1,6 +1,5 @@
 /** Tells whether a line is an event of a batch, by the bytes that spell the batch in it. */
 import { Buffer } from "node:buffer";
-import type { BatchEntry } from "../wal/commit_frame.ts";
 import { sameBytes } from "./line_bytes.ts";
 import type { StoredEvent } from "./stored_event.ts";
 
@@ -8,7 +7,7 @@ export class SpelledBatch {
   readonly #source: Buffer;
   readonly #batchId: Buffer;
 
-  constructor({ source, batch_id }: Pick<BatchEntry, "source" | "batch_id">) {
+  constructor({ source, batch_id }: { source: string; batch_id: string }) {
     this.#source = spelled(source);
     this.#batchId = spelled(batch_id);
   }

@@ -3,7 +3,14 @@
  * them; nothing is decoded or copied.
  */
 import { Buffer } from "node:buffer";
-import { hasAt, HASH_CHARS, stringEnd, stringStart, UUID_CHARS } from "./line_bytes.ts";
+import {
+  HASH_CHARS,
+  hasPieceAt,
+  stringEnd,
+  stringStart,
+  UUID_CHARS,
+  viewFor,
+} from "./line_bytes.ts";
 import {
   BATCH_ID,
   CLOSING,
@@ -26,6 +33,8 @@ import {
  */
 export class StoredEvent {
   bytes: Buffer = Buffer.alloc(0);
+  /** Of `bytes`. */
+  view: DataView = viewFor(this.bytes);
   /** 36 characters. */
   eventIdStart = 0;
   sourceStart = 0;
@@ -55,7 +64,10 @@ export class StoredEvent {
    * none; the places mean nothing then.
    */
   take(bytes: Buffer, start: number, end: number): boolean {
-    this.bytes = bytes;
+    if (bytes !== this.bytes) {
+      this.bytes = bytes;
+      this.view = viewFor(bytes);
+    }
     return this.#takeEnd(start, end) && this.#takeStart(start);
   }
 
@@ -73,54 +85,54 @@ export class StoredEvent {
 
   /** From the payload's end on places follow from the end of the line. */
   #takeEnd(start: number, end: number): boolean {
-    const { bytes } = this;
-    const closing = end - CLOSING.length;
+    const { bytes, view } = this;
+    const closing = end - CLOSING.sizeBytes;
     this.eventHashStart = closing - HASH_CHARS;
-    this.batchIdEnd = this.eventHashStart - EVENT_HASH.length;
-    if (this.batchIdEnd <= start || !hasAt(bytes, closing, CLOSING)) return false;
-    if (!hasAt(bytes, this.batchIdEnd, EVENT_HASH)) return false;
+    this.batchIdEnd = this.eventHashStart - EVENT_HASH.sizeBytes;
+    if (this.batchIdEnd <= start || !hasPieceAt(view, closing, CLOSING)) return false;
+    if (!hasPieceAt(view, this.batchIdEnd, EVENT_HASH)) return false;
     this.batchIdStart = stringStart(bytes, this.batchIdEnd, start);
-    this.contentHashStart = this.batchIdStart - BATCH_ID.length - HASH_CHARS;
-    this.payloadEnd = this.contentHashStart - CONTENT_HASH.length;
+    this.contentHashStart = this.batchIdStart - BATCH_ID.sizeBytes - HASH_CHARS;
+    this.payloadEnd = this.contentHashStart - CONTENT_HASH.sizeBytes;
     return this.payloadEnd > start &&
-      hasAt(bytes, this.batchIdStart - BATCH_ID.length, BATCH_ID) &&
-      hasAt(bytes, this.payloadEnd, CONTENT_HASH);
+      hasPieceAt(view, this.batchIdStart - BATCH_ID.sizeBytes, BATCH_ID) &&
+      hasPieceAt(view, this.payloadEnd, CONTENT_HASH);
   }
 
   #takeStart(start: number): boolean {
-    const { bytes } = this;
+    const { bytes, view } = this;
     const limit = this.payloadEnd;
-    this.eventIdStart = start + OPENING.length;
+    this.eventIdStart = start + OPENING.sizeBytes;
     const afterId = this.eventIdStart + UUID_CHARS;
-    if (!hasAt(bytes, start, OPENING) || !hasAt(bytes, afterId, SOURCE)) return false;
-    this.sourceStart = afterId + SOURCE.length;
+    if (!hasPieceAt(view, start, OPENING) || !hasPieceAt(view, afterId, SOURCE)) return false;
+    this.sourceStart = afterId + SOURCE.sizeBytes;
     this.sourceEnd = stringEnd(bytes, this.sourceStart, limit);
-    if (this.sourceEnd < 0 || !hasAt(bytes, this.sourceEnd, STREAM)) return false;
-    this.streamStart = this.sourceEnd + STREAM.length;
+    if (this.sourceEnd < 0 || !hasPieceAt(view, this.sourceEnd, STREAM)) return false;
+    this.streamStart = this.sourceEnd + STREAM.sizeBytes;
     this.streamEnd = stringEnd(bytes, this.streamStart, limit);
-    if (this.streamEnd < 0 || !hasAt(bytes, this.streamEnd, RECORD_KEY)) return false;
-    this.recordKeyStart = this.streamEnd + RECORD_KEY.length;
+    if (this.streamEnd < 0 || !hasPieceAt(view, this.streamEnd, RECORD_KEY)) return false;
+    this.recordKeyStart = this.streamEnd + RECORD_KEY.sizeBytes;
     this.recordKeyEnd = stringEnd(bytes, this.recordKeyStart, limit);
-    if (this.recordKeyEnd < 0 || !hasAt(bytes, this.recordKeyEnd, KIND)) return false;
-    this.kindStart = this.recordKeyEnd + KIND.length;
+    if (this.recordKeyEnd < 0 || !hasPieceAt(view, this.recordKeyEnd, KIND)) return false;
+    this.kindStart = this.recordKeyEnd + KIND.sizeBytes;
     this.kindEnd = stringEnd(bytes, this.kindStart, limit);
     return this.kindEnd >= 0 && this.#takeTimes(this.kindEnd, limit);
   }
 
   #takeTimes(start: number, limit: number): boolean {
-    const { bytes } = this;
+    const { bytes, view } = this;
     let at = start;
     this.occurredAtStart = -1;
     this.occurredAtEnd = -1;
-    if (hasAt(bytes, at, OCCURRED_AT)) {
-      this.occurredAtStart = at + OCCURRED_AT.length;
+    if (hasPieceAt(view, at, OCCURRED_AT)) {
+      this.occurredAtStart = at + OCCURRED_AT.sizeBytes;
       this.occurredAtEnd = at = stringEnd(bytes, this.occurredAtStart, limit);
       if (at < 0) return false;
     }
-    if (!hasAt(bytes, at, OBSERVED_AT)) return false;
-    this.observedAtStart = at + OBSERVED_AT.length;
+    if (!hasPieceAt(view, at, OBSERVED_AT)) return false;
+    this.observedAtStart = at + OBSERVED_AT.sizeBytes;
     const observedAtEnd = this.observedAtStart + OBSERVED_AT_CHARS;
-    this.payloadStart = observedAtEnd + PAYLOAD.length;
-    return hasAt(bytes, observedAtEnd, PAYLOAD) && this.payloadStart < limit;
+    this.payloadStart = observedAtEnd + PAYLOAD.sizeBytes;
+    return hasPieceAt(view, observedAtEnd, PAYLOAD) && this.payloadStart < limit;
   }
 }

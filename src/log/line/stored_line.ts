@@ -29,8 +29,16 @@ const AFTER_STREAM = Buffer.from('","record_key":"');
 const AFTER_RECORD_KEY = Buffer.from('","kind":"');
 const AFTER_KIND = Buffer.from('","');
 
-/** Length of the part of a line that holds its id. */
-export const ID_END_OFFSET: number = ID_OFFSET + ID_LENGTH;
+const ID_END_OFFSET = ID_OFFSET + ID_LENGTH;
+
+/** Second byte after `{"`: `c` starts the header line of a commit, `e` an event line. */
+const KIND_OFFSET = 2;
+const HEADER_KIND = 0x63;
+
+/** Whether the line that starts at `offset` is the header of a commit (and not an event). */
+export function isHeaderLine(bytes: Uint8Array, offset: number): boolean {
+  return bytes[offset + KIND_OFFSET] === HEADER_KIND;
+}
 
 const LF_WORD = 0x0a0a0a0a;
 const LOWEST_BITS = 0x01010101;

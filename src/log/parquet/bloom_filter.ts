@@ -3,14 +3,15 @@
  * by the thousand, so a question costs one hash, whatever the number of filters, and nothing is
  * allocated.
  */
-import { readBloomFilter } from "hyparquet/src/bloom.js";
-import { createBloomFilter } from "hyparquet-writer/src/bloom.js";
-import { decoding, SegmentError } from "./segment_error.ts";
-import { thriftStructEnd } from "./thrift_bounds.ts";
+import { Buffer } from "node:buffer";
+import { crc32 } from "node:zlib";
+import { BLOOM_FILTER_HEADER } from "./parquet_format.ts";
+import { SegmentError } from "./segment_error.ts";
+import { decodeThrift, encodeThrift } from "./thrift_compact.ts";
 import { type Hash64, xxhash64 } from "./xxhash64.ts";
 
-/** A filter's words, eight to a block. */
-export type BloomFilter = Uint32Array;
+/** The blocks of a filter: eight words each, with their lowest byte first. */
+export type BloomFilter = Uint8Array;
 
 /**
  * Multipliers of the eight words of a block. The high half of a value's hash chooses the block, the
@@ -26,7 +27,11 @@ const SALT = Int32Array.of(
   0x9efc4947,
   0x5c6bfb31,
 );
-export const WORDS_PER_BLOCK: number = SALT.length;
+const WORD_BYTES = 4;
+export const BLOOM_BLOCK_BYTES: number = SALT.length * WORD_BYTES;
+
+/** Behind a filter in the file, where no other engine looks: the CRC-32 of it and its header. */
+export const BLOOM_CRC_BYTES = 4;
 
 /**
  * A filter of some values, sized for as many as differ.
@@ -41,47 +46,80 @@ export function buildBloomFilter(values: Iterable<Uint8Array>, falseShare: numbe
     // 53 bits of the hash tell values apart well enough to count them.
     distinct.add(hash.high * 2 ** 21 + (hash.low >>> 11));
   }
-  const filter = createBloomFilter(distinct.size, falseShare);
-  for (const hash of hashes) {
-    const start = blockStart(filter, hash);
-    for (let word = 0; word < WORDS_PER_BLOCK; word++) {
-      filter[start + word]! |= 1 << bitOf(hash, word);
-    }
-  }
+  const filter = new Uint8Array(filterBytes(distinct.size, falseShare));
+  for (const hash of hashes) addToBlock(filter, blockStart(filter, hash), hash);
   return filter;
+}
+
+/** As many bytes as BloomFilter.md has for so many values, rounded up to a power of two. */
+function filterBytes(values: number, falseShare: number): number {
+  const bits = -8 * values / Math.log(1 - falseShare ** (1 / 8));
+  return 2 ** Math.ceil(Math.log2(Math.max(bits / 8, BLOOM_BLOCK_BYTES)));
 }
 
 /** Whether the value of a hash may be among those of the filter; never false for one that is. */
 export function mayContain(filter: BloomFilter, hash: Hash64): boolean {
-  const start = blockStart(filter, hash);
-  for (let word = 0; word < WORDS_PER_BLOCK; word++) {
-    if ((filter[start + word]! >>> bitOf(hash, word) & 1) === 0) return false;
+  return blockMayContain(filter, blockStart(filter, hash), hash);
+}
+
+function blockStart(filter: BloomFilter, hash: Hash64): number {
+  return bloomBlock(filter.length / BLOOM_BLOCK_BYTES, hash) * BLOOM_BLOCK_BYTES;
+}
+
+/** Number of the block, of so many, that tells of the value of a hash. */
+export function bloomBlock(blocks: number, { high }: Hash64): number {
+  return Math.floor(high * blocks / 2 ** 32);
+}
+
+/** Puts the value of a hash into the block that starts at `start`. */
+export function addToBlock(bytes: Uint8Array, start: number, hash: Hash64): void {
+  for (let word = 0; word < SALT.length; word++) {
+    const bit = bitOf(hash, word);
+    bytes[byteAt(start, word, bit)]! |= 1 << (bit & 7);
+  }
+}
+
+/** Whether the block that starts at `start` has all bits of the value of a hash. */
+export function blockMayContain(bytes: Uint8Array, start: number, hash: Hash64): boolean {
+  for (let word = 0; word < SALT.length; word++) {
+    const bit = bitOf(hash, word);
+    if ((bytes[byteAt(start, word, bit)]! >>> (bit & 7) & 1) === 0) return false;
   }
   return true;
 }
 
-/** Decodes a filter with its header. @throws {SegmentError} */
-export function decodeBloomFilter(bytes: Uint8Array): BloomFilter {
-  const headerEnd = thriftStructEnd(bytes, 0, bytes.length);
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const filter = decoding("a Bloom filter", () => readBloomFilter({ view, offset: 0 }));
-  if (filter === undefined || filter.numBytes !== bytes.length - headerEnd) {
-    throw new SegmentError("malformed Bloom filter");
-  }
-  return filter.blocks;
-}
-
-/** Size of a filter that takes so many bytes with its header, which is shorter. */
-export function bloomFilterBytes(sizeBytes: number): number {
-  return 2 ** Math.floor(Math.log2(sizeBytes));
-}
-
-function blockStart(filter: BloomFilter, { high }: Hash64): number {
-  const blocks = filter.length / WORDS_PER_BLOCK;
-  return Math.floor(high * blocks / 2 ** 32) * WORDS_PER_BLOCK;
-}
-
 /** The bit that a value sets in a word of its block. */
-export function bitOf({ low }: Hash64, word: number): number {
+function bitOf({ low }: Hash64, word: number): number {
   return Math.imul(low, SALT[word]!) >>> 27;
+}
+
+function byteAt(start: number, word: number, bit: number): number {
+  return start + WORD_BYTES * word + (bit >>> 3);
+}
+
+/** A filter as it is in the file: its header, its blocks, their CRC-32. */
+export function encodeBloomFilter(filter: BloomFilter): Buffer {
+  const header = encodeThrift(BLOOM_FILTER_HEADER, {
+    numBytes: filter.length,
+    algorithm: { BLOCK: {} },
+    hash: { XXHASH: {} },
+    compression: { UNCOMPRESSED: {} },
+  });
+  const bytes = Buffer.concat([header, filter], header.length + filter.length + BLOOM_CRC_BYTES);
+  const crcAt = bytes.length - BLOOM_CRC_BYTES;
+  bytes.writeUInt32LE(crc32(bytes.subarray(0, crcAt)), crcAt);
+  return bytes;
+}
+
+/**
+ * A copy of the filter.
+ * @throws {SegmentError} when that is not what `encodeBloomFilter()` gives.
+ */
+export function decodeBloomFilter(bytes: Buffer): BloomFilter {
+  const crcAt = bytes.length - BLOOM_CRC_BYTES;
+  const { value: { numBytes }, end } = decodeThrift(BLOOM_FILTER_HEADER, bytes);
+  const isRight = numBytes === crcAt - end && numBytes > 0 && numBytes % BLOOM_BLOCK_BYTES === 0 &&
+    bytes.readUInt32LE(crcAt) === crc32(bytes.subarray(0, crcAt));
+  if (!isRight) throw new SegmentError("a Bloom filter is malformed or does not match its CRC-32");
+  return Uint8Array.from(bytes.subarray(end, crcAt));
 }

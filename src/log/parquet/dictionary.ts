@@ -1,4 +1,4 @@
-/** Collects a column whose values repeat: each of them once, and for each row which one it has. */
+/** Collects a column whose values repeat: each of them once, and the index of each row's value. */
 import { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";
 import { ROW_GROUP_EVENTS_MAX } from "../../limits.ts";
@@ -9,45 +9,45 @@ export type Decode = (text: string) => Uint8Array;
 
 export class Dictionary {
   readonly #values: Uint8Array[] = [];
-  readonly #codes = new Int32Array(ROW_GROUP_EVENTS_MAX);
+  readonly #indices = new Int32Array(ROW_GROUP_EVENTS_MAX);
   #rows = 0;
-  readonly #codesByText = new Map<string, number>();
+  readonly #indicesByText = new Map<string, number>();
   /** The value of the row before, as a line spells it. */
   #lastText = "";
   #lastSpelling: Buffer | null = null;
-  #lastCode = 0;
+  #lastIndex = 0;
 
-  /** The values by code. */
+  /** The values by index. */
   get values(): readonly Uint8Array[] {
     return this.#values;
   }
 
-  /** The code of each row. */
-  get codes(): Int32Array {
-    return this.#codes.subarray(0, this.#rows);
+  /** The index of each row's value. */
+  get indices(): Int32Array {
+    return this.#indices.subarray(0, this.#rows);
   }
 
   /** The next row has the value that [start, end) of a line spells. @returns that text. */
   addSpelled(line: Buffer, start: number, end: number, decode: Decode): string {
     const last = this.#lastSpelling;
-    if (last === null || !sameBytes(line, start, end, last, 0, last.length)) {
+    if (last !== null && sameBytes(line, start, end, last, 0, last.length)) {
+      this.repeat();
+    } else {
       this.addText(line.toString("utf8", start, end), decode);
       // A copy: the memory of the line may be used again.
       this.#lastSpelling = Buffer.from(line.subarray(start, end));
-      return this.#lastText;
     }
-    this.repeat();
     return this.#lastText;
   }
 
   /** The next row has the value of a text. */
   addText(text: string, decode: Decode): void {
-    const known = this.#codesByText.get(text);
+    const known = this.#indicesByText.get(text);
     if (known === undefined) {
-      this.#codesByText.set(text, this.#values.length);
+      this.#indicesByText.set(text, this.#values.length);
       this.addValue(decode(text));
     } else {
-      this.#lastCode = known;
+      this.#lastIndex = known;
       this.repeat();
     }
     this.#lastText = text;
@@ -55,7 +55,7 @@ export class Dictionary {
 
   /** The next row has a value that no row before has. */
   addValue(value: Uint8Array): void {
-    this.#lastCode = this.#values.length;
+    this.#lastIndex = this.#values.length;
     this.#values.push(value);
     this.repeat();
   }
@@ -63,13 +63,13 @@ export class Dictionary {
   /** The next row has the value of the row before. */
   repeat(): void {
     assert(this.#values.length > 0, "there is a value to repeat");
-    this.#codes[this.#rows] = this.#lastCode;
+    this.#indices[this.#rows] = this.#lastIndex;
     this.#rows += 1;
   }
 
   clear(): void {
     this.#values.length = 0;
-    this.#codesByText.clear();
+    this.#indicesByText.clear();
     this.#rows = 0;
     this.#lastSpelling = null;
     this.#lastText = "";

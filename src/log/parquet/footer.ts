@@ -6,9 +6,10 @@ import { Buffer } from "node:buffer";
 import { crc32 } from "node:zlib";
 import { SEGMENT_FOOTER_BYTES_MAX } from "../../limits.ts";
 import type { StorageFile } from "../storage/storage.ts";
+import { FILE_META_DATA, type FileMetaData } from "./parquet_format.ts";
 import { readRange } from "./read_range.ts";
 import { SegmentError } from "./segment_error.ts";
-import { thriftBinary, thriftFieldStart, thriftStructEnd } from "./thrift_bounds.ts";
+import { decodeThrift, encodeThrift, type ThriftType } from "./thrift_compact.ts";
 
 export const MAGIC: Buffer = Buffer.from("PAR1");
 /** The CRC-32 in front of the footer. */
@@ -20,7 +21,7 @@ const TRAILER_BYTES = 8;
 export interface CheckedFooter {
   /** Where what is checked starts in the file: at the CRC-32. */
   start: number;
-  /** A whole Thrift struct, then the trailer. */
+  /** FileMetaData alone (`parquet_format.ts`). */
   bytes: Buffer;
 }
 
@@ -41,33 +42,33 @@ export async function readCheckedFooter(
     throw new SegmentError(`a footer of ${footerBytes} bytes in a file of ${sizeBytes}`);
   }
   const checked = await readRange(file, start, sizeBytes);
-  const bytes = checked.subarray(FOOTER_CRC_BYTES);
-  if (crc32(bytes.subarray(0, -MAGIC.length)) !== checked.readUInt32LE()) {
+  if (footerCrc(checked) !== checked.readUInt32LE()) {
     throw new SegmentError(`the footer at byte ${start} does not match its CRC-32`);
   }
-  if (thriftStructEnd(bytes, 0, footerBytes) !== footerBytes) {
-    throw new SegmentError("the footer has another size");
-  }
-  return { start, bytes };
+  return { start, bytes: checked.subarray(FOOTER_CRC_BYTES, -TRAILER_BYTES) };
 }
 
-/** Number of the list of keys and values in Parquet's FileMetaData. */
-const KEY_VALUES_FIELD = 5;
-/** A list of one struct. */
-const ONE_STRUCT = 0x1c;
-/** A field of bytes that is numbered right behind the one before it. */
-const NEXT_BINARY = 0x18;
+/** What ends a file, from the CRC-32 on. */
+export function encodeFooter(metadata: FileMetaData): Buffer {
+  const footer = encodeThrift(FILE_META_DATA, metadata);
+  const lengthStart = FOOTER_CRC_BYTES + footer.length;
+  const bytes = Buffer.concat([Buffer.alloc(FOOTER_CRC_BYTES), footer, Buffer.alloc(4), MAGIC]);
+  bytes.writeUInt32LE(footer.length, lengthStart);
+  bytes.writeUInt32LE(footerCrc(bytes), 0);
+  return bytes;
+}
 
-/** The text under the only key of a footer. @throws {SegmentError} when the key is another one. */
-export function footerText({ bytes }: CheckedFooter, key: string): string {
-  const end = bytes.length - TRAILER_BYTES;
-  const start = thriftFieldStart(bytes, 0, end, KEY_VALUES_FIELD);
-  if (start === null || bytes[start] !== ONE_STRUCT || bytes[start + 1] !== NEXT_BINARY) {
-    throw new SegmentError(`the footer has other keys than ${key}`);
-  }
-  const name = thriftBinary(bytes, start + 2, end);
-  const isKey = bytes.toString("latin1", name.start, name.end) === key;
-  if (!isKey || bytes[name.end] !== NEXT_BINARY) throw new SegmentError(`no ${key}`);
-  const value = thriftBinary(bytes, name.end + 1, end);
-  return bytes.toString("utf8", value.start, value.end);
+/**
+ * What of a footer a struct has.
+ * @throws {SegmentError} when the footer does not have it, or does not end with it.
+ */
+export function decodeFooter<Value>(type: ThriftType<Value>, { bytes }: CheckedFooter): Value {
+  const { value, end } = decodeThrift(type, bytes);
+  if (end !== bytes.length) throw new SegmentError("the footer has another size");
+  return value;
+}
+
+/** @param bytes from the CRC-32 to the end of the file. */
+function footerCrc(bytes: Buffer): number {
+  return crc32(bytes.subarray(FOOTER_CRC_BYTES, -MAGIC.length));
 }

@@ -4,18 +4,17 @@
  * the next row group.
  */
 import { Buffer } from "node:buffer";
-import { putBytes } from "../line/line_bytes.ts";
+import { putBytes, viewOf } from "../line/line_bytes.ts";
 
 /** Parquet pages before compression: what an engine that uses the page index reads at the least. */
 export const SEGMENT_PAGE_BYTES: number = 48 * 1024;
 
 const LENGTH_BYTES = 4;
-/** More memory than this is given back after a row group: it held a very large value. */
+/** Don't keep an outsized buffer after one very large value. */
 const KEPT_BYTES_MAX = 16 * 1024 * 1024;
 
 /** A part of the values, which stays as it is until more are added. */
 export interface PlainPage {
-  firstValue: number;
   values: number;
   bytes: Buffer;
 }
@@ -23,13 +22,7 @@ export interface PlainPage {
 export class PlainValues {
   #memory: Buffer = Buffer.allocUnsafeSlow(2 * SEGMENT_PAGE_BYTES);
   #length = 0;
-  #count = 0;
-  /** Where each page starts. */
-  #pages: { value: number; at: number }[] = [];
-
-  get count(): number {
-    return this.#count;
-  }
+  #pages: { start: number; values: number }[] = [];
 
   /** Where values are; `reserve()` may replace it. */
   get memory(): Buffer {
@@ -57,35 +50,23 @@ export class PlainValues {
   /** Makes room in `memory` for the next value, which the caller puts there; returns its place. */
   reserve(sizeBytes: number): number {
     const at = this.#length;
-    const page = this.#pages.at(-1);
-    if (page === undefined || at - page.at >= SEGMENT_PAGE_BYTES) {
-      this.#pages.push({ value: this.#count, at });
+    let page = this.#pages.at(-1);
+    if (page === undefined || at - page.start >= SEGMENT_PAGE_BYTES) {
+      page = { start: at, values: 0 };
+      this.#pages.push(page);
     }
+    page.values += 1;
     this.#length += sizeBytes;
-    this.#count += 1;
     if (this.#length > this.#memory.length) this.#grow(at);
     return at;
   }
 
   /** The values in pages; none when there are none. */
   pages(): PlainPage[] {
-    return this.#pages.map(({ value, at }, place) => {
-      const next = this.#pages[place + 1] ?? { value: this.#count, at: this.#length };
-      return {
-        firstValue: value,
-        values: next.value - value,
-        bytes: this.#memory.subarray(at, next.at),
-      };
+    return this.#pages.map(({ start, values }, place) => {
+      const end = this.#pages[place + 1]?.start ?? this.#length;
+      return { values, bytes: this.#memory.subarray(start, end) };
     });
-  }
-
-  /** The bytes of each value that was given to `add()`, without its length. */
-  *values(): Iterable<Uint8Array> {
-    for (let at = 0; at < this.#length;) {
-      const start = at + LENGTH_BYTES;
-      at = start + this.#memory.readUInt32LE(at);
-      yield this.#memory.subarray(start, at);
-    }
   }
 
   clear(): void {
@@ -93,7 +74,6 @@ export class PlainValues {
       this.#memory = Buffer.allocUnsafeSlow(2 * SEGMENT_PAGE_BYTES);
     }
     this.#length = 0;
-    this.#count = 0;
     this.#pages = [];
   }
 
@@ -101,5 +81,14 @@ export class PlainValues {
     const larger = Buffer.allocUnsafeSlow(Math.max(this.#length, 2 * this.#memory.length));
     this.#memory.copy(larger, 0, 0, usedBytes);
     this.#memory = larger;
+  }
+}
+
+/** The values of any size in a page, or in all of them, without their lengths. */
+export function* plainValues(bytes: Buffer): Iterable<Uint8Array> {
+  for (let at = 0; at < bytes.length;) {
+    const start = at + LENGTH_BYTES;
+    at = start + bytes.readUInt32LE(at);
+    yield viewOf(bytes, start, at);
   }
 }

@@ -1,21 +1,47 @@
 /** Reads of a file that must give all the bytes that are asked for. */
 import { Buffer } from "node:buffer";
 import type { StorageFile } from "../storage/storage.ts";
-import type { DecodeMemory } from "./decode_memory.ts";
 import { SegmentError } from "./segment_error.ts";
 
-/**
- * Reads bytes [start, end) of a file. @param memory where to; new when left out.
- * @throws {SegmentError} when the file ends before.
- */
-export async function readRange(
-  file: StorageFile,
-  start: number,
-  end: number,
-  memory?: DecodeMemory,
-): Promise<Buffer> {
-  const bytes = memory?.take(end - start) ?? Buffer.allocUnsafeSlow(end - start);
+/** Bytes [start, end) of a file. */
+export interface FileRange {
+  start: number;
+  end: number;
+}
+
+/** Bytes between two ranges that are read with them: another read would cost more. */
+const READ_GAP_BYTES_MAX = 64 * 1024;
+
+/** Reads bytes [start, end) of a file. @throws {SegmentError} when the file ends before. */
+export async function readRange(file: StorageFile, start: number, end: number): Promise<Buffer> {
+  const bytes = Buffer.allocUnsafeSlow(end - start);
   const readBytes = await file.read(bytes, start);
   if (readBytes === bytes.length) return bytes;
   throw new SegmentError(`the file ends at byte ${start + readBytes}, before ${end}`);
+}
+
+/**
+ * The bytes of each range; ranges that lie close to each other share a read.
+ * @throws {SegmentError} when the file ends before.
+ */
+export async function readRanges(
+  file: StorageFile,
+  ranges: readonly FileRange[],
+): Promise<Buffer[]> {
+  const parts: Buffer[] = [];
+  for (let first = 0; first < ranges.length;) {
+    let next = first + 1;
+    while (next < ranges.length && areClose(ranges[next - 1]!, ranges[next]!)) next += 1;
+    const { start } = ranges[first]!;
+    const bytes = await readRange(file, start, ranges[next - 1]!.end);
+    for (const range of ranges.slice(first, next)) {
+      parts.push(bytes.subarray(range.start - start, range.end - start));
+    }
+    first = next;
+  }
+  return parts;
+}
+
+function areClose(range: FileRange, next: FileRange): boolean {
+  return next.start >= range.end && next.start - range.end <= READ_GAP_BYTES_MAX;
 }

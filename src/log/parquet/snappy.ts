@@ -2,7 +2,7 @@
  * The Snappy block format (google/snappy, format_description.txt): a length, then literals and
  * copies of what came up to 64 KiB before. Written here because compressing is what sealing spends
  * most on, and this takes half the time of the Parquet library's own; and because decompressing
- * must come to an end on any bytes, within the bounds of its output.
+ * must end on any bytes, within the bounds of its output.
  */
 import { copyBytes, viewFor } from "../line/line_bytes.ts";
 import { SegmentError } from "./segment_error.ts";
@@ -156,85 +156,52 @@ function putCopy(out: Uint8Array, at: number, offset: number, length: number): n
   return at + 3;
 }
 
-/** A block that is decompressed as far as it is wanted. */
-export class SnappyBlock {
-  readonly #input: Uint8Array;
-  readonly #out: Uint8Array;
-  readonly #source: DataView;
-  readonly #target: DataView;
-  #from = 0;
-  #readBytes = 0;
-
-  /** @param out has room for all of it. */
-  constructor(input: Uint8Array, out: Uint8Array) {
-    this.#input = input;
-    this.#out = out;
-    this.#source = viewFor(input);
-    this.#target = viewFor(out);
-    // The size in front, which the header of the page tells too.
-    while (this.#from < input.length && input[this.#from++]! >= 0x80);
-  }
-
-  /** How much of `out` has been filled. */
-  get readBytes(): number {
-    return this.#readBytes;
-  }
-
-  /** Fills all of `out`. @throws {SegmentError} when the block has another size. */
-  readAll(): void {
-    this.read(this.#out.length);
-    if (this.#from !== this.#input.length) throw malformed();
-  }
-
-  /**
-   * Fills `out` up to `untilBytes`, or a little more.
-   * @throws {SegmentError} when the block has fewer bytes, or more than there is room for.
-   */
-  read(untilBytes: number): void {
-    const input = this.#input;
-    const out = this.#out;
-    const source = this.#source;
-    const target = this.#target;
-    const size = input.length;
-    let at = this.#readBytes;
-    let from = this.#from;
-    while (from < size && at < untilBytes) {
-      const tag = input[from++]!;
-      if ((tag & 3) === LITERAL) {
-        let length = (tag >> 2) + 1;
-        if (length > SHORT_LITERAL_BYTES_MAX) {
-          const lengthBytes = length - SHORT_LITERAL_BYTES_MAX;
-          length = 1 + readUint(input, from, lengthBytes);
-          from += lengthBytes;
-        }
-        if (from + length > size || at + length > out.length) throw malformed();
-        if (length >= LONG_COPY_BYTES) out.set(input.subarray(from, from + length), at);
-        else copyBytes(source, from, target, at, length);
-        from += length;
-        at += length;
-      } else {
-        let length = (tag >> 2) + 1;
-        let offset: number;
-        if ((tag & 3) === COPY_1) {
-          length = (tag >> 2 & 7) + COPY_BYTES_MIN;
-          offset = tag >> 5 << 8 | input[from]!;
-          from += 1;
-        } else if ((tag & 3) === COPY_2) {
-          offset = input[from]! | input[from + 1]! << 8;
-          from += 2;
-        } else {
-          offset = readUint(input, from, 4);
-          from += 4;
-        }
-        if (offset === 0 || offset > at || at + length > out.length) throw malformed();
-        copyBytes(target, at - offset, target, at, length);
-        at += length;
+/**
+ * Decompresses a block into `out`, which has just the size of its content.
+ * @throws {SegmentError} when the block is malformed or has another size.
+ */
+export function snappyDecompress(input: Uint8Array, out: Uint8Array): void {
+  const source = viewFor(input);
+  const target = viewFor(out);
+  const size = input.length;
+  let from = 0;
+  let at = 0;
+  // The length in front, which the page header tells too.
+  while (from < size && input[from++]! >= 0x80);
+  while (from < size) {
+    const tag = input[from++]!;
+    if ((tag & 3) === LITERAL) {
+      let length = (tag >> 2) + 1;
+      if (length > SHORT_LITERAL_BYTES_MAX) {
+        const lengthBytes = length - SHORT_LITERAL_BYTES_MAX;
+        length = 1 + readUint(input, from, lengthBytes);
+        from += lengthBytes;
       }
+      if (from + length > size || at + length > out.length) throw malformed();
+      if (length >= LONG_COPY_BYTES) out.set(input.subarray(from, from + length), at);
+      else copyBytes(source, from, target, at, length);
+      from += length;
+      at += length;
+    } else {
+      let length = (tag >> 2) + 1;
+      let offset: number;
+      if ((tag & 3) === COPY_1) {
+        length = (tag >> 2 & 7) + COPY_BYTES_MIN;
+        offset = tag >> 5 << 8 | input[from]!;
+        from += 1;
+      } else if ((tag & 3) === COPY_2) {
+        offset = input[from]! | input[from + 1]! << 8;
+        from += 2;
+      } else {
+        offset = readUint(input, from, 4);
+        from += 4;
+      }
+      if (offset === 0 || offset > at || at + length > out.length) throw malformed();
+      copyBytes(target, at - offset, target, at, length);
+      at += length;
     }
-    if (at < untilBytes) throw malformed();
-    this.#readBytes = at;
-    this.#from = from;
   }
+  if (from !== size || at !== out.length) throw malformed();
 }
 
 /** An unsigned integer of up to four bytes, the lowest first. */

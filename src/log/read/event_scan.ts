@@ -4,14 +4,14 @@
  */
 import { Buffer } from "node:buffer";
 import { READ_CHUNK_BYTES } from "../../limits.ts";
-import { chunkMemory } from "./chunk_memory.ts";
-import { isHeaderLine } from "../wal/commit_frame.ts";
 import { viewFor } from "../line/line_bytes.ts";
 import { LineChunks } from "./line_chunks.ts";
+import { ScanMemory } from "./scan_memory.ts";
 import type { LogSnapshot } from "./snapshot.ts";
 import {
   type EventFilter,
   eventLineEnd,
+  isHeaderLine,
   lineEventId,
   type LineMatcher,
   lineMatcher,
@@ -38,6 +38,7 @@ export interface ScanOptions {
 }
 
 export class EventScan {
+  readonly #memory = new ScanMemory();
   readonly #chunks: LineChunks;
   readonly #after: string | undefined;
   readonly #matcher: LineMatcher | null;
@@ -54,7 +55,8 @@ export class EventScan {
       READ_CHUNK_BYTES,
       Math.max(FIRST_READ_BYTES_MIN, limitEvents * FIRST_READ_BYTES_PER_EVENT),
     );
-    this.#chunks = new LineChunks(snapshot, { after, filter, firstReadBytes });
+    const wanted = { after, filter, firstReadBytes, memory: this.#memory };
+    this.#chunks = new LineChunks(snapshot, wanted);
     this.#after = after;
     this.#matcher = lineMatcher(filter);
     this.#remainingEvents = limitEvents;
@@ -74,26 +76,20 @@ export class EventScan {
 
   /**
    * The next events, their lines joined by commas; null at the end. Empty when a good deal was read
-   * without a match, so that the caller can give up. They are the caller's, in memory that they
-   * fill at least half, who may give them back by `release()`.
+   * without a match, so that the caller can give up. They are valid until the next call.
    */
   async next(): Promise<Buffer | null> {
     let missedBytes = 0;
     while (!this.#limitReached) {
       const chunk = await this.#chunks.next();
-      if (chunk === null) return null;
+      if (chunk === null) break;
       const events = this.#takeEvents(chunk);
-      if (events !== null) return chunkMemory.dense(events);
+      if (events !== null) return events;
       missedBytes += chunk.length;
-      chunkMemory.give(chunk);
       if (missedBytes >= SCAN_PAUSE_BYTES) return EMPTY;
     }
+    this.#memory.release();
     return null;
-  }
-
-  /** Takes back what `next()` has given, when nobody reads it any more. */
-  release(events: Uint8Array): void {
-    chunkMemory.give(events);
   }
 
   /** Moves the wanted lines of `chunk` to its front and returns them; null when there are none. */

@@ -1,29 +1,29 @@
 /** Walks over the stored lines of a snapshot one by one, for what needs to see every event. */
 import type { Buffer } from "node:buffer";
 import { READ_CHUNK_BYTES } from "../../limits.ts";
-import { chunkMemory } from "./chunk_memory.ts";
-import { isHeaderLine } from "../wal/commit_frame.ts";
 import { LineChunks } from "./line_chunks.ts";
+import { ScanMemory } from "./scan_memory.ts";
 import type { LogSnapshot } from "./snapshot.ts";
-import { lineEventId } from "../line/stored_line.ts";
+import { isHeaderLine, lineEventId } from "../line/stored_line.ts";
 
 const LF = 0x0a;
 
 /**
- * Calls `visit` with the place of each event's line, in log order, until it returns false; the line
- * is gone when it returns. Events up to `after` may come first: only their bulk is skipped.
+ * Calls `visit` with the place of each event's line, in log order, until it returns false.
+ * Events up to `after` may come first: only their bulk is skipped.
  */
 export async function walkEvents(
   snapshot: LogSnapshot,
   after: string | undefined,
   visit: (chunk: Buffer, lineStart: number) => boolean,
 ): Promise<void> {
-  const chunks = new LineChunks(snapshot, { after, filter: {}, firstReadBytes: READ_CHUNK_BYTES });
+  const memory = new ScanMemory();
+  const wanted = { after, filter: {}, firstReadBytes: READ_CHUNK_BYTES, memory };
+  const chunks = new LineChunks(snapshot, wanted);
   for (let chunk = await chunks.next(); chunk !== null; chunk = await chunks.next()) {
-    const goesOn = visitLines(chunk, visit);
-    chunkMemory.give(chunk);
-    if (!goesOn) return;
+    if (!visitLines(chunk, visit)) break;
   }
+  memory.release();
 }
 
 function visitLines(

@@ -1,6 +1,7 @@
 /** One coherent view of the log: what was durable at a moment, whatever is appended later. */
 import type { Buffer } from "node:buffer";
 import type { EventFilter } from "../line/stored_line.ts";
+import type { ScanMemory } from "./scan_memory.ts";
 import type { StreamCounts, StreamSource } from "./stream_counts.ts";
 
 /** Which events a reader wants of a file. What it gets may hold others too. */
@@ -10,11 +11,16 @@ export interface LinesWanted {
   filter: EventFilter;
   /** Size of the first read, where a read can have any size. */
   firstReadBytes: number;
+  /** What lines are read into. */
+  memory: ScanMemory;
 }
 
-/** The lines of a file from oldest to newest, in chunks that the caller may change and keep. */
+/** The lines of a file from oldest to newest. */
 export interface LineSource {
-  /** The next whole lines, headers among them, the last one with its LF; null at the end. */
+  /**
+   * The next whole lines, headers among them, the last one with its LF; null at the end. The caller
+   * may change them; they are valid until the next call.
+   */
   next(): Promise<Buffer | null>;
 }
 

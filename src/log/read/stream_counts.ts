@@ -9,8 +9,8 @@ const STREAM_BYTES = 200;
 export interface StreamEntry {
   /** See `streamKey()`. */
   readonly key: string;
-  readonly events: number;
-  readonly lastEventId: string;
+  events: number;
+  lastEventId: string;
 }
 
 /** One string for a stream, in the order of source, then stream. No name holds a space. */
@@ -37,10 +37,11 @@ export interface StreamCursor {
 }
 
 export class StreamCounts implements StreamSource {
-  /** By their keys. The entries never change. */
-  #entries = new Map<string, StreamEntry>();
-  /** Whether a copy has the same map. */
+  /** By source, then by stream: to join the two costs more than to look twice. */
+  #entries: EntryMaps = new Map();
+  /** Whether a copy has the same maps. */
   #isShared = false;
+  #size = 0;
   /** The keys in order, but for those in `#unsorted`. Never changed. */
   #sorted: readonly string[] = [];
   /** New keys since they were last sorted. */
@@ -48,38 +49,39 @@ export class StreamCounts implements StreamSource {
 
   /** Memory it takes, about, whether or not a copy has the same. */
   get sizeBytes(): number {
-    return this.#entries.size * STREAM_BYTES;
+    return this.#size * STREAM_BYTES;
   }
 
-  /** Takes in the next events of a stream. */
-  add(key: string, events: number, lastEventId: string): void {
-    if (this.#isShared) this.#entries = new Map(this.#entries);
-    this.#isShared = false;
-    const before = this.#entries.get(key);
-    // A key that is known stays the one text: the map holds the first.
-    if (before === undefined) this.#unsorted.push(key);
-    this.#entries.set(key, {
-      key: before?.key ?? key,
-      events: events + (before?.events ?? 0),
-      lastEventId,
-    });
+  /** Takes in events of a stream, the last of which has that id. */
+  add(source: string, stream: string, events: number, lastEventId: string): void {
+    const entry = this.#entryToChange(source, stream);
+    entry.events += events;
+    if (entry.lastEventId < lastEventId) entry.lastEventId = lastEventId;
   }
 
-  /** Takes in what was counted of later events. */
-  addAll(later: StreamCounts): void {
-    for (const { key, events, lastEventId } of later.#entries.values()) {
-      this.add(key, events, lastEventId);
+  /** As `add()`, of events before all of the stream that are in: its last event may be known. */
+  addEarlier(source: string, stream: string, events: number, lastEventId: () => string): void {
+    const entry = this.#entryToChange(source, stream);
+    entry.events += events;
+    if (entry.lastEventId === "") entry.lastEventId = lastEventId();
+  }
+
+  /** Takes in what another one counts. */
+  addAll(others: StreamCounts): void {
+    for (const { key, events, lastEventId } of others.entries()) {
+      const [source, stream] = namesOf(key);
+      this.add(source, stream, events, lastEventId);
     }
   }
 
   /** Last event of a stream; null when it has none. */
-  frontier(key: string): string | null {
-    return this.#entries.get(key)?.lastEventId ?? null;
+  frontier(source: string, stream: string): string | null {
+    return this.#entries.get(source)?.get(stream)?.lastEventId ?? null;
   }
 
   /** All streams in order, one after the other: there may be as many as events. */
   *entries(): Generator<StreamEntry, void> {
-    for (const key of this.#inOrder()) yield this.#entries.get(key)!;
+    for (const key of this.#inOrder()) yield entryOf(this.#entries, key);
   }
 
   /** A copy that later additions leave as it is. The first of those pays for it. */
@@ -87,6 +89,7 @@ export class StreamCounts implements StreamSource {
     const copy = new StreamCounts();
     copy.#sorted = this.#inOrder();
     copy.#entries = this.#entries;
+    copy.#size = this.#size;
     copy.#isShared = true;
     this.#isShared = true;
     return copy;
@@ -95,6 +98,23 @@ export class StreamCounts implements StreamSource {
   /** Goes over the streams as they are now. To be called of a copy, where others are added. */
   seek(key: string): StreamCursor {
     return new CountsCursor(this.#entries, this.#inOrder(), key);
+  }
+
+  #entryToChange(source: string, stream: string): StreamEntry {
+    if (this.#isShared) this.#entries = copyOf(this.#entries);
+    this.#isShared = false;
+    const known = this.#entries.get(source)?.get(stream);
+    if (known !== undefined) return known;
+    // Names may be parts of a whole request: those of the key, which is a new text, are kept.
+    const key = streamKey(source, stream);
+    const [ownSource, ownStream] = namesOf(key);
+    const entry = { key, events: 0, lastEventId: "" };
+    const streams = this.#entries.get(source);
+    if (streams === undefined) this.#entries.set(ownSource, new Map([[ownStream, entry]]));
+    else streams.set(ownStream, entry);
+    this.#unsorted.push(key);
+    this.#size += 1;
+    return entry;
   }
 
   #inOrder(): readonly string[] {
@@ -107,13 +127,36 @@ export class StreamCounts implements StreamSource {
   }
 }
 
+/** The source and the stream of a key. */
+export function namesOf(key: string): [source: string, stream: string] {
+  const space = key.indexOf(" ");
+  return [key.slice(0, space), key.slice(space + 1)];
+}
+
+type EntryMaps = Map<string, Map<string, StreamEntry>>;
+
+function entryOf(entries: EntryMaps, key: string): StreamEntry {
+  const [source, stream] = namesOf(key);
+  return entries.get(source)!.get(stream)!;
+}
+
+function copyOf(entries: EntryMaps): EntryMaps {
+  const copy: EntryMaps = new Map();
+  for (const [source, streams] of entries) {
+    const copied = new Map<string, StreamEntry>();
+    for (const [stream, entry] of streams) copied.set(stream, { ...entry });
+    copy.set(source, copied);
+  }
+  return copy;
+}
+
 class CountsCursor implements StreamCursor {
-  readonly #entries: ReadonlyMap<string, StreamEntry>;
+  readonly #entries: EntryMaps;
   readonly #sorted: readonly string[];
   #place: number;
 
   /** A cursor at the first key that is not before `key`. */
-  constructor(entries: ReadonlyMap<string, StreamEntry>, sorted: readonly string[], key: string) {
+  constructor(entries: EntryMaps, sorted: readonly string[], key: string) {
     this.#entries = entries;
     this.#sorted = sorted;
     let low = 0;
@@ -131,11 +174,11 @@ class CountsCursor implements StreamCursor {
   }
 
   get events(): number {
-    return this.#entries.get(this.key!)!.events;
+    return entryOf(this.#entries, this.key!).events;
   }
 
   get lastEventId(): string {
-    return this.#entries.get(this.key!)!.lastEventId;
+    return entryOf(this.#entries, this.key!).lastEventId;
   }
 
   next(): boolean {

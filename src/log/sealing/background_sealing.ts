@@ -16,10 +16,8 @@ export interface BackgroundSealingOptions {
   nextPath: () => string | null;
   /** How many bytes of commits are not sealed. */
   backlogBytes: () => number;
-  /** Seals that file. */
+  /** Seals that file. Leaves no temporary file when it fails. */
   sealNext: () => Promise<void>;
-  /** Removes what a sealing that failed has left half done. */
-  cleanUp: () => Promise<void>;
   /** Receives sentences for the operator. */
   report: (line: string) => void;
   /** Waits, and rejects once the signal is aborted; a timer if absent. */
@@ -51,7 +49,7 @@ export class BackgroundSealing {
   }
 
   async #run(): Promise<void> {
-    const { maker, nextPath, report } = this.#options;
+    const { nextPath, report } = this.#options;
     const { signal } = this.#closing;
     let pauseMs = SEAL_RETRY_MS;
     for (let path = nextPath(); path !== null && !signal.aborted; path = nextPath()) {
@@ -64,7 +62,6 @@ export class BackgroundSealing {
         pauseMs = Math.min(2 * pauseMs, SEAL_RETRY_MS_MAX);
       }
     }
-    maker.rest();
     this.#running = null;
     this.start();
   }
@@ -75,18 +72,7 @@ export class BackgroundSealing {
       await this.#options.sealNext();
       return null;
     } catch (error) {
-      const left = await this.#cleanUp();
-      return left === null ? messageOf(error) : `${messageOf(error)}; ${left}`;
-    }
-  }
-
-  /** @returns why something may be left; null when nothing is. */
-  async #cleanUp(): Promise<string | null> {
-    try {
-      await this.#options.cleanUp();
-      return null;
-    } catch (error) {
-      return `what it left could not be removed: ${messageOf(error)}`;
+      return error instanceof Error ? error.message : String(error);
     }
   }
 
@@ -103,8 +89,4 @@ export class BackgroundSealing {
 
 function timer(ms: number, signal: AbortSignal): Promise<void> {
   return setTimeout(ms, undefined, { signal });
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -1,21 +1,21 @@
 /**
- * Seals rotated tails: has their events written into segments and checked, and only then puts those
- * into the manifest, one by one. Cut off anywhere, what the manifest does not list yet is still
- * read from the pending file.
+ * Seals rotated tails: has all events of one written into segments and checked, and only then puts
+ * these into the manifest, together. Cut off anywhere before, the pending file is what is read, and
+ * the segments are orphans.
  */
 import { GENESIS_HEAD_HEX } from "../../event/chain.ts";
 import { formatTimestamp } from "../../event/timestamp.ts";
-import type { CommitFile } from "../wal/commit_file.ts";
+import { type Manifest, writeManifest } from "../segment/manifest.ts";
 import {
+  MANIFEST_TEMPORARY_FILE,
   PENDING_FOLDER,
   SEGMENT_TEMPORARY_FILE,
   segmentPath,
   SEGMENTS_FOLDER,
 } from "../storage/file_names.ts";
-import { type Manifest, type SegmentEntry, writeManifest } from "../segment/manifest.ts";
+import { removeIfThere, type Storage } from "../storage/storage.ts";
+import type { CommitFile } from "../wal/commit_file.ts";
 import type { SegmentMaker } from "./segment_maker.ts";
-import type { SegmentFacts } from "../segment/segment_metadata.ts";
-import type { Storage } from "../storage/storage.ts";
 
 export interface SealOptions {
   storage: Storage;
@@ -25,44 +25,43 @@ export interface SealOptions {
 }
 
 /**
- * Seals what of a pending file no segment covers yet. The file stays.
- * @returns the manifest with one more segment at its end, once that is durable; for each segment.
+ * Seals a pending file. The file stays. After a failure, segments may be left that the manifest
+ * does not list: the next attempt makes the same ones and replaces them.
+ * @returns the manifest with its segments at the end, once that is durable.
  */
-export async function* sealPending(
+export async function sealPending(
   pending: CommitFile,
   manifest: Manifest,
   { storage, clockMs, maker }: SealOptions,
-): AsyncGenerator<Manifest, void> {
-  let sealed = manifest;
-  while (sealed.segments.at(-1)?.last_event_id !== pending.lastEventId) {
+): Promise<Manifest> {
+  const segments = [...manifest.segments];
+  let startBytes = 0;
+  while (segments.at(-1)?.last_event_id !== pending.lastEventId) {
     const { facts, endBytes } = await maker.make({
       path: pending.path,
-      startBytes: pending.sealedBytes,
+      startBytes,
       endBytes: pending.endBytes,
-      previousHead: sealed.segments.at(-1)?.head ?? GENESIS_HEAD_HEX,
+      previousHead: segments.at(-1)?.head ?? GENESIS_HEAD_HEX,
     });
-    const entry = { ...await nameSegment(storage, facts), sealed_at: formatTimestamp(clockMs()) };
-    const next = { ...sealed, segments: [...sealed.segments, entry] };
-    await writeManifest(storage, next);
-    sealed = next;
-    pending.sealedBytes = endBytes;
-    yield sealed;
+    const path = segmentPath(facts);
+    await storage.rename(SEGMENT_TEMPORARY_FILE, path);
+    segments.push({ ...facts, path, sealed_at: formatTimestamp(clockMs()) });
+    startBytes = endBytes;
   }
+  await storage.syncFolder(SEGMENTS_FOLDER);
+  const sealed = { ...manifest, segments };
+  await writeManifest(storage, sealed);
+  return sealed;
+}
+
+/** Removes the temporary files of a sealing that failed: their names must be free. */
+export async function removeUnfinished(storage: Storage): Promise<void> {
+  await removeIfThere(storage, SEGMENT_TEMPORARY_FILE);
+  await removeIfThere(storage, MANIFEST_TEMPORARY_FILE);
 }
 
 /** Removes a pending file whose events are all in the manifest's segments. */
 export async function removePending(storage: Storage, path: string): Promise<void> {
   await storage.remove(path);
   await storage.syncFolder(PENDING_FOLDER);
-}
-
-/** Gives a segment that has been made its name, durably. */
-async function nameSegment(
-  storage: Storage,
-  facts: SegmentFacts,
-): Promise<Omit<SegmentEntry, "sealed_at">> {
-  const path = segmentPath(facts);
-  await storage.rename(SEGMENT_TEMPORARY_FILE, path);
-  await storage.syncFolder(SEGMENTS_FOLDER);
-  return { ...facts, path };
 }

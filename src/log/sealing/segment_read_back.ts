@@ -3,59 +3,34 @@
  * lines that it was made from: what is read must be those lines, and what finds them must be right.
  */
 import { createHash } from "node:crypto";
-import { FULL_SPEED, type Pace } from "./pace.ts";
-import type { ColumnValues } from "../parquet/column_values.ts";
-import { batchRuns } from "../segment/segment_batches.ts";
 import { SegmentError } from "../parquet/segment_error.ts";
-import { DecodeMemory } from "../parquet/decode_memory.ts";
-import { LineMemory } from "../segment/segment_lines.ts";
-import { SegmentIndexCheck } from "../segment/segment_index_check.ts";
-import { openSegment, type Segment } from "../segment/segment_reader.ts";
-import { COLUMN_NAMES, type ColumnName } from "../segment/segment_schema.ts";
-import { checkFacts, checkFile } from "../verify/segment_verify.ts";
+import { openChecked, SegmentRowsCheck } from "../segment/segment_check.ts";
 import type { WrittenSegment } from "../segment/segment_writer.ts";
 import type { Storage } from "../storage/storage.ts";
 
 /**
- * @throws {VerifyFailure} the file is not what was written.
- * @throws {SegmentError} it is, but is not what was to be sealed.
+ * @param throttle called after each row group; may wait.
+ * @throws {SegmentError} the file is not what was written, or that is not what was to be sealed.
  */
 export async function readBack(
   storage: Storage,
   path: string,
   { facts, linesSha256 }: WrittenSegment,
-  pace: Pace = FULL_SPEED,
+  throttle: () => void = () => {},
 ): Promise<void> {
-  await checkFile(storage, { path, ...facts }, pace);
-  const segment = await openSegment(storage, path);
+  const segment = await openChecked(storage, { path, ...facts });
   try {
-    checkFacts(segment, { path, ...facts });
-    if (await hashLines(segment, pace) !== linesSha256) {
+    const check = new SegmentRowsCheck(segment, { full: true });
+    const hash = createHash("sha256");
+    for await (const { lines } of check.rowGroups()) {
+      hash.update(lines);
+      throttle();
+    }
+    await check.finish();
+    if (hash.digest("hex") !== linesSha256) {
       throw new SegmentError(`${path}: reads back as other lines than were sealed`);
     }
   } finally {
     await segment.close();
   }
-}
-
-async function hashLines(segment: Segment, pace: Pace): Promise<string> {
-  const hash = createHash("sha256");
-  const memory = new DecodeMemory();
-  const lines = new LineMemory(0);
-  const index = new SegmentIndexCheck(segment, { keys: true });
-  for (let number = 0; number < segment.rowGroups.length; number++) {
-    const columns = {} as Record<ColumnName, ColumnValues>;
-    for (const name of COLUMN_NAMES) {
-      Object.assign(columns, await segment.readColumns(number, [name], { memory }));
-      pace();
-    }
-    hash.update(segment.assemble(columns, { pace, memory: lines }));
-    pace();
-    const runs = batchRuns(columns, segment.rowGroups[number]!.rows);
-    await index.checkRowGroup(number, columns, runs);
-    memory.clear();
-    pace();
-  }
-  await index.finish();
-  return hash.digest("hex");
 }

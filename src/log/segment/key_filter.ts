@@ -7,11 +7,15 @@
  */
 import { Buffer } from "node:buffer";
 import { crc32 } from "node:zlib";
-import { bitOf, WORDS_PER_BLOCK } from "../parquet/bloom_filter.ts";
+import {
+  addToBlock,
+  blockMayContain,
+  BLOOM_BLOCK_BYTES,
+  bloomBlock,
+} from "../parquet/bloom_filter.ts";
 import { SegmentError } from "../parquet/segment_error.ts";
 import { type Hash64, xxhash64 } from "../parquet/xxhash64.ts";
 
-export const FILTER_BLOCK_BYTES = 32;
 /** Blocks, a gap of 28 bytes, and the CRC-32 of all before it. */
 export const KEY_PAGE_BYTES = 4 * 1024;
 const PAGE_BLOCKS = 127;
@@ -29,17 +33,12 @@ export function streamKeyHash(key: string): Hash64 {
   return xxhash64(Buffer.from(`stream ${key}`));
 }
 
-/** Number of the block of a filter that tells of a key. */
-export function filterBlock(blocks: number, { high }: Hash64): number {
-  return Math.floor(high * blocks / 2 ** 32);
-}
-
 /** Where a filter of that size tells of a key: its page, and the block within that. */
 export function keyPlace(sizeBytes: number, hash: Hash64): { page: number; block: number } {
-  const block = filterBlock(sizeBytes / KEY_PAGE_BYTES * PAGE_BLOCKS, hash);
+  const block = bloomBlock(sizeBytes / KEY_PAGE_BYTES * PAGE_BLOCKS, hash);
   return {
     page: Math.floor(block / PAGE_BLOCKS) * KEY_PAGE_BYTES,
-    block: block % PAGE_BLOCKS * FILTER_BLOCK_BYTES,
+    block: block % PAGE_BLOCKS * BLOOM_BLOCK_BYTES,
   };
 }
 
@@ -55,21 +54,7 @@ export function checkKeyPages(pages: Buffer): void {
 /** Whether a key may be in a filter; never false for one that is. */
 export function mayHoldKey(filter: Uint8Array, hash: Hash64): boolean {
   const { page, block } = keyPlace(filter.length, hash);
-  return blockHolds(filter, page + block, hash);
-}
-
-/** Whether the block at a place has the bits of a key. */
-export function blockHolds(bytes: Uint8Array, blockStart: number, hash: Hash64): boolean {
-  for (let word = 0; word < WORDS_PER_BLOCK; word++) {
-    const bit = bitOf(hash, word);
-    if ((bytes[byteAt(blockStart, word, bit)]! >>> (bit & 7) & 1) === 0) return false;
-  }
-  return true;
-}
-
-/** Words are stored with their lowest byte first. */
-function byteAt(blockStart: number, word: number, bit: number): number {
-  return blockStart + 4 * word + (bit >>> 3);
+  return blockMayContain(filter, page + block, hash);
 }
 
 /** Collects the keys of a segment, a few bytes of memory for each. */
@@ -91,15 +76,12 @@ export class KeyHashes {
 
   /** Their filter, as it is in the file. */
   filter(): Buffer {
-    const pages = Math.ceil(this.#count * BITS_PER_KEY / (PAGE_BLOCKS * 8 * FILTER_BLOCK_BYTES));
+    const pages = Math.ceil(this.#count * BITS_PER_KEY / (PAGE_BLOCKS * 8 * BLOOM_BLOCK_BYTES));
     const filter = Buffer.alloc(Math.max(1, pages) * KEY_PAGE_BYTES);
     for (let number = 0; number < this.#count; number++) {
       const hash = { high: this.#halves[2 * number]!, low: this.#halves[2 * number + 1]! };
       const { page, block } = keyPlace(filter.length, hash);
-      for (let word = 0; word < WORDS_PER_BLOCK; word++) {
-        const bit = bitOf(hash, word);
-        filter[byteAt(page + block, word, bit)]! |= 1 << (bit & 7);
-      }
+      addToBlock(filter, page + block, hash);
     }
     for (let start = 0; start < filter.length; start += KEY_PAGE_BYTES) {
       const crcStart = start + CRC_START;

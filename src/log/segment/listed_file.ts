@@ -2,10 +2,10 @@
  * The file of a segment that the manifest lists: what a start looks at, and what is held against
  * the manifest when it is first read.
  */
-import type { BloomCache } from "./bloom_cache.ts";
 import { CorruptLogError } from "../storage/errors.ts";
 import type { SegmentEntry } from "./manifest.ts";
 import { SegmentError } from "../parquet/segment_error.ts";
+import type { FilterCache } from "./row_group_filters.ts";
 import type { SegmentMetadata } from "./segment_metadata.ts";
 import { openSegment, type Segment } from "./segment_reader.ts";
 import { isNotFound, type Storage } from "../storage/storage.ts";
@@ -50,15 +50,15 @@ async function checkListedFile(storage: Storage, entry: SegmentEntry): Promise<v
 
 /**
  * Opens a listed segment.
- * @param blooms where its Bloom filters are kept.
+ * @param filterCache where its Bloom filters are kept.
  * @throws {CorruptLogError} the file is missing, is no segment, or is another one.
  */
 export async function openListedSegment(
   storage: Storage,
   entry: SegmentEntry,
-  blooms?: BloomCache,
+  filterCache?: FilterCache,
 ): Promise<Segment> {
-  const segment = await opening(entry.path, () => openSegment(storage, entry.path, blooms));
+  const segment = await opening(entry.path, () => openSegment(storage, entry.path, filterCache));
   const fault = listingFault(segment, entry);
   if (fault === null) return segment;
   await segment.close();

@@ -1,7 +1,7 @@
 /** A segment of the log, open or not: what the manifest says of it, and how to read it. */
 import type { LruCache } from "../../lru_cache.ts";
 import type { SegmentEntry } from "./manifest.ts";
-import type { SegmentPool } from "./segment_pool.ts";
+import type { TableCache } from "./table_cache.ts";
 import type { Segment } from "./segment_reader.ts";
 import type { StreamBlock, StreamIndexBlock } from "./stream_index.ts";
 import type { StreamIndex } from "./stream_index_reader.ts";
@@ -10,7 +10,7 @@ import type { EventFilter } from "../line/stored_line.ts";
 /** What readers need of a segment. */
 export type ReadableSegment = Pick<
   ListedSegment,
-  "path" | "lastEventId" | "isRuledOut" | "use" | "streams"
+  "path" | "lastEventId" | "isPruned" | "use" | "streams"
 >;
 
 /** Blocks of stream indexes in memory, those of all segments of a log. */
@@ -22,13 +22,13 @@ export class ListedSegment {
   /** Its stream index, read by blocks. */
   readonly streams: StreamIndex;
   readonly #entry: SegmentEntry;
-  readonly #pool: SegmentPool;
+  readonly #tables: TableCache;
 
-  constructor(entry: SegmentEntry, pool: SegmentPool, blocks: StreamBlockCache) {
+  constructor(entry: SegmentEntry, tables: TableCache, blocks: StreamBlockCache) {
     this.path = entry.path;
     this.lastEventId = entry.last_event_id;
     this.#entry = entry;
-    this.#pool = pool;
+    this.#tables = tables;
     this.streams = {
       index: async () => {
         const load = () => this.use((segment) => segment.readStreamIndex());
@@ -42,9 +42,9 @@ export class ListedSegment {
   }
 
   /** Whether no event here passes a filter, as far as memory tells. */
-  isRuledOut({ stream, recordKey }: EventFilter): boolean {
-    return this.#pool.lacks(this.#entry, "record_key", recordKey) ||
-      this.#pool.lacks(this.#entry, "stream", stream);
+  isPruned({ stream, recordKey }: EventFilter): boolean {
+    return this.#tables.lacks(this.#entry, "record_key", recordKey) ||
+      this.#tables.lacks(this.#entry, "stream", stream);
   }
 
   /**
@@ -52,6 +52,6 @@ export class ListedSegment {
    * @throws {CorruptLogError} the file is missing, is no segment, or not the one of the manifest.
    */
   use<Result>(read: (segment: Segment) => Result | Promise<Result>): Promise<Result> {
-    return this.#pool.use(this.#entry, read);
+    return this.#tables.use(this.#entry, read);
   }
 }

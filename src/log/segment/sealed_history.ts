@@ -5,12 +5,12 @@
 import type { BatchEntry } from "../wal/commit_frame.ts";
 import { batchKeyHash, streamKeyHash } from "./key_filter.ts";
 import { KeyFilters } from "./key_filters.ts";
-import { KeyRows } from "./key_rows.ts";
 import { LruCache } from "../../lru_cache.ts";
 import { ListedSegment, type StreamBlockCache } from "./listed_segment.ts";
 import type { SegmentEntry } from "./manifest.ts";
-import { RowGroupParts } from "./row_group_parts.ts";
-import { SegmentPool } from "./segment_pool.ts";
+import { RowGroupCache } from "./row_group_cache.ts";
+import { findBatch } from "./segment_batches.ts";
+import { TableCache } from "./table_cache.ts";
 import { SegmentView } from "./segment_view.ts";
 import { sourceKey } from "./stream_index.ts";
 import { findEntry } from "./stream_index_reader.ts";
@@ -31,12 +31,12 @@ interface KnownFrontier {
 }
 
 export class SealedHistory {
-  readonly #pool: SegmentPool;
+  readonly #tables: TableCache;
   readonly #streamBlocks: StreamBlockCache = new LruCache(
     STREAM_BLOCKS_BYTES_MAX,
     (block) => block.sizeBytes,
   );
-  readonly #rowGroups = { parts: new RowGroupParts(), keyRows: new KeyRows() };
+  readonly #rowGroups = new RowGroupCache();
   /** From oldest to newest. */
   readonly #segments: ListedSegment[] = [];
   readonly #filters = new KeyFilters(this.#segments);
@@ -45,7 +45,7 @@ export class SealedHistory {
   #files: readonly LogFile[] = [];
 
   constructor(storage: Storage) {
-    this.#pool = new SegmentPool(storage);
+    this.#tables = new TableCache(storage);
   }
 
   /** The segments for readers, from oldest to newest. The list never changes; `add` makes one. */
@@ -61,7 +61,7 @@ export class SealedHistory {
   /** Takes in the next segments. */
   add(entries: readonly SegmentEntry[]): void {
     const segments = entries.map((entry) =>
-      new ListedSegment(entry, this.#pool, this.#streamBlocks)
+      new ListedSegment(entry, this.#tables, this.#streamBlocks)
     );
     for (const segment of segments) this.#segments.push(segment);
     const views = segments.map((segment) => new SegmentView(segment, this.#rowGroups));
@@ -92,7 +92,7 @@ export class SealedHistory {
     let number = this.#segments.length;
     while ((number = await this.#filters.newest(hash, 0, number)) >= 0) {
       const segment = this.#segments[number]!;
-      const entry = await segment.use((opened) => opened.findBatch(source, batchId));
+      const entry = await segment.use((opened) => findBatch(opened, source, batchId));
       if (entry !== null) return entry;
     }
     return null;
@@ -100,7 +100,7 @@ export class SealedHistory {
 
   /** Nothing may be reading any more. */
   async close(): Promise<void> {
-    await this.#pool.close();
+    await this.#tables.close();
   }
 
   /** Last event of an entry of the stream indexes, looked for in the newest segment first. */

@@ -4,8 +4,8 @@ import {
   bytesAt,
   type ColumnValues,
   hexAt,
+  isValueAt,
   repeatsAt,
-  rowsWith,
   textAt,
   uuidAt,
 } from "../parquet/column_values.ts";
@@ -69,8 +69,8 @@ function runEnd({ source, batch_id, batch_digest }: BatchColumns, start: number,
 }
 
 /**
- * The entry of a committed batch; null when the segment does not hold it. Reads the ids of the row
- * groups that may hold it by their Bloom filters, and of one with it what the entry needs.
+ * The entry of a committed batch; null when the segment does not hold it. Decodes what the entry
+ * needs of the row groups whose Bloom filters let the batch pass.
  * @throws {SegmentError}
  */
 export async function findBatch(
@@ -78,45 +78,41 @@ export async function findBatch(
   source: string,
   batchId: string,
 ): Promise<BatchEntry | null> {
-  const wantedSource = Buffer.from(source);
-  const wantedId = Buffer.from(batchId);
-  let entry: BatchEntry | null = null;
-  for (const number of await segment.rowGroupsWithBatch(wantedId)) {
-    const { rows } = segment.rowGroups[number]!;
-    const columns = await segment.readColumns(number, ["source", "batch_id"]);
-    const found = rowsWith([[columns.batch_id, wantedId], [columns.source, wantedSource]]);
-    const startRow = found[0];
-    if (startRow === undefined) continue;
-    // The rows of a batch stand together.
-    let endRow = startRow + 1;
-    while (found[endRow - startRow] === endRow) endRow += 1;
-    const part = await readEntry(segment, number, startRow, endRow);
-    entry = { ...part, source, batch_id: batchId, ...(entry !== null && joined(entry, part)) };
-    if (endRow < rows) break;
+  /** The part of the batch in each row group. */
+  const parts: BatchEntry[] = [];
+  for (const number of await segment.rowGroupsWithBatch(batchId)) {
+    const columns = await segment.readColumns(number, ENTRY_COLUMNS);
+    const rows = rowsOfBatch(columns, source, batchId);
+    const [first] = rows;
+    if (first === undefined) continue;
+    const last = rows.at(-1)!;
+    parts.push({
+      batch_digest: hexAt(columns.batch_digest, first),
+      batch_id: batchId,
+      events: rows.length,
+      first_event_id: uuidAt(columns.event_id, first),
+      last_event_id: uuidAt(columns.event_id, last),
+      source,
+    });
+    // A batch that does not reach the end of a row group is not continued in the next one.
+    if (last + 1 < segment.rowGroups[number]!.rows) break;
   }
-  return entry;
+  const [first] = parts;
+  if (first === undefined) return null;
+  const events = parts.reduce((sum, part) => sum + part.events, 0);
+  return { ...first, events, last_event_id: parts.at(-1)!.last_event_id };
 }
 
-type EntryPart = Pick<BatchEntry, "batch_digest" | "events" | "first_event_id" | "last_event_id">;
+const ENTRY_COLUMNS = ["event_id", "source", "batch_id", "batch_digest"] as const;
 
-async function readEntry(
-  segment: Segment,
-  number: number,
-  startRow: number,
-  endRow: number,
-): Promise<EntryPart> {
-  const ends = [startRow, endRow - 1];
-  const columns = await segment.readColumns(number, ["event_id", "batch_digest"], {
-    rows: ends,
-  });
-  return {
-    batch_digest: hexAt(columns.batch_digest, 0),
-    events: endRow - startRow,
-    first_event_id: uuidAt(columns.event_id, 0),
-    last_event_id: uuidAt(columns.event_id, 1),
-  };
-}
-
-function joined(first: EntryPart, rest: EntryPart): Partial<EntryPart> {
-  return { events: first.events + rest.events, first_event_id: first.first_event_id };
+function rowsOfBatch(
+  columns: Pick<BatchColumns, "source" | "batch_id">,
+  source: string,
+  batchId: string,
+): number[] {
+  const sourceBytes = Buffer.from(source);
+  const idBytes = Buffer.from(batchId);
+  return [...columns.batch_id.starts.keys()].filter((row) =>
+    isValueAt(columns.batch_id, row, idBytes) && isValueAt(columns.source, row, sourceBytes)
+  );
 }

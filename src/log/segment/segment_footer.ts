@@ -4,21 +4,23 @@
  * groups that fill the file from its start, sizes within their bounds.
  */
 import { Buffer } from "node:buffer";
-import {
-  type ColumnChunk,
-  type FileMetaData,
-  parquetMetadata,
-  type RowGroup as ParquetRowGroup,
-  type SchemaElement,
-} from "hyparquet";
-import type { ParquetParsers } from "hyparquet/src/types.js";
+import { isDeepStrictEqual } from "node:util";
 import { assert } from "../../assert.ts";
 import { isEventId } from "../../event/event_id.ts";
 import { COMMIT_BODY_BYTES_MAX, KEY_FILTER_BYTES_MAX, ROW_GROUP_EVENTS_MAX } from "../../limits.ts";
-import { type CheckedFooter, footerText, MAGIC, readCheckedFooter } from "../parquet/footer.ts";
-import { FILTER_BLOCK_BYTES, KEY_PAGE_BYTES } from "./key_filter.ts";
+import { BLOOM_CRC_BYTES } from "../parquet/bloom_filter.ts";
+import { type CheckedFooter, decodeFooter, MAGIC, readCheckedFooter } from "../parquet/footer.ts";
+import {
+  type ColumnChunk,
+  FILE_KEY_VALUES,
+  FILE_META_DATA,
+  type FileMetaData,
+  type ParquetRowGroup,
+} from "../parquet/parquet_format.ts";
+import type { FileRange } from "../parquet/read_range.ts";
+import { KEY_PAGE_BYTES } from "./key_filter.ts";
 import { UUID_BYTES, uuidText } from "../line/line_bytes.ts";
-import { decoding, SegmentError } from "../parquet/segment_error.ts";
+import { SegmentError } from "../parquet/segment_error.ts";
 import {
   decodeMetadata,
   type FilePlace,
@@ -44,8 +46,8 @@ export interface ColumnPlace {
    * order of the bytes and take little memory. Null where there are none.
    */
   bounds: { min: string; max: string } | null;
-  /** Where its Bloom filter is. */
-  filter: { start: number; end: number } | null;
+  /** Where its Bloom filter is, with its CRC-32. */
+  filter: FileRange | null;
 }
 
 /** A part of a segment that is read at once. */
@@ -70,7 +72,9 @@ export interface SegmentFooter {
  */
 export async function readFooter(file: StorageFile, sizeBytes: number): Promise<SegmentFooter> {
   const parquet = await readCheckedFooter(file, sizeBytes);
-  const metadata = decodeMetadata(footerText(parquet, METADATA_KEY));
+  const { key_value_metadata: [first] } = decodeFooter(FILE_KEY_VALUES, parquet);
+  if (first?.key !== METADATA_KEY) throw new SegmentError(`no ${METADATA_KEY}`);
+  const metadata = decodeMetadata(first.value);
   const { key_filter: filter, stream_index: streams } = metadata;
   const isFilter = filter.bytes % KEY_PAGE_BYTES === 0 && filter.bytes <= KEY_FILTER_BYTES_MAX;
   if (!isFilter || !isBefore(filter, parquet.start)) {
@@ -90,31 +94,21 @@ function isBefore({ bytes, offset }: FilePlace, end: number): boolean {
 export function readRowGroups(footer: SegmentFooter): RowGroup[] {
   const { metadata, parquet } = footer;
   assert(parquet !== null, "the row groups of a footer are read once");
-  return decoding("the footer", () => {
-    const { start, bytes } = parquet;
-    const decoded = parquetMetadata(bytes, { parsers: RAW, geoparquet: false });
-    if (describe(decoded.schema) !== describe(SEGMENT_SCHEMA)) {
-      throw new SegmentError("the columns are not those of a segment");
-    }
-    const rowGroups = checkRowGroups(decoded, start);
-    checkFilters(rowGroups, [metadata.key_filter.offset, start]);
-    checkCounts(metadata, rowGroups, count(decoded.num_rows, "rows"));
-    footer.parquet = null;
-    return rowGroups;
-  });
+  const file = decodeFooter(FILE_META_DATA, parquet);
+  if (!isDeepStrictEqual(file.schema, SEGMENT_SCHEMA)) {
+    throw new SegmentError("the columns are not those of a segment");
+  }
+  const rowGroups = checkRowGroups(file, parquet.start);
+  checkCounts(metadata, rowGroups, file.num_rows);
+  footer.parquet = null;
+  return rowGroups;
 }
 
-/** Bounds are compared as bytes, so they are left as they are. */
-const RAW = {
-  stringFromBytes: (bytes: Uint8Array) => bytes,
-  uuidFromBytes: (bytes: Uint8Array) => bytes,
-} as unknown as ParquetParsers;
-
-function checkRowGroups(parquet: FileMetaData, footerStart: number): RowGroup[] {
+function checkRowGroups({ row_groups }: FileMetaData, footerStart: number): RowGroup[] {
   const rowGroups: RowGroup[] = [];
   let at = MAGIC.length;
-  for (const parquetGroup of parquet.row_groups) {
-    const rowGroup = checkRowGroup(parquetGroup, at, footerStart);
+  for (const next of row_groups) {
+    const rowGroup = checkRowGroup(next, at, footerStart);
     const last = rowGroups.at(-1);
     if (last !== undefined && rowGroup.firstEventId <= last.lastEventId) {
       throw new SegmentError(
@@ -129,16 +123,19 @@ function checkRowGroups(parquet: FileMetaData, footerStart: number): RowGroup[] 
   return rowGroups;
 }
 
-function checkRowGroup(parquet: ParquetRowGroup, start: number, footerStart: number): RowGroup {
-  const rows = count(parquet.num_rows, "rows of a row group");
+function checkRowGroup(
+  { num_rows: rows, columns: chunks }: ParquetRowGroup,
+  start: number,
+  footerStart: number,
+): RowGroup {
   if (rows === 0 || rows > ROW_GROUP_EVENTS_MAX) {
     throw new SegmentError(`a row group of ${rows} rows, outside 1 to ${ROW_GROUP_EVENTS_MAX}`);
   }
-  if (parquet.columns.length !== COLUMN_NAMES.length) {
-    throw new SegmentError(`a row group of ${parquet.columns.length} columns`);
+  if (chunks.length !== COLUMN_NAMES.length) {
+    throw new SegmentError(`a row group of ${chunks.length} columns`);
   }
   const columns: ColumnPlace[] = [];
-  parquet.columns.forEach((chunk, place) => {
+  chunks.forEach((chunk, place) => {
     const column = checkColumn(chunk, COLUMN_NAMES[place]!, rows, footerStart);
     const expectedStart = columns.at(-1)?.end ?? start;
     if (column.start !== expectedStart) {
@@ -157,21 +154,20 @@ function checkColumn(
   rows: number,
   footerStart: number,
 ): ColumnPlace {
-  const isOurs = file_path === undefined && meta !== undefined && meta.codec === "SNAPPY" &&
-    meta.path_in_schema.length === 1 && meta.path_in_schema[0] === name &&
-    count(meta.num_values, "values") === rows;
+  const { path_in_schema: path, total_uncompressed_size: uncompressedBytes, statistics } = meta;
+  const isOurs = file_path === undefined && path.length === 1 && path[0] === name &&
+    meta.num_values === rows;
   if (!isOurs) throw new SegmentError(`${name}: not the column of a segment`);
-  const start = count(meta.dictionary_page_offset ?? meta.data_page_offset, "offset");
-  const end = start + count(meta.total_compressed_size, "size");
-  const uncompressedBytes = count(meta.total_uncompressed_size, "size");
+  const start = meta.dictionary_page_offset ?? meta.data_page_offset;
+  const end = start + meta.total_compressed_size;
   const isPossible = start < end && end <= footerStart &&
     uncompressedBytes <= SNAPPY_GROWTH_MAX * (end - start) &&
     uncompressedBytes <= COMMIT_BODY_BYTES_MAX;
   if (!isPossible) {
     throw new SegmentError(`${name}: ${uncompressedBytes} bytes from bytes ${start} to ${end}`);
   }
-  const { min_value: min, max_value: max } = meta.statistics ?? {};
-  const isBounded = min instanceof Uint8Array && max instanceof Uint8Array;
+  const { min_value: min, max_value: max } = statistics ?? {};
+  const isBounded = min !== undefined && max !== undefined;
   return {
     start,
     end,
@@ -181,39 +177,21 @@ function checkColumn(
   };
 }
 
-function latin1({ buffer, byteOffset, length }: Uint8Array): string {
-  return Buffer.from(buffer as ArrayBuffer, byteOffset, length).toString("latin1");
-}
-
 function filterPlace(
-  offset: bigint | undefined,
-  length: number | undefined,
+  start: number | undefined,
+  sizeBytes: number | undefined,
   footerStart: number,
-): ColumnPlace["filter"] {
-  if (offset === undefined && length === undefined) return null;
-  const start = count(offset, "offset");
-  const end = start + count(length, "size");
-  if (end > footerStart || end - start > BLOOM_FILTER_BYTES_MAX) {
+): FileRange | null {
+  if (start === undefined || sizeBytes === undefined) return null;
+  const end = start + sizeBytes + BLOOM_CRC_BYTES;
+  if (end > footerStart || sizeBytes > BLOOM_FILTER_BYTES_MAX) {
     throw new SegmentError(`a Bloom filter from bytes ${start} to ${end}`);
   }
   return { start, end };
 }
 
-/**
- * Bloom filters lie one behind the other. A block of one is read from its place alone, so a place
- * that is wrong must not pass for a filter that rules out.
- * @param starts of what can follow the last one: the filter over all keys, and the footer.
- */
-function checkFilters(rowGroups: RowGroup[], starts: readonly number[]): void {
-  const places = rowGroups.flatMap(({ columns }) => columns.map(({ filter }) => filter))
-    .filter((place) => place !== null);
-  for (const [number, { start, end }] of places.entries()) {
-    const next = places[number + 1];
-    const isFollowed = next === undefined ? starts.includes(end) : next.start === end;
-    if (!isFollowed || end - start <= FILTER_BLOCK_BYTES) {
-      throw new SegmentError(`a Bloom filter from bytes ${start} to ${end}`);
-    }
-  }
+function latin1({ buffer, byteOffset, length }: Uint8Array): string {
+  return Buffer.from(buffer, byteOffset, length).toString("latin1");
 }
 
 function checkCounts(metadata: SegmentMetadata, rowGroups: RowGroup[], rows: number): void {
@@ -231,30 +209,8 @@ function checkCounts(metadata: SegmentMetadata, rowGroups: RowGroup[], rows: num
   }
 }
 
-/** A size or count that the library reads as a number or a bigint. */
-function count(value: unknown, what: string): number {
-  const number = typeof value === "bigint" ? Number(value) : value;
-  if (!Number.isSafeInteger(number) || (number as number) < 0) {
-    throw new SegmentError(`the ${what} in the footer is ${String(value)}`);
-  }
-  return number as number;
-}
-
 function eventId(bound: string): string {
   const id = bound.length === UUID_BYTES ? uuidText(Buffer.from(bound, "latin1")) : "";
   if (!isEventId(id)) throw new SegmentError("a row group whose bounds are no event ids");
   return id;
-}
-
-/** What matters of a schema, as a text to compare. */
-function describe(schema: SchemaElement[]): string {
-  return JSON.stringify(schema.map((element) => [
-    element.name,
-    element.type,
-    element.type_length,
-    element.repetition_type,
-    element.num_children,
-    element.converted_type,
-    Object.entries(element.logical_type ?? {}).sort(),
-  ]));
 }

@@ -23,9 +23,9 @@ export class SegmentIndex {
     this.#keys.add(batchKeyHash(source, batchId));
   }
 
-  /** Takes in the next events of one stream, the last of which has that id. */
-  addEvents(key: string, events: number, lastEventId: string): void {
-    this.#streams.add(key, events, lastEventId);
+  /** Takes in events of one stream, the last of which has that id. */
+  addEvents(source: string, stream: string, events: number, lastEventId: string): void {
+    this.#streams.add(source, stream, events, lastEventId);
   }
 
   /** To be called once, after all of the segment. */

@@ -5,7 +5,7 @@
 import { canonicalize } from "../../event/json/canonical_json.ts";
 import { isEventId } from "../../event/event_id.ts";
 import { isSha256Hex } from "../../event/hash.ts";
-import { decoding, SegmentError } from "../parquet/segment_error.ts";
+import { SegmentError } from "../parquet/segment_error.ts";
 
 export const METADATA_KEY = "service.segment";
 
@@ -45,10 +45,18 @@ export function encodeMetadata(metadata: SegmentMetadata): string {
 
 /** @throws {SegmentError} when that is not what `encodeMetadata()` gives. */
 export function decodeMetadata(text: string): SegmentMetadata {
-  const value = decoding(METADATA_KEY, (): unknown => JSON.parse(text));
+  const value = parse(text);
   if (!isMetadata(value)) throw new SegmentError(`${METADATA_KEY}: not the metadata of a segment`);
   if (encodeMetadata(value) !== text) throw new SegmentError(`${METADATA_KEY}: not canonical`);
   return value;
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new SegmentError(`${METADATA_KEY}: ${(error as Error).message}`, { cause: error });
+  }
 }
 
 function isMetadata(value: unknown): value is SegmentMetadata {

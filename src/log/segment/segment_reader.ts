@@ -1,45 +1,33 @@
 /**
- * Reads sealed history. Opening reads the footer and no row; a row group is
- * decoded as a whole, into the lines that were sealed; bounds and filters tell which ones need not
- * be read.
+ * Reads sealed history. Opening reads the footer and no row. A row group is decoded whole, into the
+ * lines that were sealed; column statistics and Bloom filters prune the row groups that hold
+ * nothing of what is wanted.
  */
 import { Buffer } from "node:buffer";
-import { BloomCache, bloomKey, type ColumnFilters, type FilterSource } from "./bloom_cache.ts";
-import { bloomFilterBytes, decodeBloomFilter, mayContain } from "../parquet/bloom_filter.ts";
-import type { ColumnValues } from "../parquet/column_values.ts";
-import type { BatchEntry } from "../wal/commit_frame.ts";
-import { type DecodeMemory, withDecodeMemory } from "../parquet/decode_memory.ts";
-import { findBatch } from "./segment_batches.ts";
-import { decodeColumn, type DecodeOptions } from "./segment_column.ts";
+import type { EventFilter } from "../line/stored_line.ts";
+import { blockMayContain } from "../parquet/bloom_filter.ts";
+import { decodeColumn } from "../parquet/column_decoder.ts";
+import { type ColumnValues, isValueAt } from "../parquet/column_values.ts";
+import { readRange, readRanges } from "../parquet/read_range.ts";
 import { SegmentError } from "../parquet/segment_error.ts";
-import { readRange } from "../parquet/read_range.ts";
+import { type Hash64, xxhash64 } from "../parquet/xxhash64.ts";
+import type { Storage, StorageFile } from "../storage/storage.ts";
+import { checkKeyPages, KEY_PAGE_BYTES, keyPlace } from "./key_filter.ts";
+import { assembleLines, LINE_COLUMN_NAMES, type LineColumns } from "./line_assembler.ts";
 import {
-  blockHolds,
-  checkKeyPages,
-  FILTER_BLOCK_BYTES,
-  filterBlock,
-  KEY_PAGE_BYTES,
-  keyPlace,
-} from "./key_filter.ts";
-import {
-  type ColumnPlace,
-  readFooter,
-  readRowGroups,
-  type RowGroup,
-  type SegmentFooter,
-} from "./segment_footer.ts";
-import { LINE_COLUMN_NAMES, type RowGroupCursor } from "./row_group_cursor.ts";
-import {
-  assembleLines,
-  type AssembleOptions,
-  type LineColumns,
-  type LineMemory,
-} from "./segment_lines.ts";
+  type ColumnFilters,
+  type FilterCache,
+  filtersKey,
+  mayHold,
+  newFilterCache,
+  readFilters,
+} from "./row_group_filters.ts";
+import { readFooter, readRowGroups, type RowGroup, type SegmentFooter } from "./segment_footer.ts";
 import type { SegmentMetadata } from "./segment_metadata.ts";
 import {
+  columnFormat,
   type ColumnName,
   columnNumber,
-  FILTERED_COLUMNS,
   type FilteredColumn,
 } from "./segment_schema.ts";
 import {
@@ -48,46 +36,31 @@ import {
   StreamBlock,
   StreamIndexBlock,
 } from "./stream_index.ts";
-import type { Storage, StorageFile } from "../storage/storage.ts";
-import type { EventFilter } from "../line/stored_line.ts";
-import { type Hash64, xxhash64 } from "../parquet/xxhash64.ts";
 
 export type { RowGroup } from "./segment_footer.ts";
 
-/** Bytes between two columns that are read with them: another read would cost more. */
-const READ_GAP_BYTES_MAX = 64 * 1024;
-
-/**
- * Those over the batch ids of a segment are among them up to this size, with batches of 50 events
- * or more. Larger ones are asked in the file: only where the filter over all keys of the segment
- * has let a batch pass.
- */
-const BATCH_FILTERS_KEPT_BYTES_MAX = 16 * 1024;
-
-const NO_LINES = Buffer.alloc(0);
-
 /**
  * Opens the segment at `path` and reads its footer.
- * @param blooms where its Bloom filters are kept; shared by the segments of a log.
+ * @param filterCache where its Bloom filters are kept; shared by the segments of a log.
  * @throws {SegmentError} when the file is no segment.
  */
 export async function openSegment(
   storage: Storage,
   path: string,
-  blooms: BloomCache = new BloomCache(),
+  filterCache: FilterCache = newFilterCache(),
 ): Promise<Segment> {
   const file = await storage.open(path, "read");
   try {
     const sizeBytes = await file.size();
     const footer = await named(path, () => readFooter(file, sizeBytes));
-    return new Segment({ path, file, sizeBytes, footer, blooms });
+    return new Segment({ path, file, sizeBytes, footer, filterCache });
   } catch (error) {
     await file.close();
     throw error;
   }
 }
 
-/** Whether a row group may hold what is looked for. */
+/** Whether a row group may hold what is wanted. */
 type RowGroupTest = (number: number) => boolean;
 
 interface OpenedSegment {
@@ -95,7 +68,7 @@ interface OpenedSegment {
   file: StorageFile;
   sizeBytes: number;
   footer: SegmentFooter;
-  blooms: BloomCache;
+  filterCache: FilterCache;
 }
 
 /** A segment that is open to be read. All its methods may be called at the same time. */
@@ -104,16 +77,15 @@ export class Segment {
   readonly sizeBytes: number;
   readonly #file: StorageFile;
   readonly #footer: SegmentFooter;
-  readonly #blooms: BloomCache;
+  readonly #filterCache: FilterCache;
   #rowGroups: readonly RowGroup[] | null = null;
-  #filters: Record<FilteredColumn, FilterSource> | null = null;
 
-  constructor({ path, file, sizeBytes, footer, blooms }: OpenedSegment) {
+  constructor({ path, file, sizeBytes, footer, filterCache }: OpenedSegment) {
     this.path = path;
     this.sizeBytes = sizeBytes;
     this.#file = file;
     this.#footer = footer;
-    this.#blooms = blooms;
+    this.#filterCache = filterCache;
   }
 
   /** What it says of itself. */
@@ -128,36 +100,16 @@ export class Segment {
 
   /**
    * The stored lines of a row group, each with its LF, in log order.
-   * @param rows those whose lines are wanted, increasing; all when left out.
+   * @param memory as for `assembleLines()`.
    * @throws {SegmentError}
    */
-  async readRowGroup(number: number, rows?: readonly number[]): Promise<Buffer> {
-    if (rows?.length === 0) return NO_LINES;
-    return await withDecodeMemory(async (memory) => {
-      const columns = await this.readColumns(number, LINE_COLUMN_NAMES, { rows, memory });
-      return this.assemble(columns as LineColumns);
-    });
+  async readRowGroup(number: number, memory?: Buffer): Promise<Buffer> {
+    return this.assemble(await this.readColumns(number, LINE_COLUMN_NAMES), memory);
   }
 
-  /**
-   * Opens a row group whose lines are to be read from it step by step. @throws {SegmentError}
-   */
-  async openRowGroup(number: number, cursor: RowGroupCursor): Promise<void> {
-    const rowGroup = this.#rowGroup(number);
-    const places = LINE_COLUMN_NAMES.map((name) => rowGroup.columns[columnNumber(name)]!);
-    cursor.memory.clear();
-    const chunks = await named(this.path, () => readPlaces(this.#file, places, cursor.memory));
-    cursor.open(rowGroup, chunks);
-  }
-
-  /** Appends the next lines of a row group that is open. @throws {SegmentError} */
-  putLines(cursor: RowGroupCursor, into: LineMemory, firstRow: number, endRow: number): void {
-    this.#decoding(() => cursor.putLines(into, firstRow, endRow));
-  }
-
-  /** The lines that columns make. @throws {SegmentError} */
-  assemble(columns: LineColumns, options?: AssembleOptions): Buffer {
-    return this.#decoding(() => assembleLines(columns, options));
+  /** The lines that columns make. @param memory as for `assembleLines()`. @throws {SegmentError} */
+  assemble(columns: LineColumns, memory?: Buffer): Buffer {
+    return this.#decoding(() => assembleLines(columns, memory));
   }
 
   /**
@@ -168,44 +120,68 @@ export class Segment {
   async readColumns<Name extends ColumnName>(
     number: number,
     names: readonly Name[],
-    options: DecodeOptions = {},
   ): Promise<Record<Name, ColumnValues>> {
-    const { rows, columns } = this.#rowGroup(number);
+    const rowGroup = this.rowGroups[number];
+    if (rowGroup === undefined) throw new RangeError(`${this.path}: no row group ${number}`);
+    const { rows, columns } = rowGroup;
     const places = names.map((name) => columns[columnNumber(name)]!);
-    const chunks = await named(this.path, () => readPlaces(this.#file, places, options.memory));
-    return this.#decoding(() =>
-      Object.fromEntries(
-        names.map((name, i) => [
-          name,
-          decodeColumn(name, chunks[i]!, places[i]!.uncompressedBytes, rows, options),
-        ]),
-      )
-    ) as Record<Name, ColumnValues>;
+    const chunks = await named(this.path, () => readRanges(this.#file, places));
+    return this.#decoding(() => {
+      const decoded = names.map((name, i) => {
+        const { start: offset, uncompressedBytes } = places[i]!;
+        const pages = { bytes: chunks[i]!, offset, rows, uncompressedBytes };
+        return [name, decodeColumn(columnFormat(name), pages)];
+      });
+      return Object.fromEntries(decoded) as Record<Name, ColumnValues>;
+    });
   }
 
   /**
-   * The row groups from `first` on that may hold an event that passes a filter, in log order: every
-   * one that does hold one is among them. @throws {SegmentError}
+   * The row groups from `first` on that are left when those are pruned that hold no event that
+   * passes a filter, as far as column statistics and Bloom filters tell; in log order.
+   * @throws {SegmentError}
    */
-  async candidates(filter: EventFilter, first = 0): Promise<number[]> {
+  async prunedRowGroups(filter: EventFilter, first = 0): Promise<number[]> {
     const { source, stream, recordKey, kind } = filter;
     const tests = [
-      this.#betweenBounds("source", source),
-      this.#betweenBounds("stream", stream),
-      this.#betweenBounds("kind", kind),
-      await this.#inFilters("stream", stream),
-      await this.#inFilters("record_key", recordKey),
+      this.#byStatistics("source", source),
+      this.#byStatistics("stream", stream),
+      this.#byStatistics("kind", kind),
+      await this.#byFilters("stream", stream),
+      await this.#byFilters("record_key", recordKey),
     ].filter((test) => test !== null);
     const numbers: number[] = [];
     for (let number = first; number < this.rowGroups.length; number++) {
-      if (tests.every((mayHold) => mayHold(number))) numbers.push(number);
+      if (tests.every((mayMatch) => mayMatch(number))) numbers.push(number);
     }
     return numbers;
   }
 
-  /** Entry of the batch; null when the segment does not hold it. @throws {SegmentError} */
-  findBatch(source: string, batchId: string): Promise<BatchEntry | null> {
-    return findBatch(this, source, batchId);
+  /** Whether a row group holds an event of that key: decodes one column. @throws {SegmentError} */
+  async hasRecordKey(number: number, recordKey: string): Promise<boolean> {
+    const { record_key } = await this.readColumns(number, ["record_key"]);
+    const bytes = Buffer.from(recordKey);
+    return record_key.starts.some((_, row) => isValueAt(record_key, row, bytes));
+  }
+
+  /** The row groups that may hold a batch of that id, by their Bloom filters. */
+  async rowGroupsWithBatch(batchId: string): Promise<number[]> {
+    const test = await this.#byFilters("batch_id", batchId);
+    return [...this.rowGroups.keys()].filter((number) => test!(number));
+  }
+
+  /** The Bloom filters of a column, one for each row group. @throws {SegmentError} */
+  filters(name: FilteredColumn): Promise<ColumnFilters> {
+    const place = columnNumber(name);
+    return this.#filterCache.load(
+      filtersKey(this.path, name),
+      () =>
+        named(this.path, () =>
+          readFilters(
+            this.#file,
+            this.rowGroups.map(({ columns }) => columns[place]!.filter),
+          )),
+    );
   }
 
   /** The index block of its stream index. @throws {SegmentError} */
@@ -236,26 +212,7 @@ export class Segment {
   /** Whether it may hold a key, by one page of that filter. @throws {SegmentError} */
   async mayHoldKey(hash: Hash64): Promise<boolean> {
     const { page, block } = keyPlace(this.metadata.key_filter.bytes, hash);
-    return blockHolds(await this.#readKeyPages(page, page + KEY_PAGE_BYTES), block, hash);
-  }
-
-  /** The row groups that may hold a batch of that id (in UTF-8), by their Bloom filters. */
-  async rowGroupsWithBatch(batchId: Uint8Array): Promise<number[]> {
-    const hash = xxhash64(batchId);
-    const numbers = [...this.rowGroups.keys()];
-    if (this.#source("batch_id").sizeBytes <= BATCH_FILTERS_KEPT_BYTES_MAX) {
-      const filters = await this.filters("batch_id");
-      return numbers.filter((number) => passes(filters, number, hash));
-    }
-    const asked = await Promise.all(
-      this.#filterPlaces("batch_id").map((place) => place === null || this.#asked(place, hash)),
-    );
-    return numbers.filter((number) => asked[number]);
-  }
-
-  /** The Bloom filters of a column, one for each row group. @throws {SegmentError} */
-  filters(name: FilteredColumn): Promise<ColumnFilters> {
-    return this.#blooms.get(this.#source(name));
+    return blockMayContain(await this.#readKeyPages(page, page + KEY_PAGE_BYTES), block, hash);
   }
 
   async close(): Promise<void> {
@@ -294,14 +251,8 @@ export class Segment {
     return named(this.path, () => readRange(this.#file, start, end));
   }
 
-  #rowGroup(number: number): RowGroup {
-    const rowGroup = this.rowGroups[number];
-    if (rowGroup === undefined) throw new RangeError(`${this.path}: no row group ${number}`);
-    return rowGroup;
-  }
-
-  /** What tells whether a value lies between the bounds of a row group; null for any value. */
-  #betweenBounds(name: ColumnName, value: string | undefined): RowGroupTest | null {
+  /** Tells by the column statistics which row groups may hold a value; null for any value. */
+  #byStatistics(name: ColumnName, value: string | undefined): RowGroupTest | null {
     if (value === undefined) return null;
     const bytes = Buffer.from(value).toString("latin1");
     const place = columnNumber(name);
@@ -311,55 +262,12 @@ export class Segment {
     };
   }
 
-  /** What tells whether the Bloom filter of a row group lets a value pass; null for any value. */
-  async #inFilters(name: FilteredColumn, value: string | undefined): Promise<RowGroupTest | null> {
+  /** Tells by the Bloom filters which row groups may hold a value; null for any value. */
+  async #byFilters(name: FilteredColumn, value: string | undefined): Promise<RowGroupTest | null> {
     if (value === undefined) return null;
     const filters = await this.filters(name);
     const hash = xxhash64(Buffer.from(value));
-    return (number) => passes(filters, number, hash);
-  }
-
-  #source(name: FilteredColumn): FilterSource {
-    this.#filters ??= this.#filterSources();
-    return this.#filters[name];
-  }
-
-  #filterSources(): Record<FilteredColumn, FilterSource> {
-    const sources = FILTERED_COLUMNS.map((name) => [name, this.#filterSource(name)]);
-    return Object.fromEntries(sources) as Record<FilteredColumn, FilterSource>;
-  }
-
-  #filterSource(name: FilteredColumn): FilterSource {
-    const places = this.#filterPlaces(name);
-    return {
-      key: bloomKey(this.path, name),
-      sizeBytes: places.reduce((sum, place) => sum + (place ? place.end - place.start : 0), 0),
-      load: async () => {
-        const filters = [];
-        for (const place of places) {
-          filters.push(place === null ? null : await this.#readFilter(place.start, place.end));
-        }
-        return filters;
-      },
-    };
-  }
-
-  /** Of each row group; null where it has none. */
-  #filterPlaces(name: FilteredColumn): ColumnPlace["filter"][] {
-    return this.rowGroups.map(({ columns }) => columns[columnNumber(name)]!.filter);
-  }
-
-  /** Asks a Bloom filter in the file for the value of a hash: reads the block that tells of it. */
-  async #asked({ start, end }: { start: number; end: number }, hash: Hash64): Promise<boolean> {
-    const bytes = bloomFilterBytes(end - start);
-    const block = filterBlock(bytes / FILTER_BLOCK_BYTES, hash);
-    const blockStart = end - bytes + block * FILTER_BLOCK_BYTES;
-    return blockHolds(await this.#read(blockStart, blockStart + FILTER_BLOCK_BYTES), 0, hash);
-  }
-
-  async #readFilter(start: number, end: number): Promise<Uint32Array> {
-    const bytes = await this.#read(start, end);
-    return this.#decoding(() => decodeBloomFilter(bytes));
+    return (number) => mayHold(filters, number, hash);
   }
 
   #decoding<Result>(decode: () => Result): Result {
@@ -369,37 +277,6 @@ export class Segment {
       throw nameError(this.path, error);
     }
   }
-}
-
-/** Whether the filter of a row group lets the value of a hash pass. */
-export function passes(filters: ColumnFilters, number: number, hash: Hash64): boolean {
-  const filter = filters[number];
-  return filter === null || filter === undefined || mayContain(filter, hash);
-}
-
-/** Reads the bytes of columns, those that lie close to each other at once. */
-async function readPlaces(
-  file: StorageFile,
-  places: readonly ColumnPlace[],
-  memory?: DecodeMemory,
-): Promise<Buffer[]> {
-  const chunks: Buffer[] = [];
-  for (let first = 0; first < places.length;) {
-    let next = first + 1;
-    while (next < places.length && areClose(places[next - 1]!, places[next]!)) next += 1;
-    const { start } = places[first]!;
-    const bytes = await readRange(file, start, places[next - 1]!.end, memory);
-    for (const place of places.slice(first, next)) {
-      chunks.push(bytes.subarray(place.start - start, place.end - start));
-    }
-    first = next;
-  }
-  return chunks;
-}
-
-/** Whether to read what lies between two columns costs less than to read twice. */
-function areClose(column: ColumnPlace, next: ColumnPlace): boolean {
-  return next.start >= column.end && next.start - column.end <= READ_GAP_BYTES_MAX;
 }
 
 /** Puts the path in front of what an error says of the file. */

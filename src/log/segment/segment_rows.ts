@@ -1,7 +1,7 @@
 /**
- * Collects the rows of one row group, each column as it will be written: plain values, or codes
- * into a dictionary where values repeat. Values are copied out of the lines once, and checked to be
- * spelled the same when they come back.
+ * Collects the rows of one row group, each column as it will be written: plain values, or indices
+ * into a dictionary where values mostly repeat. Values are copied out of the lines once, and
+ * checked to be spelled the same when they come back.
  */
 import { Buffer } from "node:buffer";
 import { formatTimestamp } from "../../event/timestamp.ts";
@@ -19,6 +19,7 @@ import {
 import { CorruptLogError } from "../storage/errors.ts";
 import { PlainValues } from "../parquet/plain_values.ts";
 import { OBSERVED_AT_CHARS } from "../line/line_layout.ts";
+import { COLUMN_NAMES } from "./segment_schema.ts";
 import type { StoredEvent } from "../line/stored_event.ts";
 
 export class RowGroupRows {
@@ -72,11 +73,7 @@ export class RowGroupRows {
   clear(): void {
     this.rows = 0;
     this.#batch = null;
-    const { event_id, source, stream, record_key, kind, occurred_at, observed_at, payload } = this;
-    const { content_hash, batch_id, batch_digest, event_hash } = this;
-    const plain = [event_id, record_key, occurred_at, payload, content_hash, event_hash];
-    const coded = [source, stream, kind, observed_at, batch_id, batch_digest];
-    for (const column of [...plain, ...coded]) column.clear();
+    for (const name of COLUMN_NAMES) this[name].clear();
   }
 
   #addBatch(batch: BatchEntry): void {

@@ -2,7 +2,6 @@
  * The columns of a segment, in the order of the file, and how each is written (docs/format.md). The
  * reader takes a file only if its schema is exactly this one.
  */
-import type { SchemaElement } from "hyparquet";
 import {
   BATCH_ID_BYTES_MAX,
   COMMIT_BODY_BYTES_MAX,
@@ -10,6 +9,8 @@ import {
   RECORD_KEY_BYTES_MAX,
 } from "../../limits.ts";
 import { HASH_BYTES, UUID_BYTES } from "../line/line_bytes.ts";
+import type { ColumnFormat } from "../parquet/column_decoder.ts";
+import type { SchemaElement } from "../parquet/parquet_format.ts";
 
 /** The members of an event, and the digest of its batch. */
 export const COLUMN_NAMES = [
@@ -27,6 +28,7 @@ export const COLUMN_NAMES = [
   "event_hash",
 ] as const;
 
+const INT64_BYTES = 8;
 /** `YYYY-MM-DDTHH:MM:SS.nnnnnnnnnZ` */
 const OCCURRED_AT_BYTES_MAX = 30;
 
@@ -38,7 +40,7 @@ export function columnNumber(name: ColumnName): number {
 }
 
 const COLUMN_TYPES: Record<ColumnName, Omit<SchemaElement, "name">> = {
-  event_id: fixedBytes(UUID_BYTES, { logical_type: { type: "UUID" } }),
+  event_id: { ...fixedBytes(UUID_BYTES), logical_type: { UUID: {} } },
   source: text(),
   stream: text(),
   record_key: text(),
@@ -48,7 +50,7 @@ const COLUMN_TYPES: Record<ColumnName, Omit<SchemaElement, "name">> = {
     type: "INT64",
     repetition_type: "REQUIRED",
     converted_type: "TIMESTAMP_MILLIS",
-    logical_type: { type: "TIMESTAMP", isAdjustedToUTC: true, unit: "MILLIS" },
+    logical_type: { TIMESTAMP: { isAdjustedToUTC: true, unit: { MILLIS: {} } } },
   },
   payload: text(),
   content_hash: fixedBytes(HASH_BYTES),
@@ -61,7 +63,7 @@ const COLUMN_TYPES: Record<ColumnName, Omit<SchemaElement, "name">> = {
  * Longest value of each text column, in bytes; what a line repeats must be bounded by more than its
  * file.
  */
-export const TEXT_BYTES_MAX: Partial<Record<ColumnName, number>> = {
+const TEXT_BYTES_MAX: Partial<Record<ColumnName, number>> = {
   source: NAME_BYTES_MAX,
   stream: NAME_BYTES_MAX,
   record_key: RECORD_KEY_BYTES_MAX,
@@ -71,8 +73,19 @@ export const TEXT_BYTES_MAX: Partial<Record<ColumnName, number>> = {
   batch_id: BATCH_ID_BYTES_MAX,
 };
 
+/** How the values of a column are stored. */
+export function columnFormat(name: ColumnName): ColumnFormat {
+  const { type, type_length, repetition_type } = columnElement(name);
+  return {
+    name,
+    fixedBytes: type === "INT64" ? INT64_BYTES : type_length ?? null,
+    valueBytesMax: TEXT_BYTES_MAX[name] ?? 0,
+    isOptional: repetition_type === "OPTIONAL",
+  };
+}
+
 /** The schema of the file: its root, then the columns. */
-export const SEGMENT_SCHEMA: SchemaElement[] = [
+export const SEGMENT_SCHEMA: readonly SchemaElement[] = [
   { name: "events", num_children: COLUMN_NAMES.length },
   ...COLUMN_NAMES.map(columnElement),
 ];
@@ -96,28 +109,15 @@ export const BLOOM_FILTERS = {
 
 export type FilteredColumn = keyof typeof BLOOM_FILTERS;
 
-export const FILTERED_COLUMNS = Object.keys(BLOOM_FILTERS) as FilteredColumn[];
-
-/** Longest bound, in bytes: names are at most NAME_BYTES_MAX, and no id is cut. */
-export const BOUND_BYTES_MAX = 128;
-
 function text(): Omit<SchemaElement, "name"> {
   return {
     type: "BYTE_ARRAY",
     repetition_type: "REQUIRED",
     converted_type: "UTF8",
-    logical_type: { type: "STRING" },
+    logical_type: { STRING: {} },
   };
 }
 
-function fixedBytes(
-  sizeBytes: number,
-  more: Partial<SchemaElement> = {},
-): Omit<SchemaElement, "name"> {
-  return {
-    type: "FIXED_LEN_BYTE_ARRAY",
-    type_length: sizeBytes,
-    repetition_type: "REQUIRED",
-    ...more,
-  };
+function fixedBytes(sizeBytes: number): Omit<SchemaElement, "name"> {
+  return { type: "FIXED_LEN_BYTE_ARRAY", type_length: sizeBytes, repetition_type: "REQUIRED" };
 }

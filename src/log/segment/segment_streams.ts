@@ -1,7 +1,7 @@
 /** The streams of a segment: from its stream index, or counted up to an event from its rows. */
 import { type ColumnValues, textAt, uuidAt } from "../parquet/column_values.ts";
 import type { FileStreams } from "../read/snapshot.ts";
-import { StreamCounts, type StreamCursor, streamKey } from "../read/stream_counts.ts";
+import { StreamCounts, type StreamCursor } from "../read/stream_counts.ts";
 import type { ReadableSegment } from "./listed_segment.ts";
 import type { Segment } from "./segment_reader.ts";
 import { seekStream } from "./stream_index_reader.ts";
@@ -26,35 +26,44 @@ export class SegmentStreams implements FileStreams {
   }
 }
 
-/** Takes in events of one stream, the last of which has that id. */
-type AddEvents = (key: string, events: number, lastEventId: string) => void;
+/** Takes in events of one stream of a row group, and the row of the last one. */
+type AddEvents = (source: string, stream: string, events: number, lastRow: number) => void;
 
-/** Counts the first `rows` rows of a row group, each stream once. */
-export function countRows(columns: StreamColumns, rows: number, add: AddEvents): void {
-  const { event_id, source, stream } = columns;
-  // By the places of the two names: most rows share those of a dictionary, and many that of the
-  // row before.
-  const counts = new Map<number, { events: number; lastRow: number }>();
-  for (let row = 0; row < rows;) {
-    const firstRow = row;
-    const sourceStart = source.starts[row]!;
-    const streamStart = stream.starts[row]!;
-    do row += 1; while (
-      row < rows && stream.starts[row] === streamStart && source.starts[row] === sourceStart
-    );
-    const places = sourceStart * stream.bytes.length + streamStart;
-    const events = row - firstRow + (counts.get(places)?.events ?? 0);
-    counts.set(places, { events, lastRow: row - 1 });
-  }
-  for (const { events, lastRow } of byLastRow(counts.values())) {
-    const key = streamKey(textAt(source, lastRow), textAt(stream, lastRow));
-    add(key, events, uuidAt(event_id, lastRow));
-  }
+interface Rows {
+  events: number;
+  lastRow: number;
 }
 
-/** Names that are in the dictionary twice, or in none, must still be told in log order. */
-function byLastRow<Item extends { lastRow: number }>(items: Iterable<Item>): Item[] {
-  return [...items].sort((a, b) => a.lastRow - b.lastRow);
+/**
+ * Counts the first `rows` rows of a row group. A stream mostly comes once; where its names are in
+ * no dictionary it comes again, always the latest events first.
+ */
+export function countRows(
+  { source, stream }: Pick<StreamColumns, "source" | "stream">,
+  rows: number,
+  add: AddEvents,
+): void {
+  // By where the names are: most rows share those of a dictionary.
+  const bySource = new Map<number, Map<number, Rows>>();
+  for (let row = rows - 1; row >= 0; row--) {
+    const sourceStart = source.starts[row]!;
+    let streams = bySource.get(sourceStart);
+    if (streams === undefined) bySource.set(sourceStart, streams = new Map());
+    const streamStart = stream.starts[row]!;
+    const counted = streams.get(streamStart);
+    if (counted === undefined) streams.set(streamStart, { events: 1, lastRow: row });
+    else counted.events += 1;
+  }
+  const names = new Map<number, string>();
+  for (const streams of bySource.values()) {
+    let sourceName: string | null = null;
+    for (const [streamStart, { events, lastRow }] of streams) {
+      sourceName ??= textAt(source, lastRow);
+      let name = names.get(streamStart);
+      if (name === undefined) names.set(streamStart, name = textAt(stream, lastRow));
+      add(sourceName, name, events, lastRow);
+    }
+  }
 }
 
 /**
@@ -68,13 +77,16 @@ export async function countThrough(
   const last = segment.rowGroups.findIndex((group) => group.lastEventId >= eventId);
   if (last < 0) return null;
   const counts = new StreamCounts();
-  for (let number = 0; number <= last; number++) {
+  // From newest to oldest: an event is the last of its stream when the stream is new.
+  for (let number = last; number >= 0; number--) {
     const columns = await segment.readColumns(number, STREAM_COLUMNS);
     const rows = number < last
       ? segment.rowGroups[number]!.rows
       : rowsThrough(columns.event_id, eventId);
     if (rows === null) return null;
-    countRows(columns, rows, (...events) => counts.add(...events));
+    countRows(columns, rows, (source, stream, events, lastRow) => {
+      counts.addEarlier(source, stream, events, () => uuidAt(columns.event_id, lastRow));
+    });
   }
   return counts;
 }

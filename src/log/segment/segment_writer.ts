@@ -1,8 +1,7 @@
 /**
- * Writes sealed history: takes commits, in log order, and writes one Parquet
- * file row group by row group, so that memory is that of one row group. Whatever does not fit what
- * was committed (order, counts, chain heads) stops it: a segment is never a place where history
- * changes.
+ * Writes sealed history: takes commits, in log order, and writes one Parquet file row group by row
+ * group, so that memory is that of one row group. Whatever does not fit what was committed (order,
+ * counts, chain heads) stops it: a segment is never a place where history changes.
  */
 import type { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
@@ -16,13 +15,11 @@ import {
 import type { BatchEntry } from "../wal/commit_frame.ts";
 import type { WholeCommit } from "../wal/commit_reader.ts";
 import { CorruptLogError } from "../storage/errors.ts";
-import { FULL_SPEED, type Pace } from "../sealing/pace.ts";
-import { streamKey } from "../read/stream_counts.ts";
+import { FileSink } from "../parquet/file_sink.ts";
 import { SegmentIndex } from "./segment_index.ts";
 import type { SegmentFacts } from "./segment_metadata.ts";
-import { RowGroupWriter } from "./segment_row_groups.ts";
+import { RowGroupWriter } from "./row_group_writer.ts";
 import { RowGroupRows } from "./segment_rows.ts";
-import { SegmentSink } from "./segment_sink.ts";
 import { SpelledBatch } from "../line/spelled_batch.ts";
 import type { Storage, StorageFile } from "../storage/storage.ts";
 import { StoredEvent } from "../line/stored_event.ts";
@@ -46,9 +43,8 @@ export interface WriteSegmentOptions {
   /** Chain head before the first event, 64 lowercase hex digits. */
   previousHead: string;
   bounds?: SegmentBounds;
-  /** Asked after each commit: whether the segment is to end here, whatever its size. */
-  endsEarly?: () => boolean;
-  pace?: Pace;
+  /** Called after each row group: a place to pause. */
+  throttle?: () => void;
 }
 
 const BOUNDS: SegmentBounds = { events: SEGMENT_EVENTS_SOFT_MAX, bytes: SEGMENT_BYTES_SOFT_MAX };
@@ -72,17 +68,16 @@ export async function writeSegment(
   storage: Storage,
   path: string,
   commits: AsyncIterator<WholeCommit>,
-  { previousHead, bounds = BOUNDS, endsEarly = () => false, pace = FULL_SPEED }:
-    WriteSegmentOptions,
+  { previousHead, bounds = BOUNDS, throttle = () => {} }: WriteSegmentOptions,
 ): Promise<WrittenSegment | null> {
   let next = await commits.next();
   if (next.done === true) return null;
   const file = await storage.open(path, "create");
   try {
-    const segment = new SegmentWriter(file, previousHead, pace);
+    const segment = new SegmentWriter(file, previousHead, throttle);
     while (next.done !== true) {
       await segment.add(next.value);
-      if (segment.isFull(bounds) || endsEarly()) break;
+      if (segment.isFull(bounds)) break;
       next = await commits.next();
     }
     const written = await segment.finish();
@@ -100,9 +95,9 @@ interface OpenBatch {
 }
 
 class SegmentWriter {
-  readonly #sink: SegmentSink;
+  readonly #sink: FileSink;
   readonly #rowGroups: RowGroupWriter;
-  readonly #pace: Pace;
+  readonly #throttle: () => void;
   readonly #previousHead: string;
   readonly #chain: HistoryChain;
   readonly #index = new SegmentIndex();
@@ -116,10 +111,10 @@ class SegmentWriter {
   #firstEventId: string | null = null;
   #lastEventId: string | null = null;
 
-  constructor(file: StorageFile, previousHead: string, pace: Pace) {
-    this.#sink = new SegmentSink(file);
-    this.#rowGroups = new RowGroupWriter(this.#sink, pace);
-    this.#pace = pace;
+  constructor(file: StorageFile, previousHead: string, throttle: () => void) {
+    this.#sink = new FileSink(file);
+    this.#rowGroups = new RowGroupWriter(this.#sink);
+    this.#throttle = throttle;
     this.#previousHead = previousHead;
     this.#chain = new HistoryChain(previousHead);
   }
@@ -156,9 +151,8 @@ class SegmentWriter {
       head: this.#chain.head,
     };
     await this.#rowGroups.finish(metadata, this.#index.finish());
-    const { writtenBytes: bytes } = this.#sink;
     return {
-      facts: { ...metadata, sha256: this.#sink.digest(), bytes },
+      facts: { ...metadata, sha256: this.#sink.digest(), bytes: this.#sink.offset },
       linesSha256: this.#linesHash.digest("hex"),
     };
   }
@@ -169,7 +163,6 @@ class SegmentWriter {
     this.#index.addBatch(source, batch_id);
     let at = start;
     for (let event = 0; event < events; event++) {
-      this.#pace();
       const end = lines.indexOf(LF, at);
       if (end < 0) throw new CorruptLogError(`batch ${batch_id} has fewer lines than events`);
       const lineBytes = end + 1 - at;
@@ -201,7 +194,7 @@ class SegmentWriter {
     }
     const stream = this.#rows.add(event, batch.entry);
     this.#chain.append(event.eventHash);
-    this.#index.addEvents(streamKey(batch.entry.source, stream), 1, eventId);
+    this.#index.addEvents(batch.entry.source, stream, 1, eventId);
     this.#firstEventId ??= eventId;
     this.#lastEventId = eventId;
     this.#events += 1;
@@ -217,5 +210,6 @@ class SegmentWriter {
     await this.#rowGroups.write(this.#rows);
     this.#rows.clear();
     this.#rowsBytes = 0;
+    this.#throttle();
   }
 }

@@ -19,8 +19,3 @@ export class StorageFullError extends Error {
 export class WriterPoisonedError extends Error {
   override name = "WriterPoisonedError";
 }
-
-/** A batch is gone before anything of it was written. */
-export class LostBatchError extends Error {
-  override name = "LostBatchError";
-}

@@ -52,3 +52,16 @@ export function parseSegmentName(name: string): IdRange | null {
   const match = SEGMENT_NAME.exec(name);
   return match === null ? null : { firstEventId: match[1]!, lastEventId: match[2]! };
 }
+
+/**
+ * Whether the events of a segment, by its name, lie in one of these pending files: a sealing that
+ * was cut off, or is under way, made it from that.
+ */
+export function isWithinPending(segmentName: string, pendingNames: readonly string[]): boolean {
+  const segment = parseSegmentName(segmentName);
+  return segment !== null && pendingNames.some((name) => {
+    const pending = parsePendingName(name);
+    return pending !== null && pending.firstEventId <= segment.firstEventId &&
+      segment.lastEventId <= pending.lastEventId;
+  });
+}

@@ -1,21 +1,21 @@
-/** The other threads of `segment_threads.ts`: each answers one message after the other. */
-import { parentPort } from "node:worker_threads";
-import { assert } from "../../assert.ts";
+/** The thread of `segment_threads.ts`: verifies one segment after the other. */
+import { answerRequests } from "../../threads/request_thread.ts";
+import type { ExpectedSegment } from "../segment/segment_check.ts";
 import { fileStorage } from "../storage/file_storage.ts";
-import { checkSegment } from "./segment_checking.ts";
-import type { SegmentThreadsOptions } from "./segment_threads.ts";
-import type { SegmentEntry } from "./segment_verify.ts";
+import { checkSegment } from "./segment_verifier.ts";
 
-export interface SegmentQuestion extends SegmentThreadsOptions {
-  entry: SegmentEntry;
+export interface SegmentRequest {
+  /** The log folder. */
+  folder: string;
+  /** Whether to recompute all hashes. */
+  chain: boolean;
+  expected: ExpectedSegment;
 }
 
-/** See `SegmentChecking.check()`. */
-export type SegmentAnswer = Uint32Array | null;
+/** See `checkSegment()`. */
+export type SegmentResponse = BigUint64Array | null;
 
-assert(parentPort !== null, "this module is the main one of a thread");
-const port = parentPort;
-port.on("message", async ({ folder, chain, entry }: SegmentQuestion) => {
-  const answer: SegmentAnswer = await checkSegment(fileStorage(folder), entry, chain);
-  port.postMessage(answer, answer === null ? [] : [answer.buffer as ArrayBuffer]);
+answerRequests<SegmentRequest, SegmentResponse>(async ({ folder, chain, expected }) => {
+  const response = await checkSegment(fileStorage(folder), expected, chain);
+  return { response, transfer: response === null ? [] : [response.buffer as ArrayBuffer] };
 });

@@ -6,19 +6,18 @@
  * whole. Such a log is what it was at an earlier time, and right.
  */
 import { GENESIS_HEAD_HEX } from "../../event/chain.ts";
-import { HistoryCheck } from "./history_check.ts";
-import { MANIFEST_FILE, TAIL_FILE } from "../storage/file_names.ts";
-import type { LineHashing } from "./line_hashing.ts";
 import { SegmentError } from "../parquet/segment_error.ts";
 import type { SegmentEntry } from "../segment/manifest.ts";
-import { checkAhead, type CheckedSegment, type SegmentChecking } from "./segment_checking.ts";
 import { openSegment } from "../segment/segment_reader.ts";
-import { verifySegment } from "./segment_verify.ts";
+import { MANIFEST_FILE, TAIL_FILE } from "../storage/file_names.ts";
 import { isNotFound, type Storage } from "../storage/storage.ts";
-import { BatchCheck } from "./verify_batches.ts";
-import { verifyPending, verifyTail } from "./verify_commits.ts";
-import { type FailureCode, VerifyFailure } from "./verify_failure.ts";
-import { closeInventory, type Inventory, takeInventory } from "./verify_inventory.ts";
+import { verifyPending, verifyTail } from "./commit_file_verifier.ts";
+import { batchHash, DuplicateBatches } from "./duplicate_batches.ts";
+import { type FailureCode, VerifyFailure } from "./failure.ts";
+import { HistoryCheck } from "./history_check.ts";
+import { closeInventory, type Inventory, takeInventory } from "./inventory.ts";
+import { checkAhead, type CheckedSegment, type SegmentChecker } from "./segment_threads.ts";
+import { verifySegment } from "./segment_verifier.ts";
 
 /** The report; wire names, in their order. Paths are relative to the log folder, sorted. */
 export interface VerifyReport {
@@ -35,27 +34,35 @@ export interface VerifyReport {
   failure: FailureCode | null;
 }
 
+/** What is wrong with a file. */
+export interface Damage {
+  /** `not checked` of a file that could not be read. */
+  code: FailureCode | "not checked";
+  /** Begins with the path of the file. */
+  message: string;
+}
+
 export interface Verification {
   report: VerifyReport;
-  /** What does not hold; null when all does. */
+  /** The first check in log order that does not hold; null when all do. */
   failure: VerifyFailure | null;
+  /** Other files that are damaged, whatever comes before them. */
+  others: Damage[];
 }
 
 export interface VerifyOptions {
   /** Whether to recompute every content hash, event hash and the history chain. */
   chain: boolean;
-  /** Starts one that recomputes hashes ahead, for `chain`; null where none is of use. */
-  startHashing?: (logBytes: number) => LineHashing | null;
-  /** Starts one that verifies segments ahead; null where none is of use. */
-  startSegmentChecking?: (segments: readonly SegmentEntry[]) => SegmentChecking | null;
+  /** Starts what verifies segments ahead; null where that is of no use. */
+  startChecker?: (segments: readonly SegmentEntry[]) => SegmentChecker | null;
   /** Told after each batch or segment how many events have been checked. */
   onProgress?: (eventsChecked: number) => void;
-  /** See `BatchCheck`. */
-  identitySlotsMax?: number;
+  /** See `DuplicateBatches`. */
+  batchHashesMax?: number;
 }
 
 /**
- * Verifies the log in a folder that exists, up to the first failure in log order.
+ * Verifies the log in a folder that exists.
  * @throws {UnsupportedFormatError} a newer program wrote the folder.
  */
 export async function verifyLog(storage: Storage, options: VerifyOptions): Promise<Verification> {
@@ -69,104 +76,170 @@ export async function verifyLog(storage: Storage, options: VerifyOptions): Promi
     remnants: [],
     failure: null,
   };
+  let verifier: LogVerifier;
   try {
     const inventory = await takeInventory(storage);
-    try {
-      report.orphans = inventory.orphans;
-      report.remnants = inventory.remnants;
-      await checkLog(storage, inventory, options, report);
-    } finally {
-      await closeInventory(inventory);
-    }
+    verifier = new LogVerifier(storage, inventory, options, report);
   } catch (failure) {
     if (!(failure instanceof VerifyFailure)) throw failure;
     report.failure = failure.code;
-    return { report, failure };
+    return { report, failure, others: [] };
   }
-  report.ok = true;
-  return { report, failure: null };
+  await verifier.run();
+  const { failure, others } = verifier;
+  report.failure = failure?.code ?? null;
+  report.ok = failure === null;
+  return { report, failure, others };
 }
 
-async function checkLog(
-  storage: Storage,
-  inventory: Inventory,
-  { chain, startHashing, startSegmentChecking, onProgress, identitySlotsMax }: VerifyOptions,
-  report: VerifyReport,
-): Promise<void> {
-  const batches = new BatchCheck(identitySlotsMax);
-  const hashing = chain ? startHashing?.(logBytes(inventory)) ?? null : null;
-  const checking = startSegmentChecking?.(inventory.manifest.segments) ?? null;
-  const tellProgress = () => onProgress?.(history.eventsChecked);
-  const history = new HistoryCheck({
-    chain,
-    hashing,
-    onBatch(entry, path) {
-      batches.add(entry, path);
-      tellProgress();
-    },
-  });
-  try {
-    for await (const segment of checkAhead(inventory.manifest.segments, checking)) {
-      report.segments_checked += 1;
-      if (takeKnown(segment, history, batches)) tellProgress();
-      else await verifySegment(storage, segment.entry, history);
+class LogVerifier {
+  readonly #storage: Storage;
+  readonly #inventory: Inventory;
+  readonly #options: VerifyOptions;
+  readonly #report: VerifyReport;
+  readonly #duplicates: DuplicateBatches;
+  /** All of the log up to the first failure. */
+  readonly #history: HistoryCheck;
+  failure: VerifyFailure | null = null;
+  readonly others: Damage[] = [];
+
+  constructor(
+    storage: Storage,
+    inventory: Inventory,
+    options: VerifyOptions,
+    report: VerifyReport,
+  ) {
+    this.#storage = storage;
+    this.#inventory = inventory;
+    this.#options = options;
+    this.#report = report;
+    this.#duplicates = new DuplicateBatches(storage, inventory, options.batchHashesMax);
+    this.#history = new HistoryCheck({
+      chain: options.chain,
+      onBatch: (batch) => {
+        this.#duplicates.add(batchHash(batch));
+        this.#tellProgress();
+      },
+    });
+    report.orphans = inventory.orphans;
+    report.remnants = inventory.remnants;
+  }
+
+  /** Closes the files of the inventory. */
+  async run(): Promise<void> {
+    try {
+      await this.#checkSegments();
+      await this.#checkPending();
+      await this.#checkDuplicates();
+    } finally {
+      await closeInventory(this.#inventory);
     }
-    await checkUnsealed(storage, inventory, history, report);
-  } finally {
-    report.events_checked = history.eventsChecked;
-    await checking?.close();
-    await hashing?.close();
+    this.#report.events_checked = this.#history.eventsChecked;
   }
-  await batches.finish(storage, inventory);
-}
 
-/** Takes in a segment by what was told of it; false when it has to be verified in its place. */
-function takeKnown(
-  { entry, identities }: CheckedSegment,
-  history: HistoryCheck,
-  batches: BatchCheck,
-): boolean {
-  const isRight = identities !== null && history.isNext(entry) && batches.addAll(identities);
-  if (isRight) history.addSegment(entry);
-  return isRight;
-}
-
-function logBytes({ manifest, pending, tail }: Inventory): number {
-  const sizes = [
-    ...manifest.segments.map(({ bytes }) => bytes),
-    ...[...pending, ...(tail === null ? [] : [tail])].map(({ sizeBytes }) => sizeBytes),
-  ];
-  return sizes.reduce((sum, sizeBytes) => sum + sizeBytes, 0);
-}
-
-/** Pending files and tail, behind the segments. */
-async function checkUnsealed(
-  storage: Storage,
-  inventory: Inventory,
-  history: HistoryCheck,
-  report: VerifyReport,
-): Promise<void> {
-  const { manifest, pending, tail } = inventory;
-  const sealedThrough = history.lastEventId;
-  let head = manifest.segments.at(-1)?.head ?? GENESIS_HEAD_HEX;
-  for (const listed of pending) {
-    report.pending_checked += 1;
-    head = await verifyPending(listed, { head, sealedThrough }, history);
+  async #checkSegments(): Promise<void> {
+    const { segments } = this.#inventory.manifest;
+    const checker = this.#options.startChecker?.(segments) ?? null;
+    try {
+      for await (const checked of checkAhead(segments, checker)) {
+        if (this.failure === null) this.#report.segments_checked += 1;
+        if (this.#isKnown(checked)) continue;
+        const { expected } = checked;
+        await this.#check(
+          expected.path,
+          (history) => verifySegment(this.#storage, expected, history),
+        );
+      }
+    } finally {
+      await checker?.close();
+    }
   }
-  if (tail === null) {
-    assertMayMissTail(inventory);
-    if (inventory.isStarted) report.remnants.push(TAIL_FILE);
-    return;
+
+  /** Whether a segment needs no look in its turn: it is right, and what comes next. */
+  #isKnown({ expected, hashes }: CheckedSegment<SegmentEntry>): boolean {
+    if (hashes === null) return false;
+    if (this.failure !== null) return true;
+    if (!this.#history.isNext(expected)) return false;
+    this.#history.addSegment(expected);
+    hashes.forEach((hash) => this.#duplicates.add(hash));
+    this.#tellProgress();
+    return true;
   }
-  const { isRemnant, rightBytes } = await verifyTail(tail, head, history);
-  if (isRemnant) report.remnants.push(TAIL_FILE);
-  if (pending.length === 0 && rightBytes === 0) await checkUnlisted(storage, inventory);
+
+  /** Pending files and tail, behind the segments. */
+  async #checkPending(): Promise<void> {
+    const { manifest, pending, tail, isStarted } = this.#inventory;
+    const last = manifest.segments.at(-1);
+    let head: string | null = this.failure === null ? last?.head ?? GENESIS_HEAD_HEX : null;
+    for (const listed of pending) {
+      if (this.failure === null) this.#report.pending_checked += 1;
+      head = await this.#check(
+        listed.path,
+        (history) => verifyPending(listed, head, history),
+      );
+    }
+    const verified = await this.#check(TAIL_FILE, async (history) => {
+      if (tail === null) return assertMayMissTail(this.#inventory);
+      const { isRemnant, rightBytes } = await verifyTail(tail, head, history);
+      return { isRemnant, isEmpty: rightBytes === 0 };
+    });
+    if (this.failure !== null) return;
+    if (isStarted && verified?.isRemnant) this.#report.remnants.push(TAIL_FILE);
+    if (pending.length === 0 && verified?.isEmpty) {
+      await this.#check(MANIFEST_FILE, () => checkUnlisted(this.#storage, this.#inventory));
+    }
+  }
+
+  /** A batch that is there twice before the first failure is the first failure. */
+  async #checkDuplicates(): Promise<void> {
+    const duplicate = await this.#duplicates.find();
+    if (duplicate === null) return;
+    if (this.failure !== null) this.others.unshift(this.failure);
+    this.failure = duplicate;
+  }
+
+  /**
+   * Checks a file as the next one of the log; after the first failure by itself.
+   * @returns null when it is damaged.
+   */
+  async #check<Result>(
+    path: string,
+    verify: (history: HistoryCheck) => Promise<Result>,
+  ): Promise<Result | null> {
+    if (this.failure !== null) return await this.#checkAlone(path, verify);
+    try {
+      return await verify(this.#history);
+    } catch (error) {
+      if (!(error instanceof VerifyFailure)) throw error;
+      this.failure = error;
+      return null;
+    }
+  }
+
+  async #checkAlone<Result>(
+    path: string,
+    verify: (history: HistoryCheck) => Promise<Result>,
+  ): Promise<Result | null> {
+    try {
+      return await verify(new HistoryCheck({ chain: this.#options.chain, previousHead: null }));
+    } catch (error) {
+      if (error instanceof VerifyFailure) this.others.push(error);
+      else this.others.push({ code: "not checked", message: `${path}: ${error}` });
+      return null;
+    }
+  }
+
+  #tellProgress(): void {
+    this.#options.onProgress?.(this.#history.eventsChecked);
+  }
 }
 
 /** Only a rotation that was cut off before it made the next tail leaves none. */
-function assertMayMissTail({ isStarted, pending }: Inventory): void {
-  if (!isStarted || pending.length > 0) return;
-  throw new VerifyFailure("tail_invalid", "is missing", { path: TAIL_FILE });
+function assertMayMissTail({ isStarted, pending }: Inventory) {
+  if (isStarted && pending.length === 0) {
+    throw new VerifyFailure("tail_invalid", "is missing", { path: TAIL_FILE });
+  }
+  return { isRemnant: true, isEmpty: false };
 }
 
 /**

@@ -5,18 +5,16 @@
  */
 import type { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";
-import { GENESIS_HEAD_HEX, HistoryChain } from "../../event/chain.ts";
-import { fillEvents } from "../../event/encoded_events.ts";
+import { HistoryChain } from "../../event/chain.ts";
+import { stampEvents } from "../../event/event_stamping.ts";
 import type { EventIdSource } from "../../event/event_id.ts";
 import { formatTimestamp } from "../../event/timestamp.ts";
 import type { PreparedBatch } from "../../event/types.ts";
-import {
-  COMMIT_BODY_BYTES_MAX,
-  COMMIT_HEADER_BYTES_MAX,
-  COMMIT_SLICE_EVENTS,
-} from "../../limits.ts";
+import { COMMIT_BODY_BYTES_MAX, COMMIT_HEADER_BYTES_MAX } from "../../limits.ts";
 import { type BatchEntry, type Commit, encodeCommitHeader } from "./commit_frame.ts";
-import type { FilledBatch } from "./filled_batch.ts";
+
+/** Events that are stamped before others get a turn: a few milliseconds of work. */
+const SLICE_EVENTS = 2000;
 
 /** What one batch adds to one stream of its source. */
 export interface StreamGrowth {
@@ -45,17 +43,11 @@ export interface CommitParts {
   nowMs: number;
 }
 
-/** Builds a commit at once. */
-export function buildCommit(parts: CommitParts): BuiltCommit {
-  const slices = buildInSlices(parts);
-  for (;;) {
-    const { done, value } = slices.next();
-    if (done) return value;
-  }
-}
-
-/** Builds a commit, with a pause each time that COMMIT_SLICE_EVENTS have been filled. */
-export function* buildInSlices(
+/**
+ * Builds a commit, with a pause each time SLICE_EVENTS have been stamped. It copies nothing:
+ * the events of the batches are stamped where they are.
+ */
+export function* buildCommit(
   { batches, ids, head, nowMs }: CommitParts,
 ): Generator<void, BuiltCommit> {
   const chain = new HistoryChain(head);
@@ -65,48 +57,22 @@ export function* buildInSlices(
   let sliceEvents = 0;
   for (const batch of batches) {
     const { events } = batch;
-    const values = { eventIds: nextIds(ids, events.count), observedAt, chain };
+    const eventIds = nextIds(ids, events.count);
     for (let first = 0; first < events.count;) {
-      if (sliceEvents === COMMIT_SLICE_EVENTS) {
+      if (sliceEvents === SLICE_EVENTS) {
         sliceEvents = 0;
         yield;
       }
-      const end = Math.min(events.count, first + COMMIT_SLICE_EVENTS - sliceEvents);
-      fillEvents(events, values, first, end);
+      const end = Math.min(events.count, first + SLICE_EVENTS - sliceEvents);
+      stampEvents(events, { eventIds, observedAt, chain }, first, end);
       sliceEvents += end - first;
       first = end;
     }
-    entries.push(batchEntry(batch, values.eventIds));
-    growth.push(streamGrowth(batch, values.eventIds));
+    entries.push(batchEntry(batch, eventIds));
+    growth.push(streamGrowth(batch, eventIds));
   }
   const lines = batches.map(({ events }) => events.lines);
   return frameCommit({ batches: entries, head: chain.head }, lines, growth);
-}
-
-/**
- * Builds the commit of one batch that is filled already. Without a pause: nobody can be committed
- * before it is done, and each pause would cost all who wait more than it gives.
- * @param head chain head before the commit, 64 lowercase hex digits.
- */
-export function buildFilled(
-  { batch, eventIds, eventHashes }: FilledBatch,
-  head: string,
-): BuiltCommit {
-  const chain = new HistoryChain(head);
-  chain.appendAll(eventHashes);
-  const entry = batchEntry(batch, eventIds);
-  const growth = streamGrowth(batch, eventIds);
-  return frameCommit({ batches: [entry], head: chain.head }, [batch.events.lines], [growth]);
-}
-
-/** How long the header of that commit will be: its hashes have one length, whatever they are. */
-export function filledHeaderBytes({ batch, eventIds }: FilledBatch): number {
-  const commit = {
-    batches: [batchEntry(batch, eventIds)],
-    bytes: batch.events.lines.length,
-    head: GENESIS_HEAD_HEX,
-  };
-  return encodeCommitHeader(commit, []).length;
 }
 
 function nextIds(ids: EventIdSource, count: number): string[] {

@@ -5,9 +5,10 @@
  * It is one object from the first commit of a tail until nobody reads its events any more. A tail
  * becomes a pending file, that becomes segments, and those who read it go on there.
  */
+import type { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";
 import type { Commit } from "./commit_frame.ts";
-import { scanCommits } from "./commit_scan.ts";
+import { CommitReader } from "./commit_reader.ts";
 import { CorruptLogError } from "../storage/errors.ts";
 import { SharedFile } from "../storage/shared_file.ts";
 import type { LogFile } from "../read/snapshot.ts";
@@ -16,15 +17,10 @@ import type { StorageFile } from "../storage/storage.ts";
 
 export class CommitFile {
   readonly index: SparseIndex = new SparseIndex();
-  /** All bytes before are commits that segments cover: they are read from those. */
-  startBytes = 0;
-  /** All bytes before are commits that are in segments, whether or not those are read yet. */
-  sealedBytes = 0;
   /** All bytes before are durable commits. */
   endBytes = 0;
   /** Where the last commit starts; 0 when there is none. */
   lastCommitOffset = 0;
-  /** Covered or not, as in the name of a pending file. */
   firstEventId: string | null = null;
   lastEventId: string | null = null;
   /** Chain head after the last commit; null when there is none. */
@@ -66,7 +62,7 @@ export class CommitFile {
     return before.close();
   }
 
-  /** From now on its events from `startBytes` on are read from these segments. */
+  /** From now on its events are read from these segments. */
   retire(segments: readonly LogFile[]): void {
     assert(this.#sealedIn === null, "a file is retired once");
     this.#sealedIn = segments;
@@ -77,58 +73,43 @@ export class CommitFile {
     return this.#shared.close();
   }
 
-  /** Takes in a durable commit that ends at `endBytes`; its lines have been staged in the index. */
-  add(commit: Commit, offset: number, endBytes: number): void {
-    assert(offset === this.endBytes, "a commit starts where the one before ends");
-    const first = commit.batches[0]?.first_event_id;
-    if (first !== undefined) {
-      this.index.addCommit(offset, first);
-      this.firstEventId ??= first;
-      this.lastEventId = commit.batches.at(-1)!.last_event_id;
+  /**
+   * Takes in the next durable commit, which ends at `endBytes`.
+   * @param lines its event lines, in one or more pieces of whole lines.
+   */
+  add(commit: Commit, lines: readonly Buffer[], endBytes: number): void {
+    let offset = endBytes - commit.bytes;
+    assert(offset > this.endBytes, "a commit starts where the one before ends");
+    for (const piece of lines) {
+      this.index.addLines(piece, offset);
+      offset += piece.length;
     }
+    assert(offset === endBytes, "a commit ends with its lines");
+    this.firstEventId ??= commit.batches[0]?.first_event_id ?? null;
+    this.lastEventId = commit.batches.at(-1)?.last_event_id ?? this.lastEventId;
     this.head = commit.head;
-    this.endsClean = first === undefined;
-    this.lastCommitOffset = offset;
+    this.endsClean = commit.batches.length === 0;
+    this.lastCommitOffset = this.endBytes;
     this.endBytes = endBytes;
   }
-}
-
-export interface LoadOptions {
-  /** Last event that is in a segment; null while there is none. */
-  sealedThrough: string | null;
-  /** Told of every commit that no segment covers. Throws when it cannot follow those before. */
-  onCommit: (commit: Commit) => void;
 }
 
 /**
  * Takes in the right commits from the start of a file. Returns why the first that is not right is
  * not; null when all are.
+ * @param onCommit told of each commit first. Throws when it cannot follow those before.
  */
 export async function loadCommits(
   target: CommitFile,
   sizeBytes: number,
-  { sealedThrough, onCommit }: LoadOptions,
+  onCommit: (commit: Commit) => void,
 ): Promise<string | null> {
-  const { validBytes, fault } = await scanCommits(target.file, sizeBytes, {
-    lines: (piece, offset) => target.index.stageLines(piece, offset),
-    commit: (commit, offset, endOffset) => {
-      const covered = target.startBytes === offset && isCovered(commit, sealedThrough);
-      if (!covered) onCommit(commit);
-      target.add(commit, offset, endOffset);
-      if (covered) target.startBytes = target.sealedBytes = endOffset;
-    },
-  });
-  target.index.discardStaged();
-  assert(validBytes === target.endBytes, "a scan ends where the commits taken in end");
-  return fault;
-}
-
-/**
- * Whether the events of a commit are in segments, which end where a commit ends. An empty one has
- * none.
- */
-export function isCovered({ batches }: Commit, sealedThrough: string | null): boolean {
-  return sealedThrough !== null && (batches.at(-1)?.last_event_id ?? "") <= sealedThrough;
+  const reader = new CommitReader(target.file, 0, sizeBytes);
+  for (let next = await reader.next(); next !== null; next = await reader.next()) {
+    onCommit(next.commit);
+    target.add(next.commit, [next.lines], next.endBytes);
+  }
+  return reader.fault;
 }
 
 /** What is said of a file whose commit after the last one taken in is not right. */

@@ -1,15 +1,16 @@
 /**
- * A tail or pending file as a snapshot sees it: from where the segments end, up to an end that does
- * not move. The file may be sealed while it is read, at any time: then the rest comes from there.
+ * A tail or pending file as a snapshot sees it: up to an end that does not move. The file may be
+ * sealed while it is read, at any time: then the reader goes on in the segments, after the last
+ * event that it has been given. Both give the same lines, byte for byte.
  */
 import { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";
 import { READ_CHUNK_BYTES } from "../../limits.ts";
-import { chunkMemory } from "../read/chunk_memory.ts";
+import { firstLineAfter, isHeaderLine, lineEventId } from "../line/stored_line.ts";
+import { LineChunks } from "../read/line_chunks.ts";
+import type { LineSource, LinesWanted, LogFile } from "../read/snapshot.ts";
 import type { CommitFile } from "./commit_file.ts";
 import type { RecentCommits } from "./recent_commits.ts";
-import { lastEventIdOf, SealedLines } from "./sealed_lines.ts";
-import type { LineSource, LinesWanted, LogFile } from "../read/snapshot.ts";
 
 const LF = 0x0a;
 const NO_LINES = Buffer.alloc(0);
@@ -20,7 +21,6 @@ export class CommitFileView implements LogFile {
   readonly streams = null;
   readonly #target: CommitFile;
   readonly #recent: RecentCommits | null;
-  readonly #startBytes: number;
   readonly #endBytes: number;
 
   /**
@@ -33,7 +33,6 @@ export class CommitFileView implements LogFile {
     this.lastEventId = target.lastEventId;
     this.#target = target;
     this.#recent = recent;
-    this.#startBytes = target.startBytes;
     this.#endBytes = target.endBytes;
   }
 
@@ -41,7 +40,7 @@ export class CommitFileView implements LogFile {
     const { after } = wanted;
     // What is past the end is of later events than any that is asked for.
     const recentStart = after === undefined ? null : this.#recent?.seek(after) ?? null;
-    const start = Math.max(this.#startBytes, recentStart ?? this.#target.index.seek(after));
+    const start = recentStart ?? this.#target.index.seek(after);
     const range = { start, end: this.#endBytes, lastEventId: this.lastEventId };
     return new CommitLines(this.#target, this.#recent, range, wanted);
   }
@@ -63,7 +62,8 @@ class CommitLines implements LineSource {
   /** Place of the next read, where a line starts. */
   #position: number;
   #readBytes: number;
-  #sealed: LineSource | null = null;
+  /** The segments, once the reader has gone over to them. */
+  #sealed: LineChunks | null = null;
 
   constructor(
     target: CommitFile,
@@ -82,10 +82,7 @@ class CommitLines implements LineSource {
   async next(): Promise<Buffer | null> {
     while (this.#position < this.#range.end) {
       const { sealedIn } = this.#target;
-      if (sealedIn !== null) {
-        this.#sealed ??= new SealedLines(sealedIn, this.#wanted, this.#range.lastEventId);
-        return await this.#sealed.next();
-      }
+      if (sealedIn !== null) return await this.#readSealed(sealedIn);
       const lines = await this.#readLines();
       if (lines.length > 0) {
         // Before the caller has them, who may change them.
@@ -99,7 +96,7 @@ class CommitLines implements LineSource {
   /** Whole lines; none when the read was too short for one: the next is longer. */
   async #readLines(): Promise<Buffer> {
     const wantedBytes = Math.min(this.#readBytes, this.#range.end - this.#position);
-    const chunk = chunkMemory.take(wantedBytes);
+    const chunk = this.#wanted.memory.take(wantedBytes);
     const readBytes = this.#recent?.read(chunk, this.#position)
       ? wantedBytes
       : await this.#target.read(chunk, this.#position);
@@ -112,16 +109,32 @@ class CommitLines implements LineSource {
       throw this.#fault(`does not end a line at byte ${chunkEnd}, the end of what`);
     }
     this.#position += linesBytes;
-    if (linesBytes > 0) {
-      this.#readBytes = READ_CHUNK_BYTES;
-      return chunk.subarray(0, linesBytes);
-    }
-    this.#readBytes = 2 * wantedBytes;
-    chunkMemory.give(chunk);
-    return NO_LINES;
+    this.#readBytes = linesBytes > 0 ? READ_CHUNK_BYTES : 2 * wantedBytes;
+    return linesBytes > 0 ? chunk.subarray(0, linesBytes) : NO_LINES;
+  }
+
+  /** Lines of the segments, up to the last event of the range. */
+  async #readSealed(segments: readonly LogFile[]): Promise<Buffer | null> {
+    const { lastEventId } = this.#range;
+    this.#sealed ??= new LineChunks({ files: segments, frontier: lastEventId }, this.#wanted);
+    const lines = await this.#sealed.next();
+    if (lines === null || lastEventIdOf(lines)! < lastEventId) return lines;
+    this.#position = this.#range.end;
+    const end = firstLineAfter(lines, lastEventId);
+    return end === 0 ? null : lines.subarray(0, end);
   }
 
   #fault(what: string): Error {
     return new Error(`${this.#target.path}: ${what} that are committed`);
   }
+}
+
+/** Last event of whole lines, headers among them; null when there is none. */
+function lastEventIdOf(lines: Buffer): string | null {
+  for (let end = lines.length; end > 0;) {
+    const start = lines.lastIndexOf(LF, end - 2) + 1;
+    if (!isHeaderLine(lines, start)) return lineEventId(lines, start);
+    end = start;
+  }
+  return null;
 }

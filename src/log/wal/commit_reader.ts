@@ -1,15 +1,16 @@
 /**
- * Reads a tail or pending file commit by commit, each as a whole, and hands out none whose frame is
- * not right. Memory is that of the largest commit.
+ * Reads a tail or pending file commit by commit and hands out none whose frame is not right: one
+ * hash for each commit, no event is parsed. Memory is that of the largest commit.
  */
-import type { Buffer } from "node:buffer";
-import { type Commit, CommitHasher } from "./commit_frame.ts";
-import { readHeader } from "./commit_scan.ts";
+import { Buffer } from "node:buffer";
+import { assert } from "../../assert.ts";
+import { COMMIT_BODY_BYTES_MAX, COMMIT_HEADER_BYTES_MAX } from "../../limits.ts";
 import { CorruptLogError } from "../storage/errors.ts";
-import { SequentialReader } from "../storage/sequential_reader.ts";
 import type { StorageFile } from "../storage/storage.ts";
+import { type Commit, type CommitHeader, hashFrame, parseCommitHeader } from "./commit_frame.ts";
 
 const LF = 0x0a;
+const CHUNK_BYTES = 1024 * 1024;
 
 /** A commit whose frame is right. */
 export interface WholeCommit {
@@ -21,14 +22,19 @@ export interface WholeCommit {
 }
 
 export class CommitReader {
-  readonly #reader: SequentialReader;
+  readonly #file: StorageFile;
   readonly #sizeBytes: number;
   #endBytes: number;
   #fault: string | null = null;
+  /** Unread bytes are #buffer[#start, #filled); #start stands at #endBytes in the file. */
+  #buffer: Buffer = Buffer.allocUnsafeSlow(CHUNK_BYTES);
+  #start = 0;
+  #filled = 0;
 
   /** Reads the commits from `startBytes`, where one starts, up to `sizeBytes`. */
   constructor(file: StorageFile, startBytes: number, sizeBytes: number) {
-    this.#reader = new SequentialReader(file, startBytes, sizeBytes);
+    assert(startBytes <= sizeBytes, "a range ends after it starts");
+    this.#file = file;
     this.#sizeBytes = sizeBytes;
     this.#endBytes = startBytes;
   }
@@ -46,26 +52,85 @@ export class CommitReader {
   /** The next commit; null at the end, and where the next one is not right. */
   async next(): Promise<WholeCommit | null> {
     if (this.#endBytes === this.#sizeBytes || this.#fault !== null) return null;
-    const header = await readHeader(this.#reader);
-    if (header === null) return this.#stop("no commit header");
-    const { commit } = header;
-    const end = this.#reader.offset + commit.bytes;
-    if (end > this.#sizeBytes) {
-      return this.#stop(`the commit ends at ${end}, the file at ${this.#sizeBytes}`);
+    // Most commits are small and lie whole in the buffer: no promise is made for those.
+    const headerBytes = this.#headerBytes() ?? await this.#readHeader();
+    const header = headerBytes === null ? null : this.#parseHeader(headerBytes);
+    if (headerBytes === null || header === null) return this.#stop("no commit header");
+    const { commit, sha256 } = header;
+    const frameBytes = headerBytes + commit.bytes;
+    const endBytes = this.#endBytes + frameBytes;
+    if (endBytes > this.#sizeBytes) {
+      return this.#stop(`the commit ends at ${endBytes}, the file at ${this.#sizeBytes}`);
     }
-    // First of all: the header's bytes lie in the reader's buffer.
-    const hasher = new CommitHasher(header);
-    const lines = await this.#reader.readWhole(commit.bytes);
-    if (lines === null || !isBody(lines, hasher)) {
+    const isWhole = this.#unreadBytes >= frameBytes || await this.#fill(frameBytes);
+    if (!isWhole || this.#hashFrame(headerBytes, frameBytes) !== sha256) {
       return this.#stop("the commit does not match its sha256");
     }
-    this.#endBytes = end;
-    return { commit, lines, endBytes: end };
+    const lines = this.#buffer.subarray(this.#start + headerBytes, this.#start + frameBytes);
+    this.#start += frameBytes;
+    this.#endBytes = endBytes;
+    return { commit, lines, endBytes };
   }
 
-  /** Gives its memory back, and with it the lines of the last commit. */
-  close(): void {
-    this.#reader.close();
+  /** Length of the header line, LF included; null when the unread bytes do not end one. */
+  #headerBytes(from = 0): number | null {
+    const newline = this.#buffer.indexOf(LF, this.#start + from);
+    // What lies behind #filled is left from earlier reads.
+    const isUnread = newline >= 0 && newline < this.#filled;
+    return isUnread ? newline + 1 - this.#start : null;
+  }
+
+  async #readHeader(): Promise<number | null> {
+    let searchedBytes = this.#unreadBytes;
+    while (searchedBytes <= COMMIT_HEADER_BYTES_MAX) {
+      if (!(await this.#fill(searchedBytes + 1))) return null;
+      const headerBytes = this.#headerBytes(searchedBytes);
+      if (headerBytes !== null) return headerBytes;
+      searchedBytes = this.#unreadBytes;
+    }
+    return null;
+  }
+
+  /** Null when the line is none that a reader accepts. */
+  #parseHeader(headerBytes: number): CommitHeader | null {
+    if (headerBytes > COMMIT_HEADER_BYTES_MAX) return null;
+    const header = parseCommitHeader(this.#buffer, this.#start, this.#start + headerBytes - 1);
+    return header === null || header.commit.bytes > COMMIT_BODY_BYTES_MAX ? null : header;
+  }
+
+  /** Null when the frame does not end a line. */
+  #hashFrame(headerBytes: number, frameBytes: number): string | null {
+    const end = this.#start + frameBytes;
+    if (this.#buffer[end - 1] !== LF) return null;
+    return hashFrame(this.#buffer, this.#start, this.#start + headerBytes - 1, end);
+  }
+
+  get #unreadBytes(): number {
+    return this.#filled - this.#start;
+  }
+
+  /** Reads on until so many bytes are unread; false when the range or the file ends before. */
+  async #fill(wantedBytes: number): Promise<boolean> {
+    this.#makeRoom(wantedBytes);
+    while (this.#unreadBytes < wantedBytes) {
+      const position = this.#endBytes + this.#unreadBytes;
+      const end = Math.min(this.#buffer.length, this.#filled + this.#sizeBytes - position);
+      const readBytes = await this.#file.read(this.#buffer.subarray(this.#filled, end), position);
+      if (readBytes === 0) return false;
+      this.#filled += readBytes;
+    }
+    return true;
+  }
+
+  /** Moves what is unread to the start of a buffer that holds so many bytes. */
+  #makeRoom(wantedBytes: number): void {
+    const unread = this.#buffer.subarray(this.#start, this.#filled);
+    if (wantedBytes > this.#buffer.length) {
+      this.#buffer = Buffer.allocUnsafeSlow(wantedBytes + CHUNK_BYTES);
+    }
+    this.#buffer.set(unread);
+    this.#start = 0;
+    this.#filled = unread.length;
   }
 
   #stop(fault: string): null {
@@ -75,8 +140,7 @@ export class CommitReader {
 }
 
 /**
- * The commits with events in [startBytes, sizeBytes) of a file. The lines of the last one are gone
- * when the iteration ends.
+ * The commits with events in [startBytes, sizeBytes) of a file.
  * @param path names the file in errors.
  * @throws {CorruptLogError} while iterating, at a commit that is not right.
  */
@@ -87,19 +151,10 @@ export async function* readCommits(
   path: string,
 ): AsyncGenerator<WholeCommit, void> {
   const reader = new CommitReader(file, startBytes, sizeBytes);
-  try {
-    for (let next = await reader.next(); next !== null; next = await reader.next()) {
-      if (next.commit.batches.length > 0) yield next;
-    }
-    if (reader.fault !== null) {
-      throw new CorruptLogError(`${path}: corrupt at byte ${reader.endBytes}: ${reader.fault}`);
-    }
-  } finally {
-    reader.close();
+  for (let next = await reader.next(); next !== null; next = await reader.next()) {
+    if (next.commit.batches.length > 0) yield next;
   }
-}
-
-function isBody(lines: Buffer, hasher: CommitHasher): boolean {
-  hasher.update(lines);
-  return hasher.matches() && (lines.length === 0 || lines.at(-1) === LF);
+  if (reader.fault !== null) {
+    throw new CorruptLogError(`${path}: corrupt at byte ${reader.endBytes}: ${reader.fault}`);
+  }
 }

@@ -46,13 +46,10 @@ export class RecentCommits {
     }
   }
 
-  /** Forgets all, for the file takes no more commits, and gives its memory to those of the next. */
-  forNextFile(): RecentCommits {
-    const next = new RecentCommits(this.#limitBytes);
-    next.#ring = this.#ring;
+  /** Forgets all: the file takes no more commits. */
+  clear(): void {
     this.#commits.length = 0;
     this.#ring = null;
-    return next;
   }
 
   /**

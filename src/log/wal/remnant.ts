@@ -6,14 +6,8 @@
  */
 import { Buffer } from "node:buffer";
 import { COMMIT_BODY_BYTES_MAX, COMMIT_HEADER_BYTES_MAX } from "../../limits.ts";
-import {
-  closesAsHeader,
-  decodeCommitHeader,
-  HEADER_PREFIX,
-  SUFFIX_LENGTH,
-} from "./commit_frame.ts";
-import { bodyMatches } from "./commit_scan.ts";
-import { SequentialReader } from "../storage/sequential_reader.ts";
+import { closesAsHeader, HEADER_PREFIX, SUFFIX_LENGTH } from "./commit_frame.ts";
+import { CommitReader } from "./commit_reader.ts";
 import type { StorageFile } from "../storage/storage.ts";
 
 const LF = 0x0a;
@@ -100,8 +94,7 @@ async function commitOfLine(
   await file.read(region, regionOffset);
   // Inside a header the quotes of this text would be escaped: only its start can look so.
   const start = region.lastIndexOf(HEADER_PREFIX);
-  const header = start < 0 ? null : decodeCommitHeader(region.subarray(start));
-  if (header === null || lineEnd + 1 + header.commit.bytes > sizeBytes) return null;
-  const body = new SequentialReader(file, lineEnd + 1, sizeBytes);
-  return await bodyMatches(body, header, {}) ? regionOffset + start : null;
+  if (start < 0) return null;
+  const offset = regionOffset + start;
+  return await new CommitReader(file, offset, sizeBytes).next() === null ? null : offset;
 }

@@ -3,10 +3,9 @@
  * INDEX_INTERVAL_BYTES, so memory is a few bytes per thousand events and a page of replay costs the
  * same anywhere in the file. Marks are in order of offset and so of id.
  */
-import { Buffer } from "node:buffer";
+import type { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";
-import { ownText } from "../../event/own_text.ts";
-import { ID_END_OFFSET, lineEventId } from "../line/stored_line.ts";
+import { lineEventId } from "../line/stored_line.ts";
 
 /**
  * Spacing of the sparse in-memory index over a commit file: a page starts at most this far early.
@@ -21,34 +20,17 @@ export class SparseIndex {
   readonly #offsets: number[] = [];
   /** The next mark is due at the first line that starts here or later. */
   #dueOffset = 0;
-  /** Marks within a commit that is not known to be right yet. */
-  #staged: { eventId: string; offset: number }[] = [];
 
-  /** Tells of the next piece of a commit's event lines; `offset` is its place in the file. */
-  stageLines(piece: Uint8Array, offset: number): void {
-    const lastStaged = this.#staged.at(-1);
-    let dueOffset = lastStaged ? lastStaged.offset + INDEX_INTERVAL_BYTES : this.#dueOffset;
-    if (dueOffset >= offset + piece.length) return;
-    const buffer = Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength);
-    while (dueOffset < offset + piece.length) {
-      const newline = buffer.indexOf(LF, Math.max(0, dueOffset - offset - 1));
-      const lineStart = newline + 1;
-      if (newline < 0 || lineStart + ID_END_OFFSET > buffer.length) return;
-      this.#staged.push({ eventId: lineEventId(buffer, lineStart), offset: offset + lineStart });
-      dueOffset = offset + lineStart + INDEX_INTERVAL_BYTES;
+  /** Takes in the next event lines of the file, whole ones; `offset` is their place in it. */
+  addLines(lines: Buffer, offset: number): void {
+    while (this.#dueOffset < offset + lines.length) {
+      // The first line, or the one after the last LF before the place where a mark is due.
+      const start = this.#dueOffset <= offset
+        ? 0
+        : lines.indexOf(LF, this.#dueOffset - offset - 1) + 1;
+      if (start === lines.length) return;
+      this.#mark(offset + start, lineEventId(lines, start));
     }
-  }
-
-  /** Takes in a commit whose header is at `offset`, with the lines staged before. */
-  addCommit(offset: number, firstEventId: string): void {
-    this.#mark(offset, firstEventId);
-    for (const { offset, eventId } of this.#staged) this.#mark(offset, eventId);
-    this.discardStaged();
-  }
-
-  /** Forgets the staged lines: their commit is none. */
-  discardStaged(): void {
-    if (this.#staged.length > 0) this.#staged = [];
   }
 
   /** Offset of a line at or before the first event after `after`; 0 reads from the start. */
@@ -65,10 +47,9 @@ export class SparseIndex {
   }
 
   #mark(offset: number, eventId: string): void {
-    if (offset < this.#dueOffset) return;
     const last = this.#eventIds.at(-1);
     assert(last === undefined || last < eventId, "index marks increase");
-    this.#eventIds.push(ownText(eventId));
+    this.#eventIds.push(eventId);
     this.#offsets.push(offset);
     this.#dueOffset = offset + INDEX_INTERVAL_BYTES;
   }

@@ -5,7 +5,6 @@
  * write).
  */
 import { Buffer } from "node:buffer";
-import { assert } from "../../assert.ts";
 import type { BuiltCommit } from "./commit_builder.ts";
 import type { CommitFile } from "./commit_file.ts";
 import { StorageFullError, WriterPoisonedError } from "../storage/errors.ts";
@@ -40,67 +39,24 @@ export class TailWriter {
    * @throws {WriterPoisonedError} its outcome is unknown, or that of an earlier one was.
    */
   async append(built: BuiltCommit): Promise<void> {
-    const bytes = Buffer.concat([built.header, ...built.lines]);
-    await this.#append(bytes.length, async (offset) => {
-      await this.#tail.file.write(bytes, offset);
-      return built;
-    });
-  }
-
-  /**
-   * As `append()`, for a commit whose lines are there before its header: they are written while the
-   * header is made. A crash before the header is written too leaves a commit without one, and so
-   * none.
-   * @param headerBytes size of the header to come.
-   */
-  appendLines(
-    lines: Buffer,
-    headerBytes: number,
-    build: () => BuiltCommit,
-  ): Promise<BuiltCommit> {
-    return this.#append(headerBytes + lines.length, async (offset) => {
-      const { file } = this.#tail;
-      const writing = file.write(lines, offset + headerBytes);
-      // What it throws waits too: nothing is undone while the write goes on.
-      const building = new Promise<BuiltCommit>((resolve) => resolve(build()));
-      await Promise.allSettled([writing, building]);
-      await writing;
-      const built = await building;
-      assert(built.header.length === headerBytes, "a header has the size that was left for it");
-      await file.write(built.header, offset);
-      return built;
-    });
-  }
-
-  /** @param write writes a commit of this size at an offset of the tail. */
-  async #append(
-    sizeBytes: number,
-    write: (offset: number) => Promise<BuiltCommit>,
-  ): Promise<BuiltCommit> {
     if (this.#poison !== null) throw this.#poison;
     await this.#settleNames();
     const offset = this.#tail.endBytes;
-    let built: BuiltCommit;
+    const bytes = Buffer.concat([built.header, ...built.lines]);
     try {
-      built = await write(offset);
+      await this.#tail.file.write(bytes, offset);
     } catch (error) {
       if (!isNoRoom(error)) throw this.poisonBy("a write to the tail failed", error);
       await this.#undo(offset);
-      throw new StorageFullError(`no room for a commit of ${sizeBytes} bytes`, { cause: error });
+      throw new StorageFullError(`no room for a commit of ${bytes.length} bytes`, { cause: error });
     }
     await this.#sync();
     this.#takeIn(built, offset);
-    return built;
   }
 
   /** Nothing of what is taken in shares memory with the commit. */
   #takeIn({ commit, header, lines }: BuiltCommit, offset: number): void {
-    let endBytes = offset + header.length;
-    for (const piece of lines) {
-      this.#tail.index.stageLines(piece, endBytes);
-      endBytes += piece.length;
-    }
-    this.#tail.add(commit, offset, endBytes);
+    this.#tail.add(commit, lines, offset + header.length + commit.bytes);
     this.#recent.add(offset, [header, ...lines], this.#tail.lastEventId);
   }
 

@@ -9,7 +9,7 @@ import {
 } from "../../../src/client/event_log_client.ts";
 import type { Timing } from "../../../src/client/timing.ts";
 import { unixFetch } from "../../../src/client/unix_fetch.ts";
-import { withFolder } from "../../support/cli.ts";
+import { withFolder } from "../../../tools/support/program.ts";
 
 /** A received request. */
 export interface SeenRequest {

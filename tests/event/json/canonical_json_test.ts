@@ -9,7 +9,7 @@ import {
   NAME_CACHE_ENTRIES_MAX,
 } from "../../../src/event/json/canonical_json.ts";
 import { randomValue } from "../support/random_json.ts";
-import { SEED, SeededRandom } from "../support/seeded_random.ts";
+import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 
 test("canonicalize() sorts members by UTF-16 code units", () => {
   // The sample of RFC 8785 section 3.2.3: a surrogate pair sorts before U+FB33.

@@ -4,7 +4,7 @@ import type { JsonValue } from "../../../src/event/json/json_value.ts";
 import { JsonError, type JsonFault, parseJson } from "../../../src/event/json/strict_json.ts";
 import { INGEST_BODY_BYTES_MAX, JSON_DEPTH_MAX } from "../../../src/limits.ts";
 import { mutate, randomJsonText, randomValue } from "../support/random_json.ts";
-import { SEED, SeededRandom } from "../support/seeded_random.ts";
+import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 
 function bytesOf(text: string): Uint8Array {
   return new TextEncoder().encode(text);

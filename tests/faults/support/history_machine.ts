@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import type { EventLogService } from "../../../src/service/event_log_service.ts";
-import { type Random, randomInteger, randomItem } from "../../support/random.ts";
+import { type Random, randomInteger, randomItem } from "../../../tools/support/random.ts";
 import { anyOf } from "../../support/simulated_crash.ts";
 import {
   changesDisk,
@@ -24,8 +24,6 @@ interface Armed {
   kinds?: readonly OperationKind[];
 }
 
-/** Batches of so many events are filled before their turn by one of two processes. */
-const LARGE_EVENTS_MIN = 2;
 /** Where a segment ends; few, since each costs every start and every new batch some time. */
 const SEGMENT_EVENTS = [120, 120, 1000];
 
@@ -37,7 +35,6 @@ export class HistoryMachine {
   /** The last that has failed in this process. */
   #struck: FaultPlan | null = null;
   #hasFailed = false;
-  #fillsAhead = false;
   /** How many more changes of the disk there are until the power goes. */
   #changesLeft = Infinity;
   /** What the crash left, from then on. */
@@ -61,11 +58,6 @@ export class HistoryMachine {
     return this.#left !== null;
   }
 
-  /** Whether this process fills batches before their turn, so that others overtake them. */
-  get fillsAhead(): boolean {
-    return this.#fillsAhead;
-  }
-
   /** Lets an operation fail, soon; what failed before works again. */
   arm(armed: Armed): void {
     this.#armed = armed;
@@ -83,9 +75,9 @@ export class HistoryMachine {
     this.#changesLeft = change;
   }
 
-  /** Sets the clock, back or forward. */
-  moveClock(byMs: number): void {
-    this.#nowMs += byMs;
+  /** Sets the clock, which stands until then. */
+  changeClock(change: (nowMs: number) => number): void {
+    this.#nowMs = change(this.#nowMs);
   }
 
   /** The power goes now, unless it has, and comes back. */
@@ -105,9 +97,7 @@ export class HistoryMachine {
 
   /** A new process with the service; null when it failed to start. */
   async start(report: (line: string) => void): Promise<EventLogService | null> {
-    this.#fillsAhead = this.#random() < 0.5;
-    const large = this.#fillsAhead ? { largeBatchEventsMin: LARGE_EVENTS_MIN } : {};
-    const options = { storage: this.#disk, ...this.#time(), report, ...large };
+    const options = { storage: this.#disk, ...this.#time(), report };
     return await this.attempt(() => openWatchedService(options));
   }
 
@@ -134,7 +124,7 @@ export class HistoryMachine {
 
   #time() {
     return {
-      clockMs: () => this.#nowMs++,
+      clockMs: () => this.#nowMs,
       randomBytes: (into: Uint8Array) => {
         for (let i = 0; i < into.length; i++) into[i] = randomInteger(this.#random, 0, 255);
       },

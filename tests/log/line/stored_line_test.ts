@@ -4,12 +4,13 @@ import { test } from "node:test";
 import {
   type EventFilter,
   eventLineEnd,
+  isHeaderLine,
   lineEventId,
   lineMatcher,
   lineSourceAndStream,
 } from "../../../src/log/line/stored_line.ts";
 import { EVENT_BYTES_MIN } from "../../../src/limits.ts";
-import { SEED, SeededRandom } from "../../event/support/seeded_random.ts";
+import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 import { type EventOptions, preparedEvent, sealEvent } from "../../support/prepared.ts";
 
 const EVENT_ID = "019b76da-a800-7001-8203-040506070809";
@@ -128,4 +129,11 @@ test("no stored event has fewer than EVENT_BYTES_MIN bytes", () => {
   const identity = { source: "s", batchId: "b", observedAt: "2026-01-01T00:00:00.000Z" };
   const { line } = sealEvent(identity, preparedEvent(least), EVENT_ID);
   assert.ok(Buffer.byteLength(line) + 1 >= EVENT_BYTES_MIN, line);
+});
+
+test("isHeaderLine() tells a header line by its start", () => {
+  const event = storedLine("shop", {});
+  const bytes = Buffer.concat([event, Buffer.from('{"commit":{}}\n')]);
+  assert.ok(!isHeaderLine(bytes, 0));
+  assert.ok(isHeaderLine(bytes, event.length));
 });

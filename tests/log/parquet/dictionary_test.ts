@@ -10,12 +10,12 @@ function addAll(dictionary: Dictionary, texts: string[]): string[] {
   });
 }
 
-test("Dictionary gives each value one code, in the order in which values first come", () => {
+test("Dictionary gives each value one index, in the order in which values first come", () => {
   const dictionary = new Dictionary();
   const texts = ["b", "b", "a", "b", "é", "a", "a"];
   assert.deepEqual(addAll(dictionary, texts), texts);
   assert.deepEqual(dictionary.values.map(String), ["b", "a", "é"]);
-  assert.deepEqual([...dictionary.codes], [0, 0, 1, 0, 2, 1, 1]);
+  assert.deepEqual([...dictionary.indices], [0, 0, 1, 0, 2, 1, 1]);
 });
 
 test("Dictionary.addSpelled() keeps nothing of the memory of a line", () => {
@@ -25,7 +25,7 @@ test("Dictionary.addSpelled() keeps nothing of the memory of a line", () => {
     line.write(text);
     assert.equal(dictionary.addSpelled(line, 0, 1, Buffer.from), text);
   }
-  assert.deepEqual([...dictionary.codes], [0, 1, 1, 0]);
+  assert.deepEqual([...dictionary.indices], [0, 1, 1, 0]);
 });
 
 test("Dictionary.repeat() gives a row the value of the row before, however it came", () => {
@@ -35,7 +35,7 @@ test("Dictionary.repeat() gives a row the value of the row before, however it ca
   dictionary.repeat();
   dictionary.addText("a", Buffer.from);
   dictionary.repeat();
-  assert.deepEqual([...dictionary.codes], [0, 1, 1, 0, 0]);
+  assert.deepEqual([...dictionary.indices], [0, 1, 1, 0, 0]);
 });
 
 test("Dictionary.clear() forgets values and rows", () => {
@@ -44,5 +44,5 @@ test("Dictionary.clear() forgets values and rows", () => {
   dictionary.clear();
   assert.deepEqual(addAll(dictionary, ["b"]), ["b"]);
   assert.deepEqual(dictionary.values.map(String), ["b"]);
-  assert.deepEqual([...dictionary.codes], [0]);
+  assert.deepEqual([...dictionary.indices], [0]);
 });

@@ -3,7 +3,6 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { READ_CHUNK_BYTES, REPLAY_RESPONSE_BYTES_MAX } from "../../../src/limits.ts";
-import { chunkMemory } from "../../../src/log/read/chunk_memory.ts";
 import { EventScan, SCAN_PAUSE_BYTES, type ScanOptions } from "../../../src/log/read/event_scan.ts";
 import { pendingPath, TAIL_FILE } from "../../../src/log/storage/file_names.ts";
 import type { LogSnapshot } from "../../../src/log/read/snapshot.ts";
@@ -16,7 +15,7 @@ import {
   randomItem,
   seededRandom,
   testSeed,
-} from "../../support/random.ts";
+} from "../../../tools/support/random.ts";
 import { joinPieces, openTestLog, readAll, tailOf, withTail } from "../../support/test_log.ts";
 import { RECENT_COMMITS_BYTES_MAX } from "../../../src/log/log.ts";
 
@@ -269,7 +268,7 @@ async function assertPauses(eventsPerPause: number): Promise<void> {
   assert.deepEqual(sizes, [0, 0, 0]);
 }
 
-test("EventScan.next() gives rare events in memory of their own, and long lines without loss", async () => {
+test("EventScan.next() finds rare events, and gives long lines without loss", async () => {
   const { log } = await openTestLog(new SimulatedDisk(), 0);
   const payload = "x".repeat(2 * READ_CHUNK_BYTES);
   const others = Array.from({ length: 500 }, () => ({ payload: "x".repeat(1000) }));
@@ -279,15 +278,12 @@ test("EventScan.next() gives rare events in memory of their own, and long lines 
   }
   const query = { after: undefined, limitEvents: Infinity, limitBytes: Infinity };
   for (const recordKey of ["wanted", "long"]) {
-    const heldBefore = chunkMemory.heldCount;
     const scan = new EventScan(log.snapshot, { ...query, filter: { recordKey } });
     let found = 0;
     for (let piece = await scan.next(); piece !== null; piece = await scan.next()) {
       if (piece.length === 0) continue;
       found += 1;
-      assert.ok(piece.buffer.byteLength <= 2 * piece.length);
     }
     assert.equal(found, 3);
-    assert.ok(chunkMemory.heldCount >= Math.max(1, heldBefore), "what it was read into came back");
   }
 });

@@ -1,7 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { StreamCounts, type StreamEntry, streamKey } from "../../../src/log/read/stream_counts.ts";
-import { SEED, SeededRandom } from "../../event/support/seeded_random.ts";
+import {
+  namesOf,
+  StreamCounts,
+  type StreamEntry,
+  streamKey,
+} from "../../../src/log/read/stream_counts.ts";
+import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 
 /** An id whose order is that of `place`. */
 function idAt(place: number): string {
@@ -25,12 +30,14 @@ test(`StreamCounts counts as a plain list does, and its copies stay (seed ${SEED
     let counts = new StreamCounts();
     const plain = new Map<string, StreamEntry>();
     const copies: { copy: StreamCounts; entries: StreamEntry[] }[] = [];
-    const inOrder = () => [...plain.values()].sort((a, b) => a.key < b.key ? -1 : 1);
+    const inOrder = () =>
+      structuredClone([...plain.values()]).sort((a, b) => a.key < b.key ? -1 : 1);
     for (let place = random.below(60); place > 0; place--) {
-      const key = streamKey(random.pick(names), random.pick(names));
+      const [source, stream] = [random.pick(names), random.pick(names)];
+      const key = streamKey(source, stream);
       const events = 1 + random.below(3);
       const lastEventId = idAt(100 - place);
-      counts.add(key, events, lastEventId);
+      counts.add(source, stream, events, lastEventId);
       plain.set(key, { key, events: events + (plain.get(key)?.events ?? 0), lastEventId });
       const from = streamKey(random.pick(names), random.pick(["", ...names]));
       if (random.chance(0.3)) {
@@ -47,7 +54,7 @@ test(`StreamCounts counts as a plain list does, and its copies stay (seed ${SEED
     }
     assert.deepEqual([...counts.entries()], inOrder());
     for (const { key, lastEventId } of plain.values()) {
-      assert.equal(counts.frontier(key), lastEventId);
+      assert.equal(counts.frontier(...namesOf(key)), lastEventId);
     }
     for (const { copy, entries } of copies) assert.deepEqual([...copy.entries()], entries);
   }
@@ -55,20 +62,31 @@ test(`StreamCounts counts as a plain list does, and its copies stay (seed ${SEED
 
 test("StreamCounts.frontier() is null for a stream without events, also beside one that begins so", () => {
   const counts = new StreamCounts();
-  assert.equal(counts.frontier(streamKey("a", "s")), null);
-  counts.add(streamKey("a", "ss"), 1, idAt(1));
-  assert.equal(counts.frontier(streamKey("a", "s")), null);
+  assert.equal(counts.frontier("a", "s"), null);
+  counts.add("a", "ss", 1, idAt(1));
+  assert.equal(counts.frontier("a", "s"), null);
 });
 
 test("StreamCounts.addAll() adds what was counted of later events", () => {
   const counts = new StreamCounts();
-  counts.add("a s", 2, idAt(1));
+  counts.add("a", "s", 2, idAt(1));
   const later = new StreamCounts();
-  later.add("a s", 3, idAt(2));
-  later.add("a t", 1, idAt(3));
+  later.add("a", "s", 3, idAt(2));
+  later.add("a", "t", 1, idAt(3));
   counts.addAll(later);
   assert.deepEqual([...counts.entries()], [
     { key: "a s", events: 5, lastEventId: idAt(2) },
     { key: "a t", events: 1, lastEventId: idAt(3) },
+  ]);
+});
+
+test("StreamCounts.addEarlier() asks for the last event only where the stream is new", () => {
+  const counts = new StreamCounts();
+  counts.addEarlier("a", "s", 2, () => idAt(7));
+  counts.addEarlier("a", "t", 1, () => idAt(5));
+  counts.addEarlier("a", "s", 3, () => assert.fail("the last event is known"));
+  assert.deepEqual([...counts.entries()], [
+    { key: "a s", events: 5, lastEventId: idAt(7) },
+    { key: "a t", events: 1, lastEventId: idAt(5) },
   ]);
 });

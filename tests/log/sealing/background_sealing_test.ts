@@ -10,7 +10,7 @@ import {
   SEGMENTS_FOLDER,
   TAIL_FILE,
 } from "../../../src/log/storage/file_names.ts";
-import type { Log } from "../../../src/log/log.ts";
+import { type Log, PENDING_FILES_MAX } from "../../../src/log/log.ts";
 import { Gate } from "../../support/gate.ts";
 import { preparedBatch } from "../../support/prepared.ts";
 import { rotateOnly } from "../../support/sealing.ts";
@@ -46,7 +46,7 @@ test("append() rotates a tail that has its size, and the log seals it on its own
   const { log, storage, steps, reports } = await opened();
   await append(log, "a");
   assert.deepEqual(filesOf(storage), { pending: 0, segments: 0 });
-  const idle = steps.nextIdle();
+  const idle = steps.nextIdle(storage);
   await append(log, "b");
   await idle;
   assert.deepEqual(filesOf(storage), { pending: 0, segments: 1 });
@@ -79,52 +79,51 @@ test("what is in a pending file is left to seal until it is in segments", async 
     .map(([, bytes]) => bytes!.length);
   assert.equal(sizes.length, 2);
   assert.equal(steps.backlogs.at(-1), sizes[0]! + sizes[1]!);
-  const idle = steps.nextIdle();
+  const idle = steps.nextIdle(storage);
   made.open();
   await idle;
   assert.equal(steps.backlogs.at(-1), storage.tree().get(TAIL_FILE)!.length);
   await log.close();
 });
 
-test("append() rotates no tail while a rotated one waits to be sealed", async () => {
+test("append() rotates tails while others wait to be sealed, up to a bound", async () => {
   const { log, storage, steps } = await opened();
   const made = new Gate();
   steps.beforeMake = () => made.opened;
-  await append(log, "a", "b", "c", "d");
-  assert.deepEqual(filesOf(storage), { pending: 1, segments: 0 });
-  const idle = steps.nextIdle();
+  const batchIds = Array.from({ length: PENDING_FILES_MAX + 3 }, (_, n) => `${n}`);
+  await append(log, ...batchIds);
+  assert.deepEqual(filesOf(storage), { pending: PENDING_FILES_MAX, segments: 0 });
+  const idle = steps.nextIdle(storage);
   made.open();
   await idle;
-  assert.deepEqual(filesOf(storage), { pending: 0, segments: 1 });
-  const idleAgain = steps.nextIdle();
-  await append(log, "e");
+  assert.deepEqual(filesOf(storage), { pending: 0, segments: PENDING_FILES_MAX });
+  const idleAgain = steps.nextIdle(storage);
+  await append(log, "next");
   await idleAgain;
+  assert.deepEqual(filesOf(storage), { pending: 0, segments: PENDING_FILES_MAX + 1 });
   assert.deepEqual(log.sealed.lastEventId, (await readAll(log.snapshot)).at(-2)!.event_id);
-  assert.deepEqual(batchIdsOf(await readAll(log.snapshot)), ["a", "b", "c", "d", "e"]);
+  assert.deepEqual(batchIdsOf(await readAll(log.snapshot)), [...batchIds, "next"]);
   await log.close();
 });
 
 test("a pending file of several segments is read from them all at once", async () => {
-  const { log, steps } = await opened(undefined, { bounds: { events: 1, bytes: 100_000 } });
-  const made = new Gate();
-  let makes = 0;
-  steps.beforeMake = async () => {
-    makes += 1;
-    if (makes === 2) await made.opened;
+  const storage = new SimulatedDisk(await logTree([["a"], ["b"], ["c"]]));
+  await rotateOnly(storage);
+  const { log, steps } = await opened(storage, {
+    bounds: { events: 1, bytes: 100_000 },
+    rotateBytes: 1_000_000,
+  });
+  const seen: string[] = [];
+  const look = () => {
+    const paths = log.snapshot.files.map(({ path }) => path.split("/")[0]!).join();
+    if (paths !== seen.at(-1)) seen.push(paths);
+    return null;
   };
-  await append(log, "a");
-  const idle = steps.nextIdle();
-  await append(log, "b", "c", "d");
-  await idle;
-  const idleAgain = steps.nextIdle();
-  await append(log, "e");
-  const paths = () => log.snapshot.files.map(({ path }) => path.split("/")[0]);
-  assert.deepEqual(paths(), [SEGMENTS_FOLDER, PENDING_FOLDER, TAIL_FILE]);
-  made.open();
-  await idleAgain;
-  assert.deepEqual(paths(), [...Array(4).fill(SEGMENTS_FOLDER), TAIL_FILE]);
-  assert.equal(makes, 4);
-  assert.deepEqual(batchIdsOf(await readAll(log.snapshot)), ["a", "b", "c", "d", "e"]);
+  storage.hook = look;
+  await steps.nextIdle(storage);
+  look();
+  assert.deepEqual(seen, [PENDING_FOLDER, Array(3).fill(SEGMENTS_FOLDER).join()]);
+  assert.deepEqual(batchIdsOf(await readAll(log.snapshot)), ["a", "b", "c"]);
   await log.close();
 });
 
@@ -132,7 +131,7 @@ test("openLog() seals the pending files that it finds, and the oldest first", as
   const storage = new SimulatedDisk(await logTree([["a"], ["b"]]));
   await rotateOnly(storage);
   const steps = new SealingSteps({ rotateBytes: 1_000_000 });
-  const idle = steps.nextIdle();
+  const idle = steps.nextIdle(storage);
   const { log } = await openTestLog(storage, undefined, steps.on());
   await idle;
   assert.deepEqual(filesOf(storage), { pending: 0, segments: 1 });
@@ -150,7 +149,7 @@ test("a sealing that fails is told and tried again ever later, and costs nobody 
   };
   await append(log, "a");
   let paused = steps.nextPause();
-  const idle = steps.nextIdle();
+  const idle = steps.nextIdle(storage);
   await append(log, "b");
   for (let failed = 1; failed <= failures; failed++) {
     await paused;
@@ -173,7 +172,7 @@ test("a sealing that fails is told and tried again ever later, and costs nobody 
   assert.deepEqual(steps.pausesMs, expected);
   assert.equal(expected.at(-1), SEAL_RETRY_MS_MAX);
   assert.equal((await readAll(log.snapshot)).length, 2 + failures);
-  assert.deepEqual(filesOf(storage), { pending: 0, segments: 1 });
+  assert.deepEqual(filesOf(storage), { pending: 0, segments: PENDING_FILES_MAX });
   await log.close();
 });
 
@@ -188,7 +187,7 @@ test("a sealing that finds no room leaves no part of a segment behind", async ()
   assert.match(reports.join("\n"), /not sealed, tried again in 1 s: ENOSPC/);
   assert.deepEqual(filesOf(storage), { pending: 1, segments: 0 });
   storage.hook = null;
-  const idle = steps.nextIdle();
+  const idle = steps.nextIdle(storage);
   steps.resume();
   await idle;
   assert.deepEqual(filesOf(storage), { pending: 0, segments: 1 });
@@ -220,7 +219,7 @@ test("a sealed file that cannot be removed is left for the next start, which rem
   await append(log, "a");
   storage.hook = ({ kind, path }) =>
     kind === "remove" && path.startsWith(PENDING_FOLDER) ? { errno: "EIO" } : null;
-  const idle = steps.nextIdle();
+  const idle = steps.nextIdle(storage);
   await append(log, "b");
   await idle;
   assert.match(reports.join("\n"), /^pending.*: sealed, left for the next start to remove: EIO/);

@@ -10,8 +10,8 @@ import { CorruptLogError } from "../../../src/log/storage/errors.ts";
 import type { SegmentEntry } from "../../../src/log/segment/manifest.ts";
 import { SealedHistory } from "../../../src/log/segment/sealed_history.ts";
 import type { StreamBlock, StreamIndexBlock } from "../../../src/log/segment/stream_index.ts";
+import { TableCache } from "../../../src/log/segment/table_cache.ts";
 import { openSegment } from "../../../src/log/segment/segment_reader.ts";
-import { SegmentPool } from "../../../src/log/segment/segment_pool.ts";
 import { flipBit } from "../../support/corrupt.ts";
 import { preparedBatch } from "../../support/prepared.ts";
 import { SimulatedDisk } from "../../support/simulated_disk.ts";
@@ -127,11 +127,11 @@ test("SealedHistory tells of a damaged footer each time, and of the others still
   assert.equal(damaged.openFiles, 0);
 });
 
-test("SegmentPool keeps no more segments open than its bound, and those that are read", async () => {
+test("TableCache keeps no more segments open than its bound, and those that are read", async () => {
   const { storage, segments } = await openHistory();
-  const pool = new SegmentPool(storage, 2);
+  const tables = new TableCache(storage, 2);
   const entries = segments.map(entryOf);
-  const read = (entry: SegmentEntry) => pool.use(entry, ({ path }) => path);
+  const read = (entry: SegmentEntry) => tables.use(entry, ({ path }) => path);
   for (const entry of [...entries, ...entries]) {
     assert.equal(await read(entry), entry.path);
     assert.ok(storage.openFiles <= 2);
@@ -140,7 +140,7 @@ test("SegmentPool keeps no more segments open than its bound, and those that are
   const nest = (rest: SegmentEntry[]): Promise<void> => {
     const [entry, ...inner] = rest;
     if (entry === undefined) return Promise.resolve();
-    return pool.use(entry, async (segment) => {
+    return tables.use(entry, async (segment) => {
       await nest(inner);
       await segment.readRowGroup(0);
     });
@@ -148,27 +148,27 @@ test("SegmentPool keeps no more segments open than its bound, and those that are
   await nest(entries);
   await Promise.all(entries.map((_, n) => nest([...entries.slice(n), ...entries.slice(0, n)])));
   assert.ok(storage.openFiles <= 2);
-  await pool.close();
+  await tables.close();
   assert.equal(storage.openFiles, 0);
 });
 
-test("SegmentPool opens a segment again after it could not be opened", async () => {
+test("TableCache opens a segment again after it could not be opened", async () => {
   const { storage, segments } = await openHistory();
-  const pool = new SegmentPool(storage);
+  const tables = new TableCache(storage);
   let failures = 2;
   storage.hook = ({ kind }) => kind === "open" && failures-- > 0 ? { errno: "EMFILE" } : null;
-  const read = () => pool.use(entryOf(segments[0]!), ({ metadata }) => metadata.events);
+  const read = () => tables.use(entryOf(segments[0]!), ({ metadata }) => metadata.events);
   await assert.rejects(read(), /EMFILE/);
   await assert.rejects(read(), /EMFILE/);
   assert.equal(await read(), 3);
-  await pool.close();
+  await tables.close();
 });
 
 test("KeyFilters holds those of the newest segments within its bound, and asks the files of others", async () => {
   const { storage, segments, entries } = await openHistory();
-  const pool = new SegmentPool(storage);
+  const tables = new TableCache(storage);
   const blocks = new LruCache<StreamBlock | StreamIndexBlock>(1);
-  const listed = segments.map((segment) => new ListedSegment(entryOf(segment), pool, blocks));
+  const listed = segments.map((segment) => new ListedSegment(entryOf(segment), tables, blocks));
   const filters = new KeyFilters(listed, 2 * KEY_PAGE_BYTES);
   const [a1, , , , , b2] = entries;
   const hash = batchKeyHash(a1!.source, a1!.batch_id);
@@ -209,7 +209,7 @@ test("KeyFilters holds those of the newest segments within its bound, and asks t
     assert.equal(await older.newest(asked, 0, 4), expected);
     assert.equal(await filters.newest(asked, 0, 4), expected);
   }
-  await pool.close();
+  await tables.close();
 });
 
 test("SealedHistory serves nothing of a stream index or key filter that is damaged, and names the place", async () => {

@@ -2,19 +2,20 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { ROW_GROUP_EVENTS_MAX } from "../../../src/limits.ts";
-import { BloomCache, bloomKey } from "../../../src/log/segment/bloom_cache.ts";
+import { filtersKey, newFilterCache } from "../../../src/log/segment/row_group_filters.ts";
+import { findBatch } from "../../../src/log/segment/segment_batches.ts";
 import {
   batchKeyHash,
-  FILTER_BLOCK_BYTES,
   KEY_PAGE_BYTES,
   streamKeyHash,
 } from "../../../src/log/segment/key_filter.ts";
 import { streamKey } from "../../../src/log/read/stream_counts.ts";
 import { sourceKey } from "../../../src/log/segment/stream_index.ts";
 import { openSegment, type Segment } from "../../../src/log/segment/segment_reader.ts";
-import type { EventFilter } from "../../../src/log/line/stored_line.ts";
+import { type EventFilter, lineMatcher } from "../../../src/log/line/stored_line.ts";
+import type { BatchEntry } from "../../../src/log/wal/commit_frame.ts";
 import type { CommittedEvent } from "../../../src/event/verify_event.ts";
-import { SEED, SeededRandom } from "../../event/support/seeded_random.ts";
+import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 import { preparedBatch } from "../../support/prepared.ts";
 import { readEntries } from "../../support/stream_entries.ts";
 import { hostileBatch, sealCommits, smallBatches, splitLines } from "../../support/test_segment.ts";
@@ -60,27 +61,27 @@ test("openSegment() reads the footer and no row", async () => {
 });
 
 test("Segment.metadata and rowGroups tell what is in it", async () => {
-  const { storage, entries, lines, head } = await sealCommits([smallBatches(9000)]);
+  const { storage, entries, lines, head } = await sealCommits([smallBatches(2500)]);
   const segment = await openSegment(storage, "0.parquet");
   const { metadata, rowGroups } = segment;
   const events: CommittedEvent[] = splitLines(lines).map((line) => JSON.parse(line.toString()));
-  assert.equal(metadata.events, 9000);
-  assert.equal(metadata.batches, 9000);
+  assert.equal(metadata.events, 2500);
+  assert.equal(metadata.batches, 2500);
   assert.equal(metadata.first_event_id, entries[0]!.first_event_id);
   assert.equal(metadata.head, head);
   const last = (stream: string) => events.findLast((event) => event.stream === stream)!.event_id;
   assert.deepEqual(await readEntries(segment), [
-    { key: "shop ", events: 9000, lastEventId: events.at(-1)!.event_id },
+    { key: "shop ", events: 2500, lastEventId: events.at(-1)!.event_id },
     ...["stream-0", "stream-1", "stream-2", "stream-3", "stream-4"].map((stream) => ({
       key: `shop ${stream}`,
-      events: 1800,
+      events: 500,
       lastEventId: last(stream),
     })),
   ]);
   assert.deepEqual(rowGroups.map(({ rows }) => rows), [
     ROW_GROUP_EVENTS_MAX,
     ROW_GROUP_EVENTS_MAX,
-    9000 - 2 * ROW_GROUP_EVENTS_MAX,
+    2500 - 2 * ROW_GROUP_EVENTS_MAX,
   ]);
   assert.equal(rowGroups[1]!.firstEventId, events[ROW_GROUP_EVENTS_MAX]!.event_id);
   assert.equal(rowGroups[1]!.lastEventId, events[2 * ROW_GROUP_EVENTS_MAX - 1]!.event_id);
@@ -95,7 +96,7 @@ test("a row group ends before its lines exceed their bound, but never before one
   assert.ok((await readLines(segment)).equals(lines));
 });
 
-test(`Segment.findBatch() finds every batch, over row groups too (seed ${SEED})`, async () => {
+test(`findBatch() finds every batch, over row groups too (seed ${SEED})`, async () => {
   const random = new SeededRandom();
   const commits = [
     [hostileBatch(random, 0, 3), preparedBatch("large", { events: Array(9500).fill({}) })],
@@ -105,36 +106,18 @@ test(`Segment.findBatch() finds every batch, over row groups too (seed ${SEED})`
   const { storage, entries } = await sealCommits(commits);
   const segment = await openSegment(storage, "0.parquet");
   for (const entry of [...entries.slice(0, 30), ...entries.slice(-30)]) {
-    assert.deepEqual(await segment.findBatch(entry.source, entry.batch_id), entry);
+    assert.deepEqual(await findBatch(segment, entry.source, entry.batch_id), entry);
   }
 });
 
-test("Segment.findBatch() gives null for a batch that is not there, mostly without a read", async () => {
+test("findBatch() gives null for a batch that is not there, mostly without a read", async () => {
   const { storage } = await sealCommits([smallBatches(500)]);
   const segment = await openSegment(storage, "0.parquet");
-  assert.equal(await segment.findBatch("shop", "other"), null);
-  assert.equal(await segment.findBatch("another", "batch-7"), null);
+  assert.equal(await findBatch(segment, "shop", "other"), null);
+  assert.equal(await findBatch(segment, "another", "batch-7"), null);
   const before = storage.operations.length;
-  for (let i = 0; i < 200; i++) await segment.findBatch("shop", `no-${i}`);
+  for (let i = 0; i < 200; i++) await findBatch(segment, "shop", `no-${i}`);
   assert.ok(storage.operations.length - before < 10);
-});
-
-test("Segment.findBatch() reads one block of each filter where there are many batches", async () => {
-  const batches = smallBatches(ROW_GROUP_EVENTS_MAX + 10);
-  const { storage, entries } = await sealCommits([batches]);
-  const cache = new BloomCache();
-  const segment = await openSegment(storage, "0.parquet", cache);
-  const before = storage.operations.length;
-  for (let i = 0; i < 200; i++) assert.equal(await segment.findBatch("shop", `no-${i}`), null);
-  const reads = storage.operations.slice(before);
-  const blocks = reads.filter(({ sizeBytes }) => sizeBytes === FILTER_BLOCK_BYTES);
-  assert.equal(blocks.length, 2 * 200);
-  assert.ok(reads.length - blocks.length < 10);
-  assert.equal(cache.sizeBytes, 0);
-  for (const number of [0, 1, 1000, ROW_GROUP_EVENTS_MAX - 1, ROW_GROUP_EVENTS_MAX + 9]) {
-    const entry = entries[number]!;
-    assert.deepEqual(await segment.findBatch("shop", entry.batch_id), entry);
-  }
 });
 
 test("Segment.mayHoldKey() knows each batch, source and stream, and reads one page", async () => {
@@ -158,69 +141,72 @@ test("Segment.mayHoldKey() knows each batch, source and stream, and reads one pa
   for (const hash of others) assert.ok(!(await segment.mayHoldKey(hash)));
 });
 
-/** The events of a row group that pass a filter. */
-async function countMatches(segment: Segment, number: number, filter: EventFilter) {
-  const lines = splitLines(await segment.readRowGroup(number));
-  return lines.filter((line) => {
-    const event: CommittedEvent = JSON.parse(line.toString());
-    return (filter.source ?? event.source) === event.source &&
-      (filter.stream ?? event.stream) === event.stream &&
-      (filter.recordKey ?? event.record_key) === event.record_key &&
-      (filter.kind ?? event.kind) === event.kind;
-  }).length;
-}
-
-test(`Segment.candidates() leaves out no row group with a match (seed ${SEED})`, async () => {
+test(`Segment.prunedRowGroups() leaves out no row group with a match (seed ${SEED})`, async () => {
   const random = new SeededRandom();
   const commits = [...hostileCommits(random), smallBatches(4000)];
-  const { storage, lines } = await sealCommits(commits);
+  const { storage } = await sealCommits(commits);
   const segment = await openSegment(storage, "0.parquet");
-  const all = splitLines(lines);
+  const groups: Buffer[][] = [];
+  for (const number of segment.rowGroups.keys()) {
+    groups.push(splitLines(await segment.readRowGroup(number)));
+  }
   for (let run = 0; run < 20; run++) {
-    const event: CommittedEvent = JSON.parse(random.pick(all).toString());
+    const event: CommittedEvent = JSON.parse(random.pick(random.pick(groups)).toString());
     const filter: EventFilter = {
       ...(random.chance(0.5) && { source: event.source }),
       ...(random.chance(0.5) && { stream: event.stream }),
       ...(random.chance(0.5) && { recordKey: event.record_key }),
       ...(random.chance(0.5) && { kind: event.kind }),
     };
-    const candidates = await segment.candidates(filter);
-    for (let number = 0; number < segment.rowGroups.length; number++) {
-      const matches = await countMatches(segment, number, filter);
-      if (matches > 0) assert.ok(candidates.includes(number), JSON.stringify(filter));
-    }
+    const matches = lineMatcher(filter) ?? (() => true);
+    const left = await segment.prunedRowGroups(filter);
+    groups.forEach((lines, number) => {
+      if (lines.some((line) => matches(line, 0))) {
+        assert.ok(left.includes(number), JSON.stringify(filter));
+      }
+    });
   }
 });
 
-test("Segment.candidates() leaves out row groups by bounds and by Bloom filters", async () => {
+test("Segment.prunedRowGroups() prunes by column statistics and by Bloom filters", async () => {
   const batches = [
     ...smallBatches(ROW_GROUP_EVENTS_MAX),
     preparedBatch("last", { source: "zoo", events: [{ stream: "rare", kind: "deleted" }] }),
   ];
   const { storage } = await sealCommits([batches]);
   const segment = await openSegment(storage, "0.parquet");
-  assert.deepEqual(await segment.candidates({}), [0, 1]);
-  assert.deepEqual(await segment.candidates({}, 1), [1]);
-  assert.deepEqual(await segment.candidates({ source: "zoo" }), [1]);
-  assert.deepEqual(await segment.candidates({ source: "shop" }), [0]);
-  assert.deepEqual(await segment.candidates({ source: "shop" }, 1), []);
-  assert.deepEqual(await segment.candidates({ kind: "deleted" }), [1]);
-  assert.deepEqual(await segment.candidates({ stream: "rare" }), [1]);
-  assert.deepEqual(await segment.candidates({ stream: "stream-22" }), []);
-  assert.deepEqual(await segment.candidates({ recordKey: "key-77" }), [0]);
+  assert.deepEqual(await segment.prunedRowGroups({}), [0, 1]);
+  assert.deepEqual(await segment.prunedRowGroups({}, 1), [1]);
+  assert.deepEqual(await segment.prunedRowGroups({ source: "zoo" }), [1]);
+  assert.deepEqual(await segment.prunedRowGroups({ source: "shop" }), [0]);
+  assert.deepEqual(await segment.prunedRowGroups({ source: "shop" }, 1), []);
+  assert.deepEqual(await segment.prunedRowGroups({ kind: "deleted" }), [1]);
+  assert.deepEqual(await segment.prunedRowGroups({ stream: "rare" }), [1]);
+  assert.deepEqual(await segment.prunedRowGroups({ stream: "stream-22" }), []);
+  assert.deepEqual(await segment.prunedRowGroups({ recordKey: "key-77" }), [0]);
+});
+
+test("Segment.filters() reads again what could not be read", async () => {
+  const { storage, entries } = await sealCommits([smallBatches(500)]);
+  const segment = await openSegment(storage, "0.parquet");
+  const [{ batch_id }] = entries as [BatchEntry];
+  let failures = 1;
+  storage.hook = ({ kind }) => kind === "read" && failures-- > 0 ? { errno: "EIO" } : null;
+  await assert.rejects(findBatch(segment, "shop", batch_id), { code: "EIO" });
+  assert.deepEqual(await findBatch(segment, "shop", batch_id), entries[0]);
 });
 
 test("segments share a cache of Bloom filters, which outlive their being open", async () => {
   const commits = smallBatches(6).map((batch) => [batch]);
   const { storage, segments } = await sealCommits(commits, { events: 2, bytes: 1e9 });
   assert.equal(segments.length, 3);
-  const cache = new BloomCache();
+  const cache = newFilterCache();
   const opened = [];
   for (const { path } of segments) opened.push(await openSegment(storage, path, cache));
-  for (const segment of opened) await segment.findBatch("shop", "other");
+  for (const segment of opened) await findBatch(segment, "shop", "other");
   for (const segment of opened) await segment.close();
   for (const { path } of segments) {
-    assert.equal(cache.peek(bloomKey(path, "batch_id"))?.length, 1);
-    assert.equal(cache.peek(bloomKey(path, "record_key")), null);
+    assert.equal(cache.get(filtersKey(path, "batch_id"))?.length, 1);
+    assert.equal(cache.get(filtersKey(path, "record_key")), undefined);
   }
 });

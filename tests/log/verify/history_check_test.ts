@@ -5,8 +5,8 @@ import { sha256Hex } from "../../../src/event/hash.ts";
 import type { PreparedBatch } from "../../../src/event/types.ts";
 import { readCommits } from "../../../src/log/wal/commit_reader.ts";
 import { HistoryCheck } from "../../../src/log/verify/history_check.ts";
-import { type FailureCode, VerifyFailure } from "../../../src/log/verify/verify_failure.ts";
-import { SEED, SeededRandom } from "../../event/support/seeded_random.ts";
+import { type FailureCode, VerifyFailure } from "../../../src/log/verify/failure.ts";
+import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 import { repairFraming } from "../../support/corrupt.ts";
 import { simulatedFile } from "../../support/simulated_disk.ts";
 import { preparedBatch } from "../../support/prepared.ts";
@@ -20,7 +20,7 @@ async function feed(history: HistoryCheck, bytes: Uint8Array): Promise<void> {
   history.enterFile("tail.ndjson", "tail_invalid");
   const file = await simulatedFile(bytes);
   for await (const { commit, lines } of readCommits(file, 0, bytes.length, "tail.ndjson")) {
-    history.addCommit(commit, { lines, areHashed: false });
+    history.addCommit(commit, lines);
   }
 }
 

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { MANIFEST_FILE, pendingPath, TAIL_FILE } from "../../../src/log/storage/file_names.ts";
-import type { FailureCode } from "../../../src/log/verify/verify_failure.ts";
+import type { FailureCode } from "../../../src/log/verify/failure.ts";
+import { verifyLog } from "../../../src/log/verify/verify.ts";
 import { appendBytes, flipBit, truncateAt } from "../../support/corrupt.ts";
 import {
   forgeSegment,
@@ -15,7 +16,7 @@ import {
   withRows,
   withSegment,
 } from "../../support/forged_log.ts";
-import type { Tree } from "../../support/simulated_disk.ts";
+import { SimulatedDisk, type Tree } from "../../support/simulated_disk.ts";
 import { commitOffsets, tailOf, withTail } from "../../support/test_log.ts";
 import { fullLog, logOf, logWithTwice, verifyTree } from "../../support/verifying.ts";
 
@@ -244,8 +245,8 @@ test("verifyLog() finds order_invalid: files that overlap", async () => {
   });
   const name = pendingPath(entry.first_event_id, PENDING_1.slice(-43, -7));
   const overlapping = withFile(name, before.get(PENDING_1)!, without(PENDING_1));
-  const joint = /^pending\/.*: covered by segments through another event: expected .*, found /;
-  await assertFound(overlapping, { code: "order_invalid", message: joint });
+  const follows = /^pending\/.*: follows event/;
+  await assertFound(overlapping, { code: "order_invalid", message: follows });
 });
 
 test("verifyLog() finds idempotency_invalid: a batch that is there twice", async () => {
@@ -371,4 +372,70 @@ test("verifyLog() reports the failure that comes first in the log", async () => 
     byDefault: "tail_invalid",
     message: /^tail\.ndjson, event .*: the hash of its payload/,
   });
+});
+
+/** The codes and files of all that is damaged, the first failure in front. */
+async function damagesOf(tree: Tree, options: { chain: boolean }): Promise<string[]> {
+  const { failure, others } = await verifyTree(tree, options);
+  return [failure!, ...others].map(({ code, message }) => {
+    return `${code} ${message.slice(0, message.search(/[:,]/))}`;
+  });
+}
+
+test("verifyLog() names every damaged file behind the first failure", async () => {
+  const third = MANIFEST.segments[2]!;
+  const damaged = new Map(FULL);
+  for (const path of [SEGMENT_2.path, third.path, PENDING_2]) {
+    damaged.set(path, flipBit(FULL.get(path)!, 8 * 300));
+  }
+  damaged.set(TAIL_FILE, flipBit(tailOf(FULL), 8 * 300));
+  for (const chain of [false, true]) {
+    assert.deepEqual(await damagesOf(damaged, { chain }), [
+      `file_hash_mismatch ${SEGMENT_2.path}`,
+      `file_hash_mismatch ${third.path}`,
+      `pending_invalid ${PENDING_2}`,
+      `tail_invalid ${TAIL_FILE}`,
+    ]);
+    const { report } = await verifyTree(damaged, { chain });
+    const { segments_checked, pending_checked, events_checked, remnants } = report;
+    assert.deepEqual([segments_checked, pending_checked, events_checked], [2, 0, 3]);
+    assert.deepEqual(remnants, []);
+  }
+});
+
+test("verifyLog() names no file for what is wrong with the one before", async () => {
+  const head = withCommits(FULL, PENDING_1, ([, last]) => {
+    last!.commit.head = "0".repeat(64);
+  });
+  assert.deepEqual(await damagesOf(head, { chain: true }), [`chain_head_mismatch ${PENDING_1}`]);
+  for (const path of [SEGMENT_1.path, PENDING_1]) {
+    assert.equal((await damagesOf(without(path), { chain: true })).length, 1, path);
+  }
+});
+
+test("verifyLog() finds events that are wrong in files behind the first failure", async () => {
+  const tail = withCommits(FULL, TAIL_FILE, ([, second]) => {
+    second!.lines[1] = second!.lines[1]!.replace("東京", "京東");
+  });
+  const damaged = withFile(SEGMENT_1.path, flipBit(FULL.get(SEGMENT_1.path)!, 100), tail);
+  assert.deepEqual(await damagesOf(damaged, { chain: true }), [
+    `file_hash_mismatch ${SEGMENT_1.path}`,
+    `content_hash_mismatch ${TAIL_FILE}`,
+  ]);
+  assert.deepEqual(await damagesOf(damaged, { chain: false }), [
+    `file_hash_mismatch ${SEGMENT_1.path}`,
+  ]);
+});
+
+test("verifyLog() names a file that it cannot read behind the first failure", async () => {
+  const storage = new SimulatedDisk(
+    withFile(SEGMENT_1.path, flipBit(FULL.get(SEGMENT_1.path)!, 100)),
+  );
+  storage.hook = ({ kind, path }) =>
+    kind === "read" && path === TAIL_FILE ? { errno: "EIO" } : null;
+  const { report, others } = await verifyLog(storage, { chain: true });
+  assert.equal(report.failure, "file_hash_mismatch");
+  assert.deepEqual(others.map(({ code }) => code), ["not checked"]);
+  assert.match(others[0]!.message, /^tail\.ndjson: .*EIO/);
+  assert.equal(storage.openFiles, 0);
 });

@@ -134,6 +134,19 @@ test("verifyLog() refuses a log that only a newer program may read", async () =>
   assert.ok((await verifyTree(readable)).report.ok);
 });
 
+test("verifyLog() verifies the segments that a thread could not", async () => {
+  const storage = new SimulatedDisk(await fullLog());
+  let isClosed = false;
+  const startChecker = () => ({
+    segmentsAhead: 2,
+    check: () => Promise.resolve(null),
+    close: () => Promise.resolve(void (isClosed = true)),
+  });
+  const { report } = await verifyLog(storage, { chain: true, startChecker });
+  assert.deepEqual([report.ok, report.segments_checked, report.events_checked], [true, 3, 46]);
+  assert.ok(isClosed);
+});
+
 test("verifyLog() hands on what the disk says", async () => {
   const storage = new SimulatedDisk(await fullLog());
   storage.hook = ({ kind, path }) =>
@@ -209,5 +222,8 @@ test("verifyLog() gives up on a log whose files change all the time", async () =
     await (await storage.open(`pending/${number++}.ndjson`, "create")).close();
     return null;
   };
-  await assert.rejects(verifyLog(storage, { chain: true }), /change all the time; try again/);
+  await assert.rejects(
+    verifyLog(storage, { chain: true }),
+    /changed while it was being listed; run verify again$/,
+  );
 });

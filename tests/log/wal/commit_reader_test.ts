@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
-import type { Commit } from "../../../src/log/wal/commit_frame.ts";
+import { type Commit, encodeCommitHeader } from "../../../src/log/wal/commit_frame.ts";
 import { CommitReader, readCommits } from "../../../src/log/wal/commit_reader.ts";
-import { scanCommits } from "../../../src/log/wal/commit_scan.ts";
 import { CorruptLogError } from "../../../src/log/storage/errors.ts";
 import { appendBytes, flipBit, truncateAt } from "../../support/corrupt.ts";
 import { preparedBatch } from "../../support/prepared.ts";
@@ -43,7 +42,48 @@ test("CommitReader begins and ends where it is told", async () => {
   assert.deepEqual([endBytes, fault], [third, null]);
 });
 
-test("CommitReader stops at the commit that scanCommits() stops at, for the same reason", async () => {
+test("CommitReader reads an empty file as no commits", async () => {
+  const { commits, endBytes, fault } = await readAll(Buffer.alloc(0));
+  assert.deepEqual([commits, endBytes, fault], [[], 0, null]);
+});
+
+test("CommitReader stops at the first commit that is not right, and says why", async () => {
+  const { bytes } = pendingFile([smallBatches(1), smallBatches(2), smallBatches(1)]);
+  const [, second = 0] = commitOffsets(bytes);
+  const body = bytes.indexOf("\n", second) + 1;
+  const noLineEnd = Buffer.from('{"event_id":"');
+  const commit = (await readAll(bytes)).commits[0]!;
+  const cases: [label: string, bytes: Buffer, endBytes: number, fault: RegExp][] = [
+    ["a changed event", flipBit(bytes, 8 * body + 100), second, /does not match its sha256/],
+    ["a changed header", flipBit(bytes, 8 * second), second, /no commit header/],
+    ["a changed sha256", flipBit(bytes, 8 * (body - 10)), second, /sha256|no commit header/],
+    ["a cut body", bytes.subarray(0, body + 10), second, /the commit ends at \d+, the file at \d+/],
+    ["a cut header", bytes.subarray(0, second + 10), second, /no commit header/],
+    ["more behind", appendBytes(bytes, "\n"), bytes.length, /no commit header/],
+    [
+      "a body that ends in no line end",
+      Buffer.concat([
+        encodeCommitHeader({ ...commit, bytes: noLineEnd.length }, [noLineEnd]),
+        noLineEnd,
+      ]),
+      0,
+      /does not match/,
+    ],
+    [
+      "a body over the bound",
+      encodeCommitHeader({ ...commit, bytes: 2 ** 40 }, []),
+      0,
+      /no commit header/,
+    ],
+  ];
+  for (const [label, changed, endBytes, fault] of cases) {
+    const read = await readAll(changed);
+    assert.equal(read.endBytes, endBytes, label);
+    assert.match(read.fault ?? "", fault, label);
+  }
+});
+
+test("CommitReader gives nothing of a commit that is not right", async () => {
   const { bytes, lines: right } = pendingFile([smallBatches(2), smallBatches(1), []]);
   const changed = [
     truncateAt(bytes, 1),
@@ -52,12 +92,20 @@ test("CommitReader stops at the commit that scanCommits() stops at, for the same
   ];
   for (let bit = 0; bit < bytes.length * 8; bit += 37) changed.push(flipBit(bytes, bit));
   for (const other of changed) {
-    const { endBytes, fault, lines } = await readAll(other);
-    const scanned = await scanCommits(await simulatedFile(other), other.length, { commit() {} });
-    assert.deepEqual({ validBytes: endBytes, fault }, scanned);
+    const { fault, lines } = await readAll(other);
     assert.notEqual(fault, null);
-    assert.ok(lines.equals(right.subarray(0, lines.length)), "nothing of a commit that is wrong");
+    assert.ok(lines.equals(right.subarray(0, lines.length)));
   }
+});
+
+test("CommitReader reads headers longer than any of its reads", async () => {
+  const long = (kind: string) =>
+    Array.from({ length: 1000 }, (_, i) => preparedBatch(`${kind}${"ü".repeat(127)}${i}`));
+  const { bytes, lines } = pendingFile([long("a"), [HUGE], long("b")]);
+  const read = await readAll(bytes);
+  assert.deepEqual(read.commits.map(({ batches }) => batches.length), [1000, 1, 1000]);
+  assert.ok(read.lines.equals(lines));
+  assert.equal(read.fault, null);
 });
 
 test("readCommits() gives the commits with events and refuses what is no commit", async () => {

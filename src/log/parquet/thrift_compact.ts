@@ -1,0 +1,306 @@
+/**
+ * Reads and writes structs in Thrift's compact protocol (apache/thrift,
+ * doc/specs/thrift-compact-protocol.md), the form of Parquet's page headers, indexes and footer. A
+ * struct is declared once, as a table of its fields (`parquet_format.ts`).
+ *
+ * A reader may be given any bytes: no length is believed beyond the bytes that are there, nesting
+ * and the number of items in lists are bounded, and whatever is malformed throws SegmentError.
+ * Fields that are not declared are passed over.
+ */
+import { Buffer } from "node:buffer";
+import { assert } from "../../assert.ts";
+import { SegmentError } from "./segment_error.ts";
+
+/** Numbers of types, in the headers of fields and lists. */
+const STOP = 0;
+const TRUE = 1;
+const FALSE = 2;
+const I32 = 5;
+const I64 = 6;
+const BINARY = 8;
+const LIST = 9;
+const STRUCT = 12;
+
+const VARINT_BYTES_MAX = 10;
+/** A list of fifteen or more items has its size behind the header. */
+const LONG_LIST = 15;
+/** Most that a field's number is above the one before, in the short form of a field header. */
+const FIELD_STEP_MAX = 15;
+/** Parquet's own structs nest to ten. */
+const DEPTH_MAX = 16;
+/** The footer of the fullest segment has a quarter of this; bounds the memory of a hostile one. */
+const ITEMS_MAX = 128 * 1024;
+
+/** How values of one type are written and read. */
+export interface ThriftType<Value> {
+  number: number;
+  write(out: number[], value: Value): void;
+  read(input: Input): Value;
+}
+
+export const bool: ThriftType<boolean> = {
+  number: TRUE,
+  write: (out, value) => out.push(value ? TRUE : FALSE),
+  read: (input) => input.byte() === TRUE,
+};
+
+/** A signed integer of 32 bits. */
+export const i32: ThriftType<number> = integer(I32, -(2 ** 31), 2 ** 31 - 1);
+/** Integers that are not negative, of up to 31 bits and up to Number.MAX_SAFE_INTEGER. */
+export const size32: ThriftType<number> = integer(I32, 0, 2 ** 31 - 1);
+export const size64: ThriftType<number> = integer(I64, 0, Number.MAX_SAFE_INTEGER);
+
+/** Bytes; those that are read are a view. */
+export const binary: ThriftType<Uint8Array> = {
+  number: BINARY,
+  write(out, value) {
+    pushVarint(out, value.length);
+    for (const byte of value) out.push(byte);
+  },
+  read: (input) => input.bytes(),
+};
+
+export const text: ThriftType<string> = {
+  number: BINARY,
+  write: (out, value) => binary.write(out, Buffer.from(value)),
+  read: (input) => input.bytes().toString(),
+};
+
+function integer(number: number, min: number, max: number): ThriftType<number> {
+  return {
+    number,
+    write: (out, value) => pushVarint(out, value < 0 ? -2 * value - 1 : 2 * value),
+    read(input) {
+      const value = input.integer();
+      if (value < min || value > max) throw malformed(`has the integer ${value}`);
+      return value;
+    },
+  };
+}
+
+/** An integer that stands for one of some names. */
+export function choice<Name extends string>(numbers: Record<Name, number>): ThriftType<Name> {
+  const names = new Map(Object.entries<number>(numbers).map(([name, n]) => [n, name as Name]));
+  return {
+    number: I32,
+    write: (out, name) => i32.write(out, numbers[name]),
+    read(input) {
+      const number = input.integer();
+      const name = names.get(number);
+      if (name === undefined) throw malformed(`has the unknown choice ${number}`);
+      return name;
+    },
+  };
+}
+
+export function list<Item>(item: ThriftType<Item>): ThriftType<readonly Item[]> {
+  return {
+    number: LIST,
+    write(out, items) {
+      out.push(Math.min(items.length, LONG_LIST) << 4 | item.number);
+      if (items.length >= LONG_LIST) pushVarint(out, items.length);
+      for (const value of items) item.write(out, value);
+    },
+    read(input) {
+      const { type, length } = input.listHeader();
+      if (type !== item.number) throw malformed(`has a list of the type ${type}`);
+      const items: Item[] = [];
+      while (items.length < length) items.push(item.read(input));
+      return items;
+    },
+  };
+}
+
+/** A field of a struct. */
+export interface ThriftField<Value, IsOptional extends boolean> {
+  /** Its number in the struct. */
+  field: number;
+  type: ThriftType<Value>;
+  isOptional: IsOptional;
+}
+
+export function required<Value>(field: number, type: ThriftType<Value>): ThriftField<Value, false> {
+  return { field, type, isOptional: false };
+}
+
+export function optional<Value>(field: number, type: ThriftType<Value>): ThriftField<Value, true> {
+  return { field, type, isOptional: true };
+}
+
+// deno-lint-ignore no-explicit-any -- any field is of some type
+type Fields = Record<string, ThriftField<any, boolean>>;
+type ValueOf<Field> = Field extends ThriftField<infer Value, boolean> ? Value : never;
+type NamesOf<F extends Fields, IsOptional extends boolean> = {
+  [Name in keyof F]: F[Name]["isOptional"] extends IsOptional ? Name : never;
+}[keyof F];
+type StructOf<F extends Fields> =
+  & { [Name in NamesOf<F, false>]: ValueOf<F[Name]> }
+  & { [Name in NamesOf<F, true>]?: ValueOf<F[Name]> | undefined };
+
+/** The value of a type that has been declared. */
+export type ThriftValue<Type> = Type extends ThriftType<infer Value> ? Value : never;
+
+/** @param fields in the order of their numbers. */
+export function struct<F extends Fields>(fields: F): ThriftType<StructOf<F>> {
+  const entries = Object.entries(fields);
+  const byNumber = new Map(entries.map(([name, field]) => [field.field, { name, ...field }]));
+  return {
+    number: STRUCT,
+    write(out, value: Record<string, unknown>) {
+      let last = 0;
+      for (const [name, { field, type }] of entries) {
+        if (value[name] === undefined) continue;
+        const step = field - last;
+        assert(step > 0 && step <= FIELD_STEP_MAX, "fields are declared in order, without gaps");
+        // A boolean field has its value in the type.
+        out.push(step << 4 | (value[name] === false ? FALSE : type.number));
+        if (type !== bool) type.write(out, value[name]);
+        last = field;
+      }
+      out.push(STOP);
+    },
+    read(input) {
+      const value: Record<string, unknown> = {};
+      input.fields((field, found) => {
+        const declared = byNumber.get(field);
+        if (declared === undefined) input.skipField(found, DEPTH_MAX);
+        else if (declared.type === bool) value[declared.name] = found === TRUE;
+        else if (declared.type.number === found) value[declared.name] = declared.type.read(input);
+        else throw malformed(`has a ${declared.name} of the type ${found}`);
+      });
+      for (const [name, { isOptional }] of entries) {
+        if (!isOptional && value[name] === undefined) throw malformed(`has no ${name}`);
+      }
+      return value as StructOf<F>;
+    },
+  };
+}
+
+/** The bytes of a value. */
+export function encodeThrift<Value>(type: ThriftType<Value>, value: Value): Buffer {
+  const out: number[] = [];
+  type.write(out, value);
+  return Buffer.from(out);
+}
+
+/**
+ * Reads the value that starts at `start`; returns it and where it ends.
+ * @throws {SegmentError} when it is malformed or does not end within `bytes`.
+ */
+export function decodeThrift<Value>(
+  type: ThriftType<Value>,
+  bytes: Buffer,
+  start = 0,
+): { value: Value; end: number } {
+  const input = new Input(bytes, start);
+  const value = type.read(input);
+  return { value, end: input.at };
+}
+
+class Input {
+  readonly #bytes: Buffer;
+  #items = 0;
+  /** Where the next byte is. */
+  at: number;
+
+  constructor(bytes: Buffer, start: number) {
+    this.#bytes = bytes;
+    this.at = start;
+  }
+
+  byte(): number {
+    if (this.at >= this.#bytes.length) throw malformed("does not end");
+    return this.#bytes[this.at++]!;
+  }
+
+  /** A signed integer, zigzag encoded. */
+  integer(): number {
+    const value = this.#varint();
+    return value % 2 === 0 ? value / 2 : -(value + 1) / 2;
+  }
+
+  bytes(): Buffer {
+    const sizeBytes = this.#varint();
+    if (sizeBytes > this.#bytes.length - this.at) {
+      throw malformed(`has a value of ${sizeBytes} bytes`);
+    }
+    this.at += sizeBytes;
+    return this.#bytes.subarray(this.at - sizeBytes, this.at);
+  }
+
+  listHeader(): { type: number; length: number } {
+    const header = this.byte();
+    const length = header >> 4 === LONG_LIST ? this.#varint() : header >> 4;
+    this.#items += length;
+    // Every item takes at least a byte.
+    if (length > this.#bytes.length - this.at || this.#items > ITEMS_MAX) {
+      throw malformed(`has a list of ${length} items`);
+    }
+    return { type: header & 0xf, length };
+  }
+
+  /** Calls `take` with each field of a struct, which reads or skips its value. */
+  fields(take: (field: number, type: number) => void): void {
+    let field = 0;
+    for (let header = this.byte(); (header & 0xf) !== STOP; header = this.byte()) {
+      // A number that does not follow from the one before is never used by what writes these.
+      if (header >> 4 === 0) throw malformed("has fields out of order");
+      field += header >> 4;
+      take(field, header & 0xf);
+    }
+  }
+
+  /** Passes over the value of a field. A boolean has none but its type. */
+  skipField(type: number, depthMax: number): void {
+    if (type !== TRUE && type !== FALSE) this.#skip(type, depthMax);
+  }
+
+  #skip(type: number, depthMax: number): void {
+    if (depthMax === 0) throw malformed("nests too deep");
+    switch (type) {
+      case TRUE:
+      case FALSE:
+        this.byte();
+        break;
+      case I32:
+      case I64:
+        this.#varint();
+        break;
+      case BINARY:
+        this.bytes();
+        break;
+      case LIST: {
+        const { type: itemType, length } = this.listHeader();
+        for (let item = 0; item < length; item++) this.#skip(itemType, depthMax - 1);
+        break;
+      }
+      case STRUCT:
+        this.fields((_, fieldType) => this.skipField(fieldType, depthMax - 1));
+        break;
+      default:
+        throw malformed(`has a value of the unknown type ${type}`);
+    }
+  }
+
+  #varint(): number {
+    let value = 0;
+    for (let i = 0; i < VARINT_BYTES_MAX; i++) {
+      const byte = this.byte();
+      value += (byte & 0x7f) * 2 ** (7 * i);
+      if (byte >= 0x80) continue;
+      if (!Number.isSafeInteger(value)) throw malformed("has a number out of bounds");
+      return value;
+    }
+    throw malformed("has a number without end");
+  }
+}
+
+function pushVarint(out: number[], value: number): void {
+  let rest = value;
+  for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) out.push(rest & 0x7f | 0x80);
+  out.push(rest);
+}
+
+function malformed(fault: string): SegmentError {
+  return new SegmentError(`a Thrift struct ${fault}`);
+}

@@ -1,0 +1,181 @@
+/**
+ * Assembles the stored lines of a row group from its columns, byte for byte as they were sealed. It
+ * is the hot loop of sealed replay, so values are copied in words.
+ */
+import { Buffer } from "node:buffer";
+import { COMMIT_BODY_BYTES_MAX, MEMORY_GROWTH_FACTOR } from "../../limits.ts";
+import {
+  COPY_MARGIN_BYTES,
+  copyWords,
+  escapedText,
+  HASH_BYTES,
+  needsEscape,
+  type Piece,
+  pieceOf,
+  putBytes,
+  putHex,
+  putPiece,
+  putUuid,
+  viewFor,
+} from "../line/line_bytes.ts";
+import {
+  BATCH_ID,
+  CLOSING,
+  CONTENT_HASH,
+  EVENT_HASH,
+  KIND,
+  LINE_FIXED_BYTES,
+  OBSERVED_AT,
+  OCCURRED_AT,
+  OPENING,
+  PAYLOAD,
+  RECORD_KEY,
+  SOURCE,
+  STREAM,
+} from "../line/line_layout.ts";
+import { ABSENT, type ColumnValues, repeatsLast, timeAt } from "../parquet/column_values.ts";
+import { SegmentError } from "../parquet/segment_error.ts";
+import { COLUMN_NAMES, type ColumnName } from "./segment_schema.ts";
+
+/** The columns that lines are made of, in the order of the schema. */
+export const LINE_COLUMN_NAMES: readonly Exclude<ColumnName, "batch_digest">[] = COLUMN_NAMES
+  .filter((name) => name !== "batch_digest");
+
+/** The values of those columns. */
+export type LineColumns = Record<typeof LINE_COLUMN_NAMES[number], ColumnValues>;
+
+/** A copy of at least this many bytes is left to `Uint8Array.set`. */
+const LONG_COPY_BYTES = 512;
+
+const LF = pieceOf(Buffer.from("\n"));
+
+/**
+ * The lines of as many rows as the columns have values, each with its LF.
+ * @param memory for the lines, used if it fits them; its contents are overwritten.
+ * @throws {SegmentError}
+ */
+export function assembleLines(columns: LineColumns, memory?: Buffer): Buffer {
+  const valueBytes = LINE_COLUMN_NAMES.reduce((sum, name) => sum + sizeOf(columns[name]), 0);
+  // Rows may share a value, so that the size of the columns is no bound.
+  if (valueBytes > COMMIT_BODY_BYTES_MAX) {
+    throw new SegmentError(`a row group with values of ${valueBytes} bytes`);
+  }
+  return new LineAssembler(columns, valueBytes, memory).assemble();
+}
+
+/** Bytes of the values of all rows. */
+function sizeOf({ starts, ends }: ColumnValues): number {
+  let sizeBytes = 0;
+  // An absent value starts and ends at the same place.
+  for (let row = 0; row < starts.length; row++) sizeBytes += ends[row]! - starts[row]!;
+  return sizeBytes;
+}
+
+/** Whether memory is large enough, and no more than half of it is left over. */
+function fits(memory: Buffer | undefined, neededBytes: number): memory is Buffer {
+  return memory !== undefined && memory.length >= neededBytes && memory.length <= 2 * neededBytes;
+}
+
+class LineAssembler {
+  readonly #columns: LineColumns;
+  readonly #rows: number;
+  #bytes: Buffer;
+  /** Of `#bytes`. */
+  #view: DataView;
+  #end = 0;
+  /** What all lines take at most, as far as it is known: escaped texts are longer than values. */
+  #linesBytesMax: number;
+  /** The time of the row at hand, as lines spell it. */
+  #observedAt: Piece = OBSERVED_AT;
+
+  constructor(columns: LineColumns, valueBytes: number, memory: Buffer | undefined) {
+    this.#columns = columns;
+    this.#rows = columns.event_id.starts.length;
+    this.#linesBytesMax = this.#rows * LINE_FIXED_BYTES + valueBytes;
+    const neededBytes = this.#linesBytesMax + COPY_MARGIN_BYTES;
+    this.#bytes = fits(memory, neededBytes) ? memory : Buffer.allocUnsafeSlow(neededBytes);
+    this.#view = viewFor(this.#bytes);
+  }
+
+  assemble(): Buffer {
+    for (let row = 0; row < this.#rows; row++) this.#putLine(row);
+    return this.#bytes.subarray(0, this.#end);
+  }
+
+  #putLine(row: number): void {
+    const { event_id, source, stream, record_key, kind, occurred_at } = this.#columns;
+    const { observed_at, content_hash, batch_id, event_hash } = this.#columns;
+    this.#putPiece(OPENING);
+    this.#end = putUuid(this.#view, this.#end, event_id.bytes, event_id.starts[row]!);
+    this.#putPiece(SOURCE);
+    this.#putText(source, row);
+    this.#putPiece(STREAM);
+    this.#putText(stream, row);
+    this.#putPiece(RECORD_KEY);
+    this.#putText(record_key, row);
+    this.#putPiece(KIND);
+    this.#putText(kind, row);
+    if (occurred_at.starts[row] !== ABSENT) {
+      this.#putPiece(OCCURRED_AT);
+      this.#putText(occurred_at, row);
+    }
+    this.#putPiece(OBSERVED_AT);
+    if (!repeatsLast(observed_at, row)) this.#observedAt = pieceOf(timeAt(observed_at, row));
+    this.#putPiece(this.#observedAt);
+    this.#putPiece(PAYLOAD);
+    this.#putPayload(row);
+    this.#putPiece(CONTENT_HASH);
+    this.#putHash(content_hash, row);
+    this.#putPiece(BATCH_ID);
+    this.#putText(batch_id, row);
+    this.#putPiece(EVENT_HASH);
+    this.#putHash(event_hash, row);
+    this.#putPiece(CLOSING);
+    this.#putPiece(LF);
+  }
+
+  #putPiece(piece: Piece): void {
+    this.#end = putPiece(this.#view, this.#end, piece);
+  }
+
+  #putText(column: ColumnValues, row: number): void {
+    const { bytes, starts, ends } = column;
+    const start = starts[row]!;
+    const end = ends[row]!;
+    if (needsEscape(bytes, start, end)) {
+      const escaped = escapedText(bytes, start, end);
+      this.#makeRoom(escaped.length - (end - start));
+      this.#end = putBytes(this.#bytes, this.#end, escaped);
+    } else {
+      this.#putValue(column, start, end);
+    }
+  }
+
+  #putValue({ view }: ColumnValues, start: number, end: number): void {
+    copyWords(view, start, this.#view, this.#end, end - start);
+    this.#end += end - start;
+  }
+
+  #putPayload(row: number): void {
+    const { payload } = this.#columns;
+    const start = payload.starts[row]!;
+    const end = payload.ends[row]!;
+    if (end - start < LONG_COPY_BYTES) this.#putValue(payload, start, end);
+    else this.#end = putBytes(this.#bytes, this.#end, payload.bytes, start, end);
+  }
+
+  #putHash({ bytes, starts }: ColumnValues, row: number): void {
+    this.#end = putHex(this.#view, this.#end, bytes, starts[row]!, HASH_BYTES);
+  }
+
+  /** Makes room for lines that are this much longer than was known. */
+  #makeRoom(moreBytes: number): void {
+    this.#linesBytesMax += moreBytes;
+    const neededBytes = this.#linesBytesMax + COPY_MARGIN_BYTES;
+    if (neededBytes <= this.#bytes.length) return;
+    const larger = Buffer.allocUnsafeSlow(Math.ceil(MEMORY_GROWTH_FACTOR * neededBytes));
+    this.#bytes.copy(larger, 0, 0, this.#end);
+    this.#bytes = larger;
+    this.#view = viewFor(larger);
+  }
+}

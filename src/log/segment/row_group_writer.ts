@@ -1,0 +1,207 @@
+/**
+ * Writes row groups, and the end of the file that describes them: page indexes, Bloom filters, and
+ * the footer. What is known of the rows (which values repeat, that ids increase) spares the work of
+ * finding it out.
+ */
+import { Buffer } from "node:buffer";
+import { assert } from "../../assert.ts";
+import { VERSION } from "../../version.ts";
+import { UUID_BYTES } from "../line/line_bytes.ts";
+import { BLOOM_CRC_BYTES, buildBloomFilter, encodeBloomFilter } from "../parquet/bloom_filter.ts";
+import {
+  type Compare,
+  compareBytes,
+  compareIntegers,
+  statisticsOf,
+} from "../parquet/column_statistics.ts";
+import { ColumnWriter, type WrittenColumn } from "../parquet/column_writer.ts";
+import { Dictionary } from "../parquet/dictionary.ts";
+import type { FileSink } from "../parquet/file_sink.ts";
+import { encodeFooter, MAGIC } from "../parquet/footer.ts";
+import type { ColumnChunk, ParquetRowGroup, Statistics } from "../parquet/parquet_format.ts";
+import { PlainValues, plainValues } from "../parquet/plain_values.ts";
+import type { SegmentIndexContent } from "./segment_index.ts";
+import { encodeMetadata, METADATA_KEY, type SegmentMetadata } from "./segment_metadata.ts";
+import type { RowGroupRows } from "./segment_rows.ts";
+import {
+  BLOOM_FILTERS,
+  COLUMN_NAMES,
+  columnElement,
+  type ColumnName,
+  SEGMENT_SCHEMA,
+} from "./segment_schema.ts";
+import type { StreamEntry } from "../read/stream_counts.ts";
+import { streamIndexBlocks } from "./stream_index.ts";
+
+const CREATED_BY = `service version ${VERSION}`;
+/** Blocks of the stream index that are written at a time. */
+const STREAM_BLOCKS_WRITTEN = 256;
+const NO_VALUES = Buffer.alloc(0);
+
+/** Version of the format that has data pages of version 2. */
+const FORMAT_VERSION = 2;
+
+export class RowGroupWriter {
+  readonly #sink: FileSink;
+  readonly #rowGroups: ParquetRowGroup[] = [];
+  readonly #columns: (WrittenColumn & { bloomFilter: Buffer | null })[] = [];
+  readonly #dictionaryValues: PlainValues = new PlainValues();
+  #rows = 0;
+
+  constructor(sink: FileSink) {
+    this.#sink = sink;
+    sink.append(MAGIC);
+  }
+
+  /** Writes the rows as the next row group; they may change when this is done. */
+  async write(rows: RowGroupRows): Promise<void> {
+    const start = this.#sink.offset;
+    const chunks = COLUMN_NAMES.map((name) => this.#writeColumn(name, rows));
+    this.#rowGroups.push({
+      columns: chunks,
+      total_byte_size: chunks.reduce((sum, c) => sum + c.meta_data.total_uncompressed_size, 0),
+      num_rows: rows.rows,
+      total_compressed_size: this.#sink.offset - start,
+    });
+    this.#rows += rows.rows;
+    await this.#sink.flush();
+  }
+
+  /**
+   * Ends the file.
+   * @param facts what the metadata says beside the content of the index.
+   * @param content of all rows that were written.
+   */
+  async finish(
+    facts: Omit<SegmentMetadata, "key_filter" | "stream_index">,
+    { entries, keyFilter }: SegmentIndexContent,
+  ): Promise<void> {
+    this.#writeIndexes();
+    const key_filter = { bytes: keyFilter.length, offset: this.#sink.append(keyFilter) };
+    const stream_index = await this.#writeStreamIndex(entries);
+    const metadata = encodeMetadata({ ...facts, key_filter, stream_index });
+    this.#sink.append(encodeFooter({
+      version: FORMAT_VERSION,
+      schema: SEGMENT_SCHEMA,
+      num_rows: this.#rows,
+      row_groups: this.#rowGroups,
+      key_value_metadata: [{ key: METADATA_KEY, value: metadata }],
+      created_by: CREATED_BY,
+      column_orders: COLUMN_NAMES.map(() => ({ TYPE_ORDER: {} })),
+    }));
+    await this.#sink.flush();
+  }
+
+  /** @returns where it is. */
+  async #writeStreamIndex(
+    entries: Iterable<StreamEntry>,
+  ): Promise<SegmentMetadata["stream_index"]> {
+    const { offset } = this.#sink;
+    let blocks = 0;
+    let index_bytes = 0;
+    for (const block of streamIndexBlocks(entries)) {
+      this.#sink.append(block);
+      index_bytes = block.length;
+      if (++blocks % STREAM_BLOCKS_WRITTEN === 0) await this.#sink.flush();
+    }
+    return { bytes: this.#sink.offset - offset, index_bytes, offset };
+  }
+
+  #writeColumn(name: ColumnName, rows: RowGroupRows): ColumnChunk {
+    const writer = new ColumnWriter(this.#sink, columnElement(name));
+    const column = rows[name];
+    if (column instanceof Dictionary) this.#writeDictionary(writer, name, column);
+    else if (name === "occurred_at") writeOptional(writer, column, rows.occurredAtLevels);
+    else writePlain(writer, name, column);
+    const written = writer.finish(compareOf(name));
+    this.#columns.push({ ...written, bloomFilter: bloomFilterOf(name, rows) });
+    return written.chunk;
+  }
+
+  #writeDictionary(
+    writer: ColumnWriter,
+    name: ColumnName,
+    { values, indices }: Dictionary,
+  ): void {
+    const isFixed = columnElement(name).type !== "BYTE_ARRAY";
+    const plain = this.#dictionaryValues;
+    plain.clear();
+    for (const value of values) {
+      if (isFixed) plain.addFixed(value);
+      else plain.add(value);
+    }
+    const hasStatistics = name !== "batch_id" && name !== "batch_digest";
+    const statistics = hasStatistics ? statisticsOf(values, compareOf(name)) : undefined;
+    writer.writeDictionary(plain.bytes, values.length);
+    writer.writeIndices(indices, values.length, statistics);
+  }
+
+  /** Each kind lies together, in the order of row groups and columns. */
+  #writeIndexes(): void {
+    for (const { chunk, columnIndex } of this.#columns) {
+      if (columnIndex === null) continue;
+      chunk.column_index_offset = this.#sink.append(columnIndex);
+      chunk.column_index_length = columnIndex.length;
+    }
+    for (const { chunk, offsetIndex } of this.#columns) {
+      chunk.offset_index_offset = this.#sink.append(offsetIndex);
+      chunk.offset_index_length = offsetIndex.length;
+    }
+    for (const { chunk: { meta_data }, bloomFilter } of this.#columns) {
+      if (bloomFilter === null) continue;
+      meta_data.bloom_filter_offset = this.#sink.append(bloomFilter);
+      meta_data.bloom_filter_length = bloomFilter.length - BLOOM_CRC_BYTES;
+    }
+  }
+}
+
+function writePlain(writer: ColumnWriter, name: ColumnName, column: PlainValues): void {
+  for (const { bytes, values } of column.pages()) {
+    const statistics = name === "event_id" ? idStatistics(bytes) : undefined;
+    writer.writePage(bytes, { rows: values, statistics });
+  }
+}
+
+/** A column in which rows may have no value, with at least one page. */
+function writeOptional(writer: ColumnWriter, column: PlainValues, levels: Uint8Array): void {
+  const pages = column.pages();
+  if (pages.length === 0) pages.push({ bytes: NO_VALUES, values: 0 });
+  let row = 0;
+  pages.forEach(({ bytes, values }, place) => {
+    const start = row;
+    for (let seen = 0; seen < values; row++) seen += levels[row]!;
+    // Rows without a value go to the page before them.
+    while (row < levels.length && levels[row] === 0) row += 1;
+    assert(place < pages.length - 1 || row === levels.length, "the pages hold all rows");
+    writer.writePage(bytes, {
+      rows: row - start,
+      levels: levels.subarray(start, row),
+      statistics: statisticsOf(plainValues(bytes), compareBytes, row - start - values),
+    });
+  });
+}
+
+/** Of ids, which increase: the first and the last one. */
+function idStatistics(ids: Buffer): Statistics {
+  const min = Uint8Array.from(ids.subarray(0, UUID_BYTES));
+  const max = Uint8Array.from(ids.subarray(-UUID_BYTES));
+  return { null_count: 0, max_value: max, min_value: min };
+}
+
+function compareOf(name: ColumnName): Compare {
+  return name === "observed_at" ? compareIntegers : compareBytes;
+}
+
+function bloomFilterOf(name: ColumnName, rows: RowGroupRows): Buffer | null {
+  switch (name) {
+    case "stream":
+    case "batch_id":
+      return encodeBloomFilter(buildBloomFilter(rows[name].values, BLOOM_FILTERS[name]));
+    case "record_key": {
+      const keys = plainValues(rows[name].bytes);
+      return encodeBloomFilter(buildBloomFilter(keys, BLOOM_FILTERS[name]));
+    }
+    default:
+      return null;
+  }
+}

@@ -1,0 +1,97 @@
+/**
+ * The open segments of a log, opened when they are first read. Beyond the bound the least recently
+ * used ones are closed, each as soon as nobody reads it.
+ */
+import { Buffer } from "node:buffer";
+import { assert } from "../../assert.ts";
+import { LruCache } from "../../lru_cache.ts";
+import { xxhash64 } from "../parquet/xxhash64.ts";
+import type { Storage } from "../storage/storage.ts";
+import { openListedSegment } from "./listed_file.ts";
+import type { SegmentEntry } from "./manifest.ts";
+import { filtersKey, mayHold, newFilterCache } from "./row_group_filters.ts";
+import type { Segment } from "./segment_reader.ts";
+import type { FilteredColumn } from "./segment_schema.ts";
+
+/** Segments open at a time, beside dropped ones that are still being read. */
+const OPEN_SEGMENTS_MAX = 128;
+
+interface Table {
+  segment: Promise<Segment>;
+  readers: number;
+}
+
+export class TableCache {
+  readonly #storage: Storage;
+  readonly #filters = newFilterCache();
+  readonly #tables: LruCache<Table>;
+  /** Tables that have left the cache and are still to be closed. */
+  readonly #dropped = new Set<Table>();
+
+  constructor(storage: Storage, openMax: number = OPEN_SEGMENTS_MAX) {
+    this.#storage = storage;
+    this.#tables = new LruCache(openMax, () => 1, (table) => this.#dropped.add(table));
+  }
+
+  /**
+   * Runs `read` over a segment, which stays open meanwhile.
+   * @throws {CorruptLogError} the file is missing, is no segment, or not the one of the manifest.
+   */
+  async use<Result>(
+    entry: SegmentEntry,
+    read: (segment: Segment) => Result | Promise<Result>,
+  ): Promise<Result> {
+    const table = this.#tables.get(entry.path) ?? this.#open(entry);
+    table.readers += 1;
+    try {
+      return await read(await table.segment);
+    } finally {
+      table.readers -= 1;
+      await this.#closeDropped();
+    }
+  }
+
+  /**
+   * Whether no event of a segment has that value in a column, as far as Bloom filters in memory
+   * tell: the segment need not be open for it. False for any value.
+   */
+  lacks({ path }: SegmentEntry, column: FilteredColumn, value: string | undefined): boolean {
+    if (value === undefined) return false;
+    const filters = this.#filters.get(filtersKey(path, column));
+    if (filters === undefined) return false;
+    const hash = xxhash64(Buffer.from(value));
+    return filters.every((_, number) => !mayHold(filters, number, hash));
+  }
+
+  /** Closes all segments. Nobody may be reading. */
+  async close(): Promise<void> {
+    this.#tables.clear();
+    await this.#closeDropped();
+    assert(this.#dropped.size === 0, "nobody reads a segment of a log that is closed");
+  }
+
+  #open(entry: SegmentEntry): Table {
+    const table = {
+      segment: openListedSegment(this.#storage, entry, this.#filters),
+      readers: 0,
+    };
+    this.#tables.set(entry.path, table);
+    // Its readers get the error; the next one tries again.
+    table.segment.catch(() => this.#forget(entry.path, table));
+    return table;
+  }
+
+  /** Drops a table that could not be opened: there is nothing to close. */
+  #forget(path: string, table: Table): void {
+    if (this.#tables.get(path) === table) this.#tables.delete(path);
+    this.#dropped.delete(table);
+  }
+
+  async #closeDropped(): Promise<void> {
+    for (const table of this.#dropped) {
+      if (table.readers > 0) continue;
+      this.#dropped.delete(table);
+      await (await table.segment).close();
+    }
+  }
+}

@@ -1,0 +1,196 @@
+/**
+ * Finds a batch that a log has twice, whatever files its two commits are in, in bounded memory. Of
+ * each `(source, batch_id)` 64 bits of a SHA-256 are collected and sorted. Equal hashes only point
+ * at batches: those are read again and compared before anything is reported.
+ *
+ * When a log has more batches than fit, they are read again in several passes, each of which
+ * collects the hashes with one remainder.
+ */
+import { assert } from "../../assert.ts";
+import { quoteString } from "../../event/json/quote_string.ts";
+import { sha256Hex } from "../../event/hash.ts";
+import { BATCH_COLUMNS, batchRuns } from "../segment/segment_batches.ts";
+import { openSegment } from "../segment/segment_reader.ts";
+import type { Storage } from "../storage/storage.ts";
+import { CommitReader } from "../wal/commit_reader.ts";
+import { VerifyFailure } from "./failure.ts";
+import type { BatchIdentity } from "./history_check.ts";
+import type { Inventory } from "./inventory.ts";
+
+/** Hashes in memory at a time: 64 MiB, and half as much again while they grow. */
+const HASHES_MAX = 8 * 1024 * 1024;
+const HASHES_MIN = 1024;
+
+/** The share of them that a pass is planned for: one remainder has a few more than another. */
+const PASS_SHARE = 0.9;
+
+/** Hex digits of a SHA-256 that are kept. */
+const HASH_DIGITS = 16;
+
+/** What two batches have in common if they are one. */
+export function batchHash({ source, batch_id }: BatchIdentity): bigint {
+  // From hex, which costs less than the bytes in a buffer of their own.
+  return BigInt("0x" + sha256Hex(`${source}\n${batch_id}`).slice(0, HASH_DIGITS));
+}
+
+/** A batch of a log that has been verified up to it. */
+interface FoundBatch extends BatchIdentity {
+  path: string;
+  /** Batches before it. */
+  place: number;
+}
+
+export class DuplicateBatches {
+  readonly #storage: Storage;
+  readonly #inventory: Inventory;
+  readonly #hashesMax: number;
+  #hashes = new BigUint64Array(HASHES_MIN);
+  #length = 0;
+  /** Batches so far. There may be more of them than hashes. */
+  #batches = 0;
+
+  /** @param hashesMax bounds the memory. */
+  constructor(storage: Storage, inventory: Inventory, hashesMax: number = HASHES_MAX) {
+    this.#storage = storage;
+    this.#inventory = inventory;
+    this.#hashesMax = hashesMax;
+  }
+
+  /** Adds the hash of the next batch of the log. */
+  add(hash: bigint): void {
+    this.#batches += 1;
+    if (this.#length < this.#hashesMax) this.#put(hash);
+  }
+
+  /**
+   * Finds the first batch in log order that is the same as one before it, among those added, which
+   * are all right. To be called once.
+   */
+  async find(): Promise<VerifyFailure | null> {
+    const passes = this.#batches <= this.#hashesMax
+      ? 1
+      : Math.ceil(this.#batches / (PASS_SHARE * this.#hashesMax));
+    let found: FoundBatch | null = null;
+    for (let pass = 0; pass < passes; pass++) {
+      const end: number = found?.place ?? this.#batches;
+      if (passes > 1) await this.#collect(pass, passes, end);
+      found = await this.#firstRepeated(end) ?? found;
+    }
+    if (found === null) return null;
+    const { source, batch_id, path } = found;
+    const what = `batch ${spelled(batch_id)} of source ${spelled(source)} is there once more`;
+    return new VerifyFailure("idempotency_invalid", what, { path });
+  }
+
+  async #collect(pass: number, passes: number, end: number): Promise<void> {
+    this.#length = 0;
+    for await (const batch of this.#read(end)) {
+      const hash = batchHash(batch);
+      if (hash % BigInt(passes) === BigInt(pass)) this.#put(hash);
+    }
+  }
+
+  #put(hash: bigint): void {
+    if (this.#length === this.#hashes.length) {
+      assert(this.#length < this.#hashesMax, "a pass has room for its hashes");
+      const smaller = this.#hashes;
+      this.#hashes = new BigUint64Array(Math.min(2 * smaller.length, this.#hashesMax));
+      this.#hashes.set(smaller);
+    }
+    this.#hashes[this.#length++] = hash;
+  }
+
+  /** The first of `end` batches whose hash repeats one of this pass, and that is one before it. */
+  async #firstRepeated(end: number): Promise<FoundBatch | null> {
+    const repeated = repeatedHashes(this.#hashes.subarray(0, this.#length));
+    if (repeated.length === 0) return null;
+    const isSeen = new Uint8Array(repeated.length);
+    for await (const batch of this.#read(end)) {
+      const at = placeOf(repeated, batchHash(batch));
+      if (at < 0) continue;
+      if (isSeen[at] === 1 && await this.#isEarlier(batch)) return batch;
+      isSeen[at] = 1;
+    }
+    return null;
+  }
+
+  async #isEarlier({ source, batch_id, place }: FoundBatch): Promise<boolean> {
+    for await (const earlier of this.#read(place)) {
+      if (earlier.source === source && earlier.batch_id === batch_id) return true;
+    }
+    return false;
+  }
+
+  /** The first `end` batches of the log, in its order. */
+  async *#read(end: number): AsyncGenerator<FoundBatch, void> {
+    let place = 0;
+    if (end === 0) return;
+    for await (const batch of readBatches(this.#storage, this.#inventory)) {
+      yield { ...batch, place };
+      place += 1;
+      // What follows may be damaged.
+      if (place === end) return;
+    }
+  }
+}
+
+type ReadBatch = Omit<FoundBatch, "place">;
+
+async function* readBatches(
+  storage: Storage,
+  { manifest, pending, tail }: Inventory,
+): AsyncGenerator<ReadBatch, void> {
+  for (const { path } of manifest.segments) yield* readSegment(storage, path);
+  for (const { path, file, sizeBytes } of tail === null ? pending : [...pending, tail]) {
+    const reader = new CommitReader(file, 0, sizeBytes);
+    for (let next = await reader.next(); next !== null; next = await reader.next()) {
+      for (const { source, batch_id } of next.commit.batches) yield { source, batch_id, path };
+    }
+  }
+}
+
+async function* readSegment(storage: Storage, path: string): AsyncGenerator<ReadBatch, void> {
+  const segment = await openSegment(storage, path);
+  try {
+    let last: BatchIdentity | null = null;
+    for (const [number, { rows }] of segment.rowGroups.entries()) {
+      const columns = await segment.readColumns(number, BATCH_COLUMNS);
+      for (const { source, batchId: batch_id } of batchRuns(columns, rows)) {
+        // A batch may go on in the next row group.
+        const goesOn: boolean = last?.batch_id === batch_id && last.source === source;
+        last = { source, batch_id };
+        if (!goesOn) yield { ...last, path };
+      }
+    }
+  } finally {
+    await segment.close();
+  }
+}
+
+/** Sorts hashes, and moves each that is there more than once to the front, once. */
+function repeatedHashes(hashes: BigUint64Array): BigUint64Array {
+  hashes.sort();
+  let length = 0;
+  for (let at = 1; at < hashes.length; at++) {
+    const hash = hashes[at]!;
+    const isRepeated = hash === hashes[at - 1] && (length === 0 || hash !== hashes[length - 1]);
+    if (isRepeated) hashes[length++] = hash;
+  }
+  return hashes.subarray(0, length);
+}
+
+/** Where a hash is among sorted ones; -1 when it is not. */
+function placeOf(sorted: BigUint64Array, hash: bigint): number {
+  let low = 0;
+  let high = sorted.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (sorted[middle]! < hash) low = middle + 1;
+    else high = middle;
+  }
+  return sorted[low] === hash ? low : -1;
+}
+
+function spelled(text: string): string {
+  return quoteString(text.toWellFormed());
+}

@@ -1,0 +1,88 @@
+/**
+ * Checks one segment against what the manifest says of it: the bytes of the file, its form, and
+ * that its events are the next ones of the log. Reads it row group by row group.
+ */
+import { SegmentError } from "../parquet/segment_error.ts";
+import { type ExpectedSegment, openChecked, SegmentRowsCheck } from "../segment/segment_check.ts";
+import type { Segment } from "../segment/segment_reader.ts";
+import { isNotFound, type Storage } from "../storage/storage.ts";
+import { batchHash } from "./duplicate_batches.ts";
+import { VerifyFailure } from "./failure.ts";
+import { type BatchIdentity, HistoryCheck } from "./history_check.ts";
+
+/**
+ * Checks a segment with `history`, which has been given all that comes before it.
+ * @throws {VerifyFailure} the first check that does not hold.
+ */
+export async function verifySegment(
+  storage: Storage,
+  expected: ExpectedSegment,
+  history: HistoryCheck,
+): Promise<void> {
+  const { path } = expected;
+  history.enterFile(path, "segment_invalid");
+  try {
+    const segment = await openChecked(storage, expected);
+    try {
+      history.checkHead(expected.previous_head);
+      await addRows(segment, history);
+      history.checkHead(expected.head);
+    } finally {
+      await segment.close();
+    }
+  } catch (error) {
+    throw asFailure(path, error);
+  }
+}
+
+/**
+ * Verifies a segment by itself.
+ * @returns the hashes of its batches, in log order; null when it is not right, and when that could
+ *   not be found out.
+ */
+export async function checkSegment(
+  storage: Storage,
+  expected: ExpectedSegment,
+  chain: boolean,
+): Promise<BigUint64Array | null> {
+  const hashes: bigint[] = [];
+  const onBatch = (batch: BatchIdentity) => void hashes.push(batchHash(batch));
+  try {
+    await verifySegment(
+      storage,
+      expected,
+      new HistoryCheck({ chain, previousHead: null, onBatch }),
+    );
+    return BigUint64Array.from(hashes);
+  } catch {
+    // Whatever it is, the caller finds it again.
+    return null;
+  }
+}
+
+async function addRows(segment: Segment, history: HistoryCheck): Promise<void> {
+  const check = new SegmentRowsCheck(segment, { full: history.chain });
+  let isFirst = true;
+  for await (const { lines, batches } of check.rowGroups()) {
+    let at = 0;
+    for (const batch of batches) {
+      if (batch.isStart && !isFirst) history.endBatch();
+      if (batch.isStart) history.startBatch(batch);
+      isFirst = false;
+      for (let row = 0; row < batch.rows; row++) at = history.addLine(lines, at);
+    }
+  }
+  history.endBatch();
+  await check.finish();
+}
+
+function asFailure(path: string, error: unknown): unknown {
+  const options = { cause: error };
+  if (isNotFound(error)) {
+    return new VerifyFailure("manifest_invalid", "it names a missing file", { path }, options);
+  }
+  if (!(error instanceof SegmentError)) return error;
+  // The error names the file too.
+  const what = error.message.replace(`${path}: `, "");
+  return new VerifyFailure(error.fault, what, { path }, options);
+}

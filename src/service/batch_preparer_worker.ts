@@ -1,0 +1,28 @@
+/** A thread of `batch_preparer.ts`: makes a batch of each body it is sent. */
+import { ApiError, type ErrorCode } from "../event/api_error.ts";
+import { prepareBatch } from "../event/batch.ts";
+import type { PreparedBatch } from "../event/types.ts";
+import { type Answer, answerRequests } from "../threads/request_thread.ts";
+
+/** The batch of a body, or why the body is refused. */
+export type PreparedBody =
+  | { batch: PreparedBatch }
+  | { refusal: { code: ErrorCode; message: string; context: ApiError["context"] } };
+
+answerRequests((body: ArrayBuffer): Answer<PreparedBody> => {
+  try {
+    const batch = prepareBatch(new Uint8Array(body));
+    return { response: { batch }, transfer: memoryOf(batch) };
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    const { code, message, context } = error;
+    return { response: { refusal: { code, message, context } } };
+  }
+});
+
+/** What moves instead of being copied: memory that nothing else is in. */
+function memoryOf({ events: { lines, envelopes, offsets } }: PreparedBatch): ArrayBuffer[] {
+  return [lines, envelopes, offsets]
+    .filter(({ byteLength, buffer }) => byteLength === buffer.byteLength)
+    .map(({ buffer }) => buffer as ArrayBuffer);
+}

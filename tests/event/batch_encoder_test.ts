@@ -1,0 +1,88 @@
+import assert from "node:assert/strict";
+import { parseJsonText } from "../../src/event/json/strict_json.ts";
+import { test } from "node:test";
+import { sha256Hex } from "../../src/event/hash.ts";
+import { canonicalize } from "../../src/event/json/canonical_json.ts";
+import type { PreparedEvent } from "../../src/event/types.ts";
+import { batchDigest, type HashedEvent, sealEvent } from "../support/prepared.ts";
+import { SEED, SeededRandom } from "../../tools/support/random.ts";
+import { EVENT_HASHES, EVENT_IDS, EVENTS, IDENTITY } from "./support/worked_example.ts";
+
+test("encodeBatch() follows the worked example", () => {
+  EVENTS.forEach((event, index) => {
+    assert.equal(sealEvent(IDENTITY, event, EVENT_IDS[index]!).eventHash, EVENT_HASHES[index]);
+  });
+});
+
+test("encodeBatch() writes the members of a line in the order of storage", () => {
+  const names = EVENTS.map((event, index) =>
+    Object.keys(JSON.parse(sealEvent(IDENTITY, event, EVENT_IDS[index]!).line))
+  );
+  const stored = [
+    ...["event_id", "source", "stream", "record_key", "kind", "occurred_at", "observed_at"],
+    ...["payload", "content_hash", "batch_id", "event_hash"],
+  ];
+  assert.deepEqual(names, [stored, stored.filter((name) => name !== "occurred_at")]);
+});
+
+test("encodeBatch() writes a line without whitespace, the payload as it is", () => {
+  const { line } = sealEvent(IDENTITY, EVENTS[0]!, EVENT_IDS[0]!);
+  assert.equal(
+    line,
+    '{"event_id":"019b7c4e-2d37-7a01-8f00-000000000001","source":"crm","stream":"customers",' +
+      '"record_key":"c/1 \\"\u00e9\\"","kind":"upserted",' +
+      '"occurred_at":"2026-01-02T03:04:05.123456789Z","observed_at":"2026-01-02T03:04:06.007Z",' +
+      `"payload":${EVENTS[0]!.payload},"content_hash":"${EVENTS[0]!.contentHash}",` +
+      `"batch_id":"import 7/\\"\u00e9\\"","event_hash":"${EVENT_HASHES[0]}"}`,
+  );
+});
+
+test(`encodeBatch() agrees with canonicalize() (seed ${SEED})`, () => {
+  const random = new SeededRandom();
+  for (let round = 0; round < 500; round++) {
+    const identity = { ...IDENTITY, batchId: random.text(20) };
+    const events = Array.from({ length: 1 + random.below(3) }, () => randomEvent(random));
+    const items = events.map((event) => ({
+      ...identityOf(event),
+      content_hash: event.contentHash,
+    }));
+    const digest = sha256Hex(canonicalize({ v: 1, source: identity.source, events: items }));
+    assert.equal(batchDigest(identity.source, events), digest, `seed ${SEED}`);
+    for (const event of events) {
+      const { line, eventHash } = sealEvent(identity, event, EVENT_IDS[0]!);
+      const envelope = {
+        ...identityOf(event),
+        content_hash: event.contentHash,
+        source: identity.source,
+        batch_id: identity.batchId,
+        observed_at: identity.observedAt,
+        event_id: EVENT_IDS[0]!,
+      };
+      assert.equal(eventHash, sha256Hex(canonicalize(envelope)), `seed ${SEED}`);
+      const stored = { ...envelope, payload: parseJsonText(event.payload), event_hash: eventHash };
+      assert.deepEqual(parseJsonText(line), stored, `seed ${SEED}`);
+    }
+  }
+});
+
+function identityOf(event: PreparedEvent): Record<string, string> {
+  const { stream, recordKey, kind, occurredAt } = event;
+  return {
+    stream,
+    record_key: recordKey,
+    kind,
+    ...(occurredAt === undefined ? {} : { occurred_at: occurredAt }),
+  };
+}
+
+function randomEvent(random: SeededRandom): HashedEvent {
+  const payload = canonicalize(random.text(20));
+  return {
+    stream: random.pick(["a", "a.b-c"]),
+    recordKey: random.text(20),
+    kind: random.text(5),
+    occurredAt: random.chance(0.5) ? "2026-01-02T03:04:05.5Z" : undefined,
+    payload,
+    contentHash: sha256Hex(payload),
+  };
+}

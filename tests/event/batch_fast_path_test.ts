@@ -1,0 +1,163 @@
+/**
+ * The fast way to read a batch against the exact one: on whatever it takes, both give the same
+ * batch. SEED says which bodies.
+ */
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { test } from "node:test";
+import { checkBatch } from "../../src/event/batch.ts";
+import { encodeBatch } from "../../src/event/batch_encoder.ts";
+import { readFastBatch } from "../../src/event/batch_fast_path.ts";
+import { submittedEvents } from "../support/prepared.ts";
+import { mutate, randomJsonText, randomValue } from "./support/random_json.ts";
+import { SEED, SeededRandom } from "../../tools/support/random.ts";
+
+const BODIES = 4000;
+
+const EVENT = '"stream":"s","record_key":"k","kind":"upserted"';
+
+function batchOf(payload: string): Buffer {
+  return Buffer.from(`{"source":"a","batch_id":"b","events":[{${EVENT},"payload":${payload}}]}`);
+}
+
+function payloadOf(body: Buffer): string | null {
+  const batch = readFastBatch(body);
+  return batch === null ? null : submittedEvents(batch)[0]!.payload;
+}
+
+const TAKEN: [payload: string, canonical: string][] = [
+  ["null", "null"],
+  [" [ true , false ]\n", "[true,false]"],
+  ['{"b":1,"a":{"d":[],"c":{}}}', '{"a":{"c":{},"d":[]},"b":1}'],
+  ['{"é":1,"z":2,"\uffff":3,"":4}', '{"":4,"z":2,"é":1,"\uffff":3}'],
+  ['{"aa":1,"a":2,"ab":3}', '{"a":2,"aa":1,"ab":3}'],
+  ['"\\u0041\\n\\/\u007f"', '"A\\n/\u007f"'],
+  ['"\\ud83d\\ude00"', '"😀"'],
+  ["-0", "0"],
+  ["-1", "-1"],
+  ["1249.5", "1249.5"],
+  ["0.5", "0.5"],
+  ["1.50", "1.5"],
+  ["0.0000001", "1e-7"],
+  ["123456789012345", "123456789012345"],
+  ["9007199254740992", "9007199254740992"],
+  ["1e2", "100"],
+  ["18446744073709551617.0", "18446744073709552000"],
+];
+for (const [payload, canonical] of TAKEN) {
+  test(`readFastBatch() makes ${canonical} of the payload ${JSON.stringify(payload)}`, () => {
+    assert.equal(payloadOf(batchOf(payload)), canonical);
+  });
+}
+
+test("readFastBatch() sorts many members, and objects of one in another", () => {
+  const names = Array.from({ length: 40 }, (_, number) => `n${(number * 17) % 40}`);
+  const text = (sorted: string[]) =>
+    `{${sorted.map((name) => `"${name}":{"b":[{"z":0,"y":0}],"a":1}`).join()}}`;
+  const canonical = text(names.toSorted()).replaceAll(
+    '{"b":[{"z":0,"y":0}],"a":1}',
+    '{"a":1,"b":[{"y":0,"z":0}]}',
+  );
+  assert.equal(payloadOf(batchOf(text(names))), canonical);
+});
+
+const LEFT: [what: string, body: Buffer][] = [
+  ["malformed UTF-8", Buffer.concat([batchOf('"').subarray(0, -3), Buffer.from([0xff])])],
+  ["a name twice", batchOf('{"a":1,"b":2,"a":3}')],
+  ["an escaped name", batchOf('{"\\u0061":1}')],
+  ["a name beyond U+FFFF", batchOf('{"😀":1}')],
+  ["an unpaired surrogate", batchOf('"\\ud83d"')],
+  ["a control character", batchOf('"\u0001"')],
+  ["a string without an end", batchOf('"abc')],
+  ["an escape at the end", batchOf('"abc\\')],
+  ["a number that overflows", batchOf("1e309")],
+  ["an integer not kept", batchOf("9007199254740993")],
+  ["a number with a leading zero", batchOf("01")],
+  ["a number without a fraction", batchOf("1.")],
+  ["a sign alone", batchOf("-")],
+  ["a literal cut off", batchOf("tru")],
+  ["a comma at the end", batchOf("[1,]")],
+  ["no payload", Buffer.from(`{"source":"a","batch_id":"b","events":[{${EVENT}}]}`)],
+  ["129 containers", batchOf("[".repeat(129) + "]".repeat(129))],
+  ["a text after the batch", Buffer.concat([batchOf("1"), Buffer.from("1")])],
+  ["a NUL after the batch", Buffer.concat([batchOf("1"), Buffer.from("\0")])],
+  ["nothing", Buffer.from("")],
+  ["a blank", Buffer.from(" ")],
+];
+for (const [what, body] of LEFT) {
+  test(`readFastBatch() leaves ${what} to the exact way`, () => {
+    // Also after a longer body, whose bytes lie behind this one's in the same memory.
+    assert.notEqual(readFastBatch(batchOf(`"${"x".repeat(300)}"`)), null);
+    assert.equal(readFastBatch(body), null);
+  });
+}
+
+const MEMBERS: [member: string, faulty: string[]][] = [
+  ['"source":"a"', ['"source":"A"', '"source":"system"', '"source":""', '"source":1']],
+  ['"batch_id":"b"', ['"batch_id":"service/b"', '"batch_id":""', '"batch_id":"b","batch_id":"c"']],
+  ['"stream":"s"', ['"stream":"-"', '"stream":"service.source_lineage"', '"stream":"s","x":1']],
+  ['"record_key":"k"', ['"record_key":""', `"record_key":"${"k".repeat(1025)}"`]],
+  ['"kind":"upserted"', ['"kind":""', `"kind":"${"é".repeat(65)}"`, '"kind":"a","kind":"b"']],
+  ['"payload":1', ['"payload":1,"occurred_at":"2026-02-30T00:00:00Z"', '"payload":1,"payload":1']],
+  ['{"source', ['{"v":2,"source', '{"v":1,"v":1,"source', '{"v":10,"source', '{"x":1,"source']],
+  ['[{"stream"', ['[],"events":[{"stream"', '[{},{"stream"', '[1,{"stream"']],
+];
+for (const [member, faulty] of MEMBERS) {
+  for (const fault of faulty) {
+    test(`readFastBatch() leaves ${fault.slice(0, 60)} to the exact way`, () => {
+      const body = batchOf("1").toString().replace(member, fault);
+      assert.equal(readFastBatch(Buffer.from(body)), null);
+    });
+  }
+}
+
+test(`readFastBatch() and the exact way give the same batch (seed ${SEED})`, () => {
+  const random = new SeededRandom();
+  let taken = 0;
+  for (let number = 0; number < BODIES; number++) {
+    const body = randomBody(random);
+    const fast = readFastBatch(body);
+    if (fast === null) continue;
+    taken += 1;
+    const where = `body ${number} of seed ${SEED}: ${body.toString("latin1")}`;
+    assert.deepEqual(fast, encodeBatch(checkBatch(body)), where);
+  }
+  assert.ok(taken > BODIES / 8 && taken < BODIES, `${taken} of ${BODIES} bodies were taken`);
+});
+
+function randomBody(random: SeededRandom): Buffer {
+  const events = Array.from({ length: 1 + random.below(3) }, () => randomEvent(random));
+  const members = shuffled(random, [
+    `"source":"${random.chance(0.1) ? random.pick(["A", "system"]) : random.pick(["a", "b.c"])}"`,
+    `"batch_id":${randomName(random)}`,
+    `"events":[${events.join()}]`,
+    ...(random.chance(0.2) ? [`"v":${random.pick(["1", "1.0", "2"])}`] : []),
+  ]);
+  const text = `{${members.join(random.pick([",", " ,\n"]))}}`;
+  return Buffer.from(random.chance(0.3) ? mutate(random, text) : text);
+}
+
+function randomEvent(random: SeededRandom): string {
+  const members = shuffled(random, [
+    `"stream":"${random.pick(["s", "s.t", "0"])}"`,
+    `"record_key":${randomName(random)}`,
+    `"kind":${randomName(random)}`,
+    ...(random.chance(0.5) ? ['"occurred_at":"2026-01-02T03:04:05.5Z"'] : []),
+    `"payload":${
+      random.chance(0.2) ? randomJsonText(random, 3) : JSON.stringify(randomValue(random, 3))
+    }`,
+  ]);
+  return `{${members.join()}}`;
+}
+
+/** Rarely one with an escape, which the fast way leaves. */
+function randomName(random: SeededRandom): string {
+  return random.chance(0.05) ? JSON.stringify(random.text(10)) : `"${random.pick(NAMES)}"`;
+}
+
+const NAMES = ["b", "upserted", "é€", "😀", "a b/c", "\u007f", "k".repeat(100)];
+
+function shuffled<T>(random: SeededRandom, items: T[]): T[] {
+  return items.map((item) => ({ item, key: random.below(1000) })).sort((a, b) => a.key - b.key)
+    .map(({ item }) => item);
+}

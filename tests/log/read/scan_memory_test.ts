@@ -1,0 +1,26 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { READ_CHUNK_BYTES } from "../../../src/limits.ts";
+import { ScanMemory } from "../../../src/log/read/scan_memory.ts";
+
+test("ScanMemory.take() uses what it has again, and what ended scans have released", () => {
+  const first = new ScanMemory();
+  const { buffer } = first.take(READ_CHUNK_BYTES);
+  assert.equal(first.take(1000).buffer, buffer);
+  assert.equal(first.take(READ_CHUNK_BYTES).length, READ_CHUNK_BYTES);
+  const other = new ScanMemory();
+  assert.notEqual(other.take(READ_CHUNK_BYTES).buffer, buffer, "a scan has it");
+  first.release();
+  first.release();
+  const next = new ScanMemory();
+  assert.equal(next.take(READ_CHUNK_BYTES - 1).buffer, buffer);
+  assert.notEqual(first.take(READ_CHUNK_BYTES).buffer, buffer, "it is there once");
+});
+
+test("ScanMemory.take() gives as many bytes as are asked for", () => {
+  const memory = new ScanMemory();
+  for (const sizeBytes of [0, 1, 100_000, 10, READ_CHUNK_BYTES, 3 * READ_CHUNK_BYTES]) {
+    assert.equal(memory.take(sizeBytes).length, sizeBytes);
+  }
+  memory.release();
+});

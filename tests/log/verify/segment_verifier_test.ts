@@ -1,0 +1,423 @@
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { test } from "node:test";
+import { crc32 } from "node:zlib";
+import { tableFromArrays, tableToIPC } from "apache-arrow";
+import { Table, writeParquet } from "parquet-wasm";
+import { sha256Hex } from "../../../src/event/hash.ts";
+import { HistoryCheck } from "../../../src/log/verify/history_check.ts";
+import { encodeFooter } from "../../../src/log/parquet/footer.ts";
+import { KEY_PAGE_BYTES, KeyHashes } from "../../../src/log/segment/key_filter.ts";
+import type { StreamEntry } from "../../../src/log/read/stream_counts.ts";
+import { isSourceKey } from "../../../src/log/segment/stream_index.ts";
+import type { ExpectedSegment } from "../../../src/log/segment/segment_check.ts";
+import { verifySegment } from "../../../src/log/verify/segment_verifier.ts";
+import { type FailureCode, VerifyFailure } from "../../../src/log/verify/failure.ts";
+import { SEED, SeededRandom } from "../../../tools/support/random.ts";
+import { flipBit, truncateAt } from "../../support/corrupt.ts";
+import {
+  describeRows,
+  fileFacts,
+  type ForgedRow,
+  type Forgery,
+  forgeSegment,
+} from "../../support/forged_segment.ts";
+import { SimulatedDisk } from "../../support/simulated_disk.ts";
+import { preparedBatch } from "../../support/prepared.ts";
+import {
+  hostileBatch,
+  pendingFile,
+  sealCommits,
+  smallBatches,
+  splitLines,
+} from "../../support/test_segment.ts";
+
+const DEFAULT = { chain: false };
+const CHAIN = { chain: true };
+
+/** What a pass finds; null when nothing. */
+async function findFailure(
+  storage: SimulatedDisk,
+  entries: ExpectedSegment[],
+  options: { chain: boolean },
+): Promise<FailureCode | null> {
+  const history = new HistoryCheck(options);
+  try {
+    for (const entry of entries) await verifySegment(storage, entry, history);
+  } catch (error) {
+    assert.ok(error instanceof VerifyFailure, String(error));
+    return error.code;
+  } finally {
+    assert.equal(storage.openFiles, 0);
+  }
+  return null;
+}
+
+test(`verifySegment() passes what the writer wrote (seed ${SEED})`, async () => {
+  const random = new SeededRandom();
+  const hostile = Array.from(
+    { length: 100 },
+    (_, n) => hostileBatch(random, n, 1 + random.below(9)),
+  );
+  const large = preparedBatch("large", { events: Array(9000).fill({}) });
+  const commits = [hostile, [large], smallBatches(5000)];
+  const { storage, segments, entries } = await sealCommits(commits, { events: 9100, bytes: 1e9 });
+  assert.equal(segments.length, 2);
+  for (const options of [DEFAULT, CHAIN]) {
+    const batches: string[] = [];
+    const history = new HistoryCheck({
+      ...options,
+      onBatch: ({ batch_id }) => void batches.push(batch_id),
+    });
+    for (const entry of segments) await verifySegment(storage, entry, history);
+    const events = entries.reduce((sum, entry) => sum + entry.events, 0);
+    assert.equal(history.eventsChecked, events);
+    assert.deepEqual(batches, entries.map(({ batch_id }) => batch_id));
+  }
+});
+
+test("verifySegment() reads no payload unless the chain is followed", async () => {
+  const events = Array.from({ length: 50 }, (_, n) => ({ payload: `${n}`.repeat(20_000) }));
+  const { storage, segments } = await sealCommits([[preparedBatch("a", { events })]]);
+  const bytesRead = async (options: { chain: boolean }) => {
+    const before = storage.operations.length;
+    assert.equal(await findFailure(storage, segments, options), null);
+    const reads = storage.operations.slice(before).filter(({ kind }) => kind === "read");
+    return reads.reduce((sum, { sizeBytes }) => sum + sizeBytes!, 0);
+  };
+  assert.ok(await bytesRead(DEFAULT) < await bytesRead(CHAIN) - 10_000);
+});
+
+test("verifySegment() finds a file that is missing", async () => {
+  const { segments } = await sealCommits([smallBatches(3)]);
+  assert.equal(await findFailure(new SimulatedDisk(), segments, DEFAULT), "manifest_invalid");
+});
+
+test("verifySegment() finds other bytes than those of the manifest", async () => {
+  const { storage, segments } = await sealCommits([smallBatches(3)]);
+  const bytes = storage.contents("0.parquet");
+  for (const changed of [flipBit(bytes, 777), truncateAt(bytes, 100), Buffer.alloc(0)]) {
+    const other = new SimulatedDisk(new Map([["0.parquet", changed]]));
+    assert.equal(await findFailure(other, segments, DEFAULT), "file_hash_mismatch");
+  }
+});
+
+const OTHER_HASH = "a".repeat(64);
+
+test("verifySegment() finds a manifest that says other things than the footer", async () => {
+  const { storage, segments: [entry] } = await sealCommits([smallBatches(3)]);
+  const changes: Partial<ExpectedSegment>[] = [
+    { events: 4 },
+    { batches: 2 },
+    { first_event_id: entry!.last_event_id },
+    { last_event_id: entry!.first_event_id },
+    { head: OTHER_HASH },
+    { previous_head: OTHER_HASH },
+  ];
+  for (const change of changes) {
+    const found = await findFailure(storage, [{ ...entry!, ...change }], DEFAULT);
+    assert.equal(found, "segment_invalid", JSON.stringify(change));
+  }
+});
+
+test("verifySegment() finds segments in another order", async () => {
+  const commits = smallBatches(6).map((batch) => [batch]);
+  const { storage, segments } = await sealCommits(commits, { events: 2, bytes: 1e9 });
+  assert.equal(await findFailure(storage, segments, CHAIN), null);
+  assert.equal(await findFailure(storage, segments.toReversed(), DEFAULT), "order_invalid");
+  const [first, , third] = segments;
+  assert.equal(await findFailure(storage, [first!, first!], DEFAULT), "order_invalid");
+  assert.equal(await findFailure(storage, [first!, third!], CHAIN), "chain_head_mismatch");
+});
+
+/** Four batches of two events in four streams, as rows. */
+function someRows(): ForgedRow[] {
+  const batches = ["a", "b", "c", "d"].map((batchId) =>
+    preparedBatch(batchId, { events: [{ stream: `s${batchId}`, recordKey: batchId }, {}] })
+  );
+  const { lines, entries } = pendingFile([batches]);
+  return splitLines(lines).map((line, n) => ({ line, entry: entries[n >> 1]! }));
+}
+
+function changeLine(row: ForgedRow, change: (line: string) => string): ForgedRow {
+  return { ...row, line: Buffer.from(change(row.line.toString())) };
+}
+
+const withPayload = (line: string) => line.replace('"payload":null', '"payload":1');
+const withContent = (line: string) => withPayload(line).replace(sha256Hex("null"), sha256Hex("1"));
+
+/** How rows can be forged, and what each pass says of it. */
+const FORGERIES: [
+  string,
+  (rows: ForgedRow[]) => Forgery,
+  FailureCode | null,
+  FailureCode | null,
+][] = [
+  ["nothing", (rows) => ({ groups: [rows.slice(0, 3), rows.slice(3)] }), null, null],
+  [
+    "a payload",
+    ([row, ...rest]) => ({ groups: [[changeLine(row!, withPayload), ...rest]] }),
+    null,
+    "content_hash_mismatch",
+  ],
+  [
+    "a payload and its hash",
+    ([row, ...rest]) => ({ groups: [[changeLine(row!, withContent), ...rest]] }),
+    "batch_commitment_mismatch",
+    "event_hash_mismatch",
+  ],
+  [
+    "a kind",
+    ([row, ...rest]) => ({
+      groups: [[changeLine(row!, (line) => line.replace("upserted", "deleted")), ...rest]],
+    }),
+    "batch_commitment_mismatch",
+    "event_hash_mismatch",
+  ],
+  [
+    "a stream whose name is none",
+    (rows) => ({
+      groups: [[
+        ...rows.slice(0, -1),
+        changeLine(rows.at(-1)!, (line) => line.replace(/"stream":"[^"]*"/, '"stream":"š"')),
+      ]],
+    }),
+    "segment_invalid",
+    "event_hash_mismatch",
+  ],
+  [
+    "a time",
+    ([row, ...rest]) => ({
+      groups: [[changeLine(row!, (line) => line.replace("00:00:00", "00:00:01")), ...rest]],
+    }),
+    null,
+    "event_hash_mismatch",
+  ],
+  [
+    "an event hash",
+    ([row, ...rest]) => ({
+      groups: [[
+        changeLine(row!, (line) => line.replace(/.{64}"}\n$/, `${OTHER_HASH}"}\n`)),
+        ...rest,
+      ]],
+    }),
+    null,
+    "event_hash_mismatch",
+  ],
+  [
+    "a digest",
+    (rows) => {
+      const entry = { ...rows[0]!.entry, batch_digest: OTHER_HASH };
+      return { groups: [[{ ...rows[0]!, entry }, { ...rows[1]!, entry }, ...rows.slice(2)]] };
+    },
+    "batch_commitment_mismatch",
+    "batch_commitment_mismatch",
+  ],
+  [
+    "two digests in one batch",
+    (rows) => {
+      const entry = { ...rows[0]!.entry, batch_digest: OTHER_HASH };
+      return { groups: [[{ ...rows[0]!, entry }, ...rows.slice(1)]] };
+    },
+    "segment_invalid",
+    "segment_invalid",
+  ],
+  [
+    "a missing event",
+    (rows) => ({ groups: [rows.slice(1)] }),
+    "batch_commitment_mismatch",
+    "batch_commitment_mismatch",
+  ],
+  [
+    "two events in each other's place",
+    ([a, b, c, d, ...rest]) => ({ groups: [[a!, b!, d!, c!, ...rest]] }),
+    "order_invalid",
+    "order_invalid",
+  ],
+  [
+    "two batches in each other's place",
+    (rows) => ({
+      groups: [[...rows.slice(0, 2), ...rows.slice(4, 6), ...rows.slice(2, 4), ...rows.slice(6)]],
+    }),
+    "order_invalid",
+    "order_invalid",
+  ],
+  [
+    "two row groups in each other's place",
+    (rows) => ({ groups: [rows.slice(4), rows.slice(0, 4)], metadata: idsOf(rows) }),
+    "order_invalid",
+    "order_invalid",
+  ],
+  [
+    "an event twice",
+    (rows) => ({ groups: [[rows[0]!, ...rows]] }),
+    "order_invalid",
+    "order_invalid",
+  ],
+  [
+    "a chain head before",
+    (rows) => ({ groups: [rows], metadata: { previous_head: OTHER_HASH } }),
+    null,
+    "chain_head_mismatch",
+  ],
+  [
+    "a chain head after",
+    (rows) => ({ groups: [rows], metadata: { head: OTHER_HASH } }),
+    null,
+    "chain_head_mismatch",
+  ],
+  [
+    "the number of batches",
+    (rows) => ({ groups: [rows], metadata: { batches: 5 } }),
+    "segment_invalid",
+    "segment_invalid",
+  ],
+  [
+    "the counts of streams",
+    (rows) => ({ groups: [rows], index: { entries: changed(rows, isStream, { events: 9 }) } }),
+    "segment_invalid",
+    "segment_invalid",
+  ],
+  [
+    "the order of streams",
+    (rows) => ({
+      groups: [rows],
+      index: { entries: entriesOf(rows).toReversed() },
+    }),
+    "segment_invalid",
+    "segment_invalid",
+  ],
+  [
+    "the last event of a source",
+    (rows) => ({
+      groups: [rows],
+      index: {
+        entries: changed(rows, isSource, { lastEventId: idsOf(rows).first_event_id }),
+      },
+    }),
+    "segment_invalid",
+    "segment_invalid",
+  ],
+  [
+    "a source that is left out",
+    (rows) => ({ groups: [rows], index: { entries: entriesOf(rows).filter(isStream) } }),
+    "segment_invalid",
+    "segment_invalid",
+  ],
+  [
+    "a filter that leaves a key out",
+    (rows) => ({
+      groups: [rows],
+      index: { keyFilter: new KeyHashes().filter() },
+    }),
+    "segment_invalid",
+    "segment_invalid",
+  ],
+  [
+    "a filter that lets all pass",
+    (rows) => ({
+      groups: [rows],
+      index: { keyFilter: fullFilter() },
+    }),
+    "segment_invalid",
+    "segment_invalid",
+  ],
+  [
+    "the first event",
+    (rows) => ({
+      groups: [rows],
+      metadata: { first_event_id: idsOf(rows.slice(1)).first_event_id },
+    }),
+    "segment_invalid",
+    "segment_invalid",
+  ],
+];
+
+/** A key filter of one page, all of whose bits are set. */
+function fullFilter(): Buffer {
+  const page = Buffer.alloc(KEY_PAGE_BYTES, 0xff);
+  page.writeUInt32LE(crc32(page.subarray(0, -4)), KEY_PAGE_BYTES - 4);
+  return page;
+}
+
+function entriesOf(rows: ForgedRow[]): StreamEntry[] {
+  return [...describeRows(rows).index.entries];
+}
+
+function isSource({ key }: StreamEntry): boolean {
+  return isSourceKey(key);
+}
+
+function isStream({ key }: StreamEntry): boolean {
+  return !isSourceKey(key);
+}
+
+/** The entries with another first one of those that are `wanted`. */
+function changed(
+  rows: ForgedRow[],
+  wanted: (entry: StreamEntry) => boolean,
+  change: Partial<StreamEntry>,
+): StreamEntry[] {
+  const entries = entriesOf(rows);
+  const place = entries.findIndex(wanted);
+  return entries.with(place, { ...entries[place]!, ...change });
+}
+
+function idsOf(rows: ForgedRow[]): { first_event_id: string; last_event_id: string } {
+  const ids = rows.map(({ line }) => JSON.parse(line.toString()).event_id as string);
+  return { first_event_id: ids[0]!, last_event_id: ids.at(-1)! };
+}
+
+test("verifySegment() finds forged rows behind a file hash that is right", async () => {
+  for (const [name, forge, byDefault, byChain] of FORGERIES) {
+    const { storage, entry } = await forgeSegment(forge(someRows()));
+    assert.equal(await findFailure(storage, [entry], DEFAULT), byDefault, name);
+    assert.equal(await findFailure(storage, [entry], CHAIN), byChain, name);
+  }
+});
+
+test("verifySegment() finds Parquet files that are no segments", async () => {
+  const table = Table.fromIPCStream(tableToIPC(tableFromArrays({ n: [1, 2, 3] }), "stream"));
+  const files = [
+    writeParquet(table),
+    fileOfAnotherSchema(),
+    Buffer.from("PAR1"),
+    Buffer.alloc(5000),
+  ];
+  for (const bytes of files) {
+    const storage = new SimulatedDisk(new Map([["0.parquet", bytes]]));
+    const { segments: [entry] } = await sealCommits([smallBatches(3)]);
+    const repaired = { ...entry!, ...fileFacts(storage) };
+    assert.equal(await findFailure(storage, [repaired], DEFAULT), "segment_invalid");
+  }
+});
+
+/** Ends as a segment does, CRC-32 and all. */
+function fileOfAnotherSchema(): Buffer {
+  const footer = encodeFooter({
+    version: 2,
+    schema: [{ name: "root", num_children: 1 }, { name: "n", type: "INT64" }],
+    num_rows: 0,
+    row_groups: [],
+    key_value_metadata: [{ key: "key", value: "value" }],
+    created_by: "somebody else",
+    column_orders: [{ TYPE_ORDER: {} }],
+  });
+  return Buffer.concat([Buffer.from("PAR1 "), footer]);
+}
+
+test("VerifyFailure tells the file, the event, and the values that disagree", async () => {
+  const [row, ...rest] = someRows();
+  const forged = changeLine(row!, withPayload);
+  const { storage, entry } = await forgeSegment({ groups: [[forged, ...rest]] });
+  await assert.rejects(verifySegment(storage, entry, new HistoryCheck(CHAIN)), (error) => {
+    assert.ok(error instanceof VerifyFailure);
+    assert.deepEqual(error.detail, {
+      path: "0.parquet",
+      eventId: idsOf([row!]).first_event_id,
+      expected: sha256Hex("null"),
+      found: sha256Hex("1"),
+    });
+    return true;
+  });
+});

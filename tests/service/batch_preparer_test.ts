@@ -1,0 +1,130 @@
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { test, type TestContext } from "node:test";
+import { Worker } from "node:worker_threads";
+import { ApiError } from "../../src/event/api_error.ts";
+import { prepareBatch } from "../../src/event/batch.ts";
+import {
+  BatchPreparer,
+  type BatchPreparerOptions,
+  THREAD_BODY_BYTES_MIN,
+} from "../../src/service/batch_preparer.ts";
+
+const DYING_WORKER = new URL("../support/dying_worker.ts", import.meta.url);
+const NO_WORKER = new URL("../support/no_such_worker.ts", import.meta.url);
+
+function bodyOf(batchId: string, events: number, payload: unknown = "x".repeat(300)): Buffer {
+  const event = { stream: "s", record_key: "k é", kind: "upserted", payload };
+  const batch = { source: "a", batch_id: batchId, events: Array(events).fill(event) };
+  return Buffer.from(JSON.stringify(batch));
+}
+
+const LARGE = 200;
+assert(bodyOf("b", LARGE).length >= THREAD_BODY_BYTES_MIN);
+
+function preparerFor(context: TestContext, options: BatchPreparerOptions = {}): BatchPreparer {
+  const preparer = new BatchPreparer(options);
+  context.after(() => preparer.close());
+  return preparer;
+}
+
+test("BatchPreparer.prepare() gives what prepareBatch() gives", async (t) => {
+  const preparer = preparerFor(t);
+  for (const events of [1, LARGE, 10_000]) {
+    const expected = prepareBatch(bodyOf("b", events));
+    assert.deepEqual(await preparer.prepare(bodyOf("b", events)), expected);
+  }
+});
+
+test("BatchPreparer.prepare() prepares a small body at once, a large one elsewhere", async (t) => {
+  const preparer = preparerFor(t);
+  assert.ok(!(preparer.prepare(bodyOf("b", 1)) instanceof Promise));
+  const large = preparer.prepare(bodyOf("b", LARGE));
+  assert.ok(large instanceof Promise);
+  await large;
+});
+
+test("BatchPreparer.prepare() refuses what prepareBatch() refuses, in the same words", async (t) => {
+  const preparer = preparerFor(t);
+  const bodies = [
+    Buffer.alloc(THREAD_BODY_BYTES_MIN, "{"),
+    bodyOf("service/b", LARGE),
+    bodyOf("b", 10_001),
+    Buffer.from(bodyOf("b", LARGE).toString().replace('"kind"', '"kin"')),
+  ];
+  for (const body of bodies) {
+    const expected = refusalOf(() => prepareBatch(Buffer.from(body)));
+    await assert.rejects(async () => await preparer.prepare(body), (error) => {
+      assert.ok(error instanceof ApiError);
+      assert.deepEqual(
+        refusalOf(() => {
+          throw error;
+        }),
+        expected,
+      );
+      return true;
+    });
+  }
+});
+
+function refusalOf(call: () => unknown): unknown {
+  try {
+    call();
+  } catch (error) {
+    assert.ok(error instanceof ApiError);
+    const { code, message, context } = error;
+    return { code, message, context };
+  }
+  throw new Error("it was not refused");
+}
+
+test("BatchPreparer.prepare() leaves what else is in the memory of a body", async (t) => {
+  const preparer = preparerFor(t);
+  const body = bodyOf("b", LARGE);
+  const memory = Buffer.concat([Buffer.from("before"), body, Buffer.from("after")]);
+  await preparer.prepare(memory.subarray(6, -5));
+  assert.equal(memory.toString(), `before${body}after`);
+});
+
+test("BatchPreparer.prepare() starts no more threads than it may, and each body gets its answer", async (t) => {
+  let started = 0;
+  const start = (module: URL) => (started += 1, new Worker(module));
+  const preparer = preparerFor(t, { start, threadsMax: 2 });
+  const ids = Array.from({ length: 12 }, (_, number) => `b${number}`);
+  const batches = await Promise.all(ids.map((id) => preparer.prepare(bodyOf(id, LARGE))));
+  assert.deepEqual(batches.map(({ batchId }) => batchId), ids);
+  assert.equal(started, 2);
+  await preparer.prepare(bodyOf("again", LARGE));
+  assert.equal(started, 2);
+});
+
+const UNABLE: [what: string, start: () => Worker][] = [
+  ["cannot be started", () => {
+    throw new Error("not allowed");
+  }],
+  ["ends before it is there", () => new Worker(NO_WORKER)],
+];
+for (const [what, start] of UNABLE) {
+  test(`BatchPreparer.prepare() does the work itself when a thread ${what}`, async (t) => {
+    let started = 0;
+    const preparer = preparerFor(t, { start: () => (started += 1, start()) });
+    const bodies = ["b", "c"].map((id) => preparer.prepare(bodyOf(id, LARGE)));
+    const batches = await Promise.all(bodies);
+    assert.deepEqual(batches.map(({ batchId }) => batchId), ["b", "c"]);
+    const tried = started;
+    assert.equal((await preparer.prepare(bodyOf("d", LARGE))).batchId, "d");
+    assert.equal(started, tried, "it is not tried again");
+  });
+}
+
+test("BatchPreparer.prepare() rejects the body that a thread died of, and takes the next", async (t) => {
+  let started = 0;
+  const start = (module: URL) => new Worker(++started === 1 ? DYING_WORKER : module);
+  const preparer = preparerFor(t, { start });
+  await assert.rejects(async () => await preparer.prepare(bodyOf("b", LARGE)), (error) => {
+    assert.ok(error instanceof Error && !(error instanceof ApiError));
+    return /no thread could prepare a body/.test(error.message);
+  });
+  assert.equal((await preparer.prepare(bodyOf("c", LARGE))).batchId, "c");
+  assert.equal(started, 2);
+});

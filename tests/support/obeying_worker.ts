@@ -1,0 +1,27 @@
+/** A thread that does what its requests say. */
+import { type Answer, answerRequests } from "../../src/threads/request_thread.ts";
+
+/** `echo` answers with `value`, `fail` throws it, `die` ends the thread with it. */
+export interface Order {
+  order: "echo" | "fail" | "die" | "unclonable";
+  value: string | ArrayBuffer;
+}
+
+answerRequests(async ({ order, value }: Order): Promise<Answer<unknown>> => {
+  await Promise.resolve();
+  switch (order) {
+    case "fail":
+      throw new Error(String(value));
+    case "die":
+      return await new Promise<never>(() => {
+        // Outside of the handler, as a bug in a callback would be.
+        queueMicrotask(() => {
+          throw new Error(String(value));
+        });
+      });
+    case "unclonable":
+      return { response: () => value };
+    default:
+      return { response: value, transfer: value instanceof ArrayBuffer ? [value] : [] };
+  }
+});

@@ -1,0 +1,60 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import {
+  findCycles,
+  findFullFolders,
+  findInnerImports,
+  findWrongRooms,
+} from "../../../tools/tidy/rooms.ts";
+
+/** A tree of files that import others. */
+function treeOf(imports: Record<string, string[]>) {
+  const read = (path: string) =>
+    imports[path]!.map((specifier) => `import { a } from "${specifier}";\n`).join("");
+  return { files: Object.keys(imports), read };
+}
+
+test("findWrongRooms() finds imports that go up, and folders that are no room", () => {
+  const { files, read } = treeOf({
+    "src/log/log.ts": ["./segment/a.ts", "../event/a.ts"],
+    "src/log/segment/a.ts": ["../storage/a.ts", "./b.ts", "../../event/a.ts"],
+    "src/log/segment/b.ts": ["../sealing/a.ts", "../log.ts"],
+    "src/log/cellar/a.ts": [],
+    "src/event/a.ts": [],
+  });
+  assert.deepEqual(findWrongRooms(files, read), [
+    "src/log/segment/b.ts: imports src/log/sealing/a.ts, against the order of rooms",
+    "src/log/segment/b.ts: imports src/log/log.ts, against the order of rooms",
+    "src/log/cellar/a.ts: its folder is no room of the log that tools/tidy/rooms.ts has",
+  ]);
+});
+
+test("findFullFolders() counts the files of each folder of src/ by itself", () => {
+  const files = Array.from({ length: 26 }, (_, n) => `src/a/${n}.ts`);
+  assert.deepEqual(findFullFolders([...files, "src/a/b/0.ts"]), ["src/a: 26 files, at most 25"]);
+  assert.deepEqual(findFullFolders([...files.slice(1), "tests/a.ts"]), []);
+});
+
+test("findCycles() tells each circle once, and follows no thread", () => {
+  const { files, read } = treeOf({
+    "src/d.ts": ["./a.ts"],
+    "src/c.ts": ["./a.ts"],
+    "src/b.ts": ["./c.ts"],
+    "src/a.ts": ["./b.ts"],
+    "src/thread.ts": [],
+    "src/worker.ts": ["./thread.ts"],
+  });
+  const withThread = (path: string) =>
+    path === "src/thread.ts" ? 'new URL("./worker.ts", import.meta.url)' : read(path);
+  assert.deepEqual(findCycles(files, withThread), [
+    "src/a.ts: imports itself: src/a.ts -> src/b.ts -> src/c.ts -> src/a.ts",
+  ]);
+});
+
+test("findInnerImports() finds what is imported from inside a package without a reason", () => {
+  const { files, read } = treeOf({ "src/a.ts": ["p/src/x.js", "p/src/y.js", "p", "node:fs"] });
+  const list = "\n| `p/src/x.js` | it is quicker |";
+  assert.deepEqual(findInnerImports(files, read, list), [
+    "src/a.ts: imports p/src/y.js, without a reason in docs/dependencies.md",
+  ]);
+});
