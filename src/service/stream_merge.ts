@@ -33,7 +33,10 @@ export async function mergeStreams(
   const cursors: StreamCursor[] = [];
   for (let place = 0; place < sources.length; place += STREAM_SEEKS_MAX) {
     const some = sources.slice(place, place + STREAM_SEEKS_MAX);
-    cursors.push(...await Promise.all(some.map((streams) => streams.seek(start))));
+    const seeks = some.map((streams) => streams.seek(start));
+    // A failure waits for the others: nobody reads a segment once the page has failed.
+    await Promise.allSettled(seeks);
+    cursors.push(...await Promise.all(seeks));
   }
   const rows: StreamSummary[] = [];
   while (rows.length < limit) {
