@@ -414,8 +414,8 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: "a sealed file is closed under those who read it",
-    edits: [edit("log/storage/shared_file.ts", " || this.#readers > 0", "")],
-    tests: [HANDOVER],
+    edits: [edit("log/storage/file_storage.ts", "    await Promise.allSettled(this.#reads);\n")],
+    tests: ["tests/log/storage/file_storage_test.ts"],
   },
   {
     name: "a generation leaves memory before its segments are known",

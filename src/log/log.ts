@@ -1,7 +1,6 @@
 /**
- * The durable log with its one writer: opens and recovers a folder, appends commits, hands out
- * snapshots. The caller holds the writer lock (see runtime/file_lock.ts) from before `openLog`
- * until after `close`.
+ * The durable log with its one writer: recovers a folder, appends commits, gives snapshots. The
+ * caller holds the writer lock (runtime/file_lock.ts) from before `openLog` until after `close`.
  */
 import { assert } from "../assert.ts";
 import { EventIdSource } from "../event/event_id.ts";
@@ -23,13 +22,10 @@ import type { LogSnapshot } from "./read/snapshot.ts";
 import type { Storage } from "./storage/storage.ts";
 import { TailWriter } from "./wal/tail_writer.ts";
 
-/** The newest commits, kept in memory for those who read at the end of the log. */
+/** The newest commits, kept in memory for readers at the end of the log. */
 export const RECENT_COMMITS_BYTES_MAX: number = 8 * 1024 * 1024;
 
-/**
- * Rotated tails that may wait to be sealed. With so many the tail is not rotated: it grows, and
- * takes no more descriptors.
- */
+/** Rotated tails that may wait to be sealed. Then the tail grows, and takes no more descriptors. */
 export const PENDING_FILES_MAX: number = 8;
 
 export interface LogOptions {
@@ -40,26 +36,26 @@ export interface LogOptions {
   /** Fills its argument. */
   randomBytes: (into: Uint8Array) => void;
   listener: LogListener;
-  /** How much of the newest commits is kept in memory; `RECENT_COMMITS_BYTES_MAX` if absent. */
+  /** `RECENT_COMMITS_BYTES_MAX` if absent. */
   recentBytesMax?: number;
-  /** How the log is sealed while it is open; only by `seal()` if absent. */
+  /** Seals the log while it is open; if absent, only `seal()` does. */
   sealing?: SealingOptions;
 }
 
 export interface SealingOptions {
   maker: SegmentMaker;
-  /** Size from which on the tail is rotated. */
+  /** Size at which the tail is rotated. */
   rotateBytes: number;
   /** See `BackgroundSealingOptions`. */
   pause?: BackgroundSealingOptions["pause"];
 }
 
 export interface LogListener extends RecoveryListener, MoveListener {
-  /** A commit is durable and in the snapshot from now on; told before anyone else can see it. */
+  /** A commit is now durable and in the snapshot. Called before anyone else can see it. */
   committed(batches: readonly CommittedBatch[]): void;
 }
 
-/** Takes note of nothing. */
+/** Ignores everything. */
 export const SILENT_LISTENER: LogListener = {
   sealed() {},
   batch() {},
@@ -84,7 +80,7 @@ export async function openLog(options: LogOptions): Promise<Log> {
   return new Log(options, await recover(options.storage, options.listener));
 }
 
-/** Ends a sealing that is to stop. */
+/** Ends a sealing that should stop. */
 class SealStopped extends Error {}
 
 export class Log {
@@ -106,7 +102,7 @@ export class Log {
     this.#options = options;
     this.#ids = new EventIdSource(clockMs, randomBytes, recovered.lastEventId);
     this.#files = new LogFiles({ ...options, recentBytesMax }, recovered);
-    this.#writer = new TailWriter(this.#files.tail, this.#files.recent);
+    this.#writer = new TailWriter(options.storage, this.#files.tail);
     this.#rotateAtBytes = this.#rotateBytes;
     this.#head = recovered.head;
     this.#background = options.sealing === undefined ? null : this.#sealingBy(options.sealing);
@@ -123,19 +119,18 @@ export class Log {
     return this.#files.sealed;
   }
 
-  /** Whether there are events that are in no segment. */
+  /** Whether some events are in no segment. */
   get hasUnsealed(): boolean {
     return this.#files.oldestPending !== null || this.#files.tail.lastEventId !== null;
   }
 
-  /** Why no more commits are taken; null while they are. */
+  /** Why the log takes no more commits; null while it does. */
   get poison(): WriterPoisonedError | null {
     return this.#writer.poison;
   }
 
   /**
-   * Commits batches as one: all of them are durable when this returns, or none is. One call at a
-   * time.
+   * Commits batches as one: all are durable when this returns, or none is. One call at a time.
    * @returns one item for each batch, in order.
    * @throws {StorageFullError} there was no room; nothing was written.
    * @throws {WriterPoisonedError} the outcome is unknown, or that of an earlier commit was.
@@ -156,25 +151,23 @@ export class Log {
       await this.#writer.append(built);
       this.#head = built.commit.head;
       this.#files.refresh();
-      const batches = built.commit.batches.map((entry, i) => ({
-        entry,
-        streams: built.growth[i]!,
-      }));
+      const { growth } = built;
+      const batches = built.commit.batches.map((entry, i) => ({ entry, streams: growth[i]! }));
       this.#options.listener.committed(batches);
       return batches;
     } finally {
       this.#appending = false;
-      // Where a rotation came before, its names are durable now.
+      // The names of a rotation before are durable now.
       this.#background?.start();
     }
   }
 
   /**
-   * Moves all that is committed into segments: rotates the tail and seals every pending file. Not
-   * while anything is appended. When it fails or is stopped, the log can only be closed.
-   * @param onSegment told of each segment once it is in the manifest.
-   * @param isStopped asked before each commit is sealed: whether to stop. What of a pending file
-   *   has been sealed then is sealed again by the next one.
+   * Moves all commits into segments: rotates the tail and seals every pending file. Not while
+   * anything is appended. When it fails or is stopped, the log can only be closed.
+   * @param onSegment receives each segment once it is in the manifest.
+   * @param isStopped called before each commit: whether to stop. The next sealing starts again with
+   *   a pending file that was sealed in part.
    * @returns false when it was stopped before all was sealed.
    */
   async seal(
@@ -208,8 +201,8 @@ export class Log {
   }
 
   /**
-   * Ends a clean run: an empty commit proves that all before it was durable. A poisoned log is only
-   * closed, and so is one whose sealing failed. Snapshots must not be read any more.
+   * Ends a clean run: an empty commit proves that all before it was durable. A log that is poisoned
+   * or whose sealing failed gets none. Snapshots may not be read any more.
    */
   async close(): Promise<void> {
     assert(!this.#appending && !this.#closed, "a log is closed once, when nothing is appended");
@@ -222,7 +215,7 @@ export class Log {
         await this.#writer.append(buildCleanEnd(this.#head));
       }
     } catch (error) {
-      // All events are durable; only the proof of it, for a later check of the file, is missing.
+      // All events are durable; only the proof of that is missing.
       if (!(error instanceof StorageFullError)) throw error;
       this.#report(`no room for the mark of a clean end: ${error.message}`);
     } finally {
@@ -234,8 +227,8 @@ export class Log {
     return new BackgroundSealing({
       maker,
       pause,
-      // A segment is listed only once its file has its name for good: a start that finds the list
-      // but the old name would take the tail for events that do not follow those in segments.
+      // Not before the pending file's name is durable: after a crash, a start that found the
+      // segments listed and the old name would take the tail for events out of order.
       nextPath: () => this.#writer.isSettled ? this.#files.oldestPending?.path ?? null : null,
       backlogBytes: () => this.#files.unsealedBytes,
       sealNext: async () => this.#removeSealed((await this.#files.sealOldest(maker)).file),
@@ -257,9 +250,9 @@ export class Log {
   }
 
   /**
-   * Rotates a tail that has grown large, unless PENDING_FILES_MAX wait to be sealed. When that
-   * fails, the tail grows on.
-   * @throws {WriterPoisonedError} the tail is not where a start looks for it any more.
+   * Rotates a large tail, unless PENDING_FILES_MAX wait to be sealed. A tail that cannot be rotated
+   * grows on.
+   * @throws {WriterPoisonedError} the tail is no longer where a start looks for it.
    */
   async #rotateWhenLarge(): Promise<void> {
     const { tail, pendingCount } = this.#files;
@@ -276,16 +269,14 @@ export class Log {
 
   async #rotate(): Promise<void> {
     await this.#files.rotate();
-    this.#writer = new TailWriter(this.#files.tail, this.#files.recent);
-    this.#writer.unsettle(() => syncNames(this.#options.storage));
+    this.#writer = new TailWriter(this.#options.storage, this.#files.tail);
+    this.#writer.unsettle();
   }
 
-  /** Goes on with a tail whose rotation failed. */
+  /** Continues with a tail whose rotation failed. */
   #keepTail(failure: RotationError): void {
     if (failure.outcome === "torn") throw this.#writer.poisonBy("the tail lost its name", failure);
-    if (failure.outcome === "undone") {
-      this.#writer.unsettle(() => syncNames(this.#options.storage));
-    }
+    if (failure.outcome === "undone") this.#writer.unsettle();
     this.#rotateAtBytes = this.#files.tail.endBytes + this.#rotateBytes;
     this.#report(
       `${TAIL_FILE}: not rotated, tried again at ${this.#rotateAtBytes} bytes: ${failure.message}`,

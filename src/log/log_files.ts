@@ -1,7 +1,6 @@
 /**
- * The files that a log is made of, and how events move on from one to the next: the tail is
- * rotated, a rotated one is sealed, and readers go over to its segments. What a snapshot was given
- * stays readable through all of it.
+ * The files of a log, and how events move from one to the next: the tail is rotated, a rotated tail
+ * is sealed, and its readers switch to the segments. Every snapshot stays readable throughout.
  */
 import { assert } from "../assert.ts";
 import { CommitFile } from "./wal/commit_file.ts";
@@ -21,15 +20,16 @@ export interface LogFilesOptions {
   storage: Storage;
   /** Milliseconds since 1970. */
   clockMs: () => number;
+  /** How much of the newest commits is kept in memory. */
   recentBytesMax: number;
-  /** Told of moves in the turn of the event loop in which readers come to see them. */
+  /** Called in the turn of the event loop in which readers first see a move. */
   listener: MoveListener;
 }
 
 export interface MoveListener {
-  /** What is committed from now on is in a new file, a generation of its own. */
+  /** Later commits are in a new file, a generation of its own. */
   rotated(): void;
-  /** The oldest generation is in these segments now, the last ones of the sealed history. */
+  /** The oldest generation is now in these segments, the last ones of the sealed history. */
   sealedMore(segments: readonly SegmentEntry[]): void;
   /** A sentence for the operator. */
   report(line: string): void;
@@ -48,7 +48,6 @@ export class LogFiles {
   /** Rotated tails that readers read, from oldest to newest. */
   #pending: readonly CommitFile[];
   #tail: CommitFile;
-  #recent: RecentCommits;
   #snapshot: LogSnapshot;
 
   constructor(options: LogFilesOptions, recovered: RecoveredLog) {
@@ -57,7 +56,7 @@ export class LogFiles {
     this.#manifest = recovered.manifest;
     this.#pending = recovered.pending;
     this.#tail = recovered.tail;
-    this.#recent = new RecentCommits(options.recentBytesMax);
+    this.#tail.recent = new RecentCommits(options.recentBytesMax);
     this.#snapshot = this.#takeSnapshot();
   }
 
@@ -70,12 +69,7 @@ export class LogFiles {
     return this.#tail;
   }
 
-  /** The newest commits of the tail. */
-  get recent(): RecentCommits {
-    return this.#recent;
-  }
-
-  /** The rotated tail that is to be sealed next; null when there is none. */
+  /** The rotated tail to seal next; null when there is none. */
   get oldestPending(): CommitFile | null {
     return this.#pending[0] ?? null;
   }
@@ -89,7 +83,7 @@ export class LogFiles {
     return this.#pending.reduce((sum, { endBytes }) => sum + endBytes, this.#tail.endBytes);
   }
 
-  /** Has the snapshot show what the tail has taken in. */
+  /** Updates the snapshot to the end of the tail. */
   refresh(): void {
     this.#snapshot = this.#takeSnapshot();
   }
@@ -99,25 +93,24 @@ export class LogFiles {
    * @throws {RotationError}
    */
   async rotate(): Promise<void> {
-    const { storage, listener } = this.#options;
-    const old = this.#tail;
-    const rotated = await rotateTail(storage, old);
-    this.#recent.clear();
-    this.#recent = new RecentCommits(this.#options.recentBytesMax);
+    const { storage, listener, recentBytesMax } = this.#options;
+    const pending = this.#tail;
+    const rotated = await rotateTail(storage, pending);
     this.#tail = new CommitFile(TAIL_FILE, rotated.tail);
-    this.#pending = [...this.#pending, old];
-    const closed = old.moveTo(rotated.path, rotated.pending);
+    this.#tail.recent = new RecentCommits(recentBytesMax);
+    this.#pending = [...this.#pending, pending];
+    const writable = pending.moveTo(rotated.path, rotated.pending);
     this.refresh();
     listener.rotated();
     try {
-      await closed;
+      await writable.close();
     } catch (error) {
       // It costs a descriptor, and the rotation is complete.
       listener.report(`${TAIL_FILE}: rotated, but not closed: ${(error as Error).message}`);
     }
   }
 
-  /** Seals the oldest pending file, and has readers go over to its segments. */
+  /** Seals the oldest pending file, and switches its readers to the segments. */
   async sealOldest(maker: SegmentMaker): Promise<SealedFile> {
     const pending = this.oldestPending;
     assert(pending !== null, "there is a file to be sealed");
@@ -129,71 +122,58 @@ export class LogFiles {
     const { storage, clockMs } = this.#options;
     try {
       return await sealPending(pending, this.#manifest, { storage, clockMs, maker });
-    } catch (error) {
+    } catch (cause) {
       try {
         await removeUnfinished(storage);
       } catch (left) {
-        const { message } = error as Error;
         const reason = (left as Error).message;
-        throw new Error(`${message}; what it left could not be removed: ${reason}`, {
-          cause: error,
-        });
+        const { message } = cause as Error;
+        throw new Error(`${message}; what it left could not be removed: ${reason}`, { cause });
       }
-      throw error;
+      throw cause;
     }
   }
 
-  /** Closes a file that has been sealed, when nobody is reading it, and removes it. */
-  async remove(sealed: CommitFile): Promise<void> {
-    await sealed.close();
-    await removePending(this.#options.storage, sealed.path);
-  }
-
-  /** To be called when nobody reads any more. */
-  async close(): Promise<void> {
-    for (const file of [...this.#pending, this.#tail]) await file.close();
-    await this.sealed.close();
-  }
-
-  /** In one turn of the event loop: nobody sees an event twice, or not at all. */
+  /** In one turn of the event loop: no reader misses an event or sees it twice. */
   #publish(pending: CommitFile): SealedFile {
+    assert(pending.sealedIn === null, "a file is sealed once");
     const known = this.sealed.files.length;
     const segments = this.#manifest.segments.slice(known);
     this.sealed.add(segments);
-    const views = this.sealed.files.slice(known);
     this.#pending = this.#pending.slice(1);
-    pending.retire(views);
+    pending.sealedIn = this.sealed.files.slice(known);
     this.refresh();
     this.#options.listener.sealedMore(segments);
     return { file: pending, segments };
   }
 
+  /** Closes a sealed file, after the reads under way, and removes it. */
+  async remove({ file, path }: CommitFile): Promise<void> {
+    await file.close();
+    await removePending(this.#options.storage, path);
+  }
+
+  /** Nobody may read any more. */
+  async close(): Promise<void> {
+    for (const { file } of [...this.#pending, this.#tail]) await file.close();
+    await this.sealed.close();
+  }
+
   #takeSnapshot(): LogSnapshot {
-    const unsealed: LogFile[] = [];
-    for (const file of [...this.#pending, this.#tail]) {
-      const recent = file === this.#tail ? this.#recent : null;
-      if (file.lastEventId !== null) unsealed.push(new CommitFileView(file, recent));
-    }
-    return new FilesSnapshot(this.sealed.files, unsealed);
+    const unsealed = [...this.#pending, this.#tail]
+      .filter(({ lastEventId }) => lastEventId !== null)
+      .map((file) => new CommitFileView(file));
+    return filesSnapshot(this.sealed.files, unsealed);
   }
 }
 
-/**
- * Its list is made when it is first read: of ten thousand segments that is too much for a commit.
- */
-class FilesSnapshot implements LogSnapshot {
-  readonly frontier: string | null;
-  readonly #sealed: readonly LogFile[];
-  readonly #unsealed: readonly LogFile[];
-  #files: readonly LogFile[] | null = null;
-
-  constructor(sealed: readonly LogFile[], unsealed: readonly LogFile[]) {
-    this.frontier = (unsealed.at(-1) ?? sealed.at(-1))?.lastEventId ?? null;
-    this.#sealed = sealed;
-    this.#unsealed = unsealed;
-  }
-
-  get files(): readonly LogFile[] {
-    return this.#files ??= [...this.#sealed, ...this.#unsealed];
-  }
+/** Joins the lists when they are first read: ten thousand segments are too much for each commit. */
+function filesSnapshot(sealed: readonly LogFile[], unsealed: readonly LogFile[]): LogSnapshot {
+  let files: readonly LogFile[] | null = null;
+  return {
+    frontier: (unsealed.at(-1) ?? sealed.at(-1))?.lastEventId ?? null,
+    get files() {
+      return files ??= [...sealed, ...unsealed];
+    },
+  };
 }

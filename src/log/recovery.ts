@@ -1,7 +1,6 @@
 /**
- * Opens what a log folder holds for a writer: checks it, finishes what a crash left half done, and
- * makes durable what it recovered (docs/format.md, "Recovery"). Run twice it changes nothing the
- * second time.
+ * Opens a log folder for its writer: checks it, finishes what a crash interrupted, and makes the
+ * result durable (docs/format.md, "Recovery"). A second run changes nothing.
  */
 import { assert } from "../assert.ts";
 import { READ_CHUNK_BYTES } from "../limits.ts";
@@ -27,15 +26,15 @@ import { SealedHistory } from "./segment/sealed_history.ts";
 import { remnantFault } from "./wal/remnant.ts";
 import { isNotFound, type Storage, type StorageFile } from "./storage/storage.ts";
 
-/** What recovery tells the one who opens the log. */
+/** Receives what recovery finds. */
 export interface RecoveryListener {
-  /** What is in segments; told before any batch. */
+  /** The segments; called before any batch. */
   sealed(history: SealedHistory): void;
-  /** Every committed batch that is not sealed, in log order. */
+  /** A committed batch that is not sealed, in log order. */
   batch(entry: BatchEntry): void;
   /**
-   * What is told from now on is in a new file, a generation of its own: files are sealed one by
-   * one, from the oldest to the newest, each as a whole.
+   * Later batches are in a new file, a generation of its own: files are sealed whole, from the
+   * oldest to the newest.
    */
   rotated(): void;
   /** A sentence for the operator: what was repaired. */
@@ -76,7 +75,7 @@ interface Closable {
   close(): Promise<void>;
 }
 
-/** @param opened is told of every file that stays open. */
+/** @param opened receives every file that stays open. */
 async function recoverFiles(
   storage: Storage,
   manifest: Manifest,
@@ -120,10 +119,7 @@ async function recoverFiles(
   };
 }
 
-/**
- * Looks whether the segments of the manifest are there. Only the footer of the last one is read:
- * history goes on from what that says.
- */
+/** Checks that the segments of the manifest exist. Reads only the footer of the last one. */
 async function openSegments(
   storage: Storage,
   manifest: Manifest,
@@ -139,13 +135,13 @@ async function openSegments(
 
 /** Names in the pending folder. */
 interface PendingNames {
-  /** In segments: left by a sealing that was cut off. */
+  /** Sealed, and left by a sealing that was cut off. */
   covered: string[];
-  /** In log order: a name begins with the first id, so that is name order. */
+  /** In log order, which is name order: a name begins with the first id. */
   uncovered: string[];
 }
 
-/** @throws {CorruptLogError} a name that is none of a rotated tail. */
+/** @throws {CorruptLogError} a name is not that of a rotated tail. */
 async function pendingNames(
   storage: Storage,
   sealedThrough: string | null,
@@ -163,10 +159,7 @@ async function pendingNames(
   return names;
 }
 
-/**
- * Takes in a pending file, which is read and never repaired.
- * @throws {CorruptLogError} it is not what a rotation left.
- */
+/** Reads a pending file. @throws {CorruptLogError} it is not what a rotation left. */
 async function recoverPending(
   file: StorageFile,
   path: string,
@@ -187,9 +180,9 @@ async function recoverPending(
 }
 
 /**
- * What a sealing that was cut off has left: files that the manifest covers or does not know yet. A
- * segment that it does not know is removed only where its events are in a pending file: else it may
- * be all that is left of them, under a manifest that was put back.
+ * Removes what a sealing that was cut off left. A segment that the manifest does not list is removed
+ * only when its events are in a pending file: after an older manifest was restored, it may be the
+ * only copy of them.
  */
 async function removeLeftovers(
   storage: Storage,
@@ -200,8 +193,8 @@ async function removeLeftovers(
   },
 ): Promise<void> {
   await removeTemporaryFiles(storage);
-  // After a failed fsync the system may show a manifest that is not on the disk: written again, it
-  // is there before what it replaces goes.
+  // After a failed fsync the system may show a manifest that is not on the disk. Write it again
+  // before the files that it covers go.
   if (names.covered.length > 0) await writeManifest(storage, manifest);
   for (const name of names.covered) await storage.remove(`${PENDING_FOLDER}/${name}`);
   const listed = new Set(manifest.segments.map(({ path }) => path));
@@ -219,15 +212,15 @@ async function removeLeftovers(
 }
 
 /**
- * The manifest is made last in a new folder, so whatever else is there without one has lost it;
- * only a first writer that was cut off before leaves an empty tail and empty folders.
+ * Reads the manifest, or creates an empty log. A new folder gets its manifest last: a first start
+ * that was cut off leaves an empty tail and empty folders, and anything else has lost its manifest.
  */
 async function prepareFolder(storage: Storage): Promise<Manifest> {
   const names = await storage.list(".");
   if (names === null) throw new Error("the log folder does not exist");
   const manifest = await readManifest(storage);
   if (manifest !== null) {
-    // A copy may have left empty folders out.
+    // A copy may lack empty folders.
     await makeFolders(storage, names);
     return manifest;
   }
@@ -246,7 +239,7 @@ async function makeFolders(storage: Storage, names: readonly string[]): Promise<
   }
 }
 
-/** A manifest or a tail that was never put in place means nothing. */
+/** Removes a manifest or a tail that was never renamed. */
 async function removeTemporaryFiles(storage: Storage): Promise<void> {
   const names = await storage.list(".") ?? [];
   for (const path of [MANIFEST_TEMPORARY_FILE, TAIL_TEMPORARY_FILE]) {
@@ -289,10 +282,9 @@ async function recoverTail(
 }
 
 /**
- * What the last process wrote may not be durable yet; it must be before anyone is told of it. Where
- * that process met a failed fsync, the system may show a last commit that is not on the disk and
- * that it does not think it must write: so its bytes are written again. So is the end of the file,
- * behind which the disk may still have what that process cut off.
+ * Makes durable what the last process wrote, before anyone sees it. After a failed fsync the system
+ * may show a last commit that is not on the disk and hold its pages for clean: they are written
+ * again. So is the end of the file: the disk may still have what that process truncated.
  */
 async function makeDurable({ file, lastCommitOffset, endBytes }: CommitFile) {
   const chunk = new Uint8Array(Math.min(endBytes - lastCommitOffset, READ_CHUNK_BYTES));
@@ -307,7 +299,7 @@ async function makeDurable({ file, lastCommitOffset, endBytes }: CommitFile) {
   await file.sync();
 }
 
-/** @param mayBeMissing whether a rotation can have been cut off before it made the new tail. */
+/** @param mayBeMissing a rotation may have been cut off before it created the new tail. */
 async function openTail(storage: Storage, mayBeMissing: boolean): Promise<StorageFile> {
   try {
     return await storage.open(TAIL_FILE, "write");
@@ -319,7 +311,7 @@ async function openTail(storage: Storage, mayBeMissing: boolean): Promise<Storag
   return await storage.open(TAIL_FILE, "write");
 }
 
-/** Ids must increase over the whole log, whatever files it is in. */
+/** Checks that ids increase over all files of the log. */
 class OrderCheck {
   lastEventId: string | null;
 

@@ -225,6 +225,7 @@ class OpenSimulatedFile implements StorageFile {
   readonly #path: string;
   readonly #file: SimulatedFile;
   readonly #mode: OpenMode;
+  readonly #reads = new Set<Promise<void>>();
   #isOpen = true;
 
   constructor(disk: SimulatedDisk, path: string, file: SimulatedFile, mode: OpenMode) {
@@ -235,8 +236,19 @@ class OpenSimulatedFile implements StorageFile {
   }
 
   async read(into: Uint8Array, position: number): Promise<number> {
-    await this.#enter({ kind: "read", path: this.#path, position, sizeBytes: into.length });
-    return this.#file.read(into, position);
+    const entered = this.#enter({
+      kind: "read",
+      path: this.#path,
+      position,
+      sizeBytes: into.length,
+    });
+    this.#reads.add(entered);
+    try {
+      await entered;
+      return this.#file.read(into, position);
+    } finally {
+      this.#reads.delete(entered);
+    }
   }
 
   async write(bytes: Uint8Array, position: number): Promise<void> {
@@ -277,8 +289,10 @@ class OpenSimulatedFile implements StorageFile {
   }
 
   async close(): Promise<void> {
-    await this.#enter({ kind: "close", path: this.#path });
+    this.#assertOpen();
     this.#isOpen = false;
+    await Promise.allSettled(this.#reads);
+    await this.#disk.enter({ kind: "close", path: this.#path });
     this.#disk.openFiles -= 1;
   }
 

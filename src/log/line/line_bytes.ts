@@ -1,7 +1,4 @@
-/**
- * The small copies that stored lines are taken apart and put together with. Loops in place of calls
- * of Buffer: most pieces are shorter than what a call costs.
- */
+/** Small copies that parse and build stored lines. For most, a loop costs less than a Buffer call. */
 import { Buffer } from "node:buffer";
 
 const QUOTE = 0x22;
@@ -10,23 +7,22 @@ const BACKSLASH = 0x5c;
 const SPACE = 0x20;
 const HYPHEN = 0x2d;
 
-/** A copy of at least this many bytes is left to `Uint8Array.set`. */
+/** `Uint8Array.set` makes copies of at least this many bytes. */
 const LONG_COPY_BYTES = 64;
 
-/** Where the hyphens of a UUID's 36 characters stand before one of its bytes: before these. */
+/** Bytes of a UUID that a hyphen precedes in its 36 characters. */
 const BYTES_AFTER_HYPHEN = [4, 6, 8, 10];
 export const UUID_BYTES = 16;
 export const UUID_CHARS = 36;
 export const HASH_BYTES = 32;
 export const HASH_CHARS = 64;
 
-/** Above the value of any hex digit. */
 const NO_DIGIT = 0x10;
 const DIGIT_VALUES = new Uint8Array(0x100).fill(NO_DIGIT);
 const DIGITS = Buffer.from("0123456789abcdef");
 DIGITS.forEach((digit, value) => DIGIT_VALUES[digit] = value);
 
-/** Whether two ranges of bytes are the same. */
+/** Whether two ranges hold the same bytes. */
 export function sameBytes(
   a: Uint8Array,
   aStart: number,
@@ -42,7 +38,7 @@ export function sameBytes(
   return true;
 }
 
-/** Whether `bytes` have the characters of an ASCII text at `start`. */
+/** Whether `bytes` hold an ASCII text at `start`. */
 export function isTextAt(bytes: Uint8Array, start: number, text: string): boolean {
   for (let at = 0; at < text.length; at++) {
     if (bytes[start + at] !== text.charCodeAt(at)) return false;
@@ -50,12 +46,12 @@ export function isTextAt(bytes: Uint8Array, start: number, text: string): boolea
   return true;
 }
 
-/** A view of a range, which costs less than one that is a Buffer. */
+/** A view of a range; cheaper than a Buffer. */
 export function viewOf(bytes: Uint8Array, start: number, end: number): Uint8Array {
   return new Uint8Array(bytes.buffer, bytes.byteOffset + start, end - start);
 }
 
-/** Copies a range to `into`, where there is room; returns where the copy ends. */
+/** Copies a range; returns where the copy ends. */
 export function putBytes(
   into: Uint8Array,
   at: number,
@@ -72,12 +68,12 @@ export function putBytes(
 const WORD_BYTES = 4;
 const LITTLE_ENDIAN = true;
 
-/** `copyWords()` reads and writes up to here beyond what it copies. */
+/** `copyWords()` reads and writes up to this far behind the range. */
 export const COPY_MARGIN_BYTES: number = WORD_BYTES;
 
 /**
- * Copies bytes in words, so that a few that mean nothing are put behind them: both views go on for
- * COPY_MARGIN_BYTES, and what follows in `target` is still to be written.
+ * Copies bytes in words: both views need COPY_MARGIN_BYTES behind the range, and in `target` those
+ * are overwritten.
  */
 export function copyWords(
   source: DataView,
@@ -92,8 +88,8 @@ export function copyWords(
 }
 
 /**
- * Copies bytes from the first to the last, for a copy may go on into what it writes: in words where
- * those do not overlap, and where what is put too much is still to be written.
+ * Copies bytes in order, so that a copy may run into its own output. In words where those do not
+ * overlap: then up to COPY_MARGIN_BYTES behind the range are overwritten.
  */
 export function copyBytes(
   source: DataView,
@@ -111,30 +107,31 @@ export function copyBytes(
   }
 }
 
-/** Bytes that are copied in words. */
+/** A view to copy bytes in words. */
 export function viewFor(bytes: Uint8Array): DataView {
   return new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
 }
 
-/** Bytes that are put in many places. */
+/** Bytes that are copied often. */
 export interface Piece {
-  /** Goes on behind them, so that they can be copied in words. */
+  /** Padded, so that it can be copied in words. */
   view: DataView;
   sizeBytes: number;
 }
 
+/** A padded copy of `bytes`. */
 export function pieceOf(bytes: Uint8Array): Piece {
   const padded = Buffer.concat([bytes], bytes.length + WORD_BYTES);
   return { view: viewFor(padded), sizeBytes: bytes.length };
 }
 
-/** Returns where the copy ends. */
+/** Copies a piece; returns where the copy ends. */
 export function putPiece(into: DataView, at: number, { view, sizeBytes }: Piece): number {
   copyBytes(view, 0, into, at, sizeBytes);
   return at + sizeBytes;
 }
 
-/** Whether bytes have a piece at `at`. */
+/** Whether `bytes` hold a piece at `at`. */
 export function hasPieceAt(bytes: DataView, at: number, { view, sizeBytes }: Piece): boolean {
   if (at + sizeBytes > bytes.byteLength) return false;
   let i = 0;
@@ -147,13 +144,13 @@ export function hasPieceAt(bytes: DataView, at: number, { view, sizeBytes }: Pie
   return true;
 }
 
-/** For each byte its two digits, the first one in the low half. */
+/** The two digits of each byte, the first in the low half. */
 const DIGIT_PAIRS = Uint16Array.from(
   { length: 0x100 },
   (_, byte) => DIGITS[byte >> 4]! | DIGITS[byte & 0xf]! << 8,
 );
 
-/** Spells an even number of bytes in lowercase hex; returns where the digits end. */
+/** Writes an even number of bytes in lowercase hex; returns where the digits end. */
 export function putHex(
   into: DataView,
   at: number,
@@ -168,7 +165,7 @@ export function putHex(
   return at + 2 * sizeBytes;
 }
 
-/** Spells a UUID in its 36 characters; returns where they end. */
+/** Writes the 36 characters of a UUID; returns where they end. */
 export function putUuid(into: DataView, at: number, from: Uint8Array, start: number): number {
   let done = 0;
   for (const end of BYTES_AFTER_HYPHEN) {
@@ -184,36 +181,6 @@ export function uuidText(bytes: Uint8Array, start = 0): string {
   const characters = Buffer.allocUnsafe(UUID_CHARS);
   putUuid(viewFor(characters), 0, bytes, start);
   return characters.toString("latin1");
-}
-
-/** The highest bit of each byte of a word. */
-const HIGH_BITS = 0x80808080 | 0;
-
-/**
- * Whether the characters from `at` on, a multiple of four, are lowercase hex digits. Four at a
- * time: a byte below 0x80 plus 0x80 - c has its highest bit set from the character c on.
- */
-export function areHexDigits(bytes: DataView, at: number, chars: number): boolean {
-  if (at + chars > bytes.byteLength) return false;
-  let valid = HIGH_BITS;
-  for (let i = 0; i < chars; i += WORD_BYTES) valid &= hexBits(bytes.getInt32(at + i));
-  return valid === HIGH_BITS;
-}
-
-/** The highest bit of each byte of a word that is a lowercase hex digit. */
-function hexBits(word: number): number {
-  const digits = (word + 0x50505050) & ~(word + 0x46464646);
-  const letters = (word + 0x1f1f1f1f) & ~(word + 0x19191919);
-  return (word & HIGH_BITS) === 0 ? (digits | letters) & HIGH_BITS : 0;
-}
-
-/** Whether the 36 characters from `at` on are a UUID in lowercase. */
-export function isUuidAt(bytes: DataView, at: number): boolean {
-  return areHexDigits(bytes, at, 8) && areHexDigits(bytes, at + 9, 4) &&
-    areHexDigits(bytes, at + 14, 4) && areHexDigits(bytes, at + 19, 4) &&
-    areHexDigits(bytes, at + 24, 12) && bytes.getUint8(at + 8) === HYPHEN &&
-    bytes.getUint8(at + 13) === HYPHEN && bytes.getUint8(at + 18) === HYPHEN &&
-    bytes.getUint8(at + 23) === HYPHEN;
 }
 
 /** Decodes lowercase hex digits; false when there are others. */
@@ -234,7 +201,7 @@ export function takeHex(
   return seen < NO_DIGIT;
 }
 
-/** Decodes the 36 characters of a UUID in lowercase; false when they are no such. */
+/** Decodes the 36 characters of a lowercase UUID; false when they are not one. */
 export function takeUuid(
   from: Uint8Array,
   start: number,
@@ -252,7 +219,7 @@ export function takeUuid(
   return takeHex(from, start, UUID_BYTES - done, into, at + done) && valid;
 }
 
-/** Whether a JSON string of these characters has to escape any. */
+/** Whether a JSON string must escape one of these characters. */
 export function needsEscape(bytes: Uint8Array, start: number, end: number): boolean {
   for (let at = start; at < end; at++) {
     const byte = bytes[at]!;
@@ -262,8 +229,8 @@ export function needsEscape(bytes: Uint8Array, start: number, end: number): bool
 }
 
 /**
- * Where the JSON string ends whose characters begin at `start`: the place of its closing quote. -1
- * when it does not end before `limit`, or has a control character.
+ * Index of the closing quote of the JSON string whose characters begin at `start`; -1 when it does
+ * not end before `limit`, or has a control character.
  */
 export function stringEnd(bytes: Uint8Array, start: number, limit: number): number {
   for (let at = start; at < limit; at++) {
@@ -276,8 +243,8 @@ export function stringEnd(bytes: Uint8Array, start: number, limit: number): numb
 }
 
 /**
- * Where the characters of a JSON string begin that ends before `end`; -1 when nothing after `limit`
- * is the start of one. Inside a string a backslash stands before every quote, before it a colon.
+ * Where the characters of the JSON string that ends before `end` begin; -1 when none begins after
+ * `limit`. Inside a string a backslash precedes every quote; the opening one follows a colon.
  */
 export function stringStart(bytes: Uint8Array, end: number, limit: number): number {
   for (let at = end - 1; at > limit; at--) {
@@ -287,8 +254,8 @@ export function stringStart(bytes: Uint8Array, end: number, limit: number): numb
 }
 
 /**
- * The UTF-8 text that a JSON string's characters stand for; null when RFC 8785 spells it otherwise.
- * The text is a view of `bytes` when nothing in it is escaped.
+ * The UTF-8 text of a JSON string; null when RFC 8785 spells it otherwise. A view of `bytes` when
+ * nothing is escaped.
  */
 export function unescapedText(bytes: Buffer, start: number, end: number): Uint8Array | null {
   if (!needsEscape(bytes, start, end)) return bytes.subarray(start, end);
@@ -302,7 +269,7 @@ export function unescapedText(bytes: Buffer, start: number, end: number): Uint8A
   return text.isWellFormed() && JSON.stringify(text) === spelled ? Buffer.from(text) : null;
 }
 
-/** The characters of the JSON string that stands for a UTF-8 text. */
+/** The characters of the JSON string of a UTF-8 text. */
 export function escapedText(text: Uint8Array, start: number, end: number): Uint8Array {
   const decoded = Buffer.from(text.buffer, text.byteOffset + start, end - start).toString("utf8");
   return Buffer.from(JSON.stringify(decoded).slice(1, -1));

@@ -1,7 +1,6 @@
 /**
- * Recomputes batch digests and event hashes (event/encode_batch.ts) from stored lines. The
- * canonical JSON is copied from the line, whole members with their names: they stand there as RFC
- * 8785 spells them, only in another order.
+ * Recomputes batch digests and event hashes (event/encode_batch.ts) from stored lines. Members are
+ * copied whole from the line, where RFC 8785 spells them the same, only in another order.
  */
 import { Buffer } from "node:buffer";
 import { Sha256Stream } from "../../event/hash.ts";
@@ -18,7 +17,7 @@ import {
 import { OBSERVED_AT_CHARS } from "./line_layout.ts";
 import type { StoredEvent } from "./stored_event.ts";
 
-/** A longer text is hashed in pieces of about this size. */
+/** Longer texts are hashed in pieces of about this size. */
 const PIECE_BYTES = 64 * 1024;
 
 const EVENTS = pieceOf(Buffer.from('{"events":['));
@@ -40,11 +39,11 @@ const OBSERVED_AT_NAME_BYTES = ',"observed_at":"'.length;
 const OCCURRED_AT_NAME_BYTES = ',"occurred_at":"'.length;
 const CONTENT_HASH_NAME_BYTES = ',"content_hash":"'.length;
 
-/** Computes the digest of one batch after the other. */
+/** Computes batch digests, one after the other. */
 export class BatchDigester {
   readonly #text = new HashedText();
   #events = 0;
-  /** The source of the batch as its lines spell it. */
+  /** Source of the batch, as its lines spell it. */
   #source = pieceOf(Buffer.alloc(0));
 
   /** Adds the next event of the batch. */
@@ -59,7 +58,7 @@ export class BatchDigester {
     putItem(text, event);
   }
 
-  /** The digest, 64 lowercase hex digits. The next event starts another batch. */
+  /** Returns the digest, 64 lowercase hex digits. The next event starts another batch. */
   finish(): string {
     const text = this.#text;
     text.reserve(SOURCE_OF_BATCH.sizeBytes + this.#source.sizeBytes + VERSION.sizeBytes);
@@ -71,7 +70,6 @@ export class BatchDigester {
   }
 }
 
-/** Computes event hashes. */
 export class EventHasher {
   readonly #text = new HashedText();
 
@@ -83,7 +81,7 @@ export class EventHasher {
   }
 }
 
-/** A text that is hashed piece by piece while it is written, so that memory is flat. */
+/** A text that is hashed while it is written, so that memory is bounded. */
 class HashedText {
   #bytes: Buffer = Buffer.allocUnsafeSlow(2 * PIECE_BYTES);
   #view = viewFor(this.#bytes);
@@ -113,7 +111,7 @@ class HashedText {
     this.#length += end - start;
   }
 
-  /** SHA-256 of the text, 64 lowercase hex digits. The next text begins. */
+  /** Returns the SHA-256, 64 lowercase hex digits, and starts another text. */
   finish(): string {
     const digest = this.#hash.end(viewOf(this.#bytes, 0, this.#length));
     this.#length = 0;
@@ -121,19 +119,19 @@ class HashedText {
   }
 }
 
-/** At least the size of an item or an envelope: that of the line without its payload. */
+/** An upper limit for the size of an item or envelope: the line without its payload. */
 function bytesOf({ eventIdStart, payloadStart, payloadEnd, eventHashStart }: StoredEvent): number {
   return payloadStart - eventIdStart + eventHashStart - payloadEnd;
 }
 
-/** An event as the digest of its batch covers it. */
+/** Appends an event as its batch digest covers it. */
 function putItem(text: HashedText, event: StoredEvent): void {
   const { contentHashStart, kindStart, recordKeyStart, streamStart } = event;
   text.put(OPEN);
   // Without its comma.
   const hashFrom = contentHashStart - CONTENT_HASH_NAME_BYTES + 1;
   text.putPart(event, hashFrom, contentHashStart + HASH_CHARS + 1);
-  // In the line, too, an `occurred_at` comes next.
+  // An `occurred_at` comes next in the line too.
   const kindEnd = event.occurredAtStart < 0 ? event.kindEnd : event.occurredAtEnd;
   text.putPart(event, kindStart - KIND_NAME_BYTES, kindEnd + 1);
   text.putPart(event, recordKeyStart - RECORD_KEY_NAME_BYTES, event.recordKeyEnd + 1);
@@ -141,11 +139,11 @@ function putItem(text: HashedText, event: StoredEvent): void {
   text.put(CLOSE);
 }
 
-/** The canonical envelope of an event. */
+/** Appends the canonical envelope of an event. */
 function putEnvelope(text: HashedText, event: StoredEvent): void {
   const { batchIdStart, contentHashStart, eventIdStart, kindStart, observedAtStart } = event;
   text.put(OPEN);
-  // Without its comma, as the `event_id` below.
+  // Without its comma, like the `event_id` below.
   text.putPart(event, batchIdStart - BATCH_ID_NAME_BYTES + 1, event.batchIdEnd + 1);
   const hashFrom = contentHashStart - CONTENT_HASH_NAME_BYTES;
   text.putPart(event, hashFrom, contentHashStart + HASH_CHARS + 1);
@@ -160,7 +158,7 @@ function putEnvelope(text: HashedText, event: StoredEvent): void {
     text.putPart(event, occurredAtFrom, event.occurredAtEnd + 1);
   }
   text.putPart(event, event.recordKeyStart - RECORD_KEY_NAME_BYTES, event.recordKeyEnd + 1);
-  // In the line, too, the `stream` follows the `source`.
+  // The `stream` follows the `source` in the line too.
   text.putPart(event, event.sourceStart - SOURCE_NAME_BYTES, event.streamEnd + 1);
   text.put(CLOSE);
 }

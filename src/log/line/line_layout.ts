@@ -1,6 +1,6 @@
 /**
- * What a stored event line has beside the values of its members. A line is one JSON object, without
- * spaces and in this order (docs/format.md):
+ * The fixed parts of a stored event line, which is one JSON object without spaces and in this order
+ * (docs/format.md):
  *
  *   {"event_id":"<36>","source":"<name>","stream":"<name>","record_key":<string>,"kind":<string>
  *   [,"occurred_at":"<time>"],"observed_at":"<24>","payload":<JSON>,"content_hash":"<64>"
@@ -9,7 +9,7 @@
 import { Buffer } from "node:buffer";
 import { HASH_CHARS, type Piece, pieceOf, UUID_CHARS } from "./line_bytes.ts";
 
-// What stands before the value that each is named for.
+// Each precedes the value that it is named for.
 export const OPENING: Piece = pieceOf(Buffer.from('{"event_id":"'));
 export const SOURCE: Piece = pieceOf(Buffer.from('","source":"'));
 export const STREAM: Piece = pieceOf(Buffer.from('","stream":"'));
@@ -26,7 +26,7 @@ export const CLOSING: Piece = pieceOf(Buffer.from('"}'));
 /** `YYYY-MM-DDTHH:MM:SS.mmmZ` */
 export const OBSERVED_AT_CHARS = 24;
 
-/** Bytes of a line, LF included, beside the values of its strings and payload. */
+/** Bytes of a line, LF included, without the values of its strings and payload. */
 export const LINE_FIXED_BYTES: number = [
   ...[OPENING, SOURCE, STREAM, RECORD_KEY, KIND, OCCURRED_AT, OBSERVED_AT, PAYLOAD],
   ...[CONTENT_HASH, BATCH_ID, EVENT_HASH, CLOSING],

@@ -1,4 +1,4 @@
-/** Tells whether a line is an event of a batch, by the bytes that spell the batch in it. */
+/** Matches event lines to their batch by the bytes that spell it. */
 import { Buffer } from "node:buffer";
 import { sameBytes } from "./line_bytes.ts";
 import type { StoredEvent } from "./stored_event.ts";

@@ -1,7 +1,4 @@
-/**
- * A stored event line (`line_layout.ts`) taken apart: finds places and checks what lies between
- * them; nothing is decoded or copied.
- */
+/** Parses a stored event line (`line_layout.ts`) into offsets; decodes and copies nothing. */
 import { Buffer } from "node:buffer";
 import {
   HASH_CHARS,
@@ -28,12 +25,11 @@ import {
 } from "./line_layout.ts";
 
 /**
- * Where the members of one line are: offsets into `bytes`. Strings are given without their quotes
- * and as they are spelled in the line, escapes included. One object serves for many lines.
+ * The members of one line, as offsets into `bytes`. Strings come without their quotes and with
+ * their escapes. One object serves many lines.
  */
 export class StoredEvent {
   bytes: Buffer = Buffer.alloc(0);
-  /** Of `bytes`. */
   view: DataView = viewFor(this.bytes);
   /** 36 characters. */
   eventIdStart = 0;
@@ -59,10 +55,7 @@ export class StoredEvent {
   /** 64 hex digits. */
   eventHashStart = 0;
 
-  /**
-   * Takes the line apart that lies in [start, end) of `bytes`, without its LF. False when it is
-   * none; the places mean nothing then.
-   */
+  /** Parses the line in [start, end) of `bytes`, without its LF; false when it is malformed. */
   take(bytes: Buffer, start: number, end: number): boolean {
     if (bytes !== this.bytes) {
       this.bytes = bytes;
@@ -83,7 +76,7 @@ export class StoredEvent {
     return this.bytes.toString("latin1", this.eventHashStart, this.eventHashStart + HASH_CHARS);
   }
 
-  /** From the payload's end on places follow from the end of the line. */
+  /** Offsets behind the payload are counted from the end of the line. */
   #takeEnd(start: number, end: number): boolean {
     const { bytes, view } = this;
     const closing = end - CLOSING.sizeBytes;

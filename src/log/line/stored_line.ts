@@ -1,15 +1,11 @@
 /**
- * What can be read off a stored event line without parsing it. A line starts
- *
- *   {"event_id":"<36>","source":"<name>","stream":"<name>","record_key":<string>,"kind":<string>,
- *
- * (docs/format.md). Names hold no quote; inside a JSON string a quote is always escaped, so the
- * first bare quote ends it.
+ * Reads members of a stored event line (`line_layout.ts`) without parsing it. Names hold no quote;
+ * inside a JSON string every quote is escaped, so the first bare one ends it.
  */
 import { Buffer } from "node:buffer";
 import { EVENT_BYTES_MIN } from "../../limits.ts";
 
-/** Exact-match filter on the members of an event; an absent member matches all. */
+/** Exact-match filter on the members of an event; an absent member matches every event. */
 export interface EventFilter {
   source?: string;
   stream?: string;
@@ -35,7 +31,7 @@ const ID_END_OFFSET = ID_OFFSET + ID_LENGTH;
 const KIND_OFFSET = 2;
 const HEADER_KIND = 0x63;
 
-/** Whether the line that starts at `offset` is the header of a commit (and not an event). */
+/** Whether the line that starts at `offset` is a commit header, not an event. */
 export function isHeaderLine(bytes: Uint8Array, offset: number): boolean {
   return bytes[offset + KIND_OFFSET] === HEADER_KIND;
 }
@@ -47,10 +43,9 @@ const LITTLE_ENDIAN = true;
 const WORD_BYTES = 4;
 
 /**
- * Where the event line ends that starts at `start`, its LF included, in whole lines that have been
- * checked before: what is shorter than an event is not looked at. In words, by the bit trick that
- * finds a zero byte (H. Warren, Hacker's Delight, 6-1): one of the runtimes searches a Buffer byte
- * by byte, which takes as long as all the rest of a replay.
+ * Where the event line that starts at `start` ends, LF included; the lines are whole and valid.
+ * Looks for a zero byte in words (H. Warren, Hacker's Delight, 6-1): one of the runtimes searches a
+ * Buffer byte by byte, which takes as long as all the rest of a replay.
  */
 export function eventLineEnd(lines: DataView, start: number): number {
   const wordsEnd = lines.byteLength - 2 * WORD_BYTES;
@@ -110,9 +105,7 @@ export function lineMatcher(filter: EventFilter): LineMatcher | null {
   };
 }
 
-/**
- * The bytes that a member's value and the following punctuation must have; null when any will do.
- */
+/** The bytes that a member's value and the next name must have; null when any will do. */
 function memberStep(
   value: string | undefined,
   end: Buffer,
@@ -129,10 +122,7 @@ function hasAt(bytes: Buffer, position: number, wanted: Buffer): boolean {
   return true;
 }
 
-/**
- * Start of the first of these event lines whose event is after `after`; their end when there is
- * none. No header is among them.
- */
+/** Start of the first of these event lines after `after`; their end when there is none. */
 export function firstLineAfter(lines: Buffer, after: string): number {
   let low = 0;
   let high = lines.length;

@@ -1,6 +1,6 @@
 /**
- * Reads the events of a snapshot in log order as ranges of stored lines: nothing is parsed, and
- * what is read is read once into the buffer that is sent.
+ * Reads the events of a snapshot in log order as ranges of stored lines: nothing is parsed, and the
+ * buffer that is read into is the one that is sent.
  */
 import { Buffer } from "node:buffer";
 import { READ_CHUNK_BYTES } from "../../limits.ts";
@@ -17,14 +17,14 @@ import {
   lineMatcher,
 } from "../line/stored_line.ts";
 
-/** A scan that finds nothing tells so each time it has read this much: its reader may be gone. */
+/** A scan without a match returns each time it has read this much: its reader may be gone. */
 export const SCAN_PAUSE_BYTES: number = 4 * 1024 * 1024;
 
 const EMPTY = Buffer.alloc(0);
 const LF = 0x0a;
 const COMMA = 0x2c;
 
-/** The first read of a small page: about this much for each event asked for. */
+/** The first read of a small page: about this much for each event. */
 const FIRST_READ_BYTES_PER_EVENT = 1024;
 const FIRST_READ_BYTES_MIN = 16 * 1024;
 
@@ -64,7 +64,7 @@ export class EventScan {
     this.#skipping = after !== undefined;
   }
 
-  /** Last event handed out; null before the first. */
+  /** Last event returned; null before the first. */
   get lastEventId(): string | null {
     return this.#lastEventId;
   }
@@ -75,8 +75,8 @@ export class EventScan {
   }
 
   /**
-   * The next events, their lines joined by commas; null at the end. Empty when a good deal was read
-   * without a match, so that the caller can give up. They are valid until the next call.
+   * The next events, their lines joined by commas, valid until the next call; null at the end.
+   * Empty after SCAN_PAUSE_BYTES without a match, so that the caller can give up.
    */
   async next(): Promise<Buffer | null> {
     let missedBytes = 0;

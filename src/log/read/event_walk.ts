@@ -1,4 +1,4 @@
-/** Walks over the stored lines of a snapshot one by one, for what needs to see every event. */
+/** Visits every event of a snapshot. */
 import type { Buffer } from "node:buffer";
 import { READ_CHUNK_BYTES } from "../../limits.ts";
 import { LineChunks } from "./line_chunks.ts";
@@ -9,8 +9,8 @@ import { isHeaderLine, lineEventId } from "../line/stored_line.ts";
 const LF = 0x0a;
 
 /**
- * Calls `visit` with the place of each event's line, in log order, until it returns false.
- * Events up to `after` may come first: only their bulk is skipped.
+ * Calls `visit` with the start of each event's line, in log order, until it returns false. Some
+ * events up to `after` may come first.
  */
 export async function walkEvents(
   snapshot: LogSnapshot,
@@ -36,11 +36,11 @@ function visitLines(
   return true;
 }
 
-/** Whether a snapshot holds the event of that id. */
+/** Whether a snapshot holds the event with that id. */
 export async function hasEvent(snapshot: LogSnapshot, eventId: string): Promise<boolean> {
   if (snapshot.files.some((file) => file.lastEventId === eventId)) return true;
   let found = false;
-  // Shortened it sorts right before itself, so that the walk comes by the event.
+  // The shortened id sorts right before the whole one, so that the walk visits the event.
   await walkEvents(snapshot, eventId.slice(0, -1), (chunk, start) => {
     const id = lineEventId(chunk, start);
     found = id === eventId;

@@ -1,9 +1,9 @@
 /**
- * The memory that one scan reads the log into, chunk after chunk. What ended scans leave is kept
- * for the next ones: left to the collector, it takes a third of the time of a replay.
+ * The memory that one scan reads the log into, reused by later scans: garbage collection of it took
+ * a third of a replay.
  *
- * Invariant: memory has one owner, the scan that took it, until that releases it. A scan that is
- * abandoned does not, and its memory is collected.
+ * Invariant: memory has one owner, the scan that took it, until it is released. That of an
+ * abandoned scan is collected.
  */
 import { Buffer } from "node:buffer";
 import { READ_CHUNK_BYTES } from "../../limits.ts";
@@ -11,7 +11,7 @@ import { READ_CHUNK_BYTES } from "../../limits.ts";
 /** Chunks kept for the next scans: 4 MiB. */
 const SPARE_CHUNKS_MAX = 16;
 
-/** Less is allocated each time: it costs little. */
+/** Smaller buffers are cheap to allocate. */
 const POOLED_BYTES_MIN = READ_CHUNK_BYTES / 4;
 
 const spare: Buffer[] = [];
@@ -19,7 +19,7 @@ const spare: Buffer[] = [];
 export class ScanMemory {
   #memory: Buffer | null = null;
 
-  /** This many bytes, uninitialized. What was taken before is overwritten. */
+  /** Uninitialized bytes; they may overlap those taken before. */
   take(sizeBytes: number): Buffer {
     if (this.#memory === null || this.#memory.length < sizeBytes) {
       this.release();
@@ -30,7 +30,7 @@ export class ScanMemory {
     return this.#memory.subarray(0, sizeBytes);
   }
 
-  /** Nobody reads what was taken any more. */
+  /** Returns the memory; nobody may read it any more. */
   release(): void {
     const memory = this.#memory;
     this.#memory = null;

@@ -1,40 +1,40 @@
-/** One coherent view of the log: what was durable at a moment, whatever is appended later. */
+/** A coherent view of the log: what was durable at one moment. */
 import type { Buffer } from "node:buffer";
 import type { EventFilter } from "../line/stored_line.ts";
 import type { ScanMemory } from "./scan_memory.ts";
 import type { StreamCounts, StreamSource } from "./stream_counts.ts";
 
-/** Which events a reader wants of a file. What it gets may hold others too. */
+/** The events a reader wants of a file; it may get others too. */
 export interface LinesWanted {
   /** Exclusive lower bound. */
   after: string | undefined;
   filter: EventFilter;
   /** Size of the first read, where a read can have any size. */
   firstReadBytes: number;
-  /** What lines are read into. */
+  /** Lines are read into it. */
   memory: ScanMemory;
 }
 
 /** The lines of a file from oldest to newest. */
 export interface LineSource {
   /**
-   * The next whole lines, headers among them, the last one with its LF; null at the end. The caller
-   * may change them; they are valid until the next call.
+   * The next whole lines, commit headers among them; null at the end. They are valid until the next
+   * call, and the caller may change them.
    */
   next(): Promise<Buffer | null>;
 }
 
-/** What a segment tells of its streams without a line being read. */
+/** The streams of a segment, by its index. */
 export interface FileStreams extends StreamSource {
-  /** Those of the events up to one; null when that is not in it. */
+  /** Counts the events up to one; null when the segment does not hold it. */
   countThrough(eventId: string): Promise<StreamCounts | null>;
 }
 
-/** A file of a snapshot: a segment, a pending file, or the tail up to the snapshot's end. */
+/** A segment, a pending file, or the tail up to the snapshot's end. */
 export interface LogFile {
   readonly path: string;
   readonly lastEventId: string;
-  /** Null where only the lines tell. */
+  /** Null for a file without an index. */
   readonly streams: FileStreams | null;
   lines(wanted: LinesWanted): LineSource;
 }

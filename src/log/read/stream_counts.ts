@@ -1,7 +1,9 @@
 /**
- * How many events each stream has and which is its last, in memory: of the files that are in no
- * segment, or of a part of one. In byte order of source, then stream.
+ * The number of events and the last event of each stream, in memory: for files that are not sealed,
+ * or for a part of a segment. In byte order of source, then stream.
  */
+import { firstIndex } from "../../first_index.ts";
+
 /** Memory that one stream takes, about. */
 const STREAM_BYTES = 200;
 
@@ -24,49 +26,48 @@ export interface StreamSource {
   seek(key: string): StreamCursor | Promise<StreamCursor>;
 }
 
-/** Goes over streams in order. */
+/** A position in streams that are in order. */
 export interface StreamCursor {
-  /** Key of the stream that it stands at; null at the end, where it tells nothing else. */
+  /** Key of the current stream; null at the end, where the rest means nothing. */
   readonly key: string | null;
   readonly events: number;
   readonly lastEventId: string;
-  /** Goes on to the next stream of the block. @returns false when `nextBlock()` is to be called. */
+  /** Moves to the next stream of the block. @returns false at its end: call `nextBlock()`. */
   next(): boolean;
-  /** Goes on to the first stream of the blocks behind, or to the end. */
+  /** Moves to the first stream of the blocks behind, or to the end. */
   nextBlock(): Promise<void>;
 }
 
 export class StreamCounts implements StreamSource {
-  /** By source, then by stream: to join the two costs more than to look twice. */
+  /** By source, then by stream: joining the names costs more than two lookups. */
   #entries: EntryMaps = new Map();
   /** Whether a copy has the same maps. */
   #isShared = false;
   #size = 0;
-  /** The keys in order, but for those in `#unsorted`. Never changed. */
+  /** The keys in order, without those in `#unsorted`. */
   #sorted: readonly string[] = [];
-  /** New keys since they were last sorted. */
   #unsorted: string[] = [];
 
-  /** Memory it takes, about, whether or not a copy has the same. */
+  /** Memory it takes, about; maps shared with a copy count in both. */
   get sizeBytes(): number {
     return this.#size * STREAM_BYTES;
   }
 
-  /** Takes in events of a stream, the last of which has that id. */
+  /** Adds events of a stream, the last of which has that id. */
   add(source: string, stream: string, events: number, lastEventId: string): void {
     const entry = this.#entryToChange(source, stream);
     entry.events += events;
     if (entry.lastEventId < lastEventId) entry.lastEventId = lastEventId;
   }
 
-  /** As `add()`, of events before all of the stream that are in: its last event may be known. */
+  /** As `add()`, for events before all others of the stream: its last event may be known. */
   addEarlier(source: string, stream: string, events: number, lastEventId: () => string): void {
     const entry = this.#entryToChange(source, stream);
     entry.events += events;
     if (entry.lastEventId === "") entry.lastEventId = lastEventId();
   }
 
-  /** Takes in what another one counts. */
+  /** Adds what another one counts. */
   addAll(others: StreamCounts): void {
     for (const { key, events, lastEventId } of others.entries()) {
       const [source, stream] = namesOf(key);
@@ -79,12 +80,12 @@ export class StreamCounts implements StreamSource {
     return this.#entries.get(source)?.get(stream)?.lastEventId ?? null;
   }
 
-  /** All streams in order, one after the other: there may be as many as events. */
+  /** All streams in order. */
   *entries(): Generator<StreamEntry, void> {
     for (const key of this.#inOrder()) yield entryOf(this.#entries, key);
   }
 
-  /** A copy that later additions leave as it is. The first of those pays for it. */
+  /** A copy that later additions do not change. Copies on the first of those. */
   copy(): StreamCounts {
     const copy = new StreamCounts();
     copy.#sorted = this.#inOrder();
@@ -95,7 +96,7 @@ export class StreamCounts implements StreamSource {
     return copy;
   }
 
-  /** Goes over the streams as they are now. To be called of a copy, where others are added. */
+  /** See `StreamSource`. Later additions confuse the cursor: call it on a copy. */
   seek(key: string): StreamCursor {
     return new CountsCursor(this.#entries, this.#inOrder(), key);
   }
@@ -105,7 +106,7 @@ export class StreamCounts implements StreamSource {
     this.#isShared = false;
     const known = this.#entries.get(source)?.get(stream);
     if (known !== undefined) return known;
-    // Names may be parts of a whole request: those of the key, which is a new text, are kept.
+    // The names may be slices of a whole request: slices of the key, a new string, are kept.
     const key = streamKey(source, stream);
     const [ownSource, ownStream] = namesOf(key);
     const entry = { key, events: 0, lastEventId: "" };
@@ -119,7 +120,7 @@ export class StreamCounts implements StreamSource {
 
   #inOrder(): readonly string[] {
     if (this.#unsorted.length > 0) {
-      // Mostly few are new: the sort merges them with those that are in order.
+      // Few are new: the sort merges the two runs.
       this.#sorted = [...this.#sorted, ...this.#unsorted.sort()].sort();
       this.#unsorted = [];
     }
@@ -153,24 +154,16 @@ function copyOf(entries: EntryMaps): EntryMaps {
 class CountsCursor implements StreamCursor {
   readonly #entries: EntryMaps;
   readonly #sorted: readonly string[];
-  #place: number;
+  #index: number;
 
-  /** A cursor at the first key that is not before `key`. */
   constructor(entries: EntryMaps, sorted: readonly string[], key: string) {
     this.#entries = entries;
     this.#sorted = sorted;
-    let low = 0;
-    let high = sorted.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if (sorted[middle]! < key) low = middle + 1;
-      else high = middle;
-    }
-    this.#place = low;
+    this.#index = firstIndex(sorted.length, (i) => sorted[i]! >= key);
   }
 
   get key(): string | null {
-    return this.#sorted[this.#place] ?? null;
+    return this.#sorted[this.#index] ?? null;
   }
 
   get events(): number {
@@ -182,7 +175,7 @@ class CountsCursor implements StreamCursor {
   }
 
   next(): boolean {
-    this.#place += 1;
+    this.#index += 1;
     return true;
   }
 

@@ -1,20 +1,20 @@
 /**
- * Seals rotated tails one after the other while the log is served. A sealing that fails changes
- * nothing for readers and writers: it is reported, and tried again after a pause.
+ * Seals rotated tails one after the other while the log is served. A sealing that fails is reported
+ * and retried after a pause; readers and writers continue.
  */
 import { setTimeout } from "node:timers/promises";
 import type { SegmentMaker } from "./segment_maker.ts";
 
 export const SEAL_RETRY_MS_MAX: number = 300_000;
 
-/** A sealing that failed is tried again after this long; each further pause doubles. */
+/** The first pause after a failure; each further one doubles. */
 export const SEAL_RETRY_MS: number = 1000;
 
 export interface BackgroundSealingOptions {
   maker: SegmentMaker;
-  /** The pending file to be sealed next; null when there is none. */
+  /** The pending file to seal next; null when there is none. */
   nextPath: () => string | null;
-  /** How many bytes of commits are not sealed. */
+  /** Bytes of commits that are not sealed. */
   backlogBytes: () => number;
   /** Seals that file. Leaves no temporary file when it fails. */
   sealNext: () => Promise<void>;
@@ -33,15 +33,15 @@ export class BackgroundSealing {
     this.#options = options;
   }
 
-  /** To be called after each commit: there may be a file to be sealed. */
+  /** Call it after each commit: there may be a file to seal. */
   start(): void {
-    const { maker, backlogBytes } = this.#options;
+    const { maker, backlogBytes, nextPath } = this.#options;
     maker.setBacklog(backlogBytes());
-    if (this.#closing.signal.aborted || this.#options.nextPath() === null) return;
+    if (this.#closing.signal.aborted || nextPath() === null) return;
     this.#running ??= this.#run();
   }
 
-  /** Ends what is under way as soon as it can be. */
+  /** Ends what is under way as soon as possible. */
   async close(): Promise<void> {
     this.#closing.abort();
     await this.#options.maker.close();
@@ -49,15 +49,17 @@ export class BackgroundSealing {
   }
 
   async #run(): Promise<void> {
-    const { nextPath, report } = this.#options;
+    const { nextPath, sealNext, report } = this.#options;
     const { signal } = this.#closing;
     let pauseMs = SEAL_RETRY_MS;
     for (let path = nextPath(); path !== null && !signal.aborted; path = nextPath()) {
-      const failure = await this.#seal();
-      if (failure === null) {
+      try {
+        await sealNext();
         pauseMs = SEAL_RETRY_MS;
-      } else if (!signal.aborted) {
-        report(`${path}: not sealed, tried again in ${pauseMs / 1000} s: ${failure}`);
+      } catch (error) {
+        if (signal.aborted) break;
+        const reason = error instanceof Error ? error.message : String(error);
+        report(`${path}: not sealed, tried again in ${pauseMs / 1000} s: ${reason}`);
         await this.#pause(pauseMs);
         pauseMs = Math.min(2 * pauseMs, SEAL_RETRY_MS_MAX);
       }
@@ -66,18 +68,8 @@ export class BackgroundSealing {
     this.start();
   }
 
-  /** @returns why the next file could not be sealed; null when it was. */
-  async #seal(): Promise<string | null> {
-    try {
-      await this.#options.sealNext();
-      return null;
-    } catch (error) {
-      return error instanceof Error ? error.message : String(error);
-    }
-  }
-
   async #pause(ms: number): Promise<void> {
-    const { pause = timer } = this.#options;
+    const { pause = (ms, signal) => setTimeout(ms, undefined, { signal }) } = this.#options;
     const { signal } = this.#closing;
     try {
       await pause(ms, signal);
@@ -85,8 +77,4 @@ export class BackgroundSealing {
       if (!signal.aborted) throw error;
     }
   }
-}
-
-function timer(ms: number, signal: AbortSignal): Promise<void> {
-  return setTimeout(ms, undefined, { signal });
 }

@@ -1,7 +1,6 @@
 /**
- * Seals rotated tails: has all events of one written into segments and checked, and only then puts
- * these into the manifest, together. Cut off anywhere before, the pending file is what is read, and
- * the segments are orphans.
+ * Seals rotated tails: all events of one are written into segments and checked, then the manifest
+ * lists these together. A crash before that leaves the pending file in use and orphan segments.
  */
 import { GENESIS_HEAD_HEX } from "../../event/chain.ts";
 import { formatTimestamp } from "../../event/timestamp.ts";
@@ -25,9 +24,9 @@ export interface SealOptions {
 }
 
 /**
- * Seals a pending file. The file stays. After a failure, segments may be left that the manifest
- * does not list: the next attempt makes the same ones and replaces them.
- * @returns the manifest with its segments at the end, once that is durable.
+ * Seals a pending file, without removing it. A failure may leave segments that the manifest does not
+ * list; the next attempt replaces them.
+ * @returns the manifest with the new segments at its end, once it is durable.
  */
 export async function sealPending(
   pending: CommitFile,
@@ -54,7 +53,7 @@ export async function sealPending(
   return sealed;
 }
 
-/** Removes the temporary files of a sealing that failed: their names must be free. */
+/** Removes the temporary files of a failed sealing: the next one needs their names. */
 export async function removeUnfinished(storage: Storage): Promise<void> {
   await removeIfThere(storage, SEGMENT_TEMPORARY_FILE);
   await removeIfThere(storage, MANIFEST_TEMPORARY_FILE);

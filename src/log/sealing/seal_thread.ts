@@ -1,7 +1,6 @@
 /**
- * Makes segments on another thread, so that those who append and read do not wait for it. The
- * thread is there while there is something to be sealed, and for a while after that: a start is a
- * tenth of a second of work at one go.
+ * Makes segments on another thread, so that appends and reads do not wait. The thread outlives its
+ * work for a while: starting one takes a tenth of a second.
  */
 import { RequestThread, type RequestThreadOptions } from "../../threads/request_thread.ts";
 import type { MadeSegment, SegmentMaker, SegmentTask } from "./segment_maker.ts";
@@ -18,7 +17,7 @@ export interface SealWorkerData {
   throttle: SharedArrayBuffer;
 }
 
-/** Makes segments of the log in a folder. A thread that dies is replaced for the next one. */
+/** Makes segments of the log in a folder. A thread that dies is replaced for the next segment. */
 export function sealThread(logDir: string, options: RequestThreadOptions = {}): SegmentMaker {
   const throttle = new Throttle();
   const workerData: SealWorkerData = { logDir, throttle: throttle.memory };

@@ -1,7 +1,6 @@
 /**
- * Makes a segment from a range of a pending file: writes it, syncs it, and reads it back before
- * anything relies on it. Requests and results can be sent between threads, so that this can be done
- * beside the thread that serves.
+ * Makes a segment from a range of a pending file: writes it, syncs it, and reads it back. Tasks and
+ * results can be sent between threads.
  */
 import { assert } from "../../assert.ts";
 import type { SegmentFacts } from "../segment/segment_metadata.ts";
@@ -11,13 +10,13 @@ import type { Storage } from "../storage/storage.ts";
 import { readCommits, type WholeCommit } from "../wal/commit_reader.ts";
 import { readBack } from "./segment_read_back.ts";
 
-/** The commits that a segment is made of, as many of them as it holds. */
+/** The commits for a segment; it takes as many as it holds. */
 export interface SegmentTask {
   /** The pending file. */
   path: string;
   /** Where its first commit starts. */
   startBytes: number;
-  /** Where the last one ends; there are events before. */
+  /** Where the last one ends; the range holds events. */
   endBytes: number;
   /** Chain head before the first event, 64 lowercase hex digits. */
   previousHead: string;
@@ -33,24 +32,24 @@ export interface SegmentMaker {
   /**
    * Makes the next segment, under the temporary name, which must be free. One call at a time.
    * @throws {CorruptLogError} the pending file is not what was committed.
-   * @throws what the disk says; a part of the file may be there then.
+   * @throws an error of the disk; part of the file may remain.
    */
   make(task: SegmentTask): Promise<MadeSegment>;
-  /** Told, whenever that changes, how many bytes of commits wait to be sealed. */
+  /** Receives the bytes of commits that wait to be sealed, whenever they change. */
   setBacklog(bytes: number): void;
-  /** Ends what is under way, which is rejected then, and frees what it takes. */
+  /** Rejects what is under way, and frees all resources. */
   close(): Promise<void>;
 }
 
 export interface MakerSettings {
   bounds?: SegmentBounds;
-  /** Told of each commit on its way into a segment, of how many events. Ends it by an error. */
+  /** Receives the events of each commit before it is sealed; may throw to stop. */
   onEvents?: (events: number) => void;
   /** Called after each row group that is written or read back; unthrottled if absent. */
   throttle?: () => void;
 }
 
-/** Makes segments on this thread. What is under way is not ended by `close()`. */
+/** Makes segments on this thread. `close()` does not end what is under way. */
 export function inPlaceMaker(storage: Storage, settings: MakerSettings = {}): SegmentMaker {
   return {
     make: (task) => makeSegment(storage, task, settings),
@@ -86,7 +85,7 @@ async function makeSegment(
   }
 }
 
-/** Tells of each commit as it comes. */
+/** Calls `onCommit` before each commit. */
 async function* observed(
   commits: AsyncIterable<WholeCommit>,
   onCommit: (commit: WholeCommit) => void,

@@ -1,7 +1,4 @@
-/**
- * Reads a segment that has just been written back from the disk, before it takes the place of the
- * lines that it was made from: what is read must be those lines, and what finds them must be right.
- */
+/** Reads a new segment back from the disk: its lines, indexes and statistics must be right. */
 import { createHash } from "node:crypto";
 import { SegmentError } from "../parquet/segment_error.ts";
 import { openChecked, SegmentRowsCheck } from "../segment/segment_check.ts";
@@ -10,7 +7,7 @@ import type { Storage } from "../storage/storage.ts";
 
 /**
  * @param throttle called after each row group; may wait.
- * @throws {SegmentError} the file is not what was written, or that is not what was to be sealed.
+ * @throws {SegmentError} the file is not what was written, or holds other lines than the tail.
  */
 export async function readBack(
   storage: Storage,

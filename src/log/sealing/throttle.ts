@@ -1,32 +1,32 @@
 /**
- * Keeps the sealing thread from taking a processor for itself: after each row group it sleeps, the
- * longer the less there is to be sealed. Ingest and reads wait for a few milliseconds of its work
- * instead of for a time slice of the system, which can be a tenth of a second.
+ * Keeps the sealing thread from occupying a processor: it sleeps after each row group, longer when
+ * less is left to seal. Ingest and reads then wait for a few milliseconds of its work instead of a
+ * time slice of the system, which can be a tenth of a second.
  */
 import { TAIL_ROTATE_BYTES } from "../../limits.ts";
 
 /**
- * With this much to be sealed the thread is unthrottled. Below, its share of the time grows with
- * the backlog, so that a steady ingest finds a balance and a burst is sealed when it is over.
+ * From this backlog on the thread is unthrottled. Below, its share of the time grows with the
+ * backlog, so that steady ingest reaches a balance and a burst is sealed afterwards.
  */
 export const SEAL_BACKLOG_BYTES_MAX: number = 4 * TAIL_ROTATE_BYTES;
 
-/** The share of the time that the thread works when little is to be sealed. */
+/** The share of the time that the thread works when little is left to seal. */
 export const WORK_SHARE_MIN: number = 1 / 4;
 
-/** The longest sleep, however long the work before it took. */
+/** The longest sleep. */
 const SLEEP_MS_MAX = 100;
 
 const KIB = 1024;
 
-/** Words of the shared memory: the backlog in KiB, and one that never changes, to sleep on. */
+/** Words of the shared memory: the backlog in KiB, and a constant one to sleep on. */
 const BACKLOG = 0;
 const NEVER = 1;
 const WORDS = 2;
 
-/** Set by the thread that serves, slept on by the one that seals. */
+/** The serving thread sets it, the sealing thread sleeps by it. */
 export class Throttle {
-  /** What both threads hold. */
+  /** Shared by both threads. */
   readonly memory: SharedArrayBuffer;
   readonly #words: Int32Array;
   #sinceMs = performance.now();
@@ -48,7 +48,7 @@ export class Throttle {
     return Math.min(Math.max(backlogBytes / SEAL_BACKLOG_BYTES_MAX, WORK_SHARE_MIN), 1);
   }
 
-  /** Sleeps for the work since the last call. Blocks the thread: nobody may wait for it. */
+  /** Sleeps in proportion to the work since the last call. Blocks the thread. */
   pause(): void {
     const workedMs = performance.now() - this.#sinceMs;
     const sleepMs = Math.min(workedMs * (1 / this.workShare - 1), SLEEP_MS_MAX);

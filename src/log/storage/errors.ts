@@ -1,4 +1,4 @@
-/** What can keep a log from being opened or written, by meaning. */
+/** Why a log cannot be opened or written. */
 
 /** Committed bytes are damaged or missing. Nothing was changed; see docs/operations.md. */
 export class CorruptLogError extends Error {
@@ -10,12 +10,12 @@ export class UnsupportedFormatError extends Error {
   override name = "UnsupportedFormatError";
 }
 
-/** A commit found no room and was undone: nothing of it was written, the writer goes on. */
+/** A commit found no room and was undone; the writer continues. */
 export class StorageFullError extends Error {
   override name = "StorageFullError";
 }
 
-/** The outcome of a commit is uncertain: this writer takes no more. A new start recovers. */
+/** The outcome of a commit is unknown: this writer takes no more. A restart recovers. */
 export class WriterPoisonedError extends Error {
   override name = "WriterPoisonedError";
 }

@@ -30,33 +30,22 @@ export function fileStorage(root: string): Storage {
 }
 
 async function openFile(path: string, mode: OpenMode): Promise<StorageFile> {
-  const fd = await new Promise<number>((resolve, reject) =>
-    fs.open(
-      path,
-      OPEN_FLAGS[mode],
-      FILE_MODE,
-      (error, fd) => error ? reject(openError(path, error)) : resolve(fd),
-    )
-  );
+  let fd: number;
+  try {
+    fd = await called((done) => fs.open(path, OPEN_FLAGS[mode], FILE_MODE, done));
+  } catch (error) {
+    throw openError(path, error as NodeJS.ErrnoException);
+  }
   try {
     if (!isRegularFileAt(path, fd)) throw notRegularFile(path);
-    return new OpenedFile(fd, mode === "read" ? fd : openAgain(path, fd));
+    return new OpenedFile(fd);
   } catch (error) {
     fs.closeSync(fd);
     throw error;
   }
 }
 
-/** The same file once more, to be read. */
-function openAgain(path: string, fd: number): number {
-  const readFd = fs.openSync(path, OPEN_FLAGS.read);
-  const [opened, again] = [fs.fstatSync(fd), fs.fstatSync(readFd)];
-  if (again.ino === opened.ino && again.dev === opened.dev) return readFd;
-  fs.closeSync(readFd);
-  throw new Error(`${path}: became another file while it was opened; only the service may write`);
-}
-
-/** What open(2) says of a symlink, a socket or a device, and a folder. */
+/** Codes of open(2) for a symlink, a socket or device, and a folder. */
 const NOT_REGULAR_CODES = new Set(["ELOOP", "ENXIO", "EISDIR"]);
 
 function openError(path: string, error: NodeJS.ErrnoException): Error {
@@ -77,7 +66,7 @@ function isRegularFileAt(path: string, fd: number): boolean {
 
 async function listFolder(path: string): Promise<string[] | null> {
   try {
-    // Whatever is done below a folder follows a listing of it.
+    // Every operation below a folder follows a listing of it.
     const stat = await fs.promises.lstat(path);
     if (!stat.isDirectory()) {
       throw new Error(`${path}: not a folder, and no symlink is followed; put the folder back`);
@@ -98,33 +87,27 @@ async function syncFolder(path: string): Promise<void> {
   }
 }
 
-/**
- * Callbacks instead of `fs.promises` file handles: half the cost for each of the small calls.
- *
- * Some runtimes (Deno before 2.9) read and write at a place in two steps, seek and transfer: of two
- * calls at a time on one descriptor, one would hit the place of the other. So what is written has a
- * descriptor of its own, which takes one write after the other, and reads take turns.
- */
+/** Callbacks instead of `fs.promises` file handles: half the cost for each of the small calls. */
 class OpenedFile implements StorageFile {
   readonly #fd: number;
-  readonly #readFd: number;
-  /** Ends with the last read that was asked for. */
-  #reading: Promise<unknown> = Promise.resolve();
+  readonly #reads = new Set<Promise<number>>();
   #isWriting = false;
-  /** Then its descriptors may be those of other files. */
+  /** Afterwards the descriptor may be that of another file. */
   #isClosed = false;
 
-  /** @param readFd the same file; the same descriptor when nothing is written. */
-  constructor(fd: number, readFd: number) {
+  constructor(fd: number) {
     this.#fd = fd;
-    this.#readFd = readFd;
   }
 
-  read(into: Uint8Array, position: number): Promise<number> {
+  async read(into: Uint8Array, position: number): Promise<number> {
     this.#assertOpen();
-    const read = this.#reading.then(() => this.#readAll(into, position));
-    this.#reading = read.catch(() => {});
-    return read;
+    const read = this.#readAll(into, position);
+    this.#reads.add(read);
+    try {
+      return await read;
+    } finally {
+      this.#reads.delete(read);
+    }
   }
 
   async #readAll(into: Uint8Array, position: number): Promise<number> {
@@ -155,34 +138,24 @@ class OpenedFile implements StorageFile {
 
   sync(): Promise<void> {
     this.#assertOpen();
-    return new Promise((resolve, reject) =>
-      fs.fdatasync(this.#fd, (error) => error ? reject(error) : resolve())
-    );
+    return called((done) => fs.fdatasync(this.#fd, done));
   }
 
   truncate(sizeBytes: number): Promise<void> {
     this.#assertOpen();
-    return new Promise((resolve, reject) =>
-      fs.ftruncate(this.#fd, sizeBytes, (error) => error ? reject(error) : resolve())
-    );
+    return called((done) => fs.ftruncate(this.#fd, sizeBytes, done));
   }
 
-  size(): Promise<number> {
+  async size(): Promise<number> {
     this.#assertOpen();
-    return new Promise((resolve, reject) =>
-      fs.fstat(this.#fd, (error, stat) => error ? reject(error) : resolve(stat.size))
-    );
+    return (await called<fs.Stats>((done) => fs.fstat(this.#fd, done))).size;
   }
 
   async close(): Promise<void> {
     this.#assertOpen();
     this.#isClosed = true;
-    await this.#reading;
-    try {
-      if (this.#readFd !== this.#fd) await closeDescriptor(this.#readFd);
-    } finally {
-      await closeDescriptor(this.#fd);
-    }
+    await Promise.allSettled(this.#reads);
+    await called((done) => fs.close(this.#fd, done));
   }
 
   #assertOpen(): void {
@@ -190,38 +163,35 @@ class OpenedFile implements StorageFile {
   }
 
   #readSome(into: Uint8Array, offset: number, position: number): Promise<number> {
-    return uninterrupted((done) =>
-      fs.read(this.#readFd, into, offset, into.length - offset, position, done)
-    );
+    const sizeBytes = into.length - offset;
+    return uninterrupted((done) => fs.read(this.#fd, into, offset, sizeBytes, position, done));
   }
 
   #writeSome(bytes: Uint8Array, offset: number, position: number): Promise<number> {
-    return uninterrupted((done) =>
-      fs.write(this.#fd, bytes, offset, bytes.length - offset, position, done)
-    );
+    const sizeBytes = bytes.length - offset;
+    return uninterrupted((done) => fs.write(this.#fd, bytes, offset, sizeBytes, position, done));
   }
 }
 
-function closeDescriptor(fd: number): Promise<void> {
+type Callback<Result> = (error: NodeJS.ErrnoException | null, result: Result) => void;
+
+/** The result of a call that takes a callback. */
+function called<Result = void>(call: (done: Callback<Result>) => void): Promise<Result> {
   return new Promise((resolve, reject) =>
-    fs.close(fd, (error) => error ? reject(error) : resolve())
+    call((error, result) => error ? reject(error) : resolve(result))
   );
 }
 
-type CountCallback = (error: NodeJS.ErrnoException | null, count: number) => void;
-
 /**
- * Makes a call again that a signal interrupted: it has done nothing. Neither runtime does so for
- * both reads and writes.
+ * Repeats a call that a signal interrupted before it did anything. Neither runtime does so for both
+ * reads and writes.
  */
-function uninterrupted(call: (done: CountCallback) => void): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const attempt = () =>
-      call((error, count) => {
-        if (!error) resolve(count);
-        else if (isInterrupted(error)) attempt();
-        else reject(error);
-      });
-    attempt();
-  });
+async function uninterrupted(call: (done: Callback<number>) => void): Promise<number> {
+  for (;;) {
+    try {
+      return await called(call);
+    } catch (error) {
+      if (!isInterrupted(error)) throw error;
+    }
+  }
 }

@@ -6,7 +6,7 @@
  */
 import { constants } from "node:os";
 
-/** How a file is opened: to read, to read and write, or to be made anew (it must not exist). */
+/** How a file is opened: to read, to read and write, or to create (it must not exist). */
 export type OpenMode = "read" | "write" | "create";
 
 export interface StorageFile {
@@ -18,6 +18,7 @@ export interface StorageFile {
   sync(): Promise<void>;
   truncate(sizeBytes: number): Promise<void>;
   size(): Promise<number>;
+  /** Waits for reads under way. Nothing may be called afterwards. */
   close(): Promise<void>;
 }
 
@@ -34,7 +35,7 @@ export interface Storage {
   syncFolder(path: string): Promise<void>;
 }
 
-/** Codes of a write that found no room; the disk itself is well. */
+/** Codes of a write that found no room. */
 const NO_ROOM_CODES = new Set(["ENOSPC", "EDQUOT", "EFBIG"]);
 
 /** Whether `error` says that a write found no room on the disk. */

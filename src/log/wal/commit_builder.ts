@@ -1,7 +1,6 @@
 /**
  * Turns prepared batches into the bytes of one commit: ids, observed time, event hashes, chain,
- * lines. Pure but for the clock and randomness behind `ids`; nothing here is remembered if the
- * commit fails.
+ * lines. It keeps no state but that of `ids`.
  */
 import type { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";
@@ -13,7 +12,7 @@ import type { PreparedBatch } from "../../event/types.ts";
 import { COMMIT_BODY_BYTES_MAX, COMMIT_HEADER_BYTES_MAX } from "../../limits.ts";
 import { type BatchEntry, type Commit, encodeCommitHeader } from "./commit_frame.ts";
 
-/** Events that are stamped before others get a turn: a few milliseconds of work. */
+/** Events stamped in one slice: a few milliseconds of work. */
 const SLICE_EVENTS = 2000;
 
 /** What one batch adds to one stream of its source. */
@@ -34,7 +33,7 @@ export interface BuiltCommit {
   growth: StreamGrowth[][];
 }
 
-/** What a commit is made of. */
+/** Input of a commit. */
 export interface CommitParts {
   batches: readonly PreparedBatch[];
   ids: EventIdSource;
@@ -43,10 +42,7 @@ export interface CommitParts {
   nowMs: number;
 }
 
-/**
- * Builds a commit, with a pause each time SLICE_EVENTS have been stamped. It copies nothing:
- * the events of the batches are stamped where they are.
- */
+/** Builds a commit in slices of SLICE_EVENTS. Events are stamped in place, in their batches. */
 export function* buildCommit(
   { batches, ids, head, nowMs }: CommitParts,
 ): Generator<void, BuiltCommit> {
@@ -57,7 +53,7 @@ export function* buildCommit(
   let sliceEvents = 0;
   for (const batch of batches) {
     const { events } = batch;
-    const eventIds = nextIds(ids, events.count);
+    const eventIds = Array.from({ length: events.count }, () => ids.next());
     for (let first = 0; first < events.count;) {
       if (sliceEvents === SLICE_EVENTS) {
         sliceEvents = 0;
@@ -73,12 +69,6 @@ export function* buildCommit(
   }
   const lines = batches.map(({ events }) => events.lines);
   return frameCommit({ batches: entries, head: chain.head }, lines, growth);
-}
-
-function nextIds(ids: EventIdSource, count: number): string[] {
-  const eventIds: string[] = [];
-  for (let index = 0; index < count; index++) eventIds.push(ids.next());
-  return eventIds;
 }
 
 /** The empty commit of a clean shutdown. */

@@ -1,21 +1,25 @@
 /**
- * A tail or pending file that is open and known to be right up to `endBytes`: what readers read,
- * and for the tail what the writer appends to. Only commits that are durable are ever taken in.
+ * An open tail or pending file, known to be right up to `endBytes`: what readers read, and for the
+ * tail what the writer appends to. Only durable commits are ever added.
  *
- * It is one object from the first commit of a tail until nobody reads its events any more. A tail
- * becomes a pending file, that becomes segments, and those who read it go on there.
+ * One object lives from the first commit of a tail until its pending file is sealed and nobody
+ * reads the file any more; its readers then continue in the segments.
  */
 import type { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";
 import type { Commit } from "./commit_frame.ts";
 import { CommitReader } from "./commit_reader.ts";
+import type { RecentCommits } from "./recent_commits.ts";
 import { CorruptLogError } from "../storage/errors.ts";
-import { SharedFile } from "../storage/shared_file.ts";
 import type { LogFile } from "../read/snapshot.ts";
 import { SparseIndex } from "./sparse_index.ts";
 import type { StorageFile } from "../storage/storage.ts";
 
 export class CommitFile {
+  path: string;
+  file: StorageFile;
+  /** Its newest commits in memory; null where none are kept. */
+  recent: RecentCommits | null = null;
   readonly index: SparseIndex = new SparseIndex();
   /** All bytes before are durable commits. */
   endBytes = 0;
@@ -27,54 +31,25 @@ export class CommitFile {
   head: string | null = null;
   /** Whether the last commit is the empty one of a clean shutdown. */
   endsClean = false;
-  #path: string;
-  #shared: SharedFile;
-  #sealedIn: readonly LogFile[] | null = null;
+  /** The segments that its events are read from; null while that is the file. */
+  sealedIn: readonly LogFile[] | null = null;
 
   constructor(path: string, file: StorageFile) {
-    this.#path = path;
-    this.#shared = new SharedFile(file);
+    this.path = path;
+    this.file = file;
   }
 
-  get path(): string {
-    return this.#path;
-  }
-
-  get file(): StorageFile {
-    return this.#shared.file;
-  }
-
-  /** The segments that its events are read from; null while that is the file. */
-  get sealedIn(): readonly LogFile[] | null {
-    return this.#sealedIn;
-  }
-
-  /** As `StorageFile.read()`; not once it is sealed. */
-  read(into: Uint8Array, position: number): Promise<number> {
-    return this.#shared.read(into, position);
-  }
-
-  /** The file has another name, and `file` has it open. Returns when the one before is closed. */
-  moveTo(path: string, file: StorageFile): Promise<void> {
-    const before = this.#shared;
-    this.#path = path;
-    this.#shared = new SharedFile(file);
-    return before.close();
-  }
-
-  /** From now on its events are read from these segments. */
-  retire(segments: readonly LogFile[]): void {
-    assert(this.#sealedIn === null, "a file is retired once");
-    this.#sealedIn = segments;
-  }
-
-  /** Returns when it is closed, once the reads that have begun are over; none begins any more. */
-  close(): Promise<void> {
-    return this.#shared.close();
+  /** Switches readers to `file`, the same file under a new name. Returns the old one to close. */
+  moveTo(path: string, file: StorageFile): StorageFile {
+    const before = this.file;
+    this.path = path;
+    this.file = file;
+    this.recent = null;
+    return before;
   }
 
   /**
-   * Takes in the next durable commit, which ends at `endBytes`.
+   * Adds the next durable commit, which ends at `endBytes`.
    * @param lines its event lines, in one or more pieces of whole lines.
    */
   add(commit: Commit, lines: readonly Buffer[], endBytes: number): void {
@@ -95,9 +70,9 @@ export class CommitFile {
 }
 
 /**
- * Takes in the right commits from the start of a file. Returns why the first that is not right is
- * not; null when all are.
- * @param onCommit told of each commit first. Throws when it cannot follow those before.
+ * Adds the valid commits from the start of a file. Returns why the first invalid one is invalid;
+ * null when all are valid.
+ * @param onCommit receives each commit first. Throws when it cannot follow those before.
  */
 export async function loadCommits(
   target: CommitFile,
@@ -112,7 +87,7 @@ export async function loadCommits(
   return reader.fault;
 }
 
-/** What is said of a file whose commit after the last one taken in is not right. */
+/** The error for a file whose commit after the last one added is invalid. */
 export function corruptAt(file: CommitFile, fault: string): CorruptLogError {
   const after = file.lastEventId === null ? "" : `, after event ${file.lastEventId}`;
   return new CorruptLogError(

@@ -1,82 +1,69 @@
 /**
  * A tail or pending file as a snapshot sees it: up to an end that does not move. The file may be
- * sealed while it is read, at any time: then the reader goes on in the segments, after the last
- * event that it has been given. Both give the same lines, byte for byte.
+ * sealed at any time while it is read: the reader then continues in the segments, after the last
+ * event it was given. Both give the same lines, byte for byte.
  */
-import { Buffer } from "node:buffer";
+import type { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";
 import { READ_CHUNK_BYTES } from "../../limits.ts";
 import { firstLineAfter, isHeaderLine, lineEventId } from "../line/stored_line.ts";
 import { LineChunks } from "../read/line_chunks.ts";
 import type { LineSource, LinesWanted, LogFile } from "../read/snapshot.ts";
 import type { CommitFile } from "./commit_file.ts";
-import type { RecentCommits } from "./recent_commits.ts";
 
 const LF = 0x0a;
-const NO_LINES = Buffer.alloc(0);
 
 export class CommitFileView implements LogFile {
   readonly path: string;
   readonly lastEventId: string;
   readonly streams = null;
   readonly #target: CommitFile;
-  readonly #recent: RecentCommits | null;
   readonly #endBytes: number;
 
-  /**
-   * @param target holds at least one event.
-   * @param recent what of the file is in memory too; it goes on with the file.
-   */
-  constructor(target: CommitFile, recent: RecentCommits | null) {
+  /** @param target holds at least one event. */
+  constructor(target: CommitFile) {
     assert(target.lastEventId !== null, "a file of a snapshot holds events");
     this.path = target.path;
     this.lastEventId = target.lastEventId;
     this.#target = target;
-    this.#recent = recent;
     this.#endBytes = target.endBytes;
   }
 
   lines(wanted: LinesWanted): LineSource {
-    const { after } = wanted;
-    // What is past the end is of later events than any that is asked for.
-    const recentStart = after === undefined ? null : this.#recent?.seek(after) ?? null;
-    const start = recentStart ?? this.#target.index.seek(after);
-    const range = { start, end: this.#endBytes, lastEventId: this.lastEventId };
-    return new CommitLines(this.#target, this.#recent, range, wanted);
+    return new CommitLines(
+      this.#target,
+      { end: this.#endBytes, lastEventId: this.lastEventId },
+      wanted,
+    );
   }
 }
 
-/** Bytes of a file, both ends where a line starts, and the last event in them. */
-interface Range {
-  start: number;
+/** Where reading ends: a line end of the file, and the last event before it. */
+interface RangeEnd {
   end: number;
   lastEventId: string;
 }
 
 class CommitLines implements LineSource {
   readonly #target: CommitFile;
-  readonly #recent: RecentCommits | null;
-  readonly #range: Range;
-  /** What of the range is still wanted. */
+  readonly #range: RangeEnd;
+  /** What is still wanted of the range. */
   #wanted: LinesWanted;
-  /** Place of the next read, where a line starts. */
+  /** Offset of the next read, where a line starts. */
   #position: number;
   #readBytes: number;
-  /** The segments, once the reader has gone over to them. */
+  /** The segments, once the reader has switched to them. */
   #sealed: LineChunks | null = null;
 
-  constructor(
-    target: CommitFile,
-    recent: RecentCommits | null,
-    range: Range,
-    wanted: LinesWanted,
-  ) {
+  constructor(target: CommitFile, range: RangeEnd, wanted: LinesWanted) {
+    const { after, firstReadBytes } = wanted;
     this.#target = target;
-    this.#recent = recent;
     this.#range = range;
     this.#wanted = wanted;
-    this.#position = range.start;
-    this.#readBytes = wanted.firstReadBytes;
+    // A start past the end of the range means that no event before the end is wanted.
+    const recentStart = after === undefined ? null : target.recent?.seek(after) ?? null;
+    this.#position = recentStart ?? target.index.seek(after);
+    this.#readBytes = firstReadBytes;
   }
 
   async next(): Promise<Buffer | null> {
@@ -84,8 +71,8 @@ class CommitLines implements LineSource {
       const { sealedIn } = this.#target;
       if (sealedIn !== null) return await this.#readSealed(sealedIn);
       const lines = await this.#readLines();
-      if (lines.length > 0) {
-        // Before the caller has them, who may change them.
+      if (lines !== null) {
+        // Before the caller gets the lines: it may change them.
         this.#wanted = { ...this.#wanted, after: lastEventIdOf(lines) ?? this.#wanted.after };
         return lines;
       }
@@ -93,33 +80,35 @@ class CommitLines implements LineSource {
     return null;
   }
 
-  /** Whole lines; none when the read was too short for one: the next is longer. */
-  async #readLines(): Promise<Buffer> {
-    const wantedBytes = Math.min(this.#readBytes, this.#range.end - this.#position);
+  /** Whole lines; null when the read was too short for one: the next one is longer. */
+  async #readLines(): Promise<Buffer | null> {
+    const { recent, file } = this.#target;
+    const { end } = this.#range;
+    const wantedBytes = Math.min(this.#readBytes, end - this.#position);
     const chunk = this.#wanted.memory.take(wantedBytes);
-    const readBytes = this.#recent?.read(chunk, this.#position)
+    const readBytes = recent?.read(chunk, this.#position)
       ? wantedBytes
-      : await this.#target.read(chunk, this.#position);
+      : await file.read(chunk, this.#position);
     const chunkEnd = this.#position + readBytes;
     if (readBytes < wantedBytes) {
-      throw this.#fault(`ends at byte ${chunkEnd}, before the ${this.#range.end} bytes`);
+      throw this.#fault(`ends at byte ${chunkEnd}, before the ${end} bytes`);
     }
     const linesBytes = chunk.lastIndexOf(LF) + 1;
-    if (linesBytes === 0 && chunkEnd === this.#range.end) {
+    if (linesBytes === 0 && chunkEnd === end) {
       throw this.#fault(`does not end a line at byte ${chunkEnd}, the end of what`);
     }
     this.#position += linesBytes;
     this.#readBytes = linesBytes > 0 ? READ_CHUNK_BYTES : 2 * wantedBytes;
-    return linesBytes > 0 ? chunk.subarray(0, linesBytes) : NO_LINES;
+    return linesBytes > 0 ? chunk.subarray(0, linesBytes) : null;
   }
 
   /** Lines of the segments, up to the last event of the range. */
   async #readSealed(segments: readonly LogFile[]): Promise<Buffer | null> {
-    const { lastEventId } = this.#range;
+    const { lastEventId, end: rangeEnd } = this.#range;
     this.#sealed ??= new LineChunks({ files: segments, frontier: lastEventId }, this.#wanted);
     const lines = await this.#sealed.next();
     if (lines === null || lastEventIdOf(lines)! < lastEventId) return lines;
-    this.#position = this.#range.end;
+    this.#position = rangeEnd;
     const end = firstLineAfter(lines, lastEventId);
     return end === 0 ? null : lines.subarray(0, end);
   }

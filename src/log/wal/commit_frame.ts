@@ -1,7 +1,6 @@
 /**
- * The frame of one commit in a tail or pending file: what one fsync made durable, as one header
- * line and the stored lines of its events. Writer, recovery and verify share this file.
- * docs/format.md:
+ * The frame of one commit in a tail or pending file: one header line, then the stored lines of its
+ * events (docs/format.md):
  *
  *   {"commit":<commit>,"sha256":"<hex>"}\n
  *   <bytes of event lines>
@@ -35,7 +34,7 @@ export interface Commit {
 /** A parsed header line. */
 export interface CommitHeader {
   commit: Commit;
-  /** What the frame says its hash is. */
+  /** Hash of the frame, as the header states it. */
   sha256: string;
 }
 
@@ -52,7 +51,7 @@ export function closesAsHeader(bytes: Buffer, end: number): boolean {
     bytes.toString("latin1", suffixStart, suffixStart + SUFFIX_PREFIX.length) === SUFFIX_PREFIX;
 }
 
-/** The header line, LF included, for a commit over its event lines, in one or more pieces. */
+/** The header line of a commit, LF included; its event lines come in one or more pieces. */
 export function encodeCommitHeader(commit: Commit, lines: readonly Uint8Array[]): Buffer {
   const commitText = JSON.stringify(
     {
@@ -79,10 +78,7 @@ function canonicalEntry(entry: BatchEntry): BatchEntry {
   };
 }
 
-/**
- * Parses the header line in [start, end) of `bytes`, without its LF; null when it is none. The hash
- * is not checked here.
- */
+/** Parses the header line in [start, end) of `bytes`, without its LF; null when it is not one. */
 export function parseCommitHeader(
   bytes: Buffer,
   start = 0,
@@ -102,8 +98,8 @@ export function parseCommitHeader(
 }
 
 /**
- * The hash of the frame in [start, end) of `bytes`, whose header line ends at `lineEnd`. Moves the
- * commit object over the `sha256` member, next to the LF: one range costs less to hash than three.
+ * Computes the hash of the frame in [start, end) of `bytes`, whose header line ends at `lineEnd`.
+ * Overwrites the `sha256` member with the commit object: one range is cheaper to hash than three.
  */
 export function hashFrame(bytes: Buffer, start: number, lineEnd: number, end: number): string {
   const hashedStart = start + HEADER_PREFIX.length + SUFFIX_LENGTH;

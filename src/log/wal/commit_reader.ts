@@ -1,6 +1,6 @@
 /**
- * Reads a tail or pending file commit by commit and hands out none whose frame is not right: one
- * hash for each commit, no event is parsed. Memory is that of the largest commit.
+ * Reads a tail or pending file commit by commit, and checks each frame: one hash per commit, no
+ * event is parsed. Memory is that of the largest commit.
  */
 import { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";
@@ -12,10 +12,10 @@ import { type Commit, type CommitHeader, hashFrame, parseCommitHeader } from "./
 const LF = 0x0a;
 const CHUNK_BYTES = 1024 * 1024;
 
-/** A commit whose frame is right. */
+/** A commit whose frame is valid. */
 export interface WholeCommit {
   commit: Commit;
-  /** All its event lines, each with its LF, valid until the next commit is asked for. */
+  /** All its event lines, each with its LF, valid until the next call. */
   lines: Buffer;
   /** Where it ends in the file. */
   endBytes: number;
@@ -26,7 +26,7 @@ export class CommitReader {
   readonly #sizeBytes: number;
   #endBytes: number;
   #fault: string | null = null;
-  /** Unread bytes are #buffer[#start, #filled); #start stands at #endBytes in the file. */
+  /** Unread bytes are #buffer[#start, #filled); #start is at #endBytes in the file. */
   #buffer: Buffer = Buffer.allocUnsafeSlow(CHUNK_BYTES);
   #start = 0;
   #filled = 0;
@@ -44,15 +44,15 @@ export class CommitReader {
     return this.#endBytes;
   }
 
-  /** Why there is no commit at `endBytes`; null when all have been right so far. */
+  /** Why there is no commit at `endBytes`; null while all are valid. */
   get fault(): string | null {
     return this.#fault;
   }
 
-  /** The next commit; null at the end, and where the next one is not right. */
+  /** The next commit; null at the end, and where the next one is invalid. */
   async next(): Promise<WholeCommit | null> {
     if (this.#endBytes === this.#sizeBytes || this.#fault !== null) return null;
-    // Most commits are small and lie whole in the buffer: no promise is made for those.
+    // Most commits are small and whole in the buffer: those cost no promise.
     const headerBytes = this.#headerBytes() ?? await this.#readHeader();
     const header = headerBytes === null ? null : this.#parseHeader(headerBytes);
     if (headerBytes === null || header === null) return this.#stop("no commit header");
@@ -75,7 +75,7 @@ export class CommitReader {
   /** Length of the header line, LF included; null when the unread bytes do not end one. */
   #headerBytes(from = 0): number | null {
     const newline = this.#buffer.indexOf(LF, this.#start + from);
-    // What lies behind #filled is left from earlier reads.
+    // Bytes behind #filled are left from earlier reads.
     const isUnread = newline >= 0 && newline < this.#filled;
     return isUnread ? newline + 1 - this.#start : null;
   }
@@ -91,7 +91,6 @@ export class CommitReader {
     return null;
   }
 
-  /** Null when the line is none that a reader accepts. */
   #parseHeader(headerBytes: number): CommitHeader | null {
     if (headerBytes > COMMIT_HEADER_BYTES_MAX) return null;
     const header = parseCommitHeader(this.#buffer, this.#start, this.#start + headerBytes - 1);
@@ -109,7 +108,7 @@ export class CommitReader {
     return this.#filled - this.#start;
   }
 
-  /** Reads on until so many bytes are unread; false when the range or the file ends before. */
+  /** Reads until `wantedBytes` are unread; false when the range or the file ends before. */
   async #fill(wantedBytes: number): Promise<boolean> {
     this.#makeRoom(wantedBytes);
     while (this.#unreadBytes < wantedBytes) {
@@ -122,7 +121,7 @@ export class CommitReader {
     return true;
   }
 
-  /** Moves what is unread to the start of a buffer that holds so many bytes. */
+  /** Moves the unread bytes to the start of a buffer that holds `wantedBytes`. */
   #makeRoom(wantedBytes: number): void {
     const unread = this.#buffer.subarray(this.#start, this.#filled);
     if (wantedBytes > this.#buffer.length) {
@@ -142,7 +141,7 @@ export class CommitReader {
 /**
  * The commits with events in [startBytes, sizeBytes) of a file.
  * @param path names the file in errors.
- * @throws {CorruptLogError} while iterating, at a commit that is not right.
+ * @throws {CorruptLogError} while iterating, at an invalid commit.
  */
 export async function* readCommits(
   file: StorageFile,

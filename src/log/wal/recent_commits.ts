@@ -1,14 +1,14 @@
 /**
- * The newest commits of a file in memory, byte for byte, so that those who read at its end need no
- * file: followers, and replays of the newest events. They are copied into one ring: what commits
- * were written from can be collected while it is young.
+ * The newest commits of a file in memory, byte for byte: followers and replays of the newest events
+ * need no file. They are copied into one ring, so that the buffers that commits were written from
+ * are collected while young.
  *
- * Invariant: the commits held are the last ones of the file, without a gap between them.
+ * Invariant: the commits held are the last ones of the file, without a gap.
  */
 import { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";
+import { firstIndex } from "../../first_index.ts";
 
-/** Its bytes are in the ring. */
 interface RecentCommit {
   offset: number;
   endOffset: number;
@@ -20,7 +20,7 @@ export class RecentCommits {
   /** From oldest to newest. */
   readonly #commits: RecentCommit[] = [];
   readonly #limitBytes: number;
-  /** What is at a position of the file is here at that position modulo the limit. */
+  /** The byte at an offset of the file is here at that offset modulo the limit. */
   #ring: Buffer | null = null;
 
   constructor(limitBytes: number) {
@@ -28,7 +28,7 @@ export class RecentCommits {
   }
 
   /**
-   * Takes in the next commit of the file. The oldest ones make room, and it goes too if too large.
+   * Adds the next commit of the file, and evicts the oldest ones; one that is too large also.
    * @param pieces its bytes, one piece after the other.
    */
   add(offset: number, pieces: readonly Uint8Array[], lastEventId: string | null): void {
@@ -46,18 +46,11 @@ export class RecentCommits {
     }
   }
 
-  /** Forgets all: the file takes no more commits. */
-  clear(): void {
-    this.#commits.length = 0;
-    this.#ring = null;
-  }
-
-  /**
-   * Offset of the commit with the first event after `after`; null where an older one may have it.
-   */
+  /** Offset of the commit with the first event after `after`; null when an older one may have it. */
   seek(after: string): number | null {
-    const place = this.#firstWhere(({ lastEventId }) => (lastEventId ?? "") > after);
-    return place === 0 ? null : this.#commits[place]?.offset ?? null;
+    const commits = this.#commits;
+    const index = firstIndex(commits.length, (i) => (commits[i]!.lastEventId ?? "") > after);
+    return index === 0 ? null : commits[index]?.offset ?? null;
   }
 
   /** Fills `into` from `position` of the file; false when not all of that is held. */
@@ -82,17 +75,5 @@ export class RecentCommits {
 
   get #endOffset(): number {
     return this.#commits.at(-1)!.endOffset;
-  }
-
-  /** Place of the first commit that is as `test` says; all after it are too. */
-  #firstWhere(test: (commit: RecentCommit) => boolean): number {
-    let low = 0;
-    let high = this.#commits.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if (test(this.#commits[middle]!)) high = middle;
-      else low = middle + 1;
-    }
-    return low;
   }
 }

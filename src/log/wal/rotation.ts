@@ -1,9 +1,9 @@
 /**
- * Moves the tail out of the way of new commits, so that what is in it can be sealed. Whatever fails
- * before the two renames leaves the tail as it is; a rename that fails is undone.
+ * Renames the tail so that it can be sealed, and starts a new one. A failure before the two renames
+ * leaves the tail as it is; a rename that fails is undone.
  *
  * Names are durable only once both folders are synced. Until then no commit may be acknowledged:
- * after a crash the file that it is in could have another name.
+ * after a crash its file could have another name.
  */
 import { assert } from "../../assert.ts";
 import type { CommitFile } from "./commit_file.ts";
@@ -15,19 +15,19 @@ import {
 } from "../storage/file_names.ts";
 import { removeIfThere, type Storage, type StorageFile } from "../storage/storage.ts";
 
-/** Makes an empty tail. Its name is durable with the next sync of the folder. */
+/** Creates an empty tail. Its name is durable with the next sync of the folder. */
 export async function createTail(storage: Storage): Promise<void> {
   const file = await createSynced(storage, TAIL_FILE);
   await file.close();
 }
 
-/** A tail that has been renamed, and the one that has taken its place. */
+/** The renamed tail and the new one. */
 export interface Rotated {
-  /** The name that the old tail has now. */
+  /** New name of the old tail. */
   path: string;
-  /** The old tail, open to be read. */
+  /** The old tail, open for reading. */
   pending: StorageFile;
-  /** The new tail, empty, open to be written. */
+  /** The new tail, empty, open for writing. */
   tail: StorageFile;
 }
 
@@ -35,8 +35,8 @@ export interface Rotated {
 export class RotationError extends Error {
   override name = "RotationError";
   /**
-   * `kept`: the tail is where it was. `undone`: it is there again, once its folders are synced.
-   * `torn`: it has no name that a next start would look for.
+   * `kept`: the tail is unchanged. `undone`: it has its name back, once the folders are synced.
+   * `torn`: its name is one that no start looks for.
    */
   readonly outcome: "kept" | "undone" | "torn";
 
@@ -57,7 +57,7 @@ export async function rotateTail(storage: Storage, tail: CommitFile): Promise<Ro
   const path = pendingPath(firstEventId, lastEventId);
   const opened: StorageFile[] = [];
   try {
-    // All that can want for room or descriptors comes before anything is moved.
+    // Whatever needs room or descriptors comes before the renames.
     await removeIfThere(storage, TAIL_TEMPORARY_FILE);
     const next = await createSynced(storage, TAIL_TEMPORARY_FILE);
     opened.push(next);
@@ -69,7 +69,7 @@ export async function rotateTail(storage: Storage, tail: CommitFile): Promise<Ro
     return { path, pending, tail: next };
   } catch (error) {
     const failure = error instanceof RotationError ? error : new RotationError("kept", error);
-    // What became of the names is what matters most.
+    // The outcome of the names matters most: a failed close only adds to the message.
     for (const closed of await Promise.allSettled(opened.map((file) => file.close()))) {
       if (closed.status === "rejected") failure.message += `; ${closed.reason}`;
     }
@@ -83,7 +83,7 @@ export async function syncNames(storage: Storage): Promise<void> {
   await storage.syncFolder(".");
 }
 
-/** Gives the new tail its name, or the old one its name back. @throws {RotationError} */
+/** Renames the new tail, or else gives the old one its name back. @throws {RotationError} */
 async function takePlace(storage: Storage, pendingPath: string): Promise<void> {
   try {
     await storage.rename(TAIL_TEMPORARY_FILE, TAIL_FILE);

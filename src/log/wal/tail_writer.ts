@@ -1,26 +1,24 @@
 /**
- * Writes commits to the end of the tail and makes them durable. A commit's outcome is always one of
- * three: durable, certainly not there, or unknown; after an unknown one the writer takes no more
- * (contract: fsync is never retried, since the kernel may have dropped the pages it could not
- * write).
+ * Appends commits to the tail and makes them durable. Each commit's outcome is durable, certainly
+ * absent, or unknown. After an unknown one the writer takes no more: fsync is never retried, since
+ * the kernel may have dropped the pages it could not write.
  */
 import { Buffer } from "node:buffer";
 import type { BuiltCommit } from "./commit_builder.ts";
 import type { CommitFile } from "./commit_file.ts";
 import { StorageFullError, WriterPoisonedError } from "../storage/errors.ts";
-import type { RecentCommits } from "./recent_commits.ts";
-import { isNoRoom } from "../storage/storage.ts";
+import { isNoRoom, type Storage } from "../storage/storage.ts";
+import { syncNames } from "./rotation.ts";
 
 export class TailWriter {
+  readonly #storage: Storage;
   readonly #tail: CommitFile;
-  readonly #recent: RecentCommits;
-  #syncNames: (() => Promise<void>) | null = null;
+  #isSettled = true;
   #poison: WriterPoisonedError | null = null;
 
-  /** @param recent takes in each durable commit. */
-  constructor(tail: CommitFile, recent: RecentCommits) {
+  constructor(storage: Storage, tail: CommitFile) {
+    this.#storage = storage;
     this.#tail = tail;
-    this.#recent = recent;
   }
 
   /** Why this writer takes no more commits; null while it does. */
@@ -30,12 +28,17 @@ export class TailWriter {
 
   /** Whether the name of the tail is durable. */
   get isSettled(): boolean {
-    return this.#syncNames === null;
+    return this.#isSettled;
+  }
+
+  /** The tail was renamed; the next commit first makes its name durable. */
+  unsettle(): void {
+    this.#isSettled = false;
   }
 
   /**
    * Appends a commit; it is durable when this returns. One call at a time.
-   * @throws {StorageFullError} there was no room; nothing of it is left.
+   * @throws {StorageFullError} there was no room; the commit was undone.
    * @throws {WriterPoisonedError} its outcome is unknown, or that of an earlier one was.
    */
   async append(built: BuiltCommit): Promise<void> {
@@ -54,40 +57,32 @@ export class TailWriter {
     this.#takeIn(built, offset);
   }
 
-  /** Nothing of what is taken in shares memory with the commit. */
+  /** Copies what it keeps of the commit. */
   #takeIn({ commit, header, lines }: BuiltCommit, offset: number): void {
     this.#tail.add(commit, lines, offset + header.length + commit.bytes);
-    this.#recent.add(offset, [header, ...lines], this.#tail.lastEventId);
+    this.#tail.recent?.add(offset, [header, ...lines], this.#tail.lastEventId);
   }
 
-  /**
-   * The tail has got its name just now.
-   * @param syncNames makes that durable; called before the next commit.
-   */
-  unsettle(syncNames: () => Promise<void>): void {
-    this.#syncNames = syncNames;
-  }
-
-  /** Takes no more commits, and returns what it says from now on. */
+  /** Stops the writer for good; returns the error that every later append throws. */
   poisonBy(what: string, cause: unknown): WriterPoisonedError {
     const reason = cause instanceof Error ? cause.message : String(cause);
     this.#poison = new WriterPoisonedError(`${what}: ${reason}`, { cause });
     return this.#poison;
   }
 
-  /** No commit is acknowledged in a file that a crash could give another name. */
+  /** No commit is acknowledged in a file that a crash could rename. */
   async #settleNames(): Promise<void> {
-    if (this.#syncNames === null) return;
+    if (this.#isSettled) return;
     try {
-      await this.#syncNames();
-      this.#syncNames = null;
+      await syncNames(this.#storage);
+      this.#isSettled = true;
     } catch (error) {
       if (!isNoRoom(error)) throw this.poisonBy("an fsync of the log folder failed", error);
       throw new StorageFullError("no room for the name of the tail", { cause: error });
     }
   }
 
-  /** Takes a commit that found no room off the end of the file again. */
+  /** Truncates a commit that found no room. */
   async #undo(offset: number): Promise<void> {
     try {
       await this.#tail.file.truncate(offset);
