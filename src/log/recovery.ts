@@ -180,9 +180,9 @@ async function recoverPending(
 }
 
 /**
- * Removes what a sealing that was cut off left. A segment that the manifest does not list is removed
- * only when its events are in a pending file: after an older manifest was restored, it may be the
- * only copy of them.
+ * Removes what a sealing that was cut off left. A segment that the manifest does not list goes only
+ * when its events are in a pending file: after an older manifest was restored, it may be the only
+ * copy of them.
  */
 async function removeLeftovers(
   storage: Storage,

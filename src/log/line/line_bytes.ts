@@ -1,4 +1,4 @@
-/** Small copies that parse and build stored lines. For most, a loop costs less than a Buffer call. */
+/** Small copies to parse and build stored lines. Most are cheaper in a loop than by a Buffer call. */
 import { Buffer } from "node:buffer";
 
 const QUOTE = 0x22;

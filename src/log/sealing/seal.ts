@@ -24,8 +24,8 @@ export interface SealOptions {
 }
 
 /**
- * Seals a pending file, without removing it. A failure may leave segments that the manifest does not
- * list; the next attempt replaces them.
+ * Seals a pending file, without removing it. A failure may leave segments that are not in the
+ * manifest; the next attempt replaces them.
  * @returns the manifest with the new segments at its end, once it is durable.
  */
 export async function sealPending(

@@ -46,7 +46,7 @@ export class RecentCommits {
     }
   }
 
-  /** Offset of the commit with the first event after `after`; null when an older one may have it. */
+  /** Offset of the commit with the first event after `after`; null if an older one may have it. */
   seek(after: string): number | null {
     const commits = this.#commits;
     const index = firstIndex(commits.length, (i) => (commits[i]!.lastEventId ?? "") > after);
