@@ -196,7 +196,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: "recovery does not cut off again what a failed fsync may have kept",
     edits: [edit("log/recovery.ts", "  await file.truncate(endBytes);\n")],
-    tests: ["tests/log/recovery_lost_truncate_test.ts"],
+    tests: ["tests/log/recovery_durability_test.ts"],
   },
   {
     name: "recovery takes damage before a right commit for a remnant",

@@ -24,7 +24,7 @@ import { EMPTY_MANIFEST, type Manifest, readManifest, writeManifest } from "./se
 import { createTail } from "./wal/rotation.ts";
 import { SealedHistory } from "./segment/sealed_history.ts";
 import { remnantFault } from "./wal/remnant.ts";
-import { isNotFound, type Storage, type StorageFile } from "./storage/storage.ts";
+import { isNotFound, removeIfThere, type Storage, type StorageFile } from "./storage/storage.ts";
 
 /** Receives what recovery finds. */
 export interface RecoveryListener {
@@ -85,10 +85,11 @@ async function recoverFiles(
   const sealed = await openSegments(storage, manifest, opened);
   listener.sealed(sealed);
   const lastSealed = manifest.segments.at(-1);
-  const order = new OrderCheck(sealed.lastEventId);
+  let { lastEventId } = sealed;
   const onCommit = (path: string) => (commit: Commit) => {
     for (const entry of commit.batches) {
-      order.follow(entry, path);
+      assertFollows(entry, lastEventId, path);
+      lastEventId = entry.last_event_id;
       listener.batch(entry);
     }
   };
@@ -114,7 +115,7 @@ async function recoverFiles(
     sealed,
     pending,
     tail,
-    lastEventId: order.lastEventId,
+    lastEventId,
     head: head ?? lastSealed?.head ?? GENESIS_HEAD_HEX,
   };
 }
@@ -241,9 +242,8 @@ async function makeFolders(storage: Storage, names: readonly string[]): Promise<
 
 /** Removes a manifest or a tail that was never renamed. */
 async function removeTemporaryFiles(storage: Storage): Promise<void> {
-  const names = await storage.list(".") ?? [];
   for (const path of [MANIFEST_TEMPORARY_FILE, TAIL_TEMPORARY_FILE]) {
-    if (names.includes(path)) await storage.remove(path);
+    await removeIfThere(storage, path);
   }
 }
 
@@ -312,22 +312,13 @@ async function openTail(storage: Storage, mayBeMissing: boolean): Promise<Storag
 }
 
 /** Checks that ids increase over all files of the log. */
-class OrderCheck {
-  lastEventId: string | null;
-
-  constructor(lastEventId: string | null) {
-    this.lastEventId = lastEventId;
-  }
-
-  follow(entry: BatchEntry, path: string): void {
-    const { first_event_id: first, last_event_id: last } = entry;
-    const ordered = first <= last && (entry.events === 1) === (first === last) &&
-      (this.lastEventId === null || this.lastEventId < first);
-    if (!ordered) {
-      throw new CorruptLogError(
-        `${path}: events ${first} to ${last} do not follow event ${this.lastEventId}`,
-      );
-    }
-    this.lastEventId = last;
+function assertFollows(entry: BatchEntry, lastEventId: string | null, path: string): void {
+  const { first_event_id: first, last_event_id: last } = entry;
+  const ordered = first <= last && (entry.events === 1) === (first === last) &&
+    (lastEventId === null || lastEventId < first);
+  if (!ordered) {
+    throw new CorruptLogError(
+      `${path}: events ${first} to ${last} do not follow event ${lastEventId}`,
+    );
   }
 }

@@ -10,11 +10,11 @@ import {
   SEGMENTS_FOLDER,
   TAIL_FILE,
 } from "../../src/log/storage/file_names.ts";
-import { CorruptLogError, UnsupportedFormatError } from "../../src/log/storage/errors.ts";
+import { UnsupportedFormatError } from "../../src/log/storage/errors.ts";
 import { ALL_DONE, keptBytes, NAMES_ONLY, SYNCED_ONLY } from "../support/simulated_crash.ts";
 import { SimulatedDisk, type Tree } from "../support/simulated_disk.ts";
 import { preparedBatch } from "../support/prepared.ts";
-import { logTree, openTestLog, tailOf } from "../support/test_log.ts";
+import { assertRefused, logTree, openTestLog, tailOf } from "../support/test_log.ts";
 
 const EMPTY_LOG_NAMES = [MANIFEST_FILE, PENDING_FOLDER, SEGMENTS_FOLDER, TAIL_FILE].sort();
 
@@ -62,13 +62,6 @@ test("openLog() removes a manifest that was never put in place", async () => {
   assert.deepEqual(namesOf(storage), EMPTY_LOG_NAMES);
 });
 
-async function assertRefused(tree: Tree, type: new () => Error, label: string): Promise<void> {
-  const storage = new SimulatedDisk(tree);
-  await assert.rejects(openTestLog(storage), type, label);
-  assert.deepEqual(storage.tree(), new SimulatedDisk(tree).tree(), label);
-  assert.equal(storage.openFiles, 0, `${label}: all files are closed again`);
-}
-
 test("openLog() refuses a log that has lost its manifest", async () => {
   const id = "019b76da-a800-7001-8203-040506070809";
   const empty = await logTree([]);
@@ -79,21 +72,18 @@ test("openLog() refuses a log that has lost its manifest", async () => {
     new Map(empty).set(`${PENDING_FOLDER}/${id}_${id}.ndjson`, Buffer.alloc(0)),
     new Map(empty).set(`${SEGMENTS_FOLDER}/x.parquet`, Buffer.alloc(0)),
   ];
-  for (const tree of held) await assertRefused(tree, CorruptLogError, [...tree.keys()].join());
+  for (const tree of held) await assertRefused(tree, [...tree.keys()].join());
 });
 
 test("openLog() refuses a manifest that is damaged or of a newer program", async () => {
   const tree = await logTree([["a"]]);
   const manifest = Buffer.from(tree.get(MANIFEST_FILE)!).toString();
   const newer = manifest.replace('"min_writer":1', '"min_writer":2');
-  await assertRefused(
-    new Map(tree).set(MANIFEST_FILE, Buffer.from(newer)),
-    UnsupportedFormatError,
-    newer,
-  );
+  const newerTree = new Map(tree).set(MANIFEST_FILE, Buffer.from(newer));
+  await assertRefused(newerTree, newer, UnsupportedFormatError);
   for (const damaged of ["", manifest.slice(1), manifest.replace("segments", "segmentz")]) {
     const bytes = Buffer.from(damaged);
-    await assertRefused(new Map(tree).set(MANIFEST_FILE, bytes), CorruptLogError, damaged);
+    await assertRefused(new Map(tree).set(MANIFEST_FILE, bytes), damaged);
   }
 });
 

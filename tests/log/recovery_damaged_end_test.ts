@@ -24,13 +24,10 @@ function withDamagedCommits(tail: Buffer, places: number[]): Buffer {
 }
 
 const DAMAGES: [name: string, damage: (tail: Buffer) => Buffer][] = [
-  [
-    "line ends that were converted",
-    (tail) => Buffer.from(tail.toString().replaceAll("\n", "\r\n")),
-  ],
+  ["line ends that were converted", (tail) => Buffer.from(`${tail}`.replaceAll("\n", "\r\n"))],
   [
     "line ends that were converted, without the last",
-    (tail) => Buffer.from(tail.toString().trimEnd().replaceAll("\n", "\r\n")),
+    (tail) => Buffer.from(`${tail}`.trimEnd().replaceAll("\n", "\r\n")),
   ],
   ["the last two commits", (tail) => withDamagedCommits(tail, [2, 3])],
   ["every commit", (tail) => withDamagedCommits(tail, [0, 1, 2, 3])],

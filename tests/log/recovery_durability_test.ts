@@ -2,9 +2,26 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { PENDING_FOLDER, SEGMENTS_FOLDER, TAIL_FILE } from "../../src/log/storage/file_names.ts";
-import { CorruptLogError } from "../../src/log/storage/errors.ts";
+import { appendBytes } from "../support/corrupt.ts";
+import { preparedBatch } from "../support/prepared.ts";
+import { rotateOnly } from "../support/sealing.ts";
 import { SimulatedDisk } from "../support/simulated_disk.ts";
-import { commitOffsets, logTree, openTestLog, tailOf } from "../support/test_log.ts";
+import { SECTOR_BYTES } from "../support/simulated_file.ts";
+import { failNth } from "../support/storage_faults.ts";
+import {
+  assertRefused,
+  commitOffsets,
+  logTree,
+  openTestLog,
+  readAll,
+  tailOf,
+} from "../support/test_log.ts";
+
+async function batchIdsOf(storage: SimulatedDisk): Promise<string[]> {
+  const { log, reports } = await openTestLog(storage);
+  assert.deepEqual(reports, []);
+  return (await readAll(log.snapshot)).map((event) => event.batch_id);
+}
 
 /** The writes and syncs of the tail, in order. */
 function tailWrites(storage: SimulatedDisk): string[] {
@@ -30,7 +47,7 @@ test("openLog() writes the last commit again before its sync, as a failed fsync 
 test("openLog() refuses a pending file whose name tells no range", async () => {
   const tree = await logTree([["a"]]);
   tree.set(`${PENDING_FOLDER}/copy of a tail.ndjson`, tailOf(tree));
-  await assert.rejects(openTestLog(new SimulatedDisk(tree)), CorruptLogError);
+  await assertRefused(tree, "no range");
 });
 
 test("Log.close() on a full disk closes, and reports that the mark of a clean end is missing", async () => {
@@ -50,4 +67,57 @@ test("openLog() makes the empty folders that a copy has left out", async () => {
   const { log } = await openTestLog(storage);
   assert.notEqual(log.snapshot.frontier, null);
   assert.ok(storage.tree().has(PENDING_FOLDER) && storage.tree().has(SEGMENTS_FOLDER));
+});
+
+/**
+ * A log whose shutdown failed in its fsync, with an end that lies in two sectors: the system shows
+ * the empty commit from its cache, and the disk has no part of it.
+ */
+async function diskWithLostEnd(): Promise<SimulatedDisk> {
+  for (let length = 0;; length += 50) {
+    const disk = new SimulatedDisk();
+    const { log } = await openTestLog(disk);
+    await log.append([preparedBatch("a", { events: [{ payload: "x".repeat(length) }] })]);
+    disk.hook = failNth("sync", 1, { errno: "EIO" });
+    await assert.rejects(log.close(), /EIO/);
+    disk.hook = null;
+    const [start, end] = commitOffsets(disk.contents(TAIL_FILE)).slice(-2);
+    if (Math.floor(start! / SECTOR_BYTES) !== Math.floor(end! / SECTOR_BYTES)) return disk;
+  }
+}
+
+test("openLog() writes the end of a clean shutdown again, as a failed fsync may have lost it", async () => {
+  const disk = await diskWithLostEnd();
+  const { log } = await openTestLog(disk);
+  await log.append([preparedBatch("b")]);
+  assert.deepEqual(await batchIdsOf(disk.crash()), ["a", "b"]);
+});
+
+/**
+ * A log whose remnant was truncated, but not on the disk: the fsync failed. Once rotated, the
+ * longer file would be refused: a pending file has no remnants.
+ */
+async function diskWithLostTruncate(): Promise<SimulatedDisk> {
+  const tree = await logTree([["a"], ["b"], ["c"]]);
+  const tail = tailOf(tree);
+  const remnant = tail.subarray(commitOffsets(tail).at(-2)!, tail.length - 100);
+  const disk = new SimulatedDisk(tree.set(TAIL_FILE, appendBytes(tail, remnant)));
+  disk.hook = failNth("sync", 1, { errno: "EIO" });
+  await assert.rejects(openTestLog(disk), /EIO/);
+  disk.hook = null;
+  return disk;
+}
+
+test("openLog() makes the end of the tail durable again, as a failed fsync may have lost it", async () => {
+  const disk = await diskWithLostTruncate();
+  const { log } = await openTestLog(disk);
+  await log.close();
+  const left = disk.crash().contents(TAIL_FILE);
+  assert.ok(left.equals(disk.contents(TAIL_FILE)), "nothing is left of the remnant");
+});
+
+test("openLog() takes a tail that was rotated after its truncation was lost", async () => {
+  const disk = await diskWithLostTruncate();
+  await rotateOnly(disk);
+  assert.deepEqual(await batchIdsOf(disk.crash()), ["a", "b", "c"]);
 });

@@ -3,14 +3,20 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { pendingPath, TAIL_FILE } from "../../src/log/storage/file_names.ts";
-import { CorruptLogError } from "../../src/log/storage/errors.ts";
 import { appendBytes, flipBit, truncateAt } from "../support/corrupt.ts";
 import { manifestOf, withManifest } from "../support/forged_log.ts";
 import { SimulatedDisk, type Tree } from "../support/simulated_disk.ts";
 import { preparedBatch } from "../support/prepared.ts";
 import { sealAll } from "../support/sealing.ts";
 import { verifyTree } from "../support/verifying.ts";
-import { logTree, openTestLog, readAll, tailOf, withTail } from "../support/test_log.ts";
+import {
+  assertRefused,
+  logTree,
+  openTestLog,
+  readAll,
+  tailOf,
+  withTail,
+} from "../support/test_log.ts";
 
 /** The tail becomes a pending file, and a new tail begins. */
 async function rotate(tree: Tree): Promise<{ tree: Tree; path: string }> {
@@ -26,13 +32,6 @@ async function appendTo(tree: Tree, ...batchIds: string[]): Promise<Tree> {
   for (const batchId of batchIds) await log.append([preparedBatch(batchId)]);
   await log.close();
   return storage.tree();
-}
-
-async function assertRefused(tree: Tree, label: string): Promise<void> {
-  const storage = new SimulatedDisk(tree);
-  await assert.rejects(openTestLog(storage), CorruptLogError, label);
-  assert.deepEqual(storage.tree(), new SimulatedDisk(tree).tree(), label);
-  assert.equal(storage.openFiles, 0, `${label}: all files are closed again`);
 }
 
 test("openLog() reads pending files and the tail as one log", async () => {

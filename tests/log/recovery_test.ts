@@ -6,11 +6,11 @@ import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { EventScan } from "../../src/log/read/event_scan.ts";
 import { TAIL_FILE } from "../../src/log/storage/file_names.ts";
-import { CorruptLogError } from "../../src/log/storage/errors.ts";
 import { appendBytes, flipBit, repairFraming, truncateAt } from "../support/corrupt.ts";
 import { SimulatedDisk, type Tree } from "../support/simulated_disk.ts";
 import { preparedBatch } from "../support/prepared.ts";
 import {
+  assertRefused,
   commitOffsets,
   joinPieces,
   logTree,
@@ -60,14 +60,6 @@ async function assertRecovers(tree: Tree, expectedTail: Buffer, label: string): 
     (log.snapshot.frontier === null ? "the start of the file" : `event ${log.snapshot.frontier}`),
   ];
   assert.deepEqual(reports, reported, label);
-}
-
-/** Checks that `tree` is refused, and left as it is. */
-async function assertRefused(tree: Tree, label: string): Promise<void> {
-  const storage = new SimulatedDisk(tree);
-  await assert.rejects(openTestLog(storage), CorruptLogError, label);
-  assert.deepEqual(storage.tree(), new SimulatedDisk(tree).tree(), label);
-  assert.equal(storage.openFiles, 0, `${label}: all files are closed again`);
 }
 
 for (const [name, history] of Object.entries(HISTORIES)) {

@@ -115,3 +115,11 @@ export function anyOf(random: Random): CrashChoice {
     },
   };
 }
+
+/** What a machine that stops may leave, from least to most, by name. */
+export const CRASHES: Record<string, CrashChoice> = {
+  "with what was synced": SYNCED_ONLY,
+  "with all names": NAMES_ONLY,
+  "with all names and half of each file": torn("half of the length"),
+  "with all that was done": ALL_DONE,
+};

@@ -1,8 +1,10 @@
 /** Opens logs with a clock and randomness that repeat, and reads back what they hold. */
+import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import type { CommittedEvent } from "../../src/event/verify_event.ts";
 import type { BatchEntry } from "../../src/log/wal/commit_frame.ts";
 import { EventScan } from "../../src/log/read/event_scan.ts";
+import { CorruptLogError } from "../../src/log/storage/errors.ts";
 import { TAIL_FILE } from "../../src/log/storage/file_names.ts";
 import {
   type CommittedBatch,
@@ -122,4 +124,16 @@ export function withTail(tree: Tree, tail: Uint8Array): Tree {
 
 export function tailOf(tree: Tree): Buffer {
   return Buffer.from(tree.get(TAIL_FILE)!);
+}
+
+/** Checks that `openLog()` refuses a tree, and leaves it as it is. */
+export async function assertRefused(
+  tree: Tree,
+  label: string,
+  error: new (...parts: never[]) => Error = CorruptLogError,
+): Promise<void> {
+  const storage = new SimulatedDisk(tree);
+  await assert.rejects(openTestLog(storage), error, label);
+  assert.deepEqual(storage.tree(), new SimulatedDisk(tree).tree(), label);
+  assert.equal(storage.openFiles, 0, `${label}: all files are closed again`);
 }

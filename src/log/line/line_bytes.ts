@@ -1,4 +1,4 @@
-/** Small copies to parse and build stored lines. Most are cheaper in a loop than by a Buffer call. */
+/** Small copies to parse and build stored lines: a loop is mostly cheaper than a Buffer call. */
 import { Buffer } from "node:buffer";
 
 const QUOTE = 0x22;

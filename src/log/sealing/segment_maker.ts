@@ -66,13 +66,15 @@ async function makeSegment(
   const { path, startBytes, endBytes, previousHead } = task;
   const pending = await storage.open(path, "read");
   let taken = startBytes;
-  const onCommit = ({ commit, endBytes }: WholeCommit) => {
-    onEvents?.(commit.batches.reduce((sum, { events }) => sum + events, 0));
-    taken = endBytes;
+  const commits = async function* (): AsyncGenerator<WholeCommit, void> {
+    for await (const next of readCommits(pending, startBytes, endBytes, path)) {
+      onEvents?.(next.commit.batches.reduce((sum, { events }) => sum + events, 0));
+      taken = next.endBytes;
+      yield next;
+    }
   };
   try {
-    const commits = observed(readCommits(pending, startBytes, endBytes, path), onCommit);
-    const written = await writeSegment(storage, SEGMENT_TEMPORARY_FILE, commits, {
+    const written = await writeSegment(storage, SEGMENT_TEMPORARY_FILE, commits(), {
       previousHead,
       ...(throttle === undefined ? {} : { throttle }),
       ...(bounds === undefined ? {} : { bounds }),
@@ -82,16 +84,5 @@ async function makeSegment(
     return { facts: written.facts, endBytes: taken };
   } finally {
     await pending.close();
-  }
-}
-
-/** Calls `onCommit` before each commit. */
-async function* observed(
-  commits: AsyncIterable<WholeCommit>,
-  onCommit: (commit: WholeCommit) => void,
-): AsyncGenerator<WholeCommit, void> {
-  for await (const next of commits) {
-    onCommit(next);
-    yield next;
   }
 }

@@ -68,13 +68,3 @@ test("hasEvent() knows the ids of committed events and no others", async () => {
   for (const id of others) assert.ok(!await hasEvent(snapshot, id), id);
   assert.ok(!await hasEvent({ frontier: null, files: [] }, first));
 });
-
-test("hasEvent() knows the last event of each commit in memory", async () => {
-  const { log } = await openTestLog(new SimulatedDisk());
-  const lastEventIds: string[] = [];
-  for (const batchId of ["a", "b", "c"]) {
-    const [batch] = await log.append([preparedBatch(batchId, { events: [{}, {}] })]);
-    lastEventIds.push(batch!.entry.last_event_id);
-  }
-  for (const id of lastEventIds) assert.ok(await hasEvent(log.snapshot, id));
-});

@@ -14,13 +14,7 @@ import { StorageFullError } from "../../../src/log/storage/errors.ts";
 import { preparedBatch } from "../../support/prepared.ts";
 import { sealAll } from "../../support/sealing.ts";
 import { SealingSteps, untilQuiet } from "../../support/sealing_steps.ts";
-import {
-  ALL_DONE,
-  type CrashChoice,
-  NAMES_ONLY,
-  SYNCED_ONLY,
-  torn,
-} from "../../support/simulated_crash.ts";
+import { ALL_DONE, CRASHES, NAMES_ONLY, SYNCED_ONLY } from "../../support/simulated_crash.ts";
 import {
   changesDisk,
   type Fault,
@@ -31,12 +25,6 @@ import {
 import { logTree, openTestLog, readAll } from "../../support/test_log.ts";
 import { verifyStorage } from "../../support/verifying.ts";
 
-const CRASHES: Record<string, CrashChoice> = {
-  "with what was synced": SYNCED_ONLY,
-  "with all names": NAMES_ONLY,
-  "with all names and half of each file": torn("half of the length"),
-  "with all that was done": ALL_DONE,
-};
 /** A file of two commits becomes two segments. */
 const BOUNDS = { events: 1, bytes: 100_000 };
 

@@ -15,23 +15,20 @@ import {
   TAIL_FILE,
 } from "../../../src/log/storage/file_names.ts";
 import {
-  ALL_DONE,
   type CrashChoice,
+  CRASHES,
   NAMES_ONLY,
   SYNCED_ONLY,
-  torn,
 } from "../../support/simulated_crash.ts";
-import { SimulatedDisk, type Tree } from "../../support/simulated_disk.ts";
+import {
+  changesDisk,
+  type Operation,
+  SimulatedDisk,
+  type Tree,
+} from "../../support/simulated_disk.ts";
 import { preparedBatch } from "../../support/prepared.ts";
 import { rotateOnly, sealAll, SMALL_SEGMENTS } from "../../support/sealing.ts";
 import { logTree, openTestLog, readAll } from "../../support/test_log.ts";
-
-const CRASHES: Record<string, CrashChoice> = {
-  "with what was synced": SYNCED_ONLY,
-  "with all names": NAMES_ONLY,
-  "with all names and half of each file": torn("half of the length"),
-  "with all that was done": ALL_DONE,
-};
 
 /** A log of a segment, a pending file and a tail. */
 async function mixedTree(): Promise<Tree> {
@@ -67,47 +64,29 @@ function assertClean(storage: SimulatedDisk, label: string): void {
   }
 }
 
-/** Seals a log until the disk stops before operation `step`. @returns whether it got so far. */
-async function sealUntil(storage: SimulatedDisk, step: number): Promise<boolean> {
+/** Opens a log and seals it on a disk that stops before operation `step` of the sealing. */
+async function sealUntil(storage: SimulatedDisk, step: number) {
   const { log } = await openTestLog(storage);
   const start = storage.operations.length;
   storage.hook = () => storage.operations.length - start >= step ? { errno: "EIO" } : null;
-  try {
-    await log.seal(() => {}, { bounds: SMALL_SEGMENTS });
-    return false;
-  } catch (error) {
-    assert.match(String(error), /EIO/);
-    // What the failed program still does on its way out, on a disk that works again.
-    storage.hook = null;
-    await log.close();
-    return true;
-  } finally {
-    storage.hook = null;
-  }
+  const failure = await log.seal(() => {}, { bounds: SMALL_SEGMENTS }).then(() => null, String);
+  storage.hook = null;
+  if (failure !== null) assert.match(failure, /EIO/);
+  return { log, failure, operations: storage.operations.slice(start) };
 }
 
-/** The same without a program that goes on: the machine stops there. */
+/** What a machine leaves that stops before operation `step` of a sealing. */
 async function stoppedAt(tree: Tree, step: number, crash: CrashChoice) {
   const storage = new SimulatedDisk(tree);
-  const { log } = await openTestLog(storage);
-  const start = storage.operations.length;
-  storage.hook = () => storage.operations.length - start >= step ? { errno: "EIO" } : null;
-  await assert.rejects(log.seal(() => {}, { bounds: SMALL_SEGMENTS }), /EIO/);
-  storage.hook = null;
+  assert.notEqual((await sealUntil(storage, step)).failure, null);
   return storage.crash(crash);
 }
 
-/** Operations that leave the folder as it is: to stop before one is to stop before the next. */
-const WITHOUT_EFFECT = new Set(["read", "size", "close", "list"]);
-
-/** The numbers of the operations of a sealing that change something, the first is 1. */
+/** The operations of a sealing that change something or open a file, by number; the first is 1. */
 async function changingSteps(tree: Tree): Promise<number[]> {
-  const storage = new SimulatedDisk(tree);
-  const { log } = await openTestLog(storage);
-  const start = storage.operations.length;
-  await log.seal(() => {}, { bounds: SMALL_SEGMENTS });
-  return storage.operations.slice(start)
-    .flatMap(({ kind }, place) => WITHOUT_EFFECT.has(kind) ? [] : [place + 1]);
+  const { operations } = await sealUntil(new SimulatedDisk(tree), Infinity);
+  const isStep = (one: Operation) => one.kind === "open" || changesDisk(one);
+  return operations.flatMap((operation, place) => isStep(operation) ? [place + 1] : []);
 }
 
 /** What must hold of whatever a cut-off sealing has left. */
@@ -145,7 +124,10 @@ test("seal() that fails at any step leaves a log that goes on, whatever close() 
   const { events } = await eventsOf(new SimulatedDisk(tree));
   for (let step = 1;; step++) {
     const storage = new SimulatedDisk(tree);
-    if (!await sealUntil(storage, step)) break;
+    const { log, failure } = await sealUntil(storage, step);
+    if (failure === null) break;
+    // The failed program's way out, on a disk that works again.
+    await log.close();
     await assertGoesOn(storage.crash(NAMES_ONLY), events, `failed at operation ${step}`);
   }
 });
