@@ -44,8 +44,8 @@ const WORD_BYTES = 4;
 
 /**
  * Where the event line that starts at `start` ends, LF included; the lines are whole and valid.
- * Looks for a zero byte in words (H. Warren, Hacker's Delight, 6-1): one of the runtimes searches a
- * Buffer byte by byte, which takes as long as all the rest of a replay.
+ * Searches in words, by the trick that finds a zero byte (H. Warren, Hacker's Delight, 6-1): one of
+ * the runtimes searches a Buffer byte by byte, which takes as long as all the rest of a replay.
  */
 export function eventLineEnd(lines: DataView, start: number): number {
   const wordsEnd = lines.byteLength - 2 * WORD_BYTES;
