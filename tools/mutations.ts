@@ -414,7 +414,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: "a sealed file is closed under those who read it",
-    edits: [edit("log/storage/file_storage.ts", "    await Promise.allSettled(this.#reads);\n")],
+    edits: [edit("log/storage/file_storage.ts", "    await this.#reading;\n")],
     tests: ["tests/log/storage/file_storage_test.ts"],
   },
   {

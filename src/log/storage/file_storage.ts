@@ -38,11 +38,20 @@ async function openFile(path: string, mode: OpenMode): Promise<StorageFile> {
   }
   try {
     if (!isRegularFileAt(path, fd)) throw notRegularFile(path);
-    return new OpenedFile(fd);
+    return new OpenedFile(fd, mode === "read" ? fd : reopen(path, fd));
   } catch (error) {
     fs.closeSync(fd);
     throw error;
   }
+}
+
+/** Opens the same file again, for reading. */
+function reopen(path: string, fd: number): number {
+  const readFd = fs.openSync(path, OPEN_FLAGS.read);
+  const [opened, reopened] = [fs.fstatSync(fd), fs.fstatSync(readFd)];
+  if (reopened.ino === opened.ino && reopened.dev === opened.dev) return readFd;
+  fs.closeSync(readFd);
+  throw new Error(`${path}: became another file while it was opened; only the service may write`);
 }
 
 /** Codes of open(2) for a symlink, a socket or device, and a folder. */
@@ -87,27 +96,33 @@ async function syncFolder(path: string): Promise<void> {
   }
 }
 
-/** Callbacks instead of `fs.promises` file handles: half the cost for each of the small calls. */
+/**
+ * Callbacks instead of `fs.promises` file handles: half the cost for each of the small calls.
+ *
+ * Deno before 2.9 reads and writes at a position in two steps, seek and transfer, so that two
+ * concurrent calls on one descriptor would use each other's position. Writes have a descriptor of
+ * their own, and reads are queued.
+ */
 class OpenedFile implements StorageFile {
   readonly #fd: number;
-  readonly #reads = new Set<Promise<number>>();
+  readonly #readFd: number;
+  /** Settles with the last queued read. */
+  #reading: Promise<unknown> = Promise.resolve();
   #isWriting = false;
-  /** Afterwards the descriptor may be that of another file. */
+  /** Afterwards the descriptors may be those of other files. */
   #isClosed = false;
 
-  constructor(fd: number) {
+  /** @param readFd the same file; the same descriptor when nothing is written. */
+  constructor(fd: number, readFd: number) {
     this.#fd = fd;
+    this.#readFd = readFd;
   }
 
-  async read(into: Uint8Array, position: number): Promise<number> {
+  read(into: Uint8Array, position: number): Promise<number> {
     this.#assertOpen();
-    const read = this.#readAll(into, position);
-    this.#reads.add(read);
-    try {
-      return await read;
-    } finally {
-      this.#reads.delete(read);
-    }
+    const read = this.#reading.then(() => this.#readAll(into, position));
+    this.#reading = read.catch(() => {});
+    return read;
   }
 
   async #readAll(into: Uint8Array, position: number): Promise<number> {
@@ -154,8 +169,12 @@ class OpenedFile implements StorageFile {
   async close(): Promise<void> {
     this.#assertOpen();
     this.#isClosed = true;
-    await Promise.allSettled(this.#reads);
-    await called((done) => fs.close(this.#fd, done));
+    await this.#reading;
+    try {
+      if (this.#readFd !== this.#fd) await called((done) => fs.close(this.#readFd, done));
+    } finally {
+      await called((done) => fs.close(this.#fd, done));
+    }
   }
 
   #assertOpen(): void {
@@ -164,7 +183,7 @@ class OpenedFile implements StorageFile {
 
   #readSome(into: Uint8Array, offset: number, position: number): Promise<number> {
     const sizeBytes = into.length - offset;
-    return uninterrupted((done) => fs.read(this.#fd, into, offset, sizeBytes, position, done));
+    return uninterrupted((done) => fs.read(this.#readFd, into, offset, sizeBytes, position, done));
   }
 
   #writeSome(bytes: Uint8Array, offset: number, position: number): Promise<number> {

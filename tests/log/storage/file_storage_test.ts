@@ -184,7 +184,11 @@ test("fileStorage() closes a file behind its reads, and does nothing with it aft
     const reads = into.map((bytes) => first.read(bytes, 0));
     const closed = first.close();
     await Promise.all([...reads, closed]);
-    assert.deepEqual(order, ["read", "read", "close"]);
+    assert.deepEqual(
+      order,
+      ["read", "read", "close", "close"],
+      "one descriptor to read, one to write",
+    );
     assert.deepEqual(into.map(String), ["first", "first"]);
     // It has the descriptor that the first one had.
     const second = await storage.open("first", "write");
