@@ -1,11 +1,9 @@
 /**
- * Writes the pages of one column of a row group, compressed, and collects what the footer and the
- * page indexes say of them: data pages of version 2, after a dictionary page where values are
- * indices.
+ * Writes one column chunk: compressed data pages of version 2, after a dictionary page where values
+ * are indices. Collects its entries of the footer and the page indexes.
  */
 import { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";
-import { type Compare, mergeStatistics } from "./column_statistics.ts";
 import type { FileSink } from "./file_sink.ts";
 import { pageCrc } from "./page_header.ts";
 import {
@@ -26,19 +24,18 @@ export interface PageRows {
   rows: number;
   /** For an optional column: for each row 1 where it has a value, 0 where it has none. */
   levels?: Uint8Array;
-  /** Of the values; on all pages of a column or on none. */
+  /** Statistics of the values. A column that has them has one page. */
   statistics?: Statistics | undefined;
 }
 
 /** A column that has been written. */
 export interface WrittenColumn {
-  /** What the footer says of it, yet without its indexes, which come behind all row groups. */
+  /** Its entry of the footer, without the offsets of its indexes, which follow all row groups. */
   chunk: ColumnChunk;
   columnIndex: Buffer | null;
   offsetIndex: Buffer;
 }
 
-const NO_LEVELS = new Uint8Array();
 const NO_VALUE = new Uint8Array();
 
 export class ColumnWriter {
@@ -50,7 +47,7 @@ export class ColumnWriter {
   #uncompressedBytes = 0;
   #rows = 0;
   readonly #pages: OffsetIndex["page_locations"][number][] = [];
-  readonly #statistics: Statistics[] = [];
+  #statistics: Statistics | undefined;
 
   constructor(sink: FileSink, element: SchemaElement) {
     this.#sink = sink;
@@ -58,7 +55,7 @@ export class ColumnWriter {
     this.#start = sink.offset;
   }
 
-  /** The values, plain, that the indices of the page to come stand for. */
+  /** Writes the plain values that the indices of the next page refer to. */
   writeDictionary(values: Uint8Array, count: number): void {
     assert(this.#dataStart === null, "a dictionary comes before all data");
     this.#hasDictionary = true;
@@ -73,7 +70,7 @@ export class ColumnWriter {
     this.#append(header, values.length, compressed);
   }
 
-  /** A page of indices into a dictionary of `count` values. */
+  /** Writes a page of indices into a dictionary of `count` values. */
   writeIndices(indices: Int32Array, count: number, statistics?: Statistics): void {
     const bitWidth = 32 - Math.clz32(count - 1);
     const encoded = encodeRleHybrid(indices, bitWidth);
@@ -81,11 +78,11 @@ export class ColumnWriter {
     this.writePage(values, { rows: indices.length, statistics });
   }
 
-  /** A page of plain values, or of indices. */
+  /** Writes a page of plain values, or of indices. */
   writePage(values: Uint8Array, { rows, levels, statistics }: PageRows): void {
     const offset = this.#sink.offset;
     this.#dataStart ??= offset;
-    const encodedLevels = levels === undefined ? NO_LEVELS : encodeRleHybrid(levels, 1);
+    const encodedLevels = levels === undefined ? NO_VALUE : encodeRleHybrid(levels, 1);
     const compressed = snappyCompress(values);
     const uncompressedBytes = encodedLevels.length + values.length;
     const header = encodeThrift(PAGE_HEADER, {
@@ -109,17 +106,16 @@ export class ColumnWriter {
       compressed_page_size: this.#sink.offset - offset,
       first_row_index: this.#rows,
     });
-    if (statistics !== undefined) this.#statistics.push(statistics);
+    this.#statistics = statistics;
     this.#rows += rows;
   }
 
-  /** To be called once. @param compare the order of the values. */
-  finish(compare: Compare): WrittenColumn {
+  /** Call once, after the last page. */
+  finish(): WrittenColumn {
     const { type, name } = this.#element;
     assert(type !== undefined && this.#dataStart !== null, "a column has a type and a page");
     const statistics = this.#statistics;
-    const hasStatistics = statistics.length > 0;
-    assert(!hasStatistics || statistics.length === this.#pages.length, "on all pages or on none");
+    assert(statistics === undefined || this.#pages.length === 1, "statistics are of one page");
     return {
       chunk: {
         file_offset: this.#start,
@@ -133,10 +129,10 @@ export class ColumnWriter {
           total_compressed_size: this.#sink.offset - this.#start,
           data_page_offset: this.#dataStart,
           dictionary_page_offset: this.#hasDictionary ? this.#start : undefined,
-          statistics: hasStatistics ? mergeStatistics(statistics, compare) : undefined,
+          statistics,
         },
       },
-      columnIndex: hasStatistics ? encodeColumnIndex(statistics) : null,
+      columnIndex: statistics === undefined ? null : encodeColumnIndex(statistics),
       offsetIndex: encodeThrift(OFFSET_INDEX, { page_locations: this.#pages }),
     };
   }
@@ -147,13 +143,13 @@ export class ColumnWriter {
   }
 }
 
-function encodeColumnIndex(pages: readonly Statistics[]): Buffer {
+/** The column index of a column with one page. */
+function encodeColumnIndex({ min_value, max_value, null_count }: Statistics): Buffer {
   return encodeThrift(COLUMN_INDEX, {
-    null_pages: pages.map(({ min_value }) => min_value === undefined),
-    min_values: pages.map(({ min_value }) => min_value ?? NO_VALUE),
-    max_values: pages.map(({ max_value }) => max_value ?? NO_VALUE),
-    // A row group has too few pages to search them by halves.
+    null_pages: [min_value === undefined],
+    min_values: [min_value ?? NO_VALUE],
+    max_values: [max_value ?? NO_VALUE],
     boundary_order: "UNORDERED",
-    null_counts: pages.map(({ null_count }) => null_count),
+    null_counts: [null_count],
   });
 }

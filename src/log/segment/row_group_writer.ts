@@ -1,19 +1,12 @@
 /**
- * Writes row groups, and the end of the file that describes them: page indexes, Bloom filters, and
- * the footer. What is known of the rows (which values repeat, that ids increase) spares the work of
- * finding it out.
+ * Writes row groups, then the page indexes, Bloom filters and footer that describe them. Statistics
+ * come from what is known of the rows: dictionaries hold each value once, and ids increase.
  */
-import { Buffer } from "node:buffer";
-import { assert } from "../../assert.ts";
+import type { Buffer } from "node:buffer";
 import { VERSION } from "../../version.ts";
 import { UUID_BYTES } from "../line/line_bytes.ts";
 import { BLOOM_CRC_BYTES, buildBloomFilter, encodeBloomFilter } from "../parquet/bloom_filter.ts";
-import {
-  type Compare,
-  compareBytes,
-  compareIntegers,
-  statisticsOf,
-} from "../parquet/column_statistics.ts";
+import { compareBytes, compareIntegers, statisticsOf } from "../parquet/column_statistics.ts";
 import { ColumnWriter, type WrittenColumn } from "../parquet/column_writer.ts";
 import { Dictionary } from "../parquet/dictionary.ts";
 import type { FileSink } from "../parquet/file_sink.ts";
@@ -36,7 +29,6 @@ import { streamIndexBlocks } from "./stream_index.ts";
 const CREATED_BY = `service version ${VERSION}`;
 /** Blocks of the stream index that are written at a time. */
 const STREAM_BLOCKS_WRITTEN = 256;
-const NO_VALUES = Buffer.alloc(0);
 
 /** Version of the format that has data pages of version 2. */
 const FORMAT_VERSION = 2;
@@ -113,7 +105,7 @@ export class RowGroupWriter {
     if (column instanceof Dictionary) this.#writeDictionary(writer, name, column);
     else if (name === "occurred_at") writeOptional(writer, column, rows.occurredAtLevels);
     else writePlain(writer, name, column);
-    const written = writer.finish(compareOf(name));
+    const written = writer.finish();
     this.#columns.push({ ...written, bloomFilter: bloomFilterOf(name, rows) });
     return written.chunk;
   }
@@ -131,7 +123,8 @@ export class RowGroupWriter {
       else plain.add(value);
     }
     const hasStatistics = name !== "batch_id" && name !== "batch_digest";
-    const statistics = hasStatistics ? statisticsOf(values, compareOf(name)) : undefined;
+    const compare = name === "observed_at" ? compareIntegers : compareBytes;
+    const statistics = hasStatistics ? statisticsOf(values, compare) : undefined;
     writer.writeDictionary(plain.bytes, values.length);
     writer.writeIndices(indices, values.length, statistics);
   }
@@ -162,23 +155,12 @@ function writePlain(writer: ColumnWriter, name: ColumnName, column: PlainValues)
   }
 }
 
-/** A column in which rows may have no value, with at least one page. */
-function writeOptional(writer: ColumnWriter, column: PlainValues, levels: Uint8Array): void {
-  const pages = column.pages();
-  if (pages.length === 0) pages.push({ bytes: NO_VALUES, values: 0 });
-  let row = 0;
-  pages.forEach(({ bytes, values }, place) => {
-    const start = row;
-    for (let seen = 0; seen < values; row++) seen += levels[row]!;
-    // Rows without a value go to the page before them.
-    while (row < levels.length && levels[row] === 0) row += 1;
-    assert(place < pages.length - 1 || row === levels.length, "the pages hold all rows");
-    writer.writePage(bytes, {
-      rows: row - start,
-      levels: levels.subarray(start, row),
-      statistics: statisticsOf(plainValues(bytes), compareBytes, row - start - values),
-    });
-  });
+/** Writes a column in which rows may have no value. Times are short: a row group fits one page. */
+function writeOptional(writer: ColumnWriter, { bytes }: PlainValues, levels: Uint8Array): void {
+  const values = [...plainValues(bytes)];
+  const rows = levels.length;
+  const statistics = statisticsOf(values, compareBytes, rows - values.length);
+  writer.writePage(bytes, { rows, levels, statistics });
 }
 
 /** Of ids, which increase: the first and the last one. */
@@ -186,10 +168,6 @@ function idStatistics(ids: Buffer): Statistics {
   const min = Uint8Array.from(ids.subarray(0, UUID_BYTES));
   const max = Uint8Array.from(ids.subarray(-UUID_BYTES));
   return { null_count: 0, max_value: max, min_value: min };
-}
-
-function compareOf(name: ColumnName): Compare {
-  return name === "observed_at" ? compareIntegers : compareBytes;
 }
 
 function bloomFilterOf(name: ColumnName, rows: RowGroupRows): Buffer | null {

@@ -4,7 +4,6 @@ import { test } from "node:test";
 import {
   compareBytes,
   compareIntegers,
-  mergeStatistics,
   statisticsOf,
 } from "../../../src/log/parquet/column_statistics.ts";
 
@@ -39,16 +38,4 @@ test("statisticsOf() copies values, and has none where there is no value", () =>
   assert.equal(Buffer.from(min_value!).toString(), "a");
   const none = { null_count: 7, max_value: undefined, min_value: undefined };
   assert.deepEqual(statisticsOf([], compareBytes, 7), none);
-});
-
-test("mergeStatistics() covers all pages, also those without a value", () => {
-  const pages = [["b", "c"], [], ["a"]].map((texts) =>
-    statisticsOf(texts.map((text) => Buffer.from(text)), compareBytes, 1)
-  );
-  const [a, c] = ["a", "c"].map((text) => Uint8Array.from(Buffer.from(text)));
-  assert.deepEqual(mergeStatistics(pages, compareBytes), {
-    null_count: 3,
-    max_value: c,
-    min_value: a,
-  });
 });
