@@ -1,8 +1,7 @@
 /**
  * Decodes a column chunk, one column of one row group, in the encodings that the writer uses: data
- * pages of version 2 with plain values or dictionary indices, compressed with Snappy. What a header
- * says is checked before it is used. Values stay where they were decompressed to; the result tells
- * where each one starts and ends.
+ * pages of version 2 with plain values or dictionary indices, compressed with Snappy. Headers are
+ * checked before they are used. Values stay in the decompressed pages; the result has offsets.
  */
 import { Buffer } from "node:buffer";
 import { COPY_MARGIN_BYTES, viewFor } from "../line/line_bytes.ts";
@@ -30,14 +29,14 @@ export interface ColumnFormat {
 /** The pages of a column chunk. */
 export interface ChunkPages {
   bytes: Buffer;
-  /** Where in the file they start. */
+  /** Where they start in the file. */
   offset: number;
   rows: number;
-  /** What they have in memory, at most. */
+  /** Upper bound of their uncompressed size. */
   uncompressedBytes: number;
 }
 
-/** Where values are. */
+/** Offsets of values. */
 type Places = Pick<ColumnValues, "starts" | "ends">;
 
 /** The values of all rows of a chunk. @throws {SegmentError} */
@@ -70,7 +69,7 @@ class ColumnDecoder {
     return { bytes: this.#bytes, view: viewFor(this.#bytes), ...this.#places };
   }
 
-  /** Returns where the page ends. */
+  /** Decodes a page; returns where it ends. */
   #readPage(headerStart: number): number {
     const { header, end: start } = this.#readHeader(headerStart);
     const end = start + header.compressed_page_size;
@@ -128,7 +127,7 @@ class ColumnDecoder {
     this.#rows += rows;
   }
 
-  /** Decompresses bytes behind those of the pages before; returns their place. */
+  /** Decompresses bytes after those of the previous pages; returns their offset. */
   #decompress(start: number, end: number, sizeBytes: number): number {
     const at = this.#filledBytes;
     if (sizeBytes > this.#pages.uncompressedBytes - at) {
@@ -140,7 +139,7 @@ class ColumnDecoder {
     return at;
   }
 
-  /** Finds the plain values of the page at hand, which starts at `start`. */
+  /** Finds the plain values of the current page, which starts at `start`. */
   #findPlain({ starts, ends }: Places, first: number, count: number, start: number): void {
     const { fixedBytes } = this.#format;
     let at = start;
@@ -157,7 +156,7 @@ class ColumnDecoder {
     if (at !== this.#filledBytes) throw this.#malformed("has a page of another size");
   }
 
-  /** What the length in front of a plain value says. */
+  /** Reads the length in front of a plain value. */
   #lengthAt(at: number): number {
     const bytes = this.#bytes;
     if (at + LENGTH_BYTES > this.#filledBytes) throw this.#malformed("is cut off");
@@ -169,7 +168,7 @@ class ColumnDecoder {
     return sizeBytes;
   }
 
-  /** Finds the values of the page at hand by their dictionary indices, which start at `start`. */
+  /** Finds the values of the current page by its dictionary indices, which start at `start`. */
   #findIndexed(count: number, start: number): void {
     const dictionary = this.#dictionary;
     const end = this.#filledBytes;
@@ -205,7 +204,7 @@ class ColumnDecoder {
   }
 }
 
-/** Moves the places of values, from row `first` on, to the rows that have one. */
+/** Moves the offsets of values, from row `first` on, to the rows that have one. */
 function spreadPlaces(
   { starts, ends }: Places,
   levels: Uint16Array,

@@ -55,8 +55,16 @@ export class ColumnWriter {
     this.#start = sink.offset;
   }
 
-  /** Writes the plain values that the indices of the next page refer to. */
-  writeDictionary(values: Uint8Array, count: number): void {
+  /**
+   * Writes a dictionary page of `count` plain values, then a page of indices into it.
+   * @param statistics of the values.
+   */
+  writeDictionary(
+    values: Uint8Array,
+    count: number,
+    indices: Int32Array,
+    statistics?: Statistics,
+  ): void {
     assert(this.#dataStart === null, "a dictionary comes before all data");
     this.#hasDictionary = true;
     const compressed = snappyCompress(values);
@@ -68,14 +76,9 @@ export class ColumnWriter {
       dictionary_page_header: { num_values: count, encoding: "PLAIN" },
     });
     this.#append(header, values.length, compressed);
-  }
-
-  /** Writes a page of indices into a dictionary of `count` values. */
-  writeIndices(indices: Int32Array, count: number, statistics?: Statistics): void {
     const bitWidth = 32 - Math.clz32(count - 1);
-    const encoded = encodeRleHybrid(indices, bitWidth);
-    const values = Buffer.concat([Buffer.of(bitWidth), encoded]);
-    this.writePage(values, { rows: indices.length, statistics });
+    const encoded = Buffer.concat([Buffer.of(bitWidth), encodeRleHybrid(indices, bitWidth)]);
+    this.writePage(encoded, { rows: indices.length, statistics });
   }
 
   /** Writes a page of plain values, or of indices. */

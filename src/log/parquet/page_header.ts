@@ -1,7 +1,4 @@
-/**
- * Reads the header of a page, of the two kinds that segments have: dictionary pages of plain
- * values, and data pages of version 2.
- */
+/** Reads the headers of dictionary pages of plain values, and of data pages of version 2. */
 import type { Buffer } from "node:buffer";
 import { crc32 } from "node:zlib";
 import { PAGE_HEADER } from "./parquet_format.ts";
@@ -9,13 +6,12 @@ import { SegmentError } from "./segment_error.ts";
 import { decodeThrift, type ThriftValue } from "./thrift_compact.ts";
 
 export type PageHeader = ThriftValue<typeof PAGE_HEADER>;
-/** Of a page of version 2, all of which is compressed but the levels in front. */
+/** Of a page of version 2, which is compressed except for the levels in front. */
 export type DataPageHeader = NonNullable<PageHeader["data_page_header_v2"]>;
 
 /**
- * The page header that starts at `start` of `bytes`, and where it ends. It has the header of its
- * type, and its sizes fit one another and the bytes behind it; the caller checks rows and CRC-32.
- * @throws {SegmentError}
+ * Reads the page header at `start`; returns it and where it ends. It has the struct of its type and
+ * its sizes fit each other and `bytes`; the caller checks rows and CRC-32. @throws {SegmentError}
  */
 export function readPageHeader(bytes: Buffer, start: number): { header: PageHeader; end: number } {
   const { value: header, end } = decodeThrift(PAGE_HEADER, bytes, start);
@@ -34,10 +30,7 @@ function isRightData(data: DataPageHeader | undefined, levelBytesMax: number): b
     data.definition_levels_byte_length <= levelBytesMax;
 }
 
-/**
- * The CRC-32 over all of a page behind its header, in parts, as a header has it: Thrift has no
- * unsigned integers.
- */
+/** The CRC-32 of a page after its header, in parts; signed, as Thrift integers are. */
 export function pageCrc(...parts: readonly Uint8Array[]): number {
   return parts.reduce((crc, part) => crc32(part, crc), 0) | 0;
 }

@@ -14,7 +14,8 @@ import { encodeFooter, MAGIC } from "../parquet/footer.ts";
 import type { ColumnChunk, ParquetRowGroup, Statistics } from "../parquet/parquet_format.ts";
 import { PlainValues, plainValues } from "../parquet/plain_values.ts";
 import type { SegmentIndexContent } from "./segment_index.ts";
-import { encodeMetadata, METADATA_KEY, type SegmentMetadata } from "./segment_metadata.ts";
+import { canonicalize } from "../../event/json/canonical_json.ts";
+import { type EventFacts, METADATA_KEY, type SegmentMetadata } from "./segment_metadata.ts";
 import type { RowGroupRows } from "./segment_rows.ts";
 import {
   BLOOM_FILTERS,
@@ -45,7 +46,7 @@ export class RowGroupWriter {
     sink.append(MAGIC);
   }
 
-  /** Writes the rows as the next row group; they may change when this is done. */
+  /** Writes the rows as the next row group. The caller may reuse them afterwards. */
   async write(rows: RowGroupRows): Promise<void> {
     const start = this.#sink.offset;
     const chunks = COLUMN_NAMES.map((name) => this.#writeColumn(name, rows));
@@ -59,19 +60,12 @@ export class RowGroupWriter {
     await this.#sink.flush();
   }
 
-  /**
-   * Ends the file.
-   * @param facts what the metadata says beside the content of the index.
-   * @param content of all rows that were written.
-   */
-  async finish(
-    facts: Omit<SegmentMetadata, "key_filter" | "stream_index">,
-    { entries, keyFilter }: SegmentIndexContent,
-  ): Promise<void> {
+  /** Writes the end of the file. @param index of all rows that were written. */
+  async finish(facts: EventFacts, { entries, keyFilter }: SegmentIndexContent): Promise<void> {
     this.#writeIndexes();
     const key_filter = { bytes: keyFilter.length, offset: this.#sink.append(keyFilter) };
     const stream_index = await this.#writeStreamIndex(entries);
-    const metadata = encodeMetadata({ ...facts, key_filter, stream_index });
+    const metadata = canonicalize({ ...facts, key_filter, stream_index });
     this.#sink.append(encodeFooter({
       version: FORMAT_VERSION,
       schema: SEGMENT_SCHEMA,
@@ -84,7 +78,6 @@ export class RowGroupWriter {
     await this.#sink.flush();
   }
 
-  /** @returns where it is. */
   async #writeStreamIndex(
     entries: Iterable<StreamEntry>,
   ): Promise<SegmentMetadata["stream_index"]> {
@@ -125,11 +118,10 @@ export class RowGroupWriter {
     const hasStatistics = name !== "batch_id" && name !== "batch_digest";
     const compare = name === "observed_at" ? compareIntegers : compareBytes;
     const statistics = hasStatistics ? statisticsOf(values, compare) : undefined;
-    writer.writeDictionary(plain.bytes, values.length);
-    writer.writeIndices(indices, values.length, statistics);
+    writer.writeDictionary(plain.bytes, values.length, indices, statistics);
   }
 
-  /** Each kind lies together, in the order of row groups and columns. */
+  /** Writes each kind of index together, in the order of row groups and columns. */
   #writeIndexes(): void {
     for (const { chunk, columnIndex } of this.#columns) {
       if (columnIndex === null) continue;
@@ -163,23 +155,17 @@ function writeOptional(writer: ColumnWriter, { bytes }: PlainValues, levels: Uin
   writer.writePage(bytes, { rows, levels, statistics });
 }
 
-/** Of ids, which increase: the first and the last one. */
+/** Statistics of increasing ids: the first and the last one. */
 function idStatistics(ids: Buffer): Statistics {
-  const min = Uint8Array.from(ids.subarray(0, UUID_BYTES));
-  const max = Uint8Array.from(ids.subarray(-UUID_BYTES));
-  return { null_count: 0, max_value: max, min_value: min };
+  return {
+    null_count: 0,
+    max_value: Uint8Array.from(ids.subarray(-UUID_BYTES)),
+    min_value: Uint8Array.from(ids.subarray(0, UUID_BYTES)),
+  };
 }
 
 function bloomFilterOf(name: ColumnName, rows: RowGroupRows): Buffer | null {
-  switch (name) {
-    case "stream":
-    case "batch_id":
-      return encodeBloomFilter(buildBloomFilter(rows[name].values, BLOOM_FILTERS[name]));
-    case "record_key": {
-      const keys = plainValues(rows[name].bytes);
-      return encodeBloomFilter(buildBloomFilter(keys, BLOOM_FILTERS[name]));
-    }
-    default:
-      return null;
-  }
+  if (name !== "stream" && name !== "batch_id" && name !== "record_key") return null;
+  const values = name === "record_key" ? plainValues(rows[name].bytes) : rows[name].values;
+  return encodeBloomFilter(buildBloomFilter(values, BLOOM_FILTERS[name]));
 }

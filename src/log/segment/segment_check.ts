@@ -18,9 +18,10 @@ import { SegmentError } from "../parquet/segment_error.ts";
 import { xxhash64 } from "../parquet/xxhash64.ts";
 import type { Storage, StorageFile } from "../storage/storage.ts";
 import { type BatchRun, batchRuns } from "./segment_batches.ts";
+import type { RowGroup } from "./segment_footer.ts";
 import { SegmentIndex } from "./segment_index.ts";
 import { EVENT_FACTS, type SegmentFacts } from "./segment_metadata.ts";
-import { openSegment, type RowGroup, type Segment } from "./segment_reader.ts";
+import { openSegment, type Segment } from "./segment_reader.ts";
 import {
   COLUMN_NAMES,
   type ColumnName,
@@ -96,12 +97,7 @@ function requireSame(
   throw new SegmentError(`${path}: ${what}: expected ${expected}, found ${found}`, { fault });
 }
 
-/** Rows of one batch in one row group. */
-export interface BatchRows {
-  source: string;
-  batch_id: string;
-  batch_digest: string;
-  rows: number;
+export interface BatchRows extends BatchRun {
   /** False when the batch continues from the row group before. */
   isStart: boolean;
 }
@@ -183,20 +179,20 @@ export class SegmentRowsCheck {
   }
 
   #enter(run: BatchRun): BatchRows {
-    const { source, batchId, batchDigest } = run;
+    const { source, batch_id, batch_digest } = run;
     const last = this.#lastRun;
-    const isStart = last === null || last.batchId !== batchId || last.source !== source;
-    if (!isStart && last.batchDigest !== batchDigest) {
-      throw new SegmentError(`${this.#segment.path}: batch ${batchId} has two digests`);
+    const isStart = last === null || last.batch_id !== batch_id || last.source !== source;
+    if (!isStart && last.batch_digest !== batch_digest) {
+      throw new SegmentError(`${this.#segment.path}: batch ${batch_id} has two digests`);
     }
     this.#lastRun = run;
     if (isStart) {
       this.#batches += 1;
-      this.#index.addBatch(source, batchId);
+      this.#index.addBatch(source, batch_id);
     }
-    const rows = run.endRow - run.startRow;
-    return { source, batch_id: batchId, batch_digest: batchDigest, rows, isStart };
+    return { ...run, isStart };
   }
+
   /** Checks that no index of a row group hides a row, and adds the rows to the stream index. */
   async #checkIndexes(number: number, columns: Record<ColumnName, ColumnValues>): Promise<void> {
     const rowGroup = this.#segment.rowGroups[number]!;

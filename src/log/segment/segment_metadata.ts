@@ -51,16 +51,11 @@ export interface SegmentFacts extends EventFacts {
   bytes: number;
 }
 
-/** The text under METADATA_KEY. */
-export function encodeMetadata(metadata: SegmentMetadata): string {
-  return canonicalize(metadata);
-}
-
-/** @throws {SegmentError} when that is not what `encodeMetadata()` gives. */
+/** Parses the text under METADATA_KEY. @throws {SegmentError} when it is not in canonical form. */
 export function decodeMetadata(text: string): SegmentMetadata {
   const value = parse(text);
   if (!isMetadata(value)) throw new SegmentError(`${METADATA_KEY}: not the metadata of a segment`);
-  if (encodeMetadata(value) !== text) throw new SegmentError(`${METADATA_KEY}: not canonical`);
+  if (canonicalize(value) !== text) throw new SegmentError(`${METADATA_KEY}: not canonical`);
   return value;
 }
 

@@ -18,11 +18,8 @@ function integers(...values: bigint[]): Buffer[] {
 test("statisticsOf() orders texts by their bytes, and integers by their values", () => {
   const texts = ["b", "é", "aa", "a", "ab"].map((text) => Buffer.from(text));
   const { min_value: min, max_value: max, null_count } = statisticsOf(texts, compareBytes, 2);
-  assert.deepEqual([String(Buffer.from(min!)), String(Buffer.from(max!)), null_count], [
-    "a",
-    "é",
-    2,
-  ]);
+  assert.deepEqual([min, max].map((value) => String(Buffer.from(value!))), ["a", "é"]);
+  assert.equal(null_count, 2);
   const times = integers(256n, -1n, 3n, -(2n ** 62n), 2n ** 62n);
   const bounds = statisticsOf(times, compareIntegers);
   assert.deepEqual(

@@ -49,12 +49,6 @@ test("writeSegment() gives each page the CRC-32 of its bytes", async () => {
   }
 });
 
-test("writeSegment() makes the same bytes of the same events", async () => {
-  const commits = [smallBatches(100)];
-  const [first, second] = [await sealCommits(commits), await sealCommits(commits)];
-  assert.equal(first.segments[0]!.sha256, second.segments[0]!.sha256);
-});
-
 test("writeSegment() ends a segment with the first commit that reaches a bound", async () => {
   const sized = (batchId: string, events: number) =>
     preparedBatch(batchId, { events: Array(events).fill({}) });
