@@ -15,7 +15,7 @@ const KEPT_BYTES_MAX = 16 * 1024 * 1024;
 export class PlainValues {
   #memory: Buffer = Buffer.allocUnsafeSlow(2 * SEGMENT_PAGE_BYTES);
   #length = 0;
-  #pages: { start: number; values: number }[] = [];
+  #pages: { start: number; rows: number }[] = [];
 
   /** Memory of the values; `reserve()` may replace it. */
   get memory(): Buffer {
@@ -45,20 +45,20 @@ export class PlainValues {
     const at = this.#length;
     let page = this.#pages.at(-1);
     if (page === undefined || at - page.start >= SEGMENT_PAGE_BYTES) {
-      page = { start: at, values: 0 };
+      page = { start: at, rows: 0 };
       this.#pages.push(page);
     }
-    page.values += 1;
+    page.rows += 1;
     this.#length += sizeBytes;
     if (this.#length > this.#memory.length) this.#grow(at);
     return at;
   }
 
-  /** The pages, each with its number of values; valid until a value is added. */
-  pages(): { values: number; bytes: Buffer }[] {
-    return this.#pages.map(({ start, values }, place) => {
+  /** The values in pages, valid until one is added; `rows` is the number of values. */
+  pages(): { rows: number; values: Buffer }[] {
+    return this.#pages.map(({ start, rows }, place) => {
       const end = this.#pages[place + 1]?.start ?? this.#length;
-      return { values, bytes: this.#memory.subarray(start, end) };
+      return { rows, values: this.#memory.subarray(start, end) };
     });
   }
 

@@ -7,7 +7,12 @@ import { VERSION } from "../../version.ts";
 import { UUID_BYTES } from "../line/line_bytes.ts";
 import { BLOOM_CRC_BYTES, buildBloomFilter, encodeBloomFilter } from "../parquet/bloom_filter.ts";
 import { compareBytes, compareIntegers, statisticsOf } from "../parquet/column_statistics.ts";
-import { ColumnWriter, type WrittenColumn } from "../parquet/column_writer.ts";
+import {
+  type ColumnContent,
+  encodeIndices,
+  writeColumn,
+  type WrittenColumn,
+} from "../parquet/column_writer.ts";
 import { Dictionary } from "../parquet/dictionary.ts";
 import type { FileSink } from "../parquet/file_sink.ts";
 import { encodeFooter, MAGIC } from "../parquet/footer.ts";
@@ -93,21 +98,28 @@ export class RowGroupWriter {
   }
 
   #writeColumn(name: ColumnName, rows: RowGroupRows): ColumnChunk {
-    const writer = new ColumnWriter(this.#sink, columnElement(name));
-    const column = rows[name];
-    if (column instanceof Dictionary) this.#writeDictionary(writer, name, column);
-    else if (name === "occurred_at") writeOptional(writer, column, rows.occurredAtLevels);
-    else writePlain(writer, name, column);
-    const written = writer.finish();
+    const written = writeColumn(this.#sink, columnElement(name), this.#contentOf(name, rows));
     this.#columns.push({ ...written, bloomFilter: bloomFilterOf(name, rows) });
     return written.chunk;
   }
 
-  #writeDictionary(
-    writer: ColumnWriter,
-    name: ColumnName,
-    { values, indices }: Dictionary,
-  ): void {
+  #contentOf(name: ColumnName, rows: RowGroupRows): ColumnContent {
+    const column = rows[name];
+    if (column instanceof Dictionary) return this.#dictionaryContent(name, column);
+    if (name === "occurred_at") {
+      // Times are short: a row group fits one page.
+      const values = [...plainValues(column.bytes)];
+      return {
+        pages: [{ rows: rows.rows, values: column.bytes }],
+        levels: rows.occurredAtLevels,
+        statistics: statisticsOf(values, compareBytes, rows.rows - values.length),
+      };
+    }
+    const statistics = name === "event_id" ? idStatistics(column.bytes) : undefined;
+    return { pages: column.pages(), statistics };
+  }
+
+  #dictionaryContent(name: ColumnName, { values, indices }: Dictionary): ColumnContent {
     const isFixed = columnElement(name).type !== "BYTE_ARRAY";
     const plain = this.#dictionaryValues;
     plain.clear();
@@ -115,10 +127,14 @@ export class RowGroupWriter {
       if (isFixed) plain.addFixed(value);
       else plain.add(value);
     }
+    const count = values.length;
     const hasStatistics = name !== "batch_id" && name !== "batch_digest";
     const compare = name === "observed_at" ? compareIntegers : compareBytes;
-    const statistics = hasStatistics ? statisticsOf(values, compare) : undefined;
-    writer.writeDictionary(plain.bytes, values.length, indices, statistics);
+    return {
+      pages: [{ rows: indices.length, values: encodeIndices(indices, count) }],
+      dictionary: { values: plain.bytes, count },
+      statistics: hasStatistics ? statisticsOf(values, compare) : undefined,
+    };
   }
 
   /** Writes each kind of index together, in the order of row groups and columns. */
@@ -138,21 +154,6 @@ export class RowGroupWriter {
       meta_data.bloom_filter_length = bloomFilter.length - BLOOM_CRC_BYTES;
     }
   }
-}
-
-function writePlain(writer: ColumnWriter, name: ColumnName, column: PlainValues): void {
-  for (const { bytes, values } of column.pages()) {
-    const statistics = name === "event_id" ? idStatistics(bytes) : undefined;
-    writer.writePage(bytes, { rows: values, statistics });
-  }
-}
-
-/** Writes a column in which rows may have no value. Times are short: a row group fits one page. */
-function writeOptional(writer: ColumnWriter, { bytes }: PlainValues, levels: Uint8Array): void {
-  const values = [...plainValues(bytes)];
-  const rows = levels.length;
-  const statistics = statisticsOf(values, compareBytes, rows - values.length);
-  writer.writePage(bytes, { rows, levels, statistics });
 }
 
 /** Statistics of increasing ids: the first and the last one. */

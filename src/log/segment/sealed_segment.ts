@@ -63,11 +63,12 @@ export class SealedSegment implements LogFile {
   }
 
   lines(wanted: LinesWanted): LineSource {
-    return new SegmentLines(this, this.#caches.rowGroups, wanted);
+    const chunks = this.#chunks(wanted);
+    return { next: async () => (await chunks.next()).value ?? null };
   }
 
   /** Whether no event here passes a filter, as far as the Bloom filters in memory show. */
-  isPruned({ stream, recordKey }: EventFilter): boolean {
+  #isPruned({ stream, recordKey }: EventFilter): boolean {
     const { tables } = this.#caches;
     return tables.lacks(this.#entry, "record_key", recordKey) ||
       tables.lacks(this.#entry, "stream", stream);
@@ -80,73 +81,47 @@ export class SealedSegment implements LogFile {
   use<Result>(read: (segment: Segment) => Result | Promise<Result>): Promise<Result> {
     return this.#caches.tables.use(this.#entry, read);
   }
-}
 
-class SegmentLines implements LineSource {
-  readonly #segment: SealedSegment;
-  readonly #rowGroups: RowGroupCache;
-  readonly #wanted: LinesWanted;
-  /** Row groups not read yet, the next one last; null before the first read. */
-  #numbers: number[] | null = null;
-  /** Bytes of the next row group already returned; null before its first chunk. */
-  #handedBytes: number | null = null;
-
-  constructor(segment: SealedSegment, rowGroups: RowGroupCache, wanted: LinesWanted) {
-    this.#segment = segment;
-    this.#rowGroups = rowGroups;
-    this.#wanted = wanted;
-  }
-
-  async next(): Promise<Buffer | null> {
-    if (this.#numbers === null && this.#segment.isPruned(this.#wanted.filter)) return null;
-    return await this.#segment.use(async (segment) => {
-      this.#numbers ??= await this.#choose(segment);
-      for (;;) {
-        const number = this.#numbers.at(-1);
-        if (number === undefined) return null;
-        if (await this.#isWanted(segment, number)) return await this.#nextOf(segment, number);
-        this.#numbers.pop();
+  /** Chunks of whole lines: copies, because cached lines are shared. */
+  async *#chunks(wanted: LinesWanted): AsyncGenerator<Buffer, void> {
+    const { after, filter, memory } = wanted;
+    if (this.#isPruned(filter)) return;
+    for (const number of await this.use((segment) => wantedRowGroups(segment, wanted))) {
+      if (!(await this.#mayHoldKey(number, filter.recordKey))) continue;
+      let end = 0;
+      let sizeBytes = Infinity;
+      const copyChunk = (lines: Buffer) => {
+        const start = end === 0 && after !== undefined ? firstLineAfter(lines, after) : end;
+        end = chunkEnd(lines, start);
+        sizeBytes = lines.length;
+        const chunk = memory.take(end - start);
+        chunk.set(lines.subarray(start, end));
+        return chunk;
+      };
+      while (end < sizeBytes) {
+        yield await this.use((opened) => this.#caches.rowGroups.read(opened, number, copyChunk));
       }
-    });
-  }
-
-  /** The row groups to read, the first one last. */
-  async #choose(segment: Segment): Promise<number[]> {
-    const { after, filter } = this.#wanted;
-    const { rowGroups } = segment;
-    const isLater = ({ lastEventId }: { lastEventId: string }) =>
-      after === undefined || lastEventId > after;
-    const first = rowGroups.findIndex(isLater);
-    if (first < 0) return [];
-    return (await segment.prunedRowGroups(filter, first)).reverse();
+    }
   }
 
   /**
-   * Whether to read a row group. In a large log a key passes ten Bloom filters by mistake, and
-   * checking the key column costs a tenth of decoding the row group.
+   * Whether to read a row group for a key. In a large log ten Bloom filters pass a key by mistake,
+   * and checking the key column costs a tenth of decoding the row group.
    */
-  async #isWanted(segment: Segment, number: number): Promise<boolean> {
-    const { recordKey } = this.#wanted.filter;
-    return recordKey === undefined || this.#handedBytes !== null ||
-      this.#rowGroups.has(segment, number) || await segment.hasRecordKey(number, recordKey);
+  async #mayHoldKey(number: number, recordKey: string | undefined): Promise<boolean> {
+    if (recordKey === undefined) return true;
+    return await this.use((segment) =>
+      this.#caches.rowGroups.has(segment, number) || segment.hasRecordKey(number, recordKey)
+    );
   }
+}
 
-  /** The next chunk of a row group: a copy, because cached lines are shared. */
-  #nextOf(segment: Segment, number: number): Promise<Buffer> {
-    const { after } = this.#wanted;
-    return this.#rowGroups.read(segment, number, (lines) => {
-      const start = this.#handedBytes ?? (after === undefined ? 0 : firstLineAfter(lines, after));
-      const end = chunkEnd(lines, start);
-      this.#handedBytes = end;
-      if (end === lines.length) {
-        this.#numbers!.pop();
-        this.#handedBytes = null;
-      }
-      const chunk = this.#wanted.memory.take(end - start);
-      chunk.set(lines.subarray(start, end));
-      return chunk;
-    });
-  }
+/** The row groups that may hold events after one that pass a filter. */
+function wantedRowGroups(segment: Segment, { after, filter }: LinesWanted): Promise<number[]> {
+  const first = segment.rowGroups.findIndex(({ lastEventId }) =>
+    after === undefined || lastEventId > after
+  );
+  return first < 0 ? Promise.resolve([]) : segment.prunedRowGroups(filter, first);
 }
 
 /** Returns the end of the chunk that starts at `start`: whole lines, at least one. */

@@ -34,8 +34,8 @@ test("PlainValues.pages() ends a page at the first value that reaches its size",
   const sizes = [SEGMENT_PAGE_BYTES - 5, 10, 1, 3 * SEGMENT_PAGE_BYTES, 1];
   sizes.forEach((size, n) => column.add(Buffer.alloc(size, `${n}`)));
   const pages = column.pages();
-  assert.deepEqual(pages.map(({ values }) => values), [2, 2, 1]);
-  assert.ok(Buffer.concat(pages.map(({ bytes }) => bytes)).equals(column.bytes));
+  assert.deepEqual(pages.map(({ rows }) => rows), [2, 2, 1]);
+  assert.ok(Buffer.concat(pages.map(({ values }) => values)).equals(column.bytes));
 });
 
 test("PlainValues.clear() forgets the values", () => {
