@@ -4,12 +4,14 @@
  * checked before they are used. Values stay in the decompressed pages; the result has offsets.
  */
 import { Buffer } from "node:buffer";
+import { crc32 } from "node:zlib";
 import { COPY_MARGIN_BYTES, viewFor } from "../line/line_bytes.ts";
 import { ABSENT, type ColumnValues } from "./column_values.ts";
-import { type DataPageHeader, pageCrc, type PageHeader, readPageHeader } from "./page_header.ts";
+import { PAGE_HEADER } from "./parquet_format.ts";
 import { decodeRleHybrid } from "./rle_hybrid.ts";
 import { SegmentError } from "./segment_error.ts";
 import { snappyDecompress } from "./snappy.ts";
+import { decodeThrift, type ThriftValue } from "./thrift_compact.ts";
 
 const LENGTH_BYTES = 4;
 /** A definition level: 0 where the row has no value, else 1. */
@@ -73,7 +75,11 @@ class ColumnDecoder {
   #readPage(headerStart: number): number {
     const { header, end: start } = this.#readHeader(headerStart);
     const end = start + header.compressed_page_size;
-    this.#checkCrc(header, start, end);
+    const crc = pageCrc(this.#pages.bytes.subarray(start, end));
+    if (crc !== header.crc) {
+      const page = `the page at byte ${this.#pages.offset + start}`;
+      throw this.#malformed(`${page} has the CRC-32 ${crc >>> 0}, not ${header.crc >>> 0}`);
+    }
     const { dictionary_page_header: dictionary, data_page_header_v2: data } = header;
     const sizeBytes = header.uncompressed_page_size;
     if (header.type === "DICTIONARY_PAGE") {
@@ -91,15 +97,6 @@ class ColumnDecoder {
       if (!(error instanceof SegmentError)) throw error;
       throw this.#malformed(`${error.message}, at byte ${this.#pages.offset + start}`);
     }
-  }
-
-  #checkCrc({ crc }: PageHeader, start: number, end: number): void {
-    const found = pageCrc(this.#pages.bytes.subarray(start, end));
-    if (found === crc) return;
-    const place = this.#pages.offset + start;
-    throw this.#malformed(
-      `the page at byte ${place} has the CRC-32 ${found >>> 0}, not ${crc >>> 0}`,
-    );
   }
 
   #readDictionary(values: number, sizeBytes: number, start: number, end: number): void {
@@ -222,4 +219,34 @@ function spreadPlaces(
 
 function newPlaces(count: number): Places {
   return { starts: new Uint32Array(count), ends: new Uint32Array(count) };
+}
+
+export type PageHeader = ThriftValue<typeof PAGE_HEADER>;
+/** Of a page of version 2, which is compressed except for the levels in front. */
+export type DataPageHeader = NonNullable<PageHeader["data_page_header_v2"]>;
+
+/**
+ * Reads the page header at `start`; returns it and where it ends. It has the struct of its type and
+ * its sizes fit each other and `bytes`; the caller checks rows and CRC-32. @throws {SegmentError}
+ */
+export function readPageHeader(bytes: Buffer, start: number): { header: PageHeader; end: number } {
+  const { value: header, end } = decodeThrift(PAGE_HEADER, bytes, start);
+  const { type, dictionary_page_header: dictionary, data_page_header_v2: data } = header;
+  const levelBytesMax = Math.min(header.compressed_page_size, header.uncompressed_page_size);
+  const isRight = header.compressed_page_size <= bytes.length - end &&
+    (type === "DICTIONARY_PAGE" ? dictionary !== undefined : isRightData(data, levelBytesMax));
+  if (!isRight) throw new SegmentError("a malformed page header");
+  return { header, end };
+}
+
+function isRightData(data: DataPageHeader | undefined, levelBytesMax: number): boolean {
+  return data !== undefined && data.num_values === data.num_rows &&
+    data.num_nulls <= data.num_rows && data.is_compressed &&
+    data.repetition_levels_byte_length === 0 &&
+    data.definition_levels_byte_length <= levelBytesMax;
+}
+
+/** The CRC-32 of a page after its header, in parts; signed, as Thrift integers are. */
+export function pageCrc(...parts: readonly Uint8Array[]): number {
+  return parts.reduce((crc, part) => crc32(part, crc), 0) | 0;
 }

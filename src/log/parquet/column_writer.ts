@@ -5,7 +5,7 @@
 import { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";
 import type { FileSink } from "./file_sink.ts";
-import { pageCrc } from "./page_header.ts";
+import { pageCrc } from "./column_decoder.ts";
 import {
   COLUMN_INDEX,
   type ColumnChunk,
