@@ -63,8 +63,19 @@ export class SealedSegment implements LogFile {
   }
 
   lines(wanted: LinesWanted): LineSource {
-    const chunks = this.#chunks(wanted);
-    return { next: async () => (await chunks.next()).value ?? null };
+    let segment: Segment;
+    const chunks = readChunks(() => segment, this.#caches.rowGroups, wanted);
+    let isPruned: boolean | null = null;
+    const next = async (): Promise<Buffer | null> => {
+      isPruned ??= this.#isPruned(wanted.filter);
+      if (isPruned) return null;
+      // The segment is open for one call at a time.
+      return await this.use(async (opened) => {
+        segment = opened;
+        return (await chunks.next()).value ?? null;
+      });
+    };
+    return { next };
   }
 
   /** Whether no event here passes a filter, as far as the Bloom filters in memory show. */
@@ -81,38 +92,36 @@ export class SealedSegment implements LogFile {
   use<Result>(read: (segment: Segment) => Result | Promise<Result>): Promise<Result> {
     return this.#caches.tables.use(this.#entry, read);
   }
+}
 
-  /** Chunks of whole lines: copies, because cached lines are shared. */
-  async *#chunks(wanted: LinesWanted): AsyncGenerator<Buffer, void> {
-    const { after, filter, memory } = wanted;
-    if (this.#isPruned(filter)) return;
-    for (const number of await this.use((segment) => wantedRowGroups(segment, wanted))) {
-      if (!(await this.#mayHoldKey(number, filter.recordKey))) continue;
-      let end = 0;
-      let sizeBytes = Infinity;
-      const copyChunk = (lines: Buffer) => {
+/**
+ * Reads chunks of whole lines: copies, because cached lines are shared. `opened` gives the segment,
+ * which a cache may close and reopen between two chunks.
+ */
+async function* readChunks(
+  opened: () => Segment,
+  rowGroups: RowGroupCache,
+  wanted: LinesWanted,
+): AsyncGenerator<Buffer, void> {
+  const { after, filter: { recordKey }, memory } = wanted;
+  for (const number of await wantedRowGroups(opened(), wanted)) {
+    // In a large log ten Bloom filters pass a key by mistake, and checking the key column costs a
+    // tenth of decoding the row group.
+    const mayHold = recordKey === undefined || rowGroups.has(opened(), number) ||
+      await opened().hasRecordKey(number, recordKey);
+    if (!mayHold) continue;
+    let end = 0;
+    let sizeBytes = Infinity;
+    while (end < sizeBytes) {
+      yield await rowGroups.read(opened(), number, (lines) => {
         const start = end === 0 && after !== undefined ? firstLineAfter(lines, after) : end;
         end = chunkEnd(lines, start);
         sizeBytes = lines.length;
         const chunk = memory.take(end - start);
         chunk.set(lines.subarray(start, end));
         return chunk;
-      };
-      while (end < sizeBytes) {
-        yield await this.use((opened) => this.#caches.rowGroups.read(opened, number, copyChunk));
-      }
+      });
     }
-  }
-
-  /**
-   * Whether to read a row group for a key. In a large log ten Bloom filters pass a key by mistake,
-   * and checking the key column costs a tenth of decoding the row group.
-   */
-  async #mayHoldKey(number: number, recordKey: string | undefined): Promise<boolean> {
-    if (recordKey === undefined) return true;
-    return await this.use((segment) =>
-      this.#caches.rowGroups.has(segment, number) || segment.hasRecordKey(number, recordKey)
-    );
   }
 }
 
