@@ -1,7 +1,6 @@
 /**
- * The Bloom filters of row groups (parquet-format, BloomFilter.md, "split block"). They are asked
- * by the thousand, so a question costs one hash, whatever the number of filters, and nothing is
- * allocated.
+ * The Bloom filters of row groups (parquet-format, BloomFilter.md, "split block"). A lookup in
+ * thousands of filters takes one hash and allocates nothing.
  */
 import { Buffer } from "node:buffer";
 import { crc32 } from "node:zlib";
@@ -30,12 +29,12 @@ const SALT = Int32Array.of(
 const WORD_BYTES = 4;
 export const BLOOM_BLOCK_BYTES: number = SALT.length * WORD_BYTES;
 
-/** Behind a filter in the file, where no other engine looks: the CRC-32 of it and its header. */
+/** CRC-32 of a filter and its header, after the filter, where other engines do not look. */
 export const BLOOM_CRC_BYTES = 4;
 
 /**
- * A filter of some values, sized for as many as differ.
- * @param falseShare of other values, how many it lets pass at the most.
+ * Builds the filter of some values, sized for the distinct ones.
+ * @param falseShare largest share of other values that pass.
  */
 export function buildBloomFilter(values: Iterable<Uint8Array>, falseShare: number): BloomFilter {
   const hashes: Hash64[] = [];
@@ -43,7 +42,7 @@ export function buildBloomFilter(values: Iterable<Uint8Array>, falseShare: numbe
   for (const value of values) {
     const hash = xxhash64(value);
     hashes.push(hash);
-    // 53 bits of the hash tell values apart well enough to count them.
+    // 53 bits of the hash suffice to count distinct values.
     distinct.add(hash.high * 2 ** 21 + (hash.low >>> 11));
   }
   const filter = new Uint8Array(filterBytes(distinct.size, falseShare));
@@ -51,13 +50,13 @@ export function buildBloomFilter(values: Iterable<Uint8Array>, falseShare: numbe
   return filter;
 }
 
-/** As many bytes as BloomFilter.md has for so many values, rounded up to a power of two. */
+/** The size that BloomFilter.md gives for that many values, rounded up to a power of two. */
 function filterBytes(values: number, falseShare: number): number {
   const bits = -8 * values / Math.log(1 - falseShare ** (1 / 8));
   return 2 ** Math.ceil(Math.log2(Math.max(bits / 8, BLOOM_BLOCK_BYTES)));
 }
 
-/** Whether the value of a hash may be among those of the filter; never false for one that is. */
+/** Whether a filter may hold the value of a hash; never false for a value that it holds. */
 export function mayContain(filter: BloomFilter, hash: Hash64): boolean {
   return blockMayContain(filter, blockStart(filter, hash), hash);
 }
@@ -66,38 +65,34 @@ function blockStart(filter: BloomFilter, hash: Hash64): number {
   return bloomBlock(filter.length / BLOOM_BLOCK_BYTES, hash) * BLOOM_BLOCK_BYTES;
 }
 
-/** Number of the block, of so many, that tells of the value of a hash. */
+/** Returns the number of the block, of `blocks`, that holds the value of a hash. */
 export function bloomBlock(blocks: number, { high }: Hash64): number {
   return Math.floor(high * blocks / 2 ** 32);
 }
 
-/** Puts the value of a hash into the block that starts at `start`. */
+/** Adds the value of a hash to the block that starts at `start`. */
 export function addToBlock(bytes: Uint8Array, start: number, hash: Hash64): void {
   for (let word = 0; word < SALT.length; word++) {
-    const bit = bitOf(hash, word);
-    bytes[byteAt(start, word, bit)]! |= 1 << (bit & 7);
+    const bit = bitAt(hash, word);
+    bytes[start + (bit >>> 3)]! |= 1 << (bit & 7);
   }
 }
 
 /** Whether the block that starts at `start` has all bits of the value of a hash. */
 export function blockMayContain(bytes: Uint8Array, start: number, hash: Hash64): boolean {
   for (let word = 0; word < SALT.length; word++) {
-    const bit = bitOf(hash, word);
-    if ((bytes[byteAt(start, word, bit)]! >>> (bit & 7) & 1) === 0) return false;
+    const bit = bitAt(hash, word);
+    if ((bytes[start + (bit >>> 3)]! >>> (bit & 7) & 1) === 0) return false;
   }
   return true;
 }
 
-/** The bit that a value sets in a word of its block. */
-function bitOf({ low }: Hash64, word: number): number {
-  return Math.imul(low, SALT[word]!) >>> 27;
+/** Returns the bit of a block that a value sets in one of its words. */
+function bitAt({ low }: Hash64, word: number): number {
+  return 8 * WORD_BYTES * word + (Math.imul(low, SALT[word]!) >>> 27);
 }
 
-function byteAt(start: number, word: number, bit: number): number {
-  return start + WORD_BYTES * word + (bit >>> 3);
-}
-
-/** A filter as it is in the file: its header, its blocks, their CRC-32. */
+/** Encodes a filter for the file: its header, its blocks, their CRC-32. */
 export function encodeBloomFilter(filter: BloomFilter): Buffer {
   const header = encodeThrift(BLOOM_FILTER_HEADER, {
     numBytes: filter.length,
@@ -111,10 +106,7 @@ export function encodeBloomFilter(filter: BloomFilter): Buffer {
   return bytes;
 }
 
-/**
- * A copy of the filter.
- * @throws {SegmentError} when that is not what `encodeBloomFilter()` gives.
- */
+/** Decodes a copy of a filter. @throws {SegmentError} when it is malformed or damaged. */
 export function decodeBloomFilter(bytes: Buffer): BloomFilter {
   const crcAt = bytes.length - BLOOM_CRC_BYTES;
   const { value: { numBytes }, end } = decodeThrift(BLOOM_FILTER_HEADER, bytes);

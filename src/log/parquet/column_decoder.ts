@@ -1,16 +1,17 @@
 /**
  * Decodes a column chunk, one column of one row group, in the encodings that the writer uses: data
- * pages of version 2 with plain values or dictionary indices, compressed with Snappy. What a header
- * says is checked before it is used. Values stay where they were decompressed to; the result tells
- * where each one starts and ends.
+ * pages of version 2 with plain values or dictionary indices, compressed with Snappy. Headers are
+ * checked before they are used. Values stay in the decompressed pages; the result has offsets.
  */
 import { Buffer } from "node:buffer";
+import { crc32 } from "node:zlib";
 import { COPY_MARGIN_BYTES, viewFor } from "../line/line_bytes.ts";
 import { ABSENT, type ColumnValues } from "./column_values.ts";
-import { type DataPageHeader, pageCrc, type PageHeader, readPageHeader } from "./page_header.ts";
+import { PAGE_HEADER } from "./parquet_format.ts";
 import { decodeRleHybrid } from "./rle_hybrid.ts";
 import { SegmentError } from "./segment_error.ts";
 import { snappyDecompress } from "./snappy.ts";
+import { decodeThrift, type ThriftValue } from "./thrift_compact.ts";
 
 const LENGTH_BYTES = 4;
 /** A definition level: 0 where the row has no value, else 1. */
@@ -30,14 +31,14 @@ export interface ColumnFormat {
 /** The pages of a column chunk. */
 export interface ChunkPages {
   bytes: Buffer;
-  /** Where in the file they start. */
+  /** Where they start in the file. */
   offset: number;
   rows: number;
-  /** What they have in memory, at most. */
+  /** Upper bound of their uncompressed size. */
   uncompressedBytes: number;
 }
 
-/** Where values are. */
+/** Offsets of values. */
 type Places = Pick<ColumnValues, "starts" | "ends">;
 
 /** The values of all rows of a chunk. @throws {SegmentError} */
@@ -70,11 +71,15 @@ class ColumnDecoder {
     return { bytes: this.#bytes, view: viewFor(this.#bytes), ...this.#places };
   }
 
-  /** Returns where the page ends. */
+  /** Decodes a page; returns where it ends. */
   #readPage(headerStart: number): number {
     const { header, end: start } = this.#readHeader(headerStart);
     const end = start + header.compressed_page_size;
-    this.#checkCrc(header, start, end);
+    const crc = pageCrc(this.#pages.bytes.subarray(start, end));
+    if (crc !== header.crc) {
+      const page = `the page at byte ${this.#pages.offset + start}`;
+      throw this.#malformed(`${page} has the CRC-32 ${crc >>> 0}, not ${header.crc >>> 0}`);
+    }
     const { dictionary_page_header: dictionary, data_page_header_v2: data } = header;
     const sizeBytes = header.uncompressed_page_size;
     if (header.type === "DICTIONARY_PAGE") {
@@ -92,15 +97,6 @@ class ColumnDecoder {
       if (!(error instanceof SegmentError)) throw error;
       throw this.#malformed(`${error.message}, at byte ${this.#pages.offset + start}`);
     }
-  }
-
-  #checkCrc({ crc }: PageHeader, start: number, end: number): void {
-    const found = pageCrc(this.#pages.bytes.subarray(start, end));
-    if (found === crc) return;
-    const place = this.#pages.offset + start;
-    throw this.#malformed(
-      `the page at byte ${place} has the CRC-32 ${found >>> 0}, not ${crc >>> 0}`,
-    );
   }
 
   #readDictionary(values: number, sizeBytes: number, start: number, end: number): void {
@@ -128,7 +124,7 @@ class ColumnDecoder {
     this.#rows += rows;
   }
 
-  /** Decompresses bytes behind those of the pages before; returns their place. */
+  /** Decompresses bytes after those of the previous pages; returns their offset. */
   #decompress(start: number, end: number, sizeBytes: number): number {
     const at = this.#filledBytes;
     if (sizeBytes > this.#pages.uncompressedBytes - at) {
@@ -140,7 +136,7 @@ class ColumnDecoder {
     return at;
   }
 
-  /** Finds the plain values of the page at hand, which starts at `start`. */
+  /** Finds the plain values of the current page, which starts at `start`. */
   #findPlain({ starts, ends }: Places, first: number, count: number, start: number): void {
     const { fixedBytes } = this.#format;
     let at = start;
@@ -157,7 +153,7 @@ class ColumnDecoder {
     if (at !== this.#filledBytes) throw this.#malformed("has a page of another size");
   }
 
-  /** What the length in front of a plain value says. */
+  /** Reads the length in front of a plain value. */
   #lengthAt(at: number): number {
     const bytes = this.#bytes;
     if (at + LENGTH_BYTES > this.#filledBytes) throw this.#malformed("is cut off");
@@ -169,7 +165,7 @@ class ColumnDecoder {
     return sizeBytes;
   }
 
-  /** Finds the values of the page at hand by their dictionary indices, which start at `start`. */
+  /** Finds the values of the current page by its dictionary indices, which start at `start`. */
   #findIndexed(count: number, start: number): void {
     const dictionary = this.#dictionary;
     const end = this.#filledBytes;
@@ -205,7 +201,7 @@ class ColumnDecoder {
   }
 }
 
-/** Moves the places of values, from row `first` on, to the rows that have one. */
+/** Moves the offsets of values, from row `first` on, to the rows that have one. */
 function spreadPlaces(
   { starts, ends }: Places,
   levels: Uint16Array,
@@ -223,4 +219,34 @@ function spreadPlaces(
 
 function newPlaces(count: number): Places {
   return { starts: new Uint32Array(count), ends: new Uint32Array(count) };
+}
+
+export type PageHeader = ThriftValue<typeof PAGE_HEADER>;
+/** Of a page of version 2, which is compressed except for the levels in front. */
+export type DataPageHeader = NonNullable<PageHeader["data_page_header_v2"]>;
+
+/**
+ * Reads the page header at `start`; returns it and where it ends. It has the struct of its type and
+ * its sizes fit each other and `bytes`; the caller checks rows and CRC-32. @throws {SegmentError}
+ */
+export function readPageHeader(bytes: Buffer, start: number): { header: PageHeader; end: number } {
+  const { value: header, end } = decodeThrift(PAGE_HEADER, bytes, start);
+  const { type, dictionary_page_header: dictionary, data_page_header_v2: data } = header;
+  const levelBytesMax = Math.min(header.compressed_page_size, header.uncompressed_page_size);
+  const isRight = header.compressed_page_size <= bytes.length - end &&
+    (type === "DICTIONARY_PAGE" ? dictionary !== undefined : isRightData(data, levelBytesMax));
+  if (!isRight) throw new SegmentError("a malformed page header");
+  return { header, end };
+}
+
+function isRightData(data: DataPageHeader | undefined, levelBytesMax: number): boolean {
+  return data !== undefined && data.num_values === data.num_rows &&
+    data.num_nulls <= data.num_rows && data.is_compressed &&
+    data.repetition_levels_byte_length === 0 &&
+    data.definition_levels_byte_length <= levelBytesMax;
+}
+
+/** The CRC-32 of a page after its header, in parts; signed, as Thrift integers are. */
+export function pageCrc(...parts: readonly Uint8Array[]): number {
+  return parts.reduce((crc, part) => crc32(part, crc), 0) | 0;
 }

@@ -1,12 +1,11 @@
 /**
- * The statistics of a column, for the footer, and of each of its pages, for the column index: no
- * value lies outside of minimum and maximum. Both are values themselves, never cut, and absent
- * where there is no value.
+ * Column statistics, for the footer and the column index. Minimum and maximum are values of the
+ * column, never truncated, and absent where there is no value.
  */
 import { Buffer } from "node:buffer";
 import type { Statistics } from "./parquet_format.ts";
 
-/** Negative where `a` comes before `b`, positive where it comes behind. */
+/** Negative where `a` comes before `b`, positive where it comes after. */
 export type Compare = (a: Uint8Array, b: Uint8Array) => number;
 
 /** The order of texts and ids: that of their bytes. */
@@ -19,7 +18,7 @@ function integer({ buffer, byteOffset, length }: Uint8Array): bigint {
   return Buffer.from(buffer, byteOffset, length).readBigInt64LE();
 }
 
-/** @param nulls how many rows have none of the values. */
+/** @param nulls number of rows without a value. */
 export function statisticsOf(
   values: Iterable<Uint8Array>,
   compare: Compare,
@@ -31,17 +30,10 @@ export function statisticsOf(
     if (min === undefined || compare(value, min) < 0) min = value;
     if (max === undefined || compare(value, max) > 0) max = value;
   }
-  // Copies: values may lie in memory that is used again.
+  // Copies: values may lie in a reused buffer.
   return {
     null_count: nulls,
     max_value: max && Uint8Array.from(max),
     min_value: min && Uint8Array.from(min),
   };
-}
-
-/** The statistics of a column by those of its pages. */
-export function mergeStatistics(pages: readonly Statistics[], compare: Compare): Statistics {
-  const values = pages.flatMap(({ min_value, max_value }) => [min_value, max_value])
-    .filter((value) => value !== undefined);
-  return statisticsOf(values, compare, pages.reduce((sum, page) => sum + page.null_count, 0));
 }

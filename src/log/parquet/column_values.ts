@@ -10,7 +10,7 @@ const DATE_MS_MAX = 8.64e15;
 
 /** One value for each row: bytes [starts[row], ends[row]). */
 export interface ColumnValues {
-  /** Goes on for COPY_MARGIN_BYTES behind the last value. */
+  /** Extends COPY_MARGIN_BYTES past the last value. */
   bytes: Buffer;
   /** Of `bytes`. */
   view: DataView;
@@ -38,7 +38,7 @@ export function uuidAt({ bytes, starts }: ColumnValues, row: number): string {
   return uuidText(bytes, starts[row]!);
 }
 
-/** A time of `observed_at` as lines spell it. @throws {SegmentError} */
+/** An `observed_at` as lines spell it. @throws {SegmentError} */
 export function timeAt({ bytes, starts }: ColumnValues, row: number): Buffer {
   const timeMs = Number(bytes.readBigInt64LE(starts[row]!));
   const spelled = Math.abs(timeMs) <= DATE_MS_MAX ? formatTimestamp(timeMs) : "";
@@ -57,28 +57,28 @@ export function isValueAt(
   return sameBytes(bytes, starts[row]!, ends[row]!, value, 0, value.length);
 }
 
-/** A column that has the same value in all rows. */
+/** A column with one value in all rows. */
 export function constantValues(value: Uint8Array, rows: number): ColumnValues {
   const bytes = Buffer.concat([value], value.length + COPY_MARGIN_BYTES);
   const ends = new Uint32Array(rows).fill(value.length);
   return { bytes, view: viewFor(bytes), starts: new Uint32Array(rows), ends };
 }
 
-/** Whether a row has the same value as the one before. */
+/** Whether a row has the value of the previous row. */
 export function repeatsAt({ bytes, starts, ends }: ColumnValues, row: number): boolean {
   const start = starts[row]!;
   const before = starts[row - 1]!;
   return start === before || sameBytes(bytes, before, ends[row - 1]!, bytes, start, ends[row]!);
 }
 
-/** Whether a row has the same dictionary value as the one before. */
+/** Whether a row has the dictionary value of the previous row. */
 export function repeatsLast({ starts, ends }: ColumnValues, row: number): boolean {
   return row > 0 && starts[row] === starts[row - 1] && ends[row] === ends[row - 1];
 }
 
-/** The values of a column; those that are one in a dictionary only once. */
+/** The values of a column, each dictionary value once. */
 export function* distinctValues({ bytes, starts, ends }: ColumnValues): Iterable<Uint8Array> {
-  // One for each place: a set of them takes five times as long.
+  // A flag for each offset: a Set takes five times as long.
   const isSeen = new Uint8Array(bytes.length);
   for (let row = 0; row < starts.length; row++) {
     const start = starts[row]!;

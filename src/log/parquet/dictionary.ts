@@ -1,10 +1,10 @@
-/** Collects a column whose values repeat: each of them once, and the index of each row's value. */
+/** Collects a column with repeated values: each value once, and the index of each row. */
 import { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";
 import { ROW_GROUP_EVENTS_MAX } from "../../limits.ts";
 import { sameBytes } from "../line/line_bytes.ts";
 
-/** Makes a value of the text that spells it in a line. */
+/** Decodes a value from its text in a line. */
 export type Decode = (text: string) => Uint8Array;
 
 export class Dictionary {
@@ -12,7 +12,7 @@ export class Dictionary {
   readonly #indices = new Int32Array(ROW_GROUP_EVENTS_MAX);
   #rows = 0;
   readonly #indicesByText = new Map<string, number>();
-  /** The value of the row before, as a line spells it. */
+  /** The value of the previous row, as a line spells it. */
   #lastText = "";
   #lastSpelling: Buffer | null = null;
   #lastIndex = 0;
@@ -34,7 +34,7 @@ export class Dictionary {
       this.repeat();
     } else {
       this.addText(line.toString("utf8", start, end), decode);
-      // A copy: the memory of the line may be used again.
+      // A copy: the memory of the line may be reused.
       this.#lastSpelling = Buffer.from(line.subarray(start, end));
     }
     return this.#lastText;

@@ -1,24 +1,18 @@
-/**
- * The end of a file that is being written: bytes are held until they are flushed, then hashed and
- * written behind those before.
- */
+/** Appends to a file: bytes are buffered until `flush()`, which hashes and writes them. */
 import { Buffer } from "node:buffer";
 import { createHash, type Hash } from "node:crypto";
 import type { StorageFile } from "../storage/storage.ts";
 
-/**
- * The file is synced whenever so much more of it has been written: a larger heap of unwritten bytes
- * would hold up the sync of a commit beside it.
- */
+/** Written bytes after which the file is synced: more dirty pages would delay commits beside it. */
 const SYNC_BYTES = 2 * 1024 * 1024;
 
-/** A piece of at least this size is written alone, not copied together with others. */
+/** A piece of at least this size is written alone, not copied into a larger write. */
 const LARGE_PIECE_BYTES = 1024 * 1024;
 
 export class FileSink {
   readonly #file: StorageFile;
   readonly #hash: Hash = createHash("sha256");
-  /** What is held, in order: pieces to be written alone, then those to be written together. */
+  /** Buffered bytes in order: pieces to write alone, then those to write together. */
   #pieces: Uint8Array[] = [];
   #smallPieces: Uint8Array[] = [];
   #offset = 0;
@@ -29,12 +23,12 @@ export class FileSink {
     this.#file = file;
   }
 
-  /** Where in the file the next piece comes. */
+  /** Offset of the next piece in the file. */
   get offset(): number {
     return this.#offset;
   }
 
-  /** Puts bytes behind those before, and returns where; they must not change until flushed. */
+  /** Appends bytes, which must not change until flushed; returns their offset. */
   append(bytes: Uint8Array): number {
     const offset = this.#offset;
     this.#offset += bytes.length;
@@ -46,7 +40,7 @@ export class FileSink {
     return offset;
   }
 
-  /** Writes what is held. */
+  /** Writes the buffered bytes. */
   async flush(): Promise<void> {
     const pieces = [...this.#pieces, this.#takeSmall()];
     this.#pieces = [];
@@ -60,7 +54,7 @@ export class FileSink {
     this.#syncedBytes = this.#writtenBytes;
   }
 
-  /** SHA-256 of all that was written, 64 hex digits. To be called once. */
+  /** SHA-256 of all written bytes, 64 hex digits. Call once. */
   digest(): string {
     return this.#hash.digest("hex");
   }

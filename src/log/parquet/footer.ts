@@ -1,6 +1,6 @@
 /**
  * The end of a segment file: a CRC-32, the Parquet footer, its length, and the magic bytes. The
- * CRC-32 covers the footer and its length, so that no damaged statistics prune a row group.
+ * CRC-32 covers the footer and its length, so that damaged statistics never prune a row group.
  */
 import { Buffer } from "node:buffer";
 import { crc32 } from "node:zlib";
@@ -17,15 +17,15 @@ const FOOTER_CRC_BYTES = 4;
 /** The length of the footer, then the magic bytes. */
 const TRAILER_BYTES = 8;
 
-/** A footer whose CRC-32 is right. */
+/** A footer that matches its CRC-32. */
 export interface CheckedFooter {
-  /** Where what is checked starts in the file: at the CRC-32. */
+  /** Offset of the CRC-32 in the file. */
   start: number;
   /** FileMetaData alone (`parquet_format.ts`). */
   bytes: Buffer;
 }
 
-/** @throws {SegmentError} when the file is no Parquet file of this program, or is damaged. */
+/** Reads a footer. @throws {SegmentError} when the file is damaged or of another format. */
 export async function readCheckedFooter(
   file: StorageFile,
   sizeBytes: number,
@@ -48,7 +48,7 @@ export async function readCheckedFooter(
   return { start, bytes: checked.subarray(FOOTER_CRC_BYTES, -TRAILER_BYTES) };
 }
 
-/** What ends a file, from the CRC-32 on. */
+/** Encodes the end of a file, from the CRC-32 on. */
 export function encodeFooter(metadata: FileMetaData): Buffer {
   const footer = encodeThrift(FILE_META_DATA, metadata);
   const lengthStart = FOOTER_CRC_BYTES + footer.length;
@@ -58,10 +58,7 @@ export function encodeFooter(metadata: FileMetaData): Buffer {
   return bytes;
 }
 
-/**
- * What of a footer a struct has.
- * @throws {SegmentError} when the footer does not have it, or does not end with it.
- */
+/** Decodes a footer. @throws {SegmentError} when it is malformed or has bytes after the struct. */
 export function decodeFooter<Value>(type: ThriftType<Value>, { bytes }: CheckedFooter): Value {
   const { value, end } = decodeThrift(type, bytes);
   if (end !== bytes.length) throw new SegmentError("the footer has another size");

@@ -1,30 +1,23 @@
 /**
- * Collects the values of one column of a row group as they stand in the file: in Parquet's plain
- * encoding (parquet-format, Encodings.md, PLAIN = 0), cut into pages. The memory is used again for
- * the next row group.
+ * Collects the values of one column of a row group in Parquet's plain encoding (parquet-format,
+ * Encodings.md, PLAIN = 0), split into pages. The memory is reused for the next row group.
  */
 import { Buffer } from "node:buffer";
 import { putBytes, viewOf } from "../line/line_bytes.ts";
 
-/** Parquet pages before compression: what an engine that uses the page index reads at the least. */
+/** Size of a page before compression: the least that a reader of the page index decodes. */
 export const SEGMENT_PAGE_BYTES: number = 48 * 1024;
 
 const LENGTH_BYTES = 4;
 /** Don't keep an outsized buffer after one very large value. */
 const KEPT_BYTES_MAX = 16 * 1024 * 1024;
 
-/** A part of the values, which stays as it is until more are added. */
-export interface PlainPage {
-  values: number;
-  bytes: Buffer;
-}
-
 export class PlainValues {
   #memory: Buffer = Buffer.allocUnsafeSlow(2 * SEGMENT_PAGE_BYTES);
   #length = 0;
-  #pages: { start: number; values: number }[] = [];
+  #pages: { start: number; rows: number }[] = [];
 
-  /** Where values are; `reserve()` may replace it. */
+  /** Memory of the values; `reserve()` may replace it. */
   get memory(): Buffer {
     return this.#memory;
   }
@@ -47,25 +40,25 @@ export class PlainValues {
     putBytes(this.#memory, at, from);
   }
 
-  /** Makes room in `memory` for the next value, which the caller puts there; returns its place. */
+  /** Reserves room in `memory` for the next value, which the caller writes; returns its offset. */
   reserve(sizeBytes: number): number {
     const at = this.#length;
     let page = this.#pages.at(-1);
     if (page === undefined || at - page.start >= SEGMENT_PAGE_BYTES) {
-      page = { start: at, values: 0 };
+      page = { start: at, rows: 0 };
       this.#pages.push(page);
     }
-    page.values += 1;
+    page.rows += 1;
     this.#length += sizeBytes;
     if (this.#length > this.#memory.length) this.#grow(at);
     return at;
   }
 
-  /** The values in pages; none when there are none. */
-  pages(): PlainPage[] {
-    return this.#pages.map(({ start, values }, place) => {
+  /** The values in pages, valid until one is added; `rows` is the number of values. */
+  pages(): { rows: number; values: Buffer }[] {
+    return this.#pages.map(({ start, rows }, place) => {
       const end = this.#pages[place + 1]?.start ?? this.#length;
-      return { values, bytes: this.#memory.subarray(start, end) };
+      return { rows, values: this.#memory.subarray(start, end) };
     });
   }
 
@@ -84,7 +77,7 @@ export class PlainValues {
   }
 }
 
-/** The values of any size in a page, or in all of them, without their lengths. */
+/** The values in plain-encoded bytes, without their lengths. */
 export function* plainValues(bytes: Buffer): Iterable<Uint8Array> {
   for (let at = 0; at < bytes.length;) {
     const start = at + LENGTH_BYTES;

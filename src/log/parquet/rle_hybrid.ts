@@ -5,22 +5,22 @@
 import { Buffer } from "node:buffer";
 import { SegmentError } from "./segment_error.ts";
 
-/** A bit-packed run comes in groups of so many values. */
+/** Values in a group of a bit-packed run. */
 const GROUP_VALUES = 8;
-/** Widest value that is decoded: a dictionary has no more values than a row group rows. */
+/** Widest value that is decoded: a dictionary has at most as many values as a row group rows. */
 const BIT_WIDTH_MAX = 16;
 const VARINT_BYTES_MAX = 5;
 
-/** The runs of some values, `bitWidth` bits each. */
+/** Encodes values of `bitWidth` bits each. */
 export function encodeRleHybrid(values: ArrayLike<number>, bitWidth: number): Buffer {
   const out: number[] = [];
-  /** Where the values start that are to be bit-packed. */
+  /** Start of the values that are not written yet and will be bit-packed. */
   let packedStart = 0;
   let at = 0;
   while (at < values.length) {
     const runEnd = endOfRun(values, at);
     if (runEnd - at < GROUP_VALUES) {
-      // A group is packed as a whole, whatever begins in it.
+      // A group is packed whole, even when a run begins in it.
       at += GROUP_VALUES;
       continue;
     }
@@ -39,7 +39,7 @@ function endOfRun(values: ArrayLike<number>, start: number): number {
   return end;
 }
 
-/** Values in [start, end), whole groups of them; those behind the last value are 0. */
+/** Packs the values in [start, end), whole groups; the last one is padded with zeros. */
 function pushPacked(
   out: number[],
   values: ArrayLike<number>,
@@ -61,7 +61,7 @@ function pushPacked(
   }
 }
 
-/** The lowest byte first, as many as hold `bitWidth` bits. */
+/** Writes the bytes that hold `bitWidth` bits, the lowest first. */
 function pushBytes(out: number[], value: number, bitWidth: number): void {
   for (let shift = 0; shift < bitWidth; shift += 8) out.push(value >>> shift & 0xff);
 }
@@ -73,9 +73,9 @@ function pushVarint(out: number[], value: number): void {
 }
 
 /**
- * Fills `values` from the bytes in [start, end), `bitWidth` bits a value.
+ * Decodes `values` from the bytes in [start, end), `bitWidth` bits each.
  * @returns where the runs end.
- * @throws {SegmentError} when the bytes end first, or a run goes on past the last value.
+ * @throws {SegmentError} when the bytes end first, or a run continues past the last value.
  */
 export function decodeRleHybrid(
   bytes: Uint8Array,

@@ -1,15 +1,13 @@
 /**
  * The Snappy block format (google/snappy, format_description.txt): a length, then literals and
- * copies of what came up to 64 KiB before. Written here because compressing is what sealing spends
- * most on, and this takes half the time of the Parquet library's own; and because decompressing
- * must end on any bytes, within the bounds of its output.
+ * copies from up to 64 KiB before. Written here because sealing spends most of its time on
+ * compression, which takes half the time of a Parquet library's, and because decompression must end
+ * on any bytes, within its output.
  */
 import { copyBytes, viewFor } from "../line/line_bytes.ts";
 import { SegmentError } from "./segment_error.ts";
 
-/**
- * Kinds of an element, in the low bits of its first byte; each copy is named by its offset's size.
- */
+/** Kinds of an element, in the low bits of its first byte; copies by the size of their offset. */
 const LITERAL = 0;
 const COPY_1 = 1;
 const COPY_2 = 2;
@@ -25,21 +23,19 @@ const SHORT_LITERAL_BYTES_MAX = 60;
 /** A copy of at least this many bytes is left to `Uint8Array.set`. */
 const LONG_COPY_BYTES = 32;
 
-/**
- * The end of the input is always a literal, so that four bytes can be read at every place before.
- */
+/** The end of the input is always a literal, so that four bytes can be read before it. */
 const INPUT_MARGIN_BYTES = 15;
-/** After so many places without a match every second one is tried, then every third, and so on. */
+/** After 32 misses every second position is tried, then every third, and so on. */
 const MISSES_PER_STEP_BITS = 5;
 
-/** A hash of the four bytes at a place leads to the last place that had it. */
+/** Last position of each hash of four bytes. */
 const TABLE_BITS = 14;
 const HASH_MULTIPLIER = 0x1e35a7bd;
 const table = new Int32Array(1 << TABLE_BITS);
 
 const LITTLE_ENDIAN = true;
 
-/** Output is made here and copied; larger outputs get memory of their own. */
+/** Output is written here and copied; larger outputs get memory of their own. */
 const SCRATCH_BYTES = 1024 * 1024;
 const scratch = new Uint8Array(SCRATCH_BYTES);
 
@@ -136,7 +132,7 @@ function putCopies(out: Uint8Array, start: number, offset: number, length: numbe
   let at = start;
   let rest = length;
   while (rest > COPY_BYTES_MAX) {
-    // What is left must not be shorter than the shortest copy.
+    // The rest must not be shorter than the shortest copy.
     const part = Math.min(COPY_BYTES_MAX, rest - COPY_BYTES_MIN);
     at = putCopy(out, at, offset, part);
     rest -= part;
@@ -166,7 +162,7 @@ export function snappyDecompress(input: Uint8Array, out: Uint8Array): void {
   const size = input.length;
   let from = 0;
   let at = 0;
-  // The length in front, which the page header tells too.
+  // Skip the length, which the page header has too.
   while (from < size && input[from++]! >= 0x80);
   while (from < size) {
     const tag = input[from++]!;

@@ -1,11 +1,10 @@
 /**
- * Reads and writes structs in Thrift's compact protocol (apache/thrift,
- * doc/specs/thrift-compact-protocol.md), the form of Parquet's page headers, indexes and footer. A
- * struct is declared once, as a table of its fields (`parquet_format.ts`).
+ * Thrift's compact protocol (apache/thrift, doc/specs/thrift-compact-protocol.md), the encoding of
+ * Parquet's page headers, indexes and footer. A struct is declared once, as a table of its fields
+ * (`parquet_format.ts`).
  *
- * A reader may be given any bytes: no length is believed beyond the bytes that are there, nesting
- * and the number of items in lists are bounded, and whatever is malformed throws SegmentError.
- * Fields that are not declared are passed over.
+ * Any bytes may be read: lengths are checked against the input, nesting and the number of items
+ * are bounded, and malformed input throws SegmentError. Undeclared fields are skipped.
  */
 import { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";
@@ -22,13 +21,13 @@ const LIST = 9;
 const STRUCT = 12;
 
 const VARINT_BYTES_MAX = 10;
-/** A list of fifteen or more items has its size behind the header. */
+/** A list of fifteen or more items has its size after the header. */
 const LONG_LIST = 15;
-/** Most that a field's number is above the one before, in the short form of a field header. */
+/** Largest step between field numbers in a short field header. */
 const FIELD_STEP_MAX = 15;
 /** Parquet's own structs nest to ten. */
 const DEPTH_MAX = 16;
-/** The footer of the fullest segment has a quarter of this; bounds the memory of a hostile one. */
+/** Four times the items in the largest footer; bounds the memory of a hostile one. */
 const ITEMS_MAX = 128 * 1024;
 
 /** How values of one type are written and read. */
@@ -50,7 +49,7 @@ export const i32: ThriftType<number> = integer(I32, -(2 ** 31), 2 ** 31 - 1);
 export const size32: ThriftType<number> = integer(I32, 0, 2 ** 31 - 1);
 export const size64: ThriftType<number> = integer(I64, 0, Number.MAX_SAFE_INTEGER);
 
-/** Bytes; those that are read are a view. */
+/** Bytes; decoded ones are a view. */
 export const binary: ThriftType<Uint8Array> = {
   number: BINARY,
   write(out, value) {
@@ -78,7 +77,7 @@ function integer(number: number, min: number, max: number): ThriftType<number> {
   };
 }
 
-/** An integer that stands for one of some names. */
+/** An enum: names, encoded as integers. */
 export function choice<Name extends string>(numbers: Record<Name, number>): ThriftType<Name> {
   const names = new Map(Object.entries<number>(numbers).map(([name, n]) => [n, name as Name]));
   return {
@@ -137,7 +136,7 @@ type StructOf<F extends Fields> =
   & { [Name in NamesOf<F, false>]: ValueOf<F[Name]> }
   & { [Name in NamesOf<F, true>]?: ValueOf<F[Name]> | undefined };
 
-/** The value of a type that has been declared. */
+/** The value of a declared type. */
 export type ThriftValue<Type> = Type extends ThriftType<infer Value> ? Value : never;
 
 /** @param fields in the order of their numbers. */
@@ -152,7 +151,7 @@ export function struct<F extends Fields>(fields: F): ThriftType<StructOf<F>> {
         if (value[name] === undefined) continue;
         const step = field - last;
         assert(step > 0 && step <= FIELD_STEP_MAX, "fields are declared in order, without gaps");
-        // A boolean field has its value in the type.
+        // A boolean field encodes its value in the type.
         out.push(step << 4 | (value[name] === false ? FALSE : type.number));
         if (type !== bool) type.write(out, value[name]);
         last = field;
@@ -243,14 +242,14 @@ class Input {
   fields(take: (field: number, type: number) => void): void {
     let field = 0;
     for (let header = this.byte(); (header & 0xf) !== STOP; header = this.byte()) {
-      // A number that does not follow from the one before is never used by what writes these.
+      // The writer never uses the long form, of a number that is not a step from the last.
       if (header >> 4 === 0) throw malformed("has fields out of order");
       field += header >> 4;
       take(field, header & 0xf);
     }
   }
 
-  /** Passes over the value of a field. A boolean has none but its type. */
+  /** Skips the value of a field. A boolean is its type alone. */
   skipField(type: number, depthMax: number): void {
     if (type !== TRUE && type !== FALSE) this.#skip(type, depthMax);
   }

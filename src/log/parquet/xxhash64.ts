@@ -1,7 +1,6 @@
 /**
- * XXH64 with seed 0 (Cyan4973/xxHash, doc/xxhash_spec.md), the hash of Parquet's Bloom filters. On
- * BigInt: on halves of 32 bits it would take a third of the time, of which sealing spends a few
- * percent.
+ * XXH64 with seed 0 (Cyan4973/xxHash, doc/xxhash_spec.md), the hash of Parquet's Bloom filters. It
+ * uses BigInt: 32-bit halves would be three times as fast, but sealing spends a few percent here.
  */
 const P1 = 0x9e3779b185ebca87n;
 const P2 = 0xc2b2ae3d27d4eb4fn;
@@ -57,7 +56,7 @@ function hashStripes(view: DataView, end: number): bigint {
   return hash;
 }
 
-/** One lane takes in eight bytes. */
+/** Mixes eight bytes into a lane. */
 function round(lane: bigint, input: bigint): bigint {
   return multiply(rotate(add(lane, multiply(input, P2)), 31n), P1);
 }

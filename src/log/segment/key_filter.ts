@@ -1,9 +1,8 @@
 /**
- * The filter of a segment over all keys by which the writer looks for something in sealed history:
- * batches, sources and streams. A split-block Bloom filter as Parquet has them (parquet-format,
- * BloomFilter.md), but one for the whole segment and of any number of blocks, so that it is as
- * small as it can be: a log has them in memory by the hundred. It lies in pages, each with its
- * CRC-32, and a question touches one page, so it can also be asked of the file.
+ * The key filter of a segment: a split-block Bloom filter (parquet-format, BloomFilter.md) over its
+ * batches, sources and streams. It has any number of blocks, not a power of two, to be as small as
+ * possible: a log keeps hundreds in memory. Each page has its CRC-32, and a lookup needs one page,
+ * so it also works on the file.
  */
 import { Buffer } from "node:buffer";
 import { crc32 } from "node:zlib";
@@ -20,10 +19,10 @@ import { type Hash64, xxhash64 } from "../parquet/xxhash64.ts";
 export const KEY_PAGE_BYTES = 4 * 1024;
 const PAGE_BLOCKS = 127;
 const CRC_START = KEY_PAGE_BYTES - 4;
-/** Of keys that are not there, 1 in 6,000 passes: for 110 segments, one in fifty. */
+/** Of absent keys 1 in 6,000 passes: with 110 segments, one in fifty. */
 const BITS_PER_KEY = 24;
 
-/** Hash of the identity of a batch. No source holds a space, so that keys are unambiguous. */
+/** Hash of the identity of a batch. No source contains a space, so keys are unambiguous. */
 export function batchKeyHash(source: string, batchId: string): Hash64 {
   return xxhash64(Buffer.from(`batch ${source} ${batchId}`));
 }
@@ -33,7 +32,7 @@ export function streamKeyHash(key: string): Hash64 {
   return xxhash64(Buffer.from(`stream ${key}`));
 }
 
-/** Where a filter of that size tells of a key: its page, and the block within that. */
+/** Returns the page of a key in a filter of that size, and the block within the page. */
 export function keyPlace(sizeBytes: number, hash: Hash64): { page: number; block: number } {
   const block = bloomBlock(sizeBytes / KEY_PAGE_BYTES * PAGE_BLOCKS, hash);
   return {

@@ -1,6 +1,6 @@
 /**
- * Assembles the stored lines of a row group from its columns, byte for byte as they were sealed. It
- * is the hot loop of sealed replay, so values are copied in words.
+ * Assembles the stored lines of a row group from its columns, byte for byte as they were sealed.
+ * This is the hot loop of sealed replay, so values are copied in words.
  */
 import { Buffer } from "node:buffer";
 import { COMMIT_BODY_BYTES_MAX, MEMORY_GROWTH_FACTOR } from "../../limits.ts";
@@ -56,7 +56,7 @@ const LF = pieceOf(Buffer.from("\n"));
  */
 export function assembleLines(columns: LineColumns, memory?: Buffer): Buffer {
   const valueBytes = LINE_COLUMN_NAMES.reduce((sum, name) => sum + sizeOf(columns[name]), 0);
-  // Rows may share a value, so that the size of the columns is no bound.
+  // Rows may share a value, so the lines can be longer than the columns.
   if (valueBytes > COMMIT_BODY_BYTES_MAX) {
     throw new SegmentError(`a row group with values of ${valueBytes} bytes`);
   }
@@ -71,11 +71,6 @@ function sizeOf({ starts, ends }: ColumnValues): number {
   return sizeBytes;
 }
 
-/** Whether memory is large enough, and no more than half of it is left over. */
-function fits(memory: Buffer | undefined, neededBytes: number): memory is Buffer {
-  return memory !== undefined && memory.length >= neededBytes && memory.length <= 2 * neededBytes;
-}
-
 class LineAssembler {
   readonly #columns: LineColumns;
   readonly #rows: number;
@@ -83,9 +78,9 @@ class LineAssembler {
   /** Of `#bytes`. */
   #view: DataView;
   #end = 0;
-  /** What all lines take at most, as far as it is known: escaped texts are longer than values. */
+  /** Upper bound of the lines so far: escaped texts are longer than their values. */
   #linesBytesMax: number;
-  /** The time of the row at hand, as lines spell it. */
+  /** Time of the current row, as lines spell it. */
   #observedAt: Piece = OBSERVED_AT;
 
   constructor(columns: LineColumns, valueBytes: number, memory: Buffer | undefined) {
@@ -93,7 +88,10 @@ class LineAssembler {
     this.#rows = columns.event_id.starts.length;
     this.#linesBytesMax = this.#rows * LINE_FIXED_BYTES + valueBytes;
     const neededBytes = this.#linesBytesMax + COPY_MARGIN_BYTES;
-    this.#bytes = fits(memory, neededBytes) ? memory : Buffer.allocUnsafeSlow(neededBytes);
+    // The cache weighs the whole buffer, so at most half of it may be unused.
+    const fits = memory !== undefined && memory.length >= neededBytes &&
+      memory.length <= 2 * neededBytes;
+    this.#bytes = fits ? memory : Buffer.allocUnsafeSlow(neededBytes);
     this.#view = viewFor(this.#bytes);
   }
 
@@ -123,7 +121,7 @@ class LineAssembler {
     if (!repeatsLast(observed_at, row)) this.#observedAt = pieceOf(timeAt(observed_at, row));
     this.#putPiece(this.#observedAt);
     this.#putPiece(PAYLOAD);
-    this.#putPayload(row);
+    this.#putValue(this.#columns.payload, row);
     this.#putPiece(CONTENT_HASH);
     this.#putHash(content_hash, row);
     this.#putPiece(BATCH_ID);
@@ -147,28 +145,23 @@ class LineAssembler {
       this.#makeRoom(escaped.length - (end - start));
       this.#end = putBytes(this.#bytes, this.#end, escaped);
     } else {
-      this.#putValue(column, start, end);
+      this.#putValue(column, row);
     }
   }
 
-  #putValue({ view }: ColumnValues, start: number, end: number): void {
-    copyWords(view, start, this.#view, this.#end, end - start);
-    this.#end += end - start;
-  }
-
-  #putPayload(row: number): void {
-    const { payload } = this.#columns;
-    const start = payload.starts[row]!;
-    const end = payload.ends[row]!;
-    if (end - start < LONG_COPY_BYTES) this.#putValue(payload, start, end);
-    else this.#end = putBytes(this.#bytes, this.#end, payload.bytes, start, end);
+  #putValue({ bytes, view, starts, ends }: ColumnValues, row: number): void {
+    const start = starts[row]!;
+    const sizeBytes = ends[row]! - start;
+    if (sizeBytes < LONG_COPY_BYTES) copyWords(view, start, this.#view, this.#end, sizeBytes);
+    else putBytes(this.#bytes, this.#end, bytes, start, start + sizeBytes);
+    this.#end += sizeBytes;
   }
 
   #putHash({ bytes, starts }: ColumnValues, row: number): void {
     this.#end = putHex(this.#view, this.#end, bytes, starts[row]!, HASH_BYTES);
   }
 
-  /** Makes room for lines that are this much longer than was known. */
+  /** Makes room for lines longer by `moreBytes` than the bound so far. */
   #makeRoom(moreBytes: number): void {
     this.#linesBytesMax += moreBytes;
     const neededBytes = this.#linesBytesMax + COPY_MARGIN_BYTES;

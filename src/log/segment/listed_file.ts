@@ -1,30 +1,18 @@
-/**
- * The file of a segment that the manifest lists: what a start looks at, and what is held against
- * the manifest when it is first read.
- */
+/** Checks the files of segments against the manifest: sizes at a start, footers on first use. */
 import { CorruptLogError } from "../storage/errors.ts";
 import type { SegmentEntry } from "./manifest.ts";
 import { SegmentError } from "../parquet/segment_error.ts";
 import type { FilterCache } from "./row_group_filters.ts";
-import type { SegmentMetadata } from "./segment_metadata.ts";
+import { EVENT_FACTS } from "./segment_metadata.ts";
 import { openSegment, type Segment } from "./segment_reader.ts";
 import { isNotFound, type Storage } from "../storage/storage.ts";
 
-const SHARED_MEMBERS = [
-  "events",
-  "batches",
-  "first_event_id",
-  "last_event_id",
-  "previous_head",
-  "head",
-] as const satisfies readonly (keyof SegmentMetadata & keyof SegmentEntry)[];
-
-/** Files that are looked at together: most of what one takes is waiting. */
+/** Files checked concurrently: most of the time is waiting. */
 const LOOKED_AT_ONCE = 16;
 
 /**
- * Looks whether the files are there and have their sizes: all that a start asks of segments.
- * @throws {CorruptLogError} one is missing or has another size; told of the first that is.
+ * Checks that the files exist and have their sizes, which is all that a start reads of segments.
+ * @throws {CorruptLogError} for the first file that is missing or has another size.
  */
 export async function checkListedFiles(
   storage: Storage,
@@ -81,7 +69,7 @@ async function opening<Opened>(path: string, open: () => Promise<Opened>): Promi
 function listingFault(segment: Segment, entry: SegmentEntry): string | null {
   const fault = sizeFault(segment.sizeBytes, entry);
   if (fault !== null) return fault;
-  const member = SHARED_MEMBERS.find((name) => segment.metadata[name] !== entry[name]);
+  const member = EVENT_FACTS.find((name) => segment.metadata[name] !== entry[name]);
   if (member === undefined) return null;
   return `its footer says ${member} ${segment.metadata[member]}, the manifest ${entry[member]}`;
 }

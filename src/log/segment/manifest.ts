@@ -1,17 +1,16 @@
 /**
  * The committed inventory of segments: canonical JSON and one LF, replaced atomically. A folder
- * without one is an empty log whose first writer has not been there yet.
+ * without one is an empty log that no writer has opened yet.
  */
 import { Buffer } from "node:buffer";
 import { canonicalize } from "../../event/json/canonical_json.ts";
 import { GENESIS_HEAD_HEX } from "../../event/chain.ts";
-import { isEventId } from "../../event/event_id.ts";
 import { isSha256Hex } from "../../event/hash.ts";
 import { parseJson } from "../../event/json/strict_json.ts";
 import { MANIFEST_BYTES_MAX } from "../../limits.ts";
 import { MANIFEST_FILE, MANIFEST_TEMPORARY_FILE, segmentPath } from "../storage/file_names.ts";
 import { CorruptLogError, UnsupportedFormatError } from "../storage/errors.ts";
-import type { SegmentFacts } from "./segment_metadata.ts";
+import { hasEventFacts, isCount, type SegmentFacts } from "./segment_metadata.ts";
 import {
   FileTooLargeError,
   isNotFound,
@@ -125,10 +124,10 @@ function assertSupported(manifest: Header, bounds: readonly (keyof Header)[]): v
   }
 }
 
-/** Members are checked one by one, and the rest by the one encoding that they have. */
+/** Checks each entry, and everything else by encoding it again: there is one spelling. */
 function assertManifest(value: Header, bytes: Uint8Array): Manifest {
   const { segments } = value as Partial<Manifest>;
-  // There is no older schema; a newer program may have raised the bound.
+  // There is no older schema; a newer program may have raised `min_writer`.
   const isRight = value.min_writer >= SCHEMA_VERSION &&
     Array.isArray(segments) && segments.every(isSegmentEntry) &&
     areConsecutive(segments) &&
@@ -139,42 +138,20 @@ function assertManifest(value: Header, bytes: Uint8Array): Manifest {
   return value as Manifest;
 }
 
-const ENTRY_MEMBERS = [
-  ...["path", "sha256", "bytes", "events", "batches", "first_event_id", "last_event_id"],
-  ...["previous_head", "head", "sealed_at"],
-];
 const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;
 
 function isSegmentEntry(value: unknown): value is SegmentEntry {
-  if (typeof value !== "object" || value === null) return false;
-  const entry = value as Partial<SegmentEntry>;
-  return Object.keys(value).length === ENTRY_MEMBERS.length &&
-    ENTRY_MEMBERS.every((name) => Object.hasOwn(value, name)) &&
-    isId(entry.first_event_id) && isId(entry.last_event_id) &&
-    entry.first_event_id! <= entry.last_event_id! &&
-    isSha256Hex(entry.sha256) && isSha256Hex(entry.head) &&
-    isSha256Hex(entry.previous_head) && isMatch(TIME, entry.sealed_at) &&
-    isCount(entry.bytes) && isCount(entry.events) && isCount(entry.batches) &&
-    entry.path === segmentPath(value as SegmentEntry);
+  return hasEventFacts(value, ["path", "sha256", "bytes", "sealed_at"]) &&
+    isSha256Hex(value.sha256) && isCount(value.bytes) &&
+    typeof value.sealed_at === "string" && TIME.test(value.sealed_at) &&
+    value.path === segmentPath(value as unknown as SegmentEntry);
 }
 
-/** Each segment goes on where the one before ends, the first from the start of history. */
+/** Whether each segment continues where the one before ends, the first at the genesis head. */
 function areConsecutive(segments: readonly SegmentEntry[]): boolean {
   return segments.every((segment, place) => {
     const before = segments[place - 1];
     return segment.previous_head === (before?.head ?? GENESIS_HEAD_HEX) &&
       (before === undefined || before.last_event_id < segment.first_event_id);
   });
-}
-
-function isId(value: unknown): boolean {
-  return typeof value === "string" && isEventId(value);
-}
-
-function isMatch(pattern: RegExp, value: unknown): boolean {
-  return typeof value === "string" && pattern.test(value);
-}
-
-function isCount(value: unknown): boolean {
-  return Number.isSafeInteger(value) && (value as number) > 0;
 }

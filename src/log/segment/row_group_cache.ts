@@ -1,22 +1,19 @@
 /**
- * The lines of row groups that were read lately, of all segments together. A row group is decoded
- * whole, and one at a time, which bounds the memory of decoding whatever the number of readers.
+ * The lines of recently read row groups, of all segments. Row groups are decoded one at a time,
+ * which bounds the memory of decoding for any number of readers.
  *
- * The memory of dropped lines is used for the next row group: V8 collects the whole heap each time
- * some MiB have been allocated outside of it, so fresh memory for each row group would halve the
- * rate of sealed replay. Lines are shown only during a call: nobody holds lines that were dropped.
+ * The next row group reuses the memory of evicted lines: V8 runs a full collection after every few
+ * MiB allocated outside its heap, so fresh memory would halve the rate of sealed replay. Lines are
+ * exposed only during a call, so nobody holds evicted ones.
  */
 import { Buffer } from "node:buffer";
 import { LruCache } from "../../lru_cache.ts";
 import type { Segment } from "./segment_reader.ts";
 
-/**
- * Lines kept in memory: fifty row groups of the ordinary size, for readers at as many places. The
- * memory of a dropped one comes on top.
- */
+/** Lines kept in memory: fifty typical row groups. The memory of an evicted one comes on top. */
 export const ROW_GROUP_CACHE_BYTES_MAX: number = 32 * 1024 * 1024;
 
-/** Memory of a larger row group is left to the collector. */
+/** Largest memory that is reused. */
 const SPARE_BYTES_MAX = 4 * 1024 * 1024;
 
 export class RowGroupCache {
@@ -25,14 +22,14 @@ export class RowGroupCache {
     ({ buffer }) => buffer.byteLength,
     (lines) => this.#keepSpare(lines),
   );
-  /** Memory of lines that were dropped. */
+  /** Memory of evicted lines. */
   #spare: Buffer | undefined;
-  /** Settles when the row group that is being decoded is. */
+  /** Settles when the current decode does. */
   #decoding: Promise<unknown> = Promise.resolve();
 
   /**
-   * Calls `use` with the stored lines of a row group, each with its LF. They are gone when it
-   * returns: it must not change them, and copies what it keeps. @throws {SegmentError}
+   * Calls `use` with the stored lines of a row group, each with its LF. They are valid until it
+   * returns, and read-only. @throws {SegmentError}
    */
   async read<Result>(
     segment: Segment,
@@ -58,7 +55,7 @@ export class RowGroupCache {
       this.#spare = undefined;
       return segment.readRowGroup(number, memory);
     });
-    // Its reader gets the error; the next row group is decoded all the same.
+    // Its reader gets the error; the next decode must not.
     this.#decoding = lines.catch(() => {});
     return lines;
   }

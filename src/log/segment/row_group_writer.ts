@@ -1,27 +1,26 @@
 /**
- * Writes row groups, and the end of the file that describes them: page indexes, Bloom filters, and
- * the footer. What is known of the rows (which values repeat, that ids increase) spares the work of
- * finding it out.
+ * Writes row groups, then the page indexes, Bloom filters and footer that describe them. Statistics
+ * come from what is known of the rows: dictionaries hold each value once, and ids increase.
  */
-import { Buffer } from "node:buffer";
-import { assert } from "../../assert.ts";
+import type { Buffer } from "node:buffer";
 import { VERSION } from "../../version.ts";
 import { UUID_BYTES } from "../line/line_bytes.ts";
 import { BLOOM_CRC_BYTES, buildBloomFilter, encodeBloomFilter } from "../parquet/bloom_filter.ts";
+import { compareBytes, compareIntegers, statisticsOf } from "../parquet/column_statistics.ts";
 import {
-  type Compare,
-  compareBytes,
-  compareIntegers,
-  statisticsOf,
-} from "../parquet/column_statistics.ts";
-import { ColumnWriter, type WrittenColumn } from "../parquet/column_writer.ts";
+  type ColumnContent,
+  encodeIndices,
+  writeColumn,
+  type WrittenColumn,
+} from "../parquet/column_writer.ts";
 import { Dictionary } from "../parquet/dictionary.ts";
 import type { FileSink } from "../parquet/file_sink.ts";
 import { encodeFooter, MAGIC } from "../parquet/footer.ts";
 import type { ColumnChunk, ParquetRowGroup, Statistics } from "../parquet/parquet_format.ts";
 import { PlainValues, plainValues } from "../parquet/plain_values.ts";
 import type { SegmentIndexContent } from "./segment_index.ts";
-import { encodeMetadata, METADATA_KEY, type SegmentMetadata } from "./segment_metadata.ts";
+import { canonicalize } from "../../event/json/canonical_json.ts";
+import { type EventFacts, METADATA_KEY, type SegmentMetadata } from "./segment_metadata.ts";
 import type { RowGroupRows } from "./segment_rows.ts";
 import {
   BLOOM_FILTERS,
@@ -36,7 +35,6 @@ import { streamIndexBlocks } from "./stream_index.ts";
 const CREATED_BY = `service version ${VERSION}`;
 /** Blocks of the stream index that are written at a time. */
 const STREAM_BLOCKS_WRITTEN = 256;
-const NO_VALUES = Buffer.alloc(0);
 
 /** Version of the format that has data pages of version 2. */
 const FORMAT_VERSION = 2;
@@ -53,7 +51,7 @@ export class RowGroupWriter {
     sink.append(MAGIC);
   }
 
-  /** Writes the rows as the next row group; they may change when this is done. */
+  /** Writes the rows as the next row group. The caller may reuse them afterwards. */
   async write(rows: RowGroupRows): Promise<void> {
     const start = this.#sink.offset;
     const chunks = COLUMN_NAMES.map((name) => this.#writeColumn(name, rows));
@@ -67,19 +65,12 @@ export class RowGroupWriter {
     await this.#sink.flush();
   }
 
-  /**
-   * Ends the file.
-   * @param facts what the metadata says beside the content of the index.
-   * @param content of all rows that were written.
-   */
-  async finish(
-    facts: Omit<SegmentMetadata, "key_filter" | "stream_index">,
-    { entries, keyFilter }: SegmentIndexContent,
-  ): Promise<void> {
+  /** Writes the end of the file. @param index of all rows that were written. */
+  async finish(facts: EventFacts, { entries, keyFilter }: SegmentIndexContent): Promise<void> {
     this.#writeIndexes();
     const key_filter = { bytes: keyFilter.length, offset: this.#sink.append(keyFilter) };
     const stream_index = await this.#writeStreamIndex(entries);
-    const metadata = encodeMetadata({ ...facts, key_filter, stream_index });
+    const metadata = canonicalize({ ...facts, key_filter, stream_index });
     this.#sink.append(encodeFooter({
       version: FORMAT_VERSION,
       schema: SEGMENT_SCHEMA,
@@ -92,7 +83,6 @@ export class RowGroupWriter {
     await this.#sink.flush();
   }
 
-  /** @returns where it is. */
   async #writeStreamIndex(
     entries: Iterable<StreamEntry>,
   ): Promise<SegmentMetadata["stream_index"]> {
@@ -108,21 +98,28 @@ export class RowGroupWriter {
   }
 
   #writeColumn(name: ColumnName, rows: RowGroupRows): ColumnChunk {
-    const writer = new ColumnWriter(this.#sink, columnElement(name));
-    const column = rows[name];
-    if (column instanceof Dictionary) this.#writeDictionary(writer, name, column);
-    else if (name === "occurred_at") writeOptional(writer, column, rows.occurredAtLevels);
-    else writePlain(writer, name, column);
-    const written = writer.finish(compareOf(name));
+    const written = writeColumn(this.#sink, columnElement(name), this.#contentOf(name, rows));
     this.#columns.push({ ...written, bloomFilter: bloomFilterOf(name, rows) });
     return written.chunk;
   }
 
-  #writeDictionary(
-    writer: ColumnWriter,
-    name: ColumnName,
-    { values, indices }: Dictionary,
-  ): void {
+  #contentOf(name: ColumnName, rows: RowGroupRows): ColumnContent {
+    const column = rows[name];
+    if (column instanceof Dictionary) return this.#dictionaryContent(name, column);
+    if (name === "occurred_at") {
+      // Times are short: a row group fits one page.
+      const values = [...plainValues(column.bytes)];
+      return {
+        pages: [{ rows: rows.rows, values: column.bytes }],
+        levels: rows.occurredAtLevels,
+        statistics: statisticsOf(values, compareBytes, rows.rows - values.length),
+      };
+    }
+    const statistics = name === "event_id" ? idStatistics(column.bytes) : undefined;
+    return { pages: column.pages(), statistics };
+  }
+
+  #dictionaryContent(name: ColumnName, { values, indices }: Dictionary): ColumnContent {
     const isFixed = columnElement(name).type !== "BYTE_ARRAY";
     const plain = this.#dictionaryValues;
     plain.clear();
@@ -130,13 +127,17 @@ export class RowGroupWriter {
       if (isFixed) plain.addFixed(value);
       else plain.add(value);
     }
+    const count = values.length;
     const hasStatistics = name !== "batch_id" && name !== "batch_digest";
-    const statistics = hasStatistics ? statisticsOf(values, compareOf(name)) : undefined;
-    writer.writeDictionary(plain.bytes, values.length);
-    writer.writeIndices(indices, values.length, statistics);
+    const compare = name === "observed_at" ? compareIntegers : compareBytes;
+    return {
+      pages: [{ rows: indices.length, values: encodeIndices(indices, count) }],
+      dictionary: { values: plain.bytes, count },
+      statistics: hasStatistics ? statisticsOf(values, compare) : undefined,
+    };
   }
 
-  /** Each kind lies together, in the order of row groups and columns. */
+  /** Writes each kind of index together, in the order of row groups and columns. */
   #writeIndexes(): void {
     for (const { chunk, columnIndex } of this.#columns) {
       if (columnIndex === null) continue;
@@ -155,53 +156,17 @@ export class RowGroupWriter {
   }
 }
 
-function writePlain(writer: ColumnWriter, name: ColumnName, column: PlainValues): void {
-  for (const { bytes, values } of column.pages()) {
-    const statistics = name === "event_id" ? idStatistics(bytes) : undefined;
-    writer.writePage(bytes, { rows: values, statistics });
-  }
-}
-
-/** A column in which rows may have no value, with at least one page. */
-function writeOptional(writer: ColumnWriter, column: PlainValues, levels: Uint8Array): void {
-  const pages = column.pages();
-  if (pages.length === 0) pages.push({ bytes: NO_VALUES, values: 0 });
-  let row = 0;
-  pages.forEach(({ bytes, values }, place) => {
-    const start = row;
-    for (let seen = 0; seen < values; row++) seen += levels[row]!;
-    // Rows without a value go to the page before them.
-    while (row < levels.length && levels[row] === 0) row += 1;
-    assert(place < pages.length - 1 || row === levels.length, "the pages hold all rows");
-    writer.writePage(bytes, {
-      rows: row - start,
-      levels: levels.subarray(start, row),
-      statistics: statisticsOf(plainValues(bytes), compareBytes, row - start - values),
-    });
-  });
-}
-
-/** Of ids, which increase: the first and the last one. */
+/** Statistics of increasing ids: the first and the last one. */
 function idStatistics(ids: Buffer): Statistics {
-  const min = Uint8Array.from(ids.subarray(0, UUID_BYTES));
-  const max = Uint8Array.from(ids.subarray(-UUID_BYTES));
-  return { null_count: 0, max_value: max, min_value: min };
-}
-
-function compareOf(name: ColumnName): Compare {
-  return name === "observed_at" ? compareIntegers : compareBytes;
+  return {
+    null_count: 0,
+    max_value: Uint8Array.from(ids.subarray(-UUID_BYTES)),
+    min_value: Uint8Array.from(ids.subarray(0, UUID_BYTES)),
+  };
 }
 
 function bloomFilterOf(name: ColumnName, rows: RowGroupRows): Buffer | null {
-  switch (name) {
-    case "stream":
-    case "batch_id":
-      return encodeBloomFilter(buildBloomFilter(rows[name].values, BLOOM_FILTERS[name]));
-    case "record_key": {
-      const keys = plainValues(rows[name].bytes);
-      return encodeBloomFilter(buildBloomFilter(keys, BLOOM_FILTERS[name]));
-    }
-    default:
-      return null;
-  }
+  if (name !== "stream" && name !== "batch_id" && name !== "record_key") return null;
+  const values = name === "record_key" ? plainValues(rows[name].bytes) : rows[name].values;
+  return encodeBloomFilter(buildBloomFilter(values, BLOOM_FILTERS[name]));
 }

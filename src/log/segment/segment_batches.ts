@@ -1,4 +1,4 @@
-/** The batches of a segment: which rows of a row group are whose, and where a batch is. */
+/** The batches of a segment: which rows of a row group belong to which, and how to find one. */
 import { Buffer, isUtf8 } from "node:buffer";
 import {
   bytesAt,
@@ -13,15 +13,14 @@ import type { BatchEntry } from "../wal/commit_frame.ts";
 import { SegmentError } from "../parquet/segment_error.ts";
 import type { Segment } from "./segment_reader.ts";
 
-/** Rows of one batch in one row group, which may be a part of it. */
+/** Rows of one batch in one row group; the batch may continue in the next. */
 export interface BatchRun {
   source: string;
-  batchId: string;
+  batch_id: string;
   /** 64 lowercase hex digits. */
-  batchDigest: string;
-  /** The rows [startRow, endRow). */
-  startRow: number;
-  endRow: number;
+  batch_digest: string;
+  /** Number of rows. */
+  rows: number;
 }
 
 /** The columns that tell batches apart. */
@@ -34,21 +33,20 @@ type BatchColumns = Record<typeof BATCH_COLUMNS[number], ColumnValues>;
  */
 export function batchRuns(columns: BatchColumns, rows: number): BatchRun[] {
   const runs: BatchRun[] = [];
-  for (let startRow = 0; startRow < rows;) {
-    const endRow = runEnd(columns, startRow, rows);
+  for (let start = 0; start < rows;) {
+    const end = runEnd(columns, start, rows);
     runs.push({
-      source: wholeTextAt(columns.source, startRow),
-      batchId: wholeTextAt(columns.batch_id, startRow),
-      batchDigest: hexAt(columns.batch_digest, startRow),
-      startRow,
-      endRow,
+      source: wholeTextAt(columns.source, start),
+      batch_id: wholeTextAt(columns.batch_id, start),
+      batch_digest: hexAt(columns.batch_digest, start),
+      rows: end - start,
     });
-    startRow = endRow;
+    start = end;
   }
   return runs;
 }
 
-/** A text that stands for its bytes: no others decode to the same. */
+/** A text that is valid UTF-8: no other bytes decode to it. */
 function wholeTextAt(column: ColumnValues, row: number): string {
   const text = textAt(column, row);
   if (text.includes("\ufffd") && !isUtf8(bytesAt(column, row))) {
@@ -69,8 +67,8 @@ function runEnd({ source, batch_id, batch_digest }: BatchColumns, start: number,
 }
 
 /**
- * The entry of a committed batch; null when the segment does not hold it. Decodes what the entry
- * needs of the row groups whose Bloom filters let the batch pass.
+ * The entry of a committed batch; null when the segment does not hold it. Decodes four columns of
+ * the row groups whose Bloom filters let the batch pass.
  * @throws {SegmentError}
  */
 export async function findBatch(

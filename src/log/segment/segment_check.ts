@@ -1,28 +1,45 @@
 /**
- * Checks one segment by itself, row group by row group: its bytes, its footer, its lines and all
- * that a reader finds them by. The read-back of sealing and `verify` share it.
+ * Checks one segment by itself, row group by row group: its bytes, footer and lines, and whatever
+ * finds lines: column statistics, Bloom filters, stream index and key filter, where damage would
+ * hide events. The read-back of sealing and `verify` share it.
  */
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
+import { nameFault } from "../../event/names.ts";
 import { HASH_BYTES } from "../line/line_bytes.ts";
-import { type ColumnValues, constantValues } from "../parquet/column_values.ts";
+import { mayContain } from "../parquet/bloom_filter.ts";
+import {
+  type ColumnValues,
+  constantValues,
+  distinctValues,
+  uuidAt,
+} from "../parquet/column_values.ts";
 import { SegmentError } from "../parquet/segment_error.ts";
+import { xxhash64 } from "../parquet/xxhash64.ts";
 import type { Storage, StorageFile } from "../storage/storage.ts";
 import { type BatchRun, batchRuns } from "./segment_batches.ts";
-import { SegmentIndexCheck } from "./segment_index_check.ts";
-import type { SegmentFacts } from "./segment_metadata.ts";
+import type { RowGroup } from "./segment_footer.ts";
+import { SegmentIndex } from "./segment_index.ts";
+import { EVENT_FACTS, type SegmentFacts } from "./segment_metadata.ts";
 import { openSegment, type Segment } from "./segment_reader.ts";
-import { COLUMN_NAMES, type ColumnName } from "./segment_schema.ts";
+import {
+  COLUMN_NAMES,
+  type ColumnName,
+  columnNumber,
+  type FilteredColumn,
+} from "./segment_schema.ts";
+import { countRows } from "./segment_streams.ts";
+import { streamIndexBlocks } from "./stream_index.ts";
 
 const CHUNK_BYTES = 1024 * 1024;
 
-/** What the segment at a path has to be. */
+/** What the segment at a path must be. */
 export interface ExpectedSegment extends SegmentFacts {
   path: string;
 }
 
 /**
- * Opens a segment whose bytes and footer are those that are expected. The caller closes it.
+ * Opens a segment whose bytes and footer are the expected ones. The caller closes it.
  * @throws {SegmentError}
  */
 export async function openChecked(storage: Storage, expected: ExpectedSegment): Promise<Segment> {
@@ -61,14 +78,9 @@ async function hashFile(file: StorageFile, sizeBytes: number): Promise<string> {
   return hash.digest("hex");
 }
 
-const FACTS = [
-  ...["events", "batches", "first_event_id", "last_event_id"] as const,
-  ...["previous_head", "head"] as const,
-];
-
-/** The file says of itself what the manifest says of it. */
+/** Checks that the footer says what the manifest says. */
 function checkFacts({ path, metadata }: Segment, expected: ExpectedSegment): void {
-  for (const fact of FACTS) {
+  for (const fact of EVENT_FACTS) {
     const what = `its ${fact} in the manifest and footer`;
     requireSame(path, "segment_invalid", what, expected[fact], metadata[fact]);
   }
@@ -85,13 +97,8 @@ function requireSame(
   throw new SegmentError(`${path}: ${what}: expected ${expected}, found ${found}`, { fault });
 }
 
-/** Rows of one batch in one row group. */
-export interface BatchRows {
-  source: string;
-  batch_id: string;
-  batch_digest: string;
-  rows: number;
-  /** False when the batch goes on from the row group before. */
+export interface BatchRows extends BatchRun {
+  /** False when the batch continues from the row group before. */
   isStart: boolean;
 }
 
@@ -103,35 +110,36 @@ export interface CheckedRowGroup {
   batches: BatchRows[];
 }
 
-/** All columns but those that only `verify --chain` looks at, which take most of a segment. */
+/** All columns but those that only `verify --chain` checks, which take most of a segment. */
 const BRIEF_COLUMNS = COLUMN_NAMES.filter((name) => name !== "payload" && name !== "event_hash");
 const NULL = Buffer.from("null");
 const ZERO_HASH = Buffer.alloc(HASH_BYTES);
 const NO_MEMORY = Buffer.alloc(0);
+const BOUNDED_COLUMNS = ["source", "stream", "kind"] as const;
 
-/** Checks all rows of a segment against its footer, and hands them on. */
+/** Checks all rows of a segment, and hands them on. */
 export class SegmentRowsCheck {
   readonly #segment: Segment;
   readonly #isFull: boolean;
-  readonly #index: SegmentIndexCheck;
+  /** What the stream index and the key filter must be. */
+  readonly #index = new SegmentIndex();
   #lastRun: BatchRun | null = null;
   #batches = 0;
-  /** That of the lines before. */
+  /** Memory of the previous lines, reused. */
   #memory: Buffer = NO_MEMORY;
 
   /**
-   * @param full whether to read payloads and event hashes, which are made up in the lines
-   *   otherwise, and to look up every `record_key`. That takes as long as all the rest.
+   * @param full whether to read payloads and event hashes, which are placeholders in the lines
+   *   otherwise, and to look up every `record_key`. That takes as long as everything else.
    */
   constructor(segment: Segment, { full }: { full: boolean }) {
     this.#segment = segment;
     this.#isFull = full;
-    this.#index = new SegmentIndexCheck(segment, { keys: full });
   }
 
   /**
-   * The row groups in log order. What finds the rows of one is checked after the caller has seen
-   * them, which tells more of what is wrong.
+   * The row groups in log order. What finds the rows of one is checked after the caller has checked
+   * the rows, whose errors say more.
    * @throws {SegmentError}
    */
   async *rowGroups(): AsyncGenerator<CheckedRowGroup, void> {
@@ -141,14 +149,21 @@ export class SegmentRowsCheck {
       const lines = this.#segment.assemble(columns, this.#memory);
       this.#memory = Buffer.from(lines.buffer);
       yield { lines, batches };
-      await this.#index.checkRowGroup(number, columns);
+      await this.#checkIndexes(number, columns);
     }
   }
 
-  /** To be called after the last row group. @throws {SegmentError} */
+  /** Call after the last row group. @throws {SegmentError} */
   async finish(): Promise<void> {
-    await this.#index.finish();
-    const { path, metadata } = this.#segment;
+    const segment = this.#segment;
+    const { path, metadata } = segment;
+    const { entries, keyFilter } = this.#index.finish();
+    if (!(await isStreamIndex(segment, streamIndexBlocks(entries)))) {
+      throw new SegmentError("the stream index is not that of its rows");
+    }
+    if (!(await segment.readKeyFilter()).equals(keyFilter)) {
+      throw new SegmentError("the filter over its keys is not that of its rows");
+    }
     if (this.#batches === metadata.batches) return;
     throw new SegmentError(
       `${path}: ${this.#batches} batches, but the footer says ${metadata.batches}`,
@@ -164,18 +179,89 @@ export class SegmentRowsCheck {
   }
 
   #enter(run: BatchRun): BatchRows {
-    const { source, batchId, batchDigest } = run;
+    const { source, batch_id, batch_digest } = run;
     const last = this.#lastRun;
-    const isStart = last === null || last.batchId !== batchId || last.source !== source;
-    if (!isStart && last.batchDigest !== batchDigest) {
-      throw new SegmentError(`${this.#segment.path}: batch ${batchId} has two digests`);
+    const isStart = last === null || last.batch_id !== batch_id || last.source !== source;
+    if (!isStart && last.batch_digest !== batch_digest) {
+      throw new SegmentError(`${this.#segment.path}: batch ${batch_id} has two digests`);
     }
     this.#lastRun = run;
     if (isStart) {
       this.#batches += 1;
-      this.#index.addBatch(source, batchId);
+      this.#index.addBatch(source, batch_id);
     }
-    const rows = run.endRow - run.startRow;
-    return { source, batch_id: batchId, batch_digest: batchDigest, rows, isStart };
+    return { ...run, isStart };
+  }
+
+  /** Checks that no index of a row group hides a row, and adds the rows to the stream index. */
+  async #checkIndexes(number: number, columns: Record<ColumnName, ColumnValues>): Promise<void> {
+    const rowGroup = this.#segment.rowGroups[number]!;
+    checkIds(`${this.#segment.path}: row group ${number}`, rowGroup, columns.event_id);
+    for (const name of BOUNDED_COLUMNS) checkStatistics(rowGroup, name, columns[name]);
+    await this.#checkFilter("batch_id", number, columns.batch_id);
+    await this.#checkFilter("stream", number, columns.stream);
+    if (this.#isFull) await this.#checkFilter("record_key", number, columns.record_key);
+    countRows(columns, rowGroup.rows, (source, stream, events, lastRow) => {
+      this.#index.addEvents(source, stream, events, uuidAt(columns.event_id, lastRow));
+    });
+  }
+
+  async #checkFilter(
+    name: FilteredColumn,
+    number: number,
+    values: ColumnValues,
+  ): Promise<void> {
+    const filter = (await this.#segment.filters(name))[number];
+    if (filter === null || filter === undefined) {
+      throw new SegmentError(`${name}: row group ${number} has no Bloom filter`);
+    }
+    for (const value of distinctValues(values)) {
+      if (mayContain(filter, xxhash64(value))) continue;
+      throw new SegmentError(`${name}: the Bloom filter of row group ${number} leaves a value out`);
+    }
+  }
+}
+
+/** Whether the stream index of a segment consists of these blocks. */
+async function isStreamIndex(segment: Segment, blocks: Iterable<Buffer>): Promise<boolean> {
+  const { offset, bytes, index_bytes } = segment.metadata.stream_index;
+  let at = offset;
+  let lastBytes = 0;
+  for (const block of blocks) {
+    const end = at + block.length;
+    if (end > offset + bytes) return false;
+    if (!(await segment.readBytes(at, end)).equals(block)) return false;
+    at = end;
+    lastBytes = block.length;
+  }
+  return at === offset + bytes && lastBytes === index_bytes;
+}
+
+/** Checks that the statistics of the ids, which find row groups, are the first and the last id. */
+function checkIds(what: string, { rows, firstEventId, lastEventId }: RowGroup, ids: ColumnValues) {
+  const [first, last] = [uuidAt(ids, 0), uuidAt(ids, rows - 1)];
+  if (first === firstEventId && last === lastEventId) return;
+  throw new SegmentError(
+    `${what} holds events ${first} to ${last}, but the footer says ${firstEventId} to ` +
+      lastEventId,
+  );
+}
+
+/** Checks that no value is outside the statistics of its column, and that names are valid. */
+function checkStatistics(
+  { columns }: RowGroup,
+  name: typeof BOUNDED_COLUMNS[number],
+  values: ColumnValues,
+): void {
+  const { bounds } = columns[columnNumber(name)]!;
+  if (bounds === null) throw new SegmentError(`${name}: a row group without statistics`);
+  const min = Buffer.from(bounds.min, "latin1");
+  const max = Buffer.from(bounds.max, "latin1");
+  for (const value of distinctValues(values)) {
+    if (Buffer.compare(value, min) < 0 || Buffer.compare(value, max) > 0) {
+      throw new SegmentError(`${name}: a value outside the statistics of its row group`);
+    }
+    const fault = name === "kind" ? null : nameFault(Buffer.from(value).toString("latin1"));
+    if (fault !== null) throw new SegmentError(`${name}: a name that ${fault}`);
   }
 }

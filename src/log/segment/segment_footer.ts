@@ -1,7 +1,7 @@
 /**
- * Reads what stands at the end of a segment: what it says of itself, and where its row groups are
- * and what is known of each without reading it. Takes only what the writer writes: this schema, row
- * groups that fill the file from its start, sizes within their bounds.
+ * Reads the footer of a segment: its metadata, and the place and statistics of each column chunk.
+ * Accepts only what the writer writes: this schema, row groups that fill the file from its start,
+ * sizes within their limits.
  */
 import { Buffer } from "node:buffer";
 import { isDeepStrictEqual } from "node:util";
@@ -21,12 +21,7 @@ import type { FileRange } from "../parquet/read_range.ts";
 import { KEY_PAGE_BYTES } from "./key_filter.ts";
 import { UUID_BYTES, uuidText } from "../line/line_bytes.ts";
 import { SegmentError } from "../parquet/segment_error.ts";
-import {
-  decodeMetadata,
-  type FilePlace,
-  METADATA_KEY,
-  type SegmentMetadata,
-} from "./segment_metadata.ts";
+import { decodeMetadata, METADATA_KEY, type SegmentMetadata } from "./segment_metadata.ts";
 import { COLUMN_NAMES, type ColumnName, columnNumber, SEGMENT_SCHEMA } from "./segment_schema.ts";
 import { SNAPPY_GROWTH_MAX } from "../parquet/snappy.ts";
 import type { StorageFile } from "../storage/storage.ts";
@@ -39,18 +34,16 @@ export interface ColumnPlace {
   /** Its pages in the file. */
   start: number;
   end: number;
-  /** What its pages have in memory. */
   uncompressedBytes: number;
   /**
-   * No value lies outside these, as latin1: a character for each byte, so that they are in the
-   * order of the bytes and take little memory. Null where there are none.
+   * Column statistics as latin1, a character for each byte, which sorts as the bytes do and takes
+   * little memory. Null where there are none.
    */
   bounds: { min: string; max: string } | null;
-  /** Where its Bloom filter is, with its CRC-32. */
+  /** Its Bloom filter in the file, with its CRC-32. */
   filter: FileRange | null;
 }
 
-/** A part of a segment that is read at once. */
 export interface RowGroup {
   /** Number of events. */
   rows: number;
@@ -62,7 +55,7 @@ export interface RowGroup {
 
 export interface SegmentFooter {
   metadata: SegmentMetadata;
-  /** Null once its row groups have been read: 30 KiB for each of a hundred segments. */
+  /** Null once its row groups are decoded: it takes 30 KiB, times a hundred segments. */
   parquet: CheckedFooter | null;
 }
 
@@ -77,20 +70,16 @@ export async function readFooter(file: StorageFile, sizeBytes: number): Promise<
   const metadata = decodeMetadata(first.value);
   const { key_filter: filter, stream_index: streams } = metadata;
   const isFilter = filter.bytes % KEY_PAGE_BYTES === 0 && filter.bytes <= KEY_FILTER_BYTES_MAX;
-  if (!isFilter || !isBefore(filter, parquet.start)) {
+  if (!isFilter || filter.offset + filter.bytes > parquet.start) {
     throw new SegmentError(`a filter of ${filter.bytes} bytes from byte ${filter.offset}`);
   }
-  if (streams.index_bytes > streams.bytes || !isBefore(streams, parquet.start)) {
+  if (streams.index_bytes > streams.bytes || streams.offset + streams.bytes > parquet.start) {
     throw new SegmentError(`a stream index of ${streams.bytes} bytes from byte ${streams.offset}`);
   }
   return { metadata, parquet };
 }
 
-function isBefore({ bytes, offset }: FilePlace, end: number): boolean {
-  return offset + bytes <= end;
-}
-
-/** The row groups of a segment, from oldest to newest; to be read once. @throws {SegmentError} */
+/** Decodes the row groups, from oldest to newest. Call once. @throws {SegmentError} */
 export function readRowGroups(footer: SegmentFooter): RowGroup[] {
   const { metadata, parquet } = footer;
   assert(parquet !== null, "the row groups of a footer are read once");
@@ -168,20 +157,12 @@ function checkColumn(
   }
   const { min_value: min, max_value: max } = statistics ?? {};
   const isBounded = min !== undefined && max !== undefined;
-  return {
-    start,
-    end,
-    uncompressedBytes,
-    bounds: isBounded ? { min: latin1(min), max: latin1(max) } : null,
-    filter: filterPlace(meta.bloom_filter_offset, meta.bloom_filter_length, footerStart),
-  };
+  const bounds = isBounded ? { min: latin1(min), max: latin1(max) } : null;
+  return { start, end, uncompressedBytes, bounds, filter: filterRange(meta, footerStart) };
 }
 
-function filterPlace(
-  start: number | undefined,
-  sizeBytes: number | undefined,
-  footerStart: number,
-): FileRange | null {
+function filterRange(meta: ColumnChunk["meta_data"], footerStart: number): FileRange | null {
+  const { bloom_filter_offset: start, bloom_filter_length: sizeBytes } = meta;
   if (start === undefined || sizeBytes === undefined) return null;
   const end = start + sizeBytes + BLOOM_CRC_BYTES;
   if (end > footerStart || sizeBytes > BLOOM_FILTER_BYTES_MAX) {

@@ -1,6 +1,6 @@
 /**
- * Collects what a segment says of its streams, sources and keys: the writer to write it, `verify`
- * and the read-back to hold the file to it.
+ * Collects the streams, sources and keys of a segment: the writer writes them, and `verify` and the
+ * read-back compare the file with them.
  */
 import type { Buffer } from "node:buffer";
 import { StreamCounts, type StreamEntry } from "../read/stream_counts.ts";
@@ -18,17 +18,17 @@ export class SegmentIndex {
   readonly #streams = new StreamCounts();
   readonly #keys = new KeyHashes();
 
-  /** Takes in the next batch, once. */
+  /** Adds a batch, once. */
   addBatch(source: string, batchId: string): void {
     this.#keys.add(batchKeyHash(source, batchId));
   }
 
-  /** Takes in events of one stream, the last of which has that id. */
+  /** Adds events of one stream, the last of which has that id. */
   addEvents(source: string, stream: string, events: number, lastEventId: string): void {
     this.#streams.add(source, stream, events, lastEventId);
   }
 
-  /** To be called once, after all of the segment. */
+  /** Call once, after the last event. */
   finish(): SegmentIndexContent {
     const entries = withSources(this.#streams.entries());
     for (const { key } of entries) this.#keys.add(streamKeyHash(key));
@@ -36,7 +36,7 @@ export class SegmentIndex {
   }
 }
 
-/** Puts the entry of each source before those of its streams. @param streams in order. */
+/** Adds the entry of each source before those of its streams. @param streams in order. */
 function withSources(streams: Iterable<StreamEntry>): StreamEntry[] {
   const entries: StreamEntry[] = [];
   let sourceAt = 0;

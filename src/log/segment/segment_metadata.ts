@@ -1,6 +1,6 @@
 /**
- * What the footer of a segment says of the events in it: canonical JSON under a key of the Parquet
- * metadata, so that a start reads no rows, and no list that grows with the segment.
+ * What the footer of a segment says of its events: canonical JSON under a key of the Parquet
+ * metadata, so that opening reads no rows. No part of it grows with the segment.
  */
 import { canonicalize } from "../../event/json/canonical_json.ts";
 import { isEventId } from "../../event/event_id.ts";
@@ -15,39 +15,47 @@ export interface FilePlace {
   offset: number;
 }
 
-export interface SegmentMetadata {
+/** What both the footer and the manifest say of the events of a segment. */
+export interface EventFacts {
   events: number;
   batches: number;
   first_event_id: string;
   last_event_id: string;
-  /** Where the filter over the keys of the segment is (`key_filter.ts`). */
-  key_filter: FilePlace;
   /** History chain head before the first event, 64 lowercase hex digits. */
   previous_head: string;
   /** The head after the last event. */
   head: string;
+}
+
+export const EVENT_FACTS = [
+  "events",
+  "batches",
+  "first_event_id",
+  "last_event_id",
+  "previous_head",
+  "head",
+] as const satisfies readonly (keyof EventFacts)[];
+
+export interface SegmentMetadata extends EventFacts {
+  /** Where the key filter is (`key_filter.ts`). */
+  key_filter: FilePlace;
   /** Where its streams are (`stream_index.ts`); the last `index_bytes` are the index block. */
   stream_index: FilePlace & { index_bytes: number };
 }
 
-/** What the manifest says of a segment file beside its path and time. */
-export interface SegmentFacts extends Omit<SegmentMetadata, "key_filter" | "stream_index"> {
+/** What the manifest says of a segment file besides its path and time. */
+export interface SegmentFacts extends EventFacts {
   /** Of the whole file, 64 lowercase hex digits. */
   sha256: string;
   /** Size of the file. */
   bytes: number;
 }
 
-/** The text under METADATA_KEY. */
-export function encodeMetadata(metadata: SegmentMetadata): string {
-  return canonicalize(metadata);
-}
-
-/** @throws {SegmentError} when that is not what `encodeMetadata()` gives. */
+/** Parses the text under METADATA_KEY. @throws {SegmentError} when it is not in canonical form. */
 export function decodeMetadata(text: string): SegmentMetadata {
   const value = parse(text);
   if (!isMetadata(value)) throw new SegmentError(`${METADATA_KEY}: not the metadata of a segment`);
-  if (encodeMetadata(value) !== text) throw new SegmentError(`${METADATA_KEY}: not canonical`);
+  if (canonicalize(value) !== text) throw new SegmentError(`${METADATA_KEY}: not canonical`);
   return value;
 }
 
@@ -60,30 +68,34 @@ function parse(text: string): unknown {
 }
 
 function isMetadata(value: unknown): value is SegmentMetadata {
-  if (!hasMembers(value, METADATA_MEMBERS)) return false;
-  const { events, batches, first_event_id, last_event_id, previous_head, head } = value;
-  return isCount(events) && isCount(batches) && batches <= events &&
-    isId(first_event_id) && isId(last_event_id) && first_event_id <= last_event_id &&
-    isSha256Hex(previous_head) && isSha256Hex(head) &&
+  return hasEventFacts(value, ["key_filter", "stream_index"]) && value.batches <= value.events &&
     isPlace(value.key_filter, ["bytes", "offset"]) &&
     isPlace(value.stream_index, ["bytes", "index_bytes", "offset"]);
 }
 
-const METADATA_MEMBERS = [
-  ...["events", "batches", "first_event_id", "last_event_id", "key_filter"],
-  ...["previous_head", "head", "stream_index"],
-];
+/** Whether a value has the event facts, each of the right form, and `others`, and nothing else. */
+export function hasEventFacts(
+  value: unknown,
+  others: readonly string[],
+): value is EventFacts & Record<string, unknown> {
+  if (!hasMembers(value, [...EVENT_FACTS, ...others])) return false;
+  const { events, batches, first_event_id, last_event_id, previous_head, head } = value;
+  return isCount(events) && isCount(batches) &&
+    isId(first_event_id) && isId(last_event_id) && first_event_id <= last_event_id &&
+    isSha256Hex(previous_head) && isSha256Hex(head);
+}
 
-function hasMembers(value: unknown, names: string[]): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value) &&
+function hasMembers(value: unknown, names: readonly string[]): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null &&
     Object.keys(value).length === names.length && names.every((name) => Object.hasOwn(value, name));
 }
 
-function isPlace(value: unknown, members: string[]): boolean {
+function isPlace(value: unknown, members: readonly string[]): boolean {
   return hasMembers(value, members) && Object.values(value).every(isCount);
 }
 
-function isCount(value: unknown): value is number {
+/** Whether a value is a positive integer. */
+export function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) > 0;
 }
 

@@ -1,7 +1,6 @@
 /**
  * Reads sealed history. Opening reads the footer and no row. A row group is decoded whole, into the
- * lines that were sealed; column statistics and Bloom filters prune the row groups that hold
- * nothing of what is wanted.
+ * lines that were sealed; column statistics and Bloom filters prune row groups without a match.
  */
 import { Buffer } from "node:buffer";
 import type { EventFilter } from "../line/stored_line.ts";
@@ -37,11 +36,9 @@ import {
   StreamIndexBlock,
 } from "./stream_index.ts";
 
-export type { RowGroup } from "./segment_footer.ts";
-
 /**
  * Opens the segment at `path` and reads its footer.
- * @param filterCache where its Bloom filters are kept; shared by the segments of a log.
+ * @param filterCache caches its Bloom filters; shared by the segments of a log.
  * @throws {SegmentError} when the file is no segment.
  */
 export async function openSegment(
@@ -53,25 +50,17 @@ export async function openSegment(
   try {
     const sizeBytes = await file.size();
     const footer = await named(path, () => readFooter(file, sizeBytes));
-    return new Segment({ path, file, sizeBytes, footer, filterCache });
+    return new Segment(path, file, sizeBytes, footer, filterCache);
   } catch (error) {
     await file.close();
     throw error;
   }
 }
 
-/** Whether a row group may hold what is wanted. */
+/** Whether a row group may hold a match. */
 type RowGroupTest = (number: number) => boolean;
 
-interface OpenedSegment {
-  path: string;
-  file: StorageFile;
-  sizeBytes: number;
-  footer: SegmentFooter;
-  filterCache: FilterCache;
-}
-
-/** A segment that is open to be read. All its methods may be called at the same time. */
+/** An open segment. Its methods may be called concurrently. */
 export class Segment {
   readonly path: string;
   readonly sizeBytes: number;
@@ -80,7 +69,13 @@ export class Segment {
   readonly #filterCache: FilterCache;
   #rowGroups: readonly RowGroup[] | null = null;
 
-  constructor({ path, file, sizeBytes, footer, filterCache }: OpenedSegment) {
+  constructor(
+    path: string,
+    file: StorageFile,
+    sizeBytes: number,
+    footer: SegmentFooter,
+    filterCache: FilterCache,
+  ) {
     this.path = path;
     this.sizeBytes = sizeBytes;
     this.#file = file;
@@ -88,7 +83,6 @@ export class Segment {
     this.#filterCache = filterCache;
   }
 
-  /** What it says of itself. */
   get metadata(): SegmentMetadata {
     return this.#footer.metadata;
   }
@@ -125,8 +119,8 @@ export class Segment {
     if (rowGroup === undefined) throw new RangeError(`${this.path}: no row group ${number}`);
     const { rows, columns } = rowGroup;
     const places = names.map((name) => columns[columnNumber(name)]!);
-    const chunks = await named(this.path, () => readRanges(this.#file, places));
-    return this.#decoding(() => {
+    return await named(this.path, async () => {
+      const chunks = await readRanges(this.#file, places);
       const decoded = names.map((name, i) => {
         const { start: offset, uncompressedBytes } = places[i]!;
         const pages = { bytes: chunks[i]!, offset, rows, uncompressedBytes };
@@ -137,8 +131,8 @@ export class Segment {
   }
 
   /**
-   * The row groups from `first` on that are left when those are pruned that hold no event that
-   * passes a filter, as far as column statistics and Bloom filters tell; in log order.
+   * The row groups from `first` on, in log order, that column statistics and Bloom filters do not
+   * prune for a filter.
    * @throws {SegmentError}
    */
   async prunedRowGroups(filter: EventFilter, first = 0): Promise<number[]> {
@@ -166,22 +160,17 @@ export class Segment {
 
   /** The row groups that may hold a batch of that id, by their Bloom filters. */
   async rowGroupsWithBatch(batchId: string): Promise<number[]> {
-    const test = await this.#byFilters("batch_id", batchId);
-    return [...this.rowGroups.keys()].filter((number) => test!(number));
+    const mayMatch = (await this.#byFilters("batch_id", batchId))!;
+    return [...this.rowGroups.keys()].filter(mayMatch);
   }
 
   /** The Bloom filters of a column, one for each row group. @throws {SegmentError} */
   filters(name: FilteredColumn): Promise<ColumnFilters> {
-    const place = columnNumber(name);
-    return this.#filterCache.load(
-      filtersKey(this.path, name),
-      () =>
-        named(this.path, () =>
-          readFilters(
-            this.#file,
-            this.rowGroups.map(({ columns }) => columns[place]!.filter),
-          )),
-    );
+    return this.#filterCache.load(filtersKey(this.path, name), () => {
+      const place = columnNumber(name);
+      const ranges = this.rowGroups.map(({ columns }) => columns[place]!.filter);
+      return named(this.path, () => readFilters(this.#file, ranges));
+    });
   }
 
   /** The index block of its stream index. @throws {SegmentError} */
@@ -201,15 +190,15 @@ export class Segment {
 
   /** Bytes [start, end) of the file. @throws {SegmentError} */
   readBytes(start: number, end: number): Promise<Buffer> {
-    return this.#read(start, end);
+    return named(this.path, () => readRange(this.#file, start, end));
   }
 
-  /** The filter over its keys. @throws {SegmentError} */
+  /** Its key filter. @throws {SegmentError} */
   readKeyFilter(): Promise<Buffer> {
     return this.#readKeyPages(0, this.metadata.key_filter.bytes);
   }
 
-  /** Whether it may hold a key, by one page of that filter. @throws {SegmentError} */
+  /** Whether it may hold a key, by one page of its key filter. @throws {SegmentError} */
   async mayHoldKey(hash: Hash64): Promise<boolean> {
     const { page, block } = keyPlace(this.metadata.key_filter.bytes, hash);
     return blockMayContain(await this.#readKeyPages(page, page + KEY_PAGE_BYTES), block, hash);
@@ -227,7 +216,7 @@ export class Segment {
     const start = stream_index.offset + offset;
     const where = `${this.path}: a block of the stream index, ${bytes} bytes at byte ${start}`;
     if (offset + bytes > stream_index.bytes) throw new SegmentError(`${where}: not within it`);
-    const block = await this.#read(start, start + bytes);
+    const block = await this.readBytes(start, start + bytes);
     try {
       return decode(block);
     } catch (error) {
@@ -235,10 +224,10 @@ export class Segment {
     }
   }
 
-  /** Pages [start, end) of the filter over its keys. */
+  /** Pages [start, end) of its key filter. */
   async #readKeyPages(start: number, end: number): Promise<Buffer> {
     const { offset } = this.metadata.key_filter;
-    const pages = await this.#read(offset + start, offset + end);
+    const pages = await this.readBytes(offset + start, offset + end);
     try {
       checkKeyPages(pages);
     } catch (error) {
@@ -247,11 +236,7 @@ export class Segment {
     return pages;
   }
 
-  #read(start: number, end: number): Promise<Buffer> {
-    return named(this.path, () => readRange(this.#file, start, end));
-  }
-
-  /** Tells by the column statistics which row groups may hold a value; null for any value. */
+  /** Tests row groups for a value by column statistics; null without a value. */
   #byStatistics(name: ColumnName, value: string | undefined): RowGroupTest | null {
     if (value === undefined) return null;
     const bytes = Buffer.from(value).toString("latin1");
@@ -262,7 +247,7 @@ export class Segment {
     };
   }
 
-  /** Tells by the Bloom filters which row groups may hold a value; null for any value. */
+  /** Tests row groups for a value by Bloom filters; null without a value. */
   async #byFilters(name: FilteredColumn, value: string | undefined): Promise<RowGroupTest | null> {
     if (value === undefined) return null;
     const filters = await this.filters(name);
@@ -279,7 +264,7 @@ export class Segment {
   }
 }
 
-/** Puts the path in front of what an error says of the file. */
+/** Prefixes a SegmentError of `read` with the path. */
 async function named<Result>(path: string, read: () => Promise<Result>): Promise<Result> {
   try {
     return await read();

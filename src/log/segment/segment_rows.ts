@@ -1,7 +1,7 @@
 /**
- * Collects the rows of one row group, each column as it will be written: plain values, or indices
- * into a dictionary where values mostly repeat. Values are copied out of the lines once, and
- * checked to be spelled the same when they come back.
+ * Collects the rows of one row group, each column as it is written: plain values, or dictionary
+ * indices where values mostly repeat. Values are copied out of the lines once, and checked to have
+ * the one spelling that a reader restores.
  */
 import { Buffer } from "node:buffer";
 import { formatTimestamp } from "../../event/timestamp.ts";
@@ -48,9 +48,8 @@ export class RowGroupRows {
   }
 
   /**
-   * Takes in the next event.
-   * @returns the name of its stream.
-   * @throws {CorruptLogError} when a value could not be given back as it is spelled.
+   * Adds the next event; returns the name of its stream.
+   * @throws {CorruptLogError} when a reader could not restore the spelling of a value.
    */
   add(event: StoredEvent, batch: BatchEntry): string {
     const { bytes, streamStart, streamEnd, kindStart, kindEnd, observedAtStart } = event;
@@ -69,7 +68,6 @@ export class RowGroupRows {
     return stream;
   }
 
-  /** Starts the next row group. */
   clear(): void {
     this.rows = 0;
     this.#batch = null;

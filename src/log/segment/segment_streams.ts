@@ -1,32 +1,13 @@
-/** The streams of a segment: from its stream index, or counted up to an event from its rows. */
+/** Counts the events of each stream in the rows of a segment. */
 import { type ColumnValues, textAt, uuidAt } from "../parquet/column_values.ts";
-import type { FileStreams } from "../read/snapshot.ts";
-import { StreamCounts, type StreamCursor } from "../read/stream_counts.ts";
-import type { ReadableSegment } from "./listed_segment.ts";
+import { StreamCounts } from "../read/stream_counts.ts";
 import type { Segment } from "./segment_reader.ts";
-import { seekStream } from "./stream_index_reader.ts";
 
 /** The columns that tell the stream of an event. */
 const STREAM_COLUMNS = ["event_id", "source", "stream"] as const;
 type StreamColumns = Record<typeof STREAM_COLUMNS[number], ColumnValues>;
 
-export class SegmentStreams implements FileStreams {
-  readonly #segment: ReadableSegment;
-
-  constructor(segment: ReadableSegment) {
-    this.#segment = segment;
-  }
-
-  seek(key: string): Promise<StreamCursor> {
-    return seekStream(this.#segment.streams, key);
-  }
-
-  countThrough(eventId: string): Promise<StreamCounts | null> {
-    return this.#segment.use((segment) => countThrough(segment, eventId));
-  }
-}
-
-/** Takes in events of one stream of a row group, and the row of the last one. */
+/** Receives the events of one stream of a row group, and the row of the last one. */
 type AddEvents = (source: string, stream: string, events: number, lastRow: number) => void;
 
 interface Rows {
@@ -67,8 +48,8 @@ export function countRows(
 }
 
 /**
- * The streams of a segment's events up to one; null when it does not hold that event. Reads the row
- * groups up to that of the event. @throws {SegmentError}
+ * Counts the streams of a segment up to an event; null when the segment does not hold that event.
+ * Reads the row groups up to that of the event. @throws {SegmentError}
  */
 export async function countThrough(
   segment: Segment,

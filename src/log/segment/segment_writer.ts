@@ -1,7 +1,7 @@
 /**
- * Writes sealed history: takes commits, in log order, and writes one Parquet file row group by row
- * group, so that memory is that of one row group. Whatever does not fit what was committed (order,
- * counts, chain heads) stops it: a segment is never a place where history changes.
+ * Writes sealed history: one Parquet file of commits in log order, row group by row group, so that
+ * memory is that of one row group. Anything that disagrees with the commits (order, counts, chain
+ * heads) stops it: sealing never changes history.
  */
 import type { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
@@ -33,9 +33,9 @@ export const ROW_GROUP_BYTES_SOFT_MAX: number = 8 * 1024 * 1024;
 const LF = 0x0a;
 
 export interface SegmentBounds {
-  /** A segment takes no more commits once it has so many events. */
+  /** A segment is full once it has this many events. */
   events: number;
-  /** Nor once its lines have so many bytes. */
+  /** Or once its lines have this many bytes. */
   bytes: number;
 }
 
@@ -52,17 +52,16 @@ const BOUNDS: SegmentBounds = { events: SEGMENT_EVENTS_SOFT_MAX, bytes: SEGMENT_
 /** A segment that has been written. */
 export interface WrittenSegment {
   facts: SegmentFacts;
-  /** SHA-256 of all its lines, 64 hex digits: what must come out when it is read back. */
+  /** SHA-256 of all its lines, 64 hex digits, for the read-back. */
   linesSha256: string;
 }
 
 /**
- * Makes the file at `path`, which must not exist, from the next commits of the log, and syncs it.
- * What the iterator has left after the segment is full stays in it for the next one. A segment ends
- * where a commit ends: by then the frame of that has been checked.
+ * Writes the file at `path`, which must not exist, from the next commits of the log, and syncs it.
+ * A segment ends after a commit; the iterator keeps the rest for the next segment.
  *
  * @returns null, and no file, when the iterator has no events.
- * @throws {CorruptLogError} the lines are not what their batches say. The file is of no use then.
+ * @throws {CorruptLogError} the lines are not what their batches say. The file is useless then.
  */
 export async function writeSegment(
   storage: Storage,
@@ -86,12 +85,6 @@ export async function writeSegment(
   } finally {
     await file.close();
   }
-}
-
-/** A batch whose lines are being taken in. */
-interface OpenBatch {
-  entry: BatchEntry;
-  spelling: SpelledBatch;
 }
 
 class SegmentWriter {
@@ -125,9 +118,7 @@ class SegmentWriter {
 
   async add({ commit: { batches, head }, lines }: WholeCommit): Promise<void> {
     let at = 0;
-    for (const entry of batches) {
-      at = await this.#addBatch({ entry, spelling: new SpelledBatch(entry) }, lines, at);
-    }
+    for (const entry of batches) at = await this.#addBatch(entry, lines, at);
     if (at !== lines.length) throw new CorruptLogError("a commit has more lines than its batches");
     this.#linesHash.update(lines);
     this.#linesBytes += lines.length;
@@ -157,9 +148,10 @@ class SegmentWriter {
     };
   }
 
-  /** Takes in the lines of a batch, from `start` on; returns where they end. */
-  async #addBatch(batch: OpenBatch, lines: Buffer, start: number): Promise<number> {
-    const { source, events, batch_id, last_event_id } = batch.entry;
+  /** Adds the lines of a batch, from `start` on; returns where they end. */
+  async #addBatch(entry: BatchEntry, lines: Buffer, start: number): Promise<number> {
+    const { source, events, batch_id, last_event_id } = entry;
+    const spelling = new SpelledBatch(entry);
     this.#index.addBatch(source, batch_id);
     let at = start;
     for (let event = 0; event < events; event++) {
@@ -167,7 +159,12 @@ class SegmentWriter {
       if (end < 0) throw new CorruptLogError(`batch ${batch_id} has fewer lines than events`);
       const lineBytes = end + 1 - at;
       if (this.#rowGroupEnds(lineBytes)) await this.#writeRowGroup();
-      this.#addLine(batch, lines, at, end);
+      if (!this.#event.take(lines, at, end) || !spelling.holds(this.#event)) {
+        throw new CorruptLogError(
+          `the line after event ${this.#lastEventId} is no event of batch ${batch_id}`,
+        );
+      }
+      this.#addEvent(this.#event, entry);
       this.#rowsBytes += lineBytes;
       at = end + 1;
     }
@@ -181,20 +178,14 @@ class SegmentWriter {
     return at;
   }
 
-  #addLine(batch: OpenBatch, lines: Buffer, start: number, end: number): void {
-    const event = this.#event;
-    if (!event.take(lines, start, end) || !batch.spelling.holds(event)) {
-      throw new CorruptLogError(
-        `the line after event ${this.#lastEventId} is no event of batch ${batch.entry.batch_id}`,
-      );
-    }
+  #addEvent(event: StoredEvent, batch: BatchEntry): void {
     const { eventId } = event;
     if (this.#lastEventId !== null && eventId <= this.#lastEventId) {
       throw new CorruptLogError(`event ${eventId} follows event ${this.#lastEventId}`);
     }
-    const stream = this.#rows.add(event, batch.entry);
+    const stream = this.#rows.add(event, batch);
     this.#chain.append(event.eventHash);
-    this.#index.addEvents(batch.entry.source, stream, 1, eventId);
+    this.#index.addEvents(batch.source, stream, 1, eventId);
     this.#firstEventId ??= eventId;
     this.#lastEventId = eventId;
     this.#events += 1;

@@ -1,6 +1,6 @@
 /**
- * The open segments of a log, opened when they are first read. Beyond the bound the least recently
- * used ones are closed, each as soon as nobody reads it.
+ * The open segments of a log, opened on first use. Beyond the limit the least recently used ones
+ * are closed, each once its last reader is done.
  */
 import { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";
@@ -13,7 +13,7 @@ import { filtersKey, mayHold, newFilterCache } from "./row_group_filters.ts";
 import type { Segment } from "./segment_reader.ts";
 import type { FilteredColumn } from "./segment_schema.ts";
 
-/** Segments open at a time, beside dropped ones that are still being read. */
+/** Segments open at a time, besides evicted ones that are still being read. */
 const OPEN_SEGMENTS_MAX = 128;
 
 interface Table {
@@ -25,7 +25,7 @@ export class TableCache {
   readonly #storage: Storage;
   readonly #filters = newFilterCache();
   readonly #tables: LruCache<Table>;
-  /** Tables that have left the cache and are still to be closed. */
+  /** Evicted tables that are not closed yet. */
   readonly #dropped = new Set<Table>();
   #isClosed = false;
   /** Called when the last reader of a closed cache is done. */
@@ -57,8 +57,8 @@ export class TableCache {
   }
 
   /**
-   * Whether no event of a segment has that value in a column, as far as Bloom filters in memory
-   * tell: the segment need not be open for it. False for any value.
+   * Whether no event of a segment has that value in a column, as far as the Bloom filters in memory
+   * show, open or not. False without a value.
    */
   lacks({ path }: SegmentEntry, column: FilteredColumn, value: string | undefined): boolean {
     if (value === undefined) return false;
@@ -77,10 +77,7 @@ export class TableCache {
   }
 
   #open(entry: SegmentEntry): Table {
-    const table = {
-      segment: openListedSegment(this.#storage, entry, this.#filters),
-      readers: 0,
-    };
+    const table = { segment: openListedSegment(this.#storage, entry, this.#filters), readers: 0 };
     this.#tables.set(entry.path, table);
     // Its readers get the error; the next one tries again.
     table.segment.catch(() => this.#forget(entry.path, table));

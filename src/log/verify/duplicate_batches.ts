@@ -155,7 +155,7 @@ async function* readSegment(storage: Storage, path: string): AsyncGenerator<Read
     let last: BatchIdentity | null = null;
     for (const [number, { rows }] of segment.rowGroups.entries()) {
       const columns = await segment.readColumns(number, BATCH_COLUMNS);
-      for (const { source, batchId: batch_id } of batchRuns(columns, rows)) {
+      for (const { source, batch_id } of batchRuns(columns, rows)) {
         // A batch may go on in the next row group.
         const goesOn: boolean = last?.batch_id === batch_id && last.source === source;
         last = { source, batch_id };

@@ -3,19 +3,21 @@ import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import type { PreparedBatch } from "../../../src/event/types.ts";
 import { batchKeyHash, KEY_PAGE_BYTES } from "../../../src/log/segment/key_filter.ts";
-import { KeyFilters } from "../../../src/log/segment/key_filters.ts";
-import { LruCache } from "../../../src/lru_cache.ts";
-import { ListedSegment } from "../../../src/log/segment/listed_segment.ts";
 import { CorruptLogError } from "../../../src/log/storage/errors.ts";
 import type { SegmentEntry } from "../../../src/log/segment/manifest.ts";
-import { SealedHistory } from "../../../src/log/segment/sealed_history.ts";
-import type { StreamBlock, StreamIndexBlock } from "../../../src/log/segment/stream_index.ts";
+import { KeyFilters, SealedHistory } from "../../../src/log/segment/sealed_history.ts";
 import { TableCache } from "../../../src/log/segment/table_cache.ts";
 import { openSegment } from "../../../src/log/segment/segment_reader.ts";
 import { flipBit } from "../../support/corrupt.ts";
 import { preparedBatch } from "../../support/prepared.ts";
 import { SimulatedDisk } from "../../support/simulated_disk.ts";
-import { sealCommits, smallBatches, type WrittenSegments } from "../../support/test_segment.ts";
+import {
+  entryOf,
+  sealCommits,
+  sealedSegments,
+  smallBatches,
+  type WrittenSegments,
+} from "../../support/test_segment.ts";
 
 /** Ends a segment with every commit. */
 const EACH_COMMIT = { events: 1, bytes: Infinity };
@@ -31,10 +33,6 @@ const SEALED: Promise<WrittenSegments> = sealCommits([
   [batch("c", "1", "s"), batch("c", "2", "u")],
   [batch("b", "2", "s")],
 ], EACH_COMMIT);
-
-function entryOf(segment: WrittenSegments["segments"][number]): SegmentEntry {
-  return { ...segment, sealed_at: "2026-01-01T00:00:00.000Z" };
-}
 
 async function openHistory(segments = 4) {
   const sealed = await SEALED;
@@ -164,50 +162,29 @@ test("TableCache opens a segment again after it could not be opened", async () =
   await tables.close();
 });
 
-test("KeyFilters holds those of the newest segments within its bound, and asks the files of others", async () => {
+test("KeyFilters holds as many filters as fit, and reads a page of the file for others", async () => {
   const { storage, segments, entries } = await openHistory();
-  const tables = new TableCache(storage);
-  const blocks = new LruCache<StreamBlock | StreamIndexBlock>(1);
-  const listed = segments.map((segment) => new ListedSegment(entryOf(segment), tables, blocks));
-  const filters = new KeyFilters(listed, 2 * KEY_PAGE_BYTES);
-  const [a1, , , , , b2] = entries;
-  const hash = batchKeyHash(a1!.source, a1!.batch_id);
-  const reads = async (number: number, asked = hash) => {
-    let count = 0;
+  const { segments: listed, tables } = sealedSegments(storage, segments);
+  const hash = batchKeyHash(entries[0]!.source, entries[0]!.batch_id);
+  for (const fitting of [0, 2, 4]) {
+    const filters = new KeyFilters(listed, fitting * KEY_PAGE_BYTES);
+    const atOnce = [0, 1, 2, 3, 0].map((n) => filters.newest(hash, n, n + 1));
+    assert.deepEqual(await Promise.all(atOnce), [0, -1, -1, -1, 0]);
+    assert.equal(filters.sizeBytes, fitting * KEY_PAGE_BYTES);
+    let reads = 0;
     storage.hook = ({ kind }) => {
-      count += kind === "read" ? 1 : 0;
+      reads += kind === "read" ? 1 : 0;
       return null;
     };
-    const found = await filters.newest(asked, number, number + 1);
+    assert.equal(await filters.newest(hash, 0, 4), 0);
+    assert.equal(await filters.newest(hash, 1, 4), -1);
+    assert.equal(reads === 0, fitting === 4);
+    const numbers = [];
+    for (const { source, batch_id } of entries) {
+      numbers.push(await filters.newest(batchKeyHash(source, batch_id), 0, 4));
+    }
+    assert.deepEqual(numbers, [0, 0, 1, 2, 2, 3]);
     storage.hook = () => null;
-    return [found, count > 0];
-  };
-  for (const number of [3, 2, 1, 0]) {
-    for (let asked = 0; asked < 2; asked++) await reads(number);
-  }
-  assert.equal(filters.sizeBytes, 2 * KEY_PAGE_BYTES);
-  assert.deepEqual(await reads(3), [-1, false]);
-  assert.deepEqual(await reads(2), [-1, false]);
-  assert.deepEqual(await reads(1), [-1, true], "an older one takes no room of theirs");
-  assert.deepEqual(await reads(0), [0, true]);
-  assert.deepEqual(await reads(3, batchKeyHash(b2!.source, b2!.batch_id)), [3, false]);
-  assert.equal(await filters.newest(hash, 0, 4), 0);
-  assert.equal(await filters.newest(hash, 1, 4), -1);
-  const older = new KeyFilters(listed, 2 * KEY_PAGE_BYTES);
-  for (let number = 0; number < 4; number++) await older.newest(hash, number, number + 1);
-  assert.equal(older.sizeBytes, 2 * KEY_PAGE_BYTES, "newer ones take the room of older ones");
-  const atOnce = new KeyFilters(listed, 2 * KEY_PAGE_BYTES);
-  const numbers = [0, 1, 2, 3, 0];
-  const found = await Promise.all(numbers.map((n) => atOnce.newest(hash, n, n + 1)));
-  assert.deepEqual(found, [0, -1, -1, -1, 0], "of questions at once each is answered");
-  assert.equal(atOnce.sizeBytes, 2 * KEY_PAGE_BYTES);
-  const roomy = new KeyFilters(listed, 4 * KEY_PAGE_BYTES);
-  for (const { source, batch_id } of entries) {
-    const asked = batchKeyHash(source, batch_id);
-    const expected = await roomy.newest(asked, 0, 4);
-    assert.ok(expected >= 0);
-    assert.equal(await older.newest(asked, 0, 4), expected);
-    assert.equal(await filters.newest(asked, 0, 4), expected);
   }
   await tables.close();
 });

@@ -5,18 +5,16 @@ import { NAME_BYTES_MAX } from "../../../src/limits.ts";
 import { type StreamEntry, streamKey } from "../../../src/log/read/stream_counts.ts";
 import { SegmentError } from "../../../src/log/parquet/segment_error.ts";
 import {
+  findEntry,
   isSourceKey,
+  seekStream,
   sourceKey,
   STREAM_BLOCK_BYTES_MAX,
   StreamBlock,
+  type StreamIndex,
   StreamIndexBlock,
   streamIndexBlocks,
 } from "../../../src/log/segment/stream_index.ts";
-import {
-  findEntry,
-  seekStream,
-  type StreamIndex,
-} from "../../../src/log/segment/stream_index_reader.ts";
 import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 import { flipBit, truncateAt } from "../../support/corrupt.ts";
 

@@ -1,7 +1,11 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
-import { pageCrc, type PageHeader, readPageHeader } from "../../../src/log/parquet/page_header.ts";
+import {
+  pageCrc,
+  type PageHeader,
+  readPageHeader,
+} from "../../../src/log/parquet/column_decoder.ts";
 import { PAGE_HEADER } from "../../../src/log/parquet/parquet_format.ts";
 import { SegmentError } from "../../../src/log/parquet/segment_error.ts";
 import { encodeThrift } from "../../../src/log/parquet/thrift_compact.ts";

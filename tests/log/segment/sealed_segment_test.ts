@@ -1,0 +1,147 @@
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { test } from "node:test";
+import type { CommittedEvent } from "../../../src/event/verify_event.ts";
+import { type EventFilter, lineMatcher } from "../../../src/log/line/stored_line.ts";
+import { ScanMemory } from "../../../src/log/read/scan_memory.ts";
+import type { LineSource } from "../../../src/log/read/snapshot.ts";
+import type { SealedSegment } from "../../../src/log/segment/sealed_segment.ts";
+import { SEED, SeededRandom } from "../../../tools/support/random.ts";
+import { preparedBatch } from "../../support/prepared.ts";
+import { SimulatedDisk } from "../../support/simulated_disk.ts";
+import {
+  hostileBatch,
+  sealCommits,
+  sealedSegments,
+  smallBatches,
+  splitLines,
+} from "../../support/test_segment.ts";
+
+function sourceOf(segment: SealedSegment, filter: EventFilter, after?: string): LineSource {
+  return segment.lines({ after, filter, firstReadBytes: 1, memory: new ScanMemory() });
+}
+
+async function linesOf(segment: SealedSegment, filter: EventFilter, after?: string) {
+  const source = sourceOf(segment, filter, after);
+  const chunks: Buffer[] = [];
+  for (let chunk = await source.next(); chunk !== null; chunk = await source.next()) {
+    chunks.push(Buffer.from(chunk));
+  }
+  return splitLines(Buffer.concat(chunks)).map(String);
+}
+
+/** A log of one segment. */
+async function sealOne(...commits: Parameters<typeof sealCommits>[0]) {
+  const sealed = await sealCommits(commits);
+  const { segments: [segment] } = sealedSegments(sealed.storage, sealed.segments);
+  return { segment: segment!, lines: splitLines(sealed.lines) };
+}
+
+test("SealedSegment gives the lines after any event, from there to the end", async () => {
+  const { segment, lines } = await sealOne(smallBatches(5000));
+  const all = lines.map(String);
+  assert.deepEqual(await linesOf(segment, {}), all);
+  for (const place of [0, 300, 1023, 1024, 2500, 4095, 4096, 4998, 4999]) {
+    const { event_id }: CommittedEvent = JSON.parse(all[place]!);
+    const later = await linesOf(segment, {}, event_id);
+    assert.ok(later.join("") === all.slice(place + 1).join(""), `after event ${place}`);
+  }
+});
+
+test("SealedSegment reads no more than the row groups that hold a key, and their key column", async () => {
+  const { segment, lines } = await sealOne(smallBatches(5000));
+  const all = lines.map(String);
+  const read: number[] = [];
+  await segment.use((opened) => {
+    const readRowGroup = opened.readRowGroup.bind(opened);
+    opened.readRowGroup = (number, memory) => {
+      read.push(number);
+      return readRowGroup(number, memory);
+    };
+  });
+  const matching = async (recordKey: string) => {
+    const matches = lineMatcher({ recordKey })!;
+    const found = await linesOf(segment, { recordKey });
+    return found.filter((line) => matches(Buffer.from(line), 0));
+  };
+  assert.deepEqual(await matching("key-2500"), [all[2500]]);
+  assert.deepEqual(read, [2]);
+  for (let absent = 0; absent < 2000; absent++) {
+    assert.deepEqual(await matching(`absent-${absent}`), []);
+  }
+  assert.deepEqual(read, [2], "some pass a Bloom filter, but none has its row group decoded");
+  assert.deepEqual(await matching("key-2501"), [all[2501]]);
+  assert.deepEqual(read, [2], "lines that are in memory are not decoded");
+});
+
+test(`SealedSegment gives every event that passes a filter (seed ${SEED})`, async () => {
+  const random = new SeededRandom();
+  const hostile = Array.from(
+    { length: 300 },
+    (_, n) => hostileBatch(random, n, 1 + random.below(9)),
+  );
+  const { segment, lines } = await sealOne(hostile, smallBatches(3000));
+  for (let run = 0; run < 60; run++) {
+    const filter = randomFilter(random, random.pick(lines));
+    const matches = lineMatcher(filter) ?? (() => true);
+    const expected = lines.filter((line) => matches(line, 0)).map(String);
+    const found = await linesOf(segment, filter);
+    const passing = found.filter((line) => matches(Buffer.from(line), 0));
+    assert.deepEqual(passing, expected, JSON.stringify(filter));
+  }
+});
+
+function randomFilter(random: SeededRandom, line: Buffer): EventFilter {
+  const event: CommittedEvent = JSON.parse(line.toString());
+  return {
+    ...(random.chance(0.3) && { source: event.source }),
+    ...(random.chance(0.3) && { stream: event.stream }),
+    ...(random.chance(0.6) && { recordKey: event.record_key }),
+    ...(random.chance(0.3) && { kind: random.chance(0.9) ? event.kind : "none" }),
+  };
+}
+
+test("SealedSegment hands out copies: changing one changes nothing that is read later", async () => {
+  const { segment, lines } = await sealOne(smallBatches(100));
+  for (let reading = 0; reading < 2; reading++) {
+    const chunk = await sourceOf(segment, {}).next();
+    assert.ok(chunk!.equals(Buffer.concat(lines)));
+    chunk!.fill(0);
+  }
+});
+
+for (
+  const [column, filterOf] of Object.entries({
+    "record key": (n: number) => ({ recordKey: `key-${n}` }),
+    "stream": (n: number) => ({ stream: `s-${n}` }),
+  })
+) {
+  test(`SealedSegment prunes closed segments by a ${column} in memory`, async () => {
+    const count = 5;
+    const openMax = 2;
+    const commits = Array.from(
+      { length: count },
+      (_, n) => [preparedBatch(`${n}`, { events: [{ stream: `s-${n}`, recordKey: `key-${n}` }] })],
+    );
+    const sealed = await sealCommits(commits, { events: 1, bytes: Infinity });
+    const disk = new SimulatedDisk(sealed.storage.tree());
+    const { segments, tables } = sealedSegments(disk, sealed.segments, openMax);
+    assert.equal(segments.length, count);
+    const readAll = async (n: number) => {
+      const lines = [];
+      for (const segment of segments) lines.push(...await linesOf(segment, filterOf(n)));
+      return lines.join("");
+    };
+    assert.match(await readAll(0), /^[^\n]*"record_key":"key-0"[^\n]*\n$/);
+    assert.ok(disk.openFiles <= openMax);
+    const opens = () => disk.operations.filter(({ kind }) => kind === "open").length;
+    for (let n = 1; n < count; n++) {
+      const before = opens();
+      assert.match(await readAll(n), new RegExp(`^[^\n]*"record_key":"key-${n}"[^\n]*\n$`));
+      assert.ok(opens() - before <= 1, "no more than the one that has it");
+    }
+    assert.equal(await readAll(count), "");
+    await tables.close();
+    assert.equal(disk.openFiles, 0);
+  });
+}
