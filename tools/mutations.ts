@@ -160,7 +160,7 @@ export const MUTATIONS: readonly Mutation[] = [
     name: "a writer that stopped takes more",
     edits: [
       edit("log/wal/tail_writer.ts", "    if (this.#poison !== null) throw this.#poison;\n"),
-      edit("service/writer_queue.ts", "      if (this.#stopped) this.#refuseAll();\n      else "),
+      edit("service/writer_queue.ts", "if (!this.#stopped) await", "if (true) await"),
     ],
     tests: [FAULTS],
   },

@@ -1,17 +1,17 @@
 /** The service over one open log: what the HTTP layer calls. */
 import { ApiError } from "../event/api_error.ts";
 import type { PreparedBatch, Receipt, RetirementReceipt } from "../event/types.ts";
-import { FOLLOWERS_MAX } from "../limits.ts";
+import { FOLLOWERS_MAX, REPLAY_RESPONSE_BYTES_MAX } from "../limits.ts";
 import type { BatchEntry } from "../log/wal/commit_frame.ts";
 import { type Log, type LogOptions, openLog } from "../log/log.ts";
+import { EventScan } from "../log/read/event_scan.ts";
 import { CorruptLogError } from "../log/storage/errors.ts";
 import { appendMutation } from "./append.ts";
 import { ChangeSignal } from "./change_signal.ts";
 import type { EventLog, Follow, Replay, ReplayQuery } from "./event_log.ts";
 import { type FollowHub, FollowSession } from "./follow.ts";
-import { LivePages } from "./live_pages.ts";
+import { LivePages } from "./follow_page.ts";
 import { LogState } from "./log_state.ts";
-import { SnapshotReplay } from "./replay.ts";
 import { retireMutation } from "./retire.ts";
 import { StreamPages, type StreamsPage, type StreamsQuery } from "./streams.ts";
 import { WriterQueue } from "./writer_queue.ts";
@@ -44,8 +44,7 @@ export async function openEventLog(options: ServiceOptions): Promise<EventLogSer
       sealedMore: () => state.dropSealed(),
     },
   });
-  const queue = new WriterQueue({ log, state, report, onStop: () => changes.fire() });
-  return new EventLogService({ log, queue, state, changes, report });
+  return new EventLogService({ log, state, changes, report });
 }
 
 function addRecovered(state: LogState, entry: BatchEntry): void {
@@ -60,7 +59,6 @@ function addRecovered(state: LogState, entry: BatchEntry): void {
 
 interface Parts {
   log: Log;
-  queue: WriterQueue;
   state: LogState;
   changes: ChangeSignal;
   report: (line: string) => void;
@@ -74,13 +72,13 @@ export class EventLogService implements EventLog {
   #followers = 0;
   #shuttingDown = false;
 
-  constructor({ log, queue, state, changes, report }: Parts) {
+  constructor({ log, state, changes, report }: Parts) {
     const snapshot = () => log.snapshot;
+    const ended = () => this.#followEnd();
     this.#log = log;
-    this.#queue = queue;
+    this.#queue = new WriterQueue({ log, state, report, onStop: () => changes.fire() });
     this.#streamPages = new StreamPages(snapshot, state);
-    const livePages = new LivePages();
-    this.#hub = { snapshot, ended: () => this.#followEnd(), changes, livePages, report };
+    this.#hub = { snapshot, ended, changes, livePages: new LivePages(), report };
   }
 
   append(batch: PreparedBatch): Promise<Receipt> {
@@ -92,7 +90,7 @@ export class EventLogService implements EventLog {
   }
 
   replay(query: ReplayQuery): Replay {
-    return new SnapshotReplay(this.#log.snapshot, query);
+    return new EventScan(this.#log.snapshot, { ...query, limitBytes: REPLAY_RESPONSE_BYTES_MAX });
   }
 
   follow(query: ReplayQuery): Follow {
