@@ -243,7 +243,7 @@ export const MUTATIONS: readonly Mutation[] = [
     edits: [
       edit(
         "service/event_log_service.ts",
-        "      batch: (entry) => addRecovered(state, entry),\n",
+        "      batch: (entry) => state.addRecovered(entry),\n",
         "      batch: () => {},\n",
       ),
     ],

@@ -2,10 +2,8 @@
 import { ApiError } from "../event/api_error.ts";
 import type { PreparedBatch, Receipt, RetirementReceipt } from "../event/types.ts";
 import { FOLLOWERS_MAX, REPLAY_RESPONSE_BYTES_MAX } from "../limits.ts";
-import type { BatchEntry } from "../log/wal/commit_frame.ts";
 import { type Log, type LogOptions, openLog } from "../log/log.ts";
 import { EventScan } from "../log/read/event_scan.ts";
-import { CorruptLogError } from "../log/storage/errors.ts";
 import { appendMutation } from "./append.ts";
 import { ChangeSignal } from "./change_signal.ts";
 import type { EventLog, Follow, Replay, ReplayQuery } from "./event_log.ts";
@@ -34,7 +32,7 @@ export async function openEventLog(options: ServiceOptions): Promise<EventLogSer
     ...options,
     listener: {
       sealed: (history) => state.open(history),
-      batch: (entry) => addRecovered(state, entry),
+      batch: (entry) => state.addRecovered(entry),
       rotated: () => state.rotated(),
       report,
       committed: (batches) => {
@@ -45,16 +43,6 @@ export async function openEventLog(options: ServiceOptions): Promise<EventLogSer
     },
   });
   return new EventLogService({ log, state, changes, report });
-}
-
-function addRecovered(state: LogState, entry: BatchEntry): void {
-  if (state.hasUnsealed(entry.source, entry.batch_id)) {
-    throw new CorruptLogError(
-      `batch ${entry.batch_id} of source ${entry.source} is committed twice, ` +
-        `the second time at event ${entry.first_event_id}`,
-    );
-  }
-  state.addRecovered(entry);
 }
 
 interface Parts {
@@ -73,12 +61,17 @@ export class EventLogService implements EventLog {
   #shuttingDown = false;
 
   constructor({ log, state, changes, report }: Parts) {
-    const snapshot = () => log.snapshot;
     const ended = () => this.#followEnd();
     this.#log = log;
     this.#queue = new WriterQueue({ log, state, report, onStop: () => changes.fire() });
-    this.#streamPages = new StreamPages(snapshot, state);
-    this.#hub = { snapshot, ended, changes, livePages: new LivePages(), report };
+    this.#streamPages = new StreamPages(state);
+    this.#hub = {
+      snapshot: () => log.snapshot,
+      ended,
+      changes,
+      livePages: new LivePages(),
+      report,
+    };
   }
 
   append(batch: PreparedBatch): Promise<Receipt> {
@@ -111,7 +104,7 @@ export class EventLogService implements EventLog {
     this.#hub.changes.fire();
   }
 
-  /** Ends the service: what has been submitted reaches its outcome first. */
+  /** Closes the log, after everything submitted has its outcome. */
   async close(): Promise<void> {
     this.endFollowers();
     await this.#queue.close();

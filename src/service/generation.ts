@@ -1,7 +1,4 @@
-/**
- * What the service must know of one file that is not sealed: the tail, or a pending generation. It
- * goes as a whole once the file is in segments.
- */
+/** The batches, frontiers and streams of one unsealed file: the tail, or a pending generation. */
 import { assert } from "../assert.ts";
 import { ownText } from "../event/own_text.ts";
 import { RESERVED_BATCH_PREFIX, SYSTEM_SOURCE } from "../event/system_names.ts";
@@ -28,7 +25,7 @@ export function retirementBatchId(source: string, finalFrontier: string): string
   return `${RETIREMENT_PREFIX}${source}/${finalFrontier}`;
 }
 
-/** What is kept of a batch beside its identity. A tail may have a hundred thousand. */
+/** Kept for each batch; a tail may have a hundred thousand. */
 type BatchFacts = Omit<BatchEntry, "source" | "batch_id">;
 
 export class Generation {
@@ -37,19 +34,19 @@ export class Generation {
   readonly #frontiers = new Map<string, string>();
   /** By source. */
   readonly #retirements = new Map<string, Retirement>();
-  /** Of the events behind `#uncountedThrough`. */
+  /** Counts of the events after `#uncountedThrough`. */
   #streams = new StreamCounts();
-  /** Last of the events, found at the start, whose streams nobody asked for yet. */
+  /** Last of the recovered events, whose streams are counted on first use; null once they are. */
   #uncountedThrough: string | null = null;
 
-  /** Takes in the next batch of those that a start finds. @returns as `add()` */
+  /** Adds the next recovered batch. @returns as `add()` */
   addRecovered(entry: BatchEntry): string | null {
     const retired = this.#addBatch(entry);
     this.#uncountedThrough = this.#frontiers.get(entry.source)!;
     return retired;
   }
 
-  /** Takes in a durable batch. @returns the source that it retires; null when it does not. */
+  /** Adds a durable batch. @returns the source that it retires, or null. */
   add(entry: BatchEntry, growth: readonly StreamGrowth[]): string | null {
     assert(growth.length > 0, "a batch grows a stream");
     for (const { stream, events, lastEventId } of growth) {
@@ -60,18 +57,17 @@ export class Generation {
     return this.#addBatch(entry);
   }
 
-  /** The batch of that identity; undefined when it is not here. */
   findBatch(source: string, batchId: string): BatchEntry | undefined {
     const facts = this.#batches.get(source, batchId);
     return facts && { ...facts, batch_id: batchId, source };
   }
 
-  /** Last event of a source; undefined when it has none here. */
+  /** Last event of a source in this file. */
   frontierOf(source: string): string | undefined {
     return this.#frontiers.get(source);
   }
 
-  /** How a source was retired; undefined when it was not here. */
+  /** The retirement of a source in this file. */
   retirementOf(source: string): Retirement | undefined {
     return this.#retirements.get(source);
   }
@@ -81,13 +77,12 @@ export class Generation {
     return this.#uncountedThrough === null;
   }
 
-  /** To be asked for when all is counted. */
   get streams(): StreamCounts {
     assert(this.isCounted, "the streams that a start found are counted");
     return this.#streams;
   }
 
-  /** Counts the streams that the start found, from the lines of the file. */
+  /** Counts the recovered streams from the lines of the file. */
   async countRecovered(file: LogFile): Promise<void> {
     const through = this.#uncountedThrough;
     if (through === null) return;
@@ -105,8 +100,7 @@ export class Generation {
     const batch_digest = ownText(facts.batch_digest);
     const name = this.#frontiers.has(source) ? source : ownText(source);
     this.#frontiers.set(name, last_event_id);
-    const { events } = facts;
-    const kept = { batch_digest, events, first_event_id, last_event_id };
+    const kept = { batch_digest, events: facts.events, first_event_id, last_event_id };
     this.#batches.set(name, ownText(batch_id), kept);
     if (source !== SYSTEM_SOURCE || !batch_id.startsWith(RETIREMENT_PREFIX)) return null;
     // Neither part holds a slash.

@@ -1,7 +1,4 @@
-/**
- * Values by the identity of a batch, `(source, batch_id)`. A map for each source: to join the two
- * to one key costs more than to look twice.
- */
+/** Values by batch identity. A map for each source: a joined key costs more than two lookups. */
 export class IdentityMap<Value> {
   readonly #bySource = new Map<string, Map<string, Value>>();
 
@@ -15,7 +12,6 @@ export class IdentityMap<Value> {
     else this.#bySource.set(source, new Map([[batchId, value]]));
   }
 
-  /** Whether any batch of that source is in. */
   hasSource(source: string): boolean {
     return this.#bySource.has(source);
   }

@@ -1,6 +1,6 @@
 /**
- * Pages of streams from several parts of the log at once: each gives its streams in order, and what
- * they count of one stream is added up. Reads no more of a part than the page shows.
+ * Merges the sorted streams of several parts of the log into pages, adding up the counts of each
+ * stream. Reads no more of a part than the page shows.
  */
 import type { StreamSummary } from "../event/types.ts";
 import {
@@ -10,7 +10,7 @@ import {
   type StreamSource,
 } from "../log/read/stream_counts.ts";
 
-/** Segments in which a page of streams is looked for at the same time. */
+/** Parts of the log in which a page is sought concurrently. */
 const STREAM_SEEKS_MAX = 32;
 
 export interface RowsWanted {
@@ -31,8 +31,8 @@ export async function mergeStreams(
   const prefix = source === undefined ? "" : streamKey(source, "");
   const start = afterKey < prefix ? prefix : afterKey;
   const cursors: StreamCursor[] = [];
-  for (let place = 0; place < sources.length; place += STREAM_SEEKS_MAX) {
-    const some = sources.slice(place, place + STREAM_SEEKS_MAX);
+  for (let index = 0; index < sources.length; index += STREAM_SEEKS_MAX) {
+    const some = sources.slice(index, index + STREAM_SEEKS_MAX);
     cursors.push(...await Promise.all(some.map((streams) => streams.seek(start))));
   }
   const rows: StreamSummary[] = [];
@@ -53,7 +53,7 @@ function leastKey(cursors: readonly StreamCursor[]): string | null {
   return least;
 }
 
-/** Adds up what all have of a stream, and has them go on. The newest part has its last event. */
+/** Adds up the counts of a stream and advances its cursors. The newest part has its last event. */
 async function takeStream(cursors: readonly StreamCursor[], key: string): Promise<StreamSummary> {
   const [source, stream] = namesOf(key);
   let frontier = "";
