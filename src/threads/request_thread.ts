@@ -1,20 +1,19 @@
 /**
- * A worker thread that answers requests one at a time, in order. It starts with its first request;
- * after it dies, its requests fail and the next one starts another. Nothing is sent before the
- * thread runs, so where none can be started, the memory of a request is still with the caller.
- *
- * The module of the thread calls `answerRequests()`.
+ * A worker thread that serves requests one at a time, in order; its module calls
+ * `answerRequests()`. It starts with its first request. When it dies its requests fail, and the
+ * next one starts another. Nothing is sent before the thread runs, so where none can be started,
+ * the memory of a request is still with the caller.
  */
 import { clearTimeout, setTimeout } from "node:timers";
 import { type MessagePort, parentPort, type TransferListItem, Worker } from "node:worker_threads";
 import { assert } from "../assert.ts";
 
-/** A thread could not answer: it did not start, died, or was closed. */
+/** A thread could not respond: it did not start, died, or was closed. */
 export class ThreadLostError extends Error {
   override name = "ThreadLostError";
 }
 
-/** A thread died before it ran, and nothing was sent to it: the caller can do the work itself. */
+/** A thread died before it ran; nothing was sent, so the caller can do the work itself. */
 export class ThreadUnavailableError extends ThreadLostError {
   override name = "ThreadUnavailableError";
 }
@@ -22,19 +21,16 @@ export class ThreadUnavailableError extends ThreadLostError {
 export interface RequestThreadOptions {
   /** Handed to the thread as `workerData`. */
   workerData?: unknown;
-  /** Ends a thread that has been idle for so long; never if absent. */
+  /** Idle time after which the thread is ended; never if absent. */
   idleMs?: number;
   /** Starts the worker; tests replace it. May throw. */
   start?: (module: URL, workerData: unknown) => Worker;
 }
 
-/** What a thread sends: once that it runs, then one message for each request. */
+/** Messages of a thread: `ready` once, then one for each request. */
 type Message<Response> = { ready: true } | { response: Response } | { failure: string };
 
-/**
- * The young generation of a thread, in MiB. A larger one makes it no faster, and the default gives
- * each thread 100 MiB more.
- */
+/** Young generation of a thread, in MiB. The default takes 100 MiB more and is no faster. */
 const YOUNG_HEAP_MIB_MAX = 12;
 
 export class RequestThread<Request, Response> {
@@ -42,7 +38,7 @@ export class RequestThread<Request, Response> {
   readonly #options: RequestThreadOptions;
   #worker: Worker | null = null;
   #pending: PromiseWithResolvers<Response>[] = [];
-  /** Sends what was requested before the thread ran. */
+  /** Send the requests made before the thread ran. */
   #unsent: (() => void)[] = [];
   #isRunning = false;
   #idleTimer: NodeJS.Timeout | null = null;
@@ -54,14 +50,14 @@ export class RequestThread<Request, Response> {
     this.#options = options;
   }
 
-  /** Whether no request waits for a response. */
+  /** Whether no request is pending. */
   get isIdle(): boolean {
     return this.#pending.length === 0;
   }
 
   /**
-   * Whether a thread died before it ran: with narrow permissions a runtime may not read the module.
-   * The caller does the work itself then.
+   * Whether a thread died before it ran: narrow permissions may deny the runtime the module. The
+   * caller does the work itself then.
    */
   get isUnavailable(): boolean {
     return this.#isUnavailable;
@@ -103,7 +99,7 @@ export class RequestThread<Request, Response> {
     try {
       this.#worker!.postMessage(message, transfer);
     } catch (error) {
-      // Not enough memory to clone the message: the thread goes on without it.
+      // There is not enough memory to clone the message; the thread is fine.
       this.#pending = this.#pending.filter((other) => other !== pending);
       pending.reject(new ThreadLostError(`the request could not be sent: ${error}`));
       if (this.isIdle) this.#startIdleTimer();
@@ -116,9 +112,7 @@ export class RequestThread<Request, Response> {
     worker.on("message", (message: Message<Response>) => {
       if (worker === this.#worker) this.#receive(message);
     });
-    const lose = (why: string) => {
-      if (worker === this.#worker) this.#lose(worker, why);
-    };
+    const lose = (why: string) => this.#lose(worker, why);
     worker.on("error", (error) => lose((error as Error).message));
     worker.on("messageerror", (error) => {
       lose(error.message);
@@ -135,7 +129,7 @@ export class RequestThread<Request, Response> {
       return;
     }
     const pending = this.#pending.shift();
-    assert(pending !== undefined, "a thread answers only what it was asked");
+    assert(pending !== undefined, "each response has a request");
     if ("response" in message) pending.resolve(message.response);
     else pending.reject(new Error(message.failure));
     if (this.isIdle) this.#startIdleTimer();
@@ -177,13 +171,13 @@ function startWorker(module: URL, workerData: unknown): Worker {
   return new Worker(module, { workerData, resourceLimits });
 }
 
-/** A response with the memory that moves back to the thread that asked. */
+/** A response and the memory to transfer with it. */
 export interface Answer<Response> {
   response: Response;
   transfer?: TransferListItem[];
 }
 
-/** Answers the requests to this thread, one after the other, until it is ended. */
+/** Serves the requests to this thread one at a time, until it is ended. */
 export function answerRequests<Request, Response>(
   answer: (request: Request) => Answer<Response> | Promise<Answer<Response>>,
 ): void {
@@ -202,7 +196,7 @@ export function answerRequests<Request, Response>(
       }
     });
   });
-  // A request that is not answered would give its place to the response to the next one.
+  // Without a response to it, all later responses would go to the wrong requests.
   port.on("messageerror", (error) => {
     throw error;
   });
