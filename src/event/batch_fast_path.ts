@@ -32,7 +32,7 @@ const CLOSE_ARRAY = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 const QUOTES_BYTES = 2;
-/** Approximate bytes that the encoder adds to an event: its content hash and a copy of its names. */
+/** About what the encoder adds to an event: its content hash and a copy of its names. */
 const ADDED_BYTES = 160;
 
 /** 1 for the characters of a name, 2 for those that may not be the first. */

@@ -86,18 +86,6 @@ test("BatchPreparer.prepare() leaves what else is in the memory of a body", asyn
   assert.equal(memory.toString(), `before${body}after`);
 });
 
-test("BatchPreparer.prepare() starts no more threads than it may, and each body gets its answer", async (t) => {
-  let started = 0;
-  const start = (module: URL) => (started += 1, new Worker(module));
-  const preparer = preparerFor(t, { start, threadsMax: 2 });
-  const ids = Array.from({ length: 12 }, (_, number) => `b${number}`);
-  const batches = await Promise.all(ids.map((id) => preparer.prepare(bodyOf(id, LARGE))));
-  assert.deepEqual(batches.map(({ batchId }) => batchId), ids);
-  assert.equal(started, 2);
-  await preparer.prepare(bodyOf("again", LARGE));
-  assert.equal(started, 2);
-});
-
 const UNABLE: [what: string, start: () => Worker][] = [
   ["cannot be started", () => {
     throw new Error("not allowed");
