@@ -8,7 +8,6 @@ import type { LogFile } from "../log/read/snapshot.ts";
 import { StreamCounts } from "../log/read/stream_counts.ts";
 import type { StreamGrowth } from "../log/wal/commit_builder.ts";
 import type { BatchEntry } from "../log/wal/commit_frame.ts";
-import { IdentityMap } from "./identity_map.ts";
 
 /** A source that takes no more batches. */
 export interface Retirement {
@@ -28,10 +27,14 @@ export function retirementBatchId(source: string, finalFrontier: string): string
 /** Kept for each batch; a tail may have a hundred thousand. */
 type BatchFacts = Omit<BatchEntry, "source" | "batch_id">;
 
+interface SourceBatches {
+  byId: Map<string, BatchFacts>;
+  /** Last event of the source in this file. */
+  frontier: string;
+}
+
 export class Generation {
-  readonly #batches = new IdentityMap<BatchFacts>();
-  /** Last event of each source that has one here. */
-  readonly #frontiers = new Map<string, string>();
+  readonly #sources = new Map<string, SourceBatches>();
   /** By source. */
   readonly #retirements = new Map<string, Retirement>();
   /** Counts of the events after `#uncountedThrough`. */
@@ -42,7 +45,7 @@ export class Generation {
   /** Adds the next recovered batch. @returns as `add()` */
   addRecovered(entry: BatchEntry): string | null {
     const retired = this.#addBatch(entry);
-    this.#uncountedThrough = this.#frontiers.get(entry.source)!;
+    this.#uncountedThrough = this.frontierOf(entry.source)!;
     return retired;
   }
 
@@ -58,13 +61,13 @@ export class Generation {
   }
 
   findBatch(source: string, batchId: string): BatchEntry | undefined {
-    const facts = this.#batches.get(source, batchId);
+    const facts = this.#sources.get(source)?.byId.get(batchId);
     return facts && { ...facts, batch_id: batchId, source };
   }
 
   /** Last event of a source in this file. */
   frontierOf(source: string): string | undefined {
-    return this.#frontiers.get(source);
+    return this.#sources.get(source)?.frontier;
   }
 
   /** The retirement of a source in this file. */
@@ -93,15 +96,17 @@ export class Generation {
   }
 
   #addBatch({ source, batch_id, ...facts }: BatchEntry): string | null {
-    assert(this.#batches.get(source, batch_id) === undefined, "a batch identity is committed once");
+    const known = this.#sources.get(source);
+    assert(known?.byId.has(batch_id) !== true, "a batch identity is committed once");
     // Texts are detached: they may be parts of a whole request, or of a whole commit header.
     const first_event_id = ownText(facts.first_event_id);
     const last_event_id = facts.events === 1 ? first_event_id : ownText(facts.last_event_id);
     const batch_digest = ownText(facts.batch_digest);
-    const name = this.#frontiers.has(source) ? source : ownText(source);
-    this.#frontiers.set(name, last_event_id);
+    const { byId } = known ?? { byId: new Map<string, BatchFacts>() };
     const kept = { batch_digest, events: facts.events, first_event_id, last_event_id };
-    this.#batches.set(name, ownText(batch_id), kept);
+    byId.set(ownText(batch_id), kept);
+    if (known !== undefined) known.frontier = last_event_id;
+    else this.#sources.set(ownText(source), { byId, frontier: last_event_id });
     if (source !== SYSTEM_SOURCE || !batch_id.startsWith(RETIREMENT_PREFIX)) return null;
     // Neither part holds a slash.
     const [retired, finalFrontier] = ownText(batch_id.slice(RETIREMENT_PREFIX.length)).split("/");

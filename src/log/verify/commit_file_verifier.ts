@@ -31,9 +31,9 @@ export async function verifyPending(
 }
 
 export interface VerifiedTail {
-  /** Size of the leading commits that are right. */
-  rightBytes: number;
-  /** Whether an unfinished commit follows: torn, or being written. */
+  /** Whether it holds no complete commit. */
+  isEmpty: boolean;
+  /** Whether it ends with an unfinished commit: torn, or being written. */
   isRemnant: boolean;
 }
 
@@ -52,7 +52,7 @@ export async function verifyTail(
       throw verifier.failureAt(fault);
     }
   }
-  return { rightBytes: verifier.rightBytes, isRemnant: fault !== null };
+  return { isEmpty: verifier.rightBytes === 0, isRemnant: fault !== null };
 }
 
 async function isRemnant({ file, sizeBytes }: ListedFile, rightBytes: number): Promise<boolean> {

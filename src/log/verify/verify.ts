@@ -11,7 +11,7 @@ import type { SegmentEntry } from "../segment/manifest.ts";
 import { openSegment } from "../segment/segment_reader.ts";
 import { MANIFEST_FILE, TAIL_FILE } from "../storage/file_names.ts";
 import { isNotFound, type Storage } from "../storage/storage.ts";
-import { verifyPending, verifyTail } from "./commit_file_verifier.ts";
+import { type VerifiedTail, verifyPending, verifyTail } from "./commit_file_verifier.ts";
 import { batchHash, DuplicateBatches } from "./duplicate_batches.ts";
 import { type FailureCode, VerifyFailure } from "./failure.ts";
 import { HistoryCheck } from "./history_check.ts";
@@ -79,6 +79,8 @@ export async function verifyLog(storage: Storage, options: VerifyOptions): Promi
   let verifier: LogVerifier;
   try {
     const inventory = await takeInventory(storage);
+    report.orphans = inventory.orphans;
+    report.remnants = inventory.remnants;
     verifier = new LogVerifier(storage, inventory, options, report);
   } catch (failure) {
     if (!(failure instanceof VerifyFailure)) throw failure;
@@ -121,8 +123,6 @@ class LogVerifier {
         this.#tellProgress();
       },
     });
-    report.orphans = inventory.orphans;
-    report.remnants = inventory.remnants;
   }
 
   /** Closes the files of the inventory. */
@@ -174,8 +174,7 @@ class LogVerifier {
     }
     const verified = await this.#check(TAIL_FILE, async (history) => {
       if (tail === null) return assertMayMissTail(this.#inventory);
-      const { isRemnant, rightBytes } = await verifyTail(tail, head, history);
-      return { isRemnant, isEmpty: rightBytes === 0 };
+      return await verifyTail(tail, head, history);
     });
     if (this.failure !== null) return;
     if (isStarted && verified?.isRemnant) this.#report.remnants.push(TAIL_FILE);
@@ -220,7 +219,7 @@ class LogVerifier {
 }
 
 /** Only a rotation interrupted before it makes the next tail leaves none. */
-function assertMayMissTail({ isStarted, pending }: Inventory) {
+function assertMayMissTail({ isStarted, pending }: Inventory): VerifiedTail {
   if (isStarted && pending.length === 0) {
     throw new VerifyFailure("tail_invalid", "is missing", { path: TAIL_FILE });
   }
