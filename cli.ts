@@ -1,10 +1,10 @@
-/** The executable: arguments -> one command -> exit status. */
+/** Entry point of the command line. */
 import process from "node:process";
 import { reportFailure, run } from "./src/commands/run.ts";
 import { TERMINAL } from "./src/commands/terminal.ts";
 import { endProcess } from "./src/runtime/end_process.ts";
 
-// An error that reached no one leaves the program in a state nobody knows: say so and end.
+// After an uncaught error the state of the program is unknown: report it and exit.
 for (const event of ["uncaughtException", "unhandledRejection"]) {
   process.on(event, (error) => endProcess(reportFailure(error, TERMINAL)));
 }

@@ -1,9 +1,8 @@
 /**
- * The part of the library that needs no service: canonical JSON, the check of events, and the
- * shapes of the wire. Nothing here imports from the runtime it runs in, so that it also works in a
- * browser.
+ * The part of the library that works in a browser: canonical JSON, verification of events and the
+ * types of the protocol. Imports nothing from a runtime.
  *
- * @example Check an event that came from elsewhere
+ * @example Verify an event from another system
  * ```ts
  * import { type CommittedEvent, verifyEvent } from "@ground/service";
  *

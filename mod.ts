@@ -1,10 +1,9 @@
 /**
- * The library for connectors and consumers of the durable event log service: a client, and the
- * check of what the service returns.
+ * The library for connectors and consumers of the durable event log service.
  *
- * {@linkcode unixFetch} reaches a service over its Unix socket, {@linkcode EventLogClient} says
- * what to ask of it. {@linkcode canonicalize} and {@linkcode verifyEvent} need neither, and are in
- * `event.ts` too, whose modules also load in a browser.
+ * {@linkcode EventLogClient} calls the service through {@linkcode unixFetch}.
+ * {@linkcode verifyEvent} and {@linkcode canonicalize} work without a service; `event.ts` exports
+ * them for browsers.
  *
  * @example Append a batch
  * ```ts

@@ -1,8 +1,7 @@
 /**
- * The one cache of this program: values by key, bounded by their total weight, the least recently
- * used dropped first. Concurrent loads of one key share one read.
+ * An LRU cache limited by total weight. Concurrent loads of a key share one read.
  *
- * Invariant: the weights held never exceed the limit, except while the newest value alone does.
+ * Invariant: the total weight never exceeds the limit, unless the newest value alone does.
  */
 import { assert } from "./assert.ts";
 
@@ -15,15 +14,15 @@ export class LruCache<Value> {
   readonly #limit: number;
   readonly #weigh: (value: Value) => number;
   readonly #onDrop: (value: Value) => void;
-  /** From the least to the most recently used. */
+  /** In order of use, least recent first. */
   readonly #held = new Map<string, Held<Value>>();
   readonly #loading = new Map<string, Promise<Value>>();
   #weight = 0;
 
   /**
-   * @param limit the total weight to hold.
-   * @param weigh the weight of a value: 1 to count values, or its size in bytes.
-   * @param onDrop told of each value that leaves the cache.
+   * @param limit maximum total weight.
+   * @param weigh returns the weight of a value: 1 by default, or its size in bytes.
+   * @param onDrop called for each evicted, replaced or deleted value.
    */
   constructor(
     limit: number,
@@ -35,12 +34,12 @@ export class LruCache<Value> {
     this.#onDrop = onDrop;
   }
 
-  /** The total weight held. */
+  /** Total weight of the cached values. */
   get weight(): number {
     return this.#weight;
   }
 
-  /** The value of a key, which becomes the most recently used one. */
+  /** Returns a cached value and marks it as most recently used. */
   get(key: string): Value | undefined {
     const held = this.#held.get(key);
     if (held === undefined) return undefined;
@@ -52,7 +51,7 @@ export class LruCache<Value> {
   set(key: string, value: Value): void {
     this.delete(key);
     const weight = this.#weigh(value);
-    assert(weight >= 0, "a cached value has a weight");
+    assert(weight >= 0, "the weight of a cached value is not negative");
     this.#held.set(key, { value, weight });
     this.#weight += weight;
     for (const oldest of this.#held.keys()) {
@@ -74,8 +73,8 @@ export class LruCache<Value> {
   }
 
   /**
-   * The value of a key, loaded if the cache does not hold it. A failed load is forgotten: all who
-   * wait for it get its error, and the next caller tries again.
+   * Returns the value of a key, loading it on a miss. A failed load rejects all its waiters and is
+   * not cached.
    */
   async load(key: string, load: () => Promise<Value>): Promise<Value> {
     const known = this.get(key);

@@ -349,9 +349,9 @@ export const MUTATIONS: readonly Mutation[] = [
     name: "the lock is not taken",
     edits: [edit(
       "runtime/file_lock.ts",
-      '  return "Deno" in globalThis ? await lockFileOnDeno(path) : lockFileOnNode(path);\n',
+      '  let close = "Deno" in globalThis ? await lockFileOnDeno(path) : lockFileOnNode(path);\n',
       "  void [lockFileOnDeno, lockFileOnNode, path];\n" +
-        "  return await Promise.resolve({ release() {} });\n",
+        "  let close: (() => void) | null = await Promise.resolve(() => {});\n",
     )],
     tests: ["tests/runtime/file_lock_test.ts"],
   },

@@ -10,12 +10,7 @@ import { tmpdir } from "node:os";
 import process from "node:process";
 import { inspect, parseArgs } from "node:util";
 import { endProcess } from "../src/runtime/end_process.ts";
-import {
-  absenceOf,
-  executableOf,
-  type RuntimeName,
-  THIS_RUNTIME,
-} from "../tests/support/runtimes.ts";
+import { absenceOf, executableOf, type RuntimeName, THIS_RUNTIME } from "./support/runtimes.ts";
 import { SOAK_DECK } from "./soak/disturbances.ts";
 import { runSoak, SoakError, type SoakResult } from "./soak/run.ts";
 

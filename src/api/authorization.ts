@@ -1,19 +1,19 @@
 /**
- * Bearer tokens (RFC 6750). The token is compared by digest in constant time, so that neither its
- * characters nor its length can be measured from outside.
+ * Bearer tokens (RFC 6750). Digests are compared in constant time, so that timing reveals neither
+ * characters nor length of the token.
  */
 import { Buffer } from "node:buffer";
 import { hash, timingSafeEqual } from "node:crypto";
 
-/** Whether a request may pass, by the value of its `Authorization` header. */
+/** Returns whether a request is authorized, given its `Authorization` header. */
 export type Authorizer = (authorization: string | null) => boolean;
 
 const BEARER = /^bearer +/i;
 
-/** With an empty token every request passes, whatever it carries. */
+/** Creates the check for a token. An empty token authorizes every request. */
 export function createAuthorizer(token: string): Authorizer {
   if (token === "") return () => true;
-  // A header value comes as one character for each byte, so the token is spelled like that too.
+  // Header values are Latin-1, one character per byte.
   const wanted = new DigestText().of(Buffer.from(token).toString("latin1"));
   const given = new DigestText();
   return (authorization) => {
@@ -25,7 +25,7 @@ export function createAuthorizer(token: string): Authorizer {
 
 const encoder = new TextEncoder();
 
-/** SHA-256 in hexadecimal, as bytes: the form that costs least in both runtimes. */
+/** SHA-256 in hexadecimal, the cheapest form in both runtimes. */
 class DigestText {
   readonly #bytes: Uint8Array = new Uint8Array(64);
 

@@ -1,11 +1,9 @@
-/** How an unexpected error is told to the operator: one line, without payload or token. */
+/** Describes unexpected errors to the operator: one line, without payload or token. */
 
-/**
- * V8 quotes the values at hand in the messages of these: of them only the name is told.
- */
+/** Their messages may quote values, so only their names are reported. */
 const QUOTING_ERRORS = [TypeError, RangeError, SyntaxError, ReferenceError, EvalError, URIError];
 
-/** Name, message where it is safe, and the place in the code. */
+/** Returns the name of an error, its message if safe, and its position in the code. */
 export function describeDefect(error: unknown): string {
   if (!(error instanceof Error)) return `a thrown ${typeof error}`;
   const isQuoting = QUOTING_ERRORS.some((type) => error instanceof type);
@@ -14,7 +12,7 @@ export function describeDefect(error: unknown): string {
   return `${error.name}${isQuoting ? "" : `: ${message}`}${place === null ? "" : ` (${place})`}`;
 }
 
-/** The innermost frame as `file.ts:line:column`, without folders. */
+/** Returns the innermost frame as `file.ts:line:column`. */
 function thrownAt(error: Error): string | null {
   const frame = /^\s+at .*?([^/\\\s(]+:\d+:\d+)\)?$/m.exec(error.stack ?? "");
   return frame?.[1] ?? null;

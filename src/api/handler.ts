@@ -1,7 +1,6 @@
 /**
- * One function from request to response. Order of the checks: authorization, host, path, method;
- * then the route's own. It never throws: every error becomes an error document, and an unexpected
- * one is reported.
+ * The handler of the HTTP API. Checks authorization, host, path and method in this order, and calls
+ * the endpoint. Every error becomes an error document; unexpected ones are reported.
  */
 import { ApiError } from "../event/api_error.ts";
 import { createAuthorizer } from "./authorization.ts";
@@ -14,16 +13,16 @@ import { splitTarget } from "./target.ts";
 export interface HandlerOptions extends Omit<RouteOptions, "onStreamFailure"> {
   /** Bearer token; empty for none. */
   token: string;
-  /** Receives one line for each unexpected error, without payload or token. */
+  /** Reports an unexpected error in one line, without payload or token. */
   report: (line: string) => void;
 }
 
 const UNAUTHORIZED = errorResponse(
   new ApiError("unauthorized", "missing or wrong `Authorization: Bearer <token>` header"),
 );
-const NOT_FOUND = errorResponse(new ApiError("not_found", "there is nothing at this path"));
+const NOT_FOUND = errorResponse(new ApiError("not_found", "no such path"));
 const INTERNAL_ERROR = errorResponse(
-  new ApiError("internal_error", "the service failed; its standard error output says where"),
+  new ApiError("internal_error", "unexpected error; see the service's standard error output"),
 );
 const NO_HOST = errorResponse(
   new ApiError(
@@ -32,7 +31,7 @@ const NO_HOST = errorResponse(
   ),
 );
 
-/** Makes the handler of the HTTP API. It never throws. */
+/** Creates the handler of the HTTP API. It never throws. */
 export function createHandler(options: HandlerOptions): HttpHandler {
   const { token, report } = options;
   const isAuthorized = createAuthorizer(token);
@@ -64,13 +63,13 @@ export function createHandler(options: HandlerOptions): HttpHandler {
   };
 }
 
-/** RFC 9112 section 3.2. Repeated headers come joined, and a host holds no blank. */
+/** Checks RFC 9112 section 3.2: repeated headers are joined by ", ", and a host has no blank. */
 function hasOneHost(request: HttpRequest): boolean {
   const host = request.header("host");
   return host !== null && !host.includes(", ");
 }
 
-/** The methods of a route as `Allow` lists them. */
+/** Returns the value of `Allow` for a route. */
 function allowOf(route: Route): string {
   const methods = [...route.keys()];
   if (route.has("GET")) methods.push("HEAD");

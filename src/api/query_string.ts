@@ -1,15 +1,14 @@
 /**
- * Query strings in form encoding (`+` and `%XX`), read strictly: each parameter known, given once
- * and well formed. What a value means is the route's business.
+ * Parses query strings in form encoding (`+` and `%XX`). Every parameter must be known, unique and
+ * well-formed; routes check the values.
  */
 import { ApiError, type ErrorCode } from "../event/api_error.ts";
 import { isEventId } from "../event/event_id.ts";
 import { quoteShort } from "../event/json/quote_string.ts";
 
 export interface PageLimits {
-  /** Items of a page when the request names no `limit`. */
+  /** Page size without a `limit` parameter. */
   defaultLimit: number;
-  /** The largest `limit`. */
   maxLimit: number;
 }
 
@@ -18,17 +17,17 @@ export type Parameters = ReadonlyMap<string, string>;
 
 const NO_PARAMETERS: Parameters = new Map();
 
-/** A character that RFC 3986 wants percent-encoded; the runtimes decode such bytes differently. */
+/** Characters that RFC 3986 requires to be percent-encoded; runtimes decode them differently. */
 const UNENCODED = /[^\x21-\x7e]/;
 
 /**
- * Reads the parameters of a query string (without its question mark).
+ * Parses a query string (without its question mark).
  * @throws {ApiError} `invalid_request` for an unknown, repeated or malformed parameter.
  */
 export function parseQuery(query: string, knownNames: ReadonlySet<string>): Parameters {
   if (query === "") return NO_PARAMETERS;
   if (UNENCODED.test(query)) {
-    throw new ApiError("invalid_request", "query string has a character that is not encoded");
+    throw new ApiError("invalid_request", "query string has a character that is not URL-encoded");
   }
   const parameters = new Map<string, string>();
   for (const pair of query.split("&")) {
@@ -44,8 +43,8 @@ export function parseQuery(query: string, knownNames: ReadonlySet<string>): Para
 }
 
 /**
- * A parameter that is an event id; undefined when it is absent.
- * @throws {ApiError} of `code`.
+ * Returns a parameter that is an event id; undefined if absent.
+ * @throws {ApiError} with `code`.
  */
 export function readEventId(
   parameters: Parameters,
@@ -57,10 +56,7 @@ export function readEventId(
   throw new ApiError(code, `${name} must be an event id: a UUIDv7 in lowercase with hyphens`);
 }
 
-/**
- * The parameter `limit`.
- * @throws {ApiError} of `code`.
- */
+/** Returns the parameter `limit`. @throws {ApiError} with `code`. */
 export function readLimit(
   parameters: Parameters,
   { defaultLimit, maxLimit }: PageLimits,
@@ -82,7 +78,7 @@ function decodeForm(text: string): string {
     if (!(error instanceof URIError)) throw error;
     throw new ApiError(
       "invalid_request",
-      `query string has a malformed percent-encoding in ${quoteShort(text)}`,
+      `query string has malformed percent-encoding in ${quoteShort(text)}`,
     );
   }
 }

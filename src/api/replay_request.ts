@@ -1,4 +1,4 @@
-/** From the query string of `GET /v1/events` to a replay or a follow. */
+/** Parses the query string of `GET /v1/events`. */
 import { ApiError } from "../event/api_error.ts";
 import { recordKeyFault } from "../event/names.ts";
 import type { EventFilter } from "../log/line/stored_line.ts";
@@ -24,12 +24,12 @@ const REPLAY_PARAMETERS: ReadonlySet<string> = new Set([
 
 export interface ReplayRequest {
   query: ReplayQuery;
-  /** Whether the response goes on with what is committed from now on. */
+  /** Whether the response continues with new events. */
   follow: boolean;
 }
 
 /**
- * Reads a query string (without its question mark).
+ * Parses a query string (without its question mark).
  * @throws {ApiError} `invalid_request` for the query string, `invalid_replay_request` for a value.
  */
 export function readReplayRequest(query: string, limits: PageLimits): ReplayRequest {
@@ -50,7 +50,7 @@ function readFollow(follow: string | undefined): boolean {
   throw replayError("follow must be true or false");
 }
 
-/** Names and kinds are plain strings: one that no event can have matches nothing. */
+/** Does not validate names and kinds: an invalid one matches nothing. */
 function readFilter(parameters: Parameters): EventFilter {
   const filter: EventFilter = {};
   for (const name of ["source", "stream", "kind"] as const) {

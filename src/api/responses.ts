@@ -1,9 +1,9 @@
-/** Responses with a JSON document, and the one place where errors turn into them. */
+/** JSON responses and error documents. */
 import { Buffer } from "node:buffer";
 import { ApiError, ERROR_STATUS, type ErrorCode } from "../event/api_error.ts";
 import type { HttpResponse, MalformedRequestError } from "../http/message.ts";
 
-/** How long a 429 tells the client to wait. */
+/** `Retry-After` of a 429. */
 const RETRY_AFTER_SECONDS = 1;
 
 /** Headers of every JSON document. */
@@ -11,18 +11,18 @@ export const JSON_HEADERS: Readonly<Record<string, string>> = {
   "content-type": "application/json",
 };
 
-/** What the headers of some errors say besides. */
+/** Error codes with more headers. */
 const ERROR_HEADERS: { readonly [code in ErrorCode]?: Readonly<Record<string, string>> } = {
   unauthorized: { ...JSON_HEADERS, "www-authenticate": "Bearer" },
   overloaded: { ...JSON_HEADERS, "retry-after": String(RETRY_AFTER_SECONDS) },
 };
 
-/** 200 with a JSON document. */
+/** Returns a 200 with a JSON document. */
 export function jsonResponse(document: unknown): HttpResponse {
   return { status: 200, headers: JSON_HEADERS, body: JSON.stringify(document) };
 }
 
-/** The error document of an error code, with its status and headers. */
+/** Returns the error document of an error. */
 export function errorResponse({ code, message, context }: ApiError): HttpResponse {
   return {
     status: ERROR_STATUS[code],
@@ -31,18 +31,18 @@ export function errorResponse({ code, message, context }: ApiError): HttpRespons
   };
 }
 
-/** The answer to what is not HTTP/1.1 as this service speaks it. */
+/** Returns the response to malformed HTTP. */
 export function refusalResponse({ message }: MalformedRequestError): HttpResponse {
   return errorResponse(new ApiError("invalid_request", message));
 }
 
-/** 405 for a path that has other methods. `allow` lists them. */
+/** Returns a 405; `allow` lists the methods of the path. */
 export function methodNotAllowed(allow: string): HttpResponse {
-  const error = new ApiError("method_not_allowed", `this path has the methods ${allow}`);
+  const error = new ApiError("method_not_allowed", `method not allowed; use ${allow}`);
   return { ...errorResponse(error), headers: { ...JSON_HEADERS, allow } };
 }
 
-/** The answer to HEAD where `response` answers GET: the same status and headers. */
+/** Returns the response to HEAD, given the response to GET. */
 export function withoutBody(response: HttpResponse): HttpResponse {
   const { status, headers, body } = response;
   if (typeof body !== "string" && !(body instanceof Uint8Array)) {

@@ -1,4 +1,4 @@
-/** From the body of `POST /v1/sources/retire` to the source to retire. */
+/** Parses the body of `POST /v1/sources/retire`. */
 import { ApiError } from "../event/api_error.ts";
 import { sourceFault } from "../event/names.ts";
 import { memberError, parseBody } from "../event/body.ts";
@@ -6,7 +6,8 @@ import { memberError, parseBody } from "../event/body.ts";
 const RETIRE_MEMBERS: ReadonlySet<string> = new Set(["v", "source"]);
 
 /**
- * @throws {ApiError} `invalid_request` for its shape, `invalid_source_retirement` for its rules.
+ * Returns the source to retire.
+ * @throws {ApiError} `invalid_request` for members, `invalid_source_retirement` for their values.
  */
 export function readRetireRequest(body: Uint8Array): string {
   const { v = 1, source } = parseBody(body, RETIRE_MEMBERS);

@@ -1,4 +1,4 @@
-/** From the query string of `GET /v1/streams` to a page of streams. */
+/** Parses the query string of `GET /v1/streams`. */
 import { ApiError } from "../event/api_error.ts";
 import { nameFault } from "../event/names.ts";
 import { STREAMS_LIMIT_DEFAULT, STREAMS_LIMIT_MAX } from "../limits.ts";
@@ -10,13 +10,13 @@ const STREAMS_LIMITS = { defaultLimit: STREAMS_LIMIT_DEFAULT, maxLimit: STREAMS_
 const STREAMS_PARAMETERS: ReadonlySet<string> = new Set(["source", "after", "through", "limit"]);
 
 /**
- * Reads a query string (without its question mark).
+ * Parses a query string (without its question mark).
  * @throws {ApiError} `invalid_request` for the query string, `invalid_streams_request` for a value.
  */
 export function readStreamsQuery(query: string): StreamsQuery {
   const parameters = parseQuery(query, STREAMS_PARAMETERS);
   if (parameters.has("after") && !parameters.has("through")) {
-    throw streamsError("after needs through: the snapshot_through_event_id of the first page");
+    throw streamsError("after requires through, the snapshot_through_event_id of the first page");
   }
   return {
     source: readSource(parameters.get("source")),

@@ -1,4 +1,4 @@
-/** Splits a request target. Nothing is decoded: a path is a route only if it is spelled as one. */
+/** Splits a request target without decoding: a path matches a route only literally. */
 
 export interface Target {
   path: string;
@@ -8,7 +8,7 @@ export interface Target {
 
 const ABSOLUTE_FORM = /^https?:\/\/[^/?#]*/i;
 
-/** Takes the origin form and the absolute form of RFC 9112 section 3.2 apart. */
+/** Splits the origin form or the absolute form of RFC 9112 section 3.2. */
 export function splitTarget(target: string): Target {
   const origin = target.startsWith("/") ? target : originForm(target);
   const queryAt = origin.indexOf("?");
@@ -17,7 +17,7 @@ export function splitTarget(target: string): Target {
     : { path: origin.slice(0, queryAt), query: origin.slice(queryAt + 1) };
 }
 
-/** Drops scheme and authority; an absolute target without a path has the path `/`. */
+/** Removes scheme and authority; an absolute target without a path has the path `/`. */
 function originForm(target: string): string {
   const authority = ABSOLUTE_FORM.exec(target);
   if (authority === null) return target;

@@ -1,29 +1,26 @@
-/**
- * What can go wrong between a client and the service: the service refuses, it gives no answer, or
- * its answer is none of this protocol.
- */
+/** Errors of the client: the service refused, did not respond, or broke the protocol. */
 import type { ErrorCode, EventFault } from "../event/api_error.ts";
 
-/** Members of an error document besides `error` and `message`, for the codes that have any. */
+/** Members of error documents besides `error` and `message`, by code. */
 export interface ErrorContexts {
-  /** `errors` when the fault lies inside one event. */
+  /** `errors` when the fault is inside one event. */
   invalid_request: { errors?: EventFault[] };
-  /** Every bad event. */
+  /** Every invalid event. */
   invalid_events: { errors: EventFault[] };
-  /** The source that was to be retired. */
+  /** The source to be retired. */
   source_not_found: { source: string };
-  /** The identity that was committed with other events. */
+  /** The batch id that was committed with other events. */
   batch_id_conflict: { source: string; batch_id: string };
-  /** The last event of the retired source, and the one that records the retirement. */
+  /** The last event of the retired source and the event that records the retirement. */
   source_retired: { source: string; final_frontier: string; retirement_event_id: string };
-  /** What was declared of the predecessor, and what is so; null when it is not retired. */
+  /** Declared and actual last event of the predecessor; null when it is not retired. */
   source_lineage_conflict: {
     source: string;
     predecessor_source: string;
     expected_predecessor_frontier: string;
     actual_predecessor_frontier: string | null;
   };
-  /** The last event of the stream as expected and as it is; null for none. */
+  /** Expected and actual last event of the stream; null for none. */
   stream_frontier_conflict: {
     source: string;
     stream: string;
@@ -32,24 +29,24 @@ export interface ErrorContexts {
   };
 }
 
-/** The error document of one code. Other members may be there too. */
+/** The error document of a code. It may have further members. */
 export type ErrorDocument<Code extends ErrorCode> =
   & { error: Code; message: string }
   & (Code extends keyof ErrorContexts ? ErrorContexts[Code] : unknown);
 
-/** What an {@linkcode EventLogError} is made of. */
+/** Arguments of an {@linkcode EventLogError}. */
 export interface EventLogErrorInit {
   /** HTTP status. */
   status: number;
-  /** The body, parsed where it is JSON, else its text. */
+  /** The parsed body if it is JSON, else its text. */
   body: unknown;
-  /** What `Retry-After` asks for; null without one. */
+  /** Value of `Retry-After` in milliseconds; null if absent. */
   retryAfterMs: number | null;
 }
 
 /**
- * The service refused a request. Tell errors apart by `code` and `status`, never by the message; a
- * code that is not known is an error with its status.
+ * The service refused a request. Distinguish errors by `code` and `status`, never by the message.
+ * Handle an unknown code by its status.
  *
  * @example
  * ```ts
@@ -65,18 +62,18 @@ export interface EventLogErrorInit {
  * ```
  */
 export class EventLogError extends Error {
-  /** Tells it from other errors in logs. */
+  /** Name of this error class. */
   override name = "EventLogError";
   /** HTTP status. */
   readonly status: number;
-  /** Stable code, also one this client does not know; null for a response without one. */
+  /** Stable code, which this client may not know; null if the response has none. */
   readonly code: ErrorCode | (string & Record<never, never>) | null;
-  /** The body, parsed where it is JSON, else its text. Unknown members are kept. */
+  /** The parsed body if it is JSON, with unknown members, else its text. */
   readonly body: unknown;
-  /** What `Retry-After` asked for; null without one. */
+  /** Value of `Retry-After` in milliseconds; null if absent. */
   readonly retryAfterMs: number | null;
 
-  /** Takes code and message from the body where they are there. */
+  /** Takes code and message from the body, if present. */
   constructor({ status, body, retryAfterMs }: EventLogErrorInit) {
     const { error, message } = (body ?? {}) as { error?: unknown; message?: unknown };
     const code = typeof error === "string" ? error : null;
@@ -87,32 +84,29 @@ export class EventLogError extends Error {
     this.retryAfterMs = retryAfterMs;
   }
 
-  /** Whether this is the error of that code; then `body` is its document. */
+  /** Returns whether this error has `code`, and narrows the type of `body`. */
   is<Code extends ErrorCode>(code: Code): this is CodedError<Code> {
     return this.code === code;
   }
 }
 
-/** An {@linkcode EventLogError} of one code. */
+/** An {@linkcode EventLogError} with a known code. */
 export type CodedError<Code extends ErrorCode> = EventLogError & {
   readonly code: Code;
   readonly body: ErrorDocument<Code>;
 };
 
 /**
- * A request got no answer: the service could not be reached, the connection was lost on the way, or
- * it took too long. What a write was to do may be done; to know, ask for the same again.
+ * A request got no response: the service is unreachable, the connection was lost or the time limit
+ * expired. A write may have been committed; repeat it to find out.
  */
 export class ConnectionError extends Error {
-  /** Tells it from other errors in logs. */
+  /** Name of this error class. */
   override name = "ConnectionError";
 }
 
-/**
- * An answer that is none of this protocol: another program, or a service this client is too old
- * for.
- */
+/** A response violates the protocol: it is another program's, or this client is too old. */
 export class ProtocolError extends Error {
-  /** Tells it from other errors in logs. */
+  /** Name of this error class. */
   override name = "ProtocolError";
 }

@@ -1,7 +1,6 @@
 /**
- * The client of the event log service: one method for each thing the service does. Every request is
- * safe to repeat, so a lost connection and a 429 are answered by asking again, within bounds; any
- * other error reaches the caller at once.
+ * The client of the event log service, one method per operation. All requests are idempotent, so
+ * lost connections and 429s are retried within limits; other errors are thrown at once.
  */
 import type { CommittedEvent, Receipt, RetirementReceipt } from "../event/types.ts";
 import { type Batch, batchBody } from "./batch_body.ts";
@@ -10,33 +9,32 @@ import { Follower, type FollowItem, followItems, type FollowOptions } from "./fo
 import { eventsOf, type Get, type ReplayOptions, replayPages } from "./replay.ts";
 import { withRetries } from "./retry.ts";
 import { listStreams, type StreamsOptions, type StreamsSnapshot } from "./streams.ts";
-import { withTimeLimit } from "./time_limit.ts";
 import { SYSTEM_TIMING, type Timing } from "./timing.ts";
 import { type ApiRequest, createSend, nameOf, type Send, sendForJson } from "./transport.ts";
 import type { Fetch } from "./unix_fetch.ts";
 import { type FollowRecord, type ReplayPage, toReceipt } from "./wire.ts";
 
-/** How long an append or a retirement may take, all attempts and pauses together. */
+/** Time limit of an append or a retirement, including all attempts and pauses. */
 const CLIENT_WRITE_TIMEOUT_MS = 60_000;
 
-/** Attempts at one request; with the pauses below, a service may be away for more than a minute. */
+/** Attempts per request; with their pauses they outlast a restart of more than a minute. */
 export const CLIENT_ATTEMPTS_MAX: number = 20;
 
 /** Options of an {@linkcode EventLogClient}. */
 export interface EventLogClientOptions {
-  /** Bearer token, where the service asks for one. */
+  /** Bearer token, if the service requires one. */
   token?: string;
-  /** Attempts at one request, the first included; 20 if absent, 1 never asks again. */
+  /** Attempts per request, including the first; default 20. 1 disables retries. */
   attemptsMax?: number;
-  /** How long an append or retirement may take, all attempts together; 60,000 if absent. */
+  /** Time limit of an append or a retirement, including all attempts; default 60,000. */
   writeTimeoutMs?: number;
-  /** Clock, pauses and chance, for tests. */
+  /** Clock, timer and randomness, for tests. */
   timing?: Timing;
 }
 
 /** Options of a single call. */
 export interface CallOptions {
-  /** Gives up: the call throws the signal's reason. */
+  /** Cancels the call, which throws the signal's reason. */
   signal?: AbortSignal;
 }
 
@@ -44,10 +42,10 @@ export interface CallOptions {
  * A client of one service.
  *
  * All methods throw {@linkcode EventLogError} when the service refuses, {@linkcode ConnectionError}
- * when it gave no answer in any attempt, {@linkcode ProtocolError} when its answer makes no sense,
- * and the signal's reason when that is aborted.
+ * when no attempt got a response, {@linkcode ProtocolError} when a response violates the protocol,
+ * and the reason of an aborted signal.
  *
- * @example Append, and read what is there
+ * @example Append a batch and read the log
  * ```ts
  * import { EventLogClient, unixFetch } from "@ground/service";
  *
@@ -67,9 +65,9 @@ export class EventLogClient {
   readonly #writeTimeoutMs: number;
 
   /**
-   * Makes a client; it connects when it is first asked for something.
-   * @param fetch The way to the service: `unixFetch(socketPath)`.
-   * @throws {TypeError} the token cannot stand in a header.
+   * Creates a client, which connects with its first request.
+   * @param fetch Reaches the service: `unixFetch(socketPath)`.
+   * @throws {TypeError} the token is not a valid header value.
    */
   constructor(fetch: Fetch, options: EventLogClientOptions = {}) {
     this.#send = createSend(fetch, options.token);
@@ -79,30 +77,28 @@ export class EventLogClient {
   }
 
   /**
-   * Appends a batch; it is durable as a whole when this returns. The same batch appended again,
-   * here after a lost connection or by the caller later, is answered as `duplicate` with the first
-   * receipt.
+   * Appends a batch, durably and atomically. A repeated batch, retried here or by the caller,
+   * returns `duplicate` and its first receipt.
    *
-   * After a `ConnectionError` the batch may or may not be committed: append it again,
-   * unchanged.
+   * After a `ConnectionError` the batch may be committed or not: append it again, unchanged.
    *
-   * @throws {TypeError} the batch cannot be said in JSON.
+   * @throws {TypeError} JSON cannot represent the batch.
    */
   async append(batch: Batch, options: CallOptions = {}): Promise<Receipt> {
     const body = batchBody(batch);
-    const answer = await this.#write({ method: "POST", path: "/v1/events", body }, options.signal);
-    return toReceipt<Receipt>(answer, ["status", "first_event_id", "last_event_id"]);
+    const receipt = await this.#write({ method: "POST", path: "/v1/events", body }, options.signal);
+    return toReceipt<Receipt>(receipt, ["status", "first_event_id", "last_event_id"]);
   }
 
   /**
-   * Retires a source: it takes no more batches. Retiring it again is answered as `already_retired`
-   * with the same values, also when the first answer was lost on the way.
+   * Retires a source, which then accepts no more batches. A repeated call, for example after a lost
+   * response, returns `already_retired` with the same values.
    */
   async retire(source: string, options: CallOptions = {}): Promise<RetirementReceipt> {
     const body = new TextEncoder().encode(JSON.stringify({ v: 1, source }));
     const request: ApiRequest = { method: "POST", path: "/v1/sources/retire", body };
-    const answer = await this.#write(request, options.signal);
-    return toReceipt<RetirementReceipt>(answer, [
+    const receipt = await this.#write(request, options.signal);
+    return toReceipt<RetirementReceipt>(receipt, [
       "status",
       "final_frontier",
       "retirement_event_id",
@@ -110,15 +106,15 @@ export class EventLogClient {
   }
 
   /**
-   * The events of the log as it is when the first page is read, in order. To resume where this
-   * ended, read {@linkcode EventLogClient.replayPages} and keep the last `nextAfter`.
+   * Yields the events of a snapshot of the log, in order. To resume later, use
+   * {@linkcode EventLogClient.replayPages} and persist the last `nextAfter`.
    */
   replay(options: ReplayOptions = {}): AsyncGenerator<CommittedEvent, void> {
     return eventsOf(this.replayPages(options));
   }
 
   /**
-   * The same, page by page. All pages describe one moment, the one when the first is read, so this
+   * Yields the events in pages. All pages belong to the snapshot of the first page, so the replay
    * ends however fast the log grows.
    *
    * @example A consumer that resumes where it stopped
@@ -129,7 +125,7 @@ export class EventLogClient {
    * let position: string | null = null;
    * for await (const { events, nextAfter } of client.replayPages({ after: position })) {
    *   console.log(`${events.length} events`);
-   *   position = nextAfter; // Persist it together with what the events led to.
+   *   position = nextAfter; // Persist it together with the results of processing the events.
    * }
    * ```
    */
@@ -138,10 +134,9 @@ export class EventLogClient {
   }
 
   /**
-   * The events of the log, and those that are committed from then on, one by one; `caught_up` in
-   * between. Lost connections are made again, from after the last event that was delivered, with a
-   * new `snapshot` phase for what was missed. When the service ends the following for good, the
-   * last item is `end` and says why.
+   * Yields the events of the log, then `caught_up`, then new events as they are committed. After a
+   * lost connection it reconnects, and delivers missed events in a new `snapshot` phase. If the
+   * service ends the response for good, the last item is `end` with the reason.
    *
    * @example
    * ```ts
@@ -159,32 +154,45 @@ export class EventLogClient {
   }
 
   /**
-   * The same, record by record, each with the `nextAfter` to persist: for consumers that write what
-   * several events led to in one transaction.
+   * Follows the log in records of several events, each with the `nextAfter` to persist, for
+   * consumers that process events in transactions.
    */
   followRecords(options: FollowOptions = {}): AsyncGenerator<FollowRecord, void> {
     const means = { send: this.#send, timing: this.#timing, attemptsMax: this.#attemptsMax };
     return new Follower(means, options).records();
   }
 
-  /** All streams with their latest event and their number of events, at one moment. */
+  /** Lists all streams of one snapshot with their latest events and event counts. */
   streams(options: StreamsOptions = {}): Promise<StreamsSnapshot> {
     return listStreams(this.#get, options);
   }
 
-  /** Reads have no time limit: a rare match may lie at the end of a long log. */
-  readonly #get: Get = (request, signal) => this.#ask(request, signal);
+  /** Reads have no time limit: a rare match may be at the end of a long log. */
+  readonly #get: Get = (request, signal) => this.#request(request, signal);
 
+  /** Aborts the request when the caller does, or at the time limit. */
   async #write(request: ApiRequest, signal: AbortSignal | undefined): Promise<unknown> {
+    signal?.throwIfAborted();
     const limitMs = this.#writeTimeoutMs;
-    const timeUp = () => new ConnectionError(`${nameOf(request)} got no answer in ${limitMs} ms`);
-    return await withTimeLimit(
-      (limited) => this.#ask(request, limited, limitMs),
-      { limitMs, signal, timeUp },
-    );
+    const limited = new AbortController();
+    const abort = () => limited.abort(signal!.reason);
+    const timer = setTimeout(() => {
+      limited.abort(new ConnectionError(`${nameOf(request)} got no response in ${limitMs} ms`));
+    }, limitMs);
+    signal?.addEventListener("abort", abort);
+    try {
+      return await this.#request(request, limited.signal, limitMs);
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", abort);
+    }
   }
 
-  #ask(request: ApiRequest, signal: AbortSignal | undefined, timeoutMs?: number): Promise<unknown> {
+  #request(
+    request: ApiRequest,
+    signal: AbortSignal | undefined,
+    timeoutMs?: number,
+  ): Promise<unknown> {
     return withRetries(() => sendForJson(this.#send, request, signal), {
       timing: this.#timing,
       attemptsMax: this.#attemptsMax,

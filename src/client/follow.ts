@@ -1,7 +1,6 @@
 /**
- * Following the log over as many connections as it takes. The position moves with each record that
- * arrives, and every connection resumes there: no event is left out and none comes twice. The
- * service is read no faster than records are taken.
+ * Follows the log, reconnecting as needed. Each record advances the position, and every connection
+ * resumes there, so that each event is delivered once. Records are read as they are consumed.
  */
 import type { CommittedEvent } from "../event/types.ts";
 import { CLIENT_LINE_BYTES_MAX } from "../limits.ts";
@@ -19,60 +18,60 @@ import {
   toFollowLine,
 } from "./wire.ts";
 
-/** What to follow. */
+/** Options of a follow. */
 export interface FollowOptions extends ReplayOptions {
   /**
-   * Whether to connect again after the service ended the response. If absent: yes, except after
-   * `writer_poisoned` and `replay_failed`, which need an operator first.
+   * Decides whether to reconnect after the service ended the response. Default: yes, except after
+   * `writer_poisoned` and `replay_failed`, which need an operator.
    */
   reconnect?: (end: FollowEnd) => boolean;
-  /** Hears of every new connection before the pause that precedes it. */
+  /** Called before the pause that precedes each reconnect. */
   onReconnect?: (reconnect: Reconnect) => void;
 }
 
-/** Why and when the next connection is made. */
+/** Reason and delay of a reconnect. */
 export interface Reconnect {
-  /** What the service said, or how the connection failed. */
+  /** The `end` record of the service, or the error of the connection. */
   reason: Interruption;
-  /** Failures in a row, this one included. */
+  /** Consecutive failures, including this one. */
   failures: number;
-  /** Milliseconds until then. */
+  /** Delay in milliseconds. */
   pauseMs: number;
 }
 
-/** What can end a connection without ending the following. */
+/** A reason for a connection to end while the follow continues. */
 export type Interruption = FollowEnd | ConnectionError | EventLogError;
 
-/** One event as it is followed. */
+/** A followed event. */
 export interface FollowEvent {
-  /** Tells it from the other items. */
+  /** Item type. */
   type: "event";
-  /** `snapshot`: committed before this connection was made. `live`: since. */
+  /** `snapshot`: committed before this connection was made. `live`: after. */
   phase: "snapshot" | "live";
   /** The event. */
   event: CommittedEvent;
 }
 
-/** What a follow delivers, event by event. */
+/** An item of a follow. */
 export type FollowItem = FollowEvent | FollowCaughtUp | FollowEnd;
 
-/** How to reach the service, and how often to try. */
+/** Access to the service, and the retry limit. */
 export interface FollowMeans {
   send: Send;
   timing: Timing;
-  /** Connections in a row that bring nothing and do not last. */
+  /** Consecutive short-lived connections without events. */
   attemptsMax: number;
 }
 
-/** A session that lasts as long is no failed attempt, even if nothing was committed meanwhile. */
+/** A session this long is a success even if nothing was committed meanwhile. */
 const SOUND_SESSION_MS = CLIENT_BACKOFF_MS_MAX;
 
 export class Follower {
   readonly #means: FollowMeans;
   readonly #options: FollowOptions;
   #nextAfter: string | null;
-  /** When the service began to answer the present connection; null before. */
-  #answeredAtMs: number | null = null;
+  /** Start of the current response; null before it. */
+  #respondedAtMs: number | null = null;
   #hasDelivered = false;
 
   constructor(means: FollowMeans, options: FollowOptions) {
@@ -82,10 +81,10 @@ export class Follower {
   }
 
   /**
-   * All records, the last one being the `end` that is not reconnected after.
-   * @throws {ConnectionError} the service was not reached in the last attempt.
-   * @throws {EventLogError} it refuses; in the case of 429, the last attempt too.
-   * @throws {ProtocolError} it sends what cannot be.
+   * Yields all records; the last one is an `end` without a reconnect.
+   * @throws {ConnectionError} the last attempt failed to reach the service.
+   * @throws {EventLogError} the service refused, or the last attempt got a 429.
+   * @throws {ProtocolError} a response violates the protocol.
    */
   async *records(): AsyncGenerator<FollowRecord, void> {
     const { timing, attemptsMax } = this.#means;
@@ -105,9 +104,9 @@ export class Follower {
     }
   }
 
-  /** One connection; returns what ended it. */
+  /** Reads one connection and returns why it ended. */
   async *#session(): AsyncGenerator<FollowEvents | FollowCaughtUp, Interruption> {
-    this.#answeredAtMs = null;
+    this.#respondedAtMs = null;
     this.#hasDelivered = false;
     const { signal } = this.#options;
     const request = eventsRequest(this.#options, this.#nextAfter);
@@ -115,8 +114,8 @@ export class Follower {
     const name = nameOf(request);
     try {
       const { body } = await this.#means.send(request, signal);
-      if (body === null) throw new ProtocolError(`answer to ${name} has no body`);
-      this.#answeredAtMs = this.#means.timing.nowMs();
+      if (body === null) throw new ProtocolError(`response to ${name} has no body`);
+      this.#respondedAtMs = this.#means.timing.nowMs();
       for await (const line of readLines(name, body, CLIENT_LINE_BYTES_MAX)) {
         const record = toFollowLine(line);
         if (record === null) continue;
@@ -128,14 +127,14 @@ export class Follower {
       if (mayRepeat(error)) return error;
       throw error;
     }
-    return new ConnectionError(`${name} ended in the middle of the answer`);
+    return new ConnectionError(`${name} ended in the middle of the response`);
   }
 
   #moveTo(record: FollowEvents | FollowCaughtUp): void {
     if (record.type === "events" && record.events.length > 0) {
       const first = record.events[0]!.event_id;
       if (this.#nextAfter !== null && first <= this.#nextAfter) {
-        throw new ProtocolError(`event ${first} came again, after ${this.#nextAfter}`);
+        throw new ProtocolError(`event ${first} was repeated after ${this.#nextAfter}`);
       }
       this.#hasDelivered = true;
     }
@@ -144,8 +143,8 @@ export class Follower {
 
   #wasSound(): boolean {
     const { timing } = this.#means;
-    return this.#hasDelivered || this.#answeredAtMs !== null &&
-        timing.nowMs() - this.#answeredAtMs >= SOUND_SESSION_MS;
+    return this.#hasDelivered || this.#respondedAtMs !== null &&
+        timing.nowMs() - this.#respondedAtMs >= SOUND_SESSION_MS;
   }
 
   #mayReconnect(reason: Interruption): boolean {
@@ -159,7 +158,7 @@ function isReconnectedAfter({ reason }: FollowEnd): boolean {
   return reason !== "writer_poisoned" && reason !== "replay_failed";
 }
 
-/** The same, event by event. */
+/** Splits records into events. */
 export async function* followItems(
   records: AsyncIterable<FollowRecord>,
 ): AsyncGenerator<FollowItem, void> {

@@ -1,14 +1,14 @@
-/** Cuts a body into lines, reading no further than asked for. */
+/** Splits a response body into lines, on demand. */
 import { ProtocolError } from "./errors.ts";
 import { orConnectionError } from "./transport.ts";
 
 const LF = 0x0a;
 
 /**
- * The lines of a body without their LF. What follows the last LF is no line: the connection was
+ * Yields the lines of a body without their LF. Drops an unterminated last line: the connection was
  * lost in its middle. Leaving the iteration early closes the body.
- * @param name What was asked for, for messages.
- * @param limitBytes Longest line; what is held never exceeds it by more than one read.
+ * @param name The request, for messages.
+ * @param limitBytes Longest line; buffers at most one read more.
  * @throws {ProtocolError} a line is longer.
  * @throws {ConnectionError} the connection failed.
  */
@@ -19,7 +19,7 @@ export async function* readLines(
 ): AsyncGenerator<Uint8Array> {
   const reader = body.getReader();
   const read = () => orConnectionError(name, () => reader.read());
-  /** The pieces of a line whose end has not been read. */
+  /** Chunks of the current line. */
   let pieces: Uint8Array[] = [];
   let sizeBytes = 0;
   const append = (piece: Uint8Array) => {
@@ -41,7 +41,7 @@ export async function* readLines(
       append(chunk.subarray(start));
     }
   } finally {
-    // A body that failed has nothing left to close, and says so once more.
+    // After a failed read cancel() rejects with the same error.
     await reader.cancel().catch(() => {});
   }
 }

@@ -1,14 +1,13 @@
 /**
- * Reading history to its end, page by page. The pages of one replay are the log as it was when the
- * first was read: what is committed meanwhile is left to the next replay, so that one ends however
- * fast the log grows.
+ * Reads history to its end in pages. All pages belong to the snapshot of the first page, so a
+ * replay ends however fast the log grows.
  */
 import type { CommittedEvent } from "../event/types.ts";
 import { ProtocolError } from "./errors.ts";
 import type { ApiRequest } from "./transport.ts";
 import { type ReplayPage, toReplayPage } from "./wire.ts";
 
-/** Which events; an absent member matches all. */
+/** A filter of events; an absent member matches all. */
 export interface ReplayFilter {
   /** Exact match. */
   source?: string;
@@ -20,20 +19,20 @@ export interface ReplayFilter {
   kind?: string;
 }
 
-/** What to replay. */
+/** Options of a replay. */
 export interface ReplayOptions extends ReplayFilter {
   /** Event id, exclusive: the last `nextAfter`. Null or absent: from the beginning. */
   after?: string | null;
-  /** Maximum events of a page; the service's default when absent. */
+  /** Maximum events per page; the service's default if absent. */
   limit?: number;
-  /** Ends the iteration: it throws the signal's reason. */
+  /** Cancels the iteration, which throws the signal's reason. */
   signal?: AbortSignal;
 }
 
-/** Sends a read and returns the JSON of its answer. */
+/** Sends a read and returns the parsed response. */
 export type Get = (request: ApiRequest, signal: AbortSignal | undefined) => Promise<unknown>;
 
-/** The request for events after a position. */
+/** Builds the request for events after a position. */
 export function eventsRequest(options: ReplayOptions, after: string | null): ApiRequest {
   const { source, stream, recordKey, kind, limit } = options;
   return {
@@ -44,8 +43,8 @@ export function eventsRequest(options: ReplayOptions, after: string | null): Api
 }
 
 /**
- * The pages from `after` to the end of the log as it is when the first is read.
- * @throws {ProtocolError} the service does not advance.
+ * Yields the pages from `after` to the end of the first page's snapshot.
+ * @throws {ProtocolError} a page does not advance.
  */
 export async function* replayPages(get: Get, options: ReplayOptions): AsyncGenerator<ReplayPage> {
   let after = options.after ?? null;
@@ -61,7 +60,7 @@ export async function* replayPages(get: Get, options: ReplayOptions): AsyncGener
   }
 }
 
-/** Leaves out what was committed after the first page was read. */
+/** Drops events that were committed after the snapshot. */
 function cutPage(page: ReplayPage, through: string | null): ReplayPage {
   const last = page.events.at(-1);
   if (last === undefined || through === null || last.event_id <= through) return page;
@@ -69,7 +68,7 @@ function cutPage(page: ReplayPage, through: string | null): ReplayPage {
   return { ...page, events, nextAfter: through };
 }
 
-/** The events of pages, one by one. */
+/** Yields the events of pages. */
 export async function* eventsOf(pages: AsyncIterable<ReplayPage>): AsyncGenerator<CommittedEvent> {
   for await (const page of pages) yield* page.events;
 }

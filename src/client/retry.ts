@@ -1,35 +1,34 @@
 /**
- * Asking again. Only after a lost connection or a 429, where the same request may be sent once
- * more: every request of this protocol is safe to repeat. Pauses double, and half of each is
- * chance, so that clients that were refused together do not come back together.
+ * Retries with exponential backoff after a lost connection or a 429. Every request of this protocol
+ * is idempotent. Half of each pause is jitter, so that refused clients do not return together.
  */
 import { ConnectionError, EventLogError } from "./errors.ts";
 import type { Timing } from "./timing.ts";
 
-/** The longest `Retry-After` that is waited for. */
+/** Longest honored `Retry-After`. */
 const CLIENT_RETRY_AFTER_MS_MAX = 60_000;
 
-/** The first pause between attempts; each further one doubles, up to the longest. */
+/** First backoff; it doubles with each attempt. */
 export const CLIENT_BACKOFF_MS: number = 100;
-/** The longest pause between two attempts that a client chooses by itself. */
+/** Longest backoff, without `Retry-After`. */
 export const CLIENT_BACKOFF_MS_MAX: number = 5_000;
 
 const TOO_MANY_REQUESTS = 429;
 
-/** How far asking again may go. */
+/** Limits of the retries. */
 export interface RetryOptions {
   timing: Timing;
-  /** Attempts in all. */
+  /** Attempts, including the first. */
   attemptsMax: number;
-  /** Ends pauses. */
+  /** Aborts pauses. */
   signal: AbortSignal | undefined;
-  /** No attempt begins later than this after the first. */
+  /** The last attempt starts within this time. */
   timeoutMs?: number;
 }
 
 /**
- * Calls `attempt` until it has an outcome.
- * @throws what the last attempt threw, or the reason of the signal.
+ * Calls `attempt` until it succeeds or may not be repeated.
+ * @throws the error of the last attempt, or the reason of the signal.
  */
 export async function withRetries<T>(
   attempt: () => Promise<T>,
@@ -48,16 +47,16 @@ export async function withRetries<T>(
   }
 }
 
-/** Whether the same request may be sent again after this error. */
+/** Returns whether the request may be repeated after this error. */
 export function mayRepeat(error: unknown): error is ConnectionError | EventLogError {
   return error instanceof ConnectionError ||
     error instanceof EventLogError && error.status === TOO_MANY_REQUESTS;
 }
 
 /**
- * The pause after so many failures in a row, the first being 1.
- * @param error the last failure, whose `Retry-After` comes on top.
- * @param random from 0 to below 1.
+ * Returns the pause after a number of consecutive failures, counted from 1.
+ * @param error the last failure; its `Retry-After` is added.
+ * @param random in [0, 1).
  */
 export function pauseMs(failures: number, error: unknown, random: number): number {
   const wholeMs = Math.min(CLIENT_BACKOFF_MS * 2 ** (failures - 1), CLIENT_BACKOFF_MS_MAX);

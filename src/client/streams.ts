@@ -1,30 +1,27 @@
-/** Reading the list of streams: all pages at one event, so that they describe one moment. */
+/** Lists streams. All pages count up to one event, so that they form a snapshot. */
 import type { StreamSummary } from "../event/types.ts";
 import { STREAMS_LIMIT_MAX } from "../limits.ts";
 import { ProtocolError } from "./errors.ts";
 import type { Get } from "./replay.ts";
 import { type StreamsPage, toStreamsPage } from "./wire.ts";
 
-/** What to list. */
+/** Options of a stream listing. */
 export interface StreamsOptions {
-  /** Streams of this source alone. */
+  /** Restricts the listing to one source. */
   source?: string;
-  /** Gives up: the call throws the signal's reason. */
+  /** Cancels the call, which throws the signal's reason. */
   signal?: AbortSignal;
 }
 
-/** All streams at one moment. */
+/** All streams of a snapshot. */
 export interface StreamsSnapshot {
-  /** In byte order of source, then stream. */
+  /** Streams in byte order of source, then stream. */
   streams: StreamSummary[];
-  /** The last event that is counted; null for an empty log. */
+  /** The last counted event; null for an empty log. */
   snapshotThroughEventId: string | null;
 }
 
-/**
- * Lists all streams.
- * @throws {ProtocolError} the service does not advance.
- */
+/** Lists all streams. @throws {ProtocolError} a page does not advance. */
 export async function listStreams(
   get: Get,
   { source, signal }: StreamsOptions,

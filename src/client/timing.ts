@@ -1,16 +1,16 @@
-/** Clock, pauses and chance, as one thing, so that tests bring their own. */
+/** Clock, timer and randomness of the client, injectable for tests. */
 
-/** What the client asks of time and chance. */
+/** A source of time and randomness. */
 export interface Timing {
-  /** Milliseconds since any fixed moment; never goes back. */
+  /** Returns milliseconds of a monotonic clock. */
   nowMs(): number;
-  /** Resolves after a pause; rejects with the signal's reason when that is aborted. */
+  /** Resolves after `durationMs`; rejects with the reason of an aborted signal. */
   sleep(durationMs: number, signal: AbortSignal | undefined): Promise<void>;
-  /** A number from 0 to below 1. */
+  /** Returns a random number in [0, 1). */
   random(): number;
 }
 
-/** The real ones. */
+/** The system's clock, timer and randomness. */
 export const SYSTEM_TIMING: Timing = {
   nowMs: () => performance.now(),
   sleep,

@@ -1,7 +1,4 @@
-/**
- * One request, one outcome: a response with status 200, or one of the errors of errors.ts, or the
- * reason of the caller's signal. Nothing is repeated here.
- */
+/** Sends single requests: each returns a response with status 200 or throws. No retries. */
 import { parseJsonText } from "../event/json/strict_json.ts";
 import { ConnectionError, EventLogError, ProtocolError } from "./errors.ts";
 import type { Fetch } from "./unix_fetch.ts";
@@ -10,26 +7,26 @@ import type { Fetch } from "./unix_fetch.ts";
 export interface ApiRequest {
   method: "GET" | "POST";
   path: string;
-  /** Undefined values are left out. */
+  /** Undefined values are omitted. */
   query?: Record<string, string | number | undefined>;
   /** JSON in UTF-8. */
   body?: Uint8Array<ArrayBuffer>;
 }
 
 /**
- * Sends a request and returns the response once its head is there.
+ * Sends a request and returns the response when its head has arrived.
  * @throws {EventLogError} the status is not 200.
- * @throws {ConnectionError} there was no answer.
+ * @throws {ConnectionError} there was no response.
  */
 export type Send = (request: ApiRequest, signal: AbortSignal | undefined) => Promise<Response>;
 
-/** A `fetch` wants a host; the service ignores it. */
+/** `fetch` requires a host; the service ignores it. */
 const ORIGIN = "http://localhost";
 
 /**
- * Makes the way to one service.
+ * Creates the `Send` of one service.
  * @param token Bearer token; undefined for none.
- * @throws {TypeError} when the token cannot stand in a header.
+ * @throws {TypeError} the token is not a valid header value.
  */
 export function createSend(fetch: Fetch, token: string | undefined): Send {
   const headers = authorizationHeaders(token);
@@ -57,8 +54,8 @@ function authorizationHeaders(token: string | undefined): Headers {
   try {
     headers.set("authorization", `Bearer ${token}`);
   } catch {
-    // Not the error itself: it quotes the token.
-    throw new TypeError("the token has characters that cannot stand in a header");
+    // The original error quotes the token.
+    throw new TypeError("the token has characters that are not allowed in a header");
   }
   return headers;
 }
@@ -66,8 +63,8 @@ function authorizationHeaders(token: string | undefined): Headers {
 /**
  * Sends a request and reads the response as JSON.
  * @throws {EventLogError} the status is not 200.
- * @throws {ConnectionError} there was no answer, or not all of it.
- * @throws {ProtocolError} the answer is not JSON.
+ * @throws {ConnectionError} there was no response, or it is incomplete.
+ * @throws {ProtocolError} the response is not JSON.
  */
 export async function sendForJson(
   send: Send,
@@ -79,11 +76,11 @@ export async function sendForJson(
   try {
     return parseJsonText(text);
   } catch (cause) {
-    throw new ProtocolError(`answer to ${nameOf(request)} is not JSON`, { cause });
+    throw new ProtocolError(`response to ${nameOf(request)} is not JSON`, { cause });
   }
 }
 
-/** Method and path for messages; the query may hold what is not for logs. */
+/** Returns method and path for messages; the query may be confidential. */
 export function nameOf({ method, path }: ApiRequest): string {
   return `${method} ${path}`;
 }
@@ -97,17 +94,16 @@ function targetOf({ path, query = {} }: ApiRequest): string {
 }
 
 /**
- * Does what uses the connection. `fetch` tells by a TypeError that it failed, for head and body
- * alike.
- * @param name What was asked for, for the message.
- * @throws {ConnectionError} in place of a TypeError.
+ * Maps a TypeError, by which `fetch` reports a failed connection for head and body, to a
+ * ConnectionError.
+ * @param name The request, for the message.
  */
 export async function orConnectionError<T>(name: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (cause) {
     if (!(cause instanceof TypeError)) throw cause;
-    throw new ConnectionError(`${name} got no answer: ${cause.message}`, { cause });
+    throw new ConnectionError(`${name} got no response: ${cause.message}`, { cause });
   }
 }
 
@@ -127,10 +123,7 @@ function parseOrText(text: string): unknown {
   }
 }
 
-/**
- * Whole seconds, as the service sends it. The other form of RFC 9110 section 10.2.3, a date, is not
- * used.
- */
+/** Parses seconds; the service never sends the date form of RFC 9110 section 10.2.3. */
 function retryAfterMs(value: string | null): number | null {
   return value !== null && /^[0-9]{1,9}$/.test(value) ? Number(value) * 1000 : null;
 }

@@ -1,44 +1,41 @@
 /**
- * `fetch` over a Unix domain socket, in any runtime that has `node:http`.
+ * `fetch` over a Unix domain socket, in any runtime with `node:http`.
  *
- * Kept as `fetch` keeps it: a response resolves as soon as its head is there, also while the
- * request body is still on its way; bodies stream in both directions at the pace of the slower
- * side; a lost or refused connection is a `TypeError` with the reason as its `cause`; an aborted
- * signal rejects with the signal's reason. Left out: redirects, cookies, caches and compression,
- * which the service does not use. Nothing is retried here: only the caller knows what may be sent
- * twice.
+ * Like `fetch`, it resolves when the head of the response has arrived, even while the request body
+ * is being sent; bodies stream with backpressure; a failed connection is a `TypeError` with a
+ * `cause`; an aborted signal rejects with its reason. Redirects, cookies, caches, compression and
+ * retries are not supported.
  */
 import { once } from "node:events";
 import { Agent, type ClientRequest, type IncomingMessage, request as httpRequest } from "node:http";
 import { Readable } from "node:stream";
 
-/** A connection without use for this long is closed. */
+/** Idle connections are closed after this time. */
 const CLIENT_IDLE_TIMEOUT_MS = 30_000;
 
-/** Connections one client holds at a time; further requests wait for a free one. */
+/** Connections of one client; further requests wait for a free one. */
 export const CLIENT_SOCKETS_MAX: number = 64;
 
-/** The part of `fetch` that {@linkcode unixFetch} gives: fits wherever a `fetch` is taken. */
+/** The signature of `fetch`. */
 export type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>;
 
-/** Statuses that have no body by definition: `Response` refuses one for them. */
+/** `Response` rejects a body for these. */
 const NULL_BODY_STATUSES: ReadonlySet<number> = new Set([204, 205, 304]);
 
-/** Completes a path to a URL; the connection goes to the socket whatever the URL says. */
+/** Turns a path into a URL; its host is ignored. */
 const BASE_URL = "http://localhost";
 
 /**
- * Makes a `fetch` whose requests go to the service on a Unix socket.
+ * Creates a `fetch` that sends requests to a Unix socket.
  *
- * Connections are kept open between requests, at most `CLIENT_SOCKETS_MAX` at a time; further
- * requests wait for a free one. Idle connections do not keep the process alive. Scheme, host and
- * port of a URL are ignored, and a path alone is enough. A body given as a stream is sent chunked,
- * any other with its length.
+ * Keeps at most `CLIENT_SOCKETS_MAX` connections open; further requests wait for a free one. Idle
+ * connections do not keep the process alive. Scheme, host and port of a URL are ignored; a path is
+ * enough. Sends a stream body chunked, any other with its length.
  *
  * @param socketPath Path of the service's socket.
- * @returns A `fetch`. It throws a `TypeError` for what `fetch` refuses (a malformed URL, a GET with
- *   a body), a `TypeError` with a `cause` when the connection fails, also in the middle of a
- *   response body, and the reason of the signal when that is aborted.
+ * @returns A `fetch`. It throws a `TypeError` for invalid arguments (a malformed URL, a GET with a
+ *   body), a `TypeError` with a `cause` when the connection fails, even within a response body, and
+ *   the reason of an aborted signal.
  *
  * @example
  * ```ts
@@ -58,11 +55,10 @@ export function unixFetch(socketPath: string): Fetch {
   });
   return async (input, init) => {
     const request = new Request(typeof input === "string" ? new URL(input, BASE_URL) : input, init);
-    // Not `request.signal`: that one is only weakly tied to the caller's.
+    // `request.signal` is only weakly tied to the caller's.
     const signal = init?.signal ?? (input instanceof Request ? input.signal : undefined);
     signal?.throwIfAborted();
     const body = await requestBody(request, input, init);
-    // It may have been aborted while the body was collected.
     signal?.throwIfAborted();
     const { pathname, search } = new URL(request.url);
     const outgoing = httpRequest({
@@ -72,8 +68,7 @@ export function unixFetch(socketPath: string): Fetch {
       path: pathname + search,
       headers: Object.fromEntries(request.headers),
     });
-    // An aborted signal rejects at once, whatever the request does: one that is not connected yet
-    // may not notice that it was destroyed, and bring a response nevertheless.
+    // Rejects at once: an unconnected request may ignore destroy() and still deliver a response.
     const aborted = Promise.withResolvers<never>();
     const abort = () => {
       outgoing.destroy();
@@ -81,7 +76,7 @@ export function unixFetch(socketPath: string): Fetch {
     };
     const stopAborting = () => signal?.removeEventListener("abort", abort);
     signal?.addEventListener("abort", abort, { once: true });
-    // It is no longer awaited once the response is there.
+    // Nothing awaits it after the response.
     aborted.promise.catch(() => {});
     try {
       const incoming = await Promise.race([send(outgoing, body, signal), aborted.promise]);
@@ -98,7 +93,7 @@ export function unixFetch(socketPath: string): Fetch {
 
 type RequestBody = Uint8Array | ReadableStream<Uint8Array> | null;
 
-/** A stream stays one; anything else is taken as bytes, so that its length can be declared. */
+/** Keeps a stream; converts any other body to bytes, so that its length can be declared. */
 async function requestBody(
   request: Request,
   input: string | URL | Request,
@@ -109,7 +104,7 @@ async function requestBody(
   return given instanceof ReadableStream ? request.body : await request.bytes();
 }
 
-/** Resolves with the head of the response, which may come before the body is sent. */
+/** Resolves with the head of the response, which may arrive before the body is sent. */
 function send(
   outgoing: ClientRequest,
   body: RequestBody,
@@ -120,8 +115,7 @@ function send(
       if (signal?.aborted) incoming.destroy();
       else resolve(incoming);
     });
-    // Stays for the request's whole life: once there is a response, that is what tells of a
-    // failure.
+    // Stays registered: after the response, its body reports failures.
     outgoing.on("error", reject);
     if (!(body instanceof ReadableStream)) {
       outgoing.end(body);
@@ -145,7 +139,7 @@ async function toResponse(
     headers.append(incoming.rawHeaders[at] ?? "", incoming.rawHeaders[at + 1] ?? "");
   }
   const hasBody = method !== "HEAD" && !NULL_BODY_STATUSES.has(status);
-  // A response without a body is read to its end here, which frees its connection.
+  // Reading an empty response to its end frees the connection.
   if (!hasBody) await once(incoming.resume(), "close");
   return new Response(hasBody ? responseBody(incoming, toFailure) : null, {
     status,
@@ -154,12 +148,12 @@ async function toResponse(
   });
 }
 
-/** Nothing is read from the socket before it is asked for; cancelling closes the connection. */
+/** Reads from the socket on demand; canceling closes the connection. */
 function responseBody(
   incoming: IncomingMessage,
   toFailure: (cause: unknown) => unknown,
 ): ReadableStream<Uint8Array<ArrayBuffer>> {
-  // An error before the first read has no listener yet; the first read meets it then.
+  // The first read reports an earlier error.
   incoming.on("error", () => {});
   const chunks = incoming[Symbol.asyncIterator]();
   return new ReadableStream({
@@ -178,7 +172,7 @@ function responseBody(
   }, { highWaterMark: 0 });
 }
 
-/** What `fetch` throws for a connection that failed. */
+/** Returns the error of a failed connection. */
 function failure(socketPath: string, signal: AbortSignal | undefined, cause: unknown): unknown {
   if (signal?.aborted) return signal.reason;
   const reason = cause instanceof Error ? cause.message : String(cause);

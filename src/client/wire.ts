@@ -1,79 +1,76 @@
-/**
- * What the service sends, checked as far as this client relies on it, with the client's own names.
- * Unknown members are ignored.
- */
+/** Parses responses. Checks only the members the client uses; ignores unknown members. */
 import { parseJsonText } from "../event/json/strict_json.ts";
 import type { CommittedEvent, FollowEndReason, StreamSummary } from "../event/types.ts";
 import { ProtocolError } from "./errors.ts";
 
-/** One page of history. */
+/** A page of a replay. */
 export interface ReplayPage {
-  /** In the order of the log; may be empty, also before the last page. */
+  /** Events in log order; any page may be empty. */
   events: CommittedEvent[];
-  /** Where the next page starts. Persist it; null only for an empty log read from its beginning. */
+  /** Start of the next page, to persist; null only for an empty log read from its beginning. */
   nextAfter: string | null;
-  /** Last event of the log at the moment that is replayed; null for an empty log. */
+  /** Last event of the snapshot; null for an empty log. */
   snapshotThroughEventId: string | null;
 }
 
-/** Events as they are followed. */
+/** A record with followed events. */
 export interface FollowEvents extends ReplayPage {
-  /** Tells it from the other records. */
+  /** Record type. */
   type: "events";
-  /** `snapshot`: committed before this connection was made. `live`: since. */
+  /** `snapshot`: committed before this connection was made. `live`: after. */
   phase: "snapshot" | "live";
 }
 
-/** All that was committed before this connection was made has been delivered. */
+/** All events from before this connection have been delivered. */
 export interface FollowCaughtUp {
-  /** Tells it from the other records. */
+  /** Record type. */
   type: "caught_up";
-  /** Where a later follow or replay resumes. */
+  /** Start of a later follow or replay. */
   nextAfter: string | null;
   /** Last event of the log when the connection was made; null for an empty log. */
   snapshotThroughEventId: string | null;
 }
 
-/** The service ended the response, and says why. */
+/** The service ended the response. */
 export interface FollowEnd {
-  /** Tells it from the other records. */
+  /** Record type. */
   type: "end";
-  /** Reasons this client does not know are kept. */
+  /** Why the service ended the response; may be unknown to this client. */
   reason: FollowEndReason | (string & Record<never, never>);
-  /** More on the reason, for people. */
+  /** Details for people. */
   detail?: string;
-  /** Where a later follow or replay resumes; null for the beginning. */
+  /** Start of a later follow or replay; null for the beginning. */
   nextAfter: string | null;
 }
 
-/** What a follow delivers, record by record. */
+/** A record of a follow. */
 export type FollowRecord = FollowEvents | FollowCaughtUp | FollowEnd;
 
-/** One line of a follow response. After an `end`, its reader knows where to resume. */
+/** A line of a follow response. The follower adds the `nextAfter` of an `end`. */
 export type FollowLine = FollowEvents | FollowCaughtUp | Omit<FollowEnd, "nextAfter">;
 
-/** One page of streams. */
+/** A page of streams. */
 export interface StreamsPage {
   streams: StreamSummary[];
   nextAfter: string | null;
   snapshotThroughEventId: string | null;
 }
 
-/** @throws {ProtocolError} when a member is missing. */
+/** Parses a page of a replay. @throws {ProtocolError} a member is missing. */
 export function toReplayPage(value: unknown): ReplayPage {
   const page = toMembers(value);
   return { events: itemsOf<CommittedEvent>(page, "events"), ...positionOf(page) };
 }
 
-/** @throws {ProtocolError} when a member is missing. */
+/** Parses a page of streams. @throws {ProtocolError} a member is missing. */
 export function toStreamsPage(value: unknown): StreamsPage {
   const page = toMembers(value);
   return { streams: itemsOf<StreamSummary>(page, "streams"), ...positionOf(page) };
 }
 
 /**
- * The record of a line; null for a kind of record this client does not know.
- * @throws {ProtocolError} when the line is not JSON in UTF-8, or a member is missing.
+ * Parses a line of a follow response; null for an unknown record type.
+ * @throws {ProtocolError} the line is not JSON in UTF-8, or a member is missing.
  */
 export function toFollowLine(line: Uint8Array): FollowLine | null {
   const record = toMembers(parseLine(line));
@@ -94,13 +91,13 @@ export function toFollowLine(line: Uint8Array): FollowLine | null {
 }
 
 /**
- * An answer that has at least these members, all of them strings.
- * @throws {ProtocolError} when one is missing.
+ * Checks that a receipt has these members, all strings.
+ * @throws {ProtocolError} a member is missing.
  */
 export function toReceipt<T>(value: unknown, names: readonly (keyof T & string)[]): T {
   const receipt = toMembers(value);
   const missing = names.find((name) => typeof receipt[name] !== "string");
-  if (missing !== undefined) throw new ProtocolError(`answer has no ${missing}`);
+  if (missing !== undefined) throw new ProtocolError(`response has no ${missing}`);
   return value as T;
 }
 
@@ -108,7 +105,7 @@ type Members = Record<string, unknown>;
 
 function toMembers(value: unknown): Members {
   if (typeof value === "object" && value !== null) return value as Members;
-  throw new ProtocolError("answer is not a JSON object");
+  throw new ProtocolError("response is not a JSON object");
 }
 
 const UTF8 = new TextDecoder("utf-8", { fatal: true });
@@ -117,14 +114,14 @@ function parseLine(line: Uint8Array): unknown {
   try {
     return parseJsonText(UTF8.decode(line));
   } catch (cause) {
-    throw new ProtocolError("a line of the answer is not JSON in UTF-8", { cause });
+    throw new ProtocolError("a line of the response is not JSON in UTF-8", { cause });
   }
 }
 
 function itemsOf<T>(page: Members, name: string): T[] {
   const items = page[name];
   if (Array.isArray(items)) return items;
-  throw new ProtocolError(`answer has no array ${name}`);
+  throw new ProtocolError(`response has no array ${name}`);
 }
 
 function positionOf(
@@ -139,5 +136,5 @@ function positionOf(
 function textOrNull(page: Members, name: string): string | null {
   const value = page[name];
   if (typeof value === "string" || value === null) return value;
-  throw new ProtocolError(`answer has no ${name}`);
+  throw new ProtocolError(`response has no ${name}`);
 }

@@ -1,6 +1,6 @@
 /**
- * Command-line arguments -> one invocation. `parseArgs` of `node:util` splits them into tokens;
- * what they mean is decided here, so that both runtimes answer a mistake with the same words.
+ * Parses command-line arguments. `parseArgs` of `node:util` only splits them into tokens, so that
+ * error messages are the same in all runtimes.
  */
 import { parseArgs } from "node:util";
 import {
@@ -17,7 +17,7 @@ import {
 } from "./command_table.ts";
 import { usageError } from "./exit.ts";
 
-/** What the arguments ask for. Paths are as given. */
+/** A parsed command line. Paths are as given. */
 export type Invocation =
   | { command: "help"; about: CommandName | null }
   | { command: "version" }
@@ -40,10 +40,10 @@ const REMOVED_COMMANDS = new Map([
   ["export-key", "the log is not encrypted"],
 ]);
 
-/** Words that people try where this program has an option. */
+/** Words that are options of this program and commands elsewhere. */
 const OPTION_WORDS = new Map([["help", "--help"], ["version", "--version"], ["man", "--man"]]);
 
-/** @throws {CommandError} exit status 2 for anything that is not one of the forms in `--help`. */
+/** Parses arguments. @throws {CommandError} exit status 2: they are not valid. */
 export function parseArguments(args: string[]): Invocation {
   const { options, positionals } = splitArguments(args);
   const [name, ...operands] = positionals;
@@ -56,7 +56,9 @@ export function parseArguments(args: string[]): Invocation {
   }
   if (options.man !== undefined) return { command: "man" };
 
-  if (name === undefined) throw usageError(`no command given, known are ${listed(COMMAND_NAMES)}`);
+  if (name === undefined) {
+    throw usageError(`missing command; commands are ${COMMAND_NAMES.join(", ")}`);
+  }
   const command = commandNamed(name);
   if (options.chain !== undefined && !optionsOf(command).includes("chain")) {
     throw usageError(`${command} takes no option --chain`);
@@ -72,10 +74,7 @@ export function parseArguments(args: string[]): Invocation {
     : { command, configPath };
 }
 
-/**
- * How to ask for help on the command that is meant: `service seal --help`. Takes any arguments, of
- * which the first that names a command counts.
- */
+/** Returns the command line that prints help for the first command in `args`. */
 export function helpLine(args: string[]): string {
   const command = args.find((arg) => COMMAND_NAMES.some((known) => known === arg));
   return [PROGRAM, ...command === undefined ? [] : [command], "--help"].join(" ");
@@ -103,7 +102,7 @@ function splitArguments(args: string[]): { options: Options; positionals: string
   return { options, positionals };
 }
 
-/** The options as `parseArgs()` takes them. */
+/** Returns the option definitions for `parseArgs()`. */
 function parserOptions() {
   return Object.fromEntries(OPTION_NAMES.map((name) => {
     const { value, short } = OPTIONS[name];
@@ -120,7 +119,7 @@ function optionNamed(name: string, rawName: string): OptionName {
   throw usageError(`unknown option ${rawName}${near ? `; did you mean --${near}?` : ""}`);
 }
 
-/** A value that looks like an option means that one was forgotten, except in `--config=-x`. */
+/** Refuses a value that looks like an option, except in `--config=-x`. */
 function optionValue(
   name: OptionName,
   value: string | undefined,
@@ -140,11 +139,9 @@ function optionValue(
 function shellNamed(name: string): Shell {
   const shell = SHELLS.find((known) => known === name);
   if (shell !== undefined) return shell;
-  throw usageError(`--completions: ${JSON.stringify(name)} is none of ${listed(SHELLS)}`);
-}
-
-function listed(names: readonly string[]): string {
-  return names.join(", ");
+  throw usageError(
+    `--completions: unknown shell ${JSON.stringify(name)}; use ${SHELLS.join(", ")}`,
+  );
 }
 
 function commandNamed(name: string): CommandName {
@@ -160,7 +157,7 @@ function commandNamed(name: string): CommandName {
   );
 }
 
-/** Whether one letter added, dropped, changed or swapped with its neighbour makes `b` of `a`. */
+/** Returns whether one inserted, deleted, replaced or swapped letter turns `a` into `b`. */
 function isNear(a: string, b: string): boolean {
   let start = 0;
   while (start < a.length && a[start] === b[start]) start++;

@@ -1,6 +1,6 @@
 /**
- * Completions for bash, zsh and fish, made from the table of commands. Each script says in its
- * first lines where to put it.
+ * Completions for bash, zsh and fish, generated from the command table. The first lines of each
+ * script say where to install it.
  */
 import {
   COMMAND_NAMES,
@@ -18,7 +18,7 @@ import {
 
 const FUNCTION = `_${PROGRAM}`;
 
-/** A script that makes the shell complete the program's command line. */
+/** Returns the completion script for a shell. */
 export function completionsFor(shell: Shell): string {
   switch (shell) {
     case "bash":
@@ -30,7 +30,7 @@ export function completionsFor(shell: Shell): string {
   }
 }
 
-/** Where a command takes a path, nothing is offered, and bash falls back to the names of files. */
+/** Offers nothing for a path, so that bash completes file names. */
 function bashScript(): string {
   const optionsFor = (names: OptionName[]) => names.flatMap(spellingsOf).join(" ");
   const cases = COMMAND_NAMES.map((name) => {
@@ -38,12 +38,12 @@ function bashScript(): string {
     const condition = operand === undefined ? "" : "[[ $word == -* ]] && ";
     return `    ${name}) ${condition}offered="${optionsFor(optionsOf(name))}" ;;`;
   });
-  return `# bash completion of ${PROGRAM}; put it into
+  return `# bash completion for ${PROGRAM}; save it as
 # ~/.local/share/bash-completion/completions/${PROGRAM}
 ${FUNCTION}() {
   local word=\${COMP_WORDS[COMP_CWORD]} before=\${COMP_WORDS[COMP_CWORD-1]}
   local command="" offered="" i
-  # bash takes --option=value apart at the sign.
+  # bash splits --option=value at the sign.
   if [[ $word == = ]]; then
     word=""
   elif [[ $before == = ]]; then
@@ -80,7 +80,7 @@ function zshScript(): string {
     `        ${name}) _arguments ${zshArguments(name).join(" ")} ;;`
   );
   return `#compdef ${PROGRAM}
-# zsh completion of ${PROGRAM}; put it as ${FUNCTION} into a folder of $fpath, before compinit
+# zsh completion for ${PROGRAM}; save it as ${FUNCTION} in a directory of $fpath, before compinit
 ${FUNCTION}() {
   local context state state_descr line
   local -a commands
@@ -118,7 +118,7 @@ function zshArguments(command: CommandName): string[] {
   return [...optionsOf(command).map(zshOption), ...operand];
 }
 
-/** An option as `_arguments` takes it; one that ends the command line excludes all others. */
+/** Formats an option for `_arguments`; standalone options exclude all others. */
 function zshOption(name: OptionName): string {
   const { effect } = OPTIONS[name];
   const [spelling, ...further] = spellingsOf(name);
@@ -145,13 +145,13 @@ function fishScript(): string {
     .map((name) =>
       fishLine(`__fish_seen_subcommand_from ${name}`, "-a '(__fish_complete_directories)'")
     );
-  return `# fish completion of ${PROGRAM}; put it into ~/.config/fish/completions/${PROGRAM}.fish
+  return `# fish completion for ${PROGRAM}; save it as ~/.config/fish/completions/${PROGRAM}.fish
 complete -c ${PROGRAM} -f
 ${[...commands, ...options, ...operands].join("\n")}
 `;
 }
 
-/** Where an option is offered: after a command that takes it, a global one before any as well. */
+/** Offers an option after its commands, and a global one before any command too. */
 function ofCommands(takers: CommandName[], noCommand: string, name: OptionName): string {
   const seen = `__fish_seen_subcommand_from ${takers.join(" ")}`;
   return name === "chain" ? seen : `${noCommand}; or ${seen}`;

@@ -1,22 +1,21 @@
 /**
- * The configuration: its keys, their rules and their defaults. A fault is a usage error (exit 2) in
- * one line that names the file, the key and the reason, and never shows the token.
- * A missing key has the default below, so an empty file is a valid configuration.
+ * The configuration: keys, validation and defaults. All keys are optional. A fault is a usage error
+ * (exit status 2) that names the file, the key and the reason, and never shows the token.
  */
 import process from "node:process";
 import { Buffer } from "node:buffer";
 import { dirname, join, resolve } from "node:path";
 import { TOKEN_BYTES_MAX } from "../limits.ts";
 import { readConfigFile } from "./config_file.ts";
-import { usageError } from "./exit.ts";
+import { CommandError, EXIT_UNSUPPORTED, usageError } from "./exit.ts";
 import { parseToml, TomlSyntaxError, type TomlTable, tomlTypeOf } from "./toml.ts";
 
-/** What a message about the configuration quotes of a value, in UTF-16 code units. */
+/** Longest quotation of a value in a message, in UTF-16 code units. */
 export const CONFIG_VALUE_SHOWN_MAX: number = 200;
 
 /** A validated configuration. Paths are absolute. */
 export interface Config {
-  /** The file as it was named on the command line, for messages. */
+  /** The path given on the command line, for messages. */
   path: string;
   dataDir: string;
   securityMode: SecurityMode;
@@ -32,7 +31,7 @@ const INTEGRITY_ANCHORS = ["none", "signed", "mirrored", "witnessed"] as const;
 export type SecurityMode = typeof SECURITY_MODES[number];
 export type IntegrityAnchor = typeof INTEGRITY_ANCHORS[number];
 
-/** What a generated file says, and what holds for a key that a file leaves out. */
+/** Values of the generated file and of missing keys. */
 export const DEFAULTS = {
   data: { dir: "./data" },
   security: { mode: "open" },
@@ -43,10 +42,7 @@ export const DEFAULTS = {
 
 const QUERY_REMOVED = "The [query] section is no longer supported. Remove it from service.toml.";
 
-/**
- * Longest path that a Unix socket can be bound to: `sockaddr_un.sun_path` without its terminating
- * NUL, on Linux, and on macOS and the BSDs.
- */
+/** Longest path of a Unix socket: `sockaddr_un.sun_path` without NUL; the BSDs include macOS. */
 export const SOCKET_PATH_BYTES_MAX = process.platform === "linux" ? 107 : 103;
 
 /** Reads and validates a configuration file. @throws {CommandError} exit status 2. */
@@ -55,8 +51,30 @@ export async function loadConfig(path: string): Promise<Config> {
 }
 
 /**
- * Validates the text of the configuration file at `path`; relative paths in it are relative to the
- * folder of that file. @throws {CommandError} exit status 2.
+ * Refuses a security mode other than `open` and an integrity anchor other than `none`: this program
+ * does not ignore a guarantee that it cannot give.
+ * @throws {CommandError} exit status 4.
+ */
+export function requireSupported(config: Config, command: string): void {
+  const { path, securityMode, integrityAnchor } = config;
+  if (securityMode !== "open") {
+    throw new CommandError(
+      EXIT_UNSUPPORTED,
+      `${path}: [security] mode ${securityMode} is not supported by ${command}; set it to "open"`,
+    );
+  }
+  if (integrityAnchor !== "none") {
+    throw new CommandError(
+      EXIT_UNSUPPORTED,
+      `${path}: [integrity] anchor ${integrityAnchor} is not supported by ${command}; ` +
+        'set it to "none"',
+    );
+  }
+}
+
+/**
+ * Validates the text of the configuration file at `path`. Relative paths in it start at its folder.
+ * @throws {CommandError} exit status 2.
  */
 export function parseConfig(path: string, text: string): Config {
   const reader = new KeyReader(path, parseDocument(path, text));
@@ -109,12 +127,12 @@ function known(names: object): string {
   return `known are ${Object.keys(names).join(", ")}`;
 }
 
-/** A key as in the file, quoted when it could break the line of a message. */
+/** Formats a key for a message, quoted if it has unusual characters. */
 function keyText(key: string): string {
   return /^[A-Za-z0-9_-]{1,64}$/.test(key) ? key : JSON.stringify(key.slice(0, 64));
 }
 
-/** A value as a message can quote it: of bounded length, and in one line. */
+/** Formats a value for a message: truncated, and in one line. */
 function shown(value: string): string {
   const cut = value.length > CONFIG_VALUE_SHOWN_MAX
     ? `${value.slice(0, CONFIG_VALUE_SHOWN_MAX)}...`
@@ -122,7 +140,7 @@ function shown(value: string): string {
   return cut.replaceAll(/\p{Cc}/gu, "?");
 }
 
-/** A default page larger than the largest one is a mistake only when both are written down. */
+/** An implicit default limit adapts to a smaller maximum; an explicit one is an error. */
 function replayLimits(reader: KeyReader): Config["replay"] {
   const maxLimit = reader.limit("replay", "max_limit") ?? DEFAULTS.replay.max_limit;
   const defaultLimit = reader.limit("replay", "default_limit") ??
@@ -145,7 +163,7 @@ function checkSocketPath(config: Config, reader: KeyReader): void {
   }
 }
 
-/** Takes typed values out of a document whose sections and keys are known to exist. */
+/** Reads typed values from a document whose section and key names were checked. */
 class KeyReader {
   readonly #path: string;
   readonly #document: TomlTable;
@@ -166,7 +184,7 @@ class KeyReader {
     return value;
   }
 
-  /** One of `known`; its first is the default. */
+  /** Returns one of `known`; the first is the default. */
   choice<T extends string>(section: string, key: string, known: readonly T[]): T {
     const value = this.#string(section, key);
     if (value === undefined) return known[0]!;
@@ -182,13 +200,13 @@ class KeyReader {
       this.fail("server", "token", `must have at most ${TOKEN_BYTES_MAX} bytes`, sizeBytes);
     }
     if (!/^[\x20-\x7e]*$/.test(token) || token !== token.trim()) {
-      const got = "another character, or a space at an end (the value is not shown)";
+      const got = "other characters, or surrounding spaces (value not shown)";
       this.fail("server", "token", "must be printable ASCII that a header can carry", got);
     }
     return token;
   }
 
-  /** A positive integer that a `number` holds exactly; undefined when it is left out. */
+  /** Returns a positive safe integer; undefined if absent. */
   limit(section: string, key: string): number | undefined {
     const value = this.#value(section, key);
     if (value === undefined) return undefined;

@@ -1,15 +1,13 @@
-/** Reads the configuration file: a regular file of bounded size that holds UTF-8. */
+/** Reads the configuration file: a small regular file in UTF-8. */
 import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { usageError } from "./exit.ts";
 import { describeError, errorCode } from "./system_error.ts";
 
-/**
- * A configuration has seven keys; a larger file is some other file. Refused before it is parsed.
- */
+/** A configuration has seven keys, so a larger file is something else. */
 export const CONFIG_FILE_BYTES_MAX: number = 64 * 1024;
 
-/** @throws {CommandError} exit status 2 when there is no readable configuration text at `path`. */
+/** Returns the text at `path`. @throws {CommandError} exit status 2: it cannot be read. */
 export async function readConfigFile(path: string): Promise<string> {
   const file = await openConfigFile(path);
   try {
@@ -22,7 +20,7 @@ export async function readConfigFile(path: string): Promise<string> {
   }
 }
 
-/** O_NONBLOCK keeps the open of a pipe from waiting for its other end. */
+/** O_NONBLOCK keeps the open of a pipe from blocking. */
 async function openConfigFile(path: string): Promise<FileHandle> {
   try {
     return await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
@@ -34,7 +32,7 @@ async function openConfigFile(path: string): Promise<FileHandle> {
   }
 }
 
-/** Reads at most one byte past the limit, whatever size the file claims. */
+/** Reads at most one byte beyond the limit, whatever size the file claims. */
 async function readBounded(path: string, file: FileHandle): Promise<Uint8Array> {
   const bytes = new Uint8Array(CONFIG_FILE_BYTES_MAX + 1);
   let sizeBytes = 0;

@@ -1,4 +1,4 @@
-/** The configuration file that `init` writes, and compares with when it is repeated. */
+/** The configuration file that `init` writes and checks. */
 import { DEFAULTS } from "./config.ts";
 
 const { data, security, integrity, server, replay } = DEFAULTS;
@@ -8,7 +8,7 @@ export const CONFIG_TEMPLATE =
   `# Configuration of one deployment. Relative paths start at the folder of this file.
 
 [data]
-# Holds log/. Nothing else may write in here.
+# Contains log/. No other program may write here.
 dir = ${JSON.stringify(data.dir)}
 
 [security]
@@ -24,7 +24,7 @@ socket = ${JSON.stringify(server.socket)}
 token = ${JSON.stringify(server.token)}
 
 [replay]
-# Events on a page when a request names no limit, and the most that it may name.
+# Events per page without a limit parameter, and the largest limit.
 default_limit = ${replay.default_limit}
 max_limit = ${replay.max_limit}
 `;

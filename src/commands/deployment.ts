@@ -1,11 +1,11 @@
 /**
- * The files of a deployment that `init` makes and looks after:
+ * The files of a deployment, created and checked by `init`:
  *
  *   <dir>/service.toml   published last: a deployment exists when this file does
- *   <dir>/data/          owned by the service: nothing else may lie in it
- *   <dir>/data/log/      the log; empty until the first writer comes
+ *   <dir>/data/          owned by the service; must contain nothing else
+ *   <dir>/data/log/      the log; empty until the first writer starts
  *
- * Nothing in here is ever overwritten or deleted by a check, and no symlink is followed.
+ * Checks never overwrite or delete anything and follow no symlinks.
  */
 import type { Stats } from "node:fs";
 import { lstat, readdir } from "node:fs/promises";
@@ -39,7 +39,7 @@ export function deploymentPaths(dir: string): DeploymentPaths {
 
 type EntryKind = "file" | "folder" | "socket" | "symlink" | "special file";
 
-/** Kinds that an entry may be of; null for a name that has no place in its folder. */
+/** Returns the permitted kinds of an entry; null for an unexpected name. */
 type EntryRule = (name: string) => readonly EntryKind[] | null;
 
 const LOG_ENTRIES = new Map<string, EntryKind>([
@@ -52,18 +52,18 @@ const LOG_ENTRIES = new Map<string, EntryKind>([
   [SEGMENTS_FOLDER, "folder"],
 ]);
 
-/** Files of version 0.1, ignored and kept: the database, what lies beside it, and candidates. */
+/** Ignored database files of version 0.1. */
 const OLD_WAREHOUSE = /^(warehouse\.duckdb|\.warehouse\.duckdb\.candidate-)/;
 
 /**
- * Checks the folders of a deployment whose configuration is published.
- * @throws {CommandError} exit status 1 for whatever is missing or does not belong.
+ * Checks the folders of an existing deployment.
+ * @throws {CommandError} exit status 1: an entry is missing or unexpected.
  */
 export async function checkDeployment(paths: DeploymentPaths, socketPath: string): Promise<void> {
   for (const folder of [paths.data, paths.log]) {
     if (!await isFolder(folder)) {
       throw operationalError(
-        `${folder}: is missing although ${paths.config} exists; restore it from a backup`,
+        `${folder}: is missing, but ${paths.config} exists; restore it from a backup`,
       );
     }
   }
@@ -73,8 +73,8 @@ export async function checkDeployment(paths: DeploymentPaths, socketPath: string
 }
 
 /**
- * A writer publishes the manifest before the first event, so it is looked for last. Without one,
- * an empty tail and empty folders are what a first start leaves that was cut off.
+ * Requires a manifest if there are events. A writer publishes it before the first event, so it is
+ * read last. An interrupted first start leaves an empty tail and empty folders without one.
  */
 async function checkManifest(log: string): Promise<void> {
   const holdsEvents = await sizeOf(join(log, TAIL_FILE)) > 0 ||
@@ -89,7 +89,7 @@ async function holdsFiles(folder: string): Promise<boolean> {
   return await isFolder(folder) && (await readdir(folder)).length > 0;
 }
 
-/** Size of a file; 0 when there is none. */
+/** Returns the size of a file; 0 if it does not exist. */
 async function sizeOf(path: string): Promise<number> {
   try {
     return (await lstat(path)).size;
@@ -100,8 +100,8 @@ async function sizeOf(path: string): Promise<number> {
 }
 
 /**
- * Checks what is there before a configuration is published: at most an empty log.
- * @throws {CommandError} exit status 1 for whatever does not belong.
+ * Checks a folder without a configuration: it may contain at most an empty log.
+ * @throws {CommandError} exit status 1: an entry is unexpected.
  */
 export async function checkUncommitted(paths: DeploymentPaths, socketPath: string): Promise<void> {
   if (!await isFolder(paths.data)) return;
@@ -114,7 +114,7 @@ export async function checkUncommitted(paths: DeploymentPaths, socketPath: strin
   }
 }
 
-/** Whether there is a folder at `path`. @throws {CommandError} for anything else than nothing. */
+/** Returns whether `path` is a folder. @throws {CommandError} it is something else. */
 async function isFolder(path: string): Promise<boolean> {
   const kind = await entryKind(path);
   if (kind !== null && kind !== "folder") {
@@ -123,16 +123,13 @@ async function isFolder(path: string): Promise<boolean> {
   return kind !== null;
 }
 
-/**
- * Refuses to work where there is no log folder, or something else in its place, a symlink too.
- * @throws {CommandError} exit status 1.
- */
+/** Requires a log folder, not a symlink. @throws {CommandError} exit status 1. */
 export async function requireLogFolder(logDir: string): Promise<void> {
   if (await isFolder(logDir)) return;
   throw operationalError(`there is no folder ${logDir}; run init, or set [data] dir`);
 }
 
-/** Whether there is a file at `path`. @throws {CommandError} for anything else than nothing. */
+/** Returns whether `path` is a file. @throws {CommandError} it is something else. */
 export async function isFile(path: string): Promise<boolean> {
   const kind = await entryKind(path);
   if (kind !== null && kind !== "file") {
@@ -155,7 +152,7 @@ function logEntryRule(name: string): readonly EntryKind[] | null {
   return kind === undefined ? null : [kind];
 }
 
-/** A writer may be at work, so an entry can be gone before it is looked at. */
+/** Tolerates entries that a running writer removes meanwhile. */
 async function checkEntries(folder: string, rule: EntryRule): Promise<void> {
   for (const name of await readdir(folder)) {
     const path = join(folder, name);
@@ -170,7 +167,7 @@ async function checkEntries(folder: string, rule: EntryRule): Promise<void> {
   }
 }
 
-/** What is at `path`, a symlink not followed; null when nothing is. */
+/** Returns the kind of the entry at `path` without following symlinks; null if absent. */
 async function entryKind(path: string): Promise<EntryKind | null> {
   try {
     return statKind(await lstat(path));

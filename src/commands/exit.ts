@@ -1,4 +1,4 @@
-/** Exit status of the program, and the error that carries one from any command to `run()`. */
+/** Exit statuses, and the error that carries one to `run()`. */
 
 export const EXIT_OK = 0;
 /** I/O, permissions, a held lock, a corrupt log. */
@@ -7,10 +7,10 @@ export const EXIT_FAILURE = 1;
 export const EXIT_USAGE = 2;
 /** `verify` found a violation and printed its report. */
 export const EXIT_VIOLATION = 3;
-/** A mode, an anchor, a capability or a format that this program does not support. */
+/** Unsupported mode, anchor or format. */
 export const EXIT_UNSUPPORTED = 4;
 
-/** Ends a command: `message` tells what happened, to what, and what to do, in one line. */
+/** Ends a command. `message` says in one line what happened, to what, and what to do. */
 export class CommandError extends Error {
   override name = "CommandError";
   readonly exitStatus: number;
@@ -21,12 +21,12 @@ export class CommandError extends Error {
   }
 }
 
-/** Bad arguments or an unusable configuration. */
+/** Makes an error about arguments or the configuration. */
 export function usageError(message: string): CommandError {
   return new CommandError(EXIT_USAGE, message);
 }
 
-/** Something stood in the way: a disk, a permission, another process, a damaged file. */
+/** Makes an error about a disk, a permission, another process or a damaged file. */
 export function operationalError(message: string, cause?: unknown): CommandError {
   return new CommandError(EXIT_FAILURE, message, { cause });
 }

@@ -1,7 +1,6 @@
 /**
- * `init`: creates a deployment, or validates the one that an earlier run created. The configuration
- * is written aside, synced and renamed last, so a run that is cut off anywhere leaves no deployment
- * and nothing that a later run does not complete.
+ * `init`: creates or validates a deployment. The configuration is synced and renamed into place
+ * last, so that an interrupted run leaves no deployment, and the next run completes it.
  */
 import { Buffer } from "node:buffer";
 import { randomBytes } from "node:crypto";
@@ -24,15 +23,15 @@ import { errorCode } from "./system_error.ts";
 
 const FOLDER_MODE = 0o700;
 const FILE_MODE = 0o600;
-/** A configuration being written; of no meaning until it is renamed. */
+/** A temporary file with the configuration. */
 const CANDIDATE_PREFIX = `.${CONFIG_FILE}.candidate-`;
 
 export type InitOutcome = "initialized" | "already initialized";
 
 /**
- * Creates or validates the deployment in `dir`; see `deployment.ts` for what it consists of. It
- * takes a moment, so the first SIGINT or SIGTERM lets it end.
- * @throws {CommandError} exit status 1 for what is there and does not belong; it stays as it is.
+ * Creates or validates the deployment in `dir`; `deployment.ts` lists its files. The first SIGINT
+ * or SIGTERM does not interrupt it.
+ * @throws {CommandError} exit status 1: an entry is unexpected; it is not changed.
  */
 export async function init(dir: string, report: (line: string) => void): Promise<InitOutcome> {
   const signals = catchSignals(report);
@@ -55,11 +54,11 @@ async function initFolder(dir: string, report: (line: string) => void): Promise<
   return "initialized";
 }
 
-/** Syncs as well: the run that published may have been cut off before it did. */
+/** Syncs too: the run that published may have been interrupted before its sync. */
 async function validate(paths: DeploymentPaths, socketPath: string): Promise<InitOutcome> {
   if (!await isGenerated(paths.config)) {
     throw operationalError(
-      `${paths.config}: differs from what init writes, and is left as it is; serve takes it so`,
+      `${paths.config}: differs from the file init writes and was not changed; serve may use it`,
     );
   }
   await checkDeployment(paths, socketPath);
@@ -71,26 +70,26 @@ async function isGenerated(path: string): Promise<boolean> {
   try {
     return await readConfigFile(path) === CONFIG_TEMPLATE;
   } catch (error) {
-    // No text at all: what is a usage error where it is to be read is a refusal here.
+    // An unreadable file is a usage error for other commands, but an operational one here.
     if (error instanceof CommandError) throw operationalError(error.message, error);
     throw error;
   }
 }
 
-/** Creates `path` and every parent that is missing, each durable before the next is made. */
+/** Creates `path` and missing parents, each durable before the next. */
 async function createFolder(path: string): Promise<void> {
   if (await exists(path)) return;
   await createFolder(dirname(path));
   try {
     await mkdir(path, { mode: FOLDER_MODE });
   } catch (error) {
-    // Another init was faster; the sync below is due all the same.
+    // Another init created it; the sync below is still needed.
     if (errorCode(error) !== "EEXIST") throw error;
   }
   await sync(dirname(path));
 }
 
-/** Follows symlinks: the folder that is to hold a deployment may be reached through one. */
+/** Follows symlinks: the folder of a deployment may be one. */
 async function exists(path: string): Promise<boolean> {
   try {
     if ((await stat(path)).isDirectory()) return true;
@@ -98,10 +97,10 @@ async function exists(path: string): Promise<boolean> {
     if (errorCode(error) === "ENOENT") return false;
     throw error;
   }
-  throw operationalError(`${path}: is not a folder; name another place for the deployment`);
+  throw operationalError(`${path}: is not a folder; choose another path for the deployment`);
 }
 
-/** @returns false when another init published first. Both publish the same bytes. */
+/** Returns false when another init published first. Both publish the same bytes. */
 async function publishConfig(paths: DeploymentPaths): Promise<boolean> {
   const candidate = join(paths.dir, CANDIDATE_PREFIX + randomBytes(8).toString("hex"));
   try {
@@ -109,7 +108,7 @@ async function publishConfig(paths: DeploymentPaths): Promise<boolean> {
     if (await isFile(paths.config)) return false;
     await rename(candidate, paths.config);
   } catch (error) {
-    // An init that published in the meantime cleans up what others left, this candidate too.
+    // A concurrent init that has published removes all candidates, including this one.
     if (errorCode(error) === "ENOENT" && await isFile(paths.config)) return false;
     throw error;
   } finally {
@@ -130,14 +129,14 @@ async function writeSynced(path: string, text: string): Promise<void> {
   }
 }
 
-/** Removes what runs that were cut off left behind. */
+/** Removes temporary files of interrupted runs. */
 async function removeCandidates(dir: string): Promise<void> {
   for (const name of await readdir(dir)) {
     if (name.startsWith(CANDIDATE_PREFIX)) await rm(join(dir, name), { force: true });
   }
 }
 
-/** fsync(2) of a file, or of a folder: the names in it. */
+/** Syncs a file, or the entries of a folder. */
 async function sync(path: string): Promise<void> {
   const handle = await open(path, "r");
   try {
@@ -152,6 +151,6 @@ function warnOfLongPath(socketPath: string, report: (line: string) => void): voi
   if (sizeBytes <= SOCKET_PATH_BYTES_MAX) return;
   report(
     `${CONFIG_FILE}: set [server] socket to a shorter path before serve: ${socketPath} has ` +
-      `${sizeBytes} bytes, a Unix socket at most ${SOCKET_PATH_BYTES_MAX}`,
+      `${sizeBytes} bytes, and a Unix socket allows ${SOCKET_PATH_BYTES_MAX}`,
   );
 }

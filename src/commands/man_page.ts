@@ -1,4 +1,4 @@
-/** The manual page, made from the table of commands: troff with the macros of man(7). */
+/** The manual page, generated from the command table: troff with the macros of man(7). */
 import {
   COMMAND_NAMES,
   type CommandName,
@@ -17,12 +17,12 @@ import {
 import { commandForm } from "./usage.ts";
 
 const FILES: Readonly<Record<string, string>> = {
-  [DEFAULT_CONFIG_PATH]: "The configuration. Relative paths in it start at its folder.",
-  "data/log/": "The log. Its files are never to be edited, renamed or deleted, .lock included.",
-  "data/ground.sock": "The socket, as far as the configuration names no other.",
+  [DEFAULT_CONFIG_PATH]: "The configuration. Relative paths in it start at its directory.",
+  "data/log/": "The log. Never edit, rename or delete its files, not even .lock.",
+  "data/ground.sock": "The default socket.",
 };
 
-/** @param version as `--version` prints it. */
+/** Returns the manual page. @param version as printed by `--version`. */
 export function manPage(version: string): string {
   return [
     `.TH ${PROGRAM.toUpperCase()} 1 "" ${quoted(`${PROGRAM} ${version}`)} "User Commands"`,
@@ -69,7 +69,7 @@ function exampleLines({ line, effect }: { line: string; effect: string }): strin
   return [".PP", escaped(`${effect}:`), ".PP", ".nf", ".RS", escaped(line), ".RE", ".fi"];
 }
 
-/** A text as troff takes it: hyphens that can be copied, no line that is read as a request. */
+/** Escapes text for troff: hyphens that can be copied, no line that is a request. */
 function escaped(text: string): string {
   return text.replaceAll("\\", "\\e").replaceAll("-", "\\-").replace(/^([.'])/, "\\&$1");
 }

@@ -1,17 +1,17 @@
-/** Shows on a terminal how far long work is. */
+/** Progress of long-running commands on a terminal. */
 import type { Terminal } from "./terminal.ts";
 
-/** Progress of long work is shown so often on a terminal. */
+/** Shortest time between two updates on the terminal. */
 export const PROGRESS_INTERVAL_MS: number = 200;
 
 export interface Progress {
-  /** Tells how much has been done; shown unless the last has just been. */
+  /** Updates the amount of work done; throttled. */
   update(done: number): void;
-  /** Must be called before anything else is reported. */
+  /** Clears the display; must precede other output. */
   end(): void;
 }
 
-/** @param describe what to show. */
+/** Starts showing progress. @param describe formats the amount of work. */
 export function startProgress(
   terminal: Pick<Terminal, "showProgress">,
   describe: (done: number) => string,

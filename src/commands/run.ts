@@ -1,7 +1,6 @@
 /**
- * Arguments -> one command -> exit status. The only place that turns errors into exit statuses. The
- * modules of a command are loaded when it is run: to load those of all would take as long as to
- * verify 100,000 events.
+ * Runs one command and maps its errors to exit statuses. Loads only the modules of that command:
+ * loading all would take as long as verifying 100,000 events.
  */
 import { AssertionError } from "../assert.ts";
 import { CorruptLogError, UnsupportedFormatError } from "../log/storage/errors.ts";
@@ -15,7 +14,7 @@ import { describeError } from "./system_error.ts";
 import type { Terminal } from "./terminal.ts";
 import { usageText } from "./usage.ts";
 
-/** Runs the program. Never throws: what goes wrong is reported and has an exit status. */
+/** Runs the program and returns its exit status. Reports errors and never throws. */
 export async function run(args: string[], terminal: Terminal): Promise<number> {
   let invocation: Invocation;
   try {
@@ -65,7 +64,7 @@ async function runCommand(invocation: Invocation, terminal: Terminal): Promise<v
   }
 }
 
-/** Tells on standard error what went wrong. @returns the exit status that says so. */
+/** Reports an error on standard error. @returns the exit status. */
 export function reportFailure(error: unknown, terminal: Terminal): number {
   if (error instanceof CommandError) {
     terminal.reportError(error.message);
@@ -76,13 +75,13 @@ export function reportFailure(error: unknown, terminal: Terminal): number {
 }
 
 function reasonOf(error: unknown): string {
-  if (isDefect(error)) return `defect in this program: ${error.stack}`;
-  // No crash makes this: only an older copy helps, and the damaged one may tell what it was.
+  if (isDefect(error)) return `bug in this program: ${error.stack}`;
+  // A crash never corrupts a log. The damaged copy may show the cause.
   const advice = "; copy the folder aside, then restore it from a backup";
   return describeError(error) + (error instanceof CorruptLogError ? advice : "");
 }
 
-/** Errors that no disk and no user can cause: only their stack helps. */
+/** Returns whether an error is a bug, for which the stack is useful. */
 function isDefect(error: unknown): error is Error {
   return error instanceof AssertionError || error instanceof TypeError ||
     error instanceof RangeError || error instanceof ReferenceError;

@@ -1,10 +1,8 @@
 /**
- * `serve`: the one writer of a log, behind HTTP on a Unix socket. What is taken first is given up
- * last: the writer lock, then the log, then the socket. So whoever finds the lock free finds a log
- * whose every commit has its outcome.
+ * `serve`: the writer of a log, behind HTTP on a Unix socket. Acquires the writer lock, the log and
+ * the socket, and releases them in reverse order, so that a free lock means a closed log.
  */
 import { randomFillSync } from "node:crypto";
-import { join } from "node:path";
 import type { PreparedBatch } from "../event/types.ts";
 import { createHandler } from "../api/handler.ts";
 import { refusalResponse } from "../api/responses.ts";
@@ -16,24 +14,18 @@ import { listen, type ListenOptions } from "../http/server.ts";
 import { Admission } from "../service/admission.ts";
 import { BatchPreparer } from "../service/batch_preparer.ts";
 import { type EventLogService, openEventLog } from "../service/event_log_service.ts";
-import { requireSupported } from "./capability.ts";
 import type { Config } from "./config.ts";
 import { operationalError } from "./exit.ts";
-import { boundHeap } from "./heap_bounds.ts";
-import { catchSignals, type ShutdownSignals } from "./signals.ts";
+import type { ShutdownSignals } from "./signals.ts";
 import { clearSocketPath } from "./stale_socket.ts";
 import { describeError } from "./system_error.ts";
-import { takeWriterLock } from "./writer_lock.ts";
+import { runAsWriter, type WriterOptions } from "./writer_lock.ts";
 
-export interface ServeOptions {
-  /** Takes sentences for the operator. */
-  report: (line: string) => void;
-  /** Called once requests are answered. */
+export interface ServeOptions extends WriterOptions {
+  /** Called when the service accepts requests. */
   onReady?: () => void;
-  /** Size at which the tail is rotated and sealed; `TAIL_ROTATE_BYTES` if absent. */
+  /** Tail size that triggers rotation and sealing; default `TAIL_ROTATE_BYTES`. */
   rotateBytes?: number;
-  /** See `catchSignals()`; 0 if absent: every signal counts. */
-  signalEchoMs?: number;
 }
 
 /**
@@ -43,20 +35,12 @@ export interface ServeOptions {
  * @throws {UnsupportedFormatError} a newer program wrote the log.
  */
 export async function serve(config: Config, options: ServeOptions): Promise<void> {
-  requireSupported(config, "serve");
-  boundHeap();
-  const signals = catchSignals(options.report, options.signalEchoMs);
-  const logDir = join(config.dataDir, "log");
-  try {
-    const lock = await takeWriterLock(logDir);
-    try {
-      await serveFolder(logDir, config, options, signals);
-    } finally {
-      lock.release();
-    }
-  } finally {
-    signals.release();
-  }
+  await runAsWriter(
+    "serve",
+    config,
+    options,
+    (logDir, signals) => serveFolder(logDir, config, options, signals),
+  );
 }
 
 async function serveFolder(
@@ -86,7 +70,6 @@ async function serveFolder(
   }
 }
 
-/** What requests are answered with. */
 interface Served {
   log: EventLogService;
   prepare: (body: Uint8Array) => PreparedBatch | Promise<PreparedBatch>;
@@ -116,7 +99,7 @@ async function serveLog(
   await server.close();
 }
 
-/** @throws {CommandError} exit status 1: the socket cannot be made. */
+/** Starts the server. @throws {CommandError} exit status 1: the socket cannot be bound. */
 async function bind(options: ListenOptions): Promise<HttpServer> {
   try {
     return await listen(options);

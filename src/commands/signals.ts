@@ -1,27 +1,26 @@
 /**
- * SIGINT and SIGTERM: the first asks for a clean end, the second ends the process at once with exit
- * status 1, so that an end that hangs can be left without a kill. Neither gives the exit status of
- * a process that was ended by a signal.
+ * SIGINT and SIGTERM: the first requests a clean shutdown, the second exits at once with status 1.
+ * The process never ends by a signal.
  */
 import process from "node:process";
 import { endProcess } from "../runtime/end_process.ts";
 import { EXIT_FAILURE } from "./exit.ts";
 
 export interface ShutdownSignals {
-  /** Whether the first signal has come. */
+  /** Whether the first signal has arrived. */
   readonly isRequested: boolean;
   /** Resolves at the first signal. */
   readonly requested: Promise<void>;
-  /** Gives the signals their default effect again. */
+  /** Restores the default signal handling. */
   release(): void;
 }
 
 const SIGNALS = ["SIGINT", "SIGTERM"] as const;
 
 /**
- * Takes both signals from now on.
- * @param echoMs A signal that comes again within this time is the same one: whatever started this
- *   process repeats a Ctrl-C that the terminal has sent to this process too.
+ * Handles both signals from now on.
+ * @param echoMs Ignores a repeated signal within this time: a parent process may forward a Ctrl-C
+ *   that the terminal has also sent to this process. Default 0.
  */
 export function catchSignals(report: (line: string) => void, echoMs = 0): ShutdownSignals {
   const { promise, resolve } = Promise.withResolvers<void>();
@@ -33,10 +32,10 @@ export function catchSignals(report: (line: string) => void, echoMs = 0): Shutdo
       return resolve();
     }
     if (signal === first.signal && nowMs - first.atMs < echoMs) return;
-    report(`${signal} again: ending at once`);
+    report(`second ${signal}: exiting at once`);
     endProcess(EXIT_FAILURE);
   };
-  // Deno 2.7 does not tell a listener which signal it is called for.
+  // Deno 2.7 does not pass the signal to its listener.
   const listeners = SIGNALS.map((signal) => ({ signal, listener: () => onSignal(signal) }));
   for (const { signal, listener } of listeners) process.on(signal, listener);
   return {

@@ -1,18 +1,16 @@
 /**
- * What lies at the socket path before `serve` binds it. Only a socket that refuses a connection is
- * stale and removed; a live one, one that cannot be told, and any other file stay untouched.
+ * Removes a stale socket before `serve` binds its path. A socket that refuses connections is stale;
+ * a live or undecidable one and any other file are never removed.
  */
 import { lstat, unlink } from "node:fs/promises";
 import { connect } from "node:net";
 import { operationalError } from "./exit.ts";
 import { describeError, errorCode } from "./system_error.ts";
 
-/**
- * How long an existing socket may take to accept or refuse a connection before it counts as live.
- */
+/** Time for an existing socket to accept or refuse a connection. */
 const SOCKET_PROBE_TIMEOUT_MS = 1000;
 
-/** Makes room for a socket at `path`. @throws {CommandError} exit status 1 when it is taken. */
+/** Removes a stale socket at `path`. @throws {CommandError} exit status 1: the path is in use. */
 export async function clearSocketPath(path: string): Promise<void> {
   if (!await isSocket(path)) return;
   const fault = await probe(path);
@@ -21,8 +19,8 @@ export async function clearSocketPath(path: string): Promise<void> {
   }
   if (errorCode(fault) !== "ECONNREFUSED") {
     throw operationalError(
-      `${path}: cannot tell whether a service is listening on this socket; remove it once ` +
-        `none is: ${describeError(fault)}`,
+      `${path}: cannot determine whether a service is listening on this socket: ` +
+        `${describeError(fault)}; remove the socket if none is`,
       fault,
     );
   }
@@ -39,7 +37,7 @@ async function isSocket(path: string): Promise<boolean> {
   throw operationalError(`${path}: exists and is not a socket; move it, or set [server] socket`);
 }
 
-/** Connects and hangs up. @returns what went wrong; null when the connection was accepted. */
+/** Connects and disconnects. @returns the error; null when the connection was accepted. */
 function probe(path: string): Promise<Error | null> {
   return new Promise((resolve) => {
     const connection = connect({ path });
@@ -49,7 +47,7 @@ function probe(path: string): Promise<Error | null> {
     };
     connection.setTimeout(
       SOCKET_PROBE_TIMEOUT_MS,
-      () => end(new Error(`no answer within ${SOCKET_PROBE_TIMEOUT_MS} ms`)),
+      () => end(new Error(`no response within ${SOCKET_PROBE_TIMEOUT_MS} ms`)),
     );
     connection.on("connect", () => end(null));
     connection.on("error", end);

@@ -1,55 +1,55 @@
-/** Where commands write, synchronously, so that an exit cuts nothing off. */
+/** Output of commands, written synchronously so that an exit loses nothing. */
 import { Buffer } from "node:buffer";
 import { writeSync } from "node:fs";
 import { isatty } from "node:tty";
-import { isColourRefused, terminalKind } from "../runtime/environment.ts";
+import { isColorRefused, terminalKind } from "../runtime/environment.ts";
 
 export interface Terminal {
-  /** Writes `text` to standard output. @throws {Error} when it is closed. */
+  /** Writes `text` to standard output. @throws {Error} it is closed. */
   print(text: string): void;
-  /** Writes a line to standard error. Never throws, not even when that is closed. */
+  /** Writes a line to standard error. Never throws. */
   report(line: string): void;
-  /** Writes a line to standard error that says why the command fails. Never throws. */
+  /** Writes an error to standard error, in color if possible. Never throws. */
   reportError(line: string): void;
   /**
-   * Shows a text in place of the one shown before, where standard error is a terminal that can do
-   * that, and nothing otherwise. To be ended with an empty text. Never throws.
+   * Replaces the progress text on standard error, if that is a capable terminal. An empty text
+   * clears it. Never throws.
    */
   showProgress(text: string): void;
 }
 
 const STDOUT = 1;
 const STDERR = 2;
-/** Back to the start of the line, and clear it (ECMA-48, CR and EL). */
+/** Clears the current line (ECMA-48, CR and EL). */
 const ERASE_LINE = "\r\x1b[K";
-/** Red, and the terminal's own colour again (ECMA-48, SGR). */
+/** Red and default color (ECMA-48, SGR). */
 const RED = "\x1b[31m";
 const RESET = "\x1b[0m";
 
-/** The terminal, pipe or file that this process was started with. */
+/** The standard streams of this process. */
 export const TERMINAL: Terminal = {
   print: (text) => writeAll(STDOUT, text),
   report: (line) => tell(`${line}\n`),
-  reportError: (line) => tell(hasColours() ? `${RED}${line}${RESET}\n` : `${line}\n`),
+  reportError: (line) => tell(hasColors() ? `${RED}${line}${RESET}\n` : `${line}\n`),
   showProgress(text) {
     if (canErase()) tell(`${ERASE_LINE}${text}`);
   },
 };
 
-/** Whether standard error is a terminal that knows control sequences. */
+/** Returns whether standard error is a terminal with control sequences. */
 function canErase(): boolean {
   return isatty(STDERR) && terminalKind() !== "dumb";
 }
 
-function hasColours(): boolean {
-  return canErase() && !isColourRefused();
+function hasColors(): boolean {
+  return canErase() && !isColorRefused();
 }
 
 function tell(text: string): void {
   try {
     writeAll(STDERR, text);
   } catch {
-    // Standard error is closed or full: there is no other place to say so.
+    // Standard error is closed or full, so the error cannot be reported.
   }
 }
 

@@ -1,15 +1,15 @@
-/** TOML text -> plain values. The only module that knows which parser reads it. */
+/** Parses TOML. The only module that depends on the parser. */
 import { parse, TomlDate, TomlError } from "smol-toml";
 
 /** A table: strings, `bigint` integers, `number` floats, booleans, dates, arrays and tables. */
 export type TomlTable = Record<string, unknown>;
 
-/** Text that is not TOML. The message names the place and quotes nothing: it may be the token. */
+/** Invalid TOML. The message gives the position and quotes nothing, because of the token. */
 export class TomlSyntaxError extends Error {
   override name = "TomlSyntaxError";
 }
 
-/** @throws {TomlSyntaxError} */
+/** Parses a document. @throws {TomlSyntaxError} */
 export function parseToml(text: string): TomlTable {
   try {
     return parse(text, { integersAsBigInt: true });
@@ -20,7 +20,7 @@ export function parseToml(text: string): TomlTable {
   }
 }
 
-/** What kind of value the text gave, with its article: `an integer`, `a table`. */
+/** Returns the type of a value with its article: `an integer`, `a table`. */
 export function tomlTypeOf(value: unknown): string {
   if (value instanceof TomlDate) return "a date";
   if (Array.isArray(value)) return "an array";

@@ -1,4 +1,4 @@
-/** What `--help` prints, made from the table of commands. */
+/** The output of `--help`, generated from the command table. */
 import {
   COMMAND_NAMES,
   type CommandName,
@@ -19,12 +19,12 @@ import {
 const WIDTH = 80;
 const INDENT = "  ";
 
-/** @param command the one to tell about; null: the program. */
+/** Returns the help of a command, or of the program for null. */
 export function usageText(command: CommandName | null): string {
   return command === null ? programUsage() : commandUsage(command);
 }
 
-/** What a usage line says behind the program's name: `verify [--config <PATH>] [--chain]`. */
+/** Formats a command for a usage line: `verify [--config <PATH>] [--chain]`. */
 export function commandForm(command: CommandName): string {
   const { operand } = COMMANDS[command];
   const options = optionsOf(command).filter((name) => name !== "help");
@@ -45,7 +45,7 @@ function programUsage(): string {
     section("Options", rows(options)),
     section("Exit status", rows(Object.entries(EXITS))),
     section("Environment", rows(Object.entries(ENVIRONMENT))),
-    wrap(`Run ${PROGRAM} <COMMAND> --help for more about a command, with an example.`),
+    wrap(`Run ${PROGRAM} <COMMAND> --help for details and examples of a command.`),
   ].join("\n\n") + "\n";
 }
 
@@ -61,7 +61,7 @@ function commandUsage(command: CommandName): string {
   ].join("\n\n") + "\n";
 }
 
-/** A command with what only it takes: `verify [--chain]`. */
+/** Formats a command with its own options only: `verify [--chain]`. */
 function shortForm(command: CommandName): string {
   const { operand, options } = COMMANDS[command];
   const own = [...options.map(optionForm), ...operand === undefined ? [] : [operand]];
@@ -82,7 +82,7 @@ function section(title: string, body: string): string {
 
 type Row = [term: string, text: string];
 
-/** Two columns, the second wrapped. */
+/** Formats two columns, the second wrapped. */
 function rows(entries: Row[]): string {
   const termWidth = Math.max(...entries.map(([term]) => term.length)) + INDENT.length;
   const margin = " ".repeat(INDENT.length + termWidth);
@@ -92,7 +92,7 @@ function rows(entries: Row[]): string {
   }).join("\n");
 }
 
-/** Breaks a text at spaces so that no line is wider, unless a word is. */
+/** Wraps text at spaces; only a long word exceeds the width. */
 function wrap(text: string, width = WIDTH): string {
   let column = 0;
   return text.split(" ").map((word, index) => {

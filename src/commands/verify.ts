@@ -1,13 +1,12 @@
 /**
- * `verify`: read-only analysis of one coherent log inventory. Takes no lock and changes nothing.
- * SIGINT or SIGTERM ends it at once: it has found nothing then, neither success nor a violation.
+ * `verify`: read-only verification of a snapshot of the log. Takes no lock and changes nothing.
+ * SIGINT or SIGTERM ends it at once without a result.
  */
 import { join } from "node:path";
 import { fileStorage } from "../log/storage/file_storage.ts";
 import { startSegmentThreads } from "../log/verify/segment_threads.ts";
 import { type Damage, type Verification, verifyLog } from "../log/verify/verify.ts";
-import { requireSupported } from "./capability.ts";
-import type { Config } from "./config.ts";
+import { type Config, requireSupported } from "./config.ts";
 import { requireLogFolder } from "./deployment.ts";
 import { CommandError, EXIT_VIOLATION, operationalError } from "./exit.ts";
 import { boundHeap } from "./heap_bounds.ts";
@@ -23,8 +22,8 @@ export interface VerifyOptions {
 
 /**
  * Verifies the log and prints the report.
- * @throws {CommandError} exit status 3: a check does not hold; 1: there is no log, or a signal came
- *   first; 4: a mode or an anchor that `--chain` does not support.
+ * @throws {CommandError} exit status 3: a check failed; 1: there is no log, or a signal ended it;
+ *   4: a mode or an anchor that `--chain` does not support.
  * @throws {UnsupportedFormatError} a newer program wrote the log.
  */
 export async function verify(config: Config, options: VerifyOptions): Promise<void> {
@@ -53,7 +52,7 @@ async function verifyFolder(logDir: string, chain: boolean, progress: Progress) 
   });
 }
 
-/** Prints the report. @throws {CommandError} exit status 3: one line for each damaged file. */
+/** Prints the report. @throws {CommandError} exit status 3, with a line for each damaged file. */
 function conclude(
   logDir: string,
   { report, failure, others }: Verification,
@@ -66,13 +65,13 @@ function conclude(
   throw new CommandError(EXIT_VIOLATION, lines.join("\n"), { cause: failure });
 }
 
-/** Fails with the first signal. */
+/** Rejects at the first signal. */
 async function interruption(signals: ShutdownSignals): Promise<never> {
   await signals.requested;
-  throw operationalError("stopped by a signal before all was checked; run verify again");
+  throw operationalError("stopped by a signal before everything was verified; run verify again");
 }
 
-/** A damaged log may name anything; the terminal is not to obey it. */
+/** Escapes control characters: file names of a damaged log must not control the terminal. */
 function withoutControls(text: string): string {
   const escape = (control: string) => `\\u${control.charCodeAt(0).toString(16).padStart(4, "0")}`;
   return text.replaceAll(/\p{Cc}/gu, escape);

@@ -1,18 +1,49 @@
-/** The writer lock of a log: whoever holds it is the only process that writes to the folder. */
+/** Runs a command as the writer of a log: the only process that writes to its folder. */
 import { join } from "node:path";
 import { LOCK_FILE } from "../log/storage/file_names.ts";
-import { lockFile } from "../runtime/file_lock.ts";
-import type { FileLock } from "../runtime/held_lock.ts";
+import { type FileLock, lockFile } from "../runtime/file_lock.ts";
+import { type Config, requireSupported } from "./config.ts";
 import { requireLogFolder } from "./deployment.ts";
 import { operationalError } from "./exit.ts";
+import { boundHeap } from "./heap_bounds.ts";
+import { catchSignals, type ShutdownSignals } from "./signals.ts";
 import { describeError } from "./system_error.ts";
 
+export interface WriterOptions {
+  /** Reports to the operator. */
+  report: (line: string) => void;
+  /** See `catchSignals()`. */
+  signalEchoMs?: number;
+}
+
 /**
- * Makes this process the writer of a log folder, until the lock is released.
- * @throws {CommandError} exit status 1: no log folder, or a symlink in its place, or another
- *   process is its writer.
+ * Runs `write` on the log folder of a deployment while holding its writer lock.
+ * @throws {CommandError} exit status 1: the log folder is missing or a symlink, or another process
+ *   holds the lock; 4: an unsupported mode or anchor.
  */
-export async function takeWriterLock(logDir: string): Promise<FileLock> {
+export async function runAsWriter(
+  command: string,
+  config: Config,
+  { report, signalEchoMs }: WriterOptions,
+  write: (logDir: string, signals: ShutdownSignals) => Promise<void>,
+): Promise<void> {
+  requireSupported(config, command);
+  boundHeap();
+  const signals = catchSignals(report, signalEchoMs);
+  const logDir = join(config.dataDir, "log");
+  try {
+    const lock = await takeWriterLock(logDir);
+    try {
+      await write(logDir, signals);
+    } finally {
+      lock.release();
+    }
+  } finally {
+    signals.release();
+  }
+}
+
+async function takeWriterLock(logDir: string): Promise<FileLock> {
   const path = join(logDir, LOCK_FILE);
   await requireLogFolder(logDir);
   let lock: FileLock | null;

@@ -1,7 +1,4 @@
-/**
- * The one table of API error codes, and the error that carries one from any layer to the client.
- * Codes and statuses are wire names: they never change. Messages may.
- */
+/** API error codes with their statuses. Both are part of the protocol and never change. */
 
 /** HTTP status of every error code. */
 export const ERROR_STATUS = {
@@ -29,24 +26,24 @@ export const ERROR_STATUS = {
   writer_poisoned: 503,
 } as const;
 
-/** A stable error code, as it stands in the `error` member of a response. */
+/** A stable error code: the `error` member of an error document. */
 export type ErrorCode = keyof typeof ERROR_STATUS;
 
-/** One item of the `errors` array: a bad event of a batch. */
+/** An item of the `errors` array: an invalid event of a batch. */
 export interface EventFault {
-  /** Zero-based position of the event in the batch. */
+  /** Zero-based index of the event in the batch. */
   index: number;
-  /** The one code of events that break a rule. */
+  /** The only code of invalid events. */
   code: "invalid_event";
-  /** Which rule, for people. */
+  /** The broken rule, for people. */
   message: string;
 }
 
-/** A request that ends in an error document `{error, message, ...context}`. */
+/** Fails a request with the error document `{error, message, ...context}`. */
 export class ApiError extends Error {
   override name = "ApiError";
   readonly code: ErrorCode;
-  /** Further members of the error document. */
+  /** More members of the error document. */
   readonly context: Readonly<Record<string, unknown>>;
 
   constructor(code: ErrorCode, message: string, context: Record<string, unknown> = {}) {

@@ -1,7 +1,6 @@
 /**
- * From the bytes of an ingest request to a batch the writer needs not check again. Faults are
- * looked for in this order, and the first kind found is reported: JSON, batch members, event count,
- * batch rules, events, lineage marker.
+ * Parses and validates the body of an ingest request. Checks run in this order, and the first kind
+ * of fault is reported: JSON, batch members, event count, batch rules, events, lineage marker.
  */
 import { BATCH_EVENTS_MAX } from "../limits.ts";
 import { ApiError, type EventFault } from "./api_error.ts";
@@ -18,8 +17,8 @@ import { prepareEvent } from "./submitted_event.ts";
 import type { CheckedBatch, PreparedBatch, PreparedEvent, StreamPrecondition } from "./types.ts";
 
 /**
- * A batch whose members are there and have the right JSON types. Its names are detached from the
- * text of the body, which they would keep in memory for as long as the batch waits.
+ * A batch with all members of the right JSON types. Its names are detached strings: substrings
+ * would keep the text of the body in memory while the batch waits.
  */
 interface SubmittedBatch {
   v: JsonValue;
@@ -30,7 +29,7 @@ interface SubmittedBatch {
 }
 
 /**
- * Parses and validates a batch, canonicalizes and hashes its payloads.
+ * Parses and validates a batch, then canonicalizes and hashes its payloads.
  *
  * @throws {ApiError} `invalid_request`, `invalid_batch`, `body_too_large`, `invalid_events` (with
  *   every bad event in `errors`) or `invalid_source_lineage`.
@@ -39,7 +38,7 @@ export function prepareBatch(body: Uint8Array): PreparedBatch {
   return readFastBatch(body) ?? encodeBatch(checkBatch(body));
 }
 
-/** The slow path, by the values of the body. Throws what `prepareBatch()` does. */
+/** The slow path, which builds the values of the body. Throws like `prepareBatch()`. */
 export function checkBatch(body: Uint8Array): CheckedBatch {
   const batch = readBatch(parseBody(body, BATCH_MEMBERS, eventErrors));
   checkMembers(batch);
@@ -54,7 +53,7 @@ export function checkBatch(body: Uint8Array): CheckedBatch {
   };
 }
 
-/** Names the event that a JSON fault lies in, if it lies in one. */
+/** Names the event that contains a JSON fault, if any. */
 function eventErrors({ fault, message }: JsonError): { errors?: EventFault[] } {
   const [member, index] = fault.path;
   if (member !== "events" || typeof index !== "number") return {};
@@ -115,13 +114,13 @@ function isFrontier(value: JsonValue): value is string {
   return typeof value === "string" && isEventId(value);
 }
 
-/** Events without a stream are left to the rules of events. */
+/** Ignores events without a stream: `prepareEvents()` reports them. */
 function checkTargets(events: JsonValue[], stream: string): void {
   const index = events.findIndex((event) =>
     isJsonObject(event) && typeof event.stream === "string" && event.stream !== stream
   );
   if (index >= 0) {
-    throw batchError(`events[${index}] targets another stream than stream_precondition`);
+    throw batchError(`events[${index}] targets a different stream than stream_precondition`);
   }
 }
 
@@ -136,7 +135,7 @@ function prepareEvents(submitted: JsonValue[]): PreparedEvent[] {
   if (errors.length === 0) return events;
   throw new ApiError(
     "invalid_events",
-    `${errors.length} of ${submitted.length} events are not valid; nothing was written`,
+    `${errors.length} of ${submitted.length} events are invalid; nothing was written`,
     { errors },
   );
 }

@@ -5,9 +5,9 @@ import { quoteShort } from "./json/quote_string.ts";
 import { JsonError, parseJson } from "./json/strict_json.ts";
 
 /**
- * Parses a body that is an object of these members at most, `v` being a number if it is there.
- * @param contextOf what the error document tells besides, for a fault.
- * @throws {ApiError} `invalid_request`
+ * Parses a body: an object with no other members than these; `v` is a number if present.
+ * @param contextOf returns more members of the error document for a fault.
+ * @throws {ApiError} `invalid_request`.
  */
 export function parseBody(
   body: Uint8Array,
@@ -24,12 +24,12 @@ export function parseBody(
   return value;
 }
 
-/** `invalid_request`: what the members of a body say does not matter yet. */
+/** Makes an `invalid_request` error. */
 export function requestError(message: string): ApiError {
   return new ApiError("invalid_request", message);
 }
 
-/** For a required member that is missing or has another type. */
+/** Makes the error for a required member that is missing or has the wrong type. */
 export function memberError(name: string, value: JsonValue | undefined, type: string): ApiError {
   return requestError(value === undefined ? `missing member ${name}` : `${name} must be ${type}`);
 }

@@ -1,7 +1,6 @@
 /**
- * The lineage marker: the first event of a source's first batch, by which it declares the retired
- * source that it continues. Whether the declaration is true is the writer's to decide; here it is
- * only whether the marker is well formed.
+ * The lineage marker: the first event of a source's first batch may declare the retired source that
+ * it continues. Only its form is checked here; the writer checks the claim.
  */
 import { ApiError } from "./api_error.ts";
 import { isEventId } from "./event_id.ts";
@@ -11,8 +10,7 @@ import { SOURCE_LINEAGE_STREAM, SOURCE_SUCCEEDED_KIND } from "./system_names.ts"
 import type { LineageMarker, PreparedEvent } from "./types.ts";
 
 /**
- * Reads the lineage marker of a batch of valid events.
- * @returns null when no event lies in the lineage stream.
+ * Returns the lineage marker of a batch of valid events, or null if there is none.
  * @throws {ApiError} `invalid_source_lineage` when a marker is malformed, not the first event,
  *   repeated, or names its own source.
  */

@@ -1,4 +1,4 @@
-/** The rules of one submitted event. */
+/** Validation of a submitted event. */
 import { PAYLOAD_DEPTH_MAX } from "../limits.ts";
 import { canonicalize, DepthError } from "./json/canonical_json.ts";
 import { quoteShort } from "./json/quote_string.ts";
@@ -8,8 +8,8 @@ import { occurredAtFault } from "./timestamp.ts";
 import type { PreparedEvent } from "./types.ts";
 
 /**
- * Checks an event and makes its payload canonical.
- * @returns the prepared event, or a message that says which rule it breaks first.
+ * Validates an event and canonicalizes its payload.
+ * @returns the prepared event, or a message about the first broken rule.
  */
 export function prepareEvent(submitted: JsonValue): PreparedEvent | string {
   if (!isJsonObject(submitted)) return "event must be an object";
@@ -26,7 +26,7 @@ export function prepareEvent(submitted: JsonValue): PreparedEvent | string {
   };
 }
 
-/** Finds an unknown member, a missing one, or one of the wrong type. */
+/** Reports an unknown member, a missing one or one of the wrong type. */
 function memberFault(submitted: JsonObject): string | null {
   let known = 0;
   for (const name in submitted) {
@@ -66,7 +66,7 @@ function ruleFault(submitted: JsonObject): string | null {
   return fault === null ? null : `occurred_at ${fault}`;
 }
 
-/** @returns null when the payload is too deep. */
+/** Returns null when the payload is too deep. */
 function canonicalPayload(payload: JsonValue): string | null {
   try {
     return canonicalize(payload, PAYLOAD_DEPTH_MAX);

@@ -1,12 +1,12 @@
-/** UTC timestamps: the rule of `occurred_at`, and the spelling of `observed_at`. */
+/** UTC timestamps: validation of `occurred_at`, formatting of `observed_at`. */
 
 const SHAPE = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?Z$/;
 
 /**
- * Rule of `occurred_at`: a time of RFC 3339 section 5.6 in UTC, spelled with `T` and `Z`, with up
- * to nine digits of fraction, and without leap seconds. Years are 0000 to 9999.
+ * Checks an `occurred_at`: a UTC time of RFC 3339 section 5.6 with `T` and `Z`, up to nine
+ * fractional digits, no leap seconds, years 0000 to 9999.
  *
- * @returns null, or what is wrong as the rest of a sentence that begins with the member's name.
+ * @returns null if valid, else a predicate to follow the member's name in a message.
  */
 export function occurredAtFault(text: string): string | null {
   if (!SHAPE.test(text)) {
@@ -39,8 +39,7 @@ function isLeapYear(year: number): boolean {
 }
 
 /**
- * Spells a time as `YYYY-MM-DDTHH:MM:SS.mmmZ`.
- *
+ * Formats a time as `YYYY-MM-DDTHH:MM:SS.mmmZ`.
  * @param timeMs milliseconds since 1970, in years 0000 to 9999.
  */
 export function formatTimestamp(timeMs: number): string {

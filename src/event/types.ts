@@ -1,33 +1,33 @@
-/** Shapes that the layers hand to each other. Wire shapes are named as on the wire. */
+/** Types shared by the layers. Wire types use the member names of the protocol. */
 import type { EncodedEvents } from "./event_stamping.ts";
 
-/** A validated submitted event whose payload is canonical. */
+/** A validated event with a canonical payload. */
 export interface PreparedEvent {
   stream: string;
   recordKey: string;
   kind: string;
-  /** As spelled by the client. */
+  /** As the client formatted it. */
   occurredAt: string | undefined;
   /** RFC 8785 text of the payload. */
   payload: string;
 }
 
-/** What must hold of one stream for a batch to be committed. */
+/** A condition on one stream for a batch to be committed. */
 export interface StreamPrecondition {
-  /** The stream, of the batch's source; every event of the batch must target it. */
+  /** A stream of the batch's source; every event of the batch must target it. */
   stream: string;
-  /** Latest event id of the stream; null when it has no committed event. */
+  /** Id of the stream's latest event; null when the stream is empty. */
   expectedFrontier: string | null;
 }
 
-/** What a source's first batch declares about the retired source it continues. */
+/** A source's declaration, in its first batch, of the retired source it continues. */
 export interface LineageMarker {
   predecessorSource: string;
-  /** Event id that must be the predecessor's final one. */
+  /** Expected id of the predecessor's last event. */
   predecessorFinalFrontier: string;
 }
 
-/** A validated batch, its events one by one. */
+/** A validated batch with its events as objects. */
 export interface CheckedBatch {
   source: string;
   batchId: string;
@@ -37,12 +37,12 @@ export interface CheckedBatch {
   lineage: LineageMarker | undefined;
 }
 
-/** A validated batch: all that the writer needs, nothing that it must check again. */
+/** A validated batch with its events encoded, ready for the writer. */
 export interface PreparedBatch extends Omit<CheckedBatch, "events"> {
   /**
    * SHA-256, 64 lowercase hex digits, of the RFC 8785 text of
-   * `{v, source, events: [{stream, record_key, kind, content_hash, occurred_at?}]}`: what makes two
-   * submissions under one batch id the same.
+   * `{v, source, events: [{stream, record_key, kind, content_hash, occurred_at?}]}`. Two
+   * submissions under one batch id are the same batch if their digests are equal.
    */
   batchDigest: string;
   events: EncodedEvents;
@@ -52,21 +52,19 @@ export interface PreparedBatch extends Omit<CheckedBatch, "events"> {
 export interface SubmittedEvent {
   /** `[a-z0-9_][a-z0-9_.-]*`, at most 128 bytes. */
   stream: string;
-  /** What the event is about: not empty, at most 1,024 bytes of UTF-8. */
+  /** Key of the record that changed: not empty, at most 1,024 bytes of UTF-8. */
   record_key: string;
-  /** `upserted`, `deleted`, or what the source defines: not empty, at most 128 bytes of UTF-8. */
+  /** `upserted`, `deleted` or a kind of the source's own: not empty, at most 128 bytes of UTF-8. */
   kind: string;
-  /**
-   * UTC time `YYYY-MM-DDTHH:MM:SSZ` with up to nine digits of fraction, as the source reports it.
-   */
+  /** UTC time `YYYY-MM-DDTHH:MM:SSZ` with up to nine fractional digits, as the source has it. */
   occurred_at?: string;
-  /** Any JSON value, at most 128 containers deep. */
+  /** Any JSON value, nested at most 128 containers deep. */
   payload: unknown;
 }
 
-/** A committed event, as replay and follow return it. */
+/** A committed event as returned by replay and follow. */
 export interface CommittedEvent {
-  /** UUIDv7; ids increase in the order of the log. */
+  /** UUIDv7; ids increase in log order. */
   event_id: string;
   /** Source of the batch. */
   source: string;
@@ -76,11 +74,11 @@ export interface CommittedEvent {
   record_key: string;
   /** As submitted. */
   kind: string;
-  /** As submitted; absent when it was not. */
+  /** As submitted; absent if it was absent. */
   occurred_at?: string;
   /** UTC time of the commit, the same for all events of a batch. */
   observed_at: string;
-  /** As submitted: the same JSON value, though its text may have been spelled otherwise. */
+  /** The submitted JSON value; its text may have been formatted differently. */
   payload: unknown;
   /** SHA-256 of the payload's RFC 8785 text, 64 lowercase hex digits. */
   content_hash: string;
@@ -90,11 +88,11 @@ export interface CommittedEvent {
   event_hash: string;
 }
 
-/** Answer to a committed or repeated batch. */
+/** Response to a committed or repeated batch. */
 export interface Receipt {
-  /** `duplicate` repeats the receipt of the batch committed before. */
+  /** `duplicate`: the batch was committed before, and this is its receipt. */
   status: "committed" | "duplicate";
-  /** SHA-256 over what the batch says, 64 lowercase hex digits. */
+  /** SHA-256 of the batch's content, 64 lowercase hex digits. */
   batch_digest: string;
   /** Number of events in the batch. */
   events: number;
@@ -104,33 +102,33 @@ export interface Receipt {
   last_event_id: string;
 }
 
-/** Answer to a retirement, the first or a repeated one. */
+/** Response to a first or repeated retirement. */
 export interface RetirementReceipt {
-  /** Version of this shape. */
+  /** Version of this type. */
   v: 1;
-  /** `already_retired` repeats the answer to the first retirement. */
+  /** `already_retired`: the source was retired before, and this is its receipt. */
   status: "retired" | "already_retired";
   /** The retired source. */
   source: string;
-  /** Last event of the source. */
+  /** Id of the source's last event. */
   final_frontier: string;
-  /** The event that records the retirement. */
+  /** Id of the event that records the retirement. */
   retirement_event_id: string;
 }
 
-/** One row of the enumeration of streams. */
+/** An entry of the stream listing. */
 export interface StreamSummary {
   /** The stream's source. */
   source: string;
-  /** Its name within the source. */
+  /** Name of the stream within its source. */
   stream: string;
-  /** Its last event. */
+  /** Id of the stream's last event. */
   frontier_event_id: string;
-  /** Its events. */
+  /** Number of events in the stream. */
   event_count: number;
 }
 
-/** The reasons for which a service ends follow responses. */
+/** Why a service ends a follow response. */
 export type FollowEndReason =
   | "shutdown"
   | "writer_poisoned"

@@ -1,22 +1,19 @@
-/**
- * Checks the hashes of a committed event with WebCrypto and nothing else, so that a consumer can
- * do it in any runtime, browsers too.
- */
+/** Verifies the hashes of a committed event with WebCrypto alone, so that it runs anywhere. */
 import { canonicalize } from "./json/canonical_json.ts";
 import type { CommittedEvent } from "./types.ts";
 
 export type { CommittedEvent } from "./types.ts";
 
-/** Which hashes of an event match what it says. */
+/** Result of verifying an event: which hashes match. */
 export interface EventVerification {
-  /** `content_hash` is that of the payload. */
+  /** Whether `content_hash` matches the payload. */
   contentHash: boolean;
-  /** `event_hash` is that of the envelope, which holds `content_hash` but not the payload. */
+  /** Whether `event_hash` matches the envelope, which has `content_hash` but not the payload. */
   eventHash: boolean;
 }
 
 /**
- * Recomputes both hashes of an event. The event is what it was when committed only if both match.
+ * Recomputes both hashes of an event. The event is unaltered only if both match.
  *
  * @throws {TypeError} when the payload or a member has no canonical JSON form.
  */

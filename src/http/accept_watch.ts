@@ -1,17 +1,16 @@
 /**
- * Probes whether a server still accepts connections, by making one when none has come for a while.
- * After an accept(2) that failed for want of a descriptor, Deno 2.9 accepts no further connection
- * and reports nothing: all clients would wait until a restart.
+ * Detects that a server has stopped accepting connections, by connecting to it when idle. After an
+ * accept(2) that failed with EMFILE, Deno 2.9 silently accepts no further connection.
  */
 import { connect, type Socket } from "node:net";
 import { clearInterval, setInterval } from "node:timers";
 
 export interface AcceptWatchOptions {
-  /** Of the listening socket. */
+  /** Path of the listening socket. */
   path: string;
-  /** Between two probes. A server that accepts none from one to the next is stuck. */
+  /** Time between probes. A server that accepts nothing for one interval is stuck. */
   intervalMs: number;
-  /** Reopens the socket. Called again after the next interval when it rejects. */
+  /** Reopens the socket. Retried after the next interval if it rejects. */
   reopen: () => Promise<void>;
 }
 
@@ -20,9 +19,8 @@ export class AcceptWatch {
   readonly #reopen: () => Promise<void>;
   readonly #timer: ReturnType<typeof setInterval>;
   #hasAccepted = false;
-  /** The latest probe. */
   #probe: Socket | null = null;
-  /** Whether the probe waits to be accepted. */
+  /** Whether the probe is still unaccepted. */
   #isProbing = false;
   #isReopening = false;
 
@@ -58,19 +56,18 @@ export class AcceptWatch {
     this.#isProbing = true;
     probe.unref();
     probe.on("error", (error) => {
-      // EAGAIN: the backlog is full. Any other failure is inconclusive: the probe itself may lack a
-      // descriptor.
+      // EAGAIN: the backlog is full. Other errors are inconclusive, for example EMFILE here.
       if ("code" in error && error.code === "EAGAIN") return;
       this.#isProbing = false;
     });
   }
 
-  /** When reopening fails, the next interval tries again. */
   async #open(): Promise<void> {
     this.#isReopening = true;
     try {
       await this.#reopen();
     } catch {
+      // Makes the next interval retry.
       this.#isProbing = true;
     } finally {
       this.#isReopening = false;

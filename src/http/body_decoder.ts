@@ -1,23 +1,22 @@
 /**
- * Finds a request's body in the bytes of its connection: one of declared length (RFC 9112 section
- * 6.2) or one in chunks (section 7.1). No byte is copied.
+ * Decodes the body of a request, of declared length (RFC 9112 section 6.2) or chunked (section
+ * 7.1), without copying.
  */
 import type { Buffer } from "node:buffer";
 import { HEADER_BYTES_MAX } from "../limits.ts";
 import { MalformedRequestError } from "./message.ts";
 
 export interface BodyDecoder {
-  /** Whether the body has ended. */
   readonly isComplete: boolean;
   /**
-   * Takes the next bytes from `start` on, until they or the body end, and gives what of them is
-   * content to `emit`, piece by piece; returns where it stopped.
+   * Decodes `bytes` from `start` to the end of the body or the buffer, and emits pieces of content.
+   * @returns the offset where it stopped.
    * @throws {MalformedRequestError}
    */
   decode(bytes: Buffer, start: number, emit: (piece: Buffer) => void): number;
 }
 
-/** @param bodyBytes null for one in chunks. */
+/** @param bodyBytes Declared length; null for a chunked body. */
 export function createBodyDecoder(bodyBytes: number | null): BodyDecoder {
   return bodyBytes === null ? new ChunkedDecoder() : new LengthDecoder(bodyBytes);
 }
@@ -43,22 +42,20 @@ class LengthDecoder implements BodyDecoder {
 
 const CR = 0x0d;
 const LF = 0x0a;
-/** A size, and an extension, which is ignored. */
+/** A chunk size and an optional extension, which is ignored. */
 const CHUNK_LINE = /^([0-9A-Fa-f]{1,12})(?:[\t ]*;[\t\x20-\x7e\x80-\xff]*)?$/;
 const TRAILER_LINE = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*$/;
-/** What a chunk takes besides its content and its size: two line ends. */
-const CHUNK_LINE_END_BYTES = 2;
+const CRLF_BYTES = 2;
 
-/** What the next bytes are. */
 type Expected = "size" | "content" | "content-end" | "trailer" | "nothing";
 
 class ChunkedDecoder implements BodyDecoder {
   #expected: Expected = "size";
-  /** Of the chunk's content. */
+  /** Remaining content of the current chunk. */
   #leftBytes = 0;
-  /** The part of a line that has come. */
+  /** Received part of the current line. */
   #line = "";
-  /** Bytes of extensions and trailers, which are dropped; together no more than a head may have. */
+  /** Bytes of ignored extensions and trailers, limited like a head. */
   #droppedBytes = 0;
 
   get isComplete(): boolean {
@@ -116,11 +113,11 @@ class ChunkedDecoder implements BodyDecoder {
 
   #drop(sizeBytes: number): void {
     if (sizeBytes === 0) return;
-    this.#droppedBytes += sizeBytes + CHUNK_LINE_END_BYTES;
+    this.#droppedBytes += sizeBytes + CRLF_BYTES;
     if (this.#droppedBytes > HEADER_BYTES_MAX) throw malformed();
   }
 }
 
 function malformed(): MalformedRequestError {
-  return new MalformedRequestError("the body is not in chunks as transfer-encoding has them");
+  return new MalformedRequestError("the request body has malformed chunked encoding");
 }

@@ -1,7 +1,6 @@
 /**
- * Pieces of a body framed as chunks (RFC 9112 section 7.1). The chunk that was made last is kept: a
- * thousand followers in a row are sent the same piece, and to copy it for each costs more than to
- * write it does.
+ * Frames pieces of a body as chunks (RFC 9112 section 7.1). The last chunk is cached: a thousand
+ * followers get the same piece in a row, and a copy costs more than a write.
  */
 import { Buffer } from "node:buffer";
 
@@ -15,12 +14,12 @@ export const CHUNK_END = CRLF;
 let latestPiece: Uint8Array | null = null;
 let latestChunk: Buffer | null = null;
 
-/** What comes before the content of a chunk of so many bytes; of none is what ends the body. */
+/** Returns the size line of a chunk. */
 export function chunkStart(sizeBytes: number): string {
   return sizeBytes.toString(16) + CRLF;
 }
 
-/** A chunk with a copy of `piece`, which is never changed after: it may be given again. */
+/** Returns a chunk with a copy of `piece`, which must not change afterwards. */
 export function chunkOf(piece: Uint8Array): Buffer {
   if (latestChunk === null || piece !== latestPiece) {
     latestChunk = framed(chunkStart(piece.length), piece, CHUNK_END);
@@ -29,7 +28,7 @@ export function chunkOf(piece: Uint8Array): Buffer {
   return latestChunk;
 }
 
-/** ASCII texts around a copy of `bytes`. */
+/** Concatenates ASCII texts and a copy of `bytes`. */
 export function framed(before: string, bytes: Uint8Array, after = ""): Buffer {
   const start = before.length;
   const end = start + bytes.length;

@@ -1,7 +1,6 @@
 /**
- * One connection: its requests one after the other, in the order they came (RFC 9112 section 9.3).
- * What is pipelined waits until the response before it is written, so that a mutation is done
- * before the request behind it is looked at.
+ * A connection, which serves its requests in order (RFC 9112 section 9.3). A pipelined request
+ * waits until the previous response is written, so that it sees the effect of earlier mutations.
  */
 import { Buffer } from "node:buffer";
 import type { Socket } from "node:net";
@@ -25,16 +24,16 @@ import {
 import { ResponseWriter } from "./response_writer.ts";
 import { type StallWatch, Wait } from "./stall_watch.ts";
 
-/** What the connections of a server share. */
+/** State shared by the connections of a server. */
 export interface ConnectionHost {
   readonly handler: HttpHandler;
-  /** The response to what is no HTTP request. */
+  /** Makes the response to a malformed request. */
   readonly refusal: (error: MalformedRequestError) => HttpResponse;
-  /** Ends those that begin a head and do not end it. */
+  /** Times out incomplete heads. */
   readonly headWatch: StallWatch;
-  /** Whether a response ends its connection. */
+  /** Whether the server shuts down: each response ends its connection. */
   readonly isClosing: boolean;
-  /** Receives sentences for the operator. */
+  /** Reports to the operator. */
   report(line: string): void;
 }
 
@@ -50,7 +49,7 @@ export class Connection {
   readonly #headWait: Wait;
   /** Received bytes that are not parsed yet. */
   #input: Buffer = NOTHING;
-  /** How much of it is known not to hold the end of a head. */
+  /** Length of the input without the end of a head. */
   #searchedBytes = 0;
   /** The body of the current request. */
   #body: IncomingBody | null = null;
@@ -60,7 +59,7 @@ export class Connection {
   #isAnsweringEndlessly = false;
   /** The client has ended its side. */
   #hasEnded = false;
-  /** Bytes dropped since the last response; null before. */
+  /** Bytes dropped since the last response; null before it. */
   #lingeredBytes: number | null = null;
 
   constructor(socket: Socket, host: ConnectionHost) {
@@ -72,28 +71,27 @@ export class Connection {
     socket.on("data", (bytes: Buffer) => this.#receive(bytes));
     socket.on("end", () => this.#endInput());
     socket.on("close", () => this.#close());
-    // The client has gone; "close" follows.
+    // "close" follows.
     socket.on("error", () => {});
   }
 
-  /** Ends the connection: at once when it is idle, else after the current response. */
+  /** Closes an idle connection; a busy one closes after its response. */
   shutDown(): void {
     if (!this.#isBusy) this.#finish();
   }
 
-  /** Resolves once the connection is closed. */
+  /** Resolves when the connection is closed. */
   closed(): Promise<void> {
     if (this.#socket.closed) return Promise.resolve();
     return new Promise((resolve) => this.#socket.once("close", () => resolve()));
   }
 
-  /** Resolves once it is closed and the handler has finished its last request. */
+  /** Resolves when the connection is closed and its last request is handled. */
   async over(): Promise<void> {
     await this.closed();
     await this.#serving;
   }
 
-  /** Cuts the connection off. */
   destroy(): void {
     this.#socket.destroy();
   }
@@ -109,12 +107,12 @@ export class Connection {
     else if (this.#isFarAhead) this.#socket.pause();
   }
 
-  /** Whether the input behind the current request exceeds the read-ahead. */
+  /** Whether pipelined input exceeds the read-ahead limit. */
   get #isFarAhead(): boolean {
     return this.#input.length > HEADER_BYTES_MAX;
   }
 
-  /** Returns where the body ends in the bytes. A malformed one takes all of them. */
+  /** Returns the end offset of the body. A malformed body consumes all bytes. */
   #pushBody(bytes: Buffer, start: number): number {
     try {
       return this.#body!.push(bytes, start);
@@ -125,7 +123,7 @@ export class Connection {
     }
   }
 
-  /** Begins the next request, if its head is complete. */
+  /** Serves the next request if its head is complete. */
   #takeRequest(): void {
     try {
       const head = this.#takeHead();
@@ -164,19 +162,19 @@ export class Connection {
     this.#headWait.stop();
   }
 
-  /** Refuses at once what cannot become a head. */
+  /** Refuses a malformed head before it is complete. */
   #checkUnfinishedHead(): void {
     const sizeBytes = this.#input.length;
     if (sizeBytes === 0) return;
     const searchedBytes = this.#searchedBytes;
-    // Only the next byte tells whether a trailing CR is in place.
+    // A trailing CR is checked together with the next byte.
     const start = this.#input[searchedBytes - 1] === CR ? searchedBytes - 1 : searchedBytes;
     checkHeadText(this.#input.toString("latin1", start));
     if (searchedBytes === 0) this.#headWait.start();
     this.#searchedBytes = sizeBytes;
   }
 
-  /** Answers one request, then takes the next. Never rejects. */
+  /** Serves one request, then starts the next. Never rejects. */
   async #serve(head: RequestHead): Promise<void> {
     this.#isBusy = true;
     const body = this.#beginBody(head);
@@ -202,7 +200,7 @@ export class Connection {
     if (this.#input.length > 0 || this.#hasEnded) this.#takeRequest();
   }
 
-  /** No request follows it: the input is read only to see the client go away. */
+  /** Ignores further input, which is read only to detect that the client disconnects. */
   #beginEndlessAnswer(): void {
     this.#isAnsweringEndlessly = true;
     this.#ignoreInput();
@@ -231,11 +229,11 @@ export class Connection {
   #keepsAlive(head: RequestHead, body: IncomingBody, response: HttpResponse): boolean {
     if (!head.keepsAlive || this.#host.isClosing) return false;
     if (response.headers["connection"] === "close" || body.error !== null) return false;
-    // A client that got no 100 Continue may leave out its body, so its end is unknown.
+    // Without a 100 Continue the client may omit the body, so its end is unknown.
     return body.isComplete || body.isWanted || !head.expectsContinue;
   }
 
-  /** Answers what is not HTTP/1.1, and closes. */
+  /** Responds to a malformed request and closes. */
   #refuse(error: MalformedRequestError): void {
     this.#headWait.stop();
     const keepsAlive = false;
@@ -243,15 +241,15 @@ export class Connection {
     this.#linger();
   }
 
-  /** Closes the connection once all is written. Further input is ignored. */
+  /** Closes the connection when all output is written. Ignores further input. */
   #finish(): void {
     this.#lingeredBytes ??= 0;
     this.#socket.destroySoon();
   }
 
   /**
-   * Ends our side; what still comes is dropped for a while, so that a client that is still sending
-   * can read its response (RFC 9112 section 9.6). A shutdown does not wait for it.
+   * Ends our side and drops further input for a while, so that a client that is still sending can
+   * read its response (RFC 9112 section 9.6). A shutdown does not wait for it.
    */
   #linger(): void {
     this.#isBusy = false;
@@ -274,7 +272,7 @@ export class Connection {
     if (this.#lingeredBytes! > DRAIN_BYTES_MAX) this.destroy();
   }
 
-  /** The client sends nothing more; it may still read. */
+  /** Handles the end of the client's side; the client may still read. */
   #endInput(): void {
     this.#hasEnded = true;
     this.#body?.fail(connectionLost());
@@ -289,7 +287,7 @@ export class Connection {
 }
 
 function connectionLost(): ConnectionLostError {
-  return new ConnectionLostError("the connection ended before the body did");
+  return new ConnectionLostError("the connection ended within the request body");
 }
 
 function requestOf(head: RequestHead, body: IncomingBody): HttpRequest {

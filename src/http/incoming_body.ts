@@ -1,33 +1,30 @@
 /**
- * The body of one request, between its connection and its reader. At most one read of the socket is
- * buffered here; the connection is paused until the reader takes it.
+ * The body of a request, passed from its connection to its reader. Buffers at most one read of the
+ * socket, and pauses the connection until the reader takes it.
  */
 import { Buffer } from "node:buffer";
 import { clearTimeout, setTimeout } from "node:timers";
 import { DRAIN_BYTES_MAX, DRAIN_TIMEOUT_MS } from "../limits.ts";
 import { type BodyDecoder, createBodyDecoder } from "./body_decoder.ts";
 
-/** What a body asks of its connection. */
+/** Flow control of the connection. */
 export interface BodyFlow {
-  /** Stops reading from the socket. */
   pause(): void;
-  /** Resumes reading from the socket. */
   resume(): void;
-  /** The reader asks for the body, for the first time. */
+  /** Called when the reader first requests the body. */
   onWanted(): void;
 }
 
 export class IncomingBody {
   readonly #flow: BodyFlow;
   readonly #decoder: BodyDecoder;
-  /** Null for one in chunks. */
+  /** Null for a chunked body. */
   readonly #declaredBytes: number | null;
   #waiting: Buffer[] = [];
   #error: Error | null = null;
   #isWanted = false;
-  /** Wakes the reader that waits for a piece or the end. */
+  /** Wakes the waiting reader. */
   #wake: (() => void) | null = null;
-  /** Whether pieces are dropped, and how many bytes of them were. */
   #isDiscarded = false;
   #discardedBytes = 0;
   readonly #emit = (piece: Buffer) => this.#take(piece);
@@ -38,44 +35,43 @@ export class IncomingBody {
     this.#flow = flow;
   }
 
-  /** Whether all of it has come. */
   get isComplete(): boolean {
     return this.#decoder.isComplete;
   }
 
-  /** Whether the reader has asked for it. */
+  /** Whether the reader has requested the body. */
   get isWanted(): boolean {
     return this.#isWanted;
   }
 
-  /** Why no more of it will come; null while it may. */
+  /** Why the body ended early; null if it has not. */
   get error(): Error | null {
     return this.#error;
   }
 
   /**
-   * Takes what has come on the connection from `start` on; returns where the body ends in it. After
-   * an error it never ends: the rest can't be told from the next request.
+   * Decodes received bytes from `start`, and returns the end offset of the body. After an error it
+   * consumes all bytes: the start of the next request is unknown.
    * @throws {MalformedRequestError}
    */
   push(bytes: Buffer, start: number): number {
     if (this.#error !== null) return bytes.length;
     const end = this.#decoder.decode(bytes, start, this.#emit);
-    // A reader that took tiny chunks one by one would cost more than all else.
+    // Reading tiny chunks one by one would dominate the cost.
     if (this.#waiting.length > 1) this.#waiting = [Buffer.concat(this.#waiting)];
     if (this.isComplete || this.#waiting.length > 0) this.#wakeReader();
     if (this.#waiting.length > 0 && !this.isComplete) this.#flow.pause();
     return end;
   }
 
-  /** Ends the body where it is; its reader gets the error. */
+  /** Ends the body early; its reader gets the error. */
   fail(error: Error): void {
     if (this.isComplete) return;
     this.#error ??= error;
     this.#wakeReader();
   }
 
-  /** Its pieces, as they arrive. @throws {Error} that of `fail()`. */
+  /** Yields the body as it arrives. @throws the error of `fail()`. */
   async *pieces(): AsyncGenerator<Buffer> {
     this.#want();
     for (;;) {
@@ -87,11 +83,11 @@ export class IncomingBody {
     }
   }
 
-  /** All of it. @throws {Error} that of `fail()`. */
+  /** Returns the whole body. @throws the error of `fail()`. */
   async bytes(): Promise<Buffer> {
     this.#want();
     if (this.isComplete && this.#waiting.length === 1) return this.#waiting.pop()!;
-    // A body that comes byte by byte is copied: each of its pieces costs much more than a byte.
+    // Copied, because keeping many tiny pieces costs far more memory than their bytes.
     const whole = Buffer.allocUnsafeSlow(this.#declaredBytes ?? 0);
     const chunks: Buffer[] = [];
     let sizeBytes = 0;
@@ -104,13 +100,13 @@ export class IncomingBody {
   }
 
   /**
-   * Drops what is still to come, so that a client that sends before it reads gets to read its
-   * response. Resolves at the end of the body; to false when it does not end within bounds.
+   * Drops the rest of the body, so that a client that sends before it reads can read its response.
+   * Resolves to whether the body ended within the limits.
    */
   async discard(): Promise<boolean> {
     this.#isDiscarded = true;
     this.#waiting = [];
-    const timer = setTimeout(() => this.fail(new Error("not all came in time")), DRAIN_TIMEOUT_MS);
+    const timer = setTimeout(() => this.fail(new Error("drain timed out")), DRAIN_TIMEOUT_MS);
     try {
       while (!this.isComplete && this.#error === null) await this.#arrival();
       return this.isComplete;
@@ -125,7 +121,7 @@ export class IncomingBody {
       return;
     }
     this.#discardedBytes += piece.length;
-    if (this.#discardedBytes > DRAIN_BYTES_MAX) this.fail(new Error("too much to drop"));
+    if (this.#discardedBytes > DRAIN_BYTES_MAX) this.fail(new Error("body too large to drain"));
   }
 
   #want(): void {

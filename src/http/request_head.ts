@@ -1,21 +1,21 @@
 /**
- * Reads the head of a request: request line and header section (RFC 9112 sections 3 and 5). Strict:
- * what two readers could understand differently is refused, because request smuggling lives on it.
+ * Parses the head of a request: request line and header section (RFC 9112 sections 3 and 5).
+ * Ambiguous heads are refused, because they enable request smuggling.
  */
 import { HEADER_BYTES_MAX } from "../limits.ts";
 import { MalformedRequestError } from "./message.ts";
 
 export interface RequestHead {
   readonly method: string;
-  /** As it came. */
+  /** Raw request target. */
   readonly target: string;
   /** Lowercase names, each followed by its value. */
   readonly headers: readonly string[];
-  /** Length of the body; null when it comes in chunks. */
+  /** Length of the body; null if chunked. */
   readonly bodyBytes: number | null;
-  /** Whether the client can take chunks and another response on its connection. */
+  /** Whether the client supports chunked responses and persistent connections. */
   readonly isHttp11: boolean;
-  /** Whether the client wants to use the connection again. */
+  /** Whether the client keeps the connection open. */
   readonly keepsAlive: boolean;
   /** Whether the client waits for `100 Continue` before it sends the body. */
   readonly expectsContinue: boolean;
@@ -23,14 +23,11 @@ export interface RequestHead {
 
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const TARGET = /^[\x21-\x7e]+$/;
-/** What has no place in a head, whether it is whole or not: controls, and line ends but CR LF. */
+/** Matches control characters, and line ends other than CR LF. */
 const MISPLACED = /[^\t\r\n\x20-\x7e\x80-\xff]|\r(?=[^\n])|(?:^|[^\r])\n/;
 const LENGTH = /^[0-9]+$/;
 
-/**
- * Checks a part of a head, as early as it is there.
- * @throws {MalformedRequestError}
- */
+/** Checks the characters of a partial head. @throws {MalformedRequestError} */
 export function checkHeadText(text: string): void {
   if (MISPLACED.test(text)) {
     throw new MalformedRequestError(
@@ -39,7 +36,7 @@ export function checkHeadText(text: string): void {
   }
 }
 
-/** @throws {MalformedRequestError} for a head that is longer than a head may be. */
+/** Checks the size of a partial head. @throws {MalformedRequestError} it is too long. */
 export function checkHeadSize(sizeBytes: number): void {
   if (sizeBytes <= HEADER_BYTES_MAX) return;
   throw new MalformedRequestError(
@@ -48,7 +45,8 @@ export function checkHeadSize(sizeBytes: number): void {
 }
 
 /**
- * @param text the head, a character for each byte, without the empty line that ends it.
+ * Parses a head.
+ * @param text the head in Latin-1, without its terminating empty line.
  * @throws {MalformedRequestError}
  */
 export function parseRequestHead(text: string): RequestHead {
@@ -74,7 +72,7 @@ export function parseRequestHead(text: string): RequestHead {
   };
 }
 
-/** Value of a header by its lowercase name, repeated ones joined by ", "; null when absent. */
+/** Returns a header by its lowercase name, repeated ones joined by ", "; null if absent. */
 export function headerOf(headers: readonly string[], name: string): string | null {
   let joined: string | null = null;
   for (let at = 0; at < headers.length; at += 2) {
@@ -89,7 +87,7 @@ function parseHeaders(lines: readonly string[]): string[] {
   for (let at = 1; at < lines.length; at++) {
     const line = lines[at]!;
     const colon = line.indexOf(":");
-    // A line that begins with a blank continues the one before (obs-fold), which is forbidden.
+    // Also refuses folded headers (obs-fold), which begin with a blank.
     if (colon < 0 || !TOKEN.test(line.slice(0, colon))) {
       throw new MalformedRequestError("a header line must be <name>: <value>");
     }
@@ -98,7 +96,7 @@ function parseHeaders(lines: readonly string[]): string[] {
   return headers;
 }
 
-/** What follows `start`, without blanks around it. `trim()` would drop other characters too. */
+/** Trims blanks only: `trim()` would remove other characters too. */
 function trimBlanks(line: string, start: number): string {
   let end = line.length;
   while (start < end && isBlank(line.charCodeAt(start))) start++;
@@ -110,13 +108,13 @@ function isBlank(code: number): boolean {
   return code === 0x20 || code === 0x09;
 }
 
-/** RFC 9112 section 6.3. Both ways to frame a body at once, or one of them twice, are refused. */
+/** Follows RFC 9112 section 6.3. Refuses combined or repeated framing headers. */
 function bodyLength(headers: readonly string[], isHttp11: boolean): number | null {
   const length = headerOf(headers, "content-length");
   const coding = headerOf(headers, "transfer-encoding");
   if (coding === null) {
     if (length === null) return 0;
-    // No client can send a larger one.
+    // Clamped: no client can send more.
     if (LENGTH.test(length)) return Math.min(Number(length), Number.MAX_SAFE_INTEGER);
     throw new MalformedRequestError("content-length must be one decimal number");
   }

@@ -1,17 +1,17 @@
-/** Writes the head of a response (RFC 9112 section 4). */
+/** Formats the head of a response (RFC 9112 section 4). */
 import { STATUS_CODES } from "node:http";
 
-/** How the end of a response's body is found. */
+/** Framing of a response body. */
 export type ResponseFraming =
-  /** By its length in bytes. */
+  /** Length in bytes. */
   | number
   | "chunked"
-  /** By the end of the connection, for a client that knows no chunks. */
+  /** Until the connection closes, for HTTP/1.0. */
   | "close"
-  /** The response says itself: to HEAD, or with a `content-length` among its headers. */
+  /** Given by the response's own headers, or none for HEAD. */
   | "own";
 
-/** @param keepsAlive whether the connection is used again. */
+/** @param keepsAlive whether the connection stays open. */
 export function formatResponseHead(
   status: number,
   headers: Readonly<Record<string, string>>,
@@ -31,7 +31,7 @@ export function formatResponseHead(
 let dateSeconds = 0;
 let date = "";
 
-/** The current date as RFC 9110 section 5.6.7 has it; made once a second. */
+/** Formats the date (RFC 9110 section 5.6.7), once per second. */
 function httpDate(nowMs: number): string {
   const seconds = Math.floor(nowMs / 1000);
   if (seconds !== dateSeconds) {

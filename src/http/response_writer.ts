@@ -1,25 +1,22 @@
-/**
- * Writes the responses of one connection to its socket: a whole one in one write, a streamed one
- * piece by piece at the pace of the client.
- */
+/** Writes the responses of a connection: small ones in one write, streams with backpressure. */
 import { Buffer } from "node:buffer";
 import type { Socket } from "node:net";
 import { CHUNK_END, chunkOf, chunkStart, framed, LAST_CHUNK } from "./chunk.ts";
 import type { HttpResponse } from "./message.ts";
 import { formatResponseHead, type ResponseFraming } from "./response_head.ts";
 
-/** A larger body is not copied to be written with its head. */
+/** Bodies up to this size are copied behind their head. */
 const COPIED_BYTES_MAX = 64 * 1024;
-/** Nor is a larger piece with its frame: copies for all clients would add up. */
+/** Pieces up to this size are copied into their frame; smaller, because of many followers. */
 const COPIED_PIECE_BYTES_MAX = 8 * 1024;
 const CONTINUE = "HTTP/1.1 100 Continue\r\n\r\n";
 
 export class ResponseWriter {
   readonly #socket: Socket;
   #isGone = false;
-  /** Wakes the writer that waits for room. */
+  /** Wakes the waiting writer. */
   #wake: (() => void) | null = null;
-  /** Ends the pieces that are being written. */
+  /** Ends the stream that is being written. */
   #endPieces: (() => void) | null = null;
 
   constructor(socket: Socket) {
@@ -32,16 +29,15 @@ export class ResponseWriter {
     });
   }
 
-  /** Tells a client that waits for it to send the body. */
   writeContinue(): void {
     if (!this.#isGone) this.#socket.write(CONTINUE);
   }
 
   /**
-   * Writes a response. Resolves when there is room for another one: so a client that takes none of
-   * its answers gets no more of them made. To false when it was broken off, after which nothing may
-   * follow on the connection.
-   * @param takesChunks whether the client knows chunks.
+   * Writes a response. Resolves when the socket has room again, so that a client that does not read
+   * is not served further. Resolves to false if the response was cut short: the connection must
+   * close.
+   * @param takesChunks whether the client supports chunked encoding.
    */
   write(
     response: HttpResponse,
@@ -69,9 +65,8 @@ export class ResponseWriter {
   }
 
   /**
-   * Asks for the next piece only when the client has taken what was written and the socket no
-   * longer uses the previous piece. When the client goes away the pieces are ended at once, also
-   * while one is pending.
+   * Pulls the next piece when the socket has room and no longer uses the previous piece. When the
+   * client disconnects, the stream ends at once, even while a piece is pending.
    */
   async #writePieces(pieces: AsyncIterable<Uint8Array>, isChunked: boolean): Promise<boolean> {
     const iterator = pieces[Symbol.asyncIterator]();
@@ -84,7 +79,7 @@ export class ResponseWriter {
         await this.#writePiece(value, isChunked);
       }
     } catch {
-      // The handler has told why.
+      // The handler has reported the error.
       return false;
     } finally {
       this.#endPieces = null;
@@ -93,7 +88,7 @@ export class ResponseWriter {
     return !this.#isGone;
   }
 
-  /** Resolves when there is room for more, and the socket no longer uses the piece. */
+  /** Resolves when the socket has room and no longer uses the piece. */
   async #writePiece(piece: Uint8Array, isChunked: boolean): Promise<void> {
     // An empty chunk would end the body.
     if (piece.length === 0 || this.#isGone) return;
@@ -104,23 +99,23 @@ export class ResponseWriter {
     }
     let isInUse = true;
     const onWritten = (error?: Error | null) => {
-      // After an error the socket closes, and that wakes.
+      // After an error, "close" wakes the writer.
       if (error !== null && error !== undefined) return;
       isInUse = false;
       this.#wakeWriter();
     };
     if (isChunked) this.#writeParts(chunkStart(piece.length), piece, CHUNK_END, onWritten);
     else this.#socket.write(piece, onWritten);
-    // There may be room before.
+    // "drain" may come before the piece is released.
     while (isInUse && !this.#isGone) await this.#room();
   }
 
-  /** Returns whether there is room for more. */
+  /** Returns whether the socket has room. */
   #writeText(text: string): boolean {
     return this.#isGone || this.#socket.write(text);
   }
 
-  /** Writes a small body together with its head: a write costs more than a copy. */
+  /** Copies a small body behind its head: a write costs more than a copy. */
   #writeWhole(head: string, body: Uint8Array): boolean {
     if (this.#isGone) return true;
     return body.length <= COPIED_BYTES_MAX
@@ -129,8 +124,8 @@ export class ResponseWriter {
   }
 
   /**
-   * Writes ASCII texts and the bytes between them at once, without a copy.
-   * @param onWritten called when the socket no longer uses the bytes, or has failed.
+   * Writes ASCII texts around bytes in one writev, without copying.
+   * @param onWritten called when the socket has released the bytes or failed.
    */
   #writeParts(
     before: string,
@@ -151,7 +146,7 @@ export class ResponseWriter {
     return hasRoom || this.#room().then(() => !this.#isGone);
   }
 
-  /** Resolves when there is room to write, or the connection is closed. */
+  /** Resolves when the socket has room or is closed. */
   #room(): Promise<void> {
     if (this.#isGone) return Promise.resolve();
     return new Promise((resolve) => {

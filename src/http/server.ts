@@ -1,6 +1,6 @@
 /**
- * HTTP/1.1 on a Unix socket, by `node:net`, so that every byte of it is the same in each runtime:
- * which requests are refused, what headers a response has, when a connection ends.
+ * An HTTP/1.1 server on a Unix socket. It is built on `node:net`, so that refusals, headers and
+ * connection handling are the same in every runtime.
  */
 import { once } from "node:events";
 import { createServer, type Server, type Socket } from "node:net";
@@ -12,31 +12,28 @@ import type { HttpHandler, HttpResponse, HttpServer, MalformedRequestError } fro
 import { closeSocketFile, socketFileAt } from "./socket_file.ts";
 import { StallWatch } from "./stall_watch.ts";
 
-/**
- * A server without a new connection for this long probes whether it still accepts any; if it does
- * not, it reopens its socket after another interval.
- */
+/** Idle time before a server probes its socket, and from a failed probe to the reopening. */
 const ACCEPT_PROBE_INTERVAL_MS = 5_000;
 
 export interface ListenOptions {
-  /** Where the socket file is made. Nothing may be there. */
+  /** Path of the socket, which must not exist. */
   path: string;
   handler: HttpHandler;
-  /** Makes the response to what is no HTTP request. */
+  /** Makes the response to a malformed request. */
   refusal: (error: MalformedRequestError) => HttpResponse;
-  /** Receives sentences for the operator. */
+  /** Reports to the operator. */
   report: (line: string) => void;
-  /** How long `close()` waits for clients; `SHUTDOWN_GRACE_MS` if absent. */
+  /** How long `close()` waits for clients; default `SHUTDOWN_GRACE_MS`. */
   shutdownGraceMs?: number;
-  /** How long a head may take to arrive; `HEADERS_TIMEOUT_MS` if absent. */
+  /** Timeout of a request head; default `HEADERS_TIMEOUT_MS`. */
   headersTimeoutMs?: number;
-  /** How often to look whether connections are accepted; `ACCEPT_PROBE_INTERVAL_MS` if absent. */
+  /** Interval of the accept probe; default `ACCEPT_PROBE_INTERVAL_MS`. */
   acceptProbeMs?: number;
 }
 
 /**
- * Starts a server. It accepts connections once this resolves.
- * @throws {Error} the socket cannot be bound, with the system's `code`, such as `EADDRINUSE`.
+ * Starts a server, which accepts connections when this resolves.
+ * @throws {Error} the socket cannot be bound, with a system `code` like `EADDRINUSE`.
  */
 export async function listen(options: ListenOptions): Promise<HttpServer> {
   const { path, handler, refusal, report } = options;
@@ -77,17 +74,16 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
   };
 }
 
-/** Resolves once connections are accepted. */
 async function openServer(
   { path, report }: ListenOptions,
   onConnection: (socket: Socket) => void,
 ): Promise<Server> {
-  // A client may end its side and still read.
+  // A client may half-close and still read.
   const server = createServer({ allowHalfOpen: true }, onConnection);
   server.listen(path);
   await once(server, "listening");
-  // Out of descriptors, for example. Open connections are not affected.
-  server.on("error", ({ message }) => report(`a connection could not be accepted: ${message}`));
+  // For example EMFILE. Open connections are not affected.
+  server.on("error", ({ message }) => report(`cannot accept a connection: ${message}`));
   return server;
 }
 
@@ -102,14 +98,14 @@ async function closeServer(
   for (const connection of connections) connection.shutDown();
   const graceEnd = Promise.withResolvers<void>();
   const grace = setTimeout(() => {
-    report(`connections cut off that did not end within ${shutdownGraceMs} ms`);
+    report(`closing connections that did not end within ${shutdownGraceMs} ms`);
     for (const connection of connections) connection.destroy();
     graceEnd.resolve();
   }, shutdownGraceMs);
-  // Not the server's own event: Deno 2.7 counts connections wrongly and never emits it.
+  // The server's own "close" event is unreliable: Deno 2.7 never emits it.
   const closed = [...connections].map((connection) => connection.closed());
   const over = [...connections].map((connection) => connection.over());
-  // What is read for a client that has gone ends before the log does, if it ends soon.
+  // Gives requests of disconnected clients time to finish before the log closes.
   await Promise.race([Promise.all(over), graceEnd.promise]);
   await Promise.all(closed);
   clearTimeout(grace);

@@ -1,6 +1,6 @@
 /**
- * The file of a listening socket. Both runtimes remove whatever lies at its path when they close; a
- * socket that someone else has put there since is kept.
+ * The file of a listening socket. Both runtimes unlink its path on close; these functions preserve
+ * a socket that another process has created there since.
  */
 import { linkSync, lstatSync, renameSync, rmSync } from "node:fs";
 
@@ -11,13 +11,13 @@ export interface SocketFile {
   ino: number;
 }
 
-/** Remembers the socket file that was just made at `path`. */
+/** Identifies the socket file that was just created at `path`. */
 export function socketFileAt(path: string): SocketFile {
   const { dev, ino } = lstatSync(path);
   return { path, dev, ino };
 }
 
-/** Runs `close`, after which our socket file is gone and another's is still there. */
+/** Runs `close`; removes our socket file, and preserves a replacement. */
 export async function closeSocketFile(
   socketFile: SocketFile,
   close: () => Promise<void>,
@@ -37,7 +37,7 @@ function isReplaced({ path, dev, ino }: SocketFile): boolean {
   return stat !== undefined && (stat.dev !== dev || stat.ino !== ino);
 }
 
-/** A second name for the file at `path`. */
+/** Hard-links the file at `path` to another name. */
 function keepAside(path: string): string {
   const kept = `${path}.kept`;
   rmSync(kept, { force: true });

@@ -1,17 +1,16 @@
 /**
- * Times out what makes no progress: reads of bodies, and followers that take no record. One coarse
- * timer serves all pending waits, because a timer for each request would cost more than reading its
- * body. A wait ends after the timeout, at most an eighth later.
+ * Times out stalled heads, bodies and followers. One coarse timer serves all waits, because a timer
+ * per request would cost more than reading its body. Timeouts fire at most an eighth late.
  */
 import { clearInterval, setInterval } from "node:timers";
 
 const SWEEPS_PER_TIMEOUT = 8;
 
-/** A recurring wait with a timeout. Starting and stopping it is cheap. */
+/** A restartable timeout, cheap to start and stop. */
 export class Wait {
   /** Called at the timeout. */
   readonly giveUp: () => void;
-  /** Sweeps since its start; null while it is stopped. */
+  /** Sweeps since the start; null while stopped. */
   sweeps: number | null = null;
 
   constructor(giveUp: () => void) {
@@ -27,7 +26,7 @@ export class Wait {
   }
 }
 
-/** A read brought nothing for the whole timeout. */
+/** A read timed out. */
 export class StallError extends Error {
   override name = "StallError";
 }
@@ -42,14 +41,12 @@ export class StallWatch {
   }
 
   /**
-   * Passes on the outcome of one read.
-   * @throws {StallError} there was none in time; the read itself continues unobserved.
+   * Returns the result of a read.
+   * @throws {StallError} the read timed out; it continues unobserved.
    */
   guard<T>(read: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
-      const wait = new Wait(() =>
-        reject(new StallError(`nothing arrived for ${this.#timeoutMs} ms`))
-      );
+      const wait = new Wait(() => reject(new StallError(`no data for ${this.#timeoutMs} ms`)));
       wait.start();
       this.add(wait);
       read.then((value) => {
@@ -62,13 +59,11 @@ export class StallWatch {
     });
   }
 
-  /** Watches a wait until `remove()`. */
   add(wait: Wait): void {
     this.#watched.add(wait);
     this.#timer ??= setInterval(() => this.#sweep(), this.#timeoutMs / SWEEPS_PER_TIMEOUT).unref();
   }
 
-  /** Stops watching a wait. */
   remove(wait: Wait): void {
     this.#watched.delete(wait);
   }

@@ -1,7 +1,7 @@
-/** What runs the program. */
+/** The JavaScript engine. */
 import process from "node:process";
 
-/** Version of V8, its first two numbers: 13.6. */
+/** Returns the major and minor version of V8, for example 13.6. */
 export function v8Version(): number {
   return Number.parseFloat(process.versions.v8);
 }

@@ -1,15 +1,15 @@
 /**
- * flock(2) by `Deno.FsFile`. Deno resolves symlinks before it opens a file when its permissions are
- * restricted, whatever the flags, so the path is looked at before the open and compared after it.
+ * flock(2) through `Deno.FsFile`. With restricted permissions Deno follows symlinks whatever the
+ * flags, so the path is checked before the open and compared after it.
  */
-import type { FileLock } from "./held_lock.ts";
 
-/** How long a held lock is waited for where only a waiting flock(2) can be asked for. */
+/** Timeout of a blocking flock(2), where there is no other. */
 const LOCK_WAIT_MS = 500;
 
 const EXCLUSIVE = true;
 
-export async function lockFile(path: string): Promise<FileLock | null> {
+/** Returns a function that closes and so unlocks the file; null if the lock is held. */
+export async function lockFile(path: string): Promise<(() => void) | null> {
   refuseOtherThanFile(path);
   const file = await Deno.open(path, { read: true, write: true, create: true, mode: 0o600 });
   let isLocked = false;
@@ -19,18 +19,7 @@ export async function lockFile(path: string): Promise<FileLock | null> {
   } finally {
     if (!isLocked) file.close();
   }
-  return isLocked ? heldLock(file) : null;
-}
-
-function heldLock(file: Deno.FsFile): FileLock {
-  let isHeld = true;
-  return {
-    release() {
-      if (!isHeld) return;
-      isHeld = false;
-      file.close();
-    },
-  };
+  return isLocked ? () => file.close() : null;
 }
 
 function refuseOtherThanFile(path: string): void {
@@ -40,19 +29,19 @@ function refuseOtherThanFile(path: string): void {
     if (error instanceof Deno.errors.NotFound) return;
     throw error;
   }
-  throw new Error(`${path}: is not a regular file`);
+  throw new Error(`${path}: not a regular file`);
 }
 
 function refuseOtherFile(path: string, file: Deno.FsFile): void {
   const [named, opened] = [Deno.lstatSync(path), file.statSync()];
   if (!named.isFile || named.dev !== opened.dev || named.ino !== opened.ino) {
-    throw new Error(`${path}: was replaced while it was opened`);
+    throw new Error(`${path}: replaced while it was being opened`);
   }
 }
 
 /**
- * For a runtime without `tryLockSync()` (before Deno 2.7): a lock that is not given within the
- * deadline is held. The request left behind ends with the file, which the caller closes.
+ * Locks without `tryLockSync()` (before Deno 2.7): a timeout means that the lock is held. Closing
+ * the file ends the pending call.
  */
 async function lockWithin(file: Deno.FsFile): Promise<boolean> {
   let timer: ReturnType<typeof setTimeout> | undefined;

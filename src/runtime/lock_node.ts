@@ -1,26 +1,26 @@
 /**
- * flock(2) for Node, which has no call for it. On Linux the `flock` program locks our open file,
- * which it gets as its descriptor 3: the lock belongs to the open file, so it stays with us when
- * that program has ended. On macOS and the BSDs open(2) takes the same lock itself.
+ * flock(2) for Node, which has no binding for it. On Linux the `flock` program locks the file that
+ * it inherits as descriptor 3: the lock belongs to the open file description, so it outlives the
+ * program. On macOS and the BSDs open(2) takes the lock.
  */
 import { spawnSync } from "node:child_process";
 import { closeSync, constants, fstatSync, lstatSync, openSync } from "node:fs";
 import process from "node:process";
-import type { FileLock } from "./held_lock.ts";
 
-/** O_NONBLOCK keeps the open of a pipe from waiting for its other end. */
+/** O_NONBLOCK keeps the open of a pipe from blocking. */
 const OPEN_FLAGS = constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW |
   constants.O_NONBLOCK;
-/** Of macOS and the BSDs; with O_NONBLOCK a held lock is EAGAIN. Not among `constants`. */
+/** A flag of macOS and the BSDs that `constants` lacks; with O_NONBLOCK a held lock is EAGAIN. */
 const O_EXLOCK = 0x20;
-/** What `flock` of util-linux and of BusyBox exits with when the lock is held. */
+/** Exit status of `flock` (util-linux and BusyBox) when the lock is held. */
 const FLOCK_HELD = 1;
 
-export function lockFile(path: string): FileLock | null {
+/** Returns a function that closes and so unlocks the file; null if the lock is held. */
+export function lockFile(path: string): (() => void) | null {
   return process.platform === "linux" ? lockByProgram(path) : lockByOpen(path);
 }
 
-function lockByProgram(path: string): FileLock | null {
+function lockByProgram(path: string): (() => void) | null {
   const fd = openFile(path, OPEN_FLAGS);
   let isLocked = false;
   try {
@@ -28,10 +28,10 @@ function lockByProgram(path: string): FileLock | null {
   } finally {
     if (!isLocked) closeSync(fd);
   }
-  return isLocked ? heldLock(fd) : null;
+  return isLocked ? () => closeSync(fd) : null;
 }
 
-/** Short options, because BusyBox knows no long ones. */
+/** Uses short options: BusyBox has no long ones. */
 function runFlock(path: string, fd: number): boolean {
   const { status, signal, error, stderr } = spawnSync("flock", ["-x", "-n", "3"], {
     stdio: ["ignore", "ignore", "pipe", fd],
@@ -40,7 +40,7 @@ function runFlock(path: string, fd: number): boolean {
   if (error !== undefined) {
     const isMissing = "code" in error && error.code === "ENOENT";
     const reason = isMissing
-      ? "Node needs the program flock for it; install the package util-linux"
+      ? "Node needs the program flock; install the package util-linux"
       : error.message;
     throw new Error(`${path}: cannot be locked: ${reason}`);
   }
@@ -50,9 +50,10 @@ function runFlock(path: string, fd: number): boolean {
   throw new Error(`${path}: cannot be locked: flock: ${reason}`);
 }
 
-function lockByOpen(path: string): FileLock | null {
+function lockByOpen(path: string): (() => void) | null {
   try {
-    return heldLock(openFile(path, OPEN_FLAGS | O_EXLOCK));
+    const fd = openFile(path, OPEN_FLAGS | O_EXLOCK);
+    return () => closeSync(fd);
   } catch (error) {
     if (error instanceof Error && "code" in error && error.code === "EAGAIN") return null;
     throw error;
@@ -64,22 +65,11 @@ function openFile(path: string, flags: number): number {
   const fd = openSync(path, flags, 0o600);
   if (fstatSync(fd).isFile()) return fd;
   closeSync(fd);
-  throw new Error(`${path}: is not a regular file`);
+  throw new Error(`${path}: not a regular file`);
 }
 
-/** In words: open(2) speaks of too many links where there is one that it does not follow. */
+/** Gives a clearer message than the ELOOP of open(2) for a symlink. */
 function refuseOtherThanFile(path: string): void {
   const stat = lstatSync(path, { throwIfNoEntry: false });
-  if (stat !== undefined && !stat.isFile()) throw new Error(`${path}: is not a regular file`);
-}
-
-function heldLock(fd: number): FileLock {
-  let isHeld = true;
-  return {
-    release() {
-      if (!isHeld) return;
-      isHeld = false;
-      closeSync(fd);
-    },
-  };
+  if (stat !== undefined && !stat.isFile()) throw new Error(`${path}: not a regular file`);
 }

@@ -31,9 +31,12 @@ export async function mergeStreams(
   const prefix = source === undefined ? "" : streamKey(source, "");
   const start = afterKey < prefix ? prefix : afterKey;
   const cursors: StreamCursor[] = [];
-  for (let index = 0; index < sources.length; index += STREAM_SEEKS_MAX) {
-    const some = sources.slice(index, index + STREAM_SEEKS_MAX);
-    cursors.push(...await Promise.all(some.map((streams) => streams.seek(start))));
+  for (let place = 0; place < sources.length; place += STREAM_SEEKS_MAX) {
+    const some = sources.slice(place, place + STREAM_SEEKS_MAX);
+    const seeks = some.map((streams) => streams.seek(start));
+    // A failure waits for the others: nobody reads a segment once the page has failed.
+    await Promise.allSettled(seeks);
+    cursors.push(...await Promise.all(seeks));
   }
   const rows: StreamSummary[] = [];
   while (rows.length < limit) {

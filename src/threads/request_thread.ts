@@ -1,36 +1,36 @@
 /**
- * A worker thread that serves requests one at a time, in order; its module calls
- * `answerRequests()`. It starts with its first request. When it dies its requests fail, and the
- * next one starts another. Nothing is sent before the thread runs, so where none can be started,
- * the memory of a request is still with the caller.
+ * A worker thread that serves requests one at a time, in order. It starts with the first request;
+ * if it dies, pending requests fail and the next request starts another thread. Nothing is sent
+ * before the thread runs, so if none can be started, the caller still has the request's memory.
+ * The module of the thread calls `answerRequests()`.
  */
 import { clearTimeout, setTimeout } from "node:timers";
 import { type MessagePort, parentPort, type TransferListItem, Worker } from "node:worker_threads";
 import { assert } from "../assert.ts";
 
-/** A thread could not respond: it did not start, died, or was closed. */
+/** A thread did not start, died or was closed before it responded. */
 export class ThreadLostError extends Error {
   override name = "ThreadLostError";
 }
 
-/** A thread died before it ran; nothing was sent, so the caller can do the work itself. */
+/** A thread died before it ran or received anything: the caller can do the work itself. */
 export class ThreadUnavailableError extends ThreadLostError {
   override name = "ThreadUnavailableError";
 }
 
 export interface RequestThreadOptions {
-  /** Handed to the thread as `workerData`. */
+  /** Becomes `workerData` in the thread. */
   workerData?: unknown;
-  /** Idle time after which the thread is ended; never if absent. */
+  /** Idle timeout of the thread; none if absent. */
   idleMs?: number;
   /** Starts the worker; tests replace it. May throw. */
   start?: (module: URL, workerData: unknown) => Worker;
 }
 
-/** Messages of a thread: `ready` once, then one for each request. */
+/** Messages of a thread: `ready` once, then one per request. */
 type Message<Response> = { ready: true } | { response: Response } | { failure: string };
 
-/** Young generation of a thread, in MiB. The default takes 100 MiB more and is no faster. */
+/** Young generation of a thread. The default costs 100 MiB more per thread for no speed. */
 const YOUNG_HEAP_MIB_MAX = 12;
 
 export class RequestThread<Request, Response> {
@@ -38,7 +38,7 @@ export class RequestThread<Request, Response> {
   readonly #options: RequestThreadOptions;
   #worker: Worker | null = null;
   #pending: PromiseWithResolvers<Response>[] = [];
-  /** Send the requests made before the thread ran. */
+  /** Sends the requests from before the thread ran. */
   #unsent: (() => void)[] = [];
   #isRunning = false;
   #idleTimer: NodeJS.Timeout | null = null;
@@ -50,24 +50,24 @@ export class RequestThread<Request, Response> {
     this.#options = options;
   }
 
-  /** Whether no request is pending. */
   get isIdle(): boolean {
     return this.#pending.length === 0;
   }
 
   /**
-   * Whether a thread died before it ran: narrow permissions may deny the runtime the module. The
-   * caller does the work itself then.
+   * Whether a thread died before it ran, for example because the runtime may not read its module.
+   * The caller must do the work itself.
    */
   get isUnavailable(): boolean {
     return this.#isUnavailable;
   }
 
   /**
+   * Sends a request and returns its response.
    * @param transfer memory that moves to the thread.
    * @throws {ThreadUnavailableError}
    * @throws {ThreadLostError}
-   * @throws {Error} the handler failed, with its message.
+   * @throws {Error} with the message of the handler's error.
    */
   request(message: Request, transfer: TransferListItem[] = []): Promise<Response> {
     if (this.#isClosed) return Promise.reject(new ThreadLostError("the thread was closed"));
@@ -99,7 +99,7 @@ export class RequestThread<Request, Response> {
     try {
       this.#worker!.postMessage(message, transfer);
     } catch (error) {
-      // There is not enough memory to clone the message; the thread is fine.
+      // Out of memory to clone the message; the thread itself is unaffected.
       this.#pending = this.#pending.filter((other) => other !== pending);
       pending.reject(new ThreadLostError(`the request could not be sent: ${error}`));
       if (this.isIdle) this.#startIdleTimer();
@@ -129,7 +129,7 @@ export class RequestThread<Request, Response> {
       return;
     }
     const pending = this.#pending.shift();
-    assert(pending !== undefined, "each response has a request");
+    assert(pending !== undefined, "a thread responds once per request");
     if ("response" in message) pending.resolve(message.response);
     else pending.reject(new Error(message.failure));
     if (this.isIdle) this.#startIdleTimer();
@@ -171,17 +171,17 @@ function startWorker(module: URL, workerData: unknown): Worker {
   return new Worker(module, { workerData, resourceLimits });
 }
 
-/** A response and the memory to transfer with it. */
+/** A response, and the memory that moves to the requesting thread. */
 export interface Answer<Response> {
   response: Response;
   transfer?: TransferListItem[];
 }
 
-/** Serves the requests to this thread one at a time, until it is ended. */
+/** Serves the requests to this thread in order. */
 export function answerRequests<Request, Response>(
   answer: (request: Request) => Answer<Response> | Promise<Answer<Response>>,
 ): void {
-  assert(parentPort !== null, "this module is the main one of a thread");
+  assert(parentPort !== null, "this module runs in a worker thread");
   const port: MessagePort = parentPort;
   const send = (message: Message<Response>, transfer: TransferListItem[] = []) =>
     port.postMessage(message, transfer);
@@ -196,7 +196,7 @@ export function answerRequests<Request, Response>(
       }
     });
   });
-  // Without a response to it, all later responses would go to the wrong requests.
+  // Without a response to this request, the next response would be matched to it.
   port.on("messageerror", (error) => {
     throw error;
   });

@@ -18,21 +18,21 @@ const BAD = [
   " Bearer s3cret",
 ];
 
-test("createAuthorizer() passes the token, whatever the case of the scheme", () => {
+test("createAuthorizer() accepts the token, whatever the case of the scheme", () => {
   const isAuthorized = createAuthorizer("s3cret");
   for (const value of GOOD) assert.ok(isAuthorized(value), value);
 });
 
-test("createAuthorizer() passes nothing else", () => {
+test("createAuthorizer() accepts nothing else", () => {
   const isAuthorized = createAuthorizer("s3cret");
   for (const value of BAD) assert.ok(!isAuthorized(value), String(value));
 });
 
-test("createAuthorizer() takes a token outside ASCII as its bytes in UTF-8", () => {
+test("createAuthorizer() compares a non-ASCII token by its bytes in UTF-8", () => {
   assert.ok(createAuthorizer("clé")("Bearer cl\u00c3\u00a9"));
 });
 
-test("createAuthorizer() passes everything when the token is empty", () => {
+test("createAuthorizer() accepts everything when the token is empty", () => {
   const isAuthorized = createAuthorizer("");
   for (const value of [...GOOD, ...BAD]) assert.ok(isAuthorized(value));
 });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { describeDefect } from "../../src/api/describe_defect.ts";
 
-test("describeDefect() gives name, message and place in one line", () => {
+test("describeDefect() returns name, message and position in one line", () => {
   class DiskError extends Error {
     override name = "DiskError";
   }
@@ -10,7 +10,7 @@ test("describeDefect() gives name, message and place in one line", () => {
   assert.match(text, /^DiskError: read failed: EIO \(describe_defect_test\.ts:\d+:\d+\)$/);
 });
 
-test("describeDefect() leaves out messages that quote the values at hand", () => {
+test("describeDefect() omits messages that may quote values", () => {
   const thrown = (run: () => unknown): unknown => {
     try {
       return run();
@@ -31,6 +31,6 @@ test("describeDefect() leaves out messages that quote the values at hand", () =>
   }
 });
 
-test("describeDefect() names the type of what is no error", () => {
+test("describeDefect() names the type of a thrown non-error", () => {
   assert.equal(describeDefect("s3cret"), "a thrown string");
 });

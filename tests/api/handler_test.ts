@@ -1,4 +1,4 @@
-/** The handler without a server: the order of its checks, and what becomes of errors. */
+/** The handler without a server: order of checks, and errors. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ApiError } from "../../src/event/api_error.ts";
@@ -38,7 +38,7 @@ function api(log: Partial<EventLog>, options: Partial<HandlerOptions> = {}) {
   return { answer, reports };
 }
 
-/** A request with every fault at once; each case takes the first one away. */
+/** A request with every fault; each case removes the first one. */
 const FAULTS = {
   method: "DELETE",
   target: "/v2?follow=maybe&x=1",
@@ -103,7 +103,7 @@ test("createHandler() answers a committed batch with its receipt", async () => {
   });
 });
 
-test("createHandler() gives an error document the code, message and context of its error", async () => {
+test("createHandler() returns an error document with code, message and context", async () => {
   const error = new ApiError("batch_id_conflict", "taken", { source: "shop", batch_id: "b1" });
   const { answer, reports } = api({ append: () => Promise.reject(error) });
   const headers = { "content-length": String(BODY.length) };
@@ -149,21 +149,21 @@ test("createHandler() answers HEAD with the headers of GET and the length of its
   });
 });
 
-test("createHandler() knows no other path", async () => {
+test("createHandler() has no other path", async () => {
   for (const target of ["/v1/query", "/v1/catalog", "/v1/imports", "/", "*"]) {
     const { status, document } = await api({}).answer(stubRequest({ method: "POST", target }));
     assert.deepEqual([status, document.error], [404, "not_found"], target);
   }
 });
 
-test("createHandler() knows methods by their exact spelling", async () => {
+test("createHandler() compares methods exactly", async () => {
   for (const method of ["TRACE", "get", "BREW"]) {
     const { status, headers } = await api({}).answer(stubRequest({ method }));
     assert.deepEqual([status, headers.allow], [405, "GET, HEAD, POST"], method);
   }
 });
 
-test("createHandler() takes a chunked body, and releases its room afterwards", async () => {
+test("createHandler() accepts a chunked body, and releases its room afterwards", async () => {
   const admission = new Admission();
   let heldBytes = 0;
   const append = () => {
@@ -179,7 +179,7 @@ test("createHandler() takes a chunked body, and releases its room afterwards", a
   assert.equal(admission.heldBytes, 0);
 });
 
-test("createHandler() cuts a chunked body at its limit", async () => {
+test("createHandler() refuses a chunked body at its limit", async () => {
   const admission = new Admission();
   let piecesRead = 0;
   function* endless() {
@@ -193,7 +193,7 @@ test("createHandler() cuts a chunked body at its limit", async () => {
   assert.equal(admission.heldBytes, 0);
 });
 
-test("createHandler() gives a large body room only as it arrives", async () => {
+test("createHandler() admits a large body only as it arrives", async () => {
   const admission = new Admission();
   const heldBytes: number[] = [];
   function* pieces() {

@@ -20,7 +20,7 @@ function noFailure(error: unknown): void {
   assert.fail(`unexpected failure: ${error}`);
 }
 
-/** The response to a replay of these pieces, its body as one text. */
+/** The response to a replay of these pieces, with its body as text. */
 async function replayed(pieces: Array<string | Error>) {
   const failures: unknown[] = [];
   const response = await replayResponse(stubReplay(pieces), (error) => failures.push(error));
@@ -67,7 +67,7 @@ for (const [title, pieces, events, isWhole] of PAGES) {
   });
 }
 
-test("replayResponse() leaves last_event_id out of an empty page", async () => {
+test("replayResponse() omits last_event_id from an empty page", async () => {
   const replay = { ...stubReplay([]), lastEventId: null, nextAfter: null };
   const { body } = await replayResponse(replay, noFailure);
   assert.equal(
@@ -81,7 +81,7 @@ test("replayResponse() rejects when the first piece cannot be read", async () =>
   await assert.rejects(replayResponse(replay, noFailure), /disk/);
 });
 
-test("replayResponse() breaks a stream that fails in the middle, and tells why", async () => {
+test("replayResponse() breaks a stream that fails, and reports the reason", async () => {
   const page = await replayed([LARGE, "1", new Error("disk")]);
   assert.match(String(page.error), /disk/);
   assert.deepEqual(page.failures, [page.error]);

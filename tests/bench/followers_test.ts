@@ -4,7 +4,7 @@ import { createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
 import { Followers } from "../../bench/support/followers.ts";
-import { withFolder } from "../support/cli.ts";
+import { withFolder } from "../../tools/support/program.ts";
 
 const CAUGHT_UP = '{"type":"caught_up","next_after":null,"snapshot_through_event_id":null}\n';
 const FOLLOWED = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" +

@@ -8,7 +8,7 @@ import { loadOf } from "../../bench/memory/loads.ts";
 import { ALL, parseMemoryOptions } from "../../bench/memory/options.ts";
 import type { LogFacts } from "../../bench/scale/built_log.ts";
 import type { Report } from "../../bench/support/report.ts";
-import { spawnScript, withFolder } from "../support/cli.ts";
+import { spawnScript, withFolder } from "../../tools/support/program.ts";
 
 const SCRIPT = fileURLToPath(new URL("../../bench/memory.ts", import.meta.url));
 

@@ -1,16 +1,13 @@
 /** The comparison with peers runs to its end, with next to nothing to do, with and without them. */
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
 import { chmod, mkdir, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import process from "node:process";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { findProgram } from "../../bench/peers/peer_process.ts";
 import type { Report } from "../../bench/support/report.ts";
 import { skipLoudly } from "../faults/support/skip.ts";
-import { withFolder } from "../support/cli.ts";
-import { runtimeArgs, THIS_RUNTIME } from "../support/runtimes.ts";
+import { spawnScript, withFolder } from "../../tools/support/program.ts";
 
 const MAIN = fileURLToPath(new URL("../../bench/peers/main.ts", import.meta.url));
 
@@ -24,18 +21,10 @@ async function runPeers(folder: string, rows: string[], peersPath?: string): Pro
   const jsonPath = join(folder, "report.json");
   const sizes = ["--starts", "1", "--seconds", "0.05", "--events", "2000"];
   const where = ["--dir", folder, "--json", jsonPath];
-  const command = [...runtimeArgs(THIS_RUNTIME, ["--allow-all"]), MAIN, ...sizes, ...where];
-  const child = spawn(process.execPath, [...command, "--rows", rows.join(",")], {
-    stdio: ["ignore", "pipe", "pipe"],
-    env: { ...process.env, ...peersPath === undefined ? {} : { PEERS_PATH: peersPath } },
-  });
-  let stderr = "";
-  child.stdout.resume();
-  child.stderr.setEncoding("utf8").on("data", (text: string) => stderr += text);
-  const code = await new Promise((resolve, reject) => {
-    child.once("error", reject);
-    child.once("close", resolve);
-  });
+  const env = peersPath === undefined ? [] : ["env", `PEERS_PATH=${peersPath}`];
+  const args = [...sizes, ...where, "--rows", rows.join(",")];
+  const options = { permissions: ["--allow-all"], wrapper: env };
+  const { code, stderr } = await spawnScript(MAIN, args, options).exited;
   assert.equal(code, 0, stderr);
   return { report: JSON.parse(await readFile(jsonPath, "utf8")), stderr };
 }

@@ -1,33 +1,16 @@
 /** Every benchmark runs to its end, with next to nothing to do, so that none can rot unseen. */
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import process from "node:process";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import type { Report } from "../../bench/support/report.ts";
-import { withFolder } from "../support/cli.ts";
-import { runtimeArgs, THIS_RUNTIME } from "../support/runtimes.ts";
+import { type CliExit, spawnScript, withFolder } from "../../tools/support/program.ts";
+import { THIS_RUNTIME } from "../../tools/support/runtimes.ts";
 
-interface BenchRun {
-  code: number | null;
-  stdout: string;
-  stderr: string;
-}
-
-function runBench(name: string, args: string[]): Promise<BenchRun> {
+function runBench(name: string, args: string[]): Promise<CliExit> {
   const script = fileURLToPath(new URL(`../../bench/${name}.ts`, import.meta.url));
-  const command = [...runtimeArgs(THIS_RUNTIME, ["--allow-all"]), script, ...args];
-  const child = spawn(process.execPath, command, { stdio: ["ignore", "pipe", "pipe"] });
-  const run: BenchRun = { code: null, stdout: "", stderr: "" };
-  for (const name of ["stdout", "stderr"] as const) {
-    child[name].setEncoding("utf8").on("data", (text: string) => run[name] += text);
-  }
-  return new Promise((resolve, reject) => {
-    child.once("error", reject);
-    child.once("close", (code) => resolve({ ...run, code }));
-  });
+  return spawnScript(script, args, { permissions: ["--allow-all"] }).exited;
 }
 
 const SEALED_ROWS = ["tail", "sealed"].flatMap((form) => [

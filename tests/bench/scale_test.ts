@@ -11,8 +11,8 @@ import { BulkBatches, oldBatch, oldStreamName, singleBatch } from "../../bench/s
 import { parseScaleOptions } from "../../bench/scale/options.ts";
 import type { Report } from "../../bench/support/report.ts";
 import { checkBatch } from "../../src/event/batch.ts";
-import { spawnScript, withFolder } from "../support/cli.ts";
-import { THIS_RUNTIME } from "../support/runtimes.ts";
+import { spawnScript, withFolder } from "../../tools/support/program.ts";
+import { THIS_RUNTIME } from "../../tools/support/runtimes.ts";
 
 const SCRIPT = fileURLToPath(new URL("../../bench/scale.ts", import.meta.url));
 const SMALL = ["--tail-mb", "0.1", "--starts", "1", "--seconds", "0.1"];

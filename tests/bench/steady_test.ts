@@ -9,7 +9,7 @@ import { Deliveries } from "../../bench/steady/deliveries.ts";
 import { parseSteadyOptions } from "../../bench/steady/options.ts";
 import { compareThirds } from "../../bench/steady/thirds.ts";
 import type { Report } from "../../bench/support/report.ts";
-import { spawnScript, withFolder } from "../support/cli.ts";
+import { spawnScript, withFolder } from "../../tools/support/program.ts";
 
 const SCRIPT = fileURLToPath(new URL("../../bench/steady.ts", import.meta.url));
 

@@ -1,4 +1,4 @@
-/** What the client does to get a batch committed once, against a service that fails as told. */
+/** Retries of the client against a service that fails on command. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Batch } from "../../src/client/batch_body.ts";
@@ -29,7 +29,7 @@ const RECEIPT = {
   last_event_id: eventId(1),
 };
 
-test("append() sends the batch in the names of the wire and returns the receipt", async () => {
+test("append() sends the batch with wire names and returns the receipt", async () => {
   await withFakeService([json(200, RECEIPT)], async ({ client, seen }) => {
     const precondition = { stream: "orders", expectedFrontier: null };
     assert.deepEqual(await client.append({ ...BATCH, precondition }), RECEIPT);
@@ -54,14 +54,14 @@ test("append() sends the bearer token", async () => {
   }, { token: "secret" });
 });
 
-test("EventLogClient refuses a token that cannot stand in a header, without quoting it", () => {
+test("EventLogClient refuses a token that is not a valid header value, without quoting it", () => {
   for (const token of ["sec\nret", "sec\u{100}ret"]) {
     const make = () => new EventLogClient(() => Promise.reject(new Error("unused")), { token });
     assert.throws(make, (error) => error instanceof TypeError && !error.message.includes("sec"));
   }
 });
 
-/** The head of an answer, and then nothing. */
+/** Sends the head of a response, and then nothing. */
 const loseAnswer: Reply = (response) => {
   response.writeHead(200, { "content-length": "1000" });
   response.write('{"status":', () => response.destroy());
@@ -73,7 +73,7 @@ const REPEATED: [string, Reply][] = [
   ["a 429", refuse(429, "overloaded")],
 ];
 for (const [name, failure] of REPEATED) {
-  test(`append() sends the same bytes again after ${name}`, async () => {
+  test(`append() resends the same bytes after ${name}`, async () => {
     const duplicate = { ...RECEIPT, status: "duplicate" };
     const replies = [failure, failure, json(200, duplicate)];
     await withFakeService(replies, async ({ client, seen, timing }) => {
@@ -85,7 +85,7 @@ for (const [name, failure] of REPEATED) {
   });
 }
 
-test("append() waits as long as Retry-After asks, and its pause on top", async () => {
+test("append() waits for Retry-After plus its backoff", async () => {
   const busy = refuse(429, "overloaded", {}, { "retry-after": "3" });
   await withFakeService([busy, json(200, RECEIPT)], async ({ client, timing }) => {
     await client.append(BATCH);
@@ -93,11 +93,11 @@ test("append() waits as long as Retry-After asks, and its pause on top", async (
   });
 });
 
-test("append() gives up after its attempts, with pauses that grow up to their bound", async () => {
+test("append() gives up after attemptsMax, with pauses that grow to their limit", async () => {
   await withFakeService([loseConnection], async ({ client, seen, timing }) => {
     await assert.rejects(client.append(BATCH), (error) => {
       assert(error instanceof ConnectionError);
-      assert.match(error.message, /^POST \/v1\/events got no answer: connection to .*s\.sock/);
+      assert.match(error.message, /^POST \/v1\/events got no response: connection to .*s\.sock/);
       return true;
     });
     assert.equal(seen.length, CLIENT_ATTEMPTS_MAX);
@@ -106,18 +106,18 @@ test("append() gives up after its attempts, with pauses that grow up to their bo
   }, { writeTimeoutMs: 1_000_000 });
 });
 
-test("append() starts no attempt after its time", async () => {
+test("append() starts no attempt after its time limit", async () => {
   await withFakeService([refuse(429, "overloaded")], async ({ client, timing }) => {
     await assert.rejects(client.append(BATCH), { code: "overloaded" });
     assert.deepEqual(timing.pausesMs, [100, 200, 400, 800, 1600, 3200]);
   }, { writeTimeoutMs: 10_000 });
 });
 
-test("append() ends an attempt that is not answered in time", async () => {
+test("append() aborts an attempt at the time limit", async () => {
   await withFakeService([keepSilent], async ({ client, seen }) => {
     await assert.rejects(client.append(BATCH), (error) => {
       assert(error instanceof ConnectionError);
-      assert.match(error.message, /no answer in 30 ms/);
+      assert.match(error.message, /no response in 30 ms/);
       return true;
     });
     // None where it took longer to arrive.
@@ -168,7 +168,7 @@ const NONSENSE: [string, Reply][] = [
   ["null", json(200, null)],
 ];
 for (const [name, reply] of NONSENSE) {
-  test(`append() does not take ${name} for a receipt`, async () => {
+  test(`append() does not accept ${name} as a receipt`, async () => {
     await withFakeService([reply], async ({ client, seen }) => {
       await assert.rejects(client.append(BATCH), ProtocolError);
       assert.equal(seen.length, 1);
@@ -202,7 +202,7 @@ for (const [name, payload] of UNSAYABLE) {
   });
 }
 
-test("retire() asks again after a lost connection, and takes already_retired too", async () => {
+test("retire() retries after a lost connection and accepts already_retired", async () => {
   const receipt = {
     v: 1,
     status: "already_retired",

@@ -1,4 +1,4 @@
-/** The examples in comments and documents are run, against a service. */
+/** Runs the examples in comments and documents against a service. */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -7,13 +7,13 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { fencesOf } from "../docs/support/fences.ts";
-import { absenceOf, executableOf } from "../support/runtimes.ts";
-import { withDeployment } from "./support/deployment.ts";
+import { absenceOf, executableOf } from "../../tools/support/runtimes.ts";
+import { withServing } from "../support/deployment.ts";
 
 const ROOT = new URL("../../", import.meta.url);
 const DOCUMENTED = ["mod.ts", "event.ts", "src/client/", "docs/client.md", "README.md"];
 
-/** The tree's own forbids unused names, and the imports that are put before an example are such. */
+/** The repository's own forbids unused names, which the imports added to an example are. */
 const CONFIG = {
   imports: { "@ground/service": new URL("mod.ts", ROOT).href },
   compilerOptions: { strict: true, exactOptionalPropertyTypes: true },
@@ -24,7 +24,7 @@ const deno = executableOf("deno");
 test("every example of the client's documentation type-checks and runs", {
   skip: deno === null ? absenceOf("deno") : false,
 }, async () => {
-  await withDeployment(async ({ folder }) => {
+  await withServing(async ({ folder }) => {
     const config = join(folder, "deno.json");
     await writeFile(config, JSON.stringify(CONFIG));
     const paths = DOCUMENTED.map((path) => fileURLToPath(new URL(path, ROOT)));
@@ -37,11 +37,11 @@ test("every example of the client's documentation type-checks and runs", {
 
 const node = executableOf("node");
 
-/** The examples of the documents stand alone, as a reader's scripts. */
+/** The examples of the documents are complete scripts. */
 test("every example of the documents runs on Node, by the name of the package", {
   skip: node === null ? absenceOf("node") : false,
 }, async () => {
-  await withDeployment(async ({ folder }) => {
+  await withServing(async ({ folder }) => {
     const packageFolder = join(folder, "node_modules", "@ground", "service");
     await mkdir(packageFolder, { recursive: true });
     const library = JSON.stringify(new URL("mod.ts", ROOT));
@@ -61,8 +61,8 @@ test("every example of the documents runs on Node, by the name of the package", 
 });
 
 /**
- * What a program prints that must end well. The examples name the socket relative to the folder
- * they are run in.
+ * Runs a program that must succeed and returns its output. The examples name the socket relative
+ * to their working directory.
  */
 async function outputOf(program: string, args: string[], folder: string): Promise<string> {
   const child = spawn(program, args, {

@@ -1,4 +1,4 @@
-/** The client and the service together, also while the service is killed and started again. */
+/** The client and the service together, even while the service is killed and restarted. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
@@ -10,8 +10,8 @@ import {
   unixFetch,
   verifyEvent,
 } from "../../mod.ts";
-import { SEED, SeededRandom } from "../event/support/seeded_random.ts";
-import { type Deployment, withDeployment } from "./support/deployment.ts";
+import { SEED, SeededRandom } from "../../tools/support/random.ts";
+import { type Deployment, withServing } from "../support/deployment.ts";
 import { collect } from "./support/fake_service.ts";
 
 function batchOf(source: string, batchId: string, stream: string, size = 3): Batch {
@@ -29,7 +29,7 @@ function clientOf({ socketPath }: Deployment): EventLogClient {
 }
 
 test("EventLogClient appends, replays, lists and retires", async () => {
-  await withDeployment(async (deployment) => {
+  await withServing(async (deployment) => {
     const client = clientOf(deployment);
     const first = await client.append(batchOf("shop", "b1", "orders"));
     assert.equal(first.status, "committed");
@@ -75,7 +75,7 @@ test("EventLogClient appends, replays, lists and retires", async () => {
 });
 
 test("EventLogClient types the errors of the service by code", async () => {
-  await withDeployment(async (deployment) => {
+  await withServing(async (deployment) => {
     const client = clientOf(deployment);
     const { last_event_id } = await client.append(batchOf("shop", "b1", "orders"));
     const conflict = await refusalOf(client.append(batchOf("shop", "b1", "invoices")));
@@ -105,8 +105,8 @@ async function refusalOf(call: Promise<unknown>): Promise<EventLogError> {
   return error;
 }
 
-test("replayPages() ends while the log grows under it", async () => {
-  await withDeployment(async (deployment) => {
+test("replayPages() ends while the log grows", async () => {
+  await withServing(async (deployment) => {
     const client = clientOf(deployment);
     await client.append(batchOf("shop", "b0", "orders", 5));
     const seen: string[] = [];
@@ -119,8 +119,8 @@ test("replayPages() ends while the log grows under it", async () => {
   });
 });
 
-test("follow() goes on over a restart of the service", async () => {
-  await withDeployment(async (deployment) => {
+test("follow() continues across a restart of the service", async () => {
+  await withServing(async (deployment) => {
     const client = clientOf(deployment);
     await client.append(batchOf("shop", "b1", "orders"));
     const steps = [
@@ -149,7 +149,7 @@ test("follow() goes on over a restart of the service", async () => {
   });
 });
 
-/** Appends batch after batch; returns their receipts. */
+/** Appends batches and returns their receipts. */
 async function appendAll(client: EventLogClient, source: string, batches: number) {
   const receipts: Receipt[] = [];
   for (let n = 0; n < batches; n++) {
@@ -158,7 +158,7 @@ async function appendAll(client: EventLogClient, source: string, batches: number
   return receipts;
 }
 
-/** Follows until so many events have come. */
+/** Follows until `count` events have arrived. */
 async function followEvents(client: EventLogClient, count: number): Promise<CommittedEvent[]> {
   const events: CommittedEvent[] = [];
   for await (const item of client.follow({ limit: 10 })) {
@@ -168,11 +168,11 @@ async function followEvents(client: EventLogClient, count: number): Promise<Comm
   return events;
 }
 
-test(`append() and follow() lose and repeat nothing over kill -9 (seed ${SEED})`, async () => {
+test(`append() and follow() lose and repeat nothing across kill -9 (seed ${SEED})`, async () => {
   const random = new SeededRandom();
   const sources = ["a", "b", "c", "d"];
   const batches = 150;
-  await withDeployment(async (deployment) => {
+  await withServing(async (deployment) => {
     const client = clientOf(deployment);
     const total = sources.length * batches * 3;
     const following = followEvents(client, total);

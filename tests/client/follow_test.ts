@@ -1,4 +1,4 @@
-/** Following over connections that end in every way, against a service that answers as told. */
+/** Follows over connections that end in every way, against a scripted service. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
@@ -6,7 +6,7 @@ import { ConnectionError, EventLogError, ProtocolError } from "../../src/client/
 import { CLIENT_ATTEMPTS_MAX, EventLogClient } from "../../src/client/event_log_client.ts";
 import type { FollowItem, Reconnect } from "../../src/client/follow.ts";
 import { CLIENT_BACKOFF_MS_MAX } from "../../src/client/retry.ts";
-import { SEED, SeededRandom } from "../event/support/seeded_random.ts";
+import { SEED, SeededRandom } from "../../tools/support/random.ts";
 import {
   collect,
   eventId,
@@ -20,7 +20,7 @@ import {
 
 type Phase = "snapshot" | "live";
 
-/** An `events` record; none when `to` is before `from`. */
+/** An `events` record, empty when `to` is before `from`. */
 function record(phase: Phase, from: number, to: number, nextAfter = to): Record<string, unknown> {
   return {
     type: "events",
@@ -40,7 +40,7 @@ function end(reason: string, detail?: string): Record<string, unknown> {
   return { type: "end", reason, last_event_id: null, ...(detail === undefined ? {} : { detail }) };
 }
 
-/** Items as short texts. */
+/** Formats items as short texts. */
 function shorten(item: FollowItem): string {
   if (item.type === "event") return `${item.phase} ${Number(`0x${item.event.event_id.slice(-6)}`)}`;
   return item.type === "end" ? `end ${item.reason}` : item.type;
@@ -107,7 +107,7 @@ const INTERRUPTIONS: [string, Reply, string | undefined][] = [
   ["a record breaks off", cutLine(record("snapshot", 1, 2)), undefined],
 ];
 for (const [name, reply, after] of INTERRUPTIONS) {
-  test(`follow() resumes after what it has when ${name}`, async () => {
+  test(`follow() resumes after its last record when ${name}`, async () => {
     await withFakeService([reply, FINAL], async ({ client, seen }) => {
       const items = await collect(client.follow());
       assert.equal(shorten(items.at(-2)!), "snapshot 9");
@@ -116,7 +116,7 @@ for (const [name, reply, after] of INTERRUPTIONS) {
   });
 }
 
-/** Half a record, and the end of the connection. */
+/** Sends half a record and closes the connection. */
 function cutLine(whole: Record<string, unknown>): Reply {
   return (response) => {
     const text = JSON.stringify(whole);
@@ -124,7 +124,7 @@ function cutLine(whole: Record<string, unknown>): Reply {
   };
 }
 
-test("follow() delivers what it was sent before a break, and nothing twice", async () => {
+test("follow() delivers everything sent before a disconnect, and nothing twice", async () => {
   const replies = [
     lines([record("snapshot", 1, 3)], "lose"),
     lines([record("snapshot", 4, 4), caughtUp(4), record("live", 5, 6), end("shutdown")]),
@@ -138,7 +138,7 @@ test("follow() delivers what it was sent before a break, and nothing twice", asy
   });
 });
 
-test("follow() refuses an event that comes again", async () => {
+test("follow() refuses a repeated event", async () => {
   const replies = [lines([record("snapshot", 1, 3)], "lose"), lines([record("snapshot", 3, 4)])];
   await withFakeService(replies, async ({ client }) => {
     await assert.rejects(collect(client.follow()), ProtocolError);
@@ -146,7 +146,7 @@ test("follow() refuses an event that comes again", async () => {
 });
 
 for (const reason of ["writer_poisoned", "replay_failed"]) {
-  test(`follow() ends after ${reason}, unless told to go on`, async () => {
+  test(`follow() ends after ${reason}, unless told to reconnect`, async () => {
     const replies = [lines([end(reason)]), lines([end("shutdown")])];
     await withFakeService(replies, async ({ client, seen }) => {
       assert.deepEqual((await collect(client.follow())).map(shorten), [`end ${reason}`]);
@@ -162,7 +162,7 @@ for (const reason of ["writer_poisoned", "replay_failed"]) {
 }
 
 for (const [status, code] of [[400, "invalid_replay_request"], [401, "unauthorized"]] as const) {
-  test(`follow() does not try again after ${status} ${code}`, async () => {
+  test(`follow() does not retry after ${status} ${code}`, async () => {
     await withFakeService([refuse(status, code)], async ({ client, seen }) => {
       await assert.rejects(collect(client.follow()), (error) => {
         return error instanceof EventLogError && error.code === code;
@@ -172,7 +172,7 @@ for (const [status, code] of [[400, "invalid_replay_request"], [401, "unauthoriz
   });
 }
 
-test("follow() gives up after failures in a row, and tells of each", async () => {
+test("follow() gives up after consecutive failures, and reports each", async () => {
   await withFakeService([loseConnection], async ({ client, seen, timing }) => {
     const reconnects: Reconnect[] = [];
     const onReconnect = (reconnect: Reconnect) => void reconnects.push(reconnect);
@@ -184,14 +184,14 @@ test("follow() gives up after failures in a row, and tells of each", async () =>
   });
 });
 
-test("follow() yields the end when the last attempt meets a shutdown too", async () => {
+test("follow() yields the end when the last attempt also meets a shutdown", async () => {
   await withFakeService([lines([end("shutdown")])], async ({ client, seen }) => {
     assert.deepEqual((await collect(client.follow())).map(shorten), ["end shutdown"]);
     assert.equal(seen.length, 3);
   }, { attemptsMax: 3 });
 });
 
-test("follow() counts failures anew once events have come, or a session has lasted", async () => {
+test("follow() resets its failure count after events or a long session", async () => {
   const replies: Reply[] = [];
   for (let n = 1; n <= 7; n++) replies.push(lines([record("live", n, n)]), loseConnection);
   for (let n = 1; n <= 7; n++) replies.push(lines([caughtUp(7)]), loseConnection);
@@ -207,7 +207,7 @@ test("follow() counts failures anew once events have come, or a session has last
   }, { attemptsMax: 3 });
 });
 
-test("follow() ignores kinds of records it does not know", async () => {
+test("follow() ignores unknown record types", async () => {
   const records = [{ type: "of_tomorrow" }, caughtUp(1), end("writer_poisoned")];
   await withFakeService([lines(records)], async ({ client }) => {
     assert.deepEqual((await collect(client.follow())).map(shorten), [
@@ -247,7 +247,7 @@ test("follow() throws the reason of its signal while it waits for events", async
   });
 });
 
-test("follow() closes the connection when the iteration is left", async () => {
+test("follow() closes the connection when the loop is left", async () => {
   const closed = Promise.withResolvers<void>();
   const reply: Reply = async (response, request) => {
     response.once("close", closed.resolve);
@@ -261,7 +261,7 @@ test("follow() closes the connection when the iteration is left", async () => {
   });
 });
 
-test("follow() reads from the connection only what its consumer asks for", async () => {
+test("follow() reads from the connection only on demand", async () => {
   let reads = 0;
   const body = new ReadableStream<Uint8Array>({
     pull(controller) {
@@ -281,7 +281,7 @@ test("follow() reads from the connection only what its consumer asks for", async
   assert.equal(reads, 5);
 });
 
-test(`follow() takes records in any pieces they arrive in (seed ${SEED})`, async () => {
+test(`follow() accepts records split at any byte (seed ${SEED})`, async () => {
   const random = new SeededRandom();
   const wanted = [record("snapshot", 1, 40), caughtUp(40), record("live", 41, 50), end("shutdown")];
   const bytes = Buffer.from(wanted.map((each) => JSON.stringify(each) + "\n").join(""));

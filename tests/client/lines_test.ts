@@ -4,7 +4,7 @@ import { ConnectionError, ProtocolError } from "../../src/client/errors.ts";
 import { readLines } from "../../src/client/lines.ts";
 import { collect } from "./support/fake_service.ts";
 
-/** A body that arrives in these pieces, and then ends or fails. */
+/** A body that arrives in these chunks, then ends or fails. */
 function bodyOf(pieces: string[], failure?: Error): ReadableStream<Uint8Array> {
   const left = [...pieces];
   return new ReadableStream({
@@ -36,13 +36,13 @@ for (const [pieces, lines] of CASES) {
   });
 }
 
-test("readLines() refuses a line over its bound, whether or not its end has come", async () => {
+test("readLines() refuses a line over its limit, complete or not", async () => {
   assert.deepEqual(await linesOf(["12345\n1234\n"], 5), ["12345", "1234"]);
   await assert.rejects(linesOf(["123456\n"], 5), ProtocolError);
   await assert.rejects(linesOf(["123", "456"], 5), ProtocolError);
 });
 
-test("readLines() gives the lines before a failure, then tells of it", async () => {
+test("readLines() yields the lines before a failure, then throws", async () => {
   const cause = new TypeError("connection reset");
   const lines = readLines("GET /", bodyOf(["a\nb"], cause), 10);
   assert.deepEqual((await lines.next()).value, new TextEncoder().encode("a"));

@@ -1,4 +1,4 @@
-/** Reading history to its end, against a service that answers as told. */
+/** Replays against a scripted service. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ProtocolError } from "../../src/client/errors.ts";
@@ -13,7 +13,7 @@ import {
   withFakeService,
 } from "./support/fake_service.ts";
 
-/** A page with the events `from` to `to`, of a log whose last event is `through`. */
+/** A page with the events `from` to `to` of a log that ends with event `through`. */
 function page(from: number, to: number, nextAfter: number, through: number): Reply {
   return json(200, {
     events: events(from, to),
@@ -25,7 +25,7 @@ function page(from: number, to: number, nextAfter: number, through: number): Rep
 
 const EMPTY_LOG = json(200, { events: [], next_after: null, snapshot_through_event_id: null });
 
-test("replayPages() asks for page after page until the snapshot is exhausted", async () => {
+test("replayPages() requests pages until the snapshot is exhausted", async () => {
   const replies = [page(1, 2, 2, 5), page(3, 4, 4, 5), page(5, 5, 5, 5)];
   await withFakeService(replies, async ({ client, seen }) => {
     const pages = await collect(client.replayPages({ limit: 2 }));
@@ -39,7 +39,7 @@ test("replayPages() asks for page after page until the snapshot is exhausted", a
   });
 });
 
-test("replayPages() leaves out what is committed after its first page, and so ends", async () => {
+test("replayPages() omits events committed after its first page, and so ends", async () => {
   const replies = [page(1, 2, 2, 3), page(3, 4, 4, 50)];
   await withFakeService(replies, async ({ client }) => {
     const pages = await collect(client.replayPages());
@@ -52,7 +52,7 @@ test("replayPages() leaves out what is committed after its first page, and so en
   });
 });
 
-test("replayPages() goes on after an empty page that is not the last", async () => {
+test("replayPages() continues after an empty page that is not the last", async () => {
   await withFakeService([page(1, 0, 4, 9), page(6, 6, 9, 9)], async ({ client }) => {
     const pages = await collect(client.replayPages({ kind: "rare" }));
     assert.deepEqual(pages.map((each) => each.events), [[], events(6, 6)]);
@@ -74,7 +74,7 @@ test("replayPages() from beyond the log keeps the position", async () => {
   });
 });
 
-test("replayPages() reads a page again after a lost connection and a 429", async () => {
+test("replayPages() retries a page after a lost connection and a 429", async () => {
   const replies = [page(1, 1, 1, 2), loseConnection, refuse(429, "overloaded"), page(2, 2, 2, 2)];
   await withFakeService(replies, async ({ client, seen }) => {
     assert.deepEqual(await collect(client.replay()), events(1, 2));
@@ -89,7 +89,7 @@ test("replayPages() refuses a service that does not advance", async () => {
   });
 });
 
-test("replay() yields events one by one and asks for no page ahead", async () => {
+test("replay() yields single events and prefetches no page", async () => {
   await withFakeService([page(1, 2, 2, 4), page(3, 4, 4, 4)], async ({ client, seen }) => {
     for await (const event of client.replay()) {
       if (event.event_id === eventId(2)) break;
@@ -98,7 +98,7 @@ test("replay() yields events one by one and asks for no page ahead", async () =>
   });
 });
 
-test("replay() sends its filter in the names of the wire", async () => {
+test("replay() sends its filter with wire names", async () => {
   await withFakeService([EMPTY_LOG], async ({ client, seen }) => {
     const filter = { source: "s", stream: "t", recordKey: "a b&ü", kind: "k" };
     await collect(client.replay({ ...filter, after: eventId(1), limit: 7 }));
@@ -136,7 +136,7 @@ function streamsPage(names: string[], nextAfter: string | null, through: number)
   return json(200, { v: 1, streams, next_after: nextAfter, ...through_ });
 }
 
-test("streams() reads all pages at the event of the first", async () => {
+test("streams() reads all pages through the event of the first", async () => {
   const replies = [streamsPage(["a", "b"], "s/b", 7), streamsPage(["c"], null, 7)];
   await withFakeService(replies, async ({ client, seen }) => {
     const { streams, snapshotThroughEventId } = await client.streams({ source: "s" });

@@ -1,7 +1,6 @@
 /**
- * A request that was aborted before it was connected could go on for ever: an abort while the body
- * was collected was not seen, in any runtime; and on Deno, now and then, one while it connected. A
- * follower that left at such a moment never did.
+ * The bug: a request that was aborted before it was connected could continue forever, because an
+ * abort while the body was collected was missed, and on Deno sometimes one while it connected.
  */
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
@@ -9,11 +8,11 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { setImmediate } from "node:timers";
 import { unixFetch } from "../../src/client/unix_fetch.ts";
-import { withFolder } from "../support/cli.ts";
+import { withFolder } from "../../tools/support/program.ts";
 
-/** When nothing happens for so long, nothing will. */
+/** Nothing will happen after this time. */
 const HANG_MS = 5_000;
-/** A request is connected in a turn of the event loop, sooner or later in it. */
+/** A request connects at some point within a turn of the event loop. */
 const REPEATS = 20;
 
 type Moment = (abort: () => void) => void;
@@ -25,7 +24,7 @@ const MOMENTS: Record<string, Moment> = {
   "in the turn after that": (abort) => void setImmediate(() => setImmediate(abort)),
 };
 
-/** Follows a response that does not end, until it is aborted. @returns what came of it. */
+/** Reads an endless response until it is aborted. @returns the outcome. */
 async function abortAt(socketPath: string, init: RequestInit, moment: Moment): Promise<unknown> {
   const controller = new AbortController();
   const reading = (async () => {
@@ -47,7 +46,7 @@ async function abortAt(socketPath: string, init: RequestInit, moment: Moment): P
   }
 }
 
-/** Answers with a body that never ends. */
+/** Responds with an endless body. */
 async function withEndlessServer(use: (socketPath: string) => Promise<void>): Promise<void> {
   await withFolder(async (folder) => {
     const socketPath = join(folder, "endless.sock");
@@ -64,7 +63,7 @@ async function withEndlessServer(use: (socketPath: string) => Promise<void>): Pr
 
 for (const [name, moment] of Object.entries(MOMENTS)) {
   for (const [method, init] of Object.entries({ GET: {}, POST: { method: "POST", body: "x" } })) {
-    test(`unixFetch() ends a ${method} that is aborted ${name}`, () =>
+    test(`unixFetch() aborts a ${method} whose signal is aborted ${name}`, () =>
       withEndlessServer(async (socketPath) => {
         for (let repeat = 0; repeat < REPEATS; repeat++) {
           assert.equal(await abortAt(socketPath, init, moment), "given up");

@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { CLIENT_SOCKETS_MAX, type Fetch, unixFetch } from "../../src/client/unix_fetch.ts";
 
-/** Runs `use` with a socket path in a folder of its own. */
+/** Runs `use` with a socket path in a temporary folder. */
 async function withSocketPath(use: (socketPath: string) => Promise<void>): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), "unix-fetch-"));
   try {
@@ -39,7 +39,7 @@ async function withServer(
   });
 }
 
-/** A server that answers every connection with bytes of the test's choice. */
+/** A server that sends given bytes on every connection. */
 async function withRawServer(
   onConnection: (socket: Socket) => void,
   use: (fetch: Fetch) => Promise<void>,
@@ -115,7 +115,7 @@ for (const [name, makeInit, contentLength] of BODIES) {
   });
 }
 
-test("unixFetch() takes a URL, a path and a Request", async () => {
+test("unixFetch() accepts a URL, a path and a Request", async () => {
   await withServer(echo, async (fetch) => {
     assert.equal((await (await fetch(new URL("http://host/a"))).json()).url, "/a");
     assert.equal((await (await fetch("/b?c")).json()).url, "/b?c");
@@ -137,7 +137,7 @@ test("unixFetch() keeps the status and the headers of an error response", async 
   });
 });
 
-test("unixFetch() gives responses to HEAD and 204 no body", async () => {
+test("unixFetch() returns no body for HEAD and 204", async () => {
   await withServer((request, response) => {
     if (request.method === "HEAD") response.writeHead(200, { "content-length": "9" });
     else response.writeHead(204);
@@ -159,7 +159,7 @@ test("unixFetch() reuses a connection", async () => {
   });
 });
 
-test("unixFetch() holds no more connections than its bound", async () => {
+test("unixFetch() limits its connections", async () => {
   await withServer(echo, async (fetch, connections) => {
     const requests = Array.from({ length: CLIENT_SOCKETS_MAX * 2 }, () => fetch("/"));
     for (const response of await Promise.all(requests.map(async (r) => (await r).text()))) {
@@ -169,7 +169,7 @@ test("unixFetch() holds no more connections than its bound", async () => {
   });
 });
 
-test("unixFetch() hands over a streamed response piece by piece", async () => {
+test("unixFetch() streams a response", async () => {
   let finish = () => {};
   await withServer((_, response) => {
     response.write("first");
@@ -184,7 +184,7 @@ test("unixFetch() hands over a streamed response piece by piece", async () => {
   });
 });
 
-test("unixFetch() streams a request body as it is made", async () => {
+test("unixFetch() streams a request body", async () => {
   const firstChunk = Promise.withResolvers<string>();
   await withServer((request, response) => {
     request.once("data", (chunk) => firstChunk.resolve(String(chunk)));
@@ -204,7 +204,7 @@ test("unixFetch() streams a request body as it is made", async () => {
   });
 });
 
-test("unixFetch() resolves with a response that comes before the body is sent", async () => {
+test("unixFetch() resolves with a response that arrives before the body is sent", async () => {
   await withServer((request, response) => {
     response.writeHead(413).end("too large");
     request.resume();
@@ -215,7 +215,7 @@ test("unixFetch() resolves with a response that comes before the body is sent", 
   });
 });
 
-test("unixFetch() rejects with a TypeError and its cause when nobody listens", async () => {
+test("unixFetch() rejects with a TypeError and its cause when no one listens", async () => {
   await withSocketPath(async (socketPath) => {
     await assert.rejects(unixFetch(socketPath)("/"), (error: unknown) => {
       assert(error instanceof TypeError);
@@ -270,7 +270,7 @@ test("unixFetch() works again after the server has closed an idle connection", a
     socket.once("data", () => socket.end());
   }, async (fetch) => {
     assert.equal(await (await fetch("/")).text(), "a");
-    // The end of the connection is seen only once the loop has turned.
+    // The client sees the end of the connection in a later turn of the event loop.
     await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
     assert.equal(await (await fetch("/")).text(), "a");
   });
@@ -284,7 +284,7 @@ test("unixFetch() rejects with the reason of a signal that is already aborted", 
   });
 });
 
-test("unixFetch() gives up waiting for a response when its signal is aborted", async () => {
+test("unixFetch() stops waiting for a response when its signal is aborted", async () => {
   const abort = new AbortController();
   const reason = new Error("took too long");
   const serverSawClose = Promise.withResolvers<void>();
@@ -297,7 +297,7 @@ test("unixFetch() gives up waiting for a response when its signal is aborted", a
   });
 });
 
-test("unixFetch() errors the body with the reason of a signal aborted in its middle", async () => {
+test("unixFetch() errors the body with the reason of a signal aborted within it", async () => {
   await withServer((_, response) => {
     response.write("first");
   }, async (fetch) => {
@@ -310,7 +310,7 @@ test("unixFetch() errors the body with the reason of a signal aborted in its mid
   });
 });
 
-test("unixFetch() closes the connection when the response body is cancelled", async () => {
+test("unixFetch() closes the connection when the response body is canceled", async () => {
   const serverSawClose = Promise.withResolvers<void>();
   await withServer((_, response) => {
     response.once("close", () => serverSawClose.resolve());
@@ -337,7 +337,7 @@ test("unixFetch() fails with the error of a request body that fails", async () =
   });
 });
 
-test("unixFetch() refuses what fetch refuses", async () => {
+test("unixFetch() refuses the arguments that fetch refuses", async () => {
   await withServer(echo, async (fetch) => {
     await assert.rejects(fetch("/", { body: "a GET has no body" }), TypeError);
     await assert.rejects(fetch("http://"), TypeError);

@@ -30,13 +30,13 @@ const FORMS: [line: string, invocation: Invocation][] = [
 ];
 
 for (const [line, invocation] of FORMS) {
-  test(`parseArguments() understands: ${line}`, () => {
+  test(`parseArguments() parses: ${line}`, () => {
     assert.deepEqual(parseArguments(line.split(" ")), invocation);
   });
 }
 
 const MISTAKES: [args: string[], reason: RegExp][] = [
-  [[], /no command/],
+  [[], /missing command/],
   [[""], /unknown command/],
   [["help"], /did you mean --help\?/],
   [["man"], /did you mean --man\?/],
@@ -70,7 +70,7 @@ const MISTAKES: [args: string[], reason: RegExp][] = [
   [["--man=1"], /--man takes no value/],
   [["verify", "--chian"], /unknown option --chian; did you mean --chain\?/],
   [["--completions"], /--completions needs a shell/],
-  [["--completions", "tcsh"], /"tcsh" is none of bash, zsh, fish/],
+  [["--completions", "tcsh"], /unknown shell "tcsh"; use bash, zsh, fish/],
   [["--completions", "bash", "--completions", "zsh"], /more than once/],
 ];
 

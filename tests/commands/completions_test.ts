@@ -1,4 +1,4 @@
-/** Completions: what a shell that has read the script offers. */
+/** Completions that a shell offers with the script. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { test } from "node:test";
@@ -10,7 +10,7 @@ import {
   SHELLS,
 } from "../../src/commands/command_table.ts";
 import { completionsFor } from "../../src/commands/completions.ts";
-import { runCli } from "../support/cli.ts";
+import { runCli } from "../../tools/support/program.ts";
 
 function has(shell: string): boolean {
   return spawnSync(shell, ["-c", "exit"]).status === 0;
@@ -24,10 +24,10 @@ function run(shell: string, args: string[], input = ""): string {
   return stdout;
 }
 
-/** No settings of whoever runs the test. */
+/** Ignores the settings of the user. */
 const BARE = { HOME: "/nonexistent", TERM: "dumb", LC_ALL: "C" };
 
-/** What bash offers when Tab is hit behind the last of the words. */
+/** Returns the completions of bash for the last word. */
 function offeredByBash(words: string[]): string[] {
   const typed = words.map((word) => `'${word}'`).join(" ");
   const script = `${completionsFor("bash")}
@@ -40,7 +40,7 @@ printf '%s\\n' "\${COMPREPLY[@]}"`;
 const GLOBAL = ["--config", "-h", "--help"];
 const ANYWHERE = ["-V", "--version", "--completions", "--man"];
 
-/** The last word of each is the one that Tab is hit in. */
+/** Tab completes the last word of each. */
 const TYPED: [words: string[], offered: string[]][] = [
   [[""], [...COMMAND_NAMES, "--config", "--chain", "-h", "--help", ...ANYWHERE]],
   [["s"], ["serve", "seal"]],
@@ -75,7 +75,7 @@ for (const [words, offered] of TYPED) {
   });
 }
 
-test("zsh reads its script, and has a function for the program then", (context) => {
+test("zsh loads its script, which defines a function for the program", (context) => {
   if (!has("zsh")) return context.skip("there is no zsh");
   run("zsh", ["-f", "-n"], completionsFor("zsh"));
   const script = `autoload -Uz compinit && compinit -D -u
@@ -84,7 +84,7 @@ print -- $_comps[service] $+functions[_service]`;
   assert.equal(run("zsh", ["-f", "-c", script]), "_service 1\n");
 });
 
-/** What fish offers for a line, as far as the script decides it. */
+/** Returns the completions of fish for a line, as far as they come from the script. */
 function offeredByFish(line: string): string[] {
   const script = `${completionsFor("fish")}\ncomplete -C '${line}'`;
   const lines = run("fish", ["--no-config", "-c", script]).split("\n");
@@ -117,7 +117,7 @@ for (const shell of SHELLS) {
   });
 }
 
-test("no text of the table holds a character that a shell or troff would read", () => {
+test("no text of the table has a character that shells or troff interpret", () => {
   const texts = [
     ...COMMAND_NAMES.map((name) => COMMANDS[name].summary),
     ...OPTION_NAMES.map((name) => OPTIONS[name].effect),

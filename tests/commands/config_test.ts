@@ -6,12 +6,12 @@ import { loadConfig, parseConfig, SOCKET_PATH_BYTES_MAX } from "../../src/comman
 import { CONFIG_TEMPLATE } from "../../src/commands/config_template.ts";
 import { CommandError, EXIT_USAGE } from "../../src/commands/exit.ts";
 import { TOKEN_BYTES_MAX } from "../../src/limits.ts";
-import { withFolder } from "../support/cli.ts";
+import { withFolder } from "../../tools/support/program.ts";
 import { CONFIG_FILE_BYTES_MAX } from "../../src/commands/config_file.ts";
 
 const PATH = "/srv/log/service.toml";
 
-/** The message of the usage error that `parse` ends with; it must be one line. */
+/** Returns the message of the usage error of `parse`, which must be one line. */
 function messageOf(error: unknown): string {
   assert.ok(error instanceof CommandError, String(error));
   assert.equal(error.exitStatus, EXIT_USAGE);
@@ -28,7 +28,7 @@ function faultOf(text: string): string {
   throw new assert.AssertionError({ message: `accepted: ${text}` });
 }
 
-test("parseConfig() reads what init writes", () => {
+test("parseConfig() accepts the file that init writes", () => {
   assert.deepEqual(parseConfig(PATH, CONFIG_TEMPLATE), {
     path: PATH,
     dataDir: "/srv/log/data",
@@ -40,12 +40,12 @@ test("parseConfig() reads what init writes", () => {
   });
 });
 
-test("parseConfig() gives every missing key its default", () => {
+test("parseConfig() uses the default of every missing key", () => {
   assert.deepEqual(parseConfig(PATH, ""), parseConfig(PATH, CONFIG_TEMPLATE));
   assert.deepEqual(parseConfig(PATH, "[replay]\n[server]\n"), parseConfig(PATH, CONFIG_TEMPLATE));
 });
 
-test("parseConfig() lowers the default page to a max_limit that stands alone", () => {
+test("parseConfig() lowers an implicit default_limit to max_limit", () => {
   const { replay } = parseConfig(PATH, "[replay]\nmax_limit = 500");
   assert.deepEqual(replay, { defaultLimit: 500, maxLimit: 500 });
 });
@@ -73,7 +73,7 @@ test("parseConfig() accepts the stronger modes and anchors that commands refuse"
   }
 });
 
-test("parseConfig() accepts limits at their bounds, in any TOML spelling", () => {
+test("parseConfig() accepts extreme limits, in any TOML notation", () => {
   for (
     const [spelling, value] of [
       ["1", 1],
@@ -150,14 +150,14 @@ test("parseConfig() accepts a socket path at the limit of the platform", () => {
   assert.equal(parseConfig(PATH, `[server]\nsocket = "${path}"`).socketPath, path);
 });
 
-test("parseConfig() counts a socket path in bytes, and after it is made absolute", () => {
+test("parseConfig() limits the bytes of the absolute socket path", () => {
   const path = "/" + "é".repeat(SOCKET_PATH_BYTES_MAX / 2 + 1);
   assert.match(faultOf(`[server]\nsocket = "${path}"`), /\[server\] socket/);
   const relative = "s".repeat(SOCKET_PATH_BYTES_MAX - 5);
   assert.match(faultOf(`[server]\nsocket = "${relative}"`), /\[server\] socket/);
 });
 
-test("parseConfig() refuses a query section with the words of the specification", () => {
+test("parseConfig() refuses a query section with the specified message", () => {
   for (const text of ["[query]", "[query]\nengine = 1", "query = 1", "[[query]]"]) {
     assert.equal(
       faultOf(text),
@@ -186,7 +186,7 @@ test("parseConfig() never shows the token", () => {
   }
 });
 
-test("parseConfig() takes a token of printable characters", () => {
+test("parseConfig() accepts a token of printable characters", () => {
   const { token } = parseConfig(PATH, "[server]\ntoken = 'aZ09-._~+/= \"'");
   assert.equal(token, 'aZ09-._~+/= "');
 });
@@ -198,7 +198,7 @@ async function loadFault(path: string): Promise<string> {
   );
 }
 
-test("loadConfig() refuses what is no readable configuration file", () =>
+test("loadConfig() refuses anything but a readable configuration file", () =>
   withFolder(async (folder) => {
     const at = (name: string) => join(folder, name);
     await mkdir(at("folder"));
@@ -219,7 +219,7 @@ test("loadConfig() refuses what is no readable configuration file", () =>
     }
   }));
 
-test("loadConfig() reads a file of the largest size, also through a symlink", () =>
+test("loadConfig() reads a file of the largest size, even through a symlink", () =>
   withFolder(async (folder) => {
     const path = join(folder, "real.toml");
     await writeFile(path, "#".repeat(CONFIG_FILE_BYTES_MAX));

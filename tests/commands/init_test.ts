@@ -15,11 +15,11 @@ import { test } from "node:test";
 import { CONFIG_TEMPLATE } from "../../src/commands/config_template.ts";
 import { CommandError, EXIT_FAILURE } from "../../src/commands/exit.ts";
 import { init } from "../../src/commands/init.ts";
-import { runCli, withFolder } from "../support/cli.ts";
+import { runCli, withFolder } from "../../tools/support/program.ts";
 
 const quiet = () => {};
 
-/** Every path below a folder with its kind, mode, and what a file holds. */
+/** Lists every path in a folder with kind, mode and content. */
 async function tree(folder: string, prefix = ""): Promise<Record<string, string>> {
   const entries: Record<string, string> = {};
   for (const name of await readdir(folder)) {
@@ -94,7 +94,7 @@ test("init() keeps unrelated files beside the deployment", () =>
     assert.deepEqual(await readdir(dir), ["data", "link", "notes.md", "service.toml", "src"]);
   }));
 
-test("init() goes through a symlink to the folder of the deployment", () =>
+test("init() follows a symlink to the folder of the deployment", () =>
   withFolder(async (folder) => {
     await mkdir(join(folder, "real"));
     await symlink("real", join(folder, "link"));
@@ -117,7 +117,7 @@ const CUT_OFF: [name: string, prepare: (dir: string) => Promise<unknown>][] = [
 ];
 
 for (const [name, prepare] of CUT_OFF) {
-  test(`init() completes a run that was cut off ${name}`, () =>
+  test(`init() completes a run that was interrupted ${name}`, () =>
     withFolder(async (dir) => {
       await prepare(dir);
       assert.equal(await init(dir, quiet), "initialized");
@@ -126,7 +126,7 @@ for (const [name, prepare] of CUT_OFF) {
     }));
 }
 
-test("init() many times at once makes one whole deployment", () =>
+test("init() run concurrently creates one complete deployment", () =>
   withFolder(async (folder) => {
     const dir = join(folder, "deployment");
     const outcomes = await Promise.all(Array.from({ length: 16 }, () => init(dir, quiet)));
@@ -250,7 +250,7 @@ for (const [name, culprit, change] of COMMITTED) {
     }));
 }
 
-test("init() accepts what belongs in the data folder: the log's files, the socket, old files", () =>
+test("init() accepts the log's files, the socket and old files in the data folder", () =>
   withFolder(async (dir) => {
     await init(dir, quiet);
     const data = join(dir, "data");
@@ -271,7 +271,7 @@ test("init() accepts what belongs in the data folder: the log's files, the socke
     }
   }));
 
-test("init() accepts what a first start leaves that was cut off before it made the manifest", () =>
+test("init() accepts a first start that was interrupted before the manifest", () =>
   withFolder(async (dir) => {
     await init(dir, quiet);
     const log = join(dir, "data", "log");
@@ -280,7 +280,7 @@ test("init() accepts what a first start leaves that was cut off before it made t
     assert.equal(await init(dir, quiet), "already initialized");
   }));
 
-test("init() accepts old files before the configuration is there", () =>
+test("init() accepts old files before the configuration exists", () =>
   withFolder(async (dir) => {
     await mkdir(join(dir, "data"));
     await writeFile(join(dir, "data", "warehouse.duckdb"), "old");
@@ -288,7 +288,7 @@ test("init() accepts old files before the configuration is there", () =>
     assert.equal(await readFile(join(dir, "data", "warehouse.duckdb"), "utf8"), "old");
   }));
 
-test("init() refuses a folder path that leads through a file", () =>
+test("init() refuses a path through a file", () =>
   withFolder(async (folder) => {
     await writeFile(join(folder, "file"), "");
     await assert.rejects(init(join(folder, "file"), quiet), /file/);
@@ -305,7 +305,7 @@ test("init() warns of a folder too deep for a Unix socket", () =>
     assert.match(lines[0]!, /\[server\] socket/);
   }));
 
-test("init exits 0 and says what it did on standard error alone", () =>
+test("init exits 0 and reports only on standard error", () =>
   withFolder(async (folder) => {
     const first = await runCli(["init", "deployment", "--config", "ignored"], { cwd: folder });
     assert.deepEqual(first, {
@@ -323,7 +323,7 @@ test("init exits 0 and says what it did on standard error alone", () =>
     assert.match(third.stderr, /^already initialized \.\n$/);
   }));
 
-test("init exits 1 with one line for what it refuses", () =>
+test("init exits 1 with one line for a refused folder", () =>
   withFolder(async (dir) => {
     await writeFile(join(dir, "service.toml"), "");
     const { code, stdout, stderr } = await runCli(["init", dir]);
@@ -332,7 +332,7 @@ test("init exits 1 with one line for what it refuses", () =>
     assert.match(stderr, /^[^\n]*service\.toml[^\n]*\n$/);
   }));
 
-test("init in several processes at once makes one whole deployment", () =>
+test("init in several concurrent processes creates one complete deployment", () =>
   withFolder(async (folder) => {
     const dir = join(folder, "deployment");
     const exits = await Promise.all([1, 2, 3, 4].map(() => runCli(["init", dir])));

@@ -1,4 +1,4 @@
-/** The manual page: nothing that `--help` tells is missing, and troff has nothing to say of it. */
+/** The manual page has everything that `--help` has, and troff accepts it without warnings. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { test } from "node:test";
@@ -11,14 +11,14 @@ import {
   OPTIONS,
 } from "../../src/commands/command_table.ts";
 import { manPage } from "../../src/commands/man_page.ts";
-import { runCli } from "../support/cli.ts";
+import { runCli } from "../../tools/support/program.ts";
 
 const PAGE = manPage("0.2.0");
 
-/** A text of the table as the page spells it. */
+/** Escapes a text of the table like the page. */
 const spelled = (text: string) => text.replaceAll("-", "\\-");
 
-test("manPage() has every command, option, status and variable in the words of --help", () => {
+test("manPage() describes commands, options, statuses and variables like --help", () => {
   const texts = [
     ...COMMAND_NAMES.flatMap((name) => {
       const { summary, description, examples } = COMMANDS[name];
@@ -30,7 +30,7 @@ test("manPage() has every command, option, status and variable in the words of -
   for (const text of texts) assert.ok(PAGE.includes(spelled(text)), text);
 });
 
-test("manPage() has the sections of a manual page, in their order", () => {
+test("manPage() has the sections of a manual page in order", () => {
   const sections = [...PAGE.matchAll(/^\.SH (.*)$/gm)].map((match) => match[1]);
   assert.deepEqual(sections, [
     "NAME",
@@ -45,7 +45,7 @@ test("manPage() has the sections of a manual page, in their order", () => {
   ]);
 });
 
-test("manPage() has no line that troff would read as something else", () => {
+test("manPage() has no line that troff would misinterpret", () => {
   const requests = /^\.(TH|SH|SS|PP|TP|B|br|nf|fi|RS|RE)( |$)/;
   for (const line of PAGE.split("\n").slice(0, -1)) {
     assert.ok(requests.test(line) || /^[^.']/.test(line), line);

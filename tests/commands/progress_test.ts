@@ -1,4 +1,4 @@
-/** Progress of long work: what is shown, when, and where. */
+/** Progress of long-running commands. */
 import assert from "node:assert/strict";
 import { cp } from "node:fs/promises";
 import { join } from "node:path";
@@ -8,11 +8,11 @@ import { PROGRESS_INTERVAL_MS, startProgress } from "../../src/commands/progress
 import { seal } from "../../src/commands/seal.ts";
 import type { Terminal } from "../../src/commands/terminal.ts";
 import { verify } from "../../src/commands/verify.ts";
-import { runCli, withFolder } from "../support/cli.ts";
+import { runCli, withFolder } from "../../tools/support/program.ts";
 import { fillDeployment } from "../support/filled.ts";
 import { runOnTerminal } from "../support/on_terminal.ts";
 
-test("startProgress() shows no more than one text at a time, and ends with none", (context) => {
+test("startProgress() shows at most one text per interval, and clears it", (context) => {
   context.mock.method(performance, "now", () => nowMs);
   let nowMs = 1000;
   const shown: string[] = [];
@@ -30,7 +30,7 @@ test("startProgress() shows no more than one text at a time, and ends with none"
   assert.deepEqual(shown, ["2 done", "5 done", ""]);
 });
 
-/** What a command tells a terminal, in order: texts of progress in brackets, lines as they are. */
+/** The output of a command in order: progress in brackets, lines verbatim. */
 async function toldBy(
   context: TestContext,
   command: (terminal: Terminal) => Promise<void>,
@@ -48,7 +48,7 @@ async function toldBy(
   return told;
 }
 
-test("seal and verify show how far they are, and clear it before they report", (context) =>
+test("seal and verify show progress, and clear it before they report", (context) =>
   withFolder(async (dir) => {
     await fillDeployment(dir, 2);
     const config = await loadConfig(join(dir, "service.toml"));
@@ -67,7 +67,7 @@ test("seal and verify show how far they are, and clear it before they report", (
 
 const ERASE_LINE = "\r\x1b[K";
 
-test("seal and verify show progress on a terminal, and nothing of it anywhere else", (context) =>
+test("seal and verify show progress only on a terminal", (context) =>
   withFolder(async (dir) => {
     await fillDeployment(dir, 5);
     const config = join(dir, "service.toml");

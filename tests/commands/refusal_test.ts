@@ -1,13 +1,13 @@
-/** What `serve`, `seal` and `verify` refuse before they touch a log. */
+/** Configurations that `serve`, `seal` and `verify` refuse before they touch a log. */
 import assert from "node:assert/strict";
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { CONFIG_TEMPLATE } from "../../src/commands/config_template.ts";
 import { init } from "../../src/commands/init.ts";
-import { runCli, withFolder } from "../support/cli.ts";
+import { runCli, withFolder } from "../../tools/support/program.ts";
 
-/** Runs a command on a deployment whose configuration has been changed; its log must stay empty. */
+/** Runs a command with a changed configuration; the log must stay empty. */
 async function runOn(from: string, to: string, command: string[]) {
   return await withFolder(async (dir) => {
     await init(dir, () => {});

@@ -6,7 +6,7 @@ import { reportFailure, run } from "../../src/commands/run.ts";
 import type { Terminal } from "../../src/commands/terminal.ts";
 import { CorruptLogError, UnsupportedFormatError } from "../../src/log/storage/errors.ts";
 import { VERSION } from "../../src/version.ts";
-import { runCli, withFolder } from "../support/cli.ts";
+import { runCli, withFolder } from "../../tools/support/program.ts";
 
 interface Captured extends Terminal {
   stdout: string;
@@ -67,7 +67,7 @@ test("the program looks for service.toml in the current folder", () =>
     assert.match(stderr, /^service\.toml: no such file/);
   }));
 
-/** As the runtimes make them: the code stands before the colon. */
+/** A system error as the runtimes make it, with the code before the colon. */
 function systemError(message: string): Error {
   return Object.assign(new Error(message), { code: message.split(":")[0] });
 }
@@ -76,12 +76,12 @@ const FAILURES: [error: unknown, status: number, text: RegExp][] = [
   [new CorruptLogError("tail.ndjson: corrupt"), 1, /^tail\.ndjson: corrupt; .* from a backup\n$/],
   [new UnsupportedFormatError("manifest.json: newer"), 4, /^manifest\.json: newer\n$/],
   [new Error("EIO: i/o error, read"), 1, /^EIO: i\/o error, read\n$/],
-  [systemError("ENOSPC: no space left on device, write"), 1, /, write; make room on the disk\n$/],
+  [systemError("ENOSPC: no space left on device, write"), 1, /, write; free some disk space\n$/],
   [systemError("EACCES: permission denied, open"), 1, /, open; run as the user that owns/],
   [new Error("two\n lines"), 1, /^two lines\n$/],
   ["thrown text", 1, /^thrown text\n$/],
-  [new TypeError("x is undefined"), 1, /defect in this program: TypeError: x is undefined\n.* at /],
-  [new AssertionError("broken"), 1, /defect in this program: AssertionError: broken\n.* at /],
+  [new TypeError("x is undefined"), 1, /bug in this program: TypeError: x is undefined\n.* at /],
+  [new AssertionError("broken"), 1, /bug in this program: AssertionError: broken\n.* at /],
 ];
 
 for (const [error, status, text] of FAILURES) {
@@ -93,7 +93,7 @@ for (const [error, status, text] of FAILURES) {
   });
 }
 
-test("run() fails when nobody takes what it prints", async () => {
+test("run() fails when standard output is closed", async () => {
   const terminal = capture();
   terminal.print = () => {
     throw new Error("EPIPE: broken pipe, write");

@@ -1,4 +1,4 @@
-/** `seal` as a program: what it prints, how it ends; either runtime reads what one sealed. */
+/** `seal` as a program: output and exit status; each runtime reads segments of the other. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
@@ -13,10 +13,10 @@ import {
   type Serving,
   startServe,
   withDeployment,
-} from "../support/cli.ts";
-import { absenceOf, executableOf, type RuntimeName } from "../support/runtimes.ts";
+} from "../../tools/support/program.ts";
+import { absenceOf, executableOf, type RuntimeName } from "../../tools/support/runtimes.ts";
 
-/** Runs `seal` under the least permissions. */
+/** Runs `seal` with minimal permissions. */
 function seal(dir: string, options: CliOptions = {}): Promise<CliExit> {
   const permissions = [`--allow-read=${dir}`, `--allow-write=${dir}`];
   return runCli(["seal", "--config", join(dir, "service.toml")], { permissions, ...options });
@@ -47,7 +47,7 @@ async function retire({ fetch }: Serving, source: string): Promise<Response> {
   });
 }
 
-/** Fills a log and stops the service; what it served before. */
+/** Fills a log and stops the service. @returns the responses before. */
 async function fill(dir: string, batchIds: string[], options: CliOptions = {}): Promise<string[]> {
   const serving = await startServe(dir, options);
   for (const batchId of batchIds) assert.equal((await post(serving, batchId)).status, 200);
@@ -56,7 +56,7 @@ async function fill(dir: string, batchIds: string[], options: CliOptions = {}): 
   return seen;
 }
 
-/** The bodies of all kinds of reads, and of mutations that commit nothing. */
+/** Responses to all kinds of reads, and to mutations that commit nothing. */
 async function look(serving: Serving, batchIds: string[]): Promise<string[]> {
   const paths = [
     "/v1/events",
@@ -82,7 +82,7 @@ async function readAll({ fetch }: Serving): Promise<CommittedEvent[]> {
   return page.events;
 }
 
-/** The parts of the lines that `seal` prints. */
+/** Parses the output of `seal`. */
 function sealedLines(stderr: string): { path: string; events: number; head: string }[] {
   const lines = stderr.split("\n").slice(0, -1);
   return lines.map((line) => {
@@ -92,7 +92,7 @@ function sealedLines(stderr: string): { path: string; events: number; head: stri
   });
 }
 
-/** Chain head after events, by what replay returns of them alone. */
+/** Computes the chain head from replayed events. */
 function headOf(events: readonly CommittedEvent[]): string {
   let head = createHash("sha256").update("service/genesis/v1").digest();
   for (const { event_hash } of events) {
@@ -101,7 +101,7 @@ function headOf(events: readonly CommittedEvent[]): string {
   return head.toString("hex");
 }
 
-test("seal prints each segment on standard error, with the head that replayed events give", () =>
+test("seal reports each segment on standard error, with the chain head of the replayed events", () =>
   withDeployment(async (dir) => {
     await fill(dir, ["1", "2"]);
     const first = await seal(dir);
@@ -123,7 +123,7 @@ test("seal prints each segment on standard error, with the head that replayed ev
     assert.deepEqual(await readdir(join(dir, "data", "log", "pending")), []);
   }));
 
-test("seal exits 1 when there is nothing to seal, and changes nothing", () =>
+test("seal exits 1 and changes nothing when there is nothing to seal", () =>
   withDeployment(async (dir) => {
     const empty = await seal(dir);
     assert.deepEqual([empty.code, empty.stdout], [1, ""]);
@@ -137,7 +137,7 @@ test("seal exits 1 when there is nothing to seal, and changes nothing", () =>
     assert.equal(await readFile(join(dir, "data", "log", "manifest.json"), "utf8"), manifest);
   }));
 
-test("seal exits 1 while serve holds the writer lock, and disturbs nothing", () =>
+test("seal exits 1 while serve holds the writer lock, without disturbing it", () =>
   withDeployment(async (dir) => {
     const serving = await startServe(dir);
     await post(serving, "1");
@@ -149,7 +149,7 @@ test("seal exits 1 while serve holds the writer lock, and disturbs nothing", () 
     assert.equal((await seal(dir)).code, 0);
   }));
 
-test("seal exits 1 for a corrupt log, and leaves it as it is", () =>
+test("seal exits 1 for a corrupt log, and does not change it", () =>
   withDeployment(async (dir) => {
     await fill(dir, ["1"]);
     const tail = join(dir, "data", "log", "tail.ndjson");
@@ -175,7 +175,7 @@ test("seal and serve exit 1 for a log that has lost a segment", () =>
     }
   }));
 
-test("seal and serve exit 1 for a manifest of a schema that there is not", () =>
+test("seal and serve exit 1 for a manifest with an invalid schema", () =>
   withDeployment(async (dir) => {
     await fill(dir, ["1"]);
     const manifest = join(dir, "data", "log", "manifest.json");
@@ -249,7 +249,7 @@ for (const [sealer, reader] of PAIRS) {
   );
 }
 
-test("seal removes an unfinished commit, says so, and seals the rest", () =>
+test("seal removes and reports an unfinished commit, and seals the rest", () =>
   withDeployment(async (dir) => {
     const serving = await startServe(dir);
     await post(serving, "1");

@@ -1,4 +1,4 @@
-/** What `serve` does about a file that is already at its socket path. */
+/** `serve` with an existing file at its socket path. */
 import assert from "node:assert/strict";
 import { lstat, mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { connect, createServer, type Server } from "node:net";
@@ -6,10 +6,10 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { init } from "../../src/commands/init.ts";
 import { clearSocketPath } from "../../src/commands/stale_socket.ts";
-import { runCli, startServe, withFolder } from "../support/cli.ts";
+import { runCli, startServe, withFolder } from "../../tools/support/program.ts";
 
 async function listenOn(path: string): Promise<Server> {
-  // Who only looks whether somebody accepts hangs up before the answer.
+  // A probe disconnects before the response.
   const server = createServer((connection) => connection.on("error", () => {}).end("alive"));
   await new Promise<void>((resolve) => server.listen(path, resolve));
   return server;
@@ -38,7 +38,7 @@ const OCCUPANTS: [name: string, make: (path: string) => Promise<unknown>][] = [
   }],
 ];
 
-test("serve exits 1 for anything but a socket at its socket path, and leaves it", async () => {
+test("serve exits 1 for anything but a socket at its socket path, and keeps it", async () => {
   for (const [name, make] of OCCUPANTS) {
     await withFolder(async (dir) => {
       await init(dir, () => {});
@@ -54,7 +54,7 @@ test("serve exits 1 for anything but a socket at its socket path, and leaves it"
   }
 });
 
-test("serve exits 1 for a socket that another process serves, and leaves it", () =>
+test("serve exits 1 for a socket that another process serves, and keeps it", () =>
   withFolder(async (dir) => {
     await init(dir, () => {});
     const path = join(dir, "data", "ground.sock");
@@ -96,7 +96,7 @@ test("serve binds a socket outside the deployment, at an absolute path", () =>
     assert.equal((await serving.stop()).code, 0);
   }));
 
-test("clearSocketPath() leaves a path where nothing is", () =>
+test("clearSocketPath() accepts a path that does not exist", () =>
   withFolder(async (folder) => {
     await clearSocketPath(join(folder, "none"));
     await clearSocketPath(join(folder, "none", "none"));

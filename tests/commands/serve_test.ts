@@ -1,4 +1,4 @@
-/** `serve` from its start to its end: readiness, shutdown, restart. */
+/** `serve` as a program: readiness, shutdown, restart. */
 import assert from "node:assert/strict";
 import { access, lstat, readdir, readFile, writeFile } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
@@ -11,7 +11,7 @@ import {
   startServe,
   untilReported,
   withDeployment,
-} from "../support/cli.ts";
+} from "../../tools/support/program.ts";
 
 const quiet = () => {};
 
@@ -38,12 +38,12 @@ async function batchIds({ fetch }: Serving): Promise<string[]> {
   return page.events.map(({ batch_id }) => batch_id);
 }
 
-/** A connection with a request under way whose body does not come. */
+/** A connection with a request whose body does not arrive. */
 async function openRequest(socketPath: string): Promise<Socket> {
   const socket = connect({ path: socketPath });
   socket.on("error", quiet);
   await new Promise<void>((resolve) => socket.once("connect", resolve));
-  // The server says that it has the request and waits for its body.
+  // The 100 Continue shows that the server waits for the body.
   const asked = new Promise<void>((resolve) => socket.once("data", () => resolve()));
   const head = ["POST /v1/events HTTP/1.1", "Host: x", "Content-Length: 1000"];
   socket.write(`${[...head, "Expect: 100-continue"].join("\r\n")}\r\n\r\n`);
@@ -53,7 +53,7 @@ async function openRequest(socketPath: string): Promise<Socket> {
 }
 
 for (const signal of ["SIGTERM", "SIGINT"] as const) {
-  test(`serve ends a run with ${signal} in exit 0, and the next run has its events`, () =>
+  test(`serve exits 0 at ${signal}, and the next run has its events`, () =>
     withDeployment(async (dir) => {
       const socketPath = join(dir, "data", "ground.sock");
       const first = await startServe(dir);
@@ -72,7 +72,7 @@ for (const signal of ["SIGTERM", "SIGINT"] as const) {
     }));
 }
 
-test("serve after kill -9 removes the stale socket and has every answered batch", () =>
+test("serve after kill -9 removes the stale socket and has every acknowledged batch", () =>
   withDeployment(async (dir) => {
     const first = await startServe(dir);
     const answered = new Set<string>();
@@ -92,7 +92,7 @@ test("serve after kill -9 removes the stale socket and has every answered batch"
     assert.equal((await second.stop()).code, 0);
   }));
 
-test("serve gives requests under way their result before it ends", () =>
+test("serve completes pending requests before it exits", () =>
   withDeployment(async (dir) => {
     const first = await startServe(dir);
     const answered: string[] = [];
@@ -124,7 +124,7 @@ test("serve ends a follow response with the reason shutdown", () =>
     assert.equal(exit.code, 0, exit.stderr);
   }));
 
-test("serve ends in exit 0 in bounded time although a client never finishes its request", () =>
+test("serve exits 0 in bounded time although a client never finishes its request", () =>
   withDeployment(async (dir) => {
     const serving = await startServe(dir);
     const socket = await openRequest(join(dir, "data", "ground.sock"));
@@ -136,7 +136,7 @@ test("serve ends in exit 0 in bounded time although a client never finishes its 
     await next.stop();
   }));
 
-test("serve ends at once in exit 1 at a second signal", () =>
+test("serve exits 1 at once at a second signal", () =>
   withDeployment(async (dir) => {
     const serving = await startServe(dir);
     const socket = await openRequest(join(dir, "data", "ground.sock"));
@@ -148,13 +148,13 @@ test("serve ends at once in exit 1 at a second signal", () =>
     socket.destroy();
   }));
 
-/** Has threads of V8 ask for memory without end. */
+/** Makes threads of V8 allocate memory endlessly. */
 const ASK_FLAG = "--stress-concurrent-allocation";
 const ASKING = { nodeFlags: [ASK_FLAG], denoFlags: [`--v8-flags=${ASK_FLAG}`] };
-/** How often an end has to get past them. */
+/** Number of exits to try. */
 const TURNS = 3;
 
-test("serve ends while threads of the runtime wait for memory, at a second signal too", () =>
+test("serve exits while threads of the runtime wait for memory, even at a second signal", () =>
   withDeployment(async (dir) => {
     for (let turn = 0; turn < TURNS; turn++) {
       const once = await (await startServe(dir, ASKING)).stop();
@@ -169,7 +169,7 @@ test("serve ends while threads of the runtime wait for memory, at a second signa
     }
   }));
 
-test("serve says what it removed of an unfinished commit", () =>
+test("serve reports what it removed of an unfinished commit", () =>
   withDeployment(async (dir) => {
     const first = await startServe(dir);
     const { body } = await post(first, 1);
@@ -184,7 +184,7 @@ test("serve says what it removed of an unfinished commit", () =>
     await second.stop();
   }));
 
-test("serve refuses a corrupt log with exit 1 and leaves it as it is", () =>
+test("serve exits 1 for a corrupt log and does not change it", () =>
   withDeployment(async (dir) => {
     const serving = await startServe(dir);
     await post(serving, 1);
@@ -203,7 +203,7 @@ test("serve refuses a corrupt log with exit 1 and leaves it as it is", () =>
     await assert.rejects(access(join(dir, "data", "ground.sock")));
   }));
 
-test("serve refuses a newer log with exit 4", () =>
+test("serve exits 4 for a newer log", () =>
   withDeployment(async (dir) => {
     await (await startServe(dir)).stop();
     const manifest = join(dir, "data", "log", "manifest.json");
@@ -229,7 +229,7 @@ test("serve refuses a log that another serve writes, and init still recognizes i
     assert.equal((await runCli(["init", dir])).code, 0);
   }));
 
-test("serve asks for the token and never writes it", () =>
+test("serve requires the token and never prints it", () =>
   withDeployment(async (dir) => {
     const config = join(dir, "service.toml");
     const text = await readFile(config, "utf8");
@@ -242,7 +242,7 @@ test("serve asks for the token and never writes it", () =>
     assert.ok(!stderr.includes("s3cret"));
   }));
 
-test("serve creates its files for their owner alone, and nothing else", () =>
+test("serve creates its files for their owner only, and no others", () =>
   withDeployment(async (dir) => {
     const serving = await startServe(dir);
     await post(serving, 1);

@@ -1,4 +1,4 @@
-/** SIGINT and SIGTERM: how `init`, `seal` and `verify` end. `serve` has tests of its own. */
+/** SIGINT and SIGTERM to `init`, `seal` and `verify`; `serve` has its own tests. */
 import assert from "node:assert/strict";
 import { cp, mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -12,15 +12,15 @@ import {
   spawnCli,
   spawnScript,
   withFolder,
-} from "../support/cli.ts";
+} from "../../tools/support/program.ts";
 import { COMMIT_EVENTS, fillDeployment } from "../support/filled.ts";
 
 const SIGNALLED = fileURLToPath(new URL("../support/signalled.ts", import.meta.url));
 const POLL_MS = 1;
-/** How often a run may be over before the signal comes. */
+/** Number of runs that may end before the signal. */
 const ATTEMPTS_MAX = 10;
 
-/** Runs a command whose process sends itself signals as soon as it has begun. */
+/** Runs a command whose process signals itself at its start. */
 function runSignalled(signals: string, command: string, dir: string): Promise<CliExit> {
   const permissions = ["--allow-read", "--allow-write", "--allow-run"];
   return spawnScript(SIGNALLED, [signals, command, dir], { permissions }).exited;
@@ -32,7 +32,7 @@ async function verifiedEvents(dir: string): Promise<number> {
   return JSON.parse(stdout).events_checked;
 }
 
-/** How many events the lines that `seal` prints tell of. */
+/** Sums the events in the output of `seal`. */
 function sealedEvents(stderr: string): number {
   const counts = [...stderr.matchAll(/^sealed \S+ \((\d+) events, head [0-9a-f]{64}\)$/gm)];
   return counts.reduce((sum, [, events]) => sum + Number(events), 0);
@@ -49,7 +49,7 @@ async function signalSeal(dir: string, signals: readonly NodeJS.Signals[]): Prom
   return await exited;
 }
 
-/** Copies a deployment until a signal comes to a `seal` of it in time. */
+/** Retries on copies of a deployment until a signal interrupts `seal`. */
 async function interrupted(
   folder: string,
   signals: readonly NodeJS.Signals[],
@@ -67,10 +67,10 @@ async function interrupted(
 
 const COMMITS = 40;
 const EVENTS = COMMITS * COMMIT_EVENTS;
-const STOPPED = "stopped before all was sealed; the next seal goes on from here\n";
+const STOPPED = "stopped before everything was sealed; run seal again to continue\n";
 
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
-  test(`seal ends with ${signal} in exit 0 with the commit at hand, and the next one goes on`, () =>
+  test(`seal exits 0 at ${signal} after the current commit, and the next one continues`, () =>
     withFolder(async (folder) => {
       await mkdir(join(folder, "base"));
       await fillDeployment(join(folder, "base"), COMMITS);
@@ -92,19 +92,19 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) {
     }));
 }
 
-test("seal ends with a second signal at once in exit 1, and the next one goes on", () =>
+test("seal exits 1 at once at a second signal, and the next one continues", () =>
   withFolder(async (folder) => {
     await mkdir(join(folder, "base"));
     await fillDeployment(join(folder, "base"), COMMITS);
     const isInTime = ({ code }: CliExit) => code === 1;
     const { dir, exit } = await interrupted(folder, ["SIGTERM", "SIGINT"], isInTime);
-    assert.match(exit.stderr, /^SIG(INT|TERM) again: ending at once\n$/);
+    assert.match(exit.stderr, /^second SIG(INT|TERM): exiting at once\n$/);
     const next = await runCli(["seal", "--config", join(dir, "service.toml")]);
     assert.equal(next.code, 0, next.stderr);
     assert.equal(await verifiedEvents(dir), EVENTS);
   }));
 
-test("seal that is stopped before it begins seals nothing, in exit 0", () =>
+test("seal that is stopped before it begins seals nothing and exits 0", () =>
   withFolder(async (dir) => {
     await fillDeployment(dir, 1);
     const exit = await runSignalled("SIGTERM", "seal", dir);
@@ -114,17 +114,20 @@ test("seal that is stopped before it begins seals nothing, in exit 0", () =>
     assert.equal(sealedEvents(next.stderr), COMMIT_EVENTS);
   }));
 
-test("verify that is stopped exits 1 and prints no report: it has not checked all", () =>
+test("verify that is stopped exits 1 and prints no report", () =>
   withFolder(async (dir) => {
     await fillDeployment(dir, COMMITS);
     for (const signal of ["SIGINT", "SIGTERM"]) {
       const { code, stdout, stderr } = await runSignalled(signal, "verify", dir);
       assert.deepEqual([code, stdout], [1, ""]);
-      assert.equal(stderr, "stopped by a signal before all was checked; run verify again\n");
+      assert.equal(
+        stderr,
+        "stopped by a signal before everything was verified; run verify again\n",
+      );
     }
   }));
 
-test("init completes after a first signal, and ends with a second one at once in exit 1", () =>
+test("init completes after a first signal, and exits 1 at once at a second one", () =>
   withFolder(async (folder) => {
     for (const signal of ["SIGINT", "SIGTERM"]) {
       const dir = join(folder, signal);

@@ -1,7 +1,7 @@
-/** Colours: on a terminal that has them, unless they are not wanted; nowhere else. */
+/** Colors on a capable terminal, unless disabled, and nowhere else. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { runCli } from "../support/cli.ts";
+import { runCli } from "../../tools/support/program.ts";
 import { runOnTerminal } from "../support/on_terminal.ts";
 
 const RED = "\x1b[31m";
@@ -24,7 +24,7 @@ for (const [variables, output] of TERMINALS) {
   });
 }
 
-test("an error has no colour where standard error is no terminal", async () => {
+test("an error has no color if standard error is not a terminal", async () => {
   const { stderr } = await runCli(["nothing"]);
   assert.equal(stderr, `${MESSAGE}\nRun service --help for usage\n`);
 });

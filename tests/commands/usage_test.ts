@@ -1,4 +1,4 @@
-/** What `--help` prints: of the program, and of each command. */
+/** The output of `--help` of the program and of each command. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parseArguments } from "../../src/commands/arguments.ts";
@@ -27,7 +27,7 @@ for (const name of COMMAND_NAMES) {
     assert.match(text, new RegExp(`^  service .*\\b${name}\\b`, "m"));
   });
 
-  test(`the examples of ${name} are commands that the program takes`, () => {
+  test(`the examples of ${name} are valid commands`, () => {
     const lines = COMMANDS[name].examples.map(({ line }) => line.split(" "));
     const own = lines.filter(([program]) => program === "service");
     assert.ok(own.length > 0);

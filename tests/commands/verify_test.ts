@@ -1,4 +1,4 @@
-/** `verify` as a program: what it prints, how it ends, what it may touch. */
+/** `verify` as a program: output, exit status and permissions. */
 import assert from "node:assert/strict";
 import { chmod, mkdir, readdir, readFile, rm, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -7,12 +7,18 @@ import { test } from "node:test";
 import { CONFIG_TEMPLATE } from "../../src/commands/config_template.ts";
 import { init } from "../../src/commands/init.ts";
 import { flipBit } from "../support/corrupt.ts";
-import { type CliExit, type CliOptions, runCli, startServe, withFolder } from "../support/cli.ts";
+import {
+  type CliExit,
+  type CliOptions,
+  runCli,
+  startServe,
+  withFolder,
+} from "../../tools/support/program.ts";
 import { manifestOf, withManifest } from "../support/forged_log.ts";
 import type { Tree } from "../support/simulated_disk.ts";
 import { fullLog, logOf } from "../support/verifying.ts";
 
-/** Runs `use` with the folder of a deployment whose log is in these files. */
+/** Runs `use` with a deployment whose log has these files. */
 function withLog(tree: Tree, use: (dir: string) => Promise<void>): Promise<void> {
   return withFolder(async (dir) => {
     await init(dir, () => {});
@@ -27,7 +33,7 @@ function withLog(tree: Tree, use: (dir: string) => Promise<void>): Promise<void>
   });
 }
 
-/** Runs `verify` under the least permissions: it may not write anywhere. */
+/** Runs `verify` with minimal permissions: no writes. */
 function verify(dir: string, args: string[] = [], options: CliOptions = {}): Promise<CliExit> {
   const permissions = [`--allow-read=${dir}`];
   return runCli(["verify", ...args, "--config", join(dir, "service.toml")], {
@@ -36,7 +42,7 @@ function verify(dir: string, args: string[] = [], options: CliOptions = {}): Pro
   });
 }
 
-/** All files of a log with their bytes. */
+/** Reads all files of a log. */
 async function filesOf(dir: string): Promise<Map<string, string>> {
   const logDir = join(dir, "data", "log");
   const names = await readdir(logDir, { recursive: true, withFileTypes: true });
@@ -63,7 +69,7 @@ test("verify exits 0 with one JSON document, and changes nothing", () =>
     assert.deepEqual(await readdir(join(dir, "data", "log")), []);
   }));
 
-test("verify counts what it has checked", async () => {
+test("verify counts what it has verified", async () => {
   await withLog(await fullLog(), async (dir) => {
     const before = await filesOf(dir);
     const { code, stdout, stderr } = await verify(dir, ["--chain"]);
@@ -129,7 +135,7 @@ test("verify names each damaged file in a line on standard error", async () => {
   });
 });
 
-test("verify tells a terminal nothing that a file made up", async () => {
+test("verify escapes control characters from a file", async () => {
   const tree = await logOf({ tailCommits: 1 });
   const escape = "\x1b[31m\n\x9b";
   await withLog(withManifest(tree, { ...manifestOf(tree), [escape]: 1 }), async (dir) => {
@@ -140,7 +146,7 @@ test("verify tells a terminal nothing that a file made up", async () => {
   });
 });
 
-test("verify exits 0 for a commit that was cut off, and names the file", async () => {
+test("verify exits 0 for a torn commit, and names the file", async () => {
   await withLog(await logOf({ tailCommits: 2 }), async (dir) => {
     const tail = join(dir, "data", "log", "tail.ndjson");
     await truncate(tail, (await readFile(tail)).length - 1);
@@ -163,7 +169,7 @@ test("verify exits 1 for a file that cannot be read, and prints no report", asyn
   await withLog(await fullLog(), async (dir) => {
     const tail = join(dir, "data", "log", "tail.ndjson");
     await rm(tail);
-    // The super-user may read any file, but nobody reads a folder as one.
+    // root can read any file, but a folder cannot be read as one.
     if (process.getuid?.() === 0) await mkdir(tail);
     else {
       await writeFile(tail, "");
@@ -184,7 +190,7 @@ test("verify exits 4 for a log that only a newer program may read, and prints no
   });
 });
 
-test("verify without --chain takes a deployment of a stronger mode", async () => {
+test("verify without --chain accepts a deployment with a stronger mode", async () => {
   await withLog(await fullLog(), async (dir) => {
     const config = join(dir, "service.toml");
     const text = await readFile(config, "utf8");
@@ -195,7 +201,7 @@ test("verify without --chain takes a deployment of a stronger mode", async () =>
   });
 });
 
-test("verify runs beside serve, also while it commits", async () => {
+test("verify runs while serve commits", async () => {
   await withLog(await fullLog(), async (dir) => {
     const serving = await startServe(dir);
     let isDone = false;

@@ -6,8 +6,8 @@ import { batch } from "../support/batches.ts";
 import { test } from "../support/tested_service.ts";
 import { request } from "../support/http_client.ts";
 import { RawConnection } from "../support/raw_client.ts";
-import { withApi } from "../support/test_server.ts";
 import { withService } from "./support/served.ts";
+import { withServedLog } from "./support/served_log.ts";
 
 const MIB = 1024 * 1024;
 const HEAD = "POST /v1/events HTTP/1.1\r\nHost: localhost\r\n";
@@ -19,10 +19,10 @@ function paddedBatch(batchId: string, sizeBytes: number): Buffer {
   return body;
 }
 
-test("429 with Retry-After answers a body for which no room comes free, and nothing is written", async () => {
+test("a body without room gets 429 with Retry-After, and nothing is written", async () => {
   const admission = new Admission({ totalBytes: 1000, bodyBytes: 500, admitWaitMs: 5 });
   const held = admission.admit(450);
-  await withApi({ admission }, async ({ socketPath }) => {
+  await withServedLog(async ({ socketPath }) => {
     const refused = await request(socketPath, { body: batch("b1") });
     assert.deepEqual([refused.status, refused.json().error], [429, "overloaded"]);
     assert.match(refused.headers["retry-after"]!, /^[1-9][0-9]*$/);
@@ -30,22 +30,22 @@ test("429 with Retry-After answers a body for which no room comes free, and noth
     const accepted = await request(socketPath, { body: batch("b1") });
     assert.equal(accepted.json().status, "committed");
     assert.equal(admission.heldBytes, 0);
-  });
+  }, { handler: { admission } });
 });
 
-test("a body waits for room that comes free", async () => {
+test("a body waits for room", async () => {
   const admission = new Admission({ totalBytes: 1000, bodyBytes: 500, admitWaitMs: 10_000 });
   const held = await admission.admit(450);
-  await withApi({ admission }, async ({ socketPath }) => {
+  await withServedLog(async ({ socketPath }) => {
     const answered = request(socketPath, { body: batch("b1") });
     // Reads need no room.
     assert.equal((await request(socketPath)).status, 200);
     admission.release(held);
     assert.equal((await answered).json().status, "committed");
-  });
+  }, { handler: { admission } });
 });
 
-test("slow senders hold what they have sent, and leave room for others", async () => {
+test("slow senders hold only what they have sent, and leave room for others", async () => {
   await withService(async ({ socketPath }) => {
     const slow: RawConnection[] = [];
     for (let i = 0; i < 20; i++) {
@@ -61,7 +61,7 @@ test("slow senders hold what they have sent, and leave room for others", async (
 
 test("more bodies than fit at once are all committed", async () => {
   const admission = new Admission({ totalBytes: 10 * MIB, bodyBytes: 4 * MIB });
-  await withApi({ admission }, async ({ socketPath }) => {
+  await withServedLog(async ({ socketPath }) => {
     const replies = await Promise.all(
       Array.from({ length: 12 }, (_, i) => {
         return request(socketPath, { body: paddedBatch(`b${i}`, 3 * MIB) });
@@ -69,31 +69,31 @@ test("more bodies than fit at once are all committed", async () => {
     );
     assert.deepEqual(replies.map((reply) => reply.status), replies.map(() => 200));
     assert.equal(admission.heldBytes, 0);
-  });
+  }, { handler: { admission } });
 });
 
 for (const lengthBytes of [100, 10 * MIB]) {
   test(`a body of ${lengthBytes} bytes that stops arriving is answered with 429`, async () => {
     const admission = new Admission();
-    await withApi({ admission, bodyStallTimeoutMs: 16 }, async ({ socketPath }) => {
+    await withServedLog(async ({ socketPath }) => {
       const connection = await RawConnection.open(socketPath);
       await connection.write(`${HEAD}Content-Length: ${lengthBytes}\r\n\r\n{`);
       const response = await connection.readResponse();
       assert.equal(response?.status, 429);
       assert.equal(admission.heldBytes, 0);
       connection.destroy();
-    });
+    }, { handler: { admission, bodyStallTimeoutMs: 16 } });
   });
 }
 
-test("a client that goes away gives its room back", async () => {
+test("a client that disconnects releases its room", async () => {
   const admission = new Admission();
-  await withApi({ admission }, async ({ socketPath, reports }) => {
+  await withServedLog(async ({ socketPath, reports }) => {
     const connection = await RawConnection.open(socketPath);
     await connection.write(`${HEAD}Content-Length: ${MIB}\r\n\r\n{`);
     while (admission.heldBytes === 0) await request(socketPath);
     connection.destroy();
     while (admission.heldBytes > 0) await request(socketPath);
     assert.deepEqual(reports, []);
-  });
+  }, { handler: { admission } });
 });

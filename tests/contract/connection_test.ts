@@ -7,19 +7,10 @@ import { exchange, RawConnection } from "../support/raw_client.ts";
 import { allEvents, batchWith, commit, event, ingest } from "./support/api.ts";
 import { FollowReader } from "./support/follow_reader.ts";
 import { withService } from "./support/served.ts";
+import { get, HOST, MALFORMED, post } from "./support/raw_requests.ts";
 import { withServedLog } from "./support/served_log.ts";
 
-const HOST = "Host: localhost\r\n";
 const MIB = 1024 * 1024;
-
-function get(path: string, headers = ""): string {
-  return `GET ${path} HTTP/1.1\r\n${HOST}${headers}\r\n`;
-}
-
-function post(path: string, body: unknown, headers = ""): string {
-  const text = typeof body === "string" ? body : JSON.stringify(body);
-  return `POST ${path} HTTP/1.1\r\n${HOST}${headers}Content-Length: ${text.length}\r\n\r\n${text}`;
-}
 
 /** A request for each kind of answer, and the status it has. */
 const KINDS: Array<[bytes: string, status: number]> = [
@@ -38,7 +29,7 @@ const KINDS: Array<[bytes: string, status: number]> = [
   [post("/v1/sources/retire", { source: "system" }), 400],
 ];
 
-test("a connection is kept after every kind of answer but a follow", () =>
+test("a connection stays open after every kind of response but a follow", () =>
   withService(async ({ socketPath }) => {
     const connection = await RawConnection.open(socketPath);
     for (const [bytes, status] of KINDS) {
@@ -51,7 +42,7 @@ test("a connection is kept after every kind of answer but a follow", () =>
     connection.destroy();
   }));
 
-test("pipelined requests are answered in order, mutations too", () =>
+test("pipelined requests are answered in order, even mutations", () =>
   withService(async ({ socketPath }) => {
     const connection = await RawConnection.open(socketPath);
     const batches = Array.from({ length: 20 }, (_, n) => batchWith({ batch_id: `${n}` }));
@@ -68,7 +59,7 @@ test("pipelined requests are answered in order, mutations too", () =>
     connection.destroy();
   }));
 
-test("answers carry their content type, length and date, and no other header", () =>
+test("responses have content type, length and date, and no other header", () =>
   withService(async ({ socketPath }) => {
     const added: Record<number, string[]> = { 405: ["allow"] };
     for (const [bytes, status] of KINDS) {
@@ -80,7 +71,7 @@ test("answers carry their content type, length and date, and no other header", (
     }
   }));
 
-test("no answer is compressed, whatever the client accepts", () =>
+test("no response is compressed, whatever the client accepts", () =>
   withService(async ({ socketPath }) => {
     const headers = { "accept-encoding": "gzip, br, deflate, zstd, *" };
     const payload = "a".repeat(3 * MIB);
@@ -105,28 +96,11 @@ test("no answer is compressed, whatever the client accepts", () =>
     connection.destroy();
   }));
 
-/** Further ones are in `tests/http/support/smuggling_shapes.ts`. */
-const MALFORMED: Array<[title: string, bytes: string]> = [
-  ["no HTTP", "hello there\r\n\r\n"],
-  ["nothing but line ends", "\r\n\r\n\r\n"],
-  ["a header without a colon", `GET /v1/events HTTP/1.1\r\n${HOST}Accept\r\n\r\n`],
-  [
-    "an endless length",
-    `POST /v1/events HTTP/1.1\r\n${HOST}Content-Length: ${"9".repeat(40)}\r\n\r\n`,
-  ],
-  [
-    "a chunk of no size",
-    `POST /v1/events HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n`,
-  ],
-  ["a CONNECT", `CONNECT a:1 HTTP/1.1\r\n${HOST}\r\nmore`],
-  ["100 KiB of head", `GET /v1/events HTTP/1.1\r\nX: ${"a".repeat(100 * 1024)}\r\n\r\n`],
-];
-
 /** What is HTTP and no request of this API. */
 const STATUS_OF_MALFORMED: Record<string, number> = { "an endless length": 413, "a CONNECT": 404 };
 
 for (const [title, bytes] of MALFORMED) {
-  test(`malformed HTTP hurts nobody: ${title}`, () =>
+  test(`malformed HTTP affects no one else: ${title}`, () =>
     withServedLog(async ({ socketPath, reports }) => {
       await commit(socketPath, batchWith({}));
       const kept = await RawConnection.open(socketPath);
@@ -145,7 +119,7 @@ for (const [title, bytes] of MALFORMED) {
     }));
 }
 
-test("a request that comes byte by byte is answered", () =>
+test("a request that arrives byte by byte is answered", () =>
   withService(async ({ socketPath }) => {
     const connection = await RawConnection.open(socketPath);
     for (const byte of post("/v1/events", batchWith({}))) await connection.write(byte);
@@ -153,7 +127,7 @@ test("a request that comes byte by byte is answered", () =>
     connection.destroy();
   }));
 
-test("idle connections and unfinished requests hold nobody up", () =>
+test("idle connections and unfinished requests delay no one", () =>
   withService(async ({ socketPath }) => {
     const starts = ["", "G", "GET /v1/events HT", get("/v1/events").slice(0, -2)];
     const slow: RawConnection[] = [];
@@ -168,7 +142,7 @@ test("idle connections and unfinished requests hold nobody up", () =>
     for (const connection of slow) connection.destroy();
   }));
 
-test("a client that reads nothing of its answer holds nobody up, and reads it whole later", () =>
+test("a client that does not read its response delays no one, and can read it later", () =>
   withService(async ({ socketPath }) => {
     const payload = "x".repeat(8 * MIB);
     await commit(socketPath, batchWith({ events: [event({ payload })] }));
@@ -216,7 +190,7 @@ test(
     }),
 );
 
-test("a follow response comes behind other answers of its connection", () =>
+test("a follow response comes after other responses on its connection", () =>
   withService(async ({ socketPath }) => {
     const reader = await FollowReader.open(socketPath);
     const connection = await RawConnection.open(socketPath);

@@ -8,7 +8,6 @@ import { request, type RequestOptions } from "../support/http_client.ts";
 import { exchange } from "../support/raw_client.ts";
 import { failNth, noRoomAfter } from "../support/storage_faults.ts";
 import { stubLog } from "../support/stub_log.ts";
-import { withApi } from "../support/test_server.ts";
 import {
   allEvents,
   assertError,
@@ -42,16 +41,16 @@ for (const [path, allowed] of ROUTES) {
     }));
 }
 
-for (const path of ["/v1/query", "/v1/catalog", "/v1/imports", "/v1", "/", "/metrics"]) {
-  test(`${path} is no route: 404 whatever the method`, () =>
-    withService(async ({ socketPath }) => {
+test("what is no route is 404 whatever the method", () =>
+  withService(async ({ socketPath }) => {
+    for (const path of ["/v1/query", "/v1/catalog", "/v1/imports", "/v1", "/", "/metrics"]) {
       for (const method of METHODS) {
         const reply = await request(socketPath, { path, method });
-        assert.equal(reply.status, 404);
+        assert.equal(reply.status, 404, path);
         if (method !== "HEAD") assertError(reply, "not_found");
       }
-    }));
-}
+    }
+  }));
 
 /** Requests that are answered with each kind of status. */
 const HEADS: Array<[title: string, path: string]> = [
@@ -88,7 +87,7 @@ const EVERY_ROUTE: RequestOptions[] = [
   { path: "/v1/query" },
 ];
 
-test("every request to every route needs the token: else 401", async () => {
+test("every request without the token is 401", async () => {
   await withService(async ({ socketPath }) => {
     const wrong = [
       "",
@@ -115,7 +114,7 @@ test("every request to every route needs the token: else 401", async () => {
   }, { token: "s3cret" });
 });
 
-test("every route answers with the token", async () => {
+test("every route accepts the token", async () => {
   await withService(async ({ socketPath }) => {
     const headers = { authorization: "bEARER s3cret" };
     assert.equal((await request(socketPath, { headers, body: batchWith({}) })).status, 200);
@@ -127,7 +126,7 @@ test("every route answers with the token", async () => {
   }, { token: "s3cret" });
 });
 
-test("faults are told in order: token, path, method, query, media type, length, room", async () => {
+test("faults are reported in order: token, path, method, query, media type, length, room", async () => {
   const admission = new Admission({ waitersMax: 0, totalBytes: 2, bodyBytes: 1 });
   admission.admit(1);
   await withServedLog(async ({ socketPath }) => {
@@ -153,7 +152,7 @@ test("faults are told in order: token, path, method, query, media type, length, 
   }, { handler: { token: "s3cret", admission } });
 });
 
-test("a disk without room is 500 storage_full, nothing is written, and later there may be room", () =>
+test("a full disk is 500 storage_full, nothing is written, and a later retry may succeed", () =>
   withServedLog(async ({ socketPath, storage }) => {
     await commit(socketPath, batchWith({ batch_id: "1" }));
     storage.hook = noRoomAfter(600);
@@ -165,7 +164,7 @@ test("a disk without room is 500 storage_full, nothing is written, and later the
     assert.equal((await retire(socketPath, "shop")).status, "retired");
   }));
 
-test("an uncertain write is 503 writer_poisoned for all mutations, reads go on, a restart decides", () =>
+test("an uncertain write is 503 writer_poisoned for all mutations, reads continue, a restart decides", () =>
   withServedLog(async ({ socketPath, storage, shutDown }) => {
     const first = batchWith({ batch_id: "1" });
     await commit(socketPath, first);
@@ -189,7 +188,7 @@ test("an uncertain write is 503 writer_poisoned for all mutations, reads go on, 
     }, { storage });
   }));
 
-test("a log that cannot be read is 500 internal_error, told to the operator without payload", () =>
+test("an unreadable log is 500 internal_error, reported to the operator without payload", () =>
   withServedLog(async (before) => {
     const { last_event_id } = await commit(before.socketPath, batchWith({}));
     await before.shutDown();
@@ -207,15 +206,15 @@ test("a log that cannot be read is 500 internal_error, told to the operator with
     }, { storage: before.storage });
   }));
 
-test("a defect in a mutation is 500 internal_error", async () => {
+test("a bug in a mutation is 500 internal_error", async () => {
   const log = stubLog({
     append: () => Promise.reject(new TypeError("defect")),
     retire: () => Promise.reject(new TypeError("defect")),
   });
-  await withApi({ log }, async ({ socketPath }) => {
+  await withServedLog(async ({ socketPath }) => {
     assertError(await ingest(socketPath, batchWith({})), "internal_error");
     assertError(await postRetirement(socketPath, { source: "shop" }), "internal_error");
-  });
+  }, { log: () => log });
 });
 
 test("one follower too many is 429 overloaded with Retry-After", async () => {
@@ -224,9 +223,9 @@ test("one follower too many is 429 overloaded with Retry-After", async () => {
       throw new ApiError("overloaded", "too many followers");
     },
   });
-  await withApi({ log }, async ({ socketPath }) => {
+  await withServedLog(async ({ socketPath }) => {
     const reply = await request(socketPath, { path: "/v1/events?follow=true" });
     assertError(reply, "overloaded");
     assert.match(reply.headers["retry-after"]!, /^[1-9][0-9]*$/);
-  });
+  }, { log: () => log });
 });

@@ -1,11 +1,10 @@
 /** What followers cost a service: nothing when they are gone, little when they stall. */
 import assert from "node:assert/strict";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync } from "node:fs";
 import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
-import { init } from "../../src/commands/init.ts";
-import { type Serving, startServe, withFolder } from "../support/cli.ts";
+import { memoryBytes, openDescriptors } from "../../bench/support/process_stats.ts";
+import { withServing } from "../support/deployment.ts";
 import { RawConnection } from "../support/raw_client.ts";
 import { batchWith, commit, event } from "./support/api.ts";
 import { FollowReader } from "./support/follow_reader.ts";
@@ -16,33 +15,6 @@ const LOOK_MS = 5;
 const FOLLOW = "GET /v1/events?follow=true HTTP/1.1\r\nHost: localhost\r\n\r\n";
 /** Where the kernel tells about processes. */
 const skip = existsSync("/proc/self/fd") ? false : "there is no /proc";
-
-interface Served {
-  socketPath: string;
-  pid: number;
-}
-
-/** Runs `use` against `serve` in a process of its own, on files. */
-function withServe(use: (served: Served) => Promise<void>): Promise<void> {
-  return withFolder(async (dir) => {
-    await init(dir, () => {});
-    const serving: Serving = await startServe(dir);
-    try {
-      await use({ socketPath: join(dir, "data", "ground.sock"), pid: serving.child.pid! });
-    } finally {
-      assert.equal((await serving.stop()).code, 0);
-    }
-  });
-}
-
-function openDescriptors({ pid }: Served): number {
-  return readdirSync(`/proc/${pid}/fd`).length;
-}
-
-function residentBytes({ pid }: Served): number {
-  const [, kib] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))!;
-  return Number(kib) * 1024;
-}
 
 /** Opens a follow and hangs up when its first bytes have come. */
 async function openAndDrop(socketPath: string): Promise<void> {
@@ -56,18 +28,18 @@ test(
   "1,000 follows opened and dropped leave descriptors and memory where they were",
   { skip },
   () =>
-    withServe(async (served) => {
-      const { socketPath } = served;
+    withServing(async ({ socketPath, serving }) => {
+      const pid = serving.child.pid!;
       await commit(socketPath, batchWith({}));
       for (let n = 0; n < 200; n++) await openAndDrop(socketPath);
-      const descriptorsBefore = openDescriptors(served);
-      const residentBefore = residentBytes(served);
+      const descriptorsBefore = openDescriptors(pid)!;
+      const residentBefore = memoryBytes(pid)!;
       for (let n = 0; n < 1000; n += 50) {
         await Promise.all(Array.from({ length: 50 }, () => openAndDrop(socketPath)));
       }
       // Nothing is asked of the service meanwhile: each request has a descriptor of its own.
-      while (openDescriptors(served) > descriptorsBefore) await delay(LOOK_MS);
-      const grownBytes = residentBytes(served) - residentBefore;
+      while (openDescriptors(pid)! > descriptorsBefore) await delay(LOOK_MS);
+      const grownBytes = memoryBytes(pid)! - residentBefore;
       assert.ok(grownBytes < 64 * MIB, `${grownBytes} bytes more`);
     }),
 );
@@ -76,13 +48,13 @@ test(
   "100 followers that read nothing cost less than 2 MiB each, and commits go on",
   { skip },
   () =>
-    withServe(async (served) => {
-      const { socketPath } = served;
+    withServing(async ({ socketPath, serving }) => {
+      const pid = serving.child.pid!;
       const events = Array.from({ length: 10 }, () => event({ payload: "x".repeat(MIB / 10) }));
       const commitMib = (batchId: string) =>
         commit(socketPath, batchWith({ batch_id: batchId, events }));
       for (let n = 0; n < 16; n++) await commitMib(`before-${n}`);
-      const residentBefore = residentBytes(served);
+      const residentBefore = memoryBytes(pid)!;
       const stalled: RawConnection[] = [];
       for (let n = 0; n < 100; n++) {
         const connection = await RawConnection.open(socketPath);
@@ -94,7 +66,7 @@ test(
       const reading = await FollowReader.open(socketPath);
       assert.equal((await reading.catchUp()).length, 320);
       reading.close();
-      const grownBytes = residentBytes(served) - residentBefore;
+      const grownBytes = memoryBytes(pid)! - residentBefore;
       assert.ok(grownBytes < 200 * MIB, `${grownBytes} bytes more`);
       for (const connection of stalled) connection.destroy();
     }),

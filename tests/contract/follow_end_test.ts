@@ -42,7 +42,7 @@ test("a shutdown ends each follow with reason shutdown and its last event, then 
     assert.ok(response!.isComplete, "the last chunk has come");
   }));
 
-test("a writer that stops ends follows with writer_poisoned after all that is durable", () =>
+test("a poisoned writer ends follows with writer_poisoned after all durable events", () =>
   withServedLog(async ({ socketPath, storage }) => {
     const follow = await FollowReader.open(socketPath);
     await follow.catchUp();
@@ -61,7 +61,7 @@ test("a writer that stops ends follows with writer_poisoned after all that is du
     assert.equal((await late.nextOf("end")).reason, "writer_poisoned");
   }));
 
-test("a log that cannot be read ends a follow with replay_failed", () =>
+test("an unreadable log ends a follow with replay_failed", () =>
   withServedLog(async (before) => {
     await commit(before.socketPath, batchWith({}));
     await before.shutDown();
@@ -108,7 +108,7 @@ function tellingOfEnd(gate: Gate) {
   });
 }
 
-test("a follower that takes no bytes is ended with buffer_exceeded, and can resume", async () => {
+test("a follower that reads nothing is ended with buffer_exceeded, and can resume", async () => {
   const ended = new Gate();
   await withServedLog(async ({ socketPath }) => {
     const eventCount = await commitMuch(socketPath);
@@ -133,7 +133,7 @@ test("a follower that takes no bytes is ended with buffer_exceeded, and can resu
   }, { log: tellingOfEnd(ended), handler: { followStallTimeoutMs: 40 } });
 });
 
-test("a follower that takes no bytes holds up neither commits nor other followers", async () => {
+test("a follower that reads nothing delays neither commits nor other followers", async () => {
   await withService(async ({ socketPath }) => {
     const stalled = await RawConnection.open(socketPath);
     stalled.pause();
@@ -147,7 +147,7 @@ test("a follower that takes no bytes holds up neither commits nor other follower
   });
 });
 
-test("a follower that waits for commits is not stalled", async () => {
+test("a follower that waits for commits does not time out", async () => {
   const ended = new Gate();
   await withServedLog(async ({ socketPath }) => {
     await commitMuch(socketPath);

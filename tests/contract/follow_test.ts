@@ -17,7 +17,7 @@ function keysOf(events: readonly { record_key: string }[]): string[] {
   return events.map(({ record_key }) => record_key);
 }
 
-test("follow: the response is NDJSON, not cached, on a connection to be closed", () =>
+test("follow: the response is NDJSON, uncacheable, with Connection: close", () =>
   withService(async ({ socketPath }) => {
     const follow = await FollowReader.open(socketPath);
     const { date: _date, ...headers } = follow.headers;
@@ -99,7 +99,7 @@ test("follow: retirement and lineage events are delivered like others", () =>
     follow.close();
   }));
 
-test("follow: what is not committed is not delivered", () =>
+test("follow: uncommitted events are not delivered", () =>
   withServedLog(async ({ socketPath, storage }) => {
     const follow = await FollowReader.open(socketPath);
     await follow.catchUp();
@@ -114,7 +114,7 @@ test("follow: what is not committed is not delivered", () =>
     follow.close();
   }));
 
-test("follow: limit bounds each events record and does not end the response", () =>
+test("follow: limit applies to each events record and does not end the response", () =>
   withService(async ({ socketPath }) => {
     const events = ["1", "2", "3", "4", "5"].map((record_key) => event({ record_key }));
     await commit(socketPath, batchWith({ batch_id: "a", events }));
@@ -142,7 +142,7 @@ const FILTERS: Array<[query: string, keys: string[]]> = [
 ];
 
 for (const [query, keys] of FILTERS) {
-  test(`follow: filters hold in the snapshot and live: ${query}`, () =>
+  test(`follow: filters apply to the snapshot and live: ${query}`, () =>
     withService(async ({ socketPath }) => {
       const commitAll = async (suffix: string) => {
         const batches: Array<[source: string, members: object]> = [
@@ -168,7 +168,7 @@ for (const [query, keys] of FILTERS) {
     }));
 }
 
-test("follow: a commit without a match gives no record, and the next record is beyond it", () =>
+test("follow: a commit without a match sends no record, and the next cursor is beyond it", () =>
   withService(async ({ socketPath }) => {
     const follow = await FollowReader.open(socketPath, "&kind=wanted");
     const empty = await follow.nextOf("events");
@@ -182,7 +182,7 @@ test("follow: a commit without a match gives no record, and the next record is b
     follow.close();
   }));
 
-test("follow: after resumes behind the last delivered event, in the snapshot and live", () =>
+test("follow: after resumes after the last delivered event, in the snapshot and live", () =>
   withService(async ({ socketPath }) => {
     const events = ["1", "2", "3"].map((record_key) => event({ record_key }));
     await commit(socketPath, batchWith({ batch_id: "a", events }));
@@ -201,7 +201,7 @@ test("follow: after resumes behind the last delivered event, in the snapshot and
     third.close();
   }));
 
-test("follow: after need not be an event, and beyond the frontier only later events come", () =>
+test("follow: after need not be an event, and beyond the frontier only later events are sent", () =>
   withService(async ({ socketPath }) => {
     await commitKey(socketPath, "1");
     const before = await FollowReader.open(socketPath, `&after=${NO_EVENT_ID}`);
@@ -229,7 +229,7 @@ test("follow: after the frontier there is one empty snapshot record", () =>
     follow.close();
   }));
 
-test("follow: events committed while the snapshot is read come live, none twice, none left out", () =>
+test("follow: events committed while the snapshot is read are sent live, exactly once", () =>
   withService(async ({ socketPath }) => {
     const keys = Array.from({ length: 60 }, (_, n) => `${n}`);
     for (const key of keys.slice(0, 20)) await commitKey(socketPath, key);
@@ -243,7 +243,7 @@ test("follow: events committed while the snapshot is read come live, none twice,
     follow.close();
   }));
 
-test("follow: many followers with many filters each get all of theirs, in order", () =>
+test("follow: many followers with many filters each get their events, in order", () =>
   withService(async ({ socketPath }) => {
     const follows = await Promise.all(
       Array.from({ length: 30 }, (_, n) => {

@@ -95,7 +95,7 @@ test("a refused batch leaves its identity unused and its valid events unwritten"
     await commit(socketPath, batchWith({ events: [event({ payload: "other" })] }));
   }));
 
-test("every bad event is named with its index, a code and a message", () =>
+test("every invalid event is listed with its index, a code and a message", () =>
   withService(async ({ socketPath }) => {
     const events = [event({ stream: "A" }), event(), event({ record_key: "" }), event({ x: 1 })];
     const reply = await ingest(socketPath, batchWith({ events }));
@@ -108,7 +108,7 @@ test("every bad event is named with its index, a code and a message", () =>
     assertError(reply, "invalid_events", { errors });
   }));
 
-test("event ids increase within a batch and across batches, and observed_at is one for a batch", () =>
+test("event ids increase within and across batches, and a batch has one observed_at", () =>
   withService(async ({ socketPath }) => {
     for (const batchId of ["1", "2", "3"]) {
       const events = [event({ record_key: "a" }), event({ record_key: "b" })];
@@ -126,7 +126,7 @@ test("event ids increase within a batch and across batches, and observed_at is o
     }
   }));
 
-test("payloads come back canonical, with hashes that verify; occurred_at as it was spelled", () =>
+test("payloads are returned canonical, with hashes that verify; occurred_at is unchanged", () =>
   withService(async ({ socketPath }) => {
     const events = [
       '{"stream":"s","record_key":"1","kind":"k","payload":{"b":1e2,"a":"\\u00e9\\/","":[-0]}}',
@@ -144,7 +144,7 @@ test("payloads come back canonical, with hashes that verify; occurred_at as it w
     assert.ok(!("occurred_at" in reply.json().events[0]));
   }));
 
-test("occurred_at has no influence on the position in history", () =>
+test("occurred_at does not affect the order of the log", () =>
   withService(async ({ socketPath }) => {
     const times = ["2026-01-01T00:00:00Z", "1999-01-01T00:00:00Z", "9999-12-31T23:59:59Z"];
     for (const occurredAt of times) {
@@ -154,7 +154,7 @@ test("occurred_at has no influence on the position in history", () =>
     assert.deepEqual((await allEvents(socketPath)).map((e) => e.occurred_at), times);
   }));
 
-test("a batch of 10,000 events is taken; one more is 413", () =>
+test("a batch of 10,000 events is accepted; one more is 413", () =>
   withService(async ({ socketPath }) => {
     const events = Array.from({ length: BATCH_EVENTS_MAX }, () => event());
     assert.equal((await commit(socketPath, batchWith({ events }))).events, 10_000);
@@ -163,7 +163,7 @@ test("a batch of 10,000 events is taken; one more is 413", () =>
     assert.equal((await replayPage(socketPath, "limit=10001")).events.length, 10_000);
   }));
 
-test("a batch whose client went away before the receipt is committed once, and a retry tells", () =>
+test("a batch whose client disconnects before the receipt is committed once, and a retry is a duplicate", () =>
   withService(async ({ socketPath }) => {
     const body = JSON.stringify(batchWith({}));
     const head = `POST /v1/events HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n`;
@@ -201,7 +201,7 @@ test("a receipt says duplicate after the source was retired, and after a restart
   });
 });
 
-test("a chunked body is taken as one with a length", () =>
+test("a chunked body is equivalent to one with a length", () =>
   withService(async ({ socketPath }) => {
     const body = Buffer.from(JSON.stringify(batchWith({})));
     const connection = await RawConnection.open(socketPath);

@@ -178,7 +178,7 @@ test("one predecessor may have several successors, and a successor can be succee
     await commit(socketPath, batchWith({ source: "shop4", events: [next] }));
   }));
 
-test("a retired source is source_retired before its marker is looked at", () =>
+test("a retired source is source_retired before its marker is checked", () =>
   withRetired(async ({ socketPath }, frontier) => {
     await commit(socketPath, successor([event()], "b1"));
     const { final_frontier, retirement_event_id } = await retire(socketPath, "shop2");
@@ -187,7 +187,7 @@ test("a retired source is source_retired before its marker is looked at", () =>
     assertError(reply, "source_retired", context);
   }));
 
-test("a lineage conflict comes before the stream precondition", () =>
+test("lineage is checked before the stream precondition", () =>
   withRetired(async ({ socketPath }, frontier) => {
     const stream_precondition = {
       stream: "service.source_lineage",
@@ -198,7 +198,7 @@ test("a lineage conflict comes before the stream precondition", () =>
     assertError(await ingest(socketPath, batch), "source_lineage_conflict", context);
   }));
 
-test("lineage is decided by the durable log after a restart", () =>
+test("lineage is checked against the durable log after a restart", () =>
   withServedLog(async ({ socketPath, storage, shutDown }) => {
     const frontier = await retireShop(socketPath);
     await shutDown();

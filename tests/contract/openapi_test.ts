@@ -13,7 +13,7 @@ import { Admission } from "../../src/service/admission.ts";
 import { VERSION } from "../../src/version.ts";
 import { test } from "../support/tested_service.ts";
 import { request } from "../support/http_client.ts";
-import { TESTED_EXECUTABLE } from "../support/runtimes.ts";
+import { TESTED_EXECUTABLE } from "../../tools/support/runtimes.ts";
 import { stubLog } from "../support/stub_log.ts";
 import { commit, ingest, postRetirement } from "./support/api.ts";
 import { FollowReader } from "./support/follow_reader.ts";
@@ -50,11 +50,11 @@ function codesOf(response: Node): string[] {
   });
 }
 
-test("the document has the version of the product", () => {
+test("the document has the product's version", () => {
   assert.equal(DOCUMENT.root.info!.version, VERSION);
 });
 
-test("every reference of the document leads somewhere", () => {
+test("every reference of the document resolves", () => {
   for (const [node] of nodesWith("$ref")) DOCUMENT.resolve(node);
 });
 
@@ -72,7 +72,7 @@ test("the document has every route and method of the service, and no other", () 
   }
 });
 
-test("the document has every error code at its status, and no other", () => {
+test("the document has every error code with its status, and no other", () => {
   const statuses = new Map<string, Set<number>>();
   const note = (codes: string[], status: number) => {
     for (const code of codes) statuses.set(code, (statuses.get(code) ?? new Set()).add(status));
@@ -93,7 +93,7 @@ test("the document has every error code at its status, and no other", () => {
   assert.deepEqual(documented, Object.fromEntries(known));
 });
 
-test("the limits of the document are those of the service", () => {
+test("the document has the limits of the service", () => {
   const { schemas, parameters } = DOCUMENT.root.components!;
   assert.equal(schemas!.Batch!.properties!.events!.maxItems, BATCH_EVENTS_MAX);
   assert.equal(schemas!.Name!.maxLength, NAME_BYTES_MAX);
@@ -122,7 +122,7 @@ test("every parameter of the document is accepted, and nothing else is", () =>
 /** The tour makes the service fail in every way, which only one in this process can be made to. */
 const TOUR_SKIP = TESTED_EXECUTABLE === undefined ? false : "is of the service in this process";
 
-test("every answer is what the document says, and its examples are answers", {
+test("every response matches the document, and its examples are responses", {
   skip: TOUR_SKIP,
 }, async () => {
   const seen = new Map<string, unknown>();
@@ -136,7 +136,7 @@ test("every answer is what the document says, and its examples are answers", {
   }
 });
 
-test("every error code is among the answers", { skip: TOUR_SKIP }, async () => {
+test("every error code is among the responses", { skip: TOUR_SKIP }, async () => {
   const codes = new Set<string>();
   await makeTour(TOUR, ({ request: { method } }, reply) => {
     if (method !== "HEAD" && reply.status >= 400) codes.add(reply.json().error);
@@ -144,7 +144,7 @@ test("every error code is among the answers", { skip: TOUR_SKIP }, async () => {
   assert.deepEqual([...codes].sort(), Object.keys(ERROR_STATUS).sort());
 });
 
-test("every line of a follow is what the document says, and its examples are lines", () =>
+test("every line of a follow matches the document, and its examples are lines", () =>
   withServedLog(async ({ socketPath, shutDown }) => {
     await commit(socketPath, TOUR_BODIES.batch);
     const follow = await FollowReader.open(socketPath);

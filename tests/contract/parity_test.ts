@@ -1,74 +1,88 @@
 /** What the runtimes do by themselves does not show: both answer the same requests alike. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
-import { join } from "node:path";
 import { test } from "node:test";
-import { init } from "../../src/commands/init.ts";
-import { startServe, withFolder } from "../support/cli.ts";
-import { RawConnection } from "../support/raw_client.ts";
-import { absenceOf, executableOf, type RuntimeName, THIS_RUNTIME } from "../support/runtimes.ts";
-import { PARITY_REQUESTS, type ParityRequest } from "./support/parity_requests.ts";
+import { withServing } from "../support/deployment.ts";
+import { request } from "../support/http_client.ts";
+import { exchange } from "../support/raw_client.ts";
+import {
+  absenceOf,
+  executableOf,
+  type RuntimeName,
+  THIS_RUNTIME,
+} from "../../tools/support/runtimes.ts";
+import { get, MALFORMED } from "./support/raw_requests.ts";
+import { TOUR } from "./support/tour_stops.ts";
 
 const OTHER_RUNTIME: RuntimeName = THIS_RUNTIME === "deno" ? "node" : "deno";
 const skip = executableOf(OTHER_RUNTIME) === null ? absenceOf(OTHER_RUNTIME) : false;
 
+/** Of which nothing comes back, or no end. */
+const WITHOUT_ANSWER = ["nothing but line ends"];
+const REQUESTS = TOUR.map(({ request }) => request).filter(({ path = "", method }) =>
+  !path.includes("follow=true") || method === "HEAD"
+);
+const RAW: readonly [title: string, bytes: string][] = [
+  ...MALFORMED.filter(([title]) => !WITHOUT_ANSWER.includes(title)),
+  ["an absolute target", get("http://elsewhere/v1/events?limit=1")],
+  ["a target with a fragment", get("/v1/events#x")],
+  ["a wish for a range", get("/v1/events", "Range: bytes=0-1\r\nIf-None-Match: *\r\n")],
+  [
+    "a wish for another protocol",
+    get("/v1/events", "Connection: upgrade\r\nUpgrade: websocket\r\n"),
+  ],
+  ["the wish that the connection closes", get("/v1/events", "Connection: close\r\n")],
+  ["no host", "GET /v1/events HTTP/1.1\r\n\r\n"],
+  ["a line end before", `\r\n${get("/v1/streams")}`],
+];
+
 interface Answer {
-  title: string;
+  what: string;
   status: number | undefined;
-  headers: Record<string, string>;
+  headers: Record<string, unknown>;
   body: string;
 }
 
 /** Gives event ids a number each, and makes times and what follows from ids alike. */
-class Mask {
-  readonly eventIds: string[] = [];
-
-  apply(text: string): string {
-    return text
-      .replace(/"event_hash":"[0-9a-f]{64}"/g, '"event_hash":"HASH"')
+function maskedBy(eventIds: string[]): (text: string) => string {
+  return (text) =>
+    text
+      .replace(/"(event_hash|content_hash)":"[0-9a-f]{64}"/g, '"$1":"HASH"')
       .replace(/"observed_at":"[^"]+"/g, '"observed_at":"TIME"')
       .replace(/[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}/g, (id) => {
-        if (!this.eventIds.includes(id)) this.eventIds.push(id);
-        return `id-${this.eventIds.indexOf(id)}`;
+        if (!eventIds.includes(id)) eventIds.push(id);
+        return `id-${eventIds.indexOf(id)}`;
       });
-  }
-}
-
-async function answerTo(
-  socketPath: string,
-  { title, bytes }: ParityRequest,
-  mask: Mask,
-): Promise<Answer> {
-  const text = bytes(mask.eventIds);
-  const connection = await RawConnection.open(socketPath);
-  await connection.write(Buffer.from(text, text.startsWith("\x16") ? "latin1" : "utf8"));
-  const response = await connection.readResponse(text.startsWith("HEAD ") ? "HEAD" : "GET");
-  connection.destroy();
-  const { date: _date, ...headers } = response?.headers ?? {};
-  return { title, status: response?.status, headers, body: mask.apply(response?.body ?? "") };
 }
 
 /** The answers of a fresh `serve`. */
-async function answersOf(runtime: RuntimeName): Promise<Answer[]> {
-  const answers: Answer[] = [];
-  await withFolder(async (dir) => {
-    await init(dir, () => {});
-    const serving = await startServe(dir, { runtime });
-    const mask = new Mask();
-    for (const request of PARITY_REQUESTS) {
-      answers.push(await answerTo(join(dir, "data", "ground.sock"), request, mask));
+function answersOf(runtime: RuntimeName): Promise<Answer[]> {
+  return withServing(async (deployment) => {
+    const { socketPath } = deployment;
+    const mask = maskedBy([]);
+    const answers: Answer[] = [];
+    const take = (what: string, status: number | undefined, headers: object, body: string) => {
+      const { date: _date, ...others } = headers as Record<string, unknown>;
+      answers.push({ what, status, headers: others, body: mask(body) });
+    };
+    for (const options of REQUESTS) {
+      const { status, headers, body } = await request(socketPath, options);
+      take(`${options.method} ${options.path}`, status, headers, body.toString());
     }
-    assert.equal((await serving.stop()).code, 0);
-  });
-  return answers;
+    for (const [title, bytes] of RAW) {
+      const { response, connection } = await exchange(socketPath, Buffer.from(bytes, "latin1"));
+      take(title, response?.status, response?.headers ?? {}, response?.body ?? "");
+      connection.destroy();
+    }
+    await deployment.stop();
+    return answers;
+  }, { runtime });
 }
 
-test(
-  "Deno and Node answer every request with the same status, headers and bytes",
-  { skip },
-  async () => {
-    const [own, other] = await Promise.all([answersOf(THIS_RUNTIME), answersOf(OTHER_RUNTIME)]);
-    for (const [n, answer] of own.entries()) assert.deepEqual(answer, other[n]);
-    assert.equal(own.length, PARITY_REQUESTS.length);
-  },
-);
+test("Deno and Node answer every request with the same status, headers and bytes", {
+  skip,
+}, async () => {
+  const [own, other] = await Promise.all([answersOf(THIS_RUNTIME), answersOf(OTHER_RUNTIME)]);
+  for (const [n, answer] of own.entries()) assert.deepEqual(answer, other[n]);
+  assert.equal(own.length, REQUESTS.length + RAW.length);
+});

@@ -27,14 +27,14 @@ function conflict(expected: string | null, actual: string | null, source = "shop
   return { source, stream: "orders", expected_frontier: expected, actual_frontier: actual };
 }
 
-test("expected_frontier null holds for a stream without committed events", () =>
+test("expected_frontier null matches an empty stream", () =>
   withService(async ({ socketPath }) => {
     await commit(socketPath, batchWith({ batch_id: "1", events: [event({ stream: "items" })] }));
     await commit(socketPath, batchWith({ batch_id: "1", source: "other" }));
     await commit(socketPath, conditional("2", null));
   }));
 
-test("expected_frontier holds when it is the stream's latest event", () =>
+test("expected_frontier matches the stream's latest event", () =>
   withService(async ({ socketPath }) => {
     const first = await commit(socketPath, conditional("1", null));
     await commit(socketPath, batchWith({ batch_id: "2", events: [event({ stream: "items" })] }));
@@ -63,7 +63,7 @@ test("a mismatch is stream_frontier_conflict with both frontiers, and nothing is
     await commit(socketPath, conditional("3", second));
   }));
 
-test("a committed batch is a duplicate whatever its precondition says by then", () =>
+test("a committed batch is a duplicate whatever its precondition", () =>
   withService(async ({ socketPath }) => {
     const batch = conditional("1", null);
     const receipt = await commit(socketPath, batch);
@@ -74,7 +74,7 @@ test("a committed batch is a duplicate whatever its precondition says by then", 
     }
   }));
 
-test("a taken batch_id and a retired source come before the precondition", () =>
+test("a known batch_id and a retired source are checked before the precondition", () =>
   withService(async ({ socketPath }) => {
     await commit(socketPath, batchWith({ batch_id: "1" }));
     const taken = conditional("1", NO_EVENT_ID, { events: [event({ kind: "deleted" })] });
@@ -90,7 +90,7 @@ test("a taken batch_id and a retired source come before the precondition", () =>
     });
   }));
 
-test("of clients that race with one expectation, one commits and the others are told its event", () =>
+test("of clients that race with one expectation, one commits and the others get its event", () =>
   withService(async ({ socketPath }) => {
     const replies = await Promise.all(
       Array.from({ length: 12 }, (_, n) => ingest(socketPath, conditional(`${n}`, null))),
@@ -103,7 +103,7 @@ test("of clients that race with one expectation, one commits and the others are 
     }
   }));
 
-test("a precondition is decided by the durable log after a restart", () =>
+test("a precondition is checked against the durable log after a restart", () =>
   withServedLog(async ({ socketPath, storage, shutDown }) => {
     const { last_event_id } = await commit(socketPath, batchWith({ batch_id: "1" }));
     await shutDown();

@@ -90,7 +90,7 @@ for (const [rule, query, found] of TAKEN) {
     }));
 }
 
-test("replay: next_after is the frontier when all is scanned, whatever matched", () =>
+test("replay: next_after is the frontier when the scan is exhausted, whatever matched", () =>
   withService(async ({ socketPath }) => {
     const { first_event_id, last_event_id } = await commit(
       socketPath,
@@ -114,7 +114,7 @@ const UNMATCHABLE = [
   ...["stream=", "stream=items%22,%22kind", "kind=", `kind=${"k".repeat(129)}`, "kind=%00%0A"],
 ];
 
-test("replay and follow: a source, stream or kind that no event can have matches nothing", () =>
+test("replay and follow: an impossible source, stream or kind matches nothing", () =>
   withService(async ({ socketPath }) => {
     const { last_event_id } = await commit(socketPath, batchWith({}));
     for (const query of UNMATCHABLE) {
@@ -131,7 +131,7 @@ test("replay and follow: a source, stream or kind that no event can have matches
     }
   }));
 
-test("replay: next_after is the request's after where that lies beyond the frontier", () =>
+test("replay: next_after is the request's after if that is beyond the frontier", () =>
   withService(async ({ socketPath }) => {
     const beyond = "ffffffff-ffff-7fff-bfff-ffffffffffff";
     const empty = await replayPage(socketPath, `after=${beyond}`);
@@ -164,7 +164,7 @@ test("replay: one event over 16 MiB is a page of its own", () =>
     assert.equal(page.events[0]!.payload, payload);
   }));
 
-test("POST /v1/sources/retire takes no query parameter", () =>
+test("POST /v1/sources/retire refuses query parameters", () =>
   withService(async ({ socketPath }) => {
     await commit(socketPath, batchWith({}));
     const body = { source: "shop" };

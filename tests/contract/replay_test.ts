@@ -2,39 +2,17 @@
 import assert from "node:assert/strict";
 import { batch } from "../support/batches.ts";
 import { test } from "../support/tested_service.ts";
-import { type HttpReply, request } from "../support/http_client.ts";
+import { request } from "../support/http_client.ts";
 import { RawConnection } from "../support/raw_client.ts";
 import { stubLog, stubReplay } from "../support/stub_log.ts";
-import { withApi } from "../support/test_server.ts";
+import { commit, replayPage } from "./support/api.ts";
 import { withService } from "./support/served.ts";
+import { withServedLog } from "./support/served_log.ts";
 import { REPLAY_WHOLE_BYTES_MAX } from "../../src/api/replay_response.ts";
 
-interface Page {
-  events: Array<Record<string, unknown> & { event_id: string }>;
-  last_event_id?: string;
-  next_after: string | null;
-  snapshot_through_event_id: string | null;
-}
-
-async function readPage(socketPath: string, query = ""): Promise<Page> {
-  const reply = await request(socketPath, { path: `/v1/events?${query}` });
-  assert.equal(reply.status, 200, reply.text());
-  return reply.json();
-}
-
-async function commit(socketPath: string, body: unknown): Promise<string> {
-  return (await request(socketPath, { body })).json().last_event_id;
-}
-
-/** The headers that the service answers for. */
-function relevantHeaders({ headers }: HttpReply): Record<string, unknown> {
-  const { date: _date, connection: _connection, ...rest } = headers;
-  return rest;
-}
-
-test("an empty log gives an empty page with nulls", async () => {
+test("an empty log returns an empty page with nulls", async () => {
   await withService(async ({ socketPath }) => {
-    assert.deepEqual(await readPage(socketPath), {
+    assert.deepEqual(await replayPage(socketPath), {
       events: [],
       next_after: null,
       snapshot_through_event_id: null,
@@ -42,10 +20,10 @@ test("an empty log gives an empty page with nulls", async () => {
   });
 });
 
-test("committed events come back in order, with the members of a committed event", async () => {
+test("committed events are returned in order, with the members of a committed event", async () => {
   await withService(async ({ socketPath }) => {
-    const last = await commit(socketPath, batch("b1", 3));
-    const page = await readPage(socketPath);
+    const { last_event_id: last } = await commit(socketPath, batch("b1", 3));
+    const page = await replayPage(socketPath);
     assert.deepEqual(page.events.map((event) => event.record_key), [
       "order-0",
       "order-1",
@@ -69,13 +47,13 @@ test("committed events come back in order, with the members of a committed event
   });
 });
 
-test("pages follow each other by next_after, up to an empty one", async () => {
+test("pages are chained by next_after, up to an empty one", async () => {
   await withService(async ({ socketPath }) => {
     await commit(socketPath, batch("b1", 5));
     const keys: unknown[] = [];
     let after = "";
     for (;;) {
-      const page = await readPage(socketPath, `limit=2${after}`);
+      const page = await replayPage(socketPath, `limit=2${after}`);
       if (page.events.length === 0) break;
       keys.push(...page.events.map((event) => event.record_key));
       after = `&after=${page.next_after}`;
@@ -84,41 +62,15 @@ test("pages follow each other by next_after, up to an empty one", async () => {
   });
 });
 
-test("filters select exactly, decoded from the query string", async () => {
-  await withService(async ({ socketPath }) => {
-    const event = { stream: "s", record_key: "a+b c/é", kind: "k&=", payload: null };
-    await commit(socketPath, { batch_id: "b1", source: "one", events: [event] });
-    await commit(socketPath, batch("b2", 2));
-    const query = "source=one&stream=s&record_key=a%2Bb+c%2F%C3%A9&kind=k%26%3D";
-    const page = await readPage(socketPath, query);
-    assert.deepEqual(page.events.map((found) => found.batch_id), ["b1"]);
-    assert.notEqual(page.next_after, page.last_event_id);
-    assert.deepEqual((await readPage(socketPath, "source=system")).events, []);
-  });
-});
-
 test("a limit over replay.max_limit is refused, and the default applies without one", async () => {
   const replay = { defaultLimit: 2, maxLimit: 3 };
-  await withApi({ replay }, async ({ socketPath }) => {
+  await withServedLog(async ({ socketPath }) => {
     await commit(socketPath, batch("b1", 5));
-    assert.equal((await readPage(socketPath)).events.length, 2);
-    assert.equal((await readPage(socketPath, "limit=3")).events.length, 3);
+    assert.equal((await replayPage(socketPath)).events.length, 2);
+    assert.equal((await replayPage(socketPath, "limit=3")).events.length, 3);
     const refused = await request(socketPath, { path: "/v1/events?limit=4" });
     assert.deepEqual([refused.status, refused.json().error], [400, "invalid_replay_request"]);
-  });
-});
-
-test("HEAD has the status and headers of GET, and no body", async () => {
-  await withService(async ({ socketPath }) => {
-    await commit(socketPath, batch("b1", 5));
-    for (const path of ["/v1/events", "/v1/events?limit=1", "/v1/events?limit=0", "/nothing"]) {
-      const get = await request(socketPath, { path });
-      const head = await request(socketPath, { path, method: "HEAD" });
-      assert.equal(head.status, get.status);
-      assert.deepEqual(relevantHeaders(head), relevantHeaders(get));
-      assert.equal(head.body.length, 0);
-    }
-  });
+  }, { handler: { replay } });
 });
 
 test("a large page is streamed and is one JSON document", async () => {
@@ -141,7 +93,7 @@ test("an error before the status is a 500; one after it breaks the connection", 
   const failure = new Error("read failed: EIO");
   for (const pieces of [["1", failure], [large, "1", failure]]) {
     const log = stubLog({ replay: () => stubReplay(pieces) });
-    await withApi({ log }, async (server) => {
+    await withServedLog(async (server) => {
       const connection = await RawConnection.open(server.socketPath);
       await connection.write("GET /v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n");
       const response = await connection.readResponse();
@@ -151,6 +103,6 @@ test("an error before the status is a 500; one after it breaks the connection", 
       assert.equal(server.reports.length, 1);
       assert.match(server.reports[0]!, /^GET \/v1\/events failed: Error: read failed: EIO/);
       connection.destroy();
-    });
+    }, { log: () => log });
   }
 });

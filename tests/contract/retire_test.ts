@@ -56,7 +56,7 @@ test("retirement appends one event of source system, ordinary in replay and hash
     assert.ok(events[0]!.event_id < events[1]!.event_id);
   }));
 
-test("a repeated retirement is already_retired with the same values, also after a restart", () =>
+test("a repeated retirement is already_retired with the same values, even after a restart", () =>
   withServedLog(async ({ socketPath, storage, shutDown }) => {
     await commit(socketPath, batchWith({}));
     const receipt = await retire(socketPath, "shop");
@@ -78,7 +78,7 @@ test("a source without committed events is source_not_found, and stays active", 
     assert.equal((await retire(socketPath, "shop")).status, "retired");
   }));
 
-test("a retired source takes no batch: 409 source_retired", () =>
+test("a batch of a retired source is 409 source_retired", () =>
   withService(async ({ socketPath }) => {
     const first = batchWith({ batch_id: "1" });
     const receipt = await commit(socketPath, first);
@@ -93,7 +93,7 @@ test("a retired source takes no batch: 409 source_retired", () =>
     assert.equal((await allEvents(socketPath)).length, 2);
   }));
 
-test("retirement leaves the source's history and other sources as they are", () =>
+test("retirement changes neither the source's history nor other sources", () =>
   withService(async ({ socketPath }) => {
     await commit(socketPath, batchWith({ events: [event(), event({ stream: "items" })] }));
     const before = await allEvents(socketPath);
@@ -128,7 +128,7 @@ for (const [rule, code, body] of REFUSED) {
     }));
 }
 
-test("retire: system is refused also once it has events", () =>
+test("retire: system is refused even if it has events", () =>
   withService(async ({ socketPath }) => {
     await commit(socketPath, batchWith({}));
     await retire(socketPath, "shop");
@@ -146,7 +146,7 @@ test("retire: a body of 1 MiB is read, a larger one is 413", () =>
     assert.equal(padded.json().status, "retired");
   }));
 
-test("a retirement that races with batches lies after every batch that was taken", () =>
+test("a retirement that races with batches follows every committed batch", () =>
   withService(async ({ socketPath }) => {
     await commit(socketPath, batchWith({ batch_id: "first" }));
     const batches = Array.from({ length: 10 }, (_, n) => batchWith({ batch_id: `${n}` }));

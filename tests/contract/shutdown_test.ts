@@ -7,16 +7,10 @@ import { RawConnection } from "../support/raw_client.ts";
 import { gateAt } from "../support/storage_faults.ts";
 import { allEvents, batchWith, commit, event, ingest, postRetirement } from "./support/api.ts";
 import { FollowReader } from "./support/follow_reader.ts";
+import { get, HOST, post } from "./support/raw_requests.ts";
 import { withServedLog } from "./support/served_log.ts";
 
-const HOST = "Host: localhost\r\n";
-
-function post(body: unknown): string {
-  const text = JSON.stringify(body);
-  return `POST /v1/events HTTP/1.1\r\n${HOST}Content-Length: ${text.length}\r\n\r\n${text}`;
-}
-
-test("a shutdown lets queued mutations reach their result, durable for the next start", () =>
+test("a shutdown completes queued mutations, durable for the next start", () =>
   withServedLog(async ({ socketPath, storage, shutDown }) => {
     await commit(socketPath, batchWith({ batch_id: "first" }));
     const gate = gateAt("sync");
@@ -44,19 +38,19 @@ test("a shutdown lets queued mutations reach their result, durable for the next 
     }, { storage });
   }));
 
-test("at a shutdown new work is refused or told Connection: close, and what is under way is answered", () =>
+test("a shutdown refuses new work or sends Connection: close, and answers pending requests", () =>
   withServedLog(async ({ socketPath, storage, shutDown }) => {
     const busy = await RawConnection.open(socketPath);
     const idle = await RawConnection.open(socketPath);
-    await idle.write(`GET /v1/events HTTP/1.1\r\n${HOST}\r\n`);
+    await idle.write(get("/v1/events"));
     await idle.readResponse();
     const gate = gateAt("sync");
     storage.hook = gate.hook;
-    await busy.write(post(batchWith({})));
+    await busy.write(post("/v1/events", batchWith({})));
     await gate.reached;
     const down = shutDown();
     await assert.rejects(request(socketPath), { code: /^(ENOENT|ECONNREFUSED)$/ });
-    await idle.write(`GET /v1/events HTTP/1.1\r\n${HOST}\r\n`);
+    await idle.write(get("/v1/events"));
     const late = await idle.readResponse();
     assert.equal(late?.headers.connection ?? "close", "close");
     gate.open();
@@ -74,7 +68,7 @@ test("after a shutdown new connections are refused and the socket file is gone",
     await assert.rejects(request(socketPath), { code: /^(ENOENT|ECONNREFUSED)$/ });
   }));
 
-test("a shutdown does not wait longer than its grace time for clients that do nothing", async () => {
+test("a shutdown waits for idle clients no longer than its grace period", async () => {
   await withServedLog(async ({ socketPath, reports, shutDown }) => {
     const payload = "x".repeat(8 * 1024 * 1024);
     await commit(socketPath, batchWith({ events: [event({ payload })] }));
@@ -82,18 +76,18 @@ test("a shutdown does not wait longer than its grace time for clients that do no
     await unfinished.write(`POST /v1/events HTTP/1.1\r\n${HOST}Content-Length: 9\r\n\r\n{`);
     const unread = await RawConnection.open(socketPath);
     unread.pause();
-    await unread.write(`GET /v1/events HTTP/1.1\r\n${HOST}\r\n`);
+    await unread.write(get("/v1/events"));
     const stalled = await RawConnection.open(socketPath);
     stalled.pause();
-    await stalled.write(`GET /v1/events?follow=true HTTP/1.1\r\n${HOST}\r\n`);
+    await stalled.write(get("/v1/events?follow=true"));
     await request(socketPath, { path: "/v1/none" });
     await shutDown();
-    assert.deepEqual(reports, ["connections cut off that did not end within 30 ms"]);
+    assert.deepEqual(reports, ["closing connections that did not end within 30 ms"]);
     for (const connection of [unfinished, unread, stalled]) connection.destroy();
   }, { listen: { shutdownGraceMs: 30 } });
 });
 
-test("followers are ended at once at a shutdown, hundreds of them", () =>
+test("a shutdown ends hundreds of followers at once", () =>
   withServedLog(async ({ socketPath, reports, shutDown }) => {
     const follows = await Promise.all(
       Array.from({ length: 200 }, () => FollowReader.open(socketPath)),
@@ -107,15 +101,15 @@ test("followers are ended at once at a shutdown, hundreds of them", () =>
     assert.deepEqual(reports, []);
   }));
 
-test("a mutation that is queued reaches its result when its client is gone", () =>
+test("a queued mutation completes after its client has disconnected", () =>
   withServedLog(async ({ socketPath, storage, reports }) => {
     const gate = gateAt("sync");
     storage.hook = gate.hook;
     const first = await RawConnection.open(socketPath);
-    await first.write(post(batchWith({ batch_id: "first" })));
+    await first.write(post("/v1/events", batchWith({ batch_id: "first" })));
     await gate.reached;
     const second = await RawConnection.open(socketPath);
-    await second.write(post(batchWith({ batch_id: "second" })));
+    await second.write(post("/v1/events", batchWith({ batch_id: "second" })));
     // Once a later request is answered, the one before has been read.
     for (let turns = 0; turns < 20; turns++) await request(socketPath, { path: "/v1/none" });
     for (const connection of [first, second]) connection.destroy();

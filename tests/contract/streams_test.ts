@@ -82,7 +82,7 @@ test("rows are in byte order of source, then stream", () =>
     ]);
   }));
 
-test("source filters, and a source without events has no rows", () =>
+test("source filters, and a source without events has no streams", () =>
   withService(async ({ socketPath }) => {
     await commitTo(socketPath, "a", "1", ["x", "y"]);
     const { last_event_id } = await commitTo(socketPath, "ab", "1", ["x"]);
@@ -97,7 +97,7 @@ test("source filters, and a source without events has no rows", () =>
     assert.equal(none.snapshot_through_event_id, last_event_id);
   }));
 
-test("the events of the service itself are streams of source system", () =>
+test("the service's own events are streams of source system", () =>
   withService(async ({ socketPath }) => {
     await commitTo(socketPath, "shop", "1", ["orders"]);
     const { retirement_event_id } = await retire(socketPath, "shop");
@@ -150,7 +150,7 @@ test("through may be any committed event", () =>
     ]);
   }));
 
-test("after need not name a stream that is there", () =>
+test("after need not name an existing stream", () =>
   withService(async ({ socketPath }) => {
     const { last_event_id } = await commitTo(socketPath, "b", "1", ["x"]);
     for (const [after, rows] of [["a/z", 1], ["b/w", 1], ["b/x", 0], ["c/a", 0]] as const) {

@@ -1,8 +1,6 @@
 /** What is read at the end of the log while it is written there, over files of a real disk. */
 import assert from "node:assert/strict";
-import { join } from "node:path";
-import { init } from "../../src/commands/init.ts";
-import { runCli, startServe, withFolder } from "../support/cli.ts";
+import { withServing } from "../support/deployment.ts";
 import { request } from "../support/http_client.ts";
 import { test } from "../support/tested_service.ts";
 import { batchWith, commit, event } from "./support/api.ts";
@@ -13,30 +11,24 @@ const ROUNDS = 5;
 const COMMITS_PER_ROUND = 10;
 const READERS = 3;
 
-test("readers of the tail and commits to it do not meet in the file", () =>
-  withFolder(async (dir) => {
-    await init(dir, () => {});
-    const serving = await startServe(dir);
-    try {
-      const socketPath = join(dir, "data", "ground.sock");
-      await commit(socketPath, batchWith({ events: [event({ payload: LARGE_PAYLOAD })] }));
-      for (let round = 0; round < ROUNDS; round++) {
-        const readings = Array.from(
-          { length: READERS },
-          () => request(socketPath, { path: "/v1/events?limit=1" }),
-        );
-        for (let index = 0; index < COMMITS_PER_ROUND; index++) {
-          await commit(socketPath, batchWith({ batch_id: `${round}/${index}` }));
-        }
-        for (const reply of await Promise.all(readings)) {
-          const page = reply.json() as { events: { payload: unknown }[] };
-          assert.equal(page.events.length, 1);
-          assert.ok(page.events[0]!.payload === LARGE_PAYLOAD, "the event as it was sent");
-        }
+test("readers of the tail and commits do not contend for the file", () =>
+  withServing(async (deployment) => {
+    const { socketPath } = deployment;
+    await commit(socketPath, batchWith({ events: [event({ payload: LARGE_PAYLOAD })] }));
+    for (let round = 0; round < ROUNDS; round++) {
+      const readings = Array.from(
+        { length: READERS },
+        () => request(socketPath, { path: "/v1/events?limit=1" }),
+      );
+      for (let index = 0; index < COMMITS_PER_ROUND; index++) {
+        await commit(socketPath, batchWith({ batch_id: `${round}/${index}` }));
       }
-    } finally {
-      await serving.stop();
+      for (const reply of await Promise.all(readings)) {
+        const page = reply.json() as { events: { payload: unknown }[] };
+        assert.equal(page.events.length, 1);
+        assert.ok(page.events[0]!.payload === LARGE_PAYLOAD, "the event as it was sent");
+      }
     }
-    const { code, stderr } = await runCli(["--config", join(dir, "service.toml"), "verify"]);
-    assert.equal(code, 0, stderr);
+    await deployment.stop();
+    await deployment.verify();
   }));

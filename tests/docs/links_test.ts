@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
-const FOLDERS = ["", "docs", "bench", "examples", "tests/contract"];
+const FOLDERS = ["", "docs", "bench", "examples", "tests/contract", "tests/faults"];
 const DOCUMENTS = FOLDERS.flatMap((folder) =>
   readdirSync(join(ROOT, folder)).filter((name) => name.endsWith(".md"))
     .map((name) => join(folder, name))

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { DuckDBInstance } from "@duckdb/node-api";
 import { EventLogClient } from "../../mod.ts";
-import { runCli, startServe, withFolder } from "../support/cli.ts";
+import { type Deployment, withServing } from "../support/deployment.ts";
 import { fencesOf } from "./support/fences.ts";
 
 type Row = Record<string, unknown>;
@@ -17,27 +17,23 @@ const QUERIES = fencesOf(DOCUMENT)
   .map((query) => query.trim().replace(/;$/, ""))
   .filter((query) => query !== "");
 
-/** A log with three events of which one record is deleted, all of it sealed. */
-async function makeSealed(dir: string): Promise<void> {
-  await runCli(["init", dir]);
-  const serving = await startServe(dir);
+/** Makes a log with three events of which one record is deleted, all of it sealed. */
+async function makeSealed(deployment: Deployment): Promise<void> {
   const event = {
     stream: "orders",
     record_key: "1001",
     kind: "upserted",
     payload: { total: 42.5 },
   };
-  await new EventLogClient(serving.fetch).append({
+  const second = { ...event, record_key: "1002" };
+  const events = [event, second, { ...second, kind: "deleted" }];
+  await new EventLogClient(deployment.serving.fetch).append({
     source: "shop",
     batchId: "1",
-    events: [event, { ...event, record_key: "1002" }, {
-      ...event,
-      record_key: "1002",
-      kind: "deleted",
-    }],
+    events,
   });
-  await serving.stop();
-  const { code, stderr } = await runCli(["--config", join(dir, "service.toml"), "seal"]);
+  await deployment.stop();
+  const { code, stderr } = await deployment.run(["seal"]);
   assert.equal(code, 0, stderr);
 }
 
@@ -59,9 +55,9 @@ async function answersIn(dir: string): Promise<Row[][]> {
 }
 
 test("the queries of docs/format.md give what their comments say", () =>
-  withFolder(async (dir) => {
-    await makeSealed(dir);
-    const [streams, records, payloads, facts, paths] = await answersIn(dir);
+  withServing(async (deployment) => {
+    await makeSealed(deployment);
+    const [streams, records, payloads, facts, paths] = await answersIn(deployment.dir);
     assert.deepEqual(
       streams!.map(({ frontier: _, ...row }) => row),
       [{ source: "shop", stream: "orders", events: "3" }],

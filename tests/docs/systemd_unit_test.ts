@@ -6,7 +6,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { parseArguments } from "../../src/commands/arguments.ts";
-import { runCli, startServe, withFolder } from "../support/cli.ts";
+import { runCli, startServe, withFolder } from "../../tools/support/program.ts";
 
 const UNIT_FILE = new URL("../../examples/ops/eventlog.service", import.meta.url);
 const UNIT = readFileSync(UNIT_FILE, "utf8");

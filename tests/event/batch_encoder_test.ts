@@ -5,7 +5,7 @@ import { sha256Hex } from "../../src/event/hash.ts";
 import { canonicalize } from "../../src/event/json/canonical_json.ts";
 import type { PreparedEvent } from "../../src/event/types.ts";
 import { batchDigest, type HashedEvent, sealEvent } from "../support/prepared.ts";
-import { SEED, SeededRandom } from "./support/seeded_random.ts";
+import { SEED, SeededRandom } from "../../tools/support/random.ts";
 import { EVENT_HASHES, EVENT_IDS, EVENTS, IDENTITY } from "./support/worked_example.ts";
 
 test("encodeBatch() follows the worked example", () => {

@@ -10,7 +10,7 @@ import { encodeBatch } from "../../src/event/batch_encoder.ts";
 import { readFastBatch } from "../../src/event/batch_fast_path.ts";
 import { submittedEvents } from "../support/prepared.ts";
 import { mutate, randomJsonText, randomValue } from "./support/random_json.ts";
-import { SEED, SeededRandom } from "./support/seeded_random.ts";
+import { SEED, SeededRandom } from "../../tools/support/random.ts";
 
 const BODIES = 4000;
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { EventIdSource, eventIdTimestampMs, isEventId } from "../../src/event/event_id.ts";
-import { SEED, SeededRandom } from "./support/seeded_random.ts";
+import { SEED, SeededRandom } from "../../tools/support/random.ts";
 
 const NOW_MS = 1_767_323_045_007;
 

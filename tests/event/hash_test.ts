@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { isSha256Hex, sha256Hex, Sha256Stream } from "../../src/event/hash.ts";
-import { SEED, SeededRandom } from "./support/seeded_random.ts";
+import { SEED, SeededRandom } from "../../tools/support/random.ts";
 
 const VECTORS: [text: string, hashHex: string][] = [
   ["", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"],

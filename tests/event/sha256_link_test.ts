@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import { hash } from "node:crypto";
 import { test } from "node:test";
 import { HASH_WORDS, hashLink } from "../../src/event/sha256_link.ts";
-import { SEED, SeededRandom } from "./support/seeded_random.ts";
+import { SEED, SeededRandom } from "../../tools/support/random.ts";
 
 const LINK_BYTES = 64;
 const LINKS = 500;

@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { DuckDBInstance } from "@duckdb/node-api";
 import { canonicalize, type CommittedEvent, EventLogClient } from "../../mod.ts";
-import { runCli } from "../support/cli.ts";
-import { randomInteger, randomItem, seededRandom, testSeed } from "../support/random.ts";
-import { readLog, type Served, withServed } from "./support/served.ts";
+import { randomInteger, randomItem, seededRandom, testSeed } from "../../tools/support/random.ts";
+import { readLog } from "./support/served.ts";
+import { type Deployment, withServing } from "../support/deployment.ts";
 
 const SCRIPT = new URL("../../examples/duckdb.sql", import.meta.url);
 type Row = Record<string, unknown>;
@@ -16,7 +16,7 @@ type Query = (sql: string) => Promise<Row[]>;
 const seed = testSeed();
 
 /** Appends changes of few records in few streams, and events that change none. */
-async function appendChanges({ serving }: Served, random: () => number, batches: number) {
+async function appendChanges({ serving }: Deployment, random: () => number, batches: number) {
   const client = new EventLogClient(serving.fetch);
   for (let n = 0; n < batches; n++) {
     const events = Array.from({ length: randomInteger(random, 1, 30) }, (_, index) => ({
@@ -32,10 +32,9 @@ async function appendChanges({ serving }: Served, random: () => number, batches:
 }
 
 /** Stops the service and seals; then there is one segment more. */
-async function seal({ folder, serving }: Served): Promise<void> {
-  await serving.stop();
-  const config = join(folder, "deployment", "service.toml");
-  const { code, stderr } = await runCli(["--config", config, "seal"]);
+async function seal(served: Deployment): Promise<void> {
+  await served.stop();
+  const { code, stderr } = await served.run(["seal"]);
   assert.equal(code, 0, stderr);
 }
 
@@ -111,7 +110,7 @@ function rowOf({ payload, occurred_at = undefined, ...event }: CommittedEvent): 
 }
 
 /** By chance all records of the stream that the script lists may be deleted. */
-async function appendOrder(served: Served): Promise<void> {
+async function appendOrder(served: Deployment): Promise<void> {
   const events = [{ stream: "orders", record_key: "stays", kind: "upserted", payload: null }];
   const client = new EventLogClient(served.serving.fetch);
   await client.append({ source: "shop", batchId: "stays", events });
@@ -120,12 +119,12 @@ async function appendOrder(served: Served): Promise<void> {
 const byText = (a: Row, b: Row) => JSON.stringify(a) < JSON.stringify(b) ? -1 : 1;
 
 test(`duckdb.sql gives the events, streams and records that replay gives (SEED=${seed})`, () =>
-  withServed(async (served) => {
+  withServing(async (served) => {
     const random = seededRandom(seed);
-    const logDir = join(served.folder, "deployment", "data", "log");
+    const { logDir } = served;
     await appendChanges(served, random, 20);
     await seal(served);
-    await served.restart();
+    await served.start();
     await appendChanges(served, random, 10);
     await appendOrder(served);
     const log = await readLog(served);

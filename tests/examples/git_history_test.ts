@@ -7,26 +7,27 @@ import { commitBatches } from "../../examples/support/commit_batches.ts";
 import { readCommits } from "../../examples/support/git_commits.ts";
 import { GitRepository } from "./support/git_repository.ts";
 import { runExample, startExample } from "./support/run_script.ts";
-import { readLog, type Served, withServed } from "./support/served.ts";
+import { readLog } from "./support/served.ts";
+import { type Deployment, withServing } from "../support/deployment.ts";
 
 async function withImport(
-  use: (served: Served, repository: GitRepository) => Promise<void>,
+  use: (served: Deployment, repository: GitRepository) => Promise<void>,
 ): Promise<void> {
-  await withServed((served) => use(served, new GitRepository(join(served.folder, "repository"))));
+  await withServing((served) => use(served, new GitRepository(join(served.folder, "repository"))));
 }
 
-function importArgs({ socketPath }: Served, { path }: GitRepository): string[] {
+function importArgs({ socketPath }: Deployment, { path }: GitRepository): string[] {
   return ["--socket", socketPath, "--repo", path];
 }
 
 /** Imports and returns the summary line. */
-async function importAll(served: Served, repository: GitRepository): Promise<string> {
+async function importAll(served: Deployment, repository: GitRepository): Promise<string> {
   const { code, stdout, stderr } = await runExample("git_history", importArgs(served, repository));
   assert.deepEqual([code, stderr], [0, ""]);
   return stdout.trim();
 }
 
-async function importedHashes(served: Served): Promise<string[]> {
+async function importedHashes(served: Deployment): Promise<string[]> {
   return (await readLog(served)).map((event) => event.record_key);
 }
 
@@ -118,9 +119,9 @@ test("git_history goes on by itself when the service is killed and comes back", 
     while ((await importedHashes(served)).length === 0) {
       // A read takes a while; that is all the waiting needed.
     }
-    await served.serving.stop("SIGKILL");
-    await served.restart();
-    assert.equal(await running.exited, 0, running.output.stderr);
+    await served.stop("SIGKILL");
+    await served.start();
+    assert.equal((await running.exited).code, 0, running.output.stderr);
     assert.match(running.output.stdout, /^\d+ committed, (0|500) duplicate\n$/);
     assert.equal(await importAll(served, repository), "0 committed, 3000 duplicate");
     assert.deepEqual(await importedHashes(served), repository.list(tip));

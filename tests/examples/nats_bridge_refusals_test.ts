@@ -23,14 +23,15 @@ import {
   untilSequence,
   writeCursor,
 } from "./support/nats_stream.ts";
-import { runExample, untilPrinted } from "./support/run_script.ts";
-import { withServed } from "./support/served.ts";
+import { untilPrinted } from "../../tools/support/program.ts";
+import { runExample } from "./support/run_script.ts";
+import { withServing } from "../support/deployment.ts";
 
 /** Runs a bridge that gives up by itself. @returns what it says. */
 async function refusal(bridged: Bridged, url?: string): Promise<string> {
-  const { exited, output } = startBridge(bridged, url);
-  assert.equal(await exited, 1, output.stderr);
-  return output.stderr;
+  const { code, stderr } = await startBridge(bridged, url).exited;
+  assert.equal(code, 1, stderr);
+  return stderr;
 }
 
 /** Lets a bridge carry what there is. */
@@ -79,7 +80,7 @@ testWithNats("nats_bridge names the event that the stream refuses", async (bridg
 testWithNats("nats_bridge does not carry another log into a stream", async (bridged) => {
   await appendPayloads(bridged, "b1", [1, 2]);
   await carry(bridged, 2);
-  await withServed(async (served) => {
+  await withServing(async (served) => {
     const other = { ...bridged, served };
     await appendPayloads(other, "b1", [1, 2, 3]);
     assert.match(await refusal(other), /^event \S+, message 2 .* is not in this log/);

@@ -2,8 +2,7 @@
 import assert from "node:assert/strict";
 import { cp, rm } from "node:fs/promises";
 import { jetstreamManager } from "@nats-io/jetstream";
-import { signalChild } from "../support/cli.ts";
-import { randomInteger, randomItem, seededRandom, testSeed } from "../support/random.ts";
+import { randomInteger, randomItem, seededRandom, testSeed } from "../../tools/support/random.ts";
 import {
   appendPayloads,
   type Bridged,
@@ -21,7 +20,7 @@ import {
   untilSequence,
   writeCursor,
 } from "./support/nats_stream.ts";
-import { untilPrinted } from "./support/run_script.ts";
+import { signalChild, untilPrinted } from "../../tools/support/program.ts";
 
 const seed = testSeed();
 
@@ -87,9 +86,9 @@ testWithNats("nats_bridge waits for NATS and the service", async (bridged) => {
   await untilPrinted(bridge, ({ stderr }) => stderr.includes("connection refused"));
   await nats.start();
   await untilSequence(nats, 3, bridge);
-  await served.serving.stop("SIGKILL");
+  await served.stop("SIGKILL");
   await untilPrinted(bridge, ({ stderr }) => stderr.includes("ground.sock"));
-  await served.restart();
+  await served.start();
   await appendPayloads(bridged, "b2", [4]);
   await untilSequence(nats, 4, bridge);
   await endBridge(bridge, "SIGKILL");

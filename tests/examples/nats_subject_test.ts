@@ -5,7 +5,7 @@ import { EventLogClient } from "../../mod.ts";
 import { subjectOf, subjectToken } from "../../examples/support/nats_subject.ts";
 import { storedLine } from "../../examples/support/stored_line.ts";
 import { readLines } from "./support/nats_stream.ts";
-import { withServed } from "./support/served.ts";
+import { withServing } from "../support/deployment.ts";
 
 const TOKENS: [string, string][] = [
   ["orders", "orders"],
@@ -48,7 +48,7 @@ const PAYLOADS: unknown[] = [
 ];
 
 test("storedLine() gives the bytes that the service sends", async () => {
-  await withServed(async (served) => {
+  await withServing(async (served) => {
     const client = new EventLogClient(served.serving.fetch);
     const events = PAYLOADS.map((payload, index) => ({
       stream: "s",

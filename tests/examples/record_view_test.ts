@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
 import { RecordView } from "../../examples/support/record_view.ts";
-import { withFolder } from "../support/cli.ts";
+import { withFolder } from "../../tools/support/program.ts";
 import { committedEvent, readView } from "./support/view.ts";
 
 const upserted = (n: number, key: string) => committedEvent(n, key, "upserted", { n });

@@ -3,21 +3,23 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
 import { canonicalize, type CommittedEvent } from "../../mod.ts";
-import { SEED, SeededRandom } from "../event/support/seeded_random.ts";
+import { SEED, SeededRandom } from "../../tools/support/random.ts";
 import { GitRepository } from "./support/git_repository.ts";
-import { runExample, type ScriptRun, startExample, untilPrinted } from "./support/run_script.ts";
-import { append, readLog, type Served, withServed } from "./support/served.ts";
+import { type Spawned, untilPrinted } from "../../tools/support/program.ts";
+import { runExample, startExample } from "./support/run_script.ts";
+import { append, readLog } from "./support/served.ts";
+import { type Deployment, withServing } from "../support/deployment.ts";
 import { readView, type ViewContents } from "./support/view.ts";
 
 /** Small, so that there are many transactions to be killed in. */
 const LIMIT = 5;
 
-function viewArgs({ socketPath, folder }: Served, database: string): string[] {
+function viewArgs({ socketPath, folder }: Deployment, database: string): string[] {
   return ["--socket", socketPath, "--database", join(folder, database), "--limit", String(LIMIT)];
 }
 
 /** Brings a view to the end of the log and returns what is in it. */
-async function completeView(served: Served, database: string): Promise<ViewContents> {
+async function completeView(served: Deployment, database: string): Promise<ViewContents> {
   const args = [...viewArgs(served, database), "--once"];
   const { code, stderr } = await runExample("sqlite_view", args);
   assert.deepEqual([code, stderr], [0, ""]);
@@ -35,7 +37,7 @@ function expectedView(log: CommittedEvent[]): ViewContents {
   return { position: log.at(-1)!.event_id, records: Object.fromEntries(records) };
 }
 
-async function importHistory(served: Served, commits: number): Promise<void> {
+async function importHistory(served: Deployment, commits: number): Promise<void> {
   const repository = new GitRepository(join(served.folder, "repository"));
   repository.setBranch("main", repository.grow(null, commits));
   const args = ["--socket", served.socketPath, "--repo", repository.path];
@@ -44,7 +46,11 @@ async function importHistory(served: Served, commits: number): Promise<void> {
 }
 
 /** Upserts and deletes of few records, so that each is changed often. */
-async function appendChanges(served: Served, batchId: string, random: SeededRandom): Promise<void> {
+async function appendChanges(
+  served: Deployment,
+  batchId: string,
+  random: SeededRandom,
+): Promise<void> {
   const events = Array.from({ length: 20 }, (_, index) => ({
     stream: "items",
     record_key: `r${random.below(15)}`,
@@ -55,18 +61,18 @@ async function appendChanges(served: Served, batchId: string, random: SeededRand
 }
 
 /** Waits until the view has made so many transactions, or has ended. */
-async function untilTransactions(view: ScriptRun, count: number): Promise<void> {
+async function untilTransactions(view: Spawned, count: number): Promise<void> {
   await untilPrinted(view, ({ stdout }) => stdout.split("\n").length > count);
 }
 
-async function kill({ child, exited }: ScriptRun): Promise<void> {
+async function kill({ child, exited }: Spawned): Promise<void> {
   child.kill("SIGKILL");
   await exited;
 }
 
 test(`sqlite_view killed at any time equals one built from scratch (seed ${SEED})`, async () => {
   const random = new SeededRandom();
-  await withServed(async (served) => {
+  await withServing(async (served) => {
     await importHistory(served, 120);
     for (let round = 0; round < 6; round++) {
       await appendChanges(served, `b${round}`, random);
@@ -81,15 +87,15 @@ test(`sqlite_view killed at any time equals one built from scratch (seed ${SEED}
 });
 
 test("sqlite_view follows what is committed, also after the service was killed", async () => {
-  await withServed(async (served) => {
+  await withServing(async (served) => {
     const random = new SeededRandom();
     await appendChanges(served, "b1", random);
     const view = startExample("sqlite_view", viewArgs(served, "view.db"));
     await untilTransactions(view, 20 / LIMIT);
     await appendChanges(served, "b2", random);
     await untilTransactions(view, 40 / LIMIT);
-    await served.serving.stop("SIGKILL");
-    await served.restart();
+    await served.stop("SIGKILL");
+    await served.start();
     await appendChanges(served, "b3", random);
     await untilTransactions(view, 60 / LIMIT);
     await kill(view);

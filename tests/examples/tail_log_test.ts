@@ -4,8 +4,10 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { SubmittedEvent } from "../../mod.ts";
-import { runExample, startExample, untilPrinted } from "./support/run_script.ts";
-import { append, readLog, type Served, withServed } from "./support/served.ts";
+import { untilPrinted } from "../../tools/support/program.ts";
+import { runExample, startExample } from "./support/run_script.ts";
+import { append, readLog } from "./support/served.ts";
+import { type Deployment, withServing } from "../support/deployment.ts";
 
 function makeEvents(count: number, prefix = "key"): SubmittedEvent[] {
   return Array.from({ length: count }, (_, index) => ({
@@ -16,14 +18,14 @@ function makeEvents(count: number, prefix = "key"): SubmittedEvent[] {
   }));
 }
 
-async function tailOnce({ socketPath }: Served, ...args: string[]): Promise<string[]> {
+async function tailOnce({ socketPath }: Deployment, ...args: string[]): Promise<string[]> {
   const { code, stdout, stderr } = await runExample("tail_log", [socketPath, "--once", ...args]);
   assert.deepEqual([code, stderr], [0, ""]);
   return stdout.split("\n").slice(0, -1);
 }
 
 test("tail_log prints every event in order, page by page, and goes on at its cursor", async () => {
-  await withServed(async (served) => {
+  await withServing(async (served) => {
     const cursor = join(served.folder, "cursor");
     assert.deepEqual(await tailOnce(served, "--cursor", cursor), []);
 
@@ -46,7 +48,7 @@ test("tail_log prints every event in order, page by page, and goes on at its cur
 });
 
 test("tail_log prints only what its filters let through, and moves on over the rest", async () => {
-  await withServed(async (served) => {
+  await withServing(async (served) => {
     const cursor = join(served.folder, "cursor");
     await append(served, "1", makeEvents(10));
     const lines = await tailOnce(served, "--stream", "odd", "--cursor", cursor, "--limit", "2");
@@ -61,7 +63,7 @@ test("tail_log prints only what its filters let through, and moves on over the r
 });
 
 test("tail_log keeps every event on one line that cannot act on a terminal", async () => {
-  await withServed(async (served) => {
+  await withServing(async (served) => {
     const hostile = "a\nb\u001b[31m\u2028\u202e\u0000ä \u{1f600}";
     await append(served, "1", [{
       stream: "s",
@@ -81,16 +83,16 @@ test("tail_log keeps every event on one line that cannot act on a terminal", asy
 });
 
 test("tail_log waits for more, also through a restart of the service", async () => {
-  await withServed(async (served) => {
+  await withServing(async (served) => {
     await append(served, "1", makeEvents(1, "first"));
     const tail = startExample("tail_log", [served.socketPath, "--interval", "0.02"]);
     try {
       await untilPrinted(tail, ({ stdout }) => stdout.includes("first-0"));
       await append(served, "2", makeEvents(1, "second"));
       await untilPrinted(tail, ({ stdout }) => stdout.includes("second-0"));
-      await served.serving.stop("SIGKILL");
+      await served.stop("SIGKILL");
       await untilPrinted(tail, ({ stderr }) => stderr.includes("trying again"));
-      await served.restart();
+      await served.start();
       await append(served, "3", makeEvents(1, "third"));
       await untilPrinted(tail, ({ stdout }) => stdout.includes("third-0"));
       assert.equal(tail.output.stdout.split("\n").length, 4);
@@ -102,7 +104,7 @@ test("tail_log waits for more, also through a restart of the service", async () 
 });
 
 test("tail_log says what is wrong and exits 1 or 2", async () => {
-  await withServed(async (served) => {
+  await withServing(async (served) => {
     const { socketPath } = served;
     for (const args of [[], [socketPath, "more"], [socketPath, "--interval", "0"]]) {
       assert.equal((await runExample("tail_log", args)).code, 2, args.join(" "));
@@ -110,7 +112,7 @@ test("tail_log says what is wrong and exits 1 or 2", async () => {
     const refused = await runExample("tail_log", [socketPath, "--once", "--limit", "0"]);
     assert.equal(refused.code, 1);
     assert.match(refused.stderr, /^invalid_replay_request: /);
-    await served.serving.stop();
+    await served.stop();
     const unreachable = await runExample("tail_log", [socketPath, "--once"]);
     assert.equal(unreachable.code, 1);
     assert.match(unreachable.stderr, /\/v1\/events/);

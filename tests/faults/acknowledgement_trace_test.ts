@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
-import { runCli, type Serving, startServe, withFolder } from "../support/cli.ts";
+import { withServing } from "../support/deployment.ts";
 import { request } from "../support/http_client.ts";
 import { skipLoudly } from "./support/skip.ts";
 import { attachStrace, straceAbsence } from "./support/strace.ts";
@@ -84,23 +84,18 @@ async function load(socketPath: string): Promise<number> {
   return statuses.length;
 }
 
-async function traceLoad(serving: Serving, dir: string): Promise<[SystemCall[], number]> {
-  const tracer = await attachStrace(serving.child.pid!, dir, ["-e", CALLS]);
-  const acknowledged = await load(join(dir, "data", "ground.sock"));
-  return [parseSystemCalls(await tracer.stop()), acknowledged];
-}
-
 test("serve answers 200 to a mutation only after the fdatasync of its commit", async (context) => {
   const absence = straceAbsence();
   if (absence !== null) return skipLoudly(context, absence);
-  await withFolder(async (dir) => {
-    assert.equal((await runCli(["init", dir])).code, 0);
-    const serving = await startServe(dir);
-    const [calls, acknowledged] = await traceLoad(serving, dir);
-    assert.equal((await serving.stop()).code, 0);
+  await withServing(async (deployment) => {
+    const { folder, logDir, serving, socketPath } = deployment;
+    const tracer = await attachStrace(serving.child.pid!, folder, ["-e", CALLS]);
+    const acknowledged = await load(socketPath);
+    const calls = parseSystemCalls(await tracer.stop());
+    await deployment.stop();
     const acknowledgements = acknowledgementsIn(calls);
     assert.equal(acknowledgements.length, acknowledged, "every 200 is in the trace");
-    const tailPath = join(dir, "data", "log", "tail.ndjson");
+    const tailPath = join(logDir, "tail.ndjson");
     for (const acknowledgement of acknowledgements) {
       assertDurableBefore(acknowledgement, calls, tailPath);
     }

@@ -6,14 +6,14 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { execFileSync } from "node:child_process";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { connect, type Socket } from "node:net";
-import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
 import { HEADER_BYTES_MAX } from "../../src/limits.ts";
 import { allEvents, batchWith, commit, streamsPage } from "../contract/support/api.ts";
-import { runCli, type Serving, startServe, withFolder } from "../support/cli.ts";
+import { memoryBytes, openDescriptors } from "../../bench/support/process_stats.ts";
+import { withServing } from "../support/deployment.ts";
 import { skipLoudly } from "./support/skip.ts";
 import { BODY_CHUNK_BYTES } from "../../src/api/request_body.ts";
 import { REPLAY_WHOLE_BYTES_MAX } from "../../src/api/replay_response.ts";
@@ -85,15 +85,6 @@ function connectionsAllowed(): number {
   return limit === "unlimited" ? Infinity : Number(limit) - OTHER_DESCRIPTORS;
 }
 
-function residentBytes({ child }: Serving): number {
-  const [, kib] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${child.pid}/status`, "utf8"))!;
-  return Number(kib) * KIB;
-}
-
-function openDescriptors({ child }: Serving): number {
-  return readdirSync(`/proc/${child.pid}/fd`).length;
-}
-
 /** Opens a connection that reads nothing; tries again while too many wait to be accepted. */
 async function openOne(socketPath: string): Promise<Socket> {
   for (;;) {
@@ -119,7 +110,7 @@ async function openCrowd(socketPath: string, count: number, sockets: Socket[]): 
 }
 
 test("serve goes on beside thousands of connections, within its memory", (context) =>
-  withFolder(async (dir) => {
+  withServing(async (deployment) => {
     if (!existsSync("/proc/self/status")) {
       return skipLoudly(context, "there is no /proc that tells the memory of a process");
     }
@@ -129,9 +120,8 @@ test("serve goes on beside thousands of connections, within its memory", (contex
         `ONLY ${connections} of ${CONNECTIONS_WANTED} connections: ulimit -n allows no more\n`,
       );
     }
-    assert.equal((await runCli(["init", dir])).code, 0);
-    const socketPath = join(dir, "data", "ground.sock");
-    const serving = await startServe(dir);
+    const { socketPath } = deployment;
+    const pid = deployment.serving.child.pid!;
     const sockets: Socket[] = [];
     let batches = 0;
     const assertServed = async () => {
@@ -141,7 +131,7 @@ test("serve goes on beside thousands of connections, within its memory", (contex
     };
     try {
       await assertServed();
-      const before = openDescriptors(serving);
+      const before = openDescriptors(pid)!;
       for (const { title, begin, more, bytesMax, oneIn } of KINDS) {
         const count = Math.ceil(connections / oneIn);
         await openCrowd(socketPath, count, sockets);
@@ -151,18 +141,16 @@ test("serve goes on beside thousands of connections, within its memory", (contex
         await assertServed();
         for (const socket of sockets) if (more !== "") socket.write(more);
         await assertServed();
-        assert.ok(openDescriptors(serving) >= count, `${title}: all are connected`);
-        const resident = residentBytes(serving);
+        assert.ok(openDescriptors(pid)! >= count, `${title}: all are connected`);
+        const resident = memoryBytes(pid)!;
         const limit = BASE_BYTES + count * bytesMax;
         context.diagnostic(`${count} ${title}: ${Math.round(resident / MIB)} MiB`);
         assert.ok(resident < limit, `${title}: ${resident} bytes, at most ${limit}`);
         for (const socket of sockets.splice(0)) socket.destroy();
-        while (openDescriptors(serving) > before + 1) await assertServed();
+        while (openDescriptors(pid)! > before + 1) await assertServed();
       }
-      assert.equal((await serving.stop()).code, 0);
+      await deployment.stop();
     } finally {
       for (const socket of sockets) socket.destroy();
-      const { exitCode, signalCode } = serving.child;
-      if (exitCode === null && signalCode === null) await serving.stop("SIGKILL");
     }
   }));

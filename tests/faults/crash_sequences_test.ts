@@ -8,7 +8,7 @@
 import assert from "node:assert/strict";
 import process from "node:process";
 import { test } from "node:test";
-import { randomItem, seededRandom, testSeed } from "../support/random.ts";
+import { randomItem, seededRandom, testSeed } from "../../tools/support/random.ts";
 import { checkCrashState, type CheckedTrees } from "./support/crash_check.ts";
 import {
   CrashPoints,

@@ -4,7 +4,7 @@
  * files fails and leaves the log whole.
  */
 import assert from "node:assert/strict";
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { cp, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -17,13 +17,13 @@ import { allEvents, batchWith, commit, replayPage } from "../contract/support/ap
 import { FollowReader } from "../contract/support/follow_reader.ts";
 import {
   runCli,
-  type Serving,
   signalChild,
   spawnCli,
-  startServe,
   untilReported,
   withFolder,
-} from "../support/cli.ts";
+} from "../../tools/support/program.ts";
+import { openDescriptors } from "../../bench/support/process_stats.ts";
+import { withServing } from "../support/deployment.ts";
 import { preparedBatch } from "../support/prepared.ts";
 import { RawConnection } from "../support/raw_client.ts";
 import { SMALL_SEGMENTS } from "../support/sealing.ts";
@@ -45,10 +45,6 @@ const FAILURES = 8;
 
 function config(dir: string): string[] {
   return ["--config", join(dir, "service.toml")];
-}
-
-function openDescriptors({ child }: Serving): number {
-  return readdirSync(`/proc/${child.pid}/fd`).length;
 }
 
 /** Looks again and again until the server has got so far. */
@@ -92,63 +88,56 @@ async function verifiedEvents(dir: string): Promise<number> {
 }
 
 test("serve goes on for those inside while more come than there are descriptors", (context) =>
-  withFolder(async (dir) => {
+  withServing(async (deployment) => {
     if (!existsSync("/proc/self/fd")) {
       return skipLoudly(context, "there is no /proc that tells the descriptors of a process");
     }
-    assert.equal((await runCli(["init", dir])).code, 0);
-    const socketPath = join(dir, "data", "ground.sock");
+    const { dir, socketPath } = deployment;
     const receipts: Receipt[] = [];
-    let serving = await startServe(dir);
     receipts.push(await commit(socketPath, batchWith({ batch_id: "sealed" })));
-    assert.equal((await serving.stop()).code, 0);
-    assert.equal((await runCli([...config(dir), "seal"])).code, 0);
+    await deployment.stop();
+    assert.equal((await deployment.run(["seal"])).code, 0);
 
-    serving = await startServe(dir, { openFilesMax: OPEN_FILES_MAX });
-    try {
-      const follower = await FollowReader.open(socketPath);
-      assert.equal((await follower.catchUp()).length, receipts.length);
-      const inside: RawConnection[] = [];
-      while (inside.length < WRITERS) inside.push(await RawConnection.open(socketPath));
-      for (const connection of inside) await answerTo(connection, GET_STREAMS);
-      const before = openDescriptors(serving);
+    const { child } = await deployment.start({ openFilesMax: OPEN_FILES_MAX });
+    const openFiles = () => openDescriptors(child.pid!)!;
+    const follower = await FollowReader.open(socketPath);
+    assert.equal((await follower.catchUp()).length, receipts.length);
+    const inside: RawConnection[] = [];
+    while (inside.length < WRITERS) inside.push(await RawConnection.open(socketPath));
+    for (const connection of inside) await answerTo(connection, GET_STREAMS);
+    const before = openFiles();
 
-      const crowd = await openCrowd(socketPath);
-      await until(() => openDescriptors(serving) >= OPEN_FILES_MAX);
-      for (const payload of ["", "x".repeat(100_000), "x".repeat(3_000_000)]) {
-        const writes = inside.map((connection, writer) =>
-          ingestOn(connection, `${writer}-${payload.length}`, payload)
-        );
-        receipts.push(...await Promise.all(writes));
-      }
-      const page = await answerTo(inside[0]!, "GET /v1/events HTTP/1.1\r\nHost: x\r\n\r\n");
-      assert.equal(JSON.parse(page).events.length, receipts.length, "segment and tail are read");
-      assert.equal((await follower.takeLive(3 * WRITERS)).length, 3 * WRITERS);
-      assert.ok(
-        openDescriptors(serving) >= OPEN_FILES_MAX,
-        "there were no descriptors all the time",
+    const crowd = await openCrowd(socketPath);
+    await until(() => openFiles() >= OPEN_FILES_MAX);
+    for (const payload of ["", "x".repeat(100_000), "x".repeat(3_000_000)]) {
+      const writes = inside.map((connection, writer) =>
+        ingestOn(connection, `${writer}-${payload.length}`, payload)
       );
-      const answers = await Promise.all(crowd.slice(0, 8).map((other) => other.readResponse()));
-      for (const answer of answers) assert.equal(answer?.status, 200, "those inside are answered");
-
-      for (const other of crowd) other.destroy();
-      await until(() => openDescriptors(serving) <= before);
-      // Those that still wait to be accepted may be sent away once.
-      while (await replayPage(socketPath).catch(() => null) === null);
-      receipts.push(await commit(socketPath, batchWith({ batch_id: "new" })));
-      follower.close();
-      for (const connection of inside) connection.destroy();
-      assert.equal((await serving.stop()).code, 0);
-    } finally {
-      if (serving.child.exitCode === null && serving.child.signalCode === null) {
-        await serving.stop("SIGKILL");
-      }
+      receipts.push(...await Promise.all(writes));
     }
+    const page = await answerTo(inside[0]!, "GET /v1/events HTTP/1.1\r\nHost: x\r\n\r\n");
+    assert.equal(JSON.parse(page).events.length, receipts.length, "segment and tail are read");
+    assert.equal((await follower.takeLive(3 * WRITERS)).length, 3 * WRITERS);
+    assert.ok(
+      openFiles() >= OPEN_FILES_MAX,
+      "there were no descriptors all the time",
+    );
+    const answers = await Promise.all(crowd.slice(0, 8).map((other) => other.readResponse()));
+    for (const answer of answers) assert.equal(answer?.status, 200, "those inside are answered");
+
+    for (const other of crowd) other.destroy();
+    await until(() => openFiles() <= before);
+    // Those that still wait to be accepted may be sent away once.
+    while (await replayPage(socketPath).catch(() => null) === null);
+    receipts.push(await commit(socketPath, batchWith({ batch_id: "new" })));
+    follower.close();
+    for (const connection of inside) connection.destroy();
+    await deployment.stop();
     assert.equal(await verifiedEvents(dir), receipts.length);
-    serving = await startServe(dir);
+    await deployment.start();
     const ids = (await allEvents(socketPath)).map(({ event_id }) => event_id).sort();
     assert.deepEqual(ids, receipts.map(({ first_event_id }) => first_event_id).sort());
-    assert.equal((await serving.stop()).code, 0);
+    await deployment.stop();
   }));
 
 /** Fills a deployment with segments, rotated files and a tail. @returns its events. */

@@ -1,10 +1,11 @@
 /**
- * docs/fault_catalogue.md against the tests: numbers have no gap, no fault is there twice, every
- * test and case that is cited exists, and every test in this folder is cited.
+ * Compares tests/faults/catalogue.md with the tests: numbers are unique, no fault is listed twice,
+ * every cited test and case exists, and every test in this folder is cited.
  *
- * A citation is `file › title` or `file › title › case`. What a test fills into its title stands as
- * `…`, without the seed that the title may end with. A case stands in the test file, or in one of
- * the tests' files that it imports, as a string or as the name of a member.
+ * An entry is `- **number** where: fault`, then indented list items: what must hold, and one or
+ * more citations `file › title` or `file › title › case`. In a title, `…` stands for what the test
+ * inserts; a trailing seed is left out. A case is a string or a member name in the test file, or in
+ * a file of the tests that it imports.
  */
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
@@ -13,7 +14,7 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-const CATALOGUE = "docs/fault_catalogue.md";
+const CATALOGUE = "tests/faults/catalogue.md";
 const FAULT_TESTS = "tests/faults";
 
 interface Citation {
@@ -22,10 +23,10 @@ interface Citation {
   caseName: string | undefined;
 }
 
-interface Row {
-  number: string;
+interface Entry {
+  number: number;
+  /** Where it strikes, and the fault. */
   fault: string;
-  where: string;
   citations: Citation[];
 }
 
@@ -33,17 +34,19 @@ function read(path: string): string {
   return readFileSync(join(ROOT, path), "utf8");
 }
 
-/** @throws {AssertionError} a row that has not the five cells, or cites no test. */
-function parseRow(line: string): Row {
-  const cells = line.split("|").map((cell) => cell.trim());
-  const [before, number, fault, where, holds, tests, after] = cells;
-  assert.ok(
-    cells.length === 7 && before === "" && after === "" && fault && where && holds,
-    `a row needs number | fault | where it strikes | what must hold | test: ${line}`,
-  );
-  const citations = [...tests!.matchAll(/`([^`]+)`/g)].map((match) => parseCitation(match[1]!));
-  assert.ok(citations.length > 0, `row ${number} must cite a test as \`file › title\``);
-  return { number: number!, fault, where, citations };
+/** @throws {AssertionError} an entry without a place, what must hold, or a test. */
+function parseEntry(text: string): Entry {
+  const [head, holds, ...tests] = text.trimEnd().split("\n");
+  const [, number, fault] = /^\*\*([1-9]\d*)\*\* (.+: .+)$/.exec(head!) ?? [];
+  assert.ok(number && fault, `an entry needs "- **number** where: fault": ${head}`);
+  assert.match(holds ?? "", /^ {2}- (?!`tests\/)/, `entry ${number} needs what must hold`);
+  assert.ok(tests.length > 0, `entry ${number} needs a test as \`file › title\``);
+  const citations = tests.map((line) => {
+    const citation = /^ {2}- `(.+)`$/.exec(line)?.[1];
+    assert.ok(citation, `entry ${number} needs one \`file › title\` per line, not: ${line}`);
+    return parseCitation(citation);
+  });
+  return { number: Number(number), fault, citations };
 }
 
 function parseCitation(text: string): Citation {
@@ -52,9 +55,11 @@ function parseCitation(text: string): Citation {
   return { path, title, caseName: rest.length === 0 ? undefined : rest.join(" › ") };
 }
 
-const ROWS: Row[] = read(CATALOGUE).split("\n")
-  .filter((line) => line.startsWith("|") && !/^\| *(number|-+:) *\|/.test(line))
-  .map(parseRow);
+/** Entries end at an empty line or at the next entry; the introduction shows their form. */
+const SECTIONS = read(CATALOGUE).split(/^## .*\n/m).slice(1);
+const ENTRIES: Entry[] = SECTIONS.flatMap((section) =>
+  section.split(/^- (?=\*\*)/m).slice(1).map(parseEntry)
+);
 
 const STRING = /"(?:[^"\\]|\\.)*"|`(?:[^`\\]|\\.)*`/.source;
 const TEST_CALL = new RegExp(`(?<![.\\w])test\\w*\\(\\s*(?:(${STRING})|(\\w+)\\s*,)`, "g");
@@ -95,58 +100,59 @@ function hasCase(source: string, caseName: string): boolean {
   return spellings.some((spelling) => source.includes(spelling));
 }
 
-/** Each text that stood there before. */
-function repeated(texts: readonly string[]): string[] {
-  return texts.filter((text, place) => texts.indexOf(text) < place);
+/** Items that occur earlier in the list. */
+function repeated<T>(items: readonly T[]): T[] {
+  return items.filter((item, index) => items.indexOf(item) < index);
 }
 
-/** Fails with a line for each fault: what is wrong, and what to do. */
+/** Fails with one line per fault: what is wrong, and what to do. */
 function assertNone(faults: readonly string[]): void {
   assert.ok(faults.length === 0, `${CATALOGUE}:\n${faults.join("\n")}`);
 }
 
-test("docs/fault_catalogue.md: every row has a number of its own, without a gap", () => {
-  const numbers = ROWS.map((row) => row.number);
-  const missing = ROWS.map((_, place) => `${place + 1}`).filter((n) => !numbers.includes(n));
-  const wrong = numbers.filter((number, place) =>
-    numbers.indexOf(number) < place || !/^[1-9]\d*$/.test(number) || Number(number) > ROWS.length
-  );
-  assertNone(
-    wrong.map((number, place) => `give one row that has number ${number} number ${missing[place]}`),
-  );
+/** The number of the next new entry. */
+function nextNumber(): number {
+  return Math.max(...ENTRIES.map(({ number }) => number)) + 1;
+}
+
+test("tests/faults/catalogue.md: every entry has a number of its own", () => {
+  const numbers = repeated(ENTRIES.map(({ number }) => number));
+  assertNone(numbers.map((number, index) => {
+    return `two entries have number ${number}; give the newer one number ${nextNumber() + index}`;
+  }));
 });
 
-test("docs/fault_catalogue.md: no fault is there twice", () => {
-  const faults = ROWS.map(({ fault, where }) => `${fault} | ${where}`.toLowerCase());
-  const cited = ROWS.flatMap(({ number, citations }) =>
+test("tests/faults/catalogue.md: no fault is listed twice", () => {
+  const faults = repeated(ENTRIES.map(({ fault }) => fault.toLowerCase()));
+  const cited = ENTRIES.flatMap(({ number, citations }) =>
     repeated(citations.map(({ path, title, caseName = "" }) => `${path} › ${title} › ${caseName}`))
-      .map((citation) => `row ${number} cites a test twice; take one out: ${citation}`)
+      .map((citation) => `entry ${number} cites a test twice; remove one: ${citation}`)
   );
   assertNone([
-    ...repeated(faults).map((fault) => `take one of two rows out, or say what differs: ${fault}`),
+    ...faults.map((fault) => `remove one of two entries, or say what differs: ${fault}`),
     ...cited,
   ]);
 });
 
-test("docs/fault_catalogue.md: every cited test and case exists", () => {
+test("tests/faults/catalogue.md: every cited test and case exists", () => {
   const faults: string[] = [];
-  for (const { number, citations } of ROWS) {
+  for (const { number, citations } of ENTRIES) {
     for (const { path, title, caseName } of citations) {
       if (!existsSync(join(ROOT, path))) {
-        faults.push(`row ${number}: there is no ${path}; cite the file that has the test now`);
+        faults.push(`entry ${number}: no file ${path}; cite the file that has the test now`);
       } else if (!titlesIn(path).includes(title)) {
-        faults.push(`row ${number}: ${path} has no test "${title}"; cite the title it has now`);
+        faults.push(`entry ${number}: ${path} has no test "${title}"; cite the title it has now`);
       } else if (caseName !== undefined && !hasCase(withImports(path), caseName)) {
-        faults.push(`row ${number}: ${path} has no case "${caseName}"; cite the one it has now`);
+        faults.push(`entry ${number}: ${path} has no case "${caseName}"; cite the one it has now`);
       }
     }
   }
   assertNone(faults);
 });
 
-test("docs/fault_catalogue.md: every test in tests/faults is cited", () => {
+test("tests/faults/catalogue.md: every test in tests/faults is cited", () => {
   const cited = new Set(
-    ROWS.flatMap((row) => row.citations).map(({ path, title }) => `${path} › ${title}`),
+    ENTRIES.flatMap((entry) => entry.citations).map(({ path, title }) => `${path} › ${title}`),
   );
   const own = "fault_catalogue_test.ts";
   const uncited = readdirSync(join(ROOT, FAULT_TESTS))
@@ -154,13 +160,13 @@ test("docs/fault_catalogue.md: every test in tests/faults is cited", () => {
     .map((name) => `${FAULT_TESTS}/${name}`)
     .flatMap((path) => {
       const titles = titlesIn(path);
-      assert.ok(titles.length > 0, `${path} has no test, or none whose title is a string`);
+      assert.ok(titles.length > 0, `${path} has no test with a string as its title`);
       return titles.map((title) => `${path} › ${title}`);
     })
     .filter((citation) => !cited.has(citation));
   assertNone(
-    uncited.map((citation, place) => {
-      return `add a row, with the number ${ROWS.length + 1 + place}, that cites \`${citation}\``;
+    uncited.map((citation, index) => {
+      return `add an entry with number ${nextNumber() + index} that cites \`${citation}\``;
     }),
   );
 });

@@ -13,7 +13,7 @@ import { assertError, batchWith, commit, ingest, replayPage } from "../contract/
 import { FollowReader } from "../contract/support/follow_reader.ts";
 import { withServedLog } from "../contract/support/served_log.ts";
 import { type HttpReply, request } from "../support/http_client.ts";
-import { type Random, randomInteger, seededRandom, testSeed } from "../support/random.ts";
+import { type Random, randomInteger, seededRandom, testSeed } from "../../tools/support/random.ts";
 import { sealAll } from "../support/sealing.ts";
 import { SimulatedDisk, type Tree } from "../support/simulated_disk.ts";
 import { verifyStorage } from "../support/verifying.ts";

@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import process from "node:process";
 import { test } from "node:test";
 import { appendBytes } from "../support/corrupt.ts";
-import { type Random, seededRandom, testSeed } from "../support/random.ts";
+import { type Random, seededRandom, testSeed } from "../../tools/support/random.ts";
 import type { Operation } from "../support/simulated_disk.ts";
 import { commitOffsets, tailOf, withTail } from "../support/test_log.ts";
 import { checkCrashState, type CheckedTrees } from "./support/crash_check.ts";

@@ -5,13 +5,11 @@
  */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { join } from "node:path";
 import { test } from "node:test";
-import { init } from "../../src/commands/init.ts";
 import type { Receipt } from "../../src/event/types.ts";
 import { allEvents, assertError, batchWith, event, ingest } from "../contract/support/api.ts";
-import { startServe, withFolder } from "../support/cli.ts";
-import { THIS_RUNTIME } from "../support/runtimes.ts";
+import { withDeployment } from "../support/deployment.ts";
+import { THIS_RUNTIME } from "../../tools/support/runtimes.ts";
 import { skipLoudly } from "./support/skip.ts";
 
 const LIMIT_BYTES = 300_000;
@@ -42,12 +40,11 @@ async function fill(socketPath: string): Promise<Receipt[]> {
 test("serve loses nothing to a limit on the size of files", async (context) => {
   const { error } = spawnSync("prlimit", ["--version"]);
   if (error !== undefined) return skipLoudly(context, `no prlimit: ${error.message}`);
-  await withFolder(async (dir) => {
-    await init(dir, () => {});
-    const socketPath = join(dir, "data", "ground.sock");
+  await withDeployment(async (deployment) => {
+    const { socketPath } = deployment;
     // Deno keeps what it has compiled in large files of its own.
     const denoFlags = ["--no-code-cache"];
-    const serving = await startServe(dir, { wrapper: WRAPPER, denoFlags });
+    const serving = await deployment.start({ wrapper: WRAPPER, denoFlags });
     const receipts = await fill(socketPath);
     assert.ok(receipts.length > 0);
     const end = THIS_RUNTIME === "node" ? await serving.stop() : await serving.exited;
@@ -56,11 +53,11 @@ test("serve loses nothing to a limit on the size of files", async (context) => {
       THIS_RUNTIME === "node" ? [0, null] : [null, "SIGXFSZ"],
       end.stderr,
     );
-    const again = await startServe(dir);
+    await deployment.start();
     const ids = (await allEvents(socketPath)).map(({ event_id }) => event_id);
     assert.deepEqual(ids, receipts.map(({ first_event_id }) => first_event_id));
     const reply = await ingest(socketPath, batchWith({ batch_id: "room again" }));
     assert.equal(reply.status, 200, reply.text());
-    assert.equal((await again.stop()).code, 0);
+    await deployment.stop();
   });
 });

@@ -4,11 +4,11 @@
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
-import { existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
 import { test } from "node:test";
 import { FOLLOW_RECORD_BYTES_MAX, LIVE_PAGES_BYTES_MAX } from "../../src/limits.ts";
-import { runCli, type Serving, startServe, withFolder } from "../support/cli.ts";
+import { peakMemoryBytes } from "../../bench/support/process_stats.ts";
+import type { Serving } from "../../tools/support/program.ts";
+import { withServing } from "../support/deployment.ts";
 import { IdFollower } from "./support/id_follower.ts";
 import { RECENT_COMMITS_BYTES_MAX } from "../../src/log/log.ts";
 import { FOLLOW_PIECE_BYTES } from "../../src/api/follow_response.ts";
@@ -34,14 +34,6 @@ const BULK_BATCH_BYTES = MIB;
 const FOLLOWER_BYTES = FOLLOW_RECORD_BYTES_MAX + 2 * FOLLOW_PIECE_BYTES;
 const MEMORY_BYTES_MAX = BASE_BYTES + (FOLLOWERS + 1) * FOLLOWER_BYTES +
   RECENT_COMMITS_BYTES_MAX + LIVE_PAGES_BYTES_MAX;
-
-/** The most memory a process has held; null where the kernel does not tell. */
-function peakBytes({ child }: Serving): number | null {
-  const path = `/proc/${child.pid}/status`;
-  if (!existsSync(path)) return null;
-  const [, kib] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(path, "utf8"))!;
-  return Number(kib) * 1024;
-}
 
 interface Appending {
   name: string;
@@ -91,10 +83,8 @@ async function replayedIds({ fetch }: Serving): Promise<Buffer> {
 }
 
 test(`${FOLLOWERS} followers get ${EVENTS} events in order while they are appended`, (context) =>
-  withFolder(async (dir) => {
-    assert.equal((await runCli(["init", dir])).code, 0);
-    const serving = await startServe(dir);
-    const socketPath = join(dir, "data", "ground.sock");
+  withServing(async (deployment) => {
+    const { serving, socketPath } = deployment;
     const followers: IdFollower[] = [];
     try {
       const stalled = await IdFollower.open(socketPath, EVENTS);
@@ -116,7 +106,7 @@ test(`${FOLLOWERS} followers get ${EVENTS} events in order while they are append
 
       closeAll(reading);
       await appendBulk(serving);
-      const peak = peakBytes(serving);
+      const peak = peakMemoryBytes(serving.child.pid!);
       if (peak === null) context.diagnostic("memory is not checked: there is no /proc");
       else assert.ok(peak < MEMORY_BYTES_MAX, `${peak} bytes, at most ${MEMORY_BYTES_MAX}`);
 
@@ -126,9 +116,6 @@ test(`${FOLLOWERS} followers get ${EVENTS} events in order while they are append
       assert.ok(stalled.ids.equals(expected), "a slow follower loses nothing");
     } finally {
       closeAll(followers);
-      const { exitCode, signalCode } = serving.child;
-      if (exitCode === null && signalCode === null) {
-        assert.equal((await serving.stop()).code, 0);
-      }
     }
+    await deployment.stop();
   }));

@@ -5,13 +5,13 @@
  */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { join } from "node:path";
 import { test } from "node:test";
 import { init } from "../../src/commands/init.ts";
 import type { Receipt } from "../../src/event/types.ts";
 import { allEvents, assertError, batchWith, event, ingest } from "../contract/support/api.ts";
 import { FollowReader } from "../contract/support/follow_reader.ts";
-import { runCli, type Serving, startServe, withFolder } from "../support/cli.ts";
+import { type CliExit, type Serving, withFolder } from "../../tools/support/program.ts";
+import { Deployment } from "../support/deployment.ts";
 import { skipLoudly } from "./support/skip.ts";
 import {
   fileSizeLimit,
@@ -34,35 +34,22 @@ const DISKS: [title: string, make: SmallDiskMaker][] = [
 ];
 
 /** A service on a small disk, and what it has promised. */
-class Deployment {
+class SmallDeployment extends Deployment {
   readonly disk: SmallDisk;
-  readonly dir: string;
-  readonly socketPath: string;
   readonly receipts = new Map<string, Receipt>();
   #batches = 0;
-  #serving: Serving | null = null;
 
   constructor(disk: SmallDisk) {
+    super(disk.dir, disk.dir);
     this.disk = disk;
-    this.dir = disk.dir;
-    this.socketPath = join(disk.dir, "data", "ground.sock");
   }
 
-  async start(): Promise<Serving> {
-    const { dir, disk: { wrapper } } = this;
-    return this.#serving = await startServe(dir, { wrapper });
+  override start(): Promise<Serving> {
+    return super.start({ wrapper: this.disk.wrapper });
   }
 
-  /** Leaves no process behind, nor the disk. */
-  async remove(): Promise<void> {
-    const { exitCode, signalCode } = this.#serving?.child ?? { exitCode: 0 };
-    if (exitCode === null && signalCode === null) await this.#serving!.stop("SIGKILL");
-    this.disk.remove();
-  }
-
-  run(command: string[]) {
-    const { dir, disk: { wrapper } } = this;
-    return runCli([...command, "--config", join(dir, "service.toml")], { wrapper });
+  override run(command: string[]): Promise<CliExit> {
+    return super.run(command, { wrapper: this.disk.wrapper });
   }
 
   /** Ingests a batch that is taken or finds no room. @returns whether it was taken. */
@@ -100,19 +87,13 @@ class Deployment {
   }
 }
 
-async function verify(deployment: Deployment): Promise<void> {
-  const { code, stdout, stderr } = await deployment.run(["verify", "--chain"]);
-  assert.equal(code, 0, stderr + stdout);
-  assert.equal(JSON.parse(stdout).events_checked, deployment.receipts.size * 2);
-}
-
-async function stop(serving: Serving): Promise<void> {
-  const { code, stderr } = await serving.stop();
-  assert.equal(code, 0, stderr);
+async function verify(deployment: SmallDeployment): Promise<void> {
+  const { events_checked } = await deployment.verify();
+  assert.equal(events_checked, deployment.receipts.size * 2);
 }
 
 /** The service fills its disk, and goes on when that has room again. */
-async function fillAndMakeRoom(deployment: Deployment): Promise<void> {
+async function fillAndMakeRoom(deployment: SmallDeployment): Promise<void> {
   const serving = await deployment.start();
   const follower = await FollowReader.open(deployment.socketPath);
   await follower.catchUp();
@@ -130,17 +111,17 @@ async function fillAndMakeRoom(deployment: Deployment): Promise<void> {
   assert.equal((await follower.takeLive(2)).length, 2);
   assert.equal(deployment.receipts.size, before + 1);
   follower.close();
-  await stop(serving);
+  await deployment.stop();
 }
 
 /** On the full disk: a kill, a start, a clean end, a sealing, a start. */
-async function restartWhileFull(deployment: Deployment): Promise<void> {
-  const killed = await deployment.start();
+async function restartWhileFull(deployment: SmallDeployment): Promise<void> {
+  await deployment.start();
   await deployment.fill();
-  await killed.stop("SIGKILL");
-  const serving = await deployment.start();
+  await deployment.stop("SIGKILL");
+  await deployment.start();
   await deployment.assertShows();
-  await stop(serving);
+  await deployment.stop();
   const sealed = await deployment.run(["seal"]);
   assert.equal(sealed.code, deployment.disk.isFull ? 1 : 0, sealed.stderr);
   assert.match(sealed.stderr, /^[^\n]+\n$/);
@@ -149,10 +130,10 @@ async function restartWhileFull(deployment: Deployment): Promise<void> {
   await verify(deployment);
   await deployment.disk.makeRoom(again.child.pid!);
   assert.ok(await deployment.append());
-  await stop(again);
+  await deployment.stop();
 }
 
-const TESTS: [name: string, run: (deployment: Deployment) => Promise<void>][] = [
+const TESTS: [name: string, run: (deployment: SmallDeployment) => Promise<void>][] = [
   ["serve on a full disk refuses ingest and loses nothing", fillAndMakeRoom],
   ["serve and seal survive a restart on a full disk", restartWhileFull],
 ];
@@ -163,12 +144,13 @@ for (const [title, make] of DISKS) {
       await withFolder(async (folder) => {
         const disk = await make(folder);
         if (typeof disk === "string") return skipLoudly(context, disk);
-        const deployment = new Deployment(disk);
+        const deployment = new SmallDeployment(disk);
         try {
           await init(disk.dir, () => {});
           await run(deployment);
         } finally {
-          await deployment.remove();
+          await deployment.dispose();
+          disk.remove();
         }
       });
     });

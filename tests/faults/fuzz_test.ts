@@ -1,138 +1,99 @@
 /**
- * The real service under spoiled requests: each is answered or its connection closed, the process
- * neither ends nor complains, and the log holds what was acknowledged and nothing that nobody sent.
- * FUZZ_REQUESTS and FUZZ_SEED say how many and which; round N of a seed is round 0 of seed + N.
+ * The real service under spoiled requests, beside the clients of a soak: each is answered or its
+ * connection closed, the process neither ends nor complains, nobody else notices, and the log holds
+ * what was acknowledged and nothing that nobody sent. FUZZ_REQUESTS and FUZZ_SEED say how many and
+ * which; round N of a seed is round 0 of seed + N.
  */
 import assert from "node:assert/strict";
-import { existsSync, readdirSync, readlinkSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync } from "node:fs";
 import process from "node:process";
 import { test } from "node:test";
-import type { CommittedEvent } from "../../src/event/types.ts";
-import { SeededRandom } from "../event/support/seeded_random.ts";
-import { runCli, type Serving, startServe, withFolder } from "../support/cli.ts";
+import { openDescriptors } from "../../bench/support/process_stats.ts";
+import { CLIENT_SOCKETS_MAX } from "../../src/client/unix_fetch.ts";
+import type { Scene } from "../../tools/soak/disturbances.ts";
+import { SeededRandom } from "../../tools/support/random.ts";
 import { FuzzClient, type FuzzRecord } from "./support/fuzz_client.ts";
-import { AcknowledgedReceipts } from "./support/fuzz_log_check.ts";
+import { SpoiledBatches } from "./support/fuzz_log_check.ts";
 import { SentRequests } from "./support/fuzz_sent.ts";
+import { soakThrough } from "./support/soaked.ts";
 
 const REQUESTS = Number(process.env.FUZZ_REQUESTS ?? 3000);
 const SEED = Number(process.env.FUZZ_SEED ?? Date.now() % 2 ** 31);
-/** Requests to one server: then its log is checked, and the next one begins an empty log. */
+/** Requests to one log: then it is checked, and the next one begins an empty log. */
 const ROUND_REQUESTS_MAX = 3000;
 const CLIENTS = 8;
+/** How the sources of the fuzzing clients begin. */
+const FUZZED = "x.c";
 /** What a server says that nothing went wrong with. */
 const CALM_LINES = /^(serving .*|shutting down)$/;
+const CLOSING_MS_MAX = 30_000;
 
-function complaints({ output }: Serving): string[] {
-  return output.stderr.split("\n").filter((line) => line !== "" && !CALM_LINES.test(line));
+function complaints({ served }: Scene): string[] {
+  const lines = served.output.stderr.split("\n");
+  return lines.filter((line) => line !== "" && !CALM_LINES.test(line));
 }
 
-async function readAll({ fetch }: Serving): Promise<CommittedEvent[]> {
-  const events: CommittedEvent[] = [];
-  for (let after = "";;) {
-    const response = await fetch(`/v1/events?limit=100000${after}`);
-    const page = await response.json();
-    events.push(...page.events);
-    if (page.next_after === page.snapshot_through_event_id) return events;
-    after = `&after=${page.next_after}`;
-  }
-}
-
-/** Sockets of a process; null where the kernel does not tell. */
-function openSockets({ child }: Serving): number | null {
-  const folder = `/proc/${child.pid}/fd`;
-  return existsSync(folder)
-    ? readdirSync(folder).filter((fd) => isSocket(folder, fd)).length
-    : null;
-}
-
-/** A descriptor may be closed while it is looked at. */
-function isSocket(folder: string, fd: string): boolean {
-  try {
-    return readlinkSync(`${folder}/${fd}`).startsWith("socket:");
-  } catch {
-    return false;
-  }
-}
-
-/** Waits until the server has closed what its clients have left. */
-async function assertNothingLeftOpen(serving: Serving, before: number | null): Promise<void> {
-  if (before === null) return;
-  const deadlineMs = performance.now() + 30_000;
-  while (openSockets(serving)! > before) {
+/** Waits until the server has closed what its fuzzing clients have left. */
+async function assertNothingLeftOpen({ served }: Scene): Promise<void> {
+  if (!existsSync("/proc/self/fd")) return;
+  const deadlineMs = performance.now() + CLOSING_MS_MAX;
+  // The clients of the soak go on and have sockets of their own.
+  while (openDescriptors(served.pid!)! > CLIENT_SOCKETS_MAX) {
     assert.ok(performance.now() < deadlineMs, "sockets of clients that have gone stay open");
-    await (await serving.fetch("/v1/streams?limit=1")).arrayBuffer();
+    await served.client.streams();
   }
 }
 
-async function assertVerifies(dir: string, events: number): Promise<void> {
-  const { code, stdout, stderr } = await runCli(
-    ["--config", join(dir, "service.toml"), "verify", "--chain"],
-  );
-  assert.equal(code, 0, stderr);
-  const { ok, events_checked, orphans, remnants } = JSON.parse(stdout);
-  assert.deepEqual(
-    { ok, events_checked, orphans, remnants },
-    { ok: true, events_checked: events, orphans: [], remnants: [] },
-  );
-}
-
-interface Round {
-  number: number;
-  requests: number;
-  counts: Map<string, number>;
-}
-
-/** @returns events of the log at the end. */
-function fuzzRound({ number: round, requests, counts }: Round): Promise<number> {
-  return withFolder(async (dir) => {
-    assert.equal((await runCli(["init", dir])).code, 0);
-    const serving = await startServe(dir);
-    const record: FuzzRecord = {
-      socketPath: join(dir, "data", "ground.sock"),
-      sent: new SentRequests(),
-      acknowledged: new AcknowledgedReceipts(),
-      counts,
-      assertServerCalm: () => assert.deepEqual(complaints(serving), []),
-    };
-    const clients = Array.from({ length: CLIENTS }, (_, client) => {
-      const seed = Math.imul(SEED + round, 0x9e3779b1) ^ Math.imul(client + 1, 0x85ebca6b);
-      return new FuzzClient(record, new SeededRandom(seed), `c${client}`);
-    });
-    try {
-      const sockets = openSockets(serving);
-      await Promise.all(clients.map((client) => client.run(Math.ceil(requests / CLIENTS))));
-      for (const client of clients) client.close();
-      await assertNothingLeftOpen(serving, sockets);
-      const events = await readAll(serving);
-      await record.acknowledged.check(events, record.sent);
-      assert.equal((await serving.stop()).code, 0);
-      record.assertServerCalm();
-      await assertVerifies(dir, events.length);
-      return events.length;
-    } catch (error) {
-      const said = complaints(serving).join("\n");
-      const reason = error instanceof Error ? error.message : String(error);
-      const where = `round ${round} of FUZZ_SEED=${SEED}; the server said: ${said || "nothing"}`;
-      throw new Error(`${reason}\n${where}`, { cause: error });
-    } finally {
-      for (const client of clients) client.close();
-      const { exitCode, signalCode } = serving.child;
-      if (exitCode === null && signalCode === null) await serving.stop("SIGKILL");
-    }
+async function fuzz(
+  scene: Scene,
+  { round, requests, counts }: { round: number; requests: number; counts: Map<string, number> },
+): Promise<SpoiledBatches> {
+  const sent = new SentRequests();
+  const batches = new SpoiledBatches(sent);
+  scene.ledger.mayHold = (events) => batches.hold(events);
+  const record: FuzzRecord = {
+    socketPath: scene.served.socketPath,
+    sent,
+    batches,
+    counts,
+    assertServerCalm: () => assert.deepEqual(complaints(scene), []),
+  };
+  const clients = Array.from({ length: CLIENTS }, (_, client) => {
+    const seed = Math.imul(SEED + round, 0x9e3779b1) ^ Math.imul(client + 1, 0x85ebca6b);
+    return new FuzzClient(record, new SeededRandom(seed), `${FUZZED}${client}`);
   });
+  try {
+    await Promise.all(clients.map((client) => client.run(Math.ceil(requests / CLIENTS))));
+  } catch (error) {
+    const said = complaints(scene).join("\n");
+    const reason = error instanceof Error ? error.message : String(error);
+    const where = `round ${round} of FUZZ_SEED=${SEED}; the server said: ${said || "nothing"}`;
+    throw new Error(`${reason}\n${where}`, { cause: error });
+  } finally {
+    for (const client of clients) client.close();
+  }
+  for await (const { record_key: source } of scene.served.client.replay({ source: "system" })) {
+    const isAskedFor = !source.startsWith(FUZZED) || sent.hasRetirement(source);
+    assert.ok(isAskedFor, `the retirement of ${source} was asked for`);
+  }
+  await assertNothingLeftOpen(scene);
+  record.assertServerCalm();
+  return batches;
 }
 
 const title = `serve answers or closes ${REQUESTS} spoiled requests (FUZZ_SEED=${SEED})`;
 test(title, async (context) => {
   const counts = new Map<string, number>();
-  let events = 0;
-  for (let done = 0, number = 0; done < REQUESTS; done += ROUND_REQUESTS_MAX, number++) {
+  for (let done = 0, round = 0; done < REQUESTS; done += ROUND_REQUESTS_MAX, round++) {
     const requests = Math.min(ROUND_REQUESTS_MAX, REQUESTS - done);
-    events += await fuzzRound({ number, requests, counts });
+    let batches: SpoiledBatches | undefined;
+    await soakThrough([async (scene) => {
+      batches = await fuzz(scene, { round, requests, counts });
+    }]);
+    batches!.assertAllHeld();
   }
   const table = [...counts].sort(([a], [b]) => a < b ? -1 : 1).map((row) => row.join(": "));
-  context.diagnostic(`${events} events; answers: ${table.join(", ")}`);
+  context.diagnostic(`answers: ${table.join(", ")}`);
   for (const status of ["200", "400", "404", "405", "409", "415"]) {
     assert.ok(counts.has(status), `some requests get ${status}`);
   }

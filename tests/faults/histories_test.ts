@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import process from "node:process";
 import { test } from "node:test";
-import { testSeed } from "../support/random.ts";
+import { testSeed } from "../../tools/support/random.ts";
 import { runHistories } from "./support/histories.ts";
 
 /** So many look at nearly everything: what comes in one history of ten may take some more. */

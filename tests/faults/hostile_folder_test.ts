@@ -8,7 +8,7 @@ import { lstat, mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { spawnCli } from "../support/cli.ts";
+import { spawnCli } from "../../tools/support/program.ts";
 import {
   type CommandEnd,
   configOf,

@@ -6,9 +6,8 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
-import { init } from "../../src/commands/init.ts";
 import { allEvents, batchWith, commit } from "../contract/support/api.ts";
-import { type Serving, startServe, withFolder } from "../support/cli.ts";
+import { type Deployment, withServing } from "../support/deployment.ts";
 import { skipLoudly } from "./support/skip.ts";
 import { attachStrace, straceAbsence } from "./support/strace.ts";
 
@@ -20,18 +19,13 @@ const CASES: [title: string, calls: string][] = [
 ];
 
 /** A service that reads its first event from the disk: the process before it wrote that. */
-async function withSecondStart(use: (serving: Serving, dir: string) => Promise<void>) {
-  await withFolder(async (dir) => {
-    await init(dir, () => {});
-    const first = await startServe(dir);
-    await commit(join(dir, "data", "ground.sock"), batchWith({ batch_id: "first" }));
-    await first.stop();
-    const serving = await startServe(dir);
-    try {
-      await use(serving, dir);
-    } finally {
-      await serving.stop();
-    }
+function withSecondStart(use: (deployment: Deployment) => Promise<void>): Promise<void> {
+  return withServing(async (deployment) => {
+    await commit(deployment.socketPath, batchWith({ batch_id: "first" }));
+    await deployment.stop();
+    await deployment.start();
+    await use(deployment);
+    await deployment.stop();
   });
 }
 
@@ -39,13 +33,12 @@ const absence = straceAbsence();
 for (const [title, calls] of CASES) {
   test(`serve makes a ${title} again that a signal interrupts`, async (context) => {
     if (absence !== null) return skipLoudly(context, absence);
-    await withSecondStart(async (serving, dir) => {
+    await withSecondStart(async ({ serving, folder, logDir, socketPath }) => {
       const inject = ["-e", `trace=${calls}`, "-e", `inject=${calls}:error=EINTR:when=1`];
-      const onTail = ["-P", join(dir, "data", "log", "tail.ndjson")];
-      const tracer = await attachStrace(serving.child.pid!, dir, [...inject, ...onTail]);
+      const onTail = ["-P", join(logDir, "tail.ndjson")];
+      const tracer = await attachStrace(serving.child.pid!, folder, [...inject, ...onTail]);
       let lines: string[] = [];
       try {
-        const socketPath = join(dir, "data", "ground.sock");
         await commit(socketPath, batchWith({ batch_id: "second" }));
         const batchIds = (await allEvents(socketPath)).map(({ batch_id }) => batch_id);
         assert.deepEqual(batchIds, ["first", "second"]);

@@ -14,7 +14,7 @@ import { canonicalize } from "../../src/event/json/canonical_json.ts";
 import { encodeBatch } from "../../src/event/batch_encoder.ts";
 import { JsonError, parseJson, parseJsonText } from "../../src/event/json/strict_json.ts";
 import { JSON_DEPTH_MAX, PAYLOAD_DEPTH_MAX } from "../../src/limits.ts";
-import { SEED, SeededRandom } from "../event/support/seeded_random.ts";
+import { SEED, SeededRandom } from "../../tools/support/random.ts";
 import { submittedEvents } from "../support/prepared.ts";
 import { almostJson } from "./support/almost_json.ts";
 import { judge, type Verdict } from "./support/json_oracle.ts";

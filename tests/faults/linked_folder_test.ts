@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { basename, join } from "node:path";
 import { test } from "node:test";
-import { withFolder } from "../support/cli.ts";
+import { withFolder } from "../../tools/support/program.ts";
 import { makeWhole, runOn, withHostile } from "./support/hostile_deployment.ts";
 import { HOSTILE_ENTRIES } from "./support/hostile_entry.ts";
 

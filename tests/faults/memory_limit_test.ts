@@ -4,13 +4,12 @@
  * restart. MEMORY_ROUNDS says how often.
  */
 import assert from "node:assert/strict";
-import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
 import type { Receipt } from "../../src/event/types.ts";
 import { INGEST_BODY_BYTES_MAX } from "../../src/limits.ts";
-import { assertError, ingest, replayPage } from "../contract/support/api.ts";
-import { runCli, startServe, withFolder } from "../support/cli.ts";
+import { assertError, ingest, replayPage, streamsPage } from "../contract/support/api.ts";
+import { withServing } from "../support/deployment.ts";
 
 const ROUNDS = Number(process.env.MEMORY_ROUNDS ?? 1);
 const HEAP_MIB = 256;
@@ -46,38 +45,30 @@ async function ingestAtLast(socketPath: string, body: string): Promise<Receipt> 
 
 for (const [title, make] of EVENTS) {
   test(`serve with a heap of ${HEAP_MIB} MiB takes ${title} from ${CLIENTS} clients at once`, () =>
-    withFolder(async (dir) => {
-      assert.equal((await runCli(["init", dir])).code, 0);
-      const socketPath = join(dir, "data", "ground.sock");
-      let serving = await startServe(dir, { wrapper: WRAPPER });
-      try {
-        const events = make();
-        const receipts: Receipt[] = [];
-        for (let round = 0; round < ROUNDS; round++) {
-          const sending = Array.from({ length: CLIENTS }, (_, client) => {
-            const body = `{"source":"s","batch_id":"${round}-${client}","events":[${events}]}`;
-            return ingestAtLast(socketPath, body);
-          });
-          receipts.push(...await Promise.all(sending));
-        }
-        await serving.stop("SIGKILL");
-
-        serving = await startServe(dir, { wrapper: WRAPPER });
-        for (const receipt of receipts) {
-          const { first_event_id: first, last_event_id: last } = receipt;
-          const [event] = (await replayPage(socketPath, `limit=1&after=${before(first)}`)).events;
-          assert.equal(event!.event_id, first);
-          assert.ok(last >= first);
-        }
-        const { streams } = await (await serving.fetch("/v1/streams")).json();
-        const expected = receipts.reduce((sum, receipt) => sum + receipt.events, 0);
-        assert.equal(streams[0].event_count, expected, "all that was acknowledged is there");
-        assert.equal((await serving.stop()).code, 0);
-      } finally {
-        const { exitCode, signalCode } = serving.child;
-        if (exitCode === null && signalCode === null) await serving.stop("SIGKILL");
+    withServing(async (deployment) => {
+      const { socketPath } = deployment;
+      const events = make();
+      const receipts: Receipt[] = [];
+      for (let round = 0; round < ROUNDS; round++) {
+        const sending = Array.from({ length: CLIENTS }, (_, client) => {
+          const body = `{"source":"s","batch_id":"${round}-${client}","events":[${events}]}`;
+          return ingestAtLast(socketPath, body);
+        });
+        receipts.push(...await Promise.all(sending));
       }
-    }));
+      await deployment.stop("SIGKILL");
+
+      await deployment.start({ wrapper: WRAPPER });
+      for (const { first_event_id: first, last_event_id: last } of receipts) {
+        const [event] = (await replayPage(socketPath, `limit=1&after=${before(first)}`)).events;
+        assert.equal(event!.event_id, first);
+        assert.ok(last >= first);
+      }
+      const { streams } = await streamsPage(socketPath);
+      const expected = receipts.reduce((sum, receipt) => sum + receipt.events, 0);
+      assert.equal(streams[0]!.event_count, expected, "all that was acknowledged is there");
+      await deployment.stop();
+    }, { wrapper: WRAPPER }));
 }
 
 /** An id just before another one. */

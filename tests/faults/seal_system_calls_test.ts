@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
-import { runCli, withFolder } from "../support/cli.ts";
+import { runCli, withFolder } from "../../tools/support/program.ts";
 import { configOf, makeWhole, runOn } from "./support/hostile_deployment.ts";
 import { skipLoudly } from "./support/skip.ts";
 import { straceAbsence } from "./support/strace.ts";

@@ -4,166 +4,100 @@
  * KILLS says how many kills, ROTATE_KIB how large a tail is sealed.
  */
 import assert from "node:assert/strict";
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, readdirSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
-import { runCli, type Serving, signalChild, startServe, withFolder } from "../support/cli.ts";
-import { type Random, seededRandom, testSeed } from "../support/random.ts";
-import type { SubmittedBatch } from "../support/submitted.ts";
-import { IdFollower } from "./support/id_follower.ts";
-import { KillHistory } from "./support/kill_history.ts";
-import { readOn, retryUnanswered, submit } from "./support/killed_service.ts";
+import { DISTURBANCES, type Scene } from "../../tools/soak/disturbances.ts";
+import type { ServedLog } from "../../tools/soak/served_log.ts";
+import { SEED } from "../../tools/support/random.ts";
+import { soakThrough, tellOfLongRun } from "./support/soaked.ts";
 
 const KILLS = Number(process.env.KILLS ?? 5);
 const ROTATE_BYTES = Number(process.env.ROTATE_KIB ?? 512) * 1024;
-const WRITERS = 4;
-const BATCH_EVENTS = 100;
-const TEXT = "x".repeat(300);
-/** What a thread has open for itself, in either runtime. */
-const THREAD_FILES_MAX = 12;
+/** What a thread has open for itself in either runtime, and files that are pending. */
+const OTHER_FILES_MAX = 20;
+const SEGMENTS_WANTED = 3;
 const POLL_MS = 2;
-/** More than come while so many segments are made. */
-const FOLLOWED_EVENTS_MAX = 1_000_000;
 /** A kill comes so long after a rotation at the most: in about twice the time of a sealing. */
 const MOMENT_MS_MAX = 400;
 
-/** A deployment under test, and what it was told. */
-interface Run {
-  dir: string;
-  history: KillHistory;
-  batches: number;
+function filesIn({ logDir }: ServedLog, folder: string): string[] {
+  return readdirSync(join(logDir, folder));
 }
 
-async function newRun(dir: string): Promise<Run> {
-  assert.equal((await runCli(["init", dir])).code, 0);
-  return { dir, history: new KillHistory(), batches: 0 };
+function segmentsOf(served: ServedLog): string[] {
+  return filesIn(served, "segments").filter((name) => name.endsWith(".parquet"));
 }
 
-function nextBatch(run: Run): SubmittedBatch {
-  const batchId = `${run.batches++}`;
-  const events = Array.from({ length: BATCH_EVENTS }, (_, number) => ({
-    stream: `records-${number % 7}`,
-    record_key: `${batchId}/${number}`,
-    kind: "upserted",
-    payload: { number, text: TEXT },
-  }));
-  return { batch_id: batchId, source: "shop", events };
+async function until({ failing }: Scene, holds: () => boolean): Promise<void> {
+  while (!holds()) await delay(POLL_MS, undefined, { signal: failing });
 }
 
-/** Appends until the process ends, or `isOver` says so. */
-async function write(run: Run, serving: Serving, isOver: () => boolean): Promise<void> {
-  while (!isOver()) {
-    const batch = nextBatch(run);
-    run.history.submit(batch);
-    const receipt = await submit(serving, batch);
-    if (receipt === null) return;
-    assert.equal(receipt.status, "committed");
-    run.history.acknowledge(batch, receipt);
+function assertSealsQuietly({ output }: ServedLog): void {
+  assert.doesNotMatch(output.stderr, /not sealed|not rotated|stopped/, output.stderr);
+}
+
+/** What was under way when the service was killed. */
+function struckAt(served: ServedLog): string {
+  if (filesIn(served, "segments").some((name) => name.endsWith(".tmp"))) {
+    return "a segment half made";
   }
+  return filesIn(served, "pending").length > 0 ? "a file pending" : "nothing pending";
 }
 
-function writers(run: Run, serving: Serving, isOver: () => boolean): Promise<unknown> {
-  return Promise.all(Array.from({ length: WRITERS }, () => write(run, serving, isOver)));
-}
+const killedTitle =
+  `serve keeps what it acknowledged, killed ${KILLS} times while it seals (SEED=${SEED})`;
+test(killedTitle, async () => {
+  const struck: Record<string, number> = {};
+  /** Kills the service some time after it has rotated its tail. */
+  const killInSealing = async (scene: Scene) => {
+    const { served, random, tally } = scene;
+    const before = segmentsOf(served).length;
+    const hasRotated = () =>
+      filesIn(served, "pending").length > 0 || segmentsOf(served).length > before;
+    await until(scene, hasRotated);
+    await delay(random() * MOMENT_MS_MAX);
+    assertSealsQuietly(served);
+    await served.kill();
+    tally.add("kills");
+    const at = struckAt(served);
+    struck[at] = (struck[at] ?? 0) + 1;
+    await served.start();
+  };
+  const deck = Array.from({ length: KILLS }, () => killInSealing);
+  const result = await soakThrough(deck, { rotateBytes: ROTATE_BYTES });
+  assert.equal(result.tally.of("kills"), KILLS);
+  tellOfLongRun("KILLS", result, struck);
+});
 
-function filesIn({ dir }: Run, folder: string): string[] {
-  return readdirSync(join(dir, "data", "log", folder));
-}
-
-async function until(holds: () => boolean): Promise<void> {
-  while (!holds()) await delay(POLL_MS);
-}
-
-/** Kills the service some time after it has rotated its tail. */
-async function killInSealing(run: Run, serving: Serving, random: Random): Promise<string> {
-  let isOver = false;
-  const writing = writers(run, serving, () => isOver);
-  const ended = serving.exited.then(() => isOver = true);
-  const before = filesIn(run, "segments").length;
-  await until(() => filesIn(run, "pending").length > 0 || filesIn(run, "segments").length > before);
-  await delay(random() * MOMENT_MS_MAX);
-  signalChild(serving.child, "SIGKILL");
-  await ended;
-  await writing;
-  const { stderr } = serving.output;
-  assert.doesNotMatch(stderr, /not sealed|not rotated|stopped/, stderr);
-  if (filesIn(run, "segments").some((name) => name.endsWith(".tmp"))) return "a segment half made";
-  return filesIn(run, "pending").length > 0 ? "a file pending" : "nothing pending";
-}
-
-async function verifyChain({ dir, history }: Run): Promise<void> {
-  const { code, stdout, stderr } = await runCli([
-    ...["verify", "--chain", "--config", join(dir, "service.toml")],
-  ]);
-  assert.equal(code, 0, `${stdout}${stderr}`);
-  const report = JSON.parse(stdout);
-  assert.equal(report.events_checked, history.submitted * BATCH_EVENTS);
-  assert.deepEqual([...report.orphans, ...report.remnants], []);
-}
-
-const seed = testSeed();
-test(`serve keeps what it acknowledged, killed ${KILLS} times while it seals (SEED=${seed})`, () =>
-  withFolder(async (dir) => {
-    const run = await newRun(dir);
-    const random = seededRandom(seed);
-    const struck: Record<string, number> = {};
-    for (let kills = 0; kills < KILLS; kills++) {
-      const serving = await startServe(dir, { rotateBytes: ROTATE_BYTES });
-      await readOn(run.history, serving);
-      await retryUnanswered(run.history, serving);
-      const at = await killInSealing(run, serving, random);
-      struck[at] = (struck[at] ?? 0) + 1;
-    }
-    const serving = await startServe(dir, { rotateBytes: ROTATE_BYTES });
-    await readOn(run.history, serving);
-    await retryUnanswered(run.history, serving);
-    run.history.rewind();
-    await readOn(run.history, serving);
-    assert.equal((await serving.stop()).code, 0);
-    assert.equal(run.history.committed, run.history.submitted);
-    await verifyChain(run);
-    if (process.env.KILLS === undefined) return;
-    const { submitted } = run.history;
-    process.stderr.write(`${KILLS} kills, ${submitted} batches: ${JSON.stringify(struck)}\n`);
-  }));
-
-test("serve seals while it is followed, verified and read, and holds no more files for it", () =>
-  withFolder(async (dir) => {
-    const run = await newRun(dir);
-    const serving = await startServe(dir, { rotateBytes: ROTATE_BYTES });
+/** Descriptors of files: those of clients are sockets. */
+function openFiles({ pid }: ServedLog): number {
+  const folder = `/proc/${pid}/fd`;
+  if (!existsSync(folder)) return 0;
+  return readdirSync(folder).filter((name) => {
     try {
-      const files = `/proc/${serving.child.pid}/fd`;
-      const openFiles = () => existsSync(files) ? readdirSync(files).length : 0;
-      const segmentsWanted = 3;
-      const first = nextBatch(run);
-      run.history.submit(first);
-      run.history.acknowledge(first, (await submit(serving, first))!);
-      const socketPath = join(dir, "data", "ground.sock");
-      const follower = await IdFollower.open(socketPath, FOLLOWED_EVENTS_MAX);
-      const before = openFiles();
-      const isSealed = () => filesIn(run, "segments").filter((name) => name.endsWith(".parquet"));
-      await Promise.all([
-        writers(run, serving, () => isSealed().length >= segmentsWanted),
-        (async () => {
-          await until(() => isSealed().length > 1);
-          const config = ["--config", join(dir, "service.toml")];
-          const beside = await runCli(["verify", "--chain", ...config]);
-          assert.equal(beside.code, 0, `${beside.stdout}${beside.stderr}`);
-        })(),
-      ]);
-      await until(() => filesIn(run, "pending").length === 0);
-      await until(() => follower.events === run.history.submitted * BATCH_EVENTS);
-      follower.close();
-      await readOn(run.history, serving);
-      // A descriptor for each segment, and those of connections and of the thread.
-      const filesMax = before + isSealed().length + 2 * WRITERS + THREAD_FILES_MAX;
-      assert.ok(openFiles() <= filesMax, `${openFiles()} files, not ${filesMax}`);
-      const { stderr } = serving.output;
-      assert.doesNotMatch(stderr, /sealed|rotated/, stderr);
-    } finally {
-      assert.equal((await serving.stop()).code, 0);
+      return !readlinkSync(`${folder}/${name}`).startsWith("socket:");
+    } catch {
+      // Closed meanwhile.
+      return false;
     }
-    await verifyChain(run);
-  }));
+  }).length;
+}
+
+test("serve seals while it is followed, verified and read, and holds no more files for it", async () => {
+  const watchSealing = async (scene: Scene) => {
+    const { served } = scene;
+    const before = openFiles(served);
+    await until(scene, () => segmentsOf(served).length > 1);
+    await DISTURBANCES.verify(scene);
+    await until(scene, () => segmentsOf(served).length >= SEGMENTS_WANTED);
+    const filesMax = before + segmentsOf(served).length + OTHER_FILES_MAX;
+    const files = openFiles(served);
+    assert.ok(files <= filesMax, `${files} files, not ${filesMax}`);
+    assertSealsQuietly(served);
+  };
+  const { tally } = await soakThrough([watchSealing], { rotateBytes: ROTATE_BYTES, loadMsMax: 0 });
+  assert.ok(tally.of("followed") > 0 && tally.of("pages") > 0 && tally.of("verifies") > 1);
+});

@@ -8,9 +8,9 @@ import { existsSync } from "node:fs";
 import { appendFile, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { init } from "../../src/commands/init.ts";
 import { allEvents, batchWith, commit } from "../contract/support/api.ts";
-import { runCli, startServe, untilReported, withFolder } from "../support/cli.ts";
+import { untilReported } from "../../tools/support/program.ts";
+import { type Deployment, withServing } from "../support/deployment.ts";
 
 /** A program that is started with its streams redirected by a shell. */
 function redirected(redirections: string): string[] {
@@ -18,15 +18,12 @@ function redirected(redirections: string): string[] {
 }
 
 /** Runs `use` with a deployment whose last run was killed: a start has something to say. */
-function withKilledDeployment(use: (dir: string, socketPath: string) => Promise<void>) {
-  return withFolder(async (dir) => {
-    await init(dir, () => {});
-    const socketPath = join(dir, "data", "ground.sock");
-    const killed = await startServe(dir);
-    await commit(socketPath, batchWith({ batch_id: "before" }));
-    await killed.stop("SIGKILL");
-    await appendFile(join(dir, "data", "log", "tail.ndjson"), '{"commit":{"batches":[');
-    await use(dir, socketPath);
+function withKilledDeployment(use: (deployment: Deployment) => Promise<void>) {
+  return withServing(async (deployment) => {
+    await commit(deployment.socketPath, batchWith({ batch_id: "before" }));
+    await deployment.stop("SIGKILL");
+    await appendFile(join(deployment.logDir, "tail.ndjson"), '{"commit":{"batches":[');
+    await use(deployment);
   });
 }
 
@@ -39,16 +36,13 @@ async function assertNoMessages(dir: string): Promise<void> {
   }
 }
 
-async function assertHolds(dir: string, socketPath: string, batchIds: string[]): Promise<void> {
-  await assertNoMessages(dir);
-  const serving = await startServe(dir);
-  const events = await allEvents(socketPath);
+async function assertHolds(deployment: Deployment, batchIds: string[]): Promise<void> {
+  await assertNoMessages(deployment.dir);
+  await deployment.start();
+  const events = await allEvents(deployment.socketPath);
   assert.deepEqual(events.map(({ batch_id }) => batch_id), batchIds);
-  assert.equal((await serving.stop()).code, 0);
-  const { code, stdout } = await runCli(
-    ["verify", "--chain", "--config", join(dir, "service.toml")],
-  );
-  assert.equal(code, 0, stdout);
+  await deployment.stop();
+  await deployment.verify();
 }
 
 const UNTAKEN: [title: string, redirections: string, device: string][] = [
@@ -62,34 +56,33 @@ for (const [title, redirections, device] of UNTAKEN) {
     `serve whose standard streams are ${title} serves, and keeps its log`,
     { skip },
     () =>
-      withKilledDeployment(async (dir, socketPath) => {
-        const serving = await startServe(dir, { wrapper: redirected(redirections) });
-        await commit(socketPath, batchWith({ batch_id: "after" }));
-        const { code, stderr } = await serving.stop();
-        assert.deepEqual([code, stderr], [0, ""]);
-        await assertHolds(dir, socketPath, ["before", "after"]);
+      withKilledDeployment(async (deployment) => {
+        await deployment.start({ wrapper: redirected(redirections) });
+        await commit(deployment.socketPath, batchWith({ batch_id: "after" }));
+        assert.equal((await deployment.stop()).stderr, "");
+        await assertHolds(deployment, ["before", "after"]);
       }),
   );
 }
 
 test("serve whose standard error lost its reader serves on and ends clean", () =>
-  withKilledDeployment(async (dir, socketPath) => {
-    const serving = await startServe(dir);
+  withKilledDeployment(async (deployment) => {
+    const serving = await deployment.start();
     await untilReported(serving, "serving");
     serving.child.stderr!.destroy();
-    await commit(socketPath, batchWith({ batch_id: "after" }));
+    await commit(deployment.socketPath, batchWith({ batch_id: "after" }));
     // It says that it shuts down, to nobody.
-    assert.equal((await serving.stop()).code, 0);
-    await assertHolds(dir, socketPath, ["before", "after"]);
+    await deployment.stop();
+    await assertHolds(deployment, ["before", "after"]);
   }));
 
 test("verify whose report nobody takes exits 1", {
   skip: existsSync("/dev/full") ? false : "there is no /dev/full",
 }, () =>
-  withKilledDeployment(async (dir) => {
-    const args = ["verify", "--config", join(dir, "service.toml")];
-    assert.equal((await runCli(args)).code, 0);
-    const { code, stderr } = await runCli(args, { wrapper: redirected(">/dev/full") });
+  withKilledDeployment(async (deployment) => {
+    assert.equal((await deployment.run(["verify"])).code, 0);
+    const full = { wrapper: redirected(">/dev/full") };
+    const { code, stderr } = await deployment.run(["verify"], full);
     assert.equal(code, 1);
     assert.match(stderr, /ENOSPC|space/i);
   }));

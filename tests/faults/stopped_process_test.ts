@@ -5,13 +5,13 @@
  */
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
 import type { CommittedEvent, Receipt } from "../../src/event/types.ts";
 import { allEvents, batchWith, event } from "../contract/support/api.ts";
 import { FollowReader } from "../contract/support/follow_reader.ts";
-import { runCli, type Serving, signalChild, startServe, withFolder } from "../support/cli.ts";
+import { type Serving, signalChild } from "../../tools/support/program.ts";
+import { withServing } from "../support/deployment.ts";
 import { RawConnection } from "../support/raw_client.ts";
 
 const STOP_MS = Number(process.env.STOP_MS ?? 3000);
@@ -105,10 +105,8 @@ async function openConnections(socketPath: string): Promise<[RawConnection, stri
 }
 
 test(`serve goes on where it was when it is stopped for ${STOP_MS} ms`, () =>
-  withFolder(async (dir) => {
-    assert.equal((await runCli(["init", dir])).code, 0);
-    const socketPath = join(dir, "data", "ground.sock");
-    const serving = await startServe(dir);
+  withServing(async (deployment) => {
+    const { serving, socketPath } = deployment;
     const followers: FollowReader[] = [];
     try {
       while (followers.length < FOLLOWERS) followers.push(await FollowReader.open(socketPath));
@@ -136,13 +134,11 @@ test(`serve goes on where it was when it is stopped for ${STOP_MS} ms`, () =>
       for (const follower of followers) {
         assert.deepEqual(await followTo(follower, lastEventId), events);
       }
-      assert.equal((await serving.stop()).code, 0);
+      await deployment.stop();
       for (const follower of followers) {
         assert.equal((await follower.nextOf("end")).reason, "shutdown");
       }
     } finally {
       for (const follower of followers) follower.close();
-      const { exitCode, signalCode } = serving.child;
-      if (exitCode === null && signalCode === null) await serving.stop("SIGKILL");
     }
   }));

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { init } from "../../src/commands/init.ts";
 import { allEvents, batchWith, commit } from "../contract/support/api.ts";
-import { type Serving, startServe, withFolder } from "../support/cli.ts";
+import { type Serving, startServe, withFolder } from "../../tools/support/program.ts";
 import { configOf, runOn } from "./support/hostile_deployment.ts";
 import { treeOf } from "./support/hostile_entry.ts";
 

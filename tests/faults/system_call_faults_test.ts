@@ -8,10 +8,9 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { Receipt } from "../../src/event/types.ts";
-import { init } from "../../src/commands/init.ts";
 import { FollowReader } from "../contract/support/follow_reader.ts";
 import { allEvents, assertError, batchWith, commit, ingest } from "../contract/support/api.ts";
-import { type Serving, startServe, withFolder } from "../support/cli.ts";
+import { type Deployment, withServing } from "../support/deployment.ts";
 import type { HttpReply } from "../support/http_client.ts";
 import { skipLoudly } from "./support/skip.ts";
 import { attachStrace, straceAbsence } from "./support/strace.ts";
@@ -35,27 +34,29 @@ const UNCERTAIN: [title: string, faults: Faults][] = [
   ],
 ];
 
-/** A deployment, and what was promised of it. */
-interface Deployment {
-  dir: string;
-  socketPath: string;
+/** A deployment that is served, and what was promised of it. */
+interface Struck {
+  deployment: Deployment;
+  follower: FollowReader;
   receipts: Receipt[];
 }
 
 /** Ingests a batch that must be taken. */
-async function append({ socketPath, receipts }: Deployment, batchId: string): Promise<void> {
-  receipts.push(await commit(socketPath, batchWith({ batch_id: batchId })));
+async function append(
+  { deployment, receipts }: Pick<Struck, "deployment" | "receipts">,
+  batchId: string,
+): Promise<void> {
+  receipts.push(await commit(deployment.socketPath, batchWith({ batch_id: batchId })));
 }
 
 /** Ingests a batch while system calls fail. @returns the error it must be answered with. */
 async function appendUnder(
   deployment: Deployment,
-  serving: Serving,
   faults: Faults,
   batchId: string,
 ): Promise<HttpReply> {
   let reply: HttpReply | undefined;
-  await withFaults(deployment, serving, faults, async () => {
+  await withFaults(deployment, faults, async () => {
     reply = await ingest(deployment.socketPath, batchWith({ batch_id: batchId }));
   });
   return reply!;
@@ -63,16 +64,15 @@ async function appendUnder(
 
 /** Runs `use` while calls on the tail fail; the faults must have struck. */
 async function withFaults(
-  { dir }: Deployment,
-  serving: Serving,
+  { folder, logDir, serving }: Deployment,
   faults: Faults,
   use: () => Promise<void>,
 ): Promise<void> {
   const traced = faults.map(([calls]) => calls).join(",");
   const injected = faults.flatMap(([calls, fault]) => ["-e", `inject=${calls}:${fault}`]);
-  const tailPath = join(dir, "data", "log", "tail.ndjson");
+  const tailPath = join(logDir, "tail.ndjson");
   const args = ["-e", `trace=${traced}`, ...injected, "-P", tailPath];
-  const tracer = await attachStrace(serving.child.pid!, dir, args);
+  const tracer = await attachStrace(serving.child.pid!, folder, args);
   let lines: string[] = [];
   try {
     await use();
@@ -88,28 +88,19 @@ async function withFaults(
 }
 
 /** What readers see must be what was acknowledged, and nothing else. */
-async function assertShows({ socketPath, receipts }: Deployment): Promise<void> {
-  const ids = (await allEvents(socketPath)).map(({ event_id }) => event_id);
+async function assertShows({ deployment, receipts }: Struck): Promise<void> {
+  const ids = (await allEvents(deployment.socketPath)).map(({ event_id }) => event_id);
   assert.deepEqual(ids, receipts.map(({ first_event_id }) => first_event_id));
 }
 
 /** Starts a service with one batch, and a follower that has it. */
-async function withStruckService(
-  use: (deployment: Deployment, serving: Serving, follower: FollowReader) => Promise<void>,
-): Promise<void> {
-  await withFolder(async (dir) => {
-    await init(dir, () => {});
-    const serving = await startServe(dir);
-    const deployment = { dir, socketPath: join(dir, "data", "ground.sock"), receipts: [] };
-    try {
-      await append(deployment, "before");
-      const follower = await FollowReader.open(deployment.socketPath);
-      await follower.catchUp();
-      await use(deployment, serving, follower);
-    } finally {
-      const { exitCode, signalCode } = serving.child;
-      if (exitCode === null && signalCode === null) await serving.stop("SIGKILL");
-    }
+function withStruckService(use: (struck: Struck) => Promise<void>): Promise<void> {
+  return withServing(async (deployment) => {
+    const promised = { deployment, receipts: [] };
+    await append(promised, "before");
+    const follower = await FollowReader.open(deployment.socketPath);
+    await follower.catchUp();
+    await use({ ...promised, follower });
   });
 }
 
@@ -119,18 +110,19 @@ const NO_ROOM_TITLE =
   "serve answers storage_full to writes without room and goes on, followers too";
 test(NO_ROOM_TITLE, async (context) => {
   if (absence !== null) return skipLoudly(context, absence);
-  await withStruckService(async (deployment, serving, follower) => {
+  await withStruckService(async (struck) => {
+    const { deployment, follower } = struck;
     for (const [number, faults] of NO_ROOM.entries()) {
-      assertError(await appendUnder(deployment, serving, faults, "struck"), "storage_full");
-      await assertShows(deployment);
-      await append(deployment, `after ${number}`);
+      assertError(await appendUnder(deployment, faults, "struck"), "storage_full");
+      await assertShows(struck);
+      await append(struck, `after ${number}`);
       assert.equal((await follower.takeLive(1))[0]!.batch_id, `after ${number}`);
     }
-    await serving.stop("SIGKILL");
-    const again = await startServe(deployment.dir);
-    await assertShows(deployment);
-    await append(deployment, "struck");
-    assert.equal((await again.stop()).code, 0);
+    await deployment.stop("SIGKILL");
+    await deployment.start();
+    await assertShows(struck);
+    await append(struck, "struck");
+    await deployment.stop();
   });
 });
 
@@ -138,21 +130,22 @@ for (const [title, faults] of UNCERTAIN) {
   const stopTitle = `serve stops its writer at ${title}; a new start has all that was acknowledged`;
   test(stopTitle, async (context) => {
     if (absence !== null) return skipLoudly(context, absence);
-    await withStruckService(async (deployment, serving, follower) => {
-      const { dir, socketPath, receipts } = deployment;
-      assertError(await appendUnder(deployment, serving, faults, "struck"), "writer_poisoned");
+    await withStruckService(async (struck) => {
+      const { deployment, follower, receipts } = struck;
+      const { socketPath } = deployment;
+      assertError(await appendUnder(deployment, faults, "struck"), "writer_poisoned");
       assertError(await ingest(socketPath, batchWith({ batch_id: "after" })), "writer_poisoned");
-      await assertShows(deployment);
+      await assertShows(struck);
       assert.equal((await follower.nextOf("end")).reason, "writer_poisoned");
-      assert.equal((await serving.stop()).code, 0);
-      const again = await startServe(dir);
+      await deployment.stop();
+      await deployment.start();
       const [acknowledged, ...others] = await allEvents(socketPath);
       assert.equal(acknowledged!.event_id, receipts[0]!.first_event_id);
       const isThere = others.length > 0;
       if (isThere) assert.deepEqual(others.map(({ batch_id }) => batch_id), ["struck"]);
       const retried = await ingest(socketPath, batchWith({ batch_id: "struck" }));
       assert.equal(retried.json().status, isThere ? "duplicate" : "committed");
-      assert.equal((await again.stop()).code, 0);
+      await deployment.stop();
     });
   });
 }

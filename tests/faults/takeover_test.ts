@@ -8,8 +8,14 @@ import { appendFile, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import type { Receipt } from "../../src/event/types.ts";
-import { runCli, type Serving, startServe, withFolder } from "../support/cli.ts";
-import { absenceOf, executableOf, type RuntimeName, THIS_RUNTIME } from "../support/runtimes.ts";
+import type { Serving } from "../../tools/support/program.ts";
+import { withDeployment, withServing } from "../support/deployment.ts";
+import {
+  absenceOf,
+  executableOf,
+  type RuntimeName,
+  THIS_RUNTIME,
+} from "../../tools/support/runtimes.ts";
 
 const OTHER_RUNTIME: RuntimeName = THIS_RUNTIME === "deno" ? "node" : "deno";
 
@@ -44,12 +50,11 @@ async function readEvents(serving: Serving): Promise<string> {
 testWithBoth(
   "each runtime serves, repeats and goes on with what the other wrote and was killed over",
   async () => {
-    await withFolder(async (dir) => {
-      assert.equal((await runCli(["init", dir])).code, 0);
+    await withDeployment(async (deployment) => {
       const receipts: Receipt[] = [];
       let before: string | null = null;
       for (const runtime of [THIS_RUNTIME, OTHER_RUNTIME, THIS_RUNTIME, OTHER_RUNTIME]) {
-        const serving = await startServe(dir, { runtime });
+        const serving = await deployment.start({ runtime });
         if (before !== null) assert.equal(await readEvents(serving), before);
         for (const [number, receipt] of receipts.entries()) {
           assert.deepEqual(await append(serving, `b${number}`), {
@@ -61,9 +66,9 @@ testWithBoth(
         assert.equal(receipt.status, "committed");
         receipts.push(receipt);
         before = await readEvents(serving);
-        await serving.stop("SIGKILL");
+        await deployment.stop("SIGKILL");
         // What a kill in the middle of a write leaves.
-        await appendFile(join(dir, "data/log/tail.ndjson"), '{"commit":{"batches":[');
+        await appendFile(join(deployment.logDir, "tail.ndjson"), '{"commit":{"batches":[');
       }
     });
   },
@@ -72,15 +77,14 @@ testWithBoth(
 testWithBoth(
   "a clean end of one runtime is a clean start of the other, byte for byte",
   async () => {
-    await withFolder(async (dir) => {
-      assert.equal((await runCli(["init", dir])).code, 0);
-      const tailPath = join(dir, "data/log/tail.ndjson");
+    await withDeployment(async (deployment) => {
+      const tailPath = join(deployment.logDir, "tail.ndjson");
       let tail: Buffer = Buffer.alloc(0);
       for (const runtime of [THIS_RUNTIME, OTHER_RUNTIME, THIS_RUNTIME]) {
-        const serving = await startServe(dir, { runtime });
+        const serving = await deployment.start({ runtime });
         assert.equal((await stat(tailPath)).size, tail.length, "a clean start writes nothing");
         await append(serving, `${tail.length}`);
-        assert.equal((await serving.stop()).code, 0);
+        await deployment.stop();
         const written = await readFile(tailPath);
         assert.ok(written.subarray(0, tail.length).equals(tail));
         tail = written;
@@ -90,14 +94,11 @@ testWithBoth(
 );
 
 testWithBoth("a log that one runtime serves is refused to the other", async () => {
-  await withFolder(async (dir) => {
-    assert.equal((await runCli(["init", dir])).code, 0);
-    const serving = await startServe(dir);
-    const args = ["--config", join(dir, "service.toml"), "serve"];
-    const refused = await runCli(args, { runtime: OTHER_RUNTIME });
+  await withServing(async (deployment) => {
+    const refused = await deployment.run(["serve"], { runtime: OTHER_RUNTIME });
     assert.equal(refused.code, 1);
     assert.match(refused.stderr, /held by another process/);
-    assert.equal((await append(serving, "still served")).status, "committed");
-    assert.equal((await serving.stop()).code, 0);
+    assert.equal((await append(deployment.serving, "still served")).status, "committed");
+    await deployment.stop();
   });
 });

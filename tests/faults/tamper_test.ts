@@ -40,7 +40,7 @@ import {
   randomItem,
   seededRandom,
   testSeed,
-} from "../support/random.ts";
+} from "../../tools/support/random.ts";
 import { joinPieces, openTestLog } from "../support/test_log.ts";
 import { fullLog, verifyTree } from "../support/verifying.ts";
 

@@ -7,7 +7,7 @@ import crypto from "node:crypto";
 import { syncBuiltinESMExports } from "node:module";
 import { test } from "node:test";
 import { createAuthorizer } from "../../src/api/authorization.ts";
-import { THIS_RUNTIME } from "../support/runtimes.ts";
+import { THIS_RUNTIME } from "../../tools/support/runtimes.ts";
 import { skipLoudly } from "./support/skip.ts";
 
 const TOKEN = "s3cret-token";

@@ -9,7 +9,7 @@ import { chmod } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
-import { type CliExit, runCli, withFolder } from "../support/cli.ts";
+import { type CliExit, runCli, withFolder } from "../../tools/support/program.ts";
 import { configOf, makeWhole, runOn, type WholeDeployment } from "./support/hostile_deployment.ts";
 import { skipLoudly } from "./support/skip.ts";
 

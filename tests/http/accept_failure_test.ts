@@ -1,11 +1,11 @@
 /**
- * The bug: on Deno a client that opened more connections than there were descriptors ended the
- * service, since the server gave up at the first accept(2) that failed.
+ * The bug: on Deno a client with more connections than the server has descriptors ended the
+ * service, because the server gave up at the first failed accept(2).
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { init } from "../../src/commands/init.ts";
-import { startServe, withFolder } from "../support/cli.ts";
+import { startServe, withFolder } from "../../tools/support/program.ts";
 import { RawConnection } from "../support/raw_client.ts";
 
 const OPEN_FILES_MAX = 64;
@@ -24,7 +24,7 @@ async function openTooMany(socketPath: string): Promise<RawConnection[]> {
   return connections;
 }
 
-test("serve goes on when there were more connections than descriptors", () =>
+test("serve continues after it ran out of descriptors", () =>
   withFolder(async (dir) => {
     await init(dir, () => {});
     const serving = await startServe(dir, { openFilesMax: OPEN_FILES_MAX });

@@ -1,6 +1,6 @@
 /**
- * The bug: after there had been more clients than descriptors, Deno accepted nobody any more, and
- * did not tell. The real thing is in tests/faults/descriptors_test.ts.
+ * The bug: after running out of descriptors, Deno silently accepted no more connections.
+ * tests/faults/descriptors_test.ts reproduces it.
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -8,12 +8,12 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
 import { AcceptWatch } from "../../src/http/accept_watch.ts";
-import { withFolder } from "../support/cli.ts";
+import { withFolder } from "../../tools/support/program.ts";
 
-/** A server that accepts does so within one of its own, however slow the machine. */
+/** Long enough for a server to accept, even on a slow machine. */
 const INTERVAL_MS = { telling: 250, silent: 20 };
 
-/** Runs `use` with a watch over a server that tells it of its connections, or does not. */
+/** Runs `use` with a watch of a server that reports its connections, or does not. */
 function withWatch(
   kind: "telling" | "silent",
   use: (seen: { connected: () => Promise<unknown>; reopened: () => Promise<unknown> }) => unknown,
@@ -47,12 +47,12 @@ function withWatch(
   });
 }
 
-test("AcceptWatch connects now and then, and leaves a server that accepts alone", () =>
+test("AcceptWatch probes regularly and does not disturb a server that accepts", () =>
   withWatch("telling", async ({ connected }) => {
     for (let n = 0; n < 3; n++) await connected();
   }));
 
-test("AcceptWatch has a socket opened anew that accepts nothing, again until it can be", () =>
+test("AcceptWatch reopens a socket that accepts nothing, and retries until it succeeds", () =>
   withWatch("silent", async ({ reopened }) => {
     for (let n = 0; n < 3; n++) await reopened();
   }));

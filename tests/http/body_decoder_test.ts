@@ -1,4 +1,4 @@
-/** Bodies in the bytes of a connection, however these are cut into pieces. */
+/** Bodies in the bytes of a connection, split at any position. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
@@ -8,7 +8,7 @@ import { HEADER_BYTES_MAX } from "../../src/limits.ts";
 
 interface Decoded {
   content: string;
-  /** What follows the body. */
+  /** The bytes after the body. */
   rest: string;
   isComplete: boolean;
 }
@@ -38,7 +38,7 @@ const TAKEN: Array<[title: string, bodyBytes: number | null, text: string, conte
 ];
 
 for (const [title, bodyBytes, text, content] of TAKEN) {
-  test(`BodyDecoder takes ${title}, and nothing behind`, () => {
+  test(`BodyDecoder accepts ${title}, and stops there`, () => {
     const next = "GET / HTTP/1.1\r\n";
     for (const pieceBytes of [1, 2, 3, 5, 1000]) {
       const expected = { content, rest: next, isComplete: true };

@@ -1,6 +1,6 @@
 /**
- * The bug: when a line of a chunked body was malformed and its reader was slow, what came later was
- * read as if that line had not been there, and the request was executed.
+ * The bug: after a malformed line of a chunked body with a slow reader, later bytes were
+ * decoded as if the line had not been there, and the request was executed.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -17,7 +17,7 @@ const BROKEN: Record<string, string> = {
 };
 
 for (const [title, broken] of Object.entries(BROKEN)) {
-  test(`a body with ${title} stays broken, whatever follows it`, () => {
+  test(`a body with ${title} stays broken, whatever follows`, () => {
     const [entered, gate] = [new Gate(), new Gate()];
     const outcome = new Gate<unknown>();
     const handler: HttpHandler = async (request) => {
@@ -31,7 +31,7 @@ for (const [title, broken] of Object.entries(BROKEN)) {
       await connection.write(HEAD + broken);
       await entered.opened;
       await connection.write("2\r\n{}\r\n0\r\n\r\n");
-      // By then the server has read it.
+      // The server has read it by now.
       for (let n = 0; n < 3; n++) {
         (await exchange(socketPath, "no request\r\n\r\n")).connection.destroy();
       }

@@ -10,13 +10,13 @@ const PIECES: [string, string][] = [
   ["ä", "2\r\nä\r\n"],
 ];
 
-test("chunkOf() frames a piece with its length in bytes, hexadecimal", () => {
+test("chunkOf() frames a piece with its hexadecimal length in bytes", () => {
   for (const [piece, chunk] of PIECES) {
     assert.equal(chunkOf(Buffer.from(piece)).toString(), chunk);
   }
 });
 
-test("chunkOf() tells pieces of equal length apart, and gives one piece again", () => {
+test("chunkOf() distinguishes pieces of equal length, and caches the last one", () => {
   const [first, second] = [Buffer.from("first1"), Buffer.from("second")];
   for (const piece of [first, second, second, first]) {
     assert.equal(chunkOf(piece).toString(), `6\r\n${piece}\r\n`);

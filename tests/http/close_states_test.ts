@@ -1,4 +1,4 @@
-/** A shutdown with a connection in each of its states: it ends, and cuts off only what must be. */
+/** A shutdown with a connection in each of its states: it ends, by force only if necessary. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
@@ -10,7 +10,7 @@ const HOST = "Host: a\r\n";
 const GET = `GET /ignore HTTP/1.1\r\n${HOST}\r\n`;
 const PIECE = Buffer.alloc(1024 * 1024);
 
-/** Answers as the path of the request says. */
+/** Responds as the path of the request says. */
 const handler: HttpHandler = async (request) => {
   const answer = { status: 200, headers: {}, body: "ok" };
   if (request.target === "/read") await request.bytes().catch(() => {});
@@ -28,7 +28,7 @@ interface State {
   title: string;
   bytes: string;
   endsInput?: boolean;
-  /** Whether the client takes its answers before the shutdown. */
+  /** Whether the client reads its responses before the shutdown. */
   reads?: boolean;
   isCutOff: boolean;
 }
@@ -106,7 +106,7 @@ for (const { title, bytes, endsInput, reads, isCutOff } of STATES) {
       void connection.write(bytes);
       if (endsInput) connection.endInput();
       if (reads) await connection.readResponse();
-      // By the answer to others the server has read it.
+      // A later response shows that the server has read it.
       for (let n = 0; n < 5; n++) (await exchange(socketPath, GET)).connection.destroy();
       await server.close();
       assert.equal(reports.length, isCutOff ? 1 : 0, reports.join());

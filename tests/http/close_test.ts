@@ -1,4 +1,4 @@
-/** Shutdown: requests under way are answered, connections end, the socket file goes. */
+/** Shutdown: pending requests are served, connections close, the socket file is removed. */
 import assert from "node:assert/strict";
 import { existsSync, unlinkSync } from "node:fs";
 import { createServer } from "node:net";
@@ -15,7 +15,7 @@ const HOST = "Host: localhost\r\n";
 // deno-lint-ignore require-await -- a handler is asynchronous
 const ok: HttpHandler = async () => ({ status: 200, headers: {}, body: "ok" });
 
-/** Answers when the gate opens, after the body is read; `entered` tells that it waits. */
+/** Responds when the gate opens; `entered` resolves when the body is read and it waits. */
 function gated(entered: Gate, gate: Gate): HttpHandler {
   return async (request) => {
     entered.open();
@@ -33,14 +33,14 @@ test("HttpServer.close() removes the socket file and refuses new connections", a
   });
 });
 
-test("HttpServer.close() can be called again", async () => {
+test("HttpServer.close() is idempotent", async () => {
   await withHandler(ok, async ({ server }) => {
     await Promise.all([server.close(), server.close()]);
     await server.close();
   });
 });
 
-test("HttpServer.close() ends connections that are idle, fresh or in the middle of a head", async () => {
+test("HttpServer.close() closes connections that are idle, new or within a head", async () => {
   await withHandler(ok, async ({ socketPath, server }) => {
     const idle = await RawConnection.open(socketPath);
     await idle.write(`GET / HTTP/1.1\r\n${HOST}\r\n`);
@@ -48,14 +48,14 @@ test("HttpServer.close() ends connections that are idle, fresh or in the middle 
     const fresh = await RawConnection.open(socketPath);
     const begun = await RawConnection.open(socketPath);
     await begun.write("GET / HT");
-    // Whatever was sent above has been read once a later request is answered.
+    // A later response shows that the server has read everything above.
     await request(socketPath);
     await server.close();
     await Promise.all([idle.ended(), fresh.ended(), begun.ended()]);
   });
 });
 
-test("HttpServer.close() waits for what is done for a client that has gone", async () => {
+test("HttpServer.close() waits for the request of a disconnected client", async () => {
   const [entered, left, gate] = [new Gate(), new Gate(), new Gate()];
   const over = { done: true as const, value: undefined };
   const pieces = {
@@ -89,7 +89,7 @@ test("HttpServer.close() waits for what is done for a client that has gone", asy
   });
 });
 
-test("HttpServer.close() waits for the response to a request under way", async () => {
+test("HttpServer.close() waits for the response to a pending request", async () => {
   const [entered, gate] = [new Gate(), new Gate()];
   await withHandler(gated(entered, gate), async ({ socketPath, server, reports }) => {
     const connection = await RawConnection.open(socketPath);
@@ -104,7 +104,7 @@ test("HttpServer.close() waits for the response to a request under way", async (
   });
 });
 
-test("HttpServer.close() lets a body that is arriving arrive", async () => {
+test("HttpServer.close() waits for an arriving body", async () => {
   const [entered, gate] = [new Gate(), new Gate()];
   await withHandler(gated(entered, gate), async ({ socketPath, server }) => {
     const connection = await RawConnection.open(socketPath);
@@ -119,7 +119,7 @@ test("HttpServer.close() lets a body that is arriving arrive", async () => {
   });
 });
 
-test("HttpServer.close() lets a response that is being streamed end", async () => {
+test("HttpServer.close() waits for a streamed response", async () => {
   const gate = new Gate();
   async function* body() {
     yield new TextEncoder().encode("one ");
@@ -139,7 +139,7 @@ test("HttpServer.close() lets a response that is being streamed end", async () =
   });
 });
 
-test("HttpServer.close() cuts off what does not end, and reports it", async () => {
+test("HttpServer.close() closes connections that do not end, and reports it", async () => {
   const [entered, ended] = [new Gate(), new Gate()];
   async function* body() {
     try {
@@ -159,12 +159,12 @@ test("HttpServer.close() cuts off what does not end, and reports it", async () =
     await entered.opened;
     await server.close();
     await ended.opened;
-    assert.deepEqual(reports, ["connections cut off that did not end within 20 ms"]);
+    assert.deepEqual(reports, ["closing connections that did not end within 20 ms"]);
     connection.destroy();
   }, { shutdownGraceMs: 20 });
 });
 
-test("HttpServer.close() keeps a socket that another has put at its path", async () => {
+test("HttpServer.close() keeps a socket that another process created at its path", async () => {
   await withHandler(ok, async ({ socketPath, server }) => {
     unlinkSync(socketPath);
     const other = createServer((socket) => socket.end());

@@ -1,4 +1,4 @@
-/** When a connection is kept, refused and closed. */
+/** Which connections stay open, are refused and are closed. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
@@ -11,13 +11,13 @@ import { withHandler } from "../support/test_server.ts";
 const HOST = "Host: localhost\r\n";
 const GET = `GET / HTTP/1.1\r\n${HOST}\r\n`;
 
-/** Answers with the body. */
+/** Responds with the body. */
 const echo: HttpHandler = async (request) => {
   const body = Buffer.from(await request.bytes()).toString();
   return { status: 200, headers: {}, body: `${request.method} ${body}` };
 };
 
-/** Answers without the body. */
+/** Responds without reading the body. */
 const ignore: HttpHandler = () => Promise.resolve({ status: 200, headers: {}, body: "ignored" });
 
 const MALFORMED: Array<[title: string, bytes: string]> = [
@@ -41,7 +41,7 @@ for (const [title, bytes] of MALFORMED) {
     }));
 }
 
-test("a request before what is malformed is answered", () =>
+test("a request before a malformed one is answered", () =>
   withHandler(echo, async ({ socketPath }) => {
     const connection = await RawConnection.open(socketPath);
     await connection.write(`${GET}hello there\r\n\r\n${GET}`);
@@ -50,7 +50,7 @@ test("a request before what is malformed is answered", () =>
     assert.equal(await connection.readResponse(), null);
   }));
 
-test("a client that ends its side gets the answers to all it has sent", () =>
+test("a client that half-closes gets all its responses", () =>
   withHandler(echo, async ({ socketPath }) => {
     const connection = await RawConnection.open(socketPath);
     await connection.write(GET + `POST / HTTP/1.1\r\n${HOST}Content-Length: 2\r\n\r\nab${GET}`);
@@ -62,7 +62,7 @@ test("a client that ends its side gets the answers to all it has sent", () =>
     assert.equal(connection.error, null);
   }));
 
-test("a client of HTTP/1.0 gets its answer up to the end of the connection", () => {
+test("an HTTP/1.0 client gets its response until the connection closes", () => {
   async function* body() {
     yield await Promise.resolve(Buffer.from("one "));
     yield Buffer.from("two");
@@ -78,7 +78,7 @@ test("a client of HTTP/1.0 gets its answer up to the end of the connection", () 
 
 const EXPECTING = `POST / HTTP/1.1\r\n${HOST}Expect: 100-continue\r\nContent-Length: 2\r\n\r\n`;
 
-test("a client that expects 100 Continue gets it once its body is wanted", () =>
+test("a client that expects 100 Continue gets it when its body is requested", () =>
   withHandler(echo, async ({ socketPath }) => {
     const connection = await RawConnection.open(socketPath);
     await connection.write(EXPECTING);
@@ -90,7 +90,7 @@ test("a client that expects 100 Continue gets it once its body is wanted", () =>
     connection.destroy();
   }));
 
-test("a client that expects 100 Continue and is refused need not send its body", () =>
+test("a refused client that expects 100 Continue need not send its body", () =>
   withHandler(ignore, async ({ socketPath }) => {
     const { response, connection } = await exchange(socketPath, EXPECTING);
     assert.equal(response?.body, "ignored");
@@ -98,14 +98,14 @@ test("a client that expects 100 Continue and is refused need not send its body",
     await connection.ended();
   }));
 
-test("a head that does not end is cut off", () =>
+test("a head that does not end times out", () =>
   withHandler(echo, async ({ socketPath }) => {
     const connection = await RawConnection.open(socketPath);
     await connection.write("GET / HT");
     await connection.ended();
   }, { headersTimeoutMs: 20 }));
 
-test("a connection that waits for its next request is kept", () =>
+test("an idle connection stays open", () =>
   withHandler(echo, async ({ socketPath }) => {
     const connection = await RawConnection.open(socketPath);
     await connection.write(GET);
@@ -118,7 +118,7 @@ test("a connection that waits for its next request is kept", () =>
     connection.destroy();
   }, { headersTimeoutMs: 20 }));
 
-test("pipelined requests beyond a bound wait at the client", () => {
+test("pipelined requests beyond a limit stay unread", () => {
   const [entered, gate] = [new Gate(), new Gate()];
   const handler: HttpHandler = async () => {
     entered.open();
@@ -131,7 +131,7 @@ test("pipelined requests beyond a bound wait at the client", () => {
     let isTaken = false;
     const written = connection.write(requests).then(() => isTaken = true);
     await entered.opened;
-    // By then the server has read what it will.
+    // The server has read all it will read.
     for (let n = 0; n < 20; n++) {
       const other = await exchange(socketPath, "hello\r\n\r\n");
       other.connection.destroy();

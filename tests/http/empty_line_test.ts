@@ -1,6 +1,6 @@
 /**
- * The bug: whether empty lines before a request were let pass hung on how the system cut them: a CR
- * that came alone made the request behind it malformed.
+ * The bug: empty lines before a request were skipped only if they arrived whole: a CR that arrived
+ * alone made the request malformed.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -11,13 +11,13 @@ import { withHandler } from "../support/test_server.ts";
 const handler: HttpHandler = () => Promise.resolve({ status: 200, headers: {}, body: "ok" });
 const GET = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 
-test("an empty line before a request is let pass however it is cut", () =>
+test("an empty line before a request is skipped, however it is split", () =>
   withHandler(handler, async ({ socketPath }) => {
     const connection = await RawConnection.open(socketPath);
     for (let n = 0; n < 3; n++) {
       for (const bytes of ["\r", "\n\r", "\n", "\r\n\r", `\n${GET}`]) {
         await connection.write(bytes);
-        // By the answer to another client the server has read it.
+        // The response to another client shows that the server has read it.
         (await exchange(socketPath, GET)).connection.destroy();
       }
       assert.equal((await connection.readResponse())?.status, 200);
@@ -25,7 +25,7 @@ test("an empty line before a request is let pass however it is cut", () =>
     connection.destroy();
   }));
 
-test("a client that has sent an empty line is idle, not in the middle of a head", () =>
+test("a client that has sent an empty line is idle, not within a head", () =>
   withHandler(handler, async ({ socketPath }) => {
     const [idle, begun] = [
       await RawConnection.open(socketPath),

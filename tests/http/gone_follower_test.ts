@@ -1,6 +1,6 @@
 /**
- * The bug: a client that had sent more behind a request for an endless response than the service
- * reads ahead was never seen to go away, and its response went on for ever.
+ * The bug: if a client had sent more after a request for an endless response than the service reads
+ * ahead, its disconnect was never noticed, and the response continued forever.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -46,7 +46,7 @@ for (const [title, bytes] of Object.entries(SENT)) {
         void connection.write(bytes);
         await begun.opened;
         connection[end]();
-        // Each exchange is some turns of the server.
+        // Each exchange takes some turns of the server's event loop.
         for (let n = 0; n < 200 && !isOver; n++) {
           (await exchange(socketPath, "no request\r\n\r\n")).connection.destroy();
         }

@@ -1,6 +1,6 @@
 /**
- * The bug: a head was refused when one read of the socket ended right behind one of its lines and
- * the next one did not bring the end of the head.
+ * The bug: a head was refused when one read of the socket ended right after a line and the next did
+ * not contain the end of the head.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -11,16 +11,16 @@ import { withHandler } from "../support/test_server.ts";
 const handler: HttpHandler = () => Promise.resolve({ status: 200, headers: {}, body: "ok" });
 const GET = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 
-/** Sends pieces so that each is a read of its own. */
+/** Sends each piece as a separate read. */
 async function writeApart(socketPath: string, connection: RawConnection, pieces: Iterable<string>) {
   for (const piece of pieces) {
     await connection.write(piece);
-    // By the answer to another client the server has read it.
+    // The response to another client shows that the server has read it.
     (await exchange(socketPath, GET)).connection.destroy();
   }
 }
 
-test("a head is taken byte by byte", () =>
+test("a head may arrive byte by byte", () =>
   withHandler(handler, async ({ socketPath }) => {
     const connection = await RawConnection.open(socketPath);
     for (let n = 0; n < 2; n++) {
@@ -37,7 +37,7 @@ const MISPLACED: Array<[title: string, pieces: string[]]> = [
 ];
 
 for (const [title, pieces] of MISPLACED) {
-  test(`${title} is refused as soon as it comes, whatever came before it`, () =>
+  test(`${title} is refused as soon as it arrives, whatever came before`, () =>
     withHandler(handler, async ({ socketPath }) => {
       const connection = await RawConnection.open(socketPath);
       await writeApart(socketPath, connection, pieces);

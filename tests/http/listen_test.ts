@@ -1,4 +1,4 @@
-/** What a server gives the handler and makes of its responses, the same in each runtime. */
+/** Requests and responses of a handler, the same in each runtime. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { writeFile } from "node:fs/promises";
@@ -7,14 +7,14 @@ import { test } from "node:test";
 import type { HttpHandler, HttpRequest } from "../../src/http/message.ts";
 import { HEADER_BYTES_MAX } from "../../src/limits.ts";
 import { listen } from "../../src/http/server.ts";
-import { withFolder } from "../support/cli.ts";
+import { withFolder } from "../../tools/support/program.ts";
 import { exchange } from "../support/raw_client.ts";
 import { withHandler } from "../support/test_server.ts";
 
 const HOST = "Host: localhost\r\n";
 const TEXT = { "content-type": "text/plain" };
 
-/** Answers with what it sees of the request. */
+/** Responds with the request as the handler sees it. */
 const echo: HttpHandler = async (request) => ({
   status: 200,
   headers: TEXT,
@@ -27,7 +27,7 @@ const echo: HttpHandler = async (request) => ({
   }),
 });
 
-/** Answers OK without reading the body. */
+/** Responds OK without reading the body. */
 // deno-lint-ignore require-await -- a handler is asynchronous
 const ok: HttpHandler = async () => ({ status: 200, headers: TEXT, body: "ok" });
 
@@ -78,7 +78,7 @@ async function joinPieces(request: HttpRequest): Promise<string> {
 }
 
 for (const [title, bytes, body] of BODIES) {
-  test(`listen() gives ${title} at once and in pieces`, async () => {
+  test(`listen() passes ${title} at once and in pieces`, async () => {
     for (
       const read of [joinPieces, async (r: HttpRequest) => String(Buffer.from(await r.bytes()))]
     ) {
@@ -94,7 +94,7 @@ for (const [title, bytes, body] of BODIES) {
   });
 }
 
-test("listen() answers HEAD without a body, with the length it is given or none", async () => {
+test("listen() responds to HEAD without a body, with the given length or none", async () => {
   const handler: HttpHandler = ({ target }) =>
     Promise.resolve({
       status: 200,
@@ -107,7 +107,7 @@ test("listen() answers HEAD without a body, with the length it is given or none"
       const { response, connection } = await exchange(socketPath, bytes, "HEAD");
       assert.equal(response?.headers["content-length"], length);
       assert.equal(response?.headers["transfer-encoding"], undefined);
-      // Nothing but the next response may follow.
+      // Only the next response may follow.
       await connection.write(bytes);
       assert.equal((await connection.readResponse("HEAD"))?.status, 200);
       connection.destroy();
@@ -115,7 +115,7 @@ test("listen() answers HEAD without a body, with the length it is given or none"
   });
 });
 
-test("listen() closes a connection whose client asks for it", async () => {
+test("listen() closes a connection at the client's request", async () => {
   await withHandler(ok, async ({ socketPath }) => {
     const bytes = `GET / HTTP/1.1\r\n${HOST}Connection: close\r\n\r\n`;
     const { response, connection } = await exchange(socketPath, bytes);
@@ -124,7 +124,7 @@ test("listen() closes a connection whose client asks for it", async () => {
   });
 });
 
-test("listen() takes headers up to their limit", async () => {
+test("listen() accepts headers up to their limit", async () => {
   await withHandler(echo, async ({ socketPath }) => {
     const x = "a".repeat(HEADER_BYTES_MAX - 1024);
     const { response, connection } = await exchange(
@@ -136,7 +136,7 @@ test("listen() takes headers up to their limit", async () => {
   });
 });
 
-test("listen() rejects when something lies at its path", async () => {
+test("listen() rejects when its path exists", async () => {
   await withFolder(async (folder) => {
     const path = join(folder, "s.sock");
     await writeFile(path, "");

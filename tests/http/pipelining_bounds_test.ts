@@ -1,6 +1,6 @@
 /**
- * The bugs: a client that pipelined requests was read further ahead with each answer, and one that
- * took none of its answers had all of them made and kept. Either could take all memory.
+ * The bugs: pipelined requests were read further ahead with each response, and responses were
+ * buffered for a client that did not read. Either could exhaust memory.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -10,10 +10,10 @@ import { exchange, RawConnection } from "../support/raw_client.ts";
 import { withHandler } from "../support/test_server.ts";
 
 const GET = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
-/** What the service reads ahead, what it writes ahead, and the buffers of the system. */
+/** Read-ahead and write-ahead of the service, and the buffers of the system. */
 const AHEAD_BYTES_MAX = 1024 * 1024;
 
-/** Lets the server do what it will: each exchange is some turns of its loop. */
+/** Lets the server make progress: each exchange takes some turns of its event loop. */
 async function letServerWork(socketPath: string): Promise<void> {
   for (let n = 0; n < 50; n++) {
     const { connection } = await exchange(socketPath, "no request\r\n\r\n");
@@ -21,7 +21,7 @@ async function letServerWork(socketPath: string): Promise<void> {
   }
 }
 
-test("a client that pipelines is read no further ahead than a bound", () => {
+test("pipelined requests are read ahead up to a limit", () => {
   const requests = 200_000;
   const piece = GET.repeat(1000);
   let answered = 0;
@@ -41,7 +41,7 @@ test("a client that pipelines is read no further ahead than a bound", () => {
         takenBytes += piece.length;
       }
     })();
-    // By then a server that reads on has read all.
+    // A server without a limit has read everything by now.
     while (answered < requests / 50) await setImmediate();
     connection.destroy();
     await sent;
@@ -49,7 +49,7 @@ test("a client that pipelines is read no further ahead than a bound", () => {
   });
 });
 
-test("a client that takes no answers gets no more of them made than a bound", () => {
+test("a client that reads no responses is served up to a limit", () => {
   const requests = 500;
   const body = "x".repeat(40_000);
   let answered = 0;

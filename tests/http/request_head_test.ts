@@ -1,4 +1,4 @@
-/** Heads of requests: what is taken, and all that two readers could understand differently. */
+/** Heads of requests: valid ones, and ambiguous ones that are refused. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { MalformedRequestError } from "../../src/http/message.ts";
@@ -32,7 +32,7 @@ const TAKEN: Array<[title: string, text: string, parsed: object]> = [
 ];
 
 for (const [title, text, expected] of TAKEN) {
-  test(`parseRequestHead() takes ${title}`, () => {
+  test(`parseRequestHead() accepts ${title}`, () => {
     const parsed: object = parseRequestHead(text);
     for (const [name, value] of Object.entries(expected)) {
       assert.deepEqual(Reflect.get(parsed, name), value, name);
@@ -40,7 +40,7 @@ for (const [title, text, expected] of TAKEN) {
   });
 }
 
-/** Besides those of `support/smuggling_shapes.ts`. */
+/** In addition to `support/smuggling_shapes.ts`. */
 const REFUSED: Array<[title: string, text: string]> = [
   ["an empty request line", ""],
   ["two blanks in the request line", "GET  / HTTP/1.1"],
@@ -60,7 +60,7 @@ for (const [title, text] of REFUSED) {
   });
 }
 
-test("headerOf() joins repeated headers and tells absent from empty", () => {
+test("headerOf() joins repeated headers and distinguishes absent from empty", () => {
   const { headers } = parseRequestHead(head(GET, "a: 1", "b:", "A: 2"));
   assert.deepEqual(["a", "b", "c"].map((name) => headerOf(headers, name)), ["1, 2", "", null]);
 });

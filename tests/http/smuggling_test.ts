@@ -1,20 +1,20 @@
 /**
- * Request smuggling against the served API: of bytes that can be read in more than one way the
- * service executes nothing, and however they are cut into pieces, it sees the same requests.
+ * Request smuggling against the served API: the service executes nothing ambiguous, and sees the
+ * same requests however the bytes are split.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { allEvents } from "../contract/support/api.ts";
 import { withServedLog } from "../contract/support/served_log.ts";
-import { randomInteger, seededRandom, testSeed } from "../support/random.ts";
+import { randomInteger, seededRandom, testSeed } from "../../tools/support/random.ts";
 import { RawConnection } from "../support/raw_client.ts";
 import { type Shape, SHAPES } from "./support/smuggling_shapes.ts";
 
-/** Longer bytes than these are not sent one by one. */
+/** Longer requests are not sent byte by byte. */
 const SINGLE_BYTES_MAX = 4096;
 
-/** Sends the pieces, then ends the client's side. @returns the status of each answer. */
+/** Sends the pieces, then half-closes. @returns the status of each response. */
 async function statusesOf(socketPath: string, pieces: Iterable<Uint8Array>): Promise<number[]> {
   const connection = await RawConnection.open(socketPath);
   for (const piece of pieces) await connection.write(piece);

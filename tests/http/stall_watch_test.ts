@@ -5,13 +5,13 @@ import { StallError, StallWatch, Wait } from "../../src/http/stall_watch.ts";
 const SHORT_TIMEOUT_MS = 8;
 const LONG_TIMEOUT_MS = 60_000;
 
-test("StallWatch.guard() passes a value and an error on", async () => {
+test("StallWatch.guard() passes on a value and an error", async () => {
   const watch = new StallWatch(LONG_TIMEOUT_MS);
   assert.equal(await watch.guard(Promise.resolve(1)), 1);
   await assert.rejects(watch.guard(Promise.reject(new Error("broken"))), /broken/);
 });
 
-/** The watch does not keep a process alive: a connection does, or in a test this. */
+/** Keeps the process alive, as a connection does: the watch doesn't. */
 async function withProcessAlive(use: () => Promise<void>): Promise<void> {
   const timer = setInterval(() => {}, LONG_TIMEOUT_MS);
   try {
@@ -21,14 +21,14 @@ async function withProcessAlive(use: () => Promise<void>): Promise<void> {
   }
 }
 
-test("StallWatch.guard() gives up a read that brings nothing", async () => {
+test("StallWatch.guard() times out a read without data", async () => {
   const watch = new StallWatch(SHORT_TIMEOUT_MS);
   const { promise, resolve } = Promise.withResolvers<number>();
   await withProcessAlive(() => assert.rejects(watch.guard(promise), StallError));
   resolve(1);
 });
 
-test("StallWatch.guard() serves reads after an idle time", async () => {
+test("StallWatch.guard() works after an idle time", async () => {
   const watch = new StallWatch(SHORT_TIMEOUT_MS);
   await withProcessAlive(async () => {
     await assert.rejects(watch.guard(new Promise(() => {})), StallError);
@@ -36,7 +36,7 @@ test("StallWatch.guard() serves reads after an idle time", async () => {
   });
 });
 
-test("StallWatch.add() gives up a wait that is not stopped in time, and again when it is restarted", async () => {
+test("StallWatch.add() times out a wait, and again after a restart", async () => {
   const watch = new StallWatch(SHORT_TIMEOUT_MS);
   const stopped = new Wait(() => assert.fail("it was stopped"));
   const removed = new Wait(() => assert.fail("it was removed"));
@@ -56,13 +56,13 @@ test("StallWatch.add() gives up a wait that is not stopped in time, and again wh
   for (const wait of [stopped, late]) watch.remove(wait);
 });
 
-test("StallWatch does not count the time in which the process stood still", async () => {
+test("StallWatch does not count the time in which the process was stopped", async () => {
   const watch = new StallWatch(SHORT_TIMEOUT_MS);
   let isGivenUp = false;
   const wait = new Wait(() => isGivenUp = true);
   wait.start();
   watch.add(wait);
-  // As after a SIGSTOP: all timers that would have run meanwhile are due at once.
+  // As after a SIGSTOP: all missed timers are due at once.
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20 * SHORT_TIMEOUT_MS);
   await new Promise((resolve) => setTimeout(resolve, 0));
   assert.ok(!isGivenUp);

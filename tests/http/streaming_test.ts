@@ -1,4 +1,4 @@
-/** Streamed responses: at the client's pace, ended with the client, broken by an error. */
+/** Streamed responses: backpressure, disconnects and errors. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
@@ -11,7 +11,7 @@ import { withHandler } from "../support/test_server.ts";
 const GET = "GET /stream HTTP/1.1\r\nHost: localhost\r\n\r\n";
 const PIECE_BYTES = 256 * 1024;
 
-/** Streams `body` at `/stream`, and answers anything else at once. */
+/** Streams `body` at `/stream`, and responds to other paths at once. */
 function streaming(body: () => AsyncIterable<Uint8Array>, isEndless = false): HttpHandler {
   return ({ target }) => {
     const isStream = target === "/stream";
@@ -24,7 +24,7 @@ function streaming(body: () => AsyncIterable<Uint8Array>, isEndless = false): Ht
   };
 }
 
-/** Lets the server do all it can do without the client. */
+/** Lets the server do everything it can do without the client. */
 async function roundTrips(socketPath: string, count = 50): Promise<void> {
   for (let i = 0; i < count; i++) await request(socketPath, { path: "/other" });
 }
@@ -42,7 +42,7 @@ test("listen() streams the pieces of a body", async () => {
   });
 });
 
-test("listen() asks for no more pieces than the client takes", async () => {
+test("listen() pulls pieces only as the client reads", async () => {
   let piecesTaken = 0;
   async function* body() {
     for (; piecesTaken < 1000; piecesTaken++) {
@@ -59,7 +59,7 @@ test("listen() asks for no more pieces than the client takes", async () => {
   });
 });
 
-test("listen() ends the pieces when the client goes away", async () => {
+test("listen() ends the stream when the client disconnects", async () => {
   const gate = new Gate();
   async function* body() {
     try {
@@ -78,7 +78,7 @@ test("listen() ends the pieces when the client goes away", async () => {
   });
 });
 
-test("listen() ends the pieces when the client goes away while one of an endless body is waited for", async () => {
+test("listen() ends an endless stream when the client disconnects while a piece is pending", async () => {
   const gate = new Gate();
   let isFirst = true;
   const body = {
@@ -104,7 +104,7 @@ test("listen() ends the pieces when the client goes away while one of an endless
   });
 });
 
-test("listen() streams a body that has an end to a client that has ended its side", async () => {
+test("listen() streams a finite body to a client that has half-closed", async () => {
   const gate = new Gate();
   async function* body() {
     yield await Promise.resolve(Buffer.from("one "));
@@ -125,7 +125,7 @@ test("listen() streams a body that has an end to a client that has ended its sid
   });
 });
 
-test("listen() breaks the connection when a piece throws, so that the client knows", async () => {
+test("listen() breaks the connection when the stream throws", async () => {
   async function* body() {
     yield await Promise.resolve(Buffer.from("one"));
     throw new Error("disk");

@@ -1,4 +1,4 @@
-/** Responses that come before the request's body: they reach a client that is still sending. */
+/** Responses that precede the request body reach a client that is still sending. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
@@ -31,7 +31,7 @@ function chunk(bytes: Uint8Array): Buffer {
   return Buffer.concat([size, bytes, Buffer.from("\r\n")]);
 }
 
-/** The same body in the framing that the headers announce. */
+/** The body in the framing of the headers. */
 function framed(headers: string): Uint8Array {
   if (!headers.includes(CHUNKED)) return BODY;
   const chunks: Buffer[] = [];
@@ -103,7 +103,7 @@ test("a connection whose unread body had arrived serves the next request", async
   });
 });
 
-test("a body without end is cut off", async () => {
+test("an endless body is cut off", async () => {
   await withHandler(refuse, async ({ socketPath }) => {
     const connection = await RawConnection.open(socketPath);
     await connection.write(`POST / HTTP/1.1\r\n${HOST}${CHUNKED}\r\n`);
@@ -126,7 +126,7 @@ const READERS: Record<string, (request: HttpRequest) => Promise<unknown>> = {
 };
 
 for (const [name, read] of Object.entries(READERS)) {
-  test(`HttpRequest.${name} rejects when the client goes away in the middle`, async () => {
+  test(`HttpRequest.${name} rejects when the client disconnects within the body`, async () => {
     const started = new Gate();
     const outcome = new Gate<unknown>();
     const handler: HttpHandler = async (request) => {

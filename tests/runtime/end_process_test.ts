@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { spawnScript } from "../support/cli.ts";
+import { spawnScript } from "../../tools/support/program.ts";
 
 const END_PROCESS = fileURLToPath(new URL("../support/end_process.ts", import.meta.url));
 

@@ -6,14 +6,14 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { lockFile } from "../../src/runtime/file_lock.ts";
-import { withFolder } from "../support/cli.ts";
+import { withFolder } from "../../tools/support/program.ts";
 import {
   absenceOf,
   executableOf,
   runtimeArgs,
   type RuntimeName,
   THIS_RUNTIME,
-} from "../support/runtimes.ts";
+} from "../../tools/support/runtimes.ts";
 
 const HOLD_LOCK = fileURLToPath(new URL("../support/hold_lock.ts", import.meta.url));
 

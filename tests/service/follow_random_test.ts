@@ -18,7 +18,7 @@ import {
   randomItem,
   seededRandom,
   testSeed,
-} from "../support/random.ts";
+} from "../../tools/support/random.ts";
 import { replayAll } from "../support/stream_listing.ts";
 import { submit, type SubmittedEvent } from "../support/submitted.ts";
 import { openTestService } from "../support/test_service.ts";

@@ -10,7 +10,7 @@ import { createHandler } from "../../src/api/handler.ts";
 import { ConnectionLostError, type HttpRequest } from "../../src/http/message.ts";
 import { Admission } from "../../src/service/admission.ts";
 import { BatchPreparer } from "../../src/service/batch_preparer.ts";
-import { type Random, randomInteger, seededRandom, testSeed } from "../support/random.ts";
+import { type Random, randomInteger, seededRandom, testSeed } from "../../tools/support/random.ts";
 import { SimulatedDisk } from "../support/simulated_disk.ts";
 import { stubRequest } from "../support/stub_request.ts";
 import { tailOf, testTime } from "../support/test_log.ts";

@@ -11,9 +11,9 @@ import { checkHistory } from "../support/history_check.ts";
 import { runHistory } from "../support/history_driver.ts";
 import type { HistoryTarget } from "../support/history_target.ts";
 import { httpTarget } from "../support/http_target.ts";
-import { seededRandom, testSeed } from "../support/random.ts";
+import { seededRandom, testSeed } from "../../tools/support/random.ts";
 import { serviceTarget } from "../support/service_target.ts";
-import { withApi } from "../support/test_server.ts";
+import { withServedLog } from "../contract/support/served_log.ts";
 
 const HISTORIES = Number(process.env.MODEL_HISTORIES ?? 200);
 /** Over the socket each takes longer by far. */
@@ -49,7 +49,7 @@ async function checkedCalls(
   const calls: Call[] = [];
   await useTarget(service, async (target) => {
     const history = await runHistory(random, target);
-    checkHistory(history);
+    assert.deepEqual(history.streams, checkHistory(history).streams());
     calls.push(...history.calls);
   });
   await service.close();
@@ -93,7 +93,9 @@ test(`mutations over HTTP fit an order (SEED=${firstSeed})`, async () => {
         checkedCalls(
           seed,
           (service, use) =>
-            withApi({ log: service }, ({ socketPath }) => use(httpTarget(socketPath, service))),
+            withServedLog(({ socketPath }) => use(httpTarget(socketPath, service)), {
+              log: () => service,
+            }),
         ),
     );
   }

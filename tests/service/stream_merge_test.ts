@@ -4,7 +4,7 @@ import { test } from "node:test";
 import type { StreamSummary } from "../../src/event/types.ts";
 import { StreamCounts, streamKey, type StreamSource } from "../../src/log/read/stream_counts.ts";
 import { mergeStreams } from "../../src/service/stream_merge.ts";
-import { SEED, SeededRandom } from "../event/support/seeded_random.ts";
+import { SEED, SeededRandom } from "../../tools/support/random.ts";
 
 /** Names where one begins like another, with each kind of character that a name can hold next. */
 const NAMES = [

@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SimulatedDisk } from "../support/simulated_disk.ts";
-import { randomInteger, randomItem, seededRandom, testSeed } from "../support/random.ts";
+import { randomInteger, randomItem, seededRandom, testSeed } from "../../tools/support/random.ts";
 import { failNth, gateAt } from "../support/storage_faults.ts";
 import {
   ALL_STREAMS,

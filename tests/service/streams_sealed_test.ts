@@ -13,7 +13,7 @@ import {
   randomItem,
   seededRandom,
   testSeed,
-} from "../support/random.ts";
+} from "../../tools/support/random.ts";
 import { rotateOnly, sealAll, sealOldest } from "../support/sealing.ts";
 import { SealingSteps } from "../support/sealing_steps.ts";
 import { SimulatedDisk } from "../support/simulated_disk.ts";

@@ -10,7 +10,7 @@ import type { DiskFailure } from "./history_target.ts";
 import { anyOf } from "./simulated_crash.ts";
 import { type Fault, type Operation, SimulatedDisk } from "./simulated_disk.ts";
 import { pause } from "./pause.ts";
-import { type Random, randomInteger } from "./random.ts";
+import { type Random, randomInteger } from "../../tools/support/random.ts";
 import { sealAll, SMALL_SEGMENTS } from "./sealing.ts";
 import { openTestService } from "./test_service.ts";
 

@@ -1,4 +1,7 @@
 /** What clients did to a log and were answered, and what the log holds in the end. */
+import assert from "node:assert/strict";
+import { isDeepStrictEqual } from "node:util";
+import { isEventId } from "../../src/event/event_id.ts";
 import type { StreamSummary } from "../../src/event/types.ts";
 import type { CommittedEvent } from "../../src/event/verify_event.ts";
 import type { Outcome } from "./outcome.ts";
@@ -19,8 +22,8 @@ export interface Call {
 }
 
 export interface History {
-  calls: Call[];
-  events: CommittedEvent[];
+  calls: readonly Call[];
+  events: readonly CommittedEvent[];
   streams: StreamSummary[];
 }
 
@@ -29,4 +32,50 @@ export interface LoggedBatch {
   source: string;
   batchId: string;
   events: CommittedEvent[];
+}
+
+const OBSERVED_AT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+
+/**
+ * The batches of events that follow each other in a log, each of them in one piece and there once.
+ * @param frontier the event before.
+ */
+export function loggedBatches(events: readonly CommittedEvent[], frontier = ""): LoggedBatch[] {
+  const batches: LoggedBatch[] = [];
+  const identities = new Set<string>();
+  let before = frontier;
+  for (const event of events) {
+    const { event_id: eventId, source, batch_id: batchId } = event;
+    assert.ok(isEventId(eventId) && before < eventId, `ids increase: ${before}, ${eventId}`);
+    assert.match(event.observed_at, OBSERVED_AT);
+    before = eventId;
+    const last = batches.at(-1);
+    if (last?.source === source && last.batchId === batchId) {
+      assert.equal(event.observed_at, last.events[0]!.observed_at, "a batch has one time");
+      last.events.push(event);
+    } else {
+      const identity = `${source} ${batchId}`;
+      assert.ok(!identities.has(identity), `in the log twice: ${identity}`);
+      identities.add(identity);
+      batches.push({ source, batchId, events: [event] });
+    }
+  }
+  return batches;
+}
+
+/** Whether the batch in the log is what a mutation commits, whole. */
+export function isBatchOf(mutation: Mutation, { source, batchId, events }: LoggedBatch): boolean {
+  if (mutation.kind === "retire") {
+    if (source !== "system") return false;
+    const { source: retired, final_frontier } = events[0]!.payload as Record<string, unknown>;
+    return mutation.source === retired && events.length === 1 &&
+      batchId === `service/retire/${retired}/${final_frontier}`;
+  }
+  const { batch } = mutation;
+  return source === batch.source && batchId === batch.batch_id &&
+    isDeepStrictEqual(batch.events, events.map(submittedPart));
+}
+
+function submittedPart({ stream, record_key, kind, occurred_at, payload }: CommittedEvent) {
+  return { stream, record_key, kind, ...(occurred_at !== undefined && { occurred_at }), payload };
 }

@@ -6,8 +6,7 @@
  */
 import assert from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";
-import type { CommittedEvent } from "../../src/event/verify_event.ts";
-import type { Call, History, LoggedBatch, Mutation } from "./history.ts";
+import { type Call, type History, isBatchOf, type LoggedBatch, loggedBatches } from "./history.ts";
 import type { Outcome } from "./outcome.ts";
 import { SequentialModel } from "./sequential_model.ts";
 
@@ -23,8 +22,10 @@ interface Committer {
   answeredAt: number;
 }
 
-/** @throws {AssertionError} the history fits no order. */
-export function checkHistory({ calls, events, streams }: History): void {
+/** @returns the model at the end. @throws {AssertionError} the history fits no order. */
+export function checkHistory(
+  { calls, events }: Pick<History, "calls" | "events">,
+): SequentialModel {
   const batches = loggedBatches(events);
   const { committers, models } = findCommitters(calls, batches);
   for (const call of calls.filter(claimsCommit)) {
@@ -33,29 +34,7 @@ export function checkHistory({ calls, events, streams }: History): void {
   }
   const others = calls.filter((call) => isDecided(call) && !claimsCommit(call));
   placeOthers(others, committers, models);
-  assert.deepEqual(streams, models.at(-1)!.streams());
-}
-
-/** The batches of a log, each of them whole and there once. */
-function loggedBatches(events: readonly CommittedEvent[]): LoggedBatch[] {
-  const batches: LoggedBatch[] = [];
-  const identities = new Set<string>();
-  let frontier = "";
-  for (const event of events) {
-    assert.ok(frontier < event.event_id, `out of order: ${event.event_id}`);
-    frontier = event.event_id;
-    const { source, batch_id: batchId } = event;
-    const last = batches.at(-1);
-    if (last?.source === source && last.batchId === batchId) {
-      last.events.push(event);
-      continue;
-    }
-    const identity = `${source} ${batchId}`;
-    assert.ok(!identities.has(identity), `in the log twice: ${identity}`);
-    identities.add(identity);
-    batches.push({ source, batchId, events: [event] });
-  }
-  return batches;
+  return models.at(-1)!;
 }
 
 /** The call that committed each batch, and the model before and after each. */
@@ -126,22 +105,6 @@ function placeOthers(
 
 function answers(model: SequentialModel, { mutation, outcome }: Call): boolean {
   return isDeepStrictEqual(model.answer(mutation), outcome);
-}
-
-/** Whether the batch in the log is what a mutation would commit. */
-function isBatchOf(mutation: Mutation, { source, batchId, events }: LoggedBatch): boolean {
-  if (mutation.kind === "retire") {
-    const { source: retired, final_frontier } = events[0]!.payload as Record<string, unknown>;
-    return source === "system" && mutation.source === retired &&
-      batchId === `service/retire/${retired}/${final_frontier}`;
-  }
-  const { batch } = mutation;
-  return source === batch.source && batchId === batch.batch_id &&
-    isDeepStrictEqual(batch.events, events.map(submittedPart));
-}
-
-function submittedPart({ stream, record_key, kind, payload }: CommittedEvent) {
-  return { stream, record_key, kind, payload };
 }
 
 function couldCommit(call: Call): boolean {

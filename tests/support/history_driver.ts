@@ -7,8 +7,8 @@ import type { Call, History, Mutation } from "./history.ts";
 import type { HistoryTarget } from "./history_target.ts";
 import type { Outcome } from "./outcome.ts";
 import { pause } from "./pause.ts";
-import { type Random, randomInteger, randomItem } from "./random.ts";
-import { lineageMarker, type SubmittedBatch, type SubmittedEvent } from "./submitted.ts";
+import { type Random, randomInteger, randomItem } from "../../tools/support/random.ts";
+import { RandomMutations } from "./random_mutations.ts";
 
 const CLIENTS = 4;
 /** Times that each client asks for one or more mutations. */
@@ -19,13 +19,8 @@ const DISTURBANCES_MAX = 3;
 const CALLS_BETWEEN_MAX = 30;
 /** A failed fsync is followed by a restart: nothing else helps. */
 const DISTURBANCES = ["no_room", "failed_sync", "restart", "kill", "kill", "seal"] as const;
-/** Few names, so that clients meet. */
-const SOURCES = ["a", "a-b", "b"];
-/** Sources that begin later, if they can with a lineage marker. */
-const SUCCESSORS = ["a.b", "c", "d", "e"];
-const STREAMS = ["s", "s.t"];
-const BATCH_IDS = Array.from({ length: 12 }, (_, place) => `${place}`);
-const NEVER_COMMITTED = "019b7c4e-2d37-7a01-8f00-000000000001";
+/** Few, so that clients meet. */
+const BATCH_IDS = 12;
 
 export async function runHistory(random: Random, target: HistoryTarget): Promise<History> {
   const run = new Run(random, target);
@@ -45,22 +40,19 @@ class Run {
   #now = 0;
   /** Who waits until there have been so many calls. */
   #waiting: { calls: number; wake: () => void } | null = null;
-  /** Event ids that clients have been told of. */
-  readonly #seen: string[] = [NEVER_COMMITTED];
-  /** Frontiers that clients have been told of, by source and stream. */
-  readonly #frontiers = new Map<string, string>();
-  readonly #retired = new Map<string, string>();
+  readonly #mutations: RandomMutations;
 
   constructor(random: Random, target: HistoryTarget) {
     this.#random = random;
     this.#target = target;
+    this.#mutations = new RandomMutations(random, BATCH_IDS);
   }
 
   /** What a client does until it goes on. */
   async step(): Promise<void> {
     await pause(this.#random, 60);
     const burst = this.#random() < 0.5 ? 1 : randomInteger(this.#random, 1, BURST_MAX);
-    await Promise.all(Array.from({ length: burst }, () => this.#call(this.#mutation())));
+    await Promise.all(Array.from({ length: burst }, () => this.#call(this.#mutations.next())));
   }
 
   /** Starts the service again now and then, or lets its disk fail. */
@@ -107,82 +99,18 @@ class Run {
   }
 
   #learn(mutation: Mutation, { body }: Outcome): void {
-    for (const value of Object.values(body)) {
-      if (typeof value === "string" && value.length === NEVER_COMMITTED.length) {
-        this.#seen.push(value);
-      }
-    }
     if (typeof body.final_frontier === "string") {
-      this.#retired.set(body.source as string, body.final_frontier);
+      this.#learnEvent("system", "service.source_lifecycle", body.final_frontier, body);
     }
-    if (mutation.kind === "append") {
-      const { source, events } = mutation.batch;
-      const frontier = body.last_event_id ?? body.actual_frontier;
-      if (typeof frontier !== "string") return;
-      this.#frontiers.set(`${source} ${events.at(-1)!.stream}`, frontier);
+    if (mutation.kind === "retire") return;
+    const { source, events } = mutation.batch;
+    const frontier = body.last_event_id ?? body.actual_frontier;
+    if (typeof frontier === "string") {
+      this.#learnEvent(source, events.at(-1)!.stream, frontier, null);
     }
   }
 
-  #mutation(): Mutation {
-    const random = this.#random;
-    if (random() < 0.08) return { kind: "retire", source: this.#source() };
-    if (random() < 0.25 && this.calls.length > 0) {
-      return this.#again(randomItem(random, this.calls));
-    }
-    const batch: SubmittedBatch = {
-      source: this.#source(),
-      batch_id: randomItem(random, BATCH_IDS),
-      events: Array.from({ length: randomInteger(random, 1, 3) }, () => this.#event()),
-    };
-    const marks = random() < (SUCCESSORS.includes(batch.source) ? 0.6 : 0.05);
-    if (marks) batch.events.unshift(this.#marker(batch.source));
-    return { kind: "append", batch: random() < 0.4 ? this.#conditioned(batch) : batch };
-  }
-
-  #source(): string {
-    return randomItem(this.#random, this.#random() < 0.75 ? SOURCES : SUCCESSORS);
-  }
-
-  /** A mutation asked for before: the same, with other events, or without its precondition. */
-  #again({ mutation }: Call): Mutation {
-    if (mutation.kind === "retire" || this.#random() < 0.6) return mutation;
-    const { source, batch_id, events } = mutation.batch;
-    if (this.#random() < 0.5) return { kind: "append", batch: { source, batch_id, events } };
-    return { kind: "append", batch: { source, batch_id, events: [...events, this.#event()] } };
-  }
-
-  #event(): SubmittedEvent {
-    return {
-      stream: randomItem(this.#random, STREAMS),
-      record_key: "1",
-      kind: "upserted",
-      payload: randomInteger(this.#random, 0, 1),
-    };
-  }
-
-  #marker(source: string): SubmittedEvent {
-    const retired = [...this.#retired.keys()].filter((name) => name !== source);
-    const others = SOURCES.filter((name) => name !== source);
-    const isLikely = retired.length > 0 && this.#random() < 0.8;
-    const predecessor = randomItem(this.#random, isLikely ? retired : others);
-    const frontier = this.#retired.get(predecessor);
-    const isKnown = frontier !== undefined && this.#random() < 0.8;
-    return lineageMarker(predecessor, isKnown ? frontier : randomItem(this.#random, this.#seen));
-  }
-
-  /** The batch with all events in one stream, and a condition on it that may well hold. */
-  #conditioned(batch: SubmittedBatch): SubmittedBatch {
-    const isMarked = batch.events[0]!.stream === "service.source_lineage";
-    const events = isMarked ? batch.events.slice(0, 1) : batch.events;
-    const { stream } = events[0]!;
-    const known = this.#frontiers.get(`${batch.source} ${stream}`) ?? null;
-    const expected_frontier = this.#random() < 0.8
-      ? known
-      : randomItem(this.#random, [null, ...this.#seen]);
-    return {
-      ...batch,
-      events: events.map((event) => ({ ...event, stream })),
-      stream_precondition: { stream, expected_frontier },
-    };
+  #learnEvent(source: string, stream: string, eventId: string, payload: unknown): void {
+    this.#mutations.learn({ source, events: [{ event_id: eventId, stream, payload }] });
   }
 }

@@ -1,7 +1,7 @@
 /** Runs the command line on a terminal of its own. */
 import { spawnSync } from "node:child_process";
 import process from "node:process";
-import { cliCommand } from "./cli.ts";
+import { cliCommand } from "../../tools/support/program.ts";
 
 export interface TerminalRun {
   status: number | null;

@@ -1,4 +1,4 @@
-/** Each rule of the monitor on a storage that is used against it, and the log that keeps to all. */
+/** Each rule of the monitor on a storage that is used against it; all other tests keep to them. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
@@ -10,7 +10,6 @@ import {
 } from "../../src/log/storage/file_names.ts";
 import { OrderMonitor, OrderViolation } from "./order_monitor.ts";
 import { SimulatedDisk } from "./simulated_disk.ts";
-import { commitOffsets, logTree, tailOf } from "./test_log.ts";
 
 const FIRST = "019b76da-a800-7001-8203-040506070801";
 const LAST = "019b76da-a800-7001-8203-040506070809";
@@ -187,53 +186,3 @@ for (const [rule, found, use, files] of BROKEN) {
     assert.match(await violationOf(use, files) ?? "nothing", found);
   });
 }
-
-/** The same steps in an order that no crash can punish. */
-const KEPT: [what: string, use: Use, files?: Record<string, string>][] = [
-  ["a receipt after the syncs of its bytes and of its name", async (monitor) => {
-    await writeSynced(monitor, TAIL_FILE, HEADER);
-    await monitor.syncFolder(".");
-    receiptOfAll(monitor);
-    monitor.reading(Buffer.from(LAST));
-  }],
-  ["a pending file that goes after all that replaces it is durable", async (monitor) => {
-    await putSegment(monitor);
-    await monitor.syncFolder("segments");
-    await putManifest(monitor, COVERING);
-    await monitor.remove(PENDING);
-  }, { [PENDING]: "" }],
-  ["an unlisted segment that goes while a pending file holds its events", async (monitor) => {
-    await listPending(monitor);
-    await monitor.remove(SEGMENT);
-  }, { [SEGMENT]: "", [PENDING]: "" }],
-  ["a commit that found no room and is taken off", async (monitor) => {
-    const tail = await monitor.open(TAIL_FILE, "create");
-    await tail.write(HEADER, 0);
-    await tail.sync();
-    await tail.write(HEADER, HEADER.length);
-    await tail.truncate(HEADER.length);
-    await tail.sync();
-    await monitor.syncFolder(".");
-    receiptOfAll(monitor);
-  }],
-];
-
-for (const [what, use, files] of KEPT) {
-  test(`OrderMonitor lets pass ${what}`, async () => {
-    assert.equal(await violationOf(use, files), null);
-  });
-}
-
-test("OrderMonitor knows the events of a commit as the log writes it", async () => {
-  const tree = await logTree([["a"], ["b"]]);
-  const tail = tailOf(tree);
-  const commit = tail.subarray(commitOffsets(tail)[1]);
-  const header = JSON.parse(commit.toString("utf8", 0, commit.indexOf("\n")));
-  const { last_event_id: eventId } = header.commit.batches[0];
-  const violation = await violationOf(async (monitor) => {
-    await writeSynced(monitor, TAIL_FILE, commit);
-    await monitor.syncFolder(".");
-    monitor.receipt(eventId, { isNew: true });
-  });
-  assert.equal(violation, null);
-});

@@ -1,5 +1,5 @@
 /** Waiting without a clock. */
-import { type Random, randomInteger } from "./random.ts";
+import { type Random, randomInteger } from "../../tools/support/random.ts";
 
 /** Lets other work go on for up to `turnsMax` turns. */
 export async function pause(random: Random, turnsMax: number): Promise<void> {

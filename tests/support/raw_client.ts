@@ -52,10 +52,25 @@ export class RawConnection {
     this.#socket.resume();
   }
 
+  /** Whether the server has ended it, or it has failed. */
+  get hasEnded(): boolean {
+    return this.#hasEnded;
+  }
+
+  /** What has come and was not read. */
+  get received(): Buffer {
+    return this.#received;
+  }
+
   /** Resolves when the system has taken the bytes, or the connection is gone. */
   write(bytes: string | Uint8Array): Promise<void> {
-    return new Promise((resolve) => {
-      this.#socket.write(bytes, () => resolve());
+    return new Promise((resolve, reject) => {
+      const late = () => reject(new Error("what was written is not read"));
+      const timer = setTimeout(late, WAIT_TIMEOUT_MS);
+      this.#socket.write(bytes, () => {
+        clearTimeout(timer);
+        resolve();
+      });
     });
   }
 
@@ -64,8 +79,11 @@ export class RawConnection {
     this.#socket.end();
   }
 
-  /** Reads one response, whole; null when the connection ended before it began. */
-  async readResponse(method = "GET"): Promise<RawResponse | null> {
+  /**
+   * Reads one response, whole; null when the connection ended before it began.
+   * @param method of the request; null where that may be anything.
+   */
+  async readResponse(method: string | null = "GET"): Promise<RawResponse | null> {
     for (;;) {
       const parsed = parseResponse(this.#received, method, this.#hasEnded);
       if (parsed !== null) {
@@ -75,6 +93,13 @@ export class RawConnection {
       if (this.#hasEnded) return null;
       await this.#change("a response");
     }
+  }
+
+  /** A response that goes on, as far as it has come when this text is in it. */
+  async readThrough(text: string): Promise<RawResponse> {
+    while (!this.#received.includes(text) && !this.#hasEnded) await this.#change(text);
+    const isOver = true;
+    return parseResponse(this.#received, "GET", isOver)!.response;
   }
 
   /** Resolves when `bytes` more have come. */

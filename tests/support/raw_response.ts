@@ -1,9 +1,10 @@
 /** Reads HTTP/1.1 responses off bytes (RFC 9112), keeping what a client library would hide. */
+import assert from "node:assert/strict";
 import type { Buffer } from "node:buffer";
 
 export interface RawResponse {
   status: number;
-  /** By lowercase name; repeated ones joined by ", ". */
+  /** By lowercase name. */
   headers: Record<string, string>;
   body: string;
   /** Whether the body ended as its headers announced. */
@@ -18,10 +19,19 @@ export interface ParsedResponse {
 
 const HEAD_END = "\r\n\r\n";
 
-/** Null when more bytes are needed; with `isOver` there are none. Skips 100 Continue. */
+const STATUS_LINE = /^HTTP\/1\.1 ([1-5][0-9]{2}) [A-Za-z ]+$/;
+const HEADER_LINE = /^([a-z-]+): ([\x20-\x7e]+)$/i;
+const NEXT_RESPONSE = "HTTP/1.1 ";
+
+/**
+ * Null when more bytes are needed; with `isOver` there are none. Skips 100 Continue.
+ * @param method null where the request may be anything: a response has no body, as one to HEAD, if
+ *   the next one, or the end, follows its head at once.
+ * @throws {AssertionError} when it is no response as the service makes them.
+ */
 export function parseResponse(
   bytes: Buffer,
-  method: string,
+  method: string | null,
   isOver: boolean,
 ): ParsedResponse | null {
   const headEnd = bytes.indexOf(HEAD_END);
@@ -43,14 +53,15 @@ export function parseResponse(
 
 function parseHead(head: string): { status: number; headers: Record<string, string> } {
   const [statusLine = "", ...lines] = head.split("\r\n");
+  const status = STATUS_LINE.exec(statusLine)?.[1];
+  assert.ok(status !== undefined, `a status line: ${statusLine}`);
   const headers: Record<string, string> = {};
   for (const line of lines) {
-    const colon = line.indexOf(":");
-    const name = line.slice(0, colon).toLowerCase();
-    const value = line.slice(colon + 1).trim();
-    headers[name] = name in headers ? `${headers[name]}, ${value}` : value;
+    const [, name, value] = HEADER_LINE.exec(line) ?? [];
+    assert.ok(name !== undefined && !(name.toLowerCase() in headers), `one header: ${line}`);
+    headers[name.toLowerCase()] = value!;
   }
-  return { status: Number(statusLine.split(" ")[1]), headers };
+  return { status: Number(status), headers };
 }
 
 interface ParsedBody {
@@ -61,11 +72,15 @@ interface ParsedBody {
 
 function parseBody(
   bytes: Buffer,
-  method: string,
+  method: string | null,
   headers: Record<string, string>,
   isOver: boolean,
 ): ParsedBody | null {
-  if (method === "HEAD") return { text: "", endBytes: 0, isComplete: true };
+  const isBodyless = method === "HEAD" || method === null && (
+        bytes.toString("latin1", 0, NEXT_RESPONSE.length) === NEXT_RESPONSE ||
+        isOver && bytes.length === 0
+      );
+  if (isBodyless) return { text: "", endBytes: 0, isComplete: true };
   if (headers["transfer-encoding"] === "chunked") return parseChunks(bytes, isOver);
   const lengthBytes = Number(headers["content-length"] ?? bytes.length);
   const isComplete = bytes.length >= lengthBytes;

@@ -2,7 +2,7 @@
  * What a crash keeps of that which no sync has followed. A disk asks a choice for each change of
  * names, each sector and each size; what it may answer is all that `simulated_disk.ts` promises.
  */
-import { type Random, randomInteger } from "./random.ts";
+import { type Random, randomInteger } from "../../tools/support/random.ts";
 
 /** A change of names in folders; a rename is one change of two. */
 export interface NameChange {

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import type { StorageFile } from "../../src/log/storage/storage.ts";
-import { seededRandom } from "./random.ts";
+import { seededRandom } from "../../tools/support/random.ts";
 import {
   ALL_DONE,
   anyOf,

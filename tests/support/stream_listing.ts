@@ -22,6 +22,11 @@ export async function replayAll(service: EventLog): Promise<CommittedEvent[]> {
   return JSON.parse(`[${await joinPieces(replay)}]`);
 }
 
+/** All events behind one, as replay gives them. */
+export function replayText(log: EventLog, after?: string): Promise<string> {
+  return joinPieces(log.replay({ after, filter: {}, limitEvents: Infinity }));
+}
+
 /** The listing that a plain count of the events up to one of them gives. */
 export function countedThrough(
   events: readonly CommittedEvent[],

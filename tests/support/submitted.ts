@@ -4,6 +4,7 @@
 import { Buffer } from "node:buffer";
 import { prepareBatch } from "../../src/event/batch.ts";
 import type { EventLog } from "../../src/service/event_log.ts";
+import type { Mutation } from "./history.ts";
 import { type Outcome, outcomeOf } from "./outcome.ts";
 
 export interface SubmittedEvent {
@@ -42,6 +43,13 @@ export function lineageMarker(predecessor: string, frontier: string): SubmittedE
     kind: "source_succeeded",
     payload: { v: 1, predecessor_source: predecessor, predecessor_final_frontier: frontier },
   };
+}
+
+/** Submits a mutation, at once. */
+export function answerTo(log: EventLog, mutation: Mutation): Promise<Outcome> {
+  return mutation.kind === "append"
+    ? submit(log, mutation.batch)
+    : outcomeOf(log.retire(mutation.source));
 }
 
 /** Submits a batch, at once. A batch that breaks a rule of events is an outcome too. */

@@ -16,7 +16,7 @@ import type { ExpectedSegment } from "../../src/log/segment/segment_check.ts";
 import { type SegmentBounds, writeSegment } from "../../src/log/segment/segment_writer.ts";
 import type { Storage } from "../../src/log/storage/storage.ts";
 import { randomValue } from "../event/support/random_json.ts";
-import type { SeededRandom } from "../event/support/seeded_random.ts";
+import type { SeededRandom } from "../../tools/support/random.ts";
 import { SimulatedDisk } from "./simulated_disk.ts";
 import { type EventOptions, preparedBatch } from "./prepared.ts";
 import { TEST_TIME_MS, testTime } from "./test_log.ts";

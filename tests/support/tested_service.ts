@@ -4,7 +4,7 @@
  * skipped then. The tests of a file run one after the other, so one of them is the current one.
  */
 import { test as nodeTest, type TestContext } from "node:test";
-import { TESTED_EXECUTABLE } from "./runtimes.ts";
+import { TESTED_EXECUTABLE } from "../../tools/support/runtimes.ts";
 
 interface TestOptions {
   skip?: string | boolean;

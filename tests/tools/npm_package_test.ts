@@ -17,8 +17,8 @@ import type * as requestThread from "../../src/threads/request_thread.ts";
 import type { SegmentRequest, SegmentResponse } from "../../src/log/verify/segment_worker.ts";
 import { renameModules } from "../../tools/build/javascript.ts";
 import { revisionOf } from "../../tools/build/revision.ts";
-import { type CliOptions, runCli, startServe } from "../support/cli.ts";
-import { absenceOf, executableOf } from "../support/runtimes.ts";
+import { type CliOptions, runCli, startServe } from "../../tools/support/program.ts";
+import { absenceOf, executableOf } from "../../tools/support/runtimes.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const NODE_TYPES = join(ROOT, "node_modules", "@types");

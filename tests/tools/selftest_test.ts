@@ -8,9 +8,9 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { type Disturbance, DISTURBANCES } from "../../tools/soak/disturbances.ts";
 import { selfTest } from "../../tools/selftest/self_test.ts";
-import { spawnScript, withFolder } from "../support/cli.ts";
+import { spawnScript, withFolder } from "../../tools/support/program.ts";
 import { loseTail } from "../support/lost_tail.ts";
-import { testSeed } from "../support/random.ts";
+import { testSeed } from "../../tools/support/random.ts";
 
 const SELFTEST = fileURLToPath(new URL("../../tools/selftest.ts", import.meta.url));
 const MEMORY_FOLDER = "/dev/shm";

@@ -18,10 +18,10 @@ import {
   spawnScript,
   untilReported,
   withFolder,
-} from "../support/cli.ts";
+} from "../../tools/support/program.ts";
 import { loseTail } from "../support/lost_tail.ts";
-import { testSeed } from "../support/random.ts";
-import { THIS_RUNTIME } from "../support/runtimes.ts";
+import { testSeed } from "../../tools/support/random.ts";
+import { THIS_RUNTIME } from "../../tools/support/runtimes.ts";
 
 const SOAK = fileURLToPath(new URL("../../tools/soak.ts", import.meta.url));
 const MIB = 1024 * 1024;

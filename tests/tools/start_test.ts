@@ -10,7 +10,7 @@ import {
   spawnScript,
   untilReported,
   withFolder,
-} from "../support/cli.ts";
+} from "../../tools/support/program.ts";
 
 const START = fileURLToPath(new URL("../../tools/start.ts", import.meta.url));
 

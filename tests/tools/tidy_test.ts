@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { findUntidy } from "../../tools/tidy.ts";
-import { withFolder } from "../support/cli.ts";
+import { withFolder } from "../../tools/support/program.ts";
 
 test("findUntidy() finds nothing in this tree", () => {
   assert.deepEqual(findUntidy(fileURLToPath(new URL("../..", import.meta.url))), []);

@@ -10,7 +10,7 @@ import process from "node:process";
 import { fileURLToPath } from "node:url";
 import type { Storage, StorageFile } from "../../src/log/storage/storage.ts";
 import { lockFile } from "../../src/runtime/file_lock.ts";
-import { runtimeArgs, THIS_RUNTIME } from "../../tests/support/runtimes.ts";
+import { runtimeArgs, THIS_RUNTIME } from "../support/runtimes.ts";
 
 const TRY_LOCK = fileURLToPath(new URL("./try_lock.ts", import.meta.url));
 

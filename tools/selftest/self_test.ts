@@ -6,7 +6,7 @@ import { mkdir, mkdtemp, realpath, rm, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { fileStorage } from "../../src/log/storage/file_storage.ts";
-import { THIS_RUNTIME } from "../../tests/support/runtimes.ts";
+import { THIS_RUNTIME } from "../support/runtimes.ts";
 import { type Disturbance, DISTURBANCES } from "../soak/disturbances.ts";
 import { runSoak, type SoakResult } from "../soak/run.ts";
 import { type FileSystem, judgeFileSystem } from "./file_system.ts";

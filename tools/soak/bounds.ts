@@ -45,8 +45,6 @@ export const OBSERVATIONS_MAX = 20_000;
 
 /** A start, and any answer: whoever takes longer hangs. Slow disks and freezes are far below. */
 export const ANSWER_TIMEOUT_MS = 300_000;
-/** Between two looks whether a start is done. */
-export const READY_POLL_MS = 5;
 /** The longest pause before a client tries again once the service is up. */
 export const RETRY_MS_MAX = 250;
 /** Load between two disturbances. */

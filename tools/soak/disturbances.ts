@@ -2,14 +2,15 @@
  * What happens to the service under load. Each disturbance leaves it serving; whether the log is
  * still right is for the audit to say.
  */
-import { readFile } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { MANIFEST_FILE } from "../../src/log/storage/file_names.ts";
-import type { Random } from "../../tests/support/random.ts";
+import { MANIFEST_FILE, TAIL_FILE } from "../../src/log/storage/file_names.ts";
+import { describeExit, isRunning, signalChild, untilReported } from "../support/program.ts";
+import type { Random } from "../support/random.ts";
 import type { KnownHeads } from "./audit.ts";
+import type { Ledger } from "./ledger.ts";
 import type { ServedLog } from "./served_log.ts";
-import { describeExit } from "./service_process.ts";
 import type { Tally } from "./tally.ts";
 import { claim } from "./violation.ts";
 
@@ -18,6 +19,7 @@ export interface Scene {
   served: ServedLog;
   random: Random;
   tally: Tally;
+  ledger: Ledger;
   /** Chain heads that the service told of; those of segments are added. */
   heads: KnownHeads;
   /** Aborted when something is wrong. */
@@ -29,6 +31,9 @@ export type Disturbance = (scene: Scene) => Promise<void>;
 
 /** Moments of a start, and of a seal, at which they are killed, in milliseconds. */
 const START_MS_MAX = 400;
+const SHUTDOWN_MS_MAX = 5;
+/** Between looks whether something has happened. */
+const POLL_MS = 1;
 const SEAL_MS_MAX = 2_000;
 const FREEZE_MS_MAX = 2_000;
 const CALM_MS = 10_000;
@@ -37,6 +42,8 @@ export const DISTURBANCES = {
   kill,
   stop,
   killStart,
+  killRecovery,
+  killShutdown,
   seal,
   killSeal,
   verify,
@@ -48,7 +55,10 @@ export const DISTURBANCES = {
 /** Those of a soak, as often as they come before all of them come again. */
 export const SOAK_DECK: readonly Disturbance[] = [
   ...Array.from({ length: 5 }, () => kill),
-  ...Array.from({ length: 2 }, () => [stop, killStart, seal, killSeal, verify, freeze]).flat(),
+  ...Array.from(
+    { length: 2 },
+    () => [stop, killStart, killRecovery, killShutdown, seal, killSeal, verify, freeze],
+  ).flat(),
   intrude,
   calm,
 ];
@@ -75,9 +85,39 @@ async function killStart({ served, random, tally, failing }: Scene): Promise<voi
   await served.kill();
   const starting = served.launch();
   await delay(random() * START_MS_MAX, undefined, { signal: failing });
-  starting.signal("SIGKILL");
+  signalChild(starting.child, "SIGKILL");
   await starting.exited;
   tally.add("kills", 2);
+  await start({ served, tally });
+}
+
+/** Kills a start as soon as its recovery has written, or when it binds its socket. */
+async function killRecovery({ served, tally }: Scene): Promise<void> {
+  await served.kill();
+  const before = await tailState(served);
+  const starting = served.launch();
+  const serving = untilReported(starting, "serving").then(() => "serving", () => "ended");
+  let state: string | void = undefined;
+  while (state === undefined && await tailState(served) === before) {
+    state = await Promise.race([serving, delay(POLL_MS)]);
+  }
+  claim(isRunning(starting), `a start ended with ${starting.output.stderr}`);
+  signalChild(starting.child, "SIGKILL");
+  await starting.exited;
+  tally.add("kills", 2);
+  await start({ served, tally });
+}
+
+/** What changes when a recovery writes the last commit again. */
+async function tailState({ logDir }: ServedLog): Promise<string> {
+  const tail = await stat(join(logDir, TAIL_FILE), { bigint: true }).catch(() => null);
+  return `${tail?.ino} ${tail?.size} ${tail?.mtimeNs}`;
+}
+
+/** Asks the service to end, and kills it while it does. */
+async function killShutdown({ served, random, tally }: Scene): Promise<void> {
+  const { signal } = await served.killInShutdown(random() * SHUTDOWN_MS_MAX);
+  tally.add(signal === "SIGKILL" ? "kills" : "stops");
   await start({ served, tally });
 }
 
@@ -101,7 +141,7 @@ async function killSeal(scene: Scene): Promise<void> {
     delay(random() * SEAL_MS_MAX, undefined, { signal: failing }),
     sealing.exited,
   ]);
-  sealing.signal("SIGKILL");
+  signalChild(sealing.child, "SIGKILL");
   const exit = await sealing.exited;
   const isFine = exit.signal === "SIGKILL" || exit.code === 0 ||
     /nothing to seal/.test(exit.stderr);

@@ -4,7 +4,7 @@
  */
 import type { ReplayFilter } from "../../src/client/replay.ts";
 import type { FollowEnd, FollowEvents } from "../../src/client/wire.ts";
-import { type Random, randomInteger } from "../../tests/support/random.ts";
+import { type Random, randomInteger } from "../support/random.ts";
 import { OBSERVED_EVENTS_MAX } from "./bounds.ts";
 import { EventTrace } from "./event_trace.ts";
 import { type Load, pause } from "./load.ts";

@@ -8,7 +8,7 @@ import { Buffer } from "node:buffer";
 import type { Batch } from "../../src/client/batch_body.ts";
 import { canonicalize } from "../../src/event/json/canonical_json.ts";
 import { sha256Hex } from "../../src/event/hash.ts";
-import type { Receipt, RetirementReceipt } from "../../src/event/types.ts";
+import type { CommittedEvent, Receipt, RetirementReceipt } from "../../src/event/types.ts";
 import { ROUND_BATCHES_MAX, ROUND_EVENTS_MAX, ROUND_PAYLOAD_BYTES_MAX } from "./bounds.ts";
 import { claim } from "./violation.ts";
 
@@ -57,6 +57,11 @@ export class Ledger {
   /** By the retired source. */
   readonly #retirements = new Map<string, RetirementReceipt>();
   readonly #batchesMax: number;
+  /**
+   * Whether a batch of the log that no writer has submitted may be there, because others write to
+   * it too; none may unless told otherwise.
+   */
+  mayHold: (events: readonly CommittedEvent[]) => boolean = () => false;
   #events = 0;
   #payloadBytes = 0;
 

@@ -3,7 +3,7 @@
  * single records by their key, listings of streams; and one that goes away in the middle.
  */
 import type { ReplayFilter } from "../../src/client/replay.ts";
-import { type Random, randomInteger, randomItem } from "../../tests/support/random.ts";
+import { type Random, randomInteger, randomItem } from "../support/random.ts";
 import { EventTrace } from "./event_trace.ts";
 import { type Load, pause, readSignal } from "./load.ts";
 import { claim } from "./violation.ts";

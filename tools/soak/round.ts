@@ -3,8 +3,8 @@
  * end all of it is checked. The first thing that goes wrong ends everything.
  */
 import { setTimeout as delay } from "node:timers/promises";
-import type { RuntimeName } from "../../tests/support/runtimes.ts";
-import { type Random, randomInteger } from "../../tests/support/random.ts";
+import type { RuntimeName } from "../support/runtimes.ts";
+import { type Random, randomInteger } from "../support/random.ts";
 import { Audit, type KnownHeads } from "./audit.ts";
 import {
   ANSWER_TIMEOUT_MS,
@@ -21,7 +21,7 @@ import type { Load } from "./load.ts";
 import { Observations } from "./observations.ts";
 import { Reader } from "./reader.ts";
 import { ServedLog } from "./served_log.ts";
-import { describeExit } from "./service_process.ts";
+import { describeExit } from "../support/program.ts";
 import type { Tally } from "./tally.ts";
 import { claim } from "./violation.ts";
 import type { Vitals } from "./vitals.ts";
@@ -44,6 +44,8 @@ export interface RoundOptions {
   loadMsMax: number;
   /** When the log has so many batches, the round ends. */
   roundBatchesMax: number;
+  /** Size at which the service seals its tail; ROTATE_BYTES if absent. */
+  rotateBytes?: number | undefined;
   tally: Tally;
   vitals: Vitals;
   /** Gives up. */
@@ -57,8 +59,8 @@ export async function runRound(options: RoundOptions): Promise<void> {
   const giveUp = () => fail(options.signal.reason);
   options.signal.addEventListener("abort", giveUp, { once: true });
   const random = randomOf(options.seed, `round ${options.number}`);
-  const { dir, runtimes, tally } = options;
-  const served = await ServedLog.create({ dir, runtimes, random, onFailure: fail });
+  const { dir, runtimes, rotateBytes, tally } = options;
+  const served = await ServedLog.create({ dir, runtimes, random, rotateBytes, onFailure: fail });
   const stopLooking = keepLooking(served, options.vitals, fail);
   try {
     options.signal.throwIfAborted();
@@ -160,13 +162,14 @@ class Round {
       served: this.#served,
       random: this.#random,
       tally,
+      ledger: this.#ledger,
       heads: this.#heads,
       failing,
     };
     while (!this.#ledger.isFull) {
       const disturbance = nextDisturbance();
       if (disturbance === null) return;
-      const loadMs = randomInteger(this.#random, LOAD_MS_MIN, loadMsMax);
+      const loadMs = randomInteger(this.#random, Math.min(LOAD_MS_MIN, loadMsMax), loadMsMax);
       await delay(loadMs, undefined, { signal: failing });
       await disturbance(scene);
       await this.#check(this.#audit);

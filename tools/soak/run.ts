@@ -4,8 +4,8 @@
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
-import type { RuntimeName } from "../../tests/support/runtimes.ts";
-import { randomInteger } from "../../tests/support/random.ts";
+import type { RuntimeName } from "../support/runtimes.ts";
+import { randomInteger } from "../support/random.ts";
 import { LOAD_MS_MAX, ROUND_BATCHES_MAX } from "./bounds.ts";
 import type { Disturbance } from "./disturbances.ts";
 import { runRound } from "./round.ts";
@@ -30,6 +30,8 @@ export interface SoakOptions {
   loadMsMax?: number;
   /** Batches of one log at the most; ROUND_BATCHES_MAX if absent. */
   roundBatchesMax?: number;
+  /** Size at which the service seals its tail; ROTATE_BYTES if absent. */
+  rotateBytes?: number;
   /** Takes lines of progress. */
   report: (line: string) => void;
   /** Gives up. */
@@ -58,7 +60,7 @@ export class SoakError extends Error {
 
 /** @throws {SoakError} when something is wrong with the service, or it is given up. */
 export async function runSoak(options: SoakOptions): Promise<SoakResult> {
-  const { seed, runtimes, report, signal } = options;
+  const { seed, runtimes, rotateBytes, report, signal } = options;
   const { loadMsMax = LOAD_MS_MAX, roundBatchesMax = ROUND_BATCHES_MAX } = options;
   const [tally, vitals, startMs] = [new Tally(), new Vitals(), performance.now()];
   const elapsedMs = () => performance.now() - startMs;
@@ -66,7 +68,7 @@ export async function runSoak(options: SoakOptions): Promise<SoakResult> {
     report(`${Math.round(elapsedMs() / 1000)} s: ${tally}; ${vitals.latest}`);
   }, PROGRESS_MS);
   const nextDisturbance = dealFrom(options, elapsedMs);
-  const shared = { seed, runtimes, tally, vitals, signal, loadMsMax, roundBatchesMax };
+  const shared = { seed, runtimes, rotateBytes, tally, vitals, signal, loadMsMax, roundBatchesMax };
   let isOver = false;
   const next = () => {
     const disturbance = nextDisturbance();

@@ -7,21 +7,28 @@ import { mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
 import { SYSTEM_TIMING, type Timing } from "../../src/client/timing.ts";
 import { unixFetch } from "../../src/client/unix_fetch.ts";
 import { EventLogClient } from "../../src/client/event_log_client.ts";
-import type { RuntimeName } from "../../tests/support/runtimes.ts";
-import { type Random, randomItem } from "../../tests/support/random.ts";
-import { ANSWER_TIMEOUT_MS, READY_POLL_MS, RETRY_MS_MAX, ROTATE_BYTES } from "./bounds.ts";
+import type { RuntimeName } from "../support/runtimes.ts";
+import { type Random, randomItem } from "../support/random.ts";
+import { ANSWER_TIMEOUT_MS, RETRY_MS_MAX, ROTATE_BYTES } from "./bounds.ts";
 import {
+  type CliExit,
   describeExit,
-  type ProcessExit,
-  ROOT,
-  SERVE_ROTATING,
-  ServiceProcess,
-} from "./service_process.ts";
+  isRunning,
+  type Serving,
+  signalChild,
+  spawnCli,
+  type Spawned,
+  spawnServe,
+  untilReady,
+} from "../support/program.ts";
 import { claim, Violation } from "./violation.ts";
 
+/** The folder of this tree. */
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 /** Clients ask again until the time is up, however often that is. */
 const ATTEMPTS_MAX = 1_000_000;
 
@@ -31,6 +38,8 @@ export interface ServedLogOptions {
   /** Each start takes one of them. */
   runtimes: readonly RuntimeName[];
   random: Random;
+  /** Size at which the service seals its tail; ROTATE_BYTES if absent. */
+  rotateBytes?: number | undefined;
   /** Hears that the process ended by itself. */
   onFailure: (error: Error) => void;
 }
@@ -41,9 +50,9 @@ export class ServedLog {
   readonly client: EventLogClient;
   readonly #options: ServedLogOptions;
   readonly #socketFolder: string;
-  #process: ServiceProcess | null = null;
+  #process: Serving | null = null;
   /** All processes that have not ended. */
-  readonly #running = new Set<ServiceProcess>();
+  readonly #running = new Set<Spawned>();
   #runtime: RuntimeName;
   #gate = Promise.withResolvers<void>();
 
@@ -75,7 +84,7 @@ export class ServedLog {
         await SYSTEM_TIMING.sleep(Math.min(durationMs, RETRY_MS_MAX), signal);
       },
     };
-    this.client = new EventLogClient(unixFetch(this.#socketPath), {
+    this.client = new EventLogClient(unixFetch(this.socketPath), {
       attemptsMax: ATTEMPTS_MAX,
       writeTimeoutMs: ANSWER_TIMEOUT_MS,
       timing,
@@ -84,7 +93,12 @@ export class ServedLog {
 
   /** Of the serving process; null when there is none. */
   get pid(): number | null {
-    return this.#process?.pid ?? null;
+    return this.#process?.child.pid ?? null;
+  }
+
+  /** What the serving process has written. */
+  get output(): Spawned["output"] {
+    return this.#process!.output;
   }
 
   /** That serves, or served last. */
@@ -125,9 +139,10 @@ export class ServedLog {
   }
 
   /** Starts a service that nobody waits for, and that the caller ends. */
-  launch(): ServiceProcess {
-    this.#chooseRuntime();
-    return this.#spawn([this.#configPath, `${ROTATE_BYTES}`], SERVE_ROTATING);
+  launch(): Serving {
+    const { rotateBytes = ROTATE_BYTES } = this.#options;
+    const options = { ...this.#programOptions(), socketPath: this.socketPath, rotateBytes };
+    return this.#watch(spawnServe(this.dir, options));
   }
 
   /** Ends the service as an operator does. */
@@ -141,41 +156,52 @@ export class ServedLog {
     await this.#end("SIGKILL");
   }
 
+  /** Tells the service to shut down, and ends it as a crash does if it has not ended in time. */
+  async killInShutdown(momentMs: number): Promise<CliExit> {
+    const ending = this.#process!;
+    const exited = this.#end("SIGTERM");
+    await Promise.race([delay(momentMs), exited]);
+    signalChild(ending.child, "SIGKILL");
+    const exit = await exited;
+    const isFine = exit.signal === "SIGKILL" || exit.code === 0;
+    claim(isFine, `serve did not end well after SIGTERM: ${describeExit(exit)}`);
+    return exit;
+  }
+
   /** Stops the service from running for a while. */
   async freeze(durationMs: number, signal: AbortSignal): Promise<void> {
     const frozen = this.#process!;
-    frozen.signal("SIGSTOP");
+    signalChild(frozen.child, "SIGSTOP");
     try {
       await delay(durationMs, undefined, { signal });
     } finally {
-      frozen.signal("SIGCONT");
+      signalChild(frozen.child, "SIGCONT");
     }
   }
 
   /** Runs another command on the log to its end. */
-  run(args: string[]): Promise<ProcessExit> {
+  run(args: string[]): Promise<CliExit> {
     return this.spawn(args).exited;
   }
 
   /** Starts another command on the log. */
-  spawn(args: string[]): ServiceProcess {
-    this.#chooseRuntime();
-    return this.#spawn(["--config", this.#configPath, ...args]);
+  spawn(args: string[]): Spawned {
+    return this.#watch(spawnCli(["--config", this.#configPath, ...args], this.#programOptions()));
   }
 
   /** Ends every process and removes the socket's folder; the log's own folder stays. */
   async dispose(): Promise<void> {
     this.#process = null;
-    for (const running of this.#running) running.signal("SIGKILL");
+    for (const { child } of this.#running) signalChild(child, "SIGKILL");
     await Promise.allSettled([...this.#running].map(({ exited }) => exited));
     await rm(this.#socketFolder, { recursive: true, force: true });
   }
 
   async #initialize(): Promise<void> {
-    const exit = await this.#spawn(["init", this.dir]).exited;
+    const exit = await this.#watch(spawnCli(["init", this.dir], this.#programOptions())).exited;
     claim(exit.code === 0, `init: ${describeExit(exit)}`);
     const config = await readFile(this.#configPath, "utf8");
-    const socket = `socket = ${JSON.stringify(this.#socketPath)}`;
+    const socket = `socket = ${JSON.stringify(this.socketPath)}`;
     await writeFile(this.#configPath, config.replace(/^socket = .*$/m, () => socket));
   }
 
@@ -183,60 +209,57 @@ export class ServedLog {
     return join(this.dir, "service.toml");
   }
 
-  get #socketPath(): string {
+  get socketPath(): string {
     return join(this.#socketFolder, "ground.sock");
   }
 
-  #chooseRuntime(): void {
+  /** Under a runtime by chance, with no more permissions than it needs. */
+  #programOptions() {
     this.#runtime = randomItem(this.#options.random, this.#options.runtimes);
-  }
-
-  #spawn(args: string[], script?: string): ServiceProcess {
     const folders = `${this.dir},${this.#socketFolder}`;
-    const started = new ServiceProcess(args, {
+    return {
       runtime: this.#runtime,
+      timeoutMs: null,
       permissions: [
         // A thread needs to read its module.
         `--allow-read=${folders},${ROOT}`,
         `--allow-write=${folders}`,
-        `--allow-net=unix:${this.#socketPath}`,
+        `--allow-net=unix:${this.socketPath}`,
       ],
-      ...(script === undefined ? {} : { script }),
-    });
+    };
+  }
+
+  #watch<Started extends Spawned>(started: Started): Started {
     this.#running.add(started);
     const forget = () => void this.#running.delete(started);
     started.exited.then(forget, forget);
     return started;
   }
 
-  async #end(signal: "SIGTERM" | "SIGKILL"): Promise<ProcessExit> {
+  async #end(signal: "SIGTERM" | "SIGKILL"): Promise<CliExit> {
     const ending = this.#process!;
     this.#process = null;
     this.#gate = Promise.withResolvers();
-    if (ending.exit !== null) {
-      throw new Violation(`serve ended by itself with ${describeExit(ending.exit)}`);
+    if (!isRunning(ending)) {
+      throw new Violation(`serve ended by itself with ${describeExit(await ending.exited)}`);
     }
-    ending.signal(signal);
-    return await ending.exited;
+    return await ending.stop(signal);
   }
 
-  async #untilReady(starting: ServiceProcess): Promise<void> {
-    const fetch = unixFetch(this.#socketPath);
-    const signal = AbortSignal.timeout(ANSWER_TIMEOUT_MS);
-    while (starting.exit === null) {
-      try {
-        const response = await fetch("/v1/events?limit=1", { signal });
-        await response.arrayBuffer();
-        if (response.status === 200) return;
-      } catch {
-        // Nobody listens yet; the time limit ends this.
-      }
-      if (signal.aborted) {
-        starting.signal("SIGKILL");
-        throw new Violation(`serve does not answer ${ANSWER_TIMEOUT_MS} ms after its start`);
-      }
-      await delay(READY_POLL_MS);
+  async #untilReady(starting: Serving): Promise<void> {
+    const waiting = new AbortController();
+    const hanging = delay(ANSWER_TIMEOUT_MS, "hanging", { signal: waiting.signal })
+      .catch(() => "over");
+    let outcome: string | void;
+    try {
+      outcome = await Promise.race([untilReady(starting), hanging]);
+    } catch (error) {
+      throw new Violation((error as Error).message, { cause: error });
+    } finally {
+      waiting.abort();
     }
-    throw new Violation(`serve ended with ${describeExit(starting.exit)}, instead of serving`);
+    if (outcome !== "hanging") return;
+    signalChild(starting.child, "SIGKILL");
+    throw new Violation(`serve does not answer ${ANSWER_TIMEOUT_MS} ms after its start`);
   }
 }

@@ -5,12 +5,7 @@
 import { createHash } from "node:crypto";
 import type { Batch } from "../../src/client/batch_body.ts";
 import type { SubmittedEvent } from "../../src/event/types.ts";
-import {
-  type Random,
-  randomInteger,
-  randomItem,
-  seededRandom,
-} from "../../tests/support/random.ts";
+import { type Random, randomInteger, randomItem, seededRandom } from "../support/random.ts";
 
 /** How a batch is made; part of its id. */
 export type Shape = "single" | "small" | "bulk" | "big" | "unicode" | "guarded";

@@ -5,7 +5,7 @@
  */
 import type { Batch } from "../../src/client/batch_body.ts";
 import type { Receipt, RetirementReceipt } from "../../src/event/types.ts";
-import { type Random, randomInteger, randomItem } from "../../tests/support/random.ts";
+import { type Random, randomInteger, randomItem } from "../support/random.ts";
 import { WRITER_BYTES_PER_SECOND, WRITER_PAUSE_MS_MAX } from "./bounds.ts";
 import type { LedgerEntry } from "./ledger.ts";
 import { type Load, pause, refusalOf } from "./load.ts";

@@ -1,31 +1,30 @@
 /**
- * Canonical JSON of RFC 8785. Equal values have one spelling: members sorted by UTF-16 code units,
- * numbers and strings as ECMAScript spells them, no whitespace. Uses nothing but the language, so
- * that it runs in browsers too.
+ * Canonical JSON (RFC 8785): members sorted by UTF-16 code units, numbers and strings formatted as
+ * ECMAScript formats them, no whitespace. Equal values have equal texts. Also runs in browsers.
  */
 import { quoteString } from "./quote_string.ts";
 
-/** Longest name that is kept, in UTF-16 code units. */
+/** Longest cached name, in UTF-16 code units. */
 const NAME_CACHE_CHARS_MAX = 64;
 
-/** Member names that canonicalization keeps in quoted form; all are dropped when there are more. */
+/** Quoted member names in the cache; a full cache is cleared. */
 export const NAME_CACHE_ENTRIES_MAX: number = 1024;
 
-/** Containers of a value that `canonicalize()` takes; bounds its recursion. */
+/** Default nesting limit of `canonicalize()`; bounds its recursion. */
 export const CANONICAL_DEPTH_MAX: number = 1024;
 
-/** A value that has more containers on one path than allowed, or contains itself. */
+/** Thrown for a value that is nested too deep or contains itself. */
 export class DepthError extends TypeError {
-  /** Tells it from other errors in logs. */
+  /** Name of this error class. */
   override name = "DepthError";
 }
 
 /**
- * The canonical text of a JSON value: null, booleans, finite numbers, well-formed strings, arrays
- * and plain objects of these. Every own enumerable member counts, `__proto__` too.
+ * Returns the canonical text of a JSON value: null, booleans, finite numbers, well-formed strings,
+ * arrays and plain objects of these. Includes every own enumerable member, even `__proto__`.
  *
- * @param depthMax containers allowed on one path.
- * @throws {TypeError} for what has no canonical form: undefined, non-finite numbers, unpaired
+ * @param depthMax maximum nesting of containers.
+ * @throws {TypeError} for values without a canonical form: undefined, non-finite numbers, unpaired
  *   surrogates, bigints, symbols, functions and other objects.
  * @throws {DepthError} (a TypeError) when the value is too deep or contains itself.
  */
@@ -84,20 +83,20 @@ function canonicalObject(members: Record<string, unknown>, depthMax: number): st
 }
 
 /**
- * V8 keeps a text that is added to as a tree, 32 bytes for each addition: a payload of millions of
- * small values took a gigabyte until its text was whole. So what has grown to this is made whole.
+ * V8 represents concatenations as a rope, 32 bytes per append: a payload of millions of small
+ * values took a gigabyte. Ropes of this length are flattened.
  */
 const PIECE_CHARS = 4096;
 
 /**
- * The same text, for good in one piece: so V8 makes it to read a character. No canonical text has a
- * NUL, but the compiler cannot know, and leaves the reading in.
+ * Flattens a rope: V8 does so to read a character. Canonical text holds no NUL, but the compiler
+ * can't know that, so it can't optimize the read away.
  */
 function inOnePiece(text: string): string {
   return text.charCodeAt(text.length - 1) === 0 ? "" : text;
 }
 
-/** Sorts by UTF-16 code units (RFC 8785 section 3.2.3), which is how strings compare and sort. */
+/** Sorts by UTF-16 code units (RFC 8785 section 3.2.3), the order of ECMAScript strings. */
 function sortNames(names: string[]): void {
   if (names.length > INSERTION_SORT_MAX) {
     names.sort();
@@ -111,13 +110,13 @@ function sortNames(names: string[]): void {
   }
 }
 
-/** Up to so many names an insertion sort beats the call of `sort()`. */
+/** For up to this many names an insertion sort beats `sort()`. */
 const INSERTION_SORT_MAX = 16;
 
-/** Events of one kind share their member names, so the quoted ones are kept. */
+/** Cached because events of one kind share their member names. */
 const quotedNames = new Map<string, string>();
 
-/** A member name as it is spelled, with its colon. */
+/** Formats a member name with its colon. */
 function quoteName(name: string): string {
   const known = quotedNames.get(name);
   if (known !== undefined) return known;
@@ -128,7 +127,7 @@ function quoteName(name: string): string {
   return quoted;
 }
 
-/** Also true for objects of another realm, such as a browser's frame. */
+/** Also accepts plain objects of another realm, for example of an iframe. */
 function isPlainObject(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === null || Object.getPrototypeOf(prototype) === null;

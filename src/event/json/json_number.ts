@@ -1,10 +1,8 @@
-/**
- * The number rule that the JSON grammar does not have: what a literal says must survive binary64.
- */
+/** The number rule beyond the JSON grammar: a literal must survive conversion to binary64. */
 
 /**
- * @param literal a number of the JSON grammar.
- * @returns null, or what is wrong with it as the rest of a sentence.
+ * Checks a number literal of the JSON grammar.
+ * @returns null if valid, else a predicate for the error message: "is too large for ...".
  */
 export function numberFault(literal: string): string | null {
   const value = Number(literal);

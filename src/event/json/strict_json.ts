@@ -1,11 +1,11 @@
 /**
- * Strict JSON: exactly one JSON value in UTF-8 without a byte order mark, no member name twice in
- * an object, no unpaired surrogate, no number that binary64 can't hold. One pass over the text
- * builds the value and finds the first fault. It runs in browsers too.
+ * Strict JSON: one value in UTF-8 without a byte order mark, no duplicate member names, no unpaired
+ * surrogates, no number that binary64 can't hold. One pass builds the value and finds the first
+ * fault. Also runs in browsers.
  *
- * No object goes through `JSON.parse`: V8 mistakes a member name for one that it has seen before
- * when the escapes of the one begin like the characters of the other. After `{"\\":1}` it can read
- * `{"\n":1}` as `{"\\":1}` (seen in V8 13.6 and 15.0), and a client's data would change silently.
+ * Objects never go through `JSON.parse`: V8 can confuse an escaped member name with one it has seen
+ * before. After `{"\\":1}` it may parse `{"\n":1}` as `{"\\":1}` (seen in V8 13.6 and 15.0), which
+ * would silently change a client's data.
  */
 import { JSON_DEPTH_MAX } from "../../limits.ts";
 import { numberFault } from "./json_number.ts";
@@ -15,23 +15,23 @@ import { utf8Bytes, validUtf8Bytes } from "./utf8.ts";
 
 export type { JsonObject, JsonValue } from "./json_value.ts";
 
-/** Steps of a path that are reported. */
+/** Reported steps of a path. */
 const PATH_STEPS_MAX = 16;
-/** Objects with more names get a set of them; a few names are compared one by one. */
+/** Objects with more names use a set; a few names are compared one by one. */
 const COMPARED_NAMES_MAX = 16;
 
 export interface JsonFault {
-  /** `syntax`: the text is not JSON in UTF-8. `rule`: it is, but breaks a rule of strict JSON. */
+  /** `syntax`: not JSON in UTF-8. `rule`: JSON that breaks a rule of strict JSON. */
   kind: "syntax" | "rule";
-  /** What is wrong, without a period and without the place. */
+  /** Reason without location. */
   message: string;
-  /** Where the fault begins. */
+  /** Start of the fault in the text. */
   offsetBytes: number;
-  /** The outermost steps to the value at fault: member names and array indexes. */
+  /** Outermost steps to the faulty value: member names and array indices. */
   path: (string | number)[];
 }
 
-/** A text that is not strict JSON. */
+/** Thrown for text that is not strict JSON. */
 export class JsonError extends Error {
   override name = "JsonError";
   readonly fault: JsonFault;
@@ -45,8 +45,8 @@ export class JsonError extends Error {
 }
 
 /**
- * Parses a body. Containers nested deeper than JSON_DEPTH_MAX are checked but come back as 0: no
- * caller accepts that depth, and building what a hostile body nests could take all memory.
+ * Parses a body. Containers nested deeper than JSON_DEPTH_MAX are checked but replaced by 0: every
+ * caller rejects that depth, and building them would let a hostile body exhaust memory.
  *
  * @throws {JsonError} with the first fault.
  */
@@ -64,15 +64,15 @@ export function parseJson(bytes: Uint8Array): JsonValue {
 
 const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** Matches every text with an escape in a member name, and some others. */
+/** Matches every text with an escaped member name, with false positives. */
 const MAYBE_ESCAPED_NAME = /\\[^][^"\\]*"\s*:/;
 
 /**
- * Parses what the service wrote: as `JSON.parse`, but without its mistake on escaped names.
+ * Parses text the service wrote: `JSON.parse` without its bug on escaped names.
  *
  * @throws {SyntaxError} or {JsonError} when it is not JSON.
  */
-// deno-lint-ignore no-explicit-any -- as JSON.parse, whose place it takes
+// deno-lint-ignore no-explicit-any -- replaces JSON.parse
 export function parseJsonText(text: string): any {
   return MAYBE_ESCAPED_NAME.test(text) ? new JsonReader(text, Infinity).read() : JSON.parse(text);
 }
@@ -92,16 +92,16 @@ const LOWER_E = 0x65;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 
-/** What may follow a backslash, besides `u`. */
+/** Characters after a backslash, besides `u`. */
 const ESCAPED_CHARS = '"\\/bfnrt';
 
 class JsonReader {
   readonly #text: string;
   readonly #depthMax: number;
-  /** What follows the text and is no part of it; null for nothing. */
+  /** Why the text ends early; null if it doesn't. */
   readonly #cutOffBy: string | null;
   #at = 0;
-  /** The member name or index reached in each open container that is built. */
+  /** Current member name or index of each open container. */
   readonly #path: (string | number)[] = [];
 
   constructor(text: string, depthMax: number, cutOffBy: string | null = null) {
@@ -110,7 +110,6 @@ class JsonReader {
     this.#cutOffBy = cutOffBy;
   }
 
-  /** Reads the whole text. */
   read(): JsonValue {
     const value = this.#value();
     this.#peek();
@@ -151,9 +150,7 @@ class JsonReader {
     return items;
   }
 
-  /**
-   * Checks containers that are not built. It does not recurse: a body can nest 32 million levels.
-   */
+  /** Checks containers without building them. Iterative: a body can nest 32 million levels. */
   #skipContainers(): JsonValue {
     const open = new OpenContainers(this.#text.length - this.#at);
     const isTaken = (name: string) => open.addName(name);
@@ -176,7 +173,6 @@ class JsonReader {
     return 0;
   }
 
-  /** A member's name and its colon. */
   #name(isTaken: (name: string) => boolean): string {
     if (this.#peek() !== QUOTE) this.#failSyntax();
     const startAt = this.#at;
@@ -219,7 +215,7 @@ class JsonReader {
       : this.#text.slice(startAt + 1, this.#at - 1);
   }
 
-  /** Moves to the last character of an escape, or of a pair of surrogate escapes. */
+  /** Advances to the last character of an escape or of a surrogate pair of escapes. */
   #skipEscape(): void {
     const next = this.#text.charAt(this.#at + 1);
     if (next === "") {
@@ -242,7 +238,7 @@ class JsonReader {
     this.#at += isSurrogate ? 11 : 5;
   }
 
-  /** Code unit of a `\uXXXX` escape; null when there is none here. */
+  /** Returns the code unit of a `\uXXXX` escape, or null. */
   #unicodeEscape(at: number): number | null {
     const escape = this.#text.slice(at, at + 6);
     return /^\\u[0-9a-fA-F]{4}$/.test(escape) ? parseInt(escape.slice(2), 16) : null;
@@ -271,14 +267,14 @@ class JsonReader {
     return this.#failRule(`${cutText(literal)} ${fault}; send it as a string`, startAt);
   }
 
-  /** One digit or more. */
+  /** Requires at least one digit. */
   #skipDigits(): void {
     const startAt = this.#at;
     while (isDigit(this.#text.charCodeAt(this.#at))) this.#at++;
     if (this.#at === startAt) this.#failSyntax();
   }
 
-  /** Code unit of the next character that is not whitespace; NaN at the end of the text. */
+  /** Skips whitespace and returns the next code unit; NaN at the end of the text. */
   #peek(): number {
     let unit = this.#text.charCodeAt(this.#at);
     while (unit === 0x20 || unit === 0x0a || unit === 0x0d || unit === 0x09) {
@@ -287,7 +283,7 @@ class JsonReader {
     return unit;
   }
 
-  /** Moves past a character if it comes next. */
+  /** Skips a character if it comes next. */
   #skip(unit: number): boolean {
     if (this.#peek() !== unit) return false;
     this.#at++;
@@ -318,18 +314,18 @@ class JsonReader {
   }
 }
 
-/** Open containers that are not built: flat, because there can be as many as the body has bytes. */
+/** A stack of open containers in flat arrays: there may be as many as the body has bytes. */
 class OpenContainers {
-  /** For each level 0 for an array; for an object, the index in `#names` of its first, plus 1. */
+  /** Per level 0 for an array; for an object, the index in `#names` of its first name, plus 1. */
   readonly #levels: Uint32Array;
   /** Names of all open objects, outermost first. */
   readonly #names: string[] = [];
-  /** By depth, the names of open objects that have many. */
+  /** Name sets of large open objects, by depth. */
   readonly #nameSets = new Map<number, Set<string>>();
   depth = 0;
 
   constructor(depthMax: number) {
-    // The system provides zeroed memory only where it is written.
+    // The system commits only the pages that are written.
     this.#levels = new Uint32Array(depthMax);
   }
 
@@ -346,7 +342,7 @@ class OpenContainers {
     return this.#innermost > 0;
   }
 
-  /** Adds a name to the innermost object. Returns whether it was there. */
+  /** Adds a name to the innermost object. Returns whether it is a duplicate. */
   addName(name: string): boolean {
     const names = this.#names;
     const start = this.#innermost - 1;
@@ -369,7 +365,7 @@ class OpenContainers {
   }
 }
 
-/** `events[3].payload["a b"]`. */
+/** Formats a path like `events[3].payload["a b"]`. */
 function formatPath(path: readonly (string | number)[]): string {
   let text = "";
   for (const step of path) {
@@ -380,7 +376,7 @@ function formatPath(path: readonly (string | number)[]): string {
   return path.length < PATH_STEPS_MAX ? text : `${text}...`;
 }
 
-/** Also for `__proto__`, to which an assignment would mean something else. */
+/** Defines `__proto__` as a member: an assignment would set the prototype. */
 function setMember(object: JsonObject, name: string, value: JsonValue): void {
   if (name !== "__proto__") object[name] = value;
   else {
@@ -389,7 +385,6 @@ function setMember(object: JsonObject, name: string, value: JsonValue): void {
   }
 }
 
-/** `charCodeAt()` gives NaN past the end, which is no digit. */
 function isDigit(unit: number): boolean {
   return unit >= DIGIT_0 && unit <= 0x39;
 }

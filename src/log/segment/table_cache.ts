@@ -27,6 +27,9 @@ export class TableCache {
   readonly #tables: LruCache<Table>;
   /** Tables that have left the cache and are still to be closed. */
   readonly #dropped = new Set<Table>();
+  #isClosed = false;
+  /** Called when the last reader of a closed cache is done. */
+  #drained: (() => void) | null = null;
 
   constructor(storage: Storage, openMax: number = OPEN_SEGMENTS_MAX) {
     this.#storage = storage;
@@ -41,6 +44,7 @@ export class TableCache {
     entry: SegmentEntry,
     read: (segment: Segment) => Result | Promise<Result>,
   ): Promise<Result> {
+    assert(!this.#isClosed, "no read of a segment begins once the log is closed");
     const table = this.#tables.get(entry.path) ?? this.#open(entry);
     table.readers += 1;
     try {
@@ -48,6 +52,7 @@ export class TableCache {
     } finally {
       table.readers -= 1;
       await this.#closeDropped();
+      if (this.#dropped.size === 0) this.#drained?.();
     }
   }
 
@@ -63,11 +68,12 @@ export class TableCache {
     return filters.every((_, number) => !mayHold(filters, number, hash));
   }
 
-  /** Closes all segments. Nobody may be reading. */
+  /** Closes all segments once the reads that have begun are done; none may begin anymore. */
   async close(): Promise<void> {
+    this.#isClosed = true;
     this.#tables.clear();
     await this.#closeDropped();
-    assert(this.#dropped.size === 0, "nobody reads a segment of a log that is closed");
+    if (this.#dropped.size > 0) await new Promise<void>((resolve) => this.#drained = resolve);
   }
 
   #open(entry: SegmentEntry): Table {

@@ -1,4 +1,4 @@
-/** A service of the test's choice on a Unix socket: each request is answered by the next reply. */
+/** A scripted service on a Unix socket: each request gets the next reply. */
 import { Buffer } from "node:buffer";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
@@ -9,9 +9,9 @@ import {
 } from "../../../src/client/event_log_client.ts";
 import type { Timing } from "../../../src/client/timing.ts";
 import { unixFetch } from "../../../src/client/unix_fetch.ts";
-import { withFolder } from "../../support/cli.ts";
+import { withFolder } from "../../../tools/support/program.ts";
 
-/** A request as it arrived. */
+/** A received request. */
 export interface SeenRequest {
   method: string;
   path: string;
@@ -20,10 +20,10 @@ export interface SeenRequest {
   body: string;
 }
 
-/** Answers one request. */
+/** Responds to one request. */
 export type Reply = (response: ServerResponse, request: SeenRequest) => void | Promise<void>;
 
-/** Time that passes only in pauses, and chance without surprises. */
+/** A clock that advances only in pauses, and fixed randomness. */
 export class FakeTiming implements Timing {
   /** Length of each pause so far, in milliseconds. */
   readonly pausesMs: number[] = [];
@@ -44,7 +44,7 @@ export class FakeTiming implements Timing {
     return 1;
   }
 
-  /** Lets time pass. */
+  /** Advances the clock. */
   advance(durationMs: number): void {
     this.#nowMs += durationMs;
   }
@@ -57,7 +57,7 @@ export interface Faked {
   seen: SeenRequest[];
 }
 
-/** Runs `use` with a client of a service that gives these replies, the last one again and again. */
+/** Runs `use` with a client of a service that sends these replies and repeats the last one. */
 export async function withFakeService(
   replies: Reply[],
   use: (faked: Faked) => Promise<void>,
@@ -96,14 +96,14 @@ async function readAll(request: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-/** Answers with a JSON document. */
+/** Responds with a JSON document. */
 export function json(status: number, body: unknown, headers: Record<string, string> = {}): Reply {
   return (response) =>
     void response.writeHead(status, { "content-type": "application/json", ...headers })
       .end(JSON.stringify(body));
 }
 
-/** Answers with an error document. */
+/** Responds with an error document. */
 export function refuse(
   status: number,
   error: string,
@@ -113,13 +113,13 @@ export function refuse(
   return json(status, { error, message: `${error} happened`, ...context }, headers);
 }
 
-/** Closes the connection instead of answering. */
+/** Closes the connection without a response. */
 export const loseConnection: Reply = (response) => void response.destroy();
 
-/** Never answers. */
+/** Never responds. */
 export const keepSilent: Reply = () => {};
 
-/** Answers with lines of NDJSON and then ends, or loses the connection. */
+/** Responds with NDJSON lines, then ends or breaks the connection. */
 export function lines(records: unknown[], then: "end" | "lose" | "stay" = "end"): Reply {
   return (response) => {
     response.writeHead(200, { "content-type": "application/x-ndjson" });
@@ -137,14 +137,14 @@ export function eventId(n: number): string {
   return `01900000-0000-7000-8000-${n.toString(16).padStart(12, "0")}`;
 }
 
-/** Events of a fake log, told apart by their ids alone. */
+/** Events of a fake log that differ only in their ids. */
 export function events(from: number, to: number): { event_id: string }[] {
   const all: { event_id: string }[] = [];
   for (let n = from; n <= to; n++) all.push({ event_id: eventId(n) });
   return all;
 }
 
-/** Collects what an iteration yields. */
+/** Collects the items of an iteration. */
 export async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
   const all: T[] = [];
   for await (const item of items) all.push(item);

@@ -6,8 +6,8 @@ import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { init } from "../../../src/commands/init.ts";
-import { startServe, withFolder } from "../../support/cli.ts";
-import { TESTED_EXECUTABLE } from "../../support/runtimes.ts";
+import { startServe, withFolder } from "../../../tools/support/program.ts";
+import { TESTED_EXECUTABLE } from "../../../tools/support/runtimes.ts";
 import { withServedLog } from "./served_log.ts";
 
 export interface Served {

@@ -11,7 +11,7 @@
 import { chmod, cp, mkdir, symlink, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
-import { executableOf, runtimeArgs, THIS_RUNTIME } from "../../support/runtimes.ts";
+import { executableOf, runtimeArgs, THIS_RUNTIME } from "../../../tools/support/runtimes.ts";
 
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 /** At the top of the tree. */

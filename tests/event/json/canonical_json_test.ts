@@ -9,7 +9,7 @@ import {
   NAME_CACHE_ENTRIES_MAX,
 } from "../../../src/event/json/canonical_json.ts";
 import { randomValue } from "../support/random_json.ts";
-import { SEED, SeededRandom } from "../support/seeded_random.ts";
+import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 
 test("canonicalize() sorts members by UTF-16 code units", () => {
   // The sample of RFC 8785 section 3.2.3: a surrogate pair sorts before U+FB33.
@@ -27,7 +27,7 @@ test("canonicalize() sorts members by UTF-16 code units", () => {
   assert.equal(canonicalize(sample), `{${members.join(",")}}`);
 });
 
-test("canonicalize() sorts names that look like array indexes as text", () => {
+test("canonicalize() sorts names that look like array indices as text", () => {
   assert.equal(canonicalize({ 2: 0, 10: 0, b: 0, 1: 0, a: 0 }), '{"1":0,"10":0,"2":0,"a":0,"b":0}');
 });
 
@@ -36,7 +36,7 @@ test("canonicalize() sorts at every level", () => {
   assert.equal(canonicalize(value), '{"a":{"e":null,"f":{}},"b":[{"c":2,"d":1},[]]}');
 });
 
-/** Bit patterns and spellings of RFC 8785 appendix B. */
+/** Bit patterns and texts of RFC 8785 appendix B. */
 const NUMBER_SAMPLES: [bits: string, text: string][] = [
   ["0000000000000000", "0"],
   ["8000000000000000", "0"],
@@ -64,7 +64,7 @@ const NUMBER_SAMPLES: [bits: string, text: string][] = [
   ["43143ff3c1cb0959", "1424953923781206.2"],
 ];
 
-test("canonicalize() spells the numbers of RFC 8785 appendix B", () => {
+test("canonicalize() formats the numbers of RFC 8785 appendix B", () => {
   for (const [bits, text] of NUMBER_SAMPLES) {
     const view = new DataView(new ArrayBuffer(8));
     view.setBigUint64(0, BigInt("0x" + bits));
@@ -87,11 +87,11 @@ test("canonicalize() treats __proto__ and constructor as ordinary members", () =
   assert.equal(canonicalize(value), '{"__proto__":{"a":2,"b":1},"constructor":1,"toString":0}');
 });
 
-test("canonicalize() takes objects without a prototype", () => {
+test("canonicalize() accepts objects without a prototype", () => {
   assert.equal(canonicalize(Object.assign(Object.create(null), { b: 1, a: 2 })), '{"a":2,"b":1}');
 });
 
-test("canonicalize() refuses what has no canonical form", () => {
+test("canonicalize() refuses values without a canonical form", () => {
   const refused: [string, unknown][] = [
     ["NaN", NaN],
     ["Infinity", Infinity],
@@ -115,7 +115,7 @@ test("canonicalize() refuses what has no canonical form", () => {
   }
 });
 
-test("canonicalize() counts containers on one path against its depth bound", () => {
+test("canonicalize() limits the nesting of containers", () => {
   const nest = (depth: number): unknown => {
     let value: unknown = 0;
     for (let level = 0; level < depth; level++) value = level % 2 === 0 ? [value] : { a: value };
@@ -130,7 +130,7 @@ test("canonicalize() counts containers on one path against its depth bound", () 
   assert.throws(() => canonicalize(nest(1_000_000)), TypeError);
 });
 
-test("canonicalize() spells more names than it keeps in mind", () => {
+test("canonicalize() formats more names than its cache holds", () => {
   const names = Array.from({ length: NAME_CACHE_ENTRIES_MAX * 2 + 1 }, (_, index) => `n"${index}`);
   const value = Object.fromEntries([...names, "n".repeat(1000)].map((name) => [name, 0]));
   const text = oracle(value);
@@ -152,7 +152,7 @@ test(`canonicalize() agrees with another implementation (seed ${SEED})`, () => {
   }
 });
 
-test(`canonicalize() is stable and keeps the value (seed ${SEED})`, () => {
+test(`canonicalize() is stable and preserves the value (seed ${SEED})`, () => {
   const random = new SeededRandom();
   for (let round = 0; round < 1000; round++) {
     const text = canonicalize(randomValue(random, 6));

@@ -1,14 +1,14 @@
 /**
- * The bug: V8 kept the text of a payload of millions of small values as a tree of its additions,
- * which took a gigabyte and ended the service. Now it is made whole piece by piece; this holds the
- * pieces together. That they save the memory is shown in tests/faults/memory_limit_test.ts.
+ * The bug: V8 kept the text of a payload of millions of small values as a rope, which took a
+ * gigabyte and ended the service. Ropes are now flattened piece by piece; this tests the result,
+ * and tests/faults/memory_limit_test.ts the memory.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { canonicalize } from "../../../src/event/json/canonical_json.ts";
 
 const NUMBERS = Array.from({ length: 20_000 }, (_, number) => number);
-/** In the order of their UTF-16 code units. */
+/** Sorted by UTF-16 code units. */
 const NAMES = NUMBERS.map((number) => `n${String(number).padStart(6, "0")}`);
 
 const LONG_VALUES: [title: string, value: unknown][] = [
@@ -22,7 +22,7 @@ const LONG_VALUES: [title: string, value: unknown][] = [
 ];
 
 for (const [title, value] of LONG_VALUES) {
-  test(`canonicalize() spells ${title} that is longer than a piece`, () => {
+  test(`canonicalize() formats ${title} that is longer than a piece`, () => {
     assert.equal(canonicalize(value), JSON.stringify(value));
   });
 }

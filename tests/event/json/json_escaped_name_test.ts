@@ -13,7 +13,7 @@ function memberNames(text: string): string[] {
   return Object.keys(parseJson(Buffer.from(text)) as Record<string, unknown>);
 }
 
-test("parseJson() keeps an escaped name apart from one that begins like its escape", () => {
+test("parseJson() distinguishes an escaped name from one that begins like its escape", () => {
   const spelled = [
     ...['"\\n"', '"\\u0004"', '"\\u000a\\u000b"', '"\\""', '"\\\\n"', '"\\\\u"', '"\\\\"'],
     ...['"\\u005c\\u005c"', '"\\u00e9t\\u00e9"', '"\\ud83d\\ude00"', '"__proto__\\u0000"'],
@@ -31,7 +31,7 @@ test("parseJson() keeps an escaped name apart from one that begins like its esca
   }
 });
 
-test("parseJson() of a text with escaped names takes __proto__ as any name", () => {
+test("parseJson() of a text with escaped names treats __proto__ as any name", () => {
   const value = parseJson(Buffer.from('{"\\u005f_proto__":{"a":1},"b":[true,null,-1.5e3,"x\\n"]}'));
   assert.deepEqual(Object.keys(value as object), ["__proto__", "b"]);
   assert.equal(JSON.stringify(value), '{"__proto__":{"a":1},"b":[true,null,-1500,"x\\n"]}');
@@ -50,7 +50,7 @@ test("prepareBatch() stores the names that were submitted, whatever came before"
   }
 });
 
-test("parseJsonText() keeps escaped names apart too", () => {
+test("parseJsonText() distinguishes escaped names too", () => {
   for (let round = 0; round < 50; round++) {
     for (
       const text of [

@@ -4,7 +4,7 @@ import type { JsonValue } from "../../../src/event/json/json_value.ts";
 import { JsonError, type JsonFault, parseJson } from "../../../src/event/json/strict_json.ts";
 import { INGEST_BODY_BYTES_MAX, JSON_DEPTH_MAX } from "../../../src/limits.ts";
 import { mutate, randomJsonText, randomValue } from "../support/random_json.ts";
-import { SEED, SeededRandom } from "../support/seeded_random.ts";
+import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 
 function bytesOf(text: string): Uint8Array {
   return new TextEncoder().encode(text);
@@ -14,7 +14,7 @@ function parseText(text: string): JsonValue {
   return parseJson(bytesOf(text));
 }
 
-/** The fault that parseJson() finds; null for none. */
+/** Returns the fault that parseJson() finds, or null. */
 function faultOf(bytes: Uint8Array): JsonFault | null {
   try {
     parseJson(bytes);
@@ -25,7 +25,7 @@ function faultOf(bytes: Uint8Array): JsonFault | null {
   }
 }
 
-test("parseJson() gives the value of a strict text", () => {
+test("parseJson() returns the value of strict JSON", () => {
   assert.deepEqual(parseText(' {"a":[1,"\u00e9\\u00e9",null],"b":{"a":false}} '), {
     a: [1, "\u00e9\u00e9", null],
     b: { a: false },
@@ -61,7 +61,7 @@ const REFUSED = [
   "Infinity",
 ];
 
-test("parseJson() throws a JsonError for what strict JSON does not allow", () => {
+test("parseJson() throws a JsonError for anything but strict JSON", () => {
   for (const text of REFUSED) {
     assert.throws(() => parseText(text), JsonError, text);
   }
@@ -136,7 +136,7 @@ const FAULTS: [text: string, message: RegExp, offsetBytes: number, path: (string
   ["1" + "0".repeat(400), /too large/, 0, []],
 ];
 
-test("parseJson() says what is wrong, where, and in which value", () => {
+test("parseJson() reports a fault, its offset and its path", () => {
   for (const [text, message, offsetBytes, path] of FAULTS) {
     const fault = faultOf(bytesOf(text));
     assert.ok(fault !== null, text);
@@ -176,7 +176,7 @@ test("JsonError quotes a bounded part of the text", () => {
   }
 });
 
-test("parseJson() finds malformed UTF-8, and what comes before it first", () => {
+test("parseJson() finds malformed UTF-8, and an earlier fault first", () => {
   const cases: [before: string, after: string, message: RegExp, offsetBytes: number][] = [
     ['{"a":["', '"]}', /malformed UTF-8/, 7],
     ["[1,2]", "", /malformed UTF-8/, 5],
@@ -191,7 +191,7 @@ test("parseJson() finds malformed UTF-8, and what comes before it first", () => 
   }
 });
 
-test(`parseJson() keeps every value it is given (seed ${SEED})`, () => {
+test(`parseJson() preserves every value (seed ${SEED})`, () => {
   const random = new SeededRandom();
   for (let round = 0; round < 2000; round++) {
     const value = randomValue(random, 6);
@@ -210,7 +210,7 @@ test(`parseJson() agrees with the built-in parser on mutated texts (seed ${SEED}
     const fault = faultOf(bytes);
     const builtIn = tryBuiltIn(bytes);
     if (fault === null) {
-      // The built-in parser may take escaped names for others: see json_escaped_name_test.ts.
+      // The built-in parser may confuse escaped names: see json_escaped_name_test.ts.
       if (!bytes.includes(BACKSLASH)) assert.deepEqual(parseJson(bytes), builtIn, title);
       assert.notEqual(builtIn, undefined, title);
       acceptedCount++;
@@ -248,7 +248,7 @@ function depthOf(value: JsonValue | undefined): number {
   return depth;
 }
 
-test("parseJson() cuts what lies below its depth and keeps the rest", () => {
+test("parseJson() drops values beyond its depth and keeps the rest", () => {
   const nest = (depth: number, inner: string) => "[".repeat(depth) + inner + "]".repeat(depth);
   const deepest = nest(JSON_DEPTH_MAX, "7");
   assert.deepEqual(parseText(deepest), JSON.parse(deepest));
@@ -257,14 +257,14 @@ test("parseJson() cuts what lies below its depth and keeps the rest", () => {
   assert.deepEqual(parseText(tooDeep), JSON.parse(cut));
 });
 
-test("parseJson() finds faults below its depth", () => {
+test("parseJson() finds faults beyond its depth", () => {
   const nest = (inner: string) => "[".repeat(1000) + inner + "]".repeat(1000);
   for (const inner of ['{"a":1,"a":2}', "1e999", '"\\ud800"', "9007199254740993", "01"]) {
     assert.throws(() => parseText(nest(inner)), JsonError, inner);
   }
 });
 
-test("parseJson() takes the largest body, whatever it is made of", () => {
+test("parseJson() parses the largest body, whatever its content", () => {
   const filled = (open: string, unit: string, close: string) => {
     const count = Math.floor((INGEST_BODY_BYTES_MAX - open.length - close.length) / unit.length);
     return bytesOf(open + unit.repeat(count) + close);

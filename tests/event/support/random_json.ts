@@ -1,6 +1,6 @@
 /** Random JSON values, and random spellings of JSON with mutations that may break them. */
 import type { JsonValue } from "../../../src/event/json/json_value.ts";
-import type { SeededRandom } from "./seeded_random.ts";
+import type { SeededRandom } from "../../../tools/support/random.ts";
 
 /** A value of at most the given depth. */
 export function randomValue(random: SeededRandom, depthMax: number): JsonValue {

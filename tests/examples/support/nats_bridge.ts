@@ -1,13 +1,13 @@
 /** `nats_bridge` between a served deployment and a real `nats-server`. */
 import { test } from "node:test";
 import { EventLogClient, type Receipt } from "../../../mod.ts";
-import { signalChild } from "../../support/cli.ts";
 import { type NatsServer, NEEDS_NATS, withNats } from "./nats_server.ts";
-import { type ScriptRun, startExample } from "./run_script.ts";
-import { type Served, withServed } from "./served.ts";
+import { signalChild, type Spawned } from "../../../tools/support/program.ts";
+import { startExample } from "./run_script.ts";
+import { type Deployment, withServing } from "../../support/deployment.ts";
 
 export interface Bridged {
-  served: Served;
+  served: Deployment;
   nats: NatsServer;
 }
 
@@ -18,12 +18,12 @@ export function testWithNats(
   natsConfig = "",
 ): void {
   test(name, NEEDS_NATS, async () => {
-    await withServed((served) => withNats((nats) => use({ served, nats }), natsConfig));
+    await withServing((served) => withNats((nats) => use({ served, nats }), natsConfig));
   });
 }
 
 /** Starts a bridge that may reach both ends, and nothing else. */
-export function startBridge({ served, nats }: Bridged, url = nats.url): ScriptRun {
+export function startBridge({ served, nats }: Bridged, url = nats.url): Spawned {
   const { socketPath } = served;
   return startExample("nats_bridge", ["--socket", socketPath, "--nats", url], [
     `--allow-net=${new URL(nats.url).host},unix:${socketPath}`,
@@ -34,11 +34,11 @@ export function startBridge({ served, nats }: Bridged, url = nats.url): ScriptRu
 
 /** Ends a bridge. @returns its exit code. */
 export async function endBridge(
-  { child, exited }: ScriptRun,
+  { child, exited }: Spawned,
   signal: "SIGTERM" | "SIGINT" | "SIGKILL",
 ): Promise<number | null> {
   signalChild(child, signal);
-  return await exited;
+  return (await exited).code;
 }
 
 /** Appends a batch of events with these payloads. */

@@ -5,7 +5,7 @@ import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { connect, type NatsConnection } from "@nats-io/transport-node";
-import { withFolder } from "../../support/cli.ts";
+import { withFolder } from "../../../tools/support/program.ts";
 
 /** Debian puts it where only root looks. */
 const PROGRAM = ["nats-server", "/usr/sbin/nats-server"].find((program) => {

@@ -6,8 +6,8 @@ import { JetStreamApiCodes, type JetStreamApiError, jetstreamManager } from "@na
 import { type KV, Kvm } from "@nats-io/kv";
 import type { Bridged } from "./nats_bridge.ts";
 import type { NatsServer } from "./nats_server.ts";
-import type { ScriptRun } from "./run_script.ts";
-import type { Served } from "./served.ts";
+import type { Spawned } from "../../../tools/support/program.ts";
+import type { Deployment } from "../../support/deployment.ts";
 
 export const STREAM = "ground";
 const POLL_MS = 5;
@@ -38,7 +38,7 @@ export async function lastSequence(server: NatsServer): Promise<number> {
 export async function untilSequence(
   server: NatsServer,
   sequence: number,
-  { exited, output }: ScriptRun,
+  { exited, output }: Spawned,
 ): Promise<void> {
   let isGone = false;
   exited.then(() => isGone = true);
@@ -83,8 +83,8 @@ export async function writeCursor(server: NatsServer, cursor: Cursor): Promise<v
 }
 
 /** The events of a log that was never sealed, byte for byte. */
-export async function readLines({ folder }: Served): Promise<string[]> {
-  const tail = join(folder, "deployment", "data", "log", "tail.ndjson");
+export async function readLines({ logDir }: Deployment): Promise<string[]> {
+  const tail = join(logDir, "tail.ndjson");
   const lines = (await readFile(tail, "utf8")).split("\n");
   return lines.filter((line) => line.startsWith('{"event_id":'));
 }

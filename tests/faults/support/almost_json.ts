@@ -3,7 +3,7 @@
  * from a grammar of hostile parts, then changed token by token or byte by byte.
  */
 import { Buffer } from "node:buffer";
-import type { SeededRandom } from "../../event/support/seeded_random.ts";
+import type { SeededRandom } from "../../../tools/support/random.ts";
 import { hostileNumber, hostileString } from "./almost_json_scalars.ts";
 
 /** The bytes of one text. */
@@ -26,7 +26,8 @@ function space(random: SeededRandom): string {
   return random.chance(0.002) ? random.pick(OTHER_SPACES) : random.pick(SPACES);
 }
 
-function textOf(random: SeededRandom, depth: number): string {
+/** A text with containers up to a depth. */
+export function textOf(random: SeededRandom, depth: number): string {
   const kind = random.below(depth > 0 ? 10 : 4);
   const inside = kind < 4
     ? scalarText(random)
@@ -100,7 +101,8 @@ function unicodeEscape(random: SeededRandom, unit: string): string {
 /** Depths around the bounds, and one that no recursion bears. */
 const DEPTHS = [2, 20, 126, 127, 128, 129, 130, 254, 255, 256, 257, 258, 300, 1000];
 
-function deepText(random: SeededRandom): string {
+/** Containers in containers, about as deep as they may be. */
+export function deepText(random: SeededRandom): string {
   const depth = random.chance(0.002) ? 20_000 : random.pick(DEPTHS);
   let open = "";
   let close = "";
@@ -117,18 +119,25 @@ function deepText(random: SeededRandom): string {
 const TOKENS = /[[\]{}:,]|"(?:[^"\\]|\\.)*"|[^[\]{}:,"]+/gs;
 const INSERTED = ["[", "]", "{", "}", ":", ",", '"', "null", "0", '"a"', '"a":1', ",,", "[]", "{}"];
 
-/** Drops, doubles, swaps, replaces or adds a token or two. */
-function changeTokens(random: SeededRandom, text: string): string {
+/**
+ * Drops, doubles, swaps, replaces or adds a token or two.
+ * @param other makes what comes in the place of a token.
+ */
+export function changeTokens(
+  random: SeededRandom,
+  text: string,
+  other: () => string = () => random.pick(INSERTED),
+): string {
   const tokens = text.match(TOKENS) ?? [];
   for (let count = 1 + random.below(2); count > 0 && tokens.length > 0; count--) {
     const at = random.below(tokens.length);
-    const other = random.below(tokens.length);
+    const second = random.below(tokens.length);
     const kind = random.below(5);
     if (kind === 0) tokens.splice(at, 1);
-    else if (kind === 1) tokens.splice(other, 0, tokens[at]!);
-    else if (kind === 2) [tokens[at], tokens[other]] = [tokens[other]!, tokens[at]!];
-    else if (kind === 3) tokens[at] = random.pick(INSERTED);
-    else tokens.splice(at, 0, random.pick(INSERTED));
+    else if (kind === 1) tokens.splice(second, 0, tokens[at]!);
+    else if (kind === 2) [tokens[at], tokens[second]] = [tokens[second]!, tokens[at]!];
+    else if (kind === 3) tokens[at] = other();
+    else tokens.splice(at, 0, other());
   }
   return tokens.join("");
 }
@@ -143,7 +152,11 @@ const SEQUENCES = [
 ];
 
 /** Drops, doubles, overwrites, flips or adds bytes in one to three places. */
-function changeBytes(random: SeededRandom, original: Uint8Array): Uint8Array {
+export function changeBytes(
+  random: SeededRandom,
+  original: Uint8Array,
+  sequences: readonly (Uint8Array | readonly number[])[] = SEQUENCES,
+): Buffer {
   let bytes = Buffer.from(original);
   for (let count = 1 + random.below(3); count > 0; count--) {
     const at = random.below(bytes.length + 1);
@@ -157,7 +170,7 @@ function changeBytes(random: SeededRandom, original: Uint8Array): Uint8Array {
       ? bytes.subarray(at, end)
       : kind === 2
       ? Buffer.of(random.below(256))
-      : Buffer.from(kind === 3 ? [] : random.pick(SEQUENCES));
+      : Buffer.from(kind === 3 ? [] : random.pick(sequences));
     const rest = bytes.subarray(random.chance(0.5) ? end : at);
     bytes = Buffer.concat([bytes.subarray(0, at), added, rest]);
   }

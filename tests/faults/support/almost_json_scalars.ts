@@ -1,5 +1,5 @@
 /** Numbers and strings at the bounds of what strict JSON takes, as they are spelled. */
-import type { SeededRandom } from "../../event/support/seeded_random.ts";
+import type { SeededRandom } from "../../../tools/support/random.ts";
 
 /** A number, or what a parser might take for one. */
 export function hostileNumber(random: SeededRandom): string {

@@ -6,7 +6,7 @@ import {
   TAIL_TEMPORARY_FILE,
 } from "../../../src/log/storage/file_names.ts";
 import { verifyLog, type VerifyReport } from "../../../src/log/verify/verify.ts";
-import { seededRandom } from "../../support/random.ts";
+import { seededRandom } from "../../../tools/support/random.ts";
 import { SimulatedDisk, type Tree } from "../../support/simulated_disk.ts";
 import { replayAll } from "../../support/stream_listing.ts";
 import { TEST_TIME_MS } from "../../support/test_log.ts";
@@ -121,8 +121,8 @@ export async function checkCrashState(
   const recovered = await recover(tree, ledger, points);
   const hash = treeHash(recovered.tree);
   await once(checked.settled, hash, () => assertSettled(recovered.tree, hash));
-  const { submissions, receipts } = ledger;
-  const known = `${hash} ${submissions.length} ${receipts}`;
+  const { calls, receipts } = ledger;
+  const known = `${hash} ${calls.length} ${receipts}`;
   await once(checked.goesOn, known, () => assertGoesOn(recovered, ledger));
 }
 

@@ -3,7 +3,7 @@
  * ways of keeping what was not synced. States of the same bytes are one.
  */
 import { createHash } from "node:crypto";
-import { type Random, seededRandom } from "../../support/random.ts";
+import { type Random, seededRandom } from "../../../tools/support/random.ts";
 import {
   anyOf,
   type CrashChoice,

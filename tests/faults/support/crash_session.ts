@@ -6,14 +6,19 @@ import assert from "node:assert/strict";
 import { SEGMENT_TEMPORARY_FILE } from "../../../src/log/storage/file_names.ts";
 import { type LogOptions, SILENT_LISTENER } from "../../../src/log/log.ts";
 import type { EventLogService } from "../../../src/service/event_log_service.ts";
+import type { Mutation } from "../../support/history.ts";
 import type { Outcome } from "../../support/outcome.ts";
-import { preparedBatch } from "../../support/prepared.ts";
-import { type Random, randomInteger, randomItem, seededRandom } from "../../support/random.ts";
+import {
+  type Random,
+  randomInteger,
+  randomItem,
+  seededRandom,
+} from "../../../tools/support/random.ts";
 import { torn } from "../../support/simulated_crash.ts";
 import { type OperationHook, SimulatedDisk, type Tree } from "../../support/simulated_disk.ts";
 import { TEST_TIME_MS } from "../../support/test_log.ts";
 import { openWatchedLog, openWatchedService } from "../../support/watched_log.ts";
-import { Ledger, type Mutation } from "./ledger.ts";
+import { Ledger } from "./ledger.ts";
 
 /** What can happen to a log. Each step but the last two starts the service if none is running. */
 export const STEPS = [
@@ -102,7 +107,7 @@ export class CrashSession {
       case "group":
         return await this.#submitTogether([this.#batch("shop", 1), this.#batch("crm", 2)]);
       case "retire": {
-        const source = `old-${this.ledger.submissions.length}`;
+        const source = `old-${this.ledger.calls.length}`;
         return await this.#submit([this.#batch(source, 1), { kind: "retire", source }]);
       }
       case "kill":
@@ -121,18 +126,16 @@ export class CrashSession {
 
   /** A batch with an id of its own whose events fill several sectors. */
   #batch(source: string, events: number): Mutation {
-    const number = this.ledger.submissions.length;
+    const number = this.ledger.calls.length;
     const text = randomText(number, 500);
     const eventOf = (place: number) => ({
       stream: `s-${place}`,
-      recordKey: `${number}/${place}`,
+      record_key: `${number}/${place}`,
+      kind: "upserted",
       payload: { number, place, text: place === 0 ? text : "" },
     });
-    const options = {
-      source,
-      events: Array.from({ length: events }, (_, place) => eventOf(place)),
-    };
-    return { kind: "append", batch: preparedBatch(`b-${number}`, options) };
+    const submitted = Array.from({ length: events }, (_, place) => eventOf(place));
+    return { kind: "append", batch: { source, batch_id: `b-${number}`, events: submitted } };
   }
 
   async #submit(mutations: readonly Mutation[]): Promise<void> {

@@ -6,9 +6,9 @@ import assert from "node:assert/strict";
 import type { CommittedEvent } from "../../../src/event/verify_event.ts";
 import type { EventLogService } from "../../../src/service/event_log_service.ts";
 import { FOLLOW_ALL, type FollowRecord, parseRecord } from "../../support/follow_records.ts";
-import { outcomeOf, statusOf } from "../../support/outcome.ts";
-import { type EventOptions, preparedBatch } from "../../support/prepared.ts";
-import { seededRandom } from "../../support/random.ts";
+import type { Mutation } from "../../support/history.ts";
+import { statusOf } from "../../support/outcome.ts";
+import { seededRandom } from "../../../tools/support/random.ts";
 import { type Operation, SimulatedDisk } from "../../support/simulated_disk.ts";
 import { ALL_STREAMS, replayAll } from "../../support/stream_listing.ts";
 import { TEST_TIME_MS } from "../../support/test_log.ts";
@@ -16,7 +16,8 @@ import { openWatchedLog, openWatchedService } from "../../support/watched_log.ts
 import { type Base, steadyTime } from "./crash_session.ts";
 import { type FaultPlan, isNoRoomFault } from "./fault_plans.ts";
 import { SILENT_LISTENER } from "../../../src/log/log.ts";
-import type { Ledger, Mutation } from "./ledger.ts";
+import { answerTo, submittedEvent } from "../../support/submitted.ts";
+import type { Ledger } from "./ledger.ts";
 
 /** What a process was doing. */
 export type Phase =
@@ -96,7 +97,7 @@ export class FaultedRun {
 
   async #serve(turn: "first" | "second" | "third"): Promise<void> {
     this.#phase = `${turn} start`;
-    this.#submittedBefore = this.ledger.submissions.length;
+    this.#submittedBefore = this.ledger.calls.length;
     const service = await this.#try(() =>
       openWatchedService({ storage: this.disk, ...this.#time, report: () => {} })
     );
@@ -121,22 +122,19 @@ export class FaultedRun {
   }
 
   async #mutate(service: EventLogService): Promise<void> {
-    const number = this.ledger.submissions.length;
-    const batch = (source: string, place: number, events: EventOptions[]) =>
-      preparedBatch(`f-${number + place}`, { source, events });
-    const append = (source: string, place: number): Mutation => ({
-      kind: "append",
-      batch: batch(source, place, [
-        { stream: "s-0", payload: place },
-        { stream: "s-1", payload: "x".repeat(700) },
-      ]),
-    });
+    const number = this.ledger.calls.length;
+    const append = (source: string, place: number): Mutation => {
+      const events = [submittedEvent("s-0", place), submittedEvent("s-1", "x".repeat(700))];
+      return { kind: "append", batch: { source, batch_id: `f-${number + place}`, events } };
+    };
     const source = `short-${number}`;
     const conditioned: Mutation = {
       kind: "append",
       batch: {
-        ...batch(`new-${number}`, 6, [{ stream: "s-0" }]),
-        precondition: { stream: "s-0", expectedFrontier: null },
+        source: `new-${number}`,
+        batch_id: `f-${number + 6}`,
+        events: [submittedEvent("s-0")],
+        stream_precondition: { stream: "s-0", expected_frontier: null },
       },
     };
     await this.#submit(service, [append("shop", 1)]);
@@ -161,13 +159,14 @@ export class FaultedRun {
 
   /** A batch that is in a segment, once more. */
   async #submitSealed(service: EventLogService): Promise<void> {
-    const { mutation, receipt } = this.ledger.submissions[0]!;
-    assert.ok(mutation.kind === "append" && receipt !== null);
-    const answer = await outcomeOf(service.append(mutation.batch)).catch((error) => {
+    const { mutation, outcome } = this.ledger.calls[0]!;
+    const answer = await answerTo(service, mutation).catch((error) => {
       assert.match(String(error), /injected/);
       return { status: 500, body: { error: "failed" } };
     });
-    if (answer.status === 200) assert.deepEqual(answer.body, { ...receipt, status: "duplicate" });
+    if (answer.status === 200) {
+      assert.deepEqual(answer.body, { ...outcome!.body, status: "duplicate" });
+    }
     this.#answers.push(String(statusOf(answer)));
   }
 

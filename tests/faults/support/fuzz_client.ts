@@ -1,28 +1,28 @@
 /**
- * One client of the fuzz test: sends right requests, whose answers it knows, among spoiled ones,
- * which must be answered or end their connection. What it learns goes to the record of the round.
+ * One client of the fuzz test: sends right requests among spoiled ones, each of which must be
+ * answered or end its connection. What it learns goes to the record of the test.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
-import { AssertionError } from "node:assert";
 import { ERROR_STATUS } from "../../../src/event/api_error.ts";
-import type { SeededRandom } from "../../event/support/seeded_random.ts";
-import type { Answer } from "./fuzz_answer.ts";
-import { cutIntoPieces, mutateBytes, randomBytes } from "./fuzz_bytes.ts";
-import { FuzzConnection } from "./fuzz_connection.ts";
+import type { SeededRandom } from "../../../tools/support/random.ts";
+import { RawConnection } from "../../support/raw_client.ts";
+import type { RawResponse } from "../../support/raw_response.ts";
+import { changeBytes } from "./almost_json.ts";
+import { cutIntoPieces, HTTP_TOKENS, randomBytes } from "./fuzz_bytes.ts";
 import { mutateHttp } from "./fuzz_http.ts";
 import { mutateJson } from "./fuzz_json.ts";
-import type { AcknowledgedReceipts } from "./fuzz_log_check.ts";
+import type { SpoiledBatches } from "./fuzz_log_check.ts";
 import { type FuzzRequest, get, toBytes, toChunkedBytes } from "./fuzz_request.ts";
-import { FuzzSeeds, type Seed } from "./fuzz_seeds.ts";
+import { FuzzSeeds } from "./fuzz_seeds.ts";
 import type { SentRequests } from "./fuzz_sent.ts";
 import { hostileSize } from "./fuzz_sizes.ts";
 
-/** What the clients of a round share. */
+/** What the clients share. */
 export interface FuzzRecord {
   socketPath: string;
   sent: SentRequests;
-  acknowledged: AcknowledgedReceipts;
+  batches: SpoiledBatches;
   /** How often each status was answered, and how each unanswered connection ended. */
   counts: Map<string, number>;
   /** @throws {Error} when the server says that something failed. */
@@ -36,40 +36,36 @@ const CAUGHT_UP = '"type":"caught_up"';
 /** Connections that a client leaves open without ending what it began. */
 const LINGERING_MAX = 4;
 const EXCERPT_BYTES = 2000;
-/**
- * Requests after which spoiled ones go to another source: theirs may be retired or full of gaps.
- */
-const SPOILED_SOURCE_REQUESTS = 40;
+/** Requests after which a client goes to another source. */
+const SOURCE_REQUESTS = 40;
 
 export class FuzzClient {
   readonly #record: FuzzRecord;
   readonly #random: SeededRandom;
-  /** For requests that are sent as they are; nothing else goes to their sources. */
-  readonly #steady: FuzzSeeds;
-  /** For those that are spoiled. */
-  readonly #spoiled: FuzzSeeds;
-  readonly #lingering: FuzzConnection[] = [];
-  #kept: FuzzConnection | null = null;
+  readonly #seeds: FuzzSeeds;
+  readonly #lingering: RawConnection[] = [];
+  #kept: RawConnection | null = null;
+  /** Last event of the batch that was acknowledged last on a connection. */
+  readonly #lastCommitted = new WeakMap<RawConnection, string>();
   /** What is being sent, for the failure to show. */
   #sending: Buffer = Buffer.alloc(0);
 
   constructor(record: FuzzRecord, random: SeededRandom, name: string) {
     this.#record = record;
     this.#random = random;
-    this.#steady = new FuzzSeeds(random, `steady.${name}`);
-    this.#spoiled = new FuzzSeeds(random, `x.${name}`);
+    this.#seeds = new FuzzSeeds(random, name);
   }
 
   /** Sends so many requests, one after the other. @throws {Error} that names the failing one. */
   async run(requests: number): Promise<void> {
     for (let number = 0; number < requests; number++) {
-      if (number % SPOILED_SOURCE_REQUESTS === 0) this.#spoiled.leaveSource();
+      if (number % SOURCE_REQUESTS === 0) this.#seeds.leaveSource();
       try {
         await this.#exchange();
         this.#record.assertServerCalm();
       } catch (error) {
         const reason = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
-        const what = `request ${number} of ${this.#steady.source}: ${excerpt(this.#sending)}`;
+        const what = `request ${number} of ${this.#seeds.source}: ${excerpt(this.#sending)}`;
         throw new Error(`${what}\n${reason}`, { cause: error });
       }
     }
@@ -82,40 +78,22 @@ export class FuzzClient {
   async #exchange(): Promise<void> {
     const random = this.#random;
     const choice = random.below(1000);
-    if (choice < 200) return await this.#sendSteady();
     if (choice < 250) return await this.#sendUnspoiled();
     if (choice < 253) return await this.#sendHostileSize();
     if (choice < 270) return await this.#sendRaw(randomBytes(random, 2000));
-    const { request } = this.#spoiled.next();
+    const request = this.#seeds.next();
     if (choice < 600 && request.body !== null) {
       const body = mutateJson(random, request.body);
       await this.#sendFramed(toBytes({ ...request, body }));
     } else if (choice < 820) await this.#sendRaw(mutateHttp(random, request));
-    else await this.#sendRaw(mutateBytes(random, toBytes(request)));
+    else await this.#sendRaw(changeBytes(random, toBytes(request), HTTP_TOKENS));
   }
 
-  async #sendSteady(): Promise<void> {
-    const seed = this.#steady.next();
-    seed.check(await this.#sendSeed(seed));
-  }
-
-  /** What was spoiled before may have changed what the answer must be: then the source is left. */
   async #sendUnspoiled(): Promise<void> {
-    const seed = this.#spoiled.next();
-    const answer = await this.#sendSeed(seed);
-    if (seed.request.method !== "POST") return;
-    try {
-      seed.check(answer);
-    } catch (error) {
-      if (!(error instanceof AssertionError)) throw error;
-      this.#spoiled.leaveSource();
-    }
-  }
-
-  async #sendSeed({ request }: Seed): Promise<Answer> {
+    const request = this.#seeds.next();
     const bytes = this.#framedInSomeWay(request);
-    if (request.target.includes("follow=true")) return await this.#followUntilCaughtUp(bytes);
-    return await this.#sendFramed(bytes, request.method === "HEAD");
+    if (request.target.includes("follow=true")) await this.#followUntilCaughtUp(bytes);
+    else await this.#sendFramed(bytes, request.method === "HEAD");
   }
 
   #framedInSomeWay(request: FuzzRequest): Buffer {
@@ -128,33 +106,34 @@ export class FuzzClient {
   }
 
   async #sendHostileSize(): Promise<void> {
-    const { source } = this.#spoiled;
-    const { bytes, isFramed } = hostileSize(this.#random, source, this.#spoiled.newBatchId());
+    const { source } = this.#seeds;
+    const { bytes, isFramed } = hostileSize(this.#random, source, this.#seeds.newBatchId());
     if (isFramed) await this.#sendFramed(bytes);
     else await this.#sendRaw(bytes);
   }
 
   /** Sends a request that is framed right: it has one answer, on a connection that may go on. */
-  async #sendFramed(bytes: Buffer, isHead = false): Promise<Answer> {
-    if (this.#kept === null || this.#kept.isClosed) this.#kept = await this.#open();
+  async #sendFramed(bytes: Buffer, isHead = false): Promise<RawResponse> {
+    if (this.#kept === null || this.#kept.hasEnded) this.#kept = await this.#open();
     const connection = this.#kept;
     const writing = this.#write(connection, bytes);
-    const [answer] = await Promise.all([connection.nextAnswer({ isHead }), writing]);
-    assert.ok(answer !== undefined, "a whole request is answered");
+    const [answer] = await Promise.all([
+      connection.readResponse(isHead ? "HEAD" : "GET"),
+      writing,
+    ]);
+    assert.ok(answer !== null, "a whole request is answered");
     this.#note(connection, answer);
-    if (answer.headers.get("connection") === "close") await connection.closed();
+    if (answer.headers.connection === "close") await connection.ended();
     return answer;
   }
 
-  async #followUntilCaughtUp(bytes: Buffer): Promise<Answer> {
+  async #followUntilCaughtUp(bytes: Buffer): Promise<void> {
     const connection = await this.#open();
-    const { reader } = connection;
     await this.#write(connection, bytes);
-    await connection.until(() => reader.openBody.includes(CAUGHT_UP), "it did not catch up");
-    assert.ok(reader.open !== null, "a follow response goes on");
+    const answer = await connection.readThrough(CAUGHT_UP);
+    assert.ok(!answer.isComplete && !connection.hasEnded, "a follow response goes on");
     connection.destroy();
-    this.#count(String(reader.open.status));
-    return { ...reader.open, body: reader.openBody };
+    this.#count(String(answer.status));
   }
 
   /** Sends what may be anything: it is answered or not, but the connection ends when we end it. */
@@ -170,29 +149,33 @@ export class FuzzClient {
     // By the answer to another request, the server has seen this one.
     if (ending < 45) await this.#sendFramed(toBytes(get("/v1/streams?limit=1")));
     this.#sending = bytes;
-    connection.halfClose();
-    await connection.closed();
-    const { answers } = connection.reader;
-    for (const answer of answers) this.#note(connection, answer);
-    if (answers.length === 0) this.#count(connection.hasFailed ? "reset" : "closed");
+    connection.endInput();
+    await connection.ended();
+    let answers = 0;
+    for (let answer; (answer = await connection.readResponse(null)) !== null; answers++) {
+      this.#note(connection, answer);
+    }
+    // What a reset has cut off is lost, and no fault.
+    if (connection.error === null) assert.equal(connection.received.toString("latin1"), "");
+    if (answers === 0) this.#count(connection.error === null ? "closed" : "reset");
   }
 
-  #open(): Promise<FuzzConnection> {
-    return FuzzConnection.open(this.#record.socketPath);
+  #open(): Promise<RawConnection> {
+    return RawConnection.open(this.#record.socketPath);
   }
 
-  async #write(connection: FuzzConnection, bytes: Buffer): Promise<void> {
+  async #write(connection: RawConnection, bytes: Buffer): Promise<void> {
     this.#sending = bytes;
     this.#record.sent.add(bytes);
     const isSlow = this.#random.chance(0.2);
     for (const piece of isSlow ? cutIntoPieces(this.#random, bytes, 8) : [bytes]) {
-      if (connection.isClosed) return;
+      if (connection.hasEnded) return;
       await connection.write(piece);
       if (isSlow) await new Promise((resolve) => setImmediate(resolve));
     }
   }
 
-  #leaveOpen(connection: FuzzConnection): void {
+  #leaveOpen(connection: RawConnection): void {
     this.#lingering.push(connection);
     if (this.#lingering.length > LINGERING_MAX) this.#lingering.shift()!.destroy();
     this.#count("left open");
@@ -204,30 +187,34 @@ export class FuzzClient {
   }
 
   /** Checks an answer by itself, and takes note of what it acknowledges. */
-  #note(connection: FuzzConnection, answer: Answer): void {
+  #note(connection: RawConnection, answer: RawResponse): void {
     const { status, headers, body, isComplete } = answer;
     this.#count(String(status));
-    const contentType = headers.get("content-type");
+    const contentType = headers["content-type"];
     // A client that ends its side of a follow is gone.
     if (contentType === "application/x-ndjson") return;
     assert.equal(contentType, "application/json");
-    assert.ok(isComplete || connection.hasFailed, `an answer breaks off: ${excerpt(body)}`);
+    assert.ok(isComplete || connection.error !== null, `an answer breaks off: ${excerpt(body)}`);
     if (body.length === 0 || body.length > CHECKED_BODY_BYTES_MAX || !isComplete) return;
-    const document = JSON.parse(body.toString());
+    const document = JSON.parse(body);
     if (status !== 200) {
       assert.equal(ERROR_STATUSES[document.error], status, excerpt(body));
       assert.equal(typeof document.message, "string");
       assert.ok(status < 500, excerpt(body));
     } else if ("first_event_id" in document) {
-      this.#record.acknowledged.add(document, connection.lastCommittedId);
-      if (document.status === "committed") connection.lastCommittedId = document.last_event_id;
+      this.#record.batches.acknowledge(document, this.#lastCommitted.get(connection) ?? "");
+      if (document.status === "committed") {
+        this.#lastCommitted.set(connection, document.last_event_id);
+      }
+      this.#seeds.learn(document);
     } else if ("retirement_event_id" in document) {
-      this.#record.acknowledged.addRetirement(document);
+      this.#seeds.learn(document);
     }
   }
 }
 
-function excerpt(bytes: Buffer): string {
+function excerpt(sent: Buffer | string): string {
+  const bytes = Buffer.from(sent as string);
   const text = JSON.stringify(bytes.toString("latin1", 0, EXCERPT_BYTES));
   return bytes.length > EXCERPT_BYTES ? `${text} and more, ${bytes.length} bytes` : text;
 }

@@ -1,6 +1,6 @@
 /** Spoils what HTTP/1.1 (RFC 9112) says about a request: its line, its headers, its framing. */
 import { Buffer } from "node:buffer";
-import type { SeededRandom } from "../../event/support/seeded_random.ts";
+import type { SeededRandom } from "../../../tools/support/random.ts";
 import { cutIntoPieces, randomBytes } from "./fuzz_bytes.ts";
 import { type FuzzRequest, toBytes, toChunkedBytes } from "./fuzz_request.ts";
 

@@ -1,6 +1,6 @@
 /** Requests about the largest sizes and far beyond; each costs some milliseconds. */
 import { Buffer } from "node:buffer";
-import type { SeededRandom } from "../../event/support/seeded_random.ts";
+import type { SeededRandom } from "../../../tools/support/random.ts";
 import { get, post, toBytes, toChunkedBytes } from "./fuzz_request.ts";
 
 const KIB = 1024;

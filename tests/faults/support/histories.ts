@@ -5,7 +5,7 @@
  */
 import process from "node:process";
 import { pathToFileURL } from "node:url";
-import { seededRandom, testSeed } from "../../support/random.ts";
+import { seededRandom, testSeed } from "../../../tools/support/random.ts";
 import { HistoryRun, type Tally } from "./history_run.ts";
 
 const STEPS = 150;

@@ -3,33 +3,20 @@ import assert from "node:assert/strict";
 import type { EventLogService } from "../../../src/service/event_log_service.ts";
 import type { EventLog } from "../../../src/service/event_log.ts";
 import type { Mutation } from "../../support/history.ts";
-import { type Outcome, outcomeOf } from "../../support/outcome.ts";
-import { type Random, randomItem, seededRandom } from "../../support/random.ts";
+import { type Random, randomItem, seededRandom } from "../../../tools/support/random.ts";
 import { SimulatedDisk, type Tree } from "../../support/simulated_disk.ts";
-import { ALL_STREAMS } from "../../support/stream_listing.ts";
-import { submit } from "../../support/submitted.ts";
-import { joinPieces, TEST_TIME_MS } from "../../support/test_log.ts";
+import { ALL_STREAMS, replayText } from "../../support/stream_listing.ts";
+import { answerTo } from "../../support/submitted.ts";
+import { TEST_TIME_MS } from "../../support/test_log.ts";
 import { openWatchedService } from "../../support/watched_log.ts";
 import { treeHash } from "./crash_points.ts";
 import { steadyTime } from "./crash_session.ts";
-import type { RandomMutations } from "./history_mutations.ts";
-import type { KnownHistory } from "./known_history.ts";
+import type { RandomMutations } from "../../support/random_mutations.ts";
+import type { KnownHistory } from "../../support/known_history.ts";
 
 /** Mutations that are asked for again. */
 const REPEATED = 12;
 const ANCHORS = 2;
-
-/** All events behind one, as replay gives them. */
-export function replayText(log: EventLog, after?: string): Promise<string> {
-  return joinPieces(log.replay({ after, filter: {}, limitEvents: Infinity }));
-}
-
-/** Submits a mutation, at once. */
-export function answerTo(log: EventLog, mutation: Mutation): Promise<Outcome> {
-  return mutation.kind === "append"
-    ? submit(log, mutation.batch)
-    : outcomeOf(log.retire(mutation.source));
-}
 
 /** What a process knows by now. */
 export interface Compared {

@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import type { EventLogService } from "../../../src/service/event_log_service.ts";
-import { type Random, randomInteger, randomItem } from "../../support/random.ts";
+import { type Random, randomInteger, randomItem } from "../../../tools/support/random.ts";
 import { anyOf } from "../../support/simulated_crash.ts";
 import {
   changesDisk,
@@ -75,9 +75,9 @@ export class HistoryMachine {
     this.#changesLeft = change;
   }
 
-  /** Sets the clock, back or forward. */
-  moveClock(byMs: number): void {
-    this.#nowMs += byMs;
+  /** Sets the clock, which stands until then. */
+  changeClock(change: (nowMs: number) => number): void {
+    this.#nowMs = change(this.#nowMs);
   }
 
   /** The power goes now, unless it has, and comes back. */
@@ -124,7 +124,7 @@ export class HistoryMachine {
 
   #time() {
     return {
-      clockMs: () => this.#nowMs++,
+      clockMs: () => this.#nowMs,
       randomBytes: (into: Uint8Array) => {
         for (let i = 0; i < into.length; i++) into[i] = randomInteger(this.#random, 0, 255);
       },

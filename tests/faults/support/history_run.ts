@@ -1,27 +1,41 @@
 /**
  * A long history on a machine that fails: clients submit, read and follow, operators restart and
- * seal, operations of the disk fail, and at the end of each generation the power goes, now and then
- * again while the log recovers. All that is seen is held to what is known.
+ * seal, the clock is set, operations of the disk fail, and at the end of each generation the power
+ * goes, now and then again while the log recovers. All that is seen is held to what is known.
  */
 import assert from "node:assert/strict";
 import type { CommittedEvent } from "../../../src/event/verify_event.ts";
 import type { EventLogService } from "../../../src/service/event_log_service.ts";
 import type { Mutation } from "../../support/history.ts";
 import { type Outcome, statusOf } from "../../support/outcome.ts";
-import { type Random, randomInteger, randomItem } from "../../support/random.ts";
-import { joinPieces } from "../../support/test_log.ts";
+import { type Random, randomInteger, randomItem } from "../../../tools/support/random.ts";
+import { joinPieces, TEST_TIME_MS } from "../../support/test_log.ts";
 import { assertDurable, REPAIR_REPORT, verified } from "./crash_check.ts";
-import { answerTo, compare, type Compared, reopen, replayText } from "./history_compare.ts";
+import { replayText } from "../../support/stream_listing.ts";
+import { answerTo } from "../../support/submitted.ts";
+import { compare, type Compared, reopen } from "./history_compare.ts";
 import { HistoryFollower } from "./history_follower.ts";
 import { HistoryMachine } from "./history_machine.ts";
-import { RandomMutations } from "./history_mutations.ts";
-import { KnownHistory } from "./known_history.ts";
+import { RandomMutations } from "../../support/random_mutations.ts";
+import { KnownHistory } from "../../support/known_history.ts";
 
 const GENERATIONS = 4;
 const BURST_MAX = 4;
 /** How many events a follower is given at its start, at the most; now and then all. */
 const FOLLOWED_MAX = 30;
-const CLOCK_MOVES_MS = [-3_600_000, -5, 1000, 86_400_000];
+const HOUR_MS = 3_600_000;
+const YEAR_MS = 365 * 24 * HOUR_MS;
+/** What happens to the clock; a machine without one begins in 1970. */
+const CLOCK_CHANGES: readonly ((nowMs: number) => number)[] = [
+  (nowMs) => nowMs + 1,
+  (nowMs) => nowMs + 0.5,
+  (nowMs) => nowMs - 1,
+  (nowMs) => Math.max(0, nowMs - HOUR_MS),
+  (nowMs) => nowMs + HOUR_MS,
+  () => 0,
+  () => TEST_TIME_MS,
+  () => TEST_TIME_MS + 50 * YEAR_MS,
+];
 
 /** About how many changes of the disk there are while the power goes. */
 const RECOVERY_CHANGES_MAX = 8;
@@ -42,7 +56,7 @@ type Step =
   | "clock";
 /** How likely each step is, in thousandths. */
 const STEPS: Record<Step, number> = {
-  submit: 676,
+  submit: 644,
   repeat: 110,
   burst: 110,
   read: 60,
@@ -50,7 +64,7 @@ const STEPS: Record<Step, number> = {
   restart: 7,
   kill: 5,
   seal: 4,
-  clock: 8,
+  clock: 40,
 };
 
 export class HistoryRun {
@@ -71,7 +85,7 @@ export class HistoryRun {
     this.#tally = tally;
     this.#machine = new HistoryMachine(random);
     this.#mutations = new RandomMutations(random);
-    this.#known = new KnownHistory((batch) => this.#mutations.learn(batch));
+    this.#known = new KnownHistory({ onCommit: (batch) => this.#mutations.learn(batch) });
   }
 
   async run(): Promise<void> {
@@ -112,7 +126,7 @@ export class HistoryRun {
       case "seal":
         return await this.#restart(step);
       case "clock":
-        return this.#machine.moveClock(randomItem(this.#random, CLOCK_MOVES_MS));
+        return this.#machine.changeClock(randomItem(this.#random, CLOCK_CHANGES));
     }
   }
 

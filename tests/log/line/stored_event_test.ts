@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { StoredEvent } from "../../../src/log/line/stored_event.ts";
 import { escapedText, unescapedText } from "../../../src/log/line/line_bytes.ts";
-import { SEED, SeededRandom } from "../../event/support/seeded_random.ts";
+import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 import { hostileBatch, pendingFile, splitLines } from "../../support/test_segment.ts";
 
 const HEX = "0123456789abcdef".repeat(4);

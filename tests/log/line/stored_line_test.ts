@@ -10,7 +10,7 @@ import {
   lineSourceAndStream,
 } from "../../../src/log/line/stored_line.ts";
 import { EVENT_BYTES_MIN } from "../../../src/limits.ts";
-import { SEED, SeededRandom } from "../../event/support/seeded_random.ts";
+import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 import { type EventOptions, preparedEvent, sealEvent } from "../../support/prepared.ts";
 
 const EVENT_ID = "019b76da-a800-7001-8203-040506070809";

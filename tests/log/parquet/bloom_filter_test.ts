@@ -9,7 +9,7 @@ import {
 } from "../../../src/log/parquet/bloom_filter.ts";
 import { SegmentError } from "../../../src/log/parquet/segment_error.ts";
 import { xxhash64 } from "../../../src/log/parquet/xxhash64.ts";
-import { SEED, SeededRandom } from "../../event/support/seeded_random.ts";
+import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 
 function values(count: number, prefix: string): Buffer[] {
   return Array.from({ length: count }, (_, number) => Buffer.from(`${prefix}-${number}`));

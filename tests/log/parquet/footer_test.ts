@@ -10,7 +10,7 @@ import {
   type FileMetaData,
 } from "../../../src/log/parquet/parquet_format.ts";
 import { SegmentError } from "../../../src/log/parquet/segment_error.ts";
-import { SEED, SeededRandom } from "../../event/support/seeded_random.ts";
+import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 import { SimulatedDisk } from "../../support/simulated_disk.ts";
 
 const PLAIN: ColumnChunk = {

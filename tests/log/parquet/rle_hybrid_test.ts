@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { decodeRleHybrid, encodeRleHybrid } from "../../../src/log/parquet/rle_hybrid.ts";
 import { SegmentError } from "../../../src/log/parquet/segment_error.ts";
-import { SEED, SeededRandom } from "../../event/support/seeded_random.ts";
+import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 
 test("encodeRleHybrid() spells runs and groups as the format has them", () => {
   const hex = (values: number[], bitWidth: number) =>

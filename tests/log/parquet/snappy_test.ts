@@ -8,7 +8,7 @@ import {
   snappyCompress,
   snappyDecompress,
 } from "../../../src/log/parquet/snappy.ts";
-import { SEED, SeededRandom } from "../../event/support/seeded_random.ts";
+import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 
 function decompress(block: Uint8Array, sizeBytes: number): Buffer {
   const out = Buffer.alloc(sizeBytes);

@@ -19,7 +19,7 @@ import {
   type ThriftType,
   type ThriftValue,
 } from "../../../src/log/parquet/thrift_compact.ts";
-import { SEED, SeededRandom } from "../../event/support/seeded_random.ts";
+import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 
 const EMPTY = struct({});
 const SAMPLE = struct({

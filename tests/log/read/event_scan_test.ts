@@ -15,7 +15,7 @@ import {
   randomItem,
   seededRandom,
   testSeed,
-} from "../../support/random.ts";
+} from "../../../tools/support/random.ts";
 import { joinPieces, openTestLog, readAll, tailOf, withTail } from "../../support/test_log.ts";
 import { RECENT_COMMITS_BYTES_MAX } from "../../../src/log/log.ts";
 

@@ -6,7 +6,7 @@ import {
   type StreamEntry,
   streamKey,
 } from "../../../src/log/read/stream_counts.ts";
-import { SEED, SeededRandom } from "../../event/support/seeded_random.ts";
+import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 
 /** An id whose order is that of `place`. */
 function idAt(place: number): string {

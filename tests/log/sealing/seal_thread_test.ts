@@ -15,7 +15,7 @@ import {
 } from "../../../src/log/sealing/throttle.ts";
 import { removeIfThere } from "../../../src/log/storage/storage.ts";
 import { GENESIS_HEAD_HEX } from "../../../src/event/chain.ts";
-import { withFolder } from "../../support/cli.ts";
+import { withFolder } from "../../../tools/support/program.ts";
 import { preparedBatch } from "../../support/prepared.ts";
 import { testTime } from "../../support/test_log.ts";
 

@@ -13,7 +13,7 @@ import {
 import { streamKey } from "../../../src/log/read/stream_counts.ts";
 import { sourceKey } from "../../../src/log/segment/stream_index.ts";
 import type { Hash64 } from "../../../src/log/parquet/xxhash64.ts";
-import { SEED, SeededRandom } from "../../event/support/seeded_random.ts";
+import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 import { flipBit } from "../../support/corrupt.ts";
 
 function filterOf(hashes: Hash64[]): Buffer {

@@ -7,7 +7,7 @@ import {
   RowGroupCache,
 } from "../../../src/log/segment/row_group_cache.ts";
 import { openSegment, type Segment } from "../../../src/log/segment/segment_reader.ts";
-import { SEED, SeededRandom } from "../../event/support/seeded_random.ts";
+import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 import { preparedBatch } from "../../support/prepared.ts";
 import type { SimulatedDisk } from "../../support/simulated_disk.ts";
 import { hostileBatch, sealCommits, smallBatches } from "../../support/test_segment.ts";

@@ -18,7 +18,7 @@ import { columnNumber } from "../../../src/log/segment/segment_schema.ts";
 import type { ExpectedSegment } from "../../../src/log/segment/segment_check.ts";
 import { verifySegment } from "../../../src/log/verify/segment_verifier.ts";
 import { VerifyFailure } from "../../../src/log/verify/failure.ts";
-import { SEED, SeededRandom } from "../../event/support/seeded_random.ts";
+import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 import { flipBit, truncateAt } from "../../support/corrupt.ts";
 import { fileFacts } from "../../support/forged_segment.ts";
 import { SimulatedDisk } from "../../support/simulated_disk.ts";

@@ -11,7 +11,7 @@ import { parquetReadObjects } from "hyparquet";
 import { readParquet } from "parquet-wasm";
 import type { CommittedEvent } from "../../../src/event/verify_event.ts";
 import { COLUMN_NAMES } from "../../../src/log/segment/segment_schema.ts";
-import { SEED, SeededRandom } from "../../event/support/seeded_random.ts";
+import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 import { type EventOptions, preparedBatch } from "../../support/prepared.ts";
 import { hostileBatch, sealCommits, smallBatches, splitLines } from "../../support/test_segment.ts";
 

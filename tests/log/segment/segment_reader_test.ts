@@ -15,7 +15,7 @@ import { openSegment, type Segment } from "../../../src/log/segment/segment_read
 import { type EventFilter, lineMatcher } from "../../../src/log/line/stored_line.ts";
 import type { BatchEntry } from "../../../src/log/wal/commit_frame.ts";
 import type { CommittedEvent } from "../../../src/event/verify_event.ts";
-import { SEED, SeededRandom } from "../../event/support/seeded_random.ts";
+import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 import { preparedBatch } from "../../support/prepared.ts";
 import { readEntries } from "../../support/stream_entries.ts";
 import { hostileBatch, sealCommits, smallBatches, splitLines } from "../../support/test_segment.ts";

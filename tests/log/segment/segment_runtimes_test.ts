@@ -8,8 +8,13 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { SEED, SeededRandom } from "../../event/support/seeded_random.ts";
-import { absenceOf, executableOf, runtimeArgs, type RuntimeName } from "../../support/runtimes.ts";
+import { SEED, SeededRandom } from "../../../tools/support/random.ts";
+import {
+  absenceOf,
+  executableOf,
+  runtimeArgs,
+  type RuntimeName,
+} from "../../../tools/support/runtimes.ts";
 import {
   hostileBatch,
   PENDING_PATH,

@@ -8,7 +8,7 @@ import { openSegment, type Segment } from "../../../src/log/segment/segment_read
 import { ScanMemory } from "../../../src/log/read/scan_memory.ts";
 import { SegmentView } from "../../../src/log/segment/segment_view.ts";
 import { type EventFilter, lineMatcher } from "../../../src/log/line/stored_line.ts";
-import { SEED, SeededRandom } from "../../event/support/seeded_random.ts";
+import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 import { hostileBatch, sealCommits, smallBatches, splitLines } from "../../support/test_segment.ts";
 
 /** A segment that stays open. */

@@ -17,7 +17,7 @@ import {
   seekStream,
   type StreamIndex,
 } from "../../../src/log/segment/stream_index_reader.ts";
-import { SEED, SeededRandom } from "../../event/support/seeded_random.ts";
+import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 import { flipBit, truncateAt } from "../../support/corrupt.ts";
 
 const CHARACTERS = "abcxyz0189_.-";

@@ -6,7 +6,7 @@ import type { PreparedBatch } from "../../../src/event/types.ts";
 import { readCommits } from "../../../src/log/wal/commit_reader.ts";
 import { HistoryCheck } from "../../../src/log/verify/history_check.ts";
 import { type FailureCode, VerifyFailure } from "../../../src/log/verify/failure.ts";
-import { SEED, SeededRandom } from "../../event/support/seeded_random.ts";
+import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 import { repairFraming } from "../../support/corrupt.ts";
 import { simulatedFile } from "../../support/simulated_disk.ts";
 import { preparedBatch } from "../../support/prepared.ts";

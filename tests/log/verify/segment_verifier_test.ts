@@ -13,7 +13,7 @@ import { isSourceKey } from "../../../src/log/segment/stream_index.ts";
 import type { ExpectedSegment } from "../../../src/log/segment/segment_check.ts";
 import { verifySegment } from "../../../src/log/verify/segment_verifier.ts";
 import { type FailureCode, VerifyFailure } from "../../../src/log/verify/failure.ts";
-import { SEED, SeededRandom } from "../../event/support/seeded_random.ts";
+import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 import {
   describeRows,
   fileFacts,

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { RecentCommits } from "../../../src/log/wal/recent_commits.ts";
 import { SimulatedDisk } from "../../support/simulated_disk.ts";
 import { preparedBatch } from "../../support/prepared.ts";
-import { randomInteger, seededRandom, testSeed } from "../../support/random.ts";
+import { randomInteger, seededRandom, testSeed } from "../../../tools/support/random.ts";
 import { openTestLog, readAll } from "../../support/test_log.ts";
 
 /** Ids of as many digits, in order. */

@@ -5,7 +5,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { revisionModule, revisionOf } from "../../../tools/build/revision.ts";
-import { withFolder } from "../../support/cli.ts";
+import { withFolder } from "../../../tools/support/program.ts";
 
 const skip = spawnSync("git", ["--version"]).status === 0 ? false : "no git at hand";
 

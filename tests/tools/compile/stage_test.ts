@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { scriptOf } from "../../../tools/build/javascript.ts";
 import { licencesOf, stage, workersOf } from "../../../tools/compile/stage.ts";
-import { withFolder } from "../../support/cli.ts";
+import { withFolder } from "../../../tools/support/program.ts";
 
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 const PACKAGES = Object.keys(

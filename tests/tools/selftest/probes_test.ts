@@ -11,7 +11,7 @@ import {
   probeRename,
   probeWrites,
 } from "../../../tools/selftest/probes.ts";
-import { withFolder } from "../../support/cli.ts";
+import { withFolder } from "../../../tools/support/program.ts";
 
 /** A storage whose files are changed by `change` when they are opened. */
 function changed(storage: Storage, change: (file: StorageFile) => Partial<StorageFile>): Storage {

@@ -1,11 +1,8 @@
-/** Chooses what the clients of a long history ask for, with what they have learned of the log. */
-import type { LoggedBatch, Mutation } from "../../support/history.ts";
-import { type Random, randomInteger, randomItem } from "../../support/random.ts";
-import {
-  lineageMarker,
-  type SubmittedBatch,
-  type SubmittedEvent,
-} from "../../support/submitted.ts";
+/** Chooses what the clients of a history ask for, with what they have learned of the log. */
+import type { CommittedEvent } from "../../src/event/types.ts";
+import type { Mutation } from "./history.ts";
+import { type Random, randomInteger, randomItem } from "../../tools/support/random.ts";
+import { lineageMarker, type SubmittedBatch, type SubmittedEvent } from "./submitted.ts";
 
 const STREAMS = ["s", "s.t", "s-t"];
 const RECORD_KEYS = ["1", "2", "Zoë 東京 😀", 'a"b\\c\n'];
@@ -19,8 +16,13 @@ interface Event extends SubmittedEvent {
   occurred_at?: string;
 }
 
+/** An event of a log, as far as clients learn of it. */
+export type LearnedEvent = Pick<CommittedEvent, "event_id" | "stream" | "payload">;
+
 export class RandomMutations {
   readonly #random: Random;
+  /** A batch takes one of so many ids: of few, so that clients meet. */
+  readonly #batchIds: number;
   readonly #asked: Mutation[] = [];
   readonly #sources = ["shop", "crm", "erp"];
   /** Final frontiers by source. */
@@ -29,8 +31,9 @@ export class RandomMutations {
   readonly #frontiers = new Map<string, string>();
   #count = 0;
 
-  constructor(random: Random) {
+  constructor(random: Random, batchIds = Infinity) {
     this.#random = random;
+    this.#batchIds = batchIds;
   }
 
   /** All sources that were ever named. */
@@ -50,7 +53,7 @@ export class RandomMutations {
   }
 
   /** A batch has been committed. */
-  learn({ source, events }: LoggedBatch): void {
+  learn({ source, events }: { source: string; events: readonly LearnedEvent[] }): void {
     for (const { event_id, stream, payload } of events) {
       this.#frontiers.set(`${source} ${stream}`, event_id);
       if (source !== "system") continue;
@@ -82,9 +85,15 @@ export class RandomMutations {
     const count = randomInteger(this.#random, 1, isLarge ? LARGE_EVENTS_MAX : EVENTS_MAX);
     return {
       source,
-      batch_id: `b/${this.#count++}`,
+      batch_id: `b/${this.#batchId()}`,
       events: Array.from({ length: count }, () => this.#event()),
     };
+  }
+
+  #batchId(): number {
+    return this.#batchIds === Infinity
+      ? this.#count++
+      : randomInteger(this.#random, 1, this.#batchIds);
   }
 
   #event(): Event {

@@ -3,11 +3,10 @@
  * events that were read, and the mutations of which nobody knows whether they were committed.
  */
 import assert from "node:assert/strict";
-import { isDeepStrictEqual } from "node:util";
-import type { CommittedEvent } from "../../../src/event/verify_event.ts";
-import type { LoggedBatch, Mutation } from "../../support/history.ts";
-import { type Outcome, statusOf } from "../../support/outcome.ts";
-import { SequentialModel } from "../../support/sequential_model.ts";
+import type { CommittedEvent } from "../../src/event/verify_event.ts";
+import { isBatchOf, type LoggedBatch, loggedBatches, type Mutation } from "./history.ts";
+import { type Outcome, statusOf } from "./outcome.ts";
+import { SequentialModel } from "./sequential_model.ts";
 
 /** A mutation and what was answered. */
 export interface Answered {
@@ -19,17 +18,24 @@ export interface Answered {
 const WITHOUT_EFFECT = new Set<unknown>(["storage_full", "failed"]);
 
 export class KnownHistory {
-  readonly model = new SequentialModel();
+  readonly model: SequentialModel;
   /** Everything that is committed for certain. */
-  readonly events: CommittedEvent[] = [];
+  readonly events: CommittedEvent[];
   readonly #onCommit: (batch: LoggedBatch) => void;
   /** The same as replay gives it,. */
   #text = "";
   /** Calls whose outcome is uncertain or was not seen yet, in their order. */
   #open: Answered[] = [];
 
-  /** @param onCommit told of each batch that is known to be committed. */
-  constructor(onCommit: (batch: LoggedBatch) => void) {
+  constructor({ model = new SequentialModel(), events = [], onCommit = () => {} }: {
+    /** What is known at first. */
+    model?: SequentialModel;
+    events?: readonly CommittedEvent[];
+    /** Told of each batch that is known to be committed. */
+    onCommit?: (batch: LoggedBatch) => void;
+  } = {}) {
+    this.model = model;
+    this.events = [...events];
     this.#onCommit = onCommit;
   }
 
@@ -83,7 +89,9 @@ export class KnownHistory {
 
   #commit(mutation: Mutation, batch: LoggedBatch | undefined): Outcome {
     assert.ok(batch !== undefined, `not in the log: ${describe(mutation)}`);
-    assertBatchOf(mutation, batch);
+    const { source, batchId } = batch;
+    const label = `${describe(mutation)}, in the log ${source} ${batchId}`;
+    assert.ok(isBatchOf(mutation, batch), `${label}: as it was submitted`);
     this.#onCommit(batch);
     return this.model.commit(mutation, batch);
   }
@@ -92,15 +100,8 @@ export class KnownHistory {
   #take(text: string): LoggedBatch[] {
     if (text === "") return [];
     const events: CommittedEvent[] = JSON.parse(`[${text}]`);
-    const batches: LoggedBatch[] = [];
-    for (const event of events) {
-      const { event_id: eventId, source, batch_id: batchId } = event;
-      assert.ok((this.frontier ?? "") < eventId, "ids increase over the whole log");
-      this.events.push(event);
-      const last = batches.at(-1);
-      if (last?.source === source && last.batchId === batchId) last.events.push(event);
-      else batches.push({ source, batchId, events: [event] });
-    }
+    const batches = loggedBatches(events, this.frontier);
+    this.events.push(...events);
     this.#text += (this.#text === "" ? "" : ",") + text;
     return batches;
   }
@@ -113,28 +114,4 @@ function isUncertain({ outcome }: Answered): boolean {
 function describe(mutation: Mutation): string {
   if (mutation.kind === "retire") return `retire ${mutation.source}`;
   return `${mutation.batch.source} ${mutation.batch.batch_id}`;
-}
-
-/** That a batch is what was submitted, whole. */
-function assertBatchOf(mutation: Mutation, { source, batchId, events }: LoggedBatch): void {
-  const label = `${describe(mutation)}, in the log ${source} ${batchId}`;
-  if (mutation.kind === "retire") {
-    const payload = events[0]!.payload as Record<string, unknown>;
-    assert.deepEqual(
-      [source, payload.source, events.length],
-      ["system", mutation.source, 1],
-      label,
-    );
-    return;
-  }
-  const { batch } = mutation;
-  assert.deepEqual([source, batchId], [batch.source, batch.batch_id], label);
-  const held = events.map(({ stream, record_key, kind, occurred_at, payload }) => ({
-    stream,
-    record_key,
-    kind,
-    ...(occurred_at !== undefined && { occurred_at }),
-    payload,
-  }));
-  assert.ok(isDeepStrictEqual(held, batch.events), `${label}: as it was submitted`);
 }

@@ -20,9 +20,11 @@ import {
 
 const CLI_PATH = fileURLToPath(new URL("../../cli.ts", import.meta.url));
 const SOURCES = fileURLToPath(new URL("../../src", import.meta.url));
-const SERVE_ROTATING = fileURLToPath(new URL("../../tools/serve_rotating.ts", import.meta.url));
+const SERVE_ROTATING = fileURLToPath(new URL("../serve_rotating.ts", import.meta.url));
 /** A child that takes longer hangs: it is killed, which fails the test by its exit. */
 const CHILD_TIMEOUT_MS = 120_000;
+/** What is kept of each output: its end. */
+const OUTPUT_CHARS_MAX = 16 * 1024 * 1024;
 const READY_POLL_MS = 5;
 
 export interface CliExit {
@@ -47,6 +49,8 @@ export interface CliOptions {
   executable?: string;
   /** A program that runs the child, with its arguments: a tracer, another user. */
   wrapper?: string[];
+  /** When a child that still runs is killed; null: never. CHILD_TIMEOUT_MS if absent. */
+  timeoutMs?: number | null;
 }
 
 /** Runs the program to its end. */
@@ -93,19 +97,28 @@ function runtimeOf(
 }
 
 function spawnCommand(command: string[], options: CliOptions): Spawned {
-  const { cwd = process.cwd() } = options;
+  const { cwd = process.cwd(), timeoutMs = CHILD_TIMEOUT_MS } = options;
   const [program, ...programArgs] = [...options.wrapper ?? [], ...limited(command, options)];
   const child = spawn(program!, programArgs, { cwd, stdio: ["ignore", "pipe", "pipe"] });
   const output = { stdout: "", stderr: "" };
   for (const name of ["stdout", "stderr"] as const) {
-    child[name]!.setEncoding("utf8").on("data", (text: string) => output[name] += text);
+    child[name]!.setEncoding("utf8").on("data", (text: string) => {
+      output[name] = (output[name] + text).slice(-OUTPUT_CHARS_MAX);
+    });
   }
-  const timer = setTimeout(() => signalChild(child, "SIGKILL"), CHILD_TIMEOUT_MS);
+  const timer = timeoutMs === null
+    ? undefined
+    : setTimeout(() => signalChild(child, "SIGKILL"), timeoutMs);
   const exited = new Promise<CliExit>((resolve, reject) => {
     child.on("error", reject);
     child.on("close", (code, signal) => resolve({ code, signal, ...output }));
   }).finally(() => clearTimeout(timer));
   return { child, output, exited };
+}
+
+/** How a child ended, in a line. */
+export function describeExit({ code, signal, stderr }: CliExit): string {
+  return `${signal ?? `exit ${code}`}: ${stderr.trim() || "nothing on standard error"}`;
 }
 
 /** Only a shell can set the limits of what it starts. */
@@ -114,23 +127,37 @@ function limited(command: string[], { openFilesMax }: CliOptions): string[] {
   return ["sh", "-c", `ulimit -n ${openFilesMax} && exec "$0" "$@"`, ...command];
 }
 
+export function isRunning({ child }: Pick<Spawned, "child">): boolean {
+  return child.exitCode === null && child.signalCode === null;
+}
+
 /** Waits until the child has written `text` to standard error. */
-export async function untilReported({ child, output, exited }: Spawned, text: string) {
-  let exit: CliExit | undefined;
-  exited.then((value) => exit = value);
-  while (!output.stderr.includes(text)) {
-    if (exit !== undefined) throw new Error(`ended without reporting "${text}": ${exit.stderr}`);
-    const moreOutput = new Promise((resolve) => child.stderr!.once("data", resolve));
-    await Promise.race([moreOutput, exited]);
+export async function untilReported(spawned: Spawned, text: string): Promise<void> {
+  await untilPrinted(spawned, ({ stderr }) => stderr.includes(text));
+}
+
+/** Waits until the child has written what `isThere` looks for. */
+export async function untilPrinted(
+  { child, output, exited }: Spawned,
+  isThere: (output: Spawned["output"]) => boolean,
+): Promise<void> {
+  const gone = exited.then(() => "gone" as const);
+  while (!isThere(output)) {
+    const printed = new Promise<void>((resolve) => {
+      for (const name of ["stdout", "stderr"] as const) child[name]!.once("data", () => resolve());
+    });
+    if (await Promise.race([printed, gone]) === "gone" && !isThere(output)) {
+      throw new Error(`ended early: ${output.stdout}${output.stderr}`);
+    }
   }
 }
 
 /**
- * Sends a signal to a child. Not by `child.kill()`: on Deno a child that outlives that is reported
- * as ended by the signal, whatever it exits with.
+ * Sends a signal to a child, unless it has ended. Not by `child.kill()`: on Deno a child that
+ * outlives that is reported as ended by the signal, whatever it exits with.
  */
 export function signalChild(child: ChildProcess, signal: NodeJS.Signals): void {
-  process.kill(child.pid!, signal);
+  if (isRunning({ child })) process.kill(child.pid!, signal);
 }
 
 export interface Serving extends Spawned {
@@ -149,6 +176,13 @@ export interface ServeOptions extends CliOptions {
 
 /** Starts `serve` for a deployment under the least permissions; returns once it answers. */
 export async function startServe(dir: string, options: ServeOptions = {}): Promise<Serving> {
+  const serving = spawnServe(dir, options);
+  await untilReady(serving);
+  return serving;
+}
+
+/** As `startServe()`, without waiting for an answer. */
+export function spawnServe(dir: string, options: ServeOptions = {}): Serving {
   const socketPath = options.socketPath ?? join(dir, "data", "ground.sock");
   const config = join(dir, "service.toml");
   // A thread needs to read its module.
@@ -164,7 +198,7 @@ export async function startServe(dir: string, options: ServeOptions = {}): Promi
   const spawned = options.rotateBytes === undefined
     ? spawnCli(["--config", config, "serve"], least)
     : spawnScript(SERVE_ROTATING, [config, `${options.rotateBytes}`], least);
-  const serving: Serving = {
+  return {
     ...spawned,
     fetch: unixFetch(socketPath),
     stop(signal = "SIGTERM") {
@@ -172,11 +206,10 @@ export async function startServe(dir: string, options: ServeOptions = {}): Promi
       return spawned.exited;
     },
   };
-  await untilReady(serving);
-  return serving;
 }
 
-async function untilReady(serving: Serving): Promise<void> {
+/** Waits until a service answers. @throws {Error} it has ended instead. */
+export async function untilReady(serving: Serving): Promise<void> {
   let exit: CliExit | undefined;
   serving.exited.then((value) => exit = value);
   while (exit === undefined) {
@@ -188,9 +221,7 @@ async function untilReady(serving: Serving): Promise<void> {
       await new Promise((resolve) => setTimeout(resolve, READY_POLL_MS));
     }
   }
-  throw new Error(
-    `serve ended with ${exit.code ?? exit.signal} instead of serving: ${exit.stderr}`,
-  );
+  throw new Error(`serve ended with ${describeExit(exit)}, instead of serving`);
 }
 
 /** Runs `use` with a fresh folder, then removes it. The path is short and without symlinks. */

@@ -1,0 +1,28 @@
+/** Requests as bytes, and what is no request. */
+export const HOST = "Host: localhost\r\n";
+
+export function get(path: string, headers = ""): string {
+  return `GET ${path} HTTP/1.1\r\n${HOST}${headers}\r\n`;
+}
+
+export function post(path: string, body: unknown, headers = ""): string {
+  const text = typeof body === "string" ? body : JSON.stringify(body);
+  return `POST ${path} HTTP/1.1\r\n${HOST}${headers}Content-Length: ${text.length}\r\n\r\n${text}`;
+}
+
+/** Further ones are in `tests/http/support/smuggling_shapes.ts`. */
+export const MALFORMED: Array<[title: string, bytes: string]> = [
+  ["no HTTP", "hello there\r\n\r\n"],
+  ["nothing but line ends", "\r\n\r\n\r\n"],
+  ["a header without a colon", `GET /v1/events HTTP/1.1\r\n${HOST}Accept\r\n\r\n`],
+  [
+    "an endless length",
+    `POST /v1/events HTTP/1.1\r\n${HOST}Content-Length: ${"9".repeat(40)}\r\n\r\n`,
+  ],
+  [
+    "a chunk of no size",
+    `POST /v1/events HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n`,
+  ],
+  ["a CONNECT", `CONNECT a:1 HTTP/1.1\r\n${HOST}\r\nmore`],
+  ["100 KiB of head", `GET /v1/events HTTP/1.1\r\nX: ${"a".repeat(100 * 1024)}\r\n\r\n`],
+];
