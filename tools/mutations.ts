@@ -342,7 +342,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: "followers are not told that the writer stopped",
-    edits: [edit("service/writer_queue.ts", "    this.#onStop();\n")],
+    edits: [edit("service/writer_queue.ts", "    this.#options.onStop();\n")],
     tests: [FAULTS, "tests/service/follow_end_test.ts"],
   },
   {

@@ -18,24 +18,16 @@ import {
 /** An admitted body that needs more room waits this long for it before it gets 429. */
 const BODY_ROOM_WAIT_MS = 10_000;
 
-export interface AdmissionLimits {
+const DEFAULT_LIMITS = {
   /** Bytes held by all bodies together. */
-  totalBytes: number;
-  /** The largest single body; at most half of `totalBytes`. */
-  bodyBytes: number;
-  /** Bodies that wait to be admitted. */
-  waitersMax: number;
-  /** How long one waits to be admitted. */
-  admitWaitMs: number;
-  /** How long an admitted one waits for more room. */
-  growWaitMs: number;
-}
-
-const DEFAULT_LIMITS: AdmissionLimits = {
   totalBytes: ADMITTED_BODY_BYTES_MAX,
+  /** The largest single body; at most half of `totalBytes`. */
   bodyBytes: INGEST_BODY_BYTES_MAX,
+  /** Bodies that wait to be admitted. */
   waitersMax: ADMISSION_WAITERS_MAX,
+  /** How long one waits to be admitted. */
   admitWaitMs: ADMISSION_WAIT_MS,
+  /** How long an admitted one waits for more room. */
   growWaitMs: BODY_ROOM_WAIT_MS,
 };
 
@@ -52,7 +44,7 @@ interface Waiter {
 }
 
 export class Admission {
-  readonly #limits: AdmissionLimits;
+  readonly #limits: typeof DEFAULT_LIMITS;
   #heldBytes = 0;
   /** The body that may use the reserved room. */
   #finishing: Reservation | null = null;
@@ -61,7 +53,7 @@ export class Admission {
   /** Bodies waiting to be admitted, in order. */
   readonly #arriving: Waiter[] = [];
 
-  constructor(limits: Partial<AdmissionLimits> = {}) {
+  constructor(limits: Partial<typeof DEFAULT_LIMITS> = {}) {
     this.#limits = { ...DEFAULT_LIMITS, ...limits };
     assert(this.#limits.bodyBytes * 2 <= this.#limits.totalBytes, "room is left beside one body");
   }

@@ -6,12 +6,11 @@
  */
 import { Buffer } from "node:buffer";
 import { availableParallelism } from "node:os";
-import type { Worker } from "node:worker_threads";
 import { ApiError } from "../event/api_error.ts";
 import { prepareBatch } from "../event/batch.ts";
 import type { PreparedBatch } from "../event/types.ts";
 import { ThreadUnavailableError } from "../threads/request_thread.ts";
-import { ThreadPool } from "../threads/thread_pool.ts";
+import { ThreadPool, type ThreadPoolOptions } from "../threads/thread_pool.ts";
 import type { PreparedBody } from "./batch_preparer_worker.ts";
 
 /** Each thread takes 30 MiB, and one processor is left to the writer. */
@@ -20,17 +19,10 @@ const THREADS_MAX = 2;
 /** A smaller body is prepared sooner than another thread responds. */
 export const THREAD_BODY_BYTES_MIN: number = 16 * 1024;
 
-export interface BatchPreparerOptions {
-  /** `THREADS_MAX` as far as there are processors if absent. */
-  threadsMax?: number;
-  /** Starts a thread. */
-  start?: (module: URL) => Worker;
-}
-
 export class BatchPreparer {
   readonly #threads: ThreadPool<ArrayBuffer, PreparedBody>;
 
-  constructor(options: BatchPreparerOptions = {}) {
+  constructor(options: Partial<ThreadPoolOptions> = {}) {
     const threadsMax = Math.max(1, Math.min(availableParallelism() - 1, THREADS_MAX));
     const module = new URL("./batch_preparer_worker.ts", import.meta.url);
     this.#threads = new ThreadPool(module, { threadsMax, ...options });

@@ -42,14 +42,7 @@ export async function openEventLog(options: ServiceOptions): Promise<EventLogSer
       sealedMore: () => state.dropSealed(),
     },
   });
-  return new EventLogService({ log, state, changes, report });
-}
-
-interface Parts {
-  log: Log;
-  state: LogState;
-  changes: ChangeSignal;
-  report: (line: string) => void;
+  return new EventLogService(log, state, changes, report);
 }
 
 export class EventLogService implements EventLog {
@@ -60,7 +53,7 @@ export class EventLogService implements EventLog {
   #followers = 0;
   #shuttingDown = false;
 
-  constructor({ log, state, changes, report }: Parts) {
+  constructor(log: Log, state: LogState, changes: ChangeSignal, report: (line: string) => void) {
     const ended = () => this.#followEnd();
     this.#log = log;
     this.#queue = new WriterQueue({ log, state, report, onStop: () => changes.fire() });

@@ -26,20 +26,14 @@ export interface WriterQueueOptions {
 }
 
 export class WriterQueue {
-  readonly #log: Log;
-  readonly #state: LogState;
-  readonly #report: (line: string) => void;
-  readonly #onStop: () => void;
+  readonly #options: WriterQueueOptions;
   readonly #queue: Queued[] = [];
   #running: Promise<void> | null = null;
   #stopped = false;
   #closed = false;
 
-  constructor({ log, state, report, onStop }: WriterQueueOptions) {
-    this.#log = log;
-    this.#state = state;
-    this.#report = report;
-    this.#onStop = onStop;
+  constructor(options: WriterQueueOptions) {
+    this.#options = options;
   }
 
   /** Whether the outcome of a commit is unknown, so that no more are made. */
@@ -96,7 +90,7 @@ export class WriterQueue {
     this.#queue.splice(0, taken);
     if (committing.length === 0) return;
     try {
-      const committed = await this.#log.append(group.batches);
+      const committed = await this.#options.log.append(group.batches);
       for (const [index, { entry }] of committed.entries()) {
         const { resolve, answerFor } = committing[index]!;
         resolve(answerFor(entry));
@@ -110,7 +104,7 @@ export class WriterQueue {
   /** Answers a mutation that commits nothing; returns null then. */
   async #decide({ mutation, resolve, reject }: Queued): Promise<Commitment<unknown> | null> {
     try {
-      const decision = await mutation.decide(this.#state);
+      const decision = await mutation.decide(this.#options.state);
       if ("batch" in decision) return decision;
       resolve(decision.answer);
     } catch (error) {
@@ -122,13 +116,13 @@ export class WriterQueue {
   /** The error for clients after a failed commit. An unforeseen failure stops the writer too. */
   #failure(error: unknown): ApiError {
     if (error instanceof StorageFullError) {
-      this.#report(`commit undone, nothing written: ${error.message}`);
+      this.#options.report(`commit undone, nothing written: ${error.message}`);
       return new ApiError("storage_full", "the disk is full; nothing was written, retry later");
     }
     this.#stopped = true;
     const reason = error instanceof WriterPoisonedError ? error.message : (error as Error).stack;
-    this.#report(`writer stopped, restart the service: ${reason}`);
-    this.#onStop();
+    this.#options.report(`writer stopped, restart the service: ${reason}`);
+    this.#options.onStop();
     return writerPoisoned();
   }
 }

@@ -59,7 +59,8 @@ export class HistoryCheck {
   #lastId = new Uint8Array(UUID_BYTES);
   /** Buffer for the next id. */
   #nextId = new Uint8Array(UUID_BYTES);
-  #events = 0;
+  /** Events so far. */
+  eventsChecked = 0;
 
   constructor({ chain, previousHead = GENESIS_HEAD_HEX, onBatch }: HistoryCheckOptions) {
     this.chain = chain;
@@ -67,13 +68,9 @@ export class HistoryCheck {
     this.#history = previousHead === null ? null : new HistoryChain(previousHead);
   }
 
-  get eventsChecked(): number {
-    return this.#events;
-  }
-
   /** The last event so far. */
   get lastEventId(): string | null {
-    return this.#events === 0 ? null : uuidText(this.#lastId);
+    return this.eventsChecked === 0 ? null : uuidText(this.#lastId);
   }
 
   /** Starts the next file. @param invalid the failure code if it is malformed. */
@@ -110,7 +107,7 @@ export class HistoryCheck {
   addSegment({ events, last_event_id, head }: SegmentFacts): void {
     takeUuid(Buffer.from(last_event_id), 0, this.#lastId, 0);
     this.#history = new HistoryChain(head);
-    this.#events += events;
+    this.eventsChecked += events;
   }
 
   /** Starts a batch, to which the following lines belong. */
@@ -145,7 +142,7 @@ export class HistoryCheck {
     this.#digester.add(event);
     if (batch.events === 0) batch.firstEventId = event.eventId;
     batch.events += 1;
-    this.#events += 1;
+    this.eventsChecked += 1;
     return end + 1;
   }
 
@@ -184,7 +181,7 @@ export class HistoryCheck {
     if (!takeUuid(event.bytes, event.eventIdStart, id, 0) || !isEventIdBytes(id)) {
       throw this.#failure("a malformed event id", { eventId: event.eventId });
     }
-    if (this.#events > 0 && !isBefore(this.#lastId, id)) {
+    if (this.eventsChecked > 0 && !isBefore(this.#lastId, id)) {
       const { eventId } = event;
       throw this.#failureOf("order_invalid", `follows event ${this.lastEventId}`, { eventId });
     }

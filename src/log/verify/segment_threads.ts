@@ -58,21 +58,15 @@ export function startSegmentThreads(
   };
 }
 
-/** A segment, and the response about it. */
-export interface CheckedSegment<Expected> {
-  expected: Expected;
-  hashes: SegmentResponse;
-}
-
-/** The segments in log order, verified ahead of the caller. */
+/** The segments in log order with their responses, requested ahead of the caller. */
 export async function* checkAhead<Expected extends ExpectedSegment>(
   segments: readonly Expected[],
   checker: SegmentChecker | null,
-): AsyncGenerator<CheckedSegment<Expected>, void> {
+): AsyncGenerator<[Expected, SegmentResponse], void> {
   const ahead: Promise<SegmentResponse>[] = [];
   for (const [place, expected] of segments.entries()) {
     const end = Math.min(segments.length, place + (checker?.segmentsAhead ?? 0));
     while (place + ahead.length < end) ahead.push(checker!.check(segments[place + ahead.length]!));
-    yield { expected, hashes: await ahead.shift() ?? null };
+    yield [expected, await ahead.shift() ?? null];
   }
 }

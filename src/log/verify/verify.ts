@@ -16,7 +16,7 @@ import { batchHash, DuplicateBatches } from "./duplicate_batches.ts";
 import { type FailureCode, VerifyFailure } from "./failure.ts";
 import { HistoryCheck } from "./history_check.ts";
 import { closeInventory, type Inventory, takeInventory } from "./inventory.ts";
-import { checkAhead, type CheckedSegment, type SegmentChecker } from "./segment_threads.ts";
+import { checkAhead, type SegmentChecker } from "./segment_threads.ts";
 import { verifySegment } from "./segment_verifier.ts";
 
 /** The report; wire names, in their order. Paths are relative to the log folder, sorted. */
@@ -141,10 +141,9 @@ class LogVerifier {
     const { segments } = this.#inventory.manifest;
     const checker = this.#options.startChecker?.(segments) ?? null;
     try {
-      for await (const checked of checkAhead(segments, checker)) {
+      for await (const [expected, hashes] of checkAhead(segments, checker)) {
         if (this.failure === null) this.#report.segments_checked += 1;
-        if (this.#isKnown(checked)) continue;
-        const { expected } = checked;
+        if (this.#isKnown(expected, hashes)) continue;
         const verify = (history: HistoryCheck) => verifySegment(this.#storage, expected, history);
         await this.#check(expected.path, verify);
       }
@@ -154,7 +153,7 @@ class LogVerifier {
   }
 
   /** Whether a segment needs no more checks: it is right and comes next. Adds it then. */
-  #isKnown({ expected, hashes }: CheckedSegment<SegmentEntry>): boolean {
+  #isKnown(expected: SegmentEntry, hashes: BigUint64Array | null): boolean {
     if (hashes === null) return false;
     if (this.failure !== null) return true;
     if (!this.#history.isNext(expected)) return false;
