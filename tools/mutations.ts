@@ -160,7 +160,7 @@ export const MUTATIONS: readonly Mutation[] = [
     name: "a writer that stopped takes more",
     edits: [
       edit("log/wal/tail_writer.ts", "    if (this.#poison !== null) throw this.#poison;\n"),
-      edit("service/writer_queue.ts", "      if (this.#stopped) this.#refuseAll();\n      else "),
+      edit("service/writer_queue.ts", "if (!this.#stopped) await", "if (true) await"),
     ],
     tests: [FAULTS],
   },
@@ -243,7 +243,7 @@ export const MUTATIONS: readonly Mutation[] = [
     edits: [
       edit(
         "service/event_log_service.ts",
-        "      batch: (entry) => addRecovered(state, entry),\n",
+        "      batch: (entry) => state.addRecovered(entry),\n",
         "      batch: () => {},\n",
       ),
     ],
@@ -342,7 +342,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: "followers are not told that the writer stopped",
-    edits: [edit("service/writer_queue.ts", "    this.#onStop();\n")],
+    edits: [edit("service/writer_queue.ts", "    this.#options.onStop();\n")],
     tests: [FAULTS, "tests/service/follow_end_test.ts"],
   },
   {

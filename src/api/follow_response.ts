@@ -1,13 +1,14 @@
 /**
  * Writes a follow response record by record, at the pace of the client. A client that takes nothing
- * for too long while a record waits loses its session and not its place: when it reads again it
- * finds the end record, with the event to resume after.
+ * for too long while a record waits loses its session: when it reads again it finds the end record,
+ * with the event to resume after.
  */
+import { Buffer } from "node:buffer";
 import type { Follow } from "../service/event_log.ts";
 import type { HttpResponse } from "../http/message.ts";
 import { type StallWatch, Wait } from "../http/stall_watch.ts";
 
-/** What a follower must take within FOLLOW_STALL_TIMEOUT_MS; records are written in such pieces. */
+/** Records are written in pieces of this size; each must be taken within the stall timeout. */
 export const FOLLOW_PIECE_BYTES: number = 16 * 1024;
 
 const FOLLOW_HEADERS: Readonly<Record<string, string>> = {
@@ -18,7 +19,7 @@ const FOLLOW_HEADERS: Readonly<Record<string, string>> = {
 
 const NOTHING = new Uint8Array(0);
 
-/** What HEAD gets: no session is opened for it. */
+/** The response to HEAD, which opens no session. */
 export const FOLLOW_HEAD: HttpResponse = { status: 200, headers: FOLLOW_HEADERS, body: null };
 
 /** @param stallWatch gives up on a client that does not take a piece. */
@@ -28,13 +29,13 @@ export function followResponse(follow: Follow, stallWatch: StallWatch): HttpResp
 }
 
 /**
- * The records in pieces small enough that taking one means that the client reads. An object and not
- * a generator: the end of a generator that waits for a commit would wait too.
+ * The records in pieces small enough that taking one shows that the client reads. Not a generator:
+ * `return()` of a generator that waits for a commit would wait too.
  */
 class RecordPieces implements AsyncIterator<Uint8Array, undefined> {
   readonly #follow: Follow;
   readonly #stallWatch: StallWatch;
-  /** For the client to take the last piece. */
+  /** The wait for the client to take the last piece. */
   readonly #wait: Wait = new Wait(() => this.#stall());
   #record: Uint8Array = NOTHING;
   #isOver = false;
@@ -54,17 +55,11 @@ class RecordPieces implements AsyncIterator<Uint8Array, undefined> {
     }
     if (this.#record.length === 0) return { done: true, value: undefined };
     if (!this.#isOver) this.#wait.start();
-    return { done: false, value: this.#takePiece() };
-  }
-
-  #takePiece(): Uint8Array {
     const record = this.#record;
-    if (record.length <= FOLLOW_PIECE_BYTES) {
-      this.#record = NOTHING;
-      return record;
-    }
-    this.#record = record.subarray(FOLLOW_PIECE_BYTES);
-    return record.subarray(0, FOLLOW_PIECE_BYTES);
+    // An empty view would keep the whole record alive.
+    const isLast = record.length <= FOLLOW_PIECE_BYTES;
+    this.#record = isLast ? NOTHING : record.subarray(FOLLOW_PIECE_BYTES);
+    return { done: false, value: record.subarray(0, FOLLOW_PIECE_BYTES) };
   }
 
   // deno-lint-ignore require-await -- an AsyncIterator's return() gives a promise
@@ -75,17 +70,14 @@ class RecordPieces implements AsyncIterator<Uint8Array, undefined> {
     return { done: true, value: undefined };
   }
 
-  /** What is left of a record is still sent, so that every line is whole. */
+  /** The rest of the record is still sent, so that every line is whole. */
   #stall(): void {
     const end = this.#follow.end("buffer_exceeded", "the client took no bytes for too long");
     this.#end();
-    const rest = new Uint8Array(this.#record.length + end.length);
-    rest.set(this.#record);
-    rest.set(end, this.#record.length);
-    this.#record = rest;
+    this.#record = Buffer.concat([this.#record, end]);
   }
 
-  /** From now on only what is left of the record is given. */
+  /** From now on only the rest of the record is sent. */
   #end(): void {
     this.#isOver = true;
     this.#stallWatch.remove(this.#wait);

@@ -1,8 +1,7 @@
 /**
- * Writes a finite replay: the events as the log stores them, from the memory they were read into,
- * then the members that are known at the end. A page of ordinary size is read before its status is
- * sent, so that a failure is still an error document, and sent with its length; a larger one is
- * streamed at the pace of the client.
+ * Writes a finite replay: the stored lines, then the members known at the end. A page of ordinary
+ * size is read before its status is sent, so that a failure is still an error document; a larger
+ * one is streamed at the pace of the client.
  */
 import { Buffer } from "node:buffer";
 import type { Replay } from "../service/event_log.ts";
@@ -10,25 +9,22 @@ import type { HttpResponse } from "../http/message.ts";
 import { JSON_HEADERS } from "./responses.ts";
 
 /**
- * Pieces without an event, from a long scan for rare ones, after which the page is streamed: only a
- * response that is under way tells when its client has gone.
+ * Empty pieces of a long scan after which the page is streamed: only a response in progress detects
+ * that its client has gone.
  */
 export const REPLAY_EMPTY_PIECES_MAX: number = 16;
 
-/**
- * A page up to this size is sent in one write with its length; a longer one is streamed, a chunk of
- * the log at a time, so that a client holds no more than that.
- */
+/** Pages up to this size are sent in one write; longer ones one chunk of the log at a time. */
 export const REPLAY_WHOLE_BYTES_MAX: number = 64 * 1024;
 
 const OPENING = Buffer.from('{"events":[');
 const COMMA = Buffer.from(",");
-/** Means nothing between two values of a JSON text, and tells whether anybody still reads. */
+/** JSON whitespace, written to detect a client that has gone. */
 const BLANK = Buffer.from(" ");
 
 /**
- * Answers with the page of `replay`, whose pieces may be empty. `onFailure` hears of an error after
- * the status was sent; the connection breaks then.
+ * Responds with the page of `replay`, whose pieces may be empty.
+ * @param onFailure called with an error after the status was sent; the connection breaks then.
  */
 export async function replayResponse(
   replay: Replay,
@@ -51,8 +47,8 @@ export async function replayResponse(
 }
 
 /**
- * @param parts events read so far, each behind a comma.
- * @param piece what was read last, valid until more is asked for.
+ * @param parts events read so far, each after a comma.
+ * @param piece the last read, valid until the next one.
  */
 async function* streamPage(
   parts: readonly Uint8Array[],
@@ -64,13 +60,9 @@ async function* streamPage(
     yield Buffer.concat([OPENING, ...parts.slice(1)]);
     let hasEvents = parts.length > 0;
     for (let events: Uint8Array | null = piece; events !== null; events = await replay.next()) {
-      if (events.length === 0) {
-        yield BLANK;
-      } else {
-        if (hasEvents) yield COMMA;
-        yield events;
-        hasEvents = true;
-      }
+      if (events.length > 0 && hasEvents) yield COMMA;
+      yield events.length > 0 ? events : BLANK;
+      hasEvents ||= events.length > 0;
     }
     yield closing(replay);
   } catch (error) {

@@ -1,6 +1,6 @@
 /**
- * Reads request bodies within their limit and within the byte budget. A body holds no more room
- * than it has sent so far, and one step ahead.
+ * Reads request bodies within their size limit and within the byte budget. A body holds room for
+ * the bytes received and one step ahead.
  */
 import { Buffer } from "node:buffer";
 import { ApiError } from "../event/api_error.ts";
@@ -9,13 +9,10 @@ import type { Admission, Reservation } from "../service/admission.ts";
 import { ConnectionLostError, type HttpRequest, MalformedRequestError } from "../http/message.ts";
 import { StallError, type StallWatch } from "../http/stall_watch.ts";
 
-/**
- * A body is admitted with this much room and gets more as its bytes arrive, so that a slow sender
- * holds what it has sent and not what it has announced.
- */
+/** Room at admission, and of each step ahead: a slow sender can't hold all it has announced. */
 export const BODY_ROOM_STEP_BYTES: number = 256 * 1024;
 
-/** A body that does not arrive at once is collected in chunks of this size. */
+/** Bodies larger than a step are collected in chunks of this size. */
 export const BODY_CHUNK_BYTES: number = 64 * 1024;
 
 export interface BodyLimits {
@@ -26,7 +23,7 @@ export interface BodyLimits {
 }
 
 /**
- * Calls `use` with the whole body of a request, whose room is held until `use` has its answer.
+ * Calls `use` with the whole body of a request, whose room is held until `use` settles.
  * @throws {ApiError} `body_too_large`; `invalid_request` when its framing is broken; `overloaded`
  *   when there is no room for it or it does not arrive.
  */
@@ -48,7 +45,7 @@ export async function withBody<T>(
   }
 }
 
-/** Null for a chunked body. A request that announces none has none (RFC 9112 section 6.3). */
+/** Null for a chunked body. A request without framing has no body (RFC 9112 section 6.3). */
 function declaredLength(request: HttpRequest): number | null {
   if (request.header("transfer-encoding") !== null) return null;
   return Number(request.header("content-length") ?? "0");
@@ -69,7 +66,12 @@ async function readBody(
     if (error instanceof MalformedRequestError) {
       throw new ApiError("invalid_request", error.message);
     }
-    throw isNotArrived(error) ? notArrived(error) : error;
+    if (!(error instanceof StallError || error instanceof ConnectionLostError)) throw error;
+    // Not the client's mistake and worth a retry: so neither 400 nor 408.
+    throw new ApiError(
+      "overloaded",
+      `the request body did not arrive (${error.message}); nothing was written, send it again`,
+    );
   }
 }
 
@@ -92,15 +94,12 @@ async function readPieces(
       await admission.grow(reservation, Math.min(sizeBytes + BODY_ROOM_STEP_BYTES, bodyBytesMax));
     }
     chunks.append(piece.value);
-    // Left to the collector, it takes a tenth of the processor time of a batch (Deno).
+    // The garbage collector would take a tenth of the processor time of a batch (Deno).
     freeOwnMemory(piece.value);
   }
 }
 
-/**
- * Copies of all pieces, so that no small one keeps a whole read of the socket alive, and a million
- * of them cost no more than one large one.
- */
+/** Copies of all pieces: a small piece keeps no socket buffer alive, and a million cost no more. */
 class Chunks {
   readonly #chunks: Buffer[] = [];
   sizeBytes = 0;
@@ -119,18 +118,6 @@ class Chunks {
   concat(): Buffer {
     return Buffer.concat(this.#chunks, this.sizeBytes);
   }
-}
-
-function isNotArrived(error: unknown): error is Error {
-  return error instanceof StallError || error instanceof ConnectionLostError;
-}
-
-/** Not the client's mistake, and worth a second try: so neither 400 nor 408. */
-function notArrived(error: Error): ApiError {
-  return new ApiError(
-    "overloaded",
-    `the request body did not arrive (${error.message}); nothing was written, send it again`,
-  );
 }
 
 function tooLarge(limitBytes: number): ApiError {

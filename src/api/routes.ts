@@ -22,23 +22,23 @@ import { readRetireRequest } from "./retire_request.ts";
 import { StallWatch } from "../http/stall_watch.ts";
 import { readStreamsQuery } from "./streams_request.ts";
 
-/** Answers a request for one path and method; throws what becomes an error document. */
+/** Handles requests for one path and method; errors it throws become error documents. */
 export type Endpoint = (request: HttpRequest, query: string) => Promise<HttpResponse>;
 
-/** Endpoints by method. HEAD is answered as GET without a body. */
+/** Endpoints by method. HEAD is GET without a body. */
 export type Route = ReadonlyMap<string, Endpoint>;
 
 export interface RouteOptions {
   log: EventLog;
   replay: PageLimits;
   admission: Admission;
-  /** Makes a batch of a body; `prepareBatch()` if absent, which makes all others wait. */
+  /** Prepares a batch from a body; `prepareBatch()`, on this thread, if absent. */
   prepare?: (body: Uint8Array) => PreparedBatch | Promise<PreparedBatch>;
-  /** How long a request body may bring nothing. */
+  /** Timeout of a request body that brings nothing. */
   bodyStallTimeoutMs?: number;
-  /** How long a follower may take nothing while a record waits. */
+  /** Timeout of a follower that takes nothing while a record waits. */
   followStallTimeoutMs?: number;
-  /** Hears of errors after the status of a response was sent. */
+  /** Called with errors after the status was sent. */
   onStreamFailure: (request: HttpRequest, error: unknown) => void;
 }
 
@@ -46,17 +46,21 @@ const NO_PARAMETERS: ReadonlySet<string> = new Set();
 
 /** All routes by path. */
 export function createRoutes(options: RouteOptions): ReadonlyMap<string, Route> {
-  const readBody = createBodyReader(options);
+  const { log } = options;
+  const post = createBodyReader(options);
+  const getStreams: Endpoint = async (_request, query) =>
+    jsonResponse(await log.streams(readStreamsQuery(query)));
+  const retire = (body: Uint8Array) => log.retire(readRetireRequest(body));
   return new Map([
     [
       "/v1/events",
       new Map([
         ["GET", createReplayEndpoint(options)],
-        ["POST", createIngestEndpoint(options, readBody)],
+        ["POST", post(INGEST_BODY_BYTES_MAX, createIngest(options))],
       ]),
     ],
-    ["/v1/streams", new Map([["GET", createStreamsEndpoint(options.log)]])],
-    ["/v1/sources/retire", new Map([["POST", createRetireEndpoint(options.log, readBody)]])],
+    ["/v1/streams", new Map([["GET", getStreams]])],
+    ["/v1/sources/retire", new Map([["POST", post(CONTROL_BODY_BYTES_MAX, retire)]])],
   ]);
 }
 
@@ -64,7 +68,7 @@ function createReplayEndpoint(options: RouteOptions): Endpoint {
   const { log, replay: limits, onStreamFailure } = options;
   const { followStallTimeoutMs = FOLLOW_STALL_TIMEOUT_MS } = options;
   const stallWatch = new StallWatch(followStallTimeoutMs);
-  // deno-lint-ignore require-await -- what it throws is to be a rejection
+  // deno-lint-ignore require-await -- errors must reject
   return async (request, target) => {
     const { query, follow } = readReplayRequest(target, limits);
     if (!follow) {
@@ -75,45 +79,20 @@ function createReplayEndpoint(options: RouteOptions): Endpoint {
   };
 }
 
-function createStreamsEndpoint(log: EventLog): Endpoint {
-  return async (_request, query) => jsonResponse(await log.streams(readStreamsQuery(query)));
-}
+/** Makes the response document from the body of a POST. */
+type UseBody = (body: Uint8Array) => Promise<unknown>;
 
-function createIngestEndpoint(options: RouteOptions, readBody: BodyReader): Endpoint {
-  const { log, prepare = prepareBatch } = options;
+function createIngest({ log, prepare = prepareBatch }: RouteOptions): UseBody {
   const room = new PreparedRoom();
   const append = (batch: PreparedBatch) => log.append(batch);
-  return (request, query) =>
-    readBody(
-      request,
-      query,
-      INGEST_BODY_BYTES_MAX,
-      (body) => room.run(body.length, () => prepare(body), append),
-    );
+  return (body) => room.run(body.length, () => prepare(body), append);
 }
 
-function createRetireEndpoint(log: EventLog, readBody: BodyReader): Endpoint {
-  return (request, query) =>
-    readBody(
-      request,
-      query,
-      CONTROL_BODY_BYTES_MAX,
-      (body) => log.retire(readRetireRequest(body)),
-    );
-}
-
-/** Checks a POST, reads its body and answers with the document that `use` makes of it. */
-type BodyReader = (
-  request: HttpRequest,
-  query: string,
-  limitBytes: number,
-  use: (body: Uint8Array) => Promise<unknown>,
-) => Promise<HttpResponse>;
-
-function createBodyReader(options: RouteOptions): BodyReader {
+/** Endpoints that check a POST, read its body and send the document that `use` returns. */
+function createBodyReader(options: RouteOptions) {
   const { admission, bodyStallTimeoutMs = BODY_STALL_TIMEOUT_MS } = options;
   const stallWatch = new StallWatch(bodyStallTimeoutMs);
-  return async (request, query, limitBytes, use) => {
+  return (limitBytes: number, use: UseBody): Endpoint => async (request, query) => {
     parseQuery(query, NO_PARAMETERS);
     checkMediaType(request);
     return jsonResponse(await withBody(request, { limitBytes, admission, stallWatch }, use));

@@ -1,10 +1,9 @@
 /**
- * Lays the events of a batch out as lines and envelopes, and computes the batch digest. All texts
- * are put together in one scratch buffer: first the pieces of the events as they come, each text as
- * its canonical JSON string, then block by block the texts that are made of them.
+ * Encodes the events of a batch as lines and envelopes, and computes the batch digest, in one
+ * scratch buffer: first the pieces of the events in canonical JSON, then block by block the texts
+ * made of them.
  *
- * One batch at a time: `begin()`, the events, `finish()`. The next `begin()` drops what is left of
- * a batch that was not finished.
+ * One batch at a time: `begin()`, the events, `finish()`. `begin()` drops an unfinished batch.
  */
 import { Buffer } from "node:buffer";
 import { assert } from "../assert.ts";
@@ -30,16 +29,16 @@ import { quoteString } from "./json/quote_string.ts";
 import type { CheckedBatch, PreparedBatch } from "./types.ts";
 
 const SCRATCH_BYTES = 64 * 1024;
-/** A scratch buffer is kept up to this size, which is enough for 10,000 events of usual sizes. */
+/** Size up to which a scratch buffer is reused: enough for 10,000 events of usual sizes. */
 const SCRATCH_KEPT_BYTES_MAX = 12 * 1024 * 1024;
-/** Texts leave the scratch buffer in blocks of about this size. */
+/** Texts are copied out of the scratch buffer in blocks of about this size. */
 const BLOCK_BYTES = 128 * 1024;
-/** Larger texts have an `ArrayBuffer` of their own, which can move to another thread. */
+/** Larger texts get an `ArrayBuffer` of their own, which can be transferred. */
 const POOLED_TEXT_BYTES_MAX = 4 * 1024;
 
 /**
- * Numbers of an event in `BatchEncoder.pieces`: start and end of stream, record key, kind and
- * occurred_at (equal when it is absent), and of the payload with what `endPayload()` puts after it.
+ * Numbers of an event in `BatchEncoder.pieces`: start and end of stream, record key, kind,
+ * occurred_at (empty when absent), and the payload with the suffix of `endPayload()`.
  */
 const PIECES = 10;
 export const STREAM = 0;
@@ -56,7 +55,7 @@ interface Part {
 
 let constantText = "";
 
-/** A part that is there for every batch. */
+/** A part of every batch, at the front of the scratch buffer. */
 function constant(text: string): Part {
   const start = constantText.length;
   constantText += text;
@@ -90,10 +89,10 @@ const TIME_PREFIX_BYTES = ',"observed_at":"'.length;
 const OCCURRED_AT_NAME_BYTES = sizeOf(OCCURRED_AT_NAME);
 const ID_PREFIX_BYTES = '","event_id":"'.length;
 
-/** A source and a batch id twice, each of 256 bytes that are escaped, and what stands around. */
+/** The shared parts of a source and a batch id of 256 escaped bytes each. */
 const SHARED_BYTES_MAX = 8 * 1024;
 
-/** What the events of a batch have in common. */
+/** The parts that the events of a batch share. */
 interface SharedParts {
   source: Part;
   lineStart: Part;
@@ -102,9 +101,9 @@ interface SharedParts {
   envelopeSource: Part;
 }
 
-/** How long what the events have of their own is: all of it, and the most of one event. */
+/** Sizes of the events' own pieces: the total, and the largest of one event. */
 interface OwnSizes {
-  /** What all texts have: stream, record key, kind, and occurred_at with its name. */
+  /** The pieces in every text: stream, record key, kind, and occurred_at with its name. */
   namesBytes: number;
   namesBytesMax: number;
   payloadBytes: number;
@@ -123,12 +122,11 @@ class BatchEncoder {
     this.#count = 0;
   }
 
-  /** Doesn't keep an outsized buffer after one large batch. */
   #dropOutsized(): void {
     if (this.#writer.bytes.length > SCRATCH_KEPT_BYTES_MAX) this.#writer = newScratch();
   }
 
-  /** Adds an event, one of at most BATCH_EVENTS_MAX; returns the index of its numbers. */
+  /** Adds one of at most BATCH_EVENTS_MAX events; returns the index of its numbers. */
   addEvent(): number {
     const first = this.#count * PIECES;
     this.pieces.fill(0, first, first + PIECES);
@@ -141,9 +139,7 @@ class BatchEncoder {
     return this.#writer;
   }
 
-  /**
-   * Hashes the payload that begins at `start` and was written last; returns the end of its piece.
-   */
+  /** Hashes the payload from `start` to the end of the buffer; returns the end of its piece. */
   endPayload(start: number): number {
     const writer = this.#writer;
     const hash = sha256Hex(writer.bytes.subarray(start, writer.size));
@@ -153,7 +149,7 @@ class BatchEncoder {
     return writer.size;
   }
 
-  /** The batch of the events whose pieces were written. */
+  /** Encodes the batch of the events added. */
   finish(source: string, batchId: string): { events: EncodedEvents; batchDigest: string } {
     const count = this.#count;
     const shared = this.#writeShared(quoteString(source), quoteString(batchId));
@@ -170,18 +166,14 @@ class BatchEncoder {
   #writeShared(source: string, batchId: string): SharedParts {
     const writer = this.#writer;
     writer.reserve(SHARED_BYTES_MAX);
-    const written = (start: number): Part => ({ start, end: writer.size });
-    let start = writer.size;
-    writer.text(source);
-    const sourceText = written(start);
-    start = writer.size;
-    writer.text(batchId);
-    const batchIdText = written(start);
-    const joined = (...parts: Part[]): Part => {
+    const written = (write: () => void): Part => {
       const start = writer.size;
-      for (const part of parts) this.#put(part);
-      return written(start);
+      write();
+      return { start, end: writer.size };
     };
+    const joined = (...parts: Part[]) => written(() => parts.forEach((part) => this.#put(part)));
+    const sourceText = written(() => writer.text(source));
+    const batchIdText = written(() => writer.text(batchId));
     return {
       source: sourceText,
       lineStart: joined(LINE_ID, sourceText, STREAM_NAME),
@@ -286,12 +278,12 @@ class BatchEncoder {
   }
 
   /**
-   * A text of all events, put together at the end of the scratch buffer, where the pieces are, and
-   * taken from there in blocks: so the scratch need not hold the text of a large batch too.
+   * Builds a text of all events at the end of the scratch buffer and copies it out in blocks, so
+   * that the scratch never holds the whole text of a large batch.
    * @param sizeBytes of the whole text.
-   * @param eventBytesMax what `putEvent` adds at most.
-   * @param putEvent adds the text of an event; `base` and the size of the scratch buffer make an
-   *   index in the text.
+   * @param eventBytesMax the most that `putEvent` adds.
+   * @param putEvent adds the text of an event; `base` plus the size of the scratch buffer is an
+   *   offset in the text.
    */
   #layOut(
     sizeBytes: number,
@@ -315,7 +307,6 @@ class BatchEncoder {
     return text;
   }
 
-  /** @param piece an index of `pieces`. */
   #pieceBytes(piece: number): number {
     return this.pieces[piece + 1]! - this.pieces[piece]!;
   }
@@ -324,7 +315,6 @@ class BatchEncoder {
     this.#writer.copyOwn(start, end);
   }
 
-  /** @param piece an index of `pieces`. */
   #putPiece(piece: number): void {
     this.#writer.copyOwn(this.pieces[piece]!, this.pieces[piece + 1]!);
   }
@@ -380,7 +370,7 @@ function newScratch(): ByteWriter {
   return writer;
 }
 
-/** The one of this thread. */
+/** The encoder of this thread. */
 export const batchEncoder: BatchEncoder = new BatchEncoder();
 
 /** Encodes a batch whose events were checked one by one. */

@@ -1,8 +1,7 @@
 /**
- * The fast path from the bytes of an ingest request to an encoded batch: one pass over them,
- * without making the values. It takes what well-behaved clients send. Everything else, and above
- * all every fault, falls back to the slow path (`batch.ts`), so it needs no messages; on what it
- * takes, both give the same batch.
+ * The fast path from the bytes of an ingest request to an encoded batch: one pass, without making
+ * the values. It accepts what well-behaved clients send; all else, and every fault, falls back to
+ * the slow path (`batch.ts`), so it needs no messages. Both produce the same batch.
  */
 import { Buffer, isUtf8 } from "node:buffer";
 import {
@@ -33,15 +32,15 @@ const CLOSE_ARRAY = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 const QUOTES_BYTES = 2;
-/** About what the encoder adds to an event: its content hash, and its names once more. */
+/** About what the encoder adds to an event: its content hash and a copy of its names. */
 const ADDED_BYTES = 160;
 
-/** A character of a name; 2 for those that may not be its first. */
+/** 1 for the characters of a name, 2 for those that may not be the first. */
 const NAME_BYTES = new Uint8Array(256);
 for (const char of "abcdefghijklmnopqrstuvwxyz0123456789_") NAME_BYTES[char.charCodeAt(0)] = 1;
 for (const char of ".-") NAME_BYTES[char.charCodeAt(0)] = 2;
 
-/** Members of an event in `EventPieces`; which of them have been seen is kept in bits. */
+/** Members of an event by their piece. */
 const EVENT_MEMBERS: Readonly<Record<string, number>> = {
   stream: STREAM,
   record_key: RECORD_KEY,
@@ -56,7 +55,7 @@ const LINEAGE_STREAM_TEXT = `"${SOURCE_LINEAGE_STREAM}"`;
 /** Follows the body; see `CanonicalCopy`. */
 const END = Uint8Array.of(0);
 
-/** Null for a batch that is left to the slow path. */
+/** Returns null for a batch that needs the slow path. */
 export function readFastBatch(body: Uint8Array): PreparedBatch | null {
   return isUtf8(body) ? new BatchReader(body).read() : null;
 }
@@ -67,8 +66,8 @@ class BatchReader {
   #bytes: Buffer;
   readonly #start: number;
   readonly #end: number;
-  #source: string | null = null;
-  #batchId: string | null = null;
+  /** `source` and `batch_id` once read. */
+  readonly #names = new Map<string, string>();
   #hasVersion = false;
   #events = 0;
 
@@ -76,7 +75,7 @@ class BatchReader {
     encoder.begin();
     const { writer } = encoder;
     this.#start = writer.size;
-    // As much once more for the payloads, and what the encoder adds to events of usual sizes.
+    // Room for the body, its canonical payloads, and what the encoder adds.
     const addedBytes = Math.min(body.length, BATCH_EVENTS_MAX * ADDED_BYTES);
     writer.reserve(2 * body.length + addedBytes + END.length);
     writer.append(body);
@@ -88,9 +87,9 @@ class BatchReader {
 
   read(): PreparedBatch | null {
     if (!this.#readMembers()) return null;
-    const source = this.#source;
-    const batchId = this.#batchId;
-    if (source === null || batchId === null || this.#events === 0) return null;
+    const source = this.#names.get("source");
+    const batchId = this.#names.get("batch_id");
+    if (source === undefined || batchId === undefined || this.#events === 0) return null;
     if (sourceFault(source) !== null || batchIdFault(batchId) !== null) return null;
     const { events, batchDigest } = encoder.finish(source, batchId);
     return { source, batchId, batchDigest, events, precondition: undefined, lineage: undefined };
@@ -120,14 +119,10 @@ class BatchReader {
     switch (name) {
       case "events":
         return this.#events === 0 ? this.#readEvents(at) : NOT_TAKEN;
-      case "source": {
-        const end = this.#source === null ? plainStringEnd(this.#bytes, at) : NOT_TAKEN;
-        if (end !== NOT_TAKEN) this.#source = this.#text(at, end);
-        return end;
-      }
+      case "source":
       case "batch_id": {
-        const end = this.#batchId === null ? plainStringEnd(this.#bytes, at) : NOT_TAKEN;
-        if (end !== NOT_TAKEN) this.#batchId = this.#text(at, end);
+        const end = this.#names.has(name) ? NOT_TAKEN : plainStringEnd(this.#bytes, at);
+        if (end !== NOT_TAKEN) this.#names.set(name, this.#text(at, end));
         return end;
       }
       case "v":
@@ -174,18 +169,18 @@ class BatchReader {
     return at + 1;
   }
 
-  /** Which member's name begins at `at`. */
+  /** The piece of the member whose name begins at `at`. */
   #eventMember(at: number): number {
     const body = this.#bytes;
-    // The first letters differ, but for the rest of the name.
     for (let number = 0; number < MEMBER_NAMES.length; number++) {
       const { name, member } = MEMBER_NAMES[number]!;
+      // The first letters of the names differ.
       if (body[at + 1] === name[1] && startsWith(body, at, name)) return member;
     }
     return NOT_TAKEN;
   }
 
-  /** Notes where the value at `at` is; returns the index after it. */
+  /** Records the range of the value at `at`; returns the index after it. */
   #readPiece(member: number, number: number, at: number): number {
     if (member === PAYLOAD) return this.#readPayload(number, at);
     const end = plainStringEnd(this.#bytes, at);
@@ -210,7 +205,7 @@ class BatchReader {
     pieces[number + 1] = end;
   }
 
-  /** Whether a string is within the rule of its member. */
+  /** Whether a string follows the rule of its member. */
   #isRight(member: number, start: number, end: number): boolean {
     const sizeBytes = end - start - QUOTES_BYTES;
     switch (member) {
@@ -227,7 +222,7 @@ class BatchReader {
     }
   }
 
-  /** What a string says that has no escape. */
+  /** Decodes a string without escapes. */
   #text(start: number, end: number): string {
     return this.#bytes.toString("utf8", start + 1, end - 1);
   }

@@ -1,7 +1,6 @@
 /**
- * A buffer that grows as bytes are appended. Most of them are copies of bytes that are in it
- * already: a copy within one buffer is the only one that costs next to nothing in both runtimes,
- * and for the shortest a loop costs less still.
+ * A buffer that grows as bytes are appended. Most are copies of bytes already in it: a copy within
+ * one buffer is the cheapest in both runtimes.
  */
 import { Buffer } from "node:buffer";
 import { MEMORY_GROWTH_FACTOR } from "../limits.ts";

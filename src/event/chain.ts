@@ -1,5 +1,5 @@
 /**
- * The history chain: one hash that commits to every event and its place. From the genesis head on,
+ * The history chain: one hash that commits to every event and its position. From the genesis head,
  * head_n = H(raw head_{n-1} || raw event_hash_n), each 32 bytes.
  */
 import { assert } from "../assert.ts";
@@ -14,7 +14,7 @@ export const GENESIS_HEAD_HEX: string = sha256Hex("service/genesis/v1");
 
 /** Follows the chain event by event. */
 export class HistoryChain {
-  /** The head, then the event hash that comes next. */
+  /** The head, then the next event hash. */
   readonly #link = new Int32Array(2 * HASH_WORDS);
 
   /** @param head 64 lowercase hex digits. */
@@ -31,10 +31,7 @@ export class HistoryChain {
     return head;
   }
 
-  /**
-   * Takes the next event into the chain.
-   * @param eventHash 64 lowercase hex digits.
-   */
+  /** Appends an event. @param eventHash 64 lowercase hex digits. */
   append(eventHash: string): void {
     putHex(eventHash, this.#link, HASH_WORDS);
     hashLink(this.#link);
@@ -48,7 +45,7 @@ for (let value = 0; value < 0x10; value++) {
   DIGIT_VALUES[value.toString(16).charCodeAt(0)] = value;
 }
 
-/** Decodes a hash. By table, because a call of Buffer costs as much as the hash itself. */
+/** Decodes a hash. By table: a Buffer call costs as much as the hash itself. */
 function putHex(hashHex: string, into: Int32Array, startAt: number): void {
   assert(hashHex.length === HASH_WORDS * WORD_DIGITS, "a hash has 64 hex digits");
   let seen = 0;

@@ -1,9 +1,8 @@
 /**
- * Event ids: UUIDv7 of RFC 9562, in lowercase with hyphens. That form has a fixed length and its
- * digits stand in order of significance, so comparing two ids as strings compares their positions
- * in the log.
+ * Event ids: UUIDv7 of RFC 9562, in lowercase with hyphens. The digits are in order of
+ * significance, so comparing ids as strings compares their positions in the log.
  *
- * Invariant: every id of a source is greater than the one before it, whatever the clock does.
+ * Invariant: every id of an `EventIdSource` is greater than the last, whatever the clock does.
  */
 const EVENT_ID_PATTERN = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
@@ -28,15 +27,14 @@ const RAND_A_END = 2 ** 12;
 const RAND_B_HIGH_END = 2 ** 14;
 const RAND_B_LOW_END = 2 ** 48;
 
-/** Ids that share all digits but the last three are made by one concatenation. */
+/** The last three digits, which differ between most neighboring ids. */
 const TAIL_END = 2 ** 12;
 const TAILS = Array.from({ length: TAIL_END }, (_, value) => hex(value, 3));
 
 /**
- * Makes ids in strictly increasing order. Within one millisecond, or while the clock stands behind
- * the last id, the 74 bits below the time count up by one (RFC 9562 section 6.2, method 2, with
- * increment 1); a new millisecond starts them at random with the top bit clear, which leaves room
- * for 2^73 increments.
+ * Makes ids in strictly increasing order. Within one millisecond, or while the clock is behind the
+ * last id, the 74 bits below the time count up by one (RFC 9562 section 6.2, method 2); a new
+ * millisecond starts them at random with the top bit clear, which leaves 2^73 increments.
  */
 export class EventIdSource {
   readonly #clockMs: () => number;
@@ -52,7 +50,7 @@ export class EventIdSource {
   /**
    * @param clockMs milliseconds since 1970.
    * @param randomBytes fills its argument.
-   * @param last the id that all new ones must be greater than; null for none.
+   * @param last all new ids are greater than this one; null for none.
    */
   constructor(
     clockMs: () => number,
@@ -71,10 +69,7 @@ export class EventIdSource {
     );
   }
 
-  /**
-   * The next id.
-   * @throws {RangeError} when the time part has no larger value left.
-   */
+  /** The next id. @throws {RangeError} the time part has no larger value left. */
   next(): string {
     const nowMs = Math.max(0, Math.trunc(this.#clockMs()));
     if (nowMs > this.#timestampMs) this.#start(nowMs);

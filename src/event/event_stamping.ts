@@ -1,17 +1,17 @@
 /**
- * The events of a prepared batch as bytes: the stored lines, and the envelopes that are hashed,
- * both with room for what only the commit knows. `batch_encoder.ts` lays them out, possibly on
- * another thread; the log writer stamps them with ids, time and hashes.
+ * The events of a prepared batch as bytes: the stored lines and the hashed envelopes, with
+ * placeholders that the log writer stamps with ids, time and hashes. `batch_encoder.ts` encodes
+ * them, possibly on another thread.
  *
- * Line: the members in the order of storage, then LF. Envelope: RFC 8785, everything of the event
- * but the payload and the event hash.
+ * Line: the members in storage order, then LF. Envelope: RFC 8785, all members of the event except
+ * payload and event hash.
  */
 import type { Buffer } from "node:buffer";
 import { putAscii } from "./byte_writer.ts";
 import type { HistoryChain } from "./chain.ts";
 import { sha256Hex } from "./hash.ts";
 
-/** What a batch adds to one stream. */
+/** The events of a batch in one stream. */
 export interface StreamShare {
   stream: string;
   events: number;
@@ -19,7 +19,7 @@ export interface StreamShare {
   lastIndex: number;
 }
 
-/** Events laid out to be stamped. */
+/** Events ready to be stamped. */
 export interface EncodedEvents {
   count: number;
   streams: StreamShare[];
@@ -39,7 +39,7 @@ export const ENVELOPE_ID = 2;
 export const ENVELOPE_OBSERVED_AT = 3;
 export const ENVELOPE_END = 4;
 
-/** What a line has before its id, and after its hash. */
+/** The text before the id of a line, and after its hash. */
 export const LINE_START = '{"event_id":"';
 export const LINE_CLOSE = '"}\n';
 
@@ -48,20 +48,17 @@ export const NO_ID: string = "0".repeat(36);
 export const NO_TIME: string = "0".repeat(24);
 export const NO_HASH: string = "0".repeat(64);
 
-/** What a commit gives to the events of a batch. */
+/** What stamping adds to the events of a batch. */
 export interface Stamp {
   /** One for each event. */
   eventIds: readonly string[];
   /** `YYYY-MM-DDTHH:MM:SS.mmmZ`. */
   observedAt: string;
-  /** Takes in the hash of each event. */
+  /** The hash of each event is appended to it. */
   chain: HistoryChain;
 }
 
-/**
- * Stamps the events from `first` to before `end` with ids, time and hashes, which completes their
- * lines. All before them have been stamped.
- */
+/** Completes the lines from `first` to before `end`. All before them have been stamped. */
 export function stampEvents(
   { lines, envelopes, offsets }: EncodedEvents,
   { eventIds, observedAt, chain }: Stamp,

@@ -1,7 +1,4 @@
-/**
- * SHA-256 by the one-shot `hash()` of node:crypto: WebCrypto costs a promise and a thread hop for
- * each call, more than ten times the work of hashing an event.
- */
+/** SHA-256 by node:crypto; a call of WebCrypto costs ten times as much as hashing an event. */
 import { createHash, type Hash, hash } from "node:crypto";
 
 /** SHA-256 of bytes, or of a text in UTF-8, as 64 lowercase hex digits. */
@@ -11,12 +8,12 @@ export function sha256Hex(data: string | Uint8Array): string {
 
 const SHA256_HEX = /^[0-9a-f]{64}$/;
 
-/** Whether something is 64 lowercase hex digits. */
+/** Whether a value is 64 lowercase hex digits. */
 export function isSha256Hex(value: unknown): value is string {
   return typeof value === "string" && SHA256_HEX.test(value);
 }
 
-/** SHA-256 of bytes that come in blocks; for a single one it costs what `sha256Hex()` does. */
+/** SHA-256 of blocks; a single one costs as much as `sha256Hex()`. */
 export class Sha256Stream {
   #hasher: Hash | null = null;
 
@@ -25,7 +22,7 @@ export class Sha256Stream {
     this.#hasher.update(block);
   }
 
-  /** Takes the last block; 64 lowercase hex digits. The next text begins. */
+  /** Hashes the last block and starts over; returns 64 lowercase hex digits. */
   end(block: Uint8Array): string {
     const hasher = this.#hasher;
     this.#hasher = null;

@@ -1,8 +1,7 @@
 /**
  * SHA-256 (FIPS 180-4) of 64 bytes, the length of a link of the history chain, in place and without
  * garbage. It takes 0.5 µs; `hash()` of `node:crypto` takes as long on Node and 1.2 µs on Deno,
- * which costs batches of 1,000 events 5 to 10 % there. The chain is inherently serial, so a commit
- * of 10,000 events takes 10,000 of these.
+ * where batches of 1,000 events would be 5 to 10 % slower.
  */
 const WORDS = 16;
 const ROUNDS = 64;
@@ -21,7 +20,7 @@ const ROUND_CONSTANTS = Int32Array.from(firstPrimes(ROUNDS), (prime) => {
   return Math.trunc((root - Math.trunc(root)) * 2 ** 32);
 });
 
-/** What follows 64 bytes is always the same block: one bit, and their length in bits. */
+/** The padding block of 64 bytes: one bit, and their length in bits. */
 const PADDING = new Int32Array(ROUNDS);
 PADDING[0] = 0x80000000;
 PADDING[WORDS - 1] = 64 * 8;
@@ -29,9 +28,7 @@ expand(PADDING);
 
 const schedule = new Int32Array(ROUNDS);
 
-/**
- * Hashes 16 words, of which the first 8 become the hash. Words are big-endian, as in FIPS 180-4.
- */
+/** Hashes 16 big-endian words, of which the first 8 become the hash. */
 export function hashLink(link: Int32Array): void {
   schedule.set(link);
   expand(schedule);
@@ -40,7 +37,7 @@ export function hashLink(link: Int32Array): void {
   compress(link, PADDING);
 }
 
-/** Makes the message schedule of a block, whose words are the first 16 (section 6.2.2, step 1). */
+/** Expands the 16 words of a block to its message schedule (section 6.2.2, step 1). */
 function expand(words: Int32Array): void {
   for (let at = WORDS; at < ROUNDS; at++) {
     const x = words[at - 15]!;
@@ -51,7 +48,7 @@ function expand(words: Int32Array): void {
   }
 }
 
-/** Takes a block into the hash in the first 8 words (section 6.2.2, steps 2 to 4). */
+/** Updates the hash in the first 8 words (section 6.2.2, steps 2 to 4). */
 function compress(hash: Int32Array, words: Int32Array): void {
   let a = hash[0]!, b = hash[1]!, c = hash[2]!, d = hash[3]!;
   let e = hash[4]!, f = hash[5]!, g = hash[6]!, h = hash[7]!;

@@ -1,11 +1,10 @@
 /**
  * The byte budget of request bodies. A body is admitted with little room and gets more as it
- * arrives; it keeps its room until its answer is known.
+ * arrives; it keeps its room until its response is known.
  *
- * Invariants: held bytes never exceed the limit. Of the limit, the room for one largest body is set
- * aside for one body at a time, the one that has waited longest for more room: so bodies that have
- * all arrived in part cannot block each other for ever. No body is admitted while an admitted one
- * waits for more room.
+ * Invariants: held bytes never exceed the limit. Room for one largest body is reserved for the
+ * body that has waited longest for more room, so partly received bodies cannot deadlock. No body
+ * is admitted while an admitted one waits for more room.
  */
 import { assert } from "../assert.ts";
 import { ApiError } from "../event/api_error.ts";
@@ -19,28 +18,20 @@ import {
 /** An admitted body that needs more room waits this long for it before it gets 429. */
 const BODY_ROOM_WAIT_MS = 10_000;
 
-export interface AdmissionLimits {
+const DEFAULT_LIMITS = {
   /** Bytes held by all bodies together. */
-  totalBytes: number;
-  /** The largest single body; at most half of `totalBytes`. */
-  bodyBytes: number;
-  /** Bodies that wait to be admitted. */
-  waitersMax: number;
-  /** How long one waits to be admitted. */
-  admitWaitMs: number;
-  /** How long an admitted one waits for more room. */
-  growWaitMs: number;
-}
-
-const DEFAULT_LIMITS: AdmissionLimits = {
   totalBytes: ADMITTED_BODY_BYTES_MAX,
+  /** The largest single body; at most half of `totalBytes`. */
   bodyBytes: INGEST_BODY_BYTES_MAX,
+  /** Bodies that wait to be admitted. */
   waitersMax: ADMISSION_WAITERS_MAX,
+  /** How long one waits to be admitted. */
   admitWaitMs: ADMISSION_WAIT_MS,
+  /** How long an admitted one waits for more room. */
   growWaitMs: BODY_ROOM_WAIT_MS,
 };
 
-/** Room that one body holds. Changed by {@linkcode Admission} alone. */
+/** Room that one body holds. Only `Admission` changes it. */
 export interface Reservation {
   bytes: number;
 }
@@ -53,16 +44,16 @@ interface Waiter {
 }
 
 export class Admission {
-  readonly #limits: AdmissionLimits;
+  readonly #limits: typeof DEFAULT_LIMITS;
   #heldBytes = 0;
-  /** The body that may use the room set aside. */
+  /** The body that may use the reserved room. */
   #finishing: Reservation | null = null;
-  /** Admitted bodies that wait for more room, in order. */
+  /** Admitted bodies waiting for more room, in order. */
   readonly #growing: Waiter[] = [];
-  /** Bodies that wait to be admitted, in order. */
+  /** Bodies waiting to be admitted, in order. */
   readonly #arriving: Waiter[] = [];
 
-  constructor(limits: Partial<AdmissionLimits> = {}) {
+  constructor(limits: Partial<typeof DEFAULT_LIMITS> = {}) {
     this.#limits = { ...DEFAULT_LIMITS, ...limits };
     assert(this.#limits.bodyBytes * 2 <= this.#limits.totalBytes, "room is left beside one body");
   }
@@ -73,7 +64,7 @@ export class Admission {
   }
 
   /**
-   * Makes room for the first `bytes` of a body; at once where there is room, else after a wait.
+   * Makes room for the first `bytes` of a body, at once if possible.
    * @throws {ApiError} `overloaded` when no room was free in time, or too many wait already.
    */
   admit(bytes: number): Reservation | Promise<Reservation> {
@@ -89,8 +80,7 @@ export class Admission {
 
   /**
    * Enlarges the room of a body to `toBytes` in all.
-   * @throws {ApiError} `overloaded` when no room was free in time; the body still holds what it
-   *   had.
+   * @throws {ApiError} `overloaded` when no room was free in time; the body keeps what it had.
    */
   grow(reservation: Reservation, toBytes: number): void | Promise<void> {
     assert(toBytes <= this.#limits.bodyBytes, "a body stays within its limit");
@@ -101,7 +91,7 @@ export class Admission {
     return granted;
   }
 
-  /** Gives all room of a body back. Repeated calls do nothing. */
+  /** Frees the room of a body. Repeated calls do nothing. */
   release(reservation: Reservation): void {
     this.#heldBytes -= reservation.bytes;
     reservation.bytes = 0;

@@ -4,43 +4,36 @@ import { SYSTEM_SOURCE } from "../event/system_names.ts";
 import type { PreparedBatch, Receipt } from "../event/types.ts";
 import type { BatchEntry } from "../log/wal/commit_frame.ts";
 import type { LogState } from "./log_state.ts";
-import type { CommitGroup, Decision, Mutation } from "./mutation.ts";
+import type { Decision, Mutation } from "./mutation.ts";
 
-/** Commits a batch once, or answers from the one committed before. */
+/** Commits a batch once; a repeated one gets the receipt of the first. */
 export function appendMutation(batch: PreparedBatch): Mutation<Receipt> {
+  const { source, batchId, precondition, lineage } = batch;
+  const isConditional = precondition !== undefined || lineage !== undefined;
   return {
-    dependsOn: (group) => dependsOn(batch, group),
+    dependsOn: (group) =>
+      group.hasBatch(source, batchId) ||
+      // A retirement, of this source or of its predecessor.
+      group.hasSource(SYSTEM_SOURCE) ||
+      (isConditional && group.hasSource(source)),
     decide: (state) => decide(batch, state),
   };
 }
 
-/**
- * Any batch may follow its source's others; one with a condition waits for what the condition
- * reads.
- */
-function dependsOn({ source, batchId, precondition, lineage }: PreparedBatch, group: CommitGroup) {
-  return group.hasBatch(source, batchId) ||
-    // A retirement, of this source or of its predecessor.
-    group.hasSource(SYSTEM_SOURCE) ||
-    ((precondition !== undefined || lineage !== undefined) && group.hasSource(source));
-}
-
 async function decide(batch: PreparedBatch, state: LogState): Promise<Decision<Receipt>> {
   const known = await state.findBatch(batch.source, batch.batchId);
-  if (known !== null) return { answer: repeatedReceipt(batch, known) };
+  if (known !== null) {
+    if (batch.batchDigest === known.batch_digest) return { answer: receipt("duplicate", known) };
+    throw new ApiError(
+      "batch_id_conflict",
+      "this batch_id was committed with other events; use a new batch_id for new events",
+      { source: batch.source, batch_id: batch.batchId },
+    );
+  }
   await assertNotRetired(batch, state);
   await assertLineage(batch, state);
   await assertPrecondition(batch, state);
   return { batch, answerFor: (entry) => receipt("committed", entry) };
-}
-
-function repeatedReceipt(batch: PreparedBatch, known: BatchEntry): Receipt {
-  if (batch.batchDigest === known.batch_digest) return receipt("duplicate", known);
-  throw new ApiError(
-    "batch_id_conflict",
-    "this batch_id was committed with other events; use a new batch_id for new events",
-    { source: batch.source, batch_id: batch.batchId },
-  );
 }
 
 function receipt(status: Receipt["status"], entry: BatchEntry): Receipt {

@@ -1,54 +1,43 @@
 /**
- * Makes batches of request bodies: of a small one at once, of a larger one on another thread, so
- * that no client waits while the body of another is parsed. Bodies move to the thread and batches
- * move back, ready to be stamped. A thread that dies takes one request with it, of which nothing
- * was written. Where no thread can be started, this one does all the work.
+ * Prepares batches from request bodies: small ones at once, larger ones on another thread, so that
+ * no client waits while the body of another is parsed. Bodies and batches are transferred. A thread
+ * that dies fails one request, of which nothing was written. Where no thread can be started, the
+ * main thread does all the work.
  */
 import { Buffer } from "node:buffer";
 import { availableParallelism } from "node:os";
-import type { Worker } from "node:worker_threads";
 import { ApiError } from "../event/api_error.ts";
 import { prepareBatch } from "../event/batch.ts";
 import type { PreparedBatch } from "../event/types.ts";
 import { ThreadUnavailableError } from "../threads/request_thread.ts";
-import { ThreadPool } from "../threads/thread_pool.ts";
+import { ThreadPool, type ThreadPoolOptions } from "../threads/thread_pool.ts";
 import type { PreparedBody } from "./batch_preparer_worker.ts";
 
-/**
- * Threads, where there are processors for them beside that of the writer: each takes 30 MiB, and on
- * two processors a second one brings nothing.
- */
+/** Each thread takes 30 MiB, and one processor is left to the writer. */
 const THREADS_MAX = 2;
 
-/** A smaller body is prepared in less time than it takes another thread to respond. */
+/** A smaller body is prepared sooner than another thread responds. */
 export const THREAD_BODY_BYTES_MIN: number = 16 * 1024;
-
-export interface BatchPreparerOptions {
-  /** `THREADS_MAX` as far as there are processors if absent. */
-  threadsMax?: number;
-  /** Starts a thread. */
-  start?: (module: URL) => Worker;
-}
 
 export class BatchPreparer {
   readonly #threads: ThreadPool<ArrayBuffer, PreparedBody>;
 
-  constructor(options: BatchPreparerOptions = {}) {
+  constructor(options: Partial<ThreadPoolOptions> = {}) {
     const threadsMax = Math.max(1, Math.min(availableParallelism() - 1, THREADS_MAX));
     const module = new URL("./batch_preparer_worker.ts", import.meta.url);
     this.#threads = new ThreadPool(module, { threadsMax, ...options });
   }
 
   /**
-   * Prepares a body. The memory of a large one may move away with it.
-   * @throws {ApiError} what `prepareBatch()` throws; of a large body by rejecting.
+   * Prepares a body. The memory of a large one may be transferred.
+   * @throws {ApiError} as `prepareBatch()`; rejects for a large body.
    */
   prepare(body: Uint8Array): PreparedBatch | Promise<PreparedBatch> {
     const isSmall = body.length < THREAD_BODY_BYTES_MIN;
     return isSmall || this.#threads.isUnavailable ? prepareBatch(body) : this.#prepareLarge(body);
   }
 
-  /** Ends the threads; to be called when nothing is being prepared. */
+  /** Ends the threads; called when nothing is being prepared. */
   close(): Promise<void> {
     return this.#threads.close();
   }
@@ -79,7 +68,7 @@ function received(prepared: PreparedBody): PreparedBatch {
   return prepared.batch;
 }
 
-/** Bytes arrive from another thread as those of another class. */
+/** A Buffer arrives from another thread as a Uint8Array. */
 function asBuffer({ buffer, byteOffset, length }: Uint8Array): Buffer {
   return Buffer.from(buffer as ArrayBuffer, byteOffset, length);
 }

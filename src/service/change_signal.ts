@@ -1,10 +1,9 @@
 /**
- * Wakes those who wait for the log to change, once each. Not before the event loop's next turn, so
- * that a commit's receipts are sent first; and only so many in a turn, so that requests are
- * answered while a thousand followers are sent an event.
+ * Wakes followers once each when the log changes: after the commit's receipts are sent, and a few
+ * per turn of the event loop, so that requests are answered while a thousand followers are woken.
  *
- * Arrays and not sets: a set that is filled and emptied all the time leaves tables behind that
- * refer to each other, which only a full garbage collection frees.
+ * Arrays and not sets: a set that is constantly filled and emptied leaves linked tables behind,
+ * which only a full garbage collection frees.
  */
 import { setImmediate } from "node:timers";
 
@@ -13,10 +12,10 @@ export const WAKES_PER_TURN_MAX: number = 64;
 
 export class ChangeSignal {
   #waiting: (() => void)[] = [];
-  /** Those who are being woken, the last one first. */
+  /** To be woken, the last one first. */
   #due: (() => void)[] = [];
 
-  /** Wakes all who wait now. */
+  /** Wakes everyone who is waiting now. */
   fire(): void {
     if (this.#waiting.length === 0) return;
     const isWaking = this.#due.length > 0;
@@ -25,15 +24,14 @@ export class ChangeSignal {
     if (!isWaking) setImmediate(() => this.#wakeSome());
   }
 
-  /** `wake` is called at the next change, unless it is taken back before. */
+  /** `wake` is called after the next change, unless it is removed before. */
   add(wake: () => void): void {
     this.#waiting.push(wake);
   }
 
-  /** Takes `wake` back, if it is not due yet. */
   remove(wake: () => void): void {
-    const place = this.#waiting.indexOf(wake);
-    if (place >= 0) this.#waiting.splice(place, 1);
+    const index = this.#waiting.indexOf(wake);
+    if (index >= 0) this.#waiting.splice(index, 1);
   }
 
   #wakeSome(): void {

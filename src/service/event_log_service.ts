@@ -1,17 +1,15 @@
 /** The service over one open log: what the HTTP layer calls. */
 import { ApiError } from "../event/api_error.ts";
 import type { PreparedBatch, Receipt, RetirementReceipt } from "../event/types.ts";
-import { FOLLOWERS_MAX } from "../limits.ts";
-import type { BatchEntry } from "../log/wal/commit_frame.ts";
+import { FOLLOWERS_MAX, REPLAY_RESPONSE_BYTES_MAX } from "../limits.ts";
 import { type Log, type LogOptions, openLog } from "../log/log.ts";
-import { CorruptLogError } from "../log/storage/errors.ts";
+import { EventScan } from "../log/read/event_scan.ts";
 import { appendMutation } from "./append.ts";
 import { ChangeSignal } from "./change_signal.ts";
 import type { EventLog, Follow, Replay, ReplayQuery } from "./event_log.ts";
 import { type FollowHub, FollowSession } from "./follow.ts";
-import { LivePages } from "./live_pages.ts";
+import { LivePages } from "./follow_page.ts";
 import { LogState } from "./log_state.ts";
-import { SnapshotReplay } from "./replay.ts";
 import { retireMutation } from "./retire.ts";
 import { StreamPages, type StreamsPage, type StreamsQuery } from "./streams.ts";
 import { WriterQueue } from "./writer_queue.ts";
@@ -34,7 +32,7 @@ export async function openEventLog(options: ServiceOptions): Promise<EventLogSer
     ...options,
     listener: {
       sealed: (history) => state.open(history),
-      batch: (entry) => addRecovered(state, entry),
+      batch: (entry) => state.addRecovered(entry),
       rotated: () => state.rotated(),
       report,
       committed: (batches) => {
@@ -44,26 +42,7 @@ export async function openEventLog(options: ServiceOptions): Promise<EventLogSer
       sealedMore: () => state.dropSealed(),
     },
   });
-  const queue = new WriterQueue({ log, state, report, onStop: () => changes.fire() });
-  return new EventLogService({ log, queue, state, changes, report });
-}
-
-function addRecovered(state: LogState, entry: BatchEntry): void {
-  if (state.hasUnsealed(entry.source, entry.batch_id)) {
-    throw new CorruptLogError(
-      `batch ${entry.batch_id} of source ${entry.source} is committed twice, ` +
-        `the second time at event ${entry.first_event_id}`,
-    );
-  }
-  state.addRecovered(entry);
-}
-
-interface Parts {
-  log: Log;
-  queue: WriterQueue;
-  state: LogState;
-  changes: ChangeSignal;
-  report: (line: string) => void;
+  return new EventLogService(log, state, changes, report);
 }
 
 export class EventLogService implements EventLog {
@@ -74,13 +53,18 @@ export class EventLogService implements EventLog {
   #followers = 0;
   #shuttingDown = false;
 
-  constructor({ log, queue, state, changes, report }: Parts) {
-    const snapshot = () => log.snapshot;
+  constructor(log: Log, state: LogState, changes: ChangeSignal, report: (line: string) => void) {
+    const ended = () => this.#followEnd();
     this.#log = log;
-    this.#queue = queue;
-    this.#streamPages = new StreamPages(snapshot, state);
-    const livePages = new LivePages();
-    this.#hub = { snapshot, ended: () => this.#followEnd(), changes, livePages, report };
+    this.#queue = new WriterQueue({ log, state, report, onStop: () => changes.fire() });
+    this.#streamPages = new StreamPages(state);
+    this.#hub = {
+      snapshot: () => log.snapshot,
+      ended,
+      changes,
+      livePages: new LivePages(),
+      report,
+    };
   }
 
   append(batch: PreparedBatch): Promise<Receipt> {
@@ -92,7 +76,7 @@ export class EventLogService implements EventLog {
   }
 
   replay(query: ReplayQuery): Replay {
-    return new SnapshotReplay(this.#log.snapshot, query);
+    return new EventScan(this.#log.snapshot, { ...query, limitBytes: REPLAY_RESPONSE_BYTES_MAX });
   }
 
   follow(query: ReplayQuery): Follow {
@@ -113,7 +97,7 @@ export class EventLogService implements EventLog {
     this.#hub.changes.fire();
   }
 
-  /** Ends the service: what has been submitted reaches its outcome first. */
+  /** Closes the log, after everything submitted has its outcome. */
   async close(): Promise<void> {
     this.endFollowers();
     await this.#queue.close();

@@ -1,9 +1,14 @@
-/** One page of what a follower reads: the `events` record of the next events that match. */
+/**
+ * What followers read of the log, a page at a time: the `events` record of the next events that
+ * match. Followers at one position with the same filter share their live pages, so that a commit
+ * costs one read however many follow.
+ */
 import { Buffer } from "node:buffer";
-import { FOLLOW_RECORD_BYTES_MAX } from "../limits.ts";
+import { FOLLOW_RECORD_BYTES_MAX, LIVE_PAGES_BYTES_MAX } from "../limits.ts";
 import { EventScan } from "../log/read/event_scan.ts";
 import type { LogSnapshot } from "../log/read/snapshot.ts";
-import type { EventFilter } from "../log/line/stored_line.ts";
+import { LruCache } from "../lru_cache.ts";
+import type { ReplayQuery } from "./event_log.ts";
 
 export interface FollowPage {
   /** The `events` record with its LF; null when no event matched. */
@@ -16,28 +21,26 @@ export interface FollowPage {
   exhausted: boolean;
 }
 
-export interface FollowPosition {
-  after: string | null;
-  filter: EventFilter;
-  limitEvents: number;
+/** What a page is read for. */
+export interface FollowPosition extends ReplayQuery {
   phase: "snapshot" | "live";
 }
 
+const COMMA = Buffer.from(",");
+
+/** What a page takes besides its record, about. */
+const PAGE_OVERHEAD_BYTES = 512;
+
 /**
  * Reads the next page of a snapshot.
- * @param isWanted asked after each piece of the log; when it is not, the page ends there.
+ * @param isWanted checked after each piece of the log; the page ends once it is false.
  */
 export async function readFollowPage(
   snapshot: LogSnapshot,
-  { after, filter, limitEvents, phase }: FollowPosition,
+  { phase, ...query }: FollowPosition,
   isWanted: () => boolean,
 ): Promise<FollowPage> {
-  const scan = new EventScan(snapshot, {
-    after: after ?? undefined,
-    filter,
-    limitEvents,
-    limitBytes: FOLLOW_RECORD_BYTES_MAX,
-  });
+  const scan = new EventScan(snapshot, { ...query, limitBytes: FOLLOW_RECORD_BYTES_MAX });
   const pieces: Buffer[] = [];
   let isCutShort = false;
   for (let piece = await scan.next(); piece !== null; piece = await scan.next()) {
@@ -45,21 +48,11 @@ export async function readFollowPage(
     isCutShort = !isWanted();
     if (isCutShort) break;
   }
-  const exhausted = !scan.limitReached && !isCutShort;
   const { lastEventId } = scan;
-  const nextAfter = exhausted ? later(snapshot.frontier, after) : lastEventId ?? after;
-  const record = lastEventId === null
-    ? null
-    : eventsRecord(phase, pieces.slice(1), { lastEventId, nextAfter, through: snapshot.frontier });
-  return { record, lastEventId, nextAfter, exhausted };
-}
-
-const COMMA = Buffer.from(",");
-
-/** The later of two positions; null is before all. */
-export function later(a: string | null, b: string | null): string | null {
-  if (a === null || b === null) return a ?? b;
-  return a > b ? a : b;
+  const nextAfter = isCutShort ? lastEventId ?? query.after ?? null : scan.nextAfter;
+  const at = { lastEventId, nextAfter, through: snapshot.frontier };
+  const record = lastEventId === null ? null : eventsRecord(phase, pieces.slice(1), at);
+  return { record, lastEventId, nextAfter, exhausted: !scan.limitReached && !isCutShort };
 }
 
 /** An `events` record; `pieces` are the events joined by commas. */
@@ -77,4 +70,37 @@ export function eventsRecord(
         `"snapshot_through_event_id":${JSON.stringify(at.through)}}\n`,
     ),
   ]);
+}
+
+/** The live pages that followers share. Only pages up to the newest frontier are read. */
+export class LivePages {
+  readonly #pages = new LruCache<FollowPage>(LIVE_PAGES_BYTES_MAX, pageBytes);
+
+  /**
+   * The next page of the newest snapshot.
+   * @param queryKey `liveQueryKey()` of the position.
+   * @param isWanted see `readFollowPage()`; the same for all who share pages.
+   */
+  async read(
+    snapshot: LogSnapshot,
+    position: FollowPosition,
+    queryKey: string,
+    isWanted: () => boolean,
+  ): Promise<FollowPage> {
+    const key = `${snapshot.frontier} ${position.after} ${queryKey}`;
+    const page = await this.#pages.load(key, () => readFollowPage(snapshot, position, isWanted));
+    // A larger one is shared only while it is read.
+    if (pageBytes(page) > LIVE_PAGES_BYTES_MAX) this.#pages.delete(key);
+    return page;
+  }
+}
+
+function pageBytes({ record }: FollowPage): number {
+  return PAGE_OVERHEAD_BYTES + (record?.length ?? 0);
+}
+
+/** Equal for queries whose pages at the same position are equal. */
+export function liveQueryKey({ limitEvents, filter }: Omit<ReplayQuery, "after">): string {
+  const { source, stream, recordKey, kind } = filter;
+  return JSON.stringify([limitEvents, source, stream, recordKey, kind]);
 }

@@ -1,7 +1,4 @@
-/**
- * What the service must know of one file that is not sealed: the tail, or a pending generation. It
- * goes as a whole once the file is in segments.
- */
+/** The batches, frontiers and streams of one unsealed file: the tail, or a pending generation. */
 import { assert } from "../assert.ts";
 import { ownText } from "../event/own_text.ts";
 import { RESERVED_BATCH_PREFIX, SYSTEM_SOURCE } from "../event/system_names.ts";
@@ -11,7 +8,6 @@ import type { LogFile } from "../log/read/snapshot.ts";
 import { StreamCounts } from "../log/read/stream_counts.ts";
 import type { StreamGrowth } from "../log/wal/commit_builder.ts";
 import type { BatchEntry } from "../log/wal/commit_frame.ts";
-import { IdentityMap } from "./identity_map.ts";
 
 /** A source that takes no more batches. */
 export interface Retirement {
@@ -28,28 +24,32 @@ export function retirementBatchId(source: string, finalFrontier: string): string
   return `${RETIREMENT_PREFIX}${source}/${finalFrontier}`;
 }
 
-/** What is kept of a batch beside its identity. A tail may have a hundred thousand. */
+/** Kept for each batch; a tail may have a hundred thousand. */
 type BatchFacts = Omit<BatchEntry, "source" | "batch_id">;
 
+interface SourceBatches {
+  byId: Map<string, BatchFacts>;
+  /** Last event of the source in this file. */
+  frontier: string;
+}
+
 export class Generation {
-  readonly #batches = new IdentityMap<BatchFacts>();
-  /** Last event of each source that has one here. */
-  readonly #frontiers = new Map<string, string>();
+  readonly #sources = new Map<string, SourceBatches>();
   /** By source. */
   readonly #retirements = new Map<string, Retirement>();
-  /** Of the events behind `#uncountedThrough`. */
+  /** Counts of the events after `#uncountedThrough`. */
   #streams = new StreamCounts();
-  /** Last of the events, found at the start, whose streams nobody asked for yet. */
+  /** Last of the recovered events, whose streams are counted on first use; null once they are. */
   #uncountedThrough: string | null = null;
 
-  /** Takes in the next batch of those that a start finds. @returns as `add()` */
+  /** Adds the next recovered batch. @returns as `add()` */
   addRecovered(entry: BatchEntry): string | null {
     const retired = this.#addBatch(entry);
-    this.#uncountedThrough = this.#frontiers.get(entry.source)!;
+    this.#uncountedThrough = this.frontierOf(entry.source)!;
     return retired;
   }
 
-  /** Takes in a durable batch. @returns the source that it retires; null when it does not. */
+  /** Adds a durable batch. @returns the source that it retires, or null. */
   add(entry: BatchEntry, growth: readonly StreamGrowth[]): string | null {
     assert(growth.length > 0, "a batch grows a stream");
     for (const { stream, events, lastEventId } of growth) {
@@ -60,18 +60,17 @@ export class Generation {
     return this.#addBatch(entry);
   }
 
-  /** The batch of that identity; undefined when it is not here. */
   findBatch(source: string, batchId: string): BatchEntry | undefined {
-    const facts = this.#batches.get(source, batchId);
+    const facts = this.#sources.get(source)?.byId.get(batchId);
     return facts && { ...facts, batch_id: batchId, source };
   }
 
-  /** Last event of a source; undefined when it has none here. */
+  /** Last event of a source in this file. */
   frontierOf(source: string): string | undefined {
-    return this.#frontiers.get(source);
+    return this.#sources.get(source)?.frontier;
   }
 
-  /** How a source was retired; undefined when it was not here. */
+  /** The retirement of a source in this file. */
   retirementOf(source: string): Retirement | undefined {
     return this.#retirements.get(source);
   }
@@ -81,13 +80,12 @@ export class Generation {
     return this.#uncountedThrough === null;
   }
 
-  /** To be asked for when all is counted. */
   get streams(): StreamCounts {
     assert(this.isCounted, "the streams that a start found are counted");
     return this.#streams;
   }
 
-  /** Counts the streams that the start found, from the lines of the file. */
+  /** Counts the recovered streams from the lines of the file. */
   async countRecovered(file: LogFile): Promise<void> {
     const through = this.#uncountedThrough;
     if (through === null) return;
@@ -98,16 +96,17 @@ export class Generation {
   }
 
   #addBatch({ source, batch_id, ...facts }: BatchEntry): string | null {
-    assert(this.#batches.get(source, batch_id) === undefined, "a batch identity is committed once");
+    const known = this.#sources.get(source);
+    assert(known?.byId.has(batch_id) !== true, "a batch identity is committed once");
     // Texts are detached: they may be parts of a whole request, or of a whole commit header.
     const first_event_id = ownText(facts.first_event_id);
     const last_event_id = facts.events === 1 ? first_event_id : ownText(facts.last_event_id);
     const batch_digest = ownText(facts.batch_digest);
-    const name = this.#frontiers.has(source) ? source : ownText(source);
-    this.#frontiers.set(name, last_event_id);
-    const { events } = facts;
-    const kept = { batch_digest, events, first_event_id, last_event_id };
-    this.#batches.set(name, ownText(batch_id), kept);
+    const { byId } = known ?? { byId: new Map<string, BatchFacts>() };
+    const kept = { batch_digest, events: facts.events, first_event_id, last_event_id };
+    byId.set(ownText(batch_id), kept);
+    if (known !== undefined) known.frontier = last_event_id;
+    else this.#sources.set(ownText(source), { byId, frontier: last_event_id });
     if (source !== SYSTEM_SOURCE || !batch_id.startsWith(RETIREMENT_PREFIX)) return null;
     // Neither part holds a slash.
     const [retired, finalFrontier] = ownText(batch_id.slice(RETIREMENT_PREFIX.length)).split("/");

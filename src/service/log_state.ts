@@ -1,16 +1,17 @@
 /**
- * What the service decides and lists streams by: everything that is committed. What is not sealed
- * is in memory, filled from commit headers at a start and after each commit, so that it holds
- * nothing that is not durable. What is sealed is looked up in its segments.
+ * Everything committed, as decisions and stream listings need it. Unsealed batches are in memory,
+ * filled from commit headers at startup and after each commit; sealed ones are looked up in their
+ * segments.
  *
- * Invariant: at every moment a batch is in memory or in the sealed history. A look-up asks both in
- * one turn of the event loop, and a generation leaves memory in the turn in which its segments come
- * into the history: so no look-up misses it, however long it then reads.
+ * Invariant: at every moment a batch is in memory or in the sealed history. A lookup starts in both
+ * in one turn of the event loop, and a generation leaves memory in the turn in which its segments
+ * enter the history: so no lookup misses it, however long it then reads.
  */
 import { assert } from "../assert.ts";
 import { SYSTEM_SOURCE } from "../event/system_names.ts";
 import type { LogFile, LogSnapshot } from "../log/read/snapshot.ts";
 import type { StreamSource } from "../log/read/stream_counts.ts";
+import { CorruptLogError } from "../log/storage/errors.ts";
 import type { SealedHistory } from "../log/segment/sealed_history.ts";
 import type { StreamGrowth } from "../log/wal/commit_builder.ts";
 import type { BatchEntry } from "../log/wal/commit_frame.ts";
@@ -18,61 +19,62 @@ import { Generation, type Retirement, retirementBatchId } from "./generation.ts"
 
 /** The streams at an event; later commits change nothing of it. */
 export interface StreamsAt {
-  /** Those of parts of the log, from oldest to newest. */
+  /** Parts of the log, from oldest to newest. */
   sources: readonly StreamSource[];
-  /** Memory that is taken for it, about. */
+  /** Approximate memory of the parts that are not sealed. */
   sizeBytes: number;
-  /** Last event that is counted; null for an empty log. */
+  /** Last event counted; null for an empty log. */
   throughEventId: string | null;
 }
 
 export class LogState {
-  readonly #snapshot: () => LogSnapshot;
-  /** From the newest, that of the tail, to the oldest that is not sealed. */
+  /** What is durable now. */
+  readonly snapshot: () => LogSnapshot;
+  /** From the tail's to the oldest that is not sealed. */
   #generations: readonly Generation[] = [new Generation()];
   #sealed: SealedHistory | null = null;
-  /** The streams that a start found are being counted. */
+  /** The count of recovered streams in progress. */
   #counting: Promise<void> | null = null;
 
-  /** @param snapshot what is durable now. */
   constructor(snapshot: () => LogSnapshot) {
-    this.#snapshot = snapshot;
+    this.snapshot = snapshot;
   }
 
-  /** Takes in what is sealed, before any batch. */
+  /** Sets the sealed history; called before any batch is added. */
   open(sealed: SealedHistory): void {
     this.#sealed = sealed;
   }
 
-  /** Takes in a batch that a start finds; they come in log order. */
+  /** Adds the next batch in log order that recovery finds. @throws {CorruptLogError} */
   addRecovered(entry: BatchEntry): void {
+    if (this.#findUnsealedBatch(entry.source, entry.batch_id) !== undefined) {
+      throw new CorruptLogError(
+        `batch ${entry.batch_id} of source ${entry.source} is committed twice, ` +
+          `the second time at event ${entry.first_event_id}`,
+      );
+    }
     this.#checkRetired(this.#generations[0]!.addRecovered(entry));
   }
 
-  /** Takes in a durable batch and what it adds to streams; they come in log order. */
+  /** Adds the next durable batch in log order and its events by stream. */
   add(entry: BatchEntry, growth: readonly StreamGrowth[]): void {
     this.#checkRetired(this.#generations[0]!.add(entry, growth));
   }
 
-  /** The batches that are taken in from now on are a generation of their own. */
+  /** Starts a generation for the batches that follow. */
   rotated(): void {
     this.#generations = [new Generation(), ...this.#generations];
   }
 
-  /** Drops the oldest generation: its batches are in the sealed history from this turn on. */
+  /** Drops the oldest generation; its batches are in the sealed history from this turn on. */
   dropSealed(): void {
     assert(this.#generations.length > 1, "the generation of the tail is never sealed");
     this.#generations = this.#generations.slice(0, -1);
   }
 
-  /** Whether a batch that is not sealed has that identity. */
-  hasUnsealed(source: string, batchId: string): boolean {
-    return this.#findUnsealed((generation) => generation.findBatch(source, batchId)) !== undefined;
-  }
-
-  /** The committed batch of that identity; null when there is none. */
+  /** The committed batch of an identity; null when there is none. */
   async findBatch(source: string, batchId: string): Promise<BatchEntry | null> {
-    return this.#findUnsealed((generation) => generation.findBatch(source, batchId)) ??
+    return this.#findUnsealedBatch(source, batchId) ??
       await this.#sealed?.findBatch(source, batchId) ?? null;
   }
 
@@ -98,7 +100,7 @@ export class LogState {
       // A retirement follows the last event of its source.
       if (generation.frontierOf(source) !== undefined) return null;
     }
-    // A source has no events after its retirement, so its last one tells the batch id of that.
+    // A source has no events after its retirement, so the batch id follows from its last one.
     const finalFrontier = await this.sourceFrontier(source);
     if (finalFrontier === null) return null;
     const batchId = retirementBatchId(source, finalFrontier);
@@ -106,11 +108,11 @@ export class LogState {
     return entry === null ? null : { finalFrontier, retirementEventId: entry.first_event_id };
   }
 
-  /** The streams as they are now. */
+  /** All streams at the frontier. */
   async streams(): Promise<StreamsAt> {
     while (!this.#isCounted) await this.#count();
-    // Both in one turn of the event loop.
-    const { files, frontier } = this.#snapshot();
+    // The snapshot and the counts are taken in one turn of the event loop.
+    const { files, frontier } = this.snapshot();
     const counts = this.#generations.map((generation) => generation.streams.copy()).reverse();
     return {
       sources: [...sealedStreams(files), ...counts],
@@ -128,9 +130,9 @@ export class LogState {
     await this.#counting;
   }
 
-  /** Counts what a start found, a file at a time. What is committed meanwhile is counted apart. */
+  /** Counts what recovery found, one file after the other. Later commits are counted apart. */
   async #countRecovered(): Promise<void> {
-    const files = unsealedFiles(this.#snapshot());
+    const files = unsealedFiles(this.snapshot());
     const generations = this.#generations.toReversed();
     assert(files.length >= generations.length - 1, "only the tail may be empty");
     for (const [place, generation] of generations.entries()) {
@@ -148,7 +150,11 @@ export class LogState {
     );
   }
 
-  /** What the newest generation has that has any. */
+  #findUnsealedBatch(source: string, batchId: string): BatchEntry | undefined {
+    return this.#findUnsealed((generation) => generation.findBatch(source, batchId));
+  }
+
+  /** The first value found, from the newest generation to the oldest. */
   #findUnsealed<Value>(find: (generation: Generation) => Value | undefined): Value | undefined {
     for (const generation of this.#generations) {
       const found = find(generation);
@@ -158,12 +164,12 @@ export class LogState {
   }
 }
 
-/** The streams of the files that are segments. */
+/** Streams of the segments among the files. */
 export function sealedStreams(files: readonly LogFile[]): StreamSource[] {
   return files.map(({ streams }) => streams).filter((streams) => streams !== null);
 }
 
-/** The files of a snapshot that are not sealed, from oldest to newest. */
+/** The unsealed files of a snapshot, from oldest to newest. */
 export function unsealedFiles({ files }: LogSnapshot): readonly LogFile[] {
   return files.filter(({ streams }) => streams === null);
 }

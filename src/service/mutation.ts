@@ -1,14 +1,16 @@
-/** What the writer queue takes: something that reads the state and may commit one batch. */
+/** A unit of the writer queue: it reads the state and may commit one batch. */
 import type { PreparedBatch } from "../event/types.ts";
 import type { BatchEntry } from "../log/wal/commit_frame.ts";
-import { IdentityMap } from "./identity_map.ts";
 import type { LogState } from "./log_state.ts";
 
-export type Decision<Answer> =
-  /** Nothing is to be committed. */
-  | { answer: Answer }
-  /** The answer follows once the batch is durable. */
-  | { batch: PreparedBatch; answerFor: (entry: BatchEntry) => Answer };
+/** A batch to commit, and the answer once it is durable. */
+export interface Commitment<Answer> {
+  batch: PreparedBatch;
+  answerFor: (entry: BatchEntry) => Answer;
+}
+
+/** Without a batch nothing is committed. */
+export type Decision<Answer> = { answer: Answer } | Commitment<Answer>;
 
 export interface Mutation<Answer> {
   /** Whether a batch of `group`, not durable yet, could change the decision. */
@@ -17,21 +19,23 @@ export interface Mutation<Answer> {
   decide(state: LogState): Promise<Decision<Answer>>;
 }
 
-/** The batches of the next commit, decided and not written yet. */
+/** The batches of the next commit: decided, not written. */
 export class CommitGroup {
   readonly batches: PreparedBatch[] = [];
-  readonly #identities = new IdentityMap<PreparedBatch>();
+  /** Batch ids by source. */
+  readonly #batchIds = new Map<string, Set<string>>();
 
   add(batch: PreparedBatch): void {
     this.batches.push(batch);
-    this.#identities.set(batch.source, batch.batchId, batch);
+    const { source, batchId } = batch;
+    this.#batchIds.set(source, (this.#batchIds.get(source) ?? new Set()).add(batchId));
   }
 
   hasBatch(source: string, batchId: string): boolean {
-    return this.#identities.get(source, batchId) !== undefined;
+    return this.#batchIds.get(source)?.has(batchId) === true;
   }
 
   hasSource(source: string): boolean {
-    return this.#identities.hasSource(source);
+    return this.#batchIds.has(source);
   }
 }

@@ -1,25 +1,18 @@
 /**
- * Bounds what the batches that wait for the writer hold in memory besides their bodies. A canonical
- * payload can have four times the bytes it was sent with, so a body is prepared only when those
- * before it have left room: until then it waits as it came.
- *
- * Invariant: a batch is prepared only while the others hold less than the limit, so together they
- * hold less than the limit and the largest batch.
+ * Bounds the memory of prepared batches. A canonical payload can have four times the bytes of its
+ * body, so a body is prepared only while the batches before it hold less than the limit; together
+ * they hold less than the limit plus the largest batch.
  */
 import type { PreparedBatch } from "../event/types.ts";
 import { freeOwnMemory } from "../free_memory.ts";
 
-/**
- * Batches that are prepared or wait for the writer; further bodies wait as they came. The writer
- * has one of 10,000 usual events and the next one is being prepared; of smaller ones several
- * commits wait.
- */
+/** Room for two batches of 10,000 usual events, one at the writer and one being prepared. */
 export const PREPARED_BYTES_MAX: number = 8 * 1024 * 1024;
 
 export class PreparedRoom {
   readonly #limitBytes: number;
   #heldBytes = 0;
-  /** Bodies that wait to be prepared, in order. */
+  /** Bodies waiting to be prepared, in order. */
   readonly #waiting: (() => void)[] = [];
 
   constructor(limitBytes: number = PREPARED_BYTES_MAX) {
@@ -27,9 +20,9 @@ export class PreparedRoom {
   }
 
   /**
-   * Prepares a batch in its turn and holds its room until `use` has its answer. Then the lines and
+   * Prepares a batch once there is room and holds the room until `use` settles. Then the lines and
    * envelopes of a large batch are freed.
-   * @param bodyBytes what it counts for while it is being prepared.
+   * @param bodyBytes the size it counts for while it is being prepared.
    */
   async run<T>(
     bodyBytes: number,
@@ -64,7 +57,7 @@ export class PreparedRoom {
     return this.#heldBytes >= this.#limitBytes;
   }
 
-  /** One at a time: the one that is woken wakes the next once it is known what it holds. */
+  /** One at a time: each wakes the next once its size is known. */
   #wakeNext(): void {
     if (!this.#isFull) this.#waiting.shift()?.();
   }

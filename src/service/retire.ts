@@ -7,12 +7,12 @@ import {
   SOURCE_RETIRED_KIND,
   SYSTEM_SOURCE,
 } from "../event/system_names.ts";
-import type { PreparedBatch, PreparedEvent, RetirementReceipt } from "../event/types.ts";
+import type { PreparedBatch, RetirementReceipt } from "../event/types.ts";
 import { type Retirement, retirementBatchId } from "./generation.ts";
 import type { LogState } from "./log_state.ts";
 import type { Decision, Mutation } from "./mutation.ts";
 
-/** Retires a source, or answers from its retirement before. */
+/** Retires a source once; later calls get the same receipt. */
 export function retireMutation(source: string): Mutation<RetirementReceipt> {
   return {
     dependsOn: (group) => group.hasSource(source) || group.hasSource(SYSTEM_SOURCE),
@@ -35,18 +35,16 @@ async function decide(source: string, state: LogState): Promise<Decision<Retirem
 }
 
 function retirementBatch(source: string, finalFrontier: string): PreparedBatch {
-  const payload = canonicalize({ v: 1, source, final_frontier: finalFrontier });
-  const event: PreparedEvent = {
-    stream: SOURCE_LIFECYCLE_STREAM,
-    recordKey: source,
-    kind: SOURCE_RETIRED_KIND,
-    occurredAt: undefined,
-    payload,
-  };
   return encodeBatch({
     source: SYSTEM_SOURCE,
     batchId: retirementBatchId(source, finalFrontier),
-    events: [event],
+    events: [{
+      stream: SOURCE_LIFECYCLE_STREAM,
+      recordKey: source,
+      kind: SOURCE_RETIRED_KIND,
+      occurredAt: undefined,
+      payload: canonicalize({ v: 1, source, final_frontier: finalFrontier }),
+    }],
     precondition: undefined,
     lineage: undefined,
   });

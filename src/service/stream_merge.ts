@@ -1,6 +1,6 @@
 /**
- * Pages of streams from several parts of the log at once: each gives its streams in order, and what
- * they count of one stream is added up. Reads no more of a part than the page shows.
+ * Merges the sorted streams of several parts of the log into pages, adding up the counts of each
+ * stream. Reads no more of a part than the page shows.
  */
 import type { StreamSummary } from "../event/types.ts";
 import {
@@ -10,7 +10,7 @@ import {
   type StreamSource,
 } from "../log/read/stream_counts.ts";
 
-/** Segments in which a page of streams is looked for at the same time. */
+/** Parts of the log in which a page is sought concurrently. */
 const STREAM_SEEKS_MAX = 32;
 
 export interface RowsWanted {
@@ -56,7 +56,7 @@ function leastKey(cursors: readonly StreamCursor[]): string | null {
   return least;
 }
 
-/** Adds up what all have of a stream, and has them go on. The newest part has its last event. */
+/** Adds up the counts of a stream and advances its cursors. The newest part has its last event. */
 async function takeStream(cursors: readonly StreamCursor[], key: string): Promise<StreamSummary> {
   const [source, stream] = namesOf(key);
   let frontier = "";

@@ -1,7 +1,7 @@
 /**
- * Enumerates streams in pages that all describe one snapshot: the first page names the event it was
- * taken at, the others ask for that one. What segments before that event have is read page by page;
- * what follows them up to the event is counted, and the latest counts are kept.
+ * Lists streams in pages that all describe one snapshot: the first page names its last event, the
+ * others are requested with that event. Sealed counts are read page by page; unsealed ones up to
+ * the event are counted, and the latest counts are cached.
  */
 import { ApiError } from "../event/api_error.ts";
 import type { StreamSummary } from "../event/types.ts";
@@ -13,17 +13,17 @@ import { countEvents } from "./generation.ts";
 import { type LogState, sealedStreams, type StreamsAt, unsealedFiles } from "./log_state.ts";
 import { mergeStreams } from "./stream_merge.ts";
 
-/** Anchored stream listings kept in memory at a time; others are counted from the log again. */
+/** Anchored stream listings in the cache; others are counted from the log again. */
 export const STREAM_SNAPSHOTS_MAX: number = 4;
 
-/** What such a listing may take where that many are kept: one of 25,000 unsealed streams. */
+/** Size up to which a listing counts as one of those: 25,000 unsealed streams. */
 const STREAM_SNAPSHOT_BYTES = 4 * 1024 * 1024;
 
 export interface StreamsQuery {
   source: string | undefined;
   /** Exclusive cursor. */
   after: { source: string; stream: string } | undefined;
-  /** The event at which to count; the latest when undefined. */
+  /** The event at which to count; the frontier when undefined. */
   through: string | undefined;
   limit: number;
 }
@@ -38,18 +38,16 @@ export interface StreamsPage {
 }
 
 export class StreamPages {
-  readonly #snapshot: () => LogSnapshot;
   readonly #state: LogState;
-  /** By the event they were taken at. Small ones count as if they were not. */
+  /** By their last event. Every one weighs at least its share of the limit. */
   readonly #kept = new LruCache<StreamsAt>(
     STREAM_SNAPSHOTS_MAX * STREAM_SNAPSHOT_BYTES,
     ({ sizeBytes }) => Math.max(sizeBytes, STREAM_SNAPSHOT_BYTES),
   );
-  /** Ends when nothing is being counted: one counting at a time bounds what they take. */
+  /** The last count. They run one at a time, which bounds their memory. */
   #counting: Promise<unknown> = Promise.resolve();
 
-  constructor(snapshot: () => LogSnapshot, state: LogState) {
-    this.#snapshot = snapshot;
+  constructor(state: LogState) {
     this.#state = state;
   }
 
@@ -72,7 +70,6 @@ export class StreamPages {
     };
   }
 
-  /** Counts once nobody else does. */
   #count(through: string): Promise<StreamsAt> {
     const counted = this.#counting.then(() => this.#countThrough(through));
     this.#counting = counted.catch(() => {});
@@ -80,7 +77,7 @@ export class StreamPages {
   }
 
   async #countThrough(through: string): Promise<StreamsAt> {
-    const snapshot = this.#snapshot();
+    const snapshot = this.#state.snapshot();
     const { files } = snapshot;
     const place = files.findIndex(({ lastEventId }) => through <= lastEventId);
     const file = files[place];
@@ -101,7 +98,7 @@ export class StreamPages {
   }
 }
 
-/** Counts unsealed files up to an event; null when they do not hold it. */
+/** Counts unsealed files up to an event; null when it is not in them. */
 async function countUnsealed(snapshot: LogSnapshot, through: string): Promise<StreamCounts | null> {
   const files = unsealedFiles(snapshot);
   const unsealed = { files, frontier: snapshot.frontier };

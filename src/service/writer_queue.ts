@@ -7,9 +7,8 @@ import { ApiError } from "../event/api_error.ts";
 import { COMMIT_BATCHES_MAX, COMMIT_BYTES_SOFT_MAX } from "../limits.ts";
 import type { Log } from "../log/log.ts";
 import { StorageFullError, WriterPoisonedError } from "../log/storage/errors.ts";
-import type { BatchEntry } from "../log/wal/commit_frame.ts";
 import type { LogState } from "./log_state.ts";
-import { CommitGroup, type Decision, type Mutation } from "./mutation.ts";
+import { CommitGroup, type Commitment, type Mutation } from "./mutation.ts";
 
 interface Queued {
   mutation: Mutation<unknown>;
@@ -17,39 +16,24 @@ interface Queued {
   reject: (error: unknown) => void;
 }
 
-/** A decision to commit a batch. */
-type ToCommit = Exclude<Decision<unknown>, { answer: unknown }>;
-
-/** One whose batch is in the next commit. */
-interface Committing {
-  queued: Queued;
-  answerFor: (entry: BatchEntry) => unknown;
-}
-
 export interface WriterQueueOptions {
   log: Log;
   state: LogState;
   /** Receives sentences for the operator. */
   report: (line: string) => void;
-  /** Told when the writer stops for good. */
+  /** Called when the writer stops for good. */
   onStop: () => void;
 }
 
 export class WriterQueue {
-  readonly #log: Log;
-  readonly #state: LogState;
-  readonly #report: (line: string) => void;
-  readonly #onStop: () => void;
-  #queue: Queued[] = [];
+  readonly #options: WriterQueueOptions;
+  readonly #queue: Queued[] = [];
   #running: Promise<void> | null = null;
   #stopped = false;
   #closed = false;
 
-  constructor({ log, state, report, onStop }: WriterQueueOptions) {
-    this.#log = log;
-    this.#state = state;
-    this.#report = report;
-    this.#onStop = onStop;
+  constructor(options: WriterQueueOptions) {
+    this.#options = options;
   }
 
   /** Whether the outcome of a commit is unknown, so that no more are made. */
@@ -57,7 +41,7 @@ export class WriterQueue {
     return this.#stopped;
   }
 
-  /** Decides a mutation in its turn; its batch, if it has one, is durable when this returns. */
+  /** Decides mutations in order; the batch of one, if it has any, is durable when this returns. */
   submit<Answer>(mutation: Mutation<Answer>): Promise<Answer> {
     if (this.#closed) {
       return Promise.reject(new ApiError("overloaded", "the service is shutting down"));
@@ -78,53 +62,49 @@ export class WriterQueue {
     // Mutations that arrive in the same turn of the event loop share the first commit too.
     await Promise.resolve();
     while (this.#queue.length > 0) {
-      if (this.#stopped) this.#refuseAll();
-      else await this.#commitNext();
+      if (!this.#stopped) await this.#commitNext();
+      else for (const { reject } of this.#queue.splice(0)) reject(writerPoisoned());
     }
     this.#running = null;
   }
 
+  /** Makes one commit of as much of the queue as it can hold. */
   async #commitNext(): Promise<void> {
-    const { group, committing } = await this.#takeNext();
-    if (committing.length === 0) return;
-    try {
-      const committed = await this.#log.append(group.batches);
-      committing.forEach(({ queued, answerFor }, index) =>
-        queued.resolve(answerFor(committed[index]!.entry))
-      );
-    } catch (error) {
-      const failure = this.#failure(error);
-      for (const { queued } of committing) queued.reject(failure);
-    }
-  }
-
-  /** Takes from the queue what one commit can hold, and answers what commits nothing. */
-  async #takeNext(): Promise<{ group: CommitGroup; committing: Committing[] }> {
     const group = new CommitGroup();
-    const committing: Committing[] = [];
+    const committing: (Queued & Commitment<unknown>)[] = [];
     let taken = 0;
     let bytes = 0;
     for (const queued of this.#queue) {
       if (committing.length === COMMIT_BATCHES_MAX) break;
       if (committing.length > 0 && queued.mutation.dependsOn(group)) break;
-      const decision = await this.#decide(queued);
-      if (decision !== null) {
-        bytes += decision.batch.events.lines.length;
+      const commitment = await this.#decide(queued);
+      if (commitment !== null) {
+        bytes += commitment.batch.events.lines.length;
         // The next commit takes it, and decides it then.
         if (committing.length > 0 && bytes > COMMIT_BYTES_SOFT_MAX) break;
-        group.add(decision.batch);
-        committing.push({ queued, answerFor: decision.answerFor });
+        group.add(commitment.batch);
+        committing.push({ ...queued, ...commitment });
       }
       taken += 1;
     }
     this.#queue.splice(0, taken);
-    return { group, committing };
+    if (committing.length === 0) return;
+    try {
+      const committed = await this.#options.log.append(group.batches);
+      for (const [index, { entry }] of committed.entries()) {
+        const { resolve, answerFor } = committing[index]!;
+        resolve(answerFor(entry));
+      }
+    } catch (error) {
+      const failure = this.#failure(error);
+      for (const { reject } of committing) reject(failure);
+    }
   }
 
-  /** Null for one that commits nothing; it has its answer then. */
-  async #decide({ mutation, resolve, reject }: Queued): Promise<ToCommit | null> {
+  /** Answers a mutation that commits nothing; returns null then. */
+  async #decide({ mutation, resolve, reject }: Queued): Promise<Commitment<unknown> | null> {
     try {
-      const decision = await mutation.decide(this.#state);
+      const decision = await mutation.decide(this.#options.state);
       if ("batch" in decision) return decision;
       resolve(decision.answer);
     } catch (error) {
@@ -133,20 +113,16 @@ export class WriterQueue {
     return null;
   }
 
-  #refuseAll(): void {
-    for (const { reject } of this.#queue.splice(0)) reject(writerPoisoned());
-  }
-
-  /** What clients are told of a commit that failed. An unforeseen failure stops the writer too. */
+  /** The error for clients after a failed commit. An unforeseen failure stops the writer too. */
   #failure(error: unknown): ApiError {
     if (error instanceof StorageFullError) {
-      this.#report(`commit undone, nothing written: ${error.message}`);
+      this.#options.report(`commit undone, nothing written: ${error.message}`);
       return new ApiError("storage_full", "the disk is full; nothing was written, retry later");
     }
     this.#stopped = true;
     const reason = error instanceof WriterPoisonedError ? error.message : (error as Error).stack;
-    this.#report(`writer stopped, restart the service: ${reason}`);
-    this.#onStop();
+    this.#options.report(`writer stopped, restart the service: ${reason}`);
+    this.#options.onStop();
     return writerPoisoned();
   }
 }

@@ -42,7 +42,11 @@ export class RequestThread<Request, Response> {
   #unsent: (() => void)[] = [];
   #isRunning = false;
   #idleTimer: NodeJS.Timeout | null = null;
-  #isUnavailable = false;
+  /**
+   * Whether a thread died before it ran, for example because the runtime may not read its module.
+   * The caller must do the work itself.
+   */
+  isUnavailable = false;
   #isClosed = false;
 
   constructor(module: URL, options: RequestThreadOptions = {}) {
@@ -52,14 +56,6 @@ export class RequestThread<Request, Response> {
 
   get isIdle(): boolean {
     return this.#pending.length === 0;
-  }
-
-  /**
-   * Whether a thread died before it ran, for example because the runtime may not read its module.
-   * The caller must do the work itself.
-   */
-  get isUnavailable(): boolean {
-    return this.#isUnavailable;
   }
 
   /**
@@ -112,9 +108,7 @@ export class RequestThread<Request, Response> {
     worker.on("message", (message: Message<Response>) => {
       if (worker === this.#worker) this.#receive(message);
     });
-    const lose = (why: string) => {
-      if (worker === this.#worker) this.#lose(worker, why);
-    };
+    const lose = (why: string) => this.#lose(worker, why);
     worker.on("error", (error) => lose((error as Error).message));
     worker.on("messageerror", (error) => {
       lose(error.message);
@@ -140,7 +134,7 @@ export class RequestThread<Request, Response> {
   #lose(worker: Worker | null, why: string): void {
     if (worker !== this.#worker) return;
     const isUnavailable = !this.#isRunning && !this.#isClosed;
-    this.#isUnavailable ||= isUnavailable;
+    this.isUnavailable ||= isUnavailable;
     this.#worker = null;
     this.#isRunning = false;
     this.#unsent = [];

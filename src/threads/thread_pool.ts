@@ -1,6 +1,6 @@
 /**
- * Threads of one module that share their requests: each has one at a time, and the rest wait in
- * order, so a thread that dies fails one request. Threads start when they are first needed.
+ * Threads of one module that share a queue: each takes one request at a time, so a thread that dies
+ * fails one request. Threads start when they are first needed.
  */
 import type { TransferListItem } from "node:worker_threads";
 import { RequestThread, type RequestThreadOptions } from "./request_thread.ts";
@@ -11,9 +11,8 @@ export interface ThreadPoolOptions extends RequestThreadOptions {
 
 export class ThreadPool<Request, Response> {
   readonly #threads: readonly RequestThread<Request, Response>[];
-  /** Threads without a request, the one used last in front. */
+  /** The most recently used one first. */
   readonly #idle: RequestThread<Request, Response>[];
-  /** Requests without a thread. */
   readonly #waiting: ((thread: RequestThread<Request, Response>) => void)[] = [];
 
   constructor(module: URL, { threadsMax, ...options }: ThreadPoolOptions) {
@@ -29,7 +28,7 @@ export class ThreadPool<Request, Response> {
     return this.#threads.some(({ isUnavailable }) => isUnavailable);
   }
 
-  /** As `RequestThread.request()`. */
+  /** See `RequestThread.request()`. */
   async request(message: Request, transfer: TransferListItem[] = []): Promise<Response> {
     const thread = this.#idle.shift() ??
       await new Promise<RequestThread<Request, Response>>((resolve) => this.#waiting.push(resolve));
@@ -42,7 +41,7 @@ export class ThreadPool<Request, Response> {
     }
   }
 
-  /** Ends the threads; all requests fail. */
+  /** Ends the threads; pending requests fail. */
   async close(): Promise<void> {
     await Promise.all(this.#threads.map((thread) => thread.close()));
   }

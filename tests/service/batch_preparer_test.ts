@@ -4,11 +4,8 @@ import { test, type TestContext } from "node:test";
 import { Worker } from "node:worker_threads";
 import { ApiError } from "../../src/event/api_error.ts";
 import { prepareBatch } from "../../src/event/batch.ts";
-import {
-  BatchPreparer,
-  type BatchPreparerOptions,
-  THREAD_BODY_BYTES_MIN,
-} from "../../src/service/batch_preparer.ts";
+import { BatchPreparer, THREAD_BODY_BYTES_MIN } from "../../src/service/batch_preparer.ts";
+import type { ThreadPoolOptions } from "../../src/threads/thread_pool.ts";
 
 const DYING_WORKER = new URL("../support/dying_worker.ts", import.meta.url);
 const NO_WORKER = new URL("../support/no_such_worker.ts", import.meta.url);
@@ -22,7 +19,10 @@ function bodyOf(batchId: string, events: number, payload: unknown = "x".repeat(3
 const LARGE = 200;
 assert(bodyOf("b", LARGE).length >= THREAD_BODY_BYTES_MIN);
 
-function preparerFor(context: TestContext, options: BatchPreparerOptions = {}): BatchPreparer {
+function preparerFor(
+  context: TestContext,
+  options: Partial<ThreadPoolOptions> = {},
+): BatchPreparer {
   const preparer = new BatchPreparer(options);
   context.after(() => preparer.close());
   return preparer;
@@ -84,18 +84,6 @@ test("BatchPreparer.prepare() leaves what else is in the memory of a body", asyn
   const memory = Buffer.concat([Buffer.from("before"), body, Buffer.from("after")]);
   await preparer.prepare(memory.subarray(6, -5));
   assert.equal(memory.toString(), `before${body}after`);
-});
-
-test("BatchPreparer.prepare() starts no more threads than it may, and each body gets its answer", async (t) => {
-  let started = 0;
-  const start = (module: URL) => (started += 1, new Worker(module));
-  const preparer = preparerFor(t, { start, threadsMax: 2 });
-  const ids = Array.from({ length: 12 }, (_, number) => `b${number}`);
-  const batches = await Promise.all(ids.map((id) => preparer.prepare(bodyOf(id, LARGE))));
-  assert.deepEqual(batches.map(({ batchId }) => batchId), ids);
-  assert.equal(started, 2);
-  await preparer.prepare(bodyOf("again", LARGE));
-  assert.equal(started, 2);
 });
 
 const UNABLE: [what: string, start: () => Worker][] = [

@@ -7,7 +7,7 @@ import { FOLLOWERS_MAX } from "../../src/limits.ts";
 import { ChangeSignal } from "../../src/service/change_signal.ts";
 import type { Follow } from "../../src/service/event_log.ts";
 import { type FollowHub, FollowSession } from "../../src/service/follow.ts";
-import { LivePages } from "../../src/service/live_pages.ts";
+import { LivePages } from "../../src/service/follow_page.ts";
 import { FOLLOW_ALL, nextRecord, snapshotRecords } from "../support/follow_records.ts";
 import { SimulatedDisk } from "../support/simulated_disk.ts";
 import { preparedBatch } from "../support/prepared.ts";

@@ -9,7 +9,7 @@ import { openTestLog } from "../support/test_log.ts";
 import { SCAN_PAUSE_BYTES } from "../../src/log/read/event_scan.ts";
 
 const POSITION = {
-  after: null,
+  after: undefined,
   filter: { recordKey: "wanted" },
   limitEvents: 10,
   phase: "snapshot" as const,

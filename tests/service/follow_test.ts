@@ -1,17 +1,9 @@
 /** What a follower is sent, record by record. Why it ends is in follow_end_test.ts. */
 import assert from "node:assert/strict";
-import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { FOLLOW_RECORD_BYTES_MAX } from "../../src/limits.ts";
-import type { EventFilter } from "../../src/log/line/stored_line.ts";
 import type { EventLogService } from "../../src/service/event_log_service.ts";
-import {
-  FOLLOW_ALL,
-  idsOf,
-  nextEvents,
-  nextRecord,
-  snapshotRecords,
-} from "../support/follow_records.ts";
+import { FOLLOW_ALL, idsOf, nextEvents, snapshotRecords } from "../support/follow_records.ts";
 import { SimulatedDisk } from "../support/simulated_disk.ts";
 import { replayAll } from "../support/stream_listing.ts";
 import { submit, submittedBatch, submittedEvent } from "../support/submitted.ts";
@@ -32,34 +24,6 @@ async function commit(service: EventLogService, batchId: string, streams = ["ord
   await submit(service, submittedBatch("shop", batchId, streams));
   return (await replayAll(service)).slice(-streams.length).map((event) => event.event_id);
 }
-
-test("follow() of an empty log sends an empty snapshot, caught_up, then what is committed", async () => {
-  const { service } = await serviceWith([]);
-  const follow = service.follow(FOLLOW_ALL);
-  const text = async () => Buffer.from((await follow.next())!).toString();
-  assert.equal(
-    await text(),
-    '{"type":"events","phase":"snapshot","events":[],"next_after":null,' +
-      '"snapshot_through_event_id":null}\n',
-  );
-  assert.equal(
-    await text(),
-    '{"type":"caught_up","next_after":null,"snapshot_through_event_id":null}\n',
-  );
-  const live = nextEvents(follow);
-  const [id] = await commit(service, "1");
-  const [event] = await replayAll(service);
-  assert.deepEqual(await live, {
-    type: "events",
-    phase: "live",
-    events: [event],
-    last_event_id: id,
-    next_after: id,
-    snapshot_through_event_id: id,
-  });
-  follow.close();
-  await service.close();
-});
 
 test("follow() sends the snapshot in records of at most `limit` events", async () => {
   const { service, ids } = await serviceWith([["a", "b"], ["a"], ["a", "b", "c", "d"]]);
@@ -121,17 +85,6 @@ test("follow() moves next_after to the frontier when nothing more matches", asyn
   await service.close();
 });
 
-test("follow() goes on after any event as if it had not been interrupted", async () => {
-  const { service, ids } = await serviceWith([["a", "b"], ["a"], ["a", "b", "c", "d"]]);
-  for (const [place, after] of ids.entries()) {
-    const follow = service.follow({ ...FOLLOW_ALL, after, limitEvents: 2 });
-    const { snapshot } = await snapshotRecords(follow);
-    assert.deepEqual(idsOf(...snapshot), ids.slice(place + 1));
-    follow.close();
-  }
-  await service.close();
-});
-
 test("follow() after a position behind the frontier waits for the events behind that", async () => {
   const { service, ids } = await serviceWith([["a"]]);
   const counter = (id: string, add: number) =>
@@ -149,38 +102,6 @@ test("follow() after a position behind the frontier waits for the events behind 
   assert.equal(at2, after);
   assert.deepEqual(idsOf(await live), [third]);
   follow.close();
-  await service.close();
-});
-
-test("follow() sends a live record only when something matches", async () => {
-  const { service } = await serviceWith([["a"]]);
-  const event = { stream: "a", record_key: "k", kind: "upserted", payload: 1 };
-  const filters: [EventFilter, Partial<typeof event>][] = [
-    [{ stream: "x" }, { stream: "x" }],
-    [{ recordKey: 'x"\u00e9' }, { record_key: 'x"\u00e9' }],
-    [{ kind: "x" }, { kind: "x" }],
-    [{ source: "shop", stream: "x", recordKey: "y", kind: "z" }, {
-      stream: "x",
-      record_key: "y",
-      kind: "z",
-    }],
-  ];
-  for (const [place, [filter, wanted]] of filters.entries()) {
-    const follow = service.follow({ ...FOLLOW_ALL, filter });
-    await snapshotRecords(follow);
-    const live = nextEvents(follow);
-    const batch = { source: "shop", batch_id: `live-${place}`, events: [event, event] };
-    await submit(service, batch);
-    await submit(service, { ...batch, source: "shop2" });
-    await submit(service, {
-      ...batch,
-      batch_id: `wanted-${place}`,
-      events: [{ ...event, ...wanted }],
-    });
-    const { events } = await live;
-    assert.deepEqual(events.map((event) => event.batch_id), [`wanted-${place}`]);
-    follow.close();
-  }
   await service.close();
 });
 
@@ -221,19 +142,5 @@ test("follow() ends a record before the event that would exceed its size, but ho
     assert.equal(record.next_after, record.last_event_id);
   }
   follow.close();
-  await service.close();
-});
-
-test("follow() sends caught_up once", async () => {
-  const { service } = await serviceWith([["a"]]);
-  const follow = service.follow(FOLLOW_ALL);
-  await snapshotRecords(follow);
-  for (let round = 0; round < 3; round++) {
-    const record = nextRecord(follow);
-    await commit(service, `${round}`);
-    assert.equal((await record).type, "events");
-  }
-  service.endFollowers();
-  assert.equal((await nextRecord(follow)).type, "end");
   await service.close();
 });

@@ -1,44 +1,12 @@
 /** Retirement: one system event ends a source, once. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { verifyEvent } from "../../src/event/verify_event.ts";
 import { statusOf } from "../support/outcome.ts";
 import { RestartableLog, testWithRestart } from "../support/restartable_log.ts";
 import { ALL_DONE } from "../support/simulated_crash.ts";
 import { batchDigest, preparedEvent } from "../support/prepared.ts";
 import { failNth, gateAt } from "../support/storage_faults.ts";
 import { submittedBatch } from "../support/submitted.ts";
-
-testWithRestart("retire() appends one system event and says which", async (log, settle) => {
-  await log.commit(submittedBatch("shop-b", "1"));
-  const last = await log.commit(submittedBatch("shop", "1", ["orders", "returns"]));
-  await log.commit(submittedBatch("shop-b", "2"));
-  await settle();
-  const { status, body } = await log.retire("shop");
-  const events = await log.events();
-  const { observed_at, content_hash, event_hash, ...event } = events.at(-1)!;
-  assert.deepEqual(event, {
-    event_id: event.event_id,
-    source: "system",
-    stream: "service.source_lifecycle",
-    record_key: "shop",
-    kind: "source_retired",
-    payload: { v: 1, source: "shop", final_frontier: last },
-    batch_id: `service/retire/shop/${last}`,
-  });
-  assert.equal(events.length, 5);
-  assert.match(observed_at, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
-  const verified = await verifyEvent({ ...event, observed_at, content_hash, event_hash });
-  assert.deepEqual(verified, { contentHash: true, eventHash: true });
-  assert.equal(status, 200);
-  assert.deepEqual(body, {
-    v: 1,
-    status: "retired",
-    source: "shop",
-    final_frontier: last,
-    retirement_event_id: event.event_id,
-  });
-});
 
 testWithRestart(
   "retire() commits a batch whose digest is that of its event",
@@ -57,18 +25,6 @@ testWithRestart(
   },
 );
 
-testWithRestart("retire() repeats its receipt and writes nothing again", async (log, settle) => {
-  await log.commit(submittedBatch("shop", "1"));
-  const { body } = await log.retire("shop");
-  await settle();
-  await log.commit(submittedBatch("shop-b", "1"));
-  const repeated = { status: 200, body: { ...body, status: "already_retired" } };
-  assert.deepEqual(await log.retire("shop"), repeated);
-  await settle();
-  assert.deepEqual(await log.retire("shop"), repeated);
-  assert.equal((await log.events()).length, 3);
-});
-
 testWithRestart("retire() knows no source without events", async (log, settle) => {
   const notFound = (source: string) => ({
     status: 404,
@@ -81,42 +37,6 @@ testWithRestart("retire() knows no source without events", async (log, settle) =
   assert.deepEqual(await log.retire("shop-"), notFound("shop-"));
   assert.equal((await log.events()).length, 1);
 });
-
-testWithRestart(
-  "append() to a retired source is refused with how it ended",
-  async (log, settle) => {
-    const last = await log.commit(submittedBatch("shop", "1"));
-    const { body } = await log.retire("shop");
-    await settle();
-    assert.deepEqual(await log.submit(submittedBatch("shop", "2")), {
-      status: 409,
-      body: {
-        error: "source_retired",
-        source: "shop",
-        final_frontier: last,
-        retirement_event_id: body.retirement_event_id,
-      },
-    });
-    assert.equal((await log.events()).length, 2);
-  },
-);
-
-testWithRestart(
-  "append() to a retired source looks for its batch id first",
-  async (log, settle) => {
-    const { body } = await log.submit(submittedBatch("shop", "1"));
-    await log.retire("shop");
-    await settle();
-    assert.deepEqual(await log.submit(submittedBatch("shop", "1")), {
-      status: 200,
-      body: { ...body, status: "duplicate" },
-    });
-    assert.deepEqual(await log.submit(submittedBatch("shop", "1", ["orders", "orders"])), {
-      status: 409,
-      body: { error: "batch_id_conflict", source: "shop", batch_id: "1" },
-    });
-  },
-);
 
 testWithRestart("retire() leaves other sources alone", async (log, settle) => {
   for (const source of ["a", "a-b", "a.b", "aa"]) await log.commit(submittedBatch(source, "1"));

@@ -39,26 +39,6 @@ async function retired(log: RestartableLog, source = "old") {
   return { first, last, retirement: body.retirement_event_id as string };
 }
 
-testWithRestart(
-  "append() takes a marker that names the final event of a retired source",
-  async (log, settle) => {
-    const { last } = await retired(log);
-    await settle();
-    assert.equal(statusOf(await log.submit(succeeding(last))), "committed");
-    const [marker] = (await log.events()).slice(-2);
-    assert.deepEqual(marker, {
-      ...marker,
-      source: "new",
-      stream: "service.source_lineage",
-      kind: "source_succeeded",
-      record_key: "old",
-      payload: { v: 1, predecessor_source: "old", predecessor_final_frontier: last },
-    });
-    await settle();
-    assert.equal(statusOf(await log.submit(submittedBatch("new", "2"))), "committed");
-  },
-);
-
 testWithRestart("append() refuses a marker that names another event", async (log, settle) => {
   const { first, last, retirement } = await retired(log);
   await settle();
@@ -67,23 +47,6 @@ testWithRestart("append() refuses a marker that names another event", async (log
   }
   assert.equal((await log.events()).length, 3);
   assert.equal(statusOf(await log.submit(succeeding(last))), "committed");
-});
-
-testWithRestart(
-  "append() refuses a marker of a source that is not retired",
-  async (log, settle) => {
-    const last = await log.commit(submittedBatch("old", "1"));
-    await settle();
-    assert.deepEqual(await log.submit(succeeding(last)), conflict(last, null));
-    assert.deepEqual(await log.submit(succeeding(last, "none")), conflict(last, null, "none"));
-  },
-);
-
-testWithRestart("append() refuses a marker of a source that has events", async (log, settle) => {
-  const { last } = await retired(log);
-  await log.commit(submittedBatch("new", "0"));
-  await settle();
-  assert.deepEqual(await log.submit(succeeding(last)), conflict(last, last));
 });
 
 testWithRestart(
@@ -100,25 +63,6 @@ testWithRestart(
     );
   },
 );
-
-testWithRestart("append() lets two sources succeed the same one", async (log, settle) => {
-  const { last } = await retired(log);
-  await log.submit(succeeding(last));
-  await settle();
-  const second = { ...succeeding(last), source: "newer" };
-  assert.equal(statusOf(await log.submit(second)), "committed");
-});
-
-testWithRestart("append() lets a successor be succeeded", async (log, settle) => {
-  const { last } = await retired(log);
-  await log.submit(succeeding(last));
-  const { body } = await log.retire("new");
-  await settle();
-  const final = body.final_frontier as string;
-  const events = [lineageMarker("new", final)];
-  const outcome = await log.submit({ source: "newest", batch_id: "1", events });
-  assert.equal(statusOf(outcome), "committed");
-});
 
 testWithRestart("append() looks at batch id and retirement before lineage", async (log, settle) => {
   const { last } = await retired(log);

@@ -2,14 +2,18 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FOLLOW_RECORD_BYTES_MAX, LIVE_PAGES_BYTES_MAX } from "../../src/limits.ts";
 import type { Log } from "../../src/log/log.ts";
-import type { FollowPage, FollowPosition } from "../../src/service/follow_page.ts";
-import { LivePages, liveQueryKey } from "../../src/service/live_pages.ts";
+import {
+  type FollowPage,
+  type FollowPosition,
+  LivePages,
+  liveQueryKey,
+} from "../../src/service/follow_page.ts";
 import { SimulatedDisk } from "../support/simulated_disk.ts";
 import { preparedBatch } from "../support/prepared.ts";
 import { failNth } from "../support/storage_faults.ts";
 import { openTestLog } from "../support/test_log.ts";
 
-const FROM_START: FollowPosition = { after: null, filter: {}, limitEvents: 10, phase: "live" };
+const FROM_START: FollowPosition = { after: undefined, filter: {}, limitEvents: 10, phase: "live" };
 
 /** A log of batches of one event each, with a payload of `payloadBytes`. */
 async function logOf(count: number, payloadBytes: number) {
@@ -61,7 +65,7 @@ test("LivePages.read() keeps pages up to a bound, the newest", async () => {
   const count = 2 * Math.floor(LIVE_PAGES_BYTES_MAX / payloadBytes);
   const { log, storage, ids } = await logOf(count, payloadBytes);
   const pages = new LivePages();
-  const positions = [null, ...ids.slice(0, -1)].map((after) => ({ ...FROM_START, after }));
+  const positions = [undefined, ...ids.slice(0, -1)].map((after) => ({ ...FROM_START, after }));
   const first: FollowPage[] = [];
   for (const at of positions) first.push(await read(pages, log, at));
   const readsBefore = storage.operations.length;

@@ -31,16 +31,6 @@ function conflict(expected: string | null, actual: string | null, stream = "orde
 }
 
 testWithRestart(
-  "append() expecting no event takes the first batch of a stream alone",
-  async (log, settle) => {
-    assert.equal(statusOf(await log.submit(expecting("1", null))), "committed");
-    await settle();
-    const [first] = await log.events();
-    assert.deepEqual(await log.submit(expecting("2", null)), conflict(null, first!.event_id));
-  },
-);
-
-testWithRestart(
   "append() expecting an event takes the last of the stream alone",
   async (log, settle) => {
     const first = await log.commit(submittedBatch("shop", "1", ["orders", "orders"]));
@@ -58,15 +48,6 @@ testWithRestart(
   },
 );
 
-testWithRestart(
-  "append() expecting an event refuses a stream without events",
-  async (log, settle) => {
-    const last = await log.commit(submittedBatch("shop", "1", ["returns"]));
-    await settle();
-    assert.deepEqual(await log.submit(expecting("2", last)), conflict(last, null));
-  },
-);
-
 testWithRestart("append() keeps streams of one name apart by their source", async (log, settle) => {
   const ours = await log.commit(submittedBatch("shop", "1"));
   const others = await log.commit(submittedBatch("shop-b", "1"));
@@ -76,57 +57,6 @@ testWithRestart("append() keeps streams of one name apart by their source", asyn
   assert.equal(statusOf(await log.submit(expecting("2", others, otherBatch))), "committed");
   assert.equal(statusOf(await log.submit(expecting("2", ours))), "committed");
 });
-
-testWithRestart(
-  "append() with a precondition is not touched by other streams",
-  async (log, settle) => {
-    const orders = await log.commit(submittedBatch("shop", "1"));
-    await log.commit(submittedBatch("shop", "2", ["orders-b", "order", "returns"]));
-    await settle();
-    assert.equal(statusOf(await log.submit(expecting("3", orders))), "committed");
-  },
-);
-
-testWithRestart(
-  "append() refused by a precondition writes nothing and leaves the batch id",
-  async (log, settle) => {
-    const orders = await log.commit(submittedBatch("shop", "1"));
-    await log.submit(expecting("2", null));
-    await settle();
-    assert.equal((await log.events()).length, 1);
-    assert.equal(statusOf(await log.submit(expecting("2", orders))), "committed");
-  },
-);
-
-testWithRestart(
-  "append() repeats a receipt whatever the precondition says now",
-  async (log, settle) => {
-    const { body } = await log.submit(expecting("1", null));
-    const duplicate = { status: 200, body: { ...body, status: "duplicate" } };
-    await log.commit(submittedBatch("shop", "2"));
-    await settle();
-    assert.deepEqual(await log.submit(expecting("1", null)), duplicate);
-    assert.deepEqual(await log.submit(expecting("1", NEVER_COMMITTED)), duplicate);
-    assert.deepEqual(await log.submit(submittedBatch("shop", "1")), duplicate);
-  },
-);
-
-testWithRestart(
-  "append() looks at batch id, retirement and lineage before a precondition",
-  async (log, settle) => {
-    const last = await log.commit(submittedBatch("shop", "1"));
-    await log.commit(submittedBatch("gone", "1"));
-    await log.retire("gone");
-    await settle();
-    const changed = submittedBatch("shop", "1", ["orders", "orders"]);
-    assert.equal(statusOf(await log.submit(expecting("1", null, changed))), "batch_id_conflict");
-    const late = submittedBatch("gone", "2");
-    assert.equal(statusOf(await log.submit(expecting("2", null, late))), "source_retired");
-    const marked = { source: "new", batch_id: "1", events: [lineageMarker("shop", last)] };
-    const outcome = await log.submit(expecting("1", last, marked));
-    assert.equal(statusOf(outcome), "source_lineage_conflict");
-  },
-);
 
 testWithRestart(
   "append() checks the stream of a lineage marker as any other",

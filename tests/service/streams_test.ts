@@ -35,14 +35,6 @@ async function takePages(
   return { rows, through };
 }
 
-test("streams() of an empty log is an empty page without a snapshot event", async () => {
-  const { service } = await openTestService(new SimulatedDisk());
-  const empty = { v: 1, streams: [], next_after: null, snapshot_through_event_id: null };
-  assert.deepEqual(await service.streams(ALL_STREAMS), empty);
-  assert.deepEqual(await service.streams({ ...ALL_STREAMS, source: "a" }), empty);
-  await service.close();
-});
-
 test("streams() counts every stream at the last event, those of the system too", async () => {
   const { service } = await serviceWithStreams();
   await service.retire("a.b");
@@ -56,17 +48,6 @@ test("streams() counts every stream at the last event, those of the system too",
   );
   const page = { v: 1, streams, next_after: null, snapshot_through_event_id: last };
   assert.deepEqual(await service.streams(ALL_STREAMS), page);
-  await service.close();
-});
-
-test("streams() of one source gives its streams alone, at the frontier of the log", async () => {
-  const { service, ends } = await serviceWithStreams();
-  const page = await service.streams({ ...ALL_STREAMS, source: "a" });
-  assert.deepEqual(page.streams.map(({ stream }) => stream), ["w", "x", "x-y", "x.y", "z"]);
-  assert.equal(page.snapshot_through_event_id, ends.at(-1));
-  const none = await service.streams({ ...ALL_STREAMS, source: "b" });
-  assert.deepEqual(none.streams, []);
-  assert.equal(none.snapshot_through_event_id, ends.at(-1));
   await service.close();
 });
 

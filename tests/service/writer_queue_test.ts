@@ -111,17 +111,6 @@ test("append() tells batches apart by source and batch id, not by their digest",
   assert.deepEqual(await outcomes(answers), Array(5).fill("committed"));
 });
 
-test("append() refuses other events under a known batch id, and names it", async () => {
-  const storage = new SimulatedDisk();
-  const { service } = await openTestService(storage);
-  await service.append(preparedBatch("a"));
-  await assert.rejects(service.append(conflicting("a")), {
-    code: "batch_id_conflict",
-    context: { source: "shop", batch_id: "a" },
-  });
-  assert.equal(commitCount(storage), 1);
-});
-
 test("append() decides repeats within one turn by the outcome of the first", async () => {
   const { service } = await openTestService(new SimulatedDisk());
   const batches = [

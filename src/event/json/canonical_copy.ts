@@ -1,13 +1,10 @@
 /**
- * From the bytes of a JSON value to the bytes of its canonical text (RFC 8785) in one pass, without
- * making the value, both in the same buffer: a string without an escape is spelled as it came, and
- * so are most numbers.
+ * Copies a JSON value in its canonical form (RFC 8785) within one buffer, in one pass without
+ * making the value. Strings without escapes and most numbers are copied as they are. Anything rare
+ * or invalid falls back to the slow path (`strict_json.ts` and `canonical_json.ts`), which produces
+ * the same bytes.
  *
- * It never guesses: what is not strict JSON, and what is rare, falls back to the slow path
- * (`strict_json.ts` and `canonical_json.ts`), which agrees with it on all that it does take.
- *
- * The input must be known to be UTF-8 and end with a NUL, which no JSON has: so nothing reads
- * beyond it. A buffer that has grown meanwhile still holds the input.
+ * The input must be valid UTF-8 and end with a NUL, which stops every read.
  */
 import type { ByteWriter } from "../byte_writer.ts";
 import { numberFault } from "./json_number.ts";
@@ -29,18 +26,18 @@ const CLOSE_ARRAY = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 const BLANK = 0x20;
-/** Begins a character that UTF-16 spells with two units: those sort otherwise than their bytes. */
+/** Starts a character of two UTF-16 units, whose order differs from that of their bytes. */
 const FOUR_BYTE_LEAD = 0xf0;
 
 const LITERALS = ["true", "false", "null"].map((text) => new TextEncoder().encode(text));
 const NUMBER = /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$/;
-/** Any decimal of so many digits survives binary64. */
+/** Any decimal of 15 digits survives binary64. */
 const KEPT_DIGITS_MAX = 15;
 /** The longest number of ECMAScript: `-1.2345678901234567e-308`. */
 const NUMBER_CHARS_MAX = 25;
 const INSERTION_SORT_MAX = 16;
 
-/** Index of the first byte from `at` on that is no whitespace of JSON. */
+/** Index of the first byte from `at` that is not JSON whitespace. */
 export function skipBlanks(bytes: Uint8Array, at: number): number {
   for (;; at++) {
     const byte = bytes[at]!;
@@ -49,7 +46,7 @@ export function skipBlanks(bytes: Uint8Array, at: number): number {
   }
 }
 
-/** Index after a string that begins at `at` and has no escape; NOT_TAKEN for any other. */
+/** Index after a string without escapes that begins at `at`; NOT_TAKEN for any other value. */
 export function plainStringEnd(bytes: Uint8Array, at: number): number {
   if (bytes[at] !== QUOTE) return NOT_TAKEN;
   for (at++;; at++) {
@@ -61,24 +58,21 @@ export function plainStringEnd(bytes: Uint8Array, at: number): number {
 
 export class CanonicalCopy {
   readonly #out: ByteWriter;
-  /** The texts to read end here. */
+  /** End of the input. */
   readonly #end: number;
-  /**
-   * For each member of the objects under way where its name starts and ends in `#out`, and where
-   * the member ends.
-   */
+  /** For each member of the open objects: start and end of its name in `#out`, and its end. */
   readonly #members: number[] = [];
 
-  /** @param out holds the text that is read too, up to `end`. */
+  /** @param out holds the input too, up to `end`. */
   constructor(out: ByteWriter, end: number) {
     this.#out = out;
     this.#end = end;
   }
 
   /**
-   * Writes the value that begins at `at`.
-   * @param depthMax containers allowed on one path.
-   * @returns the index after it, or NOT_TAKEN; then what was written means nothing.
+   * Copies the value that begins at `at`.
+   * @param depthMax the deepest nesting of containers.
+   * @returns the index after it, or NOT_TAKEN; the output is invalid then.
    */
   copy(at: number, depthMax: number): number {
     this.#members.length = 0;
@@ -86,7 +80,7 @@ export class CanonicalCopy {
     return this.#value(at, depthMax);
   }
 
-  /** Whatever is spelled as it came fits from here on. */
+  /** Makes room to copy the rest of the input unchanged. */
   #reserve(at: number): void {
     this.#out.reserve(this.#end - at);
   }
@@ -154,7 +148,7 @@ export class CanonicalCopy {
     const firstDigit = at;
     at = digitsEnd(bytes, at);
     let digits = at - firstDigit;
-    // A zero in front or alone (`-0`, `0.5`), and what is not short, is looked at closer.
+    // Leading zeros (`-0`, `0.5`) and long numbers need a closer look.
     let isCanonical = digits > 0 && (bytes[firstDigit] !== DIGIT_0 || at === start + 1);
     if (isCanonical && bytes[at] === DOT) {
       const fraction = at + 1;
@@ -231,7 +225,7 @@ export class CanonicalCopy {
     return at + 1;
   }
 
-  /** Writes a name and takes it down; returns where its colon has to be. */
+  /** Copies and records a name; returns the index where its colon must be. */
   #name(start: number): number {
     const bytes = this.#out.bytes;
     if (bytes[start] !== QUOTE) return NOT_TAKEN;
@@ -248,10 +242,7 @@ export class CanonicalCopy {
     }
   }
 
-  /**
-   * Below 0 when the first name sorts before the second, 0 for equal ones. Names without an escape
-   * and of characters below U+10000 have the order of their bytes.
-   */
+  /** Compares names by bytes, which is their order without escapes and below U+10000. */
   #compareNames(left: number, right: number): number {
     const out = this.#out.bytes;
     const members = this.#members;
@@ -266,16 +257,16 @@ export class CanonicalCopy {
     return (leftEnd - leftAt) - (rightEnd - rightAt);
   }
 
-  /** Puts the members of an object in order; false when two have one name. */
+  /** Sorts the members of an object; false when two have the same name. */
   #sortMembers(firstMember: number, outStart: number): boolean {
     const members = this.#members;
     const order: number[] = [];
     for (let member = firstMember; member < members.length; member += 3) order.push(member);
     this.#sort(order);
-    for (let place = 1; place < order.length; place++) {
-      if (this.#compareNames(order[place - 1]!, order[place]!) === 0) return false;
+    for (let index = 1; index < order.length; index++) {
+      if (this.#compareNames(order[index - 1]!, order[index]!) === 0) return false;
     }
-    // Behind what was written, then moved to its place.
+    // Written after the object, then moved over it.
     const out = this.#out;
     const outEnd = out.size;
     out.reserve(outEnd - outStart);
@@ -313,13 +304,13 @@ function digitsEnd(bytes: Uint8Array, at: number): number {
   return at;
 }
 
-/** Whether a byte goes on with a number: a digit, a sign, a dot or an exponent. */
+/** Whether a byte continues a number: a digit, a sign, a dot or an exponent. */
 function isNumberPart(byte: number): boolean {
   return byte >= DIGIT_0 && byte <= DIGIT_9 || byte === DOT || byte === MINUS || byte === 0x2b ||
     byte === 0x65 || byte === 0x45;
 }
 
-/** Null for what is no string of JSON, or has an unpaired surrogate. */
+/** Null for an invalid JSON string, or one with an unpaired surrogate. */
 function parseString(literal: string): string | null {
   try {
     const text: string = JSON.parse(literal);

@@ -38,6 +38,8 @@ export interface ScanOptions {
 }
 
 export class EventScan {
+  /** Durable frontier at the start of the scan; null for an empty log. */
+  readonly snapshotThroughEventId: string | null;
   readonly #memory = new ScanMemory();
   readonly #chunks: LineChunks;
   readonly #after: string | undefined;
@@ -56,6 +58,7 @@ export class EventScan {
       Math.max(FIRST_READ_BYTES_MIN, limitEvents * FIRST_READ_BYTES_PER_EVENT),
     );
     const wanted = { after, filter, firstReadBytes, memory: this.#memory };
+    this.snapshotThroughEventId = snapshot.frontier;
     this.#chunks = new LineChunks(snapshot, wanted);
     this.#after = after;
     this.#matcher = lineMatcher(filter);
@@ -67,6 +70,14 @@ export class EventScan {
   /** Last event returned; null before the first. */
   get lastEventId(): string | null {
     return this.#lastEventId;
+  }
+
+  /** Where the next scan starts once this one has ended: the frontier, unless a limit ended it. */
+  get nextAfter(): string | null {
+    if (this.#limitReached) return this.#lastEventId;
+    const frontier = this.snapshotThroughEventId;
+    const isBeyond = frontier === null || (this.#after !== undefined && this.#after > frontier);
+    return isBeyond ? this.#after ?? null : frontier;
   }
 
   /** Whether a limit ended the scan before the end of the snapshot. */

@@ -1,7 +1,4 @@
-/**
- * Checks a tail or pending file commit by commit: the frame of one first, then its events. Nothing
- * of a commit is looked at before its frame is known to be right.
- */
+/** Checks a tail or pending file commit by commit: first the frame of each, then its events. */
 import type { Commit } from "../wal/commit_frame.ts";
 import { CommitReader } from "../wal/commit_reader.ts";
 import { remnantFault } from "../wal/remnant.ts";
@@ -11,9 +8,9 @@ import type { HistoryCheck } from "./history_check.ts";
 import type { ListedFile } from "./inventory.ts";
 
 /**
- * Checks a pending file with `history`, which has been given all that comes before it.
- * @param head the chain head before it; null when unknown, because a file before is damaged.
- * @returns the chain head after it; null when it is unknown.
+ * Checks a pending file with `history`, which has checked everything before it.
+ * @param head the chain head before it; null when an earlier file is damaged.
+ * @returns the chain head after it; null when unknown.
  * @throws {VerifyFailure} the first check that does not hold.
  */
 export async function verifyPending(
@@ -34,9 +31,9 @@ export async function verifyPending(
 }
 
 export interface VerifiedTail {
-  /** All commits before are right. */
-  rightBytes: number;
-  /** Whether an unfinished commit follows: cut off, or being written. */
+  /** Whether it holds no complete commit. */
+  isEmpty: boolean;
+  /** Whether it ends with an unfinished commit: torn, or being written. */
   isRemnant: boolean;
 }
 
@@ -49,13 +46,13 @@ export async function verifyTail(
   const verifier = new CommitFileVerifier(listed, "tail_invalid", head, history);
   let fault = await verifier.run();
   if (fault !== null && !(await isRemnant(listed, verifier.rightBytes))) {
-    // A writer may have undone a commit and written the next one while its place was read.
+    // A writer may have undone a commit and written another one while it was read.
     fault = await verifier.run();
     if (fault !== null && !(await isRemnant(listed, verifier.rightBytes))) {
       throw verifier.failureAt(fault);
     }
   }
-  return { rightBytes: verifier.rightBytes, isRemnant: fault !== null };
+  return { isEmpty: verifier.rightBytes === 0, isRemnant: fault !== null };
 }
 
 async function isRemnant({ file, sizeBytes }: ListedFile, rightBytes: number): Promise<boolean> {
@@ -64,15 +61,15 @@ async function isRemnant({ file, sizeBytes }: ListedFile, rightBytes: number): P
 
 class CommitFileVerifier {
   readonly #listed: ListedFile;
-  /** The code of the report for a malformed file. */
+  /** The failure code of a malformed file. */
   readonly #code: Extract<FailureCode, "pending_invalid" | "tail_invalid">;
   readonly #history: HistoryCheck;
-  /** The events that the name of the file tells, if any. */
+  /** The range in the name of a pending file. */
   readonly #range: IdRange | undefined;
   #lastEventId: string | null = null;
-  /** All commits before are right. */
+  /** Size of the leading commits that are right. */
   rightBytes = 0;
-  /** The chain head after these; null while it is unknown. */
+  /** The chain head after them; null while unknown. */
   head: string | null;
 
   constructor(
@@ -93,7 +90,7 @@ class CommitFileVerifier {
   /**
    * Checks the commits from `rightBytes` on.
    * @returns why the first malformed frame is malformed; null at the end of the file.
-   * @throws {VerifyFailure} what a right frame holds is not right: that was never written in part.
+   * @throws {VerifyFailure} the content of a right frame is wrong, which no torn write explains.
    */
   async run(): Promise<string | null> {
     const { file, sizeBytes } = this.#listed;
@@ -109,7 +106,7 @@ class CommitFileVerifier {
     return reader.fault;
   }
 
-  /** Checks that the file has ended with what its name tells. @throws {VerifyFailure} */
+  /** Checks that the file ends with the last event of its name. @throws {VerifyFailure} */
   finish(): void {
     this.#checkName("last", this.#lastEventId);
   }
@@ -118,16 +115,13 @@ class CommitFileVerifier {
     return this.#failure(`at byte ${this.rightBytes}: ${fault}`);
   }
 
-  /** Checks that a commit can be the next one. */
+  /** Checks that a commit can come next. */
   #enter(commit: Commit): void {
     const first = commit.batches[0]?.first_event_id;
     if (this.#lastEventId === null && first !== undefined) this.#checkName("first", first);
-    if (first === undefined) this.#checkHead("of a commit without events", this.head, commit.head);
-  }
-
-  #checkHead(which: string, expected: string | null, found: string): void {
-    if (expected === null || expected === found) return;
-    const what = `at byte ${this.rightBytes}: the chain head ${which}`;
+    const [expected, found] = [this.head, commit.head];
+    if (first !== undefined || expected === null || expected === found) return;
+    const what = `at byte ${this.rightBytes}: the chain head of a commit without events`;
     // With `chain` the head before is known to be right.
     const code = this.#history.chain ? "chain_head_mismatch" : this.#code;
     throw this.#failure(what, { expected, found }, code);

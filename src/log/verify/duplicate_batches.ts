@@ -1,10 +1,9 @@
 /**
- * Finds a batch that a log has twice, whatever files its two commits are in, in bounded memory. Of
- * each `(source, batch_id)` 64 bits of a SHA-256 are collected and sorted. Equal hashes only point
- * at batches: those are read again and compared before anything is reported.
+ * Finds a batch that a log holds twice, in whatever files, in bounded memory: sorts 64 bits of the
+ * SHA-256 of each `(source, batch_id)`. Batches with equal hashes are read again and compared.
  *
- * When a log has more batches than fit, they are read again in several passes, each of which
- * collects the hashes with one remainder.
+ * When a log has too many batches, they are read in several passes, each of which collects the
+ * hashes with one remainder.
  */
 import { assert } from "../../assert.ts";
 import { quoteString } from "../../event/json/quote_string.ts";
@@ -21,22 +20,20 @@ import type { Inventory } from "./inventory.ts";
 const HASHES_MAX = 8 * 1024 * 1024;
 const HASHES_MIN = 1024;
 
-/** The share of them that a pass is planned for: one remainder has a few more than another. */
+/** Planned load of a pass; some remainders are more frequent than others. */
 const PASS_SHARE = 0.9;
 
 /** Hex digits of a SHA-256 that are kept. */
 const HASH_DIGITS = 16;
 
-/** What two batches have in common if they are one. */
+/** Equal for batches with the same identity. */
 export function batchHash({ source, batch_id }: BatchIdentity): bigint {
-  // From hex, which costs less than the bytes in a buffer of their own.
   return BigInt("0x" + sha256Hex(`${source}\n${batch_id}`).slice(0, HASH_DIGITS));
 }
 
-/** A batch of a log that has been verified up to it. */
 interface FoundBatch extends BatchIdentity {
   path: string;
-  /** Batches before it. */
+  /** Number of batches before it. */
   place: number;
 }
 
@@ -46,7 +43,7 @@ export class DuplicateBatches {
   readonly #hashesMax: number;
   #hashes = new BigUint64Array(HASHES_MIN);
   #length = 0;
-  /** Batches so far. There may be more of them than hashes. */
+  /** Batches so far, perhaps more than hashes. */
   #batches = 0;
 
   /** @param hashesMax bounds the memory. */
@@ -62,10 +59,7 @@ export class DuplicateBatches {
     if (this.#length < this.#hashesMax) this.#put(hash);
   }
 
-  /**
-   * Finds the first batch in log order that is the same as one before it, among those added, which
-   * are all right. To be called once.
-   */
+  /** Finds the first batch in log order that repeats an earlier one. Called once, after `add()`. */
   async find(): Promise<VerifyFailure | null> {
     const passes = this.#batches <= this.#hashesMax
       ? 1
@@ -100,7 +94,7 @@ export class DuplicateBatches {
     this.#hashes[this.#length++] = hash;
   }
 
-  /** The first of `end` batches whose hash repeats one of this pass, and that is one before it. */
+  /** The first of `end` batches that repeats an earlier one, by the hashes of this pass. */
   async #firstRepeated(end: number): Promise<FoundBatch | null> {
     const repeated = repeatedHashes(this.#hashes.subarray(0, this.#length));
     if (repeated.length === 0) return null;
@@ -121,14 +115,14 @@ export class DuplicateBatches {
     return false;
   }
 
-  /** The first `end` batches of the log, in its order. */
+  /** The first `end` batches of the log. */
   async *#read(end: number): AsyncGenerator<FoundBatch, void> {
     let place = 0;
     if (end === 0) return;
     for await (const batch of readBatches(this.#storage, this.#inventory)) {
       yield { ...batch, place };
       place += 1;
-      // What follows may be damaged.
+      // The rest may be damaged.
       if (place === end) return;
     }
   }
@@ -156,7 +150,7 @@ async function* readSegment(storage: Storage, path: string): AsyncGenerator<Read
     for (const [number, { rows }] of segment.rowGroups.entries()) {
       const columns = await segment.readColumns(number, BATCH_COLUMNS);
       for (const { source, batch_id } of batchRuns(columns, rows)) {
-        // A batch may go on in the next row group.
+        // A batch may continue in the next row group.
         const goesOn: boolean = last?.batch_id === batch_id && last.source === source;
         last = { source, batch_id };
         if (!goesOn) yield { ...last, path };
@@ -167,7 +161,7 @@ async function* readSegment(storage: Storage, path: string): AsyncGenerator<Read
   }
 }
 
-/** Sorts hashes, and moves each that is there more than once to the front, once. */
+/** Sorts hashes; returns those that occur more than once, each once, in the same memory. */
 function repeatedHashes(hashes: BigUint64Array): BigUint64Array {
   hashes.sort();
   let length = 0;
@@ -179,7 +173,7 @@ function repeatedHashes(hashes: BigUint64Array): BigUint64Array {
   return hashes.subarray(0, length);
 }
 
-/** Where a hash is among sorted ones; -1 when it is not. */
+/** Index of a hash in sorted ones; -1 when absent. */
 function placeOf(sorted: BigUint64Array, hash: bigint): number {
   let low = 0;
   let high = sorted.length;

@@ -1,4 +1,4 @@
-/** What `verify` can conclusively find wrong with a log. */
+/** The failures that `verify` reports. */
 
 /** The `failure` codes of the report; wire names. */
 export type FailureCode =
@@ -19,13 +19,13 @@ export interface FailureDetail {
   /** Relative to the log folder. */
   path: string;
   eventId?: string | null;
-  /** What the log says. */
+  /** The value recorded in the log. */
   expected?: string | number;
-  /** What its events are. */
+  /** The value computed from its events. */
   found?: string | number;
 }
 
-/** Ends a verification: a check that does not hold. */
+/** A check that does not hold. */
 export class VerifyFailure extends Error {
   override name = "VerifyFailure";
   readonly code: FailureCode;

@@ -1,7 +1,7 @@
 /**
- * Checks events and batches in log order, over segments, pending files and tail as over one log:
- * ids increase, batches have the digests that the log says, and with `chain` every hash and the
- * history chain from genesis on. It remembers one batch, so memory is flat.
+ * Checks events and batches in log order, across segments, pending files and tail: ids increase,
+ * batches match their recorded digests, and with `chain` every hash and the history chain from
+ * genesis. It holds one batch, so memory is constant.
  */
 import { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";
@@ -22,18 +22,18 @@ export interface HistoryCheckOptions {
   /** Whether to recompute content hashes, event hashes and the chain. */
   chain: boolean;
   /**
-   * Chain head before the first event, 64 lowercase hex digits; genesis if absent. Null when it is
-   * unknown: the chain is then followed from the first head that the log tells.
+   * Chain head before the first event, 64 lowercase hex digits; genesis if absent. When null, the
+   * chain is followed from the first head recorded in the log.
    */
   previousHead?: string | null;
-  /** Called with each batch that is right, in log order. */
+  /** Called with each right batch, in log order. */
   onBatch?: (batch: BatchIdentity) => void;
 }
 
-/** Tells a batch from all others. */
+/** Identifies a batch. */
 export type BatchIdentity = Pick<BatchEntry, "source" | "batch_id">;
 
-/** What the log says of a batch before its events are known. */
+/** The record of a batch before its events are read. */
 export type BatchStart = Pick<BatchEntry, "source" | "batch_id" | "batch_digest">;
 
 /** A batch whose lines are being checked. */
@@ -57,9 +57,10 @@ export class HistoryCheck {
   #batch: OpenBatch | null = null;
   /** Id of the last event, if there is one. */
   #lastId = new Uint8Array(UUID_BYTES);
-  /** The next id is decoded into it. */
+  /** Buffer for the next id. */
   #nextId = new Uint8Array(UUID_BYTES);
-  #events = 0;
+  /** Events so far. */
+  eventsChecked = 0;
 
   constructor({ chain, previousHead = GENESIS_HEAD_HEX, onBatch }: HistoryCheckOptions) {
     this.chain = chain;
@@ -67,19 +68,12 @@ export class HistoryCheck {
     this.#history = previousHead === null ? null : new HistoryChain(previousHead);
   }
 
-  get eventsChecked(): number {
-    return this.#events;
-  }
-
   /** The last event so far. */
   get lastEventId(): string | null {
-    return this.#events === 0 ? null : uuidText(this.#lastId);
+    return this.eventsChecked === 0 ? null : uuidText(this.#lastId);
   }
 
-  /**
-   * What comes next is in another file of the log.
-   * @param invalid the code of the report for a malformed file.
-   */
+  /** Starts the next file. @param invalid the failure code if it is malformed. */
   enterFile(
     path: string,
     invalid: Extract<FailureCode, "segment_invalid" | "pending_invalid" | "tail_invalid">,
@@ -102,21 +96,21 @@ export class HistoryCheck {
     this.checkHead(head);
   }
 
-  /** Whether a segment that is right by itself is what comes next. */
+  /** Whether a segment that is right by itself comes next. */
   isNext({ first_event_id, previous_head }: SegmentFacts): boolean {
     const last = this.lastEventId;
     return (last === null || last < first_event_id) &&
       (!this.chain || previous_head === this.#history?.head);
   }
 
-  /** Adds a segment that is right by itself, and what comes next. */
+  /** Adds a segment that is right by itself and comes next. */
   addSegment({ events, last_event_id, head }: SegmentFacts): void {
     takeUuid(Buffer.from(last_event_id), 0, this.#lastId, 0);
     this.#history = new HistoryChain(head);
-    this.#events += events;
+    this.eventsChecked += events;
   }
 
-  /** The lines that follow are those of a new batch. */
+  /** Starts a batch, to which the following lines belong. */
   startBatch({ source, batch_id, batch_digest }: BatchStart): void {
     assert(this.#batch === null, "a batch ends before the next one starts");
     const spelling = new SpelledBatch({ source, batch_id });
@@ -124,8 +118,8 @@ export class HistoryCheck {
   }
 
   /**
-   * Checks the line that starts at `start`, up to its LF, of the batch that was started.
-   * @returns where the next line starts.
+   * Checks the line of the current batch that begins at `start`.
+   * @returns the start of the next line.
    * @throws {VerifyFailure}
    */
   addLine(lines: Buffer, start: number): number {
@@ -148,11 +142,11 @@ export class HistoryCheck {
     this.#digester.add(event);
     if (batch.events === 0) batch.firstEventId = event.eventId;
     batch.events += 1;
-    this.#events += 1;
+    this.eventsChecked += 1;
     return end + 1;
   }
 
-  /** All events of the batch have been added. @throws {VerifyFailure} */
+  /** Ends the current batch. @throws {VerifyFailure} */
   endBatch(): void {
     const batch = this.#batch;
     assert(batch !== null && batch.events > 0, "a batch has events");
@@ -181,16 +175,13 @@ export class HistoryCheck {
     });
   }
 
-  /**
-   * Checks that the id of an event follows the last one, and makes it the last one. Compares bytes:
-   * a text for each event would cost more than the rest of this check.
-   */
+  /** Checks that the id of an event follows the last one. Bytes are cheaper than strings here. */
   #checkId(event: StoredEvent): void {
     const id = this.#nextId;
     if (!takeUuid(event.bytes, event.eventIdStart, id, 0) || !isEventIdBytes(id)) {
       throw this.#failure("a malformed event id", { eventId: event.eventId });
     }
-    if (this.#events > 0 && !isBefore(this.#lastId, id)) {
+    if (this.eventsChecked > 0 && !isBefore(this.#lastId, id)) {
       const { eventId } = event;
       throw this.#failureOf("order_invalid", `follows event ${this.lastEventId}`, { eventId });
     }
@@ -234,7 +225,7 @@ export class HistoryCheck {
   }
 }
 
-/** Whether an id comes before another: bytes in order of significance. */
+/** Whether an id comes before another; bytes are in order of significance. */
 function isBefore(a: Uint8Array, b: Uint8Array): boolean {
   for (let at = 0; at < UUID_BYTES; at++) {
     if (a[at] !== b[at]) return a[at]! < b[at]!;

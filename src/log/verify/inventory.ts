@@ -1,7 +1,7 @@
 /**
- * What `verify` examines: the files of a log at one moment. A writer may be at work beside it, so
- * the inventory counts only if it is the same before and after its files were opened; from then on
- * they are read through these descriptors, wherever their names go.
+ * The files of a log at one moment, for `verify`. A writer may be active, so the listing must be
+ * the same before and after the files are opened; then they are read through these descriptors,
+ * however they are renamed.
  */
 import {
   isWithinPending,
@@ -23,7 +23,7 @@ import { VerifyFailure } from "./failure.ts";
 /** Attempts at a listing during which a writer may move files. */
 const LISTING_ATTEMPTS_MAX = 100;
 
-/** The tail or a pending file, open to be read up to the size that it had. */
+/** The tail or a pending file, open and read up to its size at that moment. */
 export interface ListedFile {
   path: string;
   file: StorageFile;
@@ -31,18 +31,18 @@ export interface ListedFile {
 }
 
 export interface Inventory {
-  /** False before a first writer has made the manifest; the folder holds no events then. */
+  /** False until the first writer creates the manifest; the folder holds no events then. */
   isStarted: boolean;
   manifest: Manifest;
-  /** Pending files that no segment covers, in log order. */
+  /** Pending files not covered by segments, in log order. */
   pending: ListedFile[];
   /** Null in a folder without one. */
   tail: ListedFile | null;
-  /** Files without a meaning, sorted. */
+  /** Meaningless files, sorted. */
   orphans: string[];
-  /** Those of the orphans that have the name of a segment and are not in a pending file. */
+  /** The orphans named like a segment whose events are not in a pending file. */
   unlisted: string[];
-  /** What a first start that was cut off has left. */
+  /** Files of an interrupted first start. */
   remnants: string[];
 }
 
@@ -54,24 +54,24 @@ export interface Inventory {
 export async function takeInventory(storage: Storage): Promise<Inventory> {
   for (let attempt = 0; attempt < LISTING_ATTEMPTS_MAX; attempt++) {
     const names = await readNames(storage);
-    const files = await openFiles(storage, names);
+    const files: OpenedFiles = { pending: [], tail: null };
     try {
-      if (files !== null && isSame(names, await readNames(storage))) {
-        return names.manifest === null
-          ? unstarted(names, files)
-          : started(names.manifest, names, files);
-      }
+      const isComplete = await openFiles(storage, names, files);
+      if (isComplete && isSame(names, await readNames(storage))) return inventoryOf(names, files);
     } catch (error) {
-      await closeFiles(files);
+      await closeInventory(files);
       throw error;
     }
-    await closeFiles(files);
+    await closeInventory(files);
   }
   throw new Error("the log changed while it was being listed; run verify again");
 }
 
-export async function closeInventory({ pending, tail }: Inventory): Promise<void> {
-  await closeFiles({ pending, tail });
+type OpenedFiles = Pick<Inventory, "pending" | "tail">;
+
+export async function closeInventory({ pending, tail }: OpenedFiles): Promise<void> {
+  for (const { file } of pending) await file.close();
+  await tail?.file.close();
 }
 
 interface Names {
@@ -104,33 +104,22 @@ function manifestFailure(what: string, options?: ErrorOptions): VerifyFailure {
   return new VerifyFailure("manifest_invalid", what, { path: MANIFEST_FILE }, options);
 }
 
-/** Whether nothing has moved. The names of segments tell nothing that the manifest does not. */
+/** Whether no file has moved. The manifest covers the segments. */
 function isSame(before: Names, after: Names): boolean {
   const moves = ({ manifest, pending }: Names) => JSON.stringify([manifest, pending]);
   return moves(before) === moves(after);
 }
 
-type OpenedFiles = Pick<Inventory, "pending" | "tail">;
-
-/** Null when a file has gone meanwhile. The tail may be missing. */
-async function openFiles(storage: Storage, names: Names): Promise<OpenedFiles | null> {
-  const files: OpenedFiles = { pending: [], tail: null };
-  try {
-    for (const name of names.pending) {
-      if (!isUncovered(name, names)) continue;
-      const listed = await openListed(storage, `${PENDING_FOLDER}/${name}`);
-      if (listed === null) {
-        await closeFiles(files);
-        return null;
-      }
-      files.pending.push(listed);
-    }
-    files.tail = await openListed(storage, TAIL_FILE);
-    return files;
-  } catch (error) {
-    await closeFiles(files);
-    throw error;
+/** Opens the files; false when a pending one is gone. The tail may be missing. */
+async function openFiles(storage: Storage, names: Names, files: OpenedFiles): Promise<boolean> {
+  for (const name of names.pending) {
+    if (!isUncovered(name, names)) continue;
+    const listed = await openListed(storage, `${PENDING_FOLDER}/${name}`);
+    if (listed === null) return false;
+    files.pending.push(listed);
   }
+  files.tail = await openListed(storage, TAIL_FILE);
+  return true;
 }
 
 async function openListed(storage: Storage, path: string): Promise<ListedFile | null> {
@@ -143,13 +132,7 @@ async function openListed(storage: Storage, path: string): Promise<ListedFile | 
   }
 }
 
-async function closeFiles(files: OpenedFiles | null): Promise<void> {
-  if (files === null) return;
-  for (const { file } of files.pending) await file.close();
-  await files.tail?.file.close();
-}
-
-/** Whether a pending file holds events that are in no segment, or may by its name. */
+/** Whether a pending file may hold unsealed events, by its name. */
 function isUncovered(name: string, { manifest }: Names): boolean {
   if (!name.endsWith(".ndjson")) return false;
   const range = parsePendingName(name);
@@ -157,27 +140,21 @@ function isUncovered(name: string, { manifest }: Names): boolean {
   return range === null || lastSealed === undefined || range.lastEventId > lastSealed;
 }
 
-function started(manifest: Manifest, names: Names, files: OpenedFiles): Inventory {
-  return { isStarted: true, manifest, ...files, ...namedLeftovers(names), remnants: [] };
-}
-
-/** What a first start leaves that is cut off before it makes the manifest, its last step. */
-function unstarted(names: Names, files: OpenedFiles): Inventory {
-  const holdsFiles = names.pending.length > 0 || names.segments.length > 0;
-  if (holdsFiles || (files.tail?.sizeBytes ?? 0) > 0) {
+function inventoryOf(names: Names, files: OpenedFiles): Inventory {
+  const { manifest, root, pending, segments } = names;
+  const isStarted = manifest !== null;
+  const holdsFiles = pending.length > 0 || segments.length > 0;
+  if (!isStarted && (holdsFiles || (files.tail?.sizeBytes ?? 0) > 0)) {
     throw manifestFailure("is missing from a log that holds events");
   }
-  const steps = [PENDING_FOLDER, SEGMENTS_FOLDER, TAIL_FILE];
-  return {
-    isStarted: false,
-    ...files,
-    manifest: EMPTY_MANIFEST,
-    ...namedLeftovers(names),
-    remnants: steps.filter((name) => names.root.includes(name)),
-  };
+  // The manifest is the last step of a first start.
+  const steps = isStarted ? [] : [PENDING_FOLDER, SEGMENTS_FOLDER, TAIL_FILE];
+  const remnants = steps.filter((name) => root.includes(name));
+  const leftovers = namedLeftovers(names);
+  return { isStarted, manifest: manifest ?? EMPTY_MANIFEST, ...files, ...leftovers, remnants };
 }
 
-/** Leftovers of writers that were cut off: of no meaning, and removed by the next one. */
+/** Leftovers of interrupted writers, which the next writer removes. */
 function namedLeftovers(names: Names): Pick<Inventory, "orphans" | "unlisted"> {
   const listed = new Set(names.manifest?.segments.map(({ path }) => path));
   const unlisted: string[] = [];

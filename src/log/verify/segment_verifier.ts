@@ -1,6 +1,6 @@
 /**
- * Checks one segment against what the manifest says of it: the bytes of the file, its form, and
- * that its events are the next ones of the log. Reads it row group by row group.
+ * Checks one segment against its manifest entry: the bytes of the file, its format, and that its
+ * events come next in the log. Reads one row group at a time.
  */
 import { SegmentError } from "../parquet/segment_error.ts";
 import { type ExpectedSegment, openChecked, SegmentRowsCheck } from "../segment/segment_check.ts";
@@ -11,7 +11,7 @@ import { VerifyFailure } from "./failure.ts";
 import { type BatchIdentity, HistoryCheck } from "./history_check.ts";
 
 /**
- * Checks a segment with `history`, which has been given all that comes before it.
+ * Checks a segment with `history`, which has checked everything before it.
  * @throws {VerifyFailure} the first check that does not hold.
  */
 export async function verifySegment(
@@ -37,8 +37,7 @@ export async function verifySegment(
 
 /**
  * Verifies a segment by itself.
- * @returns the hashes of its batches, in log order; null when it is not right, and when that could
- *   not be found out.
+ * @returns the hashes of its batches in log order; null when it is wrong or could not be checked.
  */
 export async function checkSegment(
   storage: Storage,
@@ -48,14 +47,11 @@ export async function checkSegment(
   const hashes: bigint[] = [];
   const onBatch = (batch: BatchIdentity) => void hashes.push(batchHash(batch));
   try {
-    await verifySegment(
-      storage,
-      expected,
-      new HistoryCheck({ chain, previousHead: null, onBatch }),
-    );
+    const history = new HistoryCheck({ chain, previousHead: null, onBatch });
+    await verifySegment(storage, expected, history);
     return BigUint64Array.from(hashes);
   } catch {
-    // Whatever it is, the caller finds it again.
+    // The caller verifies the segment again and finds the error.
     return null;
   }
 }

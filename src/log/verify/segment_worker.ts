@@ -1,4 +1,4 @@
-/** The thread of `segment_threads.ts`: verifies one segment after the other. */
+/** The thread of `segment_threads.ts`. */
 import { answerRequests } from "../../threads/request_thread.ts";
 import type { ExpectedSegment } from "../segment/segment_check.ts";
 import { fileStorage } from "../storage/file_storage.ts";

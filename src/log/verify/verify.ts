@@ -2,8 +2,8 @@
  * Verifies a log without changing it and without its lock: every file in log order, as one history.
  * Memory does not grow with the log.
  *
- * What cannot be seen without an anchor outside of the log: that its last commits are missing as a
- * whole. Such a log is what it was at an earlier time, and right.
+ * Without an anchor outside of the log it can't be seen that its last commits are missing as a
+ * whole: such a log is a valid earlier one.
  */
 import { GENESIS_HEAD_HEX } from "../../event/chain.ts";
 import { SegmentError } from "../parquet/segment_error.ts";
@@ -11,32 +11,32 @@ import type { SegmentEntry } from "../segment/manifest.ts";
 import { openSegment } from "../segment/segment_reader.ts";
 import { MANIFEST_FILE, TAIL_FILE } from "../storage/file_names.ts";
 import { isNotFound, type Storage } from "../storage/storage.ts";
-import { verifyPending, verifyTail } from "./commit_file_verifier.ts";
+import { type VerifiedTail, verifyPending, verifyTail } from "./commit_file_verifier.ts";
 import { batchHash, DuplicateBatches } from "./duplicate_batches.ts";
 import { type FailureCode, VerifyFailure } from "./failure.ts";
 import { HistoryCheck } from "./history_check.ts";
 import { closeInventory, type Inventory, takeInventory } from "./inventory.ts";
-import { checkAhead, type CheckedSegment, type SegmentChecker } from "./segment_threads.ts";
+import { checkAhead, type SegmentChecker } from "./segment_threads.ts";
 import { verifySegment } from "./segment_verifier.ts";
 
 /** The report; wire names, in their order. Paths are relative to the log folder, sorted. */
 export interface VerifyReport {
   ok: boolean;
   chain_checked: boolean;
-  /** Segments examined, the one with the failure among them; so are the counts below. */
+  /** Segments examined, including the one with the failure; so are the counts below. */
   segments_checked: number;
   pending_checked: number;
   events_checked: number;
-  /** Files that mean nothing and that the next writer removes. */
+  /** Meaningless files that the next writer removes. */
   orphans: string[];
-  /** What a writer was doing last and did not finish, or is doing. */
+  /** Unfinished work of a writer, which may be in progress. */
   remnants: string[];
   failure: FailureCode | null;
 }
 
-/** What is wrong with a file. */
+/** A damaged file. */
 export interface Damage {
-  /** `not checked` of a file that could not be read. */
+  /** `not checked` when the file could not be read. */
   code: FailureCode | "not checked";
   /** Begins with the path of the file. */
   message: string;
@@ -53,9 +53,9 @@ export interface Verification {
 export interface VerifyOptions {
   /** Whether to recompute every content hash, event hash and the history chain. */
   chain: boolean;
-  /** Starts what verifies segments ahead; null where that is of no use. */
+  /** Starts the threads that verify segments ahead; null where they don't help. */
   startChecker?: (segments: readonly SegmentEntry[]) => SegmentChecker | null;
-  /** Told after each batch or segment how many events have been checked. */
+  /** Called after each batch or segment. */
   onProgress?: (eventsChecked: number) => void;
   /** See `DuplicateBatches`. */
   batchHashesMax?: number;
@@ -79,6 +79,8 @@ export async function verifyLog(storage: Storage, options: VerifyOptions): Promi
   let verifier: LogVerifier;
   try {
     const inventory = await takeInventory(storage);
+    report.orphans = inventory.orphans;
+    report.remnants = inventory.remnants;
     verifier = new LogVerifier(storage, inventory, options, report);
   } catch (failure) {
     if (!(failure instanceof VerifyFailure)) throw failure;
@@ -121,8 +123,6 @@ class LogVerifier {
         this.#tellProgress();
       },
     });
-    report.orphans = inventory.orphans;
-    report.remnants = inventory.remnants;
   }
 
   /** Closes the files of the inventory. */
@@ -141,22 +141,19 @@ class LogVerifier {
     const { segments } = this.#inventory.manifest;
     const checker = this.#options.startChecker?.(segments) ?? null;
     try {
-      for await (const checked of checkAhead(segments, checker)) {
+      for await (const [expected, hashes] of checkAhead(segments, checker)) {
         if (this.failure === null) this.#report.segments_checked += 1;
-        if (this.#isKnown(checked)) continue;
-        const { expected } = checked;
-        await this.#check(
-          expected.path,
-          (history) => verifySegment(this.#storage, expected, history),
-        );
+        if (this.#isKnown(expected, hashes)) continue;
+        const verify = (history: HistoryCheck) => verifySegment(this.#storage, expected, history);
+        await this.#check(expected.path, verify);
       }
     } finally {
       await checker?.close();
     }
   }
 
-  /** Whether a segment needs no look in its turn: it is right, and what comes next. */
-  #isKnown({ expected, hashes }: CheckedSegment<SegmentEntry>): boolean {
+  /** Whether a segment needs no more checks: it is right and comes next. Adds it then. */
+  #isKnown(expected: SegmentEntry, hashes: BigUint64Array | null): boolean {
     if (hashes === null) return false;
     if (this.failure !== null) return true;
     if (!this.#history.isNext(expected)) return false;
@@ -166,22 +163,17 @@ class LogVerifier {
     return true;
   }
 
-  /** Pending files and tail, behind the segments. */
   async #checkPending(): Promise<void> {
     const { manifest, pending, tail, isStarted } = this.#inventory;
     const last = manifest.segments.at(-1);
     let head: string | null = this.failure === null ? last?.head ?? GENESIS_HEAD_HEX : null;
     for (const listed of pending) {
       if (this.failure === null) this.#report.pending_checked += 1;
-      head = await this.#check(
-        listed.path,
-        (history) => verifyPending(listed, head, history),
-      );
+      head = await this.#check(listed.path, (history) => verifyPending(listed, head, history));
     }
     const verified = await this.#check(TAIL_FILE, async (history) => {
       if (tail === null) return assertMayMissTail(this.#inventory);
-      const { isRemnant, rightBytes } = await verifyTail(tail, head, history);
-      return { isRemnant, isEmpty: rightBytes === 0 };
+      return await verifyTail(tail, head, history);
     });
     if (this.failure !== null) return;
     if (isStarted && verified?.isRemnant) this.#report.remnants.push(TAIL_FILE);
@@ -190,7 +182,7 @@ class LogVerifier {
     }
   }
 
-  /** A batch that is there twice before the first failure is the first failure. */
+  /** A batch committed twice before the first failure becomes the first failure. */
   async #checkDuplicates(): Promise<void> {
     const duplicate = await this.#duplicates.find();
     if (duplicate === null) return;
@@ -206,25 +198,16 @@ class LogVerifier {
     path: string,
     verify: (history: HistoryCheck) => Promise<Result>,
   ): Promise<Result | null> {
-    if (this.failure !== null) return await this.#checkAlone(path, verify);
+    const { chain } = this.#options;
+    const isNext = this.failure === null;
     try {
-      return await verify(this.#history);
+      return await verify(isNext ? this.#history : new HistoryCheck({ chain, previousHead: null }));
     } catch (error) {
-      if (!(error instanceof VerifyFailure)) throw error;
-      this.failure = error;
-      return null;
-    }
-  }
-
-  async #checkAlone<Result>(
-    path: string,
-    verify: (history: HistoryCheck) => Promise<Result>,
-  ): Promise<Result | null> {
-    try {
-      return await verify(new HistoryCheck({ chain: this.#options.chain, previousHead: null }));
-    } catch (error) {
-      if (error instanceof VerifyFailure) this.others.push(error);
-      else this.others.push({ code: "not checked", message: `${path}: ${error}` });
+      const isFailure = error instanceof VerifyFailure;
+      if (isNext && !isFailure) throw error;
+      if (!isFailure) this.others.push({ code: "not checked", message: `${path}: ${error}` });
+      else if (isNext) this.failure = error;
+      else this.others.push(error);
       return null;
     }
   }
@@ -234,8 +217,8 @@ class LogVerifier {
   }
 }
 
-/** Only a rotation that was cut off before it made the next tail leaves none. */
-function assertMayMissTail({ isStarted, pending }: Inventory) {
+/** Only a rotation interrupted before it makes the next tail leaves none. */
+function assertMayMissTail({ isStarted, pending }: Inventory): VerifiedTail {
   if (isStarted && pending.length === 0) {
     throw new VerifyFailure("tail_invalid", "is missing", { path: TAIL_FILE });
   }
@@ -243,13 +226,10 @@ function assertMayMissTail({ isStarted, pending }: Inventory) {
 }
 
 /**
- * No writer drops a segment from the manifest: where nothing follows the segments that it lists, a
- * segment that does shows that an older manifest was put back.
+ * No writer drops a segment from the manifest. When no unsealed events follow the listed segments,
+ * an unlisted segment that follows them shows that an older manifest was restored.
  */
-async function checkUnlisted(
-  storage: Storage,
-  { manifest, unlisted }: Inventory,
-): Promise<void> {
+async function checkUnlisted(storage: Storage, { manifest, unlisted }: Inventory): Promise<void> {
   const head = manifest.segments.at(-1)?.head ?? GENESIS_HEAD_HEX;
   for (const path of unlisted) {
     if (await previousHead(storage, path) !== head) continue;
@@ -258,7 +238,7 @@ async function checkUnlisted(
   }
 }
 
-/** Chain head before a segment; null when the file is none. */
+/** Chain head before a segment; null when the file is not a segment. */
 async function previousHead(storage: Storage, path: string): Promise<string | null> {
   try {
     const segment = await openSegment(storage, path);

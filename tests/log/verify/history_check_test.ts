@@ -14,7 +14,6 @@ import { hostileBatch, pendingFile, smallBatches } from "../../support/test_segm
 
 const DEFAULT = { chain: false };
 const CHAIN = { chain: true };
-const OTHER_HASH = "a".repeat(64);
 
 async function feed(history: HistoryCheck, bytes: Uint8Array): Promise<void> {
   history.enterFile("tail.ndjson", "tail_invalid");
@@ -68,17 +67,9 @@ const replace = (from: string, to: string): Edit => (text) => {
   return text.replace(from, to);
 };
 
-/** The first two event lines in each other's place. */
-const swapLines: Edit = (text) => {
-  const lines = text.split("\n");
-  [lines[1], lines[2]] = [lines[2]!, lines[1]!];
-  return lines.join("\n");
-};
-
-/** Edits of a file, which keep its length, and what each pass says of them. */
+/** Edits of a file, which keep its length, and what each pass finds. */
 const EDITS: [string, Edit, FailureCode | null, FailureCode | null][] = [
   ["nothing", (text) => text, null, null],
-  ["a payload", replace('"payload":null', '"payload":true'), null, "content_hash_mismatch"],
   [
     "a payload and its hash",
     (text) =>
@@ -88,63 +79,28 @@ const EDITS: [string, Edit, FailureCode | null, FailureCode | null][] = [
     "batch_commitment_mismatch",
     "event_hash_mismatch",
   ],
-  [
-    "a key",
-    replace('"record_key":"x"', '"record_key":"z"'),
-    "batch_commitment_mismatch",
-    "event_hash_mismatch",
-  ],
-  ["a time", replace("00:00:00.000Z", "00:00:00.001Z"), null, "event_hash_mismatch"],
-  [
-    "an event hash",
-    (text) => text.replace(/"event_hash":".{64}"/, `"event_hash":"${OTHER_HASH}"`),
-    null,
-    "event_hash_mismatch",
-  ],
-  [
-    "a digest",
-    (text) => text.replace(/"batch_digest":".{64}"/, `"batch_digest":"${OTHER_HASH}"`),
-    "batch_commitment_mismatch",
-    "batch_commitment_mismatch",
-  ],
-  [
-    "a chain head",
-    (text) => text.replace(/"head":".{64}"/, `"head":"${OTHER_HASH}"`),
-    null,
-    "chain_head_mismatch",
-  ],
-  ["events in another order", swapLines, "order_invalid", "order_invalid"],
-  [
-    "a batch id in a frame",
-    replace('"batch_id":"a"', '"batch_id":"c"'),
+  ...([
+    ["a batch id in a frame", replace('"batch_id":"a"', '"batch_id":"c"')],
+    [
+      "a batch id in a line",
+      replace('"batch_id":"a","event_hash"', '"batch_id":"c","event_hash"'),
+    ],
+    ["a source in a frame", replace('"source":"shop"}', '"source":"show"}')],
+    ["a line that is no event", replace('"kind":', '"kinds":')],
+    [
+      "the first id in a frame",
+      (text) => text.replace(/("first_event_id":".{35})./, "$1f"),
+    ],
+    [
+      "an id that is none",
+      (text) => text.replace(/{"event_id":".{14}7/, (start) => start.slice(0, -1) + "x"),
+    ],
+  ] satisfies [string, Edit][]).map(([name, edit]): typeof EDITS[number] => [
+    name,
+    edit,
     "tail_invalid",
     "tail_invalid",
-  ],
-  [
-    "a batch id in a line",
-    (text) => text.replace('"batch_id":"a","event_hash"', '"batch_id":"c","event_hash"'),
-    "tail_invalid",
-    "tail_invalid",
-  ],
-  [
-    "a source in a frame",
-    replace('"source":"shop"}', '"source":"show"}'),
-    "tail_invalid",
-    "tail_invalid",
-  ],
-  ["a line that is no event", replace('"kind":', '"kinds":'), "tail_invalid", "tail_invalid"],
-  [
-    "the first id in a frame",
-    (text) => text.replace(/("first_event_id":".{35})./, "$1f"),
-    "tail_invalid",
-    "tail_invalid",
-  ],
-  [
-    "an id that is none",
-    (text) => text.replace(/{"event_id":".{14}7/, (start) => start.slice(0, -1) + "x"),
-    "tail_invalid",
-    "tail_invalid",
-  ],
+  ]),
 ];
 
 test("HistoryCheck finds edits behind frames that are right", async () => {
@@ -170,19 +126,4 @@ test("HistoryCheck goes on from one file to the next", async () => {
   const history = new HistoryCheck(DEFAULT);
   await feed(history, bytes);
   await assert.rejects(feed(history, bytes), { code: "order_invalid" });
-});
-
-test("VerifyFailure tells the file, the event, and the values that disagree", async () => {
-  const { bytes, entries } = pendingFile(commits());
-  const text = bytes.toString("latin1").replace('"record_key":"x"', '"record_key":"z"');
-  const edited = repairFraming(Buffer.from(text, "latin1"));
-  await assert.rejects(feed(new HistoryCheck(DEFAULT), edited), (error) => {
-    assert.ok(error instanceof VerifyFailure);
-    const { path, eventId, expected } = error.detail;
-    assert.deepEqual([path, eventId, expected], [
-      ...["tail.ndjson", entries[0]!.first_event_id, entries[0]!.batch_digest],
-    ]);
-    assert.match(error.message, /tail\.ndjson, event .*: expected .*, found/);
-    return true;
-  });
 });

@@ -99,12 +99,12 @@ test("checkAhead() asks for segments ahead, and gives them in their order", asyn
     close: () => Promise.resolve(),
   };
   const given: string[] = [];
-  for await (const { expected, hashes } of checkAhead(segments, checker)) {
+  for await (const [expected, hashes] of checkAhead(segments, checker)) {
     assert.equal(requested.length, Math.min(6, given.length + 3));
     const isRight = expected.path !== "2.parquet";
     assert.deepEqual(hashes, isRight ? BigUint64Array.of(BigInt(given.length)) : null);
     given.push(expected.path);
   }
   assert.deepEqual(given, segments.map(({ path }) => path));
-  for await (const { hashes } of checkAhead(segments, null)) assert.equal(hashes, null);
+  for await (const [, hashes] of checkAhead(segments, null)) assert.equal(hashes, null);
 });
