@@ -6,7 +6,7 @@ import process from "node:process";
 import { Buffer } from "node:buffer";
 import { dirname, join, resolve } from "node:path";
 import { TOKEN_BYTES_MAX } from "../limits.ts";
-import { readConfigFile } from "./config_file.ts";
+import { readBoundedFile } from "./bounded_file.ts";
 import { CommandError, EXIT_UNSUPPORTED, usageError } from "./exit.ts";
 import { parseToml, TomlSyntaxError, type TomlTable, tomlTypeOf } from "./toml.ts";
 
@@ -47,7 +47,7 @@ export const SOCKET_PATH_BYTES_MAX = process.platform === "linux" ? 107 : 103;
 
 /** Reads and validates a configuration file. @throws {CommandError} exit status 2. */
 export async function loadConfig(path: string): Promise<Config> {
-  return parseConfig(path, await readConfigFile(path));
+  return parseConfig(path, await readBoundedFile(path));
 }
 
 /**

@@ -7,7 +7,7 @@ import { randomBytes } from "node:crypto";
 import { mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { DEFAULTS, SOCKET_PATH_BYTES_MAX } from "./config.ts";
-import { readConfigFile } from "./config_file.ts";
+import { readBoundedFile } from "./bounded_file.ts";
 import { CONFIG_TEMPLATE } from "./config_template.ts";
 import {
   checkDeployment,
@@ -68,7 +68,7 @@ async function validate(paths: DeploymentPaths, socketPath: string): Promise<Ini
 
 async function isGenerated(path: string): Promise<boolean> {
   try {
-    return await readConfigFile(path) === CONFIG_TEMPLATE;
+    return await readBoundedFile(path) === CONFIG_TEMPLATE;
   } catch (error) {
     // An unreadable file is a usage error for other commands, but an operational one here.
     if (error instanceof CommandError) throw operationalError(error.message, error);

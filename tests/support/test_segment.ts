@@ -175,6 +175,19 @@ function hostileText(random: SeededRandom): string {
     : random.text(12);
 }
 
+/** Hostile batches of up to 9,000 events together, in commits of several. */
+export function hostileCommits(random: SeededRandom): PreparedBatch[][] {
+  let number = 0;
+  return Array.from(
+    { length: 12 },
+    () =>
+      Array.from(
+        { length: 1 + random.below(20) },
+        () => hostileBatch(random, number++, random.pick([1, 1, 2, 7, 100, 200])),
+      ),
+  );
+}
+
 /** The lines of a buffer, each with its LF. */
 export function splitLines(lines: Buffer): Buffer[] {
   const split: Buffer[] = [];

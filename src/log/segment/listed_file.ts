@@ -2,7 +2,7 @@
 import { CorruptLogError } from "../storage/errors.ts";
 import type { SegmentEntry } from "./manifest.ts";
 import { SegmentError } from "../parquet/segment_error.ts";
-import type { FilterCache } from "./row_group_filters.ts";
+import type { FilterCache } from "./bloom_filter_cache.ts";
 import { EVENT_FACTS } from "./segment_metadata.ts";
 import { openSegment, type Segment } from "./segment_reader.ts";
 import { isNotFound, type Storage } from "../storage/storage.ts";

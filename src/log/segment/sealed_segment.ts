@@ -9,6 +9,7 @@ import { type EventFilter, firstLineAfter } from "../line/stored_line.ts";
 import type { FileStreams, LineSource, LinesWanted, LogFile } from "../read/snapshot.ts";
 import type { SegmentEntry } from "./manifest.ts";
 import type { RowGroupCache } from "./row_group_cache.ts";
+import { pruneRowGroups } from "./row_group_pruning.ts";
 import type { Segment } from "./segment_reader.ts";
 import { countThrough } from "./segment_streams.ts";
 import {
@@ -130,7 +131,7 @@ function wantedRowGroups(segment: Segment, { after, filter }: LinesWanted): Prom
   const first = segment.rowGroups.findIndex(({ lastEventId }) =>
     after === undefined || lastEventId > after
   );
-  return first < 0 ? Promise.resolve([]) : segment.prunedRowGroups(filter, first);
+  return first < 0 ? Promise.resolve([]) : pruneRowGroups(segment, filter, first);
 }
 
 /** Returns the end of the chunk that starts at `start`: whole lines, at least one. */

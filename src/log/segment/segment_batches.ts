@@ -11,6 +11,7 @@ import {
 } from "../parquet/column_values.ts";
 import type { BatchEntry } from "../wal/commit_frame.ts";
 import { SegmentError } from "../parquet/segment_error.ts";
+import { rowGroupsWithBatch } from "./row_group_pruning.ts";
 import type { Segment } from "./segment_reader.ts";
 
 /** Rows of one batch in one row group; the batch may continue in the next. */
@@ -78,7 +79,7 @@ export async function findBatch(
 ): Promise<BatchEntry | null> {
   /** The part of the batch in each row group. */
   const parts: BatchEntry[] = [];
-  for (const number of await segment.rowGroupsWithBatch(batchId)) {
+  for (const number of await rowGroupsWithBatch(segment, batchId)) {
     const columns = await segment.readColumns(number, ENTRY_COLUMNS);
     const rows = rowsOfBatch(columns, source, batchId);
     const [first] = rows;

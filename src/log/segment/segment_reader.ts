@@ -1,15 +1,14 @@
 /**
  * Reads sealed history. Opening reads the footer and no row. A row group is decoded whole, into the
- * lines that were sealed; column statistics and Bloom filters prune row groups without a match.
+ * lines that were sealed; `row_group_pruning.ts` tells which ones a filter needs.
  */
 import { Buffer } from "node:buffer";
-import type { EventFilter } from "../line/stored_line.ts";
 import { blockMayContain } from "../parquet/bloom_filter.ts";
 import { decodeColumn } from "../parquet/column_decoder.ts";
 import { type ColumnValues, isValueAt } from "../parquet/column_values.ts";
 import { readRange, readRanges } from "../parquet/read_range.ts";
 import { SegmentError } from "../parquet/segment_error.ts";
-import { type Hash64, xxhash64 } from "../parquet/xxhash64.ts";
+import type { Hash64 } from "../parquet/xxhash64.ts";
 import type { Storage, StorageFile } from "../storage/storage.ts";
 import { checkKeyPages, KEY_PAGE_BYTES, keyPlace } from "./key_filter.ts";
 import { assembleLines, LINE_COLUMN_NAMES, type LineColumns } from "./line_assembler.ts";
@@ -17,10 +16,9 @@ import {
   type ColumnFilters,
   type FilterCache,
   filtersKey,
-  mayHold,
   newFilterCache,
   readFilters,
-} from "./row_group_filters.ts";
+} from "./bloom_filter_cache.ts";
 import { readFooter, readRowGroups, type RowGroup, type SegmentFooter } from "./segment_footer.ts";
 import type { SegmentMetadata } from "./segment_metadata.ts";
 import {
@@ -56,9 +54,6 @@ export async function openSegment(
     throw error;
   }
 }
-
-/** Whether a row group may hold a match. */
-type RowGroupTest = (number: number) => boolean;
 
 /** An open segment. Its methods may be called concurrently. */
 export class Segment {
@@ -130,38 +125,11 @@ export class Segment {
     });
   }
 
-  /**
-   * The row groups from `first` on, in log order, that column statistics and Bloom filters do not
-   * prune for a filter.
-   * @throws {SegmentError}
-   */
-  async prunedRowGroups(filter: EventFilter, first = 0): Promise<number[]> {
-    const { source, stream, recordKey, kind } = filter;
-    const tests = [
-      this.#byStatistics("source", source),
-      this.#byStatistics("stream", stream),
-      this.#byStatistics("kind", kind),
-      await this.#byFilters("stream", stream),
-      await this.#byFilters("record_key", recordKey),
-    ].filter((test) => test !== null);
-    const numbers: number[] = [];
-    for (let number = first; number < this.rowGroups.length; number++) {
-      if (tests.every((mayMatch) => mayMatch(number))) numbers.push(number);
-    }
-    return numbers;
-  }
-
   /** Whether a row group holds an event of that key: decodes one column. @throws {SegmentError} */
   async hasRecordKey(number: number, recordKey: string): Promise<boolean> {
     const { record_key } = await this.readColumns(number, ["record_key"]);
     const bytes = Buffer.from(recordKey);
     return record_key.starts.some((_, row) => isValueAt(record_key, row, bytes));
-  }
-
-  /** The row groups that may hold a batch of that id, by their Bloom filters. */
-  async rowGroupsWithBatch(batchId: string): Promise<number[]> {
-    const mayMatch = (await this.#byFilters("batch_id", batchId))!;
-    return [...this.rowGroups.keys()].filter(mayMatch);
   }
 
   /** The Bloom filters of a column, one for each row group. @throws {SegmentError} */
@@ -234,25 +202,6 @@ export class Segment {
       throw nameError(`${this.path}: the key filter from byte ${offset + start}`, error);
     }
     return pages;
-  }
-
-  /** Tests row groups for a value by column statistics; null without a value. */
-  #byStatistics(name: ColumnName, value: string | undefined): RowGroupTest | null {
-    if (value === undefined) return null;
-    const bytes = Buffer.from(value).toString("latin1");
-    const place = columnNumber(name);
-    return (number) => {
-      const { bounds } = this.rowGroups[number]!.columns[place]!;
-      return bounds === null || bounds.min <= bytes && bytes <= bounds.max;
-    };
-  }
-
-  /** Tests row groups for a value by Bloom filters; null without a value. */
-  async #byFilters(name: FilteredColumn, value: string | undefined): Promise<RowGroupTest | null> {
-    if (value === undefined) return null;
-    const filters = await this.filters(name);
-    const hash = xxhash64(Buffer.from(value));
-    return (number) => mayHold(filters, number, hash);
   }
 
   #decoding<Result>(decode: () => Result): Result {

@@ -9,7 +9,7 @@ import { xxhash64 } from "../parquet/xxhash64.ts";
 import type { Storage } from "../storage/storage.ts";
 import { openListedSegment } from "./listed_file.ts";
 import type { SegmentEntry } from "./manifest.ts";
-import { filtersKey, mayHold, newFilterCache } from "./row_group_filters.ts";
+import { filtersKey, mayHold, newFilterCache } from "./bloom_filter_cache.ts";
 import type { Segment } from "./segment_reader.ts";
 import type { FilteredColumn } from "./segment_schema.ts";
 

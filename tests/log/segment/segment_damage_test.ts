@@ -13,6 +13,7 @@ import { SegmentError } from "../../../src/log/parquet/segment_error.ts";
 import { findBatch } from "../../../src/log/segment/segment_batches.ts";
 import { LINE_COLUMN_NAMES } from "../../../src/log/segment/line_assembler.ts";
 import type { RowGroup } from "../../../src/log/segment/segment_footer.ts";
+import { pruneRowGroups } from "../../../src/log/segment/row_group_pruning.ts";
 import { openSegment } from "../../../src/log/segment/segment_reader.ts";
 import { columnNumber } from "../../../src/log/segment/segment_schema.ts";
 import type { ExpectedSegment } from "../../../src/log/segment/segment_check.ts";
@@ -49,7 +50,7 @@ async function readEverything(storage: SimulatedDisk, sealed: WrittenSegments): 
       for (const line of splitLines(group).slice(0, 20)) {
         const { source, stream, record_key: recordKey, kind } = JSON.parse(line.toString());
         for (const filter of [{ recordKey }, { source, stream, kind }]) {
-          answers.push(String((await segment.prunedRowGroups(filter)).includes(number)));
+          answers.push(String((await pruneRowGroups(segment, filter)).includes(number)));
         }
         answers.push(String(await segment.hasRecordKey(number, recordKey)));
       }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { ROW_GROUP_EVENTS_MAX } from "../../../src/limits.ts";
-import { filtersKey, newFilterCache } from "../../../src/log/segment/row_group_filters.ts";
+import { filtersKey, newFilterCache } from "../../../src/log/segment/bloom_filter_cache.ts";
 import { findBatch } from "../../../src/log/segment/segment_batches.ts";
 import {
   batchKeyHash,
@@ -12,13 +12,18 @@ import {
 import { streamKey } from "../../../src/log/read/stream_counts.ts";
 import { sourceKey } from "../../../src/log/segment/stream_index.ts";
 import { openSegment, type Segment } from "../../../src/log/segment/segment_reader.ts";
-import { type EventFilter, lineMatcher } from "../../../src/log/line/stored_line.ts";
 import type { BatchEntry } from "../../../src/log/wal/commit_frame.ts";
 import type { CommittedEvent } from "../../../src/event/verify_event.ts";
 import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 import { preparedBatch } from "../../support/prepared.ts";
 import { readEntries } from "../../support/stream_entries.ts";
-import { hostileBatch, sealCommits, smallBatches, splitLines } from "../../support/test_segment.ts";
+import {
+  hostileBatch,
+  hostileCommits,
+  sealCommits,
+  smallBatches,
+  splitLines,
+} from "../../support/test_segment.ts";
 import { ROW_GROUP_BYTES_SOFT_MAX } from "../../../src/log/segment/segment_writer.ts";
 
 async function readLines(segment: Segment): Promise<Buffer> {
@@ -27,19 +32,6 @@ async function readLines(segment: Segment): Promise<Buffer> {
     groups.push(await segment.readRowGroup(number));
   }
   return Buffer.concat(groups);
-}
-
-/** Hostile batches of up to 9,000 events together, in commits of several. */
-function hostileCommits(random: SeededRandom) {
-  let number = 0;
-  return Array.from(
-    { length: 12 },
-    () =>
-      Array.from(
-        { length: 1 + random.below(20) },
-        () => hostileBatch(random, number++, random.pick([1, 1, 2, 7, 100, 200])),
-      ),
-  );
 }
 
 test(`a segment gives back the bytes of the lines that were sealed (seed ${SEED})`, async () => {
@@ -139,51 +131,6 @@ test("Segment.mayHoldKey() knows each batch, source and stream, and reads one pa
     streamKeyHash(streamKey("b", "stream-4")),
   ];
   for (const hash of others) assert.ok(!(await segment.mayHoldKey(hash)));
-});
-
-test(`Segment.prunedRowGroups() leaves out no row group with a match (seed ${SEED})`, async () => {
-  const random = new SeededRandom();
-  const commits = [...hostileCommits(random), smallBatches(4000)];
-  const { storage } = await sealCommits(commits);
-  const segment = await openSegment(storage, "0.parquet");
-  const groups: Buffer[][] = [];
-  for (const number of segment.rowGroups.keys()) {
-    groups.push(splitLines(await segment.readRowGroup(number)));
-  }
-  for (let run = 0; run < 20; run++) {
-    const event: CommittedEvent = JSON.parse(random.pick(random.pick(groups)).toString());
-    const filter: EventFilter = {
-      ...(random.chance(0.5) && { source: event.source }),
-      ...(random.chance(0.5) && { stream: event.stream }),
-      ...(random.chance(0.5) && { recordKey: event.record_key }),
-      ...(random.chance(0.5) && { kind: event.kind }),
-    };
-    const matches = lineMatcher(filter) ?? (() => true);
-    const left = await segment.prunedRowGroups(filter);
-    groups.forEach((lines, number) => {
-      if (lines.some((line) => matches(line, 0))) {
-        assert.ok(left.includes(number), JSON.stringify(filter));
-      }
-    });
-  }
-});
-
-test("Segment.prunedRowGroups() prunes by column statistics and by Bloom filters", async () => {
-  const batches = [
-    ...smallBatches(ROW_GROUP_EVENTS_MAX),
-    preparedBatch("last", { source: "zoo", events: [{ stream: "rare", kind: "deleted" }] }),
-  ];
-  const { storage } = await sealCommits([batches]);
-  const segment = await openSegment(storage, "0.parquet");
-  assert.deepEqual(await segment.prunedRowGroups({}), [0, 1]);
-  assert.deepEqual(await segment.prunedRowGroups({}, 1), [1]);
-  assert.deepEqual(await segment.prunedRowGroups({ source: "zoo" }), [1]);
-  assert.deepEqual(await segment.prunedRowGroups({ source: "shop" }), [0]);
-  assert.deepEqual(await segment.prunedRowGroups({ source: "shop" }, 1), []);
-  assert.deepEqual(await segment.prunedRowGroups({ kind: "deleted" }), [1]);
-  assert.deepEqual(await segment.prunedRowGroups({ stream: "rare" }), [1]);
-  assert.deepEqual(await segment.prunedRowGroups({ stream: "stream-22" }), []);
-  assert.deepEqual(await segment.prunedRowGroups({ recordKey: "key-77" }), [0]);
 });
 
 test("Segment.filters() reads again what could not be read", async () => {

@@ -1,4 +1,4 @@
-/** Reads the configuration file: a small regular file in UTF-8. */
+/** Reads a configuration file: a small regular file in UTF-8. */
 import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { usageError } from "./exit.ts";
@@ -8,7 +8,7 @@ import { describeError, errorCode } from "./system_error.ts";
 export const CONFIG_FILE_BYTES_MAX: number = 64 * 1024;
 
 /** Returns the text at `path`. @throws {CommandError} exit status 2: it cannot be read. */
-export async function readConfigFile(path: string): Promise<string> {
+export async function readBoundedFile(path: string): Promise<string> {
   const file = await openConfigFile(path);
   try {
     const stat = await file.stat();
