@@ -20,6 +20,8 @@ import { verifyStorage } from "../support/verifying.ts";
 
 const DAMAGES = Number(process.env.SEGMENT_DAMAGES ?? 32);
 const DAMAGED_BYTES_MAX = 64;
+const MAGIC_BYTES = 4;
+const FOOTER_CRC_BYTES = 4;
 const TRAILER_BYTES = 8;
 
 const SEALED = Array.from({ length: 3 }, (_, number) =>
@@ -47,20 +49,15 @@ async function sealedLog(): Promise<{ tree: Tree; lastSealed: string }> {
   return { tree: storage.tree(), lastSealed };
 }
 
-/** Other bytes in front of the footer of the segment. */
+/** Other bytes in front of the footer of the segment and its CRC-32. */
 function damage(tree: Tree, random: Random): Tree {
   const [path, bytes] = [...tree].find(([path]) => path.startsWith("segments/"))!;
   const segment = Buffer.from(bytes!);
   const footerBytes = segment.readUInt32LE(segment.length - TRAILER_BYTES);
-  const start = randomInteger(random, 4, segment.length - TRAILER_BYTES - footerBytes - 1);
-  const end = start + randomInteger(random, 1, DAMAGED_BYTES_MAX);
-  for (
-    let place = start;
-    place < Math.min(end, segment.length - TRAILER_BYTES - footerBytes);
-    place++
-  ) {
-    segment[place]! ^= randomInteger(random, 1, 255);
-  }
+  const bodyEnd = segment.length - TRAILER_BYTES - footerBytes - FOOTER_CRC_BYTES;
+  const start = randomInteger(random, MAGIC_BYTES, bodyEnd - 1);
+  const end = Math.min(start + randomInteger(random, 1, DAMAGED_BYTES_MAX), bodyEnd);
+  for (let place = start; place < end; place++) segment[place]! ^= randomInteger(random, 1, 255);
   return new Map(tree).set(path, segment);
 }
 
