@@ -218,12 +218,12 @@ export const MUTATIONS: readonly Mutation[] = [
     tests: [CRASHES],
   },
   {
-    name: "the chain begins anew behind a segment",
+    name: "the chain starts over after a segment",
     edits: [edit("log/recovery.ts", "head ?? lastSealed?.head ?? GENESIS", "head ?? GENESIS")],
     tests: [CRASHES, HISTORIES],
   },
   {
-    name: "ids begin anew after a start",
+    name: "ids start over after a restart",
     edits: [edit("log/log.ts", "randomBytes, recovered.lastEventId)", "randomBytes, null)")],
     tests: [CRASHES, HISTORIES],
   },
@@ -393,7 +393,7 @@ export const MUTATIONS: readonly Mutation[] = [
     tests: [SEALING_CRASHES],
   },
   {
-    name: "a reader of a sealed file begins its segments anew",
+    name: "a reader of a sealed file starts its segments over",
     edits: [
       edit(
         "log/wal/commit_file_view.ts",

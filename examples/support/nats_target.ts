@@ -80,7 +80,7 @@ export class NatsTarget {
   async position(): Promise<StreamPosition> {
     const { state } = await streamInfo(this.#manager, this.stream);
     const sequence = state.last_seq;
-    // A stream that was made anew is filled anew.
+    // A recreated stream is filled from the start.
     if (sequence === 0) return { eventId: null, sequence };
     const last = await this.#manager.streams.getMessage(this.stream, { seq: sequence });
     if (last === null) return await this.#cursorAt(sequence);

@@ -73,7 +73,7 @@ test("EventIdSource.next() goes on from a last id in the future", () => {
   }
 });
 
-test("EventIdSource.next() starts anew when the clock has passed the last id", () => {
+test("EventIdSource.next() starts from random bits when the clock has passed the last id", () => {
   const last = "019b7c4e-2d37-7fff-bfff-ffffffffffff";
   const ids = new EventIdSource(() => 0x019b7c4e2d38, zeros, last);
   assert.equal(ids.next(), "019b7c4e-2d38-7000-8000-000000000000");

@@ -94,7 +94,7 @@ async function askForSealed(socketPath: string): Promise<{ requests: number; fol
 
 const seed = testSeed();
 
-test(`a damaged segment costs who asks for it a 500, others nothing (SEED=${seed})`, async () => {
+test(`only requests that need a damaged page get a 500 (SEED=${seed})`, async () => {
   const random = seededRandom(seed);
   const { tree, lastSealed } = await sealedLog();
   let requestsFailed = 0;

@@ -257,7 +257,7 @@ test("a tail that is deleted or cut leaves the log of an earlier time", async ()
   }
 });
 
-test("files that are swapped or doubled are found", async () => {
+test("swapped or duplicated files are found", async () => {
   const [first, second] = SEGMENTS;
   const swap = (a: string, b: string) => withFile(a, FULL.get(b)!, withFile(b, FULL.get(a)!));
   await assertOutcome(swap(first!.path, second!.path), "file_hash_mismatch", "segments");
@@ -269,7 +269,7 @@ test("files that are swapped or doubled are found", async () => {
     1,
     FULL.get(first!.path)!,
   );
-  await assertOutcome(both, "segment_invalid", "segments, listed anew");
+  await assertOutcome(both, "segment_invalid", "segments with a rebuilt manifest");
 
   const again = withFile(TAIL_FILE, FULL.get(PENDING[1]!)!);
   await assertOutcome(again, "order_invalid", "a pending file as the tail too");
@@ -332,7 +332,7 @@ test("rows that are deleted, doubled or reordered are found, with repaired frami
   }
 });
 
-test("rows of a segment that are deleted, doubled or reordered are found, listed anew", async () => {
+test("deleted, duplicated or reordered rows of a segment with a rebuilt manifest are found", async () => {
   const codes: readonly Outcome[] = [
     ...["order_invalid", "batch_commitment_mismatch", "chain_head_mismatch"] as const,
     ...["segment_invalid", "manifest_invalid"] as const,

@@ -141,7 +141,7 @@ function isSameBatch(a: BatchEntry, b: BatchEntry): boolean {
   return a.source === b.source && a.batch_id === b.batch_id && a.batch_digest === b.batch_digest;
 }
 
-/** A tree whose `number`th segment has other rows, which the manifest counts and names anew. */
+/** A tree whose `number`th segment has other rows, with a manifest rebuilt for them. */
 export async function withRows(
   tree: Tree,
   number: number,

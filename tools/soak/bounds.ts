@@ -36,7 +36,7 @@ export const ROTATE_BYTES = 4 * MIB;
 
 // What is remembered until the next look at the log.
 
-/** An observer that has seen so many events hands them in and begins anew. */
+/** An observer reports its events after this many and starts over. */
 export const OBSERVED_EVENTS_MAX = 10_000;
 /** Observations that wait to be checked; whoever has more waits for the next check. */
 export const OBSERVATIONS_MAX = 20_000;

@@ -1,4 +1,4 @@
-/** Holds a running service and one that is built anew from its files to each other. */
+/** Compares a running service with one recovered from its files. */
 import assert from "node:assert/strict";
 import type { EventLogService } from "../../../src/service/event_log_service.ts";
 import type { EventLog } from "../../../src/service/event_log.ts";
@@ -60,7 +60,7 @@ async function look(
   return await Promise.all(anchors.map((through) => log.streams({ ...ALL_STREAMS, through })));
 }
 
-/** Holds a service to what is known, and to `others` that are built anew from its files. */
+/** Compares a service with what is known, and with `others` that are recovered from its files. */
 export async function compare(
   { service, known, mutations, random }: Compared,
   others: readonly EventLogService[] = [],

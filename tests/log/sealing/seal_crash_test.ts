@@ -89,7 +89,7 @@ async function changingSteps(tree: Tree): Promise<number[]> {
   return operations.flatMap((operation, place) => isStep(operation) ? [place + 1] : []);
 }
 
-/** What must hold of whatever a cut-off sealing has left. */
+/** What must hold for everything an interrupted sealing leaves. */
 async function assertGoesOn(left: SimulatedDisk, expected: unknown[], label: string) {
   const { events, reports } = await eventsOf(left);
   assert.deepEqual(events, expected, label);
@@ -147,7 +147,7 @@ test("seal() that failed writes nothing more, to no file", async () => {
   }
 });
 
-test("openLog() cut off at any step behind a cut-off sealing is made good by the next one", async () => {
+test("openLog() recovers from a crash at any step of the recovery of an interrupted sealing", async () => {
   const tree = await mixedTree();
   const { events } = await eventsOf(new SimulatedDisk(tree));
   const steps = await changingSteps(tree);
@@ -209,7 +209,7 @@ test("openLog() keeps an unlisted segment that no pending file covers, and says 
   }
 });
 
-test("openLog() makes the manifest durable anew before it removes a sealed pending file", async () => {
+test("openLog() syncs the manifest again before it removes a sealed pending file", async () => {
   const storage = new SimulatedDisk(await logTree([["a"], ["b"]]));
   await rotateOnly(storage);
   const pending = [...storage.tree()].find(([path]) => path.startsWith("pending/"))!;

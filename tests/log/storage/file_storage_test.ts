@@ -53,7 +53,7 @@ test("fileStorage() writes, reads, syncs and truncates a file", async () => {
   });
 });
 
-test("fileStorage() opens a file to read, to write, or anew", async () => {
+test("fileStorage() opens a file for reading, for writing, or newly created", async () => {
   await withFolder(async (storage) => {
     for (const mode of ["read", "write"] as const) {
       await assert.rejects(storage.open("f", mode), isNotFound);
