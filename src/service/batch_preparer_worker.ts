@@ -20,7 +20,7 @@ answerRequests((body: ArrayBuffer): Answer<PreparedBody> => {
   }
 });
 
-/** What moves instead of being copied: memory that nothing else is in. */
+/** Buffers to transfer: those that share their memory with nothing else. */
 function memoryOf({ events: { lines, envelopes, offsets } }: PreparedBatch): ArrayBuffer[] {
   return [lines, envelopes, offsets]
     .filter(({ byteLength, buffer }) => byteLength === buffer.byteLength)

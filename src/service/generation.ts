@@ -44,7 +44,16 @@ export class Generation {
 
   /** Adds the next recovered batch. @returns as `add()` */
   addRecovered(entry: BatchEntry): string | null {
-    const retired = this.#addBatch(entry);
+    // Texts are detached: they may be parts of a whole commit header.
+    const first_event_id = ownText(entry.first_event_id);
+    const retired = this.#addBatch({
+      source: ownText(entry.source),
+      batch_id: ownText(entry.batch_id),
+      batch_digest: ownText(entry.batch_digest),
+      events: entry.events,
+      first_event_id,
+      last_event_id: entry.events === 1 ? first_event_id : ownText(entry.last_event_id),
+    });
     this.#uncountedThrough = this.frontierOf(entry.source)!;
     return retired;
   }
@@ -95,18 +104,14 @@ export class Generation {
     this.#uncountedThrough = null;
   }
 
-  #addBatch({ source, batch_id, ...facts }: BatchEntry): string | null {
+  #addBatch(entry: BatchEntry): string | null {
+    const { source, batch_id, batch_digest, events, first_event_id, last_event_id } = entry;
     const known = this.#sources.get(source);
     assert(known?.byId.has(batch_id) !== true, "a batch identity is committed once");
-    // Texts are detached: they may be parts of a whole request, or of a whole commit header.
-    const first_event_id = ownText(facts.first_event_id);
-    const last_event_id = facts.events === 1 ? first_event_id : ownText(facts.last_event_id);
-    const batch_digest = ownText(facts.batch_digest);
     const { byId } = known ?? { byId: new Map<string, BatchFacts>() };
-    const kept = { batch_digest, events: facts.events, first_event_id, last_event_id };
-    byId.set(ownText(batch_id), kept);
+    byId.set(batch_id, { batch_digest, events, first_event_id, last_event_id });
     if (known !== undefined) known.frontier = last_event_id;
-    else this.#sources.set(ownText(source), { byId, frontier: last_event_id });
+    else this.#sources.set(source, { byId, frontier: last_event_id });
     if (source !== SYSTEM_SOURCE || !batch_id.startsWith(RETIREMENT_PREFIX)) return null;
     // Neither part holds a slash.
     const [retired, finalFrontier] = ownText(batch_id.slice(RETIREMENT_PREFIX.length)).split("/");

@@ -17,7 +17,7 @@ import type { StreamGrowth } from "../log/wal/commit_builder.ts";
 import type { BatchEntry } from "../log/wal/commit_frame.ts";
 import { Generation, type Retirement, retirementBatchId } from "./generation.ts";
 
-/** The streams at an event; later commits change nothing of it. */
+/** The streams at an event; later commits do not change it. */
 export interface StreamsAt {
   /** Parts of the log, from oldest to newest. */
   sources: readonly StreamSource[];
@@ -30,7 +30,7 @@ export interface StreamsAt {
 export class LogState {
   /** What is durable now. */
   readonly snapshot: () => LogSnapshot;
-  /** From the tail's to the oldest that is not sealed. */
+  /** From the tail's to the oldest unsealed one. */
   #generations: readonly Generation[] = [new Generation()];
   #sealed: SealedHistory | null = null;
   /** The count of recovered streams in progress. */

@@ -80,7 +80,7 @@ export class WriterQueue {
       const commitment = await this.#decide(queued);
       if (commitment !== null) {
         bytes += commitment.batch.events.lines.length;
-        // The next commit takes it, and decides it then.
+        // Left for the next commit, which decides it again.
         if (committing.length > 0 && bytes > COMMIT_BYTES_SOFT_MAX) break;
         group.add(commitment.batch);
         committing.push({ ...queued, ...commitment });

@@ -22,7 +22,7 @@ export class KnownHistory {
   /** Everything that is committed for certain. */
   readonly events: CommittedEvent[];
   readonly #onCommit: (batch: LoggedBatch) => void;
-  /** The same as replay gives it,. */
+  /** The same as replay returns it. */
   #text = "";
   /** Calls whose outcome is uncertain or was not seen yet, in their order. */
   #open: Answered[] = [];
@@ -64,7 +64,7 @@ export class KnownHistory {
   }
 
   /**
-   * A new process shows what is there behind all that was known: what was acknowledged, and of what
+   * A new process shows what is there after all that was known: what was acknowledged, and of what
    * is uncertain the first part, each batch whole.
    */
   settle(text: string): void {

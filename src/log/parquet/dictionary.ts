@@ -53,7 +53,7 @@ export class Dictionary {
     this.#lastText = text;
   }
 
-  /** The next row has a value that no row before has. */
+  /** The next row has a value that no earlier row has. */
   addValue(value: Uint8Array): void {
     this.#lastIndex = this.#values.length;
     this.#values.push(value);

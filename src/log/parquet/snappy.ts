@@ -1,6 +1,6 @@
 /**
  * The Snappy block format (google/snappy, format_description.txt): a length, then literals and
- * copies from up to 64 KiB before. Written here because sealing spends most of its time on
+ * copies from up to 64 KiB back. Written here because sealing spends most of its time on
  * compression, which takes half the time of a Parquet library's, and because decompression must end
  * on any bytes, within its output.
  */
@@ -153,7 +153,7 @@ function putCopy(out: Uint8Array, at: number, offset: number, length: number): n
 }
 
 /**
- * Decompresses a block into `out`, which has just the size of its content.
+ * Decompresses a block into `out`, which is exactly as large as its content.
  * @throws {SegmentError} when the block is malformed or has another size.
  */
 export function snappyDecompress(input: Uint8Array, out: Uint8Array): void {

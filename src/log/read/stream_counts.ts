@@ -4,7 +4,7 @@
  */
 import { firstIndex } from "../../first_index.ts";
 
-/** Memory that one stream takes, about. */
+/** Approximate memory of one stream. */
 const STREAM_BYTES = 200;
 
 /** The events of one stream. */
@@ -28,7 +28,7 @@ export interface StreamSource {
 
 /** A position in streams that are in order. */
 export interface StreamCursor {
-  /** Key of the current stream; null at the end, where the rest means nothing. */
+  /** Key of the current stream; null at the end, where the other members are undefined. */
   readonly key: string | null;
   readonly events: number;
   readonly lastEventId: string;
@@ -48,7 +48,7 @@ export class StreamCounts implements StreamSource {
   #sorted: readonly string[] = [];
   #unsorted: string[] = [];
 
-  /** Memory it takes, about; maps shared with a copy count in both. */
+  /** Approximate memory; maps shared with a copy count in both. */
   get sizeBytes(): number {
     return this.#size * STREAM_BYTES;
   }
@@ -96,7 +96,7 @@ export class StreamCounts implements StreamSource {
     return copy;
   }
 
-  /** See `StreamSource`. Later additions confuse the cursor: call it on a copy. */
+  /** See `StreamSource`. Later additions invalidate the cursor: call it on a copy. */
   seek(key: string): StreamCursor {
     return new CountsCursor(this.#entries, this.#inOrder(), key);
   }

@@ -19,7 +19,7 @@ import { type Hash64, xxhash64 } from "../parquet/xxhash64.ts";
 export const KEY_PAGE_BYTES = 4 * 1024;
 const PAGE_BLOCKS = 127;
 const CRC_START = KEY_PAGE_BYTES - 4;
-/** Of absent keys 1 in 6,000 passes: with 110 segments, one in fifty. */
+/** One absent key in 6,000 passes: with 110 segments, one in fifty. */
 const BITS_PER_KEY = 24;
 
 /** Hash of the identity of a batch. No source contains a space, so keys are unambiguous. */

@@ -75,7 +75,7 @@ export async function readManifest(
 
 /**
  * @param limitBytes what readers accept.
- * @throws {Error} when it is longer than that; the one before stays.
+ * @throws {Error} when it is longer than that; the previous manifest is kept.
  */
 export async function writeManifest(
   storage: Storage,

@@ -106,7 +106,7 @@ async function* readChunks(
 ): AsyncGenerator<Buffer, void> {
   const { after, filter: { recordKey }, memory } = wanted;
   for (const number of await wantedRowGroups(opened(), wanted)) {
-    // In a large log ten Bloom filters pass a key by mistake, and checking the key column costs a
+    // In a large log ten Bloom filters give a false positive, and checking the key column costs a
     // tenth of decoding the row group.
     const mayHold = recordKey === undefined || rowGroups.has(opened(), number) ||
       await opened().hasRecordKey(number, recordKey);

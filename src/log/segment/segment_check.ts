@@ -117,7 +117,7 @@ const ZERO_HASH = Buffer.alloc(HASH_BYTES);
 const NO_MEMORY = Buffer.alloc(0);
 const BOUNDED_COLUMNS = ["source", "stream", "kind"] as const;
 
-/** Checks all rows of a segment, and hands them on. */
+/** Checks all rows of a segment, and passes them on. */
 export class SegmentRowsCheck {
   readonly #segment: Segment;
   readonly #isFull: boolean;

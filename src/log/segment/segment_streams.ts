@@ -1,4 +1,5 @@
 /** Counts the events of each stream in the rows of a segment. */
+import { firstIndex } from "../../first_index.ts";
 import { type ColumnValues, textAt, uuidAt } from "../parquet/column_values.ts";
 import { StreamCounts } from "../read/stream_counts.ts";
 import type { Segment } from "./segment_reader.ts";
@@ -74,12 +75,7 @@ export async function countThrough(
 
 /** Number of rows up to that of an event; null when it is not among them. */
 function rowsThrough(ids: ColumnValues, eventId: string): number | null {
-  let low = 0;
-  let high = ids.starts.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (uuidAt(ids, middle) < eventId) low = middle + 1;
-    else high = middle;
-  }
-  return low < ids.starts.length && uuidAt(ids, low) === eventId ? low + 1 : null;
+  const rows = ids.starts.length;
+  const row = firstIndex(rows, (row) => uuidAt(ids, row) >= eventId);
+  return row < rows && uuidAt(ids, row) === eventId ? row + 1 : null;
 }

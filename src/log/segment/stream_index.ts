@@ -1,12 +1,13 @@
 /**
  * The stream index of a segment (docs/format.md): for each source and each stream, how many events
- * the segment holds and which is the last one. A sorted table as LevelDB has it: entries in byte
+ * the segment holds and which is the last one. A sorted table, as in LevelDB: entries in byte
  * order of their keys, in blocks of about 4 KiB, then one index block with the first key and the
  * place of each. A lookup reads the index block and one other. Each block ends in its CRC-32.
  */
 import { Buffer } from "node:buffer";
 import { crc32 } from "node:zlib";
 import { assert } from "../../assert.ts";
+import { firstIndex } from "../../first_index.ts";
 import { NAME_BYTES_MAX } from "../../limits.ts";
 import { takeUuid, UUID_BYTES, uuidText } from "../line/line_bytes.ts";
 import { SegmentError } from "../parquet/segment_error.ts";
@@ -138,7 +139,7 @@ class SortedBlock {
     return this.#starts.length - 1;
   }
 
-  /** Undefined behind the end. */
+  /** Undefined past the end. */
   keyAt(place: number): string | undefined {
     if (place >= this.length) return undefined;
     const start = this.#starts[place]! + KEY_LENGTH_BYTES;
@@ -147,14 +148,7 @@ class SortedBlock {
 
   /** Place of the first entry whose key is not before `key`. */
   lowerBound(key: string): number {
-    let low = 0;
-    let high = this.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if (this.keyAt(middle)! < key) low = middle + 1;
-      else high = middle;
-    }
-    return low;
+    return firstIndex(this.length, (place) => this.keyAt(place)! >= key);
   }
 
   protected valueStart(place: number): number {

@@ -8,6 +8,7 @@
 import { assert } from "../../assert.ts";
 import { quoteString } from "../../event/json/quote_string.ts";
 import { sha256Hex } from "../../event/hash.ts";
+import { firstIndex } from "../../first_index.ts";
 import { BATCH_COLUMNS, batchRuns } from "../segment/segment_batches.ts";
 import { openSegment } from "../segment/segment_reader.ts";
 import type { Storage } from "../storage/storage.ts";
@@ -175,14 +176,8 @@ function repeatedHashes(hashes: BigUint64Array): BigUint64Array {
 
 /** Index of a hash in sorted ones; -1 when absent. */
 function placeOf(sorted: BigUint64Array, hash: bigint): number {
-  let low = 0;
-  let high = sorted.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (sorted[middle]! < hash) low = middle + 1;
-    else high = middle;
-  }
-  return sorted[low] === hash ? low : -1;
+  const place = firstIndex(sorted.length, (index) => sorted[index]! >= hash);
+  return sorted[place] === hash ? place : -1;
 }
 
 function spelled(text: string): string {
