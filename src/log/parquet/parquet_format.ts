@@ -43,6 +43,7 @@ export const PAGE_HEADER = struct({
     }),
   ),
 });
+export type PageHeader = ThriftValue<typeof PAGE_HEADER>;
 
 const SCHEMA_ELEMENT = struct({
   type: optional(1, TYPE),

@@ -107,16 +107,16 @@ export class RowGroupWriter {
     const column = rows[name];
     if (column instanceof Dictionary) return this.#dictionaryContent(name, column);
     if (name === "occurred_at") {
-      // Times are short: a row group fits one page.
       const values = [...plainValues(column.bytes)];
       return {
-        pages: [{ rows: rows.rows, values: column.bytes }],
+        rows: rows.rows,
+        values: column.bytes,
         levels: rows.occurredAtLevels,
         statistics: statisticsOf(values, compareBytes, rows.rows - values.length),
       };
     }
     const statistics = name === "event_id" ? idStatistics(column.bytes) : undefined;
-    return { pages: column.pages(), statistics };
+    return { rows: rows.rows, values: column.bytes, statistics };
   }
 
   #dictionaryContent(name: ColumnName, { values, indices }: Dictionary): ColumnContent {
@@ -131,7 +131,8 @@ export class RowGroupWriter {
     const hasStatistics = name !== "batch_id" && name !== "batch_digest";
     const compare = name === "observed_at" ? compareIntegers : compareBytes;
     return {
-      pages: [{ rows: indices.length, values: encodeIndices(indices, count) }],
+      rows: indices.length,
+      values: encodeIndices(indices, count),
       dictionary: { values: plain.bytes, count },
       statistics: hasStatistics ? statisticsOf(values, compare) : undefined,
     };

@@ -40,7 +40,6 @@ export class RowGroupRows {
   readonly batch_digest = new Dictionary();
   readonly event_hash = new PlainValues();
   readonly #levels = new Uint8Array(ROW_GROUP_EVENTS_MAX);
-  #batch: BatchEntry | null = null;
 
   /** For each row 1 where it has an `occurred_at`, 0 where it has none. */
   get occurredAtLevels(): Uint8Array {
@@ -53,13 +52,16 @@ export class RowGroupRows {
    */
   add(event: StoredEvent, batch: BatchEntry): string {
     const { bytes, streamStart, streamEnd, kindStart, kindEnd, observedAtStart } = event;
-    this.#addBatch(batch);
+    this.source.add(batch.source, Buffer.from);
+    this.batch_id.add(batch.batch_id, Buffer.from);
+    this.batch_digest.add(batch.batch_digest, (digest) => Buffer.from(digest, "hex"));
     this.#addFixed(event);
-    const stream = this.stream.addSpelled(bytes, streamStart, streamEnd, decodeText);
+    const stream = bytes.toString("latin1", streamStart, streamEnd);
+    this.stream.add(stream, decodeText);
     addText(this.record_key, event, event.recordKeyStart, event.recordKeyEnd);
-    this.kind.addSpelled(bytes, kindStart, kindEnd, decodeText);
+    this.kind.add(bytes.toString("latin1", kindStart, kindEnd), decodeText);
     const observedAtEnd = observedAtStart + OBSERVED_AT_CHARS;
-    this.observed_at.addSpelled(bytes, observedAtStart, observedAtEnd, decodeTime);
+    this.observed_at.add(bytes.toString("latin1", observedAtStart, observedAtEnd), decodeTime);
     this.payload.add(bytes, event.payloadStart, event.payloadEnd);
     const isDated = event.occurredAtStart >= 0;
     if (isDated) addText(this.occurred_at, event, event.occurredAtStart, event.occurredAtEnd);
@@ -70,21 +72,7 @@ export class RowGroupRows {
 
   clear(): void {
     this.rows = 0;
-    this.#batch = null;
     for (const name of COLUMN_NAMES) this[name].clear();
-  }
-
-  #addBatch(batch: BatchEntry): void {
-    if (batch === this.#batch) {
-      this.source.repeat();
-      this.batch_id.repeat();
-      this.batch_digest.repeat();
-    } else {
-      this.#batch = batch;
-      this.source.addText(batch.source, Buffer.from);
-      this.batch_id.addValue(Buffer.from(batch.batch_id));
-      this.batch_digest.addValue(Buffer.from(batch.batch_digest, "hex"));
-    }
   }
 
   #addFixed({ bytes, eventIdStart, contentHashStart, eventHashStart }: StoredEvent): void {
@@ -110,11 +98,11 @@ function addText(column: PlainValues, { bytes }: StoredEvent, start: number, end
   column.add(text);
 }
 
-/** The text that a JSON string's characters stand for. */
+/** The text that the bytes of a JSON string stand for, a character each. */
 function decodeText(spelled: string): Uint8Array {
-  const bytes = Buffer.from(spelled);
+  const bytes = Buffer.from(spelled, "latin1");
   const text = unescapedText(bytes, 0, bytes.length);
-  if (text === null) throw malformed(spelled);
+  if (text === null) throw malformed(bytes.toString());
   return text;
 }
 

@@ -2,80 +2,97 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import {
+  type ColumnFormat,
+  decodeColumn,
   pageCrc,
-  type PageHeader,
-  readPageHeader,
 } from "../../../src/log/parquet/column_decoder.ts";
-import { PAGE_HEADER } from "../../../src/log/parquet/parquet_format.ts";
+import { ABSENT, textAt } from "../../../src/log/parquet/column_values.ts";
+import {
+  type ColumnContent,
+  encodeIndices,
+  writeColumn,
+} from "../../../src/log/parquet/column_writer.ts";
+import { FileSink } from "../../../src/log/parquet/file_sink.ts";
+import { PlainValues } from "../../../src/log/parquet/plain_values.ts";
 import { SegmentError } from "../../../src/log/parquet/segment_error.ts";
-import { encodeThrift } from "../../../src/log/parquet/thrift_compact.ts";
+import { SimulatedDisk } from "../../support/simulated_disk.ts";
 
-const DICTIONARY: PageHeader = {
-  type: "DICTIONARY_PAGE",
-  uncompressed_page_size: 300,
-  compressed_page_size: 100,
-  crc: -7,
-  dictionary_page_header: { num_values: 7, encoding: "PLAIN" },
+const REQUIRED: ColumnFormat = {
+  name: "kind",
+  fixedBytes: null,
+  valueBytesMax: 5,
+  isOptional: false,
 };
+const OPTIONAL = { ...REQUIRED, isOptional: true };
 
-const ROWS = {
-  num_values: 1024,
-  num_nulls: 24,
-  num_rows: 1024,
-  encoding: "RLE_DICTIONARY",
-  definition_levels_byte_length: 100,
-  repetition_levels_byte_length: 0,
-  is_compressed: true,
-} as const;
-
-const DATA: PageHeader = {
-  type: "DATA_PAGE_V2",
-  uncompressed_page_size: 1_000_000,
-  compressed_page_size: 100,
-  crc: 1,
-  data_page_header_v2: ROWS,
-};
-
-/** A header, then a page. */
-function withPage(header: PageHeader): Buffer {
-  return Buffer.concat([encodeThrift(PAGE_HEADER, header), Buffer.alloc(100)]);
+function plain(...texts: string[]): Buffer {
+  const values = new PlainValues();
+  for (const text of texts) values.add(Buffer.from(text));
+  return values.bytes;
 }
 
-test("readPageHeader() reads the header of a page, and finds its end", () => {
-  for (const header of [DICTIONARY, DATA]) {
-    const bytes = withPage(header);
-    assert.deepEqual(readPageHeader(bytes, 0), { header, end: bytes.length - 100 });
-  }
+async function written(content: ColumnContent): Promise<Buffer> {
+  const disk = new SimulatedDisk();
+  const sink = new FileSink(await disk.open("f", "create"));
+  writeColumn(sink, { type: "BYTE_ARRAY", name: "kind" }, content);
+  await sink.flush();
+  return disk.contents("f");
+}
+
+function decode(format: ColumnFormat, rows: number, bytes: Buffer): (string | null)[] {
+  const column = decodeColumn(format, { bytes, offset: 4, rows, uncompressedBytes: 1000 });
+  return [...column.starts].map((start, row) => start === ABSENT ? null : textAt(column, row));
+}
+
+const PLAIN = { rows: 3, values: plain("a", "", "abcde") };
+const LEVELS = {
+  rows: 3,
+  values: plain("a", "b"),
+  levels: Uint8Array.of(1, 0, 1),
+  statistics: { null_count: 1 },
+};
+const INDEXED = {
+  rows: 4,
+  values: encodeIndices([1, 0, 1, 2], 3),
+  dictionary: { values: plain("x", "yy", "z"), count: 3 },
+};
+
+test("decodeColumn() restores what writeColumn() wrote", async () => {
+  assert.deepEqual(decode(REQUIRED, 3, await written(PLAIN)), ["a", "", "abcde"]);
+  assert.deepEqual(decode(OPTIONAL, 3, await written(LEVELS)), ["a", null, "b"]);
+  assert.deepEqual(decode(REQUIRED, 4, await written(INDEXED)), ["yy", "x", "yy", "z"]);
 });
 
-test("readPageHeader() refuses a page that is longer than the bytes behind the header", () => {
-  const bytes = withPage(DATA);
-  assert.throws(() => readPageHeader(bytes.subarray(0, -1), 0), SegmentError);
-});
-
-test("readPageHeader() refuses what can't be the header of a page", () => {
-  const withRows = (rows: Partial<Record<keyof typeof ROWS, unknown>>): PageHeader => ({
-    ...DATA,
-    data_page_header_v2: { ...ROWS, ...rows } as NonNullable<PageHeader["data_page_header_v2"]>,
-  });
-  const wrong: PageHeader[] = [
-    { ...DICTIONARY, dictionary_page_header: undefined },
-    { ...DICTIONARY, dictionary_page_header: { num_values: -1, encoding: "PLAIN" } },
-    { ...DICTIONARY, uncompressed_page_size: -1 },
-    { ...DATA, compressed_page_size: -1 },
-    { ...DATA, compressed_page_size: 2 ** 31 },
-    { ...DATA, uncompressed_page_size: 99 },
-    { ...DATA, data_page_header_v2: undefined },
-    withRows({ num_rows: -1, num_values: -1 }),
-    withRows({ num_values: 1023 }),
-    withRows({ num_nulls: 1025 }),
-    withRows({ definition_levels_byte_length: 101 }),
-    withRows({ repetition_levels_byte_length: 1 }),
-    withRows({ is_compressed: false }),
+test("decodeColumn() refuses pages that don't make the rows of a chunk", async () => {
+  const wrong: [string, ColumnFormat, number, ColumnContent][] = [
+    ["fewer rows", REQUIRED, 4, PLAIN],
+    ["more rows", REQUIRED, 2, PLAIN],
+    ["fewer values than rows", REQUIRED, 3, { ...PLAIN, values: plain("a", "b") }],
+    ["more values than rows", REQUIRED, 3, { ...PLAIN, values: plain("a", "b", "c", "d") }],
+    ["a value that is too long", REQUIRED, 3, { ...PLAIN, values: plain("a", "b", "abcdef") }],
+    ["no levels", OPTIONAL, 3, PLAIN],
+    ["levels of more values", OPTIONAL, 3, { ...LEVELS, levels: Uint8Array.of(1, 1, 1) }],
+    ["an unknown index", REQUIRED, 4, { ...INDEXED, values: encodeIndices([1, 0, 1, 3], 3) }],
+    ["no indices", REQUIRED, 4, { ...INDEXED, values: Buffer.alloc(0) }],
+    ["a larger dictionary", REQUIRED, 4, {
+      ...INDEXED,
+      dictionary: { ...INDEXED.dictionary, count: 5 },
+    }],
   ];
-  for (const [number, header] of wrong.entries()) {
-    assert.throws(() => readPageHeader(withPage(header), 0), SegmentError, `${number}`);
+  for (const [name, format, rows, content] of wrong) {
+    const bytes = await written(content);
+    assert.throws(() => decode(format, rows, bytes), SegmentError, name);
   }
+});
+
+test("decodeColumn() refuses pages that are cut off, damaged or followed by others", async () => {
+  const bytes = await written(INDEXED);
+  for (let end = 0; end < bytes.length; end++) {
+    assert.throws(() => decode(REQUIRED, 4, bytes.subarray(0, end)), SegmentError, `at ${end}`);
+  }
+  assert.throws(() => decode(REQUIRED, 4, Buffer.concat([bytes, bytes])), SegmentError);
+  bytes[bytes.length - 1]! ^= 1;
+  assert.throws(() => decode(REQUIRED, 4, bytes), /^SegmentError: kind: the page at byte \d+ has/);
 });
 
 test("pageCrc() is the CRC-32 of the parts, one behind the other", () => {

@@ -7,7 +7,8 @@ import { GENESIS_HEAD_HEX, HistoryChain } from "../../../src/event/chain.ts";
 import type { WholeCommit } from "../../../src/log/wal/commit_reader.ts";
 import type { BatchEntry } from "../../../src/log/wal/commit_frame.ts";
 import { CorruptLogError } from "../../../src/log/storage/errors.ts";
-import { readPageHeader } from "../../../src/log/parquet/column_decoder.ts";
+import { PAGE_HEADER } from "../../../src/log/parquet/parquet_format.ts";
+import { decodeThrift } from "../../../src/log/parquet/thrift_compact.ts";
 import { readBack } from "../../../src/log/sealing/segment_read_back.ts";
 import { openSegment } from "../../../src/log/segment/segment_reader.ts";
 import { ROW_GROUP_BYTES_SOFT_MAX, writeSegment } from "../../../src/log/segment/segment_writer.ts";
@@ -42,7 +43,7 @@ test("writeSegment() gives each page the CRC-32 of its bytes", async () => {
   const { rowGroups } = await openSegment(storage, "0.parquet");
   for (const { start, end } of rowGroups.flatMap(({ columns }) => columns)) {
     for (let at = start; at < end;) {
-      const { header, end: pageStart } = readPageHeader(bytes, at);
+      const { value: header, end: pageStart } = decodeThrift(PAGE_HEADER, bytes, at);
       at = pageStart + header.compressed_page_size;
       assert.equal(header.crc >>> 0, crc32(bytes.subarray(pageStart, at)));
     }

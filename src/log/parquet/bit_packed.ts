@@ -1,0 +1,60 @@
+/**
+ * One bit-packed run of Parquet's RLE / bit-packed hybrid (parquet-format, Encodings.md, RLE = 3),
+ * which spells the dictionary indices or the definition levels of a page. Pages are compressed, so
+ * that runs of equal values take little space even so.
+ */
+import { Buffer } from "node:buffer";
+import { SegmentError } from "./segment_error.ts";
+
+/** Values that are packed together. */
+const GROUP_VALUES = 8;
+/** Widest value that is decoded: a dictionary has at most as many values as a row group rows. */
+const BIT_WIDTH_MAX = 16;
+
+/** Encodes values of `bitWidth` bits each; zeros fill the last group. */
+export function encodeBitPacked(values: ArrayLike<number>, bitWidth: number): Buffer {
+  const out = [...runHeader(values.length)];
+  const groups = Math.ceil(values.length / GROUP_VALUES);
+  let bits = 0;
+  let bitCount = 0;
+  for (let at = 0; at < groups * GROUP_VALUES; at++) {
+    bits |= (values[at] ?? 0) << bitCount;
+    bitCount += bitWidth;
+    for (; bitCount >= 8; bitCount -= 8) {
+      out.push(bits & 0xff);
+      bits >>>= 8;
+    }
+  }
+  return Buffer.from(out);
+}
+
+/**
+ * Decodes `count` values of `bitWidth` bits each from all of `bytes`.
+ * @throws {SegmentError} when they are not such a run.
+ */
+export function decodeBitPacked(bytes: Uint8Array, count: number, bitWidth: number): Uint16Array {
+  const header = runHeader(count);
+  // A group of eight values has as many bytes as a value has bits.
+  const sizeBytes = header.length + Math.ceil(count / GROUP_VALUES) * bitWidth;
+  const isRun = bitWidth <= BIT_WIDTH_MAX && bytes.length === sizeBytes &&
+    header.every((byte, i) => bytes[i] === byte);
+  if (!isRun) throw new SegmentError("malformed bit-packed run");
+  const values = new Uint16Array(count);
+  const mask = (1 << bitWidth) - 1;
+  let at = header.length;
+  let bits = 0;
+  let bitCount = 0;
+  for (let i = 0; i < count; i++) {
+    for (; bitCount < bitWidth; bitCount += 8) bits |= bytes[at++]! << bitCount;
+    values[i] = bits & mask;
+    bits >>>= bitWidth;
+    bitCount -= bitWidth;
+  }
+  return values;
+}
+
+/** The header of a run of `count` values: a varint of its groups, and that it is bit-packed. */
+function runHeader(count: number): number[] {
+  const header = Math.ceil(count / GROUP_VALUES) << 1 | 1;
+  return header < 0x80 ? [header] : [header & 0x7f | 0x80, header >> 7];
+}
