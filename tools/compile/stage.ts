@@ -52,7 +52,9 @@ export function workersOf(root: string): string[] {
 /** The licences of what is embedded, as they ask to go with every copy. */
 export function licencesOf(root: string): string {
   return packagesOf(root).map(({ name, folder }) => {
-    const text = readFileSync(join(folder, "LICENSE"), "utf8").trim();
+    const file = ["LICENSE", "LICENSE.md"].find((file) => existsSync(join(folder, file)));
+    if (file === undefined) throw new Error(`${folder}: no LICENSE`);
+    const text = readFileSync(join(folder, file), "utf8").trim();
     return `${name}\n\n${text}\n`;
   }).join(`\n${"-".repeat(72)}\n\n`);
 }
