@@ -127,8 +127,7 @@ export async function countEvents(
   through: string,
 ): Promise<StreamCounts> {
   const counts = new StreamCounts();
-  const frontier = files.at(-1)?.lastEventId ?? null;
-  await walkEvents({ files, frontier }, undefined, (chunk, start) => {
+  await walkEvents(files, undefined, (chunk, start) => {
     const eventId = lineEventId(chunk, start);
     if (eventId > through) return false;
     const { source, stream } = lineSourceAndStream(chunk, start);

@@ -101,8 +101,7 @@ export class StreamPages {
 /** Counts unsealed files up to an event; null when it is not in them. */
 async function countUnsealed(snapshot: LogSnapshot, through: string): Promise<StreamCounts | null> {
   const files = unsealedFiles(snapshot);
-  const unsealed = { files, frontier: snapshot.frontier };
-  return await hasEvent(unsealed, through) ? await countEvents(files, through) : null;
+  return await hasEvent(files, through) ? await countEvents(files, through) : null;
 }
 
 function anchorUnavailable(through: string): ApiError {

@@ -8,10 +8,9 @@ import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import { READ_CHUNK_BYTES } from "../../src/limits.ts";
-import { LineChunks } from "../../src/log/read/line_chunks.ts";
 import { ScanMemory } from "../../src/log/read/scan_memory.ts";
 import type { Log } from "../../src/log/log.ts";
-import type { LogSnapshot } from "../../src/log/read/snapshot.ts";
+import { type LogSnapshot, readLines } from "../../src/log/read/snapshot.ts";
 import { isHeaderLine, lineEventId } from "../../src/log/line/stored_line.ts";
 import { preparedBatch } from "../support/prepared.ts";
 import { SealingSteps } from "../support/sealing_steps.ts";
@@ -66,20 +65,21 @@ function eventLines(chunk: Buffer, after: string): string[] {
 
 class Reader {
   readonly lines: string[] = [];
-  readonly #chunks: LineChunks;
+  readonly #chunks: AsyncGenerator<Buffer, void>;
   readonly #after: string;
 
   constructor(snapshot: LogSnapshot, after?: string) {
     const memory = new ScanMemory();
-    this.#chunks = new LineChunks(snapshot, { after, filter: {}, firstReadBytes: 4096, memory });
+    const wanted = { after, filter: {}, firstReadBytes: 4096, memory };
+    this.#chunks = readLines(snapshot.files, wanted);
     this.#after = after ?? "";
   }
 
   /** Takes so many chunks, and spoils them as a caller may. */
   async take(chunks: number): Promise<boolean> {
     for (let n = 0; n < chunks; n++) {
-      const chunk = await this.#chunks.next();
-      if (chunk === null) return false;
+      const { value: chunk } = await this.#chunks.next();
+      if (chunk === undefined) return false;
       this.lines.push(...eventLines(chunk, this.#after));
       chunk.fill(0);
     }

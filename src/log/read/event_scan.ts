@@ -5,9 +5,8 @@
 import { Buffer } from "node:buffer";
 import { READ_CHUNK_BYTES } from "../../limits.ts";
 import { viewFor } from "../line/line_bytes.ts";
-import { LineChunks } from "./line_chunks.ts";
 import { ScanMemory } from "./scan_memory.ts";
-import type { LogSnapshot } from "./snapshot.ts";
+import { type LogSnapshot, readLines } from "./snapshot.ts";
 import {
   type EventFilter,
   eventLineEnd,
@@ -41,7 +40,7 @@ export class EventScan {
   /** Durable frontier at the start of the scan; null for an empty log. */
   readonly snapshotThroughEventId: string | null;
   readonly #memory = new ScanMemory();
-  readonly #chunks: LineChunks;
+  readonly #chunks: AsyncGenerator<Buffer, void>;
   readonly #after: string | undefined;
   readonly #matcher: LineMatcher | null;
   #remainingEvents: number;
@@ -59,7 +58,7 @@ export class EventScan {
     );
     const wanted = { after, filter, firstReadBytes, memory: this.#memory };
     this.snapshotThroughEventId = snapshot.frontier;
-    this.#chunks = new LineChunks(snapshot, wanted);
+    this.#chunks = readLines(snapshot.files, wanted);
     this.#after = after;
     this.#matcher = lineMatcher(filter);
     this.#remainingEvents = limitEvents;
@@ -92,8 +91,8 @@ export class EventScan {
   async next(): Promise<Buffer | null> {
     let missedBytes = 0;
     while (!this.#limitReached) {
-      const chunk = await this.#chunks.next();
-      if (chunk === null) break;
+      const { value: chunk } = await this.#chunks.next();
+      if (chunk === undefined) break;
       const events = this.#takeEvents(chunk);
       if (events !== null) return events;
       missedBytes += chunk.length;

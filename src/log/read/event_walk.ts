@@ -1,9 +1,8 @@
-/** Visits every event of a snapshot. */
+/** Visits every event of the files of a snapshot. */
 import type { Buffer } from "node:buffer";
 import { READ_CHUNK_BYTES } from "../../limits.ts";
-import { LineChunks } from "./line_chunks.ts";
 import { ScanMemory } from "./scan_memory.ts";
-import type { LogSnapshot } from "./snapshot.ts";
+import { type LogFile, readLines } from "./snapshot.ts";
 import { isHeaderLine, lineEventId } from "../line/stored_line.ts";
 
 const LF = 0x0a;
@@ -13,14 +12,13 @@ const LF = 0x0a;
  * events up to `after` may come first.
  */
 export async function walkEvents(
-  snapshot: LogSnapshot,
+  files: readonly LogFile[],
   after: string | undefined,
   visit: (chunk: Buffer, lineStart: number) => boolean,
 ): Promise<void> {
   const memory = new ScanMemory();
   const wanted = { after, filter: {}, firstReadBytes: READ_CHUNK_BYTES, memory };
-  const chunks = new LineChunks(snapshot, wanted);
-  for (let chunk = await chunks.next(); chunk !== null; chunk = await chunks.next()) {
+  for await (const chunk of readLines(files, wanted)) {
     if (!visitLines(chunk, visit)) break;
   }
   memory.release();
@@ -36,12 +34,12 @@ function visitLines(
   return true;
 }
 
-/** Whether a snapshot holds the event with that id. */
-export async function hasEvent(snapshot: LogSnapshot, eventId: string): Promise<boolean> {
-  if (snapshot.files.some((file) => file.lastEventId === eventId)) return true;
+/** Whether files hold the event with that id. */
+export async function hasEvent(files: readonly LogFile[], eventId: string): Promise<boolean> {
+  if (files.some((file) => file.lastEventId === eventId)) return true;
   let found = false;
   // The shortened id sorts right before the whole one, so that the walk visits the event.
-  await walkEvents(snapshot, eventId.slice(0, -1), (chunk, start) => {
+  await walkEvents(files, eventId.slice(0, -1), (chunk, start) => {
     const id = lineEventId(chunk, start);
     found = id === eventId;
     return id < eventId;

@@ -45,3 +45,15 @@ export interface LogSnapshot {
   /** From oldest to newest; each holds at least one event. */
   readonly files: readonly LogFile[];
 }
+
+/** Reads files from oldest to newest, in chunks of whole lines, as a LineSource gives them. */
+export async function* readLines(
+  files: readonly LogFile[],
+  wanted: LinesWanted,
+): AsyncGenerator<Buffer, void> {
+  for (const file of files) {
+    if (wanted.after !== undefined && file.lastEventId <= wanted.after) continue;
+    const source = file.lines(wanted);
+    for (let lines = await source.next(); lines !== null; lines = await source.next()) yield lines;
+  }
+}

@@ -20,6 +20,12 @@ export function streamKey(source: string, stream: string): string {
   return `${source} ${stream}`;
 }
 
+/** The source and the stream of a key. */
+export function namesOf(key: string): [source: string, stream: string] {
+  const space = key.indexOf(" ");
+  return [key.slice(0, space), key.slice(space + 1)];
+}
+
 /** Streams in order, wherever they are kept. */
 export interface StreamSource {
   /** A cursor at the first stream whose key is not before `key`. */
@@ -39,50 +45,38 @@ export interface StreamCursor {
 }
 
 export class StreamCounts implements StreamSource {
-  /** By source, then by stream: joining the names costs more than two lookups. */
-  #entries: EntryMaps = new Map();
-  /** Whether a copy has the same maps. */
+  #entries = new Map<string, StreamEntry>();
+  /** Whether a copy has the same map. */
   #isShared = false;
-  #size = 0;
   /** The keys in order, without those in `#unsorted`. */
   #sorted: readonly string[] = [];
   #unsorted: string[] = [];
 
-  /** Approximate memory; maps shared with a copy count in both. */
+  /** Approximate memory; entries shared with a copy count in both. */
   get sizeBytes(): number {
-    return this.#size * STREAM_BYTES;
+    return this.#entries.size * STREAM_BYTES;
   }
 
   /** Adds events of a stream, the last of which has that id. */
   add(source: string, stream: string, events: number, lastEventId: string): void {
-    const entry = this.#entryToChange(source, stream);
-    entry.events += events;
-    if (entry.lastEventId < lastEventId) entry.lastEventId = lastEventId;
-  }
-
-  /** As `add()`, for events before all others of the stream: its last event may be known. */
-  addEarlier(source: string, stream: string, events: number, lastEventId: () => string): void {
-    const entry = this.#entryToChange(source, stream);
-    entry.events += events;
-    if (entry.lastEventId === "") entry.lastEventId = lastEventId();
+    this.#add(streamKey(source, stream), events, lastEventId);
   }
 
   /** Adds what another one counts. */
   addAll(others: StreamCounts): void {
     for (const { key, events, lastEventId } of others.entries()) {
-      const [source, stream] = namesOf(key);
-      this.add(source, stream, events, lastEventId);
+      this.#add(key, events, lastEventId);
     }
   }
 
   /** Last event of a stream; null when it has none. */
   frontier(source: string, stream: string): string | null {
-    return this.#entries.get(source)?.get(stream)?.lastEventId ?? null;
+    return this.#entries.get(streamKey(source, stream))?.lastEventId ?? null;
   }
 
   /** All streams in order. */
   *entries(): Generator<StreamEntry, void> {
-    for (const key of this.#inOrder()) yield entryOf(this.#entries, key);
+    for (const key of this.#inOrder()) yield this.#entries.get(key)!;
   }
 
   /** A copy that later additions do not change. Copies on the first of those. */
@@ -90,32 +84,33 @@ export class StreamCounts implements StreamSource {
     const copy = new StreamCounts();
     copy.#sorted = this.#inOrder();
     copy.#entries = this.#entries;
-    copy.#size = this.#size;
-    copy.#isShared = true;
-    this.#isShared = true;
+    copy.#isShared = this.#isShared = true;
     return copy;
   }
 
   /** See `StreamSource`. Later additions invalidate the cursor: call it on a copy. */
   seek(key: string): StreamCursor {
-    return new CountsCursor(this.#entries, this.#inOrder(), key);
+    const sorted = this.#inOrder();
+    return new CountsCursor(
+      this.#entries,
+      sorted,
+      firstIndex(sorted.length, (i) => sorted[i]! >= key),
+    );
   }
 
-  #entryToChange(source: string, stream: string): StreamEntry {
-    if (this.#isShared) this.#entries = copyOf(this.#entries);
-    this.#isShared = false;
-    const known = this.#entries.get(source)?.get(stream);
-    if (known !== undefined) return known;
-    // The names may be slices of a whole request: slices of the key, a new string, are kept.
-    const key = streamKey(source, stream);
-    const [ownSource, ownStream] = namesOf(key);
-    const entry = { key, events: 0, lastEventId: "" };
-    const streams = this.#entries.get(source);
-    if (streams === undefined) this.#entries.set(ownSource, new Map([[ownStream, entry]]));
-    else streams.set(ownStream, entry);
-    this.#unsorted.push(key);
-    this.#size += 1;
-    return entry;
+  #add(key: string, events: number, lastEventId: string): void {
+    if (this.#isShared) {
+      this.#entries = new Map([...this.#entries].map(([key, entry]) => [key, { ...entry }]));
+      this.#isShared = false;
+    }
+    const entry = this.#entries.get(key);
+    if (entry === undefined) {
+      this.#entries.set(key, { key, events, lastEventId });
+      this.#unsorted.push(key);
+    } else {
+      entry.events += events;
+      if (entry.lastEventId < lastEventId) entry.lastEventId = lastEventId;
+    }
   }
 
   #inOrder(): readonly string[] {
@@ -128,38 +123,15 @@ export class StreamCounts implements StreamSource {
   }
 }
 
-/** The source and the stream of a key. */
-export function namesOf(key: string): [source: string, stream: string] {
-  const space = key.indexOf(" ");
-  return [key.slice(0, space), key.slice(space + 1)];
-}
-
-type EntryMaps = Map<string, Map<string, StreamEntry>>;
-
-function entryOf(entries: EntryMaps, key: string): StreamEntry {
-  const [source, stream] = namesOf(key);
-  return entries.get(source)!.get(stream)!;
-}
-
-function copyOf(entries: EntryMaps): EntryMaps {
-  const copy: EntryMaps = new Map();
-  for (const [source, streams] of entries) {
-    const copied = new Map<string, StreamEntry>();
-    for (const [stream, entry] of streams) copied.set(stream, { ...entry });
-    copy.set(source, copied);
-  }
-  return copy;
-}
-
 class CountsCursor implements StreamCursor {
-  readonly #entries: EntryMaps;
+  readonly #entries: ReadonlyMap<string, StreamEntry>;
   readonly #sorted: readonly string[];
   #index: number;
 
-  constructor(entries: EntryMaps, sorted: readonly string[], key: string) {
+  constructor(entries: ReadonlyMap<string, StreamEntry>, sorted: readonly string[], index: number) {
     this.#entries = entries;
     this.#sorted = sorted;
-    this.#index = firstIndex(sorted.length, (i) => sorted[i]! >= key);
+    this.#index = index;
   }
 
   get key(): string | null {
@@ -167,11 +139,11 @@ class CountsCursor implements StreamCursor {
   }
 
   get events(): number {
-    return entryOf(this.#entries, this.key!).events;
+    return this.#entries.get(this.key!)!.events;
   }
 
   get lastEventId(): string {
-    return entryOf(this.#entries, this.key!).lastEventId;
+    return this.#entries.get(this.key!)!.lastEventId;
   }
 
   next(): boolean {

@@ -59,7 +59,7 @@ export async function countThrough(
   const last = segment.rowGroups.findIndex((group) => group.lastEventId >= eventId);
   if (last < 0) return null;
   const counts = new StreamCounts();
-  // From newest to oldest: an event is the last of its stream when the stream is new.
+  // The row group of the event first: there may be no such event.
   for (let number = last; number >= 0; number--) {
     const columns = await segment.readColumns(number, STREAM_COLUMNS);
     const rows = number < last
@@ -67,7 +67,7 @@ export async function countThrough(
       : rowsThrough(columns.event_id, eventId);
     if (rows === null) return null;
     countRows(columns, rows, (source, stream, events, lastRow) => {
-      counts.addEarlier(source, stream, events, () => uuidAt(columns.event_id, lastRow));
+      counts.add(source, stream, events, uuidAt(columns.event_id, lastRow));
     });
   }
   return counts;

@@ -7,8 +7,7 @@ import type { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";
 import { READ_CHUNK_BYTES } from "../../limits.ts";
 import { firstLineAfter, isHeaderLine, lineEventId } from "../line/stored_line.ts";
-import { LineChunks } from "../read/line_chunks.ts";
-import type { LineSource, LinesWanted, LogFile } from "../read/snapshot.ts";
+import { type LineSource, type LinesWanted, type LogFile, readLines } from "../read/snapshot.ts";
 import type { CommitFile } from "./commit_file.ts";
 
 const LF = 0x0a;
@@ -53,7 +52,7 @@ class CommitLines implements LineSource {
   #position: number;
   #readBytes: number;
   /** The segments, once the reader has switched to them. */
-  #sealed: LineChunks | null = null;
+  #sealed: AsyncGenerator<Buffer, void> | null = null;
 
   constructor(target: CommitFile, range: RangeEnd, wanted: LinesWanted) {
     const { after, firstReadBytes } = wanted;
@@ -105,8 +104,8 @@ class CommitLines implements LineSource {
   /** Lines of the segments, up to the last event of the range. */
   async #readSealed(segments: readonly LogFile[]): Promise<Buffer | null> {
     const { lastEventId, end: rangeEnd } = this.#range;
-    this.#sealed ??= new LineChunks({ files: segments, frontier: lastEventId }, this.#wanted);
-    const lines = await this.#sealed.next();
+    this.#sealed ??= readLines(segments, this.#wanted);
+    const lines = (await this.#sealed.next()).value ?? null;
     if (lines === null || lastEventIdOf(lines)! < lastEventId) return lines;
     this.#position = rangeEnd;
     const end = firstLineAfter(lines, lastEventId);

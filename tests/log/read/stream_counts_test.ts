@@ -79,14 +79,3 @@ test("StreamCounts.addAll() adds what was counted of later events", () => {
     { key: "a t", events: 1, lastEventId: idAt(3) },
   ]);
 });
-
-test("StreamCounts.addEarlier() asks for the last event only where the stream is new", () => {
-  const counts = new StreamCounts();
-  counts.addEarlier("a", "s", 2, () => idAt(7));
-  counts.addEarlier("a", "t", 1, () => idAt(5));
-  counts.addEarlier("a", "s", 3, () => assert.fail("the last event is known"));
-  assert.deepEqual([...counts.entries()], [
-    { key: "a s", events: 5, lastEventId: idAt(7) },
-    { key: "a t", events: 1, lastEventId: idAt(5) },
-  ]);
-});

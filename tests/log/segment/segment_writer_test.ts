@@ -104,7 +104,7 @@ test("writeSegment() holds one row group at a time", async () => {
   assert.ok(writes.length > rowGroups.length, "each row group is written by itself");
 });
 
-test("writeSegment() keeps pages too large to copy in their place", async () => {
+test("writeSegment() writes pages of several MiB in their place", async () => {
   const noise = Buffer.alloc(3_000_000);
   for (let i = 0; i < noise.length; i++) noise[i] = 33 + (i * i * 2654435761 >>> 13) % 57;
   const payload = noise.toString("latin1");
