@@ -22,26 +22,34 @@ import { KEY_PAGE_BYTES } from "./key_filter.ts";
 import { UUID_BYTES, uuidText } from "../line/line_bytes.ts";
 import { SegmentError } from "../parquet/segment_error.ts";
 import { decodeMetadata, METADATA_KEY, type SegmentMetadata } from "./segment_metadata.ts";
-import { COLUMN_NAMES, type ColumnName, columnNumber, SEGMENT_SCHEMA } from "./segment_schema.ts";
+import {
+  COLUMN_NAMES,
+  type ColumnName,
+  columnNumber,
+  type FilteredColumn,
+  SEGMENT_SCHEMA,
+} from "./segment_schema.ts";
 import { SNAPPY_GROWTH_MAX } from "../parquet/snappy.ts";
-import type { StorageFile } from "../storage/storage.ts";
+import type { FileReader } from "../storage/storage.ts";
 
 /** Longest Bloom filter of a row group that a reader accepts. */
 const BLOOM_FILTER_BYTES_MAX = 64 * 1024;
 
-/** One column of one row group. */
-export interface ColumnPlace {
-  /** Its pages in the file. */
-  start: number;
-  end: number;
+/** Columns whose statistics prune row groups. */
+export const BOUNDED_COLUMNS = ["source", "stream", "kind"] as const;
+
+/** The pages of one column of one row group. */
+interface ColumnPlace extends FileRange {
   uncompressedBytes: number;
-  /**
-   * Column statistics as latin1, a character for each byte, which sorts as the bytes do and takes
-   * little memory. Null where there are none.
-   */
-  bounds: { min: string; max: string } | null;
-  /** Its Bloom filter in the file, with its CRC-32. */
-  filter: FileRange | null;
+}
+
+/**
+ * Minimum and maximum of a column as latin1, a character for each byte, which sorts as the bytes do
+ * and takes little memory.
+ */
+export interface ColumnBounds {
+  min: string;
+  max: string;
 }
 
 export interface RowGroup {
@@ -51,46 +59,63 @@ export interface RowGroup {
   lastEventId: string;
   /** In the order of the schema. */
   columns: ColumnPlace[];
+  bounds: Record<typeof BOUNDED_COLUMNS[number], ColumnBounds>;
+  /** Bloom filters in the file, each with its CRC-32. */
+  filters: Record<FilteredColumn, FileRange>;
 }
 
-export interface SegmentFooter {
-  metadata: SegmentMetadata;
-  /** Null once its row groups are decoded: it takes 30 KiB, times a hundred segments. */
-  parquet: CheckedFooter | null;
-}
-
-/**
- * Reads the footer of a segment; its row groups are left to `readRowGroups()`.
- * @throws {SegmentError} when the file is no segment.
- */
-export async function readFooter(file: StorageFile, sizeBytes: number): Promise<SegmentFooter> {
+/** Reads the footer of a segment. @throws {SegmentError} when the file is no segment. */
+export async function readFooter(file: FileReader, sizeBytes: number): Promise<SegmentFooter> {
   const parquet = await readCheckedFooter(file, sizeBytes);
   const { key_value_metadata: [first] } = decodeFooter(FILE_KEY_VALUES, parquet);
   if (first?.key !== METADATA_KEY) throw new SegmentError(`no ${METADATA_KEY}`);
-  const metadata = decodeMetadata(first.value);
-  const { key_filter: filter, stream_index: streams } = metadata;
-  const isFilter = filter.bytes % KEY_PAGE_BYTES === 0 && filter.bytes <= KEY_FILTER_BYTES_MAX;
-  if (!isFilter || filter.offset + filter.bytes > parquet.start) {
-    throw new SegmentError(`a filter of ${filter.bytes} bytes from byte ${filter.offset}`);
-  }
-  if (streams.index_bytes > streams.bytes || streams.offset + streams.bytes > parquet.start) {
-    throw new SegmentError(`a stream index of ${streams.bytes} bytes from byte ${streams.offset}`);
-  }
-  return { metadata, parquet };
+  return new SegmentFooter(decodeMetadata(first.value), parquet);
 }
 
-/** Decodes the row groups, from oldest to newest. Call once. @throws {SegmentError} */
-export function readRowGroups(footer: SegmentFooter): RowGroup[] {
-  const { metadata, parquet } = footer;
-  assert(parquet !== null, "the row groups of a footer are read once");
-  const file = decodeFooter(FILE_META_DATA, parquet);
-  if (!isDeepStrictEqual(file.schema, SEGMENT_SCHEMA)) {
-    throw new SegmentError("the columns are not those of a segment");
+export class SegmentFooter {
+  readonly metadata: SegmentMetadata;
+  readonly keyFilter: FileRange;
+  readonly streamBlocks: FileRange;
+  readonly streamIndex: FileRange;
+  /** Null once its row groups are decoded: it takes 30 KiB, times a hundred segments. */
+  #parquet: CheckedFooter | null;
+  #rowGroups: readonly RowGroup[] | null = null;
+
+  /** @throws {SegmentError} */
+  constructor(metadata: SegmentMetadata, parquet: CheckedFooter) {
+    this.metadata = metadata;
+    this.#parquet = parquet;
+    const { key_filter_bytes, stream_blocks_bytes, stream_index_bytes } = metadata;
+    const indexStart = parquet.start - stream_index_bytes;
+    const blocksStart = indexStart - stream_blocks_bytes;
+    const filterStart = blocksStart - key_filter_bytes;
+    const isFilter = key_filter_bytes % KEY_PAGE_BYTES === 0 &&
+      key_filter_bytes <= KEY_FILTER_BYTES_MAX;
+    if (!isFilter || filterStart < MAGIC.length) {
+      throw new SegmentError(`a key filter of ${key_filter_bytes} bytes from byte ${filterStart}`);
+    }
+    this.keyFilter = { start: filterStart, end: blocksStart };
+    this.streamBlocks = { start: blocksStart, end: indexStart };
+    this.streamIndex = { start: indexStart, end: parquet.start };
   }
-  const rowGroups = checkRowGroups(file, parquet.start);
-  checkCounts(metadata, rowGroups, file.num_rows);
-  footer.parquet = null;
-  return rowGroups;
+
+  /** From oldest to newest. @throws {SegmentError} */
+  get rowGroups(): readonly RowGroup[] {
+    return this.#rowGroups ??= this.#decodeRowGroups();
+  }
+
+  #decodeRowGroups(): RowGroup[] {
+    const parquet = this.#parquet;
+    assert(parquet !== null, "the row groups of a footer are decoded once");
+    const file = decodeFooter(FILE_META_DATA, parquet);
+    if (!isDeepStrictEqual(file.schema, SEGMENT_SCHEMA)) {
+      throw new SegmentError("the columns are not those of a segment");
+    }
+    const rowGroups = checkRowGroups(file, parquet.start);
+    checkCounts(this.metadata, rowGroups, file.num_rows);
+    this.#parquet = null;
+    return rowGroups;
+  }
 }
 
 function checkRowGroups({ row_groups }: FileMetaData, footerStart: number): RowGroup[] {
@@ -132,9 +157,22 @@ function checkRowGroup(
     }
     columns.push(column);
   });
-  const ids = columns[columnNumber("event_id")]!.bounds;
-  if (ids === null) throw new SegmentError("a row group without the bounds of its ids");
-  return { rows, firstEventId: eventId(ids.min), lastEventId: eventId(ids.max), columns };
+  const chunkOf = (name: ColumnName) => chunks[columnNumber(name)]!;
+  const boundsOf = (name: ColumnName) => checkBounds(chunkOf(name), name);
+  const filterOf = (name: FilteredColumn) => checkFilter(chunkOf(name), name, footerStart);
+  const ids = boundsOf("event_id");
+  return {
+    rows,
+    firstEventId: eventId(ids.min),
+    lastEventId: eventId(ids.max),
+    columns,
+    bounds: { source: boundsOf("source"), stream: boundsOf("stream"), kind: boundsOf("kind") },
+    filters: {
+      stream: filterOf("stream"),
+      record_key: filterOf("record_key"),
+      batch_id: filterOf("batch_id"),
+    },
+  };
 }
 
 function checkColumn(
@@ -143,7 +181,7 @@ function checkColumn(
   rows: number,
   footerStart: number,
 ): ColumnPlace {
-  const { path_in_schema: path, total_uncompressed_size: uncompressedBytes, statistics } = meta;
+  const { path_in_schema: path, total_uncompressed_size: uncompressedBytes } = meta;
   const isOurs = file_path === undefined && path.length === 1 && path[0] === name &&
     meta.num_values === rows;
   if (!isOurs) throw new SegmentError(`${name}: not the column of a segment`);
@@ -155,18 +193,25 @@ function checkColumn(
   if (!isPossible) {
     throw new SegmentError(`${name}: ${uncompressedBytes} bytes from bytes ${start} to ${end}`);
   }
-  const { min_value: min, max_value: max } = statistics ?? {};
-  const isBounded = min !== undefined && max !== undefined;
-  const bounds = isBounded ? { min: latin1(min), max: latin1(max) } : null;
-  return { start, end, uncompressedBytes, bounds, filter: filterRange(meta, footerStart) };
+  return { start, end, uncompressedBytes };
 }
 
-function filterRange(meta: ColumnChunk["meta_data"], footerStart: number): FileRange | null {
-  const { bloom_filter_offset: start, bloom_filter_length: sizeBytes } = meta;
-  if (start === undefined || sizeBytes === undefined) return null;
+function checkBounds({ meta_data }: ColumnChunk, name: ColumnName): ColumnBounds {
+  const { min_value: min, max_value: max } = meta_data.statistics ?? {};
+  if (min === undefined || max === undefined) {
+    throw new SegmentError(`${name}: a row group without statistics`);
+  }
+  return { min: latin1(min), max: latin1(max) };
+}
+
+function checkFilter({ meta_data }: ColumnChunk, name: ColumnName, footerStart: number): FileRange {
+  const { bloom_filter_offset: start, bloom_filter_length: sizeBytes } = meta_data;
+  if (start === undefined || sizeBytes === undefined) {
+    throw new SegmentError(`${name}: a row group without a Bloom filter`);
+  }
   const end = start + sizeBytes + BLOOM_CRC_BYTES;
   if (end > footerStart || sizeBytes > BLOOM_FILTER_BYTES_MAX) {
-    throw new SegmentError(`a Bloom filter from bytes ${start} to ${end}`);
+    throw new SegmentError(`${name}: a Bloom filter from bytes ${start} to ${end}`);
   }
   return { start, end };
 }

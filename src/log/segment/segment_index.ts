@@ -5,7 +5,6 @@
 import type { Buffer } from "node:buffer";
 import { StreamCounts, type StreamEntry } from "../read/stream_counts.ts";
 import { batchKeyHash, KeyHashes, streamKeyHash } from "./key_filter.ts";
-import { sourceKeyOf } from "./stream_index.ts";
 
 export interface SegmentIndexContent {
   /** Sources and streams, in order of their keys. */
@@ -26,34 +25,14 @@ export class SegmentIndex {
   /** Adds events of one stream, the last of which has that id. */
   addEvents(source: string, stream: string, events: number, lastEventId: string): void {
     this.#streams.add(source, stream, events, lastEventId);
+    // The entry of the whole source, before those of its streams: see `sourceKey()`.
+    this.#streams.add(source, "", events, lastEventId);
   }
 
   /** Call once, after the last event. */
   finish(): SegmentIndexContent {
-    const entries = withSources(this.#streams.entries());
+    const entries = [...this.#streams.entries()];
     for (const { key } of entries) this.#keys.add(streamKeyHash(key));
     return { entries, keyFilter: this.#keys.filter() };
   }
-}
-
-/** Adds the entry of each source before those of its streams. @param streams in order. */
-function withSources(streams: Iterable<StreamEntry>): StreamEntry[] {
-  const entries: StreamEntry[] = [];
-  let sourceAt = 0;
-  for (const entry of streams) {
-    const source = entries[sourceAt];
-    const key = sourceKeyOf(entry.key);
-    if (source?.key !== key) {
-      sourceAt = entries.push({ ...entry, key }) - 1;
-    } else {
-      const isLater = source.lastEventId < entry.lastEventId;
-      entries[sourceAt] = {
-        key,
-        events: source.events + entry.events,
-        lastEventId: isLater ? entry.lastEventId : source.lastEventId,
-      };
-    }
-    entries.push(entry);
-  }
-  return entries;
 }

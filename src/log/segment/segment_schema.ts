@@ -98,8 +98,8 @@ export function columnElement(name: ColumnName): SchemaElement {
  * Columns with a Bloom filter for each row group, and the share of values that it lets pass by
  * mistake. Filters come in powers of two, so it is less in most row groups.
  *
- * A `record_key` is looked for in all row groups, thousands in a large log; a batch only in those
- * of segments whose key filter lets it pass, where each false one costs the ids of a row group.
+ * A `record_key` is looked up in all row groups, thousands in a large log; a batch only in those of
+ * segments whose key filter passes it, where a false positive decodes four columns.
  */
 export const BLOOM_FILTERS = {
   stream: 1e-3,

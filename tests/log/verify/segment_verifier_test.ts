@@ -10,7 +10,7 @@ import { encodeFooter } from "../../../src/log/parquet/footer.ts";
 import { KEY_PAGE_BYTES, KeyHashes } from "../../../src/log/segment/key_filter.ts";
 import type { StreamEntry } from "../../../src/log/read/stream_counts.ts";
 import { isSourceKey } from "../../../src/log/segment/stream_index.ts";
-import type { ExpectedSegment } from "../../../src/log/segment/segment_check.ts";
+import type { ExpectedSegment } from "../../../src/log/segment/segment_metadata.ts";
 import { verifySegment } from "../../../src/log/verify/segment_verifier.ts";
 import { type FailureCode, VerifyFailure } from "../../../src/log/verify/failure.ts";
 import { SEED, SeededRandom } from "../../../tools/support/random.ts";
