@@ -65,11 +65,6 @@ export class SealedHistory {
     return this.#files.at(-1)?.lastEventId ?? null;
   }
 
-  /** Bytes of the key filters in memory. */
-  get keyFiltersBytes(): number {
-    return this.#keyFiltersBytes;
-  }
-
   /** Appends the next segments. */
   add(entries: readonly SegmentEntry[]): void {
     const files = entries.map((entry) => {

@@ -5,14 +5,12 @@
  */
 import { Buffer } from "node:buffer";
 import { isDeepStrictEqual } from "node:util";
-import { assert } from "../../assert.ts";
 import { isEventId } from "../../event/event_id.ts";
 import { COMMIT_BODY_BYTES_MAX, KEY_FILTER_BYTES_MAX, ROW_GROUP_EVENTS_MAX } from "../../limits.ts";
 import { BLOOM_CRC_BYTES } from "../parquet/bloom_filter.ts";
-import { type CheckedFooter, decodeFooter, MAGIC, readCheckedFooter } from "../parquet/footer.ts";
+import { decodeFooter, MAGIC, readCheckedFooter } from "../parquet/footer.ts";
 import {
   type ColumnChunk,
-  FILE_KEY_VALUES,
   FILE_META_DATA,
   type FileMetaData,
   type ParquetRowGroup,
@@ -64,65 +62,50 @@ export interface RowGroup {
   filters: Record<FilteredColumn, FileRange>;
 }
 
+export interface SegmentFooter {
+  metadata: SegmentMetadata;
+  /** From oldest to newest. */
+  rowGroups: readonly RowGroup[];
+  keyFilter: FileRange;
+  streamBlocks: FileRange;
+  streamIndex: FileRange;
+}
+
 /** Reads the footer of a segment. @throws {SegmentError} when the file is no segment. */
 export async function readFooter(file: FileReader, sizeBytes: number): Promise<SegmentFooter> {
-  const parquet = await readCheckedFooter(file, sizeBytes);
-  const { key_value_metadata: [first] } = decodeFooter(FILE_KEY_VALUES, parquet);
+  const checked = await readCheckedFooter(file, sizeBytes);
+  const footer = decodeFooter(FILE_META_DATA, checked);
+  const { schema, num_rows, key_value_metadata: [first] } = footer;
   if (first?.key !== METADATA_KEY) throw new SegmentError(`no ${METADATA_KEY}`);
-  return new SegmentFooter(decodeMetadata(first.value), parquet);
+  const metadata = decodeMetadata(first.value);
+  if (!isDeepStrictEqual(schema, SEGMENT_SCHEMA)) {
+    throw new SegmentError("the columns are not those of a segment");
+  }
+  const { key_filter_bytes, stream_blocks_bytes, stream_index_bytes } = metadata;
+  const indexStart = checked.start - stream_index_bytes;
+  const blocksStart = indexStart - stream_blocks_bytes;
+  const filterStart = blocksStart - key_filter_bytes;
+  const isFilter = key_filter_bytes % KEY_PAGE_BYTES === 0 &&
+    key_filter_bytes <= KEY_FILTER_BYTES_MAX;
+  if (!isFilter || filterStart < MAGIC.length) {
+    throw new SegmentError(`a key filter of ${key_filter_bytes} bytes from byte ${filterStart}`);
+  }
+  const rowGroups = checkRowGroups(footer, filterStart);
+  checkCounts(metadata, rowGroups, num_rows);
+  return {
+    metadata,
+    rowGroups,
+    keyFilter: { start: filterStart, end: blocksStart },
+    streamBlocks: { start: blocksStart, end: indexStart },
+    streamIndex: { start: indexStart, end: checked.start },
+  };
 }
 
-export class SegmentFooter {
-  readonly metadata: SegmentMetadata;
-  readonly keyFilter: FileRange;
-  readonly streamBlocks: FileRange;
-  readonly streamIndex: FileRange;
-  /** Null once its row groups are decoded: it takes 30 KiB, times a hundred segments. */
-  #parquet: CheckedFooter | null;
-  #rowGroups: readonly RowGroup[] | null = null;
-
-  /** @throws {SegmentError} */
-  constructor(metadata: SegmentMetadata, parquet: CheckedFooter) {
-    this.metadata = metadata;
-    this.#parquet = parquet;
-    const { key_filter_bytes, stream_blocks_bytes, stream_index_bytes } = metadata;
-    const indexStart = parquet.start - stream_index_bytes;
-    const blocksStart = indexStart - stream_blocks_bytes;
-    const filterStart = blocksStart - key_filter_bytes;
-    const isFilter = key_filter_bytes % KEY_PAGE_BYTES === 0 &&
-      key_filter_bytes <= KEY_FILTER_BYTES_MAX;
-    if (!isFilter || filterStart < MAGIC.length) {
-      throw new SegmentError(`a key filter of ${key_filter_bytes} bytes from byte ${filterStart}`);
-    }
-    this.keyFilter = { start: filterStart, end: blocksStart };
-    this.streamBlocks = { start: blocksStart, end: indexStart };
-    this.streamIndex = { start: indexStart, end: parquet.start };
-  }
-
-  /** From oldest to newest. @throws {SegmentError} */
-  get rowGroups(): readonly RowGroup[] {
-    return this.#rowGroups ??= this.#decodeRowGroups();
-  }
-
-  #decodeRowGroups(): RowGroup[] {
-    const parquet = this.#parquet;
-    assert(parquet !== null, "the row groups of a footer are decoded once");
-    const file = decodeFooter(FILE_META_DATA, parquet);
-    if (!isDeepStrictEqual(file.schema, SEGMENT_SCHEMA)) {
-      throw new SegmentError("the columns are not those of a segment");
-    }
-    const rowGroups = checkRowGroups(file, parquet.start);
-    checkCounts(this.metadata, rowGroups, file.num_rows);
-    this.#parquet = null;
-    return rowGroups;
-  }
-}
-
-function checkRowGroups({ row_groups }: FileMetaData, footerStart: number): RowGroup[] {
+function checkRowGroups({ row_groups }: FileMetaData, rowsEnd: number): RowGroup[] {
   const rowGroups: RowGroup[] = [];
   let at = MAGIC.length;
   for (const next of row_groups) {
-    const rowGroup = checkRowGroup(next, at, footerStart);
+    const rowGroup = checkRowGroup(next, at, rowsEnd);
     const last = rowGroups.at(-1);
     if (last !== undefined && rowGroup.firstEventId <= last.lastEventId) {
       throw new SegmentError(
@@ -140,7 +123,7 @@ function checkRowGroups({ row_groups }: FileMetaData, footerStart: number): RowG
 function checkRowGroup(
   { num_rows: rows, columns: chunks }: ParquetRowGroup,
   start: number,
-  footerStart: number,
+  rowsEnd: number,
 ): RowGroup {
   if (rows === 0 || rows > ROW_GROUP_EVENTS_MAX) {
     throw new SegmentError(`a row group of ${rows} rows, outside 1 to ${ROW_GROUP_EVENTS_MAX}`);
@@ -150,7 +133,7 @@ function checkRowGroup(
   }
   const columns: ColumnPlace[] = [];
   chunks.forEach((chunk, place) => {
-    const column = checkColumn(chunk, COLUMN_NAMES[place]!, rows, footerStart);
+    const column = checkColumn(chunk, COLUMN_NAMES[place]!, rows, rowsEnd);
     const expectedStart = columns.at(-1)?.end ?? start;
     if (column.start !== expectedStart) {
       throw new SegmentError(`a column starts at byte ${column.start}, not at ${expectedStart}`);
@@ -159,7 +142,7 @@ function checkRowGroup(
   });
   const chunkOf = (name: ColumnName) => chunks[columnNumber(name)]!;
   const boundsOf = (name: ColumnName) => checkBounds(chunkOf(name), name);
-  const filterOf = (name: FilteredColumn) => checkFilter(chunkOf(name), name, footerStart);
+  const filterOf = (name: FilteredColumn) => checkFilter(chunkOf(name), name, rowsEnd);
   const ids = boundsOf("event_id");
   return {
     rows,
@@ -179,7 +162,7 @@ function checkColumn(
   { file_path, meta_data: meta }: ColumnChunk,
   name: ColumnName,
   rows: number,
-  footerStart: number,
+  rowsEnd: number,
 ): ColumnPlace {
   const { path_in_schema: path, total_uncompressed_size: uncompressedBytes } = meta;
   const isOurs = file_path === undefined && path.length === 1 && path[0] === name &&
@@ -187,7 +170,7 @@ function checkColumn(
   if (!isOurs) throw new SegmentError(`${name}: not the column of a segment`);
   const start = meta.dictionary_page_offset ?? meta.data_page_offset;
   const end = start + meta.total_compressed_size;
-  const isPossible = start < end && end <= footerStart &&
+  const isPossible = start < end && end <= rowsEnd &&
     uncompressedBytes <= SNAPPY_GROWTH_MAX * (end - start) &&
     uncompressedBytes <= COMMIT_BODY_BYTES_MAX;
   if (!isPossible) {
@@ -204,13 +187,13 @@ function checkBounds({ meta_data }: ColumnChunk, name: ColumnName): ColumnBounds
   return { min: latin1(min), max: latin1(max) };
 }
 
-function checkFilter({ meta_data }: ColumnChunk, name: ColumnName, footerStart: number): FileRange {
+function checkFilter({ meta_data }: ColumnChunk, name: ColumnName, rowsEnd: number): FileRange {
   const { bloom_filter_offset: start, bloom_filter_length: sizeBytes } = meta_data;
   if (start === undefined || sizeBytes === undefined) {
     throw new SegmentError(`${name}: a row group without a Bloom filter`);
   }
   const end = start + sizeBytes + BLOOM_CRC_BYTES;
-  if (end > footerStart || sizeBytes > BLOOM_FILTER_BYTES_MAX) {
+  if (end > rowsEnd || sizeBytes > BLOOM_FILTER_BYTES_MAX) {
     throw new SegmentError(`${name}: a Bloom filter from bytes ${start} to ${end}`);
   }
   return { start, end };

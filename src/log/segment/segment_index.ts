@@ -3,8 +3,9 @@
  * read-back compare the file with them.
  */
 import type { Buffer } from "node:buffer";
+import type { Hash64 } from "../parquet/xxhash64.ts";
 import { StreamCounts, type StreamEntry } from "../read/stream_counts.ts";
-import { batchKeyHash, KeyHashes, streamKeyHash } from "./key_filter.ts";
+import { batchKeyHash, buildKeyFilter, streamKeyHash } from "./key_filter.ts";
 
 export interface SegmentIndexContent {
   /** Sources and streams, in order of their keys. */
@@ -15,11 +16,11 @@ export interface SegmentIndexContent {
 
 export class SegmentIndex {
   readonly #streams = new StreamCounts();
-  readonly #keys = new KeyHashes();
+  readonly #keys: Hash64[] = [];
 
   /** Adds a batch, once. */
   addBatch(source: string, batchId: string): void {
-    this.#keys.add(batchKeyHash(source, batchId));
+    this.#keys.push(batchKeyHash(source, batchId));
   }
 
   /** Adds events of one stream, the last of which has that id. */
@@ -32,7 +33,7 @@ export class SegmentIndex {
   /** Call once, after the last event. */
   finish(): SegmentIndexContent {
     const entries = [...this.#streams.entries()];
-    for (const { key } of entries) this.#keys.add(streamKeyHash(key));
-    return { entries, keyFilter: this.#keys.filter() };
+    for (const { key } of entries) this.#keys.push(streamKeyHash(key));
+    return { entries, keyFilter: buildKeyFilter(this.#keys) };
   }
 }
