@@ -18,7 +18,6 @@ import {
   TAIL_FILE,
   TAIL_TEMPORARY_FILE,
 } from "./storage/file_names.ts";
-import { checkListedFiles } from "./segment/listed_file.ts";
 import { CorruptLogError } from "./storage/errors.ts";
 import { EMPTY_MANIFEST, type Manifest, readManifest, writeManifest } from "./segment/manifest.ts";
 import { createTail } from "./wal/rotation.ts";
@@ -128,9 +127,7 @@ async function openSegments(
 ): Promise<SealedHistory> {
   const sealed = new SealedHistory(storage);
   opened.push(sealed);
-  await checkListedFiles(storage, manifest.segments);
-  sealed.add(manifest.segments);
-  await sealed.checkLast();
+  await sealed.open(manifest.segments);
   return sealed;
 }
 

@@ -95,7 +95,8 @@ export interface Row {
 export async function readRows(tree: Tree, path: string): Promise<Row[]> {
   const segment = await openSegment(new SimulatedDisk(tree), path);
   const rows: Row[] = [];
-  for (let number = 0; number < segment.rowGroups.length; number++) {
+  const { rowGroups } = await segment.footer();
+  for (const number of rowGroups.keys()) {
     const lines = (await segment.readRowGroup(number)).toString().split("\n").slice(0, -1);
     const { batch_digest } = await segment.readColumns(number, ["batch_digest"]);
     lines.forEach((line, row) => {

@@ -8,7 +8,7 @@ import type { EventFacts } from "../../src/log/segment/segment_metadata.ts";
 import { RowGroupWriter } from "../../src/log/segment/row_group_writer.ts";
 import { RowGroupRows } from "../../src/log/segment/segment_rows.ts";
 import { FileSink } from "../../src/log/parquet/file_sink.ts";
-import type { ExpectedSegment } from "../../src/log/segment/segment_check.ts";
+import type { ExpectedSegment } from "../../src/log/segment/segment_metadata.ts";
 import { StoredEvent } from "../../src/log/line/stored_event.ts";
 import { SimulatedDisk } from "./simulated_disk.ts";
 

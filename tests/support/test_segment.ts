@@ -12,13 +12,10 @@ import {
 import type { BatchEntry } from "../../src/log/wal/commit_frame.ts";
 import { readCommits } from "../../src/log/wal/commit_reader.ts";
 import { readBack } from "../../src/log/sealing/segment_read_back.ts";
-import { LruCache } from "../../src/lru_cache.ts";
 import type { SegmentEntry } from "../../src/log/segment/manifest.ts";
-import { RowGroupCache } from "../../src/log/segment/row_group_cache.ts";
-import { SealedSegment, type SegmentCaches } from "../../src/log/segment/sealed_segment.ts";
-import type { ExpectedSegment } from "../../src/log/segment/segment_check.ts";
+import { SealedHistory, type SealedHistoryOptions } from "../../src/log/segment/sealed_history.ts";
+import type { ExpectedSegment } from "../../src/log/segment/segment_metadata.ts";
 import { type SegmentBounds, writeSegment } from "../../src/log/segment/segment_writer.ts";
-import { TableCache } from "../../src/log/segment/table_cache.ts";
 import type { Storage } from "../../src/log/storage/storage.ts";
 import { randomValue } from "../event/support/random_json.ts";
 import type { SeededRandom } from "../../tools/support/random.ts";
@@ -110,19 +107,15 @@ export function entryOf(segment: ExpectedSegment): SegmentEntry {
   return { ...segment, sealed_at: "2026-01-01T00:00:00.000Z" };
 }
 
-/** Segments with caches of their own. @param openMax how many stay open. */
-export function sealedSegments(
+/** The history of some segments. */
+export function historyOf(
   storage: Storage,
   listed: readonly ExpectedSegment[],
-  openMax?: number,
-): { segments: SealedSegment[]; tables: TableCache } {
-  const tables = new TableCache(storage, openMax);
-  const caches: SegmentCaches = {
-    tables,
-    streamBlocks: new LruCache(1),
-    rowGroups: new RowGroupCache(),
-  };
-  return { segments: listed.map((entry) => new SealedSegment(entryOf(entry), caches)), tables };
+  options?: SealedHistoryOptions,
+): SealedHistory {
+  const history = new SealedHistory(storage, options);
+  history.add(listed.map(entryOf));
+  return history;
 }
 
 /** Batches of one small event each, all in one commit. */

@@ -2,8 +2,8 @@
 import { ADMITTED_BODY_BYTES_MAX, LIVE_PAGES_BYTES_MAX } from "../../src/limits.ts";
 import { PREPARED_BYTES_MAX } from "../../src/service/prepared_room.ts";
 import { RECENT_COMMITS_BYTES_MAX } from "../../src/log/log.ts";
-import { ROW_GROUP_CACHE_BYTES_MAX } from "../../src/log/segment/row_group_cache.ts";
-import { BLOOM_FILTER_CACHE_BYTES_MAX } from "../../src/log/segment/bloom_filter_cache.ts";
+import { ROW_GROUP_CACHE_BYTES_MAX } from "../../src/log/segment/segment_caches.ts";
+import { BLOOM_FILTER_CACHE_BYTES_MAX } from "../../src/log/segment/segment_caches.ts";
 import { CLIENT_SOCKETS_MAX } from "../../src/client/unix_fetch.ts";
 
 const MIB = 1024 * 1024;

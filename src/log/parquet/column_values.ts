@@ -71,11 +71,6 @@ export function repeatsAt({ bytes, starts, ends }: ColumnValues, row: number): b
   return start === before || sameBytes(bytes, before, ends[row - 1]!, bytes, start, ends[row]!);
 }
 
-/** Whether a row has the dictionary value of the previous row. */
-export function repeatsLast({ starts, ends }: ColumnValues, row: number): boolean {
-  return row > 0 && starts[row] === starts[row - 1] && ends[row] === ends[row - 1];
-}
-
 /** The values of a column, each dictionary value once. */
 export function* distinctValues({ bytes, starts, ends }: ColumnValues): Iterable<Uint8Array> {
   // A flag for each offset: a Set takes five times as long.

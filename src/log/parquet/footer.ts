@@ -5,7 +5,7 @@
 import { Buffer } from "node:buffer";
 import { crc32 } from "node:zlib";
 import { SEGMENT_FOOTER_BYTES_MAX } from "../../limits.ts";
-import type { StorageFile } from "../storage/storage.ts";
+import type { FileReader } from "../storage/storage.ts";
 import { FILE_META_DATA, type FileMetaData } from "./parquet_format.ts";
 import { readRange } from "./read_range.ts";
 import { SegmentError } from "./segment_error.ts";
@@ -27,7 +27,7 @@ export interface CheckedFooter {
 
 /** Reads a footer. @throws {SegmentError} when the file is damaged or of another format. */
 export async function readCheckedFooter(
-  file: StorageFile,
+  file: FileReader,
   sizeBytes: number,
 ): Promise<CheckedFooter> {
   const bytesMin = MAGIC.length + FOOTER_CRC_BYTES + TRAILER_BYTES;

@@ -1,6 +1,6 @@
 /** Reads of a file that must give all the bytes that are asked for. */
 import { Buffer } from "node:buffer";
-import type { StorageFile } from "../storage/storage.ts";
+import type { FileReader } from "../storage/storage.ts";
 import { SegmentError } from "./segment_error.ts";
 
 /** Bytes [start, end) of a file. */
@@ -13,7 +13,7 @@ export interface FileRange {
 const READ_GAP_BYTES_MAX = 64 * 1024;
 
 /** Reads bytes [start, end) of a file. @throws {SegmentError} when the file ends before. */
-export async function readRange(file: StorageFile, start: number, end: number): Promise<Buffer> {
+export async function readRange(file: FileReader, start: number, end: number): Promise<Buffer> {
   const bytes = Buffer.allocUnsafeSlow(end - start);
   const readBytes = await file.read(bytes, start);
   if (readBytes === bytes.length) return bytes;
@@ -25,7 +25,7 @@ export async function readRange(file: StorageFile, start: number, end: number): 
  * @throws {SegmentError} when the file ends before.
  */
 export async function readRanges(
-  file: StorageFile,
+  file: FileReader,
   ranges: readonly FileRange[],
 ): Promise<Buffer[]> {
   const parts: Buffer[] = [];

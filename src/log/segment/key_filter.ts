@@ -12,7 +12,6 @@ import {
   BLOOM_BLOCK_BYTES,
   bloomBlock,
 } from "../parquet/bloom_filter.ts";
-import { SegmentError } from "../parquet/segment_error.ts";
 import { type Hash64, xxhash64 } from "../parquet/xxhash64.ts";
 
 /** Blocks, a gap of 28 bytes, and the CRC-32 of all before it. */
@@ -41,12 +40,14 @@ export function keyPlace(sizeBytes: number, hash: Hash64): { page: number; block
   };
 }
 
-/** Checks whole pages. @throws {SegmentError} */
-export function checkKeyPages(pages: Buffer): void {
+/**
+ * Makes damaged pages pass every key, so that its lookups find out in the rows. A filter only saves
+ * time: damage of it may cost time, but no request.
+ */
+export function openDamagedPages(pages: Buffer): void {
   for (let start = 0; start < pages.length; start += KEY_PAGE_BYTES) {
     const page = pages.subarray(start, start + KEY_PAGE_BYTES);
-    if (crc32(page.subarray(0, CRC_START)) === page.readUInt32LE(CRC_START)) continue;
-    throw new SegmentError(`the page at byte ${start} does not match its CRC-32`);
+    if (crc32(page.subarray(0, CRC_START)) !== page.readUInt32LE(CRC_START)) page.fill(0xff);
   }
 }
 
@@ -56,36 +57,17 @@ export function mayHoldKey(filter: Uint8Array, hash: Hash64): boolean {
   return blockMayContain(filter, page + block, hash);
 }
 
-/** Collects the keys of a segment, a few bytes of memory for each. */
-export class KeyHashes {
-  /** The upper and the lower half of each hash. */
-  #halves = new Uint32Array(1024);
-  #count = 0;
-
-  add({ high, low }: Hash64): void {
-    if (2 * this.#count === this.#halves.length) {
-      const halves = new Uint32Array(4 * this.#count);
-      halves.set(this.#halves);
-      this.#halves = halves;
-    }
-    this.#halves[2 * this.#count] = high;
-    this.#halves[2 * this.#count + 1] = low;
-    this.#count += 1;
+/** The filter of some keys, as it is in the file. */
+export function buildKeyFilter(keys: readonly Hash64[]): Buffer {
+  const pages = Math.ceil(keys.length * BITS_PER_KEY / (PAGE_BLOCKS * 8 * BLOOM_BLOCK_BYTES));
+  const filter = Buffer.alloc(Math.max(1, pages) * KEY_PAGE_BYTES);
+  for (const hash of keys) {
+    const { page, block } = keyPlace(filter.length, hash);
+    addToBlock(filter, page + block, hash);
   }
-
-  /** Their filter, as it is in the file. */
-  filter(): Buffer {
-    const pages = Math.ceil(this.#count * BITS_PER_KEY / (PAGE_BLOCKS * 8 * BLOOM_BLOCK_BYTES));
-    const filter = Buffer.alloc(Math.max(1, pages) * KEY_PAGE_BYTES);
-    for (let number = 0; number < this.#count; number++) {
-      const hash = { high: this.#halves[2 * number]!, low: this.#halves[2 * number + 1]! };
-      const { page, block } = keyPlace(filter.length, hash);
-      addToBlock(filter, page + block, hash);
-    }
-    for (let start = 0; start < filter.length; start += KEY_PAGE_BYTES) {
-      const crcStart = start + CRC_START;
-      filter.writeUInt32LE(crc32(filter.subarray(start, crcStart)), crcStart);
-    }
-    return filter;
+  for (let start = 0; start < filter.length; start += KEY_PAGE_BYTES) {
+    const crcStart = start + CRC_START;
+    filter.writeUInt32LE(crc32(filter.subarray(start, crcStart)), crcStart);
   }
+  return filter;
 }

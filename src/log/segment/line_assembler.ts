@@ -33,7 +33,7 @@ import {
   SOURCE,
   STREAM,
 } from "../line/line_layout.ts";
-import { ABSENT, type ColumnValues, repeatsLast, timeAt } from "../parquet/column_values.ts";
+import { ABSENT, type ColumnValues, timeAt } from "../parquet/column_values.ts";
 import { SegmentError } from "../parquet/segment_error.ts";
 import { COLUMN_NAMES, type ColumnName } from "./segment_schema.ts";
 
@@ -49,44 +49,56 @@ const LONG_COPY_BYTES = 512;
 
 const LF = pieceOf(Buffer.from("\n"));
 
-/**
- * The lines of as many rows as the columns have values, each with its LF.
- * @param memory for the lines, used if it fits them; its contents are overwritten.
- * @throws {SegmentError}
- */
-export function assembleLines(columns: LineColumns, memory?: Buffer): Buffer {
-  const valueBytes = LINE_COLUMN_NAMES.reduce((sum, name) => sum + sizeOf(columns[name]), 0);
+export interface AssembleOptions {
+  /** The rows to assemble; all when undefined. */
+  rows?: readonly number[];
+  /** For the lines, used if it fits them; its contents are overwritten. */
+  memory?: Buffer | undefined;
+}
+
+/** The lines of the rows of some columns, each with its LF. @throws {SegmentError} */
+export function assembleLines(
+  columns: LineColumns,
+  { rows = [...columns.event_id.starts.keys()], memory }: AssembleOptions,
+): Buffer {
+  const valueBytes = LINE_COLUMN_NAMES.reduce((sum, name) => sum + sizeOf(columns[name], rows), 0);
   // Rows may share a value, so the lines can be longer than the columns.
   if (valueBytes > COMMIT_BODY_BYTES_MAX) {
     throw new SegmentError(`a row group with values of ${valueBytes} bytes`);
   }
-  return new LineAssembler(columns, valueBytes, memory).assemble();
+  return new LineAssembler(columns, rows, valueBytes, memory).assemble();
 }
 
-/** Bytes of the values of all rows. */
-function sizeOf({ starts, ends }: ColumnValues): number {
+/** Bytes of the values of some rows. */
+function sizeOf({ starts, ends }: ColumnValues, rows: readonly number[]): number {
   let sizeBytes = 0;
   // An absent value starts and ends at the same place.
-  for (let row = 0; row < starts.length; row++) sizeBytes += ends[row]! - starts[row]!;
+  for (const row of rows) sizeBytes += ends[row]! - starts[row]!;
   return sizeBytes;
 }
 
 class LineAssembler {
   readonly #columns: LineColumns;
-  readonly #rows: number;
+  readonly #rows: readonly number[];
   #bytes: Buffer;
   /** Of `#bytes`. */
   #view: DataView;
   #end = 0;
   /** Upper bound of the lines so far: escaped texts are longer than their values. */
   #linesBytesMax: number;
-  /** Time of the current row, as lines spell it. */
+  /** The last time, as lines spell it, and where its value starts: rows of a batch share it. */
   #observedAt: Piece = OBSERVED_AT;
+  #observedAtStart = ABSENT;
 
-  constructor(columns: LineColumns, valueBytes: number, memory: Buffer | undefined) {
+  constructor(
+    columns: LineColumns,
+    rows: readonly number[],
+    valueBytes: number,
+    memory: Buffer | undefined,
+  ) {
     this.#columns = columns;
-    this.#rows = columns.event_id.starts.length;
-    this.#linesBytesMax = this.#rows * LINE_FIXED_BYTES + valueBytes;
+    this.#rows = rows;
+    this.#linesBytesMax = rows.length * LINE_FIXED_BYTES + valueBytes;
     const neededBytes = this.#linesBytesMax + COPY_MARGIN_BYTES;
     // The cache weighs the whole buffer, so at most half of it may be unused.
     const fits = memory !== undefined && memory.length >= neededBytes &&
@@ -96,7 +108,7 @@ class LineAssembler {
   }
 
   assemble(): Buffer {
-    for (let row = 0; row < this.#rows; row++) this.#putLine(row);
+    for (const row of this.#rows) this.#putLine(row);
     return this.#bytes.subarray(0, this.#end);
   }
 
@@ -118,8 +130,7 @@ class LineAssembler {
       this.#putText(occurred_at, row);
     }
     this.#putPiece(OBSERVED_AT);
-    if (!repeatsLast(observed_at, row)) this.#observedAt = pieceOf(timeAt(observed_at, row));
-    this.#putPiece(this.#observedAt);
+    this.#putPiece(this.#observedAtOf(observed_at, row));
     this.#putPiece(PAYLOAD);
     this.#putValue(this.#columns.payload, row);
     this.#putPiece(CONTENT_HASH);
@@ -130,6 +141,13 @@ class LineAssembler {
     this.#putHash(event_hash, row);
     this.#putPiece(CLOSING);
     this.#putPiece(LF);
+  }
+
+  #observedAtOf(column: ColumnValues, row: number): Piece {
+    const start = column.starts[row]!;
+    if (start !== this.#observedAtStart) this.#observedAt = pieceOf(timeAt(column, row));
+    this.#observedAtStart = start;
+    return this.#observedAt;
   }
 
   #putPiece(piece: Piece): void {

@@ -1,70 +1,69 @@
 /**
- * Row group pruning: column statistics (minimum and maximum) and Bloom filters tell which row
+ * Row group pruning: Bloom filters and column statistics (minimum and maximum) tell which row
  * groups cannot hold a match, without reading them.
  */
 import { Buffer } from "node:buffer";
 import type { EventFilter } from "../line/stored_line.ts";
-import { xxhash64 } from "../parquet/xxhash64.ts";
-import { mayHold } from "./bloom_filter_cache.ts";
-import { type ColumnName, columnNumber, type FilteredColumn } from "./segment_schema.ts";
+import { mayContain } from "../parquet/bloom_filter.ts";
+import { type Hash64, xxhash64 } from "../parquet/xxhash64.ts";
+import type { LinesWanted } from "../read/snapshot.ts";
+import { BOUNDED_COLUMNS, type RowGroup } from "./segment_footer.ts";
 import type { Segment } from "./segment_reader.ts";
-
-/** Whether a row group may hold a match. */
-type RowGroupTest = (number: number) => boolean;
+import type { FilteredColumn } from "./segment_schema.ts";
 
 /**
- * The row groups from `first` on, in log order, that may hold a match of a filter.
+ * The row groups, in log order, that may hold events after `after` that pass a filter.
  * @throws {SegmentError}
  */
 export async function pruneRowGroups(
   segment: Segment,
-  filter: EventFilter,
-  first = 0,
+  { after, filter }: Pick<LinesWanted, "after" | "filter">,
 ): Promise<number[]> {
-  const { source, stream, recordKey, kind } = filter;
-  const tests = [
-    byStatistics(segment, "source", source),
-    byStatistics(segment, "stream", stream),
-    byStatistics(segment, "kind", kind),
-    await byBloomFilters(segment, "stream", stream),
-    await byBloomFilters(segment, "record_key", recordKey),
-  ].filter((test) => test !== null);
-  const numbers: number[] = [];
-  for (let number = first; number < segment.rowGroups.length; number++) {
-    if (tests.every((mayMatch) => mayMatch(number))) numbers.push(number);
+  const tests: ((number: number) => boolean)[] = [];
+  for (const [column, hash] of hashesOf(filter)) {
+    const filters = await segment.filters(column);
+    // In a large log most segments end here, and need no footer while their filters are cached.
+    if (!filters.some((filter) => mayContain(filter, hash))) return [];
+    tests.push((number) => mayContain(filters[number]!, hash));
   }
-  return numbers;
+  const { rowGroups } = await segment.footer();
+  return [...rowGroups.keys()].filter((number) => {
+    const rowGroup = rowGroups[number]!;
+    const isLater = after === undefined || rowGroup.lastEventId > after;
+    return isLater && isWithinBounds(rowGroup, filter) && tests.every((test) => test(number));
+  });
 }
 
 /** The row groups that may hold a batch of that id. @throws {SegmentError} */
 export async function rowGroupsWithBatch(segment: Segment, batchId: string): Promise<number[]> {
-  const mayMatch = (await byBloomFilters(segment, "batch_id", batchId))!;
-  return [...segment.rowGroups.keys()].filter(mayMatch);
+  const filters = await segment.filters("batch_id");
+  const hash = xxhash64(Buffer.from(batchId));
+  return [...filters.keys()].filter((number) => mayContain(filters[number]!, hash));
 }
 
-/** Null without a value. */
-function byStatistics(
-  { rowGroups }: Segment,
-  name: ColumnName,
-  value: string | undefined,
-): RowGroupTest | null {
-  if (value === undefined) return null;
-  const bytes = Buffer.from(value).toString("latin1");
-  const place = columnNumber(name);
-  return (number) => {
-    const { bounds } = rowGroups[number]!.columns[place]!;
-    return bounds === null || bounds.min <= bytes && bytes <= bounds.max;
-  };
+type ColumnHash = [column: FilteredColumn, hash: Hash64];
+
+/** A scan looks for the same values in every segment. */
+const knownHashes = new WeakMap<EventFilter, ColumnHash[]>();
+
+/** The hashes to look up in Bloom filters. */
+function hashesOf(filter: EventFilter): ColumnHash[] {
+  let hashes = knownHashes.get(filter);
+  if (hashes === undefined) {
+    const { recordKey, stream } = filter;
+    hashes = [];
+    if (recordKey !== undefined) hashes.push(["record_key", xxhash64(Buffer.from(recordKey))]);
+    if (stream !== undefined) hashes.push(["stream", xxhash64(Buffer.from(stream))]);
+    knownHashes.set(filter, hashes);
+  }
+  return hashes;
 }
 
-/** Null without a value. */
-async function byBloomFilters(
-  segment: Segment,
-  name: FilteredColumn,
-  value: string | undefined,
-): Promise<RowGroupTest | null> {
-  if (value === undefined) return null;
-  const filters = await segment.filters(name);
-  const hash = xxhash64(Buffer.from(value));
-  return (number) => mayHold(filters, number, hash);
+function isWithinBounds({ bounds }: RowGroup, filter: EventFilter): boolean {
+  return BOUNDED_COLUMNS.every((name) => {
+    const value = filter[name];
+    if (value === undefined) return true;
+    const bytes = Buffer.from(value).toString("latin1");
+    return bounds[name].min <= bytes && bytes <= bounds[name].max;
+  });
 }

@@ -68,9 +68,10 @@ export class RowGroupWriter {
   /** Writes the end of the file. @param index of all rows that were written. */
   async finish(facts: EventFacts, { entries, keyFilter }: SegmentIndexContent): Promise<void> {
     this.#writeIndexes();
-    const key_filter = { bytes: keyFilter.length, offset: this.#sink.append(keyFilter) };
-    const stream_index = await this.#writeStreamIndex(entries);
-    const metadata = canonicalize({ ...facts, key_filter, stream_index });
+    this.#sink.append(keyFilter);
+    const streamSizes = await this.#writeStreamIndex(entries);
+    const sizes = { key_filter_bytes: keyFilter.length, ...streamSizes };
+    const metadata = canonicalize({ ...facts, ...sizes } satisfies SegmentMetadata);
     this.#sink.append(encodeFooter({
       version: FORMAT_VERSION,
       schema: SEGMENT_SCHEMA,
@@ -83,18 +84,17 @@ export class RowGroupWriter {
     await this.#sink.flush();
   }
 
-  async #writeStreamIndex(
-    entries: Iterable<StreamEntry>,
-  ): Promise<SegmentMetadata["stream_index"]> {
+  async #writeStreamIndex(entries: Iterable<StreamEntry>) {
     const { offset } = this.#sink;
     let blocks = 0;
-    let index_bytes = 0;
+    let stream_index_bytes = 0;
     for (const block of streamIndexBlocks(entries)) {
       this.#sink.append(block);
-      index_bytes = block.length;
+      stream_index_bytes = block.length;
       if (++blocks % STREAM_BLOCKS_WRITTEN === 0) await this.#sink.flush();
     }
-    return { bytes: this.#sink.offset - offset, index_bytes, offset };
+    const stream_blocks_bytes = this.#sink.offset - offset - stream_index_bytes;
+    return { stream_blocks_bytes, stream_index_bytes };
   }
 
   #writeColumn(name: ColumnName, rows: RowGroupRows): ColumnChunk {

@@ -79,6 +79,7 @@ export async function findBatch(
 ): Promise<BatchEntry | null> {
   /** The part of the batch in each row group. */
   const parts: BatchEntry[] = [];
+  const { rowGroups } = await segment.footer();
   for (const number of await rowGroupsWithBatch(segment, batchId)) {
     const columns = await segment.readColumns(number, ENTRY_COLUMNS);
     const rows = rowsOfBatch(columns, source, batchId);
@@ -94,7 +95,7 @@ export async function findBatch(
       source,
     });
     // A batch that does not reach the end of a row group is not continued in the next one.
-    if (last + 1 < segment.rowGroups[number]!.rows) break;
+    if (last + 1 < rowGroups[number]!.rows) break;
   }
   const [first] = parts;
   if (first === undefined) return null;

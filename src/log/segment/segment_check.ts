@@ -14,56 +14,41 @@ import {
   distinctValues,
   uuidAt,
 } from "../parquet/column_values.ts";
+import type { FileRange } from "../parquet/read_range.ts";
 import { SegmentError } from "../parquet/segment_error.ts";
 import { xxhash64 } from "../parquet/xxhash64.ts";
+import type { StreamEntry } from "../read/stream_counts.ts";
 import type { Storage, StorageFile } from "../storage/storage.ts";
 import { type BatchRun, batchRuns } from "./segment_batches.ts";
-import type { RowGroup } from "./segment_footer.ts";
+import { BOUNDED_COLUMNS, type RowGroup } from "./segment_footer.ts";
 import { SegmentIndex } from "./segment_index.ts";
-import { EVENT_FACTS, type SegmentFacts } from "./segment_metadata.ts";
-import { openSegment, type Segment } from "./segment_reader.ts";
-import {
-  COLUMN_NAMES,
-  type ColumnName,
-  columnNumber,
-  type FilteredColumn,
-} from "./segment_schema.ts";
+import type { ExpectedSegment } from "./segment_metadata.ts";
+import { type OpenedSegment, openSegment, type Segment } from "./segment_reader.ts";
+import { COLUMN_NAMES, type ColumnName, type FilteredColumn } from "./segment_schema.ts";
 import { countRows } from "./segment_streams.ts";
 import { streamIndexBlocks } from "./stream_index.ts";
 
 const CHUNK_BYTES = 1024 * 1024;
 
-/** What the segment at a path must be. */
-export interface ExpectedSegment extends SegmentFacts {
-  path: string;
-}
-
 /**
  * Opens a segment whose bytes and footer are the expected ones. The caller closes it.
  * @throws {SegmentError}
  */
-export async function openChecked(storage: Storage, expected: ExpectedSegment): Promise<Segment> {
-  await checkBytes(storage, expected);
-  const segment = await openSegment(storage, expected.path);
-  try {
-    checkFacts(segment, expected);
-    return segment;
-  } catch (error) {
-    await segment.close();
-    throw error;
-  }
-}
-
-async function checkBytes(storage: Storage, { path, bytes, sha256 }: ExpectedSegment) {
+export async function openChecked(
+  storage: Storage,
+  expected: ExpectedSegment,
+): Promise<OpenedSegment> {
+  const { path, bytes, sha256 } = expected;
   const file = await storage.open(path, "read");
   try {
     const sizeBytes = await file.size();
-    requireSame(path, "file_hash_mismatch", "the size of the file in bytes", bytes, sizeBytes);
+    requireSame(path, "the size of the file in bytes", bytes, sizeBytes);
     const found = await hashFile(file, sizeBytes);
-    requireSame(path, "file_hash_mismatch", "the SHA-256 of the file", sha256, found);
+    requireSame(path, "the SHA-256 of the file", sha256, found);
   } finally {
     await file.close();
   }
+  return await openSegment(storage, path, expected);
 }
 
 async function hashFile(file: StorageFile, sizeBytes: number): Promise<string> {
@@ -78,23 +63,10 @@ async function hashFile(file: StorageFile, sizeBytes: number): Promise<string> {
   return hash.digest("hex");
 }
 
-/** Checks that the footer says what the manifest says. */
-function checkFacts({ path, metadata }: Segment, expected: ExpectedSegment): void {
-  for (const fact of EVENT_FACTS) {
-    const what = `its ${fact} in the manifest and footer`;
-    requireSame(path, "segment_invalid", what, expected[fact], metadata[fact]);
-  }
-}
-
-function requireSame(
-  path: string,
-  fault: "file_hash_mismatch" | "segment_invalid",
-  what: string,
-  expected: string | number,
-  found: string | number,
-): void {
+function requireSame<Value>(path: string, what: string, expected: Value, found: Value): void {
   if (expected === found) return;
-  throw new SegmentError(`${path}: ${what}: expected ${expected}, found ${found}`, { fault });
+  const message = `${path}: ${what}: expected ${expected}, found ${found}`;
+  throw new SegmentError(message, { fault: "file_hash_mismatch" });
 }
 
 export interface BatchRows extends BatchRun {
@@ -115,7 +87,6 @@ const BRIEF_COLUMNS = COLUMN_NAMES.filter((name) => name !== "payload" && name !
 const NULL = Buffer.from("null");
 const ZERO_HASH = Buffer.alloc(HASH_BYTES);
 const NO_MEMORY = Buffer.alloc(0);
-const BOUNDED_COLUMNS = ["source", "stream", "kind"] as const;
 
 /** Checks all rows of a segment, and passes them on. */
 export class SegmentRowsCheck {
@@ -143,30 +114,32 @@ export class SegmentRowsCheck {
    * @throws {SegmentError}
    */
   async *rowGroups(): AsyncGenerator<CheckedRowGroup, void> {
-    for (const [number, { rows }] of this.#segment.rowGroups.entries()) {
-      const columns = await this.#readColumns(number, rows);
-      const batches = batchRuns(columns, rows).map((run) => this.#enter(run));
-      const lines = this.#segment.assemble(columns, this.#memory);
+    const { rowGroups } = await this.#segment.footer();
+    for (const [number, rowGroup] of rowGroups.entries()) {
+      const columns = await this.#readColumns(number, rowGroup.rows);
+      const batches = batchRuns(columns, rowGroup.rows).map((run) => this.#enter(run));
+      const lines = await this.#segment.assemble(columns, { memory: this.#memory });
       this.#memory = Buffer.from(lines.buffer);
       yield { lines, batches };
-      await this.#checkIndexes(number, columns);
+      await this.#checkIndexes(number, rowGroup, columns);
     }
   }
 
   /** Call after the last row group. @throws {SegmentError} */
   async finish(): Promise<void> {
     const segment = this.#segment;
-    const { path, metadata } = segment;
-    const { entries, keyFilter } = this.#index.finish();
-    if (!(await isStreamIndex(segment, streamIndexBlocks(entries)))) {
+    const { metadata, keyFilter, streamBlocks, streamIndex } = await segment.footer();
+    const content = this.#index.finish();
+    if (!(await isStreamIndex(segment, streamBlocks, streamIndex, content.entries))) {
       throw new SegmentError("the stream index is not that of its rows");
     }
-    if (!(await segment.readKeyFilter()).equals(keyFilter)) {
+    const keys = await segment.readBytes(keyFilter.start, keyFilter.end);
+    if (!keys.equals(content.keyFilter)) {
       throw new SegmentError("the filter over its keys is not that of its rows");
     }
     if (this.#batches === metadata.batches) return;
     throw new SegmentError(
-      `${path}: ${this.#batches} batches, but the footer says ${metadata.batches}`,
+      `${segment.path}: ${this.#batches} batches, but the footer says ${metadata.batches}`,
     );
   }
 
@@ -194,8 +167,11 @@ export class SegmentRowsCheck {
   }
 
   /** Checks that no index of a row group hides a row, and adds the rows to the stream index. */
-  async #checkIndexes(number: number, columns: Record<ColumnName, ColumnValues>): Promise<void> {
-    const rowGroup = this.#segment.rowGroups[number]!;
+  async #checkIndexes(
+    number: number,
+    rowGroup: RowGroup,
+    columns: Record<ColumnName, ColumnValues>,
+  ): Promise<void> {
     checkIds(`${this.#segment.path}: row group ${number}`, rowGroup, columns.event_id);
     for (const name of BOUNDED_COLUMNS) checkStatistics(rowGroup, name, columns[name]);
     await this.#checkFilter("batch_id", number, columns.batch_id);
@@ -211,10 +187,7 @@ export class SegmentRowsCheck {
     number: number,
     values: ColumnValues,
   ): Promise<void> {
-    const filter = (await this.#segment.filters(name))[number];
-    if (filter === null || filter === undefined) {
-      throw new SegmentError(`${name}: row group ${number} has no Bloom filter`);
-    }
+    const filter = (await this.#segment.filters(name))[number]!;
     for (const value of distinctValues(values)) {
       if (mayContain(filter, xxhash64(value))) continue;
       throw new SegmentError(`${name}: the Bloom filter of row group ${number} leaves a value out`);
@@ -222,19 +195,22 @@ export class SegmentRowsCheck {
   }
 }
 
-/** Whether the stream index of a segment consists of these blocks. */
-async function isStreamIndex(segment: Segment, blocks: Iterable<Buffer>): Promise<boolean> {
-  const { offset, bytes, index_bytes } = segment.metadata.stream_index;
-  let at = offset;
-  let lastBytes = 0;
-  for (const block of blocks) {
+/** Whether the stream index of a segment is that of some entries. */
+async function isStreamIndex(
+  segment: Segment,
+  blocks: FileRange,
+  index: FileRange,
+  entries: readonly StreamEntry[],
+): Promise<boolean> {
+  let at = blocks.start;
+  let lastStart = at;
+  for (const block of streamIndexBlocks(entries)) {
     const end = at + block.length;
-    if (end > offset + bytes) return false;
-    if (!(await segment.readBytes(at, end)).equals(block)) return false;
+    if (end > index.end || !(await segment.readBytes(at, end)).equals(block)) return false;
+    lastStart = at;
     at = end;
-    lastBytes = block.length;
   }
-  return at === offset + bytes && lastBytes === index_bytes;
+  return at === index.end && lastStart === index.start;
 }
 
 /** Checks that the statistics of the ids, which find row groups, are the first and the last id. */
@@ -249,14 +225,12 @@ function checkIds(what: string, { rows, firstEventId, lastEventId }: RowGroup, i
 
 /** Checks that no value is outside the statistics of its column, and that names are valid. */
 function checkStatistics(
-  { columns }: RowGroup,
+  { bounds }: RowGroup,
   name: typeof BOUNDED_COLUMNS[number],
   values: ColumnValues,
 ): void {
-  const { bounds } = columns[columnNumber(name)]!;
-  if (bounds === null) throw new SegmentError(`${name}: a row group without statistics`);
-  const min = Buffer.from(bounds.min, "latin1");
-  const max = Buffer.from(bounds.max, "latin1");
+  const min = Buffer.from(bounds[name].min, "latin1");
+  const max = Buffer.from(bounds[name].max, "latin1");
   for (const value of distinctValues(values)) {
     if (Buffer.compare(value, min) < 0 || Buffer.compare(value, max) > 0) {
       throw new SegmentError(`${name}: a value outside the statistics of its row group`);

@@ -5,14 +5,12 @@
  */
 import { Buffer } from "node:buffer";
 import { isDeepStrictEqual } from "node:util";
-import { assert } from "../../assert.ts";
 import { isEventId } from "../../event/event_id.ts";
 import { COMMIT_BODY_BYTES_MAX, KEY_FILTER_BYTES_MAX, ROW_GROUP_EVENTS_MAX } from "../../limits.ts";
 import { BLOOM_CRC_BYTES } from "../parquet/bloom_filter.ts";
-import { type CheckedFooter, decodeFooter, MAGIC, readCheckedFooter } from "../parquet/footer.ts";
+import { decodeFooter, MAGIC, readCheckedFooter } from "../parquet/footer.ts";
 import {
   type ColumnChunk,
-  FILE_KEY_VALUES,
   FILE_META_DATA,
   type FileMetaData,
   type ParquetRowGroup,
@@ -22,26 +20,34 @@ import { KEY_PAGE_BYTES } from "./key_filter.ts";
 import { UUID_BYTES, uuidText } from "../line/line_bytes.ts";
 import { SegmentError } from "../parquet/segment_error.ts";
 import { decodeMetadata, METADATA_KEY, type SegmentMetadata } from "./segment_metadata.ts";
-import { COLUMN_NAMES, type ColumnName, columnNumber, SEGMENT_SCHEMA } from "./segment_schema.ts";
+import {
+  COLUMN_NAMES,
+  type ColumnName,
+  columnNumber,
+  type FilteredColumn,
+  SEGMENT_SCHEMA,
+} from "./segment_schema.ts";
 import { SNAPPY_GROWTH_MAX } from "../parquet/snappy.ts";
-import type { StorageFile } from "../storage/storage.ts";
+import type { FileReader } from "../storage/storage.ts";
 
 /** Longest Bloom filter of a row group that a reader accepts. */
 const BLOOM_FILTER_BYTES_MAX = 64 * 1024;
 
-/** One column of one row group. */
-export interface ColumnPlace {
-  /** Its pages in the file. */
-  start: number;
-  end: number;
+/** Columns whose statistics prune row groups. */
+export const BOUNDED_COLUMNS = ["source", "stream", "kind"] as const;
+
+/** The pages of one column of one row group. */
+interface ColumnPlace extends FileRange {
   uncompressedBytes: number;
-  /**
-   * Column statistics as latin1, a character for each byte, which sorts as the bytes do and takes
-   * little memory. Null where there are none.
-   */
-  bounds: { min: string; max: string } | null;
-  /** Its Bloom filter in the file, with its CRC-32. */
-  filter: FileRange | null;
+}
+
+/**
+ * Minimum and maximum of a column as latin1, a character for each byte, which sorts as the bytes do
+ * and takes little memory.
+ */
+export interface ColumnBounds {
+  min: string;
+  max: string;
 }
 
 export interface RowGroup {
@@ -51,53 +57,55 @@ export interface RowGroup {
   lastEventId: string;
   /** In the order of the schema. */
   columns: ColumnPlace[];
+  bounds: Record<typeof BOUNDED_COLUMNS[number], ColumnBounds>;
+  /** Bloom filters in the file, each with its CRC-32. */
+  filters: Record<FilteredColumn, FileRange>;
 }
 
 export interface SegmentFooter {
   metadata: SegmentMetadata;
-  /** Null once its row groups are decoded: it takes 30 KiB, times a hundred segments. */
-  parquet: CheckedFooter | null;
+  /** From oldest to newest. */
+  rowGroups: readonly RowGroup[];
+  keyFilter: FileRange;
+  streamBlocks: FileRange;
+  streamIndex: FileRange;
 }
 
-/**
- * Reads the footer of a segment; its row groups are left to `readRowGroups()`.
- * @throws {SegmentError} when the file is no segment.
- */
-export async function readFooter(file: StorageFile, sizeBytes: number): Promise<SegmentFooter> {
-  const parquet = await readCheckedFooter(file, sizeBytes);
-  const { key_value_metadata: [first] } = decodeFooter(FILE_KEY_VALUES, parquet);
+/** Reads the footer of a segment. @throws {SegmentError} when the file is no segment. */
+export async function readFooter(file: FileReader, sizeBytes: number): Promise<SegmentFooter> {
+  const checked = await readCheckedFooter(file, sizeBytes);
+  const footer = decodeFooter(FILE_META_DATA, checked);
+  const { schema, num_rows, key_value_metadata: [first] } = footer;
   if (first?.key !== METADATA_KEY) throw new SegmentError(`no ${METADATA_KEY}`);
   const metadata = decodeMetadata(first.value);
-  const { key_filter: filter, stream_index: streams } = metadata;
-  const isFilter = filter.bytes % KEY_PAGE_BYTES === 0 && filter.bytes <= KEY_FILTER_BYTES_MAX;
-  if (!isFilter || filter.offset + filter.bytes > parquet.start) {
-    throw new SegmentError(`a filter of ${filter.bytes} bytes from byte ${filter.offset}`);
-  }
-  if (streams.index_bytes > streams.bytes || streams.offset + streams.bytes > parquet.start) {
-    throw new SegmentError(`a stream index of ${streams.bytes} bytes from byte ${streams.offset}`);
-  }
-  return { metadata, parquet };
-}
-
-/** Decodes the row groups, from oldest to newest. Call once. @throws {SegmentError} */
-export function readRowGroups(footer: SegmentFooter): RowGroup[] {
-  const { metadata, parquet } = footer;
-  assert(parquet !== null, "the row groups of a footer are read once");
-  const file = decodeFooter(FILE_META_DATA, parquet);
-  if (!isDeepStrictEqual(file.schema, SEGMENT_SCHEMA)) {
+  if (!isDeepStrictEqual(schema, SEGMENT_SCHEMA)) {
     throw new SegmentError("the columns are not those of a segment");
   }
-  const rowGroups = checkRowGroups(file, parquet.start);
-  checkCounts(metadata, rowGroups, file.num_rows);
-  footer.parquet = null;
-  return rowGroups;
+  const { key_filter_bytes, stream_blocks_bytes, stream_index_bytes } = metadata;
+  const indexStart = checked.start - stream_index_bytes;
+  const blocksStart = indexStart - stream_blocks_bytes;
+  const filterStart = blocksStart - key_filter_bytes;
+  const isFilter = key_filter_bytes % KEY_PAGE_BYTES === 0 &&
+    key_filter_bytes <= KEY_FILTER_BYTES_MAX;
+  if (!isFilter || filterStart < MAGIC.length) {
+    throw new SegmentError(`a key filter of ${key_filter_bytes} bytes from byte ${filterStart}`);
+  }
+  const rowGroups = checkRowGroups(footer, filterStart);
+  checkCounts(metadata, rowGroups, num_rows);
+  return {
+    metadata,
+    rowGroups,
+    keyFilter: { start: filterStart, end: blocksStart },
+    streamBlocks: { start: blocksStart, end: indexStart },
+    streamIndex: { start: indexStart, end: checked.start },
+  };
 }
 
-function checkRowGroups({ row_groups }: FileMetaData, footerStart: number): RowGroup[] {
+function checkRowGroups({ row_groups }: FileMetaData, rowsEnd: number): RowGroup[] {
   const rowGroups: RowGroup[] = [];
   let at = MAGIC.length;
   for (const next of row_groups) {
-    const rowGroup = checkRowGroup(next, at, footerStart);
+    const rowGroup = checkRowGroup(next, at, rowsEnd);
     const last = rowGroups.at(-1);
     if (last !== undefined && rowGroup.firstEventId <= last.lastEventId) {
       throw new SegmentError(
@@ -115,7 +123,7 @@ function checkRowGroups({ row_groups }: FileMetaData, footerStart: number): RowG
 function checkRowGroup(
   { num_rows: rows, columns: chunks }: ParquetRowGroup,
   start: number,
-  footerStart: number,
+  rowsEnd: number,
 ): RowGroup {
   if (rows === 0 || rows > ROW_GROUP_EVENTS_MAX) {
     throw new SegmentError(`a row group of ${rows} rows, outside 1 to ${ROW_GROUP_EVENTS_MAX}`);
@@ -125,48 +133,68 @@ function checkRowGroup(
   }
   const columns: ColumnPlace[] = [];
   chunks.forEach((chunk, place) => {
-    const column = checkColumn(chunk, COLUMN_NAMES[place]!, rows, footerStart);
+    const column = checkColumn(chunk, COLUMN_NAMES[place]!, rows, rowsEnd);
     const expectedStart = columns.at(-1)?.end ?? start;
     if (column.start !== expectedStart) {
       throw new SegmentError(`a column starts at byte ${column.start}, not at ${expectedStart}`);
     }
     columns.push(column);
   });
-  const ids = columns[columnNumber("event_id")]!.bounds;
-  if (ids === null) throw new SegmentError("a row group without the bounds of its ids");
-  return { rows, firstEventId: eventId(ids.min), lastEventId: eventId(ids.max), columns };
+  const chunkOf = (name: ColumnName) => chunks[columnNumber(name)]!;
+  const boundsOf = (name: ColumnName) => checkBounds(chunkOf(name), name);
+  const filterOf = (name: FilteredColumn) => checkFilter(chunkOf(name), name, rowsEnd);
+  const ids = boundsOf("event_id");
+  return {
+    rows,
+    firstEventId: eventId(ids.min),
+    lastEventId: eventId(ids.max),
+    columns,
+    bounds: { source: boundsOf("source"), stream: boundsOf("stream"), kind: boundsOf("kind") },
+    filters: {
+      stream: filterOf("stream"),
+      record_key: filterOf("record_key"),
+      batch_id: filterOf("batch_id"),
+    },
+  };
 }
 
 function checkColumn(
   { file_path, meta_data: meta }: ColumnChunk,
   name: ColumnName,
   rows: number,
-  footerStart: number,
+  rowsEnd: number,
 ): ColumnPlace {
-  const { path_in_schema: path, total_uncompressed_size: uncompressedBytes, statistics } = meta;
+  const { path_in_schema: path, total_uncompressed_size: uncompressedBytes } = meta;
   const isOurs = file_path === undefined && path.length === 1 && path[0] === name &&
     meta.num_values === rows;
   if (!isOurs) throw new SegmentError(`${name}: not the column of a segment`);
   const start = meta.dictionary_page_offset ?? meta.data_page_offset;
   const end = start + meta.total_compressed_size;
-  const isPossible = start < end && end <= footerStart &&
+  const isPossible = start < end && end <= rowsEnd &&
     uncompressedBytes <= SNAPPY_GROWTH_MAX * (end - start) &&
     uncompressedBytes <= COMMIT_BODY_BYTES_MAX;
   if (!isPossible) {
     throw new SegmentError(`${name}: ${uncompressedBytes} bytes from bytes ${start} to ${end}`);
   }
-  const { min_value: min, max_value: max } = statistics ?? {};
-  const isBounded = min !== undefined && max !== undefined;
-  const bounds = isBounded ? { min: latin1(min), max: latin1(max) } : null;
-  return { start, end, uncompressedBytes, bounds, filter: filterRange(meta, footerStart) };
+  return { start, end, uncompressedBytes };
 }
 
-function filterRange(meta: ColumnChunk["meta_data"], footerStart: number): FileRange | null {
-  const { bloom_filter_offset: start, bloom_filter_length: sizeBytes } = meta;
-  if (start === undefined || sizeBytes === undefined) return null;
+function checkBounds({ meta_data }: ColumnChunk, name: ColumnName): ColumnBounds {
+  const { min_value: min, max_value: max } = meta_data.statistics ?? {};
+  if (min === undefined || max === undefined) {
+    throw new SegmentError(`${name}: a row group without statistics`);
+  }
+  return { min: latin1(min), max: latin1(max) };
+}
+
+function checkFilter({ meta_data }: ColumnChunk, name: ColumnName, rowsEnd: number): FileRange {
+  const { bloom_filter_offset: start, bloom_filter_length: sizeBytes } = meta_data;
+  if (start === undefined || sizeBytes === undefined) {
+    throw new SegmentError(`${name}: a row group without a Bloom filter`);
+  }
   const end = start + sizeBytes + BLOOM_CRC_BYTES;
-  if (end > footerStart || sizeBytes > BLOOM_FILTER_BYTES_MAX) {
-    throw new SegmentError(`a Bloom filter from bytes ${start} to ${end}`);
+  if (end > rowsEnd || sizeBytes > BLOOM_FILTER_BYTES_MAX) {
+    throw new SegmentError(`${name}: a Bloom filter from bytes ${start} to ${end}`);
   }
   return { start, end };
 }

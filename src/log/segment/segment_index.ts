@@ -3,9 +3,9 @@
  * read-back compare the file with them.
  */
 import type { Buffer } from "node:buffer";
+import type { Hash64 } from "../parquet/xxhash64.ts";
 import { StreamCounts, type StreamEntry } from "../read/stream_counts.ts";
-import { batchKeyHash, KeyHashes, streamKeyHash } from "./key_filter.ts";
-import { sourceKeyOf } from "./stream_index.ts";
+import { batchKeyHash, buildKeyFilter, streamKeyHash } from "./key_filter.ts";
 
 export interface SegmentIndexContent {
   /** Sources and streams, in order of their keys. */
@@ -16,44 +16,24 @@ export interface SegmentIndexContent {
 
 export class SegmentIndex {
   readonly #streams = new StreamCounts();
-  readonly #keys = new KeyHashes();
+  readonly #keys: Hash64[] = [];
 
   /** Adds a batch, once. */
   addBatch(source: string, batchId: string): void {
-    this.#keys.add(batchKeyHash(source, batchId));
+    this.#keys.push(batchKeyHash(source, batchId));
   }
 
   /** Adds events of one stream, the last of which has that id. */
   addEvents(source: string, stream: string, events: number, lastEventId: string): void {
     this.#streams.add(source, stream, events, lastEventId);
+    // The entry of the whole source, before those of its streams: see `sourceKey()`.
+    this.#streams.add(source, "", events, lastEventId);
   }
 
   /** Call once, after the last event. */
   finish(): SegmentIndexContent {
-    const entries = withSources(this.#streams.entries());
-    for (const { key } of entries) this.#keys.add(streamKeyHash(key));
-    return { entries, keyFilter: this.#keys.filter() };
+    const entries = [...this.#streams.entries()];
+    for (const { key } of entries) this.#keys.push(streamKeyHash(key));
+    return { entries, keyFilter: buildKeyFilter(this.#keys) };
   }
-}
-
-/** Adds the entry of each source before those of its streams. @param streams in order. */
-function withSources(streams: Iterable<StreamEntry>): StreamEntry[] {
-  const entries: StreamEntry[] = [];
-  let sourceAt = 0;
-  for (const entry of streams) {
-    const source = entries[sourceAt];
-    const key = sourceKeyOf(entry.key);
-    if (source?.key !== key) {
-      sourceAt = entries.push({ ...entry, key }) - 1;
-    } else {
-      const isLater = source.lastEventId < entry.lastEventId;
-      entries[sourceAt] = {
-        key,
-        events: source.events + entry.events,
-        lastEventId: isLater ? entry.lastEventId : source.lastEventId,
-      };
-    }
-    entries.push(entry);
-  }
-  return entries;
 }

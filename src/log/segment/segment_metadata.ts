@@ -9,12 +9,6 @@ import { SegmentError } from "../parquet/segment_error.ts";
 
 export const METADATA_KEY = "service.segment";
 
-/** A part of a file. */
-export interface FilePlace {
-  bytes: number;
-  offset: number;
-}
-
 /** What both the footer and the manifest say of the events of a segment. */
 export interface EventFacts {
   events: number;
@@ -27,7 +21,7 @@ export interface EventFacts {
   head: string;
 }
 
-export const EVENT_FACTS = [
+const EVENT_FACTS = [
   "events",
   "batches",
   "first_event_id",
@@ -36,12 +30,14 @@ export const EVENT_FACTS = [
   "head",
 ] as const satisfies readonly (keyof EventFacts)[];
 
-export interface SegmentMetadata extends EventFacts {
-  /** Where the key filter is (`key_filter.ts`). */
-  key_filter: FilePlace;
-  /** Where its streams are (`stream_index.ts`); the last `index_bytes` are the index block. */
-  stream_index: FilePlace & { index_bytes: number };
-}
+/** The sizes of what lies between the row groups and the footer, in the order of the file. */
+const INDEX_SIZES = [
+  "key_filter_bytes",
+  "stream_blocks_bytes",
+  "stream_index_bytes",
+] as const;
+
+export type SegmentMetadata = EventFacts & Record<typeof INDEX_SIZES[number], number>;
 
 /** What the manifest says of a segment file besides its path and time. */
 export interface SegmentFacts extends EventFacts {
@@ -51,12 +47,20 @@ export interface SegmentFacts extends EventFacts {
   bytes: number;
 }
 
+/** What the segment at a path must be. */
+export interface ExpectedSegment extends SegmentFacts {
+  /** Relative to the log folder. */
+  path: string;
+}
+
 /** Parses the text under METADATA_KEY. @throws {SegmentError} when it is not in canonical form. */
 export function decodeMetadata(text: string): SegmentMetadata {
   const value = parse(text);
-  if (!isMetadata(value)) throw new SegmentError(`${METADATA_KEY}: not the metadata of a segment`);
+  const isMetadata = hasEventFacts(value, INDEX_SIZES) && value.batches <= value.events &&
+    INDEX_SIZES.every((name) => isCount(value[name]));
+  if (!isMetadata) throw new SegmentError(`${METADATA_KEY}: not the metadata of a segment`);
   if (canonicalize(value) !== text) throw new SegmentError(`${METADATA_KEY}: not canonical`);
-  return value;
+  return value as SegmentMetadata;
 }
 
 function parse(text: string): unknown {
@@ -67,10 +71,13 @@ function parse(text: string): unknown {
   }
 }
 
-function isMetadata(value: unknown): value is SegmentMetadata {
-  return hasEventFacts(value, ["key_filter", "stream_index"]) && value.batches <= value.events &&
-    isPlace(value.key_filter, ["bytes", "offset"]) &&
-    isPlace(value.stream_index, ["bytes", "index_bytes", "offset"]);
+/** Checks that the footer says what the manifest says. @throws {SegmentError} */
+export function checkFacts(metadata: SegmentMetadata, expected: ExpectedSegment): void {
+  const fact = EVENT_FACTS.find((name) => metadata[name] !== expected[name]);
+  if (fact === undefined) return;
+  throw new SegmentError(
+    `its footer says ${fact} ${metadata[fact]}, the manifest ${expected[fact]}`,
+  );
 }
 
 /** Whether a value has the event facts, each of the right form, and `others`, and nothing else. */
@@ -78,20 +85,17 @@ export function hasEventFacts(
   value: unknown,
   others: readonly string[],
 ): value is EventFacts & Record<string, unknown> {
-  if (!hasMembers(value, [...EVENT_FACTS, ...others])) return false;
-  const { events, batches, first_event_id, last_event_id, previous_head, head } = value;
-  return isCount(events) && isCount(batches) &&
+  if (typeof value !== "object" || value === null) return false;
+  const names = [...EVENT_FACTS, ...others];
+  const isWhole = Object.keys(value).length === names.length &&
+    names.every((name) => Object.hasOwn(value, name));
+  const { events, batches, first_event_id, last_event_id, previous_head, head } = value as Record<
+    string,
+    unknown
+  >;
+  return isWhole && isCount(events) && isCount(batches) &&
     isId(first_event_id) && isId(last_event_id) && first_event_id <= last_event_id &&
     isSha256Hex(previous_head) && isSha256Hex(head);
-}
-
-function hasMembers(value: unknown, names: readonly string[]): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null &&
-    Object.keys(value).length === names.length && names.every((name) => Object.hasOwn(value, name));
-}
-
-function isPlace(value: unknown, members: readonly string[]): boolean {
-  return hasMembers(value, members) && Object.values(value).every(isCount);
 }
 
 /** Whether a value is a positive integer. */

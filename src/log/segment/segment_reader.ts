@@ -1,26 +1,26 @@
 /**
- * Reads sealed history. Opening reads the footer and no row. A row group is decoded whole, into the
- * lines that were sealed; `row_group_pruning.ts` tells which ones a filter needs.
+ * Reads sealed history. The footer is read first, and no row. A row group is decoded whole, into
+ * the lines that were sealed; `row_group_pruning.ts` tells which ones a filter needs.
  */
 import { Buffer } from "node:buffer";
-import { blockMayContain } from "../parquet/bloom_filter.ts";
+import { blockMayContain, decodeBloomFilter } from "../parquet/bloom_filter.ts";
 import { decodeColumn } from "../parquet/column_decoder.ts";
 import { type ColumnValues, isValueAt } from "../parquet/column_values.ts";
-import { readRange, readRanges } from "../parquet/read_range.ts";
+import { type FileRange, readRange, readRanges } from "../parquet/read_range.ts";
 import { SegmentError } from "../parquet/segment_error.ts";
 import type { Hash64 } from "../parquet/xxhash64.ts";
-import type { Storage, StorageFile } from "../storage/storage.ts";
-import { checkKeyPages, KEY_PAGE_BYTES, keyPlace } from "./key_filter.ts";
-import { assembleLines, LINE_COLUMN_NAMES, type LineColumns } from "./line_assembler.ts";
+import type { StreamEntry } from "../read/stream_counts.ts";
+import type { FileReader, Storage, StorageFile } from "../storage/storage.ts";
+import { KEY_PAGE_BYTES, keyPlace, openDamagedPages } from "./key_filter.ts";
 import {
-  type ColumnFilters,
-  type FilterCache,
-  filtersKey,
-  newFilterCache,
-  readFilters,
-} from "./bloom_filter_cache.ts";
-import { readFooter, readRowGroups, type RowGroup, type SegmentFooter } from "./segment_footer.ts";
-import type { SegmentMetadata } from "./segment_metadata.ts";
+  assembleLines,
+  type AssembleOptions,
+  LINE_COLUMN_NAMES,
+  type LineColumns,
+} from "./line_assembler.ts";
+import { type ColumnFilters, SegmentCaches } from "./segment_caches.ts";
+import { readFooter, type SegmentFooter } from "./segment_footer.ts";
+import { checkFacts, type ExpectedSegment } from "./segment_metadata.ts";
 import {
   columnFormat,
   type ColumnName,
@@ -29,76 +29,76 @@ import {
 } from "./segment_schema.ts";
 import {
   type BlockPlace,
+  decodeStreamBlock,
+  decodeStreamIndex,
   STREAM_BLOCK_BYTES_MAX,
-  StreamBlock,
-  StreamIndexBlock,
+  type StreamIndex,
 } from "./stream_index.ts";
 
-/**
- * Opens the segment at `path` and reads its footer.
- * @param filterCache caches its Bloom filters; shared by the segments of a log.
- * @throws {SegmentError} when the file is no segment.
- */
-export async function openSegment(
-  storage: Storage,
-  path: string,
-  filterCache: FilterCache = newFilterCache(),
-): Promise<Segment> {
-  const file = await storage.open(path, "read");
-  try {
-    const sizeBytes = await file.size();
-    const footer = await named(path, () => readFooter(file, sizeBytes));
-    return new Segment(path, file, sizeBytes, footer, filterCache);
-  } catch (error) {
-    await file.close();
-    throw error;
-  }
+/** Where a segment is read from. */
+export interface SegmentOptions {
+  path: string;
+  file: FileReader;
+  sizeBytes: number;
+  /** What the footer must say; undefined for anything. */
+  expected?: ExpectedSegment | undefined;
+  /** Shared by the segments of a log. */
+  caches?: SegmentCaches;
 }
 
-/** An open segment. Its methods may be called concurrently. */
-export class Segment {
+/** A segment. Reads its file on demand; methods may be called concurrently. */
+export class Segment implements StreamIndex {
   readonly path: string;
-  readonly sizeBytes: number;
-  readonly #file: StorageFile;
-  readonly #footer: SegmentFooter;
-  readonly #filterCache: FilterCache;
-  #rowGroups: readonly RowGroup[] | null = null;
+  readonly #file: FileReader;
+  readonly #sizeBytes: number;
+  readonly #expected: ExpectedSegment | undefined;
+  readonly #caches: SegmentCaches;
 
-  constructor(
-    path: string,
-    file: StorageFile,
-    sizeBytes: number,
-    footer: SegmentFooter,
-    filterCache: FilterCache,
-  ) {
+  constructor({ path, file, sizeBytes, expected, caches = new SegmentCaches() }: SegmentOptions) {
     this.path = path;
-    this.sizeBytes = sizeBytes;
     this.#file = file;
-    this.#footer = footer;
-    this.#filterCache = filterCache;
+    this.#sizeBytes = sizeBytes;
+    this.#expected = expected;
+    this.#caches = caches;
   }
 
-  get metadata(): SegmentMetadata {
-    return this.#footer.metadata;
-  }
-
-  /** From oldest to newest. @throws {SegmentError} */
-  get rowGroups(): readonly RowGroup[] {
-    return this.#rowGroups ??= this.#decoding(() => readRowGroups(this.#footer));
+  /** @throws {SegmentError} when the file is no segment, or not the expected one. */
+  footer(): Promise<SegmentFooter> {
+    return this.#caches.footers.load(this.path, () =>
+      this.#named(async () => {
+        const footer = await readFooter(this.#file, this.#sizeBytes);
+        if (this.#expected !== undefined) checkFacts(footer.metadata, this.#expected);
+        return footer;
+      }));
   }
 
   /**
-   * The stored lines of a row group, each with its LF, in log order.
-   * @param memory as for `assembleLines()`.
-   * @throws {SegmentError}
+   * Calls `use` with the stored lines of a row group, each with its LF, in log order. They are
+   * cached, valid until it returns, and read-only. @throws {SegmentError}
    */
-  async readRowGroup(number: number, memory?: Buffer): Promise<Buffer> {
-    return this.assemble(await this.readColumns(number, LINE_COLUMN_NAMES), memory);
+  useRowGroup<Result>(number: number, use: (lines: Buffer) => Result): Promise<Result> {
+    const decode = (memory: Buffer | undefined) => this.readRowGroup(number, memory);
+    return this.#caches.rowGroups.use(`${this.path} ${number}`, decode, use);
   }
 
-  /** The lines that columns make. @param memory as for `assembleLines()`. @throws {SegmentError} */
-  assemble(columns: LineColumns, memory?: Buffer): Buffer {
-    return this.#decoding(() => assembleLines(columns, memory));
+  /** The stored lines of a row group. @param memory as for `assembleLines()`. */
+  async readRowGroup(number: number, memory?: Buffer): Promise<Buffer> {
+    return await this.assemble(await this.readColumns(number, LINE_COLUMN_NAMES), { memory });
+  }
+
+  /** The lines of a row group with that `record_key`; null when there are none. */
+  async readLinesOfKey(number: number, recordKey: string): Promise<Buffer | null> {
+    const bytes = Buffer.from(recordKey);
+    // In a large log ten Bloom filters give a false positive, and the key column is a tenth of all.
+    const { record_key } = await this.readColumns(number, ["record_key"]);
+    const rows = [...record_key.starts.keys()].filter((row) => isValueAt(record_key, row, bytes));
+    if (rows.length === 0) return null;
+    return await this.assemble(await this.readColumns(number, LINE_COLUMN_NAMES), { rows });
+  }
+
+  /** The lines that columns make. @throws {SegmentError} */
+  assemble(columns: LineColumns, options: AssembleOptions): Promise<Buffer> {
+    return this.#named(() => assembleLines(columns, options));
   }
 
   /**
@@ -110,11 +110,10 @@ export class Segment {
     number: number,
     names: readonly Name[],
   ): Promise<Record<Name, ColumnValues>> {
-    const rowGroup = this.rowGroups[number];
-    if (rowGroup === undefined) throw new RangeError(`${this.path}: no row group ${number}`);
-    const { rows, columns } = rowGroup;
-    const places = names.map((name) => columns[columnNumber(name)]!);
-    return await named(this.path, async () => {
+    const { rowGroups } = await this.footer();
+    return await this.#named(async () => {
+      const { rows, columns } = rowGroups[number]!;
+      const places = names.map((name) => columns[columnNumber(name)]!);
       const chunks = await readRanges(this.#file, places);
       const decoded = names.map((name, i) => {
         const { start: offset, uncompressedBytes } = places[i]!;
@@ -125,104 +124,115 @@ export class Segment {
     });
   }
 
-  /** Whether a row group holds an event of that key: decodes one column. @throws {SegmentError} */
-  async hasRecordKey(number: number, recordKey: string): Promise<boolean> {
-    const { record_key } = await this.readColumns(number, ["record_key"]);
-    const bytes = Buffer.from(recordKey);
-    return record_key.starts.some((_, row) => isValueAt(record_key, row, bytes));
-  }
-
   /** The Bloom filters of a column, one for each row group. @throws {SegmentError} */
   filters(name: FilteredColumn): Promise<ColumnFilters> {
-    return this.#filterCache.load(filtersKey(this.path, name), () => {
-      const place = columnNumber(name);
-      const ranges = this.rowGroups.map(({ columns }) => columns[place]!.filter);
-      return named(this.path, () => readFilters(this.#file, ranges));
+    return this.#caches.filters.load(`${this.path} ${name}`, async () => {
+      const { rowGroups } = await this.footer();
+      const ranges = rowGroups.map(({ filters }) => filters[name]);
+      return await this.#named(async () =>
+        (await readRanges(this.#file, ranges)).map(decodeBloomFilter)
+      );
     });
   }
 
-  /** The index block of its stream index. @throws {SegmentError} */
-  readStreamIndex(): Promise<StreamIndexBlock> {
-    const { bytes, index_bytes } = this.metadata.stream_index;
-    const place = { offset: bytes - index_bytes, bytes: index_bytes };
-    return this.#readStreams(place, (block) => new StreamIndexBlock(block));
+  /** @throws {SegmentError} */
+  readStreamIndex(): Promise<readonly BlockPlace[]> {
+    return this.#caches.streamIndexes.load(this.path, async () => {
+      const { streamIndex } = await this.footer();
+      return await this.#readStreams(streamIndex, decodeStreamIndex);
+    });
   }
 
-  /** A block of its stream index. @throws {SegmentError} */
-  readStreamBlock(place: BlockPlace): Promise<StreamBlock> {
-    return this.#readStreams(place, (block) => {
-      if (block.length > STREAM_BLOCK_BYTES_MAX) throw new SegmentError("is too long");
-      return new StreamBlock(block);
+  /** @throws {SegmentError} */
+  readStreamBlock(start: number, end: number): Promise<readonly StreamEntry[]> {
+    return this.#caches.streamBlocks.load(`${this.path} ${start}`, async () => {
+      const { streamBlocks } = await this.footer();
+      const range = { start: streamBlocks.start + start, end: streamBlocks.start + end };
+      const isPossible = start < end && end - start <= STREAM_BLOCK_BYTES_MAX &&
+        range.end <= streamBlocks.end;
+      if (isPossible) return await this.#readStreams(range, decodeStreamBlock);
+      throw new SegmentError(`${this.path}: a block of the stream index from ${start} to ${end}`);
     });
   }
 
   /** Bytes [start, end) of the file. @throws {SegmentError} */
   readBytes(start: number, end: number): Promise<Buffer> {
-    return named(this.path, () => readRange(this.#file, start, end));
+    return this.#named(() => readRange(this.#file, start, end));
   }
 
-  /** Its key filter. @throws {SegmentError} */
-  readKeyFilter(): Promise<Buffer> {
-    return this.#readKeyPages(0, this.metadata.key_filter.bytes);
+  /** Pages [start, end) of its key filter; damaged ones pass every key. @throws {SegmentError} */
+  async readKeyPages(start: number, end: number): Promise<Buffer> {
+    const { keyFilter } = await this.footer();
+    const pages = await this.readBytes(keyFilter.start + start, keyFilter.start + end);
+    openDamagedPages(pages);
+    return pages;
   }
 
   /** Whether it may hold a key, by one page of its key filter. @throws {SegmentError} */
   async mayHoldKey(hash: Hash64): Promise<boolean> {
-    const { page, block } = keyPlace(this.metadata.key_filter.bytes, hash);
-    return blockMayContain(await this.#readKeyPages(page, page + KEY_PAGE_BYTES), block, hash);
-  }
-
-  async close(): Promise<void> {
-    await this.#file.close();
+    const { metadata } = await this.footer();
+    const { page, block } = keyPlace(metadata.key_filter_bytes, hash);
+    return blockMayContain(await this.readKeyPages(page, page + KEY_PAGE_BYTES), block, hash);
   }
 
   async #readStreams<Block>(
-    { offset, bytes }: BlockPlace,
+    { start, end }: FileRange,
     decode: (block: Buffer) => Block,
   ): Promise<Block> {
-    const { stream_index } = this.metadata;
-    const start = stream_index.offset + offset;
-    const where = `${this.path}: a block of the stream index, ${bytes} bytes at byte ${start}`;
-    if (offset + bytes > stream_index.bytes) throw new SegmentError(`${where}: not within it`);
-    const block = await this.readBytes(start, start + bytes);
+    const bytes = await this.readBytes(start, end);
     try {
-      return decode(block);
+      return decode(bytes);
     } catch (error) {
-      throw nameError(where, error);
+      const where = `a block of the stream index, ${bytes.length} bytes at byte ${start}`;
+      throw nameError(`${this.path}: ${where}`, error);
     }
   }
 
-  /** Pages [start, end) of its key filter. */
-  async #readKeyPages(start: number, end: number): Promise<Buffer> {
-    const { offset } = this.metadata.key_filter;
-    const pages = await this.readBytes(offset + start, offset + end);
+  /** Prefixes a SegmentError of `read` with the path. */
+  async #named<Result>(read: () => Result | Promise<Result>): Promise<Result> {
     try {
-      checkKeyPages(pages);
-    } catch (error) {
-      throw nameError(`${this.path}: the key filter from byte ${offset + start}`, error);
-    }
-    return pages;
-  }
-
-  #decoding<Result>(decode: () => Result): Result {
-    try {
-      return decode();
+      return await read();
     } catch (error) {
       throw nameError(this.path, error);
     }
   }
 }
 
-/** Prefixes a SegmentError of `read` with the path. */
-async function named<Result>(path: string, read: () => Promise<Result>): Promise<Result> {
-  try {
-    return await read();
-  } catch (error) {
-    throw nameError(path, error);
+function nameError(where: string, error: unknown): unknown {
+  if (!(error instanceof SegmentError)) return error;
+  return new SegmentError(`${where}: ${error.message}`, { cause: error, fault: error.fault });
+}
+
+/** A segment with a file of its own. */
+export class OpenedSegment extends Segment {
+  readonly #openedFile: StorageFile;
+
+  constructor(options: SegmentOptions & { file: StorageFile }) {
+    super(options);
+    this.#openedFile = options.file;
+  }
+
+  async close(): Promise<void> {
+    await this.#openedFile.close();
   }
 }
 
-function nameError(path: string, error: unknown): unknown {
-  if (!(error instanceof SegmentError)) return error;
-  return new SegmentError(`${path}: ${error.message}`, { cause: error, fault: error.fault });
+/**
+ * Opens the segment at `path` and reads its footer.
+ * @throws {SegmentError} when the file is no segment, or not the expected one.
+ */
+export async function openSegment(
+  storage: Storage,
+  path: string,
+  expected?: ExpectedSegment,
+): Promise<OpenedSegment> {
+  const file = await storage.open(path, "read");
+  try {
+    const segment = new OpenedSegment({ path, file, sizeBytes: await file.size(), expected });
+    await segment.footer();
+    return segment;
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
 }

@@ -1,36 +1,33 @@
 /**
  * The stream index of a segment (docs/format.md): for each source and each stream, how many events
- * the segment holds and which is the last one. A sorted table, as in LevelDB: entries in byte
- * order of their keys, in blocks of about 4 KiB, then one index block with the first key and the
- * place of each. A lookup reads the index block and one other. Each block ends in its CRC-32.
+ * the segment holds and which is the last one. A sorted table, as in LevelDB: blocks of entries in
+ * byte order of their keys, then an index with the last key of each block. A lookup reads the index
+ * and one block. Both are JSON and end in their CRC-32.
  */
 import { Buffer } from "node:buffer";
 import { crc32 } from "node:zlib";
 import { assert } from "../../assert.ts";
 import { firstIndex } from "../../first_index.ts";
 import { NAME_BYTES_MAX } from "../../limits.ts";
-import { takeUuid, UUID_BYTES, uuidText } from "../line/line_bytes.ts";
 import { SegmentError } from "../parquet/segment_error.ts";
 import { type StreamCursor, type StreamEntry, streamKey } from "../read/stream_counts.ts";
 
 /** A block ends with the entry that brings it to this size. */
-const BLOCK_BYTES = 4 * 1024;
+const BLOCK_BYTES = 8 * 1024;
 const CRC_BYTES = 4;
-/** Two names and the space between them. */
-const KEY_BYTES_MAX = 2 * NAME_BYTES_MAX + 1;
-const KEY_LENGTH_BYTES = 2;
-/** The number of events, then the last id. */
-const STREAM_VALUE_BYTES = 4 + UUID_BYTES;
-/** Offset in the table, then the size. */
-const INDEX_VALUE_BYTES = 4 + 4;
+/** Two names, the space between them, a count, an id, and the JSON around them. */
+const ENTRY_BYTES_MAX = 2 * NAME_BYTES_MAX + 128;
 /** Longest block of entries that a reader accepts. */
-export const STREAM_BLOCK_BYTES_MAX: number = BLOCK_BYTES + KEY_LENGTH_BYTES + KEY_BYTES_MAX +
-  STREAM_VALUE_BYTES + CRC_BYTES;
+export const STREAM_BLOCK_BYTES_MAX: number = BLOCK_BYTES + ENTRY_BYTES_MAX;
 
-/** Where a block is in the table. */
+/** A row of a block: the key, then its values. */
+type Row = [key: string, ...values: (number | string)[]];
+
+/** A block as the index describes it. */
 export interface BlockPlace {
-  offset: number;
-  bytes: number;
+  lastKey: string;
+  /** Where it ends, after the start of the first block. It starts where the one before ends. */
+  end: number;
 }
 
 /** The key of the entry of a whole source, which comes before those of its streams. */
@@ -38,176 +35,112 @@ export function sourceKey(source: string): string {
   return streamKey(source, "");
 }
 
-/** The key of the source of a stream. */
-export function sourceKeyOf(key: string): string {
-  return key.slice(0, key.indexOf(" ") + 1);
-}
-
 export function isSourceKey(key: string): boolean {
   return key.endsWith(" ");
 }
 
-/** The table of some entries in order, block by block; the last one is the index block. */
+/** The table of some entries in order, block by block; the last one is the index. */
 export function* streamIndexBlocks(entries: Iterable<StreamEntry>): Generator<Buffer, void> {
-  const block = new BlockBuilder();
-  const index = new BlockBuilder();
-  let firstKey = "";
-  let offset = 0;
+  const places: Row[] = [];
+  let rows: Row[] = [];
+  let rowsBytes = 0;
+  let end = 0;
   const endBlock = () => {
-    const bytes = block.finish();
-    const place = Buffer.alloc(INDEX_VALUE_BYTES);
-    place.writeUInt32LE(offset, 0);
-    place.writeUInt32LE(bytes.length, 4);
-    index.add(firstKey, place);
-    offset += bytes.length;
-    return bytes;
+    const block = encodeRows(rows);
+    assert(block.length <= STREAM_BLOCK_BYTES_MAX, "a reader accepts the block");
+    end += block.length;
+    places.push([rows.at(-1)![0], end]);
+    rows = [];
+    rowsBytes = 0;
+    return block;
   };
-  for (const entry of entries) {
-    if (block.sizeBytes === 0) firstKey = entry.key;
-    block.add(entry.key, streamValue(entry));
-    if (block.sizeBytes >= BLOCK_BYTES) yield endBlock();
+  for (const { key, events, lastEventId } of entries) {
+    const row: Row = [key, events, lastEventId];
+    rows.push(row);
+    rowsBytes += JSON.stringify(row).length + 1;
+    if (rowsBytes >= BLOCK_BYTES) yield endBlock();
   }
-  if (block.sizeBytes > 0) yield endBlock();
-  yield index.finish();
+  if (rows.length > 0) yield endBlock();
+  yield encodeRows(places);
 }
 
-function streamValue({ events, lastEventId }: StreamEntry): Buffer {
-  const value = Buffer.alloc(STREAM_VALUE_BYTES);
-  value.writeUInt32LE(events, 0);
-  assert(takeUuid(Buffer.from(lastEventId, "latin1"), 0, value, 4), "an event id is a UUID");
-  return value;
+function encodeRows(rows: readonly Row[]): Buffer {
+  const text = Buffer.from(JSON.stringify(rows));
+  const crc = Buffer.alloc(CRC_BYTES);
+  crc.writeUInt32LE(crc32(text));
+  return Buffer.concat([text, crc]);
 }
 
-class BlockBuilder {
-  #pieces: Buffer[] = [];
-  #sizeBytes = 0;
-
-  get sizeBytes(): number {
-    return this.#sizeBytes;
-  }
-
-  add(key: string, value: Buffer): void {
-    assert(key.length <= KEY_BYTES_MAX, "names are within their limit");
-    const length = Buffer.alloc(KEY_LENGTH_BYTES);
-    length.writeUInt16LE(key.length);
-    this.#pieces.push(length, Buffer.from(key, "latin1"), value);
-    this.#sizeBytes += length.length + key.length + value.length;
-  }
-
-  /** The block with its CRC-32. The builder is empty then. */
-  finish(): Buffer {
-    const entries = Buffer.concat(this.#pieces);
-    const crc = Buffer.alloc(CRC_BYTES);
-    crc.writeUInt32LE(crc32(entries));
-    this.#pieces = [];
-    this.#sizeBytes = 0;
-    return Buffer.concat([entries, crc]);
-  }
+/** Decodes a block of entries. @throws {SegmentError} */
+export function decodeStreamBlock(bytes: Buffer): StreamEntry[] {
+  const rows = decodeRows(bytes, ["number", "string"]) as [string, number, string][];
+  return rows.map(([key, events, lastEventId]) => ({ key, events, lastEventId }));
 }
 
-/** Entries in order. They stay bytes: most of a block is passed over, not looked at. */
-class SortedBlock {
-  protected readonly bytes: Buffer;
-  /** Where each entry starts, then where the last one ends. */
-  readonly #starts: Uint32Array;
-  readonly #valueBytes: number;
+/** Decodes the index. @throws {SegmentError} */
+export function decodeStreamIndex(bytes: Buffer): BlockPlace[] {
+  const rows = decodeRows(bytes, ["number"]) as [string, number][];
+  return rows.map(([lastKey, end]) => ({ lastKey, end }));
+}
 
-  /** @throws {SegmentError} when the bytes do not match their CRC-32, or are no such block. */
-  constructor(bytes: Buffer, valueBytes: number) {
-    const end = bytes.length - CRC_BYTES;
-    if (end < 0 || crc32(bytes.subarray(0, end)) !== bytes.readUInt32LE(end)) {
-      throw new SegmentError("does not match its CRC-32");
-    }
-    const starts = [0];
-    for (let at = 0; at < end; starts.push(at)) {
-      const keyEnd = at + KEY_LENGTH_BYTES + (at + 1 < end ? bytes.readUInt16LE(at) : end);
-      at = keyEnd + valueBytes;
-      if (at > end) throw new SegmentError("has a malformed entry");
-    }
-    this.bytes = bytes;
-    this.#starts = Uint32Array.from(starts);
-    this.#valueBytes = valueBytes;
+/** @param types those of the values after the key. */
+function decodeRows(bytes: Buffer, types: readonly string[]): Row[] {
+  const end = bytes.length - CRC_BYTES;
+  if (end < 0 || crc32(bytes.subarray(0, end)) !== bytes.readUInt32LE(end)) {
+    throw new SegmentError("does not match its CRC-32");
   }
-
-  /** Memory it takes. */
-  get sizeBytes(): number {
-    return this.bytes.length + this.#starts.byteLength;
+  const rows: unknown = parse(bytes.toString("utf8", 0, end));
+  const isRow = (row: unknown) =>
+    Array.isArray(row) && row.length === 1 + types.length && typeof row[0] === "string" &&
+    types.every((type, place) => typeof row[1 + place] === type);
+  if (!Array.isArray(rows) || !rows.every(isRow)) throw new SegmentError("has a malformed entry");
+  if (rows.some(([key], place) => place > 0 && key <= rows[place - 1][0])) {
+    throw new SegmentError("has entries that are not in order");
   }
+  return rows;
+}
 
-  /** Number of entries. */
-  get length(): number {
-    return this.#starts.length - 1;
-  }
-
-  /** Undefined past the end. */
-  keyAt(place: number): string | undefined {
-    if (place >= this.length) return undefined;
-    const start = this.#starts[place]! + KEY_LENGTH_BYTES;
-    return this.bytes.toString("latin1", start, this.valueStart(place));
-  }
-
-  /** Place of the first entry whose key is not before `key`. */
-  lowerBound(key: string): number {
-    return firstIndex(this.length, (place) => this.keyAt(place)! >= key);
-  }
-
-  protected valueStart(place: number): number {
-    return this.#starts[place + 1]! - this.#valueBytes;
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new SegmentError("is no JSON", { cause: error });
   }
 }
 
-/** A block of entries. */
-export class StreamBlock extends SortedBlock {
-  constructor(bytes: Buffer) {
-    super(bytes, STREAM_VALUE_BYTES);
-  }
-
-  eventsAt(place: number): number {
-    return this.bytes.readUInt32LE(this.valueStart(place));
-  }
-
-  lastEventIdAt(place: number): string {
-    return uuidText(this.bytes, this.valueStart(place) + 4);
-  }
-}
-
-/** The index block. */
-export class StreamIndexBlock extends SortedBlock {
-  constructor(bytes: Buffer) {
-    super(bytes, INDEX_VALUE_BYTES);
-  }
-
-  placeAt(place: number): BlockPlace {
-    const start = this.valueStart(place);
-    return { offset: this.bytes.readUInt32LE(start), bytes: this.bytes.readUInt32LE(start + 4) };
-  }
-
-  /** Number of the only block that can hold a key. */
-  blockOf(key: string): number {
-    const place = this.lowerBound(key);
-    return this.keyAt(place) === key ? place : Math.max(0, place - 1);
-  }
-}
-
-/** The blocks of a stream index, read from a file or a cache. */
+/** A stream index, read from a file or a cache. */
 export interface StreamIndex {
-  index(): Promise<StreamIndexBlock>;
-  block(place: BlockPlace): Promise<StreamBlock>;
+  readStreamIndex(): Promise<readonly BlockPlace[]>;
+  /** The block between two offsets after the start of the first block. */
+  readStreamBlock(start: number, end: number): Promise<readonly StreamEntry[]>;
 }
 
 /** The entry of a key; null when there is none. @throws {SegmentError} */
 export async function findEntry(streams: StreamIndex, key: string): Promise<StreamEntry | null> {
-  const index = await streams.index();
-  if (index.length === 0) return null;
-  const block = await streams.block(index.placeAt(index.blockOf(key)));
-  const place = block.lowerBound(key);
-  if (block.keyAt(place) !== key) return null;
-  return { key, events: block.eventsAt(place), lastEventId: block.lastEventIdAt(place) };
+  const blocks = await streams.readStreamIndex();
+  const entries = await readBlock(streams, blocks, blockOf(blocks, key));
+  return entries.find((entry) => entry.key === key) ?? null;
+}
+
+/** Number of the only block that can hold a key; that of no block past the last key. */
+function blockOf(blocks: readonly BlockPlace[], key: string): number {
+  return firstIndex(blocks.length, (number) => blocks[number]!.lastKey >= key);
+}
+
+/** The entries of a block; none when there is no such block. */
+async function readBlock(
+  streams: StreamIndex,
+  blocks: readonly BlockPlace[],
+  number: number,
+): Promise<readonly StreamEntry[]> {
+  const block = blocks[number];
+  if (block === undefined) return [];
+  return await streams.readStreamBlock(blocks[number - 1]?.end ?? 0, block.end);
 }
 
 /** A cursor at the first stream whose key is not before `key`. @throws {SegmentError} */
 export async function seekStream(streams: StreamIndex, key: string): Promise<StreamCursor> {
-  const cursor = new BlockCursor(streams, await streams.index());
+  const cursor = new BlockCursor(streams, await streams.readStreamIndex());
   await cursor.seek(key);
   return cursor;
 }
@@ -215,58 +148,52 @@ export async function seekStream(streams: StreamIndex, key: string): Promise<Str
 /** Iterates over the streams of a segment, skipping the entries of whole sources. */
 class BlockCursor implements StreamCursor {
   readonly #streams: StreamIndex;
-  readonly #index: StreamIndexBlock;
+  readonly #blocks: readonly BlockPlace[];
   #number = 0;
-  #block: StreamBlock | null = null;
+  /** Those of the current block that are of streams. */
+  #entries: readonly StreamEntry[] = [];
   #place = 0;
-  #key: string | null = null;
 
-  constructor(streams: StreamIndex, index: StreamIndexBlock) {
+  constructor(streams: StreamIndex, blocks: readonly BlockPlace[]) {
     this.#streams = streams;
-    this.#index = index;
+    this.#blocks = blocks;
   }
 
   get key(): string | null {
-    return this.#key;
+    return this.#entries[this.#place]?.key ?? null;
   }
 
   get events(): number {
-    return this.#block!.eventsAt(this.#place);
+    return this.#entries[this.#place]!.events;
   }
 
   get lastEventId(): string {
-    return this.#block!.lastEventIdAt(this.#place);
+    return this.#entries[this.#place]!.lastEventId;
   }
 
   async seek(key: string): Promise<void> {
-    await this.#enter(this.#index.blockOf(key));
-    this.#place = this.#block?.lowerBound(key) ?? 0;
-    if (!this.#settle()) await this.nextBlock();
+    await this.#enter(blockOf(this.#blocks, key));
+    const entries = this.#entries;
+    this.#place = firstIndex(entries.length, (place) => entries[place]!.key >= key);
+    if (this.key === null) await this.nextBlock();
   }
 
   next(): boolean {
     this.#place += 1;
-    return this.#settle();
+    return this.#place < this.#entries.length;
   }
 
   /** @throws {SegmentError} */
   async nextBlock(): Promise<void> {
-    do await this.#enter(this.#number + 1); while (this.#block !== null && !this.#settle());
+    do await this.#enter(this.#number + 1); while (
+      this.key === null && this.#number < this.#blocks.length
+    );
   }
 
   async #enter(number: number): Promise<void> {
-    const isThere = number < this.#index.length;
-    this.#block = isThere ? await this.#streams.block(this.#index.placeAt(number)) : null;
+    const entries = await readBlock(this.#streams, this.#blocks, number);
+    this.#entries = entries.filter(({ key }) => !isSourceKey(key));
     this.#number = number;
     this.#place = 0;
-    this.#key = null;
-  }
-
-  /** Moves to the first stream from here on; false when the block has none. */
-  #settle(): boolean {
-    let key = this.#block?.keyAt(this.#place);
-    while (key !== undefined && isSourceKey(key)) key = this.#block?.keyAt(++this.#place);
-    this.#key = key ?? null;
-    return key !== undefined;
   }
 }

@@ -22,6 +22,9 @@ export interface StorageFile {
   close(): Promise<void>;
 }
 
+/** A file that is only read, whoever opens and closes it. */
+export type FileReader = Pick<StorageFile, "read">;
+
 export interface Storage {
   /** Never follows a symlink, and refuses what is not a regular file. */
   open(path: string, mode: OpenMode): Promise<StorageFile>;

@@ -148,7 +148,8 @@ async function* readSegment(storage: Storage, path: string): AsyncGenerator<Read
   const segment = await openSegment(storage, path);
   try {
     let last: BatchIdentity | null = null;
-    for (const [number, { rows }] of segment.rowGroups.entries()) {
+    const { rowGroups } = await segment.footer();
+    for (const [number, { rows }] of rowGroups.entries()) {
       const columns = await segment.readColumns(number, BATCH_COLUMNS);
       for (const { source, batch_id } of batchRuns(columns, rows)) {
         // A batch may continue in the next row group.

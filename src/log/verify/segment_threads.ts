@@ -7,7 +7,7 @@
 import { availableParallelism } from "node:os";
 import { ThreadLostError } from "../../threads/request_thread.ts";
 import { ThreadPool } from "../../threads/thread_pool.ts";
-import type { ExpectedSegment } from "../segment/segment_check.ts";
+import type { ExpectedSegment } from "../segment/segment_metadata.ts";
 import type { SegmentRequest, SegmentResponse } from "./segment_worker.ts";
 
 /** Each thread takes 32 to 64 MiB. */

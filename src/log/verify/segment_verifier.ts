@@ -3,7 +3,8 @@
  * events come next in the log. Reads one row group at a time.
  */
 import { SegmentError } from "../parquet/segment_error.ts";
-import { type ExpectedSegment, openChecked, SegmentRowsCheck } from "../segment/segment_check.ts";
+import { openChecked, SegmentRowsCheck } from "../segment/segment_check.ts";
+import type { ExpectedSegment } from "../segment/segment_metadata.ts";
 import type { Segment } from "../segment/segment_reader.ts";
 import { isNotFound, type Storage } from "../storage/storage.ts";
 import { batchHash } from "./duplicate_batches.ts";

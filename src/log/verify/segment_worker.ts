@@ -1,6 +1,6 @@
 /** The thread of `segment_threads.ts`. */
 import { answerRequests } from "../../threads/request_thread.ts";
-import type { ExpectedSegment } from "../segment/segment_check.ts";
+import type { ExpectedSegment } from "../segment/segment_metadata.ts";
 import { fileStorage } from "../storage/file_storage.ts";
 import { checkSegment } from "./segment_verifier.ts";
 

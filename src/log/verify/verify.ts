@@ -243,7 +243,7 @@ async function previousHead(storage: Storage, path: string): Promise<string | nu
   try {
     const segment = await openSegment(storage, path);
     await segment.close();
-    return segment.metadata.previous_head;
+    return (await segment.footer()).metadata.previous_head;
   } catch (error) {
     if (error instanceof SegmentError || isNotFound(error)) return null;
     throw error;

@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { ROW_GROUP_EVENTS_MAX } from "../../../src/limits.ts";
-import { filtersKey, newFilterCache } from "../../../src/log/segment/bloom_filter_cache.ts";
 import { findBatch } from "../../../src/log/segment/segment_batches.ts";
 import {
   batchKeyHash,
@@ -28,9 +27,8 @@ import { ROW_GROUP_BYTES_SOFT_MAX } from "../../../src/log/segment/segment_write
 
 async function readLines(segment: Segment): Promise<Buffer> {
   const groups = [];
-  for (let number = 0; number < segment.rowGroups.length; number++) {
-    groups.push(await segment.readRowGroup(number));
-  }
+  const { rowGroups } = await segment.footer();
+  for (const number of rowGroups.keys()) groups.push(await segment.readRowGroup(number));
   return Buffer.concat(groups);
 }
 
@@ -48,14 +46,15 @@ test("openSegment() reads the footer and no row", async () => {
   const before = storage.operations.length;
   const segment = await openSegment(storage, "0.parquet");
   const reads = storage.operations.slice(before).filter(({ kind }) => kind === "read");
-  const rowsEnd = segment.rowGroups.at(-1)!.columns.at(-1)!.end;
+  const { rowGroups } = await segment.footer();
+  const rowsEnd = rowGroups.at(-1)!.columns.at(-1)!.end;
   assert.ok(reads.every(({ position, sizeBytes }) => position! >= rowsEnd || sizeBytes === 4));
 });
 
-test("Segment.metadata and rowGroups tell what is in it", async () => {
+test("Segment.footer() tells what is in it", async () => {
   const { storage, entries, lines, head } = await sealCommits([smallBatches(2500)]);
   const segment = await openSegment(storage, "0.parquet");
-  const { metadata, rowGroups } = segment;
+  const { metadata, rowGroups } = await segment.footer();
   const events: CommittedEvent[] = splitLines(lines).map((line) => JSON.parse(line.toString()));
   assert.equal(metadata.events, 2500);
   assert.equal(metadata.batches, 2500);
@@ -84,7 +83,8 @@ test("a row group ends before its lines exceed their bound, but never before one
   const events = payloads.map((length) => ({ payload: "x".repeat(length) }));
   const { storage, lines } = await sealCommits([[preparedBatch("a", { events })]]);
   const segment = await openSegment(storage, "0.parquet");
-  assert.deepEqual(segment.rowGroups.map(({ rows }) => rows), [1, 1, 3]);
+  const { rowGroups } = await segment.footer();
+  assert.deepEqual(rowGroups.map(({ rows }) => rows), [1, 1, 3]);
   assert.ok((await readLines(segment)).equals(lines));
 });
 
@@ -141,19 +141,4 @@ test("Segment.filters() reads again what could not be read", async () => {
   storage.hook = ({ kind }) => kind === "read" && failures-- > 0 ? { errno: "EIO" } : null;
   await assert.rejects(findBatch(segment, "shop", batch_id), { code: "EIO" });
   assert.deepEqual(await findBatch(segment, "shop", batch_id), entries[0]);
-});
-
-test("segments share a cache of Bloom filters, which outlive their being open", async () => {
-  const commits = smallBatches(6).map((batch) => [batch]);
-  const { storage, segments } = await sealCommits(commits, { events: 2, bytes: 1e9 });
-  assert.equal(segments.length, 3);
-  const cache = newFilterCache();
-  const opened = [];
-  for (const { path } of segments) opened.push(await openSegment(storage, path, cache));
-  for (const segment of opened) await findBatch(segment, "shop", "other");
-  for (const segment of opened) await segment.close();
-  for (const { path } of segments) {
-    assert.equal(cache.get(filtersKey(path, "batch_id"))?.length, 1);
-    assert.equal(cache.get(filtersKey(path, "record_key")), undefined);
-  }
 });

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import type { ExpectedSegment } from "../../../src/log/segment/segment_check.ts";
+import type { ExpectedSegment } from "../../../src/log/segment/segment_metadata.ts";
 import { batchHash } from "../../../src/log/verify/duplicate_batches.ts";
 import {
   checkAhead,

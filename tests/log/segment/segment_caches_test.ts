@@ -1,0 +1,133 @@
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { test } from "node:test";
+import {
+  OpenFiles,
+  openListedFile,
+  ROW_GROUP_CACHE_BYTES_MAX,
+  RowGroupCache,
+} from "../../../src/log/segment/segment_caches.ts";
+import { CorruptLogError } from "../../../src/log/storage/errors.ts";
+import { SimulatedDisk } from "../../support/simulated_disk.ts";
+
+const MIB = 1024 * 1024;
+
+/** A cache of row groups of one byte each, filled with their number, and which were decoded. */
+function fakeRowGroups(sizeBytes: number) {
+  const cache = new RowGroupCache();
+  const decoded: number[] = [];
+  let decoding = 0;
+  const read = (number: number) =>
+    cache.use(
+      `${number}`,
+      async (memory) => {
+        decoded.push(number);
+        assert.equal(++decoding, 1, "one at a time");
+        await Promise.resolve();
+        decoding -= 1;
+        return (memory ?? Buffer.allocUnsafeSlow(sizeBytes)).fill(number);
+      },
+      (lines) => {
+        assert.equal(lines.length, sizeBytes);
+        assert.ok(lines.every((byte) => byte === number), `the lines of row group ${number}`);
+      },
+    );
+  return { decoded, read };
+}
+
+test("RowGroupCache.use() decodes a row group once, also for readers at the same time", async () => {
+  const { decoded, read } = fakeRowGroups(1000);
+  await Promise.all([1, 2, 1, 2, 1].map(read));
+  await read(1);
+  assert.deepEqual(decoded, [1, 2]);
+});
+
+test("RowGroupCache.use() evicts the least recently used lines, and reuses their memory", async () => {
+  const sizeBytes = 4 * MIB;
+  const fitting = ROW_GROUP_CACHE_BYTES_MAX / sizeBytes;
+  const { decoded, read } = fakeRowGroups(sizeBytes);
+  for (let number = 0; number < fitting; number++) await read(number);
+  await read(0);
+  await read(fitting);
+  assert.equal(decoded.length, fitting + 1);
+  // All but 1 are still there; then 2 goes for 1.
+  await read(0);
+  await read(2);
+  assert.equal(decoded.length, fitting + 1);
+  for (let round = 0; round < 3; round++) {
+    await Promise.all([1, 3, 5, 1].map(read));
+    await Promise.all([0, 2, 4, 9, 10, 11].map(read));
+  }
+  assert.ok(decoded.length > fitting + 3);
+});
+
+test("RowGroupCache.use() decodes again after a failure, and others go on", async () => {
+  const cache = new RowGroupCache();
+  let failures = 1;
+  const read = (key: string) =>
+    cache.use(
+      key,
+      () => failures-- > 0 ? Promise.reject(new Error("EIO")) : Promise.resolve(Buffer.from(key)),
+      String,
+    );
+  const [failed, other] = await Promise.allSettled([read("a"), read("b")]);
+  assert.equal(failed.status, "rejected");
+  assert.deepEqual(other, { status: "fulfilled", value: "b" });
+  assert.equal(await read("a"), "a");
+});
+
+const LISTED = ["a", "b", "c", "d"].map((path) => ({ path, bytes: 1 }));
+
+function diskOf(listed = LISTED): SimulatedDisk {
+  return new SimulatedDisk(new Map(listed.map(({ path }) => [path, Buffer.from(path)])));
+}
+
+test("OpenFiles keeps no more files open than its limit, and closes none that is read", async () => {
+  const storage = diskOf();
+  const files = new OpenFiles(storage, 2);
+  const read = async (place: number) => {
+    const into = Buffer.alloc(1);
+    const listed = LISTED[place % LISTED.length]!;
+    assert.equal(await files.read(listed, into, 0), 1);
+    assert.equal(into.toString(), listed.path);
+  };
+  for (let place = 0; place < 8; place++) {
+    await read(place);
+    assert.ok(storage.openFiles <= 3, "the one that is evicted closes beside");
+  }
+  await Promise.all(Array.from({ length: 40 }, (_, n) => read(n * n + (n >> 2))));
+  const last = read(0);
+  await files.close();
+  await last;
+  assert.equal(storage.openFiles, 0);
+});
+
+test("OpenFiles.read() opens a file again after it could not be opened", async () => {
+  const storage = diskOf();
+  const files = new OpenFiles(storage);
+  let failures = 2;
+  storage.hook = ({ kind }) => kind === "open" && failures-- > 0 ? { errno: "EMFILE" } : null;
+  const read = () => files.read(LISTED[0]!, Buffer.alloc(1), 0);
+  await assert.rejects(read(), /EMFILE/);
+  await assert.rejects(read(), /EMFILE/);
+  assert.equal(await read(), 1);
+  await files.close();
+});
+
+test("openListedFile() refuses a file that is missing or has another size", async () => {
+  const storage = diskOf();
+  const cases: [path: string, bytes: number, message: RegExp][] = [
+    ["x", 1, /^x: is in the manifest, but missing$/],
+    ["a", 2, /^a: has 1 bytes, the manifest says 2$/],
+  ];
+  for (const [path, bytes, message] of cases) {
+    await assert.rejects(openListedFile(storage, { path, bytes }), (error) => {
+      assert.ok(error instanceof CorruptLogError);
+      assert.match(error.message, message);
+      return true;
+    });
+  }
+  storage.hook = ({ kind }) => kind === "size" ? { errno: "EIO" } : null;
+  await assert.rejects(openListedFile(storage, LISTED[0]!), { code: "EIO" });
+  assert.equal(storage.openFiles, 0);
+});
