@@ -32,8 +32,8 @@ const CLOSE_ARRAY = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 const QUOTES_BYTES = 2;
-/** About what the encoder adds to an event: its content hash and a copy of its names. */
-const ADDED_BYTES = 160;
+/** About what the encoder adds to an event: its content hash, and names and hashes of its line. */
+const ADDED_BYTES = 480;
 
 /** 1 for the characters of a name, 2 for those that may not be the first. */
 const NAME_BYTES = new Uint8Array(256);
@@ -75,9 +75,9 @@ class BatchReader {
     encoder.begin();
     const { writer } = encoder;
     this.#start = writer.size;
-    // Room for the body, its canonical payloads, and what the encoder adds.
+    // Room for the body, its canonical payloads, its lines, and what the encoder adds.
     const addedBytes = Math.min(body.length, BATCH_EVENTS_MAX * ADDED_BYTES);
-    writer.reserve(2 * body.length + addedBytes + END.length);
+    writer.reserve(3 * body.length + addedBytes + END.length);
     writer.append(body);
     this.#end = writer.size;
     writer.append(END);
