@@ -1,6 +1,6 @@
 /** Request bodies: JSON objects with known members. */
 import { ApiError } from "./api_error.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "./json/json_value.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "./json/strict_json.ts";
 import { quoteShort } from "./json/quote_string.ts";
 import { JsonError, parseJson } from "./json/strict_json.ts";
 

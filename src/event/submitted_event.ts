@@ -2,7 +2,7 @@
 import { PAYLOAD_DEPTH_MAX } from "../limits.ts";
 import { canonicalize, DepthError } from "./json/canonical_json.ts";
 import { quoteShort } from "./json/quote_string.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "./json/json_value.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "./json/strict_json.ts";
 import { kindFault, nameFault, recordKeyFault } from "./names.ts";
 import { occurredAtFault } from "./timestamp.ts";
 import type { PreparedEvent } from "./types.ts";

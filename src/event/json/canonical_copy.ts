@@ -7,7 +7,7 @@
  * The input must be valid UTF-8 and end with a NUL, which stops every read.
  */
 import type { ByteWriter } from "../byte_writer.ts";
-import { numberFault } from "./json_number.ts";
+import { numberFault } from "./strict_json.ts";
 import { quoteString } from "./quote_string.ts";
 
 /** Returned in place of an index: fall back to the slow path. */

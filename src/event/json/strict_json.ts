@@ -1,24 +1,28 @@
 /**
  * Strict JSON: one value in UTF-8 without a byte order mark, no duplicate member names, no unpaired
  * surrogates, no number that binary64 can't hold. One pass builds the value and finds the first
- * fault. Also runs in browsers.
+ * fault.
  *
  * Objects never go through `JSON.parse`: V8 can confuse an escaped member name with one it has seen
  * before. After `{"\\":1}` it may parse `{"\n":1}` as `{"\\":1}` (seen in V8 13.6 and 15.0), which
  * would silently change a client's data.
  */
+import { Buffer, isUtf8 } from "node:buffer";
 import { JSON_DEPTH_MAX } from "../../limits.ts";
-import { numberFault } from "./json_number.ts";
-import type { JsonObject, JsonValue } from "./json_value.ts";
 import { cutText, quoteShort } from "./quote_string.ts";
-import { utf8Bytes, validUtf8Bytes } from "./utf8.ts";
 
-export type { JsonObject, JsonValue } from "./json_value.ts";
+export type JsonValue = null | boolean | number | string | JsonValue[] | JsonObject;
+export type JsonObject = { [name: string]: JsonValue };
+
+/** Returns whether a value is a JSON object: neither null nor an array. */
+export function isJsonObject(value: JsonValue | undefined): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
 
 /** Reported steps of a path. */
 const PATH_STEPS_MAX = 16;
-/** Objects with more names use a set; a few names are compared one by one. */
-const COMPARED_NAMES_MAX = 16;
+/** Containers that may be open at once beyond the depth that is built: 64 MiB of names. */
+const OPEN_CONTAINERS_MAX = 2 ** 20;
 
 export interface JsonFault {
   /** `syntax`: not JSON in UTF-8. `rule`: JSON that breaks a rule of strict JSON. */
@@ -51,18 +55,45 @@ export class JsonError extends Error {
  * @throws {JsonError} with the first fault.
  */
 export function parseJson(bytes: Uint8Array): JsonValue {
-  let text;
-  let cutOffBy = null;
-  try {
-    text = UTF8.decode(bytes);
-  } catch {
-    text = UTF8.decode(bytes.subarray(0, validUtf8Bytes(bytes)));
-    cutOffBy = "malformed UTF-8";
-  }
-  return new JsonReader(text, JSON_DEPTH_MAX, cutOffBy).read();
+  // A byte order mark stays, as an unexpected character.
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
+  if (isUtf8(bytes)) return new JsonReader(text, JSON_DEPTH_MAX).read();
+  return new JsonReader(validStart(bytes, text), JSON_DEPTH_MAX, "malformed UTF-8").read();
 }
 
-const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+/**
+ * Returns the text before the first malformed sequence.
+ * @param text the whole text, with U+FFFD for each malformed sequence.
+ */
+function validStart(bytes: Uint8Array, text: string): string {
+  let end = 0;
+  for (let offsetBytes = 0;; end++) {
+    const start = end;
+    end = text.indexOf("\ufffd", start);
+    offsetBytes += Buffer.byteLength(text.slice(start, end));
+    // Or the text itself has this character.
+    if (!REPLACEMENT.equals(bytes.subarray(offsetBytes, offsetBytes + REPLACEMENT.length))) {
+      return text.slice(0, end);
+    }
+    offsetBytes += REPLACEMENT.length;
+  }
+}
+
+const REPLACEMENT = Buffer.from("\ufffd");
+
+/**
+ * Checks a number literal of the JSON grammar: it must survive conversion to binary64.
+ * @returns null if valid, else a predicate for the error message: "is too large for ...".
+ */
+export function numberFault(literal: string): string | null {
+  const value = Number(literal);
+  if (!Number.isFinite(value)) return "is too large for a binary64 number";
+  const isIntegerLiteral = !/[.eE]/.test(literal);
+  if (isIntegerLiteral && Math.abs(value) > Number.MAX_SAFE_INTEGER && String(value) !== literal) {
+    return "cannot be represented exactly as a binary64 number";
+  }
+  return null;
+}
 
 /** Matches every text with an escaped member name, with false positives. */
 const MAYBE_ESCAPED_NAME = /\\[^][^"\\]*"\s*:/;
@@ -129,7 +160,7 @@ class JsonReader {
     const object: JsonObject = {};
     if (this.#skip(CLOSE_OBJECT)) return object;
     do {
-      const name = this.#name((name) => Object.hasOwn(object, name));
+      const name = this.#name(object);
       this.#path.push(name);
       setMember(object, name, this.#value());
       this.#path.pop();
@@ -150,34 +181,41 @@ class JsonReader {
     return items;
   }
 
-  /** Checks containers without building them. Iterative: a body can nest 32 million levels. */
+  /** Checks containers without building them. Iterative: a body can nest very deep. */
   #skipContainers(): JsonValue {
-    const open = new OpenContainers(this.#text.length - this.#at);
-    const isTaken = (name: string) => open.addName(name);
+    /** The names in each open object; null for an open array. */
+    const open: (JsonObject | null)[] = [];
     do {
       const unit = this.#peek();
       const opens = unit === OPEN_OBJECT || unit === OPEN_ARRAY;
       if (opens) {
-        open.push(unit === OPEN_OBJECT);
+        if (open.length === OPEN_CONTAINERS_MAX) {
+          this.#failRule(`nests deeper than ${OPEN_CONTAINERS_MAX} containers`, this.#at);
+        }
+        open.push(unit === OPEN_OBJECT ? {} : null);
         this.#at++;
       } else this.#scalar(unit);
       let hasEnded = !opens;
-      while (open.depth > 0 && this.#skip(open.isInObject ? CLOSE_OBJECT : CLOSE_ARRAY)) {
+      while (open.length > 0 && this.#skip(open.at(-1) === null ? CLOSE_ARRAY : CLOSE_OBJECT)) {
         open.pop();
         hasEnded = true;
       }
-      if (open.depth === 0) break;
+      if (open.length === 0) break;
       if (hasEnded) this.#expect(COMMA);
-      if (open.isInObject) this.#name(isTaken);
+      const names = open.at(-1);
+      if (names) setMember(names, this.#name(names), 0);
     } while (true);
     return 0;
   }
 
-  #name(isTaken: (name: string) => boolean): string {
+  /** Reads the next member name of an object, and its colon. */
+  #name(object: JsonObject): string {
     if (this.#peek() !== QUOTE) this.#failSyntax();
     const startAt = this.#at;
     const name = this.#string();
-    if (isTaken(name)) this.#failRule(`member ${quoteShort(name)} appears twice`, startAt);
+    if (Object.hasOwn(object, name)) {
+      this.#failRule(`member ${quoteShort(name)} appears twice`, startAt);
+    }
     this.#expect(COLON);
     return name;
   }
@@ -309,59 +347,8 @@ class JsonReader {
   }
 
   #fail(kind: JsonFault["kind"], message: string, at: number): never {
-    const offsetBytes = utf8Bytes(this.#text.slice(0, at));
+    const offsetBytes = Buffer.byteLength(this.#text.slice(0, at));
     throw new JsonError({ kind, message, offsetBytes, path: this.#path.slice(0, PATH_STEPS_MAX) });
-  }
-}
-
-/** A stack of open containers in flat arrays: there may be as many as the body has bytes. */
-class OpenContainers {
-  /** Per level 0 for an array; for an object, the index in `#names` of its first name, plus 1. */
-  readonly #levels: Uint32Array;
-  /** Names of all open objects, outermost first. */
-  readonly #names: string[] = [];
-  /** Name sets of large open objects, by depth. */
-  readonly #nameSets = new Map<number, Set<string>>();
-  depth = 0;
-
-  constructor(depthMax: number) {
-    // The system commits only the pages that are written.
-    this.#levels = new Uint32Array(depthMax);
-  }
-
-  push(isObject: boolean): void {
-    this.#levels[this.depth++] = isObject ? this.#names.length + 1 : 0;
-  }
-
-  pop(): void {
-    if (this.isInObject) this.#names.length = this.#innermost - 1;
-    this.#nameSets.delete(this.depth--);
-  }
-
-  get isInObject(): boolean {
-    return this.#innermost > 0;
-  }
-
-  /** Adds a name to the innermost object. Returns whether it is a duplicate. */
-  addName(name: string): boolean {
-    const names = this.#names;
-    const start = this.#innermost - 1;
-    if (names.length - start < COMPARED_NAMES_MAX) {
-      if (names.includes(name, start)) return true;
-      names.push(name);
-      return false;
-    }
-    let set = this.#nameSets.get(this.depth);
-    if (set === undefined) {
-      set = new Set(names.slice(start));
-      this.#nameSets.set(this.depth, set);
-    }
-    const size = set.size;
-    return set.add(name).size === size;
-  }
-
-  get #innermost(): number {
-    return this.#levels[this.depth - 1]!;
   }
 }
 

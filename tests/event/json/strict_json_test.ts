@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { JsonValue } from "../../../src/event/json/json_value.ts";
+import type { JsonValue } from "../../../src/event/json/strict_json.ts";
 import { JsonError, type JsonFault, parseJson } from "../../../src/event/json/strict_json.ts";
 import { INGEST_BODY_BYTES_MAX, JSON_DEPTH_MAX } from "../../../src/limits.ts";
 import { mutate, randomJsonText, randomValue } from "../support/random_json.ts";
@@ -181,6 +181,7 @@ test("parseJson() finds malformed UTF-8, and an earlier fault first", () => {
     ['{"a":["', '"]}', /malformed UTF-8/, 7],
     ["[1,2]", "", /malformed UTF-8/, 5],
     ["[1,2", "]", /malformed UTF-8/, 4],
+    ['["\ufffd","\ufffdx', '"]', /malformed UTF-8/, 12],
     ['{"a":1,"a":"', '"}', /appears twice/, 7],
     ['"a\\', '"', /malformed UTF-8/, 3],
   ];
