@@ -31,8 +31,8 @@ const SCRATCH_BYTES = 64 * 1024;
 const SCRATCH_KEPT_BYTES_MAX = 16 * 1024 * 1024;
 
 /**
- * Numbers of an event in `BatchEncoder.pieces`: start and end of stream, record key, kind,
- * occurred_at (empty when absent), and the payload with the suffix of `endPayload()`.
+ * Numbers of an event in `BatchEncoder`: start and end of stream, record key, kind, occurred_at
+ * (empty when absent), and the payload with its content hash.
  */
 const PIECES = 10;
 export const STREAM = 0;
@@ -86,7 +86,7 @@ class BatchEncoder {
   #writer = newScratch();
   #count = 0;
   /** PIECES numbers for each event. */
-  readonly pieces: Int32Array = new Int32Array(BATCH_EVENTS_MAX * PIECES);
+  readonly #pieces = new Int32Array(BATCH_EVENTS_MAX * PIECES);
 
   begin(): void {
     this.#dropOutsized();
@@ -101,7 +101,7 @@ class BatchEncoder {
   /** Adds one of at most BATCH_EVENTS_MAX events; returns the index of its numbers. */
   addEvent(): number {
     const first = this.#count * PIECES;
-    this.pieces.fill(0, first, first + PIECES);
+    this.#pieces.fill(0, first, first + PIECES);
     this.#count += 1;
     return first;
   }
@@ -111,13 +111,18 @@ class BatchEncoder {
     return this.#writer;
   }
 
-  /** Hashes the payload from `start` to the end of the buffer; returns the end of its piece. */
-  endPayload(start: number): number {
+  setPiece(piece: number, start: number, end: number): void {
+    this.#pieces[piece] = start;
+    this.#pieces[piece + 1] = end;
+  }
+
+  /** Hashes the payload of an event, written from `start` to the end of the buffer. */
+  endPayload(event: number, start: number): void {
     const writer = this.#writer;
     const hash = sha256Hex(writer.bytes.subarray(start, writer.size));
     this.#put(CONTENT_HASH_NAME);
     writer.ascii(hash);
-    return writer.size;
+    this.setPiece(event + PAYLOAD, start, writer.size);
   }
 
   /** Encodes the batch of the events added. */
@@ -222,7 +227,7 @@ class BatchEncoder {
   }
 
   #pieceBytes(piece: number): number {
-    return this.pieces[piece + 1]! - this.pieces[piece]!;
+    return this.#pieces[piece + 1]! - this.#pieces[piece]!;
   }
 
   #put({ start, end }: Part): void {
@@ -230,11 +235,11 @@ class BatchEncoder {
   }
 
   #putPiece(piece: number): void {
-    this.#writer.copyOwn(this.pieces[piece]!, this.pieces[piece + 1]!);
+    this.#writer.copyOwn(this.#pieces[piece]!, this.#pieces[piece + 1]!);
   }
 
   #putContentHash(piece: number): void {
-    const end = this.pieces[piece + PAYLOAD + 1]!;
+    const end = this.#pieces[piece + PAYLOAD + 1]!;
     this.#writer.copyOwn(end - HASH_BYTES, end);
   }
 
@@ -250,8 +255,8 @@ class BatchEncoder {
     for (let index = 0; index < this.#count; index++) {
       const piece = index * PIECES + STREAM;
       if (share === undefined || !this.#isSame(piece, piece - PIECES)) {
-        const start = this.pieces[piece]! + 1;
-        const stream = this.#writer.bytes.toString("latin1", start, this.pieces[piece + 1]! - 1);
+        const start = this.#pieces[piece]! + 1;
+        const stream = this.#writer.bytes.toString("latin1", start, this.#pieces[piece + 1]! - 1);
         share = shares.get(stream) ?? { stream, events: 0, lastIndex: 0 };
         shares.set(stream, share);
       }
@@ -263,10 +268,10 @@ class BatchEncoder {
 
   #isSame(piece: number, other: number): boolean {
     const { bytes } = this.#writer;
-    const start = this.pieces[piece]!;
-    const size = this.pieces[piece + 1]! - start;
-    const otherStart = this.pieces[other]!;
-    if (this.pieces[other + 1]! - otherStart !== size) return false;
+    const start = this.#pieces[piece]!;
+    const size = this.#pieces[piece + 1]! - start;
+    const otherStart = this.#pieces[other]!;
+    if (this.#pieces[other + 1]! - otherStart !== size) return false;
     for (let at = 0; at < size; at++) {
       if (bytes[start + at] !== bytes[otherStart + at]) return false;
     }
@@ -286,20 +291,21 @@ export const batchEncoder: BatchEncoder = new BatchEncoder();
 /** Encodes a batch whose events were checked one by one. */
 export function encodeBatch(batch: CheckedBatch): PreparedBatch {
   batchEncoder.begin();
-  const { pieces, writer } = batchEncoder;
+  const { writer } = batchEncoder;
   const write = (piece: number, text: string) => {
-    pieces[piece] = writer.size;
-    writer.text(text);
-    pieces[piece + 1] = writer.size;
+    const start = writer.size;
+    writer.text(quoteString(text));
+    batchEncoder.setPiece(piece, start, writer.size);
   };
-  for (const event of batch.events) {
-    const first = batchEncoder.addEvent();
-    write(first + STREAM, quoteString(event.stream));
-    write(first + RECORD_KEY, quoteString(event.recordKey));
-    write(first + KIND, quoteString(event.kind));
-    if (event.occurredAt !== undefined) write(first + OCCURRED_AT, quoteString(event.occurredAt));
-    write(first + PAYLOAD, event.payload);
-    pieces[first + PAYLOAD + 1] = batchEncoder.endPayload(pieces[first + PAYLOAD]!);
+  for (const { stream, recordKey, kind, occurredAt, payload } of batch.events) {
+    const event = batchEncoder.addEvent();
+    write(event + STREAM, stream);
+    write(event + RECORD_KEY, recordKey);
+    write(event + KIND, kind);
+    if (occurredAt !== undefined) write(event + OCCURRED_AT, occurredAt);
+    const start = writer.size;
+    writer.text(payload);
+    batchEncoder.endPayload(event, start);
   }
   const { source, batchId, precondition, lineage } = batch;
   return { source, batchId, precondition, lineage, ...batchEncoder.finish(source, batchId) };
