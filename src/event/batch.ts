@@ -57,8 +57,8 @@ export function checkBatch(body: Uint8Array): CheckedBatch {
 const BATCH_MEMBERS = new Set(["v", "batch_id", "source", "events", "stream_precondition"]);
 
 /** Names the event that contains a JSON fault, if any. */
-function eventErrors({ fault, message }: JsonError): { errors?: EventFault[] } {
-  const [member, index] = fault.path;
+function eventErrors({ path, message }: JsonError): { errors?: EventFault[] } {
+  const [member, index] = path;
   if (member !== "events" || typeof index !== "number") return {};
   return { errors: [{ index, code: "invalid_event", message }] };
 }

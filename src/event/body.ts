@@ -42,7 +42,7 @@ function parseStrict(
     return parseJson(body);
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
-    const message = error.fault.kind === "syntax" ? `body is ${error.message}` : error.message;
+    const message = error.kind === "syntax" ? `body is ${error.message}` : error.message;
     throw new ApiError("invalid_request", message, contextOf(error));
   }
 }

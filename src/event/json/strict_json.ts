@@ -24,27 +24,18 @@ const PATH_STEPS_MAX = 16;
 /** Containers that may be open at once beyond the depth that is built: 64 MiB of names. */
 const OPEN_CONTAINERS_MAX = 2 ** 20;
 
-export interface JsonFault {
-  /** `syntax`: not JSON in UTF-8. `rule`: JSON that breaks a rule of strict JSON. */
-  kind: "syntax" | "rule";
-  /** Reason without location. */
-  message: string;
-  /** Start of the fault in the text. */
-  offsetBytes: number;
-  /** Outermost steps to the faulty value: member names and array indices. */
-  path: (string | number)[];
-}
-
 /** Thrown for text that is not strict JSON. */
 export class JsonError extends Error {
   override name = "JsonError";
-  readonly fault: JsonFault;
+  /** `syntax`: not JSON in UTF-8. `rule`: JSON that breaks a rule of strict JSON. */
+  readonly kind: "syntax" | "rule";
+  /** Outermost steps to the faulty value: member names and array indices. */
+  readonly path: readonly (string | number)[];
 
-  constructor(fault: JsonFault) {
-    const { kind, message, offsetBytes, path } = fault;
-    const place = kind === "syntax" ? `not valid JSON at byte ${offsetBytes}` : formatPath(path);
-    super(place === "" ? message : `${place}: ${message}`);
-    this.fault = fault;
+  constructor(kind: JsonError["kind"], message: string, path: JsonError["path"]) {
+    super(message);
+    this.kind = kind;
+    this.path = path;
   }
 }
 
@@ -109,22 +100,16 @@ export function parseJsonText(text: string): any {
 }
 
 const QUOTE = 0x22;
-const PLUS = 0x2b;
 const COMMA = 0x2c;
-const MINUS = 0x2d;
-const DOT = 0x2e;
-const DIGIT_0 = 0x30;
 const COLON = 0x3a;
-const UPPER_E = 0x45;
 const OPEN_ARRAY = 0x5b;
 const BACKSLASH = 0x5c;
 const CLOSE_ARRAY = 0x5d;
-const LOWER_E = 0x65;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 
-/** Characters after a backslash, besides `u`. */
-const ESCAPED_CHARS = '"\\/bfnrt';
+const NUMBER = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y;
+const ESCAPE = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
 
 class JsonReader {
   readonly #text: string;
@@ -190,7 +175,7 @@ class JsonReader {
       const opens = unit === OPEN_OBJECT || unit === OPEN_ARRAY;
       if (opens) {
         if (open.length === OPEN_CONTAINERS_MAX) {
-          this.#failRule(`nests deeper than ${OPEN_CONTAINERS_MAX} containers`, this.#at);
+          this.#failRule(`nests deeper than ${OPEN_CONTAINERS_MAX} containers`);
         }
         open.push(unit === OPEN_OBJECT ? {} : null);
         this.#at++;
@@ -211,18 +196,16 @@ class JsonReader {
   /** Reads the next member name of an object, and its colon. */
   #name(object: JsonObject): string {
     if (this.#peek() !== QUOTE) this.#failSyntax();
-    const startAt = this.#at;
     const name = this.#string();
-    if (Object.hasOwn(object, name)) {
-      this.#failRule(`member ${quoteShort(name)} appears twice`, startAt);
-    }
+    if (Object.hasOwn(object, name)) this.#failRule(`member ${quoteShort(name)} appears twice`);
     this.#expect(COLON);
     return name;
   }
 
   #scalar(unit: number): JsonValue {
     if (unit === QUOTE) return this.#string();
-    if (unit === MINUS || isDigit(unit)) return this.#number();
+    const number = this.#match(NUMBER);
+    if (number !== null) return this.#number(number);
     if (this.#literal("true")) return true;
     if (this.#literal("false")) return false;
     if (this.#literal("null")) return null;
@@ -238,78 +221,33 @@ class JsonReader {
   #string(): string {
     const startAt = this.#at++;
     let hasEscape = false;
-    for (;; this.#at++) {
-      const unit = this.#text.charCodeAt(this.#at);
-      if (unit === QUOTE) break;
+    for (let unit = NaN; unit !== QUOTE;) {
+      unit = this.#text.charCodeAt(this.#at);
       if (unit === BACKSLASH) {
         hasEscape = true;
-        this.#skipEscape();
-      } else if (unit < 0x20) this.#failSyntax("unescaped control character in a string");
-      else if (Number.isNaN(unit)) this.#failSyntax();
+        if (this.#match(ESCAPE) === null) this.#failSyntax("malformed escape in a string");
+      } else if (unit >= 0x20) this.#at++;
+      else this.#failSyntax(unit < 0x20 ? "unescaped control character in a string" : undefined);
     }
-    this.#at++;
-    return hasEscape
-      ? JSON.parse(this.#text.slice(startAt, this.#at))
-      : this.#text.slice(startAt + 1, this.#at - 1);
+    if (!hasEscape) return this.#text.slice(startAt + 1, this.#at - 1);
+    const text: string = JSON.parse(this.#text.slice(startAt, this.#at));
+    return text.isWellFormed() ? text : this.#failRule("unpaired surrogate escape in a string");
   }
 
-  /** Advances to the last character of an escape or of a surrogate pair of escapes. */
-  #skipEscape(): void {
-    const next = this.#text.charAt(this.#at + 1);
-    if (next === "") {
-      this.#at++;
-      this.#failSyntax();
-    }
-    if (next !== "u") {
-      if (!ESCAPED_CHARS.includes(next)) this.#failSyntax("unknown escape in a string");
-      this.#at += 1;
-      return;
-    }
-    const unit = this.#unicodeEscape(this.#at);
-    if (unit === null) return this.#failSyntax("malformed \\u escape in a string");
-    const isSurrogate = unit >= 0xd800 && unit <= 0xdfff;
-    if (isSurrogate) {
-      const low = unit < 0xdc00 ? this.#unicodeEscape(this.#at + 6) : null;
-      const isPair = low !== null && low >= 0xdc00 && low <= 0xdfff;
-      if (!isPair) this.#failRule("unpaired surrogate escape in a string", this.#at);
-    }
-    this.#at += isSurrogate ? 11 : 5;
-  }
-
-  /** Returns the code unit of a `\uXXXX` escape, or null. */
-  #unicodeEscape(at: number): number | null {
-    const escape = this.#text.slice(at, at + 6);
-    return /^\\u[0-9a-fA-F]{4}$/.test(escape) ? parseInt(escape.slice(2), 16) : null;
-  }
-
-  #number(): number {
-    const startAt = this.#at;
-    if (this.#text.charCodeAt(this.#at) === MINUS) this.#at++;
-    if (this.#text.charCodeAt(this.#at) === DIGIT_0) this.#at++;
-    else this.#skipDigits();
-    if (this.#text.charCodeAt(this.#at) === DOT) {
-      this.#at++;
-      this.#skipDigits();
-    }
-    const exponentUnit = this.#text.charCodeAt(this.#at);
-    if (exponentUnit === LOWER_E || exponentUnit === UPPER_E) {
-      this.#at++;
-      const sign = this.#text.charCodeAt(this.#at);
-      if (sign === PLUS || sign === MINUS) this.#at++;
-      this.#skipDigits();
-    }
-    const literal = this.#text.slice(startAt, this.#at);
+  #number(literal: string): number {
     const value = Number(literal);
     const fault = Number.isSafeInteger(value) ? null : numberFault(literal);
     if (fault === null) return value;
-    return this.#failRule(`${cutText(literal)} ${fault}; send it as a string`, startAt);
+    return this.#failRule(`${cutText(literal)} ${fault}; send it as a string`);
   }
 
-  /** Requires at least one digit. */
-  #skipDigits(): void {
-    const startAt = this.#at;
-    while (isDigit(this.#text.charCodeAt(this.#at))) this.#at++;
-    if (this.#at === startAt) this.#failSyntax();
+  /** Advances over what a sticky expression matches here; null for nothing. */
+  #match(expression: RegExp): string | null {
+    expression.lastIndex = this.#at;
+    const match = expression.exec(this.#text);
+    if (match === null) return null;
+    this.#at += match[0].length;
+    return match[0];
   }
 
   /** Skips whitespace and returns the next code unit; NaN at the end of the text. */
@@ -333,7 +271,9 @@ class JsonReader {
   }
 
   #failSyntax(message: string = this.#unexpected()): never {
-    this.#fail("syntax", message, this.#at);
+    const offsetBytes = Buffer.byteLength(this.#text.slice(0, this.#at));
+    const place = `not valid JSON at byte ${offsetBytes}`;
+    throw new JsonError("syntax", `${place}: ${message}`, this.#path.slice(0, PATH_STEPS_MAX));
   }
 
   #unexpected(): string {
@@ -342,13 +282,10 @@ class JsonReader {
     return `unexpected ${JSON.stringify(String.fromCodePoint(code))}`;
   }
 
-  #failRule(message: string, at: number): never {
-    this.#fail("rule", message, at);
-  }
-
-  #fail(kind: JsonFault["kind"], message: string, at: number): never {
-    const offsetBytes = Buffer.byteLength(this.#text.slice(0, at));
-    throw new JsonError({ kind, message, offsetBytes, path: this.#path.slice(0, PATH_STEPS_MAX) });
+  #failRule(message: string): never {
+    const path = this.#path.slice(0, PATH_STEPS_MAX);
+    const place = formatPath(path);
+    throw new JsonError("rule", place === "" ? message : `${place}: ${message}`, path);
   }
 }
 
@@ -370,8 +307,4 @@ function setMember(object: JsonObject, name: string, value: JsonValue): void {
     const settings = { writable: true, enumerable: true, configurable: true };
     Object.defineProperty(object, name, { value, ...settings });
   }
-}
-
-function isDigit(unit: number): boolean {
-  return unit >= DIGIT_0 && unit <= 0x39;
 }
