@@ -5,12 +5,11 @@
 import type { CommittedEvent, Receipt, RetirementReceipt } from "../event/types.ts";
 import { type Batch, batchBody } from "./batch_body.ts";
 import { ConnectionError } from "./errors.ts";
-import { Follower, type FollowItem, followItems, type FollowOptions } from "./follow.ts";
-import { eventsOf, type Get, type ReplayOptions, replayPages } from "./replay.ts";
-import { withRetries } from "./retry.ts";
+import { Follower, type FollowItem, type FollowOptions } from "./follow.ts";
+import { type ReplayOptions, replayPages } from "./replay.ts";
 import { listStreams, type StreamsOptions, type StreamsSnapshot } from "./streams.ts";
 import { SYSTEM_TIMING, type Timing } from "./timing.ts";
-import { type ApiRequest, createSend, nameOf, type Send, sendForJson } from "./transport.ts";
+import { type ApiRequest, nameOf, Transport } from "./transport.ts";
 import type { Fetch } from "./unix_fetch.ts";
 import { type FollowRecord, type ReplayPage, toReceipt } from "./wire.ts";
 
@@ -59,9 +58,7 @@ export interface CallOptions {
  * ```
  */
 export class EventLogClient {
-  readonly #send: Send;
-  readonly #timing: Timing;
-  readonly #attemptsMax: number;
+  readonly #transport: Transport;
   readonly #writeTimeoutMs: number;
 
   /**
@@ -70,9 +67,8 @@ export class EventLogClient {
    * @throws {TypeError} the token is not a valid header value.
    */
   constructor(fetch: Fetch, options: EventLogClientOptions = {}) {
-    this.#send = createSend(fetch, options.token);
-    this.#timing = options.timing ?? SYSTEM_TIMING;
-    this.#attemptsMax = options.attemptsMax ?? CLIENT_ATTEMPTS_MAX;
+    const { token, timing = SYSTEM_TIMING, attemptsMax = CLIENT_ATTEMPTS_MAX } = options;
+    this.#transport = new Transport(fetch, token, timing, attemptsMax);
     this.#writeTimeoutMs = options.writeTimeoutMs ?? CLIENT_WRITE_TIMEOUT_MS;
   }
 
@@ -109,8 +105,8 @@ export class EventLogClient {
    * Yields the events of a snapshot of the log, in order. To resume later, use
    * {@linkcode EventLogClient.replayPages} and persist the last `nextAfter`.
    */
-  replay(options: ReplayOptions = {}): AsyncGenerator<CommittedEvent, void> {
-    return eventsOf(this.replayPages(options));
+  async *replay(options: ReplayOptions = {}): AsyncGenerator<CommittedEvent, void> {
+    for await (const page of this.replayPages(options)) yield* page.events;
   }
 
   /**
@@ -130,7 +126,7 @@ export class EventLogClient {
    * ```
    */
   replayPages(options: ReplayOptions = {}): AsyncGenerator<ReplayPage, void> {
-    return replayPages(this.#get, options);
+    return replayPages(this.#transport, options);
   }
 
   /**
@@ -149,8 +145,15 @@ export class EventLogClient {
    * }
    * ```
    */
-  follow(options: FollowOptions = {}): AsyncGenerator<FollowItem, void> {
-    return followItems(this.followRecords(options));
+  async *follow(options: FollowOptions = {}): AsyncGenerator<FollowItem, void> {
+    for await (const record of this.followRecords(options)) {
+      if (record.type !== "events") {
+        yield record;
+        continue;
+      }
+      const { phase } = record;
+      for (const event of record.events) yield { type: "event", phase, event };
+    }
   }
 
   /**
@@ -158,17 +161,13 @@ export class EventLogClient {
    * consumers that process events in transactions.
    */
   followRecords(options: FollowOptions = {}): AsyncGenerator<FollowRecord, void> {
-    const means = { send: this.#send, timing: this.#timing, attemptsMax: this.#attemptsMax };
-    return new Follower(means, options).records();
+    return new Follower(this.#transport, options).records();
   }
 
   /** Lists all streams of one snapshot with their latest events and event counts. */
   streams(options: StreamsOptions = {}): Promise<StreamsSnapshot> {
-    return listStreams(this.#get, options);
+    return listStreams(this.#transport, options);
   }
-
-  /** Reads have no time limit: a rare match may be at the end of a long log. */
-  readonly #get: Get = (request, signal) => this.#request(request, signal);
 
   /** Aborts the request when the caller does, or at the time limit. */
   async #write(request: ApiRequest, signal: AbortSignal | undefined): Promise<unknown> {
@@ -181,23 +180,10 @@ export class EventLogClient {
     }, limitMs);
     signal?.addEventListener("abort", abort);
     try {
-      return await this.#request(request, limited.signal, limitMs);
+      return await this.#transport.request(request, limited.signal, limitMs);
     } finally {
       clearTimeout(timer);
       signal?.removeEventListener("abort", abort);
     }
-  }
-
-  #request(
-    request: ApiRequest,
-    signal: AbortSignal | undefined,
-    timeoutMs?: number,
-  ): Promise<unknown> {
-    return withRetries(() => sendForJson(this.#send, request, signal), {
-      timing: this.#timing,
-      attemptsMax: this.#attemptsMax,
-      signal,
-      ...(timeoutMs === undefined ? {} : { timeoutMs }),
-    });
   }
 }

@@ -8,8 +8,7 @@ import { ConnectionError, type EventLogError, ProtocolError } from "./errors.ts"
 import { readLines } from "./lines.ts";
 import { eventsRequest, type ReplayOptions } from "./replay.ts";
 import { CLIENT_BACKOFF_MS_MAX, mayRepeat, pauseMs } from "./retry.ts";
-import type { Timing } from "./timing.ts";
-import { nameOf, type Send } from "./transport.ts";
+import { nameOf, type Transport } from "./transport.ts";
 import {
   type FollowCaughtUp,
   type FollowEnd,
@@ -55,39 +54,32 @@ export interface FollowEvent {
 /** An item of a follow. */
 export type FollowItem = FollowEvent | FollowCaughtUp | FollowEnd;
 
-/** Access to the service, and the retry limit. */
-export interface FollowMeans {
-  send: Send;
-  timing: Timing;
-  /** Consecutive short-lived connections without events. */
-  attemptsMax: number;
-}
-
 /** A session this long is a success even if nothing was committed meanwhile. */
 const SOUND_SESSION_MS = CLIENT_BACKOFF_MS_MAX;
 
 export class Follower {
-  readonly #means: FollowMeans;
+  readonly #transport: Transport;
   readonly #options: FollowOptions;
   #nextAfter: string | null;
   /** Start of the current response; null before it. */
   #respondedAtMs: number | null = null;
   #hasDelivered = false;
 
-  constructor(means: FollowMeans, options: FollowOptions) {
-    this.#means = means;
+  constructor(transport: Transport, options: FollowOptions) {
+    this.#transport = transport;
     this.#options = options;
     this.#nextAfter = options.after ?? null;
   }
 
   /**
-   * Yields all records; the last one is an `end` without a reconnect.
+   * Yields all records; the last one is an `end` without a reconnect. Gives up after `attemptsMax`
+   * consecutive short-lived connections without events.
    * @throws {ConnectionError} the last attempt failed to reach the service.
    * @throws {EventLogError} the service refused, or the last attempt got a 429.
    * @throws {ProtocolError} a response violates the protocol.
    */
   async *records(): AsyncGenerator<FollowRecord, void> {
-    const { timing, attemptsMax } = this.#means;
+    const { timing, attemptsMax } = this.#transport;
     const { signal, onReconnect } = this.#options;
     for (let failures = 1;; failures++) {
       const reason = yield* this.#session();
@@ -113,9 +105,9 @@ export class Follower {
     request.query = { ...request.query, follow: "true" };
     const name = nameOf(request);
     try {
-      const { body } = await this.#means.send(request, signal);
+      const { body } = await this.#transport.send(request, signal);
       if (body === null) throw new ProtocolError(`response to ${name} has no body`);
-      this.#respondedAtMs = this.#means.timing.nowMs();
+      this.#respondedAtMs = this.#transport.timing.nowMs();
       for await (const line of readLines(name, body, CLIENT_LINE_BYTES_MAX)) {
         const record = toFollowLine(line);
         if (record === null) continue;
@@ -142,9 +134,8 @@ export class Follower {
   }
 
   #wasSound(): boolean {
-    const { timing } = this.#means;
-    return this.#hasDelivered || this.#respondedAtMs !== null &&
-        timing.nowMs() - this.#respondedAtMs >= SOUND_SESSION_MS;
+    if (this.#hasDelivered || this.#respondedAtMs === null) return this.#hasDelivered;
+    return this.#transport.timing.nowMs() - this.#respondedAtMs >= SOUND_SESSION_MS;
   }
 
   #mayReconnect(reason: Interruption): boolean {
@@ -156,18 +147,4 @@ export class Follower {
 
 function isReconnectedAfter({ reason }: FollowEnd): boolean {
   return reason !== "writer_poisoned" && reason !== "replay_failed";
-}
-
-/** Splits records into events. */
-export async function* followItems(
-  records: AsyncIterable<FollowRecord>,
-): AsyncGenerator<FollowItem, void> {
-  for await (const record of records) {
-    if (record.type !== "events") {
-      yield record;
-      continue;
-    }
-    const { phase } = record;
-    for (const event of record.events) yield { type: "event", phase, event };
-  }
 }

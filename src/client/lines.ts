@@ -1,4 +1,5 @@
 /** Splits a response body into lines, on demand. */
+import { Buffer } from "node:buffer";
 import { ProtocolError } from "./errors.ts";
 import { orConnectionError } from "./transport.ts";
 
@@ -33,7 +34,7 @@ export async function* readLines(
       let start = 0;
       for (let end = chunk.indexOf(LF); end >= 0; end = chunk.indexOf(LF, start)) {
         append(chunk.subarray(start, end));
-        yield joined(pieces, sizeBytes);
+        yield pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
         pieces = [];
         sizeBytes = 0;
         start = end + 1;
@@ -44,15 +45,4 @@ export async function* readLines(
     // After a failed read cancel() rejects with the same error.
     await reader.cancel().catch(() => {});
   }
-}
-
-function joined(pieces: readonly Uint8Array[], sizeBytes: number): Uint8Array {
-  if (pieces.length === 1) return pieces[0]!;
-  const line = new Uint8Array(sizeBytes);
-  let offset = 0;
-  for (const piece of pieces) {
-    line.set(piece, offset);
-    offset += piece.length;
-  }
-  return line;
 }

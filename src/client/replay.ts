@@ -2,9 +2,8 @@
  * Reads history to its end in pages. All pages belong to the snapshot of the first page, so a
  * replay ends however fast the log grows.
  */
-import type { CommittedEvent } from "../event/types.ts";
 import { ProtocolError } from "./errors.ts";
-import type { ApiRequest } from "./transport.ts";
+import type { ApiRequest, Transport } from "./transport.ts";
 import { type ReplayPage, toReplayPage } from "./wire.ts";
 
 /** A filter of events; an absent member matches all. */
@@ -29,9 +28,6 @@ export interface ReplayOptions extends ReplayFilter {
   signal?: AbortSignal;
 }
 
-/** Sends a read and returns the parsed response. */
-export type Get = (request: ApiRequest, signal: AbortSignal | undefined) => Promise<unknown>;
-
 /** Builds the request for events after a position. */
 export function eventsRequest(options: ReplayOptions, after: string | null): ApiRequest {
   const { source, stream, recordKey, kind, limit } = options;
@@ -46,11 +42,15 @@ export function eventsRequest(options: ReplayOptions, after: string | null): Api
  * Yields the pages from `after` to the end of the first page's snapshot.
  * @throws {ProtocolError} a page does not advance.
  */
-export async function* replayPages(get: Get, options: ReplayOptions): AsyncGenerator<ReplayPage> {
+export async function* replayPages(
+  transport: Transport,
+  options: ReplayOptions,
+): AsyncGenerator<ReplayPage> {
   let after = options.after ?? null;
   let through: string | null | undefined;
   for (;;) {
-    const page = toReplayPage(await get(eventsRequest(options, after), options.signal));
+    const request = eventsRequest(options, after);
+    const page = toReplayPage(await transport.request(request, options.signal));
     through ??= page.snapshotThroughEventId;
     yield { ...cutPage(page, through), snapshotThroughEventId: through };
     const { nextAfter } = page;
@@ -66,9 +66,4 @@ function cutPage(page: ReplayPage, through: string | null): ReplayPage {
   if (last === undefined || through === null || last.event_id <= through) return page;
   const events = page.events.filter((event) => event.event_id <= through);
   return { ...page, events, nextAfter: through };
-}
-
-/** Yields the events of pages. */
-export async function* eventsOf(pages: AsyncIterable<ReplayPage>): AsyncGenerator<CommittedEvent> {
-  for await (const page of pages) yield* page.events;
 }

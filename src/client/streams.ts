@@ -2,7 +2,7 @@
 import type { StreamSummary } from "../event/types.ts";
 import { STREAMS_LIMIT_MAX } from "../limits.ts";
 import { ProtocolError } from "./errors.ts";
-import type { Get } from "./replay.ts";
+import type { Transport } from "./transport.ts";
 import { type StreamsPage, toStreamsPage } from "./wire.ts";
 
 /** Options of a stream listing. */
@@ -23,12 +23,13 @@ export interface StreamsSnapshot {
 
 /** Lists all streams. @throws {ProtocolError} a page does not advance. */
 export async function listStreams(
-  get: Get,
+  transport: Transport,
   { source, signal }: StreamsOptions,
 ): Promise<StreamsSnapshot> {
   const readPage = async (after?: string, through?: string): Promise<StreamsPage> => {
     const query = { source, after, through, limit: STREAMS_LIMIT_MAX };
-    return toStreamsPage(await get({ method: "GET", path: "/v1/streams", query }, signal));
+    const request = { method: "GET", path: "/v1/streams", query } as const;
+    return toStreamsPage(await transport.request(request, signal));
   };
   let page = await readPage();
   const { streams, snapshotThroughEventId } = page;

@@ -1,4 +1,5 @@
 /** Clock, timer and randomness of the client, injectable for tests. */
+import { setTimeout } from "node:timers/promises";
 
 /** A source of time and randomness. */
 export interface Timing {
@@ -13,21 +14,12 @@ export interface Timing {
 /** The system's clock, timer and randomness. */
 export const SYSTEM_TIMING: Timing = {
   nowMs: () => performance.now(),
-  sleep,
+  async sleep(durationMs, signal) {
+    try {
+      await setTimeout(durationMs, undefined, signal && { signal });
+    } catch {
+      signal?.throwIfAborted();
+    }
+  },
   random: Math.random,
 };
-
-function sleep(durationMs: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve, reject) => {
-    signal?.throwIfAborted();
-    const timer = setTimeout(() => {
-      signal?.removeEventListener("abort", abort);
-      resolve();
-    }, durationMs);
-    const abort = () => {
-      clearTimeout(timer);
-      reject(signal!.reason);
-    };
-    signal?.addEventListener("abort", abort, { once: true });
-  });
-}

@@ -1,6 +1,8 @@
-/** Sends single requests: each returns a response with status 200 or throws. No retries. */
+/** Sends requests: each resolves with status 200 or throws, if need be after retries. */
 import { parseJsonText } from "../event/json/strict_json.ts";
 import { ConnectionError, EventLogError, ProtocolError } from "./errors.ts";
+import { mayRepeat, pauseMs } from "./retry.ts";
+import type { Timing } from "./timing.ts";
 import type { Fetch } from "./unix_fetch.ts";
 
 /** A request to the service. */
@@ -13,70 +15,84 @@ export interface ApiRequest {
   body?: Uint8Array<ArrayBuffer>;
 }
 
-/**
- * Sends a request and returns the response when its head has arrived.
- * @throws {EventLogError} the status is not 200.
- * @throws {ConnectionError} there was no response.
- */
-export type Send = (request: ApiRequest, signal: AbortSignal | undefined) => Promise<Response>;
-
 /** `fetch` requires a host; the service ignores it. */
 const ORIGIN = "http://localhost";
 
-/**
- * Creates the `Send` of one service.
- * @param token Bearer token; undefined for none.
- * @throws {TypeError} the token is not a valid header value.
- */
-export function createSend(fetch: Fetch, token: string | undefined): Send {
-  const headers = authorizationHeaders(token);
-  const postHeaders = new Headers(headers);
-  postHeaders.set("content-type", "application/json");
-  return async (request, signal) => {
-    const init: RequestInit = request.body === undefined
-      ? { method: request.method, headers }
-      : { method: request.method, headers: postHeaders, body: request.body };
+/** Access to one service. */
+export class Transport {
+  readonly #fetch: Fetch;
+  readonly #headers = new Headers();
+  readonly timing: Timing;
+  /** Attempts per request, including the first. */
+  readonly attemptsMax: number;
+
+  /**
+   * @param token Bearer token; undefined for none.
+   * @throws {TypeError} the token is not a valid header value.
+   */
+  constructor(fetch: Fetch, token: string | undefined, timing: Timing, attemptsMax: number) {
+    this.#fetch = fetch;
+    this.timing = timing;
+    this.attemptsMax = attemptsMax;
+    if (token === undefined) return;
+    try {
+      this.#headers.set("authorization", `Bearer ${token}`);
+    } catch {
+      // The original error quotes the token.
+      throw new TypeError("the token has characters that are not allowed in a header");
+    }
+  }
+
+  /**
+   * Sends a request and reads the response as JSON. Retries with exponential backoff after a lost
+   * connection or a 429: every request of this protocol is idempotent.
+   * @param signal Aborts attempts and pauses.
+   * @param timeoutMs The last attempt starts within this time.
+   * @throws {EventLogError} the status is not 200.
+   * @throws {ConnectionError} the last attempt got no response, or an incomplete one.
+   * @throws {ProtocolError} the response is not JSON.
+   */
+  async request(
+    request: ApiRequest,
+    signal: AbortSignal | undefined,
+    timeoutMs: number = Infinity,
+  ): Promise<unknown> {
+    const { timing } = this;
+    const deadlineMs = timing.nowMs() + timeoutMs;
+    for (let failures = 1;; failures++) {
+      try {
+        const response = await this.send(request, signal);
+        return parseResponse(request, await textOf(request, response));
+      } catch (error) {
+        if (failures >= this.attemptsMax || !mayRepeat(error)) throw error;
+        const durationMs = pauseMs(failures, error, timing.random());
+        if (timing.nowMs() + durationMs > deadlineMs) throw error;
+        await timing.sleep(durationMs, signal);
+      }
+    }
+  }
+
+  /**
+   * Sends a request once and returns the response when its head has arrived.
+   * @throws {EventLogError} the status is not 200.
+   * @throws {ConnectionError} there was no response.
+   */
+  async send(request: ApiRequest, signal: AbortSignal | undefined): Promise<Response> {
+    const { method, body } = request;
+    const headers = new Headers(this.#headers);
+    if (body !== undefined) headers.set("content-type", "application/json");
+    const init = { method, headers, ...(body && { body }), ...(signal && { signal }) };
     const response = await orConnectionError(
       nameOf(request),
-      () => fetch(ORIGIN + targetOf(request), signal === undefined ? init : { ...init, signal }),
+      () => this.#fetch(ORIGIN + targetOf(request), init),
     );
     if (response.status === 200) return response;
-    throw toEventLogError(
-      response,
-      await orConnectionError(nameOf(request), () => response.text()),
-    );
-  };
-}
-
-function authorizationHeaders(token: string | undefined): Headers {
-  const headers = new Headers();
-  if (token === undefined) return headers;
-  try {
-    headers.set("authorization", `Bearer ${token}`);
-  } catch {
-    // The original error quotes the token.
-    throw new TypeError("the token has characters that are not allowed in a header");
-  }
-  return headers;
-}
-
-/**
- * Sends a request and reads the response as JSON.
- * @throws {EventLogError} the status is not 200.
- * @throws {ConnectionError} there was no response, or it is incomplete.
- * @throws {ProtocolError} the response is not JSON.
- */
-export async function sendForJson(
-  send: Send,
-  request: ApiRequest,
-  signal: AbortSignal | undefined,
-): Promise<unknown> {
-  const response = await send(request, signal);
-  const text = await orConnectionError(nameOf(request), () => response.text());
-  try {
-    return parseJsonText(text);
-  } catch (cause) {
-    throw new ProtocolError(`response to ${nameOf(request)} is not JSON`, { cause });
+    const text = await textOf(request, response);
+    throw new EventLogError({
+      status: response.status,
+      body: parseOrText(text),
+      retryAfterMs: retryAfterMs(response.headers.get("retry-after")),
+    });
   }
 }
 
@@ -107,12 +123,16 @@ export async function orConnectionError<T>(name: string, work: () => Promise<T>)
   }
 }
 
-function toEventLogError({ status, headers }: Response, text: string): EventLogError {
-  return new EventLogError({
-    status,
-    body: parseOrText(text),
-    retryAfterMs: retryAfterMs(headers.get("retry-after")),
-  });
+function textOf(request: ApiRequest, response: Response): Promise<string> {
+  return orConnectionError(nameOf(request), () => response.text());
+}
+
+function parseResponse(request: ApiRequest, text: string): unknown {
+  try {
+    return parseJsonText(text);
+  } catch (cause) {
+    throw new ProtocolError(`response to ${nameOf(request)} is not JSON`, { cause });
+  }
 }
 
 function parseOrText(text: string): unknown {

@@ -58,7 +58,10 @@ export function unixFetch(socketPath: string): Fetch {
     // `request.signal` is only weakly tied to the caller's.
     const signal = init?.signal ?? (input instanceof Request ? input.signal : undefined);
     signal?.throwIfAborted();
-    const body = await requestBody(request, input, init);
+    // The length of any body but a stream can be declared.
+    const isStream = (init?.body ?? (input instanceof Request && input.body)) instanceof
+      ReadableStream;
+    const body = isStream ? request.body : request.body && await request.bytes();
     signal?.throwIfAborted();
     const { pathname, search } = new URL(request.url);
     const outgoing = httpRequest({
@@ -92,17 +95,6 @@ export function unixFetch(socketPath: string): Fetch {
 }
 
 type RequestBody = Uint8Array | ReadableStream<Uint8Array> | null;
-
-/** Keeps a stream; converts any other body to bytes, so that its length can be declared. */
-async function requestBody(
-  request: Request,
-  input: string | URL | Request,
-  init: RequestInit | undefined,
-): Promise<RequestBody> {
-  if (request.body === null) return null;
-  const given = init?.body ?? (input instanceof Request ? input.body : null);
-  return given instanceof ReadableStream ? request.body : await request.bytes();
-}
 
 /** Resolves with the head of the response, which may arrive before the body is sent. */
 function send(

@@ -49,11 +49,12 @@ export type FollowRecord = FollowEvents | FollowCaughtUp | FollowEnd;
 /** A line of a follow response. The follower adds the `nextAfter` of an `end`. */
 export type FollowLine = FollowEvents | FollowCaughtUp | Omit<FollowEnd, "nextAfter">;
 
+/** Where a page ends. */
+type Position = Omit<ReplayPage, "events">;
+
 /** A page of streams. */
-export interface StreamsPage {
+export interface StreamsPage extends Position {
   streams: StreamSummary[];
-  nextAfter: string | null;
-  snapshotThroughEventId: string | null;
 }
 
 /** Parses a page of a replay. @throws {ProtocolError} a member is missing. */
@@ -124,9 +125,7 @@ function itemsOf<T>(page: Members, name: string): T[] {
   throw new ProtocolError(`response has no array ${name}`);
 }
 
-function positionOf(
-  page: Members,
-): { nextAfter: string | null; snapshotThroughEventId: string | null } {
+function positionOf(page: Members): Position {
   return {
     nextAfter: textOrNull(page, "next_after"),
     snapshotThroughEventId: textOrNull(page, "snapshot_through_event_id"),

@@ -8,25 +8,13 @@ import { encodeBatch } from "./batch_encoder.ts";
 import { readFastBatch } from "./batch_fast_path.ts";
 import { memberError, parseBody, requestError } from "./body.ts";
 import { isEventId } from "./event_id.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "./json/json_value.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "./json/strict_json.ts";
 import type { JsonError } from "./json/strict_json.ts";
 import { lineageMarker } from "./lineage.ts";
 import { batchIdFault, nameFault, sourceFault } from "./names.ts";
 import { ownText } from "./own_text.ts";
 import { prepareEvent } from "./submitted_event.ts";
 import type { CheckedBatch, PreparedBatch, PreparedEvent, StreamPrecondition } from "./types.ts";
-
-/**
- * A batch with all members of the right JSON types. Its names are detached strings: substrings
- * would keep the text of the body in memory while the batch waits.
- */
-interface SubmittedBatch {
-  v: JsonValue;
-  batchId: string;
-  source: string;
-  events: JsonValue[];
-  precondition: JsonObject | undefined;
-}
 
 /**
  * Parses and validates a batch, then canonicalizes and hashes its payloads.
@@ -40,59 +28,53 @@ export function prepareBatch(body: Uint8Array): PreparedBatch {
 
 /** The slow path, which builds the values of the body. Throws like `prepareBatch()`. */
 export function checkBatch(body: Uint8Array): CheckedBatch {
-  const batch = readBatch(parseBody(body, BATCH_MEMBERS, eventErrors));
-  checkMembers(batch);
-  const precondition = readPrecondition(batch);
-  const events = prepareEvents(batch.events);
-  return {
-    source: batch.source,
-    batchId: batch.batchId,
-    events,
-    precondition,
-    lineage: lineageMarker(batch.source, events) ?? undefined,
-  };
-}
-
-/** Names the event that contains a JSON fault, if any. */
-function eventErrors({ fault, message }: JsonError): { errors?: EventFault[] } {
-  const [member, index] = fault.path;
-  if (member !== "events" || typeof index !== "number") return {};
-  return { errors: [{ index, code: "invalid_event", message }] };
-}
-
-function readBatch(body: JsonObject): SubmittedBatch {
-  const { v = 1, batch_id: batchId, source, events, stream_precondition: precondition } = body;
+  const members = parseBody(body, BATCH_MEMBERS, eventErrors);
+  const { v = 1, batch_id: batchId, source, events, stream_precondition: precondition } = members;
   if (typeof batchId !== "string") throw memberError("batch_id", batchId, "a string");
   if (typeof source !== "string") throw memberError("source", source, "a string");
   if (!Array.isArray(events)) throw memberError("events", events, "an array");
   if (precondition !== undefined && !isJsonObject(precondition)) {
     throw requestError("stream_precondition must be an object");
   }
-  return { v, batchId: ownText(batchId), source: ownText(source), events, precondition };
+  checkEventCount(events.length);
+  if (v !== 1) throw batchError("v must be 1");
+  const batchIdFaulty = batchIdFault(batchId);
+  if (batchIdFaulty !== null) throw batchError(`batch_id ${batchIdFaulty}`);
+  const sourceFaulty = sourceFault(source);
+  if (sourceFaulty !== null) throw batchError(`source ${sourceFaulty}`);
+  const streamPrecondition = precondition && readPrecondition(precondition, events);
+  const prepared = prepareEvents(events);
+  return {
+    // Substrings would keep the text of the body in memory while the batch waits.
+    source: ownText(source),
+    batchId: ownText(batchId),
+    events: prepared,
+    precondition: streamPrecondition,
+    lineage: lineageMarker(source, prepared) ?? undefined,
+  };
 }
 
 const BATCH_MEMBERS = new Set(["v", "batch_id", "source", "events", "stream_precondition"]);
 
-function checkMembers(batch: SubmittedBatch): void {
-  const eventCount = batch.events.length;
-  if (eventCount > BATCH_EVENTS_MAX) {
-    throw new ApiError(
-      "body_too_large",
-      `batch has ${eventCount} events, more than ${BATCH_EVENTS_MAX}; submit it in parts`,
-    );
-  }
-  if (eventCount === 0) throw batchError("events must not be empty");
-  if (batch.v !== 1) throw batchError("v must be 1");
-  const batchId = batchIdFault(batch.batchId);
-  if (batchId !== null) throw batchError(`batch_id ${batchId}`);
-  const source = sourceFault(batch.source);
-  if (source !== null) throw batchError(`source ${source}`);
+/** Names the event that contains a JSON fault, if any. */
+function eventErrors({ path, message }: JsonError): { errors?: EventFault[] } {
+  const [member, index] = path;
+  if (member !== "events" || typeof index !== "number") return {};
+  return { errors: [{ index, code: "invalid_event", message }] };
 }
 
-function readPrecondition(batch: SubmittedBatch): StreamPrecondition | undefined {
-  if (batch.precondition === undefined) return undefined;
-  const { stream, expected_frontier: expectedFrontier } = batch.precondition;
-  const isClosed = Object.keys(batch.precondition).length === 2;
+function checkEventCount(count: number): void {
+  if (count === 0) throw batchError("events must not be empty");
+  if (count <= BATCH_EVENTS_MAX) return;
+  throw new ApiError(
+    "body_too_large",
+    `batch has ${count} events, more than ${BATCH_EVENTS_MAX}; submit it in parts`,
+  );
+}
+
+function readPrecondition(precondition: JsonObject, events: JsonValue[]): StreamPrecondition {
+  const { stream, expected_frontier: expectedFrontier } = precondition;
+  const isClosed = Object.keys(precondition).length === 2;
   if (!isClosed || typeof stream !== "string" || expectedFrontier === undefined) {
     throw batchError(
       "stream_precondition must have stream, a string, and expected_frontier, an event id or null",
@@ -103,7 +85,7 @@ function readPrecondition(batch: SubmittedBatch): StreamPrecondition | undefined
   if (expectedFrontier !== null && !isFrontier(expectedFrontier)) {
     throw batchError("stream_precondition.expected_frontier must be an event id or null");
   }
-  checkTargets(batch.events, stream);
+  checkTargets(events, stream);
   return {
     stream: ownText(stream),
     expectedFrontier: expectedFrontier && ownText(expectedFrontier),

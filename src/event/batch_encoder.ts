@@ -1,12 +1,10 @@
 /**
  * Encodes the events of a batch as lines and envelopes, and computes the batch digest, in one
- * scratch buffer: first the pieces of the events in canonical JSON, then block by block the texts
- * made of them.
+ * scratch buffer: first the pieces of the events in canonical JSON, then the texts made of them.
  *
  * One batch at a time: `begin()`, the events, `finish()`. `begin()` drops an unfinished batch.
  */
 import { Buffer } from "node:buffer";
-import { assert } from "../assert.ts";
 import { BATCH_EVENTS_MAX } from "../limits.ts";
 import { ByteWriter } from "./byte_writer.ts";
 import {
@@ -30,15 +28,11 @@ import type { CheckedBatch, PreparedBatch } from "./types.ts";
 
 const SCRATCH_BYTES = 64 * 1024;
 /** Size up to which a scratch buffer is reused: enough for 10,000 events of usual sizes. */
-const SCRATCH_KEPT_BYTES_MAX = 12 * 1024 * 1024;
-/** Texts are copied out of the scratch buffer in blocks of about this size. */
-const BLOCK_BYTES = 128 * 1024;
-/** Larger texts get an `ArrayBuffer` of their own, which can be transferred. */
-const POOLED_TEXT_BYTES_MAX = 4 * 1024;
+const SCRATCH_KEPT_BYTES_MAX = 16 * 1024 * 1024;
 
 /**
- * Numbers of an event in `BatchEncoder.pieces`: start and end of stream, record key, kind,
- * occurred_at (empty when absent), and the payload with the suffix of `endPayload()`.
+ * Numbers of an event in `BatchEncoder`: start and end of stream, record key, kind, occurred_at
+ * (empty when absent), and the payload with its content hash.
  */
 const PIECES = 10;
 export const STREAM = 0;
@@ -86,35 +80,13 @@ const CLOSE = constant("}");
 const CONSTANTS = Buffer.from(constantText, "latin1");
 const HASH_BYTES = NO_HASH.length;
 const TIME_PREFIX_BYTES = ',"observed_at":"'.length;
-const OCCURRED_AT_NAME_BYTES = sizeOf(OCCURRED_AT_NAME);
 const ID_PREFIX_BYTES = '","event_id":"'.length;
-
-/** The shared parts of a source and a batch id of 256 escaped bytes each. */
-const SHARED_BYTES_MAX = 8 * 1024;
-
-/** The parts that the events of a batch share. */
-interface SharedParts {
-  source: Part;
-  lineStart: Part;
-  lineEnd: Part;
-  envelopeStart: Part;
-  envelopeSource: Part;
-}
-
-/** Sizes of the events' own pieces: the total, and the largest of one event. */
-interface OwnSizes {
-  /** The pieces in every text: stream, record key, kind, and occurred_at with its name. */
-  namesBytes: number;
-  namesBytesMax: number;
-  payloadBytes: number;
-  payloadBytesMax: number;
-}
 
 class BatchEncoder {
   #writer = newScratch();
   #count = 0;
   /** PIECES numbers for each event. */
-  readonly pieces: Int32Array = new Int32Array(BATCH_EVENTS_MAX * PIECES);
+  readonly #pieces = new Int32Array(BATCH_EVENTS_MAX * PIECES);
 
   begin(): void {
     this.#dropOutsized();
@@ -129,7 +101,7 @@ class BatchEncoder {
   /** Adds one of at most BATCH_EVENTS_MAX events; returns the index of its numbers. */
   addEvent(): number {
     const first = this.#count * PIECES;
-    this.pieces.fill(0, first, first + PIECES);
+    this.#pieces.fill(0, first, first + PIECES);
     this.#count += 1;
     return first;
   }
@@ -139,127 +111,102 @@ class BatchEncoder {
     return this.#writer;
   }
 
-  /** Hashes the payload from `start` to the end of the buffer; returns the end of its piece. */
-  endPayload(start: number): number {
+  setPiece(piece: number, start: number, end: number): void {
+    this.#pieces[piece] = start;
+    this.#pieces[piece + 1] = end;
+  }
+
+  /** Hashes the payload of an event, written from `start` to the end of the buffer. */
+  endPayload(event: number, start: number): void {
     const writer = this.#writer;
     const hash = sha256Hex(writer.bytes.subarray(start, writer.size));
-    writer.reserve(CONTENT_HASH_NAME.end - CONTENT_HASH_NAME.start + HASH_BYTES);
     this.#put(CONTENT_HASH_NAME);
     writer.ascii(hash);
-    return writer.size;
+    this.setPiece(event + PAYLOAD, start, writer.size);
   }
 
   /** Encodes the batch of the events added. */
   finish(source: string, batchId: string): { events: EncodedEvents; batchDigest: string } {
     const count = this.#count;
-    const shared = this.#writeShared(quoteString(source), quoteString(batchId));
-    const sizes = this.#ownSizes();
+    const sourceText = this.#write(quoteString(source));
+    const batchIdText = this.#write(quoteString(batchId));
     const offsets = new Int32Array(count * OFFSETS);
-    const lines = this.#lines(shared, sizes, offsets);
-    const envelopes = this.#envelopes(shared, sizes, offsets);
-    const batchDigest = sha256Hex(this.#digestText(shared, sizes));
+    const lines = this.#lines(sourceText, batchIdText, offsets);
+    const envelopes = this.#envelopes(sourceText, batchIdText, offsets);
+    const batchDigest = this.#digest(sourceText);
     const streams = this.#streams();
     this.#dropOutsized();
     return { events: { count, streams, lines, envelopes, offsets }, batchDigest };
   }
 
-  #writeShared(source: string, batchId: string): SharedParts {
-    const writer = this.#writer;
-    writer.reserve(SHARED_BYTES_MAX);
-    const written = (write: () => void): Part => {
-      const start = writer.size;
-      write();
-      return { start, end: writer.size };
-    };
-    const joined = (...parts: Part[]) => written(() => parts.forEach((part) => this.#put(part)));
-    const sourceText = written(() => writer.text(source));
-    const batchIdText = written(() => writer.text(batchId));
-    return {
-      source: sourceText,
-      lineStart: joined(LINE_ID, sourceText, STREAM_NAME),
-      lineEnd: joined(LINE_BATCH, batchIdText, LINE_HASH),
-      envelopeStart: joined(ENVELOPE_START, batchIdText, CONTENT_HASH_NAME),
-      envelopeSource: joined(SOURCE_NAME, sourceText, STREAM_NAME),
-    };
+  #write(text: string): Part {
+    const start = this.#writer.size;
+    this.#writer.text(text);
+    return { start, end: this.#writer.size };
   }
 
-  #ownSizes(): OwnSizes {
-    const sizes = { namesBytes: 0, namesBytesMax: 0, payloadBytes: 0, payloadBytesMax: 0 };
-    for (let piece = 0; piece < this.#count * PIECES; piece += PIECES) {
-      const timeBytes = this.#pieceBytes(piece + OCCURRED_AT);
-      const namesBytes = this.#pieceBytes(piece + STREAM) + this.#pieceBytes(piece + RECORD_KEY) +
-        this.#pieceBytes(piece + KIND) + timeBytes + (timeBytes > 0 ? OCCURRED_AT_NAME_BYTES : 0);
-      const payloadBytes = this.#pieceBytes(piece + PAYLOAD);
-      sizes.namesBytes += namesBytes;
-      sizes.namesBytesMax = Math.max(sizes.namesBytesMax, namesBytes);
-      sizes.payloadBytes += payloadBytes;
-      sizes.payloadBytesMax = Math.max(sizes.payloadBytesMax, payloadBytes);
-    }
-    return sizes;
-  }
-
-  #lines(shared: SharedParts, sizes: OwnSizes, offsets: Int32Array): Buffer {
-    const { lineStart, lineEnd } = shared;
-    const sharedBytes = sizeOf(lineStart, RECORD_KEY_NAME, KIND_NAME, LINE_TIME, lineEnd);
-    const allBytes = this.#count * sharedBytes + sizes.namesBytes + sizes.payloadBytes;
-    const lineBytesMax = sharedBytes + sizes.namesBytesMax + sizes.payloadBytesMax;
+  #lines(source: Part, batchId: Part, offsets: Int32Array): Buffer {
     const writer = this.#writer;
-    return this.#layOut(allBytes, lineBytesMax, (index, base) => {
+    const start = writer.size;
+    for (let index = 0; index < this.#count; index++) {
       const piece = index * PIECES;
-      this.#put(lineStart);
+      this.#put(LINE_ID);
+      this.#put(source);
+      this.#put(STREAM_NAME);
       this.#putPiece(piece + STREAM);
       this.#put(RECORD_KEY_NAME);
       this.#putPiece(piece + RECORD_KEY);
       this.#put(KIND_NAME);
       this.#putPiece(piece + KIND);
       this.#putOccurredAt(piece);
-      offsets[index * OFFSETS + LINE_OBSERVED_AT] = base + writer.size + TIME_PREFIX_BYTES;
+      offsets[index * OFFSETS + LINE_OBSERVED_AT] = writer.size - start + TIME_PREFIX_BYTES;
       this.#put(LINE_TIME);
       this.#putPiece(piece + PAYLOAD);
-      this.#put(lineEnd);
-      offsets[index * OFFSETS + LINE_END] = base + writer.size;
-    });
+      this.#put(LINE_BATCH);
+      this.#put(batchId);
+      this.#put(LINE_HASH);
+      offsets[index * OFFSETS + LINE_END] = writer.size - start;
+    }
+    return writer.takeFrom(start);
   }
 
   /**
    * RFC 8785 order: batch_id, content_hash, event_id, kind, observed_at, occurred_at, record_key,
    * source, stream.
    */
-  #envelopes(shared: SharedParts, sizes: OwnSizes, offsets: Int32Array): Buffer {
-    const { envelopeStart, envelopeSource } = shared;
-    const sharedBytes = HASH_BYTES + sizeOf(envelopeStart, ENVELOPE_EVENT, ENVELOPE_TIME) +
-      sizeOf(RECORD_KEY_NAME, envelopeSource, CLOSE);
-    const allBytes = this.#count * sharedBytes + sizes.namesBytes;
+  #envelopes(source: Part, batchId: Part, offsets: Int32Array): Buffer {
     const writer = this.#writer;
-    return this.#layOut(allBytes, sharedBytes + sizes.namesBytesMax, (index, base) => {
+    const start = writer.size;
+    for (let index = 0; index < this.#count; index++) {
       const piece = index * PIECES;
-      this.#put(envelopeStart);
+      this.#put(ENVELOPE_START);
+      this.#put(batchId);
+      this.#put(CONTENT_HASH_NAME);
       this.#putContentHash(piece);
-      offsets[index * OFFSETS + ENVELOPE_ID] = base + writer.size + ID_PREFIX_BYTES;
+      offsets[index * OFFSETS + ENVELOPE_ID] = writer.size - start + ID_PREFIX_BYTES;
       this.#put(ENVELOPE_EVENT);
       this.#putPiece(piece + KIND);
-      offsets[index * OFFSETS + ENVELOPE_OBSERVED_AT] = base + writer.size + TIME_PREFIX_BYTES;
+      offsets[index * OFFSETS + ENVELOPE_OBSERVED_AT] = writer.size - start + TIME_PREFIX_BYTES;
       this.#put(ENVELOPE_TIME);
       this.#putOccurredAt(piece);
       this.#put(RECORD_KEY_NAME);
       this.#putPiece(piece + RECORD_KEY);
-      this.#put(envelopeSource);
+      this.#put(SOURCE_NAME);
+      this.#put(source);
+      this.#put(STREAM_NAME);
       this.#putPiece(piece + STREAM);
       this.#put(CLOSE);
-      offsets[index * OFFSETS + ENVELOPE_END] = base + writer.size;
-    });
+      offsets[index * OFFSETS + ENVELOPE_END] = writer.size - start;
+    }
+    return writer.takeFrom(start);
   }
 
-  #digestText({ source }: SharedParts, sizes: OwnSizes): Buffer {
-    const sharedBytes = HASH_BYTES +
-      sizeOf(DIGEST_NEXT, DIGEST_KIND, RECORD_KEY_NAME, STREAM_NAME, CLOSE);
-    // There is no comma before the first event.
-    const aroundBytes = sizeOf(DIGEST_START, DIGEST_SOURCE, source, DIGEST_VERSION) - 1;
-    const allBytes = aroundBytes + this.#count * sharedBytes + sizes.namesBytes;
-    const eventBytesMax = aroundBytes + sharedBytes + sizes.namesBytesMax;
-    return this.#layOut(allBytes, eventBytesMax, (index) => {
+  #digest(source: Part): string {
+    const writer = this.#writer;
+    const start = writer.size;
+    this.#put(DIGEST_START);
+    for (let index = 0; index < this.#count; index++) {
       const piece = index * PIECES;
-      if (index === 0) this.#put(DIGEST_START);
       this.#put(index === 0 ? DIGEST_FIRST : DIGEST_NEXT);
       this.#putContentHash(piece);
       this.#put(DIGEST_KIND);
@@ -270,45 +217,17 @@ class BatchEncoder {
       this.#put(STREAM_NAME);
       this.#putPiece(piece + STREAM);
       this.#put(CLOSE);
-      if (index < this.#count - 1) return;
-      this.#put(DIGEST_SOURCE);
-      this.#put(source);
-      this.#put(DIGEST_VERSION);
-    });
-  }
-
-  /**
-   * Builds a text of all events at the end of the scratch buffer and copies it out in blocks, so
-   * that the scratch never holds the whole text of a large batch.
-   * @param sizeBytes of the whole text.
-   * @param eventBytesMax the most that `putEvent` adds.
-   * @param putEvent adds the text of an event; `base` plus the size of the scratch buffer is an
-   *   offset in the text.
-   */
-  #layOut(
-    sizeBytes: number,
-    eventBytesMax: number,
-    putEvent: (index: number, base: number) => void,
-  ): Buffer {
-    const writer = this.#writer;
-    writer.reserve(Math.min(sizeBytes, BLOCK_BYTES + eventBytesMax));
-    const text = sizeBytes <= POOLED_TEXT_BYTES_MAX
-      ? Buffer.allocUnsafe(sizeBytes)
-      : Buffer.allocUnsafeSlow(sizeBytes);
-    const start = writer.size;
-    let takenBytes = 0;
-    for (let index = 0; index < this.#count; index++) {
-      putEvent(index, takenBytes - start);
-      if (writer.size - start < BLOCK_BYTES && index < this.#count - 1) continue;
-      takenBytes += writer.bytes.copy(text, takenBytes, start, writer.size);
-      writer.size = start;
     }
-    assert(takenBytes === sizeBytes, "a text is as long as its parts");
-    return text;
+    this.#put(DIGEST_SOURCE);
+    this.#put(source);
+    this.#put(DIGEST_VERSION);
+    const digest = sha256Hex(writer.bytes.subarray(start, writer.size));
+    writer.size = start;
+    return digest;
   }
 
   #pieceBytes(piece: number): number {
-    return this.pieces[piece + 1]! - this.pieces[piece]!;
+    return this.#pieces[piece + 1]! - this.#pieces[piece]!;
   }
 
   #put({ start, end }: Part): void {
@@ -316,11 +235,11 @@ class BatchEncoder {
   }
 
   #putPiece(piece: number): void {
-    this.#writer.copyOwn(this.pieces[piece]!, this.pieces[piece + 1]!);
+    this.#writer.copyOwn(this.#pieces[piece]!, this.#pieces[piece + 1]!);
   }
 
   #putContentHash(piece: number): void {
-    const end = this.pieces[piece + PAYLOAD + 1]!;
+    const end = this.#pieces[piece + PAYLOAD + 1]!;
     this.#writer.copyOwn(end - HASH_BYTES, end);
   }
 
@@ -336,8 +255,8 @@ class BatchEncoder {
     for (let index = 0; index < this.#count; index++) {
       const piece = index * PIECES + STREAM;
       if (share === undefined || !this.#isSame(piece, piece - PIECES)) {
-        const start = this.pieces[piece]! + 1;
-        const stream = this.#writer.bytes.toString("latin1", start, this.pieces[piece + 1]! - 1);
+        const start = this.#pieces[piece]! + 1;
+        const stream = this.#writer.bytes.toString("latin1", start, this.#pieces[piece + 1]! - 1);
         share = shares.get(stream) ?? { stream, events: 0, lastIndex: 0 };
         shares.set(stream, share);
       }
@@ -349,19 +268,15 @@ class BatchEncoder {
 
   #isSame(piece: number, other: number): boolean {
     const { bytes } = this.#writer;
-    const start = this.pieces[piece]!;
-    const size = this.pieces[piece + 1]! - start;
-    const otherStart = this.pieces[other]!;
-    if (this.pieces[other + 1]! - otherStart !== size) return false;
+    const start = this.#pieces[piece]!;
+    const size = this.#pieces[piece + 1]! - start;
+    const otherStart = this.#pieces[other]!;
+    if (this.#pieces[other + 1]! - otherStart !== size) return false;
     for (let at = 0; at < size; at++) {
       if (bytes[start + at] !== bytes[otherStart + at]) return false;
     }
     return true;
   }
-}
-
-function sizeOf(...parts: Part[]): number {
-  return parts.reduce((bytes, { start, end }) => bytes + end - start, 0);
 }
 
 function newScratch(): ByteWriter {
@@ -376,20 +291,21 @@ export const batchEncoder: BatchEncoder = new BatchEncoder();
 /** Encodes a batch whose events were checked one by one. */
 export function encodeBatch(batch: CheckedBatch): PreparedBatch {
   batchEncoder.begin();
-  const { pieces, writer } = batchEncoder;
+  const { writer } = batchEncoder;
   const write = (piece: number, text: string) => {
-    pieces[piece] = writer.size;
-    writer.text(text);
-    pieces[piece + 1] = writer.size;
+    const start = writer.size;
+    writer.text(quoteString(text));
+    batchEncoder.setPiece(piece, start, writer.size);
   };
-  for (const event of batch.events) {
-    const first = batchEncoder.addEvent();
-    write(first + STREAM, quoteString(event.stream));
-    write(first + RECORD_KEY, quoteString(event.recordKey));
-    write(first + KIND, quoteString(event.kind));
-    if (event.occurredAt !== undefined) write(first + OCCURRED_AT, quoteString(event.occurredAt));
-    write(first + PAYLOAD, event.payload);
-    pieces[first + PAYLOAD + 1] = batchEncoder.endPayload(pieces[first + PAYLOAD]!);
+  for (const { stream, recordKey, kind, occurredAt, payload } of batch.events) {
+    const event = batchEncoder.addEvent();
+    write(event + STREAM, stream);
+    write(event + RECORD_KEY, recordKey);
+    write(event + KIND, kind);
+    if (occurredAt !== undefined) write(event + OCCURRED_AT, occurredAt);
+    const start = writer.size;
+    writer.text(payload);
+    batchEncoder.endPayload(event, start);
   }
   const { source, batchId, precondition, lineage } = batch;
   return { source, batchId, precondition, lineage, ...batchEncoder.finish(source, batchId) };

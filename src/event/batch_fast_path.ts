@@ -19,7 +19,7 @@ import {
   STREAM,
 } from "./batch_encoder.ts";
 import { CanonicalCopy, NOT_TAKEN, plainStringEnd, skipBlanks } from "./json/canonical_copy.ts";
-import { batchIdFault, sourceFault } from "./names.ts";
+import { batchIdFault, nameFault, sourceFault } from "./names.ts";
 import { SOURCE_LINEAGE_STREAM } from "./system_names.ts";
 import { occurredAtFault } from "./timestamp.ts";
 import type { PreparedBatch } from "./types.ts";
@@ -32,25 +32,18 @@ const CLOSE_ARRAY = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 const QUOTES_BYTES = 2;
-/** About what the encoder adds to an event: its content hash and a copy of its names. */
-const ADDED_BYTES = 160;
+/** About what the encoder adds to an event: its content hash, and names and hashes of its line. */
+const ADDED_BYTES = 480;
 
-/** 1 for the characters of a name, 2 for those that may not be the first. */
-const NAME_BYTES = new Uint8Array(256);
-for (const char of "abcdefghijklmnopqrstuvwxyz0123456789_") NAME_BYTES[char.charCodeAt(0)] = 1;
-for (const char of ".-") NAME_BYTES[char.charCodeAt(0)] = 2;
-
-/** Members of an event by their piece. */
-const EVENT_MEMBERS: Readonly<Record<string, number>> = {
-  stream: STREAM,
-  record_key: RECORD_KEY,
-  kind: KIND,
-  occurred_at: OCCURRED_AT,
-  payload: PAYLOAD,
-};
+/** Members of an event with their pieces. The first letters of the names differ. */
+const EVENT_MEMBERS = [
+  { name: Buffer.from('"stream"'), piece: STREAM },
+  { name: Buffer.from('"record_key"'), piece: RECORD_KEY },
+  { name: Buffer.from('"kind"'), piece: KIND },
+  { name: Buffer.from('"occurred_at"'), piece: OCCURRED_AT },
+  { name: Buffer.from('"payload"'), piece: PAYLOAD },
+];
 const REQUIRED_BITS = 1 << STREAM | 1 << RECORD_KEY | 1 << KIND | 1 << PAYLOAD;
-
-const LINEAGE_STREAM_TEXT = `"${SOURCE_LINEAGE_STREAM}"`;
 
 /** Follows the body; see `CanonicalCopy`. */
 const END = Uint8Array.of(0);
@@ -66,18 +59,22 @@ class BatchReader {
   #bytes: Buffer;
   readonly #start: number;
   readonly #end: number;
-  /** `source` and `batch_id` once read. */
-  readonly #names = new Map<string, string>();
+  #source: string | undefined;
+  #batchId: string | undefined;
   #hasVersion = false;
   #events = 0;
+  /** Index of the current event's pieces. */
+  #pieces = 0;
+  /** A bit for each piece of the current event. */
+  #seenBits = 0;
 
   constructor(body: Uint8Array) {
     encoder.begin();
     const { writer } = encoder;
     this.#start = writer.size;
-    // Room for the body, its canonical payloads, and what the encoder adds.
+    // Room for the body, its canonical payloads, its lines, and what the encoder adds.
     const addedBytes = Math.min(body.length, BATCH_EVENTS_MAX * ADDED_BYTES);
-    writer.reserve(2 * body.length + addedBytes + END.length);
+    writer.reserve(3 * body.length + addedBytes + END.length);
     writer.append(body);
     this.#end = writer.size;
     writer.append(END);
@@ -86,45 +83,55 @@ class BatchReader {
   }
 
   read(): PreparedBatch | null {
-    if (!this.#readMembers()) return null;
-    const source = this.#names.get("source");
-    const batchId = this.#names.get("batch_id");
+    const at = this.#readObject(skipBlanks(this.#bytes, this.#start), this.#readBatchMember);
+    if (at === NOT_TAKEN || skipBlanks(this.#bytes, at) !== this.#end) return null;
+    const source = this.#source;
+    const batchId = this.#batchId;
     if (source === undefined || batchId === undefined || this.#events === 0) return null;
     if (sourceFault(source) !== null || batchIdFault(batchId) !== null) return null;
     const { events, batchDigest } = encoder.finish(source, batchId);
+    const isPlain = events.streams.every(({ stream }) =>
+      nameFault(stream) === null && stream !== SOURCE_LINEAGE_STREAM
+    );
+    if (!isPlain) return null;
     return { source, batchId, batchDigest, events, precondition: undefined, lineage: undefined };
   }
 
-  /** Whether the body is an object of known members, each once. */
-  #readMembers(): boolean {
+  /**
+   * Reads an object with members.
+   * @param readMember takes the indexes of name and value; returns the one after the value.
+   * @returns the index after it.
+   */
+  #readObject(start: number, readMember: (nameAt: number, at: number) => number): number {
     const body = this.#bytes;
-    let at = skipBlanks(body, this.#start);
-    if (body[at] !== OPEN_OBJECT) return false;
+    if (body[start] !== OPEN_OBJECT) return NOT_TAKEN;
+    let at = start;
     do {
-      const nameStart = skipBlanks(body, at + 1);
-      const nameEnd = plainStringEnd(body, nameStart);
-      if (nameEnd === NOT_TAKEN) return false;
-      const name = this.#text(nameStart, nameEnd);
+      const nameAt = skipBlanks(body, at + 1);
+      const nameEnd = plainStringEnd(body, nameAt);
+      if (nameEnd === NOT_TAKEN) return NOT_TAKEN;
       at = skipBlanks(body, nameEnd);
-      if (body[at] !== COLON) return false;
-      at = this.#readMember(name, skipBlanks(body, at + 1));
-      if (at === NOT_TAKEN) return false;
+      if (body[at] !== COLON) return NOT_TAKEN;
+      at = readMember(nameAt, skipBlanks(body, at + 1));
+      if (at === NOT_TAKEN) return NOT_TAKEN;
       at = skipBlanks(body, at);
     } while (body[at] === COMMA);
-    return body[at] === CLOSE_OBJECT && skipBlanks(body, at + 1) === this.#end;
+    return body[at] === CLOSE_OBJECT ? at + 1 : NOT_TAKEN;
   }
 
-  /** Returns the index after the value. */
-  #readMember(name: string, at: number): number {
-    switch (name) {
+  readonly #readBatchMember = (nameAt: number, at: number): number => {
+    const end = plainStringEnd(this.#bytes, at);
+    switch (this.#text(nameAt, plainStringEnd(this.#bytes, nameAt))) {
       case "events":
         return this.#events === 0 ? this.#readEvents(at) : NOT_TAKEN;
       case "source":
-      case "batch_id": {
-        const end = this.#names.has(name) ? NOT_TAKEN : plainStringEnd(this.#bytes, at);
-        if (end !== NOT_TAKEN) this.#names.set(name, this.#text(at, end));
+        if (end === NOT_TAKEN || this.#source !== undefined) return NOT_TAKEN;
+        this.#source = this.#text(at, end);
         return end;
-      }
+      case "batch_id":
+        if (end === NOT_TAKEN || this.#batchId !== undefined) return NOT_TAKEN;
+        this.#batchId = this.#text(at, end);
+        return end;
       case "v":
         if (this.#hasVersion || this.#bytes[at] !== DIGIT_1) return NOT_TAKEN;
         this.#hasVersion = true;
@@ -132,7 +139,7 @@ class BatchReader {
       default:
         return NOT_TAKEN;
     }
-  }
+  };
 
   #readEvents(start: number): number {
     const body = this.#bytes;
@@ -140,83 +147,47 @@ class BatchReader {
     let at = start;
     do {
       if (this.#events === BATCH_EVENTS_MAX) return NOT_TAKEN;
-      at = this.#readEvent(skipBlanks(body, at + 1));
-      if (at === NOT_TAKEN) return NOT_TAKEN;
+      this.#pieces = encoder.addEvent();
+      this.#seenBits = 0;
+      at = this.#readObject(skipBlanks(body, at + 1), this.#readEventMember);
+      if (at === NOT_TAKEN || (this.#seenBits & REQUIRED_BITS) !== REQUIRED_BITS) return NOT_TAKEN;
       this.#events += 1;
       at = skipBlanks(body, at);
     } while (body[at] === COMMA);
     return body[at] === CLOSE_ARRAY ? at + 1 : NOT_TAKEN;
   }
 
-  #readEvent(start: number): number {
-    const body = this.#bytes;
-    const piece = encoder.addEvent();
-    if (body[start] !== OPEN_OBJECT) return NOT_TAKEN;
-    let at = start;
-    let seenBits = 0;
-    do {
-      at = skipBlanks(body, at + 1);
-      const member = this.#eventMember(at);
-      if (member === NOT_TAKEN || (seenBits & 1 << member) !== 0) return NOT_TAKEN;
-      seenBits |= 1 << member;
-      at = skipBlanks(body, plainStringEnd(body, at));
-      if (body[at] !== COLON) return NOT_TAKEN;
-      at = this.#readPiece(member, piece + member, skipBlanks(body, at + 1));
-      if (at === NOT_TAKEN) return NOT_TAKEN;
-      at = skipBlanks(body, at);
-    } while (body[at] === COMMA);
-    if (body[at] !== CLOSE_OBJECT || (seenBits & REQUIRED_BITS) !== REQUIRED_BITS) return NOT_TAKEN;
-    return at + 1;
-  }
-
-  /** The piece of the member whose name begins at `at`. */
-  #eventMember(at: number): number {
-    const body = this.#bytes;
-    for (let number = 0; number < MEMBER_NAMES.length; number++) {
-      const { name, member } = MEMBER_NAMES[number]!;
-      // The first letters of the names differ.
-      if (body[at + 1] === name[1] && startsWith(body, at, name)) return member;
-    }
-    return NOT_TAKEN;
-  }
-
-  /** Records the range of the value at `at`; returns the index after it. */
-  #readPiece(member: number, number: number, at: number): number {
-    if (member === PAYLOAD) return this.#readPayload(number, at);
+  /** Sets the piece of a member. */
+  readonly #readEventMember = (nameAt: number, at: number): number => {
+    const piece = pieceOf(this.#bytes, nameAt);
+    if (piece === NOT_TAKEN || (this.#seenBits & 1 << piece) !== 0) return NOT_TAKEN;
+    this.#seenBits |= 1 << piece;
+    if (piece === PAYLOAD) return this.#readPayload(at);
     const end = plainStringEnd(this.#bytes, at);
-    if (end === NOT_TAKEN || !this.#isRight(member, at, end)) return NOT_TAKEN;
-    this.#take(number, at, end);
+    if (end === NOT_TAKEN || !this.#isRight(piece, at, end)) return NOT_TAKEN;
+    encoder.setPiece(this.#pieces + piece, at, end);
     return end;
-  }
+  };
 
-  #readPayload(number: number, at: number): number {
+  #readPayload(at: number): number {
     const { writer } = encoder;
     const start = writer.size;
     const end = this.#payload.copy(at, PAYLOAD_DEPTH_MAX);
     if (end === NOT_TAKEN) return NOT_TAKEN;
-    this.#take(number, start, encoder.endPayload(start));
+    encoder.endPayload(this.#pieces, start);
     this.#bytes = writer.bytes;
     return end;
   }
 
-  #take(number: number, start: number, end: number): void {
-    const { pieces } = encoder;
-    pieces[number] = start;
-    pieces[number + 1] = end;
-  }
-
-  /** Whether a string follows the rule of its member. */
-  #isRight(member: number, start: number, end: number): boolean {
+  /** Whether a string follows the rule of its member; `read()` checks the names of streams. */
+  #isRight(piece: number, start: number, end: number): boolean {
     const sizeBytes = end - start - QUOTES_BYTES;
-    switch (member) {
+    switch (piece) {
       case STREAM:
-        return sizeBytes <= NAME_BYTES_MAX && isName(this.#bytes, start + 1, end - 1) &&
-          !(sizeBytes + QUOTES_BYTES === LINEAGE_STREAM_TEXT.length &&
-            this.#bytes.toString("latin1", start, end) === LINEAGE_STREAM_TEXT);
-      case RECORD_KEY:
-        return sizeBytes > 0 && sizeBytes <= RECORD_KEY_BYTES_MAX;
       case KIND:
         return sizeBytes > 0 && sizeBytes <= NAME_BYTES_MAX;
+      case RECORD_KEY:
+        return sizeBytes > 0 && sizeBytes <= RECORD_KEY_BYTES_MAX;
       default:
         return occurredAtFault(this.#bytes.toString("latin1", start + 1, end - 1)) === null;
     }
@@ -228,22 +199,17 @@ class BatchReader {
   }
 }
 
-const MEMBER_NAMES = Object.entries(EVENT_MEMBERS).map(([name, member]) => ({
-  name: Buffer.from(`"${name}"`),
-  member,
-}));
+/** The piece of the member whose name begins at `at`. */
+function pieceOf(bytes: Buffer, at: number): number {
+  for (const { name, piece } of EVENT_MEMBERS) {
+    if (bytes[at + 1] === name[1]) return startsWith(bytes, at, name) ? piece : NOT_TAKEN;
+  }
+  return NOT_TAKEN;
+}
 
 function startsWith(bytes: Buffer, at: number, text: Uint8Array): boolean {
   for (let index = 1; index < text.length; index++) {
     if (bytes[at + index] !== text[index]) return false;
-  }
-  return bytes[at] === text[0];
-}
-
-function isName(bytes: Buffer, start: number, end: number): boolean {
-  if (start === end || NAME_BYTES[bytes[start]!] !== 1) return false;
-  for (let at = start; at < end; at++) {
-    if (NAME_BYTES[bytes[at]!] === 0) return false;
   }
   return true;
 }

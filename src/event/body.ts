@@ -1,6 +1,6 @@
 /** Request bodies: JSON objects with known members. */
 import { ApiError } from "./api_error.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "./json/json_value.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "./json/strict_json.ts";
 import { quoteShort } from "./json/quote_string.ts";
 import { JsonError, parseJson } from "./json/strict_json.ts";
 
@@ -42,7 +42,7 @@ function parseStrict(
     return parseJson(body);
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
-    const message = error.fault.kind === "syntax" ? `body is ${error.message}` : error.message;
+    const message = error.kind === "syntax" ? `body is ${error.message}` : error.message;
     throw new ApiError("invalid_request", message, contextOf(error));
   }
 }

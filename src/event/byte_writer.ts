@@ -7,6 +7,8 @@ import { MEMORY_GROWTH_FACTOR } from "../limits.ts";
 
 /** Up to this size a loop beats `copyWithin()`. */
 const LOOPED_BYTES_MAX = 16;
+/** Larger copies get an `ArrayBuffer` of their own, which can be transferred. */
+const POOLED_BYTES_MAX = 4 * 1024;
 
 export class ByteWriter {
   /** The first `size` bytes are written. Replaced by a larger one in `reserve()`. */
@@ -41,18 +43,31 @@ export class ByteWriter {
     this.size += bytes.length;
   }
 
-  /** Appends an ASCII text. There must be room for it. */
+  /** Appends an ASCII text. */
   ascii(text: string): void {
+    this.reserve(text.length);
     putAscii(text, this.bytes, this.size);
     this.size += text.length;
   }
 
-  /** Appends a copy of bytes that were written before. There must be room for them. */
+  /** Appends a copy of bytes that were written before. */
   copyOwn(start: number, end: number): void {
+    if (this.size + end - start > this.bytes.length) this.reserve(end - start);
     const { bytes, size } = this;
     if (end - start > LOOPED_BYTES_MAX) bytes.copyWithin(size, start, end);
     else for (let at = start; at < end; at++) bytes[size + at - start] = bytes[at]!;
     this.size = size + end - start;
+  }
+
+  /** Removes the bytes from `start` on and returns a copy. */
+  takeFrom(start: number): Buffer {
+    const sizeBytes = this.size - start;
+    const taken = sizeBytes <= POOLED_BYTES_MAX
+      ? Buffer.allocUnsafe(sizeBytes)
+      : Buffer.allocUnsafeSlow(sizeBytes);
+    this.bytes.copy(taken, 0, start, this.size);
+    this.size = start;
+    return taken;
   }
 }
 

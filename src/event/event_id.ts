@@ -22,10 +22,10 @@ export function eventIdTimestampMs(id: string): number {
 }
 
 const TIMESTAMP_END = 2 ** 48;
-/** The 74 bits below the time are one counter in three fields: rand_a, and rand_b in two parts. */
-const RAND_A_END = 2 ** 12;
+/** The 74 bits below the time are one counter in two parts: 12 bits of rand_a and 14 of rand_b. */
+const HIGH_END = 2 ** 26;
 const RAND_B_HIGH_END = 2 ** 14;
-const RAND_B_LOW_END = 2 ** 48;
+const LOW_END = 2 ** 48;
 
 /** The last three digits, which differ between most neighboring ids. */
 const TAIL_END = 2 ** 12;
@@ -41,9 +41,8 @@ export class EventIdSource {
   readonly #randomBytes: (into: Uint8Array) => void;
   readonly #random = new Uint8Array(10);
   #timestampMs = -1;
-  #randA = 0;
-  #randBHigh = 0;
-  #randBLow = 0;
+  #high = 0;
+  #low = 0;
   /** All digits of the current id but the last three. */
   #head = "";
 
@@ -63,8 +62,8 @@ export class EventIdSource {
     if (!isEventId(last)) throw new TypeError("last event id is not a canonical UUIDv7");
     this.#set(
       eventIdTimestampMs(last),
-      parseInt(last.slice(15, 18), 16),
-      parseInt(last.slice(19, 23), 16) - 0x8000,
+      parseInt(last.slice(15, 18), 16) * RAND_B_HIGH_END + parseInt(last.slice(19, 23), 16) -
+        0x8000,
       parseInt(last.slice(24), 16),
     );
   }
@@ -74,20 +73,15 @@ export class EventIdSource {
     const nowMs = Math.max(0, Math.trunc(this.#clockMs()));
     if (nowMs > this.#timestampMs) this.#start(nowMs);
     else this.#increment();
-    return this.#head + TAILS[this.#randBLow % TAIL_END];
+    return this.#head + TAILS[this.#low % TAIL_END];
   }
 
   #increment(): void {
-    if (this.#randBLow < RAND_B_LOW_END - 1) {
-      this.#randBLow += 1;
-      if (this.#randBLow % TAIL_END === 0) this.#renewHead();
-    } else if (this.#randBHigh < RAND_B_HIGH_END - 1) {
-      this.#set(this.#timestampMs, this.#randA, this.#randBHigh + 1, 0);
-    } else if (this.#randA < RAND_A_END - 1) {
-      this.#set(this.#timestampMs, this.#randA + 1, 0, 0);
-    } else {
-      this.#start(this.#timestampMs + 1);
-    }
+    if (this.#low < LOW_END - 1) {
+      this.#low += 1;
+      if (this.#low % TAIL_END === 0) this.#renewHead();
+    } else if (this.#high < HIGH_END - 1) this.#set(this.#timestampMs, this.#high + 1, 0);
+    else this.#start(this.#timestampMs + 1);
   }
 
   #start(timestampMs: number): void {
@@ -96,23 +90,23 @@ export class EventIdSource {
     }
     this.#randomBytes(this.#random);
     const view = new DataView(this.#random.buffer);
-    const randA = view.getUint16(0) % (RAND_A_END / 2);
-    const randBHigh = view.getUint16(2) % RAND_B_HIGH_END;
-    this.#set(timestampMs, randA, randBHigh, view.getUint16(4) * 2 ** 32 + view.getUint32(6));
+    const high = view.getUint32(0) % (HIGH_END / 2);
+    this.#set(timestampMs, high, view.getUint16(4) * 2 ** 32 + view.getUint32(6));
   }
 
-  #set(timestampMs: number, randA: number, randBHigh: number, randBLow: number): void {
+  #set(timestampMs: number, high: number, low: number): void {
     this.#timestampMs = timestampMs;
-    this.#randA = randA;
-    this.#randBHigh = randBHigh;
-    this.#randBLow = randBLow;
+    this.#high = high;
+    this.#low = low;
     this.#renewHead();
   }
 
   #renewHead(): void {
     const time = hex(this.#timestampMs, 12);
-    this.#head = time.slice(0, 8) + "-" + time.slice(8) + "-7" + hex(this.#randA, 3) + "-" +
-      hex(this.#randBHigh + 0x8000, 4) + "-" + hex(Math.trunc(this.#randBLow / TAIL_END), 9);
+    const randA = Math.trunc(this.#high / RAND_B_HIGH_END);
+    const randBHigh = this.#high % RAND_B_HIGH_END;
+    this.#head = time.slice(0, 8) + "-" + time.slice(8) + "-7" + hex(randA, 3) + "-" +
+      hex(randBHigh + 0x8000, 4) + "-" + hex(Math.trunc(this.#low / TAIL_END), 9);
   }
 }
 

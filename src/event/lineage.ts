@@ -4,7 +4,7 @@
  */
 import { ApiError } from "./api_error.ts";
 import { isEventId } from "./event_id.ts";
-import { isJsonObject, type JsonValue } from "./json/json_value.ts";
+import { isJsonObject, type JsonValue } from "./json/strict_json.ts";
 import { sourceFault } from "./names.ts";
 import { SOURCE_LINEAGE_STREAM, SOURCE_SUCCEEDED_KIND } from "./system_names.ts";
 import type { LineageMarker, PreparedEvent } from "./types.ts";

@@ -2,9 +2,9 @@
  * Validation of the names in a batch. Each function returns null for a valid name, else a predicate
  * to follow the member's name in a message: `must not be empty`. Sizes are in UTF-8 bytes.
  */
+import { Buffer } from "node:buffer";
 import { BATCH_ID_BYTES_MAX, NAME_BYTES_MAX, RECORD_KEY_BYTES_MAX } from "../limits.ts";
 import { RESERVED_BATCH_PREFIX, SYSTEM_SOURCE } from "./system_names.ts";
-import { utf8Bytes } from "./json/utf8.ts";
 
 const NAME_PATTERN = /^[a-z0-9_][a-z0-9_.-]*$/;
 
@@ -43,6 +43,6 @@ function lengthFault(text: string, limitBytes: number): string | null {
   if (text.length === 0) return "must not be empty";
   // A UTF-16 code unit takes one to three bytes of UTF-8.
   if (text.length * 3 <= limitBytes) return null;
-  const sizeBytes = utf8Bytes(text);
+  const sizeBytes = Buffer.byteLength(text);
   return sizeBytes <= limitBytes ? null : `has ${sizeBytes} bytes, more than ${limitBytes}`;
 }

@@ -7,7 +7,7 @@
  * The input must be valid UTF-8 and end with a NUL, which stops every read.
  */
 import type { ByteWriter } from "../byte_writer.ts";
-import { numberFault } from "./json_number.ts";
+import { numberFault } from "./strict_json.ts";
 import { quoteString } from "./quote_string.ts";
 
 /** Returned in place of an index: fall back to the slow path. */
@@ -26,7 +26,9 @@ const CLOSE_ARRAY = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 const BLANK = 0x20;
-/** Starts a character of two UTF-16 units, whose order differs from that of their bytes. */
+/** Starts a character from U+E000 on. */
+const PRIVATE_LEAD = 0xee;
+/** Starts a character of two UTF-16 units. */
 const FOUR_BYTE_LEAD = 0xf0;
 
 const LITERALS = ["true", "false", "null"].map((text) => new TextEncoder().encode(text));
@@ -105,24 +107,15 @@ export class CanonicalCopy {
   }
 
   #string(start: number): number {
-    const bytes = this.#out.bytes;
-    let end = this.#out.size;
-    bytes[end++] = QUOTE;
-    for (let at = start + 1;; at++) {
-      const byte = bytes[at]!;
-      if (byte === BACKSLASH) return this.#escapedString(start, at);
-      if (byte < BLANK) return NOT_TAKEN;
-      bytes[end++] = byte;
-      if (byte === QUOTE) {
-        this.#out.size = end;
-        return at + 1;
-      }
-    }
+    const end = plainStringEnd(this.#out.bytes, start);
+    if (end === NOT_TAKEN) return this.#escapedString(start);
+    this.#out.copyOwn(start, end);
+    return end;
   }
 
-  /** A string that begins at `start` and has its first escape at `at`. */
-  #escapedString(start: number, at: number): number {
+  #escapedString(start: number): number {
     const { bytes } = this.#out;
+    let at = start + 1;
     while (at < this.#end && bytes[at] !== QUOTE) at += bytes[at] === BACKSLASH ? 2 : 1;
     const end = at + 1;
     const text = parseString(bytes.toString("utf8", start, end));
@@ -225,24 +218,17 @@ export class CanonicalCopy {
     return at + 1;
   }
 
-  /** Copies and records a name; returns the index where its colon must be. */
+  /** Copies and records a name without escapes; returns the index where its colon must be. */
   #name(start: number): number {
-    const bytes = this.#out.bytes;
-    if (bytes[start] !== QUOTE) return NOT_TAKEN;
-    let end = this.#out.size;
-    bytes[end++] = QUOTE;
-    for (let at = start + 1;; at++) {
-      const byte = bytes[at]!;
-      if (byte === BACKSLASH || byte < BLANK || byte >= FOUR_BYTE_LEAD) return NOT_TAKEN;
-      bytes[end++] = byte;
-      if (byte !== QUOTE) continue;
-      this.#members.push(this.#out.size + 1, end - 1, 0);
-      this.#out.size = end;
-      return skipBlanks(bytes, at + 1);
-    }
+    const { bytes, size } = this.#out;
+    const end = plainStringEnd(bytes, start);
+    if (end === NOT_TAKEN) return NOT_TAKEN;
+    this.#out.copyOwn(start, end);
+    this.#members.push(size + 1, this.#out.size - 1, 0);
+    return skipBlanks(bytes, end);
   }
 
-  /** Compares names by bytes, which is their order without escapes and below U+10000. */
+  /** Compares names by UTF-16 code units. */
   #compareNames(left: number, right: number): number {
     const out = this.#out.bytes;
     const members = this.#members;
@@ -251,8 +237,9 @@ export class CanonicalCopy {
     const leftEnd = members[left + 1]!;
     const rightEnd = members[right + 1]!;
     while (leftAt < leftEnd && rightAt < rightEnd) {
-      const difference = out[leftAt++]! - out[rightAt++]!;
-      if (difference !== 0) return difference;
+      const leftByte = out[leftAt++]!;
+      const rightByte = out[rightAt++]!;
+      if (leftByte !== rightByte) return utf16Rank(leftByte) - utf16Rank(rightByte);
     }
     return (leftEnd - leftAt) - (rightEnd - rightAt);
   }
@@ -297,6 +284,11 @@ export class CanonicalCopy {
   #byte(byte: number): void {
     this.#out.bytes[this.#out.size++] = byte;
   }
+}
+
+/** Orders bytes of UTF-8 like UTF-16, where surrogates are below U+E000. */
+function utf16Rank(byte: number): number {
+  return byte >= PRIVATE_LEAD && byte < FOUR_BYTE_LEAD ? byte + 0x100 : byte;
 }
 
 function digitsEnd(bytes: Uint8Array, at: number): number {

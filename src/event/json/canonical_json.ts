@@ -4,12 +4,6 @@
  */
 import { quoteString } from "./quote_string.ts";
 
-/** Longest cached name, in UTF-16 code units. */
-const NAME_CACHE_CHARS_MAX = 64;
-
-/** Quoted member names in the cache; a full cache is cleared. */
-export const NAME_CACHE_ENTRIES_MAX: number = 1024;
-
 /** Default nesting limit of `canonicalize()`; bounds its recursion. */
 export const CANONICAL_DEPTH_MAX: number = 1024;
 
@@ -29,103 +23,72 @@ export class DepthError extends TypeError {
  * @throws {DepthError} (a TypeError) when the value is too deep or contains itself.
  */
 export function canonicalize(value: unknown, depthMax: number = CANONICAL_DEPTH_MAX): string {
+  const text = new FlatText();
+  put(value, depthMax, text);
+  return text.end();
+}
+
+function put(value: unknown, depthMax: number, text: FlatText): void {
   switch (typeof value) {
     case "string":
-      return quoteString(value);
+      return text.put(quoteString(value));
     case "number":
       if (!Number.isFinite(value)) throw new TypeError(`${value} has no canonical JSON form`);
-      return String(value);
+      return text.put(String(value));
     case "boolean":
-      return value ? "true" : "false";
+      return text.put(value ? "true" : "false");
     case "object":
-      return value === null ? "null" : canonicalContainer(value, depthMax);
+      return value === null ? text.put("null") : putContainer(value, depthMax, text);
     default:
       throw new TypeError(`a value of type ${typeof value} has no canonical JSON form`);
   }
 }
 
-function canonicalContainer(value: object, depthMax: number): string {
+function putContainer(value: object, depthMax: number, text: FlatText): void {
   if (depthMax <= 0) throw new DepthError("the value is nested too deep or contains itself");
-  if (Array.isArray(value)) return canonicalArray(value, depthMax - 1);
+  if (Array.isArray(value)) {
+    for (let index = 0; index < value.length; index++) {
+      text.put(index === 0 ? "[" : ",");
+      put(value[index], depthMax - 1, text);
+    }
+    return text.put(value.length === 0 ? "[]" : "]");
+  }
   if (!isPlainObject(value)) {
     throw new TypeError("an object that is not plain has no canonical form");
   }
-  return canonicalObject(value as Record<string, unknown>, depthMax - 1);
-}
-
-function canonicalArray(items: readonly unknown[], depthMax: number): string {
-  let text = "";
-  let piece = "[";
-  for (let index = 0; index < items.length; index++) {
-    if (index > 0) piece += ",";
-    piece += canonicalize(items[index], depthMax);
-    if (piece.length < PIECE_CHARS) continue;
-    text += inOnePiece(piece);
-    piece = "";
-  }
-  return text + piece + "]";
-}
-
-function canonicalObject(members: Record<string, unknown>, depthMax: number): string {
-  const names = Object.keys(members);
-  sortNames(names);
-  let text = "";
-  let piece = "{";
+  // By UTF-16 code units (RFC 8785 section 3.2.3), the order of ECMAScript strings.
+  const names = Object.keys(value).sort();
   for (let index = 0; index < names.length; index++) {
-    if (index > 0) piece += ",";
     const name = names[index]!;
-    piece += quoteName(name) + canonicalize(members[name], depthMax);
-    if (piece.length < PIECE_CHARS) continue;
-    text += inOnePiece(piece);
-    piece = "";
+    text.put((index === 0 ? "{" : ",") + quoteString(name) + ":");
+    put((value as Record<string, unknown>)[name], depthMax - 1, text);
   }
-  return text + piece + "}";
+  text.put(names.length === 0 ? "{}" : "}");
 }
 
 /**
- * V8 represents concatenations as a rope, 32 bytes per append: a payload of millions of small
- * values took a gigabyte. Ropes of this length are flattened.
+ * A text in the making. V8 represents concatenations as a rope, 32 bytes per append: a payload of
+ * millions of small values took a gigabyte. Ropes of PIECE_CHARS are flattened.
  */
+class FlatText {
+  #text = "";
+  #piece = "";
+
+  put(text: string): void {
+    this.#piece += text;
+    if (this.#piece.length >= PIECE_CHARS) this.end();
+  }
+
+  end(): string {
+    // V8 flattens a rope to read a character. Canonical text holds no NUL, but the compiler can't
+    // know that, so it can't optimize the read away.
+    if (this.#piece.charCodeAt(this.#piece.length - 1) !== 0) this.#text += this.#piece;
+    this.#piece = "";
+    return this.#text;
+  }
+}
+
 const PIECE_CHARS = 4096;
-
-/**
- * Flattens a rope: V8 does so to read a character. Canonical text holds no NUL, but the compiler
- * can't know that, so it can't optimize the read away.
- */
-function inOnePiece(text: string): string {
-  return text.charCodeAt(text.length - 1) === 0 ? "" : text;
-}
-
-/** Sorts by UTF-16 code units (RFC 8785 section 3.2.3), the order of ECMAScript strings. */
-function sortNames(names: string[]): void {
-  if (names.length > INSERTION_SORT_MAX) {
-    names.sort();
-    return;
-  }
-  for (let index = 1; index < names.length; index++) {
-    const name = names[index]!;
-    let at = index;
-    for (; at > 0 && names[at - 1]! > name; at--) names[at] = names[at - 1]!;
-    names[at] = name;
-  }
-}
-
-/** For up to this many names an insertion sort beats `sort()`. */
-const INSERTION_SORT_MAX = 16;
-
-/** Cached because events of one kind share their member names. */
-const quotedNames = new Map<string, string>();
-
-/** Formats a member name with its colon. */
-function quoteName(name: string): string {
-  const known = quotedNames.get(name);
-  if (known !== undefined) return known;
-  const quoted = quoteString(name) + ":";
-  if (name.length > NAME_CACHE_CHARS_MAX) return quoted;
-  if (quotedNames.size >= NAME_CACHE_ENTRIES_MAX) quotedNames.clear();
-  quotedNames.set(name, quoted);
-  return quoted;
-}
 
 /** Also accepts plain objects of another realm, for example of an iframe. */
 function isPlainObject(value: object): boolean {

@@ -1,46 +1,41 @@
 /**
  * Strict JSON: one value in UTF-8 without a byte order mark, no duplicate member names, no unpaired
  * surrogates, no number that binary64 can't hold. One pass builds the value and finds the first
- * fault. Also runs in browsers.
+ * fault.
  *
  * Objects never go through `JSON.parse`: V8 can confuse an escaped member name with one it has seen
  * before. After `{"\\":1}` it may parse `{"\n":1}` as `{"\\":1}` (seen in V8 13.6 and 15.0), which
  * would silently change a client's data.
  */
+import { Buffer, isUtf8 } from "node:buffer";
 import { JSON_DEPTH_MAX } from "../../limits.ts";
-import { numberFault } from "./json_number.ts";
-import type { JsonObject, JsonValue } from "./json_value.ts";
 import { cutText, quoteShort } from "./quote_string.ts";
-import { utf8Bytes, validUtf8Bytes } from "./utf8.ts";
 
-export type { JsonObject, JsonValue } from "./json_value.ts";
+export type JsonValue = null | boolean | number | string | JsonValue[] | JsonObject;
+export type JsonObject = { [name: string]: JsonValue };
+
+/** Returns whether a value is a JSON object: neither null nor an array. */
+export function isJsonObject(value: JsonValue | undefined): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
 
 /** Reported steps of a path. */
 const PATH_STEPS_MAX = 16;
-/** Objects with more names use a set; a few names are compared one by one. */
-const COMPARED_NAMES_MAX = 16;
-
-export interface JsonFault {
-  /** `syntax`: not JSON in UTF-8. `rule`: JSON that breaks a rule of strict JSON. */
-  kind: "syntax" | "rule";
-  /** Reason without location. */
-  message: string;
-  /** Start of the fault in the text. */
-  offsetBytes: number;
-  /** Outermost steps to the faulty value: member names and array indices. */
-  path: (string | number)[];
-}
+/** Containers that may be open at once beyond the depth that is built: 64 MiB of names. */
+const OPEN_CONTAINERS_MAX = 2 ** 20;
 
 /** Thrown for text that is not strict JSON. */
 export class JsonError extends Error {
   override name = "JsonError";
-  readonly fault: JsonFault;
+  /** `syntax`: not JSON in UTF-8. `rule`: JSON that breaks a rule of strict JSON. */
+  readonly kind: "syntax" | "rule";
+  /** Outermost steps to the faulty value: member names and array indices. */
+  readonly path: readonly (string | number)[];
 
-  constructor(fault: JsonFault) {
-    const { kind, message, offsetBytes, path } = fault;
-    const place = kind === "syntax" ? `not valid JSON at byte ${offsetBytes}` : formatPath(path);
-    super(place === "" ? message : `${place}: ${message}`);
-    this.fault = fault;
+  constructor(kind: JsonError["kind"], message: string, path: JsonError["path"]) {
+    super(message);
+    this.kind = kind;
+    this.path = path;
   }
 }
 
@@ -51,18 +46,45 @@ export class JsonError extends Error {
  * @throws {JsonError} with the first fault.
  */
 export function parseJson(bytes: Uint8Array): JsonValue {
-  let text;
-  let cutOffBy = null;
-  try {
-    text = UTF8.decode(bytes);
-  } catch {
-    text = UTF8.decode(bytes.subarray(0, validUtf8Bytes(bytes)));
-    cutOffBy = "malformed UTF-8";
-  }
-  return new JsonReader(text, JSON_DEPTH_MAX, cutOffBy).read();
+  // A byte order mark stays, as an unexpected character.
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
+  if (isUtf8(bytes)) return new JsonReader(text, JSON_DEPTH_MAX).read();
+  return new JsonReader(validStart(bytes, text), JSON_DEPTH_MAX, "malformed UTF-8").read();
 }
 
-const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+/**
+ * Returns the text before the first malformed sequence.
+ * @param text the whole text, with U+FFFD for each malformed sequence.
+ */
+function validStart(bytes: Uint8Array, text: string): string {
+  let end = 0;
+  for (let offsetBytes = 0;; end++) {
+    const start = end;
+    end = text.indexOf("\ufffd", start);
+    offsetBytes += Buffer.byteLength(text.slice(start, end));
+    // Or the text itself has this character.
+    if (!REPLACEMENT.equals(bytes.subarray(offsetBytes, offsetBytes + REPLACEMENT.length))) {
+      return text.slice(0, end);
+    }
+    offsetBytes += REPLACEMENT.length;
+  }
+}
+
+const REPLACEMENT = Buffer.from("\ufffd");
+
+/**
+ * Checks a number literal of the JSON grammar: it must survive conversion to binary64.
+ * @returns null if valid, else a predicate for the error message: "is too large for ...".
+ */
+export function numberFault(literal: string): string | null {
+  const value = Number(literal);
+  if (!Number.isFinite(value)) return "is too large for a binary64 number";
+  const isIntegerLiteral = !/[.eE]/.test(literal);
+  if (isIntegerLiteral && Math.abs(value) > Number.MAX_SAFE_INTEGER && String(value) !== literal) {
+    return "cannot be represented exactly as a binary64 number";
+  }
+  return null;
+}
 
 /** Matches every text with an escaped member name, with false positives. */
 const MAYBE_ESCAPED_NAME = /\\[^][^"\\]*"\s*:/;
@@ -78,22 +100,16 @@ export function parseJsonText(text: string): any {
 }
 
 const QUOTE = 0x22;
-const PLUS = 0x2b;
 const COMMA = 0x2c;
-const MINUS = 0x2d;
-const DOT = 0x2e;
-const DIGIT_0 = 0x30;
 const COLON = 0x3a;
-const UPPER_E = 0x45;
 const OPEN_ARRAY = 0x5b;
 const BACKSLASH = 0x5c;
 const CLOSE_ARRAY = 0x5d;
-const LOWER_E = 0x65;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 
-/** Characters after a backslash, besides `u`. */
-const ESCAPED_CHARS = '"\\/bfnrt';
+const NUMBER = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y;
+const ESCAPE = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
 
 class JsonReader {
   readonly #text: string;
@@ -129,7 +145,7 @@ class JsonReader {
     const object: JsonObject = {};
     if (this.#skip(CLOSE_OBJECT)) return object;
     do {
-      const name = this.#name((name) => Object.hasOwn(object, name));
+      const name = this.#name(object);
       this.#path.push(name);
       setMember(object, name, this.#value());
       this.#path.pop();
@@ -150,41 +166,46 @@ class JsonReader {
     return items;
   }
 
-  /** Checks containers without building them. Iterative: a body can nest 32 million levels. */
+  /** Checks containers without building them. Iterative: a body can nest very deep. */
   #skipContainers(): JsonValue {
-    const open = new OpenContainers(this.#text.length - this.#at);
-    const isTaken = (name: string) => open.addName(name);
+    /** The names in each open object; null for an open array. */
+    const open: (JsonObject | null)[] = [];
     do {
       const unit = this.#peek();
       const opens = unit === OPEN_OBJECT || unit === OPEN_ARRAY;
       if (opens) {
-        open.push(unit === OPEN_OBJECT);
+        if (open.length === OPEN_CONTAINERS_MAX) {
+          this.#failRule(`nests deeper than ${OPEN_CONTAINERS_MAX} containers`);
+        }
+        open.push(unit === OPEN_OBJECT ? {} : null);
         this.#at++;
       } else this.#scalar(unit);
       let hasEnded = !opens;
-      while (open.depth > 0 && this.#skip(open.isInObject ? CLOSE_OBJECT : CLOSE_ARRAY)) {
+      while (open.length > 0 && this.#skip(open.at(-1) === null ? CLOSE_ARRAY : CLOSE_OBJECT)) {
         open.pop();
         hasEnded = true;
       }
-      if (open.depth === 0) break;
+      if (open.length === 0) break;
       if (hasEnded) this.#expect(COMMA);
-      if (open.isInObject) this.#name(isTaken);
+      const names = open.at(-1);
+      if (names) setMember(names, this.#name(names), 0);
     } while (true);
     return 0;
   }
 
-  #name(isTaken: (name: string) => boolean): string {
+  /** Reads the next member name of an object, and its colon. */
+  #name(object: JsonObject): string {
     if (this.#peek() !== QUOTE) this.#failSyntax();
-    const startAt = this.#at;
     const name = this.#string();
-    if (isTaken(name)) this.#failRule(`member ${quoteShort(name)} appears twice`, startAt);
+    if (Object.hasOwn(object, name)) this.#failRule(`member ${quoteShort(name)} appears twice`);
     this.#expect(COLON);
     return name;
   }
 
   #scalar(unit: number): JsonValue {
     if (unit === QUOTE) return this.#string();
-    if (unit === MINUS || isDigit(unit)) return this.#number();
+    const number = this.#match(NUMBER);
+    if (number !== null) return this.#number(number);
     if (this.#literal("true")) return true;
     if (this.#literal("false")) return false;
     if (this.#literal("null")) return null;
@@ -200,78 +221,33 @@ class JsonReader {
   #string(): string {
     const startAt = this.#at++;
     let hasEscape = false;
-    for (;; this.#at++) {
-      const unit = this.#text.charCodeAt(this.#at);
-      if (unit === QUOTE) break;
+    for (let unit = NaN; unit !== QUOTE;) {
+      unit = this.#text.charCodeAt(this.#at);
       if (unit === BACKSLASH) {
         hasEscape = true;
-        this.#skipEscape();
-      } else if (unit < 0x20) this.#failSyntax("unescaped control character in a string");
-      else if (Number.isNaN(unit)) this.#failSyntax();
+        if (this.#match(ESCAPE) === null) this.#failSyntax("malformed escape in a string");
+      } else if (unit >= 0x20) this.#at++;
+      else this.#failSyntax(unit < 0x20 ? "unescaped control character in a string" : undefined);
     }
-    this.#at++;
-    return hasEscape
-      ? JSON.parse(this.#text.slice(startAt, this.#at))
-      : this.#text.slice(startAt + 1, this.#at - 1);
+    if (!hasEscape) return this.#text.slice(startAt + 1, this.#at - 1);
+    const text: string = JSON.parse(this.#text.slice(startAt, this.#at));
+    return text.isWellFormed() ? text : this.#failRule("unpaired surrogate escape in a string");
   }
 
-  /** Advances to the last character of an escape or of a surrogate pair of escapes. */
-  #skipEscape(): void {
-    const next = this.#text.charAt(this.#at + 1);
-    if (next === "") {
-      this.#at++;
-      this.#failSyntax();
-    }
-    if (next !== "u") {
-      if (!ESCAPED_CHARS.includes(next)) this.#failSyntax("unknown escape in a string");
-      this.#at += 1;
-      return;
-    }
-    const unit = this.#unicodeEscape(this.#at);
-    if (unit === null) return this.#failSyntax("malformed \\u escape in a string");
-    const isSurrogate = unit >= 0xd800 && unit <= 0xdfff;
-    if (isSurrogate) {
-      const low = unit < 0xdc00 ? this.#unicodeEscape(this.#at + 6) : null;
-      const isPair = low !== null && low >= 0xdc00 && low <= 0xdfff;
-      if (!isPair) this.#failRule("unpaired surrogate escape in a string", this.#at);
-    }
-    this.#at += isSurrogate ? 11 : 5;
-  }
-
-  /** Returns the code unit of a `\uXXXX` escape, or null. */
-  #unicodeEscape(at: number): number | null {
-    const escape = this.#text.slice(at, at + 6);
-    return /^\\u[0-9a-fA-F]{4}$/.test(escape) ? parseInt(escape.slice(2), 16) : null;
-  }
-
-  #number(): number {
-    const startAt = this.#at;
-    if (this.#text.charCodeAt(this.#at) === MINUS) this.#at++;
-    if (this.#text.charCodeAt(this.#at) === DIGIT_0) this.#at++;
-    else this.#skipDigits();
-    if (this.#text.charCodeAt(this.#at) === DOT) {
-      this.#at++;
-      this.#skipDigits();
-    }
-    const exponentUnit = this.#text.charCodeAt(this.#at);
-    if (exponentUnit === LOWER_E || exponentUnit === UPPER_E) {
-      this.#at++;
-      const sign = this.#text.charCodeAt(this.#at);
-      if (sign === PLUS || sign === MINUS) this.#at++;
-      this.#skipDigits();
-    }
-    const literal = this.#text.slice(startAt, this.#at);
+  #number(literal: string): number {
     const value = Number(literal);
     const fault = Number.isSafeInteger(value) ? null : numberFault(literal);
     if (fault === null) return value;
-    return this.#failRule(`${cutText(literal)} ${fault}; send it as a string`, startAt);
+    return this.#failRule(`${cutText(literal)} ${fault}; send it as a string`);
   }
 
-  /** Requires at least one digit. */
-  #skipDigits(): void {
-    const startAt = this.#at;
-    while (isDigit(this.#text.charCodeAt(this.#at))) this.#at++;
-    if (this.#at === startAt) this.#failSyntax();
+  /** Advances over what a sticky expression matches here; null for nothing. */
+  #match(expression: RegExp): string | null {
+    expression.lastIndex = this.#at;
+    const match = expression.exec(this.#text);
+    if (match === null) return null;
+    this.#at += match[0].length;
+    return match[0];
   }
 
   /** Skips whitespace and returns the next code unit; NaN at the end of the text. */
@@ -295,7 +271,9 @@ class JsonReader {
   }
 
   #failSyntax(message: string = this.#unexpected()): never {
-    this.#fail("syntax", message, this.#at);
+    const offsetBytes = Buffer.byteLength(this.#text.slice(0, this.#at));
+    const place = `not valid JSON at byte ${offsetBytes}`;
+    throw new JsonError("syntax", `${place}: ${message}`, this.#path.slice(0, PATH_STEPS_MAX));
   }
 
   #unexpected(): string {
@@ -304,64 +282,10 @@ class JsonReader {
     return `unexpected ${JSON.stringify(String.fromCodePoint(code))}`;
   }
 
-  #failRule(message: string, at: number): never {
-    this.#fail("rule", message, at);
-  }
-
-  #fail(kind: JsonFault["kind"], message: string, at: number): never {
-    const offsetBytes = utf8Bytes(this.#text.slice(0, at));
-    throw new JsonError({ kind, message, offsetBytes, path: this.#path.slice(0, PATH_STEPS_MAX) });
-  }
-}
-
-/** A stack of open containers in flat arrays: there may be as many as the body has bytes. */
-class OpenContainers {
-  /** Per level 0 for an array; for an object, the index in `#names` of its first name, plus 1. */
-  readonly #levels: Uint32Array;
-  /** Names of all open objects, outermost first. */
-  readonly #names: string[] = [];
-  /** Name sets of large open objects, by depth. */
-  readonly #nameSets = new Map<number, Set<string>>();
-  depth = 0;
-
-  constructor(depthMax: number) {
-    // The system commits only the pages that are written.
-    this.#levels = new Uint32Array(depthMax);
-  }
-
-  push(isObject: boolean): void {
-    this.#levels[this.depth++] = isObject ? this.#names.length + 1 : 0;
-  }
-
-  pop(): void {
-    if (this.isInObject) this.#names.length = this.#innermost - 1;
-    this.#nameSets.delete(this.depth--);
-  }
-
-  get isInObject(): boolean {
-    return this.#innermost > 0;
-  }
-
-  /** Adds a name to the innermost object. Returns whether it is a duplicate. */
-  addName(name: string): boolean {
-    const names = this.#names;
-    const start = this.#innermost - 1;
-    if (names.length - start < COMPARED_NAMES_MAX) {
-      if (names.includes(name, start)) return true;
-      names.push(name);
-      return false;
-    }
-    let set = this.#nameSets.get(this.depth);
-    if (set === undefined) {
-      set = new Set(names.slice(start));
-      this.#nameSets.set(this.depth, set);
-    }
-    const size = set.size;
-    return set.add(name).size === size;
-  }
-
-  get #innermost(): number {
-    return this.#levels[this.depth - 1]!;
+  #failRule(message: string): never {
+    const path = this.#path.slice(0, PATH_STEPS_MAX);
+    const place = formatPath(path);
+    throw new JsonError("rule", place === "" ? message : `${place}: ${message}`, path);
   }
 }
 
@@ -383,8 +307,4 @@ function setMember(object: JsonObject, name: string, value: JsonValue): void {
     const settings = { writable: true, enumerable: true, configurable: true };
     Object.defineProperty(object, name, { value, ...settings });
   }
-}
-
-function isDigit(unit: number): boolean {
-  return unit >= DIGIT_0 && unit <= 0x39;
 }

@@ -1,5 +1,5 @@
 /** Random JSON values, and random spellings of JSON with mutations that may break them. */
-import type { JsonValue } from "../../../src/event/json/json_value.ts";
+import type { JsonValue } from "../../../src/event/json/strict_json.ts";
 import type { SeededRandom } from "../../../tools/support/random.ts";
 
 /** A value of at most the given depth. */
