@@ -9,13 +9,6 @@ import { boundHeap } from "./heap_bounds.ts";
 import { catchSignals, type ShutdownSignals } from "./signals.ts";
 import { describeError } from "./system_error.ts";
 
-export interface WriterOptions {
-  /** Reports to the operator. */
-  report: (line: string) => void;
-  /** See `catchSignals()`. */
-  signalEchoMs?: number;
-}
-
 /**
  * Runs `write` on the log folder of a deployment while holding its writer lock.
  * @throws {CommandError} exit status 1: the log folder is missing or a symlink, or another process
@@ -24,12 +17,12 @@ export interface WriterOptions {
 export async function runAsWriter(
   command: string,
   config: Config,
-  { report, signalEchoMs }: WriterOptions,
+  report: (line: string) => void,
   write: (logDir: string, signals: ShutdownSignals) => Promise<void>,
 ): Promise<void> {
   requireSupported(config, command);
   boundHeap();
-  const signals = catchSignals(report, signalEchoMs);
+  const signals = catchSignals(report);
   const logDir = join(config.dataDir, "log");
   try {
     const lock = await takeWriterLock(logDir);

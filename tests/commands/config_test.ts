@@ -7,7 +7,7 @@ import { CONFIG_TEMPLATE } from "../../src/commands/config_template.ts";
 import { CommandError, EXIT_USAGE } from "../../src/commands/exit.ts";
 import { TOKEN_BYTES_MAX } from "../../src/limits.ts";
 import { withFolder } from "../../tools/support/program.ts";
-import { CONFIG_FILE_BYTES_MAX } from "../../src/commands/bounded_file.ts";
+import { CONFIG_FILE_BYTES_MAX } from "../../src/commands/config_file.ts";
 
 const PATH = "/srv/log/service.toml";
 

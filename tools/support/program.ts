@@ -67,7 +67,7 @@ export interface Spawned {
 
 /** The words that run the program. */
 export function cliCommand(args: string[]): string[] {
-  const permissions = ["--allow-read", "--allow-write", "--allow-env=TERM"];
+  const permissions = ["--allow-read", "--allow-write"];
   return [...programOf({ permissions }), ...args];
 }
 
