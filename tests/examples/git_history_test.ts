@@ -41,12 +41,9 @@ test("git_history imports every commit once, in git's order, then duplicates", a
     repository.git(["commit-graph", "write", "--reachable"]);
     assert.equal(await importAll(served, repository), "0 committed, 1203 duplicate");
 
-    const first = (await readLog(served))[0]!;
-    assert.equal(first.source, "git");
-    assert.equal(first.stream, "commits");
-    assert.equal(first.kind, "upserted");
-    assert.equal(first.occurred_at, "2023-11-14T22:13:20Z");
-    assert.deepEqual(first.payload, {
+    const { source, stream, kind, payload } = (await readLog(served))[0]!;
+    assert.deepEqual([source, stream, kind], ["git", "commits", "upserted"]);
+    assert.deepEqual(payload, {
       subject: "commit 1700000000",
       author: { name: "Ada", mail: "ada@example.invalid" },
       parents: [],
@@ -125,18 +122,6 @@ test("git_history goes on by itself when the service is killed and comes back", 
     assert.match(running.output.stdout, /^\d+ committed, (0|500) duplicate\n$/);
     assert.equal(await importAll(served, repository), "0 committed, 3000 duplicate");
     assert.deepEqual(await importedHashes(served), repository.list(tip));
-  });
-});
-
-test("git_history imports another branch with --ref", async () => {
-  await withImport(async (served, repository) => {
-    const root = repository.commit([]);
-    repository.setBranch("main", repository.commit([root]));
-    repository.setBranch("side", repository.commit([root]));
-    await importAll(served, repository);
-    const args = [...importArgs(served, repository), "--ref", "side"];
-    const { stdout } = await runExample("git_history", args);
-    assert.equal(stdout, "1 committed, 2 duplicate\n");
   });
 });
 
