@@ -174,6 +174,12 @@ export interface ServeOptions extends CliOptions {
   rotateBytes?: number;
 }
 
+/** Sends a JSON body to a service. */
+export function postJson({ fetch }: Serving, path: string, body: unknown): Promise<Response> {
+  const headers = { "content-type": "application/json" };
+  return fetch(path, { method: "POST", headers, body: JSON.stringify(body) });
+}
+
 /** Starts `serve` for a deployment under the least permissions; returns once it answers. */
 export async function startServe(dir: string, options: ServeOptions = {}): Promise<Serving> {
   const serving = spawnServe(dir, options);
