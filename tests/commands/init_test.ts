@@ -259,11 +259,3 @@ test("init exits 1 with one line for a refused folder", () =>
     assert.equal(stdout, "");
     assert.match(stderr, /^[^\n]*service\.toml[^\n]*\n$/);
   }));
-
-test("init in several concurrent processes creates one complete deployment", () =>
-  withFolder(async (folder) => {
-    const dir = join(folder, "deployment");
-    const exits = await Promise.all([1, 2, 3, 4].map(() => runCli(["init", dir])));
-    for (const { code, stderr } of exits) assert.equal(code, 0, stderr);
-    await assertComplete(dir);
-  }));

@@ -129,18 +129,6 @@ test("seal exits 1 and changes nothing when there is nothing to seal", () =>
     assert.equal(await readFile(join(dir, "data", "log", "manifest.json"), "utf8"), manifest);
   }));
 
-test("seal exits 1 while serve holds the writer lock, without disturbing it", () =>
-  withDeployment(async (dir) => {
-    const serving = await startServe(dir);
-    await post(serving, "1");
-    const refused = await seal(dir);
-    assert.deepEqual([refused.code, refused.stdout], [1, ""]);
-    assert.match(refused.stderr, /\.lock: held by another process/);
-    assert.equal((await post(serving, "2")).status, 200);
-    await serving.stop();
-    assert.equal((await seal(dir)).code, 0);
-  }));
-
 const PAIRS: [RuntimeName, RuntimeName][] = [["deno", "node"], ["node", "deno"]];
 for (const [sealer, reader] of PAIRS) {
   const absent = [sealer, reader].find((name) => executableOf(name) === null);

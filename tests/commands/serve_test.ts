@@ -141,18 +141,6 @@ test("serve exits 0 in bounded time although a client never finishes its request
     await next.stop();
   }));
 
-test("serve exits 1 at once at a second signal", () =>
-  withDeployment(async (dir) => {
-    const serving = await startServe(dir);
-    const socket = await openRequest(join(dir, "data", "ground.sock"));
-    signalChild(serving.child, "SIGTERM");
-    await untilReported(serving, "shutting down");
-    const { code, signal } = await serving.stop("SIGINT");
-    assert.equal(code, 1);
-    assert.equal(signal, null);
-    socket.destroy();
-  }));
-
 /** Makes threads of V8 allocate memory endlessly. */
 const ASK_FLAG = "--stress-concurrent-allocation";
 const ASKING = { nodeFlags: [ASK_FLAG], denoFlags: [`--v8-flags=${ASK_FLAG}`] };
@@ -174,31 +162,15 @@ test("serve exits while threads of the runtime wait for memory, even at a second
     }
   }));
 
-test("serve reports what it removed of an unfinished commit", () =>
-  withDeployment(async (dir) => {
-    const first = await startServe(dir);
-    const { body } = await post(first, 1);
-    await first.stop("SIGKILL");
-    const tail = join(dir, "data", "log", "tail.ndjson");
-    await writeFile(tail, '{"commit":{"batches":[', { flag: "a" });
-
-    const second = await startServe(dir);
-    assert.match(second.output.stderr, /22 bytes/);
-    assert.ok(second.output.stderr.includes(JSON.parse(body).last_event_id));
-    assert.deepEqual(await batchIds(second), ["batch-1"]);
-    await second.stop();
-  }));
-
-test("serve refuses a log that another serve writes, and init still recognizes it", () =>
+test("serve keeps its log from another serve and from seal, and init recognizes it", () =>
   withDeployment(async (dir) => {
     const serving = await startServe(dir);
-    const other = await runCli(["serve"], { cwd: dir });
-    assert.equal(other.code, 1);
-    assert.equal(other.stdout, "");
-    assert.match(other.stderr, /\.lock: held by another process/);
-
-    const repeated = await runCli(["init", dir]);
-    assert.equal(repeated.code, 0, repeated.stderr);
+    for (const command of ["serve", "seal"]) {
+      const { code, stdout, stderr } = await runCli([command], { cwd: dir });
+      assert.deepEqual([code, stdout], [1, ""]);
+      assert.match(stderr, /\.lock: held by another process/);
+    }
+    assert.equal((await runCli(["init", dir])).code, 0);
     assert.equal((await post(serving, 1)).status, 200, "the first one is not disturbed");
     assert.equal((await serving.stop()).code, 0);
     assert.equal((await runCli(["init", dir])).code, 0);
