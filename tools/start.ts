@@ -14,8 +14,6 @@ import { TERMINAL } from "../src/commands/terminal.ts";
 import { endProcess } from "../src/runtime/end_process.ts";
 
 const DIR = "demo";
-/** `deno task` repeats a Ctrl-C that its child got from the terminal a moment before. */
-const SIGNAL_ECHO_MS = 100;
 const { report } = TERMINAL;
 
 async function start(): Promise<void> {
@@ -23,11 +21,7 @@ async function start(): Promise<void> {
   // An edited configuration is fine here; only `init` insists on the one it writes.
   if (!existsSync(configPath)) report(`${await init(DIR, report)} ${DIR}`);
   const config = await loadConfig(configPath);
-  await serve(config, {
-    report,
-    onReady: () => report(hints(config)),
-    signalEchoMs: SIGNAL_ECHO_MS,
-  });
+  await serve(config, { report, onReady: () => report(hints(config)) });
 }
 
 function hints(config: Config): string {

@@ -6,12 +6,11 @@ import { parseArgs } from "node:util";
 import {
   COMMAND_NAMES,
   type CommandName,
+  COMMANDS,
   DEFAULT_CONFIG_PATH,
   OPTION_NAMES,
   type OptionName,
   OPTIONS,
-  optionsOf,
-  PROGRAM,
   type Shell,
   SHELLS,
 } from "./command_table.ts";
@@ -40,9 +39,6 @@ const REMOVED_COMMANDS = new Map([
   ["export-key", "the log is not encrypted"],
 ]);
 
-/** Words that are options of this program and commands elsewhere. */
-const OPTION_WORDS = new Map([["help", "--help"], ["version", "--version"], ["man", "--man"]]);
-
 /** Parses arguments. @throws {CommandError} exit status 2: they are not valid. */
 export function parseArguments(args: string[]): Invocation {
   const { options, positionals } = splitArguments(args);
@@ -60,24 +56,20 @@ export function parseArguments(args: string[]): Invocation {
     throw usageError(`missing command; commands are ${COMMAND_NAMES.join(", ")}`);
   }
   const command = commandNamed(name);
-  if (options.chain !== undefined && !optionsOf(command).includes("chain")) {
+  if (options.chain !== undefined && !COMMANDS[command].options.includes("chain")) {
     throw usageError(`${command} takes no option --chain`);
   }
   if (command === "init") {
-    refuseOperands(command, operands.slice(1));
-    return { command, dir: initDir(operands[0]) };
+    const [dir = ".", ...others] = operands;
+    refuseOperands(command, others);
+    if (dir === "") throw usageError("init needs a folder, got an empty path");
+    return { command, dir };
   }
   refuseOperands(command, operands);
   const configPath = options.config ?? DEFAULT_CONFIG_PATH;
   return command === "verify"
     ? { command, configPath, chain: options.chain !== undefined }
     : { command, configPath };
-}
-
-/** Returns the command line that prints help for the first command in `args`. */
-export function helpLine(args: string[]): string {
-  const command = args.find((arg) => COMMAND_NAMES.some((known) => known === arg));
-  return [PROGRAM, ...command === undefined ? [] : [command], "--help"].join(" ");
 }
 
 function splitArguments(args: string[]): { options: Options; positionals: string[] } {
@@ -115,8 +107,7 @@ function optionNamed(name: string, rawName: string): OptionName {
   const known = OPTION_NAMES.find((known) => known === name);
   if (known !== undefined) return known;
   if (name === "clean") throw usageError("unknown option --clean: verify never deletes anything");
-  const near = rawName.startsWith("--") && OPTION_NAMES.find((known) => isNear(known, name));
-  throw usageError(`unknown option ${rawName}${near ? `; did you mean --${near}?` : ""}`);
+  throw usageError(`unknown option ${rawName}`);
 }
 
 /** Refuses a value that looks like an option, except in `--config=-x`. */
@@ -149,27 +140,9 @@ function commandNamed(name: string): CommandName {
   if (command !== undefined) return command;
   const reason = REMOVED_COMMANDS.get(name);
   if (reason !== undefined) throw usageError(`there is no command ${name}: ${reason}`);
-  const meant = OPTION_WORDS.get(name) ?? COMMAND_NAMES.find((known) => isNear(known, name));
   throw usageError(
-    `unknown command ${JSON.stringify(name)}${
-      meant === undefined ? "" : `; did you mean ${meant}?`
-    }`,
+    `unknown command ${JSON.stringify(name)}; commands are ${COMMAND_NAMES.join(", ")}`,
   );
-}
-
-/** Returns whether one inserted, deleted, replaced or swapped letter turns `a` into `b`. */
-function isNear(a: string, b: string): boolean {
-  let start = 0;
-  while (start < a.length && a[start] === b[start]) start++;
-  const [restA, restB] = [a.slice(start), b.slice(start)];
-  const swapped = `${restA[1] ?? ""}${restA[0] ?? ""}${restA.slice(2)}`;
-  return restA.slice(1) === restB.slice(1) || restA.slice(1) === restB ||
-    restA === restB.slice(1) || swapped === restB;
-}
-
-function initDir(dir: string | undefined): string {
-  if (dir === "") throw usageError("init needs a folder, got an empty path");
-  return dir ?? ".";
 }
 
 function refuseOperands(command: string, operands: string[]): void {

@@ -28,7 +28,7 @@ export interface Example {
 export interface CommandEntry {
   /** Placeholder of the optional operand, if the command takes one. */
   operand?: string;
-  /** Options besides the global ones. */
+  /** In the order of help. */
   options: readonly OptionName[];
   /** Description without a period. */
   summary: string;
@@ -47,20 +47,17 @@ export const DESCRIPTION = "Durable, append-only event log over HTTP/1.1 on a Un
 /** In the order of help. */
 export const OPTIONS: Readonly<Record<OptionName, OptionEntry>> = {
   config: { value: "PATH", effect: `Configuration file (default: ./${DEFAULT_CONFIG_PATH})` },
-  chain: { effect: "Also recompute every payload hash, event hash and the history chain" },
+  chain: { effect: "With verify, recompute every payload hash, event hash and the chain" },
   help: { short: "h", effect: "Print this help, or the help of a command" },
   version: { short: "V", effect: "Print the version" },
   completions: { value: "SHELL", effect: `Print completions for ${SHELLS.join(", ")}` },
   man: { effect: "Print the manual page" },
 };
 
-/** Options that work without a command. */
-export const STANDALONE_OPTIONS: readonly OptionName[] = ["help", "version", "completions", "man"];
-
 export const COMMANDS: Readonly<Record<CommandName, CommandEntry>> = {
   init: {
     operand: "DIR",
-    options: [],
+    options: ["help"],
     summary: "Create or validate a deployment in DIR (default: the current directory)",
     description: [
       "Writes DIR/service.toml with all keys at their defaults, and creates an empty log in " +
@@ -76,7 +73,7 @@ export const COMMANDS: Readonly<Record<CommandName, CommandEntry>> = {
     },
   },
   serve: {
-    options: [],
+    options: ["config", "help"],
     summary: "Lock the log as its writer and serve HTTP on the configured socket",
     description: [
       "Recovers from a crash if necessary, then accepts requests. SIGINT or SIGTERM shuts it " +
@@ -98,7 +95,7 @@ export const COMMANDS: Readonly<Record<CommandName, CommandEntry>> = {
     },
   },
   seal: {
-    options: [],
+    options: ["config", "help"],
     summary: "Move the append tail into immutable Parquet segments",
     description: [
       "Seals all events, including a small tail that serve would not seal. Locks the log as its " +
@@ -116,7 +113,7 @@ export const COMMANDS: Readonly<Record<CommandName, CommandEntry>> = {
     },
   },
   verify: {
-    options: ["chain"],
+    options: ["config", "chain", "help"],
     summary: "Verify the log without changing it, even while serve runs",
     description: [
       "Prints a JSON report on standard output and details of a failure on standard error. " +
@@ -151,35 +148,3 @@ export const EXITS: Readonly<Record<number, string>> = {
   3: "verify found a violation",
   4: UNSUPPORTED,
 };
-
-/** Environment variables of the program. */
-export const ENVIRONMENT: Readonly<Record<string, string>> = {
-  NO_COLOR: "if not empty, no colors on a terminal",
-  TERM: "if dumb, no colors and no progress on a terminal",
-};
-
-/** Returns the options of a command in the order of the table. */
-export function optionsOf(command: CommandName): OptionName[] {
-  const takes = (name: OptionName) =>
-    name === "help" || (name === "config" && command !== "init") ||
-    COMMANDS[command].options.includes(name);
-  return OPTION_NAMES.filter(takes);
-}
-
-/** Returns all forms of an option, the short one first: `-h`, `--help`. */
-export function spellingsOf(name: OptionName): string[] {
-  const { short } = OPTIONS[name];
-  return short === undefined ? [`--${name}`] : [`-${short}`, `--${name}`];
-}
-
-/** Formats an option for a usage line: `--config <PATH>`. */
-export function optionForm(name: OptionName): string {
-  const { value } = OPTIONS[name];
-  return value === undefined ? `--${name}` : `--${name} <${value}>`;
-}
-
-/** Formats an option for a list of options: `-h, --help`. */
-export function optionTerm(name: OptionName): string {
-  const { short } = OPTIONS[name];
-  return (short === undefined ? "" : `-${short}, `) + optionForm(name);
-}

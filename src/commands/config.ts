@@ -5,10 +5,13 @@
 import process from "node:process";
 import { Buffer } from "node:buffer";
 import { dirname, join, resolve } from "node:path";
+import { parse, TomlDate, TomlError } from "smol-toml";
 import { TOKEN_BYTES_MAX } from "../limits.ts";
-import { readBoundedFile } from "./bounded_file.ts";
+import { readConfigFile } from "./config_file.ts";
 import { CommandError, EXIT_UNSUPPORTED, usageError } from "./exit.ts";
-import { parseToml, TomlSyntaxError, type TomlTable, tomlTypeOf } from "./toml.ts";
+
+/** Strings, `bigint` integers, `number` floats, booleans, dates, arrays and tables. */
+type TomlTable = Record<string, unknown>;
 
 /** Longest quotation of a value in a message, in UTF-16 code units. */
 export const CONFIG_VALUE_SHOWN_MAX: number = 200;
@@ -47,7 +50,7 @@ export const SOCKET_PATH_BYTES_MAX = process.platform === "linux" ? 107 : 103;
 
 /** Reads and validates a configuration file. @throws {CommandError} exit status 2. */
 export async function loadConfig(path: string): Promise<Config> {
-  return parseConfig(path, await readBoundedFile(path));
+  return parseConfig(path, await readConfigFile(path));
 }
 
 /**
@@ -57,19 +60,12 @@ export async function loadConfig(path: string): Promise<Config> {
  */
 export function requireSupported(config: Config, command: string): void {
   const { path, securityMode, integrityAnchor } = config;
-  if (securityMode !== "open") {
-    throw new CommandError(
-      EXIT_UNSUPPORTED,
-      `${path}: [security] mode ${securityMode} is not supported by ${command}; set it to "open"`,
-    );
-  }
-  if (integrityAnchor !== "none") {
-    throw new CommandError(
-      EXIT_UNSUPPORTED,
-      `${path}: [integrity] anchor ${integrityAnchor} is not supported by ${command}; ` +
-        'set it to "none"',
-    );
-  }
+  const refuse = (setting: string, weakest: string): never => {
+    const remedy = `is not supported by ${command}; set it to "${weakest}"`;
+    throw new CommandError(EXIT_UNSUPPORTED, `${path}: ${setting} ${remedy}`);
+  };
+  if (securityMode !== "open") refuse(`[security] mode ${securityMode}`, "open");
+  if (integrityAnchor !== "none") refuse(`[integrity] anchor ${integrityAnchor}`, "none");
 }
 
 /**
@@ -77,12 +73,13 @@ export function requireSupported(config: Config, command: string): void {
  * @throws {CommandError} exit status 2.
  */
 export function parseConfig(path: string, text: string): Config {
-  const reader = new KeyReader(path, parseDocument(path, text));
+  const document = parseDocument(path, text);
+  refuseUnknownKeys(path, document);
+  const reader = new KeyReader(path, document);
   const dir = dirname(resolve(path));
-  const dataDir = resolve(dir, reader.path("data", "dir", DEFAULTS.data.dir));
   const config: Config = {
     path,
-    dataDir,
+    dataDir: resolve(dir, reader.path("data", "dir", DEFAULTS.data.dir)),
     securityMode: reader.choice("security", "mode", SECURITY_MODES),
     integrityAnchor: reader.choice("integrity", "anchor", INTEGRITY_ANCHORS),
     socketPath: resolve(dir, reader.path("server", "socket", DEFAULTS.server.socket)),
@@ -93,20 +90,19 @@ export function parseConfig(path: string, text: string): Config {
   return config;
 }
 
+/** A syntax error gives the position and quotes nothing, because of the token. */
 function parseDocument(path: string, text: string): TomlTable {
-  let document: TomlTable;
   try {
-    document = parseToml(text);
+    return parse(text, { integersAsBigInt: true });
   } catch (error) {
-    if (!(error instanceof TomlSyntaxError)) throw error;
-    throw usageError(`${path}: ${error.message}`);
+    if (!(error instanceof TomlError)) throw error;
+    const reason = error.message.split("\n", 1)[0]!.replace("Invalid TOML document: ", "");
+    throw usageError(`${path}: line ${error.line}, column ${error.column}: ${reason}`);
   }
-  if (Object.hasOwn(document, "query")) throw usageError(QUERY_REMOVED);
-  refuseUnknownKeys(path, document);
-  return document;
 }
 
 function refuseUnknownKeys(path: string, document: TomlTable): void {
+  if (Object.hasOwn(document, "query")) throw usageError(QUERY_REMOVED);
   for (const [section, keys] of Object.entries(document)) {
     if (!Object.hasOwn(DEFAULTS, section)) {
       throw usageError(`${path}: unknown section or key ${keyText(section)}; ${known(DEFAULTS)}`);
@@ -134,10 +130,8 @@ function keyText(key: string): string {
 
 /** Formats a value for a message: truncated, and in one line. */
 function shown(value: string): string {
-  const cut = value.length > CONFIG_VALUE_SHOWN_MAX
-    ? `${value.slice(0, CONFIG_VALUE_SHOWN_MAX)}...`
-    : value;
-  return cut.replaceAll(/\p{Cc}/gu, "?");
+  const isLong = value.length > CONFIG_VALUE_SHOWN_MAX;
+  return value.slice(0, CONFIG_VALUE_SHOWN_MAX).replaceAll(/\p{Cc}/gu, "?") + (isLong ? "..." : "");
 }
 
 /** An implicit default limit adapts to a smaller maximum; an explicit one is an error. */
@@ -229,4 +223,12 @@ class KeyReader {
   #value(section: string, key: string): unknown {
     return (this.#document[section] as TomlTable | undefined)?.[key];
   }
+}
+
+/** Returns the type of a value with its article: `an integer`, `a table`. */
+function tomlTypeOf(value: unknown): string {
+  if (value instanceof TomlDate) return "a date";
+  if (Array.isArray(value)) return "an array";
+  const names: Record<string, string> = { bigint: "an integer", number: "a float" };
+  return names[typeof value] ?? (typeof value === "object" ? "a table" : `a ${typeof value}`);
 }

@@ -77,7 +77,8 @@ export async function checkDeployment(paths: DeploymentPaths, socketPath: string
  * read last. An interrupted first start leaves an empty tail and empty folders without one.
  */
 async function checkManifest(log: string): Promise<void> {
-  const holdsEvents = await sizeOf(join(log, TAIL_FILE)) > 0 ||
+  const tail = await statOf(join(log, TAIL_FILE));
+  const holdsEvents = tail !== null && tail.size > 0 ||
     await holdsFiles(join(log, PENDING_FOLDER)) || await holdsFiles(join(log, SEGMENTS_FOLDER));
   if (!holdsEvents || await isFile(join(log, MANIFEST_FILE))) return;
   throw operationalError(
@@ -87,16 +88,6 @@ async function checkManifest(log: string): Promise<void> {
 
 async function holdsFiles(folder: string): Promise<boolean> {
   return await isFolder(folder) && (await readdir(folder)).length > 0;
-}
-
-/** Returns the size of a file; 0 if it does not exist. */
-async function sizeOf(path: string): Promise<number> {
-  try {
-    return (await lstat(path)).size;
-  } catch (error) {
-    if (errorCode(error) === "ENOENT") return 0;
-    throw error;
-  }
 }
 
 /**
@@ -167,19 +158,22 @@ async function checkEntries(folder: string, rule: EntryRule): Promise<void> {
   }
 }
 
-/** Returns the kind of the entry at `path` without following symlinks; null if absent. */
+/** Returns the kind of the entry at `path`; null if absent. */
 async function entryKind(path: string): Promise<EntryKind | null> {
-  try {
-    return statKind(await lstat(path));
-  } catch (error) {
-    if (errorCode(error) === "ENOENT") return null;
-    throw error;
-  }
-}
-
-function statKind(stat: Stats): EntryKind {
+  const stat = await statOf(path);
+  if (stat === null) return null;
   if (stat.isFile()) return "file";
   if (stat.isDirectory()) return "folder";
   if (stat.isSymbolicLink()) return "symlink";
   return stat.isSocket() ? "socket" : "special file";
+}
+
+/** Follows no symlink. @returns null if there is no entry at `path`. */
+async function statOf(path: string): Promise<Stats | null> {
+  try {
+    return await lstat(path);
+  } catch (error) {
+    if (errorCode(error) === "ENOENT") return null;
+    throw error;
+  }
 }

@@ -2,12 +2,11 @@
  * `init`: creates or validates a deployment. The configuration is synced and renamed into place
  * last, so that an interrupted run leaves no deployment, and the next run completes it.
  */
-import { Buffer } from "node:buffer";
 import { randomBytes } from "node:crypto";
 import { mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { DEFAULTS, SOCKET_PATH_BYTES_MAX } from "./config.ts";
-import { readBoundedFile } from "./bounded_file.ts";
+import { DEFAULTS } from "./config.ts";
+import { readConfigFile } from "./config_file.ts";
 import { CONFIG_TEMPLATE } from "./config_template.ts";
 import {
   checkDeployment,
@@ -36,13 +35,13 @@ export type InitOutcome = "initialized" | "already initialized";
 export async function init(dir: string, report: (line: string) => void): Promise<InitOutcome> {
   const signals = catchSignals(report);
   try {
-    return await initFolder(dir, report);
+    return await initFolder(dir);
   } finally {
     signals.release();
   }
 }
 
-async function initFolder(dir: string, report: (line: string) => void): Promise<InitOutcome> {
+async function initFolder(dir: string): Promise<InitOutcome> {
   const paths = deploymentPaths(resolve(dir));
   const socketPath = join(paths.dir, DEFAULTS.server.socket);
   if (await isFile(paths.config)) return await validate(paths, socketPath);
@@ -50,7 +49,6 @@ async function initFolder(dir: string, report: (line: string) => void): Promise<
   await checkUncommitted(paths, socketPath);
   for (const folder of [paths.dir, paths.data, paths.log]) await createFolder(folder);
   if (!await publishConfig(paths)) return await validate(paths, socketPath);
-  warnOfLongPath(socketPath, report);
   return "initialized";
 }
 
@@ -68,7 +66,7 @@ async function validate(paths: DeploymentPaths, socketPath: string): Promise<Ini
 
 async function isGenerated(path: string): Promise<boolean> {
   try {
-    return await readBoundedFile(path) === CONFIG_TEMPLATE;
+    return await readConfigFile(path) === CONFIG_TEMPLATE;
   } catch (error) {
     // An unreadable file is a usage error for other commands, but an operational one here.
     if (error instanceof CommandError) throw operationalError(error.message, error);
@@ -144,13 +142,4 @@ async function sync(path: string): Promise<void> {
   } finally {
     await handle.close();
   }
-}
-
-function warnOfLongPath(socketPath: string, report: (line: string) => void): void {
-  const sizeBytes = Buffer.byteLength(socketPath);
-  if (sizeBytes <= SOCKET_PATH_BYTES_MAX) return;
-  report(
-    `${CONFIG_FILE}: set [server] socket to a shorter path before serve: ${socketPath} has ` +
-      `${sizeBytes} bytes, and a Unix socket allows ${SOCKET_PATH_BYTES_MAX}`,
-  );
 }

@@ -5,14 +5,14 @@
 import { AssertionError } from "../assert.ts";
 import { CorruptLogError, UnsupportedFormatError } from "../log/storage/errors.ts";
 import { FULL_VERSION, VERSION } from "../version.ts";
-import { helpLine, type Invocation, parseArguments } from "./arguments.ts";
+import { type Invocation, parseArguments } from "./arguments.ts";
+import { PROGRAM } from "./command_table.ts";
 import { completionsFor } from "./completions.ts";
 import { loadConfig } from "./config.ts";
 import { CommandError, EXIT_FAILURE, EXIT_OK, EXIT_UNSUPPORTED, EXIT_USAGE } from "./exit.ts";
-import { manPage } from "./man_page.ts";
 import { describeError } from "./system_error.ts";
 import type { Terminal } from "./terminal.ts";
-import { usageText } from "./usage.ts";
+import { manPage, usageText } from "./usage.ts";
 
 /** Runs the program and returns its exit status. Reports errors and never throws. */
 export async function run(args: string[], terminal: Terminal): Promise<number> {
@@ -21,7 +21,7 @@ export async function run(args: string[], terminal: Terminal): Promise<number> {
     invocation = parseArguments(args);
   } catch (error) {
     const status = reportFailure(error, terminal);
-    if (status === EXIT_USAGE) terminal.report(`Run ${helpLine(args)} for usage`);
+    if (status === EXIT_USAGE) terminal.report(`Run ${PROGRAM} --help for usage`);
     return status;
   }
   try {
@@ -67,10 +67,10 @@ async function runCommand(invocation: Invocation, terminal: Terminal): Promise<v
 /** Reports an error on standard error. @returns the exit status. */
 export function reportFailure(error: unknown, terminal: Terminal): number {
   if (error instanceof CommandError) {
-    terminal.reportError(error.message);
+    terminal.report(error.message);
     return error.exitStatus;
   }
-  terminal.reportError(reasonOf(error));
+  terminal.report(reasonOf(error));
   return error instanceof UnsupportedFormatError ? EXIT_UNSUPPORTED : EXIT_FAILURE;
 }
 

@@ -21,12 +21,8 @@ import { runAsWriter } from "./writer_lock.ts";
  * @throws {UnsupportedFormatError} a newer program wrote the log.
  */
 export async function seal(config: Config, terminal: Terminal): Promise<void> {
-  await runAsWriter(
-    "seal",
-    config,
-    terminal,
-    (logDir, signals) => sealFolder(logDir, terminal, signals),
-  );
+  const write = (logDir: string, signals: ShutdownSignals) => sealFolder(logDir, terminal, signals);
+  await runAsWriter("seal", config, terminal.report, write);
 }
 
 async function sealFolder(

@@ -3,7 +3,6 @@
  * the socket, and releases them in reverse order, so that a free lock means a closed log.
  */
 import { randomFillSync } from "node:crypto";
-import type { PreparedBatch } from "../event/types.ts";
 import { createHandler } from "../api/handler.ts";
 import { refusalResponse } from "../api/responses.ts";
 import type { HttpServer } from "../http/message.ts";
@@ -13,15 +12,17 @@ import { sealThread } from "../log/sealing/seal_thread.ts";
 import { listen, type ListenOptions } from "../http/server.ts";
 import { Admission } from "../service/admission.ts";
 import { BatchPreparer } from "../service/batch_preparer.ts";
-import { type EventLogService, openEventLog } from "../service/event_log_service.ts";
+import { openEventLog } from "../service/event_log_service.ts";
 import type { Config } from "./config.ts";
 import { operationalError } from "./exit.ts";
 import type { ShutdownSignals } from "./signals.ts";
 import { clearSocketPath } from "./stale_socket.ts";
 import { describeError } from "./system_error.ts";
-import { runAsWriter, type WriterOptions } from "./writer_lock.ts";
+import { runAsWriter } from "./writer_lock.ts";
 
-export interface ServeOptions extends WriterOptions {
+export interface ServeOptions {
+  /** Reports to the operator. */
+  report: (line: string) => void;
   /** Called when the service accepts requests. */
   onReady?: () => void;
   /** Tail size that triggers rotation and sealing; default `TAIL_ROTATE_BYTES`. */
@@ -35,21 +36,17 @@ export interface ServeOptions extends WriterOptions {
  * @throws {UnsupportedFormatError} a newer program wrote the log.
  */
 export async function serve(config: Config, options: ServeOptions): Promise<void> {
-  await runAsWriter(
-    "serve",
-    config,
-    options,
-    (logDir, signals) => serveFolder(logDir, config, options, signals),
-  );
+  const write = (logDir: string, signals: ShutdownSignals) =>
+    serveFolder(logDir, config, options, signals);
+  await runAsWriter("serve", config, options.report, write);
 }
 
 async function serveFolder(
   logDir: string,
   config: Config,
-  options: ServeOptions,
+  { report, onReady, rotateBytes = TAIL_ROTATE_BYTES }: ServeOptions,
   signals: ShutdownSignals,
 ): Promise<void> {
-  const { report, rotateBytes = TAIL_ROTATE_BYTES } = options;
   const preparer = new BatchPreparer();
   const log = await openEventLog({
     storage: fileStorage(logDir),
@@ -59,8 +56,19 @@ async function serveFolder(
     sealing: { maker: sealThread(logDir), rotateBytes },
   });
   try {
+    if (signals.isRequested) return;
+    const { socketPath: path, token, replay } = config;
+    const admission = new Admission();
     const prepare = (body: Uint8Array) => preparer.prepare(body);
-    if (!signals.isRequested) await serveLog(config, { log, prepare, ...options }, signals);
+    const handler = createHandler({ log, token, replay, admission, prepare, report });
+    await clearSocketPath(path);
+    report(`serving ${path}`);
+    const server = await bind({ path, handler, refusal: refusalResponse, report });
+    onReady?.();
+    await signals.requested;
+    report("shutting down");
+    log.endFollowers();
+    await server.close();
   } finally {
     try {
       await log.close();
@@ -68,35 +76,6 @@ async function serveFolder(
       await preparer.close();
     }
   }
-}
-
-interface Served {
-  log: EventLogService;
-  prepare: (body: Uint8Array) => PreparedBatch | Promise<PreparedBatch>;
-}
-
-async function serveLog(
-  config: Config,
-  { log, prepare, report, onReady }: ServeOptions & Served,
-  signals: ShutdownSignals,
-): Promise<void> {
-  const { socketPath: path, token, replay } = config;
-  const handler = createHandler({
-    log,
-    token,
-    replay,
-    admission: new Admission(),
-    prepare,
-    report,
-  });
-  await clearSocketPath(path);
-  report(`serving ${path}`);
-  const server = await bind({ path, handler, refusal: refusalResponse, report });
-  onReady?.();
-  await signals.requested;
-  report("shutting down");
-  log.endFollowers();
-  await server.close();
 }
 
 /** Starts the server. @throws {CommandError} exit status 1: the socket cannot be bound. */

@@ -1,6 +1,6 @@
 /**
- * SIGINT and SIGTERM: the first requests a clean shutdown, the second exits at once with status 1.
- * The process never ends by a signal.
+ * SIGINT, SIGTERM and SIGHUP: the first requests a clean shutdown, the second exits at once with
+ * status 1. The process never ends by a signal.
  */
 import process from "node:process";
 import { endProcess } from "../runtime/end_process.ts";
@@ -15,14 +15,15 @@ export interface ShutdownSignals {
   release(): void;
 }
 
-const SIGNALS = ["SIGINT", "SIGTERM"] as const;
-
+const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 /**
- * Handles both signals from now on.
- * @param echoMs Ignores a repeated signal within this time: a parent process may forward a Ctrl-C
- *   that the terminal has also sent to this process. Default 0.
+ * A signal repeated within this time is the same one: a parent process may forward a Ctrl-C that
+ * the terminal has also sent to this process.
  */
-export function catchSignals(report: (line: string) => void, echoMs = 0): ShutdownSignals {
+const ECHO_MS = 100;
+
+/** Handles these signals from now on. */
+export function catchSignals(report: (line: string) => void): ShutdownSignals {
   const { promise, resolve } = Promise.withResolvers<void>();
   let first: { signal: string; atMs: number } | null = null;
   const onSignal = (signal: string) => {
@@ -31,7 +32,7 @@ export function catchSignals(report: (line: string) => void, echoMs = 0): Shutdo
       first = { signal, atMs: nowMs };
       return resolve();
     }
-    if (signal === first.signal && nowMs - first.atMs < echoMs) return;
+    if (signal === first.signal && nowMs - first.atMs < ECHO_MS) return;
     report(`second ${signal}: exiting at once`);
     endProcess(EXIT_FAILURE);
   };

@@ -1,22 +1,18 @@
-/** The output of `--help`, generated from the command table. */
+/** The output of `--help` and `--man`, generated from the command table. */
 import {
   COMMAND_NAMES,
   type CommandName,
   COMMANDS,
   DESCRIPTION,
-  ENVIRONMENT,
-  type Example,
   EXITS,
   OPTION_NAMES,
-  optionForm,
   type OptionName,
   OPTIONS,
-  optionsOf,
-  optionTerm,
   PROGRAM,
 } from "./command_table.ts";
 
-const WIDTH = 80;
+/** A manual page indents it by seven columns. */
+const WIDTH = 72;
 const INDENT = "  ";
 
 /** Returns the help of a command, or of the program for null. */
@@ -24,56 +20,69 @@ export function usageText(command: CommandName | null): string {
   return command === null ? programUsage() : commandUsage(command);
 }
 
-/** Formats a command for a usage line: `verify [--config <PATH>] [--chain]`. */
-export function commandForm(command: CommandName): string {
-  const { operand } = COMMANDS[command];
-  const options = optionsOf(command).filter((name) => name !== "help");
+/**
+ * Returns the manual page, troff with the macros of man(7): all help texts as they are.
+ * @param version as printed by `--version`.
+ */
+export function manPage(version: string): string {
+  const name = `${PROGRAM} - ${DESCRIPTION[0]!.toLowerCase()}${DESCRIPTION.slice(1, -1)}`;
+  const section = (command: CommandName | null) => [
+    `.SH ${(command ?? "synopsis").toUpperCase()}`,
+    ".nf",
+    ...escaped(usageText(command).trimEnd()).split("\n"),
+    ".fi",
+  ];
   return [
-    command,
-    ...options.map((name) => `[${optionForm(name)}]`),
-    ...operand === undefined ? [] : [`[${operand}]`],
-  ].join(" ");
+    `.TH ${PROGRAM.toUpperCase()} 1 "" "${escaped(`${PROGRAM} ${version}`)}" "User Commands"`,
+    ".SH NAME",
+    escaped(name),
+    ...[null, ...COMMAND_NAMES].flatMap(section),
+  ].join("\n") + "\n";
+}
+
+/** Escapes text for troff: hyphens that can be copied, no line that is a request. */
+function escaped(text: string): string {
+  return text.replaceAll("\\", "\\e").replaceAll("-", "\\-").replaceAll(/^([.'])/gm, "\\&$1");
 }
 
 function programUsage(): string {
-  const commands = COMMAND_NAMES.map((name): Row => [shortForm(name), COMMANDS[name].summary]);
-  const options = OPTION_NAMES.filter((name) => name !== "chain").map(optionRow);
+  const commands = COMMAND_NAMES.map((name): Row => [name, COMMANDS[name].summary]);
   return [
     wrap(DESCRIPTION),
     `Usage: ${PROGRAM} [--config <PATH>] <COMMAND>`,
     section("Commands", rows(commands)),
-    section("Options", rows(options)),
+    section("Options", optionRows(OPTION_NAMES)),
     section("Exit status", rows(Object.entries(EXITS))),
-    section("Environment", rows(Object.entries(ENVIRONMENT))),
     wrap(`Run ${PROGRAM} <COMMAND> --help for details and examples of a command.`),
   ].join("\n\n") + "\n";
 }
 
 function commandUsage(command: CommandName): string {
-  const { summary, description, examples, exits } = COMMANDS[command];
+  const { operand, options, summary, description, examples, exits } = COMMANDS[command];
+  const forms = options.filter((name) => name !== "help").map(optionForm);
+  if (operand !== undefined) forms.push(operand);
+  const lines = examples.map(({ line, effect }) => `${INDENT}# ${effect}\n${INDENT}${line}`);
   return [
     wrap(`${summary}.`),
-    `Usage: ${PROGRAM} ${commandForm(command)}`,
+    ["Usage:", PROGRAM, command, ...forms.map((form) => `[${form}]`)].join(" "),
     ...description.map((paragraph) => wrap(paragraph)),
-    section("Options", rows(optionsOf(command).map(optionRow))),
-    section("Examples", examples.map(exampleText).join("\n")),
+    section("Options", optionRows(options)),
+    section("Examples", lines.join("\n")),
     section("Exit status", rows(Object.entries(exits))),
   ].join("\n\n") + "\n";
 }
 
-/** Formats a command with its own options only: `verify [--chain]`. */
-function shortForm(command: CommandName): string {
-  const { operand, options } = COMMANDS[command];
-  const own = [...options.map(optionForm), ...operand === undefined ? [] : [operand]];
-  return [command, ...own.map((form) => `[${form}]`)].join(" ");
+function optionRows(names: readonly OptionName[]): string {
+  return rows(names.map((name) => {
+    const { short, effect } = OPTIONS[name];
+    return [(short === undefined ? "" : `-${short}, `) + optionForm(name), effect];
+  }));
 }
 
-function optionRow(name: OptionName): Row {
-  return [optionTerm(name), OPTIONS[name].effect];
-}
-
-function exampleText({ line, effect }: Example): string {
-  return `${INDENT}# ${effect}\n${INDENT}${line}`;
+/** Formats an option for a usage line: `--config <PATH>`. */
+function optionForm(name: OptionName): string {
+  const { value } = OPTIONS[name];
+  return value === undefined ? `--${name}` : `--${name} <${value}>`;
 }
 
 function section(title: string, body: string): string {
@@ -92,13 +101,7 @@ function rows(entries: Row[]): string {
   }).join("\n");
 }
 
-/** Wraps text at spaces; only a long word exceeds the width. */
+/** Wraps text at spaces. */
 function wrap(text: string, width = WIDTH): string {
-  let column = 0;
-  return text.split(" ").map((word, index) => {
-    const isFirst = index === 0;
-    const fits = !isFirst && column + 1 + word.length <= width;
-    column = fits ? column + 1 + word.length : word.length;
-    return isFirst ? word : (fits ? " " : "\n") + word;
-  }).join("");
+  return text.replaceAll(new RegExp(`(.{1,${width}})( |$)`, "g"), "$1\n").trimEnd();
 }

@@ -1,20 +1,13 @@
 /** Runs a command as the writer of a log: the only process that writes to its folder. */
 import { join } from "node:path";
 import { LOCK_FILE } from "../log/storage/file_names.ts";
-import { type FileLock, lockFile } from "../runtime/file_lock.ts";
+import { lockFile } from "../runtime/file_lock.ts";
 import { type Config, requireSupported } from "./config.ts";
 import { requireLogFolder } from "./deployment.ts";
 import { operationalError } from "./exit.ts";
 import { boundHeap } from "./heap_bounds.ts";
 import { catchSignals, type ShutdownSignals } from "./signals.ts";
 import { describeError } from "./system_error.ts";
-
-export interface WriterOptions {
-  /** Reports to the operator. */
-  report: (line: string) => void;
-  /** See `catchSignals()`. */
-  signalEchoMs?: number;
-}
 
 /**
  * Runs `write` on the log folder of a deployment while holding its writer lock.
@@ -24,34 +17,33 @@ export interface WriterOptions {
 export async function runAsWriter(
   command: string,
   config: Config,
-  { report, signalEchoMs }: WriterOptions,
+  report: (line: string) => void,
   write: (logDir: string, signals: ShutdownSignals) => Promise<void>,
 ): Promise<void> {
   requireSupported(config, command);
   boundHeap();
-  const signals = catchSignals(report, signalEchoMs);
+  const signals = catchSignals(report);
   const logDir = join(config.dataDir, "log");
   try {
-    const lock = await takeWriterLock(logDir);
+    await requireLogFolder(logDir);
+    const release = takeWriterLock(join(logDir, LOCK_FILE));
     try {
       await write(logDir, signals);
     } finally {
-      lock.release();
+      release();
     }
   } finally {
     signals.release();
   }
 }
 
-async function takeWriterLock(logDir: string): Promise<FileLock> {
-  const path = join(logDir, LOCK_FILE);
-  await requireLogFolder(logDir);
-  let lock: FileLock | null;
+function takeWriterLock(path: string): () => void {
+  let release: (() => void) | null;
   try {
-    lock = await lockFile(path);
+    release = lockFile(path);
   } catch (error) {
     throw operationalError(`cannot take the writer lock: ${describeError(error)}`, error);
   }
-  if (lock !== null) return lock;
+  if (release !== null) return release;
   throw operationalError(`${path}: held by another process that writes to this log; stop it first`);
 }

@@ -1,59 +1,26 @@
 /**
  * flock(2) through `Deno.FsFile`. With restricted permissions Deno follows symlinks whatever the
- * flags, so the path is checked before the open and compared after it.
+ * flags, so the path is compared after the open.
  */
-
-/** Timeout of a blocking flock(2), where there is no other. */
-const LOCK_WAIT_MS = 500;
 
 const EXCLUSIVE = true;
 
 /** Returns a function that closes and so unlocks the file; null if the lock is held. */
-export async function lockFile(path: string): Promise<(() => void) | null> {
-  refuseOtherThanFile(path);
-  const file = await Deno.open(path, { read: true, write: true, create: true, mode: 0o600 });
+export function lockFile(path: string): (() => void) | null {
+  const file = Deno.openSync(path, { read: true, write: true, create: true, mode: 0o600 });
   let isLocked = false;
   try {
     refuseOtherFile(path, file);
-    isLocked = "tryLockSync" in file ? file.tryLockSync(EXCLUSIVE) : await lockWithin(file);
+    isLocked = file.tryLockSync(EXCLUSIVE);
   } finally {
     if (!isLocked) file.close();
   }
   return isLocked ? () => file.close() : null;
 }
 
-function refuseOtherThanFile(path: string): void {
-  try {
-    if (Deno.lstatSync(path).isFile) return;
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return;
-    throw error;
-  }
-  throw new Error(`${path}: not a regular file`);
-}
-
 function refuseOtherFile(path: string, file: Deno.FsFile): void {
   const [named, opened] = [Deno.lstatSync(path), file.statSync()];
   if (!named.isFile || named.dev !== opened.dev || named.ino !== opened.ino) {
     throw new Error(`${path}: replaced while it was being opened`);
-  }
-}
-
-/**
- * Locks without `tryLockSync()` (before Deno 2.7): a timeout means that the lock is held. Closing
- * the file ends the pending call.
- */
-async function lockWithin(file: Deno.FsFile): Promise<boolean> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const deadline = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, LOCK_WAIT_MS);
-  });
-  try {
-    return await Promise.race([
-      file.lock(EXCLUSIVE).then(() => true),
-      deadline.then(() => false),
-    ]);
-  } finally {
-    clearTimeout(timer);
   }
 }

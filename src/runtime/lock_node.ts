@@ -4,7 +4,7 @@
  * program. On macOS and the BSDs open(2) takes the lock.
  */
 import { spawnSync } from "node:child_process";
-import { closeSync, constants, fstatSync, lstatSync, openSync } from "node:fs";
+import { closeSync, constants, fstatSync, openSync } from "node:fs";
 import process from "node:process";
 
 /** O_NONBLOCK keeps the open of a pipe from blocking. */
@@ -61,15 +61,8 @@ function lockByOpen(path: string): (() => void) | null {
 }
 
 function openFile(path: string, flags: number): number {
-  refuseOtherThanFile(path);
   const fd = openSync(path, flags, 0o600);
   if (fstatSync(fd).isFile()) return fd;
   closeSync(fd);
   throw new Error(`${path}: not a regular file`);
-}
-
-/** Gives a clearer message than the ELOOP of open(2) for a symlink. */
-function refuseOtherThanFile(path: string): void {
-  const stat = lstatSync(path, { throwIfNoEntry: false });
-  if (stat !== undefined && !stat.isFile()) throw new Error(`${path}: not a regular file`);
 }

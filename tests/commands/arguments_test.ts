@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { helpLine, type Invocation, parseArguments } from "../../src/commands/arguments.ts";
+import { type Invocation, parseArguments } from "../../src/commands/arguments.ts";
 import { CommandError, EXIT_USAGE } from "../../src/commands/exit.ts";
 
 const FORMS: [line: string, invocation: Invocation][] = [
@@ -37,15 +37,8 @@ for (const [line, invocation] of FORMS) {
 
 const MISTAKES: [args: string[], reason: RegExp][] = [
   [[], /missing command/],
-  [[""], /unknown command/],
-  [["help"], /did you mean --help\?/],
-  [["man"], /did you mean --man\?/],
-  [["completions"], /unknown command "completions"$/],
-  [["restore"], /unknown command "restore"$/],
-  [["srve"], /did you mean serve\?/],
-  [["sevre"], /did you mean serve\?/],
-  [["seals"], /did you mean seal\?/],
-  [["verifi"], /did you mean verify\?/],
+  [[""], /unknown command ""/],
+  [["restore"], /unknown command "restore"; commands are init, serve, seal, verify$/],
   [["project"], /no command project/],
   [["rebuild"], /no command rebuild/],
   [["import"], /no command import/],
@@ -68,7 +61,6 @@ const MISTAKES: [args: string[], reason: RegExp][] = [
   [["verify", "--chain=yes"], /--chain takes no value/],
   [["--help=me"], /--help takes no value/],
   [["--man=1"], /--man takes no value/],
-  [["verify", "--chian"], /unknown option --chian; did you mean --chain\?/],
   [["--completions"], /--completions needs a shell/],
   [["--completions", "tcsh"], /unknown shell "tcsh"; use bash, zsh, fish/],
   [["--completions", "bash", "--completions", "zsh"], /more than once/],
@@ -82,18 +74,5 @@ for (const [args, reason] of MISTAKES) {
       assert.match(error.message, reason);
       return true;
     });
-  });
-}
-
-const HELP_LINES: [args: string[], line: string][] = [
-  [[], "service --help"],
-  [["query"], "service --help"],
-  [["--nope", "seal"], "service seal --help"],
-  [["verify", "--clean"], "service verify --help"],
-];
-
-for (const [args, line] of HELP_LINES) {
-  test(`helpLine() of ${JSON.stringify(args)} is ${line}`, () => {
-    assert.equal(helpLine(args), line);
   });
 }

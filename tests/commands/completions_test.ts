@@ -12,100 +12,59 @@ import {
 import { completionsFor } from "../../src/commands/completions.ts";
 import { runCli } from "../../tools/support/program.ts";
 
-function has(shell: string): boolean {
-  return spawnSync(shell, ["-c", "exit"]).status === 0;
-}
-
-function run(shell: string, args: string[], input = ""): string {
-  const options = { encoding: "utf8", input, env: { ...BARE, PATH: "/usr/bin:/bin" } } as const;
-  const { status, stdout, stderr } = spawnSync(shell, args, options);
-  assert.equal(status, 0, stderr);
-  assert.equal(stderr, "");
+/** Runs a script without the settings of the user. @returns null without the shell. */
+function run(shell: string, args: string[]): string | null {
+  const env = { HOME: "/nonexistent", TERM: "dumb", LC_ALL: "C", PATH: "/usr/bin:/bin" };
+  const { error, status, stdout, stderr } = spawnSync(shell, args, { encoding: "utf8", env });
+  if (error !== undefined) return null;
+  assert.deepEqual([status, stderr], [0, ""]);
   return stdout;
 }
 
-/** Ignores the settings of the user. */
-const BARE = { HOME: "/nonexistent", TERM: "dumb", LC_ALL: "C" };
-
-/** Returns the completions of bash for the last word. */
-function offeredByBash(words: string[]): string[] {
-  const typed = words.map((word) => `'${word}'`).join(" ");
-  const script = `${completionsFor("bash")}
-COMP_WORDS=(service ${typed}); COMP_CWORD=${words.length}
-_service
-printf '%s\\n' "\${COMPREPLY[@]}"`;
-  return run("bash", ["--norc", "-c", script]).split("\n").filter((word) => word !== "");
-}
-
-const GLOBAL = ["--config", "-h", "--help"];
-const ANYWHERE = ["-V", "--version", "--completions", "--man"];
+const EVERYTHING = [...COMMAND_NAMES, ...OPTION_NAMES.map((name) => `--${name}`)];
 
 /** Tab completes the last word of each. */
 const TYPED: [words: string[], offered: string[]][] = [
-  [[""], [...COMMAND_NAMES, "--config", "--chain", "-h", "--help", ...ANYWHERE]],
+  [[""], EVERYTHING],
   [["s"], ["serve", "seal"]],
   [["--c"], ["--config", "--chain", "--completions"]],
-  [["verify", ""], ["--config", "--chain", "-h", "--help"]],
   [["verify", "--ch"], ["--chain"]],
-  [["serve", ""], GLOBAL],
-  [["serve", "--ch"], []],
   [["--config", "x.toml", "se"], ["serve", "seal"]],
-  [["--config", "serve", ""], [
-    ...COMMAND_NAMES,
-    "--config",
-    "--chain",
-    "-h",
-    "--help",
-    ...ANYWHERE,
-  ]],
-  [["--config", "=", "x.toml", "v"], ["verify"]],
   [["--config", ""], []],
-  [["--config", "="], []],
-  [["--config", "=", "s"], []],
   [["init", ""], []],
-  [["init", "--"], ["--help"]],
   [["--completions", ""], [...SHELLS]],
-  [["--completions", "=", "z"], ["zsh"]],
 ];
 
 for (const [words, offered] of TYPED) {
   test(`in bash, service ${words.join(" ")}<Tab> offers: ${offered.join(" ")}`, (context) => {
-    if (!has("bash")) return context.skip("there is no bash");
-    assert.deepEqual(offeredByBash(words), offered);
+    const script = `${completionsFor("bash")}
+COMP_WORDS=(service ${words.map((word) => `'${word}'`).join(" ")}); COMP_CWORD=${words.length}
+_service
+printf '%s\\n' "\${COMPREPLY[@]}"`;
+    const printed = run("bash", ["--norc", "-c", script]);
+    if (printed === null) return context.skip("there is no bash");
+    assert.deepEqual(printed.split("\n").filter((word) => word !== ""), offered);
   });
 }
 
 test("zsh loads its script, which defines a function for the program", (context) => {
-  if (!has("zsh")) return context.skip("there is no zsh");
-  run("zsh", ["-f", "-n"], completionsFor("zsh"));
   const script = `autoload -Uz compinit && compinit -D -u
 ${completionsFor("zsh")}
 print -- $_comps[service] $+functions[_service]`;
-  assert.equal(run("zsh", ["-f", "-c", script]), "_service 1\n");
+  const printed = run("zsh", ["-f", "-c", script]);
+  if (printed === null) return context.skip("there is no zsh");
+  assert.equal(printed, "_service 1\n");
 });
 
-/** Returns the completions of fish for a line, as far as they come from the script. */
-function offeredByFish(line: string): string[] {
-  const script = `${completionsFor("fish")}\ncomplete -C '${line}'`;
-  const lines = run("fish", ["--no-config", "-c", script]).split("\n");
-  return lines.map((line) => line.split("\t")[0]!).filter((word) => word !== "");
-}
-
-const FISH_LINES: [line: string, offered: string[]][] = [
-  ["service s", ["seal", "serve"]],
-  ["service verify --ch", ["--chain"]],
-  ["service serve --ch", []],
-  ["service --completions ", ["bash", "fish", "zsh"]],
-  ["service serve --conf", ["--config"]],
-  ["service serve --vers", []],
-];
-
-for (const [line, offered] of FISH_LINES) {
-  test(`in fish, ${line}<Tab> offers: ${offered.join(" ")}`, (context) => {
-    if (!has("fish")) return context.skip("there is no fish");
-    assert.deepEqual(offeredByFish(line).sort(), offered);
-  });
-}
+test("fish offers commands, and shells to --completions", (context) => {
+  for (const [line, offered] of [["s", "seal,serve"], ["--completions ", "bash,fish,zsh"]]) {
+    const script = `${completionsFor("fish")}\ncomplete -C 'service ${line}'`;
+    const printed = run("fish", ["--no-config", "-c", script]);
+    if (printed === null) return context.skip("there is no fish");
+    const words = printed.trimEnd().split("\n").map((line) => line.split("\t")[0]);
+    assert.equal(words.sort().join(","), offered);
+  }
+});
 
 for (const shell of SHELLS) {
   test(`--completions ${shell} prints a script with every command and option`, async () => {

@@ -7,7 +7,7 @@ import { CONFIG_TEMPLATE } from "../../src/commands/config_template.ts";
 import { CommandError, EXIT_USAGE } from "../../src/commands/exit.ts";
 import { TOKEN_BYTES_MAX } from "../../src/limits.ts";
 import { withFolder } from "../../tools/support/program.ts";
-import { CONFIG_FILE_BYTES_MAX } from "../../src/commands/bounded_file.ts";
+import { CONFIG_FILE_BYTES_MAX } from "../../src/commands/config_file.ts";
 
 const PATH = "/srv/log/service.toml";
 
@@ -52,16 +52,9 @@ test("parseConfig() lowers an implicit default_limit to max_limit", () => {
 
 test("parseConfig() resolves relative paths against the folder of the file", () => {
   const text = '[data]\ndir = "../store"\n[server]\nsocket = "run/s.sock"';
-  const config = parseConfig(PATH, text);
-  assert.equal(config.dataDir, "/srv/store");
-  assert.equal(config.socketPath, "/srv/log/run/s.sock");
-});
-
-test("parseConfig() keeps absolute paths", () => {
-  const text = '[data]\ndir = "/mnt/store"\n[server]\nsocket = "/run/s.sock"';
-  const config = parseConfig(PATH, text);
-  assert.equal(config.dataDir, "/mnt/store");
-  assert.equal(config.socketPath, "/run/s.sock");
+  const { dataDir, socketPath } = parseConfig(PATH, text);
+  assert.deepEqual([dataDir, socketPath], ["/srv/store", "/srv/log/run/s.sock"]);
+  assert.equal(parseConfig(PATH, '[data]\ndir = "/mnt/store"').dataDir, "/mnt/store");
 });
 
 test("parseConfig() accepts the stronger modes and anchors that commands refuse", () => {
@@ -92,48 +85,33 @@ const longSocket = "/" + "s".repeat(SOCKET_PATH_BYTES_MAX);
 
 const FAULTS: [text: string, ...words: string[]][] = [
   ["[replay]\nmax_limit = 0", "[replay] max_limit must be at least 1, got 0"],
-  ["[replay]\nmax_limit = -5", "[replay] max_limit", "got -5"],
   ["[replay]\ndefault_limit = 0", "[replay] default_limit must be at least 1, got 0"],
   ["[replay]\ndefault_limit = 11\nmax_limit = 10", "[replay] default_limit", "max_limit 10", "11"],
   ["[replay]\nmax_limit = 9007199254740992", "[replay] max_limit must be at most"],
-  ["[replay]\nmax_limit = 99999999999999999999999", "[replay] max_limit must be at most"],
   ["[replay]\nmax_limit = 10.0", "[replay] max_limit must be an integer, got a float"],
-  ["[replay]\nmax_limit = inf", "[replay] max_limit must be an integer, got a float"],
-  ["[replay]\nmax_limit = nan", "[replay] max_limit must be an integer, got a float"],
   ["[replay]\nmax_limit = 2026-01-01", "[replay] max_limit must be an integer, got a date"],
   ['[replay]\nmax_limit = "10"', "[replay] max_limit must be an integer, got a string"],
   ["[replay]\nmax_limit = true", "[replay] max_limit must be an integer, got a boolean"],
-  ["[replay]\nmax_limit = [1]", "[replay] max_limit must be an integer, got an array"],
   ["[replay]\nmax_limit = {}", "[replay] max_limit must be an integer, got a table"],
   ["[data]\ndir = 1", "[data] dir must be a string, got an integer"],
   ['[data]\ndir = ""', "[data] dir must be a path, got an empty string"],
   ['[data]\ndir = "a\\u0000b"', "[data] dir", "NUL"],
-  ['[server]\nsocket = ""', "[server] socket must be a path"],
-  ['[server]\nsocket = "a\\u0000b"', "[server] socket", "NUL"],
   [`[server]\nsocket = "${longSocket}"`, "[server] socket", String(SOCKET_PATH_BYTES_MAX)],
   ['[server]\nsocket = "data/log/x.sock"', "[server] socket must lie outside the log folder"],
-  ['[server]\nsocket = "data/log"', "[server] socket must lie outside the log folder"],
   ["[server]\ntoken = 5", "[server] token must be a string, got an integer"],
   ['[security]\nmode = "closed"', '[security] mode must be "open", got "closed"'],
-  ['[security]\nmode = ""', '[security] mode must be "open", got ""'],
-  ["[security]\nmode = 1", "[security] mode must be a string"],
   ['[integrity]\nanchor = "notary"', '[integrity] anchor must be "none", got "notary"'],
   ["[integrity]\nanchor = 1979-05-27T07:32:00Z", "[integrity] anchor must be a string, got a date"],
   ["[servers]", "unknown section or key servers"],
-  ["port = 1", "unknown section or key port"],
   ['["a\\nb"]', 'unknown section or key "a\\nb"'],
   ["[server]\nport = 1", "[server] unknown key port"],
-  ["[server.tls]\nkey = 1", "[server] unknown key tls"],
   ["[toString]", "unknown section or key toString"],
   ["[__proto__]\nx = 1", "unknown section or key __proto__"],
-  ["[server]\nconstructor = 1", "[server] unknown key constructor"],
   ["data = 1", "[data] must be a table, got an integer"],
   ["[[replay]]\nmax_limit = 1", "[replay] must be a table, got an array"],
   ["[data]\ndir = ", "line 2, column"],
-  ["[data]\n[data]", "line 2, column"],
   ["[data]\ndir = 'a'\ndir = 'b'", "line 3, column"],
   ["[".repeat(60_000), "line 1, column"],
-  ["a = " + "[".repeat(60_000), "line 1, column"],
 ];
 
 for (const [text, ...words] of FAULTS) {
@@ -145,14 +123,11 @@ for (const [text, ...words] of FAULTS) {
   });
 }
 
-test("parseConfig() accepts a socket path at the limit of the platform", () => {
+test("parseConfig() limits the bytes of the absolute socket path", () => {
   const path = "/" + "s".repeat(SOCKET_PATH_BYTES_MAX - 1);
   assert.equal(parseConfig(PATH, `[server]\nsocket = "${path}"`).socketPath, path);
-});
-
-test("parseConfig() limits the bytes of the absolute socket path", () => {
-  const path = "/" + "é".repeat(SOCKET_PATH_BYTES_MAX / 2 + 1);
-  assert.match(faultOf(`[server]\nsocket = "${path}"`), /\[server\] socket/);
+  const long = "/" + "é".repeat(SOCKET_PATH_BYTES_MAX / 2 + 1);
+  assert.match(faultOf(`[server]\nsocket = "${long}"`), /\[server\] socket/);
   const relative = "s".repeat(SOCKET_PATH_BYTES_MAX - 5);
   assert.match(faultOf(`[server]\nsocket = "${relative}"`), /\[server\] socket/);
 });
@@ -191,13 +166,6 @@ test("parseConfig() accepts a token of printable characters", () => {
   assert.equal(token, 'aZ09-._~+/= "');
 });
 
-async function loadFault(path: string): Promise<string> {
-  return await loadConfig(path).then(
-    () => assert.fail(`loaded ${path}`),
-    messageOf,
-  );
-}
-
 test("loadConfig() refuses anything but a readable configuration file", () =>
   withFolder(async (folder) => {
     const at = (name: string) => join(folder, name);
@@ -214,7 +182,7 @@ test("loadConfig() refuses anything but a readable configuration file", () =>
       ["nul\0", /./],
     ];
     for (const [name, reason] of cases) {
-      const message = await loadFault(at(name));
+      const message = await loadConfig(at(name)).then(() => "loaded", messageOf);
       assert.match(message, reason);
     }
   }));

@@ -1,11 +1,12 @@
-/** Configurations that `serve`, `seal` and `verify` refuse before they touch a log. */
+/** Configurations and logs that `serve`, `seal` and `verify` refuse. */
 import assert from "node:assert/strict";
-import { readdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { CONFIG_TEMPLATE } from "../../src/commands/config_template.ts";
 import { init } from "../../src/commands/init.ts";
 import { runCli, withFolder } from "../../tools/support/program.ts";
+import { fillDeployment } from "../support/filled.ts";
 
 /** Runs a command with a changed configuration; the log must stay empty. */
 async function runOn(from: string, to: string, command: string[]) {
@@ -64,9 +65,55 @@ for (const command of [["serve"], ["seal"], ["verify"]]) {
 test("serve exits 1 without a log folder, and creates none", () =>
   withFolder(async (dir) => {
     await writeFile(join(dir, "service.toml"), CONFIG_TEMPLATE);
-    const { code, stdout, stderr } = await runCli(["serve"], { cwd: dir });
-    assert.equal(code, 1);
-    assert.equal(stdout, "");
-    assert.match(stderr, /run init/);
-    assert.deepEqual(await readdir(dir), ["service.toml"]);
+    for (const command of ["serve", "seal", "verify"]) {
+      const { code, stdout, stderr } = await runCli([command], { cwd: dir });
+      assert.deepEqual([code, stdout], [1, ""]);
+      assert.match(stderr, /^there is no folder .*\/data\/log; run init, or set \[data\] dir\n$/);
+      assert.deepEqual(await readdir(dir), ["service.toml"]);
+    }
   }));
+
+type Damage = (logDir: string) => Promise<unknown>;
+
+/** Replaces text in a file. */
+function edited(name: string, from: string, to: string): Damage {
+  return async (logDir) => {
+    const text = await readFile(join(logDir, name), "utf8");
+    assert.ok(text.includes(from));
+    await writeFile(join(logDir, name), text.replace(from, to));
+  };
+}
+
+const DAMAGED: [name: string, status: number, reason: RegExp, damage: Damage][] = [
+  ["a damaged tail", 1, /tail\.ndjson: corrupt/, edited("tail.ndjson", "upserted", "Upserted")],
+  [
+    "a manifest with an invalid schema",
+    1,
+    /manifest\.json: not a manifest of storage schema 1/,
+    edited("manifest.json", '"min_writer":1', '"min_writer":0'),
+  ],
+  ["a newer format", 4, /min_reader/, edited("manifest.json", '"min_reader":1', '"min_reader":2')],
+  ["a newer writer", 4, /min_writer/, edited("manifest.json", '"min_writer":1', '"min_writer":2')],
+  ["a lost segment", 1, /segments\/\S+\.parquet/, async (logDir) => {
+    await runCli(["seal", "--config", join(logDir, "../../service.toml")]);
+    await rm(join(logDir, "segments"), { recursive: true });
+    await mkdir(join(logDir, "segments"));
+  }],
+];
+
+for (const [name, status, reason, damage] of DAMAGED) {
+  test(`serve and seal refuse a log with ${name}, and change nothing`, () =>
+    withFolder(async (dir) => {
+      await fillDeployment(dir, 1);
+      const logDir = join(dir, "data", "log");
+      await damage(logDir);
+      const before = await readFile(join(logDir, "tail.ndjson"), "utf8");
+      for (const command of ["seal", "serve"]) {
+        const { code, stdout, stderr } = await runCli([command], { cwd: dir });
+        assert.deepEqual([code, stdout], [status, ""], stderr);
+        assert.match(stderr, reason);
+      }
+      assert.equal(await readFile(join(logDir, "tail.ndjson"), "utf8"), before);
+      assert.deepEqual(await readdir(join(dir, "data")), ["log"]);
+    }));
+}

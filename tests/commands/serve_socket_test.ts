@@ -5,7 +5,6 @@ import { connect, createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
 import { init } from "../../src/commands/init.ts";
-import { clearSocketPath } from "../../src/commands/stale_socket.ts";
 import { runCli, startServe, withFolder } from "../../tools/support/program.ts";
 
 async function listenOn(path: string): Promise<Server> {
@@ -94,10 +93,4 @@ test("serve binds a socket outside the deployment, at an absolute path", () =>
       permissions: ["--allow-read", "--allow-write", `--allow-net=unix:${socketPath}`],
     });
     assert.equal((await serving.stop()).code, 0);
-  }));
-
-test("clearSocketPath() accepts a path that does not exist", () =>
-  withFolder(async (folder) => {
-    await clearSocketPath(join(folder, "none"));
-    await clearSocketPath(join(folder, "none", "none"));
   }));

@@ -5,6 +5,7 @@ import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
 import {
+  postJson,
   runCli,
   type Serving,
   signalChild,
@@ -23,13 +24,38 @@ function batch(id: number) {
   };
 }
 
-async function post({ fetch }: Serving, id: number): Promise<{ status: number; body: string }> {
-  const response = await fetch("/v1/events", {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify(batch(id)),
-  });
+async function post(serving: Serving, id: number): Promise<{ status: number; body: string }> {
+  const response = await postJson(serving, "/v1/events", batch(id));
   return { status: response.status, body: await response.text() };
+}
+
+/**
+ * Sends batches at once, and a signal after so many responses.
+ * @returns the ids of the acknowledged batches, once the process has ended.
+ */
+async function postMany(
+  serving: Serving,
+  batches: number,
+  signalAfter: number,
+  signal: NodeJS.Signals,
+): Promise<string[]> {
+  const acknowledged: string[] = [];
+  const requests = Array.from({ length: batches }, async (_, id) => {
+    const response = await post(serving, id).catch(() => null);
+    if (response?.status !== 200) return;
+    acknowledged.push(`batch-${id}`);
+    if (acknowledged.length === signalAfter) signalChild(serving.child, signal);
+  });
+  await Promise.all([serving.exited, ...requests]);
+  return acknowledged;
+}
+
+/** Asserts that a next run has these batches. */
+async function assertKept(dir: string, acknowledged: string[]): Promise<void> {
+  const next = await startServe(dir);
+  const kept = new Set(await batchIds(next));
+  assert.deepEqual(acknowledged.filter((id) => !kept.has(id)), []);
+  assert.equal((await next.stop()).code, 0);
 }
 
 async function batchIds({ fetch }: Serving): Promise<string[]> {
@@ -75,41 +101,20 @@ for (const signal of ["SIGTERM", "SIGINT"] as const) {
 test("serve after kill -9 removes the stale socket and has every acknowledged batch", () =>
   withDeployment(async (dir) => {
     const first = await startServe(dir);
-    const answered = new Set<string>();
-    const requests = Array.from({ length: 50 }, async (_, id) => {
-      const answer = await post(first, id).catch(() => null);
-      if (answer?.status !== 200) return;
-      answered.add(`batch-${id}`);
-      if (answered.size === 20) signalChild(first.child, "SIGKILL");
-    });
-    await Promise.all(requests);
+    const acknowledged = await postMany(first, 50, 20, "SIGKILL");
     assert.equal((await first.exited).signal, "SIGKILL");
     assert.ok((await lstat(join(dir, "data", "ground.sock"))).isSocket());
-
-    const second = await startServe(dir);
-    const kept = new Set(await batchIds(second));
-    assert.deepEqual([...answered].filter((id) => !kept.has(id)), []);
-    assert.equal((await second.stop()).code, 0);
+    await assertKept(dir, acknowledged);
   }));
 
 test("serve completes pending requests before it exits", () =>
   withDeployment(async (dir) => {
     const first = await startServe(dir);
-    const answered: string[] = [];
-    const requests = Array.from({ length: 200 }, async (_, id) => {
-      const answer = await post(first, id).catch(() => null);
-      if (answer?.status !== 200) return;
-      answered.push(`batch-${id}`);
-      if (answered.length === 1) signalChild(first.child, "SIGTERM");
-    });
-    const [exit] = await Promise.all([first.exited, ...requests]);
-    assert.equal(exit.code, 0, exit.stderr);
-    assert.ok(!exit.stderr.includes("cut off"), exit.stderr);
-
-    const second = await startServe(dir);
-    const kept = new Set(await batchIds(second));
-    assert.deepEqual(answered.filter((id) => !kept.has(id)), []);
-    await second.stop();
+    const acknowledged = await postMany(first, 200, 1, "SIGTERM");
+    const { code, stderr } = await first.exited;
+    assert.equal(code, 0, stderr);
+    assert.ok(!stderr.includes("cut off"), stderr);
+    await assertKept(dir, acknowledged);
   }));
 
 test("serve ends a follow response with the reason shutdown", () =>
@@ -136,18 +141,6 @@ test("serve exits 0 in bounded time although a client never finishes its request
     await next.stop();
   }));
 
-test("serve exits 1 at once at a second signal", () =>
-  withDeployment(async (dir) => {
-    const serving = await startServe(dir);
-    const socket = await openRequest(join(dir, "data", "ground.sock"));
-    signalChild(serving.child, "SIGTERM");
-    await untilReported(serving, "shutting down");
-    const { code, signal } = await serving.stop("SIGINT");
-    assert.equal(code, 1);
-    assert.equal(signal, null);
-    socket.destroy();
-  }));
-
 /** Makes threads of V8 allocate memory endlessly. */
 const ASK_FLAG = "--stress-concurrent-allocation";
 const ASKING = { nodeFlags: [ASK_FLAG], denoFlags: [`--v8-flags=${ASK_FLAG}`] };
@@ -169,61 +162,15 @@ test("serve exits while threads of the runtime wait for memory, even at a second
     }
   }));
 
-test("serve reports what it removed of an unfinished commit", () =>
-  withDeployment(async (dir) => {
-    const first = await startServe(dir);
-    const { body } = await post(first, 1);
-    await first.stop("SIGKILL");
-    const tail = join(dir, "data", "log", "tail.ndjson");
-    await writeFile(tail, '{"commit":{"batches":[', { flag: "a" });
-
-    const second = await startServe(dir);
-    assert.match(second.output.stderr, /22 bytes/);
-    assert.ok(second.output.stderr.includes(JSON.parse(body).last_event_id));
-    assert.deepEqual(await batchIds(second), ["batch-1"]);
-    await second.stop();
-  }));
-
-test("serve exits 1 for a corrupt log and does not change it", () =>
+test("serve keeps its log from another serve and from seal, and init recognizes it", () =>
   withDeployment(async (dir) => {
     const serving = await startServe(dir);
-    await post(serving, 1);
-    await serving.stop();
-    const tail = join(dir, "data", "log", "tail.ndjson");
-    const text = await readFile(tail, "utf8");
-    const damaged = text.replace("order-1", "order-2");
-    assert.notEqual(damaged, text);
-    await writeFile(tail, damaged);
-
-    const { code, stdout, stderr } = await runCli(["serve"], { cwd: dir });
-    assert.equal(code, 1);
-    assert.equal(stdout, "");
-    assert.match(stderr, /tail\.ndjson: corrupt/);
-    assert.equal(await readFile(tail, "utf8"), damaged);
-    await assert.rejects(access(join(dir, "data", "ground.sock")));
-  }));
-
-test("serve exits 4 for a newer log", () =>
-  withDeployment(async (dir) => {
-    await (await startServe(dir)).stop();
-    const manifest = join(dir, "data", "log", "manifest.json");
-    const text = await readFile(manifest, "utf8");
-    await writeFile(manifest, text.replace('"min_reader":1', '"min_reader":2'));
-    const { code, stderr } = await runCli(["serve"], { cwd: dir });
-    assert.equal(code, 4, stderr);
-    assert.match(stderr, /min_reader/);
-  }));
-
-test("serve refuses a log that another serve writes, and init still recognizes it", () =>
-  withDeployment(async (dir) => {
-    const serving = await startServe(dir);
-    const other = await runCli(["serve"], { cwd: dir });
-    assert.equal(other.code, 1);
-    assert.equal(other.stdout, "");
-    assert.match(other.stderr, /\.lock: held by another process/);
-
-    const repeated = await runCli(["init", dir]);
-    assert.equal(repeated.code, 0, repeated.stderr);
+    for (const command of ["serve", "seal"]) {
+      const { code, stdout, stderr } = await runCli([command], { cwd: dir });
+      assert.deepEqual([code, stdout], [1, ""]);
+      assert.match(stderr, /\.lock: held by another process/);
+    }
+    assert.equal((await runCli(["init", dir])).code, 0);
     assert.equal((await post(serving, 1)).status, 200, "the first one is not disturbed");
     assert.equal((await serving.stop()).code, 0);
     assert.equal((await runCli(["init", dir])).code, 0);

@@ -129,7 +129,7 @@ test("verify that is stopped exits 1 and prints no report", () =>
 
 test("init completes after a first signal, and exits 1 at once at a second one", () =>
   withFolder(async (folder) => {
-    for (const signal of ["SIGINT", "SIGTERM"]) {
+    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
       const dir = join(folder, signal);
       const exit = await runSignalled(signal, "init", dir);
       assert.deepEqual([exit.code, exit.stdout, exit.stderr], [0, "", ""]);

@@ -1,32 +1,29 @@
-/** The output of `--help` of the program and of each command. */
+/** The output of `--help` of the program and of each command, and of `--man`. */
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { test } from "node:test";
 import { parseArguments } from "../../src/commands/arguments.ts";
-import {
-  COMMAND_NAMES,
-  COMMANDS,
-  OPTION_NAMES,
-  optionForm,
-} from "../../src/commands/command_table.ts";
-import { commandForm, usageText } from "../../src/commands/usage.ts";
+import { COMMAND_NAMES, COMMANDS, OPTION_NAMES } from "../../src/commands/command_table.ts";
+import { usageText } from "../../src/commands/usage.ts";
+import { runCli } from "../../tools/support/program.ts";
 
-const WIDTH = 80;
+const WIDTH = 72;
 
 test("usageText() of the program names every command, every global option and every status", () => {
   const text = usageText(null);
   for (const name of COMMAND_NAMES) assert.match(text, new RegExp(`^  ${name} `, "m"));
-  for (const name of OPTION_NAMES) assert.ok(text.includes(optionForm(name)), name);
+  for (const name of OPTION_NAMES) assert.ok(text.includes(`--${name}`), name);
   for (const status of [0, 1, 2, 3, 4]) assert.match(text, new RegExp(`^  ${status}  \\w`, "m"));
 });
 
-for (const name of COMMAND_NAMES) {
-  test(`usageText() of ${name} has its form, its options and an example`, () => {
-    const text = usageText(name);
-    assert.ok(text.includes(`Usage: service ${commandForm(name)}\n`));
-    for (const option of COMMANDS[name].options) assert.ok(text.includes(optionForm(option)));
-    assert.match(text, new RegExp(`^  service .*\\b${name}\\b`, "m"));
-  });
+test("usageText() of verify has its form, its options and an example", () => {
+  const text = usageText("verify");
+  assert.ok(text.includes("Usage: service verify [--config <PATH>] [--chain]\n"));
+  assert.match(text, /^ +-h, --help +Print this help/m);
+  assert.match(text, /^ +service --config .* verify$/m);
+});
 
+for (const name of COMMAND_NAMES) {
   test(`the examples of ${name} are valid commands`, () => {
     const lines = COMMANDS[name].examples.map(({ line }) => line.split(" "));
     const own = lines.filter(([program]) => program === "service");
@@ -36,10 +33,26 @@ for (const name of COMMAND_NAMES) {
 }
 
 for (const name of [null, ...COMMAND_NAMES]) {
-  test(`usageText() of ${name} fits a terminal of ${WIDTH} columns`, () => {
+  test(`usageText() of ${name} has at most ${WIDTH} columns`, () => {
     const text = usageText(name);
-    for (const line of text.split("\n")) assert.ok(line.length <= WIDTH, line);
+    for (const line of text.split("\n")) {
+      assert.ok(line.length <= WIDTH || line.startsWith("  curl"), line);
+    }
     assert.match(text, /[^\n]\n$/);
     assert.doesNotMatch(text, /undefined|\[object| $/m);
   });
 }
+
+test("groff formats what --man prints, without a warning: the help of each command", async (context) => {
+  const { code, stdout } = await runCli(["--man"]);
+  assert.equal(code, 0);
+  const options = { input: stdout, encoding: "utf8" } as const;
+  const formatted = spawnSync("groff", ["-man", "-Tascii", "-ww", "-P-cbou"], options);
+  if (formatted.error !== undefined) return context.skip("there is no groff");
+  assert.equal(formatted.stderr, "");
+  assert.match(formatted.stdout, /^SERVICE\(1\) +User Commands +SERVICE\(1\)$/m);
+  const shown = formatted.stdout.replaceAll(/^ {7}/gm, "");
+  for (const name of [null, ...COMMAND_NAMES]) {
+    assert.ok(shown.includes(usageText(name)), `${name}\n${shown}`);
+  }
+});

@@ -4,12 +4,12 @@ import { chmod, mkdir, readdir, readFile, rm, truncate, writeFile } from "node:f
 import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
-import { CONFIG_TEMPLATE } from "../../src/commands/config_template.ts";
 import { init } from "../../src/commands/init.ts";
 import { flipBit } from "../support/corrupt.ts";
 import {
   type CliExit,
   type CliOptions,
+  postJson,
   runCli,
   startServe,
   withFolder,
@@ -88,50 +88,35 @@ test("verify counts what it has verified", async () => {
   });
 });
 
-test("verify exits 3 with its report on standard output and the details on standard error", async () => {
+test("verify exits 3 with its report on standard output and damaged files on standard error", async () => {
   const tree = await fullLog();
-  const { path } = manifestOf(tree).segments[1]!;
-  tree.set(path, flipBit(tree.get(path)!, 1000));
+  const [first, , third] = manifestOf(tree).segments;
+  const damaged = [first!.path, third!.path, "tail.ndjson"];
+  for (const path of damaged) tree.set(path, flipBit(tree.get(path)!, 1000));
   await withLog(tree, async (dir) => {
     const before = await filesOf(dir);
     const { code, stdout, stderr } = await verify(dir);
     assert.equal(code, 3);
+    assert.match(stdout, /^[^\n]+\n$/);
     assert.deepEqual(JSON.parse(stdout), {
       ok: false,
       chain_checked: false,
-      segments_checked: 2,
+      segments_checked: 1,
       pending_checked: 0,
-      events_checked: 3,
+      events_checked: 0,
       orphans: [],
       remnants: [],
       failure: "file_hash_mismatch",
     });
-    assert.match(stdout, /^[^\n]+\n$/);
-    const details = "the SHA-256 of the file: expected [0-9a-f]{64}, found [0-9a-f]{64}";
-    assert.match(stderr, new RegExp(`^file_hash_mismatch: ${dir}/data/log/${path}: ${details}\n$`));
-    assert.deepEqual(await filesOf(dir), before);
-  });
-});
-
-test("verify names each damaged file in a line on standard error", async () => {
-  const tree = await fullLog();
-  const [first, , third] = manifestOf(tree).segments;
-  for (const path of [first!.path, third!.path]) tree.set(path, flipBit(tree.get(path)!, 1000));
-  tree.set("tail.ndjson", flipBit(tree.get("tail.ndjson")!, 1000));
-  await withLog(tree, async (dir) => {
-    const { code, stdout, stderr } = await verify(dir);
-    assert.equal(code, 3);
-    const { failure, segments_checked } = JSON.parse(stdout);
-    assert.deepEqual([failure, segments_checked], ["file_hash_mismatch", 1]);
     const logDir = join(dir, "data", "log");
-    const lines = stderr.split("\n");
-    const starts = [
-      `file_hash_mismatch: ${logDir}/${first!.path}: the SHA-256 of the file: `,
-      `file_hash_mismatch: ${logDir}/${third!.path}: the SHA-256 of the file: `,
-      `tail_invalid: ${logDir}/tail.ndjson: at byte 0: `,
-      "",
+    const details = "the SHA-256 of the file: expected [0-9a-f]{64}, found [0-9a-f]{64}";
+    const lines = [
+      `file_hash_mismatch: ${logDir}/${first!.path}: ${details}`,
+      `file_hash_mismatch: ${logDir}/${third!.path}: ${details}`,
+      `tail_invalid: ${logDir}/tail.ndjson: at byte 0: .*`,
     ];
-    assert.deepEqual(lines.map((line, i) => line.startsWith(starts[i]!)), starts.map(() => true));
+    assert.match(stderr, new RegExp(`^${lines.join("\n")}\n$`));
+    assert.deepEqual(await filesOf(dir), before);
   });
 });
 
@@ -156,14 +141,6 @@ test("verify exits 0 for a torn commit, and names the file", async () => {
     assert.deepEqual([ok, events_checked, remnants], [true, 10, ["tail.ndjson"]]);
   });
 });
-
-test("verify exits 1 without a log folder, and prints no report", () =>
-  withFolder(async (dir) => {
-    await writeFile(join(dir, "service.toml"), CONFIG_TEMPLATE);
-    const { code, stdout, stderr } = await verify(dir);
-    assert.deepEqual([code, stdout], [1, ""]);
-    assert.match(stderr, /^there is no folder .*\/data\/log; run init, or set \[data\] dir\n$/);
-  }));
 
 test("verify exits 1 for a file that cannot be read, and prints no report", async () => {
   await withLog(await fullLog(), async (dir) => {
@@ -190,17 +167,6 @@ test("verify exits 4 for a log that only a newer program may read, and prints no
   });
 });
 
-test("verify without --chain accepts a deployment with a stronger mode", async () => {
-  await withLog(await fullLog(), async (dir) => {
-    const config = join(dir, "service.toml");
-    const text = await readFile(config, "utf8");
-    await writeFile(config, text.replace('anchor = "none"', 'anchor = "signed"'));
-    assert.equal((await verify(dir)).code, 0);
-    const { code, stdout } = await verify(dir, ["--chain"]);
-    assert.deepEqual([code, stdout], [4, ""]);
-  });
-});
-
 test("verify runs while serve commits", async () => {
   await withLog(await fullLog(), async (dir) => {
     const serving = await startServe(dir);
@@ -210,11 +176,7 @@ test("verify runs while serve commits", async () => {
     while (!isDone) {
       const event = { stream: "s", record_key: "1", kind: "upserted", payload: "x".repeat(5000) };
       const batch = { source: "live", batch_id: `${batches++}`, events: [event, event] };
-      const response = await serving.fetch("/v1/events", {
-        method: "POST",
-        headers: { "content-type": "application/json" },
-        body: JSON.stringify(batch),
-      });
+      const response = await postJson(serving, "/v1/events", batch);
       assert.equal(response.status, 200, await response.text());
     }
     const { code, stdout, stderr } = await verifying;

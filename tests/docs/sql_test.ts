@@ -3,12 +3,10 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { DuckDBInstance } from "@duckdb/node-api";
 import { EventLogClient } from "../../mod.ts";
 import { type Deployment, withServing } from "../support/deployment.ts";
+import { type Row, rowsOf, withDuckDb } from "../support/duckdb.ts";
 import { fencesOf } from "./support/fences.ts";
-
-type Row = Record<string, unknown>;
 
 const DOCUMENT = readFileSync(new URL("../../docs/format.md", import.meta.url), "utf8");
 const QUERIES = fencesOf(DOCUMENT)
@@ -19,39 +17,27 @@ const QUERIES = fencesOf(DOCUMENT)
 
 /** Makes a log with three events of which one record is deleted, all of it sealed. */
 async function makeSealed(deployment: Deployment): Promise<void> {
-  const event = {
-    stream: "orders",
-    record_key: "1001",
-    kind: "upserted",
-    payload: { total: 42.5 },
-  };
+  const order = { stream: "orders", record_key: "1001", payload: { total: 42.5 } };
+  const event = { ...order, kind: "upserted" };
   const second = { ...event, record_key: "1002" };
   const events = [event, second, { ...second, kind: "deleted" }];
-  await new EventLogClient(deployment.serving.fetch).append({
-    source: "shop",
-    batchId: "1",
-    events,
-  });
+  const client = new EventLogClient(deployment.serving.fetch);
+  await client.append({ source: "shop", batchId: "1", events });
   await deployment.stop();
   const { code, stderr } = await deployment.run(["seal"]);
   assert.equal(code, 0, stderr);
 }
 
 /** Rows of each query, in the order of the document. */
-async function answersIn(dir: string): Promise<Row[][]> {
-  const instance = await DuckDBInstance.create(":memory:", { threads: "1" });
-  const connection = await instance.connect();
-  try {
+function answersIn(dir: string): Promise<Row[][]> {
+  return withDuckDb(async (connection) => {
     const answers: Row[][] = [];
     for (const query of QUERIES) {
       const placed = query.replaceAll("'data/log", `'${join(dir, "data", "log")}`);
-      answers.push((await connection.runAndReadAll(placed)).getRowObjectsJson() as Row[]);
+      answers.push(await rowsOf(connection, placed));
     }
     return answers;
-  } finally {
-    connection.closeSync();
-    instance.closeSync();
-  }
+  });
 }
 
 test("the queries of docs/format.md give what their comments say", () =>

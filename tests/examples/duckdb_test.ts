@@ -3,14 +3,13 @@ import assert from "node:assert/strict";
 import { copyFile, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { DuckDBInstance } from "@duckdb/node-api";
 import { canonicalize, type CommittedEvent, EventLogClient } from "../../mod.ts";
 import { randomInteger, randomItem, seededRandom, testSeed } from "../../tools/support/random.ts";
+import { type Row, rowsOf, withDuckDb } from "../support/duckdb.ts";
 import { readLog } from "./support/served.ts";
 import { type Deployment, withServing } from "../support/deployment.ts";
 
 const SCRIPT = new URL("../../examples/duckdb.sql", import.meta.url);
-type Row = Record<string, unknown>;
 type Query = (sql: string) => Promise<Row[]>;
 
 const seed = testSeed();
@@ -48,13 +47,11 @@ async function addForeignFiles(logDir: string): Promise<void> {
 }
 
 /** Runs the script for a log, then `use` in the same session with what its queries gave. */
-async function withScript(
+function withScript(
   variables: Record<string, string>,
   use: (query: Query, results: Row[][]) => Promise<void>,
 ): Promise<void> {
-  const instance = await DuckDBInstance.create(":memory:", { threads: "1" });
-  const connection = await instance.connect();
-  try {
+  return withDuckDb(async (connection) => {
     for (const [name, value] of Object.entries(variables)) {
       await connection.run(`SET VARIABLE ${name} = '${value}'`);
     }
@@ -64,14 +61,8 @@ async function withScript(
       const reader = await (await statements.prepare(index)).runAndReadAll();
       results.push(reader.getRowObjectsJson());
     }
-    await use(
-      async (sql) => (await connection.runAndReadAll(sql)).getRowObjectsJson(),
-      results.filter((rows) => rows.length > 0),
-    );
-  } finally {
-    connection.closeSync();
-    instance.closeSync();
-  }
+    await use((sql) => rowsOf(connection, sql), results.filter((rows) => rows.length > 0));
+  });
 }
 
 /** The state of every record by replay. */

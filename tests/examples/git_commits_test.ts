@@ -1,11 +1,9 @@
 /** Reading commits and what becomes of them, on repositories made by the tests. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { toCommitEvent, utcTimestamp } from "../../examples/support/commit_event.ts";
+import { toCommitEvent } from "../../examples/support/commit_event.ts";
 import {
   type Commit,
   COMMIT_FIELD_BYTES_MAX,
@@ -14,26 +12,15 @@ import {
   resolveCommit,
 } from "../../examples/support/git_commits.ts";
 import { nulFields } from "../../examples/support/nul_fields.ts";
+import { withFolder } from "../../tools/support/program.ts";
 import { GitRepository } from "./support/git_repository.ts";
 
-async function withRepository(use: (repository: GitRepository) => Promise<void>): Promise<void> {
-  const folder = await mkdtemp(join(tmpdir(), "git-commits-"));
-  try {
-    await use(new GitRepository(join(folder, "r.git")));
-  } finally {
-    await rm(folder, { recursive: true });
-  }
-}
-
-async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
-  const all: T[] = [];
-  for await (const item of items) all.push(item);
-  return all;
-}
+const withRepository = (use: (repository: GitRepository) => Promise<void>) =>
+  withFolder((folder) => use(new GitRepository(join(folder, "r.git"))));
 
 async function readOne(repository: GitRepository, object: string | Uint8Array): Promise<Commit> {
   const hash = repository.commitRaw(object);
-  const [commit] = await collect(readCommits(repository.path, hash, []));
+  const [commit] = await Array.fromAsync(readCommits(repository.path, hash, []));
   assert.equal(commit?.hash, hash);
   return commit;
 }
@@ -51,24 +38,12 @@ test("readCommits() lists parents before children and gives merges all parents",
     const left = repository.commit([root]);
     const right = repository.commit([root]);
     const merge = repository.commit([left, right], "merge\n\nof two");
-    const commits = await collect(readCommits(repository.path, merge, []));
+    const commits = await Array.fromAsync(readCommits(repository.path, merge, []));
     assert.deepEqual(commits.map(({ hash }) => hash), repository.list(merge));
     assert.deepEqual(commits.at(-1)?.parents, [left, right]);
     assert.equal(commits.at(-1)?.subject, "merge");
     assert.equal(commits.at(-1)?.body, "of two");
     assert.deepEqual(commits[0]?.parents, []);
-  });
-});
-
-test("readCommits() leaves out what the excluded commits reach", async () => {
-  await withRepository(async (repository) => {
-    const root = repository.commit([]);
-    const left = repository.commit([root]);
-    const right = repository.commit([root]);
-    const merge = repository.commit([left, right]);
-    const commits = await collect(readCommits(repository.path, merge, [left]));
-    assert.deepEqual(commits.map(({ hash }) => hash), [right, merge]);
-    assert.deepEqual(await collect(readCommits(repository.path, left, [merge])), []);
   });
 });
 
@@ -102,7 +77,7 @@ test("readCommits() and resolveCommit() fail with what git says", async () => {
     await assert.rejects(resolveCommit(repository.path, "--all"), /git rev-parse failed/);
     await assert.rejects(resolveCommit("/nonexistent", "HEAD"), /nonexistent/);
     await assert.rejects(
-      collect(readCommits(repository.path, "0".repeat(40), [])),
+      Array.fromAsync(readCommits(repository.path, "0".repeat(40), [])),
       /git log failed.*bad object/,
     );
   });
@@ -124,8 +99,6 @@ const AUTHORS: [string, string, string | undefined, string | undefined][] = [
   ["A <a@example.invalid> 0 +0000", "A", "a@example.invalid", "1970-01-01T00:00:00Z"],
   ["A <> 253402300799 +0000", "A", undefined, "9999-12-31T23:59:59Z"],
   ["A <> 253402300800 +0000", "A", undefined, undefined],
-  ["A <> 99999999999999999999999 +0000", "A", undefined, undefined],
-  ["A <> -100 +0000", "A", undefined, undefined],
   ["A <>", "A", undefined, undefined],
 ];
 for (const [author, name, mail, occurredAt] of AUTHORS) {
@@ -143,37 +116,19 @@ for (const [author, name, mail, occurredAt] of AUTHORS) {
   });
 }
 
-const SECONDS: [string, string | null][] = [
-  ["0", "1970-01-01T00:00:00Z"],
-  ["-1", "1969-12-31T23:59:59Z"],
-  ["-62167219200", "0000-01-01T00:00:00Z"],
-  ["-62167219201", null],
-  ["253402300799", "9999-12-31T23:59:59Z"],
-  ["253402300800", null],
-  ["", null],
-  ["1.5", null],
-  ["1e3", null],
-  ["9".repeat(40), null],
-];
-for (const [seconds, timestamp] of SECONDS) {
-  test(`utcTimestamp() of "${seconds}" is ${timestamp}`, () => {
-    assert.equal(utcTimestamp(seconds), timestamp);
-  });
-}
-
 test("nulFields() gives the same fields however the bytes arrive", async () => {
   const bytes = new TextEncoder().encode("\u{feff}ab\0\0äöü\u{1f600}\0longer\0rest without end");
   for (let size = 1; size <= bytes.length; size++) {
     const chunks = async function* () {
       for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
     };
-    assert.deepEqual(await collect(nulFields(chunks(), 10)), [
+    assert.deepEqual(await Array.fromAsync(nulFields(chunks(), 10)), [
       { text: "\u{feff}ab", isCut: false },
       { text: "", isCut: false },
       { text: "äöü\u{1f600}", isCut: false },
       { text: "longer", isCut: false },
     ]);
-    const cut = (await collect(nulFields(chunks(), 5))).map(({ isCut }) => isCut);
+    const cut = (await Array.fromAsync(nulFields(chunks(), 5))).map(({ isCut }) => isCut);
     assert.deepEqual(cut, [false, false, true, true]);
   }
 });

@@ -38,15 +38,10 @@ test("git_history imports every commit once, in git's order, then duplicates", a
     assert.equal(await importAll(served, repository), "1203 committed, 0 duplicate");
     assert.deepEqual(await importedHashes(served), repository.list(tip));
     assert.equal(await importAll(served, repository), "0 committed, 1203 duplicate");
-    repository.git(["commit-graph", "write", "--reachable"]);
-    assert.equal(await importAll(served, repository), "0 committed, 1203 duplicate");
 
-    const first = (await readLog(served))[0]!;
-    assert.equal(first.source, "git");
-    assert.equal(first.stream, "commits");
-    assert.equal(first.kind, "upserted");
-    assert.equal(first.occurred_at, "2023-11-14T22:13:20Z");
-    assert.deepEqual(first.payload, {
+    const { source, stream, kind, payload } = (await readLog(served))[0]!;
+    assert.deepEqual([source, stream, kind], ["git", "commits", "upserted"]);
+    assert.deepEqual(payload, {
       subject: "commit 1700000000",
       author: { name: "Ada", mail: "ada@example.invalid" },
       parents: [],
@@ -61,22 +56,13 @@ test("git_history adds only new commits when the repository has grown", async ()
     repository.setBranch("main", first);
     assert.equal(await importAll(served, repository), "620 committed, 0 duplicate");
 
-    // The partial last batch must stay as it is.
-    const second = repository.grow(first, 15);
-    repository.setBranch("main", second);
-    assert.equal(await importAll(served, repository), "15 committed, 620 duplicate");
-
     // A merge whose first parent is the other side puts commits between old ones in git's order.
     const root = repository.list(first)[0]!;
     const foreign = repository.grow(root, 30);
-    const merge = repository.commit([foreign, second], "merged the wrong way round");
+    const merge = repository.commit([foreign, first], "merged the wrong way round");
     repository.setBranch("main", merge);
-    assert.equal(await importAll(served, repository), "31 committed, 635 duplicate");
-    assert.equal(await importAll(served, repository), "0 committed, 666 duplicate");
-
-    const hashes = await importedHashes(served);
-    assert.equal(new Set(hashes).size, 666);
-    assert.deepEqual([...hashes].sort(), repository.list(merge).sort());
+    assert.equal(await importAll(served, repository), "31 committed, 620 duplicate");
+    assert.deepEqual((await importedHashes(served)).sort(), repository.list(merge).sort());
   });
 });
 
@@ -125,18 +111,6 @@ test("git_history goes on by itself when the service is killed and comes back", 
     assert.match(running.output.stdout, /^\d+ committed, (0|500) duplicate\n$/);
     assert.equal(await importAll(served, repository), "0 committed, 3000 duplicate");
     assert.deepEqual(await importedHashes(served), repository.list(tip));
-  });
-});
-
-test("git_history imports another branch with --ref", async () => {
-  await withImport(async (served, repository) => {
-    const root = repository.commit([]);
-    repository.setBranch("main", repository.commit([root]));
-    repository.setBranch("side", repository.commit([root]));
-    await importAll(served, repository);
-    const args = [...importArgs(served, repository), "--ref", "side"];
-    const { stdout } = await runExample("git_history", args);
-    assert.equal(stdout, "1 committed, 2 duplicate\n");
   });
 });
 

@@ -1,12 +1,7 @@
 /** What `nats_bridge` does not go on after: it ends with exit 1 and says what to do. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import {
-  jetstream,
-  jetstreamManager,
-  RetentionPolicy,
-  type StreamConfig,
-} from "@nats-io/jetstream";
+import { jetstreamManager } from "@nats-io/jetstream";
 import {
   appendPayloads,
   type Bridged,
@@ -41,11 +36,6 @@ async function carry(bridged: Bridged, sequence: number): Promise<void> {
   assert.equal(await endBridge(bridge, "SIGTERM"), 0);
 }
 
-async function addStream(nats: NatsServer, config: Partial<StreamConfig>): Promise<void> {
-  const { streams } = await jetstreamManager(await nats.connect());
-  await streams.add({ name: STREAM, ...config });
-}
-
 async function purge(nats: NatsServer): Promise<void> {
   const { streams } = await jetstreamManager(await nats.connect());
   await streams.purge(STREAM);
@@ -68,15 +58,6 @@ testWithNats("nats_bridge names the event that is too large, and waits at it", a
   await assertMirrors(bridged);
 }, "max_payload: 4096");
 
-testWithNats("nats_bridge names the event that the stream refuses", async (bridged) => {
-  await addStream(bridged.nats, { subjects: [`${STREAM}.*.*`], max_msg_size: 1024 });
-  await appendPayloads(bridged, "b1", [1]);
-  const large = await appendPayloads(bridged, "b2", ["x".repeat(1024)]);
-  const told = await refusal(bridged);
-  assert.match(told, new RegExp(`^NATS refused event ${large.first_event_id} .*maximum`));
-  assert.equal(await lastSequence(bridged.nats), 1);
-});
-
 testWithNats("nats_bridge does not carry another log into a stream", async (bridged) => {
   await appendPayloads(bridged, "b1", [1, 2]);
   await carry(bridged, 2);
@@ -86,13 +67,6 @@ testWithNats("nats_bridge does not carry another log into a stream", async (brid
     assert.match(await refusal(other), /^event \S+, message 2 .* is not in this log/);
   });
   assert.equal(await lastSequence(bridged.nats), 2);
-});
-
-testWithNats("nats_bridge shares its stream with nothing else", async (bridged) => {
-  await appendPayloads(bridged, "b1", [1]);
-  await carry(bridged, 1);
-  await jetstream(await bridged.nats.connect()).publish(`${STREAM}.a.b`);
-  assert.match(await refusal(bridged), /^message 2, .* something else publishes there/);
 });
 
 testWithNats("nats_bridge goes on from the cursor when the messages are gone", async (bridged) => {
@@ -118,20 +92,6 @@ testWithNats("nats_bridge does not guess when messages and cursor are gone", asy
   assert.equal(await lastSequence(nats), 2);
 });
 
-const UNFIT: [Partial<StreamConfig>, RegExp][] = [
-  [{ subjects: ["elsewhere.>"] }, /takes elsewhere\.>: add ground\.\*\.\* to its subjects/],
-  [
-    { subjects: [`${STREAM}.>`], retention: RetentionPolicy.Workqueue },
-    /has workqueue retention.*use one with limits retention/,
-  ],
-];
-for (const [config, told] of UNFIT) {
-  testWithNats(`nats_bridge refuses a stream with ${JSON.stringify(config)}`, async (bridged) => {
-    await addStream(bridged.nats, config);
-    assert.match(await refusal(bridged), told);
-  });
-}
-
 testWithNats("nats_bridge signs in with the name and password of the URL", async (bridged) => {
   const { url } = bridged.nats;
   const as = (who: string) => url.replace("//", `//${who}@`);
@@ -144,15 +104,14 @@ testWithNats("nats_bridge signs in with the name and password of the URL", async
   assert.doesNotMatch(told, /wrong/);
 }, 'authorization: { user: "ada", password: "s/ecret" }');
 
-const MEANINGLESS: [string[], RegExp][] = [
-  [[], /a socket is needed/],
-  [["s", "--stream", "a.b"], /no name like a\.b/],
-  [["s", "--nats", "here"], /--nats takes URLs/],
-];
-for (const [args, told] of MEANINGLESS) {
-  test(`nats_bridge exits with 2 for the arguments ${JSON.stringify(args)}`, async () => {
-    const { code, stderr } = await runExample("nats_bridge", args);
-    assert.equal(code, 2);
-    assert.match(stderr, told);
-  });
-}
+testWithNats("nats_bridge refuses a stream that does not take its subjects", async (bridged) => {
+  const { streams } = await jetstreamManager(await bridged.nats.connect());
+  await streams.add({ name: STREAM, subjects: ["elsewhere.>"] });
+  assert.match(await refusal(bridged), /takes elsewhere\.>: add ground\.\*\.\* to its subjects/);
+});
+
+test("nats_bridge exits 2 for arguments that make no sense", async () => {
+  const { code, stderr } = await runExample("nats_bridge", ["s", "--stream", "a.b"]);
+  assert.equal(code, 2);
+  assert.match(stderr, /no name like a\.b/);
+});

@@ -25,19 +25,6 @@ test("RecordView keeps the latest payload of each record, and none of deleted on
   });
 });
 
-test("RecordView takes a position without events, and opens where it was closed", async () => {
-  await withFolder((folder) => {
-    const path = join(folder, "view.db");
-    for (const [before, after] of [[null, "p1"], ["p1", "p2"], ["p2", "p3"]] as const) {
-      const view = new RecordView(path);
-      assert.equal(view.position, before);
-      view.apply([], after);
-      view.close();
-    }
-    return Promise.resolve();
-  });
-});
-
 test("RecordView changes nothing when another process moved on or an event is none", async () => {
   await withFolder((folder) => {
     const path = join(folder, "view.db");

@@ -39,11 +39,8 @@ test("tail_log prints every event in order, page by page, and goes on at its cur
 
     assert.deepEqual(await tailOnce(served, "--cursor", cursor), []);
     await append(served, "2", makeEvents(1, "later"));
-    assert.match(
-      (await tailOnce(served, "--cursor", cursor)).join(),
-      /^\S+ test\/even .* later-0$/,
-    );
-    assert.equal((await tailOnce(served)).length, 26);
+    const later = await tailOnce(served, "--cursor", cursor);
+    assert.match(later.join(), /^\S+ test\/even .* later-0$/);
   });
 });
 
@@ -56,9 +53,7 @@ test("tail_log prints only what its filters let through, and moves on over the r
       lines.map((line) => line.split(" ").at(-1)),
       [1, 3, 5, 7, 9].map((at) => `key-${at}`),
     );
-    assert.deepEqual(await tailOnce(served, "--record-key", "nothing", "--cursor", cursor), []);
-    assert.deepEqual(await tailOnce(served, "--kind", "deleted"), []);
-    assert.equal((await tailOnce(served, "--source", "test")).length, 10);
+    assert.deepEqual(await tailOnce(served, "--kind", "deleted", "--source", "test"), []);
   });
 });
 

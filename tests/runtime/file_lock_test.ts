@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { lstat, mkdir, readFile, symlink, writeFile } from "node:fs/promises";
+import { lstatSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -34,6 +34,9 @@ async function end(child: ChildProcess): Promise<void> {
   await closed;
 }
 
+const inFolder = (use: (folder: string) => void) =>
+  withFolder((folder) => Promise.resolve(use(folder)));
+
 const PAIRS: [RuntimeName, RuntimeName][] = [
   ["deno", "deno"],
   ["deno", "node"],
@@ -64,44 +67,41 @@ for (const [holder, other] of PAIRS) {
     }));
 }
 
-test("lockFile() excludes a second call in the same process until release()", () =>
-  withFolder(async (folder) => {
+test("lockFile() excludes a second call in the same process until it is released", () =>
+  inFolder((folder) => {
     const path = join(folder, ".lock");
-    const lock = await lockFile(path);
-    assert.ok(lock);
-    assert.equal(await lockFile(path), null);
-    lock.release();
-    lock.release();
-    const again = await lockFile(path);
-    assert.ok(again);
-    again.release();
+    const release = lockFile(path);
+    assert.ok(release);
+    assert.equal(lockFile(path), null);
+    release();
+    lockFile(path)!();
   }));
 
 test("lockFile() creates the file for its owner alone, and never deletes or empties it", () =>
-  withFolder(async (folder) => {
+  inFolder((folder) => {
     const path = join(folder, ".lock");
-    (await lockFile(path))!.release();
-    assert.equal((await lstat(path)).mode & 0o777, 0o600);
-    await writeFile(path, "kept");
-    (await lockFile(path))!.release();
-    assert.equal(await readFile(path, "utf8"), "kept");
+    lockFile(path)!();
+    assert.equal(lstatSync(path).mode & 0o777, 0o600);
+    writeFileSync(path, "kept");
+    lockFile(path)!();
+    assert.equal(readFileSync(path, "utf8"), "kept");
   }));
 
 test("lockFile() refuses a symlink and creates nothing behind it", () =>
-  withFolder(async (folder) => {
+  inFolder((folder) => {
     const [target, link] = [join(folder, "target"), join(folder, "link")];
-    await symlink(target, link);
-    await assert.rejects(lockFile(link));
-    await assert.rejects(lstat(target), { code: "ENOENT" });
-    await writeFile(target, "");
-    await assert.rejects(lockFile(link));
+    symlinkSync(target, link);
+    assert.throws(() => lockFile(link));
+    assert.throws(() => lstatSync(target), { code: "ENOENT" });
+    writeFileSync(target, "");
+    assert.throws(() => lockFile(link));
   }));
 
 test("lockFile() under restricted permissions refuses a symlink too", () =>
   withFolder(async (folder) => {
     const [target, link] = [join(folder, "target"), join(folder, "link")];
-    await writeFile(target, "");
-    await symlink(target, link);
+    writeFileSync(target, "");
+    symlinkSync(target, link);
     const args = [...runtimeArgs(THIS_RUNTIME, ["--allow-read", "--allow-write"]), HOLD_LOCK, link];
     const child = spawn(executableOf(THIS_RUNTIME)!, args, { stdio: "ignore" });
     const [code] = await once(child, "close");
@@ -109,8 +109,7 @@ test("lockFile() under restricted permissions refuses a symlink too", () =>
   }));
 
 test("lockFile() refuses a folder and a missing parent", () =>
-  withFolder(async (folder) => {
-    await mkdir(join(folder, "dir"));
-    await assert.rejects(lockFile(join(folder, "dir")));
-    await assert.rejects(lockFile(join(folder, "none", ".lock")));
+  inFolder((folder) => {
+    assert.throws(() => lockFile(folder));
+    assert.throws(() => lockFile(join(folder, "none", ".lock")));
   }));

@@ -1,6 +1,5 @@
 /** Runs the command line on a terminal of its own. */
 import { spawnSync } from "node:child_process";
-import process from "node:process";
 import { cliCommand } from "../../tools/support/program.ts";
 
 export interface TerminalRun {
@@ -10,18 +9,14 @@ export interface TerminalRun {
 }
 
 /**
- * Runs the program to its end, with variables on top of those of the test and no NO_COLOR.
+ * Runs the program to its end.
  * @returns null without the `script` of util-linux, which makes the terminal.
  */
-export function runOnTerminal(
-  args: string[],
-  variables: Record<string, string> = {},
-): TerminalRun | null {
+export function runOnTerminal(args: string[]): TerminalRun | null {
   const quoted = cliCommand(args).map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(" ");
   const { error, status, stdout } = spawnSync("script", ["-qec", quoted, "/dev/null"], {
     encoding: "utf8",
     input: "",
-    env: { ...process.env, NO_COLOR: "", ...variables },
   });
   return error === undefined ? { status, output: stdout } : null;
 }

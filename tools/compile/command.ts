@@ -5,7 +5,7 @@ import { HEAP_FLAGS } from "../../src/commands/heap_bounds.ts";
  * No subprocess, no FFI, of the environment what the terminal is. Folders and the socket are named
  * by a configuration that is read when the program runs, so they cannot be narrowed here.
  */
-const PERMISSIONS = ["--allow-read", "--allow-write", "--allow-net", "--allow-env=TERM"];
+const PERMISSIONS = ["--allow-read", "--allow-write", "--allow-net"];
 
 export interface Compilation {
   /** Triple of the target; undefined for the machine this runs on. */

@@ -122,14 +122,14 @@ async function wholeOf(file: StorageFile): Promise<Buffer> {
 }
 
 /** While one process holds the lock, another one does not get it, and gets it afterwards. */
-export async function probeLock(folder: string): Promise<void> {
+export function probeLock(folder: string): void {
   const path = join(folder, "lock");
-  const lock = await lockFile(path);
-  if (lock === null) throw new ProbeError("a lock that nobody holds is not given");
+  const release = lockFile(path);
+  if (release === null) throw new ProbeError("a lock that nobody holds is not given");
   try {
     need(tryElsewhere(path) === "held", "a lock (flock) does not keep a second process out");
   } finally {
-    lock.release();
+    release();
   }
   need(tryElsewhere(path) === "free", "a lock (flock) stays held when it is given up");
 }

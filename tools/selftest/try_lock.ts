@@ -2,6 +2,6 @@
 import process from "node:process";
 import { lockFile } from "../../src/runtime/file_lock.ts";
 
-const lock = await lockFile(process.argv[2]!);
-lock?.release();
-process.stdout.write(lock === null ? "held" : "free");
+const release = lockFile(process.argv[2]!);
+release?.();
+process.stdout.write(release === null ? "held" : "free");

@@ -67,7 +67,7 @@ export interface Spawned {
 
 /** The words that run the program. */
 export function cliCommand(args: string[]): string[] {
-  const permissions = ["--allow-read", "--allow-write", "--allow-env=TERM"];
+  const permissions = ["--allow-read", "--allow-write"];
   return [...programOf({ permissions }), ...args];
 }
 
@@ -172,6 +172,12 @@ export interface ServeOptions extends CliOptions {
   socketPath?: string;
   /** Size at which the tail is rotated and sealed; that of the program if absent. */
   rotateBytes?: number;
+}
+
+/** Sends a JSON body to a service. */
+export function postJson({ fetch }: Serving, path: string, body: unknown): Promise<Response> {
+  const headers = { "content-type": "application/json" };
+  return fetch(path, { method: "POST", headers, body: JSON.stringify(body) });
 }
 
 /** Starts `serve` for a deployment under the least permissions; returns once it answers. */

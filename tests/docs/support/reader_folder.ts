@@ -16,7 +16,7 @@ import { executableOf, runtimeArgs, THIS_RUNTIME } from "../../../tools/support/
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 /** At the top of the tree. */
 const NOT_COPIED = new Set([".git", "node_modules", "demo", "dist", "service"]);
-const PERMISSIONS = ["--allow-read", "--allow-write", "--allow-net", "--allow-env=TERM"];
+const PERMISSIONS = ["--allow-read", "--allow-write", "--allow-net"];
 
 /** Puts into `folder` what the commands of a document need. */
 export async function furnish(folder: string): Promise<void> {

@@ -32,7 +32,6 @@ export async function runOn(dir: string, command: string[]): Promise<CommandEnd>
   const status = await run(args, {
     print: (text) => end.stdout += text,
     report: (line) => end.stderr += `${line}\n`,
-    reportError: (line) => end.stderr += `${line}\n`,
     showProgress: () => {},
   });
   return { ...end, status };

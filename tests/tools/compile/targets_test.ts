@@ -35,7 +35,7 @@ test("targetsNamed() names what there is when a target is unknown", () => {
 
 const OF_ALL = [
   ...["compile", "--quiet", "--no-check", "--no-lock", "--no-code-cache", "--no-prompt"],
-  ...["--allow-read", "--allow-write", "--allow-net", "--allow-env=TERM"],
+  ...["--allow-read", "--allow-write", "--allow-net"],
   "--v8-flags=--heap-growing-percent=50,--memory-saver-mode,--max-semi-space-size=2",
 ];
 

@@ -8,13 +8,18 @@ import { describeError, errorCode } from "./system_error.ts";
 export const CONFIG_FILE_BYTES_MAX: number = 64 * 1024;
 
 /** Returns the text at `path`. @throws {CommandError} exit status 2: it cannot be read. */
-export async function readBoundedFile(path: string): Promise<string> {
+export async function readConfigFile(path: string): Promise<string> {
   const file = await openConfigFile(path);
   try {
     const stat = await file.stat();
     if (stat.isDirectory()) throw usageError(`${path}: is a folder, not a configuration file`);
     if (!stat.isFile()) throw usageError(`${path}: is not a regular file`);
-    return decode(path, await readBounded(path, file));
+    if (stat.size > CONFIG_FILE_BYTES_MAX) {
+      throw usageError(
+        `${path}: is larger than ${CONFIG_FILE_BYTES_MAX} bytes, too large to be a configuration`,
+      );
+    }
+    return decode(path, await file.readFile());
   } finally {
     await file.close();
   }
@@ -30,23 +35,6 @@ async function openConfigFile(path: string): Promise<FileHandle> {
     }
     throw usageError(`${path}: no such file; name it with --config, or create one with init`);
   }
-}
-
-/** Reads at most one byte beyond the limit, whatever size the file claims. */
-async function readBounded(path: string, file: FileHandle): Promise<Uint8Array> {
-  const bytes = new Uint8Array(CONFIG_FILE_BYTES_MAX + 1);
-  let sizeBytes = 0;
-  while (sizeBytes < bytes.length) {
-    const { bytesRead } = await file.read(bytes, sizeBytes, bytes.length - sizeBytes, sizeBytes);
-    if (bytesRead === 0) break;
-    sizeBytes += bytesRead;
-  }
-  if (sizeBytes > CONFIG_FILE_BYTES_MAX) {
-    throw usageError(
-      `${path}: is larger than ${CONFIG_FILE_BYTES_MAX} bytes, too large to be a configuration`,
-    );
-  }
-  return bytes.subarray(0, sizeBytes);
 }
 
 function decode(path: string, bytes: Uint8Array): string {
