@@ -1,15 +1,17 @@
 /** Writes the responses of a connection: small ones in one write, streams with backpressure. */
 import { Buffer } from "node:buffer";
+import { STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
-import { CHUNK_END, chunkOf, chunkStart, framed, LAST_CHUNK } from "./chunk.ts";
 import type { HttpResponse } from "./message.ts";
-import { formatResponseHead, type ResponseFraming } from "./response_head.ts";
 
 /** Bodies up to this size are copied behind their head. */
 const COPIED_BYTES_MAX = 64 * 1024;
 /** Pieces up to this size are copied into their frame; smaller, because of many followers. */
 const COPIED_PIECE_BYTES_MAX = 8 * 1024;
 const CONTINUE = "HTTP/1.1 100 Continue\r\n\r\n";
+const CRLF = "\r\n";
+/** Ends a chunked body. */
+const LAST_CHUNK = "0\r\n\r\n";
 
 export class ResponseWriter {
   readonly #socket: Socket;
@@ -30,7 +32,7 @@ export class ResponseWriter {
   }
 
   writeContinue(): void {
-    if (!this.#isGone) this.#socket.write(CONTINUE);
+    this.#writeText(CONTINUE);
   }
 
   /**
@@ -44,24 +46,18 @@ export class ResponseWriter {
     keepsAlive: boolean,
     takesChunks: boolean,
   ): boolean | Promise<boolean> {
-    const { status, headers, body } = response;
-    if (body === null) {
-      return this.#whenRoom(
-        this.#writeText(formatResponseHead(status, headers, "own", keepsAlive)),
-      );
-    }
+    const { body } = response;
+    if (body === null) return this.#whenRoom(this.#writeText(formatHead(response, keepsAlive)));
     if (typeof body === "string") {
-      const bodyBytes = Buffer.byteLength(body);
-      const head = formatResponseHead(status, headers, bodyBytes, keepsAlive);
+      const head = formatHead(response, keepsAlive, Buffer.byteLength(body));
       return this.#whenRoom(this.#writeText(head + body));
     }
     if (body instanceof Uint8Array) {
-      const head = formatResponseHead(status, headers, body.length, keepsAlive);
+      const head = formatHead(response, keepsAlive, body.length);
       return this.#whenRoom(this.#writeWhole(head, body));
     }
-    const framing = framingOf(headers, takesChunks);
-    this.#writeText(formatResponseHead(status, headers, framing, keepsAlive));
-    return this.#writePieces(body, framing === "chunked");
+    this.#writeText(formatHead(response, keepsAlive, takesChunks ? "chunked" : undefined));
+    return this.#writePieces(body, takesChunks);
   }
 
   /**
@@ -104,7 +100,7 @@ export class ResponseWriter {
       isInUse = false;
       this.#wakeWriter();
     };
-    if (isChunked) this.#writeParts(chunkStart(piece.length), piece, CHUNK_END, onWritten);
+    if (isChunked) this.#writeParts(chunkStart(piece), piece, CRLF, onWritten);
     else this.#socket.write(piece, onWritten);
     // "drain" may come before the piece is released.
     while (isInUse && !this.#isGone) await this.#room();
@@ -160,7 +156,65 @@ export class ResponseWriter {
   }
 }
 
-function framingOf(headers: HttpResponse["headers"], takesChunks: boolean): ResponseFraming {
-  if ("content-length" in headers) return "own";
-  return takesChunks ? "chunked" : "close";
+/**
+ * Formats the head of a response (RFC 9112 section 4).
+ * @param framing the length of the body; absent for HEAD, and if the end of the connection ends it.
+ */
+function formatHead(
+  { status, headers }: HttpResponse,
+  keepsAlive: boolean,
+  framing?: number | "chunked",
+): string {
+  let head = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}\r\n`;
+  for (const name in headers) {
+    if (name !== "connection") head += `${name}: ${headers[name]}\r\n`;
+  }
+  if (typeof framing === "number") head += `content-length: ${framing}\r\n`;
+  else if (framing === "chunked") head += "transfer-encoding: chunked\r\n";
+  if (!keepsAlive) head += "connection: close\r\n";
+  return `${head}date: ${httpDate(Date.now())}\r\n\r\n`;
+}
+
+let dateSeconds = 0;
+let date = "";
+
+/** Formats the date (RFC 9110 section 5.6.7), once per second. */
+function httpDate(nowMs: number): string {
+  const seconds = Math.floor(nowMs / 1000);
+  if (seconds !== dateSeconds) {
+    dateSeconds = seconds;
+    date = new Date(nowMs).toUTCString();
+  }
+  return date;
+}
+
+/** Returns the size line of a piece as a chunk (RFC 9112 section 7.1). */
+function chunkStart(piece: Uint8Array): string {
+  return piece.length.toString(16) + CRLF;
+}
+
+let latestPiece: Uint8Array | null = null;
+let latestChunk: Buffer | null = null;
+
+/**
+ * Returns a chunk with a copy of `piece`, which must not change afterwards. The last one is cached:
+ * a thousand followers get the same piece in a row, and a copy costs more than a write.
+ */
+function chunkOf(piece: Uint8Array): Buffer {
+  if (latestChunk === null || piece !== latestPiece) {
+    latestChunk = framed(chunkStart(piece), piece, CRLF);
+    latestPiece = piece;
+  }
+  return latestChunk;
+}
+
+/** Concatenates ASCII texts and a copy of `bytes`. */
+function framed(before: string, bytes: Uint8Array, after = ""): Buffer {
+  const start = before.length;
+  const end = start + bytes.length;
+  const whole = Buffer.allocUnsafe(end + after.length);
+  whole.write(before, 0, "latin1");
+  whole.set(bytes, start);
+  if (after !== "") whole.write(after, end, "latin1");
+  return whole;
 }

@@ -54,16 +54,10 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
     if (host.isClosing) server.close();
     else socketFile = socketFileAt(path);
   };
+  let server = await open();
+  let socketFile = socketFileAt(path);
   const intervalMs = options.acceptProbeMs ?? ACCEPT_PROBE_INTERVAL_MS;
   const watch = new AcceptWatch({ path, intervalMs, reopen });
-  let server: Server;
-  try {
-    server = await open();
-  } catch (error) {
-    watch.stop();
-    throw error;
-  }
-  let socketFile = socketFileAt(path);
   let closed: Promise<void> | undefined;
   return {
     close() {
@@ -96,17 +90,15 @@ async function closeServer(
   server.close();
   host.isClosing = true;
   for (const connection of connections) connection.shutDown();
-  const graceEnd = Promise.withResolvers<void>();
+  const { promise: graceEnd, resolve: endGrace } = Promise.withResolvers<void>();
   const grace = setTimeout(() => {
     report(`closing connections that did not end within ${shutdownGraceMs} ms`);
     for (const connection of connections) connection.destroy();
-    graceEnd.resolve();
+    endGrace();
   }, shutdownGraceMs);
-  // The server's own "close" event is unreliable: Deno 2.7 never emits it.
-  const closed = [...connections].map((connection) => connection.closed());
-  const over = [...connections].map((connection) => connection.over());
-  // Gives requests of disconnected clients time to finish before the log closes.
-  await Promise.race([Promise.all(over), graceEnd.promise]);
-  await Promise.all(closed);
+  // The server's own "close" event is unreliable: Deno 2.7 never emits it. The requests of
+  // disconnected clients get time to finish before the log closes.
+  const over = Promise.all([...connections].map((connection) => connection.over()));
+  await Promise.race([over, graceEnd]);
   clearTimeout(grace);
 }

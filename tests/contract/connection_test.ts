@@ -110,6 +110,7 @@ for (const [title, bytes] of MALFORMED) {
         const response = await malformed.readResponse();
         assert.equal(response?.status, STATUS_OF_MALFORMED[title] ?? 400, JSON.stringify(response));
         assert.equal(response?.headers["content-type"], "application/json");
+        if (response?.status === 400) assert.equal(response.headers.connection, "close");
       }
       await kept.write(get("/v1/events"));
       assert.equal((await kept.readResponse())?.status, 200);

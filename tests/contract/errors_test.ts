@@ -95,6 +95,9 @@ test("every request without the token is 401", async () => {
       "Bearer ",
       "Bearer s3cre",
       "Bearer s3cret2",
+      "Bearer S3cret",
+      "Bearer\ts3cret",
+      "Bearer s3cret, Bearer s3cret",
       "Basic s3cret",
       "s3cret",
     ];
@@ -116,7 +119,7 @@ test("every request without the token is 401", async () => {
 
 test("every route accepts the token", async () => {
   await withService(async ({ socketPath }) => {
-    const headers = { authorization: "bEARER s3cret" };
+    const headers = { authorization: "bEARER   s3cret" };
     assert.equal((await request(socketPath, { headers, body: batchWith({}) })).status, 200);
     for (const options of EVERY_ROUTE) {
       if (options.path === "/v1/events?follow=true") continue;
@@ -125,6 +128,12 @@ test("every route accepts the token", async () => {
     }
   }, { token: "s3cret" });
 });
+
+test("a token is compared by its bytes in UTF-8", () =>
+  withService(async ({ socketPath }) => {
+    const headers = { authorization: "Bearer cl\u00c3\u00a9" };
+    assert.equal((await request(socketPath, { headers })).status, 200);
+  }, { token: "clé" }));
 
 test("faults are reported in order: token, path, method, query, media type, length, room", async () => {
   const admission = new Admission({ waitersMax: 0, totalBytes: 2, bodyBytes: 1 });
@@ -206,14 +215,16 @@ test("an unreadable log is 500 internal_error, reported to the operator without 
     }, { storage: before.storage });
   }));
 
-test("a bug in a mutation is 500 internal_error", async () => {
-  const log = stubLog({
-    append: () => Promise.reject(new TypeError("defect")),
-    retire: () => Promise.reject(new TypeError("defect")),
-  });
-  await withServedLog(async ({ socketPath }) => {
+test("a bug in a mutation is 500 internal_error, reported without values", async () => {
+  // Messages of syntax errors quote the text.
+  const parse = () => Promise.resolve(JSON.parse('{"s3cret-payload"}'));
+  const log = stubLog({ append: parse, retire: parse });
+  await withServedLog(async ({ socketPath, reports }) => {
     assertError(await ingest(socketPath, batchWith({})), "internal_error");
     assertError(await postRetirement(socketPath, { source: "shop" }), "internal_error");
+    assert.equal(reports.length, 2);
+    assert.match(reports[0]!, /^POST \/v1\/events failed: SyntaxError/);
+    for (const line of reports) assert.doesNotMatch(line, /s3cret|\n/);
   }, { log: () => log });
 });
 

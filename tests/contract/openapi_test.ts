@@ -1,7 +1,7 @@
 /** `docs/openapi.yaml` and the service say the same. */
 import assert from "node:assert/strict";
 import { ERROR_STATUS } from "../../src/event/api_error.ts";
-import { createRoutes } from "../../src/api/routes.ts";
+import { createRoutes } from "../../src/api/handler.ts";
 import {
   BATCH_EVENTS_MAX,
   NAME_BYTES_MAX,
@@ -59,12 +59,9 @@ test("every reference of the document resolves", () => {
 });
 
 test("the document has every route and method of the service, and no other", () => {
-  const routes = createRoutes({
-    log: stubLog({}),
-    replay: { defaultLimit: 1, maxLimit: 1 },
-    admission: new Admission(),
-    onStreamFailure: () => assert.fail(),
-  });
+  const replay = { defaultLimit: 1, maxLimit: 1 };
+  const options = { log: stubLog({}), replay, admission: new Admission() };
+  const routes = createRoutes(options, () => assert.fail());
   assert.deepEqual(DOCUMENT.paths, [...routes.keys()]);
   for (const [path, route] of routes) {
     const methods = [...route.keys(), ...(route.has("GET") ? ["HEAD"] : [])];

@@ -25,6 +25,7 @@ const REFUSED: Array<[rule: string, query: string, code: ErrorCode]> = [
   ["a percent sign is followed by two digits", "source=%", "invalid_request"],
   ["percent-encoding is hexadecimal", "source=%zz", "invalid_request"],
   ["percent-encoding gives UTF-8", "record_key=%ff", "invalid_request"],
+  ["percent-encoding is not overlong", "record_key=%C0%80", "invalid_request"],
   ["percent-encoding gives no surrogates", "record_key=%ed%a0%80", "invalid_request"],
   ["after is an event id", "after=1", "invalid_replay_request"],
   ["after is not empty", "after=", "invalid_replay_request"],

@@ -6,20 +6,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import type { HttpHandler } from "../../src/http/message.ts";
-import { exchange, RawConnection } from "../support/raw_client.ts";
-import { withHandler } from "../support/test_server.ts";
+import { RawConnection } from "../support/raw_client.ts";
+import { letServerWork, withHandler } from "../support/test_server.ts";
 
 const GET = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 /** Read-ahead and write-ahead of the service, and the buffers of the system. */
 const AHEAD_BYTES_MAX = 1024 * 1024;
-
-/** Lets the server make progress: each exchange takes some turns of its event loop. */
-async function letServerWork(socketPath: string): Promise<void> {
-  for (let n = 0; n < 50; n++) {
-    const { connection } = await exchange(socketPath, "no request\r\n\r\n");
-    connection.destroy();
-  }
-}
 
 test("pipelined requests are read ahead up to a limit", () => {
   const requests = 200_000;
@@ -61,7 +53,7 @@ test("a client that reads no responses is served up to a limit", () => {
     const connection = await RawConnection.open(socketPath);
     connection.pause();
     await connection.write(GET.repeat(requests));
-    await letServerWork(socketPath);
+    await letServerWork(socketPath, 50);
     assert.ok(answered * body.length < AHEAD_BYTES_MAX, `${answered} answers were made`);
     connection.resume();
     for (let n = 0; n < requests; n++) {
