@@ -38,13 +38,12 @@ export class BodyDecoder {
   }
 
   /**
-   * Decodes `bytes` from `start` to the end of the body or the buffer, and appends its content to
-   * `pieces`.
+   * Decodes `bytes` up to the end of the body or the buffer, and appends their content to `pieces`.
    * @returns the offset where it stopped.
    * @throws {MalformedRequestError}
    */
-  decode(bytes: Buffer, start: number, pieces: Buffer[]): number {
-    let at = start;
+  decode(bytes: Buffer, pieces: Buffer[]): number {
+    let at = 0;
     while (at < bytes.length && !this.isComplete) {
       at = this.#expected === "content"
         ? this.#takeContent(bytes, at, pieces)

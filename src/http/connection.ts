@@ -86,8 +86,7 @@ export class Connection {
 
   #receive(bytes: Buffer): void {
     if (this.#lingeredBytes !== null) return this.#drop(bytes.length);
-    let start = 0;
-    if (this.#body !== null && !this.#body.isComplete) start = this.#pushBody(bytes, 0);
+    const start = this.#body === null || this.#body.isComplete ? 0 : this.#body.push(bytes);
     if (start === bytes.length) return;
     const rest = start === 0 ? bytes : bytes.subarray(start);
     this.#input = this.#input.length === 0 ? rest : Buffer.concat([this.#input, rest]);
@@ -98,17 +97,6 @@ export class Connection {
   /** Whether pipelined input exceeds the read-ahead limit. */
   get #isFarAhead(): boolean {
     return this.#input.length > HEADER_BYTES_MAX;
-  }
-
-  /** Returns the end offset of the body. A malformed body consumes all bytes. */
-  #pushBody(bytes: Buffer, start: number): number {
-    try {
-      return this.#body!.push(bytes, start);
-    } catch (error) {
-      if (!(error instanceof MalformedRequestError)) throw error;
-      this.#body!.fail(error);
-      return bytes.length;
-    }
   }
 
   /** Serves the next request if its head is complete. */
@@ -202,10 +190,10 @@ export class Connection {
     this.#body = body;
     if (!body.isComplete && this.#input.length > 0) {
       const input = this.#input;
-      const end = this.#pushBody(input, 0);
+      const end = body.push(input);
       this.#input = end === input.length ? NOTHING : input.subarray(end);
     }
-    if (this.#hasEnded && !body.isComplete) body.fail(connectionLost());
+    if (this.#hasEnded) body.fail(connectionLost());
     return body;
   }
 

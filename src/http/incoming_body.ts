@@ -7,6 +7,7 @@ import type { Socket } from "node:net";
 import { clearTimeout, setTimeout } from "node:timers";
 import { DRAIN_BYTES_MAX, DRAIN_TIMEOUT_MS } from "../limits.ts";
 import { BodyDecoder } from "./body_decoder.ts";
+import { MalformedRequestError } from "./message.ts";
 
 export class IncomingBody {
   readonly #socket: Socket;
@@ -43,14 +44,19 @@ export class IncomingBody {
   }
 
   /**
-   * Decodes received bytes from `start`, and returns the end offset of the body. After an error it
-   * consumes all bytes: the start of the next request is unknown.
-   * @throws {MalformedRequestError}
+   * Decodes received bytes, and returns the end offset of the body. After an error, which its
+   * reader gets, it consumes all bytes: the start of the next request is unknown.
    */
-  push(bytes: Buffer, start: number): number {
+  push(bytes: Buffer): number {
     if (this.#error !== null) return bytes.length;
     const pieces = this.#waiting === null ? [] : [this.#waiting];
-    const end = this.#decoder.decode(bytes, start, pieces);
+    let end = bytes.length;
+    try {
+      end = this.#decoder.decode(bytes, pieces);
+    } catch (error) {
+      if (!(error instanceof MalformedRequestError)) throw error;
+      this.fail(error);
+    }
     // Reading tiny chunks one by one would dominate the cost.
     this.#waiting = pieces.length > 1 ? Buffer.concat(pieces) : pieces[0] ?? null;
     if (this.isComplete || this.#waiting !== null) this.#wakeReader();

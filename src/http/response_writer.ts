@@ -4,9 +4,7 @@ import { STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import type { HttpResponse } from "./message.ts";
 
-/** Bodies up to this size are copied behind their head. */
-const COPIED_BYTES_MAX = 64 * 1024;
-/** Pieces up to this size are copied into their frame; smaller, because of many followers. */
+/** Pieces up to this size are copied into their frame: a write costs more than a copy. */
 const COPIED_PIECE_BYTES_MAX = 8 * 1024;
 const CONTINUE = "HTTP/1.1 100 Continue\r\n\r\n";
 const CRLF = "\r\n";
@@ -32,7 +30,7 @@ export class ResponseWriter {
   }
 
   writeContinue(): void {
-    this.#writeText(CONTINUE);
+    this.#write(CONTINUE);
   }
 
   /**
@@ -47,16 +45,16 @@ export class ResponseWriter {
     takesChunks: boolean,
   ): boolean | Promise<boolean> {
     const { body } = response;
-    if (body === null) return this.#whenRoom(this.#writeText(formatHead(response, keepsAlive)));
+    if (body === null) return this.#whenRoom(this.#write(formatHead(response, keepsAlive)));
     if (typeof body === "string") {
       const head = formatHead(response, keepsAlive, Buffer.byteLength(body));
-      return this.#whenRoom(this.#writeText(head + body));
+      return this.#whenRoom(this.#write(head + body));
     }
     if (body instanceof Uint8Array) {
       const head = formatHead(response, keepsAlive, body.length);
-      return this.#whenRoom(this.#writeWhole(head, body));
+      return this.#whenRoom(this.#write(framed(head, body)));
     }
-    this.#writeText(formatHead(response, keepsAlive, takesChunks ? "chunked" : undefined));
+    this.#write(formatHead(response, keepsAlive, takesChunks ? "chunked" : undefined));
     return this.#writePieces(body, takesChunks);
   }
 
@@ -80,7 +78,7 @@ export class ResponseWriter {
     } finally {
       this.#endPieces = null;
     }
-    if (isChunked) this.#writeText(LAST_CHUNK);
+    if (isChunked) this.#write(LAST_CHUNK);
     return !this.#isGone;
   }
 
@@ -89,53 +87,28 @@ export class ResponseWriter {
     // An empty chunk would end the body.
     if (piece.length === 0 || this.#isGone) return;
     if (piece.length <= COPIED_PIECE_BYTES_MAX) {
-      const copy = isChunked ? chunkOf(piece) : Buffer.from(piece);
-      if (!this.#socket.write(copy)) await this.#room();
+      if (!this.#write(isChunked ? chunkOf(piece) : Buffer.from(piece))) await this.#room();
       return;
     }
+    const socket = this.#socket;
     let isInUse = true;
-    const onWritten = (error?: Error | null) => {
+    socket.cork();
+    if (isChunked) socket.write(chunkStart(piece));
+    socket.write(piece, (error) => {
       // After an error, "close" wakes the writer.
       if (error !== null && error !== undefined) return;
       isInUse = false;
       this.#wakeWriter();
-    };
-    if (isChunked) this.#writeParts(chunkStart(piece), piece, CRLF, onWritten);
-    else this.#socket.write(piece, onWritten);
+    });
+    if (isChunked) socket.write(CRLF);
+    socket.uncork();
     // "drain" may come before the piece is released.
     while (isInUse && !this.#isGone) await this.#room();
   }
 
   /** Returns whether the socket has room. */
-  #writeText(text: string): boolean {
-    return this.#isGone || this.#socket.write(text);
-  }
-
-  /** Copies a small body behind its head: a write costs more than a copy. */
-  #writeWhole(head: string, body: Uint8Array): boolean {
-    if (this.#isGone) return true;
-    return body.length <= COPIED_BYTES_MAX
-      ? this.#socket.write(framed(head, body))
-      : this.#writeParts(head, body);
-  }
-
-  /**
-   * Writes ASCII texts around bytes in one writev, without copying.
-   * @param onWritten called when the socket has released the bytes or failed.
-   */
-  #writeParts(
-    before: string,
-    bytes: Uint8Array,
-    after?: string,
-    onWritten?: (error?: Error | null) => void,
-  ): boolean {
-    const socket = this.#socket;
-    socket.cork();
-    socket.write(before);
-    const hasRoom = socket.write(bytes, onWritten);
-    if (after !== undefined) socket.write(after);
-    socket.uncork();
-    return hasRoom;
+  #write(data: string | Uint8Array): boolean {
+    return this.#isGone || this.#socket.write(data);
   }
 
   #whenRoom(hasRoom: boolean): true | Promise<boolean> {

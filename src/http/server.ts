@@ -3,7 +3,7 @@
  * connection handling are the same in every runtime.
  */
 import { once } from "node:events";
-import { createServer, type Server, type Socket } from "node:net";
+import { createServer, type Server } from "node:net";
 import { clearTimeout, setTimeout } from "node:timers";
 import { HEADERS_TIMEOUT_MS, SHUTDOWN_GRACE_MS } from "../limits.ts";
 import { AcceptWatch } from "./accept_watch.ts";
@@ -40,13 +40,20 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
   const connections = new Set<Connection>();
   const headWatch = new StallWatch(options.headersTimeoutMs ?? HEADERS_TIMEOUT_MS);
   const host = { handler, refusal, report, headWatch, isClosing: false };
-  const open = () =>
-    openServer(options, (socket) => {
+  const open = async (): Promise<Server> => {
+    // A client may half-close and still read.
+    const opened = createServer({ allowHalfOpen: true }, (socket) => {
       watch.accepted();
       const connection = new Connection(socket, host);
       connections.add(connection);
       void connection.over().then(() => connections.delete(connection));
     });
+    opened.listen(path);
+    await once(opened, "listening");
+    // For example EMFILE. Open connections are not affected.
+    opened.on("error", ({ message }) => report(`cannot accept a connection: ${message}`));
+    return opened;
+  };
   const reopen = async () => {
     report("the server stopped accepting connections; reopening the socket");
     await closeSocketFile(socketFile, () => Promise.resolve(void server.close()));
@@ -66,19 +73,6 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
       return closed;
     },
   };
-}
-
-async function openServer(
-  { path, report }: ListenOptions,
-  onConnection: (socket: Socket) => void,
-): Promise<Server> {
-  // A client may half-close and still read.
-  const server = createServer({ allowHalfOpen: true }, onConnection);
-  server.listen(path);
-  await once(server, "listening");
-  // For example EMFILE. Open connections are not affected.
-  server.on("error", ({ message }) => report(`cannot accept a connection: ${message}`));
-  return server;
 }
 
 async function closeServer(
