@@ -19,7 +19,7 @@ const skip = executableOf(OTHER_RUNTIME) === null ? absenceOf(OTHER_RUNTIME) : f
 
 /** Of which nothing comes back, or no end. */
 const WITHOUT_ANSWER = ["nothing but line ends"];
-const REQUESTS = TOUR.map(({ request }) => request).filter(({ path = "", method }) =>
+const REQUESTS = TOUR.map(([, request]) => request).filter(({ path = "", method }) =>
   !path.includes("follow=true") || method === "HEAD"
 );
 const RAW: readonly [title: string, bytes: string][] = [

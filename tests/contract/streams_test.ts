@@ -1,10 +1,18 @@
 /** `GET /v1/streams`: one coherent enumeration, page by page. */
 import assert from "node:assert/strict";
-import { ERROR_STATUS, type ErrorCode } from "../../src/event/api_error.ts";
 import type { StreamSummary } from "../../src/event/types.ts";
 import { test } from "../support/tested_service.ts";
 import { request } from "../support/http_client.ts";
-import { batchWith, commit, event, NO_EVENT_ID, retire, streamsPage } from "./support/api.ts";
+import {
+  assertError,
+  batchWith,
+  casesOf,
+  commit,
+  event,
+  NO_EVENT_ID,
+  retire,
+  streamsPage,
+} from "./support/api.ts";
 import { withService } from "./support/served.ts";
 import { withServedLog } from "./support/served_log.ts";
 
@@ -171,46 +179,40 @@ test("limit is 100 by default and at most 1,000", () =>
     assert.equal((await restOf(socketPath, largest, "limit=1000")).length, 1);
   }));
 
-const REFUSED: Array<[rule: string, query: string, code: ErrorCode]> = [
-  ["after requires through", "after=a/b", "invalid_streams_request"],
-  ["through is an event id", "through=latest", "invalid_streams_request"],
-  ["through is not empty", "through=", "invalid_streams_request"],
-  [
-    "through is in lowercase",
-    "through=00000000-0000-7000-A000-000000000000",
-    "invalid_streams_request",
-  ],
-  [
-    "through is a UUIDv7",
-    "through=00000000-0000-4000-8000-000000000000",
-    "invalid_streams_request",
-  ],
-  ["through is a committed event", `through=${NO_EVENT_ID}`, "stream_anchor_unavailable"],
-  [
-    "through is no event yet to come",
-    "through=ffffffff-ffff-7fff-bfff-ffffffffffff",
-    "stream_anchor_unavailable",
-  ],
-  ["after has a stream", `after=a&through=${NO_EVENT_ID}`, "invalid_streams_request"],
-  ["after has one slash", `after=a/b/c&through=${NO_EVENT_ID}`, "invalid_streams_request"],
-  ["after has valid names", `after=A/b&through=${NO_EVENT_ID}`, "invalid_streams_request"],
-  ["source matches its pattern", "source=Shop", "invalid_streams_request"],
-  ["source is not empty", "source=", "invalid_streams_request"],
-  ["limit is positive", "limit=0", "invalid_streams_request"],
-  ["limit is at most 1,000", "limit=1001", "invalid_streams_request"],
-  ["limit is an integer", "limit=1.5", "invalid_streams_request"],
-  ["limit is decimal", "limit=0x10", "invalid_streams_request"],
-  ["limit has no sign", "limit=%2B1", "invalid_streams_request"],
-  ["limit is not empty", "limit=", "invalid_streams_request"],
-  ["a parameter is known", "stream=a", "invalid_request"],
-  ["a parameter comes once", "limit=1&limit=1", "invalid_request"],
-];
+const REFUSED = casesOf({
+  invalid_streams_request: {
+    "after requires through": "after=a/b",
+    "through is an event id": "through=latest",
+    "through is not empty": "through=",
+    "through is in lowercase": "through=00000000-0000-7000-A000-000000000000",
+    "through is a UUIDv7": "through=00000000-0000-4000-8000-000000000000",
+    "after has a stream": `after=a&through=${NO_EVENT_ID}`,
+    "after has one slash": `after=a/b/c&through=${NO_EVENT_ID}`,
+    "after has valid names": `after=A/b&through=${NO_EVENT_ID}`,
+    "source matches its pattern": "source=Shop",
+    "source is not empty": "source=",
+    "limit is positive": "limit=0",
+    "limit is at most 1,000": "limit=1001",
+    "limit is an integer": "limit=1.5",
+    "limit is decimal": "limit=0x10",
+    "limit has no sign": "limit=%2B1",
+    "limit is not empty": "limit=",
+  },
+  stream_anchor_unavailable: {
+    "through is a committed event": `through=${NO_EVENT_ID}`,
+    "through is no event yet to come": "through=ffffffff-ffff-7fff-bfff-ffffffffffff",
+  },
+  invalid_request: {
+    "a parameter is known": "stream=a",
+    "a parameter comes once": "limit=1&limit=1",
+  },
+});
 
-for (const [rule, query, code] of REFUSED) {
+for (const [code, rule, query] of REFUSED) {
   test(`streams: ${rule}: else ${code}`, () =>
     withService(async ({ socketPath }) => {
       await commitTo(socketPath, "a", "1", ["b"]);
       const reply = await request(socketPath, { path: `/v1/streams?${query}` });
-      assert.deepEqual([reply.status, reply.json().error], [ERROR_STATUS[code], code]);
+      assertError(reply, code);
     }));
 }
