@@ -70,9 +70,8 @@ function answersOf(runtime: RuntimeName): Promise<Answer[]> {
       take(`${options.method} ${options.path}`, status, headers, body.toString());
     }
     for (const [title, bytes] of RAW) {
-      const { response, connection } = await exchange(socketPath, Buffer.from(bytes, "latin1"));
+      const response = await exchange(socketPath, Buffer.from(bytes, "latin1"));
       take(title, response?.status, response?.headers ?? {}, response?.body ?? "");
-      connection.destroy();
     }
     await deployment.stop();
     return answers;

@@ -9,7 +9,6 @@ import {
   commit,
   event,
   NO_EVENT_ID,
-  postRetirement,
   replayPage,
 } from "./support/api.ts";
 import { FollowReader } from "./support/follow_reader.ts";
@@ -164,15 +163,4 @@ test("replay: one event over 16 MiB is a page of its own", () =>
     const page = await replayPage(socketPath);
     assert.equal(page.events.length, 1);
     assert.equal(page.events[0]!.payload, payload);
-  }));
-
-test("POST /v1/sources/retire refuses query parameters", () =>
-  withService(async ({ socketPath }) => {
-    await commit(socketPath, batchWith({}));
-    const body = { source: "shop" };
-    for (const query of ["source=shop", "v=1", "%"]) {
-      const reply = await request(socketPath, { path: `/v1/sources/retire?${query}`, body });
-      assert.deepEqual([reply.status, reply.json().error], [400, "invalid_request"]);
-    }
-    assert.equal((await postRetirement(socketPath, body)).json().status, "retired");
   }));

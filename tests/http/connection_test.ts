@@ -2,9 +2,14 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
-import { type HttpHandler, MalformedRequestError } from "../../src/http/message.ts";
+import {
+  ConnectionLostError,
+  type HttpHandler,
+  MalformedRequestError,
+} from "../../src/http/message.ts";
+import { DRAIN_BYTES_MAX } from "../../src/limits.ts";
 import { Gate } from "../support/gate.ts";
-import { exchange, RawConnection } from "../support/raw_client.ts";
+import { RawConnection } from "../support/raw_client.ts";
 import { bodyOf, letServerWork, withHandler } from "../support/test_server.ts";
 
 const HOST = "Host: localhost\r\n";
@@ -46,7 +51,9 @@ test("an HTTP/1.0 client gets its response until the connection closes", () => {
   }
   const handler: HttpHandler = () => Promise.resolve({ status: 200, headers: {}, body: body() });
   return withHandler(handler, async ({ socketPath }) => {
-    const { response, connection } = await exchange(socketPath, "GET / HTTP/1.0\r\n\r\n");
+    const connection = await RawConnection.open(socketPath);
+    await connection.write("GET / HTTP/1.0\r\n\r\n");
+    const response = await connection.readResponse();
     assert.equal(response?.headers["transfer-encoding"], undefined);
     assert.equal(response?.body, "one two");
     await connection.ended();
@@ -69,7 +76,9 @@ test("a client that expects 100 Continue gets it when its body is requested", ()
 
 test("a refused client that expects 100 Continue need not send its body", () =>
   withHandler(ignore, async ({ socketPath }) => {
-    const { response, connection } = await exchange(socketPath, EXPECTING);
+    const connection = await RawConnection.open(socketPath);
+    await connection.write(EXPECTING);
+    const response = await connection.readResponse();
     assert.equal(response?.body, "ignored");
     assert.equal(response?.headers.connection, "close");
     await connection.ended();
@@ -172,3 +181,46 @@ for (const [title, broken] of Object.entries(BROKEN)) {
     });
   });
 }
+
+/** The answer to a client that is still sending is in `tests/contract/early_answer_test.ts`. */
+test("a connection whose unread body had arrived serves the next request", () =>
+  withHandler(ignore, async ({ socketPath }) => {
+    const connection = await RawConnection.open(socketPath);
+    for (let i = 0; i < 3; i++) {
+      await connection.write(`POST / HTTP/1.1\r\n${HOST}Content-Length: 3\r\n\r\nabc`);
+      assert.equal((await connection.readResponse())?.body, "ignored");
+    }
+    connection.destroy();
+  }));
+
+test("an endless body is cut off", () =>
+  withHandler(ignore, async ({ socketPath }) => {
+    const connection = await RawConnection.open(socketPath);
+    await connection.write(`POST / HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r\n\r\n`);
+    const chunk = Buffer.from(`100000\r\n${"a".repeat(0x100000)}\r\n`);
+    let sentBytes = 0;
+    while (connection.error === null && sentBytes < 4 * DRAIN_BYTES_MAX) {
+      await connection.write(chunk);
+      sentBytes += chunk.length;
+    }
+    await connection.ended();
+    assert.ok(sentBytes < 2 * DRAIN_BYTES_MAX, `${sentBytes} bytes were taken`);
+  }));
+
+test("HttpRequest.read() rejects when the client disconnects within the body", () => {
+  const started = new Gate();
+  const outcome = new Gate<unknown>();
+  const handler: HttpHandler = async (request) => {
+    const reading = bodyOf(request);
+    started.open();
+    await reading.then(outcome.open.bind(outcome), outcome.open.bind(outcome));
+    return await ignore(request);
+  };
+  return withHandler(handler, async ({ socketPath }) => {
+    const connection = await RawConnection.open(socketPath);
+    await connection.write(`POST / HTTP/1.1\r\n${HOST}Content-Length: 10\r\n\r\nabc`);
+    await started.opened;
+    connection.destroy();
+    assert.ok(await outcome.opened instanceof ConnectionLostError);
+  });
+});

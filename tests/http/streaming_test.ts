@@ -51,32 +51,6 @@ test("listen() ends the stream when the client disconnects", async () => {
   });
 });
 
-test("listen() ends an endless stream when the client disconnects while a piece is pending", async () => {
-  const gate = new Gate();
-  let isFirst = true;
-  const body = {
-    [Symbol.asyncIterator]: () => ({
-      next(): Promise<IteratorResult<Uint8Array>> {
-        if (!isFirst) return gate.opened.then(() => ({ done: true, value: undefined }));
-        isFirst = false;
-        return Promise.resolve({ done: false, value: Buffer.from("first") });
-      },
-      return(): Promise<IteratorResult<Uint8Array>> {
-        gate.open();
-        return Promise.resolve({ done: true, value: undefined });
-      },
-    }),
-  };
-  const isEndless = true;
-  await withHandler(streaming(() => body, isEndless), async ({ socketPath }) => {
-    const connection = await RawConnection.open(socketPath);
-    await connection.write(GET);
-    await connection.receive("first".length);
-    connection.destroy();
-    await gate.opened;
-  });
-});
-
 test("listen() streams a finite body to a client that has half-closed", async () => {
   const gate = new Gate();
   async function* body() {

@@ -1,5 +1,6 @@
 /** Requests as bytes, and what is no request. */
-export const HOST = "Host: localhost\r\n";
+/** Header lines of every request; no response is compressed, whatever the client accepts. */
+export const HOST = "Host: localhost\r\nAccept-Encoding: gzip, br, deflate, zstd, *\r\n";
 
 export function get(path: string, headers = ""): string {
   return `GET ${path} HTTP/1.1\r\n${HOST}${headers}\r\n`;
