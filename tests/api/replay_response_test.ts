@@ -55,12 +55,3 @@ for (const [title, pieces, events, isWhole] of PAGES) {
     assert.equal(page.lengthBytes, isWhole ? page.text.length : null);
   });
 }
-
-test("replayResponse() omits last_event_id from an empty page", async () => {
-  const replay = { ...stubReplay([]), lastEventId: null, nextAfter: null };
-  const { body } = await replayResponse(replay, noFailure);
-  assert.equal(
-    String(body),
-    '{"events":[],"next_after":null,"snapshot_through_event_id":"snapshot"}',
-  );
-});

@@ -155,24 +155,16 @@ test("one predecessor may have several successors, and a successor can be succee
     await commit(socketPath, batchWith({ source: "shop4", events: [next] }));
   }));
 
-test("a retired source is source_retired before its marker is checked", () =>
+test("retirement is checked before lineage, and lineage before the stream precondition", () =>
   withRetired(async ({ socketPath }, frontier) => {
-    await commit(socketPath, successor([event()], "b1"));
-    const { final_frontier, retirement_event_id } = await retire(socketPath, "shop2");
-    const reply = await ingest(socketPath, successor([marker(frontier)], "b2"));
-    const context = { source: "shop2", final_frontier, retirement_event_id };
-    assertError(reply, "source_retired", context);
-  }));
-
-test("lineage is checked before the stream precondition", () =>
-  withRetired(async ({ socketPath }, frontier) => {
-    const stream_precondition = {
-      stream: "service.source_lineage",
-      expected_frontier: NO_EVENT_ID,
-    };
-    const batch = { ...successor([marker(NO_EVENT_ID)]), stream_precondition };
+    const precondition = { stream: "service.source_lineage", expected_frontier: NO_EVENT_ID };
+    const batch = { ...successor([marker(NO_EVENT_ID)], "b2"), stream_precondition: precondition };
     const context = conflict("shop", NO_EVENT_ID, frontier);
     assertError(await ingest(socketPath, batch), "source_lineage_conflict", context);
+    await commit(socketPath, successor([event()], "b1"));
+    const { final_frontier, retirement_event_id } = await retire(socketPath, "shop2");
+    const retired = { source: "shop2", final_frontier, retirement_event_id };
+    assertError(await ingest(socketPath, batch), "source_retired", retired);
   }));
 
 test("lineage is checked against the durable log after a restart", () =>

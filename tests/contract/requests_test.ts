@@ -168,14 +168,6 @@ test("a chunked body over the limit is 413, and the client can read the response
   });
 });
 
-test("a body of the largest size is read to its end", async () => {
-  await withService(async ({ socketPath }) => {
-    const body = Buffer.alloc(INGEST_BODY_BYTES_MAX, " ");
-    body.write(JSON.stringify(batch("b1")));
-    assert.equal((await request(socketPath, { body })).json().status, "committed");
-  });
-});
-
 test("a body of a million opening brackets is answered with 400", async () => {
   await withServedLog(async ({ socketPath, reports }) => {
     const reply = await request(socketPath, { body: "[".repeat(1_000_000) });

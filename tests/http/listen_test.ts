@@ -49,29 +49,6 @@ for (const [title, head, seen] of SEEN) {
   });
 }
 
-const BODIES: Array<[title: string, bytes: string, body: string]> = [
-  ["no body", `POST / HTTP/1.1\r\n${HOST}\r\n`, ""],
-  ["a declared body", `POST / HTTP/1.1\r\n${HOST}Content-Length: 3\r\n\r\nabc`, "abc"],
-  [
-    "a chunked body",
-    `POST / HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\n\r\n`,
-    "abc",
-  ],
-  [
-    "a body after Expect: 100-continue",
-    `POST / HTTP/1.1\r\n${HOST}Expect: 100-continue\r\nContent-Length: 3\r\n\r\nabc`,
-    "abc",
-  ],
-];
-
-for (const [title, bytes, body] of BODIES) {
-  test(`listen() passes ${title}`, () =>
-    withHandler(echo, async ({ socketPath }) => {
-      const response = await exchange(socketPath, bytes);
-      assert.equal(JSON.parse(response!.body).body, body);
-    }));
-}
-
 test("listen() responds to HEAD without a body, with the given length or none", async () => {
   const handler: HttpHandler = ({ target }) =>
     Promise.resolve({
