@@ -7,7 +7,7 @@ import { fdatasync, openSync, write } from "node:fs";
 import { createServer } from "node:http";
 import process from "node:process";
 import { promisify } from "node:util";
-import type { HttpResponse } from "../../src/http/message.ts";
+import type { HttpRequest, HttpResponse } from "../../src/http/message.ts";
 import { listen } from "../../src/http/server.ts";
 import { FLOORS, type FloorWork } from "./floors.ts";
 import { Forwarding } from "./forwarding.ts";
@@ -74,6 +74,14 @@ function pageAnswer(): HttpResponse {
   return { status: 200, headers: { ...HEADERS, "content-length": `${body.sizeBytes}` }, body };
 }
 
+async function bodyOf(request: HttpRequest): Promise<Uint8Array> {
+  const pieces: Uint8Array[] = [];
+  for (let piece = await request.read(); piece !== null; piece = await request.read()) {
+    pieces.push(piece);
+  }
+  return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
+}
+
 async function serveOurs(
   path: string,
   use: (body: Uint8Array) => Promise<void> | void,
@@ -83,7 +91,7 @@ async function serveOurs(
   await listen({
     path,
     handler: async (request) => {
-      if (request.method === "POST") await use(await request.bytes());
+      if (request.method === "POST") await use(await bodyOf(request));
       return request.target.includes("follow=true") ? following : answer;
     },
     refusal: () => ({ status: 400, headers: HEADERS, body: "{}" }),

@@ -6,7 +6,7 @@
 import { Buffer } from "node:buffer";
 import type { Follow } from "../service/event_log.ts";
 import type { HttpResponse } from "../http/message.ts";
-import { type StallWatch, Wait } from "../http/stall_watch.ts";
+import type { StallWatch } from "../http/stall_watch.ts";
 
 /** Records are written in pieces of this size; each must be taken within the stall timeout. */
 export const FOLLOW_PIECE_BYTES: number = 16 * 1024;
@@ -34,27 +34,31 @@ export function followResponse(follow: Follow, stallWatch: StallWatch): HttpResp
  */
 class RecordPieces implements AsyncIterator<Uint8Array, undefined> {
   readonly #follow: Follow;
+  /** Waits for the client to take the last piece. */
   readonly #stallWatch: StallWatch;
-  /** The wait for the client to take the last piece. */
-  readonly #wait: Wait = new Wait(() => this.#stall());
   #record: Uint8Array = NOTHING;
   #isOver = false;
+  /** Ends the session; the rest of the record is still sent, so that every line is whole. */
+  readonly #stall = () => {
+    const end = this.#follow.end("buffer_exceeded", "the client took no bytes for too long");
+    this.#end();
+    this.#record = Buffer.concat([this.#record, end]);
+  };
 
   constructor(follow: Follow, stallWatch: StallWatch) {
     this.#follow = follow;
     this.#stallWatch = stallWatch;
-    stallWatch.add(this.#wait);
   }
 
   async next(): Promise<IteratorResult<Uint8Array, undefined>> {
-    this.#wait.stop();
+    this.#stallWatch.stop(this.#stall);
     if (this.#record.length === 0 && !this.#isOver) {
       const record = await this.#follow.next();
       if (record === null) this.#end();
       else this.#record = record;
     }
     if (this.#record.length === 0) return { done: true, value: undefined };
-    if (!this.#isOver) this.#wait.start();
+    if (!this.#isOver) this.#stallWatch.start(this.#stall);
     const record = this.#record;
     // An empty view would keep the whole record alive.
     const isLast = record.length <= FOLLOW_PIECE_BYTES;
@@ -70,16 +74,9 @@ class RecordPieces implements AsyncIterator<Uint8Array, undefined> {
     return { done: true, value: undefined };
   }
 
-  /** The rest of the record is still sent, so that every line is whole. */
-  #stall(): void {
-    const end = this.#follow.end("buffer_exceeded", "the client took no bytes for too long");
-    this.#end();
-    this.#record = Buffer.concat([this.#record, end]);
-  }
-
   /** From now on only the rest of the record is sent. */
   #end(): void {
     this.#isOver = true;
-    this.#stallWatch.remove(this.#wait);
+    this.#stallWatch.stop(this.#stall);
   }
 }

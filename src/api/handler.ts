@@ -1,21 +1,62 @@
 /**
  * The handler of the HTTP API. Checks authorization, host, path and method in this order, and calls
- * the endpoint. Every error becomes an error document; unexpected ones are reported.
+ * the endpoint. A path is matched exactly as it was sent. Every error becomes an error document;
+ * unexpected ones are reported.
  */
 import { ApiError } from "../event/api_error.ts";
+import { prepareBatch } from "../event/batch.ts";
+import type { PreparedBatch } from "../event/types.ts";
+import type { HttpHandler, HttpRequest, HttpResponse } from "../http/message.ts";
+import { StallWatch } from "../http/stall_watch.ts";
+import {
+  BODY_STALL_TIMEOUT_MS,
+  CONTROL_BODY_BYTES_MAX,
+  FOLLOW_STALL_TIMEOUT_MS,
+  INGEST_BODY_BYTES_MAX,
+} from "../limits.ts";
+import type { Admission } from "../service/admission.ts";
+import type { EventLog } from "../service/event_log.ts";
+import { PreparedRoom } from "../service/prepared_room.ts";
 import { createAuthorizer } from "./authorization.ts";
 import { describeDefect } from "./describe_defect.ts";
-import type { HttpHandler, HttpRequest, HttpResponse } from "../http/message.ts";
-import { errorResponse, methodNotAllowed, withoutBody } from "./responses.ts";
-import { createRoutes, type Route, type RouteOptions } from "./routes.ts";
-import { splitTarget } from "./target.ts";
+import { FOLLOW_HEAD, followResponse } from "./follow_response.ts";
+import { parseQuery } from "./query_string.ts";
+import { replayResponse } from "./replay_response.ts";
+import { withBody } from "./request_body.ts";
+import {
+  type PageLimits,
+  readReplayRequest,
+  readRetireRequest,
+  readStreamsQuery,
+} from "./requests.ts";
+import { errorResponse, jsonResponse, methodNotAllowed, withoutBody } from "./responses.ts";
 
-export interface HandlerOptions extends Omit<RouteOptions, "onStreamFailure"> {
+export interface HandlerOptions {
+  log: EventLog;
   /** Bearer token; empty for none. */
   token: string;
+  replay: PageLimits;
+  admission: Admission;
+  /** Prepares a batch from a body; `prepareBatch()`, on this thread, if absent. */
+  prepare?: (body: Uint8Array) => PreparedBatch | Promise<PreparedBatch>;
+  /** Timeout of a request body that brings nothing. */
+  bodyStallTimeoutMs?: number;
+  /** Timeout of a follower that takes nothing while a record waits. */
+  followStallTimeoutMs?: number;
   /** Reports an unexpected error in one line, without payload or token. */
   report: (line: string) => void;
 }
+
+/** Handles requests for one path and method; errors it throws become error documents. */
+type Endpoint = (request: HttpRequest, query: string) => Promise<HttpResponse>;
+
+/** Endpoints by method. HEAD is GET without a body. */
+type Route = ReadonlyMap<string, Endpoint>;
+
+/** Reports an unexpected error of a request. */
+type ReportFailure = (request: HttpRequest, error: unknown) => void;
+
+const ABSOLUTE_FORM = /^https?:\/\/[^/?#]*/i;
 
 const UNAUTHORIZED = errorResponse(
   new ApiError("unauthorized", "missing or wrong `Authorization: Bearer <token>` header"),
@@ -35,11 +76,10 @@ const NO_HOST = errorResponse(
 export function createHandler(options: HandlerOptions): HttpHandler {
   const { token, report } = options;
   const isAuthorized = createAuthorizer(token);
-  const reportFailure = (request: HttpRequest, error: unknown) => {
-    const { path } = splitTarget(request.target);
-    report(`${request.method} ${path} failed: ${describeDefect(error)}`);
+  const reportFailure: ReportFailure = ({ method, target }, error) => {
+    report(`${method} ${splitTarget(target).path} failed: ${describeDefect(error)}`);
   };
-  const routes = createRoutes({ ...options, onStreamFailure: reportFailure });
+  const routes = createRoutes(options, reportFailure);
 
   const answer = async (request: HttpRequest): Promise<HttpResponse> => {
     if (!isAuthorized(request.header("authorization"))) return UNAUTHORIZED;
@@ -63,6 +103,55 @@ export function createHandler(options: HandlerOptions): HttpHandler {
   };
 }
 
+/** All routes by path. @param reportFailure called with errors after the status was sent. */
+export function createRoutes(
+  options: Omit<HandlerOptions, "token" | "report">,
+  reportFailure: ReportFailure,
+): ReadonlyMap<string, Route> {
+  const { log, replay, admission, prepare = prepareBatch } = options;
+  const {
+    bodyStallTimeoutMs = BODY_STALL_TIMEOUT_MS,
+    followStallTimeoutMs = FOLLOW_STALL_TIMEOUT_MS,
+  } = options;
+  const bodyWatch = new StallWatch(bodyStallTimeoutMs);
+  const followWatch = new StallWatch(followStallTimeoutMs);
+  const room = new PreparedRoom();
+
+  /** Sends the document that `use` makes of the body. */
+  const post = (
+    limitBytes: number,
+    use: (body: Uint8Array) => Promise<unknown>,
+  ): Endpoint =>
+  async (request, query) => {
+    parseQuery(query, []);
+    const limits = { limitBytes, admission, stallWatch: bodyWatch };
+    return jsonResponse(await withBody(request, limits, use));
+  };
+  const ingest = (body: Uint8Array) =>
+    room.run(body.length, () => prepare(body), (batch) => log.append(batch));
+  const retire = (body: Uint8Array) => log.retire(readRetireRequest(body));
+  // deno-lint-ignore require-await -- errors must reject
+  const getEvents: Endpoint = async (request, target) => {
+    const { query, follow } = readReplayRequest(target, replay);
+    if (!follow) {
+      return replayResponse(log.replay(query), (error) => reportFailure(request, error));
+    }
+    if (request.method === "HEAD") return FOLLOW_HEAD;
+    return followResponse(log.follow(query), followWatch);
+  };
+  const getStreams: Endpoint = async (_request, query) =>
+    jsonResponse(await log.streams(readStreamsQuery(query)));
+  const events: Route = new Map([
+    ["GET", getEvents],
+    ["POST", post(INGEST_BODY_BYTES_MAX, ingest)],
+  ]);
+  return new Map([
+    ["/v1/events", events],
+    ["/v1/streams", new Map([["GET", getStreams]])],
+    ["/v1/sources/retire", new Map([["POST", post(CONTROL_BODY_BYTES_MAX, retire)]])],
+  ]);
+}
+
 /** Checks RFC 9112 section 3.2: repeated headers are joined by ", ", and a host has no blank. */
 function hasOneHost(request: HttpRequest): boolean {
   const host = request.header("host");
@@ -74,4 +163,15 @@ function allowOf(route: Route): string {
   const methods = [...route.keys()];
   if (route.has("GET")) methods.push("HEAD");
   return methods.sort().join(", ");
+}
+
+/**
+ * Splits a target of the origin form or the absolute form (RFC 9112 section 3.2), without decoding.
+ * An absolute target without a path has the path `/`.
+ */
+function splitTarget(target: string): { path: string; query: string } {
+  let origin = target.replace(ABSOLUTE_FORM, "");
+  if (origin !== target && !origin.startsWith("/")) origin = `/${origin}`;
+  const [path] = origin.split("?", 1) as [string];
+  return { path, query: origin.slice(path.length + 1) };
 }

@@ -1,6 +1,6 @@
 /**
- * Reads request bodies within their size limit and within the byte budget. A body holds room for
- * the bytes received and one step ahead.
+ * Reads request bodies, uncompressed JSON in UTF-8, within their size limit and within the byte
+ * budget. A body holds room for the bytes received and one step ahead.
  */
 import { Buffer } from "node:buffer";
 import { ApiError } from "../event/api_error.ts";
@@ -12,8 +12,11 @@ import { StallError, type StallWatch } from "../http/stall_watch.ts";
 /** Room at admission, and of each step ahead: a slow sender can't hold all it has announced. */
 export const BODY_ROOM_STEP_BYTES: number = 256 * 1024;
 
-/** Bodies larger than a step are collected in chunks of this size. */
+/** Bodies are collected in chunks of this size. */
 export const BODY_CHUNK_BYTES: number = 64 * 1024;
+
+/** Blanks are the optional whitespace of RFC 9110 section 5.6.3. */
+const JSON_IN_UTF8 = /^application\/json[ \t]*(?:;[ \t]*(?:charset=(?:utf-8|"utf-8")[ \t]*)?)*$/i;
 
 export interface BodyLimits {
   /** The largest body accepted. */
@@ -24,24 +27,36 @@ export interface BodyLimits {
 
 /**
  * Calls `use` with the whole body of a request, whose room is held until `use` settles.
- * @throws {ApiError} `body_too_large`; `invalid_request` when its framing is broken; `overloaded`
- *   when there is no room for it or it does not arrive.
+ * @throws {ApiError} `unsupported_media_type`; `body_too_large`; `invalid_request` when its framing
+ *   is broken; `overloaded` when there is no room for it or it does not arrive.
  */
 export async function withBody<T>(
   request: HttpRequest,
   limits: BodyLimits,
   use: (body: Uint8Array) => Promise<T>,
 ): Promise<T> {
+  checkMediaType(request);
   const declaredBytes = declaredLength(request);
-  if (declaredBytes !== null && declaredBytes > limits.limitBytes) {
-    throw tooLarge(limits.limitBytes);
-  }
-  const firstBytes = Math.min(declaredBytes ?? BODY_ROOM_STEP_BYTES, BODY_ROOM_STEP_BYTES);
-  const reservation = await limits.admission.admit(firstBytes);
+  const bodyBytesMax = declaredBytes ?? limits.limitBytes;
+  if (bodyBytesMax > limits.limitBytes) throw tooLarge(limits.limitBytes);
+  const reservation = await limits.admission.admit(Math.min(bodyBytesMax, BODY_ROOM_STEP_BYTES));
   try {
     return await use(await readBody(request, declaredBytes, reservation, limits));
   } finally {
     limits.admission.release(reservation);
+  }
+}
+
+function checkMediaType(request: HttpRequest): void {
+  const contentType = request.header("content-type");
+  if (contentType !== null && !JSON_IN_UTF8.test(contentType)) {
+    throw new ApiError(
+      "unsupported_media_type",
+      "content type must be application/json; its only allowed parameter is charset=utf-8",
+    );
+  }
+  if (request.header("content-encoding") !== null) {
+    throw new ApiError("unsupported_media_type", "content encoding is not supported");
   }
 }
 
@@ -55,59 +70,59 @@ async function readBody(
   request: HttpRequest,
   declaredBytes: number | null,
   reservation: Reservation,
-  limits: BodyLimits,
+  { limitBytes, admission, stallWatch }: BodyLimits,
 ): Promise<Uint8Array> {
+  const bodyBytesMax = declaredBytes ?? limitBytes;
+  const chunks = new Chunks(bodyBytesMax);
   try {
-    const hasRoom = declaredBytes !== null && declaredBytes <= reservation.bytes;
-    return hasRoom
-      ? await limits.stallWatch.guard(request.bytes())
-      : await readPieces(request, declaredBytes, reservation, limits);
-  } catch (error) {
-    if (error instanceof MalformedRequestError) {
-      throw new ApiError("invalid_request", error.message);
+    for (;;) {
+      const read = request.read();
+      const piece = read instanceof Promise ? await stallWatch.guard(read) : read;
+      if (piece === null) return chunks.concat();
+      if (piece.length === declaredBytes) return piece;
+      const sizeBytes = chunks.sizeBytes + piece.length;
+      if (sizeBytes > bodyBytesMax) throw tooLarge(limitBytes);
+      if (sizeBytes > reservation.bytes) {
+        await admission.grow(reservation, Math.min(sizeBytes + BODY_ROOM_STEP_BYTES, bodyBytesMax));
+      }
+      chunks.append(piece);
+      // The garbage collector would take a tenth of the processor time of a batch (Deno).
+      freeOwnMemory(piece);
     }
-    if (!(error instanceof StallError || error instanceof ConnectionLostError)) throw error;
-    // Not the client's mistake and worth a retry: so neither 400 nor 408.
-    throw new ApiError(
-      "overloaded",
-      `the request body did not arrive (${error.message}); nothing was written, send it again`,
-    );
+  } catch (error) {
+    throw readError(error);
   }
 }
 
-async function readPieces(
-  request: HttpRequest,
-  declaredBytes: number | null,
-  reservation: Reservation,
-  limits: BodyLimits,
-): Promise<Buffer> {
-  const { limitBytes, admission, stallWatch } = limits;
-  const bodyBytesMax = declaredBytes ?? limitBytes;
-  const chunks = new Chunks();
-  const pieces = request.body()[Symbol.asyncIterator]();
-  for (;;) {
-    const piece = await stallWatch.guard(pieces.next());
-    if (piece.done) return chunks.concat();
-    const sizeBytes = chunks.sizeBytes + piece.value.length;
-    if (sizeBytes > bodyBytesMax) throw tooLarge(limitBytes);
-    if (sizeBytes > reservation.bytes) {
-      await admission.grow(reservation, Math.min(sizeBytes + BODY_ROOM_STEP_BYTES, bodyBytesMax));
-    }
-    chunks.append(piece.value);
-    // The garbage collector would take a tenth of the processor time of a batch (Deno).
-    freeOwnMemory(piece.value);
+function readError(error: unknown): unknown {
+  if (error instanceof MalformedRequestError) {
+    return new ApiError("invalid_request", error.message);
   }
+  if (!(error instanceof StallError || error instanceof ConnectionLostError)) return error;
+  // Not the client's mistake and worth a retry: so neither 400 nor 408.
+  return new ApiError(
+    "overloaded",
+    `the request body did not arrive (${error.message}); nothing was written, send it again`,
+  );
 }
 
 /** Copies of all pieces: a small piece keeps no socket buffer alive, and a million cost no more. */
 class Chunks {
+  readonly #bodyBytesMax: number;
   readonly #chunks: Buffer[] = [];
   sizeBytes = 0;
+
+  constructor(bodyBytesMax: number) {
+    this.#bodyBytesMax = bodyBytesMax;
+  }
 
   append(piece: Uint8Array): void {
     for (let start = 0; start < piece.length;) {
       const filledBytes = this.sizeBytes % BODY_CHUNK_BYTES;
-      if (filledBytes === 0) this.#chunks.push(Buffer.allocUnsafeSlow(BODY_CHUNK_BYTES));
+      if (filledBytes === 0) {
+        const leftBytes = this.#bodyBytesMax - this.sizeBytes;
+        this.#chunks.push(Buffer.allocUnsafeSlow(Math.min(leftBytes, BODY_CHUNK_BYTES)));
+      }
       const part = piece.subarray(start, start + BODY_CHUNK_BYTES - filledBytes);
       this.#chunks.at(-1)!.set(part, filledBytes);
       this.sizeBytes += part.length;

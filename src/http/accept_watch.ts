@@ -20,9 +20,7 @@ export class AcceptWatch {
   readonly #timer: ReturnType<typeof setInterval>;
   #hasAccepted = false;
   #probe: Socket | null = null;
-  /** Whether the probe is still unaccepted. */
-  #isProbing = false;
-  #isReopening = false;
+  #state: "idle" | "probing" | "reopening" = "idle";
 
   constructor({ path, intervalMs, reopen }: AcceptWatchOptions) {
     this.#path = path;
@@ -41,36 +39,32 @@ export class AcceptWatch {
   }
 
   #look(): void {
-    if (this.#isReopening) return;
-    const isStuck = this.#isProbing && !this.#hasAccepted;
+    if (this.#state === "reopening") return;
+    const isStuck = this.#state === "probing" && !this.#hasAccepted;
     this.#probe?.destroy();
-    this.#isProbing = false;
+    this.#state = "idle";
     if (isStuck) void this.#open();
     else if (!this.#hasAccepted) this.#connect();
     this.#hasAccepted = false;
   }
 
   #connect(): void {
-    const probe = connect(this.#path);
-    this.#probe = probe;
-    this.#isProbing = true;
-    probe.unref();
-    probe.on("error", (error) => {
+    this.#state = "probing";
+    this.#probe = connect(this.#path).unref();
+    this.#probe.on("error", (error) => {
       // EAGAIN: the backlog is full. Other errors are inconclusive, for example EMFILE here.
-      if ("code" in error && error.code === "EAGAIN") return;
-      this.#isProbing = false;
+      if (!("code" in error && error.code === "EAGAIN")) this.#state = "idle";
     });
   }
 
   async #open(): Promise<void> {
-    this.#isReopening = true;
+    this.#state = "reopening";
     try {
       await this.#reopen();
+      this.#state = "idle";
     } catch {
-      // Makes the next interval retry.
-      this.#isProbing = true;
-    } finally {
-      this.#isReopening = false;
+      // The next interval finds it stuck again.
+      this.#state = "probing";
     }
   }
 }

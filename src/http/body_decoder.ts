@@ -6,40 +6,6 @@ import type { Buffer } from "node:buffer";
 import { HEADER_BYTES_MAX } from "../limits.ts";
 import { MalformedRequestError } from "./message.ts";
 
-export interface BodyDecoder {
-  readonly isComplete: boolean;
-  /**
-   * Decodes `bytes` from `start` to the end of the body or the buffer, and emits pieces of content.
-   * @returns the offset where it stopped.
-   * @throws {MalformedRequestError}
-   */
-  decode(bytes: Buffer, start: number, emit: (piece: Buffer) => void): number;
-}
-
-/** @param bodyBytes Declared length; null for a chunked body. */
-export function createBodyDecoder(bodyBytes: number | null): BodyDecoder {
-  return bodyBytes === null ? new ChunkedDecoder() : new LengthDecoder(bodyBytes);
-}
-
-class LengthDecoder implements BodyDecoder {
-  #leftBytes: number;
-
-  constructor(bodyBytes: number) {
-    this.#leftBytes = bodyBytes;
-  }
-
-  get isComplete(): boolean {
-    return this.#leftBytes === 0;
-  }
-
-  decode(bytes: Buffer, start: number, emit: (piece: Buffer) => void): number {
-    const end = Math.min(bytes.length, start + this.#leftBytes);
-    if (end > start) emit(start === 0 && end === bytes.length ? bytes : bytes.subarray(start, end));
-    this.#leftBytes -= end - start;
-    return end;
-  }
-}
-
 const CR = 0x0d;
 const LF = 0x0a;
 /** A chunk size and an optional extension, which is ignored. */
@@ -49,34 +15,48 @@ const CRLF_BYTES = 2;
 
 type Expected = "size" | "content" | "content-end" | "trailer" | "nothing";
 
-class ChunkedDecoder implements BodyDecoder {
-  #expected: Expected = "size";
-  /** Remaining content of the current chunk. */
-  #leftBytes = 0;
+export class BodyDecoder {
+  readonly #isChunked: boolean;
+  #expected: Expected;
+  /** Remaining content of the body or the current chunk. */
+  #leftBytes: number;
   /** Received part of the current line. */
   #line = "";
   /** Bytes of ignored extensions and trailers, limited like a head. */
   #droppedBytes = 0;
 
+  /** @param bodyBytes Declared length; null for a chunked body. */
+  constructor(bodyBytes: number | null) {
+    this.#isChunked = bodyBytes === null;
+    this.#leftBytes = bodyBytes ?? 0;
+    if (bodyBytes === null) this.#expected = "size";
+    else this.#expected = bodyBytes === 0 ? "nothing" : "content";
+  }
+
   get isComplete(): boolean {
     return this.#expected === "nothing";
   }
 
-  decode(bytes: Buffer, start: number, emit: (piece: Buffer) => void): number {
-    let at = start;
+  /**
+   * Decodes `bytes` up to the end of the body or the buffer, and appends their content to `pieces`.
+   * @returns the offset where it stopped.
+   * @throws {MalformedRequestError}
+   */
+  decode(bytes: Buffer, pieces: Buffer[]): number {
+    let at = 0;
     while (at < bytes.length && !this.isComplete) {
       at = this.#expected === "content"
-        ? this.#takeContent(bytes, at, emit)
+        ? this.#takeContent(bytes, at, pieces)
         : this.#takeLine(bytes, at);
     }
     return at;
   }
 
-  #takeContent(bytes: Buffer, start: number, emit: (piece: Buffer) => void): number {
+  #takeContent(bytes: Buffer, start: number, pieces: Buffer[]): number {
     const end = Math.min(bytes.length, start + this.#leftBytes);
-    emit(bytes.subarray(start, end));
+    pieces.push(start === 0 && end === bytes.length ? bytes : bytes.subarray(start, end));
     this.#leftBytes -= end - start;
-    if (this.#leftBytes === 0) this.#expected = "content-end";
+    if (this.#leftBytes === 0) this.#expected = this.#isChunked ? "content-end" : "nothing";
     return end;
   }
 

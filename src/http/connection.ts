@@ -17,12 +17,11 @@ import {
 import {
   checkHeadSize,
   checkHeadText,
-  headerOf,
   parseRequestHead,
   type RequestHead,
 } from "./request_head.ts";
 import { ResponseWriter } from "./response_writer.ts";
-import { type StallWatch, Wait } from "./stall_watch.ts";
+import type { StallWatch } from "./stall_watch.ts";
 
 /** State shared by the connections of a server. */
 export interface ConnectionHost {
@@ -46,7 +45,7 @@ export class Connection {
   readonly #socket: Socket;
   readonly #host: ConnectionHost;
   readonly #writer: ResponseWriter;
-  readonly #headWait: Wait;
+  readonly destroy: () => void = () => this.#socket.destroy();
   /** Received bytes that are not parsed yet. */
   #input: Buffer = NOTHING;
   /** Length of the input without the end of a head. */
@@ -66,8 +65,6 @@ export class Connection {
     this.#socket = socket;
     this.#host = host;
     this.#writer = new ResponseWriter(socket);
-    this.#headWait = new Wait(() => socket.destroy());
-    host.headWatch.add(this.#headWait);
     socket.on("data", (bytes: Buffer) => this.#receive(bytes));
     socket.on("end", () => this.#endInput());
     socket.on("close", () => this.#close());
@@ -80,26 +77,16 @@ export class Connection {
     if (!this.#isBusy) this.#finish();
   }
 
-  /** Resolves when the connection is closed. */
-  closed(): Promise<void> {
-    if (this.#socket.closed) return Promise.resolve();
-    return new Promise((resolve) => this.#socket.once("close", () => resolve()));
-  }
-
   /** Resolves when the connection is closed and its last request is handled. */
   async over(): Promise<void> {
-    await this.closed();
+    const socket = this.#socket;
+    if (!socket.closed) await new Promise((resolve) => socket.once("close", resolve));
     await this.#serving;
-  }
-
-  destroy(): void {
-    this.#socket.destroy();
   }
 
   #receive(bytes: Buffer): void {
     if (this.#lingeredBytes !== null) return this.#drop(bytes.length);
-    let start = 0;
-    if (this.#body !== null && !this.#body.isComplete) start = this.#pushBody(bytes, 0);
+    const start = this.#body === null || this.#body.isComplete ? 0 : this.#body.push(bytes);
     if (start === bytes.length) return;
     const rest = start === 0 ? bytes : bytes.subarray(start);
     this.#input = this.#input.length === 0 ? rest : Buffer.concat([this.#input, rest]);
@@ -110,17 +97,6 @@ export class Connection {
   /** Whether pipelined input exceeds the read-ahead limit. */
   get #isFarAhead(): boolean {
     return this.#input.length > HEADER_BYTES_MAX;
-  }
-
-  /** Returns the end offset of the body. A malformed body consumes all bytes. */
-  #pushBody(bytes: Buffer, start: number): number {
-    try {
-      return this.#body!.push(bytes, start);
-    } catch (error) {
-      if (!(error instanceof MalformedRequestError)) throw error;
-      this.#body!.fail(error);
-      return bytes.length;
-    }
   }
 
   /** Serves the next request if its head is complete. */
@@ -146,7 +122,7 @@ export class Connection {
       return null;
     }
     this.#searchedBytes = 0;
-    this.#headWait.stop();
+    this.#host.headWatch.stop(this.destroy);
     const rest = end + HEAD_END.length;
     this.#input = rest === input.length ? NOTHING : input.subarray(rest);
     return parseRequestHead(input.toString("latin1", 0, end));
@@ -159,7 +135,7 @@ export class Connection {
     if (start === 0) return;
     this.#input = this.#input.subarray(start);
     this.#searchedBytes = 0;
-    this.#headWait.stop();
+    this.#host.headWatch.stop(this.destroy);
   }
 
   /** Refuses a malformed head before it is complete. */
@@ -170,7 +146,7 @@ export class Connection {
     // A trailing CR is checked together with the next byte.
     const start = this.#input[searchedBytes - 1] === CR ? searchedBytes - 1 : searchedBytes;
     checkHeadText(this.#input.toString("latin1", start));
-    if (searchedBytes === 0) this.#headWait.start();
+    if (searchedBytes === 0) this.#host.headWatch.start(this.destroy);
     this.#searchedBytes = sizeBytes;
   }
 
@@ -208,20 +184,16 @@ export class Connection {
   }
 
   #beginBody(head: RequestHead): IncomingBody {
-    const body = new IncomingBody(head.bodyBytes, {
-      pause: () => this.#socket.pause(),
-      resume: () => this.#socket.resume(),
-      onWanted: () => {
-        if (head.expectsContinue && !body.isComplete) this.#writer.writeContinue();
-      },
+    const body = new IncomingBody(head.bodyBytes, this.#socket, () => {
+      if (head.expectsContinue && !body.isComplete) this.#writer.writeContinue();
     });
     this.#body = body;
     if (!body.isComplete && this.#input.length > 0) {
       const input = this.#input;
-      const end = this.#pushBody(input, 0);
+      const end = body.push(input);
       this.#input = end === input.length ? NOTHING : input.subarray(end);
     }
-    if (this.#hasEnded && !body.isComplete) body.fail(connectionLost());
+    if (this.#hasEnded) body.fail(connectionLost());
     return body;
   }
 
@@ -235,7 +207,7 @@ export class Connection {
 
   /** Responds to a malformed request and closes. */
   #refuse(error: MalformedRequestError): void {
-    this.#headWait.stop();
+    this.#host.headWatch.stop(this.destroy);
     const keepsAlive = false;
     this.#writer.write(this.#host.refusal(error), keepsAlive, keepsAlive);
     this.#linger();
@@ -257,7 +229,7 @@ export class Connection {
     if (this.#hasEnded || this.#host.isClosing) return this.#finish();
     this.#ignoreInput();
     let timer: ReturnType<typeof setTimeout> | undefined;
-    this.#socket.end(() => timer = setTimeout(() => this.destroy(), DRAIN_TIMEOUT_MS));
+    this.#socket.end(() => timer = setTimeout(this.destroy, DRAIN_TIMEOUT_MS));
     this.#socket.once("close", () => clearTimeout(timer));
   }
 
@@ -281,7 +253,7 @@ export class Connection {
   }
 
   #close(): void {
-    this.#host.headWatch.remove(this.#headWait);
+    this.#host.headWatch.stop(this.destroy);
     this.#body?.fail(connectionLost());
   }
 }
@@ -294,8 +266,7 @@ function requestOf(head: RequestHead, body: IncomingBody): HttpRequest {
   return {
     method: head.method,
     target: head.target,
-    header: (name) => headerOf(head.headers, name),
-    body: () => body.pieces(),
-    bytes: () => body.bytes(),
+    header: (name) => head.headers.get(name) ?? null,
+    read: () => body.read(),
   };
 }

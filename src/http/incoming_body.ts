@@ -1,38 +1,32 @@
 /**
  * The body of a request, passed from its connection to its reader. Buffers at most one read of the
- * socket, and pauses the connection until the reader takes it.
+ * socket, and pauses the socket until the reader takes it.
  */
 import { Buffer } from "node:buffer";
+import type { Socket } from "node:net";
 import { clearTimeout, setTimeout } from "node:timers";
 import { DRAIN_BYTES_MAX, DRAIN_TIMEOUT_MS } from "../limits.ts";
-import { type BodyDecoder, createBodyDecoder } from "./body_decoder.ts";
-
-/** Flow control of the connection. */
-export interface BodyFlow {
-  pause(): void;
-  resume(): void;
-  /** Called when the reader first requests the body. */
-  onWanted(): void;
-}
+import { BodyDecoder } from "./body_decoder.ts";
+import { MalformedRequestError } from "./message.ts";
 
 export class IncomingBody {
-  readonly #flow: BodyFlow;
+  readonly #socket: Socket;
+  readonly #onWanted: () => void;
   readonly #decoder: BodyDecoder;
-  /** Null for a chunked body. */
-  readonly #declaredBytes: number | null;
-  #waiting: Buffer[] = [];
+  #waiting: Buffer | null = null;
   #error: Error | null = null;
   #isWanted = false;
   /** Wakes the waiting reader. */
   #wake: (() => void) | null = null;
-  #isDiscarded = false;
-  #discardedBytes = 0;
-  readonly #emit = (piece: Buffer) => this.#take(piece);
 
-  constructor(declaredBytes: number | null, flow: BodyFlow) {
-    this.#declaredBytes = declaredBytes;
-    this.#decoder = createBodyDecoder(declaredBytes);
-    this.#flow = flow;
+  /**
+   * @param declaredBytes null for a chunked body.
+   * @param onWanted called when the reader first requests the body.
+   */
+  constructor(declaredBytes: number | null, socket: Socket, onWanted: () => void) {
+    this.#decoder = new BodyDecoder(declaredBytes);
+    this.#socket = socket;
+    this.#onWanted = onWanted;
   }
 
   get isComplete(): boolean {
@@ -50,17 +44,23 @@ export class IncomingBody {
   }
 
   /**
-   * Decodes received bytes from `start`, and returns the end offset of the body. After an error it
-   * consumes all bytes: the start of the next request is unknown.
-   * @throws {MalformedRequestError}
+   * Decodes received bytes, and returns the end offset of the body. After an error, which its
+   * reader gets, it consumes all bytes: the start of the next request is unknown.
    */
-  push(bytes: Buffer, start: number): number {
+  push(bytes: Buffer): number {
     if (this.#error !== null) return bytes.length;
-    const end = this.#decoder.decode(bytes, start, this.#emit);
+    const pieces = this.#waiting === null ? [] : [this.#waiting];
+    let end = bytes.length;
+    try {
+      end = this.#decoder.decode(bytes, pieces);
+    } catch (error) {
+      if (!(error instanceof MalformedRequestError)) throw error;
+      this.fail(error);
+    }
     // Reading tiny chunks one by one would dominate the cost.
-    if (this.#waiting.length > 1) this.#waiting = [Buffer.concat(this.#waiting)];
-    if (this.isComplete || this.#waiting.length > 0) this.#wakeReader();
-    if (this.#waiting.length > 0 && !this.isComplete) this.#flow.pause();
+    this.#waiting = pieces.length > 1 ? Buffer.concat(pieces) : pieces[0] ?? null;
+    if (this.isComplete || this.#waiting !== null) this.#wakeReader();
+    if (this.#waiting !== null && !this.isComplete) this.#socket.pause();
     return end;
   }
 
@@ -71,32 +71,17 @@ export class IncomingBody {
     this.#wakeReader();
   }
 
-  /** Yields the body as it arrives. @throws the error of `fail()`. */
-  async *pieces(): AsyncGenerator<Buffer> {
-    this.#want();
-    for (;;) {
-      const piece = this.#waiting.shift();
-      if (piece !== undefined) yield piece;
-      else if (this.isComplete) return;
-      else if (this.#error !== null) throw this.#error;
-      else await this.#arrival();
-    }
-  }
-
-  /** Returns the whole body. @throws the error of `fail()`. */
-  async bytes(): Promise<Buffer> {
-    this.#want();
-    if (this.isComplete && this.#waiting.length === 1) return this.#waiting.pop()!;
-    // Copied, because keeping many tiny pieces costs far more memory than their bytes.
-    const whole = Buffer.allocUnsafeSlow(this.#declaredBytes ?? 0);
-    const chunks: Buffer[] = [];
-    let sizeBytes = 0;
-    for await (const piece of this.pieces()) {
-      if (this.#declaredBytes === null) chunks.push(piece);
-      else whole.set(piece, sizeBytes);
-      sizeBytes += piece.length;
-    }
-    return this.#declaredBytes === null ? Buffer.concat(chunks) : whole;
+  /** Returns the next piece; null at the end. @throws the error of `fail()`. */
+  read(): Buffer | null | Promise<Buffer | null> {
+    if (!this.#isWanted) this.#onWanted();
+    this.#isWanted = true;
+    const piece = this.#waiting;
+    this.#waiting = null;
+    if (piece !== null || this.isComplete) return piece;
+    if (this.#error !== null) throw this.#error;
+    const arrival = new Promise<void>((resolve) => this.#wake = resolve);
+    this.#socket.resume();
+    return arrival.then(() => this.read());
   }
 
   /**
@@ -104,37 +89,19 @@ export class IncomingBody {
    * Resolves to whether the body ended within the limits.
    */
   async discard(): Promise<boolean> {
-    this.#isDiscarded = true;
-    this.#waiting = [];
     const timer = setTimeout(() => this.fail(new Error("drain timed out")), DRAIN_TIMEOUT_MS);
+    let leftBytes = DRAIN_BYTES_MAX;
     try {
-      while (!this.isComplete && this.#error === null) await this.#arrival();
-      return this.isComplete;
+      for (let piece = await this.read(); piece !== null; piece = await this.read()) {
+        leftBytes -= piece.length;
+        if (leftBytes < 0) return false;
+      }
+      return true;
+    } catch {
+      return false;
     } finally {
       clearTimeout(timer);
     }
-  }
-
-  #take(piece: Buffer): void {
-    if (!this.#isDiscarded) {
-      this.#waiting.push(piece);
-      return;
-    }
-    this.#discardedBytes += piece.length;
-    if (this.#discardedBytes > DRAIN_BYTES_MAX) this.fail(new Error("body too large to drain"));
-  }
-
-  #want(): void {
-    if (this.#isWanted) return;
-    this.#isWanted = true;
-    this.#flow.onWanted();
-  }
-
-  #arrival(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#wake = resolve;
-      this.#flow.resume();
-    });
   }
 
   #wakeReader(): void {

@@ -7,17 +7,12 @@ export interface HttpRequest {
   /** Returns a header by its lowercase name, repeated ones joined by ", "; null if absent. */
   header(name: string): string | null;
   /**
-   * Streams the body on demand, once. The response discards the unread rest.
-   * @throws {ConnectionLostError} while iterating.
-   * @throws {MalformedRequestError} while iterating.
-   */
-  body(): AsyncIterable<Uint8Array>;
-  /**
-   * Returns the whole body. The caller must have checked the declared length.
+   * Returns the next piece of the body, at once if it has arrived; null at the end. The response
+   * discards the unread rest.
    * @throws {ConnectionLostError}
    * @throws {MalformedRequestError}
    */
-  bytes(): Promise<Uint8Array>;
+  read(): Uint8Array | null | Promise<Uint8Array | null>;
 }
 
 /** The client or a shutdown closed the connection before the body was complete. */

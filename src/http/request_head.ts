@@ -9,8 +9,8 @@ export interface RequestHead {
   readonly method: string;
   /** Raw request target. */
   readonly target: string;
-  /** Lowercase names, each followed by its value. */
-  readonly headers: readonly string[];
+  /** Values by lowercase name, repeated ones joined by ", ". */
+  readonly headers: ReadonlyMap<string, string>;
   /** Length of the body; null if chunked. */
   readonly bodyBytes: number | null;
   /** Whether the client supports chunked responses and persistent connections. */
@@ -72,18 +72,8 @@ export function parseRequestHead(text: string): RequestHead {
   };
 }
 
-/** Returns a header by its lowercase name, repeated ones joined by ", "; null if absent. */
-export function headerOf(headers: readonly string[], name: string): string | null {
-  let joined: string | null = null;
-  for (let at = 0; at < headers.length; at += 2) {
-    if (headers[at] !== name) continue;
-    joined = joined === null ? headers[at + 1]! : `${joined}, ${headers[at + 1]}`;
-  }
-  return joined;
-}
-
-function parseHeaders(lines: readonly string[]): string[] {
-  const headers: string[] = [];
+function parseHeaders(lines: readonly string[]): Map<string, string> {
+  const headers = new Map<string, string>();
   for (let at = 1; at < lines.length; at++) {
     const line = lines[at]!;
     const colon = line.indexOf(":");
@@ -91,7 +81,10 @@ function parseHeaders(lines: readonly string[]): string[] {
     if (colon < 0 || !TOKEN.test(line.slice(0, colon))) {
       throw new MalformedRequestError("a header line must be <name>: <value>");
     }
-    headers.push(line.slice(0, colon).toLowerCase(), trimBlanks(line, colon + 1));
+    const name = line.slice(0, colon).toLowerCase();
+    const value = trimBlanks(line, colon + 1);
+    const other = headers.get(name);
+    headers.set(name, other === undefined ? value : `${other}, ${value}`);
   }
   return headers;
 }
@@ -109,16 +102,16 @@ function isBlank(code: number): boolean {
 }
 
 /** Follows RFC 9112 section 6.3. Refuses combined or repeated framing headers. */
-function bodyLength(headers: readonly string[], isHttp11: boolean): number | null {
-  const length = headerOf(headers, "content-length");
-  const coding = headerOf(headers, "transfer-encoding");
-  if (coding === null) {
-    if (length === null) return 0;
+function bodyLength(headers: RequestHead["headers"], isHttp11: boolean): number | null {
+  const length = headers.get("content-length");
+  const coding = headers.get("transfer-encoding");
+  if (coding === undefined) {
+    if (length === undefined) return 0;
     // Clamped: no client can send more.
     if (LENGTH.test(length)) return Math.min(Number(length), Number.MAX_SAFE_INTEGER);
     throw new MalformedRequestError("content-length must be one decimal number");
   }
-  if (length !== null || !isHttp11 || coding.toLowerCase() !== "chunked") {
+  if (length !== undefined || !isHttp11 || coding.toLowerCase() !== "chunked") {
     throw new MalformedRequestError(
       "transfer-encoding must be chunked, on HTTP/1.1, without a content-length",
     );
@@ -126,8 +119,7 @@ function bodyLength(headers: readonly string[], isHttp11: boolean): number | nul
   return null;
 }
 
-function hasToken(headers: readonly string[], name: string, token: string): boolean {
-  const value = headerOf(headers, name);
-  if (value === null) return false;
-  return value.split(",").some((item) => item.trim().toLowerCase() === token);
+function hasToken(headers: RequestHead["headers"], name: string, token: string): boolean {
+  const items = headers.get(name)?.split(",") ?? [];
+  return items.some((item) => item.trim().toLowerCase() === token);
 }

@@ -1,15 +1,15 @@
 /** Writes the responses of a connection: small ones in one write, streams with backpressure. */
 import { Buffer } from "node:buffer";
+import { STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
-import { CHUNK_END, chunkOf, chunkStart, framed, LAST_CHUNK } from "./chunk.ts";
 import type { HttpResponse } from "./message.ts";
-import { formatResponseHead, type ResponseFraming } from "./response_head.ts";
 
-/** Bodies up to this size are copied behind their head. */
-const COPIED_BYTES_MAX = 64 * 1024;
-/** Pieces up to this size are copied into their frame; smaller, because of many followers. */
+/** Pieces up to this size are copied into their frame: a write costs more than a copy. */
 const COPIED_PIECE_BYTES_MAX = 8 * 1024;
 const CONTINUE = "HTTP/1.1 100 Continue\r\n\r\n";
+const CRLF = "\r\n";
+/** Ends a chunked body. */
+const LAST_CHUNK = "0\r\n\r\n";
 
 export class ResponseWriter {
   readonly #socket: Socket;
@@ -30,7 +30,7 @@ export class ResponseWriter {
   }
 
   writeContinue(): void {
-    if (!this.#isGone) this.#socket.write(CONTINUE);
+    this.#write(CONTINUE);
   }
 
   /**
@@ -44,24 +44,18 @@ export class ResponseWriter {
     keepsAlive: boolean,
     takesChunks: boolean,
   ): boolean | Promise<boolean> {
-    const { status, headers, body } = response;
-    if (body === null) {
-      return this.#whenRoom(
-        this.#writeText(formatResponseHead(status, headers, "own", keepsAlive)),
-      );
-    }
+    const { body } = response;
+    if (body === null) return this.#whenRoom(this.#write(formatHead(response, keepsAlive)));
     if (typeof body === "string") {
-      const bodyBytes = Buffer.byteLength(body);
-      const head = formatResponseHead(status, headers, bodyBytes, keepsAlive);
-      return this.#whenRoom(this.#writeText(head + body));
+      const head = formatHead(response, keepsAlive, Buffer.byteLength(body));
+      return this.#whenRoom(this.#write(head + body));
     }
     if (body instanceof Uint8Array) {
-      const head = formatResponseHead(status, headers, body.length, keepsAlive);
-      return this.#whenRoom(this.#writeWhole(head, body));
+      const head = formatHead(response, keepsAlive, body.length);
+      return this.#whenRoom(this.#write(framed(head, body)));
     }
-    const framing = framingOf(headers, takesChunks);
-    this.#writeText(formatResponseHead(status, headers, framing, keepsAlive));
-    return this.#writePieces(body, framing === "chunked");
+    this.#write(formatHead(response, keepsAlive, takesChunks ? "chunked" : undefined));
+    return this.#writePieces(body, takesChunks);
   }
 
   /**
@@ -84,7 +78,7 @@ export class ResponseWriter {
     } finally {
       this.#endPieces = null;
     }
-    if (isChunked) this.#writeText(LAST_CHUNK);
+    if (isChunked) this.#write(LAST_CHUNK);
     return !this.#isGone;
   }
 
@@ -93,53 +87,28 @@ export class ResponseWriter {
     // An empty chunk would end the body.
     if (piece.length === 0 || this.#isGone) return;
     if (piece.length <= COPIED_PIECE_BYTES_MAX) {
-      const copy = isChunked ? chunkOf(piece) : Buffer.from(piece);
-      if (!this.#socket.write(copy)) await this.#room();
+      if (!this.#write(isChunked ? chunkOf(piece) : Buffer.from(piece))) await this.#room();
       return;
     }
+    const socket = this.#socket;
     let isInUse = true;
-    const onWritten = (error?: Error | null) => {
+    socket.cork();
+    if (isChunked) socket.write(chunkStart(piece));
+    socket.write(piece, (error) => {
       // After an error, "close" wakes the writer.
       if (error !== null && error !== undefined) return;
       isInUse = false;
       this.#wakeWriter();
-    };
-    if (isChunked) this.#writeParts(chunkStart(piece.length), piece, CHUNK_END, onWritten);
-    else this.#socket.write(piece, onWritten);
+    });
+    if (isChunked) socket.write(CRLF);
+    socket.uncork();
     // "drain" may come before the piece is released.
     while (isInUse && !this.#isGone) await this.#room();
   }
 
   /** Returns whether the socket has room. */
-  #writeText(text: string): boolean {
-    return this.#isGone || this.#socket.write(text);
-  }
-
-  /** Copies a small body behind its head: a write costs more than a copy. */
-  #writeWhole(head: string, body: Uint8Array): boolean {
-    if (this.#isGone) return true;
-    return body.length <= COPIED_BYTES_MAX
-      ? this.#socket.write(framed(head, body))
-      : this.#writeParts(head, body);
-  }
-
-  /**
-   * Writes ASCII texts around bytes in one writev, without copying.
-   * @param onWritten called when the socket has released the bytes or failed.
-   */
-  #writeParts(
-    before: string,
-    bytes: Uint8Array,
-    after?: string,
-    onWritten?: (error?: Error | null) => void,
-  ): boolean {
-    const socket = this.#socket;
-    socket.cork();
-    socket.write(before);
-    const hasRoom = socket.write(bytes, onWritten);
-    if (after !== undefined) socket.write(after);
-    socket.uncork();
-    return hasRoom;
+  #write(data: string | Uint8Array): boolean {
+    return this.#isGone || this.#socket.write(data);
   }
 
   #whenRoom(hasRoom: boolean): true | Promise<boolean> {
@@ -160,7 +129,65 @@ export class ResponseWriter {
   }
 }
 
-function framingOf(headers: HttpResponse["headers"], takesChunks: boolean): ResponseFraming {
-  if ("content-length" in headers) return "own";
-  return takesChunks ? "chunked" : "close";
+/**
+ * Formats the head of a response (RFC 9112 section 4).
+ * @param framing the length of the body; absent for HEAD, and if the end of the connection ends it.
+ */
+function formatHead(
+  { status, headers }: HttpResponse,
+  keepsAlive: boolean,
+  framing?: number | "chunked",
+): string {
+  let head = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}\r\n`;
+  for (const name in headers) {
+    if (name !== "connection") head += `${name}: ${headers[name]}\r\n`;
+  }
+  if (typeof framing === "number") head += `content-length: ${framing}\r\n`;
+  else if (framing === "chunked") head += "transfer-encoding: chunked\r\n";
+  if (!keepsAlive) head += "connection: close\r\n";
+  return `${head}date: ${httpDate(Date.now())}\r\n\r\n`;
+}
+
+let dateSeconds = 0;
+let date = "";
+
+/** Formats the date (RFC 9110 section 5.6.7), once per second. */
+function httpDate(nowMs: number): string {
+  const seconds = Math.floor(nowMs / 1000);
+  if (seconds !== dateSeconds) {
+    dateSeconds = seconds;
+    date = new Date(nowMs).toUTCString();
+  }
+  return date;
+}
+
+/** Returns the size line of a piece as a chunk (RFC 9112 section 7.1). */
+function chunkStart(piece: Uint8Array): string {
+  return piece.length.toString(16) + CRLF;
+}
+
+let latestPiece: Uint8Array | null = null;
+let latestChunk: Buffer | null = null;
+
+/**
+ * Returns a chunk with a copy of `piece`, which must not change afterwards. The last one is cached:
+ * a thousand followers get the same piece in a row, and a copy costs more than a write.
+ */
+function chunkOf(piece: Uint8Array): Buffer {
+  if (latestChunk === null || piece !== latestPiece) {
+    latestChunk = framed(chunkStart(piece), piece, CRLF);
+    latestPiece = piece;
+  }
+  return latestChunk;
+}
+
+/** Concatenates ASCII texts and a copy of `bytes`. */
+function framed(before: string, bytes: Uint8Array, after = ""): Buffer {
+  const start = before.length;
+  const end = start + bytes.length;
+  const whole = Buffer.allocUnsafe(end + after.length);
+  whole.write(before, 0, "latin1");
+  whole.set(bytes, start);
+  if (after !== "") whole.write(after, end, "latin1");
+  return whole;
 }

@@ -3,7 +3,7 @@
  * connection handling are the same in every runtime.
  */
 import { once } from "node:events";
-import { createServer, type Server, type Socket } from "node:net";
+import { createServer, type Server } from "node:net";
 import { clearTimeout, setTimeout } from "node:timers";
 import { HEADERS_TIMEOUT_MS, SHUTDOWN_GRACE_MS } from "../limits.ts";
 import { AcceptWatch } from "./accept_watch.ts";
@@ -40,13 +40,20 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
   const connections = new Set<Connection>();
   const headWatch = new StallWatch(options.headersTimeoutMs ?? HEADERS_TIMEOUT_MS);
   const host = { handler, refusal, report, headWatch, isClosing: false };
-  const open = () =>
-    openServer(options, (socket) => {
+  const open = async (): Promise<Server> => {
+    // A client may half-close and still read.
+    const opened = createServer({ allowHalfOpen: true }, (socket) => {
       watch.accepted();
       const connection = new Connection(socket, host);
       connections.add(connection);
       void connection.over().then(() => connections.delete(connection));
     });
+    opened.listen(path);
+    await once(opened, "listening");
+    // For example EMFILE. Open connections are not affected.
+    opened.on("error", ({ message }) => report(`cannot accept a connection: ${message}`));
+    return opened;
+  };
   const reopen = async () => {
     report("the server stopped accepting connections; reopening the socket");
     await closeSocketFile(socketFile, () => Promise.resolve(void server.close()));
@@ -54,16 +61,10 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
     if (host.isClosing) server.close();
     else socketFile = socketFileAt(path);
   };
+  let server = await open();
+  let socketFile = socketFileAt(path);
   const intervalMs = options.acceptProbeMs ?? ACCEPT_PROBE_INTERVAL_MS;
   const watch = new AcceptWatch({ path, intervalMs, reopen });
-  let server: Server;
-  try {
-    server = await open();
-  } catch (error) {
-    watch.stop();
-    throw error;
-  }
-  let socketFile = socketFileAt(path);
   let closed: Promise<void> | undefined;
   return {
     close() {
@@ -72,19 +73,6 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
       return closed;
     },
   };
-}
-
-async function openServer(
-  { path, report }: ListenOptions,
-  onConnection: (socket: Socket) => void,
-): Promise<Server> {
-  // A client may half-close and still read.
-  const server = createServer({ allowHalfOpen: true }, onConnection);
-  server.listen(path);
-  await once(server, "listening");
-  // For example EMFILE. Open connections are not affected.
-  server.on("error", ({ message }) => report(`cannot accept a connection: ${message}`));
-  return server;
 }
 
 async function closeServer(
@@ -96,17 +84,15 @@ async function closeServer(
   server.close();
   host.isClosing = true;
   for (const connection of connections) connection.shutDown();
-  const graceEnd = Promise.withResolvers<void>();
+  const { promise: graceEnd, resolve: endGrace } = Promise.withResolvers<void>();
   const grace = setTimeout(() => {
     report(`closing connections that did not end within ${shutdownGraceMs} ms`);
     for (const connection of connections) connection.destroy();
-    graceEnd.resolve();
+    endGrace();
   }, shutdownGraceMs);
-  // The server's own "close" event is unreliable: Deno 2.7 never emits it.
-  const closed = [...connections].map((connection) => connection.closed());
-  const over = [...connections].map((connection) => connection.over());
-  // Gives requests of disconnected clients time to finish before the log closes.
-  await Promise.race([Promise.all(over), graceEnd.promise]);
-  await Promise.all(closed);
+  // The server's own "close" event is unreliable: Deno 2.7 never emits it. The requests of
+  // disconnected clients get time to finish before the log closes.
+  const over = Promise.all([...connections].map((connection) => connection.over()));
+  await Promise.race([over, graceEnd]);
   clearTimeout(grace);
 }

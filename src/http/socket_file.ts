@@ -17,30 +17,23 @@ export function socketFileAt(path: string): SocketFile {
   return { path, dev, ino };
 }
 
-/** Runs `close`; removes our socket file, and preserves a replacement. */
+/** Runs `close`; removes our socket file, and preserves a replacement under another name. */
 export async function closeSocketFile(
-  socketFile: SocketFile,
+  { path, dev, ino }: SocketFile,
   close: () => Promise<void>,
 ): Promise<void> {
-  const { path } = socketFile;
-  const kept = isReplaced(socketFile) ? keepAside(path) : null;
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  const isReplaced = found !== undefined && (found.dev !== dev || found.ino !== ino);
+  const kept = `${path}.kept`;
+  if (isReplaced) {
+    rmSync(kept, { force: true });
+    linkSync(path, kept);
+  } else {
+    rmSync(path, { force: true });
+  }
   try {
-    if (kept === null) rmSync(path, { force: true });
     await close();
   } finally {
-    if (kept !== null) renameSync(kept, path);
+    if (isReplaced) renameSync(kept, path);
   }
-}
-
-function isReplaced({ path, dev, ino }: SocketFile): boolean {
-  const stat = lstatSync(path, { throwIfNoEntry: false });
-  return stat !== undefined && (stat.dev !== dev || stat.ino !== ino);
-}
-
-/** Hard-links the file at `path` to another name. */
-function keepAside(path: string): string {
-  const kept = `${path}.kept`;
-  rmSync(kept, { force: true });
-  linkSync(path, kept);
-  return kept;
 }

@@ -6,26 +6,6 @@ import { clearInterval, setInterval } from "node:timers";
 
 const SWEEPS_PER_TIMEOUT = 8;
 
-/** A restartable timeout, cheap to start and stop. */
-export class Wait {
-  /** Called at the timeout. */
-  readonly giveUp: () => void;
-  /** Sweeps since the start; null while stopped. */
-  sweeps: number | null = null;
-
-  constructor(giveUp: () => void) {
-    this.giveUp = giveUp;
-  }
-
-  start(): void {
-    this.sweeps = 0;
-  }
-
-  stop(): void {
-    this.sweeps = null;
-  }
-}
-
 /** A read timed out. */
 export class StallError extends Error {
   override name = "StallError";
@@ -33,7 +13,8 @@ export class StallError extends Error {
 
 export class StallWatch {
   readonly #timeoutMs: number;
-  readonly #watched: Set<Wait> = new Set();
+  /** What to call at the timeout of each wait, and the sweeps since its start. */
+  readonly #sweeps: Map<() => void, number> = new Map();
   #timer: ReturnType<typeof setInterval> | undefined;
 
   constructor(timeoutMs: number) {
@@ -44,39 +25,36 @@ export class StallWatch {
    * Returns the result of a read.
    * @throws {StallError} the read timed out; it continues unobserved.
    */
-  guard<T>(read: Promise<T>): Promise<T> {
-    return new Promise((resolve, reject) => {
-      const wait = new Wait(() => reject(new StallError(`no data for ${this.#timeoutMs} ms`)));
-      wait.start();
-      this.add(wait);
-      read.then((value) => {
-        this.remove(wait);
-        resolve(value);
-      }, (error) => {
-        this.remove(wait);
-        reject(error);
-      });
-    });
+  async guard<T>(read: Promise<T>): Promise<T> {
+    const { promise: stalled, reject } = Promise.withResolvers<never>();
+    const giveUp = () => reject(new StallError(`no data for ${this.#timeoutMs} ms`));
+    this.start(giveUp);
+    try {
+      return await Promise.race([read, stalled]);
+    } finally {
+      this.stop(giveUp);
+    }
   }
 
-  add(wait: Wait): void {
-    this.#watched.add(wait);
+  /** Starts or restarts a wait, which calls `giveUp` unless it is stopped before the timeout. */
+  start(giveUp: () => void): void {
+    this.#sweeps.set(giveUp, 0);
     this.#timer ??= setInterval(() => this.#sweep(), this.#timeoutMs / SWEEPS_PER_TIMEOUT).unref();
   }
 
-  remove(wait: Wait): void {
-    this.#watched.delete(wait);
+  /** Stops the wait that would call `giveUp`. */
+  stop(giveUp: () => void): void {
+    this.#sweeps.delete(giveUp);
   }
 
   #sweep(): void {
-    for (const wait of this.#watched) {
-      if (wait.sweeps === null) continue;
-      wait.sweeps += 1;
-      if (wait.sweeps <= SWEEPS_PER_TIMEOUT) continue;
-      wait.stop();
-      wait.giveUp();
+    for (const [giveUp, sweeps] of this.#sweeps) {
+      this.#sweeps.set(giveUp, sweeps + 1);
+      if (sweeps < SWEEPS_PER_TIMEOUT) continue;
+      this.#sweeps.delete(giveUp);
+      giveUp();
     }
-    if (this.#watched.size > 0) return;
+    if (this.#sweeps.size > 0) return;
     clearInterval(this.#timer);
     this.#timer = undefined;
   }

@@ -9,8 +9,11 @@ import { availableParallelism } from "node:os";
 import { ApiError } from "../event/api_error.ts";
 import { prepareBatch } from "../event/batch.ts";
 import type { PreparedBatch } from "../event/types.ts";
-import { ThreadUnavailableError } from "../threads/request_thread.ts";
-import { ThreadPool, type ThreadPoolOptions } from "../threads/thread_pool.ts";
+import {
+  ThreadPool,
+  type ThreadPoolOptions,
+  ThreadUnavailableError,
+} from "../threads/thread_pool.ts";
 import type { PreparedBody } from "./batch_preparer_worker.ts";
 
 /** Each thread takes 30 MiB, and one processor is left to the writer. */

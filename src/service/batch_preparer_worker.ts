@@ -2,7 +2,7 @@
 import { ApiError, type ErrorCode } from "../event/api_error.ts";
 import { prepareBatch } from "../event/batch.ts";
 import type { PreparedBatch } from "../event/types.ts";
-import { type Answer, answerRequests } from "../threads/request_thread.ts";
+import { type Answer, answerRequests } from "../threads/thread_pool.ts";
 
 /** The batch of a body, or why the body is refused. */
 export type PreparedBody =

@@ -1,13 +1,39 @@
 /**
- * Threads of one module that share a queue: each takes one request at a time, so a thread that dies
- * fails one request. Threads start when they are first needed.
+ * Worker threads of one module that share a queue of requests. Each thread serves one request at a
+ * time, so a thread that dies fails one request; the next request starts another thread. Threads
+ * start when they are first needed. Nothing is sent before a thread runs, so if none can be
+ * started, the caller still has the request's memory. The module of a thread calls
+ * `answerRequests()`.
  */
-import type { TransferListItem } from "node:worker_threads";
-import { RequestThread, type RequestThreadOptions } from "./request_thread.ts";
+import { clearTimeout, setTimeout } from "node:timers";
+import { type MessagePort, parentPort, type TransferListItem, Worker } from "node:worker_threads";
+import { assert } from "../assert.ts";
 
-export interface ThreadPoolOptions extends RequestThreadOptions {
-  threadsMax: number;
+/** A thread did not start, died or was closed before it responded. */
+export class ThreadLostError extends Error {
+  override name = "ThreadLostError";
 }
+
+/** A thread died before it ran or received anything: the caller can do the work itself. */
+export class ThreadUnavailableError extends ThreadLostError {
+  override name = "ThreadUnavailableError";
+}
+
+export interface ThreadPoolOptions {
+  threadsMax: number;
+  /** Becomes `workerData` in each thread. */
+  workerData?: unknown;
+  /** Idle timeout of a thread; none if absent. */
+  idleMs?: number;
+  /** Starts a worker; tests replace it. May throw. */
+  start?: (module: URL, workerData: unknown) => Worker;
+}
+
+/** Messages of a thread: `ready` once, then one per request. */
+type Message<Response> = { ready: true } | { response: Response } | { failure: string };
+
+/** Young generation of a thread. The default costs 100 MiB more per thread for no speed. */
+const YOUNG_HEAP_MIB_MAX = 12;
 
 export class ThreadPool<Request, Response> {
   readonly #threads: readonly RequestThread<Request, Response>[];
@@ -15,20 +41,29 @@ export class ThreadPool<Request, Response> {
   readonly #idle: RequestThread<Request, Response>[];
   readonly #waiting: ((thread: RequestThread<Request, Response>) => void)[] = [];
 
-  constructor(module: URL, { threadsMax, ...options }: ThreadPoolOptions) {
+  constructor(module: URL, options: ThreadPoolOptions) {
     this.#threads = Array.from(
-      { length: threadsMax },
+      { length: options.threadsMax },
       () => new RequestThread<Request, Response>(module, options),
     );
     this.#idle = [...this.#threads];
   }
 
-  /** See `RequestThread.isUnavailable`. */
+  /**
+   * Whether a thread died before it ran, for example because the runtime may not read its module.
+   * The caller must do the work itself.
+   */
   get isUnavailable(): boolean {
     return this.#threads.some(({ isUnavailable }) => isUnavailable);
   }
 
-  /** See `RequestThread.request()`. */
+  /**
+   * Sends a request and returns its response.
+   * @param transfer memory that moves to the thread.
+   * @throws {ThreadUnavailableError}
+   * @throws {ThreadLostError}
+   * @throws {Error} with the message of the handler's error.
+   */
   async request(message: Request, transfer: TransferListItem[] = []): Promise<Response> {
     const thread = this.#idle.shift() ??
       await new Promise<RequestThread<Request, Response>>((resolve) => this.#waiting.push(resolve));
@@ -45,4 +80,147 @@ export class ThreadPool<Request, Response> {
   async close(): Promise<void> {
     await Promise.all(this.#threads.map((thread) => thread.close()));
   }
+}
+
+class RequestThread<Request, Response> {
+  readonly #module: URL;
+  readonly #options: ThreadPoolOptions;
+  #worker: Worker | null = null;
+  /** The request without a response. */
+  #pending: PromiseWithResolvers<Response> | null = null;
+  /** Sends the request from before the thread ran. */
+  #unsent: (() => void) | null = null;
+  #isRunning = false;
+  #idleTimer: NodeJS.Timeout | undefined;
+  isUnavailable = false;
+  #isClosed = false;
+
+  constructor(module: URL, options: ThreadPoolOptions) {
+    this.#module = module;
+    this.#options = options;
+  }
+
+  request(message: Request, transfer: TransferListItem[]): Promise<Response> {
+    if (this.#isClosed) return Promise.reject(new ThreadLostError("the thread was closed"));
+    assert(this.#pending === null, "a thread has one request at a time");
+    clearTimeout(this.#idleTimer);
+    const pending: PromiseWithResolvers<Response> = Promise.withResolvers();
+    this.#pending = pending;
+    const send = () => this.#send(message, transfer);
+    if (this.#isRunning) send();
+    else this.#unsent = send;
+    try {
+      this.#worker ??= this.#start();
+    } catch (error) {
+      this.#lose(null, `the thread could not be started: ${(error as Error).message}`);
+    }
+    return pending.promise;
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#end("the thread was closed");
+  }
+
+  #send(message: Request, transfer: TransferListItem[]): void {
+    try {
+      this.#worker!.postMessage(message, transfer);
+    } catch (error) {
+      // Out of memory to clone the message; the thread itself is unaffected.
+      this.#takePending().reject(new ThreadLostError(`the request could not be sent: ${error}`));
+    }
+  }
+
+  #start(): Worker {
+    const { start = startWorker, workerData } = this.#options;
+    const worker = start(this.#module, workerData);
+    worker.on("message", (message: Message<Response>) => {
+      if (worker === this.#worker) this.#receive(message);
+    });
+    const lose = (why: string) => this.#lose(worker, why);
+    worker.on("error", (error) => lose((error as Error).message));
+    worker.on("messageerror", (error) => {
+      lose(error.message);
+      void worker.terminate();
+    });
+    worker.on("exit", () => lose("the thread ended"));
+    return worker;
+  }
+
+  #receive(message: Message<Response>): void {
+    if ("ready" in message) {
+      this.#isRunning = true;
+      this.#unsent?.();
+      this.#unsent = null;
+    } else if ("response" in message) {
+      this.#takePending().resolve(message.response);
+    } else {
+      this.#takePending().reject(new Error(message.failure));
+    }
+  }
+
+  /** Returns what settles the request, after which the thread is idle. */
+  #takePending(): PromiseWithResolvers<Response> {
+    const pending = this.#pending;
+    assert(pending !== null, "a thread responds once per request");
+    this.#pending = null;
+    const { idleMs } = this.#options;
+    if (idleMs !== undefined) {
+      this.#idleTimer = setTimeout(() => void this.#end("the thread was idle"), idleMs).unref();
+    }
+    return pending;
+  }
+
+  #lose(worker: Worker | null, why: string): void {
+    if (worker !== this.#worker) return;
+    const isUnavailable = !this.#isRunning && !this.#isClosed;
+    this.isUnavailable ||= isUnavailable;
+    clearTimeout(this.#idleTimer);
+    this.#worker = null;
+    this.#isRunning = false;
+    this.#unsent = null;
+    const failure = isUnavailable ? new ThreadUnavailableError(why) : new ThreadLostError(why);
+    this.#pending?.reject(failure);
+    this.#pending = null;
+  }
+
+  async #end(why: string): Promise<void> {
+    const worker = this.#worker;
+    this.#lose(worker, why);
+    await worker?.terminate();
+  }
+}
+
+function startWorker(module: URL, workerData: unknown): Worker {
+  const resourceLimits = { maxYoungGenerationSizeMb: YOUNG_HEAP_MIB_MAX };
+  return new Worker(module, { workerData, resourceLimits });
+}
+
+/** A response, and the memory that moves to the requesting thread. */
+export interface Answer<Response> {
+  response: Response;
+  transfer?: TransferListItem[];
+}
+
+/** Serves the requests to this thread. */
+export function answerRequests<Request, Response>(
+  answer: (request: Request) => Answer<Response> | Promise<Answer<Response>>,
+): void {
+  assert(parentPort !== null, "this module runs in a worker thread");
+  const port: MessagePort = parentPort;
+  const send = (message: Message<Response>, transfer: TransferListItem[] = []) =>
+    port.postMessage(message, transfer);
+  port.on("message", async (request: Request) => {
+    try {
+      const { response, transfer } = await answer(request);
+      send({ response }, transfer);
+    } catch (error) {
+      send({ failure: error instanceof Error ? error.message : String(error) });
+    }
+  });
+  // Without a response to this request, the next response would be matched to it.
+  port.on("messageerror", (error) => {
+    throw error;
+  });
+  send({ ready: true });
 }

@@ -1,21 +1,30 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
-import { BODY_CHUNK_BYTES, withBody } from "../../src/api/request_body.ts";
+import { BODY_CHUNK_BYTES, BODY_ROOM_STEP_BYTES, withBody } from "../../src/api/request_body.ts";
 import { StallWatch } from "../../src/http/stall_watch.ts";
 import { CONTROL_BODY_BYTES_MAX } from "../../src/limits.ts";
 import { Admission } from "../../src/service/admission.ts";
 import { stubRequest } from "../support/stub_request.ts";
 
-/** The body that arrives in these pieces. */
-function bodyOf(pieces: Iterable<Uint8Array>): Promise<Buffer> {
-  const limits = {
-    limitBytes: CONTROL_BODY_BYTES_MAX,
-    admission: new Admission(),
-    stallWatch: new StallWatch(10_000),
-  };
-  const request = stubRequest({ headers: { "transfer-encoding": "chunked" }, pieces });
-  return withBody(request, limits, (body) => Promise.resolve(Buffer.from(body)));
+/** The body that arrives in these pieces, chunked unless its length is declared. */
+async function bodyOf(
+  pieces: Iterable<Uint8Array>,
+  declaredBytes: number | null = null,
+  admission: Admission = new Admission(),
+): Promise<Buffer> {
+  const stallWatch = new StallWatch(10_000);
+  const limits = { limitBytes: CONTROL_BODY_BYTES_MAX, admission, stallWatch };
+  const headers: Record<string, string> = declaredBytes === null
+    ? { "transfer-encoding": "chunked" }
+    : { "content-length": String(declaredBytes) };
+  try {
+    return await withBody(stubRequest({ headers, pieces }), limits, (body) => {
+      return Promise.resolve(Buffer.from(body));
+    });
+  } finally {
+    assert.equal(admission.heldBytes, 0, "its room is released");
+  }
 }
 
 const SIZES: Array<[title: string, sizes: number[]]> = [
@@ -27,9 +36,38 @@ const SIZES: Array<[title: string, sizes: number[]]> = [
   ["pieces over the edge of a chunk", [BODY_CHUNK_BYTES - 1, 2, BODY_CHUNK_BYTES]],
   ["a piece of several chunks", [5, 3 * BODY_CHUNK_BYTES + 7, 5]],
 ];
+
 for (const [title, sizes] of SIZES) {
   test(`withBody() collects ${title}`, async () => {
     const pieces = sizes.map((size, index) => Buffer.alloc(size, 65 + index));
-    assert.ok((await bodyOf(pieces)).equals(Buffer.concat(pieces)));
+    const whole = Buffer.concat(pieces);
+    for (const declaredBytes of [null, whole.length]) {
+      // Each piece may be freed when it was read.
+      const copies = pieces.map((piece) => Buffer.from(piece));
+      assert.ok((await bodyOf(copies, declaredBytes)).equals(whole));
+    }
   });
 }
+
+test("withBody() refuses a chunked body at its limit", async () => {
+  let piecesRead = 0;
+  function* endless() {
+    for (;; piecesRead++) yield new Uint8Array(BODY_CHUNK_BYTES);
+  }
+  await assert.rejects(bodyOf(endless()), { code: "body_too_large" });
+  assert.equal(piecesRead, CONTROL_BODY_BYTES_MAX / BODY_CHUNK_BYTES);
+});
+
+test("withBody() admits a large body only as it arrives", async () => {
+  const admission = new Admission();
+  const heldBytes: number[] = [];
+  function* pieces() {
+    for (let i = 0; i < 4; i++) {
+      heldBytes.push(admission.heldBytes);
+      yield new Uint8Array(BODY_ROOM_STEP_BYTES);
+    }
+  }
+  await bodyOf(pieces(), CONTROL_BODY_BYTES_MAX, admission);
+  const step = BODY_ROOM_STEP_BYTES;
+  assert.deepEqual(heldBytes, [step, step, 3 * step, 3 * step]);
+});

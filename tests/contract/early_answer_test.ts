@@ -8,10 +8,15 @@ import { RawConnection } from "../support/raw_client.ts";
 import { withServedLog } from "./support/served_log.ts";
 
 const BODY = Buffer.alloc(30 * 1024 * 1024, " ");
+const LAST_CHUNK = Buffer.from("\r\n0\r\n\r\n");
 const TOKEN = "Authorization: Bearer s3cret\r\n";
 const HOST = "Host: localhost\r\n";
 
+const CHUNKED = "Transfer-Encoding: chunked\r\n";
+
 const REFUSALS: Array<[status: number, line: string, headers: string]> = [
+  [401, "POST /v1/events", "Connection: close\r\n"],
+  [401, "PUT /v1/events", CHUNKED],
   [401, "POST /v1/sources/retire", ""],
   [404, "POST /v1/sources", TOKEN],
   [405, "PUT /v1/sources/retire", TOKEN],
@@ -28,12 +33,17 @@ for (const [status, line, headers] of REFUSALS) {
     const admission = new Admission({ waitersMax: 0, totalBytes: 2, bodyBytes: 1 });
     if (status === 429) admission.admit(1);
     await withServedLog(async ({ socketPath, reports }) => {
-      const head = `${line} HTTP/1.1\r\n${HOST}${headers}Content-Length: ${BODY.length}\r\n\r\n`;
+      const isChunked = headers.includes(CHUNKED);
+      const framing = isChunked ? "" : `Content-Length: ${BODY.length}\r\n`;
+      const head = `${line} HTTP/1.1\r\n${HOST}${headers}${framing}\r\n`;
+      const body = isChunked
+        ? Buffer.concat([Buffer.from(`${BODY.length.toString(16)}\r\n`), BODY, LAST_CHUNK])
+        : BODY;
       for (const readsLate of [false, true]) {
         const connection = await RawConnection.open(socketPath);
         if (readsLate) connection.pause();
         await connection.write(head);
-        const sent = connection.write(BODY);
+        const sent = connection.write(body);
         if (readsLate) await sent;
         connection.resume();
         const response = await connection.readResponse();

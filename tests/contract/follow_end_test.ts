@@ -6,6 +6,7 @@ import type { EventLogService } from "../../src/service/event_log_service.ts";
 import { test } from "../support/tested_service.ts";
 import { Gate } from "../support/gate.ts";
 import { RawConnection } from "../support/raw_client.ts";
+import { alteredLog } from "../support/stub_log.ts";
 import { failNth } from "../support/storage_faults.ts";
 import { batchWith, commit, event, ingest } from "./support/api.ts";
 import { FollowReader } from "./support/follow_reader.ts";
@@ -89,23 +90,20 @@ async function commitMuch(socketPath: string): Promise<number> {
 
 /** The service, which opens the gate when it ends the session of a client that takes nothing. */
 function tellingOfEnd(gate: Gate) {
-  return (service: EventLogService): EventLog => ({
-    append: (batch) => service.append(batch),
-    retire: (source) => service.retire(source),
-    replay: (query) => service.replay(query),
-    streams: (query) => service.streams(query),
-    follow(query) {
-      const session = service.follow(query);
-      return {
-        next: () => session.next(),
-        close: () => session.close(),
-        end(reason, detail) {
-          gate.open();
-          return session.end(reason, detail);
-        },
-      };
-    },
-  });
+  return (service: EventLogService): EventLog =>
+    alteredLog(service, {
+      follow(query) {
+        const session = service.follow(query);
+        return {
+          next: () => session.next(),
+          close: () => session.close(),
+          end(reason, detail) {
+            gate.open();
+            return session.end(reason, detail);
+          },
+        };
+      },
+    });
 }
 
 test("a follower that reads nothing is ended with buffer_exceeded, and can resume", async () => {

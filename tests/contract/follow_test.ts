@@ -17,47 +17,40 @@ function keysOf(events: readonly { record_key: string }[]): string[] {
   return events.map(({ record_key }) => record_key);
 }
 
-test("follow: the response is NDJSON, uncacheable, with Connection: close", () =>
+test("follow: the response is NDJSON, uncacheable, with Connection: close, and so is HEAD", () =>
   withService(async ({ socketPath }) => {
     const follow = await FollowReader.open(socketPath);
     const { date: _date, ...headers } = follow.headers;
-    assert.deepEqual(headers, {
+    const headersOfBoth = {
       "content-type": "application/x-ndjson",
       "cache-control": "no-store",
       "connection": "close",
-      "transfer-encoding": "chunked",
-    });
-    follow.close();
-  }));
-
-test("follow: HEAD has the status and headers of GET, and opens no session", () =>
-  withService(async ({ socketPath }) => {
-    const follow = await FollowReader.open(socketPath);
+    };
+    assert.deepEqual(headers, { ...headersOfBoth, "transfer-encoding": "chunked" });
     const head = await request(socketPath, { path: "/v1/events?follow=true", method: "HEAD" });
-    const { "transfer-encoding": _framing, date: _date, ...headers } = follow.headers;
     const { date: _headDate, ...headHeaders } = head.headers;
     assert.equal(head.status, 200);
-    assert.deepEqual(headHeaders, headers);
+    assert.deepEqual(headHeaders, headersOfBoth);
     assert.equal(head.body.length, 0);
     follow.close();
   }));
 
-test("follow: an empty log gives an empty snapshot record, then caught_up, all null", () =>
+/** The positions of a record behind which there is nothing yet. */
+function atFrontier(id: string | null) {
+  return { next_after: id, snapshot_through_event_id: id };
+}
+
+test("follow: without events there is one empty snapshot record, then caught_up", () =>
   withService(async ({ socketPath }) => {
-    const follow = await FollowReader.open(socketPath);
-    assert.deepEqual(await follow.next(), {
-      type: "events",
-      phase: "snapshot",
-      events: [],
-      next_after: null,
-      snapshot_through_event_id: null,
-    });
-    assert.deepEqual(await follow.next(), {
-      type: "caught_up",
-      next_after: null,
-      snapshot_through_event_id: null,
-    });
-    follow.close();
+    const empty = { type: "events", phase: "snapshot", events: [] };
+    const onEmptyLog = await FollowReader.open(socketPath);
+    const { last_event_id } = await commitKey(socketPath, "1");
+    const afterFrontier = await FollowReader.open(socketPath, `&after=${last_event_id}`);
+    for (const [follow, id] of [[onEmptyLog, null], [afterFrontier, last_event_id]] as const) {
+      assert.deepEqual(await follow.next(), { ...empty, ...atFrontier(id) });
+      assert.deepEqual(await follow.next(), { type: "caught_up", ...atFrontier(id) });
+      follow.close();
+    }
   }));
 
 test("follow: the snapshot, caught_up, then each commit as a live record", () =>
@@ -65,15 +58,17 @@ test("follow: the snapshot, caught_up, then each commit as a live record", () =>
     const first = await commitKey(socketPath, "1");
     const follow = await FollowReader.open(socketPath);
     const stored = await allEvents(socketPath);
-    const position = (id: string) => ({ next_after: id, snapshot_through_event_id: id });
     assert.deepEqual(await follow.next(), {
       type: "events",
       phase: "snapshot",
       events: stored,
       last_event_id: first.last_event_id,
-      ...position(first.last_event_id),
+      ...atFrontier(first.last_event_id),
     });
-    assert.deepEqual(await follow.next(), { type: "caught_up", ...position(first.last_event_id) });
+    assert.deepEqual(await follow.next(), {
+      type: "caught_up",
+      ...atFrontier(first.last_event_id),
+    });
     for (const key of ["2", "3"]) {
       const { last_event_id } = await commitKey(socketPath, key);
       assert.deepEqual(await follow.next(), {
@@ -81,7 +76,7 @@ test("follow: the snapshot, caught_up, then each commit as a live record", () =>
         phase: "live",
         events: (await allEvents(socketPath)).slice(-1),
         last_event_id,
-        ...position(last_event_id),
+        ...atFrontier(last_event_id),
       });
     }
     follow.close();
@@ -117,56 +112,55 @@ test("follow: uncommitted events are not delivered", () =>
 test("follow: limit applies to each events record and does not end the response", () =>
   withService(async ({ socketPath }) => {
     const events = ["1", "2", "3", "4", "5"].map((record_key) => event({ record_key }));
-    await commit(socketPath, batchWith({ batch_id: "a", events }));
+    await commit(socketPath, batchWith({ batch_id: "snapshot", events }));
     const follow = await FollowReader.open(socketPath, "&limit=2");
-    for (const keys of [["1", "2"], ["3", "4"], ["5"]]) {
-      const record = await follow.nextOf("events");
-      assert.deepEqual([record.phase, keysOf(record.events)], ["snapshot", keys]);
-      assert.equal(record.next_after, record.events.at(-1)!.event_id);
-    }
-    await follow.nextOf("caught_up");
-    await commit(socketPath, batchWith({ batch_id: "b", events }));
-    for (const keys of [["1", "2"], ["3", "4"], ["5"]]) {
-      const record = await follow.nextOf("events");
-      assert.deepEqual([record.phase, keysOf(record.events)], ["live", keys]);
-      assert.equal(record.last_event_id, record.events.at(-1)!.event_id);
+    for (const phase of ["snapshot", "live"]) {
+      if (phase === "live") await commit(socketPath, batchWith({ batch_id: phase, events }));
+      for (const keys of [["1", "2"], ["3", "4"], ["5"]]) {
+        const record = await follow.nextOf("events");
+        assert.deepEqual([record.phase, keysOf(record.events)], [phase, keys]);
+        const lastId = record.events.at(-1)!.event_id;
+        assert.deepEqual([record.next_after, record.last_event_id], [lastId, lastId]);
+      }
+      if (phase === "snapshot") await follow.nextOf("caught_up");
     }
     follow.close();
   }));
 
-const FILTERS: Array<[query: string, keys: string[]]> = [
-  ["&source=shop&kind=deleted", ["shop-2"]],
-  ["&stream=items", ["shop-1"]],
-  ["&record_key=crm+%26", ["crm &"]],
-  ["&source=crm", ["crm &", "crm-2"]],
-];
-
-for (const [query, keys] of FILTERS) {
-  test(`follow: filters apply to the snapshot and live: ${query}`, () =>
-    withService(async ({ socketPath }) => {
-      const commitAll = async (suffix: string) => {
-        const batches: Array<[source: string, members: object]> = [
-          ["shop", { record_key: "shop-1", stream: "items" }],
-          ["crm", { record_key: "crm &" }],
-          ["shop", { record_key: "shop-2", kind: "deleted" }],
-          ["crm", { record_key: "crm-2" }],
-        ];
-        for (const [n, [source, members]] of batches.entries()) {
-          const batchId = `${n}${suffix}`;
-          await commit(
-            socketPath,
-            batchWith({ source, batch_id: batchId, events: [event(members)] }),
-          );
-        }
-      };
-      await commitAll("");
+test("follow: filters apply to the snapshot and live", () =>
+  withService(async ({ socketPath }) => {
+    const events: Record<string, { source: string; members?: object }> = {
+      "shop-1": { source: "shop", members: { stream: "items" } },
+      "crm &": { source: "crm" },
+      "shop-2": { source: "shop", members: { kind: "deleted" } },
+      "crm-2": { source: "crm" },
+    };
+    const commitAll = async (suffix: string) => {
+      for (const [record_key, { source, members }] of Object.entries(events)) {
+        const batch = { source, batch_id: record_key + suffix };
+        const submitted = [event({ record_key, ...members })];
+        await commit(socketPath, batchWith({ ...batch, events: submitted }));
+      }
+    };
+    await commitAll("");
+    const filters: Record<string, string[]> = {
+      "&source=shop&kind=deleted": ["shop-2"],
+      "&stream=items": ["shop-1"],
+      "&record_key=crm+%26": ["crm &"],
+      "&source=crm": ["crm &", "crm-2"],
+    };
+    const follows: Array<[FollowReader, string[]]> = [];
+    for (const [query, keys] of Object.entries(filters)) {
       const follow = await FollowReader.open(socketPath, query);
-      assert.deepEqual(keysOf(await follow.catchUp()), keys);
-      await commitAll("-live");
+      assert.deepEqual(keysOf(await follow.catchUp()), keys, query);
+      follows.push([follow, keys]);
+    }
+    await commitAll("-live");
+    for (const [follow, keys] of follows) {
       assert.deepEqual(keysOf(await follow.takeLive(keys.length)), keys);
       follow.close();
-    }));
-}
+    }
+  }));
 
 test("follow: a commit without a match sends no record, and the next cursor is beyond it", () =>
   withService(async ({ socketPath }) => {
@@ -211,21 +205,6 @@ test("follow: after need not be an event, and beyond the frontier only later eve
     const follow = await FollowReader.open(socketPath, `&after=${beyond}`);
     assert.equal((await follow.nextOf("events")).next_after, beyond);
     assert.equal((await follow.nextOf("caught_up")).next_after, beyond);
-    follow.close();
-  }));
-
-test("follow: after the frontier there is one empty snapshot record", () =>
-  withService(async ({ socketPath }) => {
-    const { last_event_id } = await commitKey(socketPath, "1");
-    const follow = await FollowReader.open(socketPath, `&after=${last_event_id}`);
-    assert.deepEqual(await follow.next(), {
-      type: "events",
-      phase: "snapshot",
-      events: [],
-      next_after: last_event_id,
-      snapshot_through_event_id: last_event_id,
-    });
-    await follow.nextOf("caught_up");
     follow.close();
   }));
 

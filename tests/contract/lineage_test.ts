@@ -50,21 +50,12 @@ test("a first batch that begins with the marker is committed, the marker as an o
     const receipt = await commit(socketPath, successor([marker(frontier), event()]));
     assert.equal(receipt.events, 2);
     const committed = (await allEvents(socketPath)).at(-2)!;
-    assert.equal(committed.event_id, receipt.first_event_id);
-    assert.equal(committed.source, "shop2");
-    assert.equal(committed.stream, "service.source_lineage");
-    assert.equal(committed.kind, "source_succeeded");
-    assert.equal(committed.record_key, "shop");
-    assert.deepEqual(committed.payload, payload(frontier));
+    const expected = { ...marker(frontier), event_id: receipt.first_event_id, source: "shop2" };
+    assert.deepEqual({ ...committed, ...expected }, committed);
     await commit(socketPath, successor([event()], "b2"));
   }));
 
-test("a marker may be the only event of its batch", () =>
-  withRetired(async ({ socketPath }, frontier) => {
-    await commit(socketPath, successor([marker(frontier)]));
-  }));
-
-test("a repeated first batch is a duplicate", () =>
+test("a marker may be the only event of its batch, which repeated is a duplicate", () =>
   withRetired(async ({ socketPath }, frontier) => {
     const batch = successor([marker(frontier)]);
     const receipt = await commit(socketPath, batch);
@@ -78,51 +69,40 @@ test("a source needs no predecessor, and its first batch no marker", () =>
     await commit(socketPath, successor([event(), other]));
   }));
 
-const MALFORMED: Array<[rule: string, events: (frontier: string) => unknown[]]> = [
-  ["is the first event", (frontier) => [event(), marker(frontier)]],
-  ["comes once", (frontier) => [marker(frontier), marker(frontier)]],
-  ["omits occurred_at", (frontier) => [marker(frontier, { occurred_at: "2026-01-01T00:00:00Z" })]],
-  ["has the kind source_succeeded", (frontier) => [marker(frontier, { kind: "upserted" })]],
-  ["has the predecessor as record_key", (frontier) => [marker(frontier, { record_key: "x" })]],
-  ["comes once in all", (frontier) => [marker(frontier), event(), marker(frontier)]],
-  [
-    "has a payload with v",
-    (frontier) => [marker("", { payload: payload(frontier, { v: undefined }) })],
-  ],
-  ["has a number as v", (frontier) => [marker("", { payload: payload(frontier, { v: "1" }) })]],
-  ["has a payload of v 1", (frontier) => [marker("", { payload: payload(frontier, { v: 2 }) })]],
-  ["has a closed payload", (frontier) => [marker("", { payload: payload(frontier, { x: 1 }) })]],
-  ["has an object as payload", () => [marker("", { payload: null })]],
-  ["has no array as payload", () => [marker("", { payload: [1, 2, 3] })]],
-  ["names a predecessor", (frontier) => [
-    marker("", { payload: payload(frontier, { predecessor_source: undefined }) }),
-  ]],
-  ["names a predecessor as text", (frontier) => [
-    marker("", { payload: payload(frontier, { predecessor_source: 1 }) }),
-  ]],
-  ["names a frontier that is text", () => [
-    marker("", { payload: payload("", { predecessor_final_frontier: null }) }),
-  ]],
-  ["names a frontier that is an event id", () => [marker("latest")]],
-  ["names a frontier", () => [marker("", { payload: { v: 1, predecessor_source: "shop" } })]],
-  ["names a valid source", (frontier) => [
-    marker("", { record_key: "A", payload: payload(frontier, { predecessor_source: "A" }) }),
-  ]],
-  ["does not name system", (frontier) => [
-    marker("", {
-      record_key: "system",
-      payload: payload(frontier, { predecessor_source: "system" }),
-    }),
-  ]],
-  ["does not name its own source", (frontier) => [
-    marker("", {
-      record_key: "shop2",
-      payload: payload(frontier, { predecessor_source: "shop2" }),
-    }),
-  ]],
-];
+/** A marker with another payload; `members` replace or add some of it. */
+function marking(frontier: string, members: Record<string, unknown>) {
+  return marker("", { payload: payload(frontier, members) });
+}
 
-for (const [rule, events] of MALFORMED) {
+/** A marker that names a predecessor. */
+function naming(frontier: string, predecessor: string) {
+  return { ...marking(frontier, { predecessor_source: predecessor }), record_key: predecessor };
+}
+
+const MALFORMED: Record<string, (frontier: string) => unknown[]> = {
+  "is the first event": (frontier) => [event(), marker(frontier)],
+  "comes once": (frontier) => [marker(frontier), marker(frontier)],
+  "comes once in all": (frontier) => [marker(frontier), event(), marker(frontier)],
+  "omits occurred_at": (frontier) => [marker(frontier, { occurred_at: "2026-01-01T00:00:00Z" })],
+  "has the kind source_succeeded": (frontier) => [marker(frontier, { kind: "upserted" })],
+  "has the predecessor as record_key": (frontier) => [marker(frontier, { record_key: "x" })],
+  "has a payload with v": (frontier) => [marking(frontier, { v: undefined })],
+  "has a number as v": (frontier) => [marking(frontier, { v: "1" })],
+  "has a payload of v 1": (frontier) => [marking(frontier, { v: 2 })],
+  "has a closed payload": (frontier) => [marking(frontier, { x: 1 })],
+  "has an object as payload": () => [marker("", { payload: null })],
+  "has no array as payload": () => [marker("", { payload: [1, 2, 3] })],
+  "names a predecessor": (frontier) => [marking(frontier, { predecessor_source: undefined })],
+  "names a predecessor as text": (frontier) => [marking(frontier, { predecessor_source: 1 })],
+  "names a frontier": () => [marking("", { predecessor_final_frontier: undefined })],
+  "names a frontier that is text": () => [marking("", { predecessor_final_frontier: null })],
+  "names a frontier that is an event id": () => [marker("latest")],
+  "names a valid source": (frontier) => [naming(frontier, "A")],
+  "does not name system": (frontier) => [naming(frontier, "system")],
+  "does not name its own source": (frontier) => [naming(frontier, "shop2")],
+};
+
+for (const [rule, events] of Object.entries(MALFORMED)) {
   test(`a marker ${rule}: else invalid_source_lineage`, () =>
     withRetired(async ({ socketPath }, frontier) => {
       const reply = await ingest(socketPath, successor(events(frontier)));
@@ -171,31 +151,20 @@ test("one predecessor may have several successors, and a successor can be succee
     await commit(socketPath, successor([marker(frontier)]));
     await commit(socketPath, batchWith({ source: "shop3", events: [marker(frontier)] }));
     const { final_frontier } = await retire(socketPath, "shop2");
-    const next = marker("", {
-      record_key: "shop2",
-      payload: payload(final_frontier, { predecessor_source: "shop2" }),
-    });
+    const next = naming(final_frontier, "shop2");
     await commit(socketPath, batchWith({ source: "shop4", events: [next] }));
   }));
 
-test("a retired source is source_retired before its marker is checked", () =>
+test("retirement is checked before lineage, and lineage before the stream precondition", () =>
   withRetired(async ({ socketPath }, frontier) => {
-    await commit(socketPath, successor([event()], "b1"));
-    const { final_frontier, retirement_event_id } = await retire(socketPath, "shop2");
-    const reply = await ingest(socketPath, successor([marker(frontier)], "b2"));
-    const context = { source: "shop2", final_frontier, retirement_event_id };
-    assertError(reply, "source_retired", context);
-  }));
-
-test("lineage is checked before the stream precondition", () =>
-  withRetired(async ({ socketPath }, frontier) => {
-    const stream_precondition = {
-      stream: "service.source_lineage",
-      expected_frontier: NO_EVENT_ID,
-    };
-    const batch = { ...successor([marker(NO_EVENT_ID)]), stream_precondition };
+    const precondition = { stream: "service.source_lineage", expected_frontier: NO_EVENT_ID };
+    const batch = { ...successor([marker(NO_EVENT_ID)], "b2"), stream_precondition: precondition };
     const context = conflict("shop", NO_EVENT_ID, frontier);
     assertError(await ingest(socketPath, batch), "source_lineage_conflict", context);
+    await commit(socketPath, successor([event()], "b1"));
+    const { final_frontier, retirement_event_id } = await retire(socketPath, "shop2");
+    const retired = { source: "shop2", final_frontier, retirement_event_id };
+    assertError(await ingest(socketPath, batch), "source_retired", retired);
   }));
 
 test("lineage is checked against the durable log after a restart", () =>

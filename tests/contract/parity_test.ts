@@ -19,7 +19,7 @@ const skip = executableOf(OTHER_RUNTIME) === null ? absenceOf(OTHER_RUNTIME) : f
 
 /** Of which nothing comes back, or no end. */
 const WITHOUT_ANSWER = ["nothing but line ends"];
-const REQUESTS = TOUR.map(({ request }) => request).filter(({ path = "", method }) =>
+const REQUESTS = TOUR.map(([, request]) => request).filter(({ path = "", method }) =>
   !path.includes("follow=true") || method === "HEAD"
 );
 const RAW: readonly [title: string, bytes: string][] = [
@@ -70,9 +70,8 @@ function answersOf(runtime: RuntimeName): Promise<Answer[]> {
       take(`${options.method} ${options.path}`, status, headers, body.toString());
     }
     for (const [title, bytes] of RAW) {
-      const { response, connection } = await exchange(socketPath, Buffer.from(bytes, "latin1"));
+      const response = await exchange(socketPath, Buffer.from(bytes, "latin1"));
       take(title, response?.status, response?.headers ?? {}, response?.body ?? "");
-      connection.destroy();
     }
     await deployment.stop();
     return answers;

@@ -10,40 +10,17 @@ import { withService } from "./support/served.ts";
 import { withServedLog } from "./support/served_log.ts";
 import { REPLAY_WHOLE_BYTES_MAX } from "../../src/api/replay_response.ts";
 
-test("an empty log returns an empty page with nulls", async () => {
+test("events are returned in order, and a page says where it ends", async () => {
   await withService(async ({ socketPath }) => {
-    assert.deepEqual(await replayPage(socketPath), {
-      events: [],
-      next_after: null,
-      snapshot_through_event_id: null,
+    const { last_event_id } = await commit(socketPath, batch("b1", 3));
+    const { events, ...positions } = await replayPage(socketPath);
+    const keys = events.map((event) => event.record_key);
+    assert.deepEqual(keys, ["order-0", "order-1", "order-2"]);
+    assert.deepEqual(positions, {
+      last_event_id,
+      next_after: last_event_id,
+      snapshot_through_event_id: last_event_id,
     });
-  });
-});
-
-test("committed events are returned in order, with the members of a committed event", async () => {
-  await withService(async ({ socketPath }) => {
-    const { last_event_id: last } = await commit(socketPath, batch("b1", 3));
-    const page = await replayPage(socketPath);
-    assert.deepEqual(page.events.map((event) => event.record_key), [
-      "order-0",
-      "order-1",
-      "order-2",
-    ]);
-    assert.deepEqual(Object.keys(page.events[0]!).sort(), [
-      "batch_id",
-      "content_hash",
-      "event_hash",
-      "event_id",
-      "kind",
-      "observed_at",
-      "payload",
-      "record_key",
-      "source",
-      "stream",
-    ]);
-    assert.equal(page.last_event_id, last);
-    assert.equal(page.next_after, last);
-    assert.equal(page.snapshot_through_event_id, last);
   });
 });
 

@@ -23,9 +23,8 @@ test("repeated Authorization headers are refused, even if one is right", async (
   await withService(async ({ socketPath }) => {
     const header = `Authorization: Bearer ${TOKEN}\r\n`;
     const bytes = `GET /v1/events HTTP/1.1\r\n${HOST}${header}${header}\r\n`;
-    const { response, connection } = await exchange(socketPath, bytes);
+    const response = await exchange(socketPath, bytes);
     assert.equal(response?.status, 401);
-    connection.destroy();
   }, { token: TOKEN });
 });
 
@@ -54,9 +53,8 @@ test("a target is a path, or a URI with one, compared byte by byte", () =>
   withService(async ({ socketPath }) => {
     for (const [target, status] of TARGETS) {
       const bytes = `GET ${target} HTTP/1.1\r\n${HOST}\r\n`;
-      const { response, connection } = await exchange(socketPath, bytes);
+      const response = await exchange(socketPath, bytes);
       assert.equal(response?.status, status, target);
-      connection.destroy();
     }
   }));
 
@@ -70,54 +68,83 @@ test("a request without a Host header is refused, and its value is ignored", asy
     ];
     for (const [headers, status] of hosts) {
       const bytes = `GET /v1/events HTTP/1.1\r\n${headers}\r\n`;
-      const { response, connection } = await exchange(socketPath, bytes);
+      const response = await exchange(socketPath, bytes);
       assert.equal(response?.status, status, headers);
-      connection.destroy();
     }
   });
 });
 
-const MEDIA_TYPES: Array<[headers: Record<string, string>, status: number]> = [
-  [{}, 200],
-  [{ "content-type": "application/json" }, 200],
-  [{ "content-type": 'application/json; charset="UTF-8"' }, 200],
-  [{ "content-type": "application/json; charset=latin1" }, 415],
-  [{ "content-type": "application/json; v=1" }, 415],
-  [{ "content-type": "text/plain" }, 415],
-  [{ "content-type": "" }, 415],
-  [{ "content-encoding": "gzip" }, 415],
-  [{ "content-encoding": "identity" }, 415],
-];
+const MEDIA_TYPES: Record<number, string[]> = {
+  200: [
+    "application/json",
+    "Application/JSON",
+    "application/json;charset=utf-8",
+    "application/json; charset=UTF-8",
+    'application/json ;\tCHARSET="utf-8"',
+    "application/json;",
+    "application/json; ; charset=utf-8 ;",
+  ],
+  415: [
+    "",
+    "text/plain",
+    "application/json5",
+    "application/x-ndjson",
+    "application/json, application/json",
+    "application/json; charset=latin1",
+    "application/json; charset=utf8",
+    "application/json; charset = utf-8",
+    "application/json; charset='utf-8'",
+    'application/json; charset="utf-8',
+    "application/json; profile=x",
+    "application/json; charset=utf-8; v=1",
+    "application/json\u00a0",
+    `application/json;${" ".repeat(60_000)}x`,
+  ],
+};
 
-for (const [headers, status] of MEDIA_TYPES) {
-  test(`POST with ${JSON.stringify(headers)} is answered with ${status}`, async () => {
-    await withService(async ({ socketPath }) => {
-      const reply = await request(socketPath, { headers, body: batch("b1") });
-      assert.equal(reply.status, status);
-      if (status === 415) assert.equal(reply.json().error, "unsupported_media_type");
-    });
-  });
+for (const [status, types] of Object.entries(MEDIA_TYPES)) {
+  test(`a body of certain media types is answered with ${status}`, () =>
+    withService(async ({ socketPath }) => {
+      for (const [n, type] of types.entries()) {
+        const headers = { "content-type": type };
+        const reply = await request(socketPath, { headers, body: batch(`b${n}`) });
+        assert.equal(reply.status, Number(status), type);
+        if (reply.status === 415) assert.equal(reply.json().error, "unsupported_media_type");
+      }
+    }));
 }
 
-test("POST refuses query parameters", async () => {
-  await withService(async ({ socketPath }) => {
-    for (const query of ["limit=1", "x", "%"]) {
-      const reply = await request(socketPath, { path: `/v1/events?${query}`, body: batch("b1") });
-      assert.deepEqual([reply.status, reply.json().error], [400, "invalid_request"]);
+test("a body with any content encoding is answered with 415", () =>
+  withService(async ({ socketPath }) => {
+    for (const encoding of ["gzip", "identity", ""]) {
+      const headers = { "content-encoding": encoding };
+      const reply = await request(socketPath, { headers, body: batch("b1") });
+      assert.deepEqual([reply.status, reply.json().error], [415, "unsupported_media_type"]);
     }
-    const plain = await request(socketPath, { path: "/v1/events?", body: batch("b1") });
-    assert.equal(plain.status, 200);
-  });
-});
+  }));
+
+test("POST refuses query parameters", () =>
+  withService(async ({ socketPath }) => {
+    const posts: Array<[path: string, body: unknown]> = [
+      ["/v1/events", batch("b1")],
+      ["/v1/sources/retire", { source: "shop" }],
+    ];
+    for (const [path, body] of posts) {
+      for (const query of ["limit=1", "source=shop", "x", "%"]) {
+        const reply = await request(socketPath, { path: `${path}?${query}`, body });
+        assert.deepEqual([reply.status, reply.json().error], [400, "invalid_request"]);
+      }
+      assert.equal((await request(socketPath, { path: `${path}?`, body })).status, 200);
+    }
+  }));
 
 test("a declared length over the limit is 413 before the body arrives", async () => {
   await withService(async ({ socketPath }) => {
     for (const lengthBytes of [INGEST_BODY_BYTES_MAX + 1, 1e15]) {
       const bytes = `POST /v1/events HTTP/1.1\r\n${HOST}Content-Length: ${lengthBytes}\r\n\r\n`;
-      const { response, connection } = await exchange(socketPath, bytes);
+      const response = await exchange(socketPath, bytes);
       assert.equal(response?.status, 413);
       assert.equal(JSON.parse(response!.body).error, "body_too_large");
-      connection.destroy();
     }
   });
 });
@@ -141,25 +168,10 @@ test("a chunked body over the limit is 413, and the client can read the response
   });
 });
 
-test("a body of the largest size is read to its end", async () => {
-  await withService(async ({ socketPath }) => {
-    const body = Buffer.alloc(INGEST_BODY_BYTES_MAX, " ");
-    body.write(JSON.stringify(batch("b1")));
-    assert.equal((await request(socketPath, { body })).json().status, "committed");
-  });
-});
-
 test("a body of a million opening brackets is answered with 400", async () => {
   await withServedLog(async ({ socketPath, reports }) => {
     const reply = await request(socketPath, { body: "[".repeat(1_000_000) });
     assert.deepEqual([reply.status, reply.json().error], [400, "invalid_request"]);
     assert.deepEqual(reports, []);
-  });
-});
-
-test("an empty body is answered with 400", async () => {
-  await withService(async ({ socketPath }) => {
-    const reply = await request(socketPath, { method: "POST" });
-    assert.deepEqual([reply.status, reply.json().error], [400, "invalid_request"]);
   });
 });

@@ -1,5 +1,9 @@
-/** Shutdown: pending requests are served, connections close, the socket file is removed. */
+/**
+ * Shutdown: pending requests are served, connections close, by force only if necessary, and the
+ * socket file is removed.
+ */
 import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
 import { existsSync, unlinkSync } from "node:fs";
 import { createServer } from "node:net";
 import { test } from "node:test";
@@ -8,50 +12,79 @@ import type { HttpHandler } from "../../src/http/message.ts";
 import { Gate } from "../support/gate.ts";
 import { request } from "../support/http_client.ts";
 import { RawConnection } from "../support/raw_client.ts";
-import { withHandler } from "../support/test_server.ts";
+import { bodyOf, letServerWork, withHandler } from "../support/test_server.ts";
 
 const HOST = "Host: localhost\r\n";
+const PIECE = Buffer.alloc(1024 * 1024);
 
-// deno-lint-ignore require-await -- a handler is asynchronous
-const ok: HttpHandler = async () => ({ status: 200, headers: {}, body: "ok" });
+async function* pieces(count: number): AsyncGenerator<Uint8Array> {
+  for (let n = 0; n < count; n++) yield await Promise.resolve(PIECE);
+}
 
-/** Responds when the gate opens; `entered` resolves when the body is read and it waits. */
-function gated(entered: Gate, gate: Gate): HttpHandler {
-  return async (request) => {
-    entered.open();
-    const body = await request.bytes();
-    await gate.opened;
-    return { status: 200, headers: {}, body: `${body.length} bytes` };
-  };
+/** Responds as the path of the request says. */
+const handler: HttpHandler = async (request) => {
+  const answer = { status: 200, headers: {}, body: "ok" };
+  if (request.target === "/read") await bodyOf(request).catch(() => {});
+  if (request.target === "/late") await new Promise(() => {});
+  if (request.target === "/stream") return { ...answer, body: pieces(1000) };
+  if (request.target === "/endless") return { ...answer, body: pieces(Infinity), isEndless: true };
+  return answer;
+};
+
+const get = (path: string, headers = "") => `GET ${path} HTTP/1.1\r\n${HOST}${headers}\r\n`;
+const GET = get("/ignore");
+const post = (path: string, headers: string, body = "") =>
+  `POST ${path} HTTP/1.1\r\n${HOST}${headers}\r\n${body}`;
+const LENGTH = "Content-Length: 9\r\n";
+const CLOSE = "Connection: close\r\n";
+const EXPECT = "Expect: 100-continue\r\n";
+const CHUNKED = "Transfer-Encoding: chunked\r\n";
+
+type Client = "reads" | "does not read" | "ends its side";
+type End = "in time" | "by force";
+
+const STATES: Array<[title: string, bytes: string, client: Client, end: End]> = [
+  ["new", "", "does not read", "in time"],
+  ["in front of a head", "\r\n", "does not read", "in time"],
+  ["within a head", "GET / HT", "does not read", "in time"],
+  ["between requests", GET, "reads", "in time"],
+  ["within the next head", `${GET}GET`, "reads", "in time"],
+  ["with an answer that nobody takes", GET, "does not read", "in time"],
+  ["within a body that is read", post("/read", LENGTH, "ab"), "does not read", "by force"],
+  ["within a body that is asked for", post("/read", EXPECT + LENGTH), "does not read", "by force"],
+  ["within a body that is dropped", post("/ignore", LENGTH, "ab"), "reads", "by force"],
+  ["within a body dropped behind the last answer", post("/", CLOSE + LENGTH), "reads", "in time"],
+  ["behind the last answer", get("/ignore", CLOSE), "reads", "in time"],
+  ["behind a refusal", "no request\r\n\r\n", "reads", "in time"],
+  ["behind a broken body", post("/read", CHUNKED, "zz\r\n"), "does not read", "in time"],
+  ["with an answer to come", get("/late"), "does not read", "by force"],
+  ["with an answer to a client that has half-closed", get("/late"), "ends its side", "by force"],
+  ["with further requests", get("/late") + GET.repeat(10_000), "does not read", "by force"],
+  ["with a streamed answer that is not taken", get("/stream"), "does not read", "by force"],
+  ["with an endless answer that is not taken", get("/endless"), "does not read", "by force"],
+];
+
+for (const [title, bytes, client, end] of STATES) {
+  test(`HttpServer.close() ends a connection ${title} ${end}`, () =>
+    withHandler(handler, async ({ socketPath, server, reports }) => {
+      const connection = await RawConnection.open(socketPath);
+      if (client !== "reads") connection.pause();
+      void connection.write(bytes);
+      if (client === "ends its side") connection.endInput();
+      if (client === "reads") await connection.readResponse();
+      await letServerWork(socketPath, 5);
+      await server.close();
+      assert.equal(reports.length, end === "by force" ? 1 : 0, reports.join());
+      connection.resume();
+      await connection.ended();
+    }, { shutdownGraceMs: end === "by force" ? 30 : 60_000 }));
 }
 
 test("HttpServer.close() removes the socket file and refuses new connections", async () => {
-  await withHandler(ok, async ({ socketPath, server }) => {
-    await server.close();
+  await withHandler(handler, async ({ socketPath, server }) => {
+    await Promise.all([server.close(), server.close()]);
     assert.ok(!existsSync(socketPath));
     await assert.rejects(request(socketPath), { code: "ENOENT" });
-  });
-});
-
-test("HttpServer.close() is idempotent", async () => {
-  await withHandler(ok, async ({ server }) => {
-    await Promise.all([server.close(), server.close()]);
-    await server.close();
-  });
-});
-
-test("HttpServer.close() closes connections that are idle, new or within a head", async () => {
-  await withHandler(ok, async ({ socketPath, server }) => {
-    const idle = await RawConnection.open(socketPath);
-    await idle.write(`GET / HTTP/1.1\r\n${HOST}\r\n`);
-    await idle.readResponse();
-    const fresh = await RawConnection.open(socketPath);
-    const begun = await RawConnection.open(socketPath);
-    await begun.write("GET / HT");
-    // A later response shows that the server has read everything above.
-    await request(socketPath);
-    await server.close();
-    await Promise.all([idle.ended(), fresh.ended(), begun.ended()]);
   });
 });
 
@@ -75,7 +108,7 @@ test("HttpServer.close() waits for the request of a disconnected client", async 
   const endless: HttpHandler = async () => ({ status: 200, headers: {}, body, isEndless: true });
   await withHandler(endless, async ({ socketPath, server, reports }) => {
     const connection = await RawConnection.open(socketPath);
-    await connection.write(`GET / HTTP/1.1\r\n${HOST}\r\n`);
+    await connection.write(GET);
     await entered.opened;
     connection.destroy();
     await left.opened;
@@ -89,83 +122,34 @@ test("HttpServer.close() waits for the request of a disconnected client", async 
   });
 });
 
-test("HttpServer.close() waits for the response to a pending request", async () => {
+test("HttpServer.close() waits for an arriving body and for the response", async () => {
   const [entered, gate] = [new Gate(), new Gate()];
-  await withHandler(gated(entered, gate), async ({ socketPath, server, reports }) => {
+  async function* echo(body: Uint8Array) {
+    yield await Promise.resolve(body);
+    await gate.opened;
+    yield body;
+  }
+  const gated: HttpHandler = async (request) => {
+    entered.open();
+    return { status: 200, headers: {}, body: echo(await bodyOf(request)) };
+  };
+  await withHandler(gated, async ({ socketPath, server, reports }) => {
     const connection = await RawConnection.open(socketPath);
-    await connection.write(`GET / HTTP/1.1\r\n${HOST}\r\n`);
+    await connection.write(post("/", "Content-Length: 6\r\n", "abc"));
     await entered.opened;
     const closed = server.close();
+    await connection.write("def");
+    await connection.receive("abcdef".length);
     gate.open();
-    assert.equal((await connection.readResponse())?.body, "0 bytes");
+    assert.equal((await connection.readResponse())?.body, "abcdefabcdef");
     await closed;
     await connection.ended();
     assert.deepEqual(reports, []);
   });
 });
 
-test("HttpServer.close() waits for an arriving body", async () => {
-  const [entered, gate] = [new Gate(), new Gate()];
-  await withHandler(gated(entered, gate), async ({ socketPath, server }) => {
-    const connection = await RawConnection.open(socketPath);
-    await connection.write(`POST / HTTP/1.1\r\n${HOST}Content-Length: 6\r\n\r\nabc`);
-    await entered.opened;
-    const closed = server.close();
-    await connection.write("def");
-    gate.open();
-    assert.equal((await connection.readResponse())?.body, "6 bytes");
-    await closed;
-    await connection.ended();
-  });
-});
-
-test("HttpServer.close() waits for a streamed response", async () => {
-  const gate = new Gate();
-  async function* body() {
-    yield new TextEncoder().encode("one ");
-    await gate.opened;
-    yield new TextEncoder().encode("two");
-  }
-  const handler: HttpHandler = () => Promise.resolve({ status: 200, headers: {}, body: body() });
-  await withHandler(handler, async ({ socketPath, server }) => {
-    const connection = await RawConnection.open(socketPath);
-    await connection.write(`GET / HTTP/1.1\r\n${HOST}\r\n`);
-    await connection.receive(1);
-    const closed = server.close();
-    gate.open();
-    assert.equal((await connection.readResponse())?.body, "one two");
-    await closed;
-    await connection.ended();
-  });
-});
-
-test("HttpServer.close() closes connections that do not end, and reports it", async () => {
-  const [entered, ended] = [new Gate(), new Gate()];
-  async function* body() {
-    try {
-      for (;;) {
-        yield await Promise.resolve(new Uint8Array(64 * 1024));
-        entered.open();
-      }
-    } finally {
-      ended.open();
-    }
-  }
-  const handler: HttpHandler = () => Promise.resolve({ status: 200, headers: {}, body: body() });
-  await withHandler(handler, async ({ socketPath, server, reports }) => {
-    const connection = await RawConnection.open(socketPath);
-    connection.pause();
-    await connection.write(`GET / HTTP/1.1\r\n${HOST}\r\n`);
-    await entered.opened;
-    await server.close();
-    await ended.opened;
-    assert.deepEqual(reports, ["closing connections that did not end within 20 ms"]);
-    connection.destroy();
-  }, { shutdownGraceMs: 20 });
-});
-
 test("HttpServer.close() keeps a socket that another process created at its path", async () => {
-  await withHandler(ok, async ({ socketPath, server }) => {
+  await withHandler(handler, async ({ socketPath, server }) => {
     unlinkSync(socketPath);
     const other = createServer((socket) => socket.end());
     await new Promise<void>((resolve) => other.listen(socketPath, resolve));

@@ -34,11 +34,7 @@ async function assertSeen(shape: Shape, pieces: Iterable<Uint8Array>): Promise<v
   await withServedLog(async ({ socketPath, reports }) => {
     const statuses = await statusesOf(socketPath, pieces);
     const executed = (await allEvents(socketPath)).map(({ batch_id }) => batch_id);
-    const { statuses: wantedStatuses, executed: wantedExecuted } = shape;
-    assert.deepEqual({ statuses, executed }, {
-      statuses: wantedStatuses,
-      executed: wantedExecuted,
-    });
+    assert.deepEqual([statuses, executed], [shape.statuses, shape.executed]);
     assert.deepEqual(reports, []);
   });
 }

@@ -1,46 +1,23 @@
-/** Streamed responses: backpressure, disconnects and errors. */
+/** Backpressure, of streams and of pipelined requests, and clients that disconnect. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
+import { setImmediate } from "node:timers/promises";
+import { FOLLOW_HEAD } from "../../src/api/follow_response.ts";
 import type { HttpHandler } from "../../src/http/message.ts";
+import { HEADER_BYTES_MAX } from "../../src/limits.ts";
 import { Gate } from "../support/gate.ts";
-import { request } from "../support/http_client.ts";
-import { exchange, RawConnection } from "../support/raw_client.ts";
-import { withHandler } from "../support/test_server.ts";
+import { RawConnection } from "../support/raw_client.ts";
+import { letServerWork, withHandler } from "../support/test_server.ts";
 
-const GET = "GET /stream HTTP/1.1\r\nHost: localhost\r\n\r\n";
+const HEAD = "GET / HTTP/1.1\r\nHost: localhost\r\n";
+const GET = `${HEAD}\r\n`;
 const PIECE_BYTES = 256 * 1024;
 
-/** Streams `body` at `/stream`, and responds to other paths at once. */
-function streaming(body: () => AsyncIterable<Uint8Array>, isEndless = false): HttpHandler {
-  return ({ target }) => {
-    const isStream = target === "/stream";
-    return Promise.resolve({
-      status: 200,
-      headers: {},
-      body: isStream ? body() : "ok",
-      isEndless: isStream && isEndless,
-    });
-  };
+/** Responds with what `body` gives. */
+function streaming(body: () => AsyncIterable<Uint8Array>): HttpHandler {
+  return () => Promise.resolve({ status: 200, headers: {}, body: body() });
 }
-
-/** Lets the server do everything it can do without the client. */
-async function roundTrips(socketPath: string, count = 50): Promise<void> {
-  for (let i = 0; i < count; i++) await request(socketPath, { path: "/other" });
-}
-
-test("listen() streams the pieces of a body", async () => {
-  async function* body() {
-    for (const text of ["one ", "two ", "three"]) yield await Promise.resolve(Buffer.from(text));
-  }
-  await withHandler(streaming(body), async ({ socketPath }) => {
-    const { response, connection } = await exchange(socketPath, GET);
-    assert.equal(response?.body, "one two three");
-    assert.equal(response?.headers["transfer-encoding"], "chunked");
-    assert.ok(response?.isComplete);
-    connection.destroy();
-  });
-});
 
 test("listen() pulls pieces only as the client reads", async () => {
   let piecesTaken = 0;
@@ -53,7 +30,7 @@ test("listen() pulls pieces only as the client reads", async () => {
     const connection = await RawConnection.open(socketPath);
     connection.pause();
     await connection.write(GET);
-    await roundTrips(socketPath);
+    await letServerWork(socketPath, 50);
     assert.ok(piecesTaken < 20, `${piecesTaken} pieces taken for a client that reads nothing`);
     connection.destroy();
   });
@@ -78,32 +55,6 @@ test("listen() ends the stream when the client disconnects", async () => {
   });
 });
 
-test("listen() ends an endless stream when the client disconnects while a piece is pending", async () => {
-  const gate = new Gate();
-  let isFirst = true;
-  const body = {
-    [Symbol.asyncIterator]: () => ({
-      next(): Promise<IteratorResult<Uint8Array>> {
-        if (!isFirst) return gate.opened.then(() => ({ done: true, value: undefined }));
-        isFirst = false;
-        return Promise.resolve({ done: false, value: Buffer.from("first") });
-      },
-      return(): Promise<IteratorResult<Uint8Array>> {
-        gate.open();
-        return Promise.resolve({ done: true, value: undefined });
-      },
-    }),
-  };
-  const isEndless = true;
-  await withHandler(streaming(() => body, isEndless), async ({ socketPath }) => {
-    const connection = await RawConnection.open(socketPath);
-    await connection.write(GET);
-    await connection.receive("first".length);
-    connection.destroy();
-    await gate.opened;
-  });
-});
-
 test("listen() streams a finite body to a client that has half-closed", async () => {
   const gate = new Gate();
   async function* body() {
@@ -116,7 +67,7 @@ test("listen() streams a finite body to a client that has half-closed", async ()
     await connection.write(GET);
     connection.endInput();
     await connection.receive("one ".length);
-    await roundTrips(socketPath);
+    await letServerWork(socketPath, 50);
     gate.open();
     const response = await connection.readResponse();
     assert.equal(response?.body, "one two");
@@ -125,15 +76,105 @@ test("listen() streams a finite body to a client that has half-closed", async ()
   });
 });
 
-test("listen() breaks the connection when the stream throws", async () => {
-  async function* body() {
-    yield await Promise.resolve(Buffer.from("one"));
-    throw new Error("disk");
-  }
-  await withHandler(streaming(body), async ({ socketPath }) => {
-    const { response, connection } = await exchange(socketPath, GET);
-    assert.equal(response?.body, "one");
-    assert.ok(!response?.isComplete);
-    await connection.ended();
+/** Read-ahead and write-ahead of the service, and the buffers of the system. */
+const AHEAD_BYTES_MAX = 1024 * 1024;
+
+/**
+ * The bugs: pipelined requests were read further ahead with each response, and responses were
+ * buffered for a client that did not read. Either could exhaust memory.
+ */
+test("pipelined requests are read ahead up to a limit", () => {
+  const requests = 200_000;
+  const piece = GET.repeat(1000);
+  let answered = 0;
+  let takenBytes = 0;
+  let aheadBytesMax = 0;
+  const handler: HttpHandler = async () => {
+    await setImmediate();
+    answered += 1;
+    aheadBytesMax = Math.max(aheadBytesMax, takenBytes - answered * GET.length);
+    return { status: 200, headers: {}, body: "ok" };
+  };
+  return withHandler(handler, async ({ socketPath }) => {
+    const connection = await RawConnection.open(socketPath);
+    const sent = (async () => {
+      while (takenBytes < requests * GET.length && connection.error === null) {
+        await connection.write(piece);
+        takenBytes += piece.length;
+      }
+    })();
+    // A server without a limit has read everything by now.
+    while (answered < requests / 50) await setImmediate();
+    connection.destroy();
+    await sent;
+    assert.ok(aheadBytesMax < AHEAD_BYTES_MAX, `${aheadBytesMax} bytes were read ahead`);
   });
 });
+
+test("a client that reads no responses is served up to a limit", () => {
+  const requests = 500;
+  const body = "x".repeat(40_000);
+  let answered = 0;
+  const handler: HttpHandler = () => {
+    answered += 1;
+    return Promise.resolve({ status: 200, headers: {}, body });
+  };
+  return withHandler(handler, async ({ socketPath }) => {
+    const connection = await RawConnection.open(socketPath);
+    connection.pause();
+    await connection.write(GET.repeat(requests));
+    await letServerWork(socketPath, 50);
+    assert.ok(answered * body.length < AHEAD_BYTES_MAX, `${answered} answers were made`);
+    connection.resume();
+    for (let n = 0; n < requests; n++) {
+      assert.equal((await connection.readResponse())?.body.length, body.length);
+    }
+    connection.destroy();
+  });
+});
+
+const SENT: Record<string, string> = {
+  "nothing more": `${GET}`,
+  "further requests": `${GET}`.repeat(4 * HEADER_BYTES_MAX / GET.length),
+  "a part of a body": `${HEAD}Content-Length: 1000000\r\n\r\n${"x".repeat(4 * HEADER_BYTES_MAX)}`,
+  "a part of a body in chunks": `${HEAD}Transfer-Encoding: chunked\r\n\r\n5\r\nab`,
+  "a body in broken chunks": `${HEAD}Transfer-Encoding: chunked\r\n\r\nzz\r\n`,
+};
+
+/**
+ * The bug: if a client had sent more after a request for an endless response than the service reads
+ * ahead, its disconnect was never noticed, and the response continued forever.
+ */
+for (const [title, bytes] of Object.entries(SENT)) {
+  for (const end of ["destroy", "endInput"] as const) {
+    test(`an endless response ends with its client that sent ${title} (${end})`, () => {
+      const begun = new Gate();
+      let isOver = false;
+      const handler: HttpHandler = () => {
+        const end = Promise.withResolvers<IteratorReturnResult<undefined>>();
+        const pieces = {
+          next() {
+            begun.open();
+            return end.promise;
+          },
+          return() {
+            isOver = true;
+            end.resolve({ done: true, value: undefined });
+            return end.promise;
+          },
+        };
+        const body = { [Symbol.asyncIterator]: () => pieces };
+        return Promise.resolve({ ...FOLLOW_HEAD, body, isEndless: true });
+      };
+      return withHandler(handler, async ({ socketPath }) => {
+        const connection = await RawConnection.open(socketPath);
+        void connection.write(bytes);
+        await begun.opened;
+        connection[end]();
+        for (let n = 0; n < 200 && !isOver; n++) await letServerWork(socketPath, 1);
+        connection.destroy();
+        assert.ok(isOver);
+      });
+    });
+  }
+}

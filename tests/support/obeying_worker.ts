@@ -1,5 +1,5 @@
 /** A thread that does what its requests say. */
-import { type Answer, answerRequests } from "../../src/threads/request_thread.ts";
+import { type Answer, answerRequests } from "../../src/threads/thread_pool.ts";
 
 /** `echo` answers with `value`, `fail` throws it, `die` ends the thread with it. */
 export interface Order {

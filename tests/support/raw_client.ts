@@ -135,13 +135,14 @@ export class RawConnection {
   }
 }
 
-/** Opens a connection, sends bytes, and reads the first response. */
+/** Opens a connection, sends bytes, reads the first response and hangs up. */
 export async function exchange(
   socketPath: string,
   bytes: string | Uint8Array,
-  method = "GET",
-): Promise<{ response: RawResponse | null; connection: RawConnection }> {
+): Promise<RawResponse | null> {
   const connection = await RawConnection.open(socketPath);
   await connection.write(bytes);
-  return { response: await connection.readResponse(method), connection };
+  const response = await connection.readResponse();
+  connection.destroy();
+  return response;
 }

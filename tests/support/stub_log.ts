@@ -15,6 +15,13 @@ export function stubLog(members: Partial<EventLog>): EventLog {
   };
 }
 
+/** A log of which a test changes some members. */
+export function alteredLog(log: EventLog, members: Partial<EventLog>): EventLog {
+  return new Proxy(log, {
+    get: (_log, name) => Reflect.get(members, name) ?? Reflect.get(log, name).bind(log),
+  });
+}
+
 /** A replay that hands out these pieces, or throws where one is an error. */
 export function stubReplay(pieces: Iterable<string | Error>): Replay {
   const iterator = pieces[Symbol.iterator]();

@@ -14,14 +14,15 @@ export interface StubRequestOptions {
 export function stubRequest(options: StubRequestOptions = {}): HttpRequest {
   const { method = "GET", target = "/v1/events", pieces = [] } = options;
   const headers: Record<string, string> = { host: "localhost", ...options.headers };
-  async function* body() {
-    for (const piece of pieces) yield Buffer.from(piece as Uint8Array);
-  }
+  const iterator = pieces[Symbol.iterator]();
   return {
     method,
     target,
     header: (name) => headers[name] ?? null,
-    body,
-    bytes: () => Promise.resolve(Buffer.concat([...pieces].map((p) => Buffer.from(p as string)))),
+    // deno-lint-ignore require-await -- faults of the pieces must reject
+    async read() {
+      const { done, value } = iterator.next();
+      return done ? null : Buffer.from(value as Uint8Array);
+    },
   };
 }

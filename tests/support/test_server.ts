@@ -1,10 +1,12 @@
 /** Serves a handler on a socket in a folder of its own for the time of a test. */
+import { Buffer } from "node:buffer";
 import { mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { refusalResponse } from "../../src/api/responses.ts";
-import type { HttpHandler, HttpServer } from "../../src/http/message.ts";
+import type { HttpHandler, HttpRequest, HttpServer } from "../../src/http/message.ts";
 import { listen, type ListenOptions } from "../../src/http/server.ts";
+import { exchange } from "./raw_client.ts";
 
 export interface TestServer {
   socketPath: string;
@@ -33,5 +35,21 @@ export async function withHandler(
     }
   } finally {
     await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** Reads the body of a request to its end. */
+export async function bodyOf(request: HttpRequest): Promise<Buffer> {
+  const pieces: Uint8Array[] = [];
+  for (let piece = await request.read(); piece !== null; piece = await request.read()) {
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces);
+}
+
+/** Lets the server read and do all it can: each exchange takes some turns of its event loop. */
+export async function letServerWork(socketPath: string, exchanges: number): Promise<void> {
+  for (let n = 0; n < exchanges; n++) {
+    await exchange(socketPath, "no request\r\n\r\n");
   }
 }

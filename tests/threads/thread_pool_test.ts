@@ -1,56 +1,157 @@
+/** Threads that answer requests: what becomes of these when one fails, dies, rests or is closed. */
 import assert from "node:assert/strict";
+import { EventEmitter } from "node:events";
 import { test, type TestContext } from "node:test";
 import { Worker } from "node:worker_threads";
-import { ThreadPool } from "../../src/threads/thread_pool.ts";
+import { ThreadLostError, ThreadPool } from "../../src/threads/thread_pool.ts";
 import type { Order } from "../support/obeying_worker.ts";
 
 const MODULE = new URL("../support/obeying_worker.ts", import.meta.url);
+const NO_MODULE = new URL("../support/no_such_worker.ts", import.meta.url);
 
-function poolFor(context: TestContext, threadsMax: number) {
+function poolFor(context: TestContext, threadsMax = 1, module = MODULE) {
   const started: Worker[] = [];
-  const start = (module: URL) => (started.push(new Worker(module)), started.at(-1)!);
+  const start = () => (started.push(new Worker(module)), started.at(-1)!);
   const pool = new ThreadPool<Order, unknown>(MODULE, { threadsMax, start });
   context.after(() => pool.close());
   return { pool, started };
 }
 
-const echo = (value: string): Order => ({ order: "echo", value });
+const echo = (value: string | ArrayBuffer): Order => ({ order: "echo", value });
+
+/** A thread that does what the test says. */
+class FakeWorker extends EventEmitter {
+  readonly posted: unknown[] = [];
+  /** Whether no message can be sent to it. */
+  isFull = false;
+
+  postMessage(message: unknown): void {
+    if (this.isFull) throw new Error("no memory");
+    this.posted.push(message);
+  }
+
+  terminate(): Promise<number> {
+    this.emit("exit", 1);
+    return Promise.resolve(1);
+  }
+}
+
+/** A pool of one thread, which is each of so many workers in turn. */
+function fakePool(count: number, options: { idleMs?: number } = {}) {
+  const workers = Array.from({ length: count }, () => new FakeWorker());
+  let started = 0;
+  const start = () => {
+    const worker = workers[started++];
+    if (worker === undefined) throw new Error("no room");
+    return worker as unknown as Worker;
+  };
+  const pool = new ThreadPool<string, string>(MODULE, { threadsMax: 1, start, ...options });
+  return { pool, workers };
+}
+
+/** Has a worker answer a request. */
+async function ask(pool: ThreadPool<string, string>, worker: FakeWorker): Promise<void> {
+  const response = pool.request("question");
+  worker.emit("message", { ready: true });
+  worker.emit("message", { response: "answer" });
+  assert.equal(await response, "answer");
+}
 
 test("ThreadPool.request() starts no more threads than it may, and answers each", async (t) => {
   const { pool, started } = poolFor(t, 2);
+  for (const value of ["a", "b", "c"]) assert.equal(await pool.request(echo(value)), value);
+  assert.equal(started.length, 1, "another one is idle");
   const values = Array.from({ length: 12 }, (_, number) => `${number}`);
   assert.deepEqual(await Promise.all(values.map((value) => pool.request(echo(value)))), values);
   assert.equal(started.length, 2);
 });
 
-test("ThreadPool.request() starts no thread while another is idle", async (t) => {
-  const { pool, started } = poolFor(t, 2);
-  for (const value of ["a", "b", "c"]) assert.equal(await pool.request(echo(value)), value);
-  assert.equal(started.length, 1);
-});
-
-test("ThreadPool.request() fails only the request that a thread died of", async (t) => {
-  const { pool, started } = poolFor(t, 1);
+test("ThreadPool.request() fails only the request that a thread failed at or died of", async (t) => {
+  const { pool, started } = poolFor(t);
   const answers = await Promise.allSettled([
     pool.request(echo("a")),
     pool.request({ order: "die", value: "a bug" }),
     pool.request(echo("b")),
+    pool.request({ order: "fail", value: "a fault" }),
+    pool.request({ order: "unclonable", value: "" }),
     pool.request(echo("c")),
   ]);
-  const statuses = answers.map(({ status }) => status);
-  assert.deepEqual(statuses, ["fulfilled", "rejected", "fulfilled", "fulfilled"]);
+  assert.deepEqual(answers.map(({ status }) => status), [
+    ...["fulfilled", "rejected", "fulfilled", "rejected", "rejected", "fulfilled"],
+  ]);
   assert.equal(started.length, 2);
   assert.ok(!pool.isUnavailable);
 });
 
-test("ThreadPool.request() tells each that no thread can be started", async (t) => {
-  const start = () => {
-    throw new Error("not allowed");
-  };
-  const pool = new ThreadPool<Order, unknown>(MODULE, { threadsMax: 1, start });
-  t.after(() => pool.close());
-  for (const request of ["a", "b"].map((value) => pool.request(echo(value)))) {
-    await assert.rejects(request, { name: "ThreadUnavailableError", message: /not allowed/ });
+test("ThreadPool fails the request of a worker that dies, and starts another one", async () => {
+  const { pool, workers } = fakePool(3);
+  const first = pool.request("1");
+  assert.deepEqual(workers[0]!.posted, [], "nothing is sent before it runs");
+  workers[0]!.emit("message", { ready: true });
+  workers[0]!.emit("error", new Error("out of memory"));
+  workers[0]!.emit("exit", 1);
+  await assert.rejects(first, /^ThreadLostError: out of memory$/);
+  assert.ok(!pool.isUnavailable, "it ran before");
+  const second = pool.request("2");
+  workers[0]!.emit("message", { response: "too late" });
+  workers[1]!.emit("exit", 1);
+  await assert.rejects(second, /^ThreadUnavailableError: the thread ended/);
+  assert.ok(pool.isUnavailable, "it never ran");
+  const third = pool.request("3");
+  await pool.close();
+  await assert.rejects(third, /the thread was closed/);
+  assert.deepEqual(workers.map(({ posted }) => posted.length), [1, 0, 0]);
+  await pool.close();
+});
+
+test("ThreadPool fails requests when no worker can be started, and once it is closed", async () => {
+  const { pool } = fakePool(0);
+  for (const request of ["1", "2"].map((message) => pool.request(message))) {
+    await assert.rejects(request, /the thread could not be started: no room/);
   }
   assert.ok(pool.isUnavailable);
+  await pool.close();
+  await assert.rejects(pool.request("1"), ThreadLostError);
+});
+
+test("ThreadPool goes on with a worker that a request could not be sent to", async () => {
+  const { pool, workers: [worker] } = fakePool(1);
+  worker!.isFull = true;
+  const request = pool.request("1");
+  worker!.emit("message", { ready: true });
+  await assert.rejects(request, /could not be sent: .*no memory/);
+  worker!.isFull = false;
+  await ask(pool, worker!);
+  await pool.close();
+});
+
+test("ThreadPool ends a worker that is idle for long, whatever became of its last request", async () => {
+  for (const isFull of [false, true]) {
+    const { pool, workers } = fakePool(2, { idleMs: 1 });
+    const ended = new Promise((resolve) => workers[0]!.once("exit", resolve));
+    await ask(pool, workers[0]!);
+    if (isFull) {
+      workers[0]!.isFull = true;
+      await assert.rejects(pool.request("2"), ThreadLostError);
+    }
+    // The idle timer does not keep a process running.
+    const running = setInterval(() => {}, 1000);
+    await ended;
+    clearInterval(running);
+    await ask(pool, workers[1]!);
+    assert.deepEqual(workers.map(({ posted }) => posted.length), [1, 1]);
+    await pool.close();
+  }
+});
+
+test("ThreadPool moves memory to a worker and back, if one runs", async (t) => {
+  const memory = new Uint8Array([1, 2, 3]).buffer;
+  const { pool: unavailable } = poolFor(t, 1, NO_MODULE);
+  const request = unavailable.request(echo(memory), [memory]);
+  await assert.rejects(request, { name: "ThreadUnavailableError" });
+  assert.equal(memory.byteLength, 3);
+  assert.ok(unavailable.isUnavailable);
+  const response = await poolFor(t).pool.request(echo(memory), [memory]);
+  assert.deepEqual(new Uint8Array(response as ArrayBuffer), new Uint8Array([1, 2, 3]));
+  assert.equal(memory.byteLength, 0);
 });

@@ -13,7 +13,7 @@ import process from "node:process";
 import { after, before, test } from "node:test";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { promisify } from "node:util";
-import type * as requestThread from "../../src/threads/request_thread.ts";
+import type * as threadPool from "../../src/threads/thread_pool.ts";
 import type { SegmentRequest, SegmentResponse } from "../../src/log/verify/segment_worker.ts";
 import { renameModules } from "../../tools/build/javascript.ts";
 import { revisionOf } from "../../tools/build/revision.ts";
@@ -137,16 +137,16 @@ test(
 
 test("the installed package finds the modules of its threads", { skip }, async () => {
   const moduleUrl = (path: string) => pathToFileURL(join(installed, "dist", "npm", "src", path));
-  const { RequestThread }: typeof requestThread = await import(
-    moduleUrl("threads/request_thread.js").href
+  const { ThreadPool }: typeof threadPool = await import(
+    moduleUrl("threads/thread_pool.js").href
   );
   const worker = moduleUrl("log/verify/segment_worker.js");
-  const thread = new RequestThread<SegmentRequest, SegmentResponse>(worker);
+  const threads = new ThreadPool<SegmentRequest, SegmentResponse>(worker, { threadsMax: 1 });
   try {
     const expected = { path: "missing.parquet" } as SegmentRequest["expected"];
-    assert.equal(await thread.request({ folder, chain: false, expected }), null);
+    assert.equal(await threads.request({ folder, chain: false, expected }), null);
   } finally {
-    await thread.close();
+    await threads.close();
   }
   for (const path of globSync("dist/npm/src/**/*.js", { cwd: installed })) {
     const text = readFileSync(join(installed, path), "utf8");

@@ -2,7 +2,7 @@
  * Makes segments on another thread, so that appends and reads do not wait. The thread outlives its
  * work for a while: starting one takes a tenth of a second.
  */
-import { RequestThread, type RequestThreadOptions } from "../../threads/request_thread.ts";
+import { ThreadPool } from "../../threads/thread_pool.ts";
 import type { MadeSegment, SegmentMaker, SegmentTask } from "./segment_maker.ts";
 import { Throttle } from "./throttle.ts";
 
@@ -18,16 +18,16 @@ export interface SealWorkerData {
 }
 
 /** Makes segments of the log in a folder. A thread that dies is replaced for the next segment. */
-export function sealThread(logDir: string, options: RequestThreadOptions = {}): SegmentMaker {
+export function sealThread(logDir: string): SegmentMaker {
   const throttle = new Throttle();
   const workerData: SealWorkerData = { logDir, throttle: throttle.memory };
-  const thread = new RequestThread<SegmentTask, MadeSegment>(
+  const threads = new ThreadPool<SegmentTask, MadeSegment>(
     new URL("./seal_worker.ts", import.meta.url),
-    { idleMs: SEAL_THREAD_IDLE_MS, ...options, workerData },
+    { threadsMax: 1, idleMs: SEAL_THREAD_IDLE_MS, workerData },
   );
   return {
-    make: (task) => thread.request(task),
+    make: (task) => threads.request(task),
     setBacklog: (bytes) => throttle.backlogBytes = bytes,
-    close: () => thread.close(),
+    close: () => threads.close(),
   };
 }

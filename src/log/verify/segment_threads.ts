@@ -5,8 +5,7 @@
  * young generation can't be limited.
  */
 import { availableParallelism } from "node:os";
-import { ThreadLostError } from "../../threads/request_thread.ts";
-import { ThreadPool } from "../../threads/thread_pool.ts";
+import { ThreadLostError, ThreadPool } from "../../threads/thread_pool.ts";
 import type { ExpectedSegment } from "../segment/segment_metadata.ts";
 import type { SegmentRequest, SegmentResponse } from "./segment_worker.ts";
 

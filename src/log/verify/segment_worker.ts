@@ -1,5 +1,5 @@
 /** The thread of `segment_threads.ts`. */
-import { answerRequests } from "../../threads/request_thread.ts";
+import { answerRequests } from "../../threads/thread_pool.ts";
 import type { ExpectedSegment } from "../segment/segment_metadata.ts";
 import { fileStorage } from "../storage/file_storage.ts";
 import { checkSegment } from "./segment_verifier.ts";

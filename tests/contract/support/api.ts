@@ -93,3 +93,16 @@ export function assertError(reply: HttpReply, code: ErrorCode, context: object =
   assert.ok(typeof message === "string" && message.length > 0);
   return message;
 }
+
+/** The cases of a table of requests that are refused, by error code and the rule they break. */
+export function casesOf<Request>(
+  table: { [code in ErrorCode]?: Record<string, Request> },
+): Array<[code: ErrorCode, rule: string, request: Request]> {
+  const cases: ReturnType<typeof casesOf<Request>> = [];
+  for (const [code, requests] of Object.entries(table)) {
+    for (const [rule, request] of Object.entries(requests)) {
+      cases.push([code as ErrorCode, rule, request]);
+    }
+  }
+  return cases;
+}

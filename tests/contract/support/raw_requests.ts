@@ -1,5 +1,6 @@
 /** Requests as bytes, and what is no request. */
-export const HOST = "Host: localhost\r\n";
+/** Header lines of every request; no response is compressed, whatever the client accepts. */
+export const HOST = "Host: localhost\r\nAccept-Encoding: gzip, br, deflate, zstd, *\r\n";
 
 export function get(path: string, headers = ""): string {
   return `GET ${path} HTTP/1.1\r\n${HOST}${headers}\r\n`;
@@ -13,8 +14,11 @@ export function post(path: string, body: unknown, headers = ""): string {
 /** Further ones are in `tests/http/support/smuggling_shapes.ts`. */
 export const MALFORMED: Array<[title: string, bytes: string]> = [
   ["no HTTP", "hello there\r\n\r\n"],
+  ["a greeting of TLS", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"],
+  ["the preface of HTTP/2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"],
+  ["an unfinished head with a NUL", "GET / HTTP/1.1\r\nHost: \0"],
+  ["an unfinished head without end", "X".repeat(100 * 1024)],
   ["nothing but line ends", "\r\n\r\n\r\n"],
-  ["a header without a colon", `GET /v1/events HTTP/1.1\r\n${HOST}Accept\r\n\r\n`],
   [
     "an endless length",
     `POST /v1/events HTTP/1.1\r\n${HOST}Content-Length: ${"9".repeat(40)}\r\n\r\n`,

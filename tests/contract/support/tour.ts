@@ -5,15 +5,18 @@ import { Admission } from "../../../src/service/admission.ts";
 import type { EventLog } from "../../../src/service/event_log.ts";
 import type { EventLogService } from "../../../src/service/event_log_service.ts";
 import { type HttpReply, request, type RequestOptions } from "../../support/http_client.ts";
+import { alteredLog } from "../../support/stub_log.ts";
 import { type ServedLog, withServedLog } from "./served_log.ts";
 
-export interface TourStop {
-  /** Name of the example that the answer is; null where it is like that of another stop. */
-  example: string | null;
-  request: RequestOptions;
-  /** What is done to the server before. */
-  before?: (server: TourServer) => void;
-}
+/**
+ * The name of the example that the answer is, null where it is like that of another stop; the
+ * request; what is done to the server before.
+ */
+export type TourStop = [
+  example: string | null,
+  request: RequestOptions,
+  before?: (server: TourServer) => void,
+];
 
 export interface TourServer extends ServedLog {
   /** Takes all room for bodies. */
@@ -34,9 +37,10 @@ export async function makeTour(
   await withServedLog(async (log) => {
     const server = { ...log, ...roomOf(admission) };
     for (const stop of stops) {
-      stop.before?.(server);
-      const headers = { authorization: `Bearer ${TOKEN}`, ...stop.request.headers };
-      visit(stop, await request(log.socketPath, { ...stop.request, headers }));
+      const [_example, options, before] = stop;
+      before?.(server);
+      const headers = { authorization: `Bearer ${TOKEN}`, ...options.headers };
+      visit(stop, await request(log.socketPath, { ...options, headers }));
     }
   }, { handler, log: failing });
 }
@@ -51,9 +55,7 @@ function roomOf(admission: Admission): Pick<TourServer, "fillRoom" | "freeRoom">
 
 /** The service, which fails reads of the kind `unreadable` and has no room for some followers. */
 function failing(service: EventLogService): EventLog {
-  return {
-    append: (batch) => service.append(batch),
-    retire: (source) => service.retire(source),
+  return alteredLog(service, {
     replay(query) {
       if (query.filter.kind === "unreadable") throw new Error("EIO: read");
       return service.replay(query);
@@ -66,5 +68,5 @@ function failing(service: EventLogService): EventLog {
       if (query.source === "unreadable") throw new Error("EIO: read");
       return service.streams(query);
     },
-  };
+  });
 }

@@ -48,160 +48,112 @@ const LAST_CHUNK = "0\r\n\r\n";
 const HIDDEN = commit("hidden");
 const OUTER = batchText("outer");
 const OUTER_CHUNKED = chunk(OUTER) + LAST_CHUNK;
+const HIDDEN_LENGTH = `Content-Length: ${HIDDEN.length}\r\n`;
+const HIDDEN_CHUNKED = chunk(HIDDEN) + LAST_CHUNK;
+const GET = `GET ${PATH} HTTP/1.1`;
+
+/** Shapes with the same answers, and the batches that are committed. */
+function shapes(
+  statuses: number[],
+  executed: string[],
+  bytesByTitle: Record<string, string>,
+): Shape[] {
+  return Object.entries(bytesByTitle).map(([title, bytes]) => ({
+    title,
+    bytes,
+    statuses,
+    executed,
+  }));
+}
+
+const AFTER = commit("after");
+const SIZE = OUTER.length.toString(16);
 
 /** Bodies are framed by these headers; what follows is another request and is seen as one. */
-const PLAIN: Shape[] = [
-  {
-    title: "a batch in chunks, and one behind it",
-    bytes: post(CHUNKED, OUTER_CHUNKED) + HIDDEN,
-    statuses: [200, 200],
-    executed: ["outer", "hidden"],
-  },
-  {
-    title: "chunks announced behind a tab, in capitals",
-    bytes: post("Transfer-Encoding:\tCHUNKED\t\r\n", OUTER_CHUNKED) + commit("after"),
-    statuses: [200, 200],
-    executed: ["outer", "after"],
-  },
-  {
-    title: "a length with zeros in front",
-    bytes: post(`Content-Length: 000${OUTER.length}\r\n`, OUTER) + commit("after"),
-    statuses: [200, 200],
-    executed: ["outer", "after"],
-  },
-  {
-    title: "trailers that look like headers",
-    bytes: post(CHUNKED, `${chunk(OUTER)}0\r\nContent-Length: 9\r\nConnection: close\r\n\r\n`) +
-      commit("after"),
-    statuses: [200, 200],
-    executed: ["outer", "after"],
-  },
-  {
-    title: "empty lines between requests",
-    bytes: `\r\n\r\n${commit("outer")}\r\n\r\n\r\n${commit("after")}\r\n`,
-    statuses: [200, 200],
-    executed: ["outer", "after"],
-  },
-  {
-    title: "an offer to upgrade",
-    bytes: commit("outer", null, "Connection: Upgrade\r\nUpgrade: h2c\r\n") + commit("after"),
-    statuses: [200, 200],
-    executed: ["outer", "after"],
-  },
-];
+const PLAIN: Shape[] = shapes([200, 200], ["outer", "after"], {
+  "a batch in chunks, and one behind it": post(CHUNKED, OUTER_CHUNKED) + AFTER,
+  "chunks announced behind a tab, in capitals":
+    post("Transfer-Encoding:\tCHUNKED\t\r\n", OUTER_CHUNKED) + AFTER,
+  "a size in capitals, with zeros in front":
+    post(CHUNKED, `0${SIZE.toUpperCase()}\r\n${OUTER}\r\n000\r\n\r\n`) + AFTER,
+  "line ends at the edges of chunks":
+    post(CHUNKED, `${chunk("\r\n")}${chunk(`${OUTER}\r\n`)}${LAST_CHUNK}`) + AFTER,
+  "extensions": post(CHUNKED, `${SIZE} ; a="b";c\r\n${OUTER}\r\n0;d\r\n\r\n`) + AFTER,
+  "a length with zeros in front": post(`Content-Length: 000${OUTER.length}\r\n`, OUTER) + AFTER,
+  "trailers that look like headers":
+    post(CHUNKED, `${chunk(OUTER)}0\r\nContent-Length: 9\r\nConnection: close\r\n\r\n`) + AFTER,
+  "empty lines between requests": `\r\n\r\n${commit("outer")}\r\n\r\n\r\n${AFTER}\r\n`,
+  "an offer to upgrade": commit("outer", null, "Connection: Upgrade\r\nUpgrade: h2c\r\n") + AFTER,
+});
 
 /** A request lies in the body of another one. */
 const IN_BODIES: Shape[] = [
-  {
-    title: "a request as body",
-    bytes: post(`Content-Length: ${HIDDEN.length}\r\n`, HIDDEN) + commit("after"),
-    statuses: [400, 200],
-    executed: ["after"],
-  },
-  {
-    title: "a request as payload",
-    bytes: commit("outer", HIDDEN) + commit("after", `\r\n\r\n${HIDDEN}`),
-    statuses: [200, 200],
-    executed: ["outer", "after"],
-  },
-  {
-    title: "a request as chunk",
-    bytes: post(CHUNKED, chunk(HIDDEN) + LAST_CHUNK) + commit("after"),
-    statuses: [400, 200],
-    executed: ["after"],
-  },
-  {
-    title: "a request in the body of a GET",
-    bytes: request(`GET ${PATH} HTTP/1.1`, `Content-Length: ${HIDDEN.length}\r\n`, HIDDEN) +
-      commit("after"),
-    statuses: [200, 200],
-    executed: ["after"],
-  },
-  {
-    title: "a request in chunks of a GET",
-    bytes: request(`GET ${PATH} HTTP/1.1`, CHUNKED, chunk(HIDDEN) + LAST_CHUNK) + commit("after"),
-    statuses: [200, 200],
-    executed: ["after"],
-  },
-  {
-    title: "a request in the body of one for an unknown path",
-    bytes: request("POST /none HTTP/1.1", `Content-Length: ${HIDDEN.length}\r\n`, HIDDEN) +
-      commit("after"),
-    statuses: [404, 200],
-    executed: ["after"],
-  },
-  {
-    title: "a request in the body of one with an unknown method",
-    bytes: request(`post ${PATH} HTTP/1.1`, CHUNKED, chunk(HIDDEN) + LAST_CHUNK) + commit("after"),
-    statuses: [405, 200],
-    executed: ["after"],
-  },
-  {
-    title: "a request in a body of the wrong type",
-    bytes: post(`Content-Type: text/plain\r\nContent-Length: ${HIDDEN.length}\r\n`, HIDDEN) +
-      commit("after"),
-    statuses: [415, 200],
-    executed: ["after"],
-  },
-  {
-    title: "requests in a body that is too large",
-    bytes: post(`Content-Length: ${INGEST_BODY_BYTES_MAX + 1}\r\n`, HIDDEN + HIDDEN),
-    statuses: [413],
-    executed: [],
-  },
-  {
-    title: "requests instead of the body that was not asked for",
-    bytes: post(
+  ...shapes([200, 200], ["outer", "after"], {
+    "a request as payload": commit("outer", HIDDEN) + commit("after", `\r\n\r\n${HIDDEN}`),
+  }),
+  ...shapes([400, 200], ["after"], {
+    "a request as body": post(HIDDEN_LENGTH, HIDDEN) + AFTER,
+    "a request as chunk": post(CHUNKED, HIDDEN_CHUNKED) + AFTER,
+  }),
+  ...shapes([200, 200], ["after"], {
+    "a request in the body of a GET": request(GET, HIDDEN_LENGTH, HIDDEN) + AFTER,
+    "a request in chunks of a GET": request(GET, CHUNKED, HIDDEN_CHUNKED) + AFTER,
+  }),
+  ...shapes([404, 200], ["after"], {
+    "a request in the body of one for an unknown path":
+      request("POST /none HTTP/1.1", HIDDEN_LENGTH, HIDDEN) + AFTER,
+  }),
+  ...shapes([405, 200], ["after"], {
+    "a request in the body of one with an unknown method":
+      request(`post ${PATH} HTTP/1.1`, CHUNKED, HIDDEN_CHUNKED) + AFTER,
+  }),
+  ...shapes([415, 200], ["after"], {
+    "a request in a body of the wrong type":
+      post(`Content-Type: text/plain\r\n${HIDDEN_LENGTH}`, HIDDEN) + AFTER,
+  }),
+  ...shapes([413], [], {
+    "requests in a body that is too large": post(
+      `Content-Length: ${INGEST_BODY_BYTES_MAX + 1}\r\n`,
+      HIDDEN + HIDDEN,
+    ),
+    "an enormous length as one nobody can send": post(
+      `Content-Length: ${"9".repeat(400)}\r\n`,
+      HIDDEN,
+    ),
+  }),
+  ...shapes([415], [], {
+    "requests instead of the body that was not asked for": post(
       `Content-Type: a/b\r\nExpect: 100-continue\r\nContent-Length: ${3 * HIDDEN.length}\r\n`,
       HIDDEN + HIDDEN,
     ),
-    statuses: [415],
-    executed: [],
-  },
-  {
-    title: "a request within the length that another one has announced and not sent",
-    bytes: post(`Content-Length: ${OUTER.length + HIDDEN.length + 1}\r\n`, OUTER + HIDDEN),
-    statuses: [429],
-    executed: [],
-  },
-  {
-    title: "a request within a chunk that is announced and not sent",
-    bytes: post(CHUNKED, `${chunk(OUTER)}fff\r\n${HIDDEN}`),
-    statuses: [429],
-    executed: [],
-  },
-  {
-    title: "chunks without their end",
-    bytes: post(CHUNKED, `${chunk(OUTER)}0\r\n`),
-    statuses: [429],
-    executed: [],
-  },
+  }),
+  ...shapes([429], [], {
+    "a request within the length that another one has announced and not sent": post(
+      `Content-Length: ${OUTER.length + HIDDEN.length + 1}\r\n`,
+      OUTER + HIDDEN,
+    ),
+    "a request within a chunk that is announced and not sent": post(
+      CHUNKED,
+      `${chunk(OUTER)}fff\r\n${HIDDEN}`,
+    ),
+    "chunks without their end": post(CHUNKED, `${chunk(OUTER)}0\r\n`),
+  }),
 ];
 
 /** Nothing behind these is looked at. */
 const ENDING: Shape[] = [
-  {
-    title: "a request behind one that ends the connection",
-    bytes: commit("outer", null, "Connection: close\r\n") + HIDDEN,
-    statuses: [200],
-    executed: ["outer"],
-  },
-  {
-    title: "a request behind one of HTTP/1.0",
-    bytes: request(
+  ...shapes([200], ["outer"], {
+    "a request behind one that ends the connection":
+      commit("outer", null, "Connection: x, Close\r\n") + HIDDEN,
+    "a request behind one of HTTP/1.0": request(
       `POST ${PATH} HTTP/1.0`,
       `Connection: keep-alive\r\nContent-Length: ${OUTER.length}\r\n`,
       OUTER,
     ) + HIDDEN,
-    statuses: [200],
-    executed: ["outer"],
-  },
-  {
-    title: "a request behind a CONNECT",
-    bytes: request("CONNECT a:1 HTTP/1.1", "Connection: close\r\n") + HIDDEN,
-    statuses: [404],
-    executed: [],
-  },
+  }),
+  ...shapes([404], [], {
+    "a request behind a CONNECT": request("CONNECT a:1 HTTP/1.1", "Connection: close\r\n") + HIDDEN,
+  }),
 ];
 
 /** Header lines of which no reader can be sure what they say of the body. */
@@ -246,29 +198,21 @@ const UNCLEAR_FRAMING: Record<string, string> = {
   "a header without a colon": "Content-Length\r\n",
   "a DEL in a value": "X: \x7f\r\n",
   "a second host": "Host: b\r\n",
+  "a blank in a name": "Ho st: a\r\n",
+  "an empty line that continues another": "X: y\r\n\t\r\n",
+  "a length with a point": "Content-Length: 1.0\r\n",
 };
 
 /** Each with what it could frame, and the hidden request behind. */
 function unclear(): Shape[] {
-  return Object.entries(UNCLEAR_FRAMING).flatMap(([title, headers]) => [
-    {
-      title: `${title}, before a plain body`,
-      bytes: post(headers, OUTER + HIDDEN),
-      statuses: [400],
-      executed: [],
-    },
-    {
-      title: `${title}, before chunks`,
-      bytes: post(headers, OUTER_CHUNKED + HIDDEN),
-      statuses: [400],
-      executed: [],
-    },
-  ]).map((shape) => withBodyOfSecondHost(shape));
-}
-
-/** A second host leaves no doubt of the body: there is none, and what follows is no request. */
-function withBodyOfSecondHost(shape: Shape): Shape {
-  return shape.title.startsWith("a second host") ? { ...shape, statuses: [400, 400] } : shape;
+  return Object.entries(UNCLEAR_FRAMING).flatMap(([title, headers]) => {
+    // A second host leaves no doubt of the body: there is none, and what follows is no request.
+    const statuses = title === "a second host" ? [400, 400] : [400];
+    return shapes(statuses, [], {
+      [`${title}, before a plain body`]: post(headers, OUTER + HIDDEN),
+      [`${title}, before chunks`]: post(headers, OUTER_CHUNKED + HIDDEN),
+    });
+  });
 }
 
 /** Heads that are none, with the hidden request behind. */
@@ -283,30 +227,21 @@ const BROKEN_HEADS: Record<string, string> = {
   "another version": request(`GET ${PATH} HTTP/1.2`, ""),
   "HTTP/2": "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
   "HTTP/0.9": `GET ${PATH}\r\n\r\n`,
-  "lines that end with LF": `GET ${PATH} HTTP/1.1\nHost: a\n\n`,
-  "lines that end with CR": `GET ${PATH} HTTP/1.1\rHost: a\r\r`,
-  "an empty line of LF": `GET ${PATH} HTTP/1.1\r\nHost: a\r\n\n`,
-  "a line that begins with a blank": `GET ${PATH} HTTP/1.1\r\n X: y\r\n\r\n`,
-  "a control character": request(`GET ${PATH} HTTP/1.1`, "X: \x01\r\n"),
-  "a header line that is too long": request(
-    `GET ${PATH} HTTP/1.1`,
-    `X: ${"x".repeat(HEADER_BYTES_MAX)}\r\n`,
-  ),
-  "too many header lines": request(
-    `GET ${PATH} HTTP/1.1`,
-    "X: y\r\n".repeat(HEADER_BYTES_MAX / 6),
-  ),
+  "lines that end with LF": `${GET}\nHost: a\n\n`,
+  "lines that end with CR": `${GET}\rHost: a\r\r`,
+  "an empty line of LF": `${GET}\r\nHost: a\r\n\n`,
+  "a line that begins with a blank": `${GET}\r\n X: y\r\n\r\n`,
+  "a control character": request(GET, "X: \x01\r\n"),
+  "a header line that is too long": request(GET, `X: ${"x".repeat(HEADER_BYTES_MAX)}\r\n`),
+  "too many header lines": request(GET, "X: y\r\n".repeat(HEADER_BYTES_MAX / 6)),
   "a path that is too long": request(`GET /${"x".repeat(HEADER_BYTES_MAX)} HTTP/1.1`, ""),
+  "an empty request line": request("", ""),
+  "two blanks in the request line": request(`GET  ${PATH} HTTP/1.1`, ""),
+  "a blank behind the request line": request(`${GET} `, ""),
+  "a blank before the request line": request(` ${GET}`, ""),
+  "a method that is no token": request(`G@T ${PATH} HTTP/1.1`, ""),
+  "chunks on HTTP/1.0": request(`POST ${PATH} HTTP/1.0`, CHUNKED, OUTER_CHUNKED),
 };
-
-function brokenHeads(): Shape[] {
-  return Object.entries(BROKEN_HEADS).map(([title, head]) => ({
-    title,
-    bytes: head + HIDDEN,
-    statuses: [400],
-    executed: [],
-  }));
-}
 
 /** Chunks that are none. Each could be read so that the hidden request is found. */
 const BROKEN_CHUNKS: Record<string, string> = {
@@ -315,37 +250,41 @@ const BROKEN_CHUNKS: Record<string, string> = {
     `${OUTER}\r\n${LAST_CHUNK}`,
   "a negative size": `-1\r\n${OUTER}\r\n${LAST_CHUNK}`,
   "a size with a prefix": `0x${OUTER_CHUNKED}`,
-  "a size with a blank behind": `${OUTER.length.toString(16)} \r\n${OUTER}\r\n${LAST_CHUNK}`,
+  "a size with a blank behind": `${SIZE} \r\n${OUTER}\r\n${LAST_CHUNK}`,
   "a size with a blank before": ` ${OUTER_CHUNKED}`,
-  "a size line that ends with LF": `${OUTER.length.toString(16)}\n${OUTER}\r\n${LAST_CHUNK}`,
-  "a size line that ends with CR": `${OUTER.length.toString(16)}\r${OUTER}\r\n${LAST_CHUNK}`,
-  "an extension that ends with LF": `${OUTER.length.toString(16)};a\n${OUTER}\r\n${LAST_CHUNK}`,
-  "an extension with a NUL": `${OUTER.length.toString(16)};\0\r\n${OUTER}\r\n${LAST_CHUNK}`,
+  "a size line that ends with LF": `${SIZE}\n${OUTER}\r\n${LAST_CHUNK}`,
+  "a size line that ends with CR": `${SIZE}\r${OUTER}\r\n${LAST_CHUNK}`,
+  "an extension that ends with LF": `${SIZE};a\n${OUTER}\r\n${LAST_CHUNK}`,
+  "an extension with a NUL": `${SIZE};\0\r\n${OUTER}\r\n${LAST_CHUNK}`,
   "a chunk that is too short": `${(OUTER.length + 1).toString(16)}\r\n${OUTER}\r\n${LAST_CHUNK}`,
   "a chunk that is too long": `${(OUTER.length - 1).toString(16)}\r\n${OUTER}\r\n${LAST_CHUNK}`,
-  "a chunk that ends with LF": `${OUTER.length.toString(16)}\r\n${OUTER}\n${LAST_CHUNK}`,
+  "a chunk that ends with LF": `${SIZE}\r\n${OUTER}\n${LAST_CHUNK}`,
   "a last chunk without its empty line": `${chunk(OUTER)}0\r\n`,
   "a trailer that is a request line": `${chunk(OUTER)}0\r\nX: y\r\nPOST / HTTP/1.1\r\n\r\n`,
   "a trailer that goes on": `${chunk(OUTER)}0\r\nX: y\r\n z\r\n\r\n`,
   "a trailer that ends with LF": `${chunk(OUTER)}0\r\nX: y\n\r\n`,
   "no chunk at all": OUTER,
   "an empty line before the size": `\r\n${OUTER_CHUNKED}`,
+  "a size that is no number": `zz\r\n${OUTER}\r\n${LAST_CHUNK}`,
+  "a size beyond every body": `1000000000000\r\n${OUTER}\r\n${LAST_CHUNK}`,
+  "a CR within the size line": `${SIZE}\r\r\n${OUTER}\r\n${LAST_CHUNK}`,
+  "no line end": `${SIZE}\r\n${OUTER}${LAST_CHUNK}`,
+  "a trailer without a colon": `${chunk(OUTER)}0\r\nX\r\n\r\n`,
+  "an endless extension": `${SIZE};${"a".repeat(HEADER_BYTES_MAX)}\r\n${OUTER}\r\n`,
+  "extensions without end": `1;${"a".repeat(1000)}\r\n \r\n`.repeat(HEADER_BYTES_MAX / 1000 + 1),
+  "trailers without end": `${chunk(OUTER)}0\r\n${"X: y\r\n".repeat(HEADER_BYTES_MAX / 4)}`,
+  "a size line without end": "0".repeat(HEADER_BYTES_MAX + 1),
 };
-
-function brokenChunks(): Shape[] {
-  return Object.entries(BROKEN_CHUNKS).map(([title, body]) => ({
-    title: `chunks with ${title}`,
-    bytes: post(CHUNKED, body + HIDDEN),
-    statuses: [400],
-    executed: [],
-  }));
-}
 
 export const SHAPES: readonly Shape[] = [
   ...PLAIN,
   ...IN_BODIES,
   ...ENDING,
   ...unclear(),
-  ...brokenHeads(),
-  ...brokenChunks(),
+  ...Object.entries(BROKEN_HEADS).flatMap(([title, head]) =>
+    shapes([400], [], { [title]: head + HIDDEN })
+  ),
+  ...Object.entries(BROKEN_CHUNKS).flatMap(([title, body]) =>
+    shapes([400], [], { [`chunks with ${title}`]: post(CHUNKED, body + HIDDEN) })
+  ),
 ];

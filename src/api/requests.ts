@@ -1,0 +1,122 @@
+/**
+ * What requests ask for: the query strings of `GET /v1/events` and `GET /v1/streams`, and the body
+ * of `POST /v1/sources/retire`. A query string comes without its question mark; a fault of it or of
+ * a member is an `invalid_request`, a fault of a value has the code of the route.
+ */
+import { ApiError, type ErrorCode } from "../event/api_error.ts";
+import { memberError, parseBody } from "../event/body.ts";
+import { isEventId } from "../event/event_id.ts";
+import { nameFault, recordKeyFault, sourceFault } from "../event/names.ts";
+import { STREAMS_LIMIT_DEFAULT, STREAMS_LIMIT_MAX } from "../limits.ts";
+import type { EventFilter } from "../log/line/stored_line.ts";
+import type { ReplayQuery } from "../service/event_log.ts";
+import type { StreamsQuery } from "../service/streams.ts";
+import { type Parameters, parseQuery } from "./query_string.ts";
+
+export interface PageLimits {
+  /** Page size without a `limit` parameter. */
+  defaultLimit: number;
+  maxLimit: number;
+}
+
+const FILTERS = ["source", "stream", "kind"] as const;
+const REPLAY_PARAMETERS = ["after", ...FILTERS, "record_key", "limit", "follow"];
+const STREAMS_PARAMETERS = ["source", "after", "through", "limit"];
+const STREAMS_LIMITS = { defaultLimit: STREAMS_LIMIT_DEFAULT, maxLimit: STREAMS_LIMIT_MAX };
+const RETIRE_MEMBERS: ReadonlySet<string> = new Set(["v", "source"]);
+
+export interface ReplayRequest {
+  query: ReplayQuery;
+  /** Whether the response continues with new events. */
+  follow: boolean;
+}
+
+/** @throws {ApiError} `invalid_request`, `invalid_replay_request`. */
+export function readReplayRequest(query: string, limits: PageLimits): ReplayRequest {
+  const parameters = parseQuery(query, REPLAY_PARAMETERS);
+  const code = "invalid_replay_request";
+  const follow = parameters.get("follow") ?? "false";
+  if (follow !== "true" && follow !== "false") {
+    throw new ApiError(code, "follow must be true or false");
+  }
+  return {
+    query: {
+      after: readEventId(parameters, "after", code),
+      filter: readFilter(parameters, code),
+      limitEvents: readLimit(parameters, limits, code),
+    },
+    follow: follow === "true",
+  };
+}
+
+/** Does not validate names and kinds: an invalid one matches nothing. */
+function readFilter(parameters: Parameters, code: ErrorCode): EventFilter {
+  const filter: EventFilter = {};
+  for (const name of FILTERS) {
+    const value = parameters.get(name);
+    if (value !== undefined) filter[name] = value;
+  }
+  const recordKey = parameters.get("record_key");
+  if (recordKey === undefined) return filter;
+  checkValue(code, "record_key", recordKeyFault(recordKey));
+  return { ...filter, recordKey };
+}
+
+/** @throws {ApiError} `invalid_request`, `invalid_streams_request`. */
+export function readStreamsQuery(query: string): StreamsQuery {
+  const parameters = parseQuery(query, STREAMS_PARAMETERS);
+  const code = "invalid_streams_request";
+  const source = parameters.get("source");
+  const after = parameters.get("after");
+  if (after !== undefined && !parameters.has("through")) {
+    const remedy = "the snapshot_through_event_id of the first page";
+    throw new ApiError(code, `after requires through, ${remedy}`);
+  }
+  if (source !== undefined) checkValue(code, "source", nameFault(source));
+  return {
+    source,
+    after: after === undefined ? undefined : readCursor(after, code),
+    through: readEventId(parameters, "through", code),
+    limit: readLimit(parameters, STREAMS_LIMITS, code),
+  };
+}
+
+function readCursor(cursor: string, code: ErrorCode): StreamsQuery["after"] {
+  const [source, stream, ...rest] = cursor.split("/");
+  const isCursor = source !== undefined && stream !== undefined && rest.length === 0 &&
+    nameFault(source) === null && nameFault(stream) === null;
+  if (isCursor) return { source, stream };
+  throw new ApiError(code, "after must be source/stream, the next_after of a page");
+}
+
+/**
+ * Returns the source to retire.
+ * @throws {ApiError} `invalid_request`, `invalid_source_retirement`.
+ */
+export function readRetireRequest(body: Uint8Array): string {
+  const { v = 1, source } = parseBody(body, RETIRE_MEMBERS);
+  const code = "invalid_source_retirement";
+  if (typeof source !== "string") throw memberError("source", source, "a string");
+  if (v !== 1) throw new ApiError(code, "v must be 1");
+  checkValue(code, "source", sourceFault(source));
+  return source;
+}
+
+function checkValue(code: ErrorCode, name: string, fault: string | null): void {
+  if (fault !== null) throw new ApiError(code, `${name} ${fault}`);
+}
+
+function readEventId(parameters: Parameters, name: string, code: ErrorCode): string | undefined {
+  const id = parameters.get(name);
+  if (id === undefined || isEventId(id)) return id;
+  throw new ApiError(code, `${name} must be an event id: a UUIDv7 in lowercase with hyphens`);
+}
+
+function readLimit(parameters: Parameters, limits: PageLimits, code: ErrorCode): number {
+  const { defaultLimit, maxLimit } = limits;
+  const text = parameters.get("limit");
+  if (text === undefined) return defaultLimit;
+  const limit = /^[1-9][0-9]*$/.test(text) ? Number(text) : NaN;
+  if (limit <= maxLimit) return limit;
+  throw new ApiError(code, `limit must be an integer from 1 to ${maxLimit}`);
+}
