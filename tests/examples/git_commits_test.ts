@@ -101,20 +101,15 @@ const AUTHORS: [string, string, string | undefined, string | undefined][] = [
   ["A <> 253402300800 +0000", "A", undefined, undefined],
   ["A <>", "A", undefined, undefined],
 ];
-for (const [author, name, mail, occurredAt] of AUTHORS) {
-  test(`toCommitEvent() takes what it can from the author line "${author}"`, async () => {
-    await withRepository(async (repository) => {
-      const event = toCommitEvent(await readOne(repository, commitObject(author, "s\n")));
-      assert.equal(event.occurred_at, occurredAt);
-      assert.deepEqual(event.payload, {
-        subject: "s",
-        author: { name, ...(mail === undefined ? {} : { mail }) },
-        parents: [],
-        committed_at: "2023-11-14T22:13:21Z",
-      });
-    });
+test("toCommitEvent() takes what it can from an author line", async () => {
+  await withRepository(async (repository) => {
+    for (const [line, name, mail, occurredAt] of AUTHORS) {
+      const event = toCommitEvent(await readOne(repository, commitObject(line, "s\n")));
+      assert.equal(event.occurred_at, occurredAt, line);
+      assert.deepEqual(event.payload.author, { name, ...(mail === undefined ? {} : { mail }) });
+    }
   });
-}
+});
 
 test("nulFields() gives the same fields however the bytes arrive", async () => {
   const bytes = new TextEncoder().encode("\u{feff}ab\0\0äöü\u{1f600}\0longer\0rest without end");
