@@ -32,21 +32,6 @@ function commitObject(author: string, message: string, header = ""): Uint8Array 
   return Buffer.from(`${tree}\nauthor ${author}\n${committer}\n${header}\n${message}`, "latin1");
 }
 
-test("readCommits() lists parents before children and gives merges all parents", async () => {
-  await withRepository(async (repository) => {
-    const root = repository.commit([]);
-    const left = repository.commit([root]);
-    const right = repository.commit([root]);
-    const merge = repository.commit([left, right], "merge\n\nof two");
-    const commits = await Array.fromAsync(readCommits(repository.path, merge, []));
-    assert.deepEqual(commits.map(({ hash }) => hash), repository.list(merge));
-    assert.deepEqual(commits.at(-1)?.parents, [left, right]);
-    assert.equal(commits.at(-1)?.subject, "merge");
-    assert.equal(commits.at(-1)?.body, "of two");
-    assert.deepEqual(commits[0]?.parents, []);
-  });
-});
-
 test("readCommits() reads messages that are no UTF-8 and converts encodings", async () => {
   await withRepository(async (repository) => {
     const author = "A <a@example.invalid> 1 +0000";
