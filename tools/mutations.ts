@@ -349,9 +349,8 @@ export const MUTATIONS: readonly Mutation[] = [
     name: "the lock is not taken",
     edits: [edit(
       "runtime/file_lock.ts",
-      '  let close = "Deno" in globalThis ? await lockFileOnDeno(path) : lockFileOnNode(path);\n',
-      "  void [lockFileOnDeno, lockFileOnNode, path];\n" +
-        "  let close: (() => void) | null = await Promise.resolve(() => {});\n",
+      '  return "Deno" in globalThis ? await lockFileOnDeno(path) : lockFileOnNode(path);\n',
+      "  void [lockFileOnDeno, lockFileOnNode];\n  return await Promise.resolve(() => {});\n",
     )],
     tests: ["tests/runtime/file_lock_test.ts"],
   },

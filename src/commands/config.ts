@@ -8,6 +8,7 @@ import { dirname, join, resolve } from "node:path";
 import { parse, TomlDate, TomlError } from "smol-toml";
 import { TOKEN_BYTES_MAX } from "../limits.ts";
 import { readConfigFile } from "./config_file.ts";
+import { CONFIG_TEMPLATE } from "./config_template.ts";
 import { CommandError, EXIT_UNSUPPORTED, usageError } from "./exit.ts";
 
 /** Strings, `bigint` integers, `number` floats, booleans, dates, arrays and tables. */
@@ -34,14 +35,8 @@ const INTEGRITY_ANCHORS = ["none", "signed", "mirrored", "witnessed"] as const;
 export type SecurityMode = typeof SECURITY_MODES[number];
 export type IntegrityAnchor = typeof INTEGRITY_ANCHORS[number];
 
-/** Values of the generated file and of missing keys. */
-export const DEFAULTS = {
-  data: { dir: "./data" },
-  security: { mode: "open" },
-  integrity: { anchor: "none" },
-  server: { socket: "data/ground.sock", token: "" },
-  replay: { default_limit: 1000, max_limit: 100_000 },
-} as const;
+/** Known sections and keys, and the values of missing keys. */
+const DEFAULTS = parse(CONFIG_TEMPLATE, { integersAsBigInt: true }) as Record<string, TomlTable>;
 
 const QUERY_REMOVED = "The [query] section is no longer supported. Remove it from service.toml.";
 
@@ -79,10 +74,10 @@ export function parseConfig(path: string, text: string): Config {
   const dir = dirname(resolve(path));
   const config: Config = {
     path,
-    dataDir: resolve(dir, reader.path("data", "dir", DEFAULTS.data.dir)),
+    dataDir: resolve(dir, reader.path("data", "dir")),
     securityMode: reader.choice("security", "mode", SECURITY_MODES),
     integrityAnchor: reader.choice("integrity", "anchor", INTEGRITY_ANCHORS),
-    socketPath: resolve(dir, reader.path("server", "socket", DEFAULTS.server.socket)),
+    socketPath: resolve(dir, reader.path("server", "socket")),
     token: reader.token(),
     replay: replayLimits(reader),
   };
@@ -104,13 +99,13 @@ function parseDocument(path: string, text: string): TomlTable {
 function refuseUnknownKeys(path: string, document: TomlTable): void {
   if (Object.hasOwn(document, "query")) throw usageError(QUERY_REMOVED);
   for (const [section, keys] of Object.entries(document)) {
-    if (!Object.hasOwn(DEFAULTS, section)) {
+    const keysOf = Object.hasOwn(DEFAULTS, section) ? DEFAULTS[section] : undefined;
+    if (keysOf === undefined) {
       throw usageError(`${path}: unknown section or key ${keyText(section)}; ${known(DEFAULTS)}`);
     }
     if (tomlTypeOf(keys) !== "a table") {
       throw usageError(`${path}: [${section}] must be a table, got ${tomlTypeOf(keys)}`);
     }
-    const keysOf = DEFAULTS[section as keyof typeof DEFAULTS];
     for (const key of Object.keys(keys as TomlTable)) {
       if (!Object.hasOwn(keysOf, key)) {
         throw usageError(`${path}: [${section}] unknown key ${keyText(key)}; ${known(keysOf)}`);
@@ -136,13 +131,12 @@ function shown(value: string): string {
 
 /** An implicit default limit adapts to a smaller maximum; an explicit one is an error. */
 function replayLimits(reader: KeyReader): Config["replay"] {
-  const maxLimit = reader.limit("replay", "max_limit") ?? DEFAULTS.replay.max_limit;
-  const defaultLimit = reader.limit("replay", "default_limit") ??
-    Math.min(DEFAULTS.replay.default_limit, maxLimit);
-  if (defaultLimit > maxLimit) {
-    reader.fail("replay", "default_limit", `must be at most max_limit ${maxLimit}`, defaultLimit);
-  }
-  return { defaultLimit, maxLimit };
+  const maxLimit = reader.limit("replay", "max_limit");
+  const defaultLimit = reader.limit("replay", "default_limit");
+  if (defaultLimit <= maxLimit) return { defaultLimit, maxLimit };
+  if (!reader.has("replay", "default_limit")) return { defaultLimit: maxLimit, maxLimit };
+  const rule = `must be at most max_limit ${maxLimit}`;
+  return reader.fail("replay", "default_limit", rule, defaultLimit);
 }
 
 function checkSocketPath(config: Config, reader: KeyReader): void {
@@ -171,8 +165,12 @@ class KeyReader {
     throw usageError(`${this.#path}: [${section}] ${key} ${rule}, got ${shown(String(got))}`);
   }
 
-  path(section: string, key: string, byDefault: string): string {
-    const value = this.#string(section, key) ?? byDefault;
+  has(section: string, key: string): boolean {
+    return (this.#document[section] as TomlTable | undefined)?.[key] !== undefined;
+  }
+
+  path(section: string, key: string): string {
+    const value = this.#string(section, key);
     if (value === "") this.fail(section, key, "must be a path", "an empty string");
     if (value.includes("\0")) this.fail(section, key, "must be a path", "one with a NUL character");
     return value;
@@ -181,14 +179,13 @@ class KeyReader {
   /** Returns one of `known`; the first is the default. */
   choice<T extends string>(section: string, key: string, known: readonly T[]): T {
     const value = this.#string(section, key);
-    if (value === undefined) return known[0]!;
     const choice = known.find((name) => name === value);
     if (choice !== undefined) return choice;
     return this.fail(section, key, `must be "${known[0]}"`, JSON.stringify(value.slice(0, 64)));
   }
 
   token(): string {
-    const token = this.#string("server", "token") ?? DEFAULTS.server.token;
+    const token = this.#string("server", "token");
     const sizeBytes = Buffer.byteLength(token);
     if (sizeBytes > TOKEN_BYTES_MAX) {
       this.fail("server", "token", `must have at most ${TOKEN_BYTES_MAX} bytes`, sizeBytes);
@@ -200,10 +197,9 @@ class KeyReader {
     return token;
   }
 
-  /** Returns a positive safe integer; undefined if absent. */
-  limit(section: string, key: string): number | undefined {
+  /** Returns a positive safe integer. */
+  limit(section: string, key: string): number {
     const value = this.#value(section, key);
-    if (value === undefined) return undefined;
     if (typeof value !== "bigint") {
       return this.fail(section, key, "must be an integer", tomlTypeOf(value));
     }
@@ -214,14 +210,15 @@ class KeyReader {
     return Number(value);
   }
 
-  #string(section: string, key: string): string | undefined {
+  #string(section: string, key: string): string {
     const value = this.#value(section, key);
-    if (value === undefined || typeof value === "string") return value;
+    if (typeof value === "string") return value;
     return this.fail(section, key, "must be a string", tomlTypeOf(value));
   }
 
   #value(section: string, key: string): unknown {
-    return (this.#document[section] as TomlTable | undefined)?.[key];
+    const table = this.has(section, key) ? this.#document : DEFAULTS;
+    return (table[section] as TomlTable)[key];
   }
 }
 

@@ -1,30 +1,28 @@
-/** The configuration file that `init` writes and checks. */
-import { DEFAULTS } from "./config.ts";
-
-const { data, security, integrity, server, replay } = DEFAULTS;
-
-/** Valid TOML with every key at its default. JSON strings are TOML strings. */
+/**
+ * The configuration file that `init` writes and checks: every key at its default. A missing key of
+ * another file has the value it has here.
+ */
 export const CONFIG_TEMPLATE =
   `# Configuration of one deployment. Relative paths start at the folder of this file.
 
 [data]
 # Contains log/. No other program may write here.
-dir = ${JSON.stringify(data.dir)}
+dir = "./data"
 
 [security]
-mode = ${JSON.stringify(security.mode)}
+mode = "open"
 
 [integrity]
-anchor = ${JSON.stringify(integrity.anchor)}
+anchor = "none"
 
 [server]
 # Unix domain socket.
-socket = ${JSON.stringify(server.socket)}
+socket = "data/ground.sock"
 # Bearer token, stored here as plain text. Empty: no authentication.
-token = ${JSON.stringify(server.token)}
+token = ""
 
 [replay]
 # Events per page without a limit parameter, and the largest limit.
-default_limit = ${replay.default_limit}
-max_limit = ${replay.max_limit}
+default_limit = 1000
+max_limit = 100000
 `;

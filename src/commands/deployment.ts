@@ -9,7 +9,7 @@
  */
 import type { Stats } from "node:fs";
 import { lstat, readdir } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
+import { join } from "node:path";
 import {
   LOCK_FILE,
   MANIFEST_FILE,
@@ -42,15 +42,14 @@ type EntryKind = "file" | "folder" | "socket" | "symlink" | "special file";
 /** Returns the permitted kinds of an entry; null for an unexpected name. */
 type EntryRule = (name: string) => readonly EntryKind[] | null;
 
-const LOG_ENTRIES = new Map<string, EntryKind>([
-  [LOCK_FILE, "file"],
-  [MANIFEST_FILE, "file"],
-  [MANIFEST_TEMPORARY_FILE, "file"],
-  [TAIL_FILE, "file"],
-  [TAIL_TEMPORARY_FILE, "file"],
-  [PENDING_FOLDER, "folder"],
-  [SEGMENTS_FOLDER, "folder"],
-]);
+const LOG_FILES = [
+  LOCK_FILE,
+  MANIFEST_FILE,
+  MANIFEST_TEMPORARY_FILE,
+  TAIL_FILE,
+  TAIL_TEMPORARY_FILE,
+];
+const LOG_FOLDERS = [PENDING_FOLDER, SEGMENTS_FOLDER];
 
 /** Ignored database files of version 0.1. */
 const OLD_WAREHOUSE = /^(warehouse\.duckdb|\.warehouse\.duckdb\.candidate-)/;
@@ -59,7 +58,7 @@ const OLD_WAREHOUSE = /^(warehouse\.duckdb|\.warehouse\.duckdb\.candidate-)/;
  * Checks the folders of an existing deployment.
  * @throws {CommandError} exit status 1: an entry is missing or unexpected.
  */
-export async function checkDeployment(paths: DeploymentPaths, socketPath: string): Promise<void> {
+export async function checkDeployment(paths: DeploymentPaths): Promise<void> {
   for (const folder of [paths.data, paths.log]) {
     if (!await isFolder(folder)) {
       throw operationalError(
@@ -67,7 +66,7 @@ export async function checkDeployment(paths: DeploymentPaths, socketPath: string
       );
     }
   }
-  await checkEntries(paths.data, dataEntryRule(paths, socketPath));
+  await checkEntries(paths.data, dataEntryRule);
   await checkEntries(paths.log, logEntryRule);
   await checkManifest(paths.log);
 }
@@ -94,9 +93,9 @@ async function holdsFiles(folder: string): Promise<boolean> {
  * Checks a folder without a configuration: it may contain at most an empty log.
  * @throws {CommandError} exit status 1: an entry is unexpected.
  */
-export async function checkUncommitted(paths: DeploymentPaths, socketPath: string): Promise<void> {
+export async function checkUncommitted(paths: DeploymentPaths): Promise<void> {
   if (!await isFolder(paths.data)) return;
-  await checkEntries(paths.data, dataEntryRule(paths, socketPath));
+  await checkEntries(paths.data, dataEntryRule);
   if (!await isFolder(paths.log)) return;
   if ((await readdir(paths.log)).length > 0) {
     throw operationalError(
@@ -106,12 +105,8 @@ export async function checkUncommitted(paths: DeploymentPaths, socketPath: strin
 }
 
 /** Returns whether `path` is a folder. @throws {CommandError} it is something else. */
-async function isFolder(path: string): Promise<boolean> {
-  const kind = await entryKind(path);
-  if (kind !== null && kind !== "folder") {
-    throw operationalError(`${path}: is a ${kind}, must be a folder`);
-  }
-  return kind !== null;
+function isFolder(path: string): Promise<boolean> {
+  return isKind(path, "folder");
 }
 
 /** Requires a log folder, not a symlink. @throws {CommandError} exit status 1. */
@@ -121,26 +116,27 @@ export async function requireLogFolder(logDir: string): Promise<void> {
 }
 
 /** Returns whether `path` is a file. @throws {CommandError} it is something else. */
-export async function isFile(path: string): Promise<boolean> {
+export function isFile(path: string): Promise<boolean> {
+  return isKind(path, "file");
+}
+
+async function isKind(path: string, required: EntryKind): Promise<boolean> {
   const kind = await entryKind(path);
-  if (kind !== null && kind !== "file") {
-    throw operationalError(`${path}: is a ${kind}, must be a file`);
+  if (kind !== null && kind !== required) {
+    throw operationalError(`${path}: is a ${kind}, must be a ${required}`);
   }
   return kind !== null;
 }
 
-function dataEntryRule(paths: DeploymentPaths, socketPath: string): EntryRule {
-  const socketName = dirname(socketPath) === paths.data ? basename(socketPath) : null;
-  return (name) => {
-    if (name === basename(paths.log)) return ["folder"];
-    if (name === socketName) return ["socket"];
-    return OLD_WAREHOUSE.test(name) ? ["file", "folder"] : null;
-  };
+function dataEntryRule(name: string): readonly EntryKind[] | null {
+  if (name === "log") return ["folder"];
+  if (name === "ground.sock") return ["socket"];
+  return OLD_WAREHOUSE.test(name) ? ["file", "folder"] : null;
 }
 
 function logEntryRule(name: string): readonly EntryKind[] | null {
-  const kind = LOG_ENTRIES.get(name);
-  return kind === undefined ? null : [kind];
+  if (LOG_FILES.includes(name)) return ["file"];
+  return LOG_FOLDERS.includes(name) ? ["folder"] : null;
 }
 
 /** Tolerates entries that a running writer removes meanwhile. */

@@ -5,7 +5,6 @@
 import { randomBytes } from "node:crypto";
 import { mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { DEFAULTS } from "./config.ts";
 import { readConfigFile } from "./config_file.ts";
 import { CONFIG_TEMPLATE } from "./config_template.ts";
 import {
@@ -43,23 +42,22 @@ export async function init(dir: string, report: (line: string) => void): Promise
 
 async function initFolder(dir: string): Promise<InitOutcome> {
   const paths = deploymentPaths(resolve(dir));
-  const socketPath = join(paths.dir, DEFAULTS.server.socket);
-  if (await isFile(paths.config)) return await validate(paths, socketPath);
+  if (await isFile(paths.config)) return await validate(paths);
 
-  await checkUncommitted(paths, socketPath);
+  await checkUncommitted(paths);
   for (const folder of [paths.dir, paths.data, paths.log]) await createFolder(folder);
-  if (!await publishConfig(paths)) return await validate(paths, socketPath);
+  if (!await publishConfig(paths)) return await validate(paths);
   return "initialized";
 }
 
 /** Syncs too: the run that published may have been interrupted before its sync. */
-async function validate(paths: DeploymentPaths, socketPath: string): Promise<InitOutcome> {
+async function validate(paths: DeploymentPaths): Promise<InitOutcome> {
   if (!await isGenerated(paths.config)) {
     throw operationalError(
       `${paths.config}: differs from the file init writes and was not changed; serve may use it`,
     );
   }
-  await checkDeployment(paths, socketPath);
+  await checkDeployment(paths);
   for (const path of [paths.config, paths.data, paths.dir]) await sync(path);
   return "already initialized";
 }

@@ -26,7 +26,7 @@ export async function runAsWriter(
   const logDir = join(config.dataDir, "log");
   try {
     await requireLogFolder(logDir);
-    const release = takeWriterLock(join(logDir, LOCK_FILE));
+    const release = await takeWriterLock(join(logDir, LOCK_FILE));
     try {
       await write(logDir, signals);
     } finally {
@@ -37,10 +37,10 @@ export async function runAsWriter(
   }
 }
 
-function takeWriterLock(path: string): () => void {
+async function takeWriterLock(path: string): Promise<() => void> {
   let release: (() => void) | null;
   try {
-    release = lockFile(path);
+    release = await lockFile(path);
   } catch (error) {
     throw operationalError(`cannot take the writer lock: ${describeError(error)}`, error);
   }

@@ -12,9 +12,9 @@ import { lockFile as lockFileOnNode } from "./lock_node.ts";
  *   one, holds it.
  * @throws {Error} `path` is a symlink or not a regular file, or the system cannot lock it.
  */
-export function lockFile(path: string): (() => void) | null {
+export async function lockFile(path: string): Promise<(() => void) | null> {
   // A clearer message than the ELOOP of open(2) for a symlink.
   const stat = lstatSync(path, { throwIfNoEntry: false });
   if (stat !== undefined && !stat.isFile()) throw new Error(`${path}: not a regular file`);
-  return "Deno" in globalThis ? lockFileOnDeno(path) : lockFileOnNode(path);
+  return "Deno" in globalThis ? await lockFileOnDeno(path) : lockFileOnNode(path);
 }

@@ -3,15 +3,18 @@
  * flags, so the path is compared after the open.
  */
 
+/** Timeout of a blocking flock(2), where there is no other. */
+const LOCK_WAIT_MS = 500;
+
 const EXCLUSIVE = true;
 
 /** Returns a function that closes and so unlocks the file; null if the lock is held. */
-export function lockFile(path: string): (() => void) | null {
-  const file = Deno.openSync(path, { read: true, write: true, create: true, mode: 0o600 });
+export async function lockFile(path: string): Promise<(() => void) | null> {
+  const file = await Deno.open(path, { read: true, write: true, create: true, mode: 0o600 });
   let isLocked = false;
   try {
     refuseOtherFile(path, file);
-    isLocked = file.tryLockSync(EXCLUSIVE);
+    isLocked = "tryLockSync" in file ? file.tryLockSync(EXCLUSIVE) : await lockWithin(file);
   } finally {
     if (!isLocked) file.close();
   }
@@ -22,5 +25,24 @@ function refuseOtherFile(path: string, file: Deno.FsFile): void {
   const [named, opened] = [Deno.lstatSync(path), file.statSync()];
   if (!named.isFile || named.dev !== opened.dev || named.ino !== opened.ino) {
     throw new Error(`${path}: replaced while it was being opened`);
+  }
+}
+
+/**
+ * Locks without `tryLockSync()` (before Deno 2.7; an executable may embed it): a timeout means
+ * that the lock is held. Closing the file ends the pending call.
+ */
+async function lockWithin(file: Deno.FsFile): Promise<boolean> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const deadline = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, LOCK_WAIT_MS);
+  });
+  try {
+    return await Promise.race([
+      file.lock(EXCLUSIVE).then(() => true),
+      deadline.then(() => false),
+    ]);
+  } finally {
+    clearTimeout(timer);
   }
 }

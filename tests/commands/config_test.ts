@@ -57,25 +57,8 @@ test("parseConfig() resolves relative paths against the folder of the file", () 
   assert.equal(parseConfig(PATH, '[data]\ndir = "/mnt/store"').dataDir, "/mnt/store");
 });
 
-test("parseConfig() accepts the stronger modes and anchors that commands refuse", () => {
-  for (const mode of ["open", "governed", "locked"]) {
-    assert.equal(parseConfig(PATH, `[security]\nmode = "${mode}"`).securityMode, mode);
-  }
-  for (const anchor of ["none", "signed", "mirrored", "witnessed"]) {
-    assert.equal(parseConfig(PATH, `[integrity]\nanchor = "${anchor}"`).integrityAnchor, anchor);
-  }
-});
-
 test("parseConfig() accepts extreme limits, in any TOML notation", () => {
-  for (
-    const [spelling, value] of [
-      ["1", 1],
-      ["0x10", 16],
-      ["1_000", 1000],
-      ["+7", 7],
-      ["9007199254740991", Number.MAX_SAFE_INTEGER],
-    ] as const
-  ) {
+  for (const [spelling, value] of [["0x1", 1], ["9007199254740991", 2 ** 53 - 1]]) {
     const { replay } = parseConfig(PATH, `[replay]\ndefault_limit = 1\nmax_limit = ${spelling}`);
     assert.equal(replay.maxLimit, value);
   }

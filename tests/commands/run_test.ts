@@ -8,23 +8,15 @@ import { CorruptLogError, UnsupportedFormatError } from "../../src/log/storage/e
 import { VERSION } from "../../src/version.ts";
 import { runCli, withFolder } from "../../tools/support/program.ts";
 
-interface Captured extends Terminal {
-  stdout: string;
-  stderr: string;
-}
-
-function capture(): Captured {
-  return {
-    stdout: "",
-    stderr: "",
-    print(text) {
-      this.stdout += text;
-    },
-    report(line) {
-      this.stderr += `${line}\n`;
-    },
-    showProgress() {},
+/** A terminal, and what it got. */
+function capture() {
+  const output = { stdout: "", stderr: "" };
+  const terminal: Terminal = {
+    print: (text) => void (output.stdout += text),
+    report: (line) => void (output.stderr += `${line}\n`),
+    showProgress: () => {},
   };
+  return { output, terminal };
 }
 
 test("VERSION is the one in deno.json and package.json", async () => {
@@ -82,18 +74,16 @@ const FAILURES: [error: unknown, status: number, text: RegExp][] = [
 
 for (const [error, status, text] of FAILURES) {
   test(`reportFailure() gives status ${status} to ${String(error).replaceAll("\n", " ")}`, () => {
-    const terminal = capture();
+    const { output, terminal } = capture();
     assert.equal(reportFailure(error, terminal), status);
-    assert.match(terminal.stderr, text);
-    assert.equal(terminal.stdout, "");
+    assert.match(output.stderr, text);
+    assert.equal(output.stdout, "");
   });
 }
 
 test("run() fails when standard output is closed", async () => {
-  const terminal = capture();
-  terminal.print = () => {
-    throw new Error("EPIPE: broken pipe, write");
-  };
-  assert.equal(await run(["--help"], terminal), 1);
-  assert.match(terminal.stderr, /EPIPE/);
+  const { output, terminal } = capture();
+  const print = () => assert.fail("EPIPE: broken pipe, write");
+  assert.equal(await run(["--help"], { ...terminal, print }), 1);
+  assert.match(output.stderr, /EPIPE/);
 });

@@ -117,18 +117,6 @@ test("serve completes pending requests before it exits", () =>
     await assertKept(dir, acknowledged);
   }));
 
-test("serve ends a follow response with the reason shutdown", () =>
-  withDeployment(async (dir) => {
-    const serving = await startServe(dir);
-    const response = await serving.fetch("/v1/events?follow=true");
-    assert.equal(response.status, 200);
-    const [exit, text] = await Promise.all([serving.stop(), response.text()]);
-    const last = JSON.parse(text.trimEnd().split("\n").at(-1)!);
-    assert.equal(last.type, "end");
-    assert.equal(last.reason, "shutdown");
-    assert.equal(exit.code, 0, exit.stderr);
-  }));
-
 test("serve exits 0 in bounded time although a client never finishes its request", () =>
   withDeployment(async (dir) => {
     const serving = await startServe(dir);

@@ -7,6 +7,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import {
   type CliExit,
+  isRunning,
   runCli,
   signalChild,
   spawnCli,
@@ -38,27 +39,25 @@ function sealedEvents(stderr: string): number {
   return counts.reduce((sum, [, events]) => sum + Number(events), 0);
 }
 
-/** Sends signals to a `seal` that is writing a segment. */
-async function signalSeal(dir: string, signals: readonly NodeJS.Signals[]): Promise<CliExit> {
-  const { child, exited } = spawnCli(["seal", "--config", join(dir, "service.toml")]);
-  let isOver = false;
-  exited.then(() => isOver = true);
-  const segments = join(dir, "data", "log", "segments");
-  while (!isOver && (await readdir(segments)).length === 0) await delay(POLL_MS);
-  if (!isOver) { for (const signal of signals) signalChild(child, signal); }
-  return await exited;
-}
-
-/** Retries on copies of a deployment until a signal interrupts `seal`. */
+/**
+ * Sends signals to a `seal` that is writing a segment, on copies of a deployment until it is
+ * interrupted.
+ */
 async function interrupted(
   folder: string,
   signals: readonly NodeJS.Signals[],
   isInTime: (exit: CliExit) => boolean,
 ): Promise<{ dir: string; exit: CliExit }> {
+  await mkdir(join(folder, "base"));
+  await fillDeployment(join(folder, "base"), COMMITS);
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
     const dir = join(folder, `${attempt}`);
     await cp(join(folder, "base"), dir, { recursive: true });
-    const exit = await signalSeal(dir, signals);
+    const { child, exited } = spawnCli(["seal", "--config", join(dir, "service.toml")]);
+    const segments = join(dir, "data", "log", "segments");
+    while (isRunning({ child }) && (await readdir(segments)).length === 0) await delay(POLL_MS);
+    for (const signal of signals) signalChild(child, signal);
+    const exit = await exited;
     if (isInTime(exit)) return { dir, exit };
     assert.equal(exit.code, 0, exit.stderr);
   }
@@ -72,13 +71,8 @@ const STOPPED = "stopped before everything was sealed; run seal again to continu
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
   test(`seal exits 0 at ${signal} after the current commit, and the next one continues`, () =>
     withFolder(async (folder) => {
-      await mkdir(join(folder, "base"));
-      await fillDeployment(join(folder, "base"), COMMITS);
-      const { dir, exit } = await interrupted(
-        folder,
-        [signal],
-        ({ stderr }) => stderr.endsWith(STOPPED),
-      );
+      const isInTime = ({ stderr }: CliExit) => stderr.endsWith(STOPPED);
+      const { dir, exit } = await interrupted(folder, [signal], isInTime);
       assert.deepEqual([exit.code, exit.signal, exit.stdout], [0, null, ""]);
       const first = sealedEvents(exit.stderr);
       assert.ok(first % COMMIT_EVENTS === 0 && first < EVENTS, exit.stderr);
@@ -94,8 +88,6 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) {
 
 test("seal exits 1 at once at a second signal, and the next one continues", () =>
   withFolder(async (folder) => {
-    await mkdir(join(folder, "base"));
-    await fillDeployment(join(folder, "base"), COMMITS);
     const isInTime = ({ code }: CliExit) => code === 1;
     const { dir, exit } = await interrupted(folder, ["SIGTERM", "SIGINT"], isInTime);
     assert.match(exit.stderr, /^second SIG(INT|TERM): exiting at once\n$/);

@@ -89,7 +89,7 @@ for (const [path, list] of fences) {
 
 function compare(path: string, { language, text, line }: Fence, output: string): void {
   const at = `${path}:${line}: the output is\n${output}`;
-  if (language === "json") return assert.ok(isAlike(JSON.parse(text), JSON.parse(output)), at);
+  if (language === "json") return assert.ok(isAlike(text, output), at);
   const missing = missingLine(text, output);
   assert.equal(missing, null, `${at}\nwithout: ${missing}`);
 }

@@ -32,21 +32,6 @@ function commitObject(author: string, message: string, header = ""): Uint8Array 
   return Buffer.from(`${tree}\nauthor ${author}\n${committer}\n${header}\n${message}`, "latin1");
 }
 
-test("readCommits() lists parents before children and gives merges all parents", async () => {
-  await withRepository(async (repository) => {
-    const root = repository.commit([]);
-    const left = repository.commit([root]);
-    const right = repository.commit([root]);
-    const merge = repository.commit([left, right], "merge\n\nof two");
-    const commits = await Array.fromAsync(readCommits(repository.path, merge, []));
-    assert.deepEqual(commits.map(({ hash }) => hash), repository.list(merge));
-    assert.deepEqual(commits.at(-1)?.parents, [left, right]);
-    assert.equal(commits.at(-1)?.subject, "merge");
-    assert.equal(commits.at(-1)?.body, "of two");
-    assert.deepEqual(commits[0]?.parents, []);
-  });
-});
-
 test("readCommits() reads messages that are no UTF-8 and converts encodings", async () => {
   await withRepository(async (repository) => {
     const author = "A <a@example.invalid> 1 +0000";
@@ -101,20 +86,15 @@ const AUTHORS: [string, string, string | undefined, string | undefined][] = [
   ["A <> 253402300800 +0000", "A", undefined, undefined],
   ["A <>", "A", undefined, undefined],
 ];
-for (const [author, name, mail, occurredAt] of AUTHORS) {
-  test(`toCommitEvent() takes what it can from the author line "${author}"`, async () => {
-    await withRepository(async (repository) => {
-      const event = toCommitEvent(await readOne(repository, commitObject(author, "s\n")));
-      assert.equal(event.occurred_at, occurredAt);
-      assert.deepEqual(event.payload, {
-        subject: "s",
-        author: { name, ...(mail === undefined ? {} : { mail }) },
-        parents: [],
-        committed_at: "2023-11-14T22:13:21Z",
-      });
-    });
+test("toCommitEvent() takes what it can from an author line", async () => {
+  await withRepository(async (repository) => {
+    for (const [line, name, mail, occurredAt] of AUTHORS) {
+      const event = toCommitEvent(await readOne(repository, commitObject(line, "s\n")));
+      assert.equal(event.occurred_at, occurredAt, line);
+      assert.deepEqual(event.payload.author, { name, ...(mail === undefined ? {} : { mail }) });
+    }
   });
-}
+});
 
 test("nulFields() gives the same fields however the bytes arrive", async () => {
   const bytes = new TextEncoder().encode("\u{feff}ab\0\0äöü\u{1f600}\0longer\0rest without end");

@@ -63,6 +63,8 @@ test("git_history adds only new commits when the repository has grown", async ()
     repository.setBranch("main", merge);
     assert.equal(await importAll(served, repository), "31 committed, 620 duplicate");
     assert.deepEqual((await importedHashes(served)).sort(), repository.list(merge).sort());
+    const { parents } = (await readLog(served)).at(-1)!.payload as { parents: string[] };
+    assert.deepEqual(parents, [foreign, first]);
   });
 });
 

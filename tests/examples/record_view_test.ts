@@ -3,7 +3,13 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { RecordView } from "../../examples/support/record_view.ts";
 import { withFolder } from "../../tools/support/program.ts";
-import { committedEvent, readView } from "./support/view.ts";
+import type { CommittedEvent } from "../../mod.ts";
+import { readView } from "./support/view.ts";
+
+function committedEvent(n: number, recordKey: string, kind: string, payload: unknown) {
+  const event = { source: "test", stream: "items", record_key: recordKey, kind, payload };
+  return { event_id: `${n}`, ...event } as CommittedEvent;
+}
 
 const upserted = (n: number, key: string) => committedEvent(n, key, "upserted", { n });
 

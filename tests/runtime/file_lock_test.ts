@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { lstatSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { lstat, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -34,9 +34,6 @@ async function end(child: ChildProcess): Promise<void> {
   await closed;
 }
 
-const inFolder = (use: (folder: string) => void) =>
-  withFolder((folder) => Promise.resolve(use(folder)));
-
 const PAIRS: [RuntimeName, RuntimeName][] = [
   ["deno", "deno"],
   ["deno", "node"],
@@ -68,40 +65,40 @@ for (const [holder, other] of PAIRS) {
 }
 
 test("lockFile() excludes a second call in the same process until it is released", () =>
-  inFolder((folder) => {
+  withFolder(async (folder) => {
     const path = join(folder, ".lock");
-    const release = lockFile(path);
+    const release = await lockFile(path);
     assert.ok(release);
-    assert.equal(lockFile(path), null);
+    assert.equal(await lockFile(path), null);
     release();
-    lockFile(path)!();
+    (await lockFile(path))!();
   }));
 
 test("lockFile() creates the file for its owner alone, and never deletes or empties it", () =>
-  inFolder((folder) => {
+  withFolder(async (folder) => {
     const path = join(folder, ".lock");
-    lockFile(path)!();
-    assert.equal(lstatSync(path).mode & 0o777, 0o600);
-    writeFileSync(path, "kept");
-    lockFile(path)!();
-    assert.equal(readFileSync(path, "utf8"), "kept");
+    (await lockFile(path))!();
+    assert.equal((await lstat(path)).mode & 0o777, 0o600);
+    await writeFile(path, "kept");
+    (await lockFile(path))!();
+    assert.equal(await readFile(path, "utf8"), "kept");
   }));
 
 test("lockFile() refuses a symlink and creates nothing behind it", () =>
-  inFolder((folder) => {
+  withFolder(async (folder) => {
     const [target, link] = [join(folder, "target"), join(folder, "link")];
-    symlinkSync(target, link);
-    assert.throws(() => lockFile(link));
-    assert.throws(() => lstatSync(target), { code: "ENOENT" });
-    writeFileSync(target, "");
-    assert.throws(() => lockFile(link));
+    await symlink(target, link);
+    await assert.rejects(lockFile(link));
+    await assert.rejects(lstat(target), { code: "ENOENT" });
+    await writeFile(target, "");
+    await assert.rejects(lockFile(link));
   }));
 
 test("lockFile() under restricted permissions refuses a symlink too", () =>
   withFolder(async (folder) => {
     const [target, link] = [join(folder, "target"), join(folder, "link")];
-    writeFileSync(target, "");
-    symlinkSync(target, link);
+    await writeFile(target, "");
+    await symlink(target, link);
     const args = [...runtimeArgs(THIS_RUNTIME, ["--allow-read", "--allow-write"]), HOLD_LOCK, link];
     const child = spawn(executableOf(THIS_RUNTIME)!, args, { stdio: "ignore" });
     const [code] = await once(child, "close");
@@ -109,7 +106,7 @@ test("lockFile() under restricted permissions refuses a symlink too", () =>
   }));
 
 test("lockFile() refuses a folder and a missing parent", () =>
-  inFolder((folder) => {
-    assert.throws(() => lockFile(folder));
-    assert.throws(() => lockFile(join(folder, "none", ".lock")));
+  withFolder(async (folder) => {
+    await assert.rejects(lockFile(folder));
+    await assert.rejects(lockFile(join(folder, "none", ".lock")));
   }));

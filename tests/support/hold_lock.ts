@@ -6,7 +6,7 @@ import process from "node:process";
 import { endProcess } from "../../src/runtime/end_process.ts";
 import { lockFile } from "../../src/runtime/file_lock.ts";
 
-const release = lockFile(process.argv[2]!);
+const release = await lockFile(process.argv[2]!);
 process.stdout.write(release === null ? "held" : "locked");
 for await (const _ of process.stdin);
 endProcess(0);

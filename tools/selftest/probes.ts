@@ -122,9 +122,9 @@ async function wholeOf(file: StorageFile): Promise<Buffer> {
 }
 
 /** While one process holds the lock, another one does not get it, and gets it afterwards. */
-export function probeLock(folder: string): void {
+export async function probeLock(folder: string): Promise<void> {
   const path = join(folder, "lock");
-  const release = lockFile(path);
+  const release = await lockFile(path);
   if (release === null) throw new ProbeError("a lock that nobody holds is not given");
   try {
     need(tryElsewhere(path) === "held", "a lock (flock) does not keep a second process out");

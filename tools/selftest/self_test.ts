@@ -109,7 +109,7 @@ async function probe(folder: string): Promise<SyncLatency> {
   const storage = fileStorage(root);
   await probeWrites(storage);
   await probeRename(root, storage);
-  probeLock(root);
+  await probeLock(root);
   return await measureSync(storage);
 }
 

@@ -2,6 +2,6 @@
 import process from "node:process";
 import { lockFile } from "../../src/runtime/file_lock.ts";
 
-const release = lockFile(process.argv[2]!);
+const release = await lockFile(process.argv[2]!);
 release?.();
 process.stdout.write(release === null ? "held" : "free");

@@ -1,6 +1,5 @@
-/** Looks into the database of `sqlite_view` from outside, and makes events for it. */
+/** Looks into the database of `sqlite_view` from outside. */
 import { DatabaseSync } from "node:sqlite";
-import type { CommittedEvent } from "../../../mod.ts";
 
 export interface ViewContents {
   position: string | null;
@@ -20,24 +19,4 @@ export function readView(path: string): ViewContents {
   } finally {
     database.close();
   }
-}
-
-export function committedEvent(
-  n: number,
-  recordKey: string,
-  kind: string,
-  payload: unknown,
-): CommittedEvent {
-  return {
-    event_id: `01900000-0000-7000-8000-${n.toString(16).padStart(12, "0")}`,
-    source: "test",
-    stream: "items",
-    record_key: recordKey,
-    kind,
-    observed_at: "2026-01-01T00:00:00.000Z",
-    payload,
-    content_hash: "0".repeat(64),
-    batch_id: "b",
-    event_hash: "0".repeat(64),
-  };
 }
