@@ -5,15 +5,6 @@
 import { connect, type Socket } from "node:net";
 import { clearInterval, setInterval } from "node:timers";
 
-export interface AcceptWatchOptions {
-  /** Path of the listening socket. */
-  path: string;
-  /** Time between probes. A server that accepts nothing for one interval is stuck. */
-  intervalMs: number;
-  /** Reopens the socket. Retried after the next interval if it rejects. */
-  reopen: () => Promise<void>;
-}
-
 export class AcceptWatch {
   readonly #path: string;
   readonly #reopen: () => Promise<void>;
@@ -22,7 +13,12 @@ export class AcceptWatch {
   #probe: Socket | null = null;
   #state: "idle" | "probing" | "reopening" = "idle";
 
-  constructor({ path, intervalMs, reopen }: AcceptWatchOptions) {
+  /**
+   * @param path of the listening socket.
+   * @param intervalMs between probes. A server that accepts nothing for one interval is stuck.
+   * @param reopen reopens the socket. Retried after the next interval if it rejects.
+   */
+  constructor(path: string, intervalMs: number, reopen: () => Promise<void>) {
     this.#path = path;
     this.#reopen = reopen;
     this.#timer = setInterval(() => this.#look(), intervalMs).unref();

@@ -10,7 +10,6 @@ import { IncomingBody } from "./incoming_body.ts";
 import {
   ConnectionLostError,
   type HttpHandler,
-  type HttpRequest,
   type HttpResponse,
   MalformedRequestError,
 } from "./message.ts";
@@ -85,7 +84,11 @@ export class Connection {
   }
 
   #receive(bytes: Buffer): void {
-    if (this.#lingeredBytes !== null) return this.#drop(bytes.length);
+    if (this.#lingeredBytes !== null) {
+      this.#lingeredBytes += bytes.length;
+      if (this.#lingeredBytes > DRAIN_BYTES_MAX) this.destroy();
+      return;
+    }
     const start = this.#body === null || this.#body.isComplete ? 0 : this.#body.push(bytes);
     if (start === bytes.length) return;
     const rest = start === 0 ? bytes : bytes.subarray(start);
@@ -156,7 +159,12 @@ export class Connection {
     const body = this.#beginBody(head);
     let keepsAlive = false;
     try {
-      const response = await this.#host.handler(requestOf(head, body));
+      const response = await this.#host.handler({
+        method: head.method,
+        target: head.target,
+        header: (name) => head.headers.get(name) ?? null,
+        read: () => body.read(),
+      });
       if (response.isEndless === true) this.#beginEndlessAnswer();
       keepsAlive = this.#keepsAlive(head, body, response);
       const written = this.#writer.write(response, keepsAlive, head.isHttp11);
@@ -239,11 +247,6 @@ export class Connection {
     this.#socket.resume();
   }
 
-  #drop(sizeBytes: number): void {
-    this.#lingeredBytes! += sizeBytes;
-    if (this.#lingeredBytes! > DRAIN_BYTES_MAX) this.destroy();
-  }
-
   /** Handles the end of the client's side; the client may still read. */
   #endInput(): void {
     this.#hasEnded = true;
@@ -260,13 +263,4 @@ export class Connection {
 
 function connectionLost(): ConnectionLostError {
   return new ConnectionLostError("the connection ended within the request body");
-}
-
-function requestOf(head: RequestHead, body: IncomingBody): HttpRequest {
-  return {
-    method: head.method,
-    target: head.target,
-    header: (name) => head.headers.get(name) ?? null,
-    read: () => body.read(),
-  };
 }

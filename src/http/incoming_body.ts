@@ -14,8 +14,10 @@ export class IncomingBody {
   readonly #onWanted: () => void;
   readonly #decoder: BodyDecoder;
   #waiting: Buffer | null = null;
-  #error: Error | null = null;
-  #isWanted = false;
+  /** Why the body ended early; null if it has not. Set by `fail()`. */
+  error: Error | null = null;
+  /** Whether the reader has requested the body. */
+  isWanted = false;
   /** Wakes the waiting reader. */
   #wake: (() => void) | null = null;
 
@@ -33,22 +35,12 @@ export class IncomingBody {
     return this.#decoder.isComplete;
   }
 
-  /** Whether the reader has requested the body. */
-  get isWanted(): boolean {
-    return this.#isWanted;
-  }
-
-  /** Why the body ended early; null if it has not. */
-  get error(): Error | null {
-    return this.#error;
-  }
-
   /**
    * Decodes received bytes, and returns the end offset of the body. After an error, which its
    * reader gets, it consumes all bytes: the start of the next request is unknown.
    */
   push(bytes: Buffer): number {
-    if (this.#error !== null) return bytes.length;
+    if (this.error !== null) return bytes.length;
     const pieces = this.#waiting === null ? [] : [this.#waiting];
     let end = bytes.length;
     try {
@@ -67,18 +59,18 @@ export class IncomingBody {
   /** Ends the body early; its reader gets the error. */
   fail(error: Error): void {
     if (this.isComplete) return;
-    this.#error ??= error;
+    this.error ??= error;
     this.#wakeReader();
   }
 
   /** Returns the next piece; null at the end. @throws the error of `fail()`. */
   read(): Buffer | null | Promise<Buffer | null> {
-    if (!this.#isWanted) this.#onWanted();
-    this.#isWanted = true;
+    if (!this.isWanted) this.#onWanted();
+    this.isWanted = true;
     const piece = this.#waiting;
     this.#waiting = null;
     if (piece !== null || this.isComplete) return piece;
-    if (this.#error !== null) throw this.#error;
+    if (this.error !== null) throw this.error;
     const arrival = new Promise<void>((resolve) => this.#wake = resolve);
     this.#socket.resume();
     return arrival.then(() => this.read());

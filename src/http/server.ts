@@ -64,7 +64,7 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
   let server = await open();
   let socketFile = socketFileAt(path);
   const intervalMs = options.acceptProbeMs ?? ACCEPT_PROBE_INTERVAL_MS;
-  const watch = new AcceptWatch({ path, intervalMs, reopen });
+  const watch = new AcceptWatch(path, intervalMs, reopen);
   let closed: Promise<void> | undefined;
   return {
     close() {

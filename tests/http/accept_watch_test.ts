@@ -31,7 +31,7 @@ function withWatch(
       reopenings.emit("reopen");
       return Promise.reject(new Error("no descriptor either"));
     };
-    const watch = new AcceptWatch({ path, intervalMs: INTERVAL_MS[kind], reopen });
+    const watch = new AcceptWatch(path, INTERVAL_MS[kind], reopen);
     try {
       await use(server, reopenings);
     } finally {
