@@ -3,6 +3,8 @@ import { Buffer } from "node:buffer";
 import {
   HASH_CHARS,
   hasPieceAt,
+  sameBytes,
+  spelledText,
   stringEnd,
   stringStart,
   UUID_CHARS,
@@ -127,5 +129,24 @@ export class StoredEvent {
     const observedAtEnd = this.observedAtStart + OBSERVED_AT_CHARS;
     this.payloadStart = observedAtEnd + PAYLOAD.sizeBytes;
     return hasPieceAt(view, observedAtEnd, PAYLOAD) && this.payloadStart < limit;
+  }
+}
+
+/** A batch as lines spell it, to tell its events by their bytes. */
+export class SpelledBatch {
+  readonly #source: Buffer;
+  readonly #batchId: Buffer;
+
+  constructor({ source, batch_id }: { source: string; batch_id: string }) {
+    this.#source = spelledText(source);
+    this.#batchId = spelledText(batch_id);
+  }
+
+  /** Whether the event names the source and the id of this batch. */
+  holds({ bytes, sourceStart, sourceEnd, batchIdStart, batchIdEnd }: StoredEvent): boolean {
+    const source = this.#source;
+    const batchId = this.#batchId;
+    return sameBytes(bytes, sourceStart, sourceEnd, source, 0, source.length) &&
+      sameBytes(bytes, batchIdStart, batchIdEnd, batchId, 0, batchId.length);
   }
 }

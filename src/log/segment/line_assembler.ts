@@ -5,8 +5,7 @@
 import { Buffer } from "node:buffer";
 import { COMMIT_BODY_BYTES_MAX, MEMORY_GROWTH_FACTOR } from "../../limits.ts";
 import {
-  COPY_MARGIN_BYTES,
-  copyWords,
+  copyBytes,
   escapedText,
   HASH_BYTES,
   needsEscape,
@@ -33,7 +32,7 @@ import {
   SOURCE,
   STREAM,
 } from "../line/line_layout.ts";
-import { ABSENT, type ColumnValues, repeatsLast, timeAt } from "../parquet/column_values.ts";
+import { ABSENT, type ColumnValues, repeatsAt, timeAt } from "../parquet/column_values.ts";
 import { SegmentError } from "../parquet/segment_error.ts";
 import { COLUMN_NAMES, type ColumnName } from "./segment_schema.ts";
 
@@ -47,7 +46,7 @@ export type LineColumns = Record<typeof LINE_COLUMN_NAMES[number], ColumnValues>
 /** A copy of at least this many bytes is left to `Uint8Array.set`. */
 const LONG_COPY_BYTES = 512;
 
-const LF = pieceOf(Buffer.from("\n"));
+const LF = pieceOf("\n");
 
 /**
  * The lines of as many rows as the columns have values, each with its LF.
@@ -87,7 +86,7 @@ class LineAssembler {
     this.#columns = columns;
     this.#rows = columns.event_id.starts.length;
     this.#linesBytesMax = this.#rows * LINE_FIXED_BYTES + valueBytes;
-    const neededBytes = this.#linesBytesMax + COPY_MARGIN_BYTES;
+    const neededBytes = this.#linesBytesMax;
     // The cache weighs the whole buffer, so at most half of it may be unused.
     const fits = memory !== undefined && memory.length >= neededBytes &&
       memory.length <= 2 * neededBytes;
@@ -118,7 +117,9 @@ class LineAssembler {
       this.#putText(occurred_at, row);
     }
     this.#putPiece(OBSERVED_AT);
-    if (!repeatsLast(observed_at, row)) this.#observedAt = pieceOf(timeAt(observed_at, row));
+    if (row === 0 || !repeatsAt(observed_at, row)) {
+      this.#observedAt = pieceOf(timeAt(observed_at, row));
+    }
     this.#putPiece(this.#observedAt);
     this.#putPiece(PAYLOAD);
     this.#putValue(this.#columns.payload, row);
@@ -152,7 +153,7 @@ class LineAssembler {
   #putValue({ bytes, view, starts, ends }: ColumnValues, row: number): void {
     const start = starts[row]!;
     const sizeBytes = ends[row]! - start;
-    if (sizeBytes < LONG_COPY_BYTES) copyWords(view, start, this.#view, this.#end, sizeBytes);
+    if (sizeBytes < LONG_COPY_BYTES) copyBytes(view, start, this.#view, this.#end, sizeBytes);
     else putBytes(this.#bytes, this.#end, bytes, start, start + sizeBytes);
     this.#end += sizeBytes;
   }
@@ -164,9 +165,8 @@ class LineAssembler {
   /** Makes room for lines longer by `moreBytes` than the bound so far. */
   #makeRoom(moreBytes: number): void {
     this.#linesBytesMax += moreBytes;
-    const neededBytes = this.#linesBytesMax + COPY_MARGIN_BYTES;
-    if (neededBytes <= this.#bytes.length) return;
-    const larger = Buffer.allocUnsafeSlow(Math.ceil(MEMORY_GROWTH_FACTOR * neededBytes));
+    if (this.#linesBytesMax <= this.#bytes.length) return;
+    const larger = Buffer.allocUnsafeSlow(Math.ceil(MEMORY_GROWTH_FACTOR * this.#linesBytesMax));
     this.#bytes.copy(larger, 0, 0, this.#end);
     this.#bytes = larger;
     this.#view = viewFor(larger);
