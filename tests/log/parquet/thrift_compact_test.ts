@@ -49,24 +49,6 @@ const VALUE: ThriftValue<typeof SAMPLE> = {
   flag: false,
 };
 
-test("encodeThrift() spells the compact protocol", () => {
-  const field = <Value>(type: ThriftType<Value>, value: Value) => [
-    ...encodeThrift(struct({ a: required(1, type) }) as ThriftType<{ a: Value }>, { a: value }),
-  ];
-  // From the specification: field headers of a step and a type, zigzag integers, sizes.
-  assert.deepEqual([...encodeThrift(EMPTY, {})], [0]);
-  assert.deepEqual(field(i32, -1), [0x15, 1, 0]);
-  assert.deepEqual(field(size64, 64), [0x16, 0x80, 1, 0]);
-  const [yes, no] = [true, false];
-  assert.deepEqual([field(bool, yes), field(bool, no)], [[0x11, 0], [0x12, 0]]);
-  assert.deepEqual(field(text, "ab"), [0x18, 2, 0x61, 0x62, 0]);
-  assert.deepEqual(field(list(i32), [1, 2]), [0x19, 0x25, 2, 4, 0]);
-  assert.deepEqual(field(list(i32), Array(15).fill(0)), [
-    ...[0x19, 0xf5, 15, ...Array(15).fill(0), 0],
-  ]);
-  assert.deepEqual(field(struct({ b: required(3, i32) }), { b: 0 }), [0x1c, 0x35, 0, 0, 0]);
-});
-
 test("decodeThrift() gives back what encodeThrift() wrote, among other bytes", () => {
   const bytes = encodeThrift(SAMPLE, VALUE);
   const { value, end } = decodeThrift(SAMPLE, Buffer.concat([Buffer.of(9, 9), bytes, bytes]), 2);
