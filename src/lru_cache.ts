@@ -34,11 +34,6 @@ export class LruCache<Value> {
     this.#onDrop = onDrop;
   }
 
-  /** Total weight of the cached values. */
-  get weight(): number {
-    return this.#weight;
-  }
-
   /** Returns a cached value and marks it as most recently used. */
   get(key: string): Value | undefined {
     const held = this.#held.get(key);

@@ -22,18 +22,16 @@ const DIGIT_VALUES = new Uint8Array(0x100).fill(NO_DIGIT);
 const DIGITS = Buffer.from("0123456789abcdef");
 DIGITS.forEach((digit, value) => DIGIT_VALUES[digit] = value);
 
-/** Whether two ranges hold the same bytes. */
+/** Whether a range holds exactly the bytes of `value`. */
 export function sameBytes(
-  a: Uint8Array,
-  aStart: number,
-  aEnd: number,
-  b: Uint8Array,
-  bStart: number,
-  bEnd: number,
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+  value: Uint8Array,
 ): boolean {
-  if (aEnd - aStart !== bEnd - bStart) return false;
-  for (let at = aStart; at < aEnd; at++) {
-    if (a[at] !== b[bStart + at - aStart]) return false;
+  if (end - start !== value.length) return false;
+  for (let i = 0; i < value.length; i++) {
+    if (bytes[start + i] !== value[i]) return false;
   }
   return true;
 }

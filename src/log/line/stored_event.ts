@@ -144,9 +144,7 @@ export class SpelledBatch {
 
   /** Whether the event names the source and the id of this batch. */
   holds({ bytes, sourceStart, sourceEnd, batchIdStart, batchIdEnd }: StoredEvent): boolean {
-    const source = this.#source;
-    const batchId = this.#batchId;
-    return sameBytes(bytes, sourceStart, sourceEnd, source, 0, source.length) &&
-      sameBytes(bytes, batchIdStart, batchIdEnd, batchId, 0, batchId.length);
+    return sameBytes(bytes, sourceStart, sourceEnd, this.#source) &&
+      sameBytes(bytes, batchIdStart, batchIdEnd, this.#batchId);
   }
 }

@@ -96,7 +96,7 @@ export function lineMatcher(filter: EventFilter): LineMatcher | null {
         position = bytes.indexOf(end, position) + end.length;
       } else {
         const wantedEnd = position + wanted.length;
-        if (!sameBytes(bytes, position, wantedEnd, wanted, 0, wanted.length)) return false;
+        if (!sameBytes(bytes, position, wantedEnd, wanted)) return false;
         position = wantedEnd;
       }
     }

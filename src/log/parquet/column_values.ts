@@ -53,7 +53,7 @@ export function isValueAt(
   row: number,
   value: Uint8Array,
 ): boolean {
-  return sameBytes(bytes, starts[row]!, ends[row]!, value, 0, value.length);
+  return sameBytes(bytes, starts[row]!, ends[row]!, value);
 }
 
 /** A column with one value in all rows. */
@@ -67,7 +67,8 @@ export function constantValues(value: Uint8Array, rows: number): ColumnValues {
 export function repeatsAt({ bytes, starts, ends }: ColumnValues, row: number): boolean {
   const start = starts[row]!;
   const before = starts[row - 1]!;
-  return start === before || sameBytes(bytes, before, ends[row - 1]!, bytes, start, ends[row]!);
+  return start === before ||
+    sameBytes(bytes, start, ends[row]!, viewOf(bytes, before, ends[row - 1]!));
 }
 
 /** The values of a column, each dictionary value once. */
