@@ -12,7 +12,6 @@ import { BLOOM_CRC_BYTES } from "../parquet/bloom_filter.ts";
 import { type CheckedFooter, decodeFooter, MAGIC, readCheckedFooter } from "../parquet/footer.ts";
 import {
   type ColumnChunk,
-  FILE_KEY_VALUES,
   FILE_META_DATA,
   type FileMetaData,
   type ParquetRowGroup,
@@ -65,7 +64,7 @@ export interface SegmentFooter {
  */
 export async function readFooter(file: StorageFile, sizeBytes: number): Promise<SegmentFooter> {
   const parquet = await readCheckedFooter(file, sizeBytes);
-  const { key_value_metadata: [first] } = decodeFooter(FILE_KEY_VALUES, parquet);
+  const { key_value_metadata: [first] } = decodeFooter(FILE_META_DATA, parquet);
   if (first?.key !== METADATA_KEY) throw new SegmentError(`no ${METADATA_KEY}`);
   const metadata = decodeMetadata(first.value);
   const { key_filter: filter, stream_index: streams } = metadata;
