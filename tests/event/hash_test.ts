@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
-import { isSha256Hex, sha256Hex, Sha256Stream } from "../../src/event/hash.ts";
+import { isSha256Hex, sha256Hex } from "../../src/event/hash.ts";
 import { SEED, SeededRandom } from "../../tools/support/random.ts";
 
 const VECTORS: [text: string, hashHex: string][] = [
@@ -24,17 +24,6 @@ test(`sha256Hex() agrees with WebCrypto (seed ${SEED})`, async () => {
     const text = random.text(200);
     const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
     assert.equal(sha256Hex(text), Buffer.from(digest).toString("hex"), `seed ${SEED}`);
-  }
-});
-
-test(`Sha256Stream hashes what comes in blocks as one text (seed ${SEED})`, () => {
-  const random = new SeededRandom();
-  const stream = new Sha256Stream();
-  for (const blocks of [0, 1, 2, 0, 7]) {
-    const texts = Array.from({ length: blocks + 1 }, () => random.text(5000));
-    for (const text of texts.slice(0, -1)) stream.update(new TextEncoder().encode(text));
-    const hash = stream.end(new TextEncoder().encode(texts.at(-1)!));
-    assert.equal(hash, sha256Hex(texts.join("")), `seed ${SEED}`);
   }
 });
 

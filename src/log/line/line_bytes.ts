@@ -22,26 +22,16 @@ const DIGIT_VALUES = new Uint8Array(0x100).fill(NO_DIGIT);
 const DIGITS = Buffer.from("0123456789abcdef");
 DIGITS.forEach((digit, value) => DIGIT_VALUES[digit] = value);
 
-/** Whether two ranges hold the same bytes. */
+/** Whether a range holds exactly the bytes of `value`. */
 export function sameBytes(
-  a: Uint8Array,
-  aStart: number,
-  aEnd: number,
-  b: Uint8Array,
-  bStart: number,
-  bEnd: number,
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+  value: Uint8Array,
 ): boolean {
-  if (aEnd - aStart !== bEnd - bStart) return false;
-  for (let at = aStart; at < aEnd; at++) {
-    if (a[at] !== b[bStart + at - aStart]) return false;
-  }
-  return true;
-}
-
-/** Whether `bytes` hold an ASCII text at `start`. */
-export function isTextAt(bytes: Uint8Array, start: number, text: string): boolean {
-  for (let at = 0; at < text.length; at++) {
-    if (bytes[start + at] !== text.charCodeAt(at)) return false;
+  if (end - start !== value.length) return false;
+  for (let i = 0; i < value.length; i++) {
+    if (bytes[start + i] !== value[i]) return false;
   }
   return true;
 }
@@ -68,28 +58,9 @@ export function putBytes(
 const WORD_BYTES = 4;
 const LITTLE_ENDIAN = true;
 
-/** `copyWords()` reads and writes up to this far behind the range. */
-export const COPY_MARGIN_BYTES: number = WORD_BYTES;
-
 /**
- * Copies bytes in words: both views need COPY_MARGIN_BYTES behind the range, and in `target` those
- * are overwritten.
- */
-export function copyWords(
-  source: DataView,
-  from: number,
-  target: DataView,
-  to: number,
-  sizeBytes: number,
-): void {
-  for (let i = 0; i < sizeBytes; i += WORD_BYTES) {
-    target.setInt32(to + i, source.getInt32(from + i, LITTLE_ENDIAN), LITTLE_ENDIAN);
-  }
-}
-
-/**
- * Copies bytes in order, so that a copy may run into its own output. In words where those do not
- * overlap: then up to COPY_MARGIN_BYTES behind the range are overwritten.
+ * Copies bytes in order, so that a copy may run into its own output. In words where both views go
+ * on behind the range and do not overlap: then up to three bytes behind it are overwritten.
  */
 export function copyBytes(
   source: DataView,
@@ -101,7 +72,9 @@ export function copyBytes(
   const hasRoom = from + sizeBytes + WORD_BYTES <= source.byteLength &&
     to + sizeBytes + WORD_BYTES <= target.byteLength;
   if (hasRoom && (source !== target || to - from >= WORD_BYTES)) {
-    copyWords(source, from, target, to, sizeBytes);
+    for (let i = 0; i < sizeBytes; i += WORD_BYTES) {
+      target.setInt32(to + i, source.getInt32(from + i, LITTLE_ENDIAN), LITTLE_ENDIAN);
+    }
   } else {
     for (let i = 0; i < sizeBytes; i++) target.setUint8(to + i, source.getUint8(from + i));
   }
@@ -112,17 +85,20 @@ export function viewFor(bytes: Uint8Array): DataView {
   return new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
 }
 
-/** Bytes that are copied often. */
+/** Bytes that are copied or compared often. */
 export interface Piece {
+  bytes: Buffer;
   /** Padded, so that it can be copied in words. */
   view: DataView;
   sizeBytes: number;
 }
 
-/** A padded copy of `bytes`. */
-export function pieceOf(bytes: Uint8Array): Piece {
-  const padded = Buffer.concat([bytes], bytes.length + WORD_BYTES);
-  return { view: viewFor(padded), sizeBytes: bytes.length };
+/** A copy of `bytes`, or of a text in UTF-8. */
+export function pieceOf(content: Uint8Array | string): Piece {
+  const copied = Buffer.from(content);
+  const sizeBytes = copied.length;
+  const padded = Buffer.concat([copied], sizeBytes + WORD_BYTES);
+  return { bytes: padded.subarray(0, sizeBytes), view: viewFor(padded), sizeBytes };
 }
 
 /** Copies a piece; returns where the copy ends. */
@@ -271,6 +247,10 @@ export function unescapedText(bytes: Buffer, start: number, end: number): Uint8A
 
 /** The characters of the JSON string of a UTF-8 text. */
 export function escapedText(text: Uint8Array, start: number, end: number): Uint8Array {
-  const decoded = Buffer.from(text.buffer, text.byteOffset + start, end - start).toString("utf8");
-  return Buffer.from(JSON.stringify(decoded).slice(1, -1));
+  return spelledText(Buffer.from(text.buffer, text.byteOffset + start, end - start).toString());
+}
+
+/** The characters of the JSON string of a text: as a line spells it, without its quotes. */
+export function spelledText(text: string): Buffer {
+  return Buffer.from(JSON.stringify(text).slice(1, -1));
 }

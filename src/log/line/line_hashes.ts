@@ -3,7 +3,7 @@
  * copied whole from the line, where RFC 8785 spells them the same, only in another order.
  */
 import { Buffer } from "node:buffer";
-import { Sha256Stream } from "../../event/hash.ts";
+import { sha256Hex } from "../../event/hash.ts";
 import {
   copyBytes,
   HASH_CHARS,
@@ -14,59 +14,39 @@ import {
   viewFor,
   viewOf,
 } from "./line_bytes.ts";
-import { OBSERVED_AT_CHARS } from "./line_layout.ts";
+import * as layout from "./line_layout.ts";
 import type { StoredEvent } from "./stored_event.ts";
 
-/** Longer texts are hashed in pieces of about this size. */
-const PIECE_BYTES = 64 * 1024;
+const EVENTS = pieceOf('{"events":[');
+const SOURCE_OF_BATCH = pieceOf('],"source":"');
+const VERSION = pieceOf('","v":1}');
 
-const EVENTS = pieceOf(Buffer.from('{"events":['));
-const SOURCE_OF_BATCH = pieceOf(Buffer.from('],"source":"'));
-const VERSION = pieceOf(Buffer.from('","v":1}'));
-
-const OPEN = pieceOf(Buffer.from("{"));
-const CLOSE = pieceOf(Buffer.from("}"));
-const COMMA = pieceOf(Buffer.from(","));
-
-/** Bytes from the comma before a member to its value. */
-const KIND_NAME_BYTES = ',"kind":"'.length;
-const EVENT_ID_NAME_BYTES = ',"event_id":"'.length;
-const SOURCE_NAME_BYTES = ',"source":"'.length;
-const STREAM_NAME_BYTES = ',"stream":"'.length;
-const BATCH_ID_NAME_BYTES = ',"batch_id":"'.length;
-const RECORD_KEY_NAME_BYTES = ',"record_key":"'.length;
-const OBSERVED_AT_NAME_BYTES = ',"observed_at":"'.length;
-const OCCURRED_AT_NAME_BYTES = ',"occurred_at":"'.length;
-const CONTENT_HASH_NAME_BYTES = ',"content_hash":"'.length;
+const OPEN = pieceOf("{");
+const CLOSE = pieceOf("}");
+const COMMA = pieceOf(",");
 
 /** Computes batch digests, one after the other. */
 export class BatchDigester {
   readonly #text = new HashedText();
-  #events = 0;
-  /** Source of the batch, as its lines spell it. */
-  #source = pieceOf(Buffer.alloc(0));
+  /** Source of the batch, as its lines spell it; null before its first event. */
+  #source: Piece | null = null;
 
   /** Adds the next event of the batch. */
   add(event: StoredEvent): void {
     const text = this.#text;
     text.reserve(EVENTS.sizeBytes + bytesOf(event));
-    if (this.#events === 0) {
-      this.#source = pieceOf(viewOf(event.bytes, event.sourceStart, event.sourceEnd));
-    }
-    text.put(this.#events === 0 ? EVENTS : COMMA);
-    this.#events += 1;
+    text.put(this.#source === null ? EVENTS : COMMA);
+    this.#source ??= pieceOf(viewOf(event.bytes, event.sourceStart, event.sourceEnd));
     putItem(text, event);
   }
 
   /** Returns the digest, 64 lowercase hex digits. The next event starts another batch. */
   finish(): string {
-    const text = this.#text;
-    text.reserve(SOURCE_OF_BATCH.sizeBytes + this.#source.sizeBytes + VERSION.sizeBytes);
-    text.put(SOURCE_OF_BATCH);
-    text.put(this.#source);
-    text.put(VERSION);
-    this.#events = 0;
-    return text.finish();
+    const source = this.#source ?? pieceOf("");
+    this.#source = null;
+    this.#text.reserve(SOURCE_OF_BATCH.sizeBytes + source.sizeBytes + VERSION.sizeBytes);
+    for (const piece of [SOURCE_OF_BATCH, source, VERSION]) this.#text.put(piece);
+    return this.#text.finish();
   }
 }
 
@@ -81,19 +61,14 @@ export class EventHasher {
   }
 }
 
-/** A text that is hashed while it is written, so that memory is bounded. */
+/** A text to hash. Its memory is reused for the next one. */
 class HashedText {
-  #bytes: Buffer = Buffer.allocUnsafeSlow(2 * PIECE_BYTES);
+  #bytes: Buffer = Buffer.allocUnsafeSlow(64 * 1024);
   #view = viewFor(this.#bytes);
   #length = 0;
-  readonly #hash = new Sha256Stream();
 
   /** Makes room for `sizeBytes` more. */
   reserve(sizeBytes: number): void {
-    if (this.#length > PIECE_BYTES) {
-      this.#hash.update(this.#bytes.subarray(0, this.#length));
-      this.#length = 0;
-    }
     if (this.#length + sizeBytes <= this.#bytes.length) return;
     const larger = Buffer.allocUnsafeSlow(2 * (this.#length + sizeBytes));
     this.#bytes.copy(larger, 0, 0, this.#length);
@@ -111,9 +86,15 @@ class HashedText {
     this.#length += end - start;
   }
 
+  /** Appends a member of a line: a comma, `name` and its value in [start, end), all with quotes. */
+  putMember(event: StoredEvent, name: Piece, start: number, end: number): void {
+    // The name begins with the closing quote of the value before.
+    this.putPart(event, start - name.sizeBytes + 1, end + 1);
+  }
+
   /** Returns the SHA-256, 64 lowercase hex digits, and starts another text. */
   finish(): string {
-    const digest = this.#hash.end(viewOf(this.#bytes, 0, this.#length));
+    const digest = sha256Hex(viewOf(this.#bytes, 0, this.#length));
     this.#length = 0;
     return digest;
   }
@@ -128,37 +109,34 @@ function bytesOf({ eventIdStart, payloadStart, payloadEnd, eventHashStart }: Sto
 function putItem(text: HashedText, event: StoredEvent): void {
   const { contentHashStart, kindStart, recordKeyStart, streamStart } = event;
   text.put(OPEN);
-  // Without its comma.
-  const hashFrom = contentHashStart - CONTENT_HASH_NAME_BYTES + 1;
-  text.putPart(event, hashFrom, contentHashStart + HASH_CHARS + 1);
+  // The `content_hash` without its comma, which no quote precedes.
+  text.putMember(event, layout.CONTENT_HASH, contentHashStart, contentHashStart + HASH_CHARS);
   // An `occurred_at` comes next in the line too.
   const kindEnd = event.occurredAtStart < 0 ? event.kindEnd : event.occurredAtEnd;
-  text.putPart(event, kindStart - KIND_NAME_BYTES, kindEnd + 1);
-  text.putPart(event, recordKeyStart - RECORD_KEY_NAME_BYTES, event.recordKeyEnd + 1);
-  text.putPart(event, streamStart - STREAM_NAME_BYTES, event.streamEnd + 1);
+  text.putMember(event, layout.KIND, kindStart, kindEnd);
+  text.putMember(event, layout.RECORD_KEY, recordKeyStart, event.recordKeyEnd);
+  text.putMember(event, layout.STREAM, streamStart, event.streamEnd);
   text.put(CLOSE);
 }
 
 /** Appends the canonical envelope of an event. */
 function putEnvelope(text: HashedText, event: StoredEvent): void {
-  const { batchIdStart, contentHashStart, eventIdStart, kindStart, observedAtStart } = event;
+  const { batchIdStart, contentHashStart, eventIdStart, observedAtStart } = event;
   text.put(OPEN);
-  // Without its comma, like the `event_id` below.
-  text.putPart(event, batchIdStart - BATCH_ID_NAME_BYTES + 1, event.batchIdEnd + 1);
-  const hashFrom = contentHashStart - CONTENT_HASH_NAME_BYTES;
-  text.putPart(event, hashFrom, contentHashStart + HASH_CHARS + 1);
+  // The first member without its comma.
+  text.putPart(event, batchIdStart - layout.BATCH_ID.sizeBytes + 2, event.batchIdEnd + 1);
   text.put(COMMA);
-  const idFrom = eventIdStart - EVENT_ID_NAME_BYTES + 1;
-  text.putPart(event, idFrom, eventIdStart + UUID_CHARS + 1);
-  text.putPart(event, kindStart - KIND_NAME_BYTES, event.kindEnd + 1);
-  const observedAtFrom = observedAtStart - OBSERVED_AT_NAME_BYTES;
-  text.putPart(event, observedAtFrom, observedAtStart + OBSERVED_AT_CHARS + 1);
+  text.putMember(event, layout.CONTENT_HASH, contentHashStart, contentHashStart + HASH_CHARS);
+  text.put(COMMA);
+  text.putMember(event, layout.OPENING, eventIdStart, eventIdStart + UUID_CHARS);
+  text.putMember(event, layout.KIND, event.kindStart, event.kindEnd);
+  const observedAtEnd = observedAtStart + layout.OBSERVED_AT_CHARS;
+  text.putMember(event, layout.OBSERVED_AT, observedAtStart, observedAtEnd);
   if (event.occurredAtStart >= 0) {
-    const occurredAtFrom = event.occurredAtStart - OCCURRED_AT_NAME_BYTES;
-    text.putPart(event, occurredAtFrom, event.occurredAtEnd + 1);
+    text.putMember(event, layout.OCCURRED_AT, event.occurredAtStart, event.occurredAtEnd);
   }
-  text.putPart(event, event.recordKeyStart - RECORD_KEY_NAME_BYTES, event.recordKeyEnd + 1);
+  text.putMember(event, layout.RECORD_KEY, event.recordKeyStart, event.recordKeyEnd);
   // The `stream` follows the `source` in the line too.
-  text.putPart(event, event.sourceStart - SOURCE_NAME_BYTES, event.streamEnd + 1);
+  text.putMember(event, layout.SOURCE, event.sourceStart, event.streamEnd);
   text.put(CLOSE);
 }

@@ -6,22 +6,21 @@
  *   [,"occurred_at":"<time>"],"observed_at":"<24>","payload":<JSON>,"content_hash":"<64>"
  *   ,"batch_id":<string>,"event_hash":"<64>"}
  */
-import { Buffer } from "node:buffer";
 import { HASH_CHARS, type Piece, pieceOf, UUID_CHARS } from "./line_bytes.ts";
 
 // Each precedes the value that it is named for.
-export const OPENING: Piece = pieceOf(Buffer.from('{"event_id":"'));
-export const SOURCE: Piece = pieceOf(Buffer.from('","source":"'));
-export const STREAM: Piece = pieceOf(Buffer.from('","stream":"'));
-export const RECORD_KEY: Piece = pieceOf(Buffer.from('","record_key":"'));
-export const KIND: Piece = pieceOf(Buffer.from('","kind":"'));
-export const OCCURRED_AT: Piece = pieceOf(Buffer.from('","occurred_at":"'));
-export const OBSERVED_AT: Piece = pieceOf(Buffer.from('","observed_at":"'));
-export const PAYLOAD: Piece = pieceOf(Buffer.from('","payload":'));
-export const CONTENT_HASH: Piece = pieceOf(Buffer.from(',"content_hash":"'));
-export const BATCH_ID: Piece = pieceOf(Buffer.from('","batch_id":"'));
-export const EVENT_HASH: Piece = pieceOf(Buffer.from('","event_hash":"'));
-export const CLOSING: Piece = pieceOf(Buffer.from('"}'));
+export const OPENING: Piece = pieceOf('{"event_id":"');
+export const SOURCE: Piece = pieceOf('","source":"');
+export const STREAM: Piece = pieceOf('","stream":"');
+export const RECORD_KEY: Piece = pieceOf('","record_key":"');
+export const KIND: Piece = pieceOf('","kind":"');
+export const OCCURRED_AT: Piece = pieceOf('","occurred_at":"');
+export const OBSERVED_AT: Piece = pieceOf('","observed_at":"');
+export const PAYLOAD: Piece = pieceOf('","payload":');
+export const CONTENT_HASH: Piece = pieceOf(',"content_hash":"');
+export const BATCH_ID: Piece = pieceOf('","batch_id":"');
+export const EVENT_HASH: Piece = pieceOf('","event_hash":"');
+export const CLOSING: Piece = pieceOf('"}');
 
 /** `YYYY-MM-DDTHH:MM:SS.mmmZ` */
 export const OBSERVED_AT_CHARS = 24;

@@ -3,26 +3,14 @@ import { Buffer } from "node:buffer";
 import {
   HASH_CHARS,
   hasPieceAt,
+  sameBytes,
+  spelledText,
   stringEnd,
   stringStart,
   UUID_CHARS,
   viewFor,
 } from "./line_bytes.ts";
-import {
-  BATCH_ID,
-  CLOSING,
-  CONTENT_HASH,
-  EVENT_HASH,
-  KIND,
-  OBSERVED_AT,
-  OBSERVED_AT_CHARS,
-  OCCURRED_AT,
-  OPENING,
-  PAYLOAD,
-  RECORD_KEY,
-  SOURCE,
-  STREAM,
-} from "./line_layout.ts";
+import * as layout from "./line_layout.ts";
 
 /**
  * The members of one line, as offsets into `bytes`. Strings come without their quotes and with
@@ -79,35 +67,37 @@ export class StoredEvent {
   /** Offsets behind the payload are counted from the end of the line. */
   #takeEnd(start: number, end: number): boolean {
     const { bytes, view } = this;
-    const closing = end - CLOSING.sizeBytes;
+    const closing = end - layout.CLOSING.sizeBytes;
     this.eventHashStart = closing - HASH_CHARS;
-    this.batchIdEnd = this.eventHashStart - EVENT_HASH.sizeBytes;
-    if (this.batchIdEnd <= start || !hasPieceAt(view, closing, CLOSING)) return false;
-    if (!hasPieceAt(view, this.batchIdEnd, EVENT_HASH)) return false;
+    this.batchIdEnd = this.eventHashStart - layout.EVENT_HASH.sizeBytes;
+    if (this.batchIdEnd <= start || !hasPieceAt(view, closing, layout.CLOSING)) return false;
+    if (!hasPieceAt(view, this.batchIdEnd, layout.EVENT_HASH)) return false;
     this.batchIdStart = stringStart(bytes, this.batchIdEnd, start);
-    this.contentHashStart = this.batchIdStart - BATCH_ID.sizeBytes - HASH_CHARS;
-    this.payloadEnd = this.contentHashStart - CONTENT_HASH.sizeBytes;
+    this.contentHashStart = this.batchIdStart - layout.BATCH_ID.sizeBytes - HASH_CHARS;
+    this.payloadEnd = this.contentHashStart - layout.CONTENT_HASH.sizeBytes;
     return this.payloadEnd > start &&
-      hasPieceAt(view, this.batchIdStart - BATCH_ID.sizeBytes, BATCH_ID) &&
-      hasPieceAt(view, this.payloadEnd, CONTENT_HASH);
+      hasPieceAt(view, this.batchIdStart - layout.BATCH_ID.sizeBytes, layout.BATCH_ID) &&
+      hasPieceAt(view, this.payloadEnd, layout.CONTENT_HASH);
   }
 
   #takeStart(start: number): boolean {
     const { bytes, view } = this;
     const limit = this.payloadEnd;
-    this.eventIdStart = start + OPENING.sizeBytes;
+    this.eventIdStart = start + layout.OPENING.sizeBytes;
     const afterId = this.eventIdStart + UUID_CHARS;
-    if (!hasPieceAt(view, start, OPENING) || !hasPieceAt(view, afterId, SOURCE)) return false;
-    this.sourceStart = afterId + SOURCE.sizeBytes;
+    if (!hasPieceAt(view, start, layout.OPENING) || !hasPieceAt(view, afterId, layout.SOURCE)) {
+      return false;
+    }
+    this.sourceStart = afterId + layout.SOURCE.sizeBytes;
     this.sourceEnd = stringEnd(bytes, this.sourceStart, limit);
-    if (this.sourceEnd < 0 || !hasPieceAt(view, this.sourceEnd, STREAM)) return false;
-    this.streamStart = this.sourceEnd + STREAM.sizeBytes;
+    if (this.sourceEnd < 0 || !hasPieceAt(view, this.sourceEnd, layout.STREAM)) return false;
+    this.streamStart = this.sourceEnd + layout.STREAM.sizeBytes;
     this.streamEnd = stringEnd(bytes, this.streamStart, limit);
-    if (this.streamEnd < 0 || !hasPieceAt(view, this.streamEnd, RECORD_KEY)) return false;
-    this.recordKeyStart = this.streamEnd + RECORD_KEY.sizeBytes;
+    if (this.streamEnd < 0 || !hasPieceAt(view, this.streamEnd, layout.RECORD_KEY)) return false;
+    this.recordKeyStart = this.streamEnd + layout.RECORD_KEY.sizeBytes;
     this.recordKeyEnd = stringEnd(bytes, this.recordKeyStart, limit);
-    if (this.recordKeyEnd < 0 || !hasPieceAt(view, this.recordKeyEnd, KIND)) return false;
-    this.kindStart = this.recordKeyEnd + KIND.sizeBytes;
+    if (this.recordKeyEnd < 0 || !hasPieceAt(view, this.recordKeyEnd, layout.KIND)) return false;
+    this.kindStart = this.recordKeyEnd + layout.KIND.sizeBytes;
     this.kindEnd = stringEnd(bytes, this.kindStart, limit);
     return this.kindEnd >= 0 && this.#takeTimes(this.kindEnd, limit);
   }
@@ -117,15 +107,32 @@ export class StoredEvent {
     let at = start;
     this.occurredAtStart = -1;
     this.occurredAtEnd = -1;
-    if (hasPieceAt(view, at, OCCURRED_AT)) {
-      this.occurredAtStart = at + OCCURRED_AT.sizeBytes;
+    if (hasPieceAt(view, at, layout.OCCURRED_AT)) {
+      this.occurredAtStart = at + layout.OCCURRED_AT.sizeBytes;
       this.occurredAtEnd = at = stringEnd(bytes, this.occurredAtStart, limit);
       if (at < 0) return false;
     }
-    if (!hasPieceAt(view, at, OBSERVED_AT)) return false;
-    this.observedAtStart = at + OBSERVED_AT.sizeBytes;
-    const observedAtEnd = this.observedAtStart + OBSERVED_AT_CHARS;
-    this.payloadStart = observedAtEnd + PAYLOAD.sizeBytes;
-    return hasPieceAt(view, observedAtEnd, PAYLOAD) && this.payloadStart < limit;
+    if (!hasPieceAt(view, at, layout.OBSERVED_AT)) return false;
+    this.observedAtStart = at + layout.OBSERVED_AT.sizeBytes;
+    const observedAtEnd = this.observedAtStart + layout.OBSERVED_AT_CHARS;
+    this.payloadStart = observedAtEnd + layout.PAYLOAD.sizeBytes;
+    return hasPieceAt(view, observedAtEnd, layout.PAYLOAD) && this.payloadStart < limit;
+  }
+}
+
+/** A batch as lines spell it, to tell its events by their bytes. */
+export class SpelledBatch {
+  readonly #source: Buffer;
+  readonly #batchId: Buffer;
+
+  constructor({ source, batch_id }: { source: string; batch_id: string }) {
+    this.#source = spelledText(source);
+    this.#batchId = spelledText(batch_id);
+  }
+
+  /** Whether the event names the source and the id of this batch. */
+  holds({ bytes, sourceStart, sourceEnd, batchIdStart, batchIdEnd }: StoredEvent): boolean {
+    return sameBytes(bytes, sourceStart, sourceEnd, this.#source) &&
+      sameBytes(bytes, batchIdStart, batchIdEnd, this.#batchId);
   }
 }

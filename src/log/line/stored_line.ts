@@ -4,6 +4,8 @@
  */
 import { Buffer } from "node:buffer";
 import { EVENT_BYTES_MIN } from "../../limits.ts";
+import { sameBytes, spelledText, UUID_CHARS } from "./line_bytes.ts";
+import { KIND, OPENING, RECORD_KEY, SOURCE, STREAM } from "./line_layout.ts";
 
 /** Exact-match filter on the members of an event; an absent member matches every event. */
 export interface EventFilter {
@@ -17,15 +19,11 @@ export interface EventFilter {
 export type LineMatcher = (bytes: Buffer, offset: number) => boolean;
 
 const LF = 0x0a;
-const ID_OFFSET = '{"event_id":"'.length;
-const ID_LENGTH = 36;
-const SOURCE_OFFSET = ID_OFFSET + ID_LENGTH + '","source":"'.length;
-const AFTER_SOURCE = Buffer.from('","stream":"');
-const AFTER_STREAM = Buffer.from('","record_key":"');
-const AFTER_RECORD_KEY = Buffer.from('","kind":"');
+const ID_OFFSET = OPENING.sizeBytes;
+const ID_END_OFFSET = ID_OFFSET + UUID_CHARS;
+const SOURCE_OFFSET = ID_END_OFFSET + SOURCE.sizeBytes;
+/** What follows a `kind`, whichever member is next. */
 const AFTER_KIND = Buffer.from('","');
-
-const ID_END_OFFSET = ID_OFFSET + ID_LENGTH;
 
 /** Second byte after `{"`: `c` starts the header line of a commit, `e` an event line. */
 const KIND_OFFSET = 2;
@@ -71,9 +69,9 @@ export function lineSourceAndStream(
   offset: number,
 ): { source: string; stream: string } {
   const sourceStart = offset + SOURCE_OFFSET;
-  const sourceEnd = bytes.indexOf(AFTER_SOURCE, sourceStart);
-  const streamStart = sourceEnd + AFTER_SOURCE.length;
-  const streamEnd = bytes.indexOf(AFTER_STREAM, streamStart);
+  const sourceEnd = bytes.indexOf(STREAM.bytes, sourceStart);
+  const streamStart = sourceEnd + STREAM.sizeBytes;
+  const streamEnd = bytes.indexOf(RECORD_KEY.bytes, streamStart);
   return {
     source: bytes.toString("latin1", sourceStart, sourceEnd),
     stream: bytes.toString("latin1", streamStart, streamEnd),
@@ -84,9 +82,9 @@ export function lineSourceAndStream(
 export function lineMatcher(filter: EventFilter): LineMatcher | null {
   const { source, stream, recordKey, kind } = filter;
   const steps = [
-    memberStep(source, AFTER_SOURCE),
-    memberStep(stream, AFTER_STREAM),
-    memberStep(recordKey, AFTER_RECORD_KEY),
+    memberStep(source, STREAM.bytes),
+    memberStep(stream, RECORD_KEY.bytes),
+    memberStep(recordKey, KIND.bytes),
     memberStep(kind, AFTER_KIND),
   ];
   while (steps.at(-1)?.wanted === null) steps.pop();
@@ -97,8 +95,9 @@ export function lineMatcher(filter: EventFilter): LineMatcher | null {
       if (wanted === null) {
         position = bytes.indexOf(end, position) + end.length;
       } else {
-        if (!hasAt(bytes, position, wanted)) return false;
-        position += wanted.length;
+        const wantedEnd = position + wanted.length;
+        if (!sameBytes(bytes, position, wantedEnd, wanted)) return false;
+        position = wantedEnd;
       }
     }
     return true;
@@ -111,15 +110,7 @@ function memberStep(
   end: Buffer,
 ): { wanted: Buffer | null; end: Buffer } {
   if (value === undefined) return { wanted: null, end };
-  const text = JSON.stringify(value).slice(1, -1);
-  return { wanted: Buffer.concat([Buffer.from(text), end]), end };
-}
-
-function hasAt(bytes: Buffer, position: number, wanted: Buffer): boolean {
-  for (let i = 0; i < wanted.length; i++) {
-    if (bytes[position + i] !== wanted[i]) return false;
-  }
-  return true;
+  return { wanted: Buffer.concat([spelledText(value), end]), end };
 }
 
 /** Start of the first of these event lines after `after`; their end when there is none. */

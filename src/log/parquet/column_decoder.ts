@@ -6,7 +6,7 @@
  */
 import { Buffer } from "node:buffer";
 import { crc32 } from "node:zlib";
-import { COPY_MARGIN_BYTES, viewFor } from "../line/line_bytes.ts";
+import { viewFor } from "../line/line_bytes.ts";
 import { decodeBitPacked } from "./bit_packed.ts";
 import { ABSENT, type ColumnValues } from "./column_values.ts";
 import { PAGE_HEADER, type PageHeader } from "./parquet_format.ts";
@@ -92,8 +92,7 @@ function readPage({ bytes, offset, uncompressedBytes }: ChunkPages, start: numbe
     const page = `the page at byte ${offset + levelsStart}`;
     throw new SegmentError(`${page} has the CRC-32 ${crc >>> 0}, not ${header.crc >>> 0}`);
   }
-  const memory = Buffer.allocUnsafeSlow(sizeBytes + COPY_MARGIN_BYTES);
-  const content = memory.subarray(0, sizeBytes);
+  const content = Buffer.allocUnsafeSlow(sizeBytes);
   snappyDecompress(bytes.subarray(valuesStart, end), content);
   return { header, levels: bytes.subarray(levelsStart, valuesStart), content, end };
 }
@@ -141,8 +140,7 @@ function plainValues(
     ends[value] = at;
   }
   if (at !== content.length) throw new SegmentError("has a page of another size");
-  const bytes = Buffer.from(content.buffer);
-  return { bytes, view: viewFor(bytes), starts, ends };
+  return { bytes: content, view: viewFor(content), starts, ends };
 }
 
 /** Reads the length in front of a plain value. */

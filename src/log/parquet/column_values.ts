@@ -1,7 +1,7 @@
 /** The decoded values of one column of a row group, and how to read one. */
 import { Buffer } from "node:buffer";
 import { formatTimestamp } from "../../event/timestamp.ts";
-import { COPY_MARGIN_BYTES, sameBytes, uuidText, viewFor, viewOf } from "../line/line_bytes.ts";
+import { sameBytes, uuidText, viewFor, viewOf } from "../line/line_bytes.ts";
 import { OBSERVED_AT_CHARS } from "../line/line_layout.ts";
 import { SegmentError } from "./segment_error.ts";
 
@@ -10,7 +10,6 @@ const DATE_MS_MAX = 8.64e15;
 
 /** One value for each row: bytes [starts[row], ends[row]). */
 export interface ColumnValues {
-  /** Extends COPY_MARGIN_BYTES past the last value. */
   bytes: Buffer;
   /** Of `bytes`. */
   view: DataView;
@@ -54,21 +53,22 @@ export function isValueAt(
   row: number,
   value: Uint8Array,
 ): boolean {
-  return sameBytes(bytes, starts[row]!, ends[row]!, value, 0, value.length);
+  return sameBytes(bytes, starts[row]!, ends[row]!, value);
 }
 
 /** A column with one value in all rows. */
 export function constantValues(value: Uint8Array, rows: number): ColumnValues {
-  const bytes = Buffer.concat([value], value.length + COPY_MARGIN_BYTES);
+  const bytes = Buffer.from(value);
   const ends = new Uint32Array(rows).fill(value.length);
   return { bytes, view: viewFor(bytes), starts: new Uint32Array(rows), ends };
 }
 
-/** Whether a row has the value of the previous row. */
+/** Whether a row has the value of the previous row, which there is. */
 export function repeatsAt({ bytes, starts, ends }: ColumnValues, row: number): boolean {
   const start = starts[row]!;
   const before = starts[row - 1]!;
-  return start === before || sameBytes(bytes, before, ends[row - 1]!, bytes, start, ends[row]!);
+  return start === before ||
+    sameBytes(bytes, start, ends[row]!, viewOf(bytes, before, ends[row - 1]!));
 }
 
 /** The values of a column, each dictionary value once. */

@@ -5,8 +5,7 @@
 import { Buffer } from "node:buffer";
 import { COMMIT_BODY_BYTES_MAX, MEMORY_GROWTH_FACTOR } from "../../limits.ts";
 import {
-  COPY_MARGIN_BYTES,
-  copyWords,
+  copyBytes,
   escapedText,
   HASH_BYTES,
   needsEscape,
@@ -47,7 +46,7 @@ export type LineColumns = Record<typeof LINE_COLUMN_NAMES[number], ColumnValues>
 /** A copy of at least this many bytes is left to `Uint8Array.set`. */
 const LONG_COPY_BYTES = 512;
 
-const LF = pieceOf(Buffer.from("\n"));
+const LF = pieceOf("\n");
 
 export interface AssembleOptions {
   /** The rows to assemble; all when undefined. */
@@ -99,7 +98,7 @@ class LineAssembler {
     this.#columns = columns;
     this.#rows = rows;
     this.#linesBytesMax = rows.length * LINE_FIXED_BYTES + valueBytes;
-    const neededBytes = this.#linesBytesMax + COPY_MARGIN_BYTES;
+    const neededBytes = this.#linesBytesMax;
     // The cache weighs the whole buffer, so at most half of it may be unused.
     const fits = memory !== undefined && memory.length >= neededBytes &&
       memory.length <= 2 * neededBytes;
@@ -170,7 +169,7 @@ class LineAssembler {
   #putValue({ bytes, view, starts, ends }: ColumnValues, row: number): void {
     const start = starts[row]!;
     const sizeBytes = ends[row]! - start;
-    if (sizeBytes < LONG_COPY_BYTES) copyWords(view, start, this.#view, this.#end, sizeBytes);
+    if (sizeBytes < LONG_COPY_BYTES) copyBytes(view, start, this.#view, this.#end, sizeBytes);
     else putBytes(this.#bytes, this.#end, bytes, start, start + sizeBytes);
     this.#end += sizeBytes;
   }
@@ -182,9 +181,8 @@ class LineAssembler {
   /** Makes room for lines longer by `moreBytes` than the bound so far. */
   #makeRoom(moreBytes: number): void {
     this.#linesBytesMax += moreBytes;
-    const neededBytes = this.#linesBytesMax + COPY_MARGIN_BYTES;
-    if (neededBytes <= this.#bytes.length) return;
-    const larger = Buffer.allocUnsafeSlow(Math.ceil(MEMORY_GROWTH_FACTOR * neededBytes));
+    if (this.#linesBytesMax <= this.#bytes.length) return;
+    const larger = Buffer.allocUnsafeSlow(Math.ceil(MEMORY_GROWTH_FACTOR * this.#linesBytesMax));
     this.#bytes.copy(larger, 0, 0, this.#end);
     this.#bytes = larger;
     this.#view = viewFor(larger);

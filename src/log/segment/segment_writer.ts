@@ -20,9 +20,8 @@ import { SegmentIndex } from "./segment_index.ts";
 import type { SegmentFacts } from "./segment_metadata.ts";
 import { RowGroupWriter } from "./row_group_writer.ts";
 import { RowGroupRows } from "./segment_rows.ts";
-import { SpelledBatch } from "../line/spelled_batch.ts";
 import type { Storage, StorageFile } from "../storage/storage.ts";
-import { StoredEvent } from "../line/stored_event.ts";
+import { SpelledBatch, StoredEvent } from "../line/stored_event.ts";
 
 /**
  * A row group ends before the event that would take its lines beyond this. A longer event is a row

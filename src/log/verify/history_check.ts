@@ -8,10 +8,9 @@ import { assert } from "../../assert.ts";
 import { GENESIS_HEAD_HEX, HistoryChain } from "../../event/chain.ts";
 import { isEventIdBytes } from "../../event/event_id.ts";
 import { sha256Hex } from "../../event/hash.ts";
-import { isTextAt, takeUuid, UUID_BYTES, uuidText, viewOf } from "../line/line_bytes.ts";
+import { takeUuid, UUID_BYTES, uuidText, viewOf } from "../line/line_bytes.ts";
 import { BatchDigester, EventHasher } from "../line/line_hashes.ts";
-import { SpelledBatch } from "../line/spelled_batch.ts";
-import { StoredEvent } from "../line/stored_event.ts";
+import { SpelledBatch, StoredEvent } from "../line/stored_event.ts";
 import type { SegmentFacts } from "../segment/segment_metadata.ts";
 import type { BatchEntry, Commit } from "../wal/commit_frame.ts";
 import { type FailureCode, type FailureDetail, VerifyFailure } from "./failure.ts";
@@ -190,14 +189,13 @@ export class HistoryCheck {
   }
 
   #checkHashes(event: StoredEvent): void {
-    const { bytes, contentHashStart, eventHashStart } = event;
-    const content = sha256Hex(viewOf(bytes, event.payloadStart, event.payloadEnd));
-    if (!isTextAt(bytes, contentHashStart, content)) {
+    const content = sha256Hex(viewOf(event.bytes, event.payloadStart, event.payloadEnd));
+    if (event.contentHash !== content) {
       const values = { eventId: event.eventId, expected: event.contentHash, found: content };
       throw this.#failureOf("content_hash_mismatch", "the hash of its payload", values);
     }
     const envelope = this.#hasher.hash(event);
-    if (!isTextAt(bytes, eventHashStart, envelope)) {
+    if (event.eventHash !== envelope) {
       const values = { eventId: event.eventId, expected: event.eventHash, found: envelope };
       throw this.#failureOf("event_hash_mismatch", "the hash of its envelope", values);
     }

@@ -1,11 +1,7 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
-import {
-  type ColumnFormat,
-  decodeColumn,
-  pageCrc,
-} from "../../../src/log/parquet/column_decoder.ts";
+import { type ColumnFormat, decodeColumn } from "../../../src/log/parquet/column_decoder.ts";
 import { ABSENT, textAt } from "../../../src/log/parquet/column_values.ts";
 import {
   type ColumnContent,
@@ -93,8 +89,4 @@ test("decodeColumn() refuses pages that are cut off, damaged or followed by othe
   assert.throws(() => decode(REQUIRED, 4, Buffer.concat([bytes, bytes])), SegmentError);
   bytes[bytes.length - 1]! ^= 1;
   assert.throws(() => decode(REQUIRED, 4, bytes), /^SegmentError: kind: the page at byte \d+ has/);
-});
-
-test("pageCrc() is the CRC-32 of the parts, one behind the other", () => {
-  assert.equal(pageCrc(Buffer.from("1234"), Buffer.from("56789")), 0xcbf4_3926 | 0);
 });

@@ -16,11 +16,3 @@ test("ScanMemory.take() uses what it has again, and what ended scans have releas
   assert.equal(next.take(READ_CHUNK_BYTES - 1).buffer, buffer);
   assert.notEqual(first.take(READ_CHUNK_BYTES).buffer, buffer, "it is there once");
 });
-
-test("ScanMemory.take() gives as many bytes as are asked for", () => {
-  const memory = new ScanMemory();
-  for (const sizeBytes of [0, 1, 100_000, 10, READ_CHUNK_BYTES, 3 * READ_CHUNK_BYTES]) {
-    assert.equal(memory.take(sizeBytes).length, sizeBytes);
-  }
-  memory.release();
-});

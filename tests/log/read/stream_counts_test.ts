@@ -60,13 +60,6 @@ test(`StreamCounts counts as a plain list does, and its copies stay (seed ${SEED
   }
 });
 
-test("StreamCounts.frontier() is null for a stream without events, also beside one that begins so", () => {
-  const counts = new StreamCounts();
-  assert.equal(counts.frontier("a", "s"), null);
-  counts.add("a", "ss", 1, idAt(1));
-  assert.equal(counts.frontier("a", "s"), null);
-});
-
 test("StreamCounts.addAll() adds what was counted of later events", () => {
   const counts = new StreamCounts();
   counts.add("a", "s", 2, idAt(1));
