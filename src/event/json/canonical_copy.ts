@@ -107,10 +107,18 @@ export class CanonicalCopy {
   }
 
   #string(start: number): number {
-    const end = plainStringEnd(this.#out.bytes, start);
-    if (end === NOT_TAKEN) return this.#escapedString(start);
-    this.#out.copyOwn(start, end);
-    return end;
+    const bytes = this.#out.bytes;
+    let end = this.#out.size;
+    bytes[end++] = QUOTE;
+    for (let at = start + 1;; at++) {
+      const byte = bytes[at]!;
+      if (byte === BACKSLASH || byte < BLANK) return this.#escapedString(start);
+      bytes[end++] = byte;
+      if (byte === QUOTE) {
+        this.#out.size = end;
+        return at + 1;
+      }
+    }
   }
 
   #escapedString(start: number): number {
