@@ -6,6 +6,7 @@ import { createServer, type RequestListener } from "node:http";
 import { createServer as createRawServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
+import { setImmediate } from "node:timers";
 import { CLIENT_SOCKETS_MAX, type Fetch, unixFetch } from "../../src/client/unix_fetch.ts";
 import { withFolder } from "../../tools/support/program.ts";
 
@@ -193,3 +194,32 @@ test("unixFetch() refuses the arguments that fetch refuses", async () => {
   await assert.rejects(fetch("/", { headers: { "bad name": "x" } }), TypeError);
   await assert.rejects(fetch("/"), /connection to \/nowhere failed: .*ENOENT/);
 });
+
+/** A request connects at some point within a turn of the event loop. */
+const REPEATS = 20;
+
+const MOMENTS: Record<string, (abort: () => void) => void> = {
+  "at once": (abort) => abort(),
+  "in a microtask": (abort) => void Promise.resolve().then(abort),
+  "in the next turn": (abort) => void setImmediate(abort),
+  "in the turn after that": (abort) => void setImmediate(() => setImmediate(abort)),
+};
+
+// The bug: a request that was aborted before it was connected could continue forever, because an
+// abort while the body was collected was missed, and on Deno sometimes one while it connected.
+for (const [name, moment] of Object.entries(MOMENTS)) {
+  for (const [method, init] of Object.entries({ GET: {}, POST: { method: "POST", body: "x" } })) {
+    test(`unixFetch() aborts a ${method} whose signal is aborted ${name}`, async () => {
+      const endless: RequestListener = (_, response) => void response.write("more to come\n");
+      await withServer(endless, async (fetch) => {
+        for (let repeat = 0; repeat < REPEATS; repeat++) {
+          const controller = new AbortController();
+          const reading = fetch("/", { ...init, signal: controller.signal })
+            .then((response) => response.text());
+          moment(() => controller.abort("given up"));
+          assert.equal(await reading.catch((reason) => reason), "given up");
+        }
+      });
+    });
+  }
+}
