@@ -14,7 +14,14 @@ export function parseBody(
   knownNames: ReadonlySet<string>,
   contextOf: (error: JsonError) => Record<string, unknown> = () => ({}),
 ): JsonObject {
-  const value = parseStrict(body, contextOf);
+  let value;
+  try {
+    value = parseJson(body);
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error;
+    const message = error.kind === "syntax" ? `body is ${error.message}` : error.message;
+    throw new ApiError("invalid_request", message, contextOf(error));
+  }
   if (!isJsonObject(value)) throw requestError("body must be a JSON object");
   for (const name in value) {
     if (!knownNames.has(name)) throw requestError(`unknown member ${quoteShort(name)}`);
@@ -32,17 +39,4 @@ export function requestError(message: string): ApiError {
 /** Makes the error for a required member that is missing or has the wrong type. */
 export function memberError(name: string, value: JsonValue | undefined, type: string): ApiError {
   return requestError(value === undefined ? `missing member ${name}` : `${name} must be ${type}`);
-}
-
-function parseStrict(
-  body: Uint8Array,
-  contextOf: (error: JsonError) => Record<string, unknown>,
-): JsonValue {
-  try {
-    return parseJson(body);
-  } catch (error) {
-    if (!(error instanceof JsonError)) throw error;
-    const message = error.kind === "syntax" ? `body is ${error.message}` : error.message;
-    throw new ApiError("invalid_request", message, contextOf(error));
-  }
 }
