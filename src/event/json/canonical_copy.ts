@@ -58,6 +58,14 @@ export function plainStringEnd(bytes: Uint8Array, at: number): number {
   }
 }
 
+/** Whether a text comes next. */
+export function startsWith(bytes: Uint8Array, at: number, text: Uint8Array): boolean {
+  for (let index = 0; index < text.length; index++) {
+    if (bytes[at + index] !== text[index]) return false;
+  }
+  return true;
+}
+
 export class CanonicalCopy {
   readonly #out: ByteWriter;
   /** End of the input. */
@@ -96,11 +104,9 @@ export class CanonicalCopy {
       case OPEN_ARRAY:
         return depthMax > 0 ? this.#array(at, depthMax - 1) : NOT_TAKEN;
       case 0x74:
-        return this.#literal(at, LITERALS[0]!);
       case 0x66:
-        return this.#literal(at, LITERALS[1]!);
       case 0x6e:
-        return this.#literal(at, LITERALS[2]!);
+        return this.#literal(at);
       default:
         return this.#number(at);
     }
@@ -133,11 +139,9 @@ export class CanonicalCopy {
     return end;
   }
 
-  #literal(at: number, literal: Uint8Array): number {
-    const { bytes } = this.#out;
-    for (let index = 0; index < literal.length; index++) {
-      if (bytes[at + index] !== literal[index]) return NOT_TAKEN;
-    }
+  #literal(at: number): number {
+    const literal = LITERALS.find((literal) => startsWith(this.#out.bytes, at, literal));
+    if (literal === undefined) return NOT_TAKEN;
     this.#out.copyOwn(at, at + literal.length);
     return at + literal.length;
   }
