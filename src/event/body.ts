@@ -1,8 +1,13 @@
 /** Request bodies: JSON objects with known members. */
 import { ApiError } from "./api_error.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "./json/strict_json.ts";
 import { quoteShort } from "./json/quote_string.ts";
-import { JsonError, parseJson } from "./json/strict_json.ts";
+import {
+  isJsonObject,
+  JsonError,
+  type JsonObject,
+  type JsonValue,
+  parseJson,
+} from "./json/strict_json.ts";
 
 /**
  * Parses a body: an object with no other members than these; `v` is a number if present.
