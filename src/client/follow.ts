@@ -80,16 +80,15 @@ export class Follower {
    */
   async *records(): AsyncGenerator<FollowRecord, void> {
     const { timing, attemptsMax } = this.#transport;
-    const { signal, onReconnect } = this.#options;
+    const { signal, onReconnect, reconnect = isReconnectedAfter } = this.#options;
     for (let failures = 1;; failures++) {
       const reason = yield* this.#session();
       signal?.throwIfAborted();
       if (this.#wasSound()) failures = 1;
-      if (failures >= attemptsMax || !this.#mayReconnect(reason)) {
-        if (reason instanceof Error) throw reason;
-        yield reason;
-        return;
-      }
+      const isLast = failures >= attemptsMax;
+      if (reason instanceof Error) {
+        if (isLast) throw reason;
+      } else if (isLast || !reconnect(reason)) return yield reason;
       const durationMs = pauseMs(failures, reason, timing.random());
       onReconnect?.({ reason, failures, pauseMs: durationMs });
       await timing.sleep(durationMs, signal);
@@ -136,12 +135,6 @@ export class Follower {
   #wasSound(): boolean {
     if (this.#hasDelivered || this.#respondedAtMs === null) return this.#hasDelivered;
     return this.#transport.timing.nowMs() - this.#respondedAtMs >= SOUND_SESSION_MS;
-  }
-
-  #mayReconnect(reason: Interruption): boolean {
-    if (reason instanceof Error) return true;
-    const { reconnect = isReconnectedAfter } = this.#options;
-    return reconnect(reason);
   }
 }
 

@@ -71,18 +71,24 @@ export function unixFetch(socketPath: string): Fetch {
       path: pathname + search,
       headers: Object.fromEntries(request.headers),
     });
+    // The head of the response, which may arrive before the body is sent.
+    const responding = Promise.withResolvers<IncomingMessage>();
     // Rejects at once: an unconnected request may ignore destroy() and still deliver a response.
-    const aborted = Promise.withResolvers<never>();
     const abort = () => {
       outgoing.destroy();
-      aborted.reject(signal?.reason);
+      responding.reject(signal?.reason);
     };
     const stopAborting = () => signal?.removeEventListener("abort", abort);
     signal?.addEventListener("abort", abort, { once: true });
-    // Nothing awaits it after the response.
-    aborted.promise.catch(() => {});
+    outgoing.once("response", (incoming) => {
+      if (signal?.aborted) incoming.destroy();
+      else responding.resolve(incoming);
+    });
+    // Stays registered: after the response, its body reports failures.
+    outgoing.on("error", responding.reject);
     try {
-      const incoming = await Promise.race([send(outgoing, body, signal), aborted.promise]);
+      send(outgoing, body);
+      const incoming = await responding.promise;
       incoming.once("close", stopAborting);
       return await toResponse(incoming, request.method, (cause) => {
         return failure(socketPath, signal, cause);
@@ -94,30 +100,18 @@ export function unixFetch(socketPath: string): Fetch {
   };
 }
 
-type RequestBody = Uint8Array | ReadableStream<Uint8Array> | null;
-
-/** Resolves with the head of the response, which may arrive before the body is sent. */
 function send(
   outgoing: ClientRequest,
-  body: RequestBody,
-  signal: AbortSignal | undefined,
-): Promise<IncomingMessage> {
-  return new Promise((resolve, reject) => {
-    outgoing.once("response", (incoming) => {
-      if (signal?.aborted) incoming.destroy();
-      else resolve(incoming);
-    });
-    // Stays registered: after the response, its body reports failures.
-    outgoing.on("error", reject);
-    if (!(body instanceof ReadableStream)) {
-      outgoing.end(body);
-      return;
-    }
-    const source = Readable.fromWeb(body as Parameters<typeof Readable.fromWeb>[0]);
-    source.once("error", (error) => outgoing.destroy(error));
-    outgoing.once("close", () => source.destroy());
-    source.pipe(outgoing);
-  });
+  body: Uint8Array | ReadableStream<Uint8Array> | null,
+): void {
+  if (!(body instanceof ReadableStream)) {
+    outgoing.end(body);
+    return;
+  }
+  const source = Readable.fromWeb(body as Parameters<typeof Readable.fromWeb>[0]);
+  source.once("error", (error) => outgoing.destroy(error));
+  outgoing.once("close", () => source.destroy());
+  source.pipe(outgoing);
 }
 
 async function toResponse(

@@ -8,8 +8,12 @@ import { encodeBatch } from "./batch_encoder.ts";
 import { readFastBatch } from "./batch_fast_path.ts";
 import { memberError, parseBody, requestError } from "./body.ts";
 import { isEventId } from "./event_id.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "./json/strict_json.ts";
-import type { JsonError } from "./json/strict_json.ts";
+import {
+  isJsonObject,
+  type JsonError,
+  type JsonObject,
+  type JsonValue,
+} from "./json/strict_json.ts";
 import { lineageMarker } from "./lineage.ts";
 import { batchIdFault, nameFault, sourceFault } from "./names.ts";
 import { ownText } from "./own_text.ts";

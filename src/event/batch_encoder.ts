@@ -152,16 +152,12 @@ class BatchEncoder {
       const piece = index * PIECES;
       this.#put(LINE_ID);
       this.#put(source);
-      this.#put(STREAM_NAME);
-      this.#putPiece(piece + STREAM);
-      this.#put(RECORD_KEY_NAME);
-      this.#putPiece(piece + RECORD_KEY);
-      this.#put(KIND_NAME);
-      this.#putPiece(piece + KIND);
+      this.#putMember(STREAM_NAME, piece + STREAM);
+      this.#putMember(RECORD_KEY_NAME, piece + RECORD_KEY);
+      this.#putMember(KIND_NAME, piece + KIND);
       this.#putOccurredAt(piece);
       offsets[index * OFFSETS + LINE_OBSERVED_AT] = writer.size - start + TIME_PREFIX_BYTES;
-      this.#put(LINE_TIME);
-      this.#putPiece(piece + PAYLOAD);
+      this.#putMember(LINE_TIME, piece + PAYLOAD);
       this.#put(LINE_BATCH);
       this.#put(batchId);
       this.#put(LINE_HASH);
@@ -184,17 +180,14 @@ class BatchEncoder {
       this.#put(CONTENT_HASH_NAME);
       this.#putContentHash(piece);
       offsets[index * OFFSETS + ENVELOPE_ID] = writer.size - start + ID_PREFIX_BYTES;
-      this.#put(ENVELOPE_EVENT);
-      this.#putPiece(piece + KIND);
+      this.#putMember(ENVELOPE_EVENT, piece + KIND);
       offsets[index * OFFSETS + ENVELOPE_OBSERVED_AT] = writer.size - start + TIME_PREFIX_BYTES;
       this.#put(ENVELOPE_TIME);
       this.#putOccurredAt(piece);
-      this.#put(RECORD_KEY_NAME);
-      this.#putPiece(piece + RECORD_KEY);
+      this.#putMember(RECORD_KEY_NAME, piece + RECORD_KEY);
       this.#put(SOURCE_NAME);
       this.#put(source);
-      this.#put(STREAM_NAME);
-      this.#putPiece(piece + STREAM);
+      this.#putMember(STREAM_NAME, piece + STREAM);
       this.#put(CLOSE);
       offsets[index * OFFSETS + ENVELOPE_END] = writer.size - start;
     }
@@ -209,13 +202,10 @@ class BatchEncoder {
       const piece = index * PIECES;
       this.#put(index === 0 ? DIGEST_FIRST : DIGEST_NEXT);
       this.#putContentHash(piece);
-      this.#put(DIGEST_KIND);
-      this.#putPiece(piece + KIND);
+      this.#putMember(DIGEST_KIND, piece + KIND);
       this.#putOccurredAt(piece);
-      this.#put(RECORD_KEY_NAME);
-      this.#putPiece(piece + RECORD_KEY);
-      this.#put(STREAM_NAME);
-      this.#putPiece(piece + STREAM);
+      this.#putMember(RECORD_KEY_NAME, piece + RECORD_KEY);
+      this.#putMember(STREAM_NAME, piece + STREAM);
       this.#put(CLOSE);
     }
     this.#put(DIGEST_SOURCE);
@@ -226,15 +216,12 @@ class BatchEncoder {
     return digest;
   }
 
-  #pieceBytes(piece: number): number {
-    return this.#pieces[piece + 1]! - this.#pieces[piece]!;
-  }
-
   #put({ start, end }: Part): void {
     this.#writer.copyOwn(start, end);
   }
 
-  #putPiece(piece: number): void {
+  #putMember(name: Part, piece: number): void {
+    this.#put(name);
     this.#writer.copyOwn(this.#pieces[piece]!, this.#pieces[piece + 1]!);
   }
 
@@ -244,9 +231,8 @@ class BatchEncoder {
   }
 
   #putOccurredAt(piece: number): void {
-    if (this.#pieceBytes(piece + OCCURRED_AT) === 0) return;
-    this.#put(OCCURRED_AT_NAME);
-    this.#putPiece(piece + OCCURRED_AT);
+    const isAbsent = this.#pieces[piece + OCCURRED_AT + 1] === 0;
+    if (!isAbsent) this.#putMember(OCCURRED_AT_NAME, piece + OCCURRED_AT);
   }
 
   #streams(): StreamShare[] {

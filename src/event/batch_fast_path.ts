@@ -18,7 +18,13 @@ import {
   RECORD_KEY,
   STREAM,
 } from "./batch_encoder.ts";
-import { CanonicalCopy, NOT_TAKEN, plainStringEnd, skipBlanks } from "./json/canonical_copy.ts";
+import {
+  CanonicalCopy,
+  NOT_TAKEN,
+  plainStringEnd,
+  skipBlanks,
+  startsWith,
+} from "./json/canonical_copy.ts";
 import { batchIdFault, nameFault, sourceFault } from "./names.ts";
 import { SOURCE_LINEAGE_STREAM } from "./system_names.ts";
 import { occurredAtFault } from "./timestamp.ts";
@@ -205,11 +211,4 @@ function pieceOf(bytes: Buffer, at: number): number {
     if (bytes[at + 1] === name[1]) return startsWith(bytes, at, name) ? piece : NOT_TAKEN;
   }
   return NOT_TAKEN;
-}
-
-function startsWith(bytes: Buffer, at: number, text: Uint8Array): boolean {
-  for (let index = 1; index < text.length; index++) {
-    if (bytes[at + index] !== text[index]) return false;
-  }
-  return true;
 }

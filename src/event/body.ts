@@ -1,8 +1,13 @@
 /** Request bodies: JSON objects with known members. */
 import { ApiError } from "./api_error.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "./json/strict_json.ts";
 import { quoteShort } from "./json/quote_string.ts";
-import { JsonError, parseJson } from "./json/strict_json.ts";
+import {
+  isJsonObject,
+  JsonError,
+  type JsonObject,
+  type JsonValue,
+  parseJson,
+} from "./json/strict_json.ts";
 
 /**
  * Parses a body: an object with no other members than these; `v` is a number if present.
@@ -14,7 +19,14 @@ export function parseBody(
   knownNames: ReadonlySet<string>,
   contextOf: (error: JsonError) => Record<string, unknown> = () => ({}),
 ): JsonObject {
-  const value = parseStrict(body, contextOf);
+  let value;
+  try {
+    value = parseJson(body);
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error;
+    const message = error.kind === "syntax" ? `body is ${error.message}` : error.message;
+    throw new ApiError("invalid_request", message, contextOf(error));
+  }
   if (!isJsonObject(value)) throw requestError("body must be a JSON object");
   for (const name in value) {
     if (!knownNames.has(name)) throw requestError(`unknown member ${quoteShort(name)}`);
@@ -32,17 +44,4 @@ export function requestError(message: string): ApiError {
 /** Makes the error for a required member that is missing or has the wrong type. */
 export function memberError(name: string, value: JsonValue | undefined, type: string): ApiError {
   return requestError(value === undefined ? `missing member ${name}` : `${name} must be ${type}`);
-}
-
-function parseStrict(
-  body: Uint8Array,
-  contextOf: (error: JsonError) => Record<string, unknown>,
-): JsonValue {
-  try {
-    return parseJson(body);
-  } catch (error) {
-    if (!(error instanceof JsonError)) throw error;
-    const message = error.kind === "syntax" ? `body is ${error.message}` : error.message;
-    throw new ApiError("invalid_request", message, contextOf(error));
-  }
 }

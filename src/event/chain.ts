@@ -4,9 +4,9 @@
  */
 import { assert } from "../assert.ts";
 import { sha256Hex } from "./hash.ts";
-import { HASH_WORDS, hashLink } from "./sha256_link.ts";
 
-/** Hex digits of one word of a hash. */
+/** Words of a hash, and hex digits of one. */
+const HASH_WORDS = 8;
 const WORD_DIGITS = 8;
 
 /** Head of the empty history, in hex. */
@@ -60,4 +60,87 @@ function putHex(hashHex: string, into: Int32Array, startAt: number): void {
     into[at] = word;
   }
   assert(seen < NO_DIGIT, "a hash has lowercase hex digits alone");
+}
+
+const WORDS = 16;
+const ROUNDS = 64;
+
+const INITIAL_HASH = Int32Array.of(
+  ...[0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a],
+  ...[0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19],
+);
+
+/** The first 32 bits of the fractional parts of the cube roots of the first 64 primes. */
+const ROUND_CONSTANTS = Int32Array.from(firstPrimes(ROUNDS), (prime) => {
+  const root = Math.cbrt(prime);
+  return Math.trunc((root - Math.trunc(root)) * 2 ** 32);
+});
+
+/** The padding block of 64 bytes: one bit, and their length in bits. */
+const PADDING = new Int32Array(ROUNDS);
+PADDING[0] = 0x80000000;
+PADDING[WORDS - 1] = 64 * 8;
+expand(PADDING);
+
+const schedule = new Int32Array(ROUNDS);
+
+/**
+ * SHA-256 (FIPS 180-4) of a link: 16 big-endian words, of which the first 8 become the hash. In
+ * place and without garbage it takes 0.5 µs; `hash()` of `node:crypto` takes as long on Node and
+ * 1.2 µs on Deno, where batches of 1,000 events would be 5 to 10 % slower.
+ */
+function hashLink(link: Int32Array): void {
+  schedule.set(link);
+  expand(schedule);
+  link.set(INITIAL_HASH);
+  compress(link, schedule);
+  compress(link, PADDING);
+}
+
+/** Expands the 16 words of a block to its message schedule (section 6.2.2, step 1). */
+function expand(words: Int32Array): void {
+  for (let at = WORDS; at < ROUNDS; at++) {
+    const x = words[at - 15]!;
+    const y = words[at - 2]!;
+    const sigma0 = (x >>> 7 | x << 25) ^ (x >>> 18 | x << 14) ^ x >>> 3;
+    const sigma1 = (y >>> 17 | y << 15) ^ (y >>> 19 | y << 13) ^ y >>> 10;
+    words[at] = words[at - WORDS]! + sigma0 + words[at - 7]! + sigma1;
+  }
+}
+
+/** Updates the hash in the first 8 words (section 6.2.2, steps 2 to 4). */
+function compress(hash: Int32Array, words: Int32Array): void {
+  let a = hash[0]!, b = hash[1]!, c = hash[2]!, d = hash[3]!;
+  let e = hash[4]!, f = hash[5]!, g = hash[6]!, h = hash[7]!;
+  for (let round = 0; round < ROUNDS; round++) {
+    const sum1 = (e >>> 6 | e << 26) ^ (e >>> 11 | e << 21) ^ (e >>> 25 | e << 7);
+    const choice = g ^ e & (f ^ g);
+    const t1 = (h + sum1 + choice + ROUND_CONSTANTS[round]! + words[round]!) | 0;
+    const sum0 = (a >>> 2 | a << 30) ^ (a >>> 13 | a << 19) ^ (a >>> 22 | a << 10);
+    const majority = a & b | c & (a | b);
+    h = g;
+    g = f;
+    f = e;
+    e = (d + t1) | 0;
+    d = c;
+    c = b;
+    b = a;
+    a = (t1 + sum0 + majority) | 0;
+  }
+  hash[0]! += a;
+  hash[1]! += b;
+  hash[2]! += c;
+  hash[3]! += d;
+  hash[4]! += e;
+  hash[5]! += f;
+  hash[6]! += g;
+  hash[7]! += h;
+}
+
+function firstPrimes(count: number): number[] {
+  const primes: number[] = [];
+  for (let number = 2; primes.length < count; number++) {
+    if (primes.every((prime) => number % prime !== 0)) primes.push(number);
+  }
+  return primes;
 }

@@ -90,7 +90,8 @@ export class EventIdSource {
     }
     this.#randomBytes(this.#random);
     const view = new DataView(this.#random.buffer);
-    const high = view.getUint32(0) % (HIGH_END / 2);
+    const randA = view.getUint16(0) % (HIGH_END / RAND_B_HIGH_END / 2);
+    const high = randA * RAND_B_HIGH_END + view.getUint16(2) % RAND_B_HIGH_END;
     this.#set(timestampMs, high, view.getUint16(4) * 2 ** 32 + view.getUint32(6));
   }
 

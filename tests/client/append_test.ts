@@ -143,6 +143,7 @@ for (const [status, code] of FINAL) {
       await assert.rejects(client.append(BATCH), (error) => {
         assert(error instanceof EventLogError);
         assert.deepEqual([error.status, error.code], [status, code]);
+        assert.equal(error.message, `${code}: ${code} happened`);
         assert.deepEqual(error.body, { error: code, message: `${code} happened`, ...context });
         return true;
       });

@@ -2,11 +2,10 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
-import { ConnectionError, EventLogError, ProtocolError } from "../../src/client/errors.ts";
+import { ConnectionError, ProtocolError } from "../../src/client/errors.ts";
 import { CLIENT_ATTEMPTS_MAX, EventLogClient } from "../../src/client/event_log_client.ts";
 import type { FollowItem, Reconnect } from "../../src/client/follow.ts";
 import { CLIENT_BACKOFF_MS_MAX } from "../../src/client/retry.ts";
-import { SEED, SeededRandom } from "../../tools/support/random.ts";
 import {
   collect,
   eventId,
@@ -161,17 +160,6 @@ for (const reason of ["writer_poisoned", "replay_failed"]) {
   });
 }
 
-for (const [status, code] of [[400, "invalid_replay_request"], [401, "unauthorized"]] as const) {
-  test(`follow() does not retry after ${status} ${code}`, async () => {
-    await withFakeService([refuse(status, code)], async ({ client, seen }) => {
-      await assert.rejects(collect(client.follow()), (error) => {
-        return error instanceof EventLogError && error.code === code;
-      });
-      assert.equal(seen.length, 1);
-    });
-  });
-}
-
 test("follow() gives up after consecutive failures, and reports each", async () => {
   await withFakeService([loseConnection], async ({ client, seen, timing }) => {
     const reconnects: Reconnect[] = [];
@@ -279,24 +267,4 @@ test("follow() reads from the connection only on demand", async () => {
   }
   await items.return();
   assert.equal(reads, 5);
-});
-
-test(`follow() accepts records split at any byte (seed ${SEED})`, async () => {
-  const random = new SeededRandom();
-  const wanted = [record("snapshot", 1, 40), caughtUp(40), record("live", 41, 50), end("shutdown")];
-  const bytes = Buffer.from(wanted.map((each) => JSON.stringify(each) + "\n").join(""));
-  const reply: Reply = async (response) => {
-    for (let at = 0; at < bytes.length;) {
-      const size = 1 + random.below(random.pick([3, 300, 3000]));
-      await new Promise<void>((resolve) => {
-        response.write(bytes.subarray(at, at + size), () => resolve());
-      });
-      at += size;
-    }
-    response.end();
-  };
-  await withFakeService([reply], async ({ client }) => {
-    const items = await collect(client.follow());
-    assert.equal(items.filter(({ type }) => type === "event").length, 50);
-  }, { attemptsMax: 1 });
 });

@@ -59,21 +59,6 @@ test("replayPages() continues after an empty page that is not the last", async (
   });
 });
 
-test("replayPages() of an empty log is one page without a position", async () => {
-  await withFakeService([EMPTY_LOG], async ({ client }) => {
-    assert.deepEqual(await collect(client.replayPages()), [
-      { events: [], nextAfter: null, snapshotThroughEventId: null },
-    ]);
-  });
-});
-
-test("replayPages() from beyond the log keeps the position", async () => {
-  await withFakeService([page(1, 0, 9, 3)], async ({ client }) => {
-    const [only] = await collect(client.replayPages({ after: eventId(9) }));
-    assert.equal(only?.nextAfter, eventId(9));
-  });
-});
-
 test("replayPages() retries a page after a lost connection and a 429", async () => {
   const replies = [page(1, 1, 1, 2), loseConnection, refuse(429, "overloaded"), page(2, 2, 2, 2)];
   await withFakeService(replies, async ({ client, seen }) => {
@@ -146,13 +131,6 @@ test("streams() reads all pages through the event of the first", async () => {
       { source: "s", limit: "1000" },
       { source: "s", limit: "1000", after: "s/b", through: eventId(7) },
     ]);
-  });
-});
-
-test("streams() of an empty log is empty", async () => {
-  const nothing = { v: 1, streams: [], next_after: null, snapshot_through_event_id: null };
-  await withFakeService([json(200, nothing)], async ({ client }) => {
-    assert.deepEqual(await client.streams(), { streams: [], snapshotThroughEventId: null });
   });
 });
 

@@ -6,7 +6,14 @@ import { canonicalize } from "../../src/event/json/canonical_json.ts";
 import type { PreparedEvent } from "../../src/event/types.ts";
 import { batchDigest, type HashedEvent, sealEvent } from "../support/prepared.ts";
 import { SEED, SeededRandom } from "../../tools/support/random.ts";
-import { EVENT_HASHES, EVENT_IDS, EVENTS, IDENTITY } from "./support/worked_example.ts";
+import {
+  BATCH_DIGEST,
+  EVENT_HASHES,
+  EVENT_IDS,
+  EVENTS,
+  IDENTITY,
+  SINGLE_DIGEST,
+} from "./support/worked_example.ts";
 
 test("encodeBatch() follows the worked example", () => {
   EVENTS.forEach((event, index) => {
@@ -63,6 +70,25 @@ test(`encodeBatch() agrees with canonicalize() (seed ${SEED})`, () => {
       assert.deepEqual(parseJsonText(line), stored, `seed ${SEED}`);
     }
   }
+});
+
+test("encodeBatch() makes the digests of the worked example", () => {
+  assert.equal(batchDigest("crm", EVENTS), BATCH_DIGEST);
+  assert.equal(batchDigest("crm", EVENTS.slice(1)), SINGLE_DIGEST);
+});
+
+test("encodeBatch() makes a digest that depends on the source, the order and every identity field", () => {
+  const [first, second] = EVENTS as [typeof EVENTS[0], typeof EVENTS[0]];
+  const others = [
+    batchDigest("crm2", EVENTS),
+    batchDigest("crm", [second, first]),
+    batchDigest("crm", [first, { ...second, stream: "other" }]),
+    batchDigest("crm", [first, { ...second, recordKey: "other" }]),
+    batchDigest("crm", [first, { ...second, kind: "other" }]),
+    batchDigest("crm", [first, { ...second, occurredAt: "2026-01-02T03:04:05Z" }]),
+    batchDigest("crm", [first, { ...second, payload: first.payload }]),
+  ];
+  assert.equal(new Set([BATCH_DIGEST, ...others]).size, others.length + 1);
 });
 
 function identityOf(event: PreparedEvent): Record<string, string> {

@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { AssertionError } from "../../src/assert.ts";
 import { GENESIS_HEAD_HEX, HistoryChain } from "../../src/event/chain.ts";
+import { sha256Hex } from "../../src/event/hash.ts";
+import { SEED, SeededRandom } from "../../tools/support/random.ts";
 import { EVENT_HASHES, HEADS } from "./support/worked_example.ts";
 
 // By hashlib, as the worked example.
@@ -24,6 +27,18 @@ test("HistoryChain goes on from a given head", () => {
   const chain = new HistoryChain(HEADS[0]);
   chain.append(EVENT_HASHES[1]!);
   assert.equal(chain.head, HEADS[1]);
+});
+
+test(`HistoryChain.append() agrees with node:crypto (seed ${SEED})`, () => {
+  const random = new SeededRandom(SEED);
+  const chain = new HistoryChain("f".repeat(64));
+  let head = chain.head;
+  for (let link = 0; link < 1000; link++) {
+    const eventHash = link === 0 ? "0".repeat(64) : sha256Hex(String(random.below(2 ** 31)));
+    chain.append(eventHash);
+    head = sha256Hex(Buffer.from(head + eventHash, "hex"));
+    assert.equal(chain.head, head, `seed ${SEED}, link ${link}`);
+  }
 });
 
 test("HistoryChain refuses what is not a hash", () => {

@@ -14,14 +14,6 @@ test("verifyEvent() accepts events as they are replayed", async () => {
   }
 });
 
-test("verifyEvent() takes members in any order", async () => {
-  const reversed = Object.fromEntries(Object.entries(committed(0)).reverse());
-  assert.deepEqual(await verifyEvent(reversed as unknown as CommittedEvent), {
-    contentHash: true,
-    eventHash: true,
-  });
-});
-
 test("verifyEvent() finds a changed payload by the content hash", async () => {
   const changed = { ...committed(0), payload: { active: false } };
   assert.deepEqual(await verifyEvent(changed), { contentHash: false, eventHash: true });

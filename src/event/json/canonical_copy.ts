@@ -58,6 +58,14 @@ export function plainStringEnd(bytes: Uint8Array, at: number): number {
   }
 }
 
+/** Whether a text comes next. */
+export function startsWith(bytes: Uint8Array, at: number, text: Uint8Array): boolean {
+  for (let index = 0; index < text.length; index++) {
+    if (bytes[at + index] !== text[index]) return false;
+  }
+  return true;
+}
+
 export class CanonicalCopy {
   readonly #out: ByteWriter;
   /** End of the input. */
@@ -96,21 +104,27 @@ export class CanonicalCopy {
       case OPEN_ARRAY:
         return depthMax > 0 ? this.#array(at, depthMax - 1) : NOT_TAKEN;
       case 0x74:
-        return this.#literal(at, LITERALS[0]!);
       case 0x66:
-        return this.#literal(at, LITERALS[1]!);
       case 0x6e:
-        return this.#literal(at, LITERALS[2]!);
+        return this.#literal(at);
       default:
         return this.#number(at);
     }
   }
 
   #string(start: number): number {
-    const end = plainStringEnd(this.#out.bytes, start);
-    if (end === NOT_TAKEN) return this.#escapedString(start);
-    this.#out.copyOwn(start, end);
-    return end;
+    const bytes = this.#out.bytes;
+    let end = this.#out.size;
+    bytes[end++] = QUOTE;
+    for (let at = start + 1;; at++) {
+      const byte = bytes[at]!;
+      if (byte === BACKSLASH || byte < BLANK) return this.#escapedString(start);
+      bytes[end++] = byte;
+      if (byte === QUOTE) {
+        this.#out.size = end;
+        return at + 1;
+      }
+    }
   }
 
   #escapedString(start: number): number {
@@ -125,11 +139,9 @@ export class CanonicalCopy {
     return end;
   }
 
-  #literal(at: number, literal: Uint8Array): number {
-    const { bytes } = this.#out;
-    for (let index = 0; index < literal.length; index++) {
-      if (bytes[at + index] !== literal[index]) return NOT_TAKEN;
-    }
+  #literal(at: number): number {
+    const literal = LITERALS.find((literal) => startsWith(this.#out.bytes, at, literal));
+    if (literal === undefined) return NOT_TAKEN;
     this.#out.copyOwn(at, at + literal.length);
     return at + literal.length;
   }

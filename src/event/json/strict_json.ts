@@ -108,6 +108,7 @@ const CLOSE_ARRAY = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 
+const WORD = /true|false|null/y;
 const NUMBER = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y;
 const ESCAPE = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
 
@@ -206,16 +207,8 @@ class JsonReader {
     if (unit === QUOTE) return this.#string();
     const number = this.#match(NUMBER);
     if (number !== null) return this.#number(number);
-    if (this.#literal("true")) return true;
-    if (this.#literal("false")) return false;
-    if (this.#literal("null")) return null;
-    return this.#failSyntax();
-  }
-
-  #literal(literal: string): boolean {
-    if (!this.#text.startsWith(literal, this.#at)) return false;
-    this.#at += literal.length;
-    return true;
+    const word = this.#match(WORD);
+    return word === null ? this.#failSyntax() : JSON.parse(word);
   }
 
   #string(): string {

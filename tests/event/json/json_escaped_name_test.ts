@@ -31,12 +31,6 @@ test("parseJson() distinguishes an escaped name from one that begins like its es
   }
 });
 
-test("parseJson() of a text with escaped names treats __proto__ as any name", () => {
-  const value = parseJson(Buffer.from('{"\\u005f_proto__":{"a":1},"b":[true,null,-1.5e3,"x\\n"]}'));
-  assert.deepEqual(Object.keys(value as object), ["__proto__", "b"]);
-  assert.equal(JSON.stringify(value), '{"__proto__":{"a":1},"b":[true,null,-1500,"x\\n"]}');
-});
-
 test("prepareBatch() stores the names that were submitted, whatever came before", () => {
   const batchOf = (payload: string) =>
     Buffer.from(
@@ -51,15 +45,9 @@ test("prepareBatch() stores the names that were submitted, whatever came before"
 });
 
 test("parseJsonText() distinguishes escaped names too", () => {
+  const texts = ['{"\\\\":1}', '{"\\n":1}', '{"a":"\\n","\\u0004":[{"\\"":2}]}', '{"a\\nb" : 1}'];
   for (let round = 0; round < 50; round++) {
-    for (
-      const text of [
-        '{"\\\\":1}',
-        '{"\\n":1}',
-        '{"a":"\\n","\\u0004":[{"\\"":2}]}',
-        '{"a\\nb" : 1}',
-      ]
-    ) {
+    for (const text of texts) {
       assert.equal(JSON.stringify(parseJsonText(text)), text.replace(" : ", ":"));
     }
   }
