@@ -154,7 +154,7 @@ function inventoryOf(names: Names, files: OpenedFiles): Inventory {
   return { isStarted, manifest: manifest ?? EMPTY_MANIFEST, ...files, ...leftovers, remnants };
 }
 
-/** Leftovers of interrupted writers, which the next writer removes. */
+/** Leftovers of interrupted writers. The next writer keeps those that are unlisted. */
 function namedLeftovers(names: Names): Pick<Inventory, "orphans" | "unlisted"> {
   const listed = new Set(names.manifest?.segments.map(({ path }) => path));
   const unlisted: string[] = [];

@@ -1,13 +1,13 @@
 /**
- * Checks one segment against its manifest entry: the bytes of the file, its format, and that its
- * events come next in the log. Reads one row group at a time.
+ * Checks one segment against its manifest entry: the bytes of the file, its format, and its events.
+ * Reads one row group at a time.
  */
 import { SegmentError } from "../parquet/segment_error.ts";
 import { type ExpectedSegment, openChecked, SegmentRowsCheck } from "../segment/segment_check.ts";
 import type { Segment } from "../segment/segment_reader.ts";
 import { isNotFound, type Storage } from "../storage/storage.ts";
-import { batchHash } from "./duplicate_batches.ts";
-import { VerifyFailure } from "./failure.ts";
+import { batchHash, BatchHashes } from "./batch_hashes.ts";
+import { type Damage, type FailureCode, VerifyFailure } from "./failure.ts";
 import { type BatchIdentity, HistoryCheck } from "./history_check.ts";
 
 /**
@@ -35,25 +35,32 @@ export async function verifySegment(
   }
 }
 
-/**
- * Verifies a segment by itself.
- * @returns the hashes of its batches in log order; null when it is wrong or could not be checked.
- */
+/** A segment verified by itself; can be sent between threads. */
+export interface CheckedSegment {
+  /** Events before the failure. */
+  events: number;
+  /** The hashes of the batches before the failure. */
+  hashes: BigUint64Array;
+  failure: Damage<FailureCode> | null;
+}
+
+/** Verifies a segment by itself: the manifest has consecutive segments, so order needs no more. */
 export async function checkSegment(
   storage: Storage,
   expected: ExpectedSegment,
   chain: boolean,
-): Promise<BigUint64Array | null> {
-  const hashes: bigint[] = [];
-  const onBatch = (batch: BatchIdentity) => void hashes.push(batchHash(batch));
+): Promise<CheckedSegment> {
+  const hashes = new BatchHashes();
+  const onBatch = (batch: BatchIdentity) => hashes.add(batchHash(batch));
+  const history = new HistoryCheck({ chain, previousHead: null, onBatch });
+  let failure: CheckedSegment["failure"] = null;
   try {
-    const history = new HistoryCheck({ chain, previousHead: null, onBatch });
     await verifySegment(storage, expected, history);
-    return BigUint64Array.from(hashes);
-  } catch {
-    // The caller verifies the segment again and finds the error.
-    return null;
+  } catch (error) {
+    if (!(error instanceof VerifyFailure)) throw error;
+    failure = { code: error.code, message: error.message };
   }
+  return { events: history.eventsChecked, hashes: hashes.all, failure };
 }
 
 async function addRows(segment: Segment, history: HistoryCheck): Promise<void> {

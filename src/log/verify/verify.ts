@@ -1,23 +1,23 @@
 /**
  * Verifies a log without changing it and without its lock: every file in log order, as one history.
- * Memory does not grow with the log.
+ * Memory grows by 8 bytes for each batch.
  *
  * Without an anchor outside of the log it can't be seen that its last commits are missing as a
  * whole: such a log is a valid earlier one.
  */
 import { GENESIS_HEAD_HEX } from "../../event/chain.ts";
+import { quoteString } from "../../event/json/quote_string.ts";
 import { SegmentError } from "../parquet/segment_error.ts";
-import type { SegmentEntry } from "../segment/manifest.ts";
 import { openSegment } from "../segment/segment_reader.ts";
 import { MANIFEST_FILE, TAIL_FILE } from "../storage/file_names.ts";
 import { isNotFound, type Storage } from "../storage/storage.ts";
+import { batchHash, BatchHashes } from "./batch_hashes.ts";
 import { type VerifiedTail, verifyPending, verifyTail } from "./commit_file_verifier.ts";
-import { batchHash, DuplicateBatches } from "./duplicate_batches.ts";
-import { type FailureCode, VerifyFailure } from "./failure.ts";
-import { HistoryCheck } from "./history_check.ts";
+import { type Damage, type FailureCode, VerifyFailure } from "./failure.ts";
+import { type BatchIdentity, HistoryCheck } from "./history_check.ts";
 import { closeInventory, type Inventory, takeInventory } from "./inventory.ts";
-import { checkAhead, type SegmentChecker } from "./segment_threads.ts";
-import { verifySegment } from "./segment_verifier.ts";
+import { startSegmentThreads } from "./segment_threads.ts";
+import { type CheckedSegment, checkSegment, verifySegment } from "./segment_verifier.ts";
 
 /** The report; wire names, in their order. Paths are relative to the log folder, sorted. */
 export interface VerifyReport {
@@ -27,25 +27,17 @@ export interface VerifyReport {
   segments_checked: number;
   pending_checked: number;
   events_checked: number;
-  /** Meaningless files that the next writer removes. */
+  /** Meaningless files; the next writer removes all but segments of no pending file. */
   orphans: string[];
   /** Unfinished work of a writer, which may be in progress. */
   remnants: string[];
   failure: FailureCode | null;
 }
 
-/** A damaged file. */
-export interface Damage {
-  /** `not checked` when the file could not be read. */
-  code: FailureCode | "not checked";
-  /** Begins with the path of the file. */
-  message: string;
-}
-
 export interface Verification {
   report: VerifyReport;
   /** The first check in log order that does not hold; null when all do. */
-  failure: VerifyFailure | null;
+  failure: Damage<FailureCode> | null;
   /** Other files that are damaged, whatever comes before them. */
   others: Damage[];
 }
@@ -53,12 +45,10 @@ export interface Verification {
 export interface VerifyOptions {
   /** Whether to recompute every content hash, event hash and the history chain. */
   chain: boolean;
-  /** Starts the threads that verify segments ahead; null where they don't help. */
-  startChecker?: (segments: readonly SegmentEntry[]) => SegmentChecker | null;
-  /** Called after each batch or segment. */
+  /** The log folder, for threads that verify its segments; none are started if absent. */
+  folder?: string;
+  /** Called after each file. */
   onProgress?: (eventsChecked: number) => void;
-  /** See `DuplicateBatches`. */
-  batchHashesMax?: number;
 }
 
 /**
@@ -76,18 +66,22 @@ export async function verifyLog(storage: Storage, options: VerifyOptions): Promi
     remnants: [],
     failure: null,
   };
-  let verifier: LogVerifier;
+  let inventory: Inventory;
   try {
-    const inventory = await takeInventory(storage);
-    report.orphans = inventory.orphans;
-    report.remnants = inventory.remnants;
-    verifier = new LogVerifier(storage, inventory, options, report);
+    inventory = await takeInventory(storage);
   } catch (failure) {
     if (!(failure instanceof VerifyFailure)) throw failure;
     report.failure = failure.code;
     return { report, failure, others: [] };
   }
-  await verifier.run();
+  report.orphans = inventory.orphans;
+  report.remnants = inventory.remnants;
+  const verifier = new LogVerifier(storage, inventory, options, report);
+  try {
+    await verifier.run();
+  } finally {
+    await closeInventory(inventory);
+  }
   const { failure, others } = verifier;
   report.failure = failure?.code ?? null;
   report.ok = failure === null;
@@ -99,10 +93,11 @@ class LogVerifier {
   readonly #inventory: Inventory;
   readonly #options: VerifyOptions;
   readonly #report: VerifyReport;
-  readonly #duplicates: DuplicateBatches;
-  /** All of the log up to the first failure. */
+  /** Of all batches up to the first failure. */
+  readonly #hashes = new BatchHashes();
+  /** All that is in no segment, up to the first failure. */
   readonly #history: HistoryCheck;
-  failure: VerifyFailure | null = null;
+  failure: Damage<FailureCode> | null = null;
   readonly others: Damage[] = [];
 
   constructor(
@@ -115,65 +110,55 @@ class LogVerifier {
     this.#inventory = inventory;
     this.#options = options;
     this.#report = report;
-    this.#duplicates = new DuplicateBatches(storage, inventory, options.batchHashesMax);
+    const last = inventory.manifest.segments.at(-1);
     this.#history = new HistoryCheck({
       chain: options.chain,
-      onBatch: (batch) => {
-        this.#duplicates.add(batchHash(batch));
-        this.#tellProgress();
-      },
+      ...(last && { previousHead: last.head, lastEventId: last.last_event_id }),
+      onBatch: (batch) => this.#hashes.add(batchHash(batch)),
     });
   }
 
-  /** Closes the files of the inventory. */
   async run(): Promise<void> {
-    try {
-      await this.#checkSegments();
-      await this.#checkPending();
-      await this.#checkDuplicates();
-    } finally {
-      await closeInventory(this.#inventory);
-    }
-    this.#report.events_checked = this.#history.eventsChecked;
+    await this.#checkSegments();
+    await this.#checkUnsealed();
+    await this.#checkDuplicates();
   }
 
   async #checkSegments(): Promise<void> {
+    const { folder, chain } = this.#options;
     const { segments } = this.#inventory.manifest;
-    const checker = this.#options.startChecker?.(segments) ?? null;
+    const threads = folder === undefined ? null : startSegmentThreads(segments, { folder, chain });
     try {
-      for await (const [expected, hashes] of checkAhead(segments, checker)) {
-        if (this.failure === null) this.#report.segments_checked += 1;
-        if (this.#isKnown(expected, hashes)) continue;
-        const verify = (history: HistoryCheck) => verifySegment(this.#storage, expected, history);
-        await this.#check(expected.path, verify);
+      for (const [place, expected] of segments.entries()) {
+        await this.#check(expected.path, async () => {
+          const checked = await threads?.checked[place] ??
+            await checkSegment(this.#storage, expected, chain);
+          this.#addSegment(checked);
+        });
       }
     } finally {
-      await checker?.close();
+      await threads?.close();
     }
   }
 
-  /** Whether a segment needs no more checks: it is right and comes next. Adds it then. */
-  #isKnown(expected: SegmentEntry, hashes: BigUint64Array | null): boolean {
-    if (hashes === null) return false;
-    if (this.failure !== null) return true;
-    if (!this.#history.isNext(expected)) return false;
-    this.#history.addSegment(expected);
-    hashes.forEach((hash) => this.#duplicates.add(hash));
-    this.#tellProgress();
-    return true;
+  #addSegment({ events, hashes, failure }: CheckedSegment): void {
+    if (this.failure === null) {
+      this.#report.segments_checked += 1;
+      this.#addEvents(events);
+      for (const hash of hashes) this.#hashes.add(hash);
+    }
+    if (failure !== null) this.#addFailure(failure);
   }
 
-  async #checkPending(): Promise<void> {
-    const { manifest, pending, tail, isStarted } = this.#inventory;
-    const last = manifest.segments.at(-1);
-    let head: string | null = this.failure === null ? last?.head ?? GENESIS_HEAD_HEX : null;
+  async #checkUnsealed(): Promise<void> {
+    const { pending, tail, isStarted } = this.#inventory;
     for (const listed of pending) {
       if (this.failure === null) this.#report.pending_checked += 1;
-      head = await this.#check(listed.path, (history) => verifyPending(listed, head, history));
+      await this.#checkCommits(listed.path, (history) => verifyPending(listed, history));
     }
-    const verified = await this.#check(TAIL_FILE, async (history) => {
+    const verified = await this.#checkCommits(TAIL_FILE, async (history) => {
       if (tail === null) return assertMayMissTail(this.#inventory);
-      return await verifyTail(tail, head, history);
+      return await verifyTail(tail, history);
     });
     if (this.failure !== null) return;
     if (isStarted && verified?.isRemnant) this.#report.remnants.push(TAIL_FILE);
@@ -182,39 +167,78 @@ class LogVerifier {
     }
   }
 
-  /** A batch committed twice before the first failure becomes the first failure. */
-  async #checkDuplicates(): Promise<void> {
-    const duplicate = await this.#duplicates.find();
-    if (duplicate === null) return;
-    if (this.failure !== null) this.others.unshift(this.failure);
-    this.failure = duplicate;
-  }
-
-  /**
-   * Checks a file as the next one of the log; after the first failure by itself.
-   * @returns null when it is damaged.
-   */
-  async #check<Result>(
+  /** Checks a file of commits as the next one of the log; after the first failure by itself. */
+  async #checkCommits<Result>(
     path: string,
     verify: (history: HistoryCheck) => Promise<Result>,
   ): Promise<Result | null> {
     const { chain } = this.#options;
-    const isNext = this.failure === null;
+    if (this.failure !== null) {
+      return await this.#check(path, () => verify(new HistoryCheck({ chain, previousHead: null })));
+    }
+    const eventsBefore = this.#history.eventsChecked;
+    const result = await this.#check(path, () => verify(this.#history));
+    this.#addEvents(this.#history.eventsChecked - eventsBefore);
+    return result;
+  }
+
+  /** @returns null when the file is damaged. */
+  async #check<Result>(path: string, verify: () => Promise<Result>): Promise<Result | null> {
     try {
-      return await verify(isNext ? this.#history : new HistoryCheck({ chain, previousHead: null }));
+      return await verify();
     } catch (error) {
-      const isFailure = error instanceof VerifyFailure;
-      if (isNext && !isFailure) throw error;
-      if (!isFailure) this.others.push({ code: "not checked", message: `${path}: ${error}` });
-      else if (isNext) this.failure = error;
-      else this.others.push(error);
+      if (error instanceof VerifyFailure) this.#addFailure(error);
+      else if (this.failure === null) throw error;
+      else this.others.push({ code: "not checked", message: `${path}: ${error}` });
       return null;
     }
   }
 
-  #tellProgress(): void {
-    this.#options.onProgress?.(this.#history.eventsChecked);
+  #addFailure(failure: Damage<FailureCode>): void {
+    if (this.failure === null) this.failure = failure;
+    else this.others.push(failure);
   }
+
+  #addEvents(events: number): void {
+    this.#report.events_checked += events;
+    this.#options.onProgress?.(this.#report.events_checked);
+  }
+
+  /**
+   * A batch committed twice before the first failure becomes the first failure. Everything is read
+   * again when hashes are equal, to compare the names.
+   */
+  async #checkDuplicates(): Promise<void> {
+    const repeated = this.#hashes.takeRepeated();
+    if (repeated.size === 0) return;
+    const names = new Set<string>();
+    const onBatch = (batch: BatchIdentity) => {
+      if (!repeated.has(batchHash(batch))) return;
+      const name = `batch ${spelled(batch.batch_id)} of source ${spelled(batch.source)}`;
+      const what = `${name} is committed twice`;
+      if (names.has(name)) throw history.failure(what, {}, "idempotency_invalid");
+      names.add(name);
+    };
+    const history = new HistoryCheck({ chain: this.#options.chain, onBatch });
+    const { manifest, pending, tail } = this.#inventory;
+    try {
+      for (const expected of manifest.segments) {
+        await verifySegment(this.#storage, expected, history);
+      }
+      for (const listed of pending) await verifyPending(listed, history);
+      if (tail !== null) await verifyTail(tail, history);
+    } catch (error) {
+      if (!(error instanceof VerifyFailure)) throw error;
+      // Any other failure is the first one, which is known.
+      if (error.code !== "idempotency_invalid") return;
+      if (this.failure !== null) this.others.unshift(this.failure);
+      this.failure = error;
+    }
+  }
+}
+
+function spelled(text: string): string {
+  return quoteString(text.toWellFormed());
 }
 
 /** Only a rotation interrupted before it makes the next tail leaves none. */
