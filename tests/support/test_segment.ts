@@ -11,7 +11,7 @@ import {
 } from "../../src/log/wal/commit_builder.ts";
 import type { BatchEntry } from "../../src/log/wal/commit_frame.ts";
 import { readCommits } from "../../src/log/wal/commit_reader.ts";
-import { readBack } from "../../src/log/sealing/segment_read_back.ts";
+import { readBack } from "../../src/log/sealing/segment_maker.ts";
 import { LruCache } from "../../src/lru_cache.ts";
 import type { SegmentEntry } from "../../src/log/segment/manifest.ts";
 import { RowGroupCache } from "../../src/log/segment/row_group_cache.ts";

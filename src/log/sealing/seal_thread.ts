@@ -2,32 +2,17 @@
  * Makes segments on another thread, so that appends and reads do not wait. The thread outlives its
  * work for a while: starting one takes a tenth of a second.
  */
-import { RequestThread, type RequestThreadOptions } from "../../threads/request_thread.ts";
-import type { MadeSegment, SegmentMaker, SegmentTask } from "./segment_maker.ts";
-import { Throttle } from "./throttle.ts";
+import { RequestThread } from "../../threads/request_thread.ts";
+import type { SegmentMaker, ThrottledTask } from "./background_sealing.ts";
+import type { MadeSegment } from "./segment_maker.ts";
 
 /** The thread ends when it has been idle for this long. */
 const SEAL_THREAD_IDLE_MS = 60_000;
 
-/** What the thread is started with. */
-export interface SealWorkerData {
-  /** Path of the log folder. */
-  logDir: string;
-  /** Memory of its `Throttle`. */
-  throttle: SharedArrayBuffer;
-}
-
 /** Makes segments of the log in a folder. A thread that dies is replaced for the next segment. */
-export function sealThread(logDir: string, options: RequestThreadOptions = {}): SegmentMaker {
-  const throttle = new Throttle();
-  const workerData: SealWorkerData = { logDir, throttle: throttle.memory };
-  const thread = new RequestThread<SegmentTask, MadeSegment>(
-    new URL("./seal_worker.ts", import.meta.url),
-    { idleMs: SEAL_THREAD_IDLE_MS, ...options, workerData },
-  );
-  return {
-    make: (task) => thread.request(task),
-    setBacklog: (bytes) => throttle.backlogBytes = bytes,
-    close: () => thread.close(),
-  };
+export function sealThread(logDir: string): SegmentMaker {
+  const module = new URL("./seal_worker.ts", import.meta.url);
+  const options = { idleMs: SEAL_THREAD_IDLE_MS, workerData: logDir };
+  const thread = new RequestThread<ThrottledTask, MadeSegment>(module, options);
+  return { make: (task) => thread.request(task), close: () => thread.close() };
 }

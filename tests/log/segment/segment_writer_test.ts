@@ -8,7 +8,7 @@ import type { WholeCommit } from "../../../src/log/wal/commit_reader.ts";
 import type { BatchEntry } from "../../../src/log/wal/commit_frame.ts";
 import { CorruptLogError } from "../../../src/log/storage/errors.ts";
 import { readPageHeader } from "../../../src/log/parquet/column_decoder.ts";
-import { readBack } from "../../../src/log/sealing/segment_read_back.ts";
+import { readBack } from "../../../src/log/sealing/segment_maker.ts";
 import { openSegment } from "../../../src/log/segment/segment_reader.ts";
 import { ROW_GROUP_BYTES_SOFT_MAX, writeSegment } from "../../../src/log/segment/segment_writer.ts";
 import { flipBit } from "../../support/corrupt.ts";
