@@ -38,6 +38,8 @@ export interface Inventory {
   pending: ListedFile[];
   /** Null in a folder without one. */
   tail: ListedFile | null;
+  /** These files, which the caller closes. */
+  opened: readonly ListedFile[];
   /** Meaningless files, sorted. */
   orphans: string[];
   /** The orphans named like a segment whose events are not in a pending file. */
@@ -54,24 +56,26 @@ export interface Inventory {
 export async function takeInventory(storage: Storage): Promise<Inventory> {
   for (let attempt = 0; attempt < LISTING_ATTEMPTS_MAX; attempt++) {
     const names = await readNames(storage);
-    const files: OpenedFiles = { pending: [], tail: null };
+    const opened: ListedFile[] = [];
+    let inventory: Inventory | null = null;
     try {
-      const isComplete = await openFiles(storage, names, files);
-      if (isComplete && isSame(names, await readNames(storage))) return inventoryOf(names, files);
-    } catch (error) {
-      await closeInventory(files);
-      throw error;
+      const pending = names.pending.filter((name) => isUncovered(name, names));
+      for (const path of [...pending.map((name) => `${PENDING_FOLDER}/${name}`), TAIL_FILE]) {
+        // A pending file that is gone shows in the second listing.
+        const listed = await openListed(storage, path);
+        if (listed !== null) opened.push(listed);
+      }
+      if (isSame(names, await readNames(storage))) inventory = inventoryOf(names, opened);
+    } finally {
+      if (inventory === null) await closeFiles(opened);
     }
-    await closeInventory(files);
+    if (inventory !== null) return inventory;
   }
   throw new Error("the log changed while it was being listed; run verify again");
 }
 
-type OpenedFiles = Pick<Inventory, "pending" | "tail">;
-
-export async function closeInventory({ pending, tail }: OpenedFiles): Promise<void> {
-  for (const { file } of pending) await file.close();
-  await tail?.file.close();
+export async function closeFiles(files: readonly ListedFile[]): Promise<void> {
+  for (const { file } of files) await file.close();
 }
 
 interface Names {
@@ -110,18 +114,6 @@ function isSame(before: Names, after: Names): boolean {
   return moves(before) === moves(after);
 }
 
-/** Opens the files; false when a pending one is gone. The tail may be missing. */
-async function openFiles(storage: Storage, names: Names, files: OpenedFiles): Promise<boolean> {
-  for (const name of names.pending) {
-    if (!isUncovered(name, names)) continue;
-    const listed = await openListed(storage, `${PENDING_FOLDER}/${name}`);
-    if (listed === null) return false;
-    files.pending.push(listed);
-  }
-  files.tail = await openListed(storage, TAIL_FILE);
-  return true;
-}
-
 async function openListed(storage: Storage, path: string): Promise<ListedFile | null> {
   try {
     const file = await storage.open(path, "read");
@@ -140,18 +132,23 @@ function isUncovered(name: string, { manifest }: Names): boolean {
   return range === null || lastSealed === undefined || range.lastEventId > lastSealed;
 }
 
-function inventoryOf(names: Names, files: OpenedFiles): Inventory {
+function inventoryOf(names: Names, opened: readonly ListedFile[]): Inventory {
   const { manifest, root, pending, segments } = names;
   const isStarted = manifest !== null;
-  const holdsFiles = pending.length > 0 || segments.length > 0;
-  if (!isStarted && (holdsFiles || (files.tail?.sizeBytes ?? 0) > 0)) {
-    throw manifestFailure("is missing from a log that holds events");
-  }
+  const tail = opened.find(({ path }) => path === TAIL_FILE) ?? null;
+  const isEmpty = pending.length + segments.length + (tail?.sizeBytes ?? 0) === 0;
+  if (!isStarted && !isEmpty) throw manifestFailure("is missing from a log that holds events");
   // The manifest is the last step of a first start.
   const steps = isStarted ? [] : [PENDING_FOLDER, SEGMENTS_FOLDER, TAIL_FILE];
-  const remnants = steps.filter((name) => root.includes(name));
-  const leftovers = namedLeftovers(names);
-  return { isStarted, manifest: manifest ?? EMPTY_MANIFEST, ...files, ...leftovers, remnants };
+  return {
+    isStarted,
+    manifest: manifest ?? EMPTY_MANIFEST,
+    pending: opened.filter((listed) => listed !== tail),
+    tail,
+    opened,
+    remnants: steps.filter((name) => root.includes(name)),
+    ...namedLeftovers(names),
+  };
 }
 
 /** Leftovers of interrupted writers. The next writer keeps those that are unlisted. */

@@ -15,7 +15,7 @@ import { batchHash, BatchHashes } from "./batch_hashes.ts";
 import { type VerifiedTail, verifyPending, verifyTail } from "./commit_file_verifier.ts";
 import { type Damage, type FailureCode, VerifyFailure } from "./failure.ts";
 import { type BatchIdentity, HistoryCheck } from "./history_check.ts";
-import { closeInventory, type Inventory, takeInventory } from "./inventory.ts";
+import { closeFiles, type Inventory, takeInventory } from "./inventory.ts";
 import { startSegmentThreads } from "./segment_threads.ts";
 import { type CheckedSegment, checkSegment, verifySegment } from "./segment_verifier.ts";
 
@@ -56,77 +56,58 @@ export interface VerifyOptions {
  * @throws {UnsupportedFormatError} a newer program wrote the folder.
  */
 export async function verifyLog(storage: Storage, options: VerifyOptions): Promise<Verification> {
-  const report: VerifyReport = {
-    ok: false,
-    chain_checked: options.chain,
-    segments_checked: 0,
-    pending_checked: 0,
-    events_checked: 0,
-    orphans: [],
-    remnants: [],
-    failure: null,
-  };
-  let inventory: Inventory;
-  try {
-    inventory = await takeInventory(storage);
-  } catch (failure) {
-    if (!(failure instanceof VerifyFailure)) throw failure;
-    report.failure = failure.code;
-    return { report, failure, others: [] };
-  }
-  report.orphans = inventory.orphans;
-  report.remnants = inventory.remnants;
-  const verifier = new LogVerifier(storage, inventory, options, report);
-  try {
-    await verifier.run();
-  } finally {
-    await closeInventory(inventory);
-  }
-  const { failure, others } = verifier;
-  report.failure = failure?.code ?? null;
-  report.ok = failure === null;
-  return { report, failure, others };
+  return await new LogVerifier(storage, options).run();
 }
 
 class LogVerifier {
   readonly #storage: Storage;
-  readonly #inventory: Inventory;
   readonly #options: VerifyOptions;
   readonly #report: VerifyReport;
   /** Of all batches up to the first failure. */
   readonly #hashes = new BatchHashes();
-  /** All that is in no segment, up to the first failure. */
-  readonly #history: HistoryCheck;
-  failure: Damage<FailureCode> | null = null;
-  readonly others: Damage[] = [];
+  #failure: Damage<FailureCode> | null = null;
+  readonly #others: Damage[] = [];
 
-  constructor(
-    storage: Storage,
-    inventory: Inventory,
-    options: VerifyOptions,
-    report: VerifyReport,
-  ) {
+  constructor(storage: Storage, options: VerifyOptions) {
     this.#storage = storage;
-    this.#inventory = inventory;
     this.#options = options;
-    this.#report = report;
-    const last = inventory.manifest.segments.at(-1);
-    this.#history = new HistoryCheck({
-      chain: options.chain,
-      ...(last && { previousHead: last.head, lastEventId: last.last_event_id }),
-      onBatch: (batch) => this.#hashes.add(batchHash(batch)),
-    });
+    this.#report = {
+      ok: false,
+      chain_checked: options.chain,
+      segments_checked: 0,
+      pending_checked: 0,
+      events_checked: 0,
+      orphans: [],
+      remnants: [],
+      failure: null,
+    };
   }
 
-  async run(): Promise<void> {
-    await this.#checkSegments();
-    await this.#checkUnsealed();
-    await this.#checkDuplicates();
+  async run(): Promise<Verification> {
+    const inventory = await this.#check(MANIFEST_FILE, () => takeInventory(this.#storage));
+    if (inventory !== null) {
+      try {
+        await this.#checkFiles(inventory);
+      } finally {
+        await closeFiles(inventory.opened);
+      }
+    }
+    const failure = this.#failure;
+    const report = { ...this.#report, ok: failure === null, failure: failure?.code ?? null };
+    return { report, failure, others: this.#others };
   }
 
-  async #checkSegments(): Promise<void> {
+  async #checkFiles(inventory: Inventory): Promise<void> {
+    this.#report.orphans = inventory.orphans;
+    this.#report.remnants = inventory.remnants;
+    await this.#checkSegments(inventory);
+    await this.#checkUnsealed(inventory);
+    const repeated = this.#hashes.takeRepeated();
+    if (repeated.size > 0) await this.#checkDuplicates(inventory, repeated);
+  }
+
+  async #checkSegments({ manifest: { segments } }: Inventory): Promise<void> {
     const { folder, chain } = this.#options;
-    const { segments } = this.#inventory.manifest;
     const threads = folder === undefined ? null : startSegmentThreads(segments, { folder, chain });
     try {
       for (const [place, expected] of segments.entries()) {
@@ -142,7 +123,7 @@ class LogVerifier {
   }
 
   #addSegment({ events, hashes, failure }: CheckedSegment): void {
-    if (this.failure === null) {
+    if (this.#failure === null) {
       this.#report.segments_checked += 1;
       this.#addEvents(events);
       for (const hash of hashes) this.#hashes.add(hash);
@@ -150,35 +131,41 @@ class LogVerifier {
     if (failure !== null) this.#addFailure(failure);
   }
 
-  async #checkUnsealed(): Promise<void> {
-    const { pending, tail, isStarted } = this.#inventory;
-    for (const listed of pending) {
-      if (this.failure === null) this.#report.pending_checked += 1;
-      await this.#checkCommits(listed.path, (history) => verifyPending(listed, history));
-    }
-    const verified = await this.#checkCommits(TAIL_FILE, async (history) => {
-      if (tail === null) return assertMayMissTail(this.#inventory);
-      return await verifyTail(tail, history);
+  async #checkUnsealed(inventory: Inventory): Promise<void> {
+    const { manifest, pending, tail, isStarted } = inventory;
+    const last = manifest.segments.at(-1);
+    const history = new HistoryCheck({
+      chain: this.#options.chain,
+      ...(last && { previousHead: last.head, lastEventId: last.last_event_id }),
+      onBatch: (batch) => this.#hashes.add(batchHash(batch)),
     });
-    if (this.failure !== null) return;
+    for (const listed of pending) {
+      if (this.#failure === null) this.#report.pending_checked += 1;
+      await this.#checkCommits(listed.path, history, (history) => verifyPending(listed, history));
+    }
+    const verified = await this.#checkCommits(TAIL_FILE, history, async (history) => {
+      return tail === null ? assertMayMissTail(inventory) : await verifyTail(tail, history);
+    });
+    if (this.#failure !== null) return;
     if (isStarted && verified?.isRemnant) this.#report.remnants.push(TAIL_FILE);
     if (pending.length === 0 && verified?.isEmpty) {
-      await this.#check(MANIFEST_FILE, () => checkUnlisted(this.#storage, this.#inventory));
+      await this.#check(MANIFEST_FILE, () => checkUnlisted(this.#storage, inventory));
     }
   }
 
-  /** Checks a file of commits as the next one of the log; after the first failure by itself. */
+  /** Checks a file as the next one of a history; after the first failure by itself. */
   async #checkCommits<Result>(
     path: string,
+    history: HistoryCheck,
     verify: (history: HistoryCheck) => Promise<Result>,
   ): Promise<Result | null> {
-    const { chain } = this.#options;
-    if (this.failure !== null) {
-      return await this.#check(path, () => verify(new HistoryCheck({ chain, previousHead: null })));
+    if (this.#failure !== null) {
+      const alone = new HistoryCheck({ chain: history.chain, previousHead: null });
+      return await this.#check(path, () => verify(alone));
     }
-    const eventsBefore = this.#history.eventsChecked;
-    const result = await this.#check(path, () => verify(this.#history));
-    this.#addEvents(this.#history.eventsChecked - eventsBefore);
+    const eventsBefore = history.eventsChecked;
+    const result = await this.#check(path, () => verify(history));
+    this.#addEvents(history.eventsChecked - eventsBefore);
     return result;
   }
 
@@ -188,15 +175,15 @@ class LogVerifier {
       return await verify();
     } catch (error) {
       if (error instanceof VerifyFailure) this.#addFailure(error);
-      else if (this.failure === null) throw error;
-      else this.others.push({ code: "not checked", message: `${path}: ${error}` });
+      else if (this.#failure === null) throw error;
+      else this.#others.push({ code: "not checked", message: `${path}: ${error}` });
       return null;
     }
   }
 
   #addFailure(failure: Damage<FailureCode>): void {
-    if (this.failure === null) this.failure = failure;
-    else this.others.push(failure);
+    if (this.#failure === null) this.#failure = failure;
+    else this.#others.push(failure);
   }
 
   #addEvents(events: number): void {
@@ -205,12 +192,13 @@ class LogVerifier {
   }
 
   /**
-   * A batch committed twice before the first failure becomes the first failure. Everything is read
-   * again when hashes are equal, to compare the names.
+   * A batch committed twice before the first failure becomes the first failure. Reads everything
+   * again to compare the names of batches with equal hashes.
    */
-  async #checkDuplicates(): Promise<void> {
-    const repeated = this.#hashes.takeRepeated();
-    if (repeated.size === 0) return;
+  async #checkDuplicates(
+    { manifest, pending, tail }: Inventory,
+    repeated: ReadonlySet<bigint>,
+  ): Promise<void> {
     const names = new Set<string>();
     const onBatch = (batch: BatchIdentity) => {
       if (!repeated.has(batchHash(batch))) return;
@@ -220,7 +208,6 @@ class LogVerifier {
       names.add(name);
     };
     const history = new HistoryCheck({ chain: this.#options.chain, onBatch });
-    const { manifest, pending, tail } = this.#inventory;
     try {
       for (const expected of manifest.segments) {
         await verifySegment(this.#storage, expected, history);
@@ -231,8 +218,8 @@ class LogVerifier {
       if (!(error instanceof VerifyFailure)) throw error;
       // Any other failure is the first one, which is known.
       if (error.code !== "idempotency_invalid") return;
-      if (this.failure !== null) this.others.unshift(this.failure);
-      this.failure = error;
+      if (this.#failure !== null) this.#others.unshift(this.#failure);
+      this.#failure = error;
     }
   }
 }
