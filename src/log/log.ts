@@ -229,15 +229,13 @@ export class Log {
   }
 
   #sealingBy({ maker, pause }: SealingOptions): BackgroundSealing {
-    const make = (task: SegmentTask) =>
-      maker.make({ ...task, backlogBytes: this.#files.unsealedBytes });
     return new BackgroundSealing({
       maker,
       pause,
       // Not before the pending file's name is durable: after a crash, a start that found the
       // segments listed and the old name would take the tail for events out of order.
       nextPath: () => this.#writer.isSettled ? this.#files.oldestPending?.path ?? null : null,
-      sealNext: async () => this.#removeSealed((await this.#files.sealOldest(make)).file),
+      sealNext: async () => this.#removeSealed((await this.#files.sealOldest(maker.make)).file),
       report: (line) => this.#report(line),
     });
   }

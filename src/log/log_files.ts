@@ -121,7 +121,8 @@ export class LogFiles {
   async #seal(pending: CommitFile, make: MakeSegment): Promise<Manifest> {
     const { storage, clockMs } = this.#options;
     try {
-      return await sealPending(pending, this.#manifest, { storage, clockMs, make });
+      const options = { storage, clockMs, make, backlogBytes: this.unsealedBytes };
+      return await sealPending(pending, this.#manifest, options);
     } catch (cause) {
       try {
         await removeUnfinished(storage);

@@ -3,22 +3,16 @@
  * and retried after a pause; readers and writers continue.
  */
 import { setTimeout } from "node:timers/promises";
-import type { MadeSegment, SegmentTask } from "./segment_maker.ts";
+import type { MakeSegment } from "./segment_maker.ts";
 
 export const SEAL_RETRY_MS_MAX: number = 300_000;
 
 /** The first pause after a failure; each further one doubles. */
 export const SEAL_RETRY_MS: number = 1000;
 
-export interface ThrottledTask extends SegmentTask {
-  /** Bytes of commits that are not sealed. */
-  backlogBytes: number;
-}
-
 /** Makes segments for a log that is served, on another thread. */
 export interface SegmentMaker {
-  /** See `MakeSegment`. */
-  make(task: ThrottledTask): Promise<MadeSegment>;
+  make: MakeSegment;
   /** Rejects what is under way, and frees all resources. */
   close(): Promise<void>;
 }

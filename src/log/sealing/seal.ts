@@ -21,6 +21,8 @@ export interface SealOptions {
   /** Milliseconds since 1970. */
   clockMs: () => number;
   make: MakeSegment;
+  /** See `SegmentTask`. */
+  backlogBytes: number;
 }
 
 /**
@@ -31,7 +33,7 @@ export interface SealOptions {
 export async function sealPending(
   pending: CommitFile,
   manifest: Manifest,
-  { storage, clockMs, make }: SealOptions,
+  { storage, clockMs, make, backlogBytes }: SealOptions,
 ): Promise<Manifest> {
   const segments = [...manifest.segments];
   let startBytes = 0;
@@ -41,6 +43,7 @@ export async function sealPending(
       startBytes,
       endBytes: pending.endBytes,
       previousHead: segments.at(-1)?.head ?? GENESIS_HEAD_HEX,
+      backlogBytes,
     });
     const path = segmentPath(facts);
     await storage.rename(SEGMENT_TEMPORARY_FILE, path);

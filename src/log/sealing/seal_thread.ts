@@ -3,8 +3,8 @@
  * work for a while: starting one takes a tenth of a second.
  */
 import { RequestThread } from "../../threads/request_thread.ts";
-import type { SegmentMaker, ThrottledTask } from "./background_sealing.ts";
-import type { MadeSegment } from "./segment_maker.ts";
+import type { SegmentMaker } from "./background_sealing.ts";
+import type { MadeSegment, SegmentTask } from "./segment_maker.ts";
 
 /** The thread ends when it has been idle for this long. */
 const SEAL_THREAD_IDLE_MS = 60_000;
@@ -13,6 +13,6 @@ const SEAL_THREAD_IDLE_MS = 60_000;
 export function sealThread(logDir: string): SegmentMaker {
   const module = new URL("./seal_worker.ts", import.meta.url);
   const options = { idleMs: SEAL_THREAD_IDLE_MS, workerData: logDir };
-  const thread = new RequestThread<ThrottledTask, MadeSegment>(module, options);
+  const thread = new RequestThread<SegmentTask, MadeSegment>(module, options);
   return { make: (task) => thread.request(task), close: () => thread.close() };
 }

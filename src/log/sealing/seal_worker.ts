@@ -2,13 +2,12 @@
 import { workerData } from "node:worker_threads";
 import { answerRequests } from "../../threads/request_thread.ts";
 import { fileStorage } from "../storage/file_storage.ts";
-import type { ThrottledTask } from "./background_sealing.ts";
-import { type MadeSegment, makeSegment } from "./segment_maker.ts";
+import { type MadeSegment, makeSegment, type SegmentTask } from "./segment_maker.ts";
 import { startThrottle } from "./throttle.ts";
 
 const storage = fileStorage(workerData as string);
 
-answerRequests<ThrottledTask, MadeSegment>(async (task) => {
+answerRequests<SegmentTask, MadeSegment>(async (task) => {
   const throttle = startThrottle(task.backlogBytes);
   return { response: await makeSegment(storage, task, { throttle }) };
 });

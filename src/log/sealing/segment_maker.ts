@@ -26,6 +26,8 @@ export interface SegmentTask {
   endBytes: number;
   /** Chain head before the first event, 64 lowercase hex digits. */
   previousHead: string;
+  /** Bytes of commits that are not sealed, by which the thread is throttled. */
+  backlogBytes: number;
 }
 
 export interface MadeSegment {

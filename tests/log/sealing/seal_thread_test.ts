@@ -6,9 +6,8 @@ import { test } from "node:test";
 import { fileStorage } from "../../../src/log/storage/file_storage.ts";
 import { PENDING_FOLDER, SEGMENT_TEMPORARY_FILE } from "../../../src/log/storage/file_names.ts";
 import { openLog, SILENT_LISTENER } from "../../../src/log/log.ts";
-import type { ThrottledTask } from "../../../src/log/sealing/background_sealing.ts";
 import { sealThread } from "../../../src/log/sealing/seal_thread.ts";
-import { makeSegment } from "../../../src/log/sealing/segment_maker.ts";
+import { makeSegment, type SegmentTask } from "../../../src/log/sealing/segment_maker.ts";
 import { startThrottle } from "../../../src/log/sealing/throttle.ts";
 import { removeIfThere } from "../../../src/log/storage/storage.ts";
 import { GENESIS_HEAD_HEX } from "../../../src/event/chain.ts";
@@ -18,7 +17,7 @@ import { preparedBatch } from "../../support/prepared.ts";
 import { testTime } from "../../support/test_log.ts";
 
 /** A folder with a pending file, and the task to make a segment of all of it. */
-async function pendingIn(folder: string): Promise<ThrottledTask> {
+async function pendingIn(folder: string): Promise<SegmentTask> {
   const storage = fileStorage(folder);
   const log = await openLog({ ...testTime(), storage, listener: SILENT_LISTENER });
   const events = Array.from({ length: 300 }, (_, n) => ({ payload: `${n}`.repeat(50) }));
