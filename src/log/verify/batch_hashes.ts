@@ -29,11 +29,6 @@ export class BatchHashes {
     this.#hashes[this.#length++] = hash;
   }
 
-  /** All hashes so far, in order. */
-  get all(): BigUint64Array {
-    return this.#hashes.slice(0, this.#length);
-  }
-
   /** The hashes that were added more than once. Called once, after `add()`. */
   takeRepeated(): Set<bigint> {
     const sorted = this.#hashes.subarray(0, this.#length).sort();

@@ -34,11 +34,9 @@ export interface HistoryCheckOptions {
 /** Identifies a batch. */
 export type BatchIdentity = Pick<BatchEntry, "source" | "batch_id">;
 
-/** The record of a batch before its events are read. */
-export type BatchStart = Pick<BatchEntry, "source" | "batch_id" | "batch_digest">;
-
 /** A batch whose lines are being checked. */
-interface OpenBatch extends BatchStart {
+interface OpenBatch extends BatchIdentity {
+  batch_digest: string;
   spelling: SpelledBatch;
   events: number;
   firstEventId: string;
@@ -101,7 +99,7 @@ export class HistoryCheck {
   }
 
   /** Starts a batch, to which the following lines belong. */
-  startBatch({ source, batch_id, batch_digest }: BatchStart): void {
+  startBatch({ source, batch_id, batch_digest }: BatchIdentity & { batch_digest: string }): void {
     assert(this.#batch === null, "a batch ends before the next one starts");
     const spelling = new SpelledBatch({ source, batch_id });
     this.#batch = { source, batch_id, batch_digest, spelling, events: 0, firstEventId: "" };

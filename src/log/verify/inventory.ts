@@ -42,7 +42,7 @@ export interface Inventory {
   opened: readonly ListedFile[];
   /** Meaningless files, sorted. */
   orphans: string[];
-  /** The orphans named like a segment whose events are not in a pending file. */
+  /** The orphans that are named like segments of later events than all that are listed. */
   unlisted: string[];
   /** Files of an interrupted first start. */
   remnants: string[];
@@ -125,11 +125,15 @@ async function openListed(storage: Storage, path: string): Promise<ListedFile | 
 }
 
 /** Whether a pending file may hold unsealed events, by its name. */
-function isUncovered(name: string, { manifest }: Names): boolean {
+function isUncovered(name: string, names: Names): boolean {
   if (!name.endsWith(".ndjson")) return false;
   const range = parsePendingName(name);
-  const lastSealed = manifest?.segments.at(-1)?.last_event_id;
-  return range === null || lastSealed === undefined || range.lastEventId > lastSealed;
+  return range === null || range.lastEventId > lastSealedOf(names);
+}
+
+/** Empty, which comes before every id, when nothing is sealed. */
+function lastSealedOf({ manifest }: Names): string {
+  return manifest?.segments.at(-1)?.last_event_id ?? "";
 }
 
 function inventoryOf(names: Names, opened: readonly ListedFile[]): Inventory {
@@ -151,7 +155,7 @@ function inventoryOf(names: Names, opened: readonly ListedFile[]): Inventory {
   };
 }
 
-/** Leftovers of interrupted writers. The next writer keeps those that are unlisted. */
+/** Leftovers of interrupted writers. The next writer keeps segments that no pending file covers. */
 function namedLeftovers(names: Names): Pick<Inventory, "orphans" | "unlisted"> {
   const listed = new Set(names.manifest?.segments.map(({ path }) => path));
   const unlisted: string[] = [];
@@ -164,9 +168,10 @@ function namedLeftovers(names: Names): Pick<Inventory, "orphans" | "unlisted"> {
   }
   for (const name of names.segments) {
     const path = `${SEGMENTS_FOLDER}/${name}`;
-    const isSegment = parseSegmentName(name) !== null && !listed.has(path);
-    if (isSegment || path === SEGMENT_TEMPORARY_FILE) orphans.push(path);
-    if (isSegment && !isWithinPending(name, names.pending)) unlisted.push(path);
+    const range = listed.has(path) ? null : parseSegmentName(name);
+    if (range !== null || path === SEGMENT_TEMPORARY_FILE) orphans.push(path);
+    const follows = range !== null && range.firstEventId > lastSealedOf(names);
+    if (follows && !isWithinPending(name, names.pending)) unlisted.push(path);
   }
   return { orphans: orphans.sort(), unlisted };
 }

@@ -6,7 +6,7 @@ import { SegmentError } from "../parquet/segment_error.ts";
 import { type ExpectedSegment, openChecked, SegmentRowsCheck } from "../segment/segment_check.ts";
 import type { Segment } from "../segment/segment_reader.ts";
 import { isNotFound, type Storage } from "../storage/storage.ts";
-import { batchHash, BatchHashes } from "./batch_hashes.ts";
+import { batchHash } from "./batch_hashes.ts";
 import { type Damage, type FailureCode, VerifyFailure } from "./failure.ts";
 import { type BatchIdentity, HistoryCheck } from "./history_check.ts";
 
@@ -50,8 +50,8 @@ export async function checkSegment(
   expected: ExpectedSegment,
   chain: boolean,
 ): Promise<CheckedSegment> {
-  const hashes = new BatchHashes();
-  const onBatch = (batch: BatchIdentity) => hashes.add(batchHash(batch));
+  const hashes: bigint[] = [];
+  const onBatch = (batch: BatchIdentity) => void hashes.push(batchHash(batch));
   const history = new HistoryCheck({ chain, previousHead: null, onBatch });
   let failure: CheckedSegment["failure"] = null;
   try {
@@ -60,7 +60,7 @@ export async function checkSegment(
     if (!(error instanceof VerifyFailure)) throw error;
     failure = { code: error.code, message: error.message };
   }
-  return { events: history.eventsChecked, hashes: hashes.all, failure };
+  return { events: history.eventsChecked, hashes: BigUint64Array.from(hashes), failure };
 }
 
 async function addRows(segment: Segment, history: HistoryCheck): Promise<void> {

@@ -5,12 +5,9 @@
  * Without an anchor outside of the log it can't be seen that its last commits are missing as a
  * whole: such a log is a valid earlier one.
  */
-import { GENESIS_HEAD_HEX } from "../../event/chain.ts";
 import { quoteString } from "../../event/json/quote_string.ts";
-import { SegmentError } from "../parquet/segment_error.ts";
-import { openSegment } from "../segment/segment_reader.ts";
 import { MANIFEST_FILE, TAIL_FILE } from "../storage/file_names.ts";
-import { isNotFound, type Storage } from "../storage/storage.ts";
+import type { Storage } from "../storage/storage.ts";
 import { batchHash, BatchHashes } from "./batch_hashes.ts";
 import { type VerifiedTail, verifyPending, verifyTail } from "./commit_file_verifier.ts";
 import { type Damage, type FailureCode, VerifyFailure } from "./failure.ts";
@@ -148,24 +145,26 @@ class LogVerifier {
     });
     if (this.#failure !== null) return;
     if (isStarted && verified?.isRemnant) this.#report.remnants.push(TAIL_FILE);
-    if (pending.length === 0 && verified?.isEmpty) {
-      await this.#check(MANIFEST_FILE, () => checkUnlisted(this.#storage, inventory));
+    const [next] = inventory.unlisted;
+    if (next !== undefined && pending.length === 0 && verified?.isEmpty) {
+      // No writer drops a segment from the manifest: an older manifest was restored.
+      const what = `does not list the segment that follows, ${next}`;
+      this.#addFailure(new VerifyFailure("manifest_invalid", what, { path: MANIFEST_FILE }));
     }
   }
 
   /** Checks a file as the next one of a history; after the first failure by itself. */
   async #checkCommits<Result>(
     path: string,
-    history: HistoryCheck,
+    next: HistoryCheck,
     verify: (history: HistoryCheck) => Promise<Result>,
   ): Promise<Result | null> {
-    if (this.#failure !== null) {
-      const alone = new HistoryCheck({ chain: history.chain, previousHead: null });
-      return await this.#check(path, () => verify(alone));
-    }
-    const eventsBefore = history.eventsChecked;
+    const history = this.#failure === null
+      ? next
+      : new HistoryCheck({ chain: next.chain, previousHead: null });
+    const eventsBefore = next.eventsChecked;
     const result = await this.#check(path, () => verify(history));
-    this.#addEvents(history.eventsChecked - eventsBefore);
+    this.#addEvents(next.eventsChecked - eventsBefore);
     return result;
   }
 
@@ -234,29 +233,4 @@ function assertMayMissTail({ isStarted, pending }: Inventory): VerifiedTail {
     throw new VerifyFailure("tail_invalid", "is missing", { path: TAIL_FILE });
   }
   return { isRemnant: true, isEmpty: false };
-}
-
-/**
- * No writer drops a segment from the manifest. When no unsealed events follow the listed segments,
- * an unlisted segment that follows them shows that an older manifest was restored.
- */
-async function checkUnlisted(storage: Storage, { manifest, unlisted }: Inventory): Promise<void> {
-  const head = manifest.segments.at(-1)?.head ?? GENESIS_HEAD_HEX;
-  for (const path of unlisted) {
-    if (await previousHead(storage, path) !== head) continue;
-    const what = `does not list the segment that follows, ${path}`;
-    throw new VerifyFailure("manifest_invalid", what, { path: MANIFEST_FILE });
-  }
-}
-
-/** Chain head before a segment; null when the file is not a segment. */
-async function previousHead(storage: Storage, path: string): Promise<string | null> {
-  try {
-    const segment = await openSegment(storage, path);
-    await segment.close();
-    return segment.metadata.previous_head;
-  } catch (error) {
-    if (error instanceof SegmentError || isNotFound(error)) return null;
-    throw error;
-  }
 }
