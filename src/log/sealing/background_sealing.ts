@@ -5,10 +5,10 @@
 import { setTimeout } from "node:timers/promises";
 import type { MakeSegment } from "./segment_maker.ts";
 
-export const SEAL_RETRY_MS_MAX: number = 300_000;
+const SEAL_RETRY_MS_MAX = 300_000;
 
 /** The first pause after a failure; each further one doubles. */
-export const SEAL_RETRY_MS: number = 1000;
+const SEAL_RETRY_MS = 1000;
 
 /** Makes segments for a log that is served, on another thread. */
 export interface SegmentMaker {

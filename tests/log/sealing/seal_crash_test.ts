@@ -7,19 +7,13 @@ import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import {
   MANIFEST_FILE,
-  MANIFEST_TEMPORARY_FILE,
   parseSegmentName,
   PENDING_FOLDER,
   SEGMENT_TEMPORARY_FILE,
   SEGMENTS_FOLDER,
   TAIL_FILE,
 } from "../../../src/log/storage/file_names.ts";
-import {
-  type CrashChoice,
-  CRASHES,
-  NAMES_ONLY,
-  SYNCED_ONLY,
-} from "../../support/simulated_crash.ts";
+import { CRASHES, NAMES_ONLY } from "../../support/simulated_crash.ts";
 import {
   changesDisk,
   type Operation,
@@ -75,13 +69,6 @@ async function sealUntil(storage: SimulatedDisk, step: number) {
   return { log, failure, operations: storage.operations.slice(start) };
 }
 
-/** What a machine leaves that stops before operation `step` of a sealing. */
-async function stoppedAt(tree: Tree, step: number, crash: CrashChoice) {
-  const storage = new SimulatedDisk(tree);
-  assert.notEqual((await sealUntil(storage, step)).failure, null);
-  return storage.crash(crash);
-}
-
 /** The operations of a sealing that change something or open a file, by number; the first is 1. */
 async function changingSteps(tree: Tree): Promise<number[]> {
   const { operations } = await sealUntil(new SimulatedDisk(tree), Infinity);
@@ -113,8 +100,9 @@ for (const [name, crash] of Object.entries(CRASHES)) {
     const steps = await changingSteps(tree);
     assert.ok(steps.length > 40, `${steps.length} steps`);
     for (const step of steps) {
-      const left = await stoppedAt(tree, step, crash);
-      await assertGoesOn(left, events, `stopped at operation ${step}`);
+      const storage = new SimulatedDisk(tree);
+      assert.notEqual((await sealUntil(storage, step)).failure, null);
+      await assertGoesOn(storage.crash(crash), events, `stopped at operation ${step}`);
     }
   });
 }
@@ -135,27 +123,6 @@ test("seal() that fails at any step writes nothing more, and leaves a log that g
   }
 });
 
-test("openLog() recovers from a crash at any step of the recovery of an interrupted sealing", async () => {
-  const tree = await mixedTree();
-  const { events } = await eventsOf(new SimulatedDisk(tree));
-  const steps = await changingSteps(tree);
-  for (const step of steps.filter((_, place) => place % 4 === 0)) {
-    const left = (await stoppedAt(tree, step, NAMES_ONLY)).tree();
-    for (let second = 1;; second++) {
-      const storage = new SimulatedDisk(left);
-      storage.hook = () => storage.operations.length >= second ? { errno: "EIO" } : null;
-      const opened = await openTestLog(storage).catch(() => null);
-      if (opened !== null) break;
-      for (const crash of [SYNCED_ONLY, NAMES_ONLY]) {
-        const again = storage.crash(crash);
-        const label = `stopped at operation ${step}, then at ${second}`;
-        assert.deepEqual((await eventsOf(again)).events, events, label);
-        assertClean(again, label);
-      }
-    }
-  }
-});
-
 /** A log whose one pending file was sealed, and the manifest put back to before. */
 async function unlistedTree(): Promise<{ tree: Tree; segment: string; pending: string }> {
   const storage = new SimulatedDisk(await logTree([["a"], ["b"], ["c"]]));
@@ -167,13 +134,14 @@ async function unlistedTree(): Promise<{ tree: Tree; segment: string; pending: s
   return { tree: new Map(before).set(segment, storage.contents(segment)), segment, pending };
 }
 
-test("openLog() removes an unlisted segment whose events are in a pending file", async () => {
+test("openLog() removes segments that were cut off or are in a pending file", async () => {
   const { tree, segment } = await unlistedTree();
-  const storage = new SimulatedDisk(tree);
+  const storage = new SimulatedDisk(tree.set(SEGMENT_TEMPORARY_FILE, Buffer.from("PAR1")));
   const { events, reports } = await eventsOf(storage);
   assert.equal(events.length, 3);
   assert.deepEqual(reports, []);
-  assert.ok(!storage.crash().tree().has(segment));
+  const left = storage.crash().tree();
+  assert.ok(!left.has(segment) && !left.has(SEGMENT_TEMPORARY_FILE));
 });
 
 test("openLog() keeps an unlisted segment that no pending file covers, and says so", async () => {
@@ -195,34 +163,4 @@ test("openLog() keeps an unlisted segment that no pending file covers, and says 
     assert.deepEqual(reports, [`${path}: not in the manifest, left as it is`]);
     assert.ok(storage.crash().tree().has(path));
   }
-});
-
-test("openLog() syncs the manifest again before it removes a sealed pending file", async () => {
-  const storage = new SimulatedDisk(await logTree([["a"], ["b"]]));
-  await rotateOnly(storage);
-  const pending = [...storage.tree()].find(([path]) => path.startsWith("pending/"))!;
-  await sealAll(storage);
-  const left = new SimulatedDisk(new Map([...storage.tree(), pending]));
-  const { events } = await eventsOf(left);
-  assert.equal(events.length, 2);
-  assertClean(left.crash(), "after the start");
-  const steps = left.operations.map(({ kind, path }) => `${kind} ${path}`);
-  const expected = [
-    `sync ${MANIFEST_TEMPORARY_FILE}`,
-    `rename ${MANIFEST_TEMPORARY_FILE}`,
-    "syncFolder .",
-    `remove ${pending[0]}`,
-  ];
-  const places = expected.map((step) => steps.lastIndexOf(step));
-  assert.ok(!places.includes(-1), steps.join("\n"));
-  assert.deepEqual(places, places.toSorted((a, b) => a - b));
-});
-
-test("openLog() removes the file that a segment was being written to", async () => {
-  const tree = (await logTree([["a"]])).set(SEGMENT_TEMPORARY_FILE, Buffer.from("PAR1"));
-  const storage = new SimulatedDisk(tree);
-  const { events, reports } = await eventsOf(storage);
-  assert.equal(events.length, 1);
-  assert.deepEqual(reports, []);
-  assert.ok(!storage.crash().tree().has(SEGMENT_TEMPORARY_FILE));
 });
