@@ -7,6 +7,7 @@ import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import {
   MANIFEST_FILE,
+  MANIFEST_TEMPORARY_FILE,
   parseSegmentName,
   PENDING_FOLDER,
   SEGMENT_TEMPORARY_FILE,
@@ -163,4 +164,25 @@ test("openLog() keeps an unlisted segment that no pending file covers, and says 
     assert.deepEqual(reports, [`${path}: not in the manifest, left as it is`]);
     assert.ok(storage.crash().tree().has(path));
   }
+});
+
+test("openLog() syncs the manifest again before it removes a sealed pending file", async () => {
+  const storage = new SimulatedDisk(await logTree([["a"], ["b"]]));
+  await rotateOnly(storage);
+  const pending = [...storage.tree()].find(([path]) => path.startsWith("pending/"))!;
+  await sealAll(storage);
+  const left = new SimulatedDisk(new Map([...storage.tree(), pending]));
+  const { events } = await eventsOf(left);
+  assert.equal(events.length, 2);
+  assertClean(left.crash(), "after the start");
+  const steps = left.operations.map(({ kind, path }) => `${kind} ${path}`);
+  const expected = [
+    `sync ${MANIFEST_TEMPORARY_FILE}`,
+    `rename ${MANIFEST_TEMPORARY_FILE}`,
+    "syncFolder .",
+    `remove ${pending[0]}`,
+  ];
+  const places = expected.map((step) => steps.lastIndexOf(step));
+  assert.ok(!places.includes(-1), steps.join("\n"));
+  assert.deepEqual(places, places.toSorted((a, b) => a - b));
 });
