@@ -29,10 +29,6 @@ export interface BackgroundSealingOptions {
   pause?: ((ms: number, signal: AbortSignal) => Promise<void>) | undefined;
 }
 
-function delay(ms: number, signal: AbortSignal): Promise<void> {
-  return setTimeout(ms, undefined, { signal });
-}
-
 export class BackgroundSealing {
   readonly #options: BackgroundSealingOptions;
   readonly #closing = new AbortController();
@@ -56,7 +52,8 @@ export class BackgroundSealing {
   }
 
   async #run(): Promise<void> {
-    const { nextPath, sealNext, report, pause = delay } = this.#options;
+    const { nextPath, sealNext, report } = this.#options;
+    const { pause = (ms, signal) => setTimeout(ms, undefined, { signal }) } = this.#options;
     const { signal } = this.#closing;
     let pauseMs = SEAL_RETRY_MS;
     for (let path = nextPath(); path !== null && !signal.aborted; path = nextPath()) {

@@ -18,15 +18,11 @@ export async function verifyPending(listed: ListedFile, history: HistoryCheck): 
   }
   history.enterFile(path, "pending_invalid");
   const reader = new CommitReader(file, 0, sizeBytes);
-  const checkName = (which: "first" | "last", found: string | null) => {
-    const expected = range[`${which}EventId`];
-    if (expected === found) return;
-    const what = `the ${which} event that its name tells`;
-    throw history.failure(what, { eventId: null, expected, found: `${found}` });
-  };
-  await addCommits(reader, history, (firstEventId) => checkName("first", firstEventId));
+  await addCommits(reader, history, range.firstEventId);
   if (reader.fault !== null) throw frameFailure(reader, history);
-  checkName("last", history.lastEventId);
+  const [expected, found] = [range.lastEventId, `${history.lastEventId}`];
+  if (expected === found) return;
+  throw history.failure("the last event that its name tells", { expected, found });
 }
 
 export interface VerifiedTail {
@@ -58,19 +54,21 @@ export async function verifyTail(
 
 /**
  * Adds the commits up to the end or a malformed frame.
+ * @param expected the first event, if known.
  * @throws {VerifyFailure} the content of a right frame is wrong, which no torn write explains.
  */
 async function addCommits(
   reader: CommitReader,
   history: HistoryCheck,
-  onFirstEvent: (eventId: string) => void = () => {},
+  expected: string | null = null,
 ): Promise<void> {
-  let isFirst = true;
+  let first: string | undefined;
   for (let next = await reader.next(); next !== null; next = await reader.next()) {
-    const [batch] = next.commit.batches;
-    if (isFirst && batch !== undefined) {
-      isFirst = false;
-      onFirstEvent(batch.first_event_id);
+    const found = next.commit.batches[0]?.first_event_id;
+    first ??= found;
+    if (expected !== null && found !== undefined && first !== expected) {
+      const values = { eventId: null, expected, found };
+      throw history.failure("the first event that its name tells", values);
     }
     history.addCommit(next.commit, next.lines);
   }
