@@ -8,6 +8,7 @@ import {
 } from "../../../src/log/storage/file_names.ts";
 import { UnsupportedFormatError } from "../../../src/log/storage/errors.ts";
 import { verifyLog, type VerifyReport } from "../../../src/log/verify/verify.ts";
+import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 import { appendBytes, truncateAt } from "../../support/corrupt.ts";
 import { manifestOf, pendingPaths, withManifest } from "../../support/forged_log.ts";
 import { SimulatedDisk, type Tree } from "../../support/simulated_disk.ts";
@@ -15,6 +16,7 @@ import { preparedBatch } from "../../support/prepared.ts";
 import { sealAll } from "../../support/sealing.ts";
 import { gateAt } from "../../support/storage_faults.ts";
 import { commitOffsets, openTestLog, tailOf, withTail } from "../../support/test_log.ts";
+import { hostileBatch } from "../../support/test_segment.ts";
 import { fullLog, logOf, verifyStorage, verifyTree } from "../../support/verifying.ts";
 
 const HEALTHY: VerifyReport = {
@@ -43,6 +45,16 @@ async function sealedTree(tree: Tree): Promise<Tree> {
   return storage.tree();
 }
 
+/** A tail of batches whose every value may be as odd as the rules of events allow. */
+async function hostileTail(): Promise<Tree> {
+  const storage = new SimulatedDisk();
+  const { log } = await openTestLog(storage);
+  const random = new SeededRandom();
+  for (let number = 0; number < 50; number++) await log.append([hostileBatch(random, number, 4)]);
+  await log.close();
+  return storage.tree();
+}
+
 /** A tree with more files, or fewer. */
 function withFiles(tree: Tree, files: Record<string, Uint8Array | string>, missing?: string): Tree {
   const changed = new Map(tree);
@@ -56,6 +68,7 @@ const LOGS: [what: string, Tree, Partial<VerifyReport>][] = [
   ["a folder with a lock", new Map([[".lock", Buffer.alloc(0)]]), {}],
   ["a log without events", await logOf({}), {}],
   ["a tail", TWO_COMMITS, { events_checked: 10 }],
+  [`a tail of hostile events (seed ${SEED})`, await hostileTail(), { events_checked: 200 }],
   ["a pending file", PENDING_LOG, { pending_checked: 1, events_checked: 10 }],
   ["segments", await logOf({ segments: true }), { segments_checked: 3, events_checked: 11 }],
   ["a log with all there is", await fullLog(), FULL_COUNTS],
