@@ -370,8 +370,8 @@ export const MUTATIONS: readonly Mutation[] = [
     edits: [
       edit(
         "log/verify/history_check.ts",
-        'throw this.#failureOf("event_hash_mismatch"',
-        'void this.#failureOf("event_hash_mismatch"',
+        'throw this.failure("the hash of its envelope"',
+        'void this.failure("the hash of its envelope"',
       ),
     ],
     tests: ["tests/log/verify/verify_failure_test.ts"],

@@ -4,8 +4,8 @@
  */
 import { join } from "node:path";
 import { fileStorage } from "../log/storage/file_storage.ts";
-import { startSegmentThreads } from "../log/verify/segment_threads.ts";
-import { type Damage, type Verification, verifyLog } from "../log/verify/verify.ts";
+import type { Damage } from "../log/verify/failure.ts";
+import { type Verification, verifyLog } from "../log/verify/verify.ts";
 import { type Config, requireSupported } from "./config.ts";
 import { requireLogFolder } from "./deployment.ts";
 import { CommandError, EXIT_VIOLATION, operationalError } from "./exit.ts";
@@ -47,7 +47,7 @@ async function verifyFolder(logDir: string, chain: boolean, progress: Progress) 
   await requireLogFolder(logDir);
   return await verifyLog(fileStorage(logDir), {
     chain,
-    startChecker: (segments) => startSegmentThreads(segments, { folder: logDir, chain }),
+    folder: logDir,
     onProgress: progress.update,
   });
 }

@@ -6,7 +6,11 @@ import { assert } from "../assert.ts";
 import { EventIdSource } from "../event/event_id.ts";
 import type { PreparedBatch } from "../event/types.ts";
 import { inTurns } from "../io_turn.ts";
-import { BackgroundSealing, type BackgroundSealingOptions } from "./sealing/background_sealing.ts";
+import {
+  BackgroundSealing,
+  type BackgroundSealingOptions,
+  type SegmentMaker,
+} from "./sealing/background_sealing.ts";
 import { buildCleanEnd, buildCommit, type StreamGrowth } from "./wal/commit_builder.ts";
 import type { CommitFile } from "./wal/commit_file.ts";
 import type { BatchEntry } from "./wal/commit_frame.ts";
@@ -17,7 +21,7 @@ import type { SegmentEntry } from "./segment/manifest.ts";
 import { recover, type RecoveredLog, type RecoveryListener } from "./recovery.ts";
 import { RotationError, syncNames } from "./wal/rotation.ts";
 import type { SealedHistory } from "./segment/sealed_history.ts";
-import { inPlaceMaker, type MakerSettings, type SegmentMaker } from "./sealing/segment_maker.ts";
+import { type MakerSettings, makeSegment, type SegmentTask } from "./sealing/segment_maker.ts";
 import type { LogSnapshot } from "./read/snapshot.ts";
 import type { Storage } from "./storage/storage.ts";
 import { TailWriter } from "./wal/tail_writer.ts";
@@ -181,14 +185,15 @@ export class Log {
       if (isStopped()) throw new SealStopped();
       settings.onEvents?.(events);
     };
-    const maker = inPlaceMaker(this.#options.storage, { ...settings, onEvents });
+    const { storage } = this.#options;
+    const make = (task: SegmentTask) => makeSegment(storage, task, { ...settings, onEvents });
     if (this.#files.tail.lastEventId !== null) {
       await this.#rotate();
-      await syncNames(this.#options.storage);
+      await syncNames(storage);
     }
     try {
       while (this.#files.oldestPending !== null) {
-        const { file, segments } = await this.#files.sealOldest(maker);
+        const { file, segments } = await this.#files.sealOldest(make);
         for (const entry of segments) onSegment(entry);
         await this.#files.remove(file);
       }
@@ -230,8 +235,7 @@ export class Log {
       // Not before the pending file's name is durable: after a crash, a start that found the
       // segments listed and the old name would take the tail for events out of order.
       nextPath: () => this.#writer.isSettled ? this.#files.oldestPending?.path ?? null : null,
-      backlogBytes: () => this.#files.unsealedBytes,
-      sealNext: async () => this.#removeSealed((await this.#files.sealOldest(maker)).file),
+      sealNext: async () => this.#removeSealed((await this.#files.sealOldest(maker.make)).file),
       report: (line) => this.#report(line),
     });
   }

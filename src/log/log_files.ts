@@ -12,7 +12,7 @@ import type { RecoveredLog } from "./recovery.ts";
 import { rotateTail } from "./wal/rotation.ts";
 import { removePending, removeUnfinished, sealPending } from "./sealing/seal.ts";
 import type { SealedHistory } from "./segment/sealed_history.ts";
-import type { SegmentMaker } from "./sealing/segment_maker.ts";
+import type { MakeSegment } from "./sealing/segment_maker.ts";
 import type { LogFile, LogSnapshot } from "./read/snapshot.ts";
 import type { Storage } from "./storage/storage.ts";
 
@@ -111,17 +111,18 @@ export class LogFiles {
   }
 
   /** Seals the oldest pending file, and switches its readers to the segments. */
-  async sealOldest(maker: SegmentMaker): Promise<SealedFile> {
+  async sealOldest(make: MakeSegment): Promise<SealedFile> {
     const pending = this.oldestPending;
     assert(pending !== null, "there is a file to be sealed");
-    this.#manifest = await this.#seal(pending, maker);
+    this.#manifest = await this.#seal(pending, make);
     return this.#publish(pending);
   }
 
-  async #seal(pending: CommitFile, maker: SegmentMaker): Promise<Manifest> {
+  async #seal(pending: CommitFile, make: MakeSegment): Promise<Manifest> {
     const { storage, clockMs } = this.#options;
     try {
-      return await sealPending(pending, this.#manifest, { storage, clockMs, maker });
+      const options = { storage, clockMs, make, backlogBytes: this.unsealedBytes };
+      return await sealPending(pending, this.#manifest, options);
     } catch (cause) {
       try {
         await removeUnfinished(storage);

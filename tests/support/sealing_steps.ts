@@ -4,13 +4,8 @@
  */
 import { setImmediate } from "node:timers/promises";
 import type { SealingOptions } from "../../src/log/log.ts";
-import {
-  inPlaceMaker,
-  type MadeSegment,
-  type MakerSettings,
-  type SegmentMaker,
-  type SegmentTask,
-} from "../../src/log/sealing/segment_maker.ts";
+import type { SegmentMaker } from "../../src/log/sealing/background_sealing.ts";
+import { type MakerSettings, makeSegment } from "../../src/log/sealing/segment_maker.ts";
 import type { Storage } from "../../src/log/storage/storage.ts";
 import { Gate } from "./gate.ts";
 import type { SimulatedDisk } from "./simulated_disk.ts";
@@ -86,15 +81,14 @@ export class SealingSteps {
   }
 
   #maker(storage: Storage): SegmentMaker {
-    const inner = inPlaceMaker(storage, this.#options);
     return {
-      make: async (task: SegmentTask): Promise<MadeSegment> => {
+      make: async (task) => {
         await this.beforeMake();
-        const made = await inner.make(task);
+        this.backlogs.push(task.backlogBytes);
+        const made = await makeSegment(storage, task, this.#options);
         this.#made += 1;
         return made;
       },
-      setBacklog: (bytes) => void this.backlogs.push(bytes),
       close: async () => {},
     };
   }

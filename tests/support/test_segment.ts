@@ -11,7 +11,7 @@ import {
 } from "../../src/log/wal/commit_builder.ts";
 import type { BatchEntry } from "../../src/log/wal/commit_frame.ts";
 import { readCommits } from "../../src/log/wal/commit_reader.ts";
-import { readBack } from "../../src/log/sealing/segment_read_back.ts";
+import { readBack } from "../../src/log/sealing/segment_maker.ts";
 import type { SegmentEntry } from "../../src/log/segment/manifest.ts";
 import { SealedHistory, type SealedHistoryOptions } from "../../src/log/segment/sealed_history.ts";
 import type { ExpectedSegment } from "../../src/log/segment/segment_metadata.ts";

@@ -1,7 +1,5 @@
 /** Makes logs of each form in memory, and verifies them. */
 import assert from "node:assert/strict";
-import type { SegmentChecker } from "../../src/log/verify/segment_threads.ts";
-import { checkSegment } from "../../src/log/verify/segment_verifier.ts";
 import { type Verification, verifyLog, type VerifyOptions } from "../../src/log/verify/verify.ts";
 import { type OperationKind, SimulatedDisk, type Tree } from "./simulated_disk.ts";
 import { preparedBatch } from "./prepared.ts";
@@ -12,44 +10,11 @@ const CHANGES: ReadonlySet<OperationKind> = new Set(
   ["write", "sync", "truncate", "rename", "remove", "makeFolder", "syncFolder"],
 );
 
-/** Verifies segments ahead as other threads do. */
-function localChecker(storage: SimulatedDisk, chain: boolean): SegmentChecker {
-  const checks: Promise<unknown>[] = [];
-  return {
-    segmentsAhead: 2,
-    check(expected) {
-      const check = checkSegment(storage, expected, chain);
-      checks.push(check);
-      return check;
-    },
-    async close() {
-      await Promise.all(checks);
-    },
-  };
-}
-
-/**
- * Verifies a log, and that this changed nothing and left nothing open. It must make no difference
- * whether segments are verified ahead.
- */
+/** Verifies a log, and that this changed nothing and left nothing open. */
 export async function verifyStorage(
   storage: SimulatedDisk,
-  options: Pick<VerifyOptions, "chain"> = { chain: true },
+  options: VerifyOptions = { chain: true },
 ): Promise<Verification> {
-  const verification = await verifyOnce(storage, options);
-  const startChecker = () => localChecker(storage, options.chain);
-  const ahead = await verifyOnce(storage, { ...options, startChecker });
-  assert.deepEqual(ahead.report, verification.report);
-  assert.equal(ahead.failure?.message, verification.failure?.message);
-  assert.deepEqual(messagesOf(ahead), messagesOf(verification));
-  return verification;
-}
-
-function messagesOf({ others }: Verification): string[] {
-  return others.map(({ code, message }) => `${code}: ${message}`);
-}
-
-async function verifyOnce(storage: SimulatedDisk, options: VerifyOptions): Promise<Verification> {
   const operationsBefore = storage.operations.length;
   const openBefore = storage.openFiles;
   const verification = await verifyLog(storage, options);
@@ -63,10 +28,7 @@ async function verifyOnce(storage: SimulatedDisk, options: VerifyOptions): Promi
   return verification;
 }
 
-export function verifyTree(
-  tree: Tree,
-  options?: Pick<VerifyOptions, "chain">,
-): Promise<Verification> {
+export function verifyTree(tree: Tree, options?: VerifyOptions): Promise<Verification> {
   return verifyStorage(new SimulatedDisk(tree), options);
 }
 

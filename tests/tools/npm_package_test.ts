@@ -14,7 +14,8 @@ import { after, before, test } from "node:test";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import type * as threadPool from "../../src/threads/thread_pool.ts";
-import type { SegmentRequest, SegmentResponse } from "../../src/log/verify/segment_worker.ts";
+import type { CheckedSegment } from "../../src/log/verify/segment_verifier.ts";
+import type { SegmentRequest } from "../../src/log/verify/segment_worker.ts";
 import { renameModules } from "../../tools/build/javascript.ts";
 import { revisionOf } from "../../tools/build/revision.ts";
 import { type CliOptions, runCli, startServe } from "../../tools/support/program.ts";
@@ -141,10 +142,11 @@ test("the installed package finds the modules of its threads", { skip }, async (
     moduleUrl("threads/thread_pool.js").href
   );
   const worker = moduleUrl("log/verify/segment_worker.js");
-  const threads = new ThreadPool<SegmentRequest, SegmentResponse>(worker, { threadsMax: 1 });
+  const threads = new ThreadPool<SegmentRequest, CheckedSegment>(worker, { threadsMax: 1 });
   try {
     const expected = { path: "missing.parquet" } as SegmentRequest["expected"];
-    assert.equal(await threads.request({ folder, chain: false, expected }), null);
+    const { failure } = await threads.request({ folder, chain: false, expected });
+    assert.equal(failure?.code, "manifest_invalid");
   } finally {
     await threads.close();
   }

@@ -3,19 +3,24 @@
  * and retried after a pause; readers and writers continue.
  */
 import { setTimeout } from "node:timers/promises";
-import type { SegmentMaker } from "./segment_maker.ts";
+import type { MakeSegment } from "./segment_maker.ts";
 
-export const SEAL_RETRY_MS_MAX: number = 300_000;
+const SEAL_RETRY_MS_MAX = 300_000;
 
 /** The first pause after a failure; each further one doubles. */
-export const SEAL_RETRY_MS: number = 1000;
+const SEAL_RETRY_MS = 1000;
+
+/** Makes segments for a log that is served, on another thread. */
+export interface SegmentMaker {
+  make: MakeSegment;
+  /** Rejects what is under way, and frees all resources. */
+  close(): Promise<void>;
+}
 
 export interface BackgroundSealingOptions {
   maker: SegmentMaker;
   /** The pending file to seal next; null when there is none. */
   nextPath: () => string | null;
-  /** Bytes of commits that are not sealed. */
-  backlogBytes: () => number;
   /** Seals that file. Leaves no temporary file when it fails. */
   sealNext: () => Promise<void>;
   /** Receives sentences for the operator. */
@@ -35,9 +40,7 @@ export class BackgroundSealing {
 
   /** Call it after each commit: there may be a file to seal. */
   start(): void {
-    const { maker, backlogBytes, nextPath } = this.#options;
-    maker.setBacklog(backlogBytes());
-    if (this.#closing.signal.aborted || nextPath() === null) return;
+    if (this.#closing.signal.aborted || this.#options.nextPath() === null) return;
     this.#running ??= this.#run();
   }
 
@@ -50,6 +53,7 @@ export class BackgroundSealing {
 
   async #run(): Promise<void> {
     const { nextPath, sealNext, report } = this.#options;
+    const { pause = (ms, signal) => setTimeout(ms, undefined, { signal }) } = this.#options;
     const { signal } = this.#closing;
     let pauseMs = SEAL_RETRY_MS;
     for (let path = nextPath(); path !== null && !signal.aborted; path = nextPath()) {
@@ -60,21 +64,12 @@ export class BackgroundSealing {
         if (signal.aborted) break;
         const reason = error instanceof Error ? error.message : String(error);
         report(`${path}: not sealed, tried again in ${pauseMs / 1000} s: ${reason}`);
-        await this.#pause(pauseMs);
+        // Only closing ends it early.
+        await pause(pauseMs, signal).catch(() => {});
         pauseMs = Math.min(2 * pauseMs, SEAL_RETRY_MS_MAX);
       }
     }
     this.#running = null;
     this.start();
-  }
-
-  async #pause(ms: number): Promise<void> {
-    const { pause = (ms, signal) => setTimeout(ms, undefined, { signal }) } = this.#options;
-    const { signal } = this.#closing;
-    try {
-      await pause(ms, signal);
-    } catch (error) {
-      if (!signal.aborted) throw error;
-    }
   }
 }

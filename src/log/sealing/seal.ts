@@ -14,13 +14,15 @@ import {
 } from "../storage/file_names.ts";
 import { removeIfThere, type Storage } from "../storage/storage.ts";
 import type { CommitFile } from "../wal/commit_file.ts";
-import type { SegmentMaker } from "./segment_maker.ts";
+import type { MakeSegment } from "./segment_maker.ts";
 
 export interface SealOptions {
   storage: Storage;
   /** Milliseconds since 1970. */
   clockMs: () => number;
-  maker: SegmentMaker;
+  make: MakeSegment;
+  /** See `SegmentTask`. */
+  backlogBytes: number;
 }
 
 /**
@@ -31,16 +33,17 @@ export interface SealOptions {
 export async function sealPending(
   pending: CommitFile,
   manifest: Manifest,
-  { storage, clockMs, maker }: SealOptions,
+  { storage, clockMs, make, backlogBytes }: SealOptions,
 ): Promise<Manifest> {
   const segments = [...manifest.segments];
   let startBytes = 0;
   while (segments.at(-1)?.last_event_id !== pending.lastEventId) {
-    const { facts, endBytes } = await maker.make({
+    const { facts, endBytes } = await make({
       path: pending.path,
       startBytes,
       endBytes: pending.endBytes,
       previousHead: segments.at(-1)?.head ?? GENESIS_HEAD_HEX,
+      backlogBytes,
     });
     const path = segmentPath(facts);
     await storage.rename(SEGMENT_TEMPORARY_FILE, path);

@@ -2,12 +2,12 @@
 import { workerData } from "node:worker_threads";
 import { answerRequests } from "../../threads/thread_pool.ts";
 import { fileStorage } from "../storage/file_storage.ts";
-import type { SealWorkerData } from "./seal_thread.ts";
-import { inPlaceMaker, type MadeSegment, type SegmentTask } from "./segment_maker.ts";
-import { Throttle } from "./throttle.ts";
+import { type MadeSegment, makeSegment, type SegmentTask } from "./segment_maker.ts";
+import { startThrottle } from "./throttle.ts";
 
-const { logDir, throttle: memory } = workerData as SealWorkerData;
-const throttle = new Throttle(memory);
-const maker = inPlaceMaker(fileStorage(logDir), { throttle: () => throttle.pause() });
+const storage = fileStorage(workerData as string);
 
-answerRequests<SegmentTask, MadeSegment>(async (task) => ({ response: await maker.make(task) }));
+answerRequests<SegmentTask, MadeSegment>(async (task) => {
+  const throttle = startThrottle(task.backlogBytes);
+  return { response: await makeSegment(storage, task, { throttle }) };
+});

@@ -2,13 +2,19 @@
  * Makes a segment from a range of a pending file: writes it, syncs it, and reads it back. Tasks and
  * results can be sent between threads.
  */
+import { createHash } from "node:crypto";
 import { assert } from "../../assert.ts";
+import { SegmentError } from "../parquet/segment_error.ts";
+import { openChecked, SegmentRowsCheck } from "../segment/segment_check.ts";
 import type { SegmentFacts } from "../segment/segment_metadata.ts";
-import { type SegmentBounds, writeSegment } from "../segment/segment_writer.ts";
+import {
+  type SegmentBounds,
+  writeSegment,
+  type WrittenSegment,
+} from "../segment/segment_writer.ts";
 import { SEGMENT_TEMPORARY_FILE } from "../storage/file_names.ts";
 import type { Storage } from "../storage/storage.ts";
 import { readCommits, type WholeCommit } from "../wal/commit_reader.ts";
-import { readBack } from "./segment_read_back.ts";
 
 /** The commits for a segment; it takes as many as it holds. */
 export interface SegmentTask {
@@ -20,6 +26,8 @@ export interface SegmentTask {
   endBytes: number;
   /** Chain head before the first event, 64 lowercase hex digits. */
   previousHead: string;
+  /** Bytes of commits that are not sealed, by which the thread is throttled. */
+  backlogBytes: number;
 }
 
 export interface MadeSegment {
@@ -28,18 +36,12 @@ export interface MadeSegment {
   endBytes: number;
 }
 
-export interface SegmentMaker {
-  /**
-   * Makes the next segment, under the temporary name, which must be free. One call at a time.
-   * @throws {CorruptLogError} the pending file is not what was committed.
-   * @throws an error of the disk; part of the file may remain.
-   */
-  make(task: SegmentTask): Promise<MadeSegment>;
-  /** Receives the bytes of commits that wait to be sealed, whenever they change. */
-  setBacklog(bytes: number): void;
-  /** Rejects what is under way, and frees all resources. */
-  close(): Promise<void>;
-}
+/**
+ * Makes the next segment, under the temporary name, which must be free. One call at a time.
+ * @throws {CorruptLogError} the pending file is not what was committed.
+ * @throws an error of the disk; part of the file may remain.
+ */
+export type MakeSegment = (task: SegmentTask) => Promise<MadeSegment>;
 
 export interface MakerSettings {
   bounds?: SegmentBounds;
@@ -49,19 +51,11 @@ export interface MakerSettings {
   throttle?: () => void;
 }
 
-/** Makes segments on this thread. `close()` does not end what is under way. */
-export function inPlaceMaker(storage: Storage, settings: MakerSettings = {}): SegmentMaker {
-  return {
-    make: (task) => makeSegment(storage, task, settings),
-    setBacklog() {},
-    close: async () => {},
-  };
-}
-
-async function makeSegment(
+/** See `MakeSegment`. */
+export async function makeSegment(
   storage: Storage,
   task: SegmentTask,
-  { bounds, onEvents, throttle }: MakerSettings,
+  { bounds, onEvents, throttle }: MakerSettings = {},
 ): Promise<MadeSegment> {
   const { path, startBytes, endBytes, previousHead } = task;
   const pending = await storage.open(path, "read");
@@ -84,5 +78,33 @@ async function makeSegment(
     return { facts: written.facts, endBytes: taken };
   } finally {
     await pending.close();
+  }
+}
+
+/**
+ * Reads a new segment back from the disk: its lines, indexes and statistics must be right.
+ * @param throttle called after each row group; may wait.
+ * @throws {SegmentError} the file is not what was written, or holds other lines than the tail.
+ */
+export async function readBack(
+  storage: Storage,
+  path: string,
+  { facts, linesSha256 }: WrittenSegment,
+  throttle: () => void = () => {},
+): Promise<void> {
+  const segment = await openChecked(storage, { path, ...facts });
+  try {
+    const check = new SegmentRowsCheck(segment, { full: true });
+    const hash = createHash("sha256");
+    for await (const { lines } of check.rowGroups()) {
+      hash.update(lines);
+      throttle();
+    }
+    await check.finish();
+    if (hash.digest("hex") !== linesSha256) {
+      throw new SegmentError(`${path}: reads back as other lines than were sealed`);
+    }
+  } finally {
+    await segment.close();
   }
 }

@@ -11,13 +11,7 @@ import { MANIFEST_BYTES_MAX } from "../../limits.ts";
 import { MANIFEST_FILE, MANIFEST_TEMPORARY_FILE, segmentPath } from "../storage/file_names.ts";
 import { CorruptLogError, UnsupportedFormatError } from "../storage/errors.ts";
 import { hasEventFacts, isCount, type SegmentFacts } from "./segment_metadata.ts";
-import {
-  FileTooLargeError,
-  isNotFound,
-  readSmallFile,
-  replaceFile,
-  type Storage,
-} from "../storage/storage.ts";
+import { isNotFound, readSmallFile, replaceFile, type Storage } from "../storage/storage.ts";
 
 const FORMAT = "service/log";
 /** The storage schema that this program writes, and the newest that it reads. */
@@ -65,7 +59,6 @@ export async function readManifest(
     bytes = await readSmallFile(storage, MANIFEST_FILE, MANIFEST_BYTES_MAX);
   } catch (error) {
     if (isNotFound(error)) return null;
-    if (error instanceof FileTooLargeError) throw new CorruptLogError(error.message);
     throw error;
   }
   const value = parseManifest(bytes);

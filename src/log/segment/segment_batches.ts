@@ -25,8 +25,7 @@ export interface BatchRun {
 }
 
 /** The columns that tell batches apart. */
-export const BATCH_COLUMNS = ["source", "batch_id", "batch_digest"] as const;
-type BatchColumns = Record<typeof BATCH_COLUMNS[number], ColumnValues>;
+type BatchColumns = Record<"source" | "batch_id" | "batch_digest", ColumnValues>;
 
 /**
  * The batches of a row group in order.

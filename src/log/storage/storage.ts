@@ -5,6 +5,7 @@
  * Paths are relative to the log folder, with `/` between names. Sizes and positions are in bytes.
  */
 import { constants } from "node:os";
+import { CorruptLogError } from "./errors.ts";
 
 /** How a file is opened: to read, to read and write, or to create (it must not exist). */
 export type OpenMode = "read" | "write" | "create";
@@ -83,12 +84,7 @@ export async function removeIfThere(storage: Storage, path: string): Promise<voi
   }
 }
 
-/** A file is larger than it can be. */
-export class FileTooLargeError extends Error {
-  override name = "FileTooLargeError";
-}
-
-/** Reads a whole small file. @throws {FileTooLargeError} */
+/** Reads a whole small file. @throws {CorruptLogError} it is larger than it can be. */
 export async function readSmallFile(
   storage: Storage,
   path: string,
@@ -98,7 +94,7 @@ export async function readSmallFile(
   try {
     const sizeBytes = await file.size();
     if (sizeBytes > limitBytes) {
-      throw new FileTooLargeError(`${path}: ${sizeBytes} bytes exceed the limit of ${limitBytes}`);
+      throw new CorruptLogError(`${path}: ${sizeBytes} bytes exceed the limit of ${limitBytes}`);
     }
     const bytes = new Uint8Array(sizeBytes);
     const readBytes = await file.read(bytes, 0);

@@ -29,17 +29,24 @@ export interface FailureDetail {
 export class VerifyFailure extends Error {
   override name = "VerifyFailure";
   readonly code: FailureCode;
-  readonly detail: FailureDetail;
 
-  constructor(code: FailureCode, what: string, detail: FailureDetail, options?: ErrorOptions) {
-    super(describe(what, detail), options);
+  constructor(
+    code: FailureCode,
+    what: string,
+    { path, eventId, expected, found }: FailureDetail,
+    options?: ErrorOptions,
+  ) {
+    const event = eventId ? `, event ${eventId}` : "";
+    const values = expected === undefined ? "" : `: expected ${expected}, found ${found}`;
+    super(`${path}${event}: ${what}${values}`, options);
     this.code = code;
-    this.detail = detail;
   }
 }
 
-function describe(what: string, { path, eventId, expected, found }: FailureDetail): string {
-  const event = eventId ? `, event ${eventId}` : "";
-  const values = expected === undefined ? "" : `: expected ${expected}, found ${found}`;
-  return `${path}${event}: ${what}${values}`;
+/** A damaged file; can be sent between threads. */
+export interface Damage<Code = FailureCode | "not checked"> {
+  /** `not checked` when the file could not be read. */
+  code: Code;
+  /** Begins with the path of the file. */
+  message: string;
 }

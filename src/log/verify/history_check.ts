@@ -11,7 +11,6 @@ import { sha256Hex } from "../../event/hash.ts";
 import { takeUuid, UUID_BYTES, uuidText, viewOf } from "../line/line_bytes.ts";
 import { BatchDigester, EventHasher } from "../line/line_hashes.ts";
 import { SpelledBatch, StoredEvent } from "../line/stored_event.ts";
-import type { SegmentFacts } from "../segment/segment_metadata.ts";
 import type { BatchEntry, Commit } from "../wal/commit_frame.ts";
 import { type FailureCode, type FailureDetail, VerifyFailure } from "./failure.ts";
 
@@ -25,6 +24,8 @@ export interface HistoryCheckOptions {
    * chain is followed from the first head recorded in the log.
    */
   previousHead?: string | null;
+  /** The last event before; none if absent. */
+  lastEventId?: string;
   /** Called with each right batch, in log order. */
   onBatch?: (batch: BatchIdentity) => void;
 }
@@ -32,11 +33,9 @@ export interface HistoryCheckOptions {
 /** Identifies a batch. */
 export type BatchIdentity = Pick<BatchEntry, "source" | "batch_id">;
 
-/** The record of a batch before its events are read. */
-export type BatchStart = Pick<BatchEntry, "source" | "batch_id" | "batch_digest">;
-
 /** A batch whose lines are being checked. */
-interface OpenBatch extends BatchStart {
+interface OpenBatch extends BatchIdentity {
+  batch_digest: string;
   spelling: SpelledBatch;
   events: number;
   firstEventId: string;
@@ -49,27 +48,29 @@ export class HistoryCheck {
   readonly #event = new StoredEvent();
   readonly #digester = new BatchDigester();
   readonly #hasher = new EventHasher();
-  /** Null while the head is unknown. */
+  /** Null while the head is unknown: without `chain`, after each batch. */
   #history: HistoryChain | null;
   #path = "";
   #invalid: FailureCode = "segment_invalid";
   #batch: OpenBatch | null = null;
-  /** Id of the last event, if there is one. */
+  /** Id of the last event; zeros before the first one. */
   #lastId = new Uint8Array(UUID_BYTES);
   /** Buffer for the next id. */
   #nextId = new Uint8Array(UUID_BYTES);
   /** Events so far. */
   eventsChecked = 0;
 
-  constructor({ chain, previousHead = GENESIS_HEAD_HEX, onBatch }: HistoryCheckOptions) {
+  constructor(options: HistoryCheckOptions) {
+    const { chain, previousHead = GENESIS_HEAD_HEX, lastEventId, onBatch } = options;
     this.chain = chain;
     this.#onBatch = onBatch;
     this.#history = previousHead === null ? null : new HistoryChain(previousHead);
+    if (lastEventId !== undefined) takeUuid(Buffer.from(lastEventId), 0, this.#lastId, 0);
   }
 
   /** The last event so far. */
   get lastEventId(): string | null {
-    return this.eventsChecked === 0 ? null : uuidText(this.#lastId);
+    return this.#lastId.every((byte) => byte === 0) ? null : uuidText(this.#lastId);
   }
 
   /** Starts the next file. @param invalid the failure code if it is malformed. */
@@ -89,31 +90,19 @@ export class HistoryCheck {
       for (let event = 0; event < entry.events; event++) at = this.addLine(lines, at);
       const { firstEventId } = this.#batch!;
       this.endBatch();
-      this.#compareIds(entry, { first_event_id: firstEventId, last_event_id: this.lastEventId! });
+      this.#checkEntryId(entry, "first_event_id", firstEventId);
+      this.#checkEntryId(entry, "last_event_id", this.lastEventId!);
     }
-    if (at < lines.length) throw this.#failure("a commit with more lines than events");
+    if (at < lines.length) throw this.failure("a commit with more lines than events");
     this.checkHead(head);
   }
 
-  /** Whether a segment that is right by itself comes next. */
-  isNext({ first_event_id, previous_head }: SegmentFacts): boolean {
-    const last = this.lastEventId;
-    return (last === null || last < first_event_id) &&
-      (!this.chain || previous_head === this.#history?.head);
-  }
-
-  /** Adds a segment that is right by itself and comes next. */
-  addSegment({ events, last_event_id, head }: SegmentFacts): void {
-    takeUuid(Buffer.from(last_event_id), 0, this.#lastId, 0);
-    this.#history = new HistoryChain(head);
-    this.eventsChecked += events;
-  }
-
   /** Starts a batch, to which the following lines belong. */
-  startBatch({ source, batch_id, batch_digest }: BatchStart): void {
+  startBatch({ source, batch_id, batch_digest }: BatchIdentity & { batch_digest: string }): void {
     assert(this.#batch === null, "a batch ends before the next one starts");
     const spelling = new SpelledBatch({ source, batch_id });
     this.#batch = { source, batch_id, batch_digest, spelling, events: 0, firstEventId: "" };
+    if (!this.chain) this.#history = null;
   }
 
   /**
@@ -126,10 +115,10 @@ export class HistoryCheck {
     const event = this.#event;
     assert(batch !== null, "a line is of the batch that was started");
     const end = lines.indexOf(LF, start);
-    if (end < 0) throw this.#failure("a commit with fewer lines than events");
-    if (!event.take(lines, start, end)) throw this.#failure("a line is no event");
+    if (end < 0) throw this.failure("a commit with fewer lines than events");
+    if (!event.take(lines, start, end)) throw this.failure("a line is not a valid event");
     if (!batch.spelling.holds(event)) {
-      throw this.#failure("an event of another batch than it stands in", {
+      throw this.failure("an event that belongs to a different batch", {
         eventId: event.eventId,
       });
     }
@@ -152,37 +141,35 @@ export class HistoryCheck {
     this.#batch = null;
     const found = this.#digester.finish();
     if (found !== batch.batch_digest) {
-      throw this.#failureOf("batch_commitment_mismatch", `the digest of batch ${batch.batch_id}`, {
-        eventId: batch.firstEventId,
-        expected: batch.batch_digest,
-        found,
-      });
+      const values = { eventId: batch.firstEventId, expected: batch.batch_digest, found };
+      const what = `the digest of batch ${batch.batch_id}`;
+      throw this.failure(what, values, "batch_commitment_mismatch");
     }
     this.#onBatch?.(batch);
   }
 
-  /** Checks the chain head after all events so far, with `chain`. @throws {VerifyFailure} */
+  /**
+   * Checks the recorded chain head after all events so far. Without `chain` it is only known where
+   * no events follow the one before.
+   * @throws {VerifyFailure}
+   */
   checkHead(expected: string): void {
-    if (!this.chain) return;
     this.#history ??= new HistoryChain(expected);
     const found = this.#history.head;
     if (expected === found) return;
-    throw this.#failureOf("chain_head_mismatch", "the chain head after it", {
-      eventId: this.lastEventId,
-      expected,
-      found,
-    });
+    const code = this.chain ? "chain_head_mismatch" : this.#invalid;
+    throw this.failure("the chain head after it", { expected, found }, code);
   }
 
   /** Checks that the id of an event follows the last one. Bytes are cheaper than strings here. */
   #checkId(event: StoredEvent): void {
     const id = this.#nextId;
     if (!takeUuid(event.bytes, event.eventIdStart, id, 0) || !isEventIdBytes(id)) {
-      throw this.#failure("a malformed event id", { eventId: event.eventId });
+      throw this.failure("a malformed event id", { eventId: event.eventId });
     }
-    if (this.eventsChecked > 0 && !isBefore(this.#lastId, id)) {
+    if (!isBefore(this.#lastId, id)) {
       const { eventId } = event;
-      throw this.#failureOf("order_invalid", `follows event ${this.lastEventId}`, { eventId });
+      throw this.failure(`follows event ${this.lastEventId}`, { eventId }, "order_invalid");
     }
     this.#nextId = this.#lastId;
     this.#lastId = id;
@@ -192,34 +179,36 @@ export class HistoryCheck {
     const content = sha256Hex(viewOf(event.bytes, event.payloadStart, event.payloadEnd));
     if (event.contentHash !== content) {
       const values = { eventId: event.eventId, expected: event.contentHash, found: content };
-      throw this.#failureOf("content_hash_mismatch", "the hash of its payload", values);
+      throw this.failure("the hash of its payload", values, "content_hash_mismatch");
     }
     const envelope = this.#hasher.hash(event);
     if (event.eventHash !== envelope) {
       const values = { eventId: event.eventId, expected: event.eventHash, found: envelope };
-      throw this.#failureOf("event_hash_mismatch", "the hash of its envelope", values);
+      throw this.failure("the hash of its envelope", values, "event_hash_mismatch");
     }
   }
 
-  #compareIds(
+  #checkEntryId(
     entry: BatchEntry,
-    found: Pick<BatchEntry, "first_event_id" | "last_event_id">,
+    member: "first_event_id" | "last_event_id",
+    found: string,
   ): void {
-    for (const member of ["first_event_id", "last_event_id"] as const) {
-      if (entry[member] === found[member]) continue;
-      throw this.#failure(`the ${member} of batch ${entry.batch_id}`, {
-        expected: entry[member],
-        found: found[member],
-      });
-    }
+    const expected = entry[member];
+    if (expected === found) return;
+    throw this.failure(`the ${member} of batch ${entry.batch_id}`, { expected, found });
   }
 
-  #failure(what: string, detail: Partial<FailureDetail> = {}): VerifyFailure {
-    return this.#failureOf(this.#invalid, what, { eventId: this.lastEventId, ...detail });
-  }
-
-  #failureOf(code: FailureCode, what: string, detail: Partial<FailureDetail>): VerifyFailure {
-    return new VerifyFailure(code, what, { path: this.#path, ...detail });
+  /** A failure in the current file, at the last event if `detail` has no other one. */
+  failure(
+    what: string,
+    detail: Partial<FailureDetail> = {},
+    code: FailureCode = this.#invalid,
+  ): VerifyFailure {
+    return new VerifyFailure(code, what, {
+      path: this.#path,
+      eventId: this.lastEventId,
+      ...detail,
+    });
   }
 }
 

@@ -38,9 +38,11 @@ export interface Inventory {
   pending: ListedFile[];
   /** Null in a folder without one. */
   tail: ListedFile | null;
+  /** These files, which the caller closes. */
+  opened: readonly ListedFile[];
   /** Meaningless files, sorted. */
   orphans: string[];
-  /** The orphans named like a segment whose events are not in a pending file. */
+  /** The orphans that are named like segments of later events than all that are listed. */
   unlisted: string[];
   /** Files of an interrupted first start. */
   remnants: string[];
@@ -54,24 +56,26 @@ export interface Inventory {
 export async function takeInventory(storage: Storage): Promise<Inventory> {
   for (let attempt = 0; attempt < LISTING_ATTEMPTS_MAX; attempt++) {
     const names = await readNames(storage);
-    const files: OpenedFiles = { pending: [], tail: null };
+    const opened: ListedFile[] = [];
+    let inventory: Inventory | null = null;
     try {
-      const isComplete = await openFiles(storage, names, files);
-      if (isComplete && isSame(names, await readNames(storage))) return inventoryOf(names, files);
-    } catch (error) {
-      await closeInventory(files);
-      throw error;
+      const pending = names.pending.filter((name) => isUncovered(name, names));
+      for (const path of [...pending.map((name) => `${PENDING_FOLDER}/${name}`), TAIL_FILE]) {
+        // A pending file that is gone shows in the second listing.
+        const listed = await openListed(storage, path);
+        if (listed !== null) opened.push(listed);
+      }
+      if (isSame(names, await readNames(storage))) inventory = inventoryOf(names, opened);
+    } finally {
+      if (inventory === null) await closeFiles(opened);
     }
-    await closeInventory(files);
+    if (inventory !== null) return inventory;
   }
   throw new Error("the log changed while it was being listed; run verify again");
 }
 
-type OpenedFiles = Pick<Inventory, "pending" | "tail">;
-
-export async function closeInventory({ pending, tail }: OpenedFiles): Promise<void> {
-  for (const { file } of pending) await file.close();
-  await tail?.file.close();
+export async function closeFiles(files: readonly ListedFile[]): Promise<void> {
+  for (const { file } of files) await file.close();
 }
 
 interface Names {
@@ -110,18 +114,6 @@ function isSame(before: Names, after: Names): boolean {
   return moves(before) === moves(after);
 }
 
-/** Opens the files; false when a pending one is gone. The tail may be missing. */
-async function openFiles(storage: Storage, names: Names, files: OpenedFiles): Promise<boolean> {
-  for (const name of names.pending) {
-    if (!isUncovered(name, names)) continue;
-    const listed = await openListed(storage, `${PENDING_FOLDER}/${name}`);
-    if (listed === null) return false;
-    files.pending.push(listed);
-  }
-  files.tail = await openListed(storage, TAIL_FILE);
-  return true;
-}
-
 async function openListed(storage: Storage, path: string): Promise<ListedFile | null> {
   try {
     const file = await storage.open(path, "read");
@@ -133,28 +125,37 @@ async function openListed(storage: Storage, path: string): Promise<ListedFile | 
 }
 
 /** Whether a pending file may hold unsealed events, by its name. */
-function isUncovered(name: string, { manifest }: Names): boolean {
+function isUncovered(name: string, names: Names): boolean {
   if (!name.endsWith(".ndjson")) return false;
   const range = parsePendingName(name);
-  const lastSealed = manifest?.segments.at(-1)?.last_event_id;
-  return range === null || lastSealed === undefined || range.lastEventId > lastSealed;
+  return range === null || range.lastEventId > lastSealedOf(names);
 }
 
-function inventoryOf(names: Names, files: OpenedFiles): Inventory {
+/** Empty, which comes before every id, when nothing is sealed. */
+function lastSealedOf({ manifest }: Names): string {
+  return manifest?.segments.at(-1)?.last_event_id ?? "";
+}
+
+function inventoryOf(names: Names, opened: readonly ListedFile[]): Inventory {
   const { manifest, root, pending, segments } = names;
   const isStarted = manifest !== null;
-  const holdsFiles = pending.length > 0 || segments.length > 0;
-  if (!isStarted && (holdsFiles || (files.tail?.sizeBytes ?? 0) > 0)) {
-    throw manifestFailure("is missing from a log that holds events");
-  }
+  const tail = opened.find(({ path }) => path === TAIL_FILE) ?? null;
+  const isEmpty = pending.length + segments.length + (tail?.sizeBytes ?? 0) === 0;
+  if (!isStarted && !isEmpty) throw manifestFailure("is missing from a log that holds events");
   // The manifest is the last step of a first start.
   const steps = isStarted ? [] : [PENDING_FOLDER, SEGMENTS_FOLDER, TAIL_FILE];
-  const remnants = steps.filter((name) => root.includes(name));
-  const leftovers = namedLeftovers(names);
-  return { isStarted, manifest: manifest ?? EMPTY_MANIFEST, ...files, ...leftovers, remnants };
+  return {
+    isStarted,
+    manifest: manifest ?? EMPTY_MANIFEST,
+    pending: opened.filter((listed) => listed !== tail),
+    tail,
+    opened,
+    remnants: steps.filter((name) => root.includes(name)),
+    ...namedLeftovers(names),
+  };
 }
 
-/** Leftovers of interrupted writers, which the next writer removes. */
+/** Leftovers of interrupted writers. The next writer keeps segments that no pending file covers. */
 function namedLeftovers(names: Names): Pick<Inventory, "orphans" | "unlisted"> {
   const listed = new Set(names.manifest?.segments.map(({ path }) => path));
   const unlisted: string[] = [];
@@ -167,9 +168,10 @@ function namedLeftovers(names: Names): Pick<Inventory, "orphans" | "unlisted"> {
   }
   for (const name of names.segments) {
     const path = `${SEGMENTS_FOLDER}/${name}`;
-    const isSegment = parseSegmentName(name) !== null && !listed.has(path);
-    if (isSegment || path === SEGMENT_TEMPORARY_FILE) orphans.push(path);
-    if (isSegment && !isWithinPending(name, names.pending)) unlisted.push(path);
+    const range = listed.has(path) ? null : parseSegmentName(name);
+    if (range !== null || path === SEGMENT_TEMPORARY_FILE) orphans.push(path);
+    const follows = range !== null && range.firstEventId > lastSealedOf(names);
+    if (follows && !isWithinPending(name, names.pending)) unlisted.push(path);
   }
   return { orphans: orphans.sort(), unlisted };
 }

@@ -1,14 +1,14 @@
 /**
- * Checks one segment against its manifest entry: the bytes of the file, its format, and that its
- * events come next in the log. Reads one row group at a time.
+ * Checks one segment against its manifest entry: the bytes of the file, its format, and its events.
+ * Reads one row group at a time.
  */
 import { SegmentError } from "../parquet/segment_error.ts";
 import { openChecked, SegmentRowsCheck } from "../segment/segment_check.ts";
 import type { ExpectedSegment } from "../segment/segment_metadata.ts";
 import type { Segment } from "../segment/segment_reader.ts";
 import { isNotFound, type Storage } from "../storage/storage.ts";
-import { batchHash } from "./duplicate_batches.ts";
-import { VerifyFailure } from "./failure.ts";
+import { batchHash } from "./batch_hashes.ts";
+import { type Damage, type FailureCode, VerifyFailure } from "./failure.ts";
 import { type BatchIdentity, HistoryCheck } from "./history_check.ts";
 
 /**
@@ -36,25 +36,32 @@ export async function verifySegment(
   }
 }
 
-/**
- * Verifies a segment by itself.
- * @returns the hashes of its batches in log order; null when it is wrong or could not be checked.
- */
+/** A segment verified by itself; can be sent between threads. */
+export interface CheckedSegment {
+  /** Events before the failure. */
+  events: number;
+  /** The hashes of the batches before the failure. */
+  hashes: BigUint64Array;
+  failure: Damage<FailureCode> | null;
+}
+
+/** Verifies a segment by itself: the manifest has consecutive segments, so order needs no more. */
 export async function checkSegment(
   storage: Storage,
   expected: ExpectedSegment,
   chain: boolean,
-): Promise<BigUint64Array | null> {
+): Promise<CheckedSegment> {
   const hashes: bigint[] = [];
   const onBatch = (batch: BatchIdentity) => void hashes.push(batchHash(batch));
+  const history = new HistoryCheck({ chain, previousHead: null, onBatch });
+  let failure: CheckedSegment["failure"] = null;
   try {
-    const history = new HistoryCheck({ chain, previousHead: null, onBatch });
     await verifySegment(storage, expected, history);
-    return BigUint64Array.from(hashes);
-  } catch {
-    // The caller verifies the segment again and finds the error.
-    return null;
+  } catch (error) {
+    if (!(error instanceof VerifyFailure)) throw error;
+    failure = { code: error.code, message: error.message };
   }
+  return { events: history.eventsChecked, hashes: BigUint64Array.from(hashes), failure };
 }
 
 async function addRows(segment: Segment, history: HistoryCheck): Promise<void> {

@@ -2,7 +2,7 @@
 import { answerRequests } from "../../threads/thread_pool.ts";
 import type { ExpectedSegment } from "../segment/segment_metadata.ts";
 import { fileStorage } from "../storage/file_storage.ts";
-import { checkSegment } from "./segment_verifier.ts";
+import { type CheckedSegment, checkSegment } from "./segment_verifier.ts";
 
 export interface SegmentRequest {
   /** The log folder. */
@@ -12,10 +12,6 @@ export interface SegmentRequest {
   expected: ExpectedSegment;
 }
 
-/** See `checkSegment()`. */
-export type SegmentResponse = BigUint64Array | null;
-
-answerRequests<SegmentRequest, SegmentResponse>(async ({ folder, chain, expected }) => {
-  const response = await checkSegment(fileStorage(folder), expected, chain);
-  return { response, transfer: response === null ? [] : [response.buffer as ArrayBuffer] };
-});
+answerRequests<SegmentRequest, CheckedSegment>(async ({ folder, chain, expected }) => ({
+  response: await checkSegment(fileStorage(folder), expected, chain),
+}));

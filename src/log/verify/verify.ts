@@ -1,23 +1,20 @@
 /**
  * Verifies a log without changing it and without its lock: every file in log order, as one history.
- * Memory does not grow with the log.
+ * Memory grows by 8 bytes for each batch.
  *
  * Without an anchor outside of the log it can't be seen that its last commits are missing as a
  * whole: such a log is a valid earlier one.
  */
-import { GENESIS_HEAD_HEX } from "../../event/chain.ts";
-import { SegmentError } from "../parquet/segment_error.ts";
-import type { SegmentEntry } from "../segment/manifest.ts";
-import { openSegment } from "../segment/segment_reader.ts";
+import { quoteString } from "../../event/json/quote_string.ts";
 import { MANIFEST_FILE, TAIL_FILE } from "../storage/file_names.ts";
-import { isNotFound, type Storage } from "../storage/storage.ts";
+import type { Storage } from "../storage/storage.ts";
+import { batchHash, BatchHashes } from "./batch_hashes.ts";
 import { type VerifiedTail, verifyPending, verifyTail } from "./commit_file_verifier.ts";
-import { batchHash, DuplicateBatches } from "./duplicate_batches.ts";
-import { type FailureCode, VerifyFailure } from "./failure.ts";
-import { HistoryCheck } from "./history_check.ts";
-import { closeInventory, type Inventory, takeInventory } from "./inventory.ts";
-import { checkAhead, type SegmentChecker } from "./segment_threads.ts";
-import { verifySegment } from "./segment_verifier.ts";
+import { type Damage, type FailureCode, VerifyFailure } from "./failure.ts";
+import { type BatchIdentity, HistoryCheck } from "./history_check.ts";
+import { closeFiles, type Inventory, takeInventory } from "./inventory.ts";
+import { startSegmentThreads } from "./segment_threads.ts";
+import { type CheckedSegment, checkSegment, verifySegment } from "./segment_verifier.ts";
 
 /** The report; wire names, in their order. Paths are relative to the log folder, sorted. */
 export interface VerifyReport {
@@ -27,25 +24,17 @@ export interface VerifyReport {
   segments_checked: number;
   pending_checked: number;
   events_checked: number;
-  /** Meaningless files that the next writer removes. */
+  /** Meaningless files; the next writer removes all but segments of no pending file. */
   orphans: string[];
   /** Unfinished work of a writer, which may be in progress. */
   remnants: string[];
   failure: FailureCode | null;
 }
 
-/** A damaged file. */
-export interface Damage {
-  /** `not checked` when the file could not be read. */
-  code: FailureCode | "not checked";
-  /** Begins with the path of the file. */
-  message: string;
-}
-
 export interface Verification {
   report: VerifyReport;
   /** The first check in log order that does not hold; null when all do. */
-  failure: VerifyFailure | null;
+  failure: Damage<FailureCode> | null;
   /** Other files that are damaged, whatever comes before them. */
   others: Damage[];
 }
@@ -53,12 +42,10 @@ export interface Verification {
 export interface VerifyOptions {
   /** Whether to recompute every content hash, event hash and the history chain. */
   chain: boolean;
-  /** Starts the threads that verify segments ahead; null where they don't help. */
-  startChecker?: (segments: readonly SegmentEntry[]) => SegmentChecker | null;
-  /** Called after each batch or segment. */
+  /** The log folder, for threads that verify its segments; none are started if absent. */
+  folder?: string;
+  /** Called after each file. */
   onProgress?: (eventsChecked: number) => void;
-  /** See `DuplicateBatches`. */
-  batchHashesMax?: number;
 }
 
 /**
@@ -66,155 +53,178 @@ export interface VerifyOptions {
  * @throws {UnsupportedFormatError} a newer program wrote the folder.
  */
 export async function verifyLog(storage: Storage, options: VerifyOptions): Promise<Verification> {
-  const report: VerifyReport = {
-    ok: false,
-    chain_checked: options.chain,
-    segments_checked: 0,
-    pending_checked: 0,
-    events_checked: 0,
-    orphans: [],
-    remnants: [],
-    failure: null,
-  };
-  let verifier: LogVerifier;
-  try {
-    const inventory = await takeInventory(storage);
-    report.orphans = inventory.orphans;
-    report.remnants = inventory.remnants;
-    verifier = new LogVerifier(storage, inventory, options, report);
-  } catch (failure) {
-    if (!(failure instanceof VerifyFailure)) throw failure;
-    report.failure = failure.code;
-    return { report, failure, others: [] };
-  }
-  await verifier.run();
-  const { failure, others } = verifier;
-  report.failure = failure?.code ?? null;
-  report.ok = failure === null;
-  return { report, failure, others };
+  return await new LogVerifier(storage, options).run();
 }
 
 class LogVerifier {
   readonly #storage: Storage;
-  readonly #inventory: Inventory;
   readonly #options: VerifyOptions;
   readonly #report: VerifyReport;
-  readonly #duplicates: DuplicateBatches;
-  /** All of the log up to the first failure. */
-  readonly #history: HistoryCheck;
-  failure: VerifyFailure | null = null;
-  readonly others: Damage[] = [];
+  /** Of all batches up to the first failure. */
+  readonly #hashes = new BatchHashes();
+  #failure: Damage<FailureCode> | null = null;
+  readonly #others: Damage[] = [];
 
-  constructor(
-    storage: Storage,
-    inventory: Inventory,
-    options: VerifyOptions,
-    report: VerifyReport,
-  ) {
+  constructor(storage: Storage, options: VerifyOptions) {
     this.#storage = storage;
-    this.#inventory = inventory;
     this.#options = options;
-    this.#report = report;
-    this.#duplicates = new DuplicateBatches(storage, inventory, options.batchHashesMax);
-    this.#history = new HistoryCheck({
-      chain: options.chain,
-      onBatch: (batch) => {
-        this.#duplicates.add(batchHash(batch));
-        this.#tellProgress();
-      },
-    });
+    this.#report = {
+      ok: false,
+      chain_checked: options.chain,
+      segments_checked: 0,
+      pending_checked: 0,
+      events_checked: 0,
+      orphans: [],
+      remnants: [],
+      failure: null,
+    };
   }
 
-  /** Closes the files of the inventory. */
-  async run(): Promise<void> {
-    try {
-      await this.#checkSegments();
-      await this.#checkPending();
-      await this.#checkDuplicates();
-    } finally {
-      await closeInventory(this.#inventory);
+  async run(): Promise<Verification> {
+    const inventory = await this.#check(MANIFEST_FILE, () => takeInventory(this.#storage));
+    if (inventory !== null) {
+      try {
+        await this.#checkFiles(inventory);
+      } finally {
+        await closeFiles(inventory.opened);
+      }
     }
-    this.#report.events_checked = this.#history.eventsChecked;
+    const failure = this.#failure;
+    const report = { ...this.#report, ok: failure === null, failure: failure?.code ?? null };
+    return { report, failure, others: this.#others };
   }
 
-  async #checkSegments(): Promise<void> {
-    const { segments } = this.#inventory.manifest;
-    const checker = this.#options.startChecker?.(segments) ?? null;
+  async #checkFiles(inventory: Inventory): Promise<void> {
+    this.#report.orphans = inventory.orphans;
+    this.#report.remnants = inventory.remnants;
+    await this.#checkSegments(inventory);
+    await this.#checkUnsealed(inventory);
+    const repeated = this.#hashes.takeRepeated();
+    if (repeated.size > 0) await this.#checkDuplicates(inventory, repeated);
+  }
+
+  async #checkSegments({ manifest: { segments } }: Inventory): Promise<void> {
+    const { folder, chain } = this.#options;
+    const threads = folder === undefined ? null : startSegmentThreads(segments, { folder, chain });
     try {
-      for await (const [expected, hashes] of checkAhead(segments, checker)) {
-        if (this.failure === null) this.#report.segments_checked += 1;
-        if (this.#isKnown(expected, hashes)) continue;
-        const verify = (history: HistoryCheck) => verifySegment(this.#storage, expected, history);
-        await this.#check(expected.path, verify);
+      for (const [place, expected] of segments.entries()) {
+        await this.#check(expected.path, async () => {
+          const checked = await threads?.checked[place] ??
+            await checkSegment(this.#storage, expected, chain);
+          this.#addSegment(checked);
+        });
       }
     } finally {
-      await checker?.close();
+      await threads?.close();
     }
   }
 
-  /** Whether a segment needs no more checks: it is right and comes next. Adds it then. */
-  #isKnown(expected: SegmentEntry, hashes: BigUint64Array | null): boolean {
-    if (hashes === null) return false;
-    if (this.failure !== null) return true;
-    if (!this.#history.isNext(expected)) return false;
-    this.#history.addSegment(expected);
-    hashes.forEach((hash) => this.#duplicates.add(hash));
-    this.#tellProgress();
-    return true;
+  #addSegment({ events, hashes, failure }: CheckedSegment): void {
+    if (this.#failure === null) {
+      this.#report.segments_checked += 1;
+      this.#addEvents(events);
+      for (const hash of hashes) this.#hashes.add(hash);
+    }
+    if (failure !== null) this.#addFailure(failure);
   }
 
-  async #checkPending(): Promise<void> {
-    const { manifest, pending, tail, isStarted } = this.#inventory;
+  async #checkUnsealed(inventory: Inventory): Promise<void> {
+    const { manifest, pending, tail, isStarted } = inventory;
     const last = manifest.segments.at(-1);
-    let head: string | null = this.failure === null ? last?.head ?? GENESIS_HEAD_HEX : null;
-    for (const listed of pending) {
-      if (this.failure === null) this.#report.pending_checked += 1;
-      head = await this.#check(listed.path, (history) => verifyPending(listed, head, history));
-    }
-    const verified = await this.#check(TAIL_FILE, async (history) => {
-      if (tail === null) return assertMayMissTail(this.#inventory);
-      return await verifyTail(tail, head, history);
+    const history = new HistoryCheck({
+      chain: this.#options.chain,
+      ...(last && { previousHead: last.head, lastEventId: last.last_event_id }),
+      onBatch: (batch) => this.#hashes.add(batchHash(batch)),
     });
-    if (this.failure !== null) return;
+    for (const listed of pending) {
+      if (this.#failure === null) this.#report.pending_checked += 1;
+      await this.#checkCommits(listed.path, history, (history) => verifyPending(listed, history));
+    }
+    const verified = await this.#checkCommits(TAIL_FILE, history, async (history) => {
+      return tail === null ? assertMayMissTail(inventory) : await verifyTail(tail, history);
+    });
+    if (this.#failure !== null) return;
     if (isStarted && verified?.isRemnant) this.#report.remnants.push(TAIL_FILE);
-    if (pending.length === 0 && verified?.isEmpty) {
-      await this.#check(MANIFEST_FILE, () => checkUnlisted(this.#storage, this.#inventory));
+    const [next] = inventory.unlisted;
+    if (next !== undefined && pending.length === 0 && verified?.isEmpty) {
+      // No writer drops a segment from the manifest: an older manifest was restored.
+      const what = `does not list the segment that follows, ${next}`;
+      this.#addFailure(new VerifyFailure("manifest_invalid", what, { path: MANIFEST_FILE }));
     }
   }
 
-  /** A batch committed twice before the first failure becomes the first failure. */
-  async #checkDuplicates(): Promise<void> {
-    const duplicate = await this.#duplicates.find();
-    if (duplicate === null) return;
-    if (this.failure !== null) this.others.unshift(this.failure);
-    this.failure = duplicate;
-  }
-
-  /**
-   * Checks a file as the next one of the log; after the first failure by itself.
-   * @returns null when it is damaged.
-   */
-  async #check<Result>(
+  /** Checks a file as the next one of a history; after the first failure by itself. */
+  async #checkCommits<Result>(
     path: string,
+    next: HistoryCheck,
     verify: (history: HistoryCheck) => Promise<Result>,
   ): Promise<Result | null> {
-    const { chain } = this.#options;
-    const isNext = this.failure === null;
+    const history = this.#failure === null
+      ? next
+      : new HistoryCheck({ chain: next.chain, previousHead: null });
+    const eventsBefore = next.eventsChecked;
+    const result = await this.#check(path, () => verify(history));
+    this.#addEvents(next.eventsChecked - eventsBefore);
+    return result;
+  }
+
+  /** @returns null when the file is damaged. */
+  async #check<Result>(path: string, verify: () => Promise<Result>): Promise<Result | null> {
     try {
-      return await verify(isNext ? this.#history : new HistoryCheck({ chain, previousHead: null }));
+      return await verify();
     } catch (error) {
-      const isFailure = error instanceof VerifyFailure;
-      if (isNext && !isFailure) throw error;
-      if (!isFailure) this.others.push({ code: "not checked", message: `${path}: ${error}` });
-      else if (isNext) this.failure = error;
-      else this.others.push(error);
+      if (error instanceof VerifyFailure) this.#addFailure(error);
+      else if (this.#failure === null) throw error;
+      else this.#others.push({ code: "not checked", message: `${path}: ${error}` });
       return null;
     }
   }
 
-  #tellProgress(): void {
-    this.#options.onProgress?.(this.#history.eventsChecked);
+  #addFailure(failure: Damage<FailureCode>): void {
+    if (this.#failure === null) this.#failure = failure;
+    else this.#others.push(failure);
   }
+
+  #addEvents(events: number): void {
+    this.#report.events_checked += events;
+    this.#options.onProgress?.(this.#report.events_checked);
+  }
+
+  /**
+   * A batch committed twice before the first failure becomes the first failure. Reads everything
+   * again to compare the names of batches with equal hashes.
+   */
+  async #checkDuplicates(
+    { manifest, pending, tail }: Inventory,
+    repeated: ReadonlySet<bigint>,
+  ): Promise<void> {
+    const names = new Set<string>();
+    const onBatch = (batch: BatchIdentity) => {
+      if (!repeated.has(batchHash(batch))) return;
+      const name = `batch ${spelled(batch.batch_id)} of source ${spelled(batch.source)}`;
+      const what = `${name} is committed twice`;
+      if (names.has(name)) throw history.failure(what, {}, "idempotency_invalid");
+      names.add(name);
+    };
+    const history = new HistoryCheck({ chain: this.#options.chain, onBatch });
+    try {
+      for (const expected of manifest.segments) {
+        await verifySegment(this.#storage, expected, history);
+      }
+      for (const listed of pending) await verifyPending(listed, history);
+      if (tail !== null) await verifyTail(tail, history);
+    } catch (error) {
+      if (!(error instanceof VerifyFailure)) throw error;
+      // Any other failure is the first one, which is known.
+      if (error.code !== "idempotency_invalid") return;
+      if (this.#failure !== null) this.#others.unshift(this.#failure);
+      this.#failure = error;
+    }
+  }
+}
+
+function spelled(text: string): string {
+  return quoteString(text.toWellFormed());
 }
 
 /** Only a rotation interrupted before it makes the next tail leaves none. */
@@ -223,29 +233,4 @@ function assertMayMissTail({ isStarted, pending }: Inventory): VerifiedTail {
     throw new VerifyFailure("tail_invalid", "is missing", { path: TAIL_FILE });
   }
   return { isRemnant: true, isEmpty: false };
-}
-
-/**
- * No writer drops a segment from the manifest. When no unsealed events follow the listed segments,
- * an unlisted segment that follows them shows that an older manifest was restored.
- */
-async function checkUnlisted(storage: Storage, { manifest, unlisted }: Inventory): Promise<void> {
-  const head = manifest.segments.at(-1)?.head ?? GENESIS_HEAD_HEX;
-  for (const path of unlisted) {
-    if (await previousHead(storage, path) !== head) continue;
-    const what = `does not list the segment that follows, ${path}`;
-    throw new VerifyFailure("manifest_invalid", what, { path: MANIFEST_FILE });
-  }
-}
-
-/** Chain head before a segment; null when the file is not a segment. */
-async function previousHead(storage: Storage, path: string): Promise<string | null> {
-  try {
-    const segment = await openSegment(storage, path);
-    await segment.close();
-    return (await segment.footer()).metadata.previous_head;
-  } catch (error) {
-    if (error instanceof SegmentError || isNotFound(error)) return null;
-    throw error;
-  }
 }

@@ -11,13 +11,13 @@ import {
   TAIL_FILE,
 } from "../../../src/log/storage/file_names.ts";
 import { type Log, PENDING_FILES_MAX } from "../../../src/log/log.ts";
+import { pendingPaths } from "../../support/forged_log.ts";
 import { Gate } from "../../support/gate.ts";
 import { preparedBatch } from "../../support/prepared.ts";
 import { rotateOnly } from "../../support/sealing.ts";
 import { SealingSteps, type SealingStepsOptions } from "../../support/sealing_steps.ts";
 import { SimulatedDisk } from "../../support/simulated_disk.ts";
 import { logTree, openTestLog, readAll } from "../../support/test_log.ts";
-import { SEAL_RETRY_MS, SEAL_RETRY_MS_MAX } from "../../../src/log/sealing/background_sealing.ts";
 
 async function opened(
   storage: SimulatedDisk = new SimulatedDisk(),
@@ -60,24 +60,6 @@ test("append() rotates a tail that has its size, and the log seals it on its own
   assert.equal(storage.openFiles, 0);
 });
 
-test("append() tells the maker of segments the bytes of the tail and of pending files", async () => {
-  const { log, steps, storage } = await opened();
-  const made = new Gate();
-  steps.beforeMake = () => made.opened;
-  await append(log, "a");
-  assert.equal(steps.backlogs.at(-1), storage.tree().get(TAIL_FILE)!.length);
-  await append(log, "b");
-  const sizes = [...storage.tree()].filter(([path]) => path.endsWith(".ndjson"))
-    .map(([, bytes]) => bytes!.length);
-  assert.equal(sizes.length, 2);
-  assert.equal(steps.backlogs.at(-1), sizes[0]! + sizes[1]!);
-  const idle = steps.nextIdle(storage);
-  made.open();
-  await idle;
-  assert.equal(steps.backlogs.at(-1), storage.tree().get(TAIL_FILE)!.length);
-  await log.close();
-});
-
 test("append() rotates tails while others wait to be sealed, up to a bound", async () => {
   const { log, storage, steps } = await opened();
   const made = new Gate();
@@ -85,10 +67,13 @@ test("append() rotates tails while others wait to be sealed, up to a bound", asy
   const batchIds = Array.from({ length: PENDING_FILES_MAX + 3 }, (_, n) => `${n}`);
   await append(log, ...batchIds);
   assert.deepEqual(filesOf(storage), { pending: PENDING_FILES_MAX, segments: 0 });
+  const unsealed = [...storage.tree()].filter(([path]) => path.endsWith(".ndjson"));
+  const unsealedBytes = unsealed.reduce((sum, [, bytes]) => sum + bytes!.length, 0);
   const idle = steps.nextIdle(storage);
   made.open();
   await idle;
   assert.deepEqual(filesOf(storage), { pending: 0, segments: PENDING_FILES_MAX });
+  assert.equal(steps.backlogs[1], unsealedBytes - unsealed[0]![1]!.length);
   const idleAgain = steps.nextIdle(storage);
   await append(log, "next");
   await idleAgain;
@@ -119,92 +104,78 @@ test("a pending file of several segments is read from them all at once", async (
   await log.close();
 });
 
-test("openLog() seals the pending files that it finds, and the oldest first", async () => {
-  const storage = new SimulatedDisk(await logTree([["a"], ["b"]]));
-  await rotateOnly(storage);
-  const steps = new SealingSteps({ rotateBytes: 1_000_000 });
-  const idle = steps.nextIdle(storage);
-  const { log } = await openTestLog(storage, undefined, steps.on());
-  await idle;
-  assert.deepEqual(filesOf(storage), { pending: 0, segments: 1 });
-  assert.deepEqual(batchIdsOf(await readAll(log.snapshot)), ["a", "b"]);
-  await log.close();
-});
-
 test("a sealing that fails is told and tried again ever later, and costs nobody anything", async () => {
   const { log, storage, steps, reports } = await opened();
-  const failures = 11;
-  let makes = 0;
+  const pausesMs = [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300].map((seconds) => seconds * 1000);
+  let failed = 0;
   steps.beforeMake = () => {
-    makes += 1;
-    if (makes <= failures) throw new Error(`failure ${makes}`);
+    if (failed < pausesMs.length) throw new Error(`failure ${++failed}`);
   };
   await append(log, "a");
   let paused = steps.nextPause();
   const idle = steps.nextIdle(storage);
   await append(log, "b");
-  for (let failed = 1; failed <= failures; failed++) {
+  for (const [number, ms] of pausesMs.entries()) {
     await paused;
-    assert.match(
-      reports.at(-1)!,
-      new RegExp(
-        `^pending/.*\\.ndjson: not sealed, tried again in \\d+ s: failure ${failed}$`,
-      ),
-    );
-    await append(log, `c${failed}`);
+    const told = `\\.ndjson: not sealed, tried again in ${ms / 1000} s: failure ${number + 1}$`;
+    assert.match(reports.at(-1)!, new RegExp(`^pending/.*${told}`));
+    await append(log, `c${number}`);
     paused = steps.nextPause();
     steps.resume();
   }
   await idle;
-  assert.equal(reports.length, failures);
-  const expected = Array.from(
-    { length: failures },
-    (_, n) => Math.min(SEAL_RETRY_MS * 2 ** n, SEAL_RETRY_MS_MAX),
-  );
-  assert.deepEqual(steps.pausesMs, expected);
-  assert.equal(expected.at(-1), SEAL_RETRY_MS_MAX);
-  assert.equal((await readAll(log.snapshot)).length, 2 + failures);
+  assert.equal(reports.length, pausesMs.length);
+  assert.deepEqual(steps.pausesMs, pausesMs);
+  assert.equal((await readAll(log.snapshot)).length, 2 + pausesMs.length);
   assert.deepEqual(filesOf(storage), { pending: 0, segments: PENDING_FILES_MAX });
   await log.close();
 });
 
-test("a sealing that finds no room leaves no part of a segment behind", async () => {
-  const { log, storage, steps, reports } = await opened();
-  await append(log, "a");
+/** What makes a sealing fail, what is told of it, and whether it goes on afterwards. */
+const CAUSES: [name: string, Fail, told: RegExp, isLasting: boolean][] = [
+  ["finds no room", failTemporaryFile, /s: ENOSPC/, false],
+  ["finds damage of its pending file", damagePending, /s: .*corrupt at byte 0/, true],
+];
+
+type Fail = (storage: SimulatedDisk) => Promise<void> | void;
+
+function failTemporaryFile(storage: SimulatedDisk): void {
   storage.hook = ({ kind, path }) =>
     kind === "write" && path === SEGMENT_TEMPORARY_FILE ? { errno: "ENOSPC" } : null;
-  const paused = steps.nextPause();
-  await append(log, "b");
-  await paused;
-  assert.match(reports.join("\n"), /not sealed, tried again in 1 s: ENOSPC/);
-  assert.deepEqual(filesOf(storage), { pending: 1, segments: 0 });
-  storage.hook = null;
-  const idle = steps.nextIdle(storage);
-  steps.resume();
-  await idle;
-  assert.deepEqual(filesOf(storage), { pending: 0, segments: 1 });
-  await log.close();
-});
+}
 
-test("damage of a pending file never becomes a segment, and the rest goes on", async () => {
-  const { log, storage, steps, reports } = await opened();
-  const made = new Gate();
-  steps.beforeMake = () => made.opened;
-  await append(log, "a");
-  const paused = steps.nextPause();
-  await append(log, "b");
-  const path = [...storage.tree().keys()].find((name) => name.startsWith(`${PENDING_FOLDER}/`))!;
-  const file = await storage.open(path, "write");
+async function damagePending(storage: SimulatedDisk): Promise<void> {
+  const [path] = pendingPaths(storage.tree());
+  const file = await storage.open(path!, "write");
   await file.write(Buffer.from("#"), await file.size() - 2);
   await file.close();
-  made.open();
-  await paused;
-  assert.match(reports.join("\n"), /^pending.*not sealed, tried again in 1 s: .*corrupt at byte 0/);
-  assert.deepEqual(filesOf(storage), { pending: 1, segments: 0 });
-  assert.deepEqual(JSON.parse(storage.contents(MANIFEST_FILE).toString()).segments, []);
-  await append(log, "c");
-  await log.close();
-});
+}
+
+for (const [name, fail, told, isLasting] of CAUSES) {
+  test(`a sealing that ${name} leaves no part of a segment, and the log goes on`, async () => {
+    const { log, storage, steps, reports } = await opened();
+    const made = new Gate();
+    steps.beforeMake = () => made.opened;
+    await append(log, "a");
+    const paused = steps.nextPause();
+    await append(log, "b");
+    await fail(storage);
+    made.open();
+    await paused;
+    assert.match(reports.join("\n"), /^pending.*not sealed, tried again in 1 /);
+    assert.match(reports.join("\n"), told);
+    assert.deepEqual(filesOf(storage), { pending: 1, segments: 0 });
+    assert.deepEqual(JSON.parse(storage.contents(MANIFEST_FILE).toString()).segments, []);
+    storage.hook = null;
+    const idle = isLasting ? null : steps.nextIdle(storage);
+    steps.resume();
+    await idle;
+    assert.equal(filesOf(storage).segments, isLasting ? 0 : 1);
+    await append(log, "c");
+    await log.close();
+    assert.equal(storage.openFiles, 0, "close() ends a pause and waits for none");
+  });
+}
 
 test("a sealed file that cannot be removed is left for the next start, which removes it", async () => {
   const { log, storage, steps, reports } = await opened();
@@ -222,17 +193,4 @@ test("a sealed file that cannot be removed is left for the next start, which rem
   assert.deepEqual(filesOf(storage), { pending: 0, segments: 1 });
   assert.deepEqual(batchIdsOf(await readAll(next.snapshot)), ["a", "b"]);
   await next.close();
-});
-
-test("close() ends a pause and waits for none", async () => {
-  const { log, steps, storage } = await opened();
-  steps.beforeMake = () => {
-    throw new Error("no");
-  };
-  await append(log, "a");
-  const paused = steps.nextPause();
-  await append(log, "b");
-  await paused;
-  await log.close();
-  assert.equal(storage.openFiles, 0);
 });

@@ -9,7 +9,7 @@ import type { BatchEntry } from "../../../src/log/wal/commit_frame.ts";
 import { CorruptLogError } from "../../../src/log/storage/errors.ts";
 import { PAGE_HEADER } from "../../../src/log/parquet/parquet_format.ts";
 import { decodeThrift } from "../../../src/log/parquet/thrift_compact.ts";
-import { readBack } from "../../../src/log/sealing/segment_read_back.ts";
+import { readBack } from "../../../src/log/sealing/segment_maker.ts";
 import { openSegment } from "../../../src/log/segment/segment_reader.ts";
 import { ROW_GROUP_BYTES_SOFT_MAX, writeSegment } from "../../../src/log/segment/segment_writer.ts";
 import { flipBit } from "../../support/corrupt.ts";

@@ -122,25 +122,20 @@ test("fileStorage() says of a write without room that there was none", async () 
 
 test("isNoRoom() knows an error by its code, or by its number where it has none", () => {
   const { EDQUOT, EFBIG, EIO, ENOSPC } = constants.errno;
-  for (const errno of [EDQUOT, EFBIG, ENOSPC]) {
-    assert.ok(isNoRoom(new Error(`No room (os error ${errno})`)));
-  }
-  for (const code of ["EDQUOT", "EFBIG", "ENOSPC"]) {
-    assert.ok(isNoRoom(Object.assign(new Error("no room"), { code })));
-  }
-  // libuv has no name for EDQUOT: a disk quota that was used up stopped the writer for good.
-  const unnamed = { code: `Unknown system error -${EDQUOT}`, errno: -EDQUOT };
-  assert.ok(isNoRoom(Object.assign(new Error(`${unnamed.code}, write`), unnamed)));
-  const others = [
-    Object.assign(new Error("unnamed"), { code: `Unknown system error -${EIO}` }),
-    new Error(`Input/output error (os error ${EIO})`),
-    new Error(`os error ${ENOSPC}`),
-    Object.assign(new Error(`No room (os error ${ENOSPC})`), { code: "EIO" }),
-    new Error("no space left on device"),
-    { code: "ENOSPC" },
-    undefined,
+  const withCode = (code: string, message = "") => Object.assign(new Error(message), { code });
+  const cases: [isNoRoom: boolean, errors: unknown[]][] = [
+    [true, [EDQUOT, EFBIG, ENOSPC].map((errno) => new Error(`No room (os error ${errno})`))],
+    [true, ["EDQUOT", "EFBIG", "ENOSPC"].map((code) => withCode(code))],
+    // libuv has no name for EDQUOT: a disk quota that was used up stopped the writer for good.
+    [true, [withCode(`Unknown system error -${EDQUOT}`, "write")]],
+    [false, [withCode(`Unknown system error -${EIO}`)]],
+    [false, [withCode("EIO", `No room (os error ${ENOSPC})`)]],
+    [false, [`(os error ${EIO})`, `os error ${ENOSPC}`, "no space"].map((text) => new Error(text))],
+    [false, [{ code: "ENOSPC" }, undefined]],
   ];
-  for (const error of others) assert.ok(!isNoRoom(error));
+  for (const [expected, errors] of cases) {
+    for (const error of errors) assert.equal(isNoRoom(error), expected, String(error));
+  }
 });
 
 test("readSmallFile() refuses a file over its limit", async () => {
@@ -148,15 +143,9 @@ test("readSmallFile() refuses a file over its limit", async () => {
     await writeNew(storage, "f", "12345");
     assert.equal(Buffer.from(await readSmallFile(storage, "f", 5)).toString(), "12345");
     await assert.rejects(readSmallFile(storage, "f", 4), /5 bytes exceed the limit of 4/);
-  });
-});
-
-test("replaceFile() leaves the new file and nothing beside it", async () => {
-  await withFolder(async (storage) => {
-    await writeNew(storage, "f", "old");
     await replaceFile(storage, "f", "f.tmp", Buffer.from("new"));
     assert.equal(await readText(storage, "f"), "new");
-    assert.deepEqual(await storage.list("."), ["f"]);
+    assert.deepEqual(await storage.list("."), ["f"], "replaceFile() leaves nothing beside it");
   });
 });
 
@@ -170,24 +159,21 @@ test("fileStorage() closes a file behind its reads, and does nothing with it aft
     const { read, close } = system;
     t.after(() => Object.assign(system, { read, close }));
     const order: string[] = [];
-    system.read = (...parts) => {
+    system.read = (...parts) =>
       setImmediate(() => {
         order.push("read");
         read(...parts);
       });
-    };
     system.close = (...parts) => {
       order.push("close");
       close(...parts);
     };
     const into = [Buffer.alloc(5), Buffer.alloc(5)];
-    const reads = into.map((bytes) => first.read(bytes, 0));
-    const closed = first.close();
-    await Promise.all([...reads, closed]);
+    await Promise.all([...into.map((bytes) => first.read(bytes, 0)), first.close()]);
     assert.deepEqual(
       order,
       ["read", "read", "close", "close"],
-      "one descriptor to read, one to write",
+      "a descriptor to read, one to write",
     );
     assert.deepEqual(into.map(String), ["first", "first"]);
     // It has the descriptor that the first one had.

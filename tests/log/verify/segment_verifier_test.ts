@@ -5,14 +5,14 @@ import { crc32 } from "node:zlib";
 import { tableFromArrays, tableToIPC } from "apache-arrow";
 import { Table, writeParquet } from "parquet-wasm";
 import { sha256Hex } from "../../../src/event/hash.ts";
-import { HistoryCheck } from "../../../src/log/verify/history_check.ts";
+import { batchHash } from "../../../src/log/verify/batch_hashes.ts";
 import { encodeFooter } from "../../../src/log/parquet/footer.ts";
 import { buildKeyFilter, KEY_PAGE_BYTES } from "../../../src/log/segment/key_filter.ts";
 import type { StreamEntry } from "../../../src/log/read/stream_counts.ts";
 import { isSourceKey } from "../../../src/log/segment/stream_index.ts";
 import type { ExpectedSegment } from "../../../src/log/segment/segment_metadata.ts";
-import { verifySegment } from "../../../src/log/verify/segment_verifier.ts";
-import { type FailureCode, VerifyFailure } from "../../../src/log/verify/failure.ts";
+import { checkSegment } from "../../../src/log/verify/segment_verifier.ts";
+import type { FailureCode } from "../../../src/log/verify/failure.ts";
 import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 import {
   describeRows,
@@ -31,28 +31,18 @@ import {
   splitLines,
 } from "../../support/test_segment.ts";
 
-const DEFAULT = { chain: false };
-const CHAIN = { chain: true };
-
 /** What a pass finds; null when nothing. */
 async function findFailure(
   storage: SimulatedDisk,
-  entries: ExpectedSegment[],
+  entry: ExpectedSegment,
   options: { chain: boolean },
 ): Promise<FailureCode | null> {
-  const history = new HistoryCheck(options);
-  try {
-    for (const entry of entries) await verifySegment(storage, entry, history);
-  } catch (error) {
-    assert.ok(error instanceof VerifyFailure, String(error));
-    return error.code;
-  } finally {
-    assert.equal(storage.openFiles, 0);
-  }
-  return null;
+  const { failure } = await checkSegment(storage, entry, options.chain);
+  assert.equal(storage.openFiles, 0);
+  return failure?.code ?? null;
 }
 
-test(`verifySegment() passes what the writer wrote (seed ${SEED})`, async () => {
+test(`checkSegment() passes what the writer wrote (seed ${SEED})`, async () => {
   const random = new SeededRandom();
   const hostile = Array.from(
     { length: 100 },
@@ -62,34 +52,37 @@ test(`verifySegment() passes what the writer wrote (seed ${SEED})`, async () => 
   const commits = [hostile, [large], smallBatches(5000)];
   const { storage, segments, entries } = await sealCommits(commits, { events: 9100, bytes: 1e9 });
   assert.equal(segments.length, 2);
-  for (const options of [DEFAULT, CHAIN]) {
-    const batches: string[] = [];
-    const history = new HistoryCheck({
-      ...options,
-      onBatch: ({ batch_id }) => void batches.push(batch_id),
-    });
-    for (const entry of segments) await verifySegment(storage, entry, history);
-    const events = entries.reduce((sum, entry) => sum + entry.events, 0);
-    assert.equal(history.eventsChecked, events);
-    assert.deepEqual(batches, entries.map(({ batch_id }) => batch_id));
+  const expected = {
+    events: segments.map(({ events }) => events),
+    hashes: entries.map(batchHash),
+    failures: [null, null],
+  };
+  for (const chain of [false, true]) {
+    const checked = [];
+    for (const entry of segments) checked.push(await checkSegment(storage, entry, chain));
+    assert.deepEqual({
+      events: checked.map(({ events }) => events),
+      hashes: checked.flatMap(({ hashes }) => [...hashes]),
+      failures: checked.map(({ failure }) => failure),
+    }, expected);
   }
 });
 
-test("verifySegment() reads no payload unless the chain is followed", async () => {
+test("checkSegment() reads no payload unless the chain is followed", async () => {
   const events = Array.from({ length: 50 }, (_, n) => ({ payload: `${n}`.repeat(20_000) }));
-  const { storage, segments } = await sealCommits([[preparedBatch("a", { events })]]);
+  const { storage, segments: [entry] } = await sealCommits([[preparedBatch("a", { events })]]);
   const bytesRead = async (options: { chain: boolean }) => {
     const before = storage.operations.length;
-    assert.equal(await findFailure(storage, segments, options), null);
+    assert.equal(await findFailure(storage, entry!, options), null);
     const reads = storage.operations.slice(before).filter(({ kind }) => kind === "read");
     return reads.reduce((sum, { sizeBytes }) => sum + sizeBytes!, 0);
   };
-  assert.ok(await bytesRead(DEFAULT) < await bytesRead(CHAIN) - 10_000);
+  assert.ok(await bytesRead({ chain: false }) < await bytesRead({ chain: true }) - 10_000);
 });
 
 const OTHER_HASH = "a".repeat(64);
 
-test("verifySegment() finds a manifest that says other things than the footer", async () => {
+test("checkSegment() finds a manifest that says other things than the footer", async () => {
   const { storage, segments: [entry] } = await sealCommits([smallBatches(3)]);
   const changes: Partial<ExpectedSegment>[] = [
     { events: 4 },
@@ -100,19 +93,9 @@ test("verifySegment() finds a manifest that says other things than the footer", 
     { previous_head: OTHER_HASH },
   ];
   for (const change of changes) {
-    const found = await findFailure(storage, [{ ...entry!, ...change }], DEFAULT);
+    const found = await findFailure(storage, { ...entry!, ...change }, { chain: false });
     assert.equal(found, "segment_invalid", JSON.stringify(change));
   }
-});
-
-test("verifySegment() finds segments in another order", async () => {
-  const commits = smallBatches(6).map((batch) => [batch]);
-  const { storage, segments } = await sealCommits(commits, { events: 2, bytes: 1e9 });
-  assert.equal(await findFailure(storage, segments, CHAIN), null);
-  assert.equal(await findFailure(storage, segments.toReversed(), DEFAULT), "order_invalid");
-  const [first, , third] = segments;
-  assert.equal(await findFailure(storage, [first!, first!], DEFAULT), "order_invalid");
-  assert.equal(await findFailure(storage, [first!, third!], CHAIN), "chain_head_mismatch");
 });
 
 /** Four batches of two events in four streams, as rows. */
@@ -143,8 +126,12 @@ function forgeOrder(order: readonly number[]): Forge {
   return (rows) => ({ groups: [order.map((place) => rows[place]!)] });
 }
 
-function forgeIndex(forge: (rows: ForgedRow[]) => NonNullable<Forgery["index"]>): Forge {
-  return (rows) => ({ groups: [rows], index: forge(rows) });
+function forgeEntries(forge: (rows: ForgedRow[]) => StreamEntry[]): Forge {
+  return (rows) => ({ groups: [rows], index: { entries: forge(rows) } });
+}
+
+function forgeKeyFilter(keyFilter: Buffer): Forge {
+  return (rows) => ({ groups: [rows], index: { keyFilter } });
 }
 
 function forgeMetadata(metadata: NonNullable<Forgery["metadata"]>): Forge {
@@ -153,80 +140,60 @@ function forgeMetadata(metadata: NonNullable<Forgery["metadata"]>): Forge {
 
 const withBadStream = (line: string) => line.replace(/"stream":"[^"]*"/, '"stream":"š"');
 
-/** How rows can be forged, and what each pass finds: both the same if the second is absent. */
-const FORGERIES: [name: string, Forge, FailureCode | null, byChain?: FailureCode | null][] = [
-  ["nothing", (rows) => ({ groups: [rows.slice(0, 3), rows.slice(3)] }), null],
-  ["a payload", forgeLine(withPayload), null, "content_hash_mismatch"],
-  [
-    "a payload and its hash",
-    forgeLine(withContent),
-    "batch_commitment_mismatch",
-    "event_hash_mismatch",
-  ],
-  [
-    "a stream whose name is none",
-    (rows) => ({ groups: [[...rows.slice(0, -1), changeLine(rows.at(-1)!, withBadStream)]] }),
-    "segment_invalid",
-    "event_hash_mismatch",
-  ],
-  ["two digests in one batch", (rows) => {
-    const entry = { ...rows[0]!.entry, batch_digest: OTHER_HASH };
-    return { groups: [[{ ...rows[0]!, entry }, ...rows.slice(1)]] };
-  }, "segment_invalid"],
-  ["a missing event", forgeOrder([1, 2, 3, 4, 5, 6, 7]), "batch_commitment_mismatch"],
-  ["two events in each other's place", forgeOrder([0, 1, 3, 2, 4, 5, 6, 7]), "order_invalid"],
-  ["two batches in each other's place", forgeOrder([0, 1, 4, 5, 2, 3, 6, 7]), "order_invalid"],
-  [
-    "two row groups in each other's place",
-    (rows) => ({ groups: [rows.slice(4), rows.slice(0, 4)], metadata: idsOf(rows) }),
-    "order_invalid",
-  ],
-  ["an event twice", forgeOrder([0, 0, 1, 2, 3, 4, 5, 6, 7]), "order_invalid"],
-  [
-    "a chain head before",
-    forgeMetadata({ previous_head: OTHER_HASH }),
-    null,
-    "chain_head_mismatch",
-  ],
-  ["a chain head after", forgeMetadata({ head: OTHER_HASH }), null, "chain_head_mismatch"],
-  ["the number of batches", forgeMetadata({ batches: 5 }), "segment_invalid"],
-  [
-    "the first event",
-    (rows) => forgeMetadata({ first_event_id: idsOf(rows.slice(1)).first_event_id })(rows),
-    "segment_invalid",
-  ],
-  [
-    "the counts of streams",
-    forgeIndex((rows) => ({ entries: changed(rows, isStream, { events: 9 }) })),
-    "segment_invalid",
-  ],
-  [
-    "the order of streams",
-    forgeIndex((rows) => ({ entries: entriesOf(rows).toReversed() })),
-    "segment_invalid",
-  ],
-  [
-    "the last event of a source",
-    forgeIndex((rows) => ({
-      entries: changed(rows, isSource, { lastEventId: idsOf(rows).first_event_id }),
-    })),
-    "segment_invalid",
-  ],
-  [
-    "a source that is left out",
-    forgeIndex((rows) => ({ entries: entriesOf(rows).filter(isStream) })),
-    "segment_invalid",
-  ],
-  [
-    "a filter that leaves a key out",
-    forgeIndex(() => ({ keyFilter: buildKeyFilter([]) })),
-    "segment_invalid",
-  ],
-  [
-    "a filter that lets all pass",
-    forgeIndex(() => ({ keyFilter: fullFilter() })),
-    "segment_invalid",
-  ],
+type Found = FailureCode | null;
+
+/** What each pass finds, and ways to forge rows that it finds so. */
+const FORGERIES: [byDefault: Found, byChain: Found, forgeries: Record<string, Forge>][] = [
+  [null, null, { nothing: (rows) => ({ groups: [rows.slice(0, 3), rows.slice(3)] }) }],
+  [null, "content_hash_mismatch", { "a payload": forgeLine(withPayload) }],
+  ["batch_commitment_mismatch", "event_hash_mismatch", {
+    "a payload and its hash": forgeLine(withContent),
+  }],
+  ["segment_invalid", "event_hash_mismatch", {
+    "a stream whose name is none": (rows) => ({
+      groups: [[...rows.slice(0, -1), changeLine(rows.at(-1)!, withBadStream)]],
+    }),
+  }],
+  ["batch_commitment_mismatch", "batch_commitment_mismatch", {
+    "a missing event": forgeOrder([1, 2, 3, 4, 5, 6, 7]),
+  }],
+  ["order_invalid", "order_invalid", {
+    "two events in each other's place": forgeOrder([0, 1, 3, 2, 4, 5, 6, 7]),
+    "two batches in each other's place": forgeOrder([0, 1, 4, 5, 2, 3, 6, 7]),
+    "an event twice": forgeOrder([0, 0, 1, 2, 3, 4, 5, 6, 7]),
+    "two row groups in each other's place": (rows) => ({
+      groups: [rows.slice(4), rows.slice(0, 4)],
+      metadata: idsOf(rows),
+    }),
+  }],
+  [null, "chain_head_mismatch", {
+    "a chain head before": forgeMetadata({ previous_head: OTHER_HASH }),
+    "a chain head after": forgeMetadata({ head: OTHER_HASH }),
+  }],
+  ["segment_invalid", "segment_invalid", {
+    "two digests in one batch": ([first, ...rest]) => {
+      const entry = { ...first!.entry, batch_digest: OTHER_HASH };
+      return { groups: [[{ ...first!, entry }, ...rest]] };
+    },
+    "the number of batches": forgeMetadata({ batches: 5 }),
+    "the first event": (rows) => ({
+      groups: [rows],
+      metadata: { first_event_id: idsOf(rows.slice(1)).first_event_id },
+    }),
+    "the counts of streams": forgeEntries((rows) => changed(rows, isStream, { events: 9 })),
+    "the order of streams": forgeEntries((rows) => entriesOf(rows).toReversed()),
+    "two streams with each other's counts": forgeEntries((rows) => {
+      const [first, second, ...rest] = entriesOf(rows) as [StreamEntry, StreamEntry];
+      return [{ ...second, key: first.key }, { ...first, key: second.key }, ...rest];
+    }),
+    "a stream twice": forgeEntries((rows) => [entriesOf(rows)[0]!, ...entriesOf(rows)]),
+    "the last event of a source": forgeEntries((rows) =>
+      changed(rows, isSource, { lastEventId: idsOf(rows).first_event_id })
+    ),
+    "a source that is left out": forgeEntries((rows) => entriesOf(rows).filter(isStream)),
+    "a filter that leaves a key out": forgeKeyFilter(buildKeyFilter([])),
+    "a filter that lets all pass": forgeKeyFilter(fullFilter()),
+  }],
 ];
 
 /** A key filter of one page, all of whose bits are set. */
@@ -264,27 +231,23 @@ function idsOf(rows: ForgedRow[]): { first_event_id: string; last_event_id: stri
   return { first_event_id: ids[0]!, last_event_id: ids.at(-1)! };
 }
 
-test("verifySegment() finds forged rows behind a file hash that is right", async () => {
-  for (const [name, forge, byDefault, byChain = byDefault] of FORGERIES) {
-    const { storage, entry } = await forgeSegment(forge(someRows()));
-    assert.equal(await findFailure(storage, [entry], DEFAULT), byDefault, name);
-    assert.equal(await findFailure(storage, [entry], CHAIN), byChain, name);
+for (const [byDefault, byChain, forgeries] of FORGERIES) {
+  for (const [name, forge] of Object.entries(forgeries)) {
+    test(`checkSegment() finds forged rows behind a right file hash: ${name}`, async () => {
+      const { storage, entry } = await forgeSegment(forge(someRows()));
+      assert.equal(await findFailure(storage, entry, { chain: false }), byDefault);
+      assert.equal(await findFailure(storage, entry, { chain: true }), byChain);
+    });
   }
-});
+}
 
-test("verifySegment() finds Parquet files that are no segments", async () => {
+test("checkSegment() finds Parquet files that are no segments", async () => {
   const table = Table.fromIPCStream(tableToIPC(tableFromArrays({ n: [1, 2, 3] }), "stream"));
-  const files = [
-    writeParquet(table),
-    fileOfAnotherSchema(),
-    Buffer.from("PAR1"),
-    Buffer.alloc(5000),
-  ];
-  for (const bytes of files) {
+  const { segments: [entry] } = await sealCommits([smallBatches(3)]);
+  for (const bytes of [writeParquet(table), fileOfAnotherSchema(), Buffer.from("PAR1")]) {
     const storage = new SimulatedDisk(new Map([["0.parquet", bytes]]));
-    const { segments: [entry] } = await sealCommits([smallBatches(3)]);
     const repaired = { ...entry!, ...fileFacts(storage) };
-    assert.equal(await findFailure(storage, [repaired], DEFAULT), "segment_invalid");
+    assert.equal(await findFailure(storage, repaired, { chain: false }), "segment_invalid");
   }
 });
 
@@ -301,19 +264,3 @@ function fileOfAnotherSchema(): Buffer {
   });
   return Buffer.concat([Buffer.from("PAR1 "), footer]);
 }
-
-test("VerifyFailure tells the file, the event, and the values that disagree", async () => {
-  const [row, ...rest] = someRows();
-  const forged = changeLine(row!, withPayload);
-  const { storage, entry } = await forgeSegment({ groups: [[forged, ...rest]] });
-  await assert.rejects(verifySegment(storage, entry, new HistoryCheck(CHAIN)), (error) => {
-    assert.ok(error instanceof VerifyFailure);
-    assert.deepEqual(error.detail, {
-      path: "0.parquet",
-      eventId: idsOf([row!]).first_event_id,
-      expected: sha256Hex("null"),
-      found: sha256Hex("1"),
-    });
-    return true;
-  });
-});

@@ -1,0 +1,41 @@
+/**
+ * Finds out whether a log may hold a batch twice: sorts 64 bits of the SHA-256 of each
+ * `(source, batch_id)`, 8 bytes of memory for each batch. Batches with equal hashes must be
+ * compared by name.
+ */
+import { sha256Hex } from "../../event/hash.ts";
+import type { BatchIdentity } from "./history_check.ts";
+
+const HASHES_MIN = 1024;
+
+/** Hex digits of a SHA-256 that are kept. */
+const HASH_DIGITS = 16;
+
+/** Equal for batches with the same identity. */
+export function batchHash({ source, batch_id }: BatchIdentity): bigint {
+  return BigInt("0x" + sha256Hex(`${source}\n${batch_id}`).slice(0, HASH_DIGITS));
+}
+
+export class BatchHashes {
+  #hashes = new BigUint64Array(HASHES_MIN);
+  #length = 0;
+
+  add(hash: bigint): void {
+    if (this.#length === this.#hashes.length) {
+      const smaller = this.#hashes;
+      this.#hashes = new BigUint64Array(2 * smaller.length);
+      this.#hashes.set(smaller);
+    }
+    this.#hashes[this.#length++] = hash;
+  }
+
+  /** The hashes that were added more than once. Called once, after `add()`. */
+  takeRepeated(): Set<bigint> {
+    const sorted = this.#hashes.subarray(0, this.#length).sort();
+    const repeated = new Set<bigint>();
+    for (let at = 1; at < sorted.length; at++) {
+      if (sorted[at] === sorted[at - 1]) repeated.add(sorted[at]!);
+    }
+    return repeated;
+  }
+}
