@@ -77,8 +77,7 @@ export async function findBatch(
   source: string,
   batchId: string,
 ): Promise<BatchEntry | null> {
-  /** The part of the batch in each row group. */
-  const parts: BatchEntry[] = [];
+  let entry = null as BatchEntry | null;
   const { rowGroups } = await segment.footer();
   for (const number of await rowGroupsWithBatch(segment, batchId)) {
     const columns = await segment.readColumns(number, ENTRY_COLUMNS);
@@ -86,21 +85,18 @@ export async function findBatch(
     const [first] = rows;
     if (first === undefined) continue;
     const last = rows.at(-1)!;
-    parts.push({
+    entry = {
       batch_digest: hexAt(columns.batch_digest, first),
       batch_id: batchId,
-      events: rows.length,
-      first_event_id: uuidAt(columns.event_id, first),
+      events: (entry?.events ?? 0) + rows.length,
+      first_event_id: entry?.first_event_id ?? uuidAt(columns.event_id, first),
       last_event_id: uuidAt(columns.event_id, last),
       source,
-    });
+    };
     // A batch that does not reach the end of a row group is not continued in the next one.
     if (last + 1 < rowGroups[number]!.rows) break;
   }
-  const [first] = parts;
-  if (first === undefined) return null;
-  const events = parts.reduce((sum, part) => sum + part.events, 0);
-  return { ...first, events, last_event_id: parts.at(-1)!.last_event_id };
+  return entry;
 }
 
 const ENTRY_COLUMNS = ["event_id", "source", "batch_id", "batch_digest"] as const;

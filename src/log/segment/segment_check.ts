@@ -17,7 +17,6 @@ import {
 import type { FileRange } from "../parquet/read_range.ts";
 import { SegmentError } from "../parquet/segment_error.ts";
 import { xxhash64 } from "../parquet/xxhash64.ts";
-import type { StreamEntry } from "../read/stream_counts.ts";
 import type { Storage, StorageFile } from "../storage/storage.ts";
 import { type BatchRun, batchRuns } from "./segment_batches.ts";
 import { BOUNDED_COLUMNS, type RowGroup } from "./segment_footer.ts";
@@ -26,7 +25,7 @@ import type { ExpectedSegment } from "./segment_metadata.ts";
 import { type OpenedSegment, openSegment, type Segment } from "./segment_reader.ts";
 import { COLUMN_NAMES, type ColumnName, type FilteredColumn } from "./segment_schema.ts";
 import { countRows } from "./segment_streams.ts";
-import { streamIndexBlocks } from "./stream_index.ts";
+import { encodeStreamIndex } from "./stream_index.ts";
 
 const CHUNK_BYTES = 1024 * 1024;
 
@@ -129,12 +128,14 @@ export class SegmentRowsCheck {
   async finish(): Promise<void> {
     const segment = this.#segment;
     const { metadata, keyFilter, streamBlocks, streamIndex } = await segment.footer();
-    const content = this.#index.finish();
-    if (!(await isStreamIndex(segment, streamBlocks, streamIndex, content.entries))) {
+    const { entries, keyFilter: keys } = this.#index.finish();
+    const { blocks, index } = encodeStreamIndex(entries);
+    const isSame = async ({ start, end }: FileRange, bytes: Buffer) =>
+      (await segment.readBytes(start, end)).equals(bytes);
+    if (!await isSame(streamBlocks, blocks) || !await isSame(streamIndex, index)) {
       throw new SegmentError("the stream index is not that of its rows");
     }
-    const keys = await segment.readBytes(keyFilter.start, keyFilter.end);
-    if (!keys.equals(content.keyFilter)) {
+    if (!await isSame(keyFilter, keys)) {
       throw new SegmentError("the filter over its keys is not that of its rows");
     }
     if (this.#batches === metadata.batches) return;
@@ -193,24 +194,6 @@ export class SegmentRowsCheck {
       throw new SegmentError(`${name}: the Bloom filter of row group ${number} leaves a value out`);
     }
   }
-}
-
-/** Whether the stream index of a segment is that of some entries. */
-async function isStreamIndex(
-  segment: Segment,
-  blocks: FileRange,
-  index: FileRange,
-  entries: readonly StreamEntry[],
-): Promise<boolean> {
-  let at = blocks.start;
-  let lastStart = at;
-  for (const block of streamIndexBlocks(entries)) {
-    const end = at + block.length;
-    if (end > index.end || !(await segment.readBytes(at, end)).equals(block)) return false;
-    lastStart = at;
-    at = end;
-  }
-  return at === index.end && lastStart === index.start;
 }
 
 /** Checks that the statistics of the ids, which find row groups, are the first and the last id. */

@@ -8,13 +8,13 @@ import { SegmentError } from "../../../src/log/parquet/segment_error.ts";
 import {
   decodeStreamBlock,
   decodeStreamIndex,
+  encodeStreamIndex,
   findEntry,
   isSourceKey,
   seekStream,
   sourceKey,
   STREAM_BLOCK_BYTES_MAX,
   type StreamIndex,
-  streamIndexBlocks,
 } from "../../../src/log/segment/stream_index.ts";
 import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 import { flipBit, truncateAt } from "../../support/corrupt.ts";
@@ -48,9 +48,7 @@ function randomEntries(random: SeededRandom, count: number): StreamEntry[] {
 
 /** An index as a segment has it, and how many blocks were read of it. */
 function indexOf(entries: StreamEntry[]): StreamIndex & { reads: number } {
-  const blocks = [...streamIndexBlocks(entries)];
-  const index = blocks.pop()!;
-  const table = Buffer.concat(blocks);
+  const { blocks, index } = encodeStreamIndex(entries);
   return {
     reads: 0,
     readStreamIndex() {
@@ -60,7 +58,7 @@ function indexOf(entries: StreamEntry[]): StreamIndex & { reads: number } {
     readStreamBlock(start, end) {
       this.reads += 1;
       assert.ok(end - start <= STREAM_BLOCK_BYTES_MAX);
-      return Promise.resolve(decodeStreamBlock(table.subarray(start, end)));
+      return Promise.resolve(decodeStreamBlock(blocks.subarray(start, end)));
     },
   };
 }
@@ -115,9 +113,10 @@ test("a source comes before its streams, and a stream before one that begins wit
 });
 
 test("every bit of a block is covered by its CRC-32", () => {
-  const [block, index] = [...streamIndexBlocks(entriesOf(["b", "c"]))];
-  for (const bytes of [block!, index!]) {
-    const decode = bytes === block ? decodeStreamBlock : decodeStreamIndex;
+  const { blocks, index } = encodeStreamIndex(entriesOf(["b", "c"]));
+  for (
+    const [bytes, decode] of [[blocks, decodeStreamBlock], [index, decodeStreamIndex]] as const
+  ) {
     for (let bit = 0; bit < 8 * bytes.length; bit++) {
       assert.throws(() => decode(flipBit(bytes, bit)), /does not match its CRC-32/);
     }
@@ -129,8 +128,8 @@ test("every bit of a block is covered by its CRC-32", () => {
 
 test("decodeStreamBlock() refuses forged entries behind a right CRC-32", () => {
   for (const streams of [["c", "b"], ["b", "b"]]) {
-    const [block] = [...streamIndexBlocks(entriesOf(streams))];
-    assert.throws(() => decodeStreamBlock(block!), /has entries that are not in order/);
+    const { blocks } = encodeStreamIndex(entriesOf(streams));
+    assert.throws(() => decodeStreamBlock(blocks), /has entries that are not in order/);
   }
   const texts = [
     "",
