@@ -18,9 +18,14 @@ import type { FileSink } from "../parquet/file_sink.ts";
 import { encodeFooter, MAGIC } from "../parquet/footer.ts";
 import type { ColumnChunk, ParquetRowGroup, Statistics } from "../parquet/parquet_format.ts";
 import { PlainValues, plainValues } from "../parquet/plain_values.ts";
-import type { SegmentIndexContent } from "./segment_index.ts";
 import { canonicalize } from "../../event/json/canonical_json.ts";
-import { type EventFacts, METADATA_KEY, type SegmentMetadata } from "./segment_metadata.ts";
+import {
+  type EventFacts,
+  INDEX_NAMES,
+  type IndexRecord,
+  METADATA_KEY,
+  type SegmentMetadata,
+} from "./segment_metadata.ts";
 import type { RowGroupRows } from "./segment_rows.ts";
 import {
   BLOOM_FILTERS,
@@ -29,7 +34,6 @@ import {
   type ColumnName,
   SEGMENT_SCHEMA,
 } from "./segment_schema.ts";
-import { encodeStreamIndex } from "./stream_index.ts";
 
 const CREATED_BY = `service version ${VERSION}`;
 
@@ -62,16 +66,15 @@ export class RowGroupWriter {
     await this.#sink.flush();
   }
 
-  /** Writes the end of the file. @param index of all rows that were written. */
-  async finish(facts: EventFacts, { entries, keyFilter }: SegmentIndexContent): Promise<void> {
+  /** Writes the end of the file. @param indexes of all rows that were written. */
+  async finish(facts: EventFacts, indexes: IndexRecord<Buffer>): Promise<void> {
     this.#writeIndexes();
-    const { blocks, index } = encodeStreamIndex(entries);
-    for (const part of [keyFilter, blocks, index]) this.#sink.append(part);
+    for (const name of INDEX_NAMES) this.#sink.append(indexes[name]);
     const metadata: SegmentMetadata = {
       ...facts,
-      key_filter_bytes: keyFilter.length,
-      stream_blocks_bytes: blocks.length,
-      stream_index_bytes: index.length,
+      key_filter_bytes: indexes.key_filter.length,
+      stream_blocks_bytes: indexes.stream_blocks.length,
+      stream_index_bytes: indexes.stream_index.length,
     };
     this.#sink.append(encodeFooter({
       version: FORMAT_VERSION,

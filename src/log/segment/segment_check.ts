@@ -14,18 +14,16 @@ import {
   distinctValues,
   uuidAt,
 } from "../parquet/column_values.ts";
-import type { FileRange } from "../parquet/read_range.ts";
 import { SegmentError } from "../parquet/segment_error.ts";
 import { xxhash64 } from "../parquet/xxhash64.ts";
 import type { Storage, StorageFile } from "../storage/storage.ts";
 import { type BatchRun, batchRuns } from "./segment_batches.ts";
 import { BOUNDED_COLUMNS, type RowGroup } from "./segment_footer.ts";
 import { SegmentIndex } from "./segment_index.ts";
-import type { ExpectedSegment } from "./segment_metadata.ts";
+import { type ExpectedSegment, INDEX_NAMES } from "./segment_metadata.ts";
 import { type OpenedSegment, openSegment, type Segment } from "./segment_reader.ts";
 import { COLUMN_NAMES, type ColumnName, type FilteredColumn } from "./segment_schema.ts";
 import { countRows } from "./segment_streams.ts";
-import { encodeStreamIndex } from "./stream_index.ts";
 
 const CHUNK_BYTES = 1024 * 1024;
 
@@ -127,16 +125,14 @@ export class SegmentRowsCheck {
   /** Call after the last row group. @throws {SegmentError} */
   async finish(): Promise<void> {
     const segment = this.#segment;
-    const { metadata, keyFilter, streamBlocks, streamIndex } = await segment.footer();
-    const { entries, keyFilter: keys } = this.#index.finish();
-    const { blocks, index } = encodeStreamIndex(entries);
-    const isSame = async ({ start, end }: FileRange, bytes: Buffer) =>
-      (await segment.readBytes(start, end)).equals(bytes);
-    if (!await isSame(streamBlocks, blocks) || !await isSame(streamIndex, index)) {
-      throw new SegmentError("the stream index is not that of its rows");
-    }
-    if (!await isSame(keyFilter, keys)) {
-      throw new SegmentError("the filter over its keys is not that of its rows");
+    const { metadata, indexes } = await segment.footer();
+    const expected = this.#index.finish();
+    for (const name of INDEX_NAMES) {
+      const { start, end } = indexes[name];
+      const bytes = await segment.readBytes(start, end);
+      if (!bytes.equals(expected[name])) {
+        throw new SegmentError(`the ${name} of the file is not that of its rows`);
+      }
     }
     if (this.#batches === metadata.batches) return;
     throw new SegmentError(

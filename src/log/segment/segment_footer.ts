@@ -19,7 +19,12 @@ import type { FileRange } from "../parquet/read_range.ts";
 import { KEY_PAGE_BYTES } from "./key_filter.ts";
 import { UUID_BYTES, uuidText } from "../line/line_bytes.ts";
 import { SegmentError } from "../parquet/segment_error.ts";
-import { decodeMetadata, METADATA_KEY, type SegmentMetadata } from "./segment_metadata.ts";
+import {
+  decodeMetadata,
+  type IndexRecord,
+  METADATA_KEY,
+  type SegmentMetadata,
+} from "./segment_metadata.ts";
 import {
   COLUMN_NAMES,
   type ColumnName,
@@ -66,9 +71,7 @@ export interface SegmentFooter {
   metadata: SegmentMetadata;
   /** From oldest to newest. */
   rowGroups: readonly RowGroup[];
-  keyFilter: FileRange;
-  streamBlocks: FileRange;
-  streamIndex: FileRange;
+  indexes: IndexRecord<FileRange>;
 }
 
 /** Reads the footer of a segment. @throws {SegmentError} when the file is no segment. */
@@ -95,9 +98,11 @@ export async function readFooter(file: FileReader, sizeBytes: number): Promise<S
   return {
     metadata,
     rowGroups,
-    keyFilter: { start: filterStart, end: blocksStart },
-    streamBlocks: { start: blocksStart, end: indexStart },
-    streamIndex: { start: indexStart, end: checked.start },
+    indexes: {
+      key_filter: { start: filterStart, end: blocksStart },
+      stream_blocks: { start: blocksStart, end: indexStart },
+      stream_index: { start: indexStart, end: checked.start },
+    },
   };
 }
 

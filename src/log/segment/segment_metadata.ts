@@ -30,14 +30,13 @@ const EVENT_FACTS = [
   "head",
 ] as const satisfies readonly (keyof EventFacts)[];
 
-/** The sizes of what lies between the row groups and the footer, in the order of the file. */
-const INDEX_SIZES = [
-  "key_filter_bytes",
-  "stream_blocks_bytes",
-  "stream_index_bytes",
-] as const;
+/** What lies between the row groups and the footer, in the order of the file. */
+export const INDEX_NAMES = ["key_filter", "stream_blocks", "stream_index"] as const;
 
-export type SegmentMetadata = EventFacts & Record<typeof INDEX_SIZES[number], number>;
+type IndexName = typeof INDEX_NAMES[number];
+export type IndexRecord<Value> = Record<IndexName, Value>;
+
+export type SegmentMetadata = EventFacts & Record<`${IndexName}_bytes`, number>;
 
 /** What the manifest says of a segment file besides its path and time. */
 export interface SegmentFacts extends EventFacts {
@@ -56,11 +55,12 @@ export interface ExpectedSegment extends SegmentFacts {
 /** Parses the text under METADATA_KEY. @throws {SegmentError} when it is not in canonical form. */
 export function decodeMetadata(text: string): SegmentMetadata {
   const value = parse(text);
-  const isMetadata = hasEventFacts(value, INDEX_SIZES) && value.batches <= value.events &&
-    INDEX_SIZES.every((name) => isCount(value[name]));
+  const sizes = INDEX_NAMES.map((name) => `${name}_bytes`);
+  const isMetadata = hasEventFacts(value, sizes) && value.batches <= value.events &&
+    sizes.every((name) => isCount(value[name]));
   if (!isMetadata) throw new SegmentError(`${METADATA_KEY}: not the metadata of a segment`);
   if (canonicalize(value) !== text) throw new SegmentError(`${METADATA_KEY}: not canonical`);
-  return value as SegmentMetadata;
+  return value as unknown as SegmentMetadata;
 }
 
 function parse(text: string): unknown {

@@ -12,16 +12,12 @@ import type { Hash64 } from "../parquet/xxhash64.ts";
 import type { StreamEntry } from "../read/stream_counts.ts";
 import type { FileReader, Storage, StorageFile } from "../storage/storage.ts";
 import { KEY_PAGE_BYTES, keyPlace, openDamagedPages } from "./key_filter.ts";
-import {
-  assembleLines,
-  type AssembleOptions,
-  LINE_COLUMN_NAMES,
-  type LineColumns,
-} from "./line_assembler.ts";
+import { assembleLines, type AssembleOptions, type LineColumns } from "./line_assembler.ts";
 import { type ColumnFilters, SegmentCaches } from "./segment_caches.ts";
 import { readFooter, type SegmentFooter } from "./segment_footer.ts";
 import { checkFacts, type ExpectedSegment } from "./segment_metadata.ts";
 import {
+  COLUMN_NAMES,
   columnFormat,
   type ColumnName,
   columnNumber,
@@ -83,7 +79,7 @@ export class Segment implements StreamIndex {
 
   /** The stored lines of a row group. @param memory as for `assembleLines()`. */
   async readRowGroup(number: number, memory?: Buffer): Promise<Buffer> {
-    return await this.assemble(await this.readColumns(number, LINE_COLUMN_NAMES), { memory });
+    return await this.assemble(await this.readColumns(number, COLUMN_NAMES), { memory });
   }
 
   /** The lines of a row group with that `record_key`; null when there are none. */
@@ -93,7 +89,7 @@ export class Segment implements StreamIndex {
     const { record_key } = await this.readColumns(number, ["record_key"]);
     const rows = [...record_key.starts.keys()].filter((row) => isValueAt(record_key, row, bytes));
     if (rows.length === 0) return null;
-    return await this.assemble(await this.readColumns(number, LINE_COLUMN_NAMES), { rows });
+    return await this.assemble(await this.readColumns(number, COLUMN_NAMES), { rows });
   }
 
   /** The lines that columns make. @throws {SegmentError} */
@@ -138,18 +134,18 @@ export class Segment implements StreamIndex {
   /** @throws {SegmentError} */
   readStreamIndex(): Promise<readonly BlockPlace[]> {
     return this.#caches.streamIndexes.load(this.path, async () => {
-      const { streamIndex } = await this.footer();
-      return await this.#readStreams(streamIndex, decodeStreamIndex);
+      const { indexes } = await this.footer();
+      return await this.#readStreams(indexes.stream_index, decodeStreamIndex);
     });
   }
 
   /** @throws {SegmentError} */
   readStreamBlock(start: number, end: number): Promise<readonly StreamEntry[]> {
     return this.#caches.streamBlocks.load(`${this.path} ${start}`, async () => {
-      const { streamBlocks } = await this.footer();
-      const range = { start: streamBlocks.start + start, end: streamBlocks.start + end };
+      const { stream_blocks: blocks } = (await this.footer()).indexes;
+      const range = { start: blocks.start + start, end: blocks.start + end };
       const isPossible = start < end && end - start <= STREAM_BLOCK_BYTES_MAX &&
-        range.end <= streamBlocks.end;
+        range.end <= blocks.end;
       if (isPossible) return await this.#readStreams(range, decodeStreamBlock);
       throw new SegmentError(`${this.path}: a block of the stream index from ${start} to ${end}`);
     });
@@ -162,8 +158,8 @@ export class Segment implements StreamIndex {
 
   /** Pages [start, end) of its key filter; damaged ones pass every key. @throws {SegmentError} */
   async readKeyPages(start: number, end: number): Promise<Buffer> {
-    const { keyFilter } = await this.footer();
-    const pages = await this.readBytes(keyFilter.start + start, keyFilter.start + end);
+    const { key_filter } = (await this.footer()).indexes;
+    const pages = await this.readBytes(key_filter.start + start, key_filter.start + end);
     openDamagedPages(pages);
     return pages;
   }

@@ -42,7 +42,7 @@ export function isSourceKey(key: string): boolean {
 /** Encodes entries, which are in order: their blocks, and the index of the blocks. */
 export function encodeStreamIndex(
   entries: Iterable<StreamEntry>,
-): { blocks: Buffer; index: Buffer } {
+): { stream_blocks: Buffer; stream_index: Buffer } {
   const blocks: Buffer[] = [];
   const places: Row[] = [];
   let rows: Row[] = [];
@@ -64,7 +64,7 @@ export function encodeStreamIndex(
     if (rowsBytes >= BLOCK_BYTES) endBlock();
   }
   if (rows.length > 0) endBlock();
-  return { blocks: Buffer.concat(blocks), index: encodeRows(places) };
+  return { stream_blocks: Buffer.concat(blocks), stream_index: encodeRows(places) };
 }
 
 function encodeRows(rows: readonly Row[]): Buffer {

@@ -159,8 +159,8 @@ test("SealedHistory keeps as many key filters as fit, and reads a page of the fi
 
 test("SealedHistory serves nothing of a stream index that is damaged, and names the place", async () => {
   const { storage, segments, entries } = await openHistory();
-  const { streamBlocks, streamIndex } = await (await openSegment(storage, "0.parquet")).footer();
-  for (const { start } of [streamBlocks, streamIndex]) {
+  const { indexes } = await (await openSegment(storage, "0.parquet")).footer();
+  for (const { start } of [indexes.stream_blocks, indexes.stream_index]) {
     const history = historyOf(damagedAt(storage, start + 9), segments);
     await assert.rejects(history.streamFrontier("a", "s"), {
       name: "SegmentError",
@@ -176,8 +176,8 @@ test("SealedHistory serves nothing of a stream index that is damaged, and names 
 
 test("SealedHistory finds batches although the key filter is damaged", async () => {
   const { storage, segments, entries } = await openHistory();
-  const { keyFilter } = await (await openSegment(storage, "0.parquet")).footer();
-  const damaged = damagedAt(storage, keyFilter.start + 9);
+  const { indexes } = await (await openSegment(storage, "0.parquet")).footer();
+  const damaged = damagedAt(storage, indexes.key_filter.start + 9);
   for (const keyFiltersBytesMax of [0, Infinity]) {
     const history = historyOf(damaged, segments, { keyFiltersBytesMax });
     for (const entry of entries) {

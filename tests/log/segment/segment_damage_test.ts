@@ -11,10 +11,9 @@ import { batchKeyHash } from "../../../src/log/segment/key_filter.ts";
 import { countThrough } from "../../../src/log/segment/segment_streams.ts";
 import { SegmentError } from "../../../src/log/parquet/segment_error.ts";
 import { findBatch } from "../../../src/log/segment/segment_batches.ts";
-import { LINE_COLUMN_NAMES } from "../../../src/log/segment/line_assembler.ts";
 import { pruneRowGroups } from "../../../src/log/segment/row_group_pruning.ts";
 import { openSegment } from "../../../src/log/segment/segment_reader.ts";
-import { columnNumber } from "../../../src/log/segment/segment_schema.ts";
+import { COLUMN_NAMES, columnNumber } from "../../../src/log/segment/segment_schema.ts";
 import type { ExpectedSegment } from "../../../src/log/segment/segment_metadata.ts";
 import { verifySegment } from "../../../src/log/verify/segment_verifier.ts";
 import { VerifyFailure } from "../../../src/log/verify/failure.ts";
@@ -126,7 +125,7 @@ test(`Segment.readRowGroup() names the page with a bit changed (seed ${SEED})`, 
   const bytes = storage.contents("0.parquet");
   const { rowGroups: [rowGroup] } = await (await openSegment(storage, "0.parquet")).footer();
   const random = new SeededRandom();
-  for (const name of LINE_COLUMN_NAMES) {
+  for (const name of COLUMN_NAMES) {
     const { start, end } = rowGroup!.columns[columnNumber(name)]!;
     // The last byte of a column is one of a page, not of a header.
     const bit = 8 * (end - 1) + random.below(8);

@@ -48,7 +48,7 @@ function randomEntries(random: SeededRandom, count: number): StreamEntry[] {
 
 /** An index as a segment has it, and how many blocks were read of it. */
 function indexOf(entries: StreamEntry[]): StreamIndex & { reads: number } {
-  const { blocks, index } = encodeStreamIndex(entries);
+  const { stream_blocks: blocks, stream_index: index } = encodeStreamIndex(entries);
   return {
     reads: 0,
     readStreamIndex() {
@@ -113,7 +113,7 @@ test("a source comes before its streams, and a stream before one that begins wit
 });
 
 test("every bit of a block is covered by its CRC-32", () => {
-  const { blocks, index } = encodeStreamIndex(entriesOf(["b", "c"]));
+  const { stream_blocks: blocks, stream_index: index } = encodeStreamIndex(entriesOf(["b", "c"]));
   for (
     const [bytes, decode] of [[blocks, decodeStreamBlock], [index, decodeStreamIndex]] as const
   ) {
@@ -128,8 +128,8 @@ test("every bit of a block is covered by its CRC-32", () => {
 
 test("decodeStreamBlock() refuses forged entries behind a right CRC-32", () => {
   for (const streams of [["c", "b"], ["b", "b"]]) {
-    const { blocks } = encodeStreamIndex(entriesOf(streams));
-    assert.throws(() => decodeStreamBlock(blocks), /has entries that are not in order/);
+    const { stream_blocks } = encodeStreamIndex(entriesOf(streams));
+    assert.throws(() => decodeStreamBlock(stream_blocks), /has entries that are not in order/);
   }
   const texts = [
     "",

@@ -9,7 +9,11 @@ import { HistoryCheck } from "../../../src/log/verify/history_check.ts";
 import { encodeFooter } from "../../../src/log/parquet/footer.ts";
 import { buildKeyFilter, KEY_PAGE_BYTES } from "../../../src/log/segment/key_filter.ts";
 import type { StreamEntry } from "../../../src/log/read/stream_counts.ts";
-import { isSourceKey } from "../../../src/log/segment/stream_index.ts";
+import {
+  decodeStreamBlock,
+  encodeStreamIndex,
+  isSourceKey,
+} from "../../../src/log/segment/stream_index.ts";
 import type { ExpectedSegment } from "../../../src/log/segment/segment_metadata.ts";
 import { verifySegment } from "../../../src/log/verify/segment_verifier.ts";
 import { type FailureCode, VerifyFailure } from "../../../src/log/verify/failure.ts";
@@ -143,8 +147,16 @@ function forgeOrder(order: readonly number[]): Forge {
   return (rows) => ({ groups: [order.map((place) => rows[place]!)] });
 }
 
-function forgeIndex(forge: (rows: ForgedRow[]) => NonNullable<Forgery["index"]>): Forge {
-  return (rows) => ({ groups: [rows], index: forge(rows) });
+function forgeIndex(index: NonNullable<Forgery["index"]>): Forge {
+  return (rows) => ({ groups: [rows], index });
+}
+
+/** Forges the stream index. */
+function forgeStreams(change: (entries: StreamEntry[]) => StreamEntry[]): Forge {
+  return (rows) => {
+    const entries = decodeStreamBlock(describeRows(rows).index.stream_blocks);
+    return forgeIndex(encodeStreamIndex(change(entries)))(rows);
+  };
 }
 
 function forgeMetadata(metadata: NonNullable<Forgery["metadata"]>): Forge {
@@ -197,34 +209,28 @@ const FORGERIES: [name: string, Forge, FailureCode | null, byChain?: FailureCode
   ],
   [
     "the counts of streams",
-    forgeIndex((rows) => ({ entries: changed(rows, isStream, { events: 9 }) })),
+    forgeStreams((entries) => changed(entries, isStream, { events: 9 })),
     "segment_invalid",
   ],
-  [
-    "the order of streams",
-    forgeIndex((rows) => ({ entries: entriesOf(rows).toReversed() })),
-    "segment_invalid",
-  ],
+  ["the order of streams", forgeStreams((entries) => entries.toReversed()), "segment_invalid"],
   [
     "the last event of a source",
-    forgeIndex((rows) => ({
-      entries: changed(rows, isSource, { lastEventId: idsOf(rows).first_event_id }),
-    })),
+    forgeStreams((entries) => changed(entries, isSource, { lastEventId: entries[2]!.lastEventId })),
     "segment_invalid",
   ],
   [
     "a source that is left out",
-    forgeIndex((rows) => ({ entries: entriesOf(rows).filter(isStream) })),
+    forgeStreams((entries) => entries.filter(isStream)),
     "segment_invalid",
   ],
   [
     "a filter that leaves a key out",
-    forgeIndex(() => ({ keyFilter: buildKeyFilter([]) })),
+    forgeIndex({ key_filter: buildKeyFilter([]) }),
     "segment_invalid",
   ],
   [
     "a filter that lets all pass",
-    forgeIndex(() => ({ keyFilter: fullFilter() })),
+    forgeIndex({ key_filter: fullFilter() }),
     "segment_invalid",
   ],
 ];
@@ -234,10 +240,6 @@ function fullFilter(): Buffer {
   const page = Buffer.alloc(KEY_PAGE_BYTES, 0xff);
   page.writeUInt32LE(crc32(page.subarray(0, -4)), KEY_PAGE_BYTES - 4);
   return page;
-}
-
-function entriesOf(rows: ForgedRow[]): StreamEntry[] {
-  return [...describeRows(rows).index.entries];
 }
 
 function isSource({ key }: StreamEntry): boolean {
@@ -250,11 +252,10 @@ function isStream({ key }: StreamEntry): boolean {
 
 /** The entries with another first one of those that are `wanted`. */
 function changed(
-  rows: ForgedRow[],
+  entries: StreamEntry[],
   wanted: (entry: StreamEntry) => boolean,
   change: Partial<StreamEntry>,
 ): StreamEntry[] {
-  const entries = entriesOf(rows);
   const place = entries.findIndex(wanted);
   return entries.with(place, { ...entries[place]!, ...change });
 }
