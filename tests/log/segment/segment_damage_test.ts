@@ -165,36 +165,30 @@ test(`a segment with many bytes changed never stops the reader (seed ${SEED})`, 
     const start = random.below(copy.length);
     const end = Math.min(copy.length, start + random.pick([16, 256, 4096]));
     for (let count = 1 + random.below(6); count > 0; count--) {
-      copy[start + random.below(end - start)] = random.pick([
-        0,
-        0x7f,
-        0x80,
-        0xff,
-        random.below(256),
-      ]);
+      const byte = random.pick([0, 0x7f, 0x80, 0xff, random.below(256)]);
+      copy[start + random.below(end - start)] = byte;
     }
     await attempt(() => readEverything(stored(copy), sealed));
   }
 });
 
 test("a file of any other content is refused", async () => {
-  const tail = (length: number) => {
-    const bytes = Buffer.from("PAR1....PAR1");
-    bytes.writeUInt32LE(length, 4);
+  const magic = Buffer.from("PAR1");
+  const ending = (length: number) => {
+    const bytes = Buffer.from("....PAR1");
+    bytes.writeUInt32LE(length);
     return bytes;
   };
-  const files = [
-    Buffer.alloc(0),
-    Buffer.from("PAR1"),
-    Buffer.from("PAR1PAR1"),
-    tail(0),
-    tail(5),
-    tail(0xffff_ffff),
-    Buffer.alloc(1_000_000),
-    Buffer.concat([Buffer.from("PAR1"), Buffer.alloc(1_000_000), tail(1_000_000)]),
-    Buffer.concat([Buffer.from("PAR1"), Buffer.alloc(1_000_000, 0x19), tail(1_000_000)]),
+  const contents = [
+    [],
+    [magic],
+    [magic, magic],
+    ...[0, 5, 0xffff_ffff].map((length) => [magic, ending(length)]),
+    [Buffer.alloc(1_000_000)],
+    ...[0, 0x19].map((byte) => [magic, Buffer.alloc(1_000_000, byte), magic, ending(1_000_000)]),
   ];
-  for (const bytes of files) {
+  for (const parts of contents) {
+    const bytes = Buffer.concat(parts);
     const opened = await attempt(() => openSegment(stored(bytes), "0.parquet"));
     assert.ok(opened instanceof SegmentError, `${bytes.length} bytes`);
     assert.match(opened.message, /^0\.parquet: /);

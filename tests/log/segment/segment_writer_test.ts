@@ -2,12 +2,10 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { test } from "node:test";
-import { crc32 } from "node:zlib";
 import { GENESIS_HEAD_HEX, HistoryChain } from "../../../src/event/chain.ts";
 import type { WholeCommit } from "../../../src/log/wal/commit_reader.ts";
 import type { BatchEntry } from "../../../src/log/wal/commit_frame.ts";
 import { CorruptLogError } from "../../../src/log/storage/errors.ts";
-import { readPageHeader } from "../../../src/log/parquet/column_decoder.ts";
 import { readBack } from "../../../src/log/sealing/segment_read_back.ts";
 import { openSegment } from "../../../src/log/segment/segment_reader.ts";
 import { ROW_GROUP_BYTES_SOFT_MAX, writeSegment } from "../../../src/log/segment/segment_writer.ts";
@@ -34,19 +32,6 @@ test("writeSegment() tells the facts of the file", async () => {
     previous_head: GENESIS_HEAD_HEX,
     head,
   }]);
-});
-
-test("writeSegment() gives each page the CRC-32 of its bytes", async () => {
-  const { storage } = await sealCommits([smallBatches(3000)]);
-  const bytes = storage.contents("0.parquet");
-  const { rowGroups } = await (await openSegment(storage, "0.parquet")).footer();
-  for (const { start, end } of rowGroups.flatMap(({ columns }) => columns)) {
-    for (let at = start; at < end;) {
-      const { header, end: pageStart } = readPageHeader(bytes, at);
-      at = pageStart + header.compressed_page_size;
-      assert.equal(header.crc >>> 0, crc32(bytes.subarray(pageStart, at)));
-    }
-  }
 });
 
 test("writeSegment() ends a segment with the first commit that reaches a bound", async () => {

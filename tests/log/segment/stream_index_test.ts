@@ -93,12 +93,6 @@ test(`a stream index of any length finds what a plain list does (seed ${SEED})`,
   }
 });
 
-test("a stream index without entries holds nothing", async () => {
-  const streams = indexOf([]);
-  assert.equal(await findEntry(streams, streamKey("a", "b")), null);
-  assert.deepEqual(await readFrom(streams, ""), []);
-});
-
 test("a source comes before its streams, and a stream before one that begins with its name", () => {
   const keys = [
     sourceKey("a"),
