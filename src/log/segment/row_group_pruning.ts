@@ -34,13 +34,6 @@ export async function pruneRowGroups(
   });
 }
 
-/** The row groups that may hold a batch of that id. @throws {SegmentError} */
-export async function rowGroupsWithBatch(segment: Segment, batchId: string): Promise<number[]> {
-  const filters = await segment.filters("batch_id");
-  const hash = xxhash64(Buffer.from(batchId));
-  return [...filters.keys()].filter((number) => mayContain(filters[number]!, hash));
-}
-
 type ColumnHash = [column: FilteredColumn, hash: Hash64];
 
 /** A scan looks for the same values in every segment. */
@@ -63,7 +56,8 @@ function isWithinBounds({ bounds }: RowGroup, filter: EventFilter): boolean {
   return BOUNDED_COLUMNS.every((name) => {
     const value = filter[name];
     if (value === undefined) return true;
-    const bytes = Buffer.from(value).toString("latin1");
-    return bounds[name].min <= bytes && bytes <= bounds[name].max;
+    const { min, max } = bounds[name];
+    const bytes = Buffer.from(value);
+    return Buffer.compare(min, bytes) <= 0 && Buffer.compare(bytes, max) <= 0;
   });
 }

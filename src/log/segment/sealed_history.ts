@@ -67,9 +67,7 @@ export class SealedHistory {
   /** Appends the next segments. */
   add(entries: readonly SegmentEntry[]): void {
     const files = entries.map((entry) => {
-      const file = {
-        read: (into: Uint8Array, at: number) => this.#openFiles.read(entry, into, at),
-      };
+      const file = this.#openFiles.fileOf(entry);
       const { path, bytes: sizeBytes, last_event_id } = entry;
       const caches = this.#caches;
       const segment = new Segment({ path, file, sizeBytes, expected: entry, caches });

@@ -10,8 +10,9 @@ import {
   uuidAt,
 } from "../parquet/column_values.ts";
 import type { BatchEntry } from "../wal/commit_frame.ts";
+import { mayContain } from "../parquet/bloom_filter.ts";
 import { SegmentError } from "../parquet/segment_error.ts";
-import { rowGroupsWithBatch } from "./row_group_pruning.ts";
+import { xxhash64 } from "../parquet/xxhash64.ts";
 import type { Segment } from "./segment_reader.ts";
 
 /** Rows of one batch in one row group; the batch may continue in the next. */
@@ -78,8 +79,11 @@ export async function findBatch(
   batchId: string,
 ): Promise<BatchEntry | null> {
   let entry = null as BatchEntry | null;
+  const hash = xxhash64(Buffer.from(batchId));
+  const filters = await segment.filters("batch_id");
   const { rowGroups } = await segment.footer();
-  for (const number of await rowGroupsWithBatch(segment, batchId)) {
+  for (const [number, { rows: groupRows }] of rowGroups.entries()) {
+    if (!mayContain(filters[number]!, hash)) continue;
     const columns = await segment.readColumns(number, ENTRY_COLUMNS);
     const rows = rowsOfBatch(columns, source, batchId);
     const [first] = rows;
@@ -94,7 +98,7 @@ export async function findBatch(
       source,
     };
     // A batch that does not reach the end of a row group is not continued in the next one.
-    if (last + 1 < rowGroups[number]!.rows) break;
+    if (last + 1 < groupRows) break;
   }
   return entry;
 }

@@ -141,10 +141,18 @@ export class OpenFiles {
     this.#files = new LruCache(openMax, () => 1, close);
   }
 
-  /** As `StorageFile.read()`. @throws {CorruptLogError} the file is missing or has another size. */
-  read(listed: ListedFile, into: Uint8Array, position: number): Promise<number> {
-    assert(!this.#isClosed, "no read of a segment begins once the log is closed");
-    return this.#track(this.#read(listed, into, position));
+  /**
+   * A file that is open while it is read; its close does nothing. A read throws a CorruptLogError
+   * when the file is missing or has another size.
+   */
+  fileOf(listed: ListedFile): Pick<StorageFile, "read" | "close"> {
+    return {
+      read: (into, position) => {
+        assert(!this.#isClosed, "no read of a segment begins once the log is closed");
+        return this.#track(this.#read(listed, into, position));
+      },
+      close: () => Promise.resolve(),
+    };
   }
 
   /** Closes all files once the reads that have begun are done; none may begin anymore. */

@@ -21,7 +21,7 @@ import { type BatchRun, batchRuns } from "./segment_batches.ts";
 import { BOUNDED_COLUMNS, type RowGroup } from "./segment_footer.ts";
 import { SegmentIndex } from "./segment_index.ts";
 import { type ExpectedSegment, INDEX_NAMES } from "./segment_metadata.ts";
-import { type OpenedSegment, openSegment, type Segment } from "./segment_reader.ts";
+import { openSegment, type Segment } from "./segment_reader.ts";
 import { COLUMN_NAMES, type ColumnName, type FilteredColumn } from "./segment_schema.ts";
 import { countRows } from "./segment_streams.ts";
 
@@ -34,7 +34,7 @@ const CHUNK_BYTES = 1024 * 1024;
 export async function openChecked(
   storage: Storage,
   expected: ExpectedSegment,
-): Promise<OpenedSegment> {
+): Promise<Segment> {
   const { path, bytes, sha256 } = expected;
   const file = await storage.open(path, "read");
   try {
@@ -208,8 +208,7 @@ function checkStatistics(
   name: typeof BOUNDED_COLUMNS[number],
   values: ColumnValues,
 ): void {
-  const min = Buffer.from(bounds[name].min, "latin1");
-  const max = Buffer.from(bounds[name].max, "latin1");
+  const { min, max } = bounds[name];
   for (const value of distinctValues(values)) {
     if (Buffer.compare(value, min) < 0 || Buffer.compare(value, max) > 0) {
       throw new SegmentError(`${name}: a value outside the statistics of its row group`);

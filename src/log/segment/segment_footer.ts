@@ -46,13 +46,10 @@ interface ColumnPlace extends FileRange {
   uncompressedBytes: number;
 }
 
-/**
- * Minimum and maximum of a column as latin1, a character for each byte, which sorts as the bytes do
- * and takes little memory.
- */
-export interface ColumnBounds {
-  min: string;
-  max: string;
+/** Minimum and maximum of a column. */
+interface ColumnBounds {
+  min: Buffer;
+  max: Buffer;
 }
 
 export interface RowGroup {
@@ -189,7 +186,8 @@ function checkBounds({ meta_data }: ColumnChunk, name: ColumnName): ColumnBounds
   if (min === undefined || max === undefined) {
     throw new SegmentError(`${name}: a row group without statistics`);
   }
-  return { min: latin1(min), max: latin1(max) };
+  // Copies: a view would keep the whole footer in memory.
+  return { min: Buffer.from(min), max: Buffer.from(max) };
 }
 
 function checkFilter({ meta_data }: ColumnChunk, name: ColumnName, rowsEnd: number): FileRange {
@@ -202,10 +200,6 @@ function checkFilter({ meta_data }: ColumnChunk, name: ColumnName, rowsEnd: numb
     throw new SegmentError(`${name}: a Bloom filter from bytes ${start} to ${end}`);
   }
   return { start, end };
-}
-
-function latin1({ buffer, byteOffset, length }: Uint8Array): string {
-  return Buffer.from(buffer, byteOffset, length).toString("latin1");
 }
 
 function checkCounts(metadata: SegmentMetadata, rowGroups: RowGroup[], rows: number): void {
@@ -223,8 +217,8 @@ function checkCounts(metadata: SegmentMetadata, rowGroups: RowGroup[], rows: num
   }
 }
 
-function eventId(bound: string): string {
-  const id = bound.length === UUID_BYTES ? uuidText(Buffer.from(bound, "latin1")) : "";
+function eventId(bound: Buffer): string {
+  const id = bound.length === UUID_BYTES ? uuidText(bound) : "";
   if (!isEventId(id)) throw new SegmentError("a row group whose bounds are no event ids");
   return id;
 }

@@ -10,7 +10,7 @@ import { type FileRange, readRange, readRanges } from "../parquet/read_range.ts"
 import { SegmentError } from "../parquet/segment_error.ts";
 import type { Hash64 } from "../parquet/xxhash64.ts";
 import type { StreamEntry } from "../read/stream_counts.ts";
-import type { FileReader, Storage, StorageFile } from "../storage/storage.ts";
+import type { Storage, StorageFile } from "../storage/storage.ts";
 import { KEY_PAGE_BYTES, keyPlace, openDamagedPages } from "./key_filter.ts";
 import { assembleLines, type AssembleOptions, type LineColumns } from "./line_assembler.ts";
 import { type ColumnFilters, SegmentCaches } from "./segment_caches.ts";
@@ -34,7 +34,7 @@ import {
 /** Where a segment is read from. */
 export interface SegmentOptions {
   path: string;
-  file: FileReader;
+  file: Pick<StorageFile, "read" | "close">;
   sizeBytes: number;
   /** What the footer must say; undefined for anything. */
   expected?: ExpectedSegment | undefined;
@@ -45,7 +45,7 @@ export interface SegmentOptions {
 /** A segment. Reads its file on demand; methods may be called concurrently. */
 export class Segment implements StreamIndex {
   readonly path: string;
-  readonly #file: FileReader;
+  readonly #file: SegmentOptions["file"];
   readonly #sizeBytes: number;
   readonly #expected: ExpectedSegment | undefined;
   readonly #caches: SegmentCaches;
@@ -171,6 +171,11 @@ export class Segment implements StreamIndex {
     return blockMayContain(await this.readKeyPages(page, page + KEY_PAGE_BYTES), block, hash);
   }
 
+  /** Closes the file. */
+  async close(): Promise<void> {
+    await this.#file.close();
+  }
+
   async #readStreams<Block>(
     { start, end }: FileRange,
     decode: (block: Buffer) => Block,
@@ -199,20 +204,6 @@ function nameError(where: string, error: unknown): unknown {
   return new SegmentError(`${where}: ${error.message}`, { cause: error, fault: error.fault });
 }
 
-/** A segment with a file of its own. */
-export class OpenedSegment extends Segment {
-  readonly #openedFile: StorageFile;
-
-  constructor(options: SegmentOptions & { file: StorageFile }) {
-    super(options);
-    this.#openedFile = options.file;
-  }
-
-  async close(): Promise<void> {
-    await this.#openedFile.close();
-  }
-}
-
 /**
  * Opens the segment at `path` and reads its footer.
  * @throws {SegmentError} when the file is no segment, or not the expected one.
@@ -221,10 +212,10 @@ export async function openSegment(
   storage: Storage,
   path: string,
   expected?: ExpectedSegment,
-): Promise<OpenedSegment> {
+): Promise<Segment> {
   const file = await storage.open(path, "read");
   try {
-    const segment = new OpenedSegment({ path, file, sizeBytes: await file.size(), expected });
+    const segment = new Segment({ path, file, sizeBytes: await file.size(), expected });
     await segment.footer();
     return segment;
   } catch (error) {
