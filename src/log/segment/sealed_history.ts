@@ -67,12 +67,9 @@ export class SealedHistory {
   /** Appends the next segments. */
   add(entries: readonly SegmentEntry[]): void {
     const files = entries.map((entry) => {
-      const file = this.#openFiles.fileOf(entry);
-      const { path, bytes: sizeBytes, last_event_id } = entry;
-      const caches = this.#caches;
-      const segment = new Segment({ path, file, sizeBytes, expected: entry, caches });
+      const segment = new Segment(entry, this.#openFiles.fileOf(entry), this.#caches);
       this.#segments.push(segment);
-      return sealedSegment(segment, last_event_id);
+      return sealedSegment(segment, entry.last_event_id);
     });
     this.#files = [...this.#files, ...files];
   }

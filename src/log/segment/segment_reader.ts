@@ -13,9 +13,9 @@ import type { StreamEntry } from "../read/stream_counts.ts";
 import type { Storage, StorageFile } from "../storage/storage.ts";
 import { KEY_PAGE_BYTES, keyPlace, openDamagedPages } from "./key_filter.ts";
 import { assembleLines, type AssembleOptions, type LineColumns } from "./line_assembler.ts";
-import { type ColumnFilters, SegmentCaches } from "./segment_caches.ts";
+import { type ColumnFilters, type ListedFile, SegmentCaches } from "./segment_caches.ts";
 import { readFooter, type SegmentFooter } from "./segment_footer.ts";
-import { checkFacts, type ExpectedSegment } from "./segment_metadata.ts";
+import { checkFacts, type EventFacts } from "./segment_metadata.ts";
 import {
   COLUMN_NAMES,
   columnFormat,
@@ -31,30 +31,28 @@ import {
   type StreamIndex,
 } from "./stream_index.ts";
 
-/** Where a segment is read from. */
-export interface SegmentOptions {
-  path: string;
-  file: Pick<StorageFile, "read" | "close">;
-  sizeBytes: number;
-  /** What the footer must say; undefined for anything. */
-  expected?: ExpectedSegment | undefined;
-  /** Shared by the segments of a log. */
-  caches?: SegmentCaches;
-}
+/** The file of a segment, whoever opened it. */
+type SegmentFile = Pick<StorageFile, "read" | "close">;
 
 /** A segment. Reads its file on demand; methods may be called concurrently. */
 export class Segment implements StreamIndex {
   readonly path: string;
-  readonly #file: SegmentOptions["file"];
-  readonly #sizeBytes: number;
-  readonly #expected: ExpectedSegment | undefined;
+  readonly #listed: ListedFile & Partial<EventFacts>;
+  readonly #file: SegmentFile;
   readonly #caches: SegmentCaches;
 
-  constructor({ path, file, sizeBytes, expected, caches = new SegmentCaches() }: SegmentOptions) {
-    this.path = path;
+  /**
+   * @param listed what the file and its footer must be.
+   * @param caches shared by the segments of a log.
+   */
+  constructor(
+    listed: ListedFile & Partial<EventFacts>,
+    file: SegmentFile,
+    caches: SegmentCaches = new SegmentCaches(),
+  ) {
+    this.path = listed.path;
+    this.#listed = listed;
     this.#file = file;
-    this.#sizeBytes = sizeBytes;
-    this.#expected = expected;
     this.#caches = caches;
   }
 
@@ -62,8 +60,8 @@ export class Segment implements StreamIndex {
   footer(): Promise<SegmentFooter> {
     return this.#caches.footers.load(this.path, () =>
       this.#named(async () => {
-        const footer = await readFooter(this.#file, this.#sizeBytes);
-        if (this.#expected !== undefined) checkFacts(footer.metadata, this.#expected);
+        const footer = await readFooter(this.#file, this.#listed.bytes);
+        checkFacts(footer.metadata, this.#listed);
         return footer;
       }));
   }
@@ -211,11 +209,11 @@ function nameError(where: string, error: unknown): unknown {
 export async function openSegment(
   storage: Storage,
   path: string,
-  expected?: ExpectedSegment,
+  expected: Partial<EventFacts> = {},
 ): Promise<Segment> {
   const file = await storage.open(path, "read");
   try {
-    const segment = new Segment({ path, file, sizeBytes: await file.size(), expected });
+    const segment = new Segment({ ...expected, path, bytes: await file.size() }, file);
     await segment.footer();
     return segment;
   } catch (error) {
