@@ -106,7 +106,10 @@ export async function openListedFile(
   storage: Storage,
   { path, bytes }: ListedFile,
 ): Promise<StorageFile> {
-  const file = await opened(storage, path);
+  const file = await storage.open(path, "read").catch((cause) => {
+    if (!isNotFound(cause)) throw cause;
+    throw new CorruptLogError(`${path}: is in the manifest, but missing`, { cause });
+  });
   try {
     const sizeBytes = await file.size();
     if (sizeBytes === bytes) return file;
@@ -114,15 +117,6 @@ export async function openListedFile(
   } catch (error) {
     await file.close();
     throw error;
-  }
-}
-
-async function opened(storage: Storage, path: string): Promise<StorageFile> {
-  try {
-    return await storage.open(path, "read");
-  } catch (error) {
-    if (!isNotFound(error)) throw error;
-    throw new CorruptLogError(`${path}: is in the manifest, but missing`, { cause: error });
   }
 }
 
