@@ -122,6 +122,9 @@ export const FILE_META_DATA = struct({
 });
 export type FileMetaData = ThriftValue<typeof FILE_META_DATA>;
 
+/** The same without what most of a footer is about. */
+export const FILE_KEY_VALUES = struct({ key_value_metadata: KEY_VALUES });
+
 export const COLUMN_INDEX = struct({
   null_pages: required(1, list(bool)),
   min_values: required(2, list(binary)),

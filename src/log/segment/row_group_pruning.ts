@@ -26,7 +26,7 @@ export async function pruneRowGroups(
     if (!filters.some((filter) => mayContain(filter, hash))) return [];
     tests.push((number) => mayContain(filters[number]!, hash));
   }
-  const { rowGroups } = await segment.footer();
+  const rowGroups = await segment.rowGroups();
   return [...rowGroups.keys()].filter((number) => {
     const rowGroup = rowGroups[number]!;
     const isLater = after === undefined || rowGroup.lastEventId > after;

@@ -81,7 +81,7 @@ export async function findBatch(
   let entry = null as BatchEntry | null;
   const hash = xxhash64(Buffer.from(batchId));
   const filters = await segment.filters("batch_id");
-  const { rowGroups } = await segment.footer();
+  const rowGroups = await segment.rowGroups();
   for (const [number, { rows: groupRows }] of rowGroups.entries()) {
     if (!mayContain(filters[number]!, hash)) continue;
     const columns = await segment.readColumns(number, ENTRY_COLUMNS);

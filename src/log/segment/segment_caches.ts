@@ -9,10 +9,10 @@ import type { BloomFilter } from "../parquet/bloom_filter.ts";
 import type { StreamEntry } from "../read/stream_counts.ts";
 import { CorruptLogError } from "../storage/errors.ts";
 import { isNotFound, type Storage, type StorageFile } from "../storage/storage.ts";
-import type { SegmentFooter } from "./segment_footer.ts";
+import type { RowGroup, SegmentFooter } from "./segment_footer.ts";
 import type { BlockPlace } from "./stream_index.ts";
 
-/** Open files; also the footers that are kept. */
+/** Open files; also the footers that are kept: they take up to 0.5 MiB each, decoded. */
 const OPEN_SEGMENTS_MAX = 128;
 /** Bloom filters kept in memory. Those of ten million record keys take 20 MiB. */
 export const BLOOM_FILTER_CACHE_BYTES_MAX: number = 32 * 1024 * 1024;
@@ -29,6 +29,7 @@ export type ColumnFilters = readonly BloomFilter[];
 /** By the path of a segment, and what is read of it. */
 export class SegmentCaches {
   readonly footers = new LruCache<SegmentFooter>(OPEN_SEGMENTS_MAX);
+  readonly rowGroups = new LruCache<readonly RowGroup[]>(OPEN_SEGMENTS_MAX);
   readonly filters = new LruCache<ColumnFilters>(
     BLOOM_FILTER_CACHE_BYTES_MAX,
     (filters) => filters.reduce((sum, { byteLength }) => sum + byteLength, 0),
@@ -41,7 +42,7 @@ export class SegmentCaches {
     STREAM_ENTRIES_MAX,
     ({ length }) => length,
   );
-  readonly rowGroups = new RowGroupCache();
+  readonly lines = new RowGroupCache();
 }
 
 /**

@@ -111,7 +111,7 @@ export class SegmentRowsCheck {
    * @throws {SegmentError}
    */
   async *rowGroups(): AsyncGenerator<CheckedRowGroup, void> {
-    const { rowGroups } = await this.#segment.footer();
+    const rowGroups = await this.#segment.rowGroups();
     for (const [number, rowGroup] of rowGroups.entries()) {
       const columns = await this.#readColumns(number, rowGroup.rows);
       const batches = batchRuns(columns, rowGroup.rows).map((run) => this.#enter(run));

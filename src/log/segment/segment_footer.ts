@@ -8,9 +8,10 @@ import { isDeepStrictEqual } from "node:util";
 import { isEventId } from "../../event/event_id.ts";
 import { COMMIT_BODY_BYTES_MAX, KEY_FILTER_BYTES_MAX, ROW_GROUP_EVENTS_MAX } from "../../limits.ts";
 import { BLOOM_CRC_BYTES } from "../parquet/bloom_filter.ts";
-import { decodeFooter, MAGIC, readCheckedFooter } from "../parquet/footer.ts";
+import { type CheckedFooter, decodeFooter, MAGIC, readCheckedFooter } from "../parquet/footer.ts";
 import {
   type ColumnChunk,
+  FILE_KEY_VALUES,
   FILE_META_DATA,
   type FileMetaData,
   type ParquetRowGroup,
@@ -66,23 +67,19 @@ export interface RowGroup {
 
 export interface SegmentFooter {
   metadata: SegmentMetadata;
-  /** From oldest to newest. */
-  rowGroups: readonly RowGroup[];
   indexes: IndexRecord<FileRange>;
+  /** The rest, which is decoded on demand: a new batch needs only the key filter of a segment. */
+  parquet: CheckedFooter;
 }
 
 /** Reads the footer of a segment. @throws {SegmentError} when the file is no segment. */
 export async function readFooter(file: FileReader, sizeBytes: number): Promise<SegmentFooter> {
-  const checked = await readCheckedFooter(file, sizeBytes);
-  const footer = decodeFooter(FILE_META_DATA, checked);
-  const { schema, num_rows, key_value_metadata: [first] } = footer;
+  const parquet = await readCheckedFooter(file, sizeBytes);
+  const { key_value_metadata: [first] } = decodeFooter(FILE_KEY_VALUES, parquet);
   if (first?.key !== METADATA_KEY) throw new SegmentError(`no ${METADATA_KEY}`);
   const metadata = decodeMetadata(first.value);
-  if (!isDeepStrictEqual(schema, SEGMENT_SCHEMA)) {
-    throw new SegmentError("the columns are not those of a segment");
-  }
   const { key_filter_bytes, stream_blocks_bytes, stream_index_bytes } = metadata;
-  const indexStart = checked.start - stream_index_bytes;
+  const indexStart = parquet.start - stream_index_bytes;
   const blocksStart = indexStart - stream_blocks_bytes;
   const filterStart = blocksStart - key_filter_bytes;
   const isFilter = key_filter_bytes % KEY_PAGE_BYTES === 0 &&
@@ -90,17 +87,23 @@ export async function readFooter(file: FileReader, sizeBytes: number): Promise<S
   if (!isFilter || filterStart < MAGIC.length) {
     throw new SegmentError(`a key filter of ${key_filter_bytes} bytes from byte ${filterStart}`);
   }
-  const rowGroups = checkRowGroups(footer, filterStart);
-  checkCounts(metadata, rowGroups, num_rows);
-  return {
-    metadata,
-    rowGroups,
-    indexes: {
-      key_filter: { start: filterStart, end: blocksStart },
-      stream_blocks: { start: blocksStart, end: indexStart },
-      stream_index: { start: indexStart, end: checked.start },
-    },
+  const indexes = {
+    key_filter: { start: filterStart, end: blocksStart },
+    stream_blocks: { start: blocksStart, end: indexStart },
+    stream_index: { start: indexStart, end: parquet.start },
   };
+  return { metadata, indexes, parquet };
+}
+
+/** Decodes the row groups, from oldest to newest. @throws {SegmentError} */
+export function decodeRowGroups({ metadata, indexes, parquet }: SegmentFooter): RowGroup[] {
+  const file = decodeFooter(FILE_META_DATA, parquet);
+  if (!isDeepStrictEqual(file.schema, SEGMENT_SCHEMA)) {
+    throw new SegmentError("the columns are not those of a segment");
+  }
+  const rowGroups = checkRowGroups(file, indexes.key_filter.start);
+  checkCounts(metadata, rowGroups, file.num_rows);
+  return rowGroups;
 }
 
 function checkRowGroups({ row_groups }: FileMetaData, rowsEnd: number): RowGroup[] {

@@ -14,7 +14,12 @@ import type { Storage, StorageFile } from "../storage/storage.ts";
 import { KEY_PAGE_BYTES, keyPlace, openDamagedPages } from "./key_filter.ts";
 import { assembleLines, type AssembleOptions, type LineColumns } from "./line_assembler.ts";
 import { type ColumnFilters, type ListedFile, SegmentCaches } from "./segment_caches.ts";
-import { readFooter, type SegmentFooter } from "./segment_footer.ts";
+import {
+  decodeRowGroups,
+  readFooter,
+  type RowGroup,
+  type SegmentFooter,
+} from "./segment_footer.ts";
 import { checkFacts, type EventFacts } from "./segment_metadata.ts";
 import {
   COLUMN_NAMES,
@@ -66,13 +71,21 @@ export class Segment implements StreamIndex {
       }));
   }
 
+  /** Its row groups, from oldest to newest. @throws {SegmentError} */
+  rowGroups(): Promise<readonly RowGroup[]> {
+    return this.#caches.rowGroups.load(this.path, async () => {
+      const footer = await this.footer();
+      return await this.#named(() => decodeRowGroups(footer));
+    });
+  }
+
   /**
    * Calls `use` with the stored lines of a row group, each with its LF, in log order. They are
    * cached, valid until it returns, and read-only. @throws {SegmentError}
    */
   useRowGroup<Result>(number: number, use: (lines: Buffer) => Result): Promise<Result> {
     const decode = (memory: Buffer | undefined) => this.readRowGroup(number, memory);
-    return this.#caches.rowGroups.use(`${this.path} ${number}`, decode, use);
+    return this.#caches.lines.use(`${this.path} ${number}`, decode, use);
   }
 
   /** The stored lines of a row group. @param memory as for `assembleLines()`. */
@@ -104,7 +117,7 @@ export class Segment implements StreamIndex {
     number: number,
     names: readonly Name[],
   ): Promise<Record<Name, ColumnValues>> {
-    const { rowGroups } = await this.footer();
+    const rowGroups = await this.rowGroups();
     return await this.#named(async () => {
       const { rows, columns } = rowGroups[number]!;
       const places = names.map((name) => columns[columnNumber(name)]!);
@@ -121,7 +134,7 @@ export class Segment implements StreamIndex {
   /** The Bloom filters of a column, one for each row group. @throws {SegmentError} */
   filters(name: FilteredColumn): Promise<ColumnFilters> {
     return this.#caches.filters.load(`${this.path} ${name}`, async () => {
-      const { rowGroups } = await this.footer();
+      const rowGroups = await this.rowGroups();
       const ranges = rowGroups.map(({ filters }) => filters[name]);
       return await this.#named(async () =>
         (await readRanges(this.#file, ranges)).map(decodeBloomFilter)

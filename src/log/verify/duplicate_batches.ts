@@ -148,7 +148,7 @@ async function* readSegment(storage: Storage, path: string): AsyncGenerator<Read
   const segment = await openSegment(storage, path);
   try {
     let last: BatchIdentity | null = null;
-    const { rowGroups } = await segment.footer();
+    const rowGroups = await segment.rowGroups();
     for (const [number, { rows }] of rowGroups.entries()) {
       const columns = await segment.readColumns(number, BATCH_COLUMNS);
       for (const { source, batch_id } of batchRuns(columns, rows)) {

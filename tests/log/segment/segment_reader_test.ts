@@ -20,7 +20,7 @@ import { ROW_GROUP_BYTES_SOFT_MAX } from "../../../src/log/segment/segment_write
 
 async function readLines(segment: Segment): Promise<Buffer> {
   const groups = [];
-  const { rowGroups } = await segment.footer();
+  const rowGroups = await segment.rowGroups();
   for (const number of rowGroups.keys()) groups.push(await segment.readRowGroup(number));
   return Buffer.concat(groups);
 }
@@ -39,7 +39,7 @@ test("openSegment() reads the footer and no row", async () => {
   const before = storage.operations.length;
   const segment = await openSegment(storage, "0.parquet");
   const reads = storage.operations.slice(before).filter(({ kind }) => kind === "read");
-  const { rowGroups } = await segment.footer();
+  const rowGroups = await segment.rowGroups();
   const rowsEnd = rowGroups.at(-1)!.columns.at(-1)!.end;
   assert.ok(reads.every(({ position, sizeBytes }) => position! >= rowsEnd || sizeBytes === 4));
 });
@@ -47,7 +47,8 @@ test("openSegment() reads the footer and no row", async () => {
 test("Segment.footer() tells what is in it", async () => {
   const { storage, entries, lines, head } = await sealCommits([smallBatches(2500)]);
   const segment = await openSegment(storage, "0.parquet");
-  const { metadata, rowGroups } = await segment.footer();
+  const { metadata } = await segment.footer();
+  const rowGroups = await segment.rowGroups();
   const events: CommittedEvent[] = splitLines(lines).map((line) => JSON.parse(line.toString()));
   const { events: count, batches, first_event_id, head: lastHead } = metadata;
   assert.deepEqual([count, batches], [2500, 2500]);
@@ -74,7 +75,7 @@ test("a row group ends before its lines exceed their bound, but never before one
   const events = payloads.map((length) => ({ payload: "x".repeat(length) }));
   const { storage, lines } = await sealCommits([[preparedBatch("a", { events })]]);
   const segment = await openSegment(storage, "0.parquet");
-  const { rowGroups } = await segment.footer();
+  const rowGroups = await segment.rowGroups();
   assert.deepEqual(rowGroups.map(({ rows }) => rows), [1, 1, 3]);
   assert.ok((await readLines(segment)).equals(lines));
 });

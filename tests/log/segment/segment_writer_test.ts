@@ -63,7 +63,7 @@ test("writeSegment() keeps nothing of the memory that commits are read into", as
   ]);
   const { storage, lines } = await sealCommits(commits);
   const segment = await openSegment(storage, "0.parquet");
-  const { rowGroups } = await segment.footer();
+  const rowGroups = await segment.rowGroups();
   const read = await Promise.all(rowGroups.map((_, n) => segment.readRowGroup(n)));
   assert.ok(Buffer.concat(read).equals(lines));
 });
@@ -83,7 +83,7 @@ test("writeSegment() syncs the file before it tells of it", async () => {
 test("writeSegment() holds one row group at a time", async () => {
   const events = Array(40).fill({ payload: "x".repeat(ROW_GROUP_BYTES_SOFT_MAX / 8) });
   const { storage } = await sealCommits([[preparedBatch("a", { events })]]);
-  const { rowGroups } = await (await openSegment(storage, "0.parquet")).footer();
+  const rowGroups = await (await openSegment(storage, "0.parquet")).rowGroups();
   const writes = storage.operations.filter((op) => op.kind === "write" && op.path === "0.parquet");
   assert.ok(rowGroups.length >= 5);
   assert.ok(writes.length > rowGroups.length, "each row group is written by itself");
