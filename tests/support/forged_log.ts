@@ -95,7 +95,7 @@ export interface Row {
 export async function readRows(tree: Tree, path: string): Promise<Row[]> {
   const segment = await openSegment(new SimulatedDisk(tree), path);
   const rows: Row[] = [];
-  const { rowGroups } = await segment.footer();
+  const rowGroups = await segment.rowGroups();
   for (const number of rowGroups.keys()) {
     const lines = (await segment.readRowGroup(number)).toString().split("\n").slice(0, -1);
     const { batch_digest } = await segment.readColumns(number, ["batch_digest"]);

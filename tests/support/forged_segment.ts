@@ -3,8 +3,8 @@ import { createHash } from "node:crypto";
 import type { Buffer } from "node:buffer";
 import { HistoryChain } from "../../src/event/chain.ts";
 import type { BatchEntry } from "../../src/log/wal/commit_frame.ts";
-import { SegmentIndex, type SegmentIndexContent } from "../../src/log/segment/segment_index.ts";
-import type { EventFacts } from "../../src/log/segment/segment_metadata.ts";
+import { SegmentIndex } from "../../src/log/segment/segment_index.ts";
+import type { EventFacts, IndexRecord } from "../../src/log/segment/segment_metadata.ts";
 import { RowGroupWriter } from "../../src/log/segment/row_group_writer.ts";
 import { RowGroupRows } from "../../src/log/segment/segment_rows.ts";
 import { FileSink } from "../../src/log/parquet/file_sink.ts";
@@ -25,7 +25,7 @@ export interface Forgery {
   /** What the footer and the manifest say beside what the rows are. */
   metadata?: Partial<EventFacts>;
   /** What the file says of streams, sources and keys beside what they are. */
-  index?: Partial<SegmentIndexContent>;
+  index?: Partial<IndexRecord<Buffer>>;
 }
 
 export interface ForgedSegment {
@@ -62,7 +62,7 @@ export function fileFacts(storage: SimulatedDisk): Pick<ExpectedSegment, "bytes"
 }
 
 /** What a segment of these rows says of itself. */
-export function describeRows(rows: ForgedRow[]): { facts: EventFacts; index: SegmentIndexContent } {
+export function describeRows(rows: ForgedRow[]): { facts: EventFacts; index: IndexRecord<Buffer> } {
   const chain = new HistoryChain();
   const previous_head = chain.head;
   const index = new SegmentIndex();

@@ -110,19 +110,21 @@ const ROW_GROUP = struct({
 });
 export type ParquetRowGroup = ThriftValue<typeof ROW_GROUP>;
 
+const KEY_VALUES = required(5, list(struct({ key: required(1, text), value: required(2, text) })));
+
 export const FILE_META_DATA = struct({
   version: required(1, i32),
   schema: required(2, list(SCHEMA_ELEMENT)),
   num_rows: required(3, size64),
   row_groups: required(4, list(ROW_GROUP)),
-  key_value_metadata: required(
-    5,
-    list(struct({ key: required(1, text), value: required(2, text) })),
-  ),
+  key_value_metadata: KEY_VALUES,
   created_by: required(6, text),
   column_orders: required(7, list(struct({ TYPE_ORDER: optional(1, EMPTY) }))),
 });
 export type FileMetaData = ThriftValue<typeof FILE_META_DATA>;
+
+/** The same without what most of a footer is about. */
+export const FILE_KEY_VALUES = struct({ key_value_metadata: KEY_VALUES });
 
 export const COLUMN_INDEX = struct({
   null_pages: required(1, list(bool)),

@@ -3,8 +3,8 @@
  * Parquet's page headers, indexes and footer. A struct is declared once, as a table of its fields
  * (`parquet_format.ts`).
  *
- * Any bytes may be read: lengths are checked against the input, the number of items is bounded, and
- * malformed input throws SegmentError. So do undeclared fields.
+ * Any bytes may be read: lengths are checked against the input, nesting and the number of items
+ * are bounded, and malformed input throws SegmentError. Undeclared fields are skipped.
  */
 import { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";
@@ -25,6 +25,8 @@ const VARINT_BYTES_MAX = 10;
 const LONG_LIST = 15;
 /** Largest step between field numbers in a short field header. */
 const FIELD_STEP_MAX = 15;
+/** Parquet's own structs nest to ten. */
+const DEPTH_MAX = 16;
 /** Four times the items in the largest footer; bounds the memory of a hostile one. */
 const ITEMS_MAX = 128 * 1024;
 
@@ -158,17 +160,13 @@ export function struct<F extends Fields>(fields: F): ThriftType<StructOf<F>> {
     },
     read(input) {
       const value: Record<string, unknown> = {};
-      let field = 0;
-      for (let header = input.byte(); header !== STOP; header = input.byte()) {
-        field += header >> 4;
-        const found = header & 0xf;
+      input.fields((field, found) => {
         const declared = byNumber.get(field);
-        if (declared === undefined) throw malformed(`has the unknown field ${field}`);
-        const { name, type } = declared;
-        const isFound = type === bool ? found === TRUE || found === FALSE : found === type.number;
-        if (!isFound || name in value) throw malformed(`has a ${name} of the type ${found}`);
-        value[name] = type === bool ? found === TRUE : type.read(input);
-      }
+        if (declared === undefined) input.skipField(found, DEPTH_MAX);
+        else if (declared.type === bool) value[declared.name] = found === TRUE;
+        else if (declared.type.number === found) value[declared.name] = declared.type.read(input);
+        else throw malformed(`has a ${declared.name} of the type ${found}`);
+      });
       for (const [name, { isOptional }] of entries) {
         if (!isOptional && value[name] === undefined) throw malformed(`has no ${name}`);
       }
@@ -238,6 +236,49 @@ class Input {
       throw malformed(`has a list of ${length} items`);
     }
     return { type: header & 0xf, length };
+  }
+
+  /** Calls `take` with each field of a struct, which reads or skips its value. */
+  fields(take: (field: number, type: number) => void): void {
+    let field = 0;
+    for (let header = this.byte(); (header & 0xf) !== STOP; header = this.byte()) {
+      // The writer never uses the long form, of a number that is not a step from the last.
+      if (header >> 4 === 0) throw malformed("has fields out of order");
+      field += header >> 4;
+      take(field, header & 0xf);
+    }
+  }
+
+  /** Skips the value of a field. A boolean is its type alone. */
+  skipField(type: number, depthMax: number): void {
+    if (type !== TRUE && type !== FALSE) this.#skip(type, depthMax);
+  }
+
+  #skip(type: number, depthMax: number): void {
+    if (depthMax === 0) throw malformed("nests too deep");
+    switch (type) {
+      case TRUE:
+      case FALSE:
+        this.byte();
+        break;
+      case I32:
+      case I64:
+        this.#varint();
+        break;
+      case BINARY:
+        this.bytes();
+        break;
+      case LIST: {
+        const { type: itemType, length } = this.listHeader();
+        for (let item = 0; item < length; item++) this.#skip(itemType, depthMax - 1);
+        break;
+      }
+      case STRUCT:
+        this.fields((_, fieldType) => this.skipField(fieldType, depthMax - 1));
+        break;
+      default:
+        throw malformed(`has a value of the unknown type ${type}`);
+    }
   }
 
   #varint(): number {

@@ -36,12 +36,8 @@ import { ABSENT, type ColumnValues, timeAt } from "../parquet/column_values.ts";
 import { SegmentError } from "../parquet/segment_error.ts";
 import { COLUMN_NAMES, type ColumnName } from "./segment_schema.ts";
 
-/** The columns that lines are made of, in the order of the schema. */
-export const LINE_COLUMN_NAMES: readonly Exclude<ColumnName, "batch_digest">[] = COLUMN_NAMES
-  .filter((name) => name !== "batch_digest");
-
-/** The values of those columns. */
-export type LineColumns = Record<typeof LINE_COLUMN_NAMES[number], ColumnValues>;
+/** The columns of a row group; the digest of a batch is in none of its lines. */
+export type LineColumns = Record<ColumnName, ColumnValues>;
 
 /** A copy of at least this many bytes is left to `Uint8Array.set`. */
 const LONG_COPY_BYTES = 512;
@@ -60,7 +56,7 @@ export function assembleLines(
   columns: LineColumns,
   { rows = [...columns.event_id.starts.keys()], memory }: AssembleOptions,
 ): Buffer {
-  const valueBytes = LINE_COLUMN_NAMES.reduce((sum, name) => sum + sizeOf(columns[name], rows), 0);
+  const valueBytes = COLUMN_NAMES.reduce((sum, name) => sum + sizeOf(columns[name], rows), 0);
   // Rows may share a value, so the lines can be longer than the columns.
   if (valueBytes > COMMIT_BODY_BYTES_MAX) {
     throw new SegmentError(`a row group with values of ${valueBytes} bytes`);

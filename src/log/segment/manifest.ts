@@ -66,20 +66,13 @@ export async function readManifest(
   return assertManifest(value, bytes);
 }
 
-/**
- * @param limitBytes what readers accept.
- * @throws {Error} when it is longer than that; the previous manifest is kept.
- */
-export async function writeManifest(
-  storage: Storage,
-  manifest: Manifest,
-  limitBytes: number = MANIFEST_BYTES_MAX,
-): Promise<void> {
+/** @throws {Error} when it is longer than readers accept; the previous manifest is kept. */
+export async function writeManifest(storage: Storage, manifest: Manifest): Promise<void> {
   const bytes = encodeManifest(manifest);
-  if (bytes.length > limitBytes) {
+  if (bytes.length > MANIFEST_BYTES_MAX) {
     throw new Error(
       `${MANIFEST_FILE}: with ${manifest.segments.length} segments it has ${bytes.length} bytes, ` +
-        `more than the limit of ${limitBytes}; go on in another deployment`,
+        `more than the limit of ${MANIFEST_BYTES_MAX}; go on in another deployment`,
     );
   }
   await replaceFile(storage, MANIFEST_FILE, MANIFEST_TEMPORARY_FILE, bytes);

@@ -26,19 +26,12 @@ export async function pruneRowGroups(
     if (!filters.some((filter) => mayContain(filter, hash))) return [];
     tests.push((number) => mayContain(filters[number]!, hash));
   }
-  const { rowGroups } = await segment.footer();
+  const rowGroups = await segment.rowGroups();
   return [...rowGroups.keys()].filter((number) => {
     const rowGroup = rowGroups[number]!;
     const isLater = after === undefined || rowGroup.lastEventId > after;
     return isLater && isWithinBounds(rowGroup, filter) && tests.every((test) => test(number));
   });
-}
-
-/** The row groups that may hold a batch of that id. @throws {SegmentError} */
-export async function rowGroupsWithBatch(segment: Segment, batchId: string): Promise<number[]> {
-  const filters = await segment.filters("batch_id");
-  const hash = xxhash64(Buffer.from(batchId));
-  return [...filters.keys()].filter((number) => mayContain(filters[number]!, hash));
 }
 
 type ColumnHash = [column: FilteredColumn, hash: Hash64];
@@ -63,7 +56,8 @@ function isWithinBounds({ bounds }: RowGroup, filter: EventFilter): boolean {
   return BOUNDED_COLUMNS.every((name) => {
     const value = filter[name];
     if (value === undefined) return true;
-    const bytes = Buffer.from(value).toString("latin1");
-    return bounds[name].min <= bytes && bytes <= bounds[name].max;
+    const { min, max } = bounds[name];
+    const bytes = Buffer.from(value);
+    return Buffer.compare(min, bytes) <= 0 && Buffer.compare(bytes, max) <= 0;
   });
 }

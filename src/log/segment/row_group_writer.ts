@@ -18,9 +18,14 @@ import type { FileSink } from "../parquet/file_sink.ts";
 import { encodeFooter, MAGIC } from "../parquet/footer.ts";
 import type { ColumnChunk, ParquetRowGroup, Statistics } from "../parquet/parquet_format.ts";
 import { PlainValues, plainValues } from "../parquet/plain_values.ts";
-import type { SegmentIndexContent } from "./segment_index.ts";
 import { canonicalize } from "../../event/json/canonical_json.ts";
-import { type EventFacts, METADATA_KEY, type SegmentMetadata } from "./segment_metadata.ts";
+import {
+  type EventFacts,
+  INDEX_NAMES,
+  type IndexRecord,
+  METADATA_KEY,
+  type SegmentMetadata,
+} from "./segment_metadata.ts";
 import type { RowGroupRows } from "./segment_rows.ts";
 import {
   BLOOM_FILTERS,
@@ -29,12 +34,8 @@ import {
   type ColumnName,
   SEGMENT_SCHEMA,
 } from "./segment_schema.ts";
-import type { StreamEntry } from "../read/stream_counts.ts";
-import { streamIndexBlocks } from "./stream_index.ts";
 
 const CREATED_BY = `service version ${VERSION}`;
-/** Blocks of the stream index that are written at a time. */
-const STREAM_BLOCKS_WRITTEN = 256;
 
 /** Version of the format that has data pages of version 2. */
 const FORMAT_VERSION = 2;
@@ -65,36 +66,26 @@ export class RowGroupWriter {
     await this.#sink.flush();
   }
 
-  /** Writes the end of the file. @param index of all rows that were written. */
-  async finish(facts: EventFacts, { entries, keyFilter }: SegmentIndexContent): Promise<void> {
+  /** Writes the end of the file. @param indexes of all rows that were written. */
+  async finish(facts: EventFacts, indexes: IndexRecord<Buffer>): Promise<void> {
     this.#writeIndexes();
-    this.#sink.append(keyFilter);
-    const streamSizes = await this.#writeStreamIndex(entries);
-    const sizes = { key_filter_bytes: keyFilter.length, ...streamSizes };
-    const metadata = canonicalize({ ...facts, ...sizes } satisfies SegmentMetadata);
+    for (const name of INDEX_NAMES) this.#sink.append(indexes[name]);
+    const metadata: SegmentMetadata = {
+      ...facts,
+      key_filter_bytes: indexes.key_filter.length,
+      stream_blocks_bytes: indexes.stream_blocks.length,
+      stream_index_bytes: indexes.stream_index.length,
+    };
     this.#sink.append(encodeFooter({
       version: FORMAT_VERSION,
       schema: SEGMENT_SCHEMA,
       num_rows: this.#rows,
       row_groups: this.#rowGroups,
-      key_value_metadata: [{ key: METADATA_KEY, value: metadata }],
+      key_value_metadata: [{ key: METADATA_KEY, value: canonicalize(metadata) }],
       created_by: CREATED_BY,
       column_orders: COLUMN_NAMES.map(() => ({ TYPE_ORDER: {} })),
     }));
     await this.#sink.flush();
-  }
-
-  async #writeStreamIndex(entries: Iterable<StreamEntry>) {
-    const { offset } = this.#sink;
-    let blocks = 0;
-    let stream_index_bytes = 0;
-    for (const block of streamIndexBlocks(entries)) {
-      this.#sink.append(block);
-      stream_index_bytes = block.length;
-      if (++blocks % STREAM_BLOCKS_WRITTEN === 0) await this.#sink.flush();
-    }
-    const stream_blocks_bytes = this.#sink.offset - offset - stream_index_bytes;
-    return { stream_blocks_bytes, stream_index_bytes };
   }
 
   #writeColumn(name: ColumnName, rows: RowGroupRows): ColumnChunk {
@@ -115,7 +106,7 @@ export class RowGroupWriter {
         statistics: statisticsOf(values, compareBytes, rows.rows - values.length),
       };
     }
-    const statistics = name === "event_id" ? idStatistics(column.bytes) : undefined;
+    const statistics = name === "event_id" ? idStatistics(rows) : undefined;
     return { rows: rows.rows, values: column.bytes, statistics };
   }
 
@@ -157,13 +148,9 @@ export class RowGroupWriter {
   }
 }
 
-/** Statistics of increasing ids: the first and the last one. */
-function idStatistics(ids: Buffer): Statistics {
-  return {
-    null_count: 0,
-    max_value: Uint8Array.from(ids.subarray(-UUID_BYTES)),
-    min_value: Uint8Array.from(ids.subarray(0, UUID_BYTES)),
-  };
+/** Ids increase: the first and the last one. */
+function idStatistics({ event_id: { bytes } }: RowGroupRows): Statistics {
+  return statisticsOf([bytes.subarray(0, UUID_BYTES), bytes.subarray(-UUID_BYTES)], compareBytes);
 }
 
 function bloomFilterOf(name: ColumnName, rows: RowGroupRows): Buffer | null {

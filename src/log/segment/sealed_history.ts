@@ -5,13 +5,12 @@
 import type { BatchEntry } from "../wal/commit_frame.ts";
 import { SegmentError } from "../parquet/segment_error.ts";
 import type { Hash64 } from "../parquet/xxhash64.ts";
-import type { LogFile } from "../read/snapshot.ts";
 import { streamKey } from "../read/stream_counts.ts";
 import { CorruptLogError } from "../storage/errors.ts";
 import type { Storage } from "../storage/storage.ts";
 import { batchKeyHash, mayHoldKey, streamKeyHash } from "./key_filter.ts";
 import type { SegmentEntry } from "./manifest.ts";
-import { sealedFile } from "./sealed_segment.ts";
+import { type SealedSegment, sealedSegment } from "./sealed_segment.ts";
 import { findBatch } from "./segment_batches.ts";
 import { OpenFiles, openListedFile, SegmentCaches } from "./segment_caches.ts";
 import { Segment } from "./segment_reader.ts";
@@ -44,7 +43,7 @@ export class SealedHistory {
    */
   readonly #keyFilters: (Uint8Array | undefined)[] = [];
   #keyFiltersBytes = 0;
-  #files: readonly LogFile[] = [];
+  #files: readonly SealedSegment[] = [];
 
   constructor(
     storage: Storage,
@@ -56,7 +55,7 @@ export class SealedHistory {
   }
 
   /** The segments for readers, from oldest to newest. `add()` replaces the list. */
-  get files(): readonly LogFile[] {
+  get files(): readonly SealedSegment[] {
     return this.#files;
   }
 
@@ -68,14 +67,9 @@ export class SealedHistory {
   /** Appends the next segments. */
   add(entries: readonly SegmentEntry[]): void {
     const files = entries.map((entry) => {
-      const file = {
-        read: (into: Uint8Array, at: number) => this.#openFiles.read(entry, into, at),
-      };
-      const { path, bytes: sizeBytes, last_event_id } = entry;
-      const caches = this.#caches;
-      const segment = new Segment({ path, file, sizeBytes, expected: entry, caches });
+      const segment = new Segment(entry, this.#openFiles.fileOf(entry), this.#caches);
       this.#segments.push(segment);
-      return sealedFile(segment, last_event_id);
+      return sealedSegment(segment, entry.last_event_id);
     });
     this.#files = [...this.#files, ...files];
   }

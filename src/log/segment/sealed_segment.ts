@@ -5,7 +5,7 @@
 import type { Buffer } from "node:buffer";
 import { READ_CHUNK_BYTES } from "../../limits.ts";
 import { firstLineAfter } from "../line/stored_line.ts";
-import type { LinesWanted, LogFile } from "../read/snapshot.ts";
+import type { FileStreams, LinesWanted, LogFile } from "../read/snapshot.ts";
 import { pruneRowGroups } from "./row_group_pruning.ts";
 import type { Segment } from "./segment_reader.ts";
 import { countThrough } from "./segment_streams.ts";
@@ -13,8 +13,12 @@ import { seekStream } from "./stream_index.ts";
 
 const LF = 0x0a;
 
+export interface SealedSegment extends LogFile {
+  readonly streams: FileStreams;
+}
+
 /** A segment whose last event has that id, as readers see it. */
-export function sealedFile(segment: Segment, lastEventId: string): LogFile {
+export function sealedSegment(segment: Segment, lastEventId: string): SealedSegment {
   return {
     path: segment.path,
     lastEventId,

@@ -10,8 +10,9 @@ import {
   uuidAt,
 } from "../parquet/column_values.ts";
 import type { BatchEntry } from "../wal/commit_frame.ts";
+import { mayContain } from "../parquet/bloom_filter.ts";
 import { SegmentError } from "../parquet/segment_error.ts";
-import { rowGroupsWithBatch } from "./row_group_pruning.ts";
+import { xxhash64 } from "../parquet/xxhash64.ts";
 import type { Segment } from "./segment_reader.ts";
 
 /** Rows of one batch in one row group; the batch may continue in the next. */
@@ -76,30 +77,29 @@ export async function findBatch(
   source: string,
   batchId: string,
 ): Promise<BatchEntry | null> {
-  /** The part of the batch in each row group. */
-  const parts: BatchEntry[] = [];
-  const { rowGroups } = await segment.footer();
-  for (const number of await rowGroupsWithBatch(segment, batchId)) {
+  let entry = null as BatchEntry | null;
+  const hash = xxhash64(Buffer.from(batchId));
+  const filters = await segment.filters("batch_id");
+  const rowGroups = await segment.rowGroups();
+  for (const [number, { rows: groupRows }] of rowGroups.entries()) {
+    if (!mayContain(filters[number]!, hash)) continue;
     const columns = await segment.readColumns(number, ENTRY_COLUMNS);
     const rows = rowsOfBatch(columns, source, batchId);
     const [first] = rows;
     if (first === undefined) continue;
     const last = rows.at(-1)!;
-    parts.push({
+    entry = {
       batch_digest: hexAt(columns.batch_digest, first),
       batch_id: batchId,
-      events: rows.length,
-      first_event_id: uuidAt(columns.event_id, first),
+      events: (entry?.events ?? 0) + rows.length,
+      first_event_id: entry?.first_event_id ?? uuidAt(columns.event_id, first),
       last_event_id: uuidAt(columns.event_id, last),
       source,
-    });
+    };
     // A batch that does not reach the end of a row group is not continued in the next one.
-    if (last + 1 < rowGroups[number]!.rows) break;
+    if (last + 1 < groupRows) break;
   }
-  const [first] = parts;
-  if (first === undefined) return null;
-  const events = parts.reduce((sum, part) => sum + part.events, 0);
-  return { ...first, events, last_event_id: parts.at(-1)!.last_event_id };
+  return entry;
 }
 
 const ENTRY_COLUMNS = ["event_id", "source", "batch_id", "batch_digest"] as const;

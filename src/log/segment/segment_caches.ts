@@ -9,10 +9,10 @@ import type { BloomFilter } from "../parquet/bloom_filter.ts";
 import type { StreamEntry } from "../read/stream_counts.ts";
 import { CorruptLogError } from "../storage/errors.ts";
 import { isNotFound, type Storage, type StorageFile } from "../storage/storage.ts";
-import type { SegmentFooter } from "./segment_footer.ts";
+import type { RowGroup, SegmentFooter } from "./segment_footer.ts";
 import type { BlockPlace } from "./stream_index.ts";
 
-/** Open files; also the footers that are kept. */
+/** Open files; also the footers that are kept: they take up to 0.5 MiB each, decoded. */
 const OPEN_SEGMENTS_MAX = 128;
 /** Bloom filters kept in memory. Those of ten million record keys take 20 MiB. */
 export const BLOOM_FILTER_CACHE_BYTES_MAX: number = 32 * 1024 * 1024;
@@ -29,6 +29,7 @@ export type ColumnFilters = readonly BloomFilter[];
 /** By the path of a segment, and what is read of it. */
 export class SegmentCaches {
   readonly footers = new LruCache<SegmentFooter>(OPEN_SEGMENTS_MAX);
+  readonly rowGroups = new LruCache<readonly RowGroup[]>(OPEN_SEGMENTS_MAX);
   readonly filters = new LruCache<ColumnFilters>(
     BLOOM_FILTER_CACHE_BYTES_MAX,
     (filters) => filters.reduce((sum, { byteLength }) => sum + byteLength, 0),
@@ -41,7 +42,7 @@ export class SegmentCaches {
     STREAM_ENTRIES_MAX,
     ({ length }) => length,
   );
-  readonly rowGroups = new RowGroupCache();
+  readonly lines = new RowGroupCache();
 }
 
 /**
@@ -106,7 +107,10 @@ export async function openListedFile(
   storage: Storage,
   { path, bytes }: ListedFile,
 ): Promise<StorageFile> {
-  const file = await opened(storage, path);
+  const file = await storage.open(path, "read").catch((cause) => {
+    if (!isNotFound(cause)) throw cause;
+    throw new CorruptLogError(`${path}: is in the manifest, but missing`, { cause });
+  });
   try {
     const sizeBytes = await file.size();
     if (sizeBytes === bytes) return file;
@@ -114,15 +118,6 @@ export async function openListedFile(
   } catch (error) {
     await file.close();
     throw error;
-  }
-}
-
-async function opened(storage: Storage, path: string): Promise<StorageFile> {
-  try {
-    return await storage.open(path, "read");
-  } catch (error) {
-    if (!isNotFound(error)) throw error;
-    throw new CorruptLogError(`${path}: is in the manifest, but missing`, { cause: error });
   }
 }
 
@@ -141,10 +136,18 @@ export class OpenFiles {
     this.#files = new LruCache(openMax, () => 1, close);
   }
 
-  /** As `StorageFile.read()`. @throws {CorruptLogError} the file is missing or has another size. */
-  read(listed: ListedFile, into: Uint8Array, position: number): Promise<number> {
-    assert(!this.#isClosed, "no read of a segment begins once the log is closed");
-    return this.#track(this.#read(listed, into, position));
+  /**
+   * A file that is open while it is read; its close does nothing. A read throws a CorruptLogError
+   * when the file is missing or has another size.
+   */
+  fileOf(listed: ListedFile): Pick<StorageFile, "read" | "close"> {
+    return {
+      read: (into, position) => {
+        assert(!this.#isClosed, "no read of a segment begins once the log is closed");
+        return this.#track(this.#read(listed, into, position));
+      },
+      close: () => Promise.resolve(),
+    };
   }
 
   /** Closes all files once the reads that have begun are done; none may begin anymore. */

@@ -14,19 +14,16 @@ import {
   distinctValues,
   uuidAt,
 } from "../parquet/column_values.ts";
-import type { FileRange } from "../parquet/read_range.ts";
 import { SegmentError } from "../parquet/segment_error.ts";
 import { xxhash64 } from "../parquet/xxhash64.ts";
-import type { StreamEntry } from "../read/stream_counts.ts";
 import type { Storage, StorageFile } from "../storage/storage.ts";
 import { type BatchRun, batchRuns } from "./segment_batches.ts";
 import { BOUNDED_COLUMNS, type RowGroup } from "./segment_footer.ts";
 import { SegmentIndex } from "./segment_index.ts";
-import type { ExpectedSegment } from "./segment_metadata.ts";
-import { type OpenedSegment, openSegment, type Segment } from "./segment_reader.ts";
+import { type ExpectedSegment, INDEX_NAMES } from "./segment_metadata.ts";
+import { openSegment, type Segment } from "./segment_reader.ts";
 import { COLUMN_NAMES, type ColumnName, type FilteredColumn } from "./segment_schema.ts";
 import { countRows } from "./segment_streams.ts";
-import { streamIndexBlocks } from "./stream_index.ts";
 
 const CHUNK_BYTES = 1024 * 1024;
 
@@ -37,7 +34,7 @@ const CHUNK_BYTES = 1024 * 1024;
 export async function openChecked(
   storage: Storage,
   expected: ExpectedSegment,
-): Promise<OpenedSegment> {
+): Promise<Segment> {
   const { path, bytes, sha256 } = expected;
   const file = await storage.open(path, "read");
   try {
@@ -114,7 +111,7 @@ export class SegmentRowsCheck {
    * @throws {SegmentError}
    */
   async *rowGroups(): AsyncGenerator<CheckedRowGroup, void> {
-    const { rowGroups } = await this.#segment.footer();
+    const rowGroups = await this.#segment.rowGroups();
     for (const [number, rowGroup] of rowGroups.entries()) {
       const columns = await this.#readColumns(number, rowGroup.rows);
       const batches = batchRuns(columns, rowGroup.rows).map((run) => this.#enter(run));
@@ -128,14 +125,14 @@ export class SegmentRowsCheck {
   /** Call after the last row group. @throws {SegmentError} */
   async finish(): Promise<void> {
     const segment = this.#segment;
-    const { metadata, keyFilter, streamBlocks, streamIndex } = await segment.footer();
-    const content = this.#index.finish();
-    if (!(await isStreamIndex(segment, streamBlocks, streamIndex, content.entries))) {
-      throw new SegmentError("the stream index is not that of its rows");
-    }
-    const keys = await segment.readBytes(keyFilter.start, keyFilter.end);
-    if (!keys.equals(content.keyFilter)) {
-      throw new SegmentError("the filter over its keys is not that of its rows");
+    const { metadata, indexes } = await segment.footer();
+    const expected = this.#index.finish();
+    for (const name of INDEX_NAMES) {
+      const { start, end } = indexes[name];
+      const bytes = await segment.readBytes(start, end);
+      if (!bytes.equals(expected[name])) {
+        throw new SegmentError(`the ${name} of the file is not that of its rows`);
+      }
     }
     if (this.#batches === metadata.batches) return;
     throw new SegmentError(
@@ -195,24 +192,6 @@ export class SegmentRowsCheck {
   }
 }
 
-/** Whether the stream index of a segment is that of some entries. */
-async function isStreamIndex(
-  segment: Segment,
-  blocks: FileRange,
-  index: FileRange,
-  entries: readonly StreamEntry[],
-): Promise<boolean> {
-  let at = blocks.start;
-  let lastStart = at;
-  for (const block of streamIndexBlocks(entries)) {
-    const end = at + block.length;
-    if (end > index.end || !(await segment.readBytes(at, end)).equals(block)) return false;
-    lastStart = at;
-    at = end;
-  }
-  return at === index.end && lastStart === index.start;
-}
-
 /** Checks that the statistics of the ids, which find row groups, are the first and the last id. */
 function checkIds(what: string, { rows, firstEventId, lastEventId }: RowGroup, ids: ColumnValues) {
   const [first, last] = [uuidAt(ids, 0), uuidAt(ids, rows - 1)];
@@ -229,8 +208,7 @@ function checkStatistics(
   name: typeof BOUNDED_COLUMNS[number],
   values: ColumnValues,
 ): void {
-  const min = Buffer.from(bounds[name].min, "latin1");
-  const max = Buffer.from(bounds[name].max, "latin1");
+  const { min, max } = bounds[name];
   for (const value of distinctValues(values)) {
     if (Buffer.compare(value, min) < 0 || Buffer.compare(value, max) > 0) {
       throw new SegmentError(`${name}: a value outside the statistics of its row group`);

@@ -8,9 +8,10 @@ import { isDeepStrictEqual } from "node:util";
 import { isEventId } from "../../event/event_id.ts";
 import { COMMIT_BODY_BYTES_MAX, KEY_FILTER_BYTES_MAX, ROW_GROUP_EVENTS_MAX } from "../../limits.ts";
 import { BLOOM_CRC_BYTES } from "../parquet/bloom_filter.ts";
-import { decodeFooter, MAGIC, readCheckedFooter } from "../parquet/footer.ts";
+import { type CheckedFooter, decodeFooter, MAGIC, readCheckedFooter } from "../parquet/footer.ts";
 import {
   type ColumnChunk,
+  FILE_KEY_VALUES,
   FILE_META_DATA,
   type FileMetaData,
   type ParquetRowGroup,
@@ -19,7 +20,12 @@ import type { FileRange } from "../parquet/read_range.ts";
 import { KEY_PAGE_BYTES } from "./key_filter.ts";
 import { UUID_BYTES, uuidText } from "../line/line_bytes.ts";
 import { SegmentError } from "../parquet/segment_error.ts";
-import { decodeMetadata, METADATA_KEY, type SegmentMetadata } from "./segment_metadata.ts";
+import {
+  decodeMetadata,
+  type IndexRecord,
+  METADATA_KEY,
+  type SegmentMetadata,
+} from "./segment_metadata.ts";
 import {
   COLUMN_NAMES,
   type ColumnName,
@@ -41,13 +47,10 @@ interface ColumnPlace extends FileRange {
   uncompressedBytes: number;
 }
 
-/**
- * Minimum and maximum of a column as latin1, a character for each byte, which sorts as the bytes do
- * and takes little memory.
- */
-export interface ColumnBounds {
-  min: string;
-  max: string;
+/** Minimum and maximum of a column. */
+interface ColumnBounds {
+  min: Buffer;
+  max: Buffer;
 }
 
 export interface RowGroup {
@@ -64,25 +67,19 @@ export interface RowGroup {
 
 export interface SegmentFooter {
   metadata: SegmentMetadata;
-  /** From oldest to newest. */
-  rowGroups: readonly RowGroup[];
-  keyFilter: FileRange;
-  streamBlocks: FileRange;
-  streamIndex: FileRange;
+  indexes: IndexRecord<FileRange>;
+  /** The rest, which is decoded on demand: a new batch needs only the key filter of a segment. */
+  parquet: CheckedFooter;
 }
 
 /** Reads the footer of a segment. @throws {SegmentError} when the file is no segment. */
 export async function readFooter(file: FileReader, sizeBytes: number): Promise<SegmentFooter> {
-  const checked = await readCheckedFooter(file, sizeBytes);
-  const footer = decodeFooter(FILE_META_DATA, checked);
-  const { schema, num_rows, key_value_metadata: [first] } = footer;
+  const parquet = await readCheckedFooter(file, sizeBytes);
+  const { key_value_metadata: [first] } = decodeFooter(FILE_KEY_VALUES, parquet);
   if (first?.key !== METADATA_KEY) throw new SegmentError(`no ${METADATA_KEY}`);
   const metadata = decodeMetadata(first.value);
-  if (!isDeepStrictEqual(schema, SEGMENT_SCHEMA)) {
-    throw new SegmentError("the columns are not those of a segment");
-  }
   const { key_filter_bytes, stream_blocks_bytes, stream_index_bytes } = metadata;
-  const indexStart = checked.start - stream_index_bytes;
+  const indexStart = parquet.start - stream_index_bytes;
   const blocksStart = indexStart - stream_blocks_bytes;
   const filterStart = blocksStart - key_filter_bytes;
   const isFilter = key_filter_bytes % KEY_PAGE_BYTES === 0 &&
@@ -90,15 +87,23 @@ export async function readFooter(file: FileReader, sizeBytes: number): Promise<S
   if (!isFilter || filterStart < MAGIC.length) {
     throw new SegmentError(`a key filter of ${key_filter_bytes} bytes from byte ${filterStart}`);
   }
-  const rowGroups = checkRowGroups(footer, filterStart);
-  checkCounts(metadata, rowGroups, num_rows);
-  return {
-    metadata,
-    rowGroups,
-    keyFilter: { start: filterStart, end: blocksStart },
-    streamBlocks: { start: blocksStart, end: indexStart },
-    streamIndex: { start: indexStart, end: checked.start },
+  const indexes = {
+    key_filter: { start: filterStart, end: blocksStart },
+    stream_blocks: { start: blocksStart, end: indexStart },
+    stream_index: { start: indexStart, end: parquet.start },
   };
+  return { metadata, indexes, parquet };
+}
+
+/** Decodes the row groups, from oldest to newest. @throws {SegmentError} */
+export function decodeRowGroups({ metadata, indexes, parquet }: SegmentFooter): RowGroup[] {
+  const file = decodeFooter(FILE_META_DATA, parquet);
+  if (!isDeepStrictEqual(file.schema, SEGMENT_SCHEMA)) {
+    throw new SegmentError("the columns are not those of a segment");
+  }
+  const rowGroups = checkRowGroups(file, indexes.key_filter.start);
+  checkCounts(metadata, rowGroups, file.num_rows);
+  return rowGroups;
 }
 
 function checkRowGroups({ row_groups }: FileMetaData, rowsEnd: number): RowGroup[] {
@@ -184,7 +189,8 @@ function checkBounds({ meta_data }: ColumnChunk, name: ColumnName): ColumnBounds
   if (min === undefined || max === undefined) {
     throw new SegmentError(`${name}: a row group without statistics`);
   }
-  return { min: latin1(min), max: latin1(max) };
+  // Copies: a view would keep the whole footer in memory.
+  return { min: Buffer.from(min), max: Buffer.from(max) };
 }
 
 function checkFilter({ meta_data }: ColumnChunk, name: ColumnName, rowsEnd: number): FileRange {
@@ -197,10 +203,6 @@ function checkFilter({ meta_data }: ColumnChunk, name: ColumnName, rowsEnd: numb
     throw new SegmentError(`${name}: a Bloom filter from bytes ${start} to ${end}`);
   }
   return { start, end };
-}
-
-function latin1({ buffer, byteOffset, length }: Uint8Array): string {
-  return Buffer.from(buffer, byteOffset, length).toString("latin1");
 }
 
 function checkCounts(metadata: SegmentMetadata, rowGroups: RowGroup[], rows: number): void {
@@ -218,8 +220,8 @@ function checkCounts(metadata: SegmentMetadata, rowGroups: RowGroup[], rows: num
   }
 }
 
-function eventId(bound: string): string {
-  const id = bound.length === UUID_BYTES ? uuidText(Buffer.from(bound, "latin1")) : "";
+function eventId(bound: Buffer): string {
+  const id = bound.length === UUID_BYTES ? uuidText(bound) : "";
   if (!isEventId(id)) throw new SegmentError("a row group whose bounds are no event ids");
   return id;
 }

@@ -4,15 +4,10 @@
  */
 import type { Buffer } from "node:buffer";
 import type { Hash64 } from "../parquet/xxhash64.ts";
-import { StreamCounts, type StreamEntry } from "../read/stream_counts.ts";
+import { StreamCounts } from "../read/stream_counts.ts";
 import { batchKeyHash, buildKeyFilter, streamKeyHash } from "./key_filter.ts";
-
-export interface SegmentIndexContent {
-  /** Sources and streams, in order of their keys. */
-  entries: readonly StreamEntry[];
-  /** Over the keys of all batches, sources and streams. */
-  keyFilter: Buffer;
-}
+import type { IndexRecord } from "./segment_metadata.ts";
+import { encodeStreamIndex } from "./stream_index.ts";
 
 export class SegmentIndex {
   readonly #streams = new StreamCounts();
@@ -30,10 +25,10 @@ export class SegmentIndex {
     this.#streams.add(source, "", events, lastEventId);
   }
 
-  /** Call once, after the last event. */
-  finish(): SegmentIndexContent {
+  /** The indexes as they are in the file. Call once, after the last event. */
+  finish(): IndexRecord<Buffer> {
     const entries = [...this.#streams.entries()];
     for (const { key } of entries) this.#keys.push(streamKeyHash(key));
-    return { entries, keyFilter: buildKeyFilter(this.#keys) };
+    return { key_filter: buildKeyFilter(this.#keys), ...encodeStreamIndex(entries) };
   }
 }

@@ -21,23 +21,23 @@ export interface EventFacts {
   head: string;
 }
 
-const EVENT_FACTS = [
-  "events",
-  "batches",
-  "first_event_id",
-  "last_event_id",
-  "previous_head",
-  "head",
-] as const satisfies readonly (keyof EventFacts)[];
+const FACT_CHECKS: Record<keyof EventFacts, (value: unknown) => boolean> = {
+  events: isCount,
+  batches: isCount,
+  first_event_id: isId,
+  last_event_id: isId,
+  previous_head: isSha256Hex,
+  head: isSha256Hex,
+};
+const EVENT_FACTS = Object.keys(FACT_CHECKS) as (keyof EventFacts)[];
 
-/** The sizes of what lies between the row groups and the footer, in the order of the file. */
-const INDEX_SIZES = [
-  "key_filter_bytes",
-  "stream_blocks_bytes",
-  "stream_index_bytes",
-] as const;
+/** What lies between the row groups and the footer, in the order of the file. */
+export const INDEX_NAMES = ["key_filter", "stream_blocks", "stream_index"] as const;
 
-export type SegmentMetadata = EventFacts & Record<typeof INDEX_SIZES[number], number>;
+type IndexName = typeof INDEX_NAMES[number];
+export type IndexRecord<Value> = Record<IndexName, Value>;
+
+export type SegmentMetadata = EventFacts & Record<`${IndexName}_bytes`, number>;
 
 /** What the manifest says of a segment file besides its path and time. */
 export interface SegmentFacts extends EventFacts {
@@ -56,11 +56,12 @@ export interface ExpectedSegment extends SegmentFacts {
 /** Parses the text under METADATA_KEY. @throws {SegmentError} when it is not in canonical form. */
 export function decodeMetadata(text: string): SegmentMetadata {
   const value = parse(text);
-  const isMetadata = hasEventFacts(value, INDEX_SIZES) && value.batches <= value.events &&
-    INDEX_SIZES.every((name) => isCount(value[name]));
+  const sizes = INDEX_NAMES.map((name) => `${name}_bytes`);
+  const isMetadata = hasEventFacts(value, sizes) && value.batches <= value.events &&
+    sizes.every((name) => isCount(value[name]));
   if (!isMetadata) throw new SegmentError(`${METADATA_KEY}: not the metadata of a segment`);
   if (canonicalize(value) !== text) throw new SegmentError(`${METADATA_KEY}: not canonical`);
-  return value as SegmentMetadata;
+  return value as unknown as SegmentMetadata;
 }
 
 function parse(text: string): unknown {
@@ -72,12 +73,12 @@ function parse(text: string): unknown {
 }
 
 /** Checks that the footer says what the manifest says. @throws {SegmentError} */
-export function checkFacts(metadata: SegmentMetadata, expected: ExpectedSegment): void {
-  const fact = EVENT_FACTS.find((name) => metadata[name] !== expected[name]);
-  if (fact === undefined) return;
-  throw new SegmentError(
-    `its footer says ${fact} ${metadata[fact]}, the manifest ${expected[fact]}`,
-  );
+export function checkFacts(metadata: SegmentMetadata, expected: Partial<EventFacts>): void {
+  for (const name of EVENT_FACTS) {
+    const fact = expected[name];
+    if (fact === undefined || fact === metadata[name]) continue;
+    throw new SegmentError(`its footer says ${name} ${metadata[name]}, the manifest ${fact}`);
+  }
 }
 
 /** Whether a value has the event facts, each of the right form, and `others`, and nothing else. */
@@ -86,16 +87,11 @@ export function hasEventFacts(
   others: readonly string[],
 ): value is EventFacts & Record<string, unknown> {
   if (typeof value !== "object" || value === null) return false;
-  const names = [...EVENT_FACTS, ...others];
-  const isWhole = Object.keys(value).length === names.length &&
-    names.every((name) => Object.hasOwn(value, name));
-  const { events, batches, first_event_id, last_event_id, previous_head, head } = value as Record<
-    string,
-    unknown
-  >;
-  return isWhole && isCount(events) && isCount(batches) &&
-    isId(first_event_id) && isId(last_event_id) && first_event_id <= last_event_id &&
-    isSha256Hex(previous_head) && isSha256Hex(head);
+  const members = value as EventFacts & Record<string, unknown>;
+  return Object.keys(value).length === EVENT_FACTS.length + others.length &&
+    others.every((name) => Object.hasOwn(value, name)) &&
+    EVENT_FACTS.every((name) => FACT_CHECKS[name](members[name])) &&
+    members.first_event_id <= members.last_event_id;
 }
 
 /** Whether a value is a positive integer. */

@@ -10,18 +10,19 @@ import { type FileRange, readRange, readRanges } from "../parquet/read_range.ts"
 import { SegmentError } from "../parquet/segment_error.ts";
 import type { Hash64 } from "../parquet/xxhash64.ts";
 import type { StreamEntry } from "../read/stream_counts.ts";
-import type { FileReader, Storage, StorageFile } from "../storage/storage.ts";
+import type { Storage, StorageFile } from "../storage/storage.ts";
 import { KEY_PAGE_BYTES, keyPlace, openDamagedPages } from "./key_filter.ts";
+import { assembleLines, type AssembleOptions, type LineColumns } from "./line_assembler.ts";
+import { type ColumnFilters, type ListedFile, SegmentCaches } from "./segment_caches.ts";
 import {
-  assembleLines,
-  type AssembleOptions,
-  LINE_COLUMN_NAMES,
-  type LineColumns,
-} from "./line_assembler.ts";
-import { type ColumnFilters, SegmentCaches } from "./segment_caches.ts";
-import { readFooter, type SegmentFooter } from "./segment_footer.ts";
-import { checkFacts, type ExpectedSegment } from "./segment_metadata.ts";
+  decodeRowGroups,
+  readFooter,
+  type RowGroup,
+  type SegmentFooter,
+} from "./segment_footer.ts";
+import { checkFacts, type EventFacts } from "./segment_metadata.ts";
 import {
+  COLUMN_NAMES,
   columnFormat,
   type ColumnName,
   columnNumber,
@@ -35,30 +36,28 @@ import {
   type StreamIndex,
 } from "./stream_index.ts";
 
-/** Where a segment is read from. */
-export interface SegmentOptions {
-  path: string;
-  file: FileReader;
-  sizeBytes: number;
-  /** What the footer must say; undefined for anything. */
-  expected?: ExpectedSegment | undefined;
-  /** Shared by the segments of a log. */
-  caches?: SegmentCaches;
-}
+/** The file of a segment, whoever opened it. */
+type SegmentFile = Pick<StorageFile, "read" | "close">;
 
 /** A segment. Reads its file on demand; methods may be called concurrently. */
 export class Segment implements StreamIndex {
   readonly path: string;
-  readonly #file: FileReader;
-  readonly #sizeBytes: number;
-  readonly #expected: ExpectedSegment | undefined;
+  readonly #listed: ListedFile & Partial<EventFacts>;
+  readonly #file: SegmentFile;
   readonly #caches: SegmentCaches;
 
-  constructor({ path, file, sizeBytes, expected, caches = new SegmentCaches() }: SegmentOptions) {
-    this.path = path;
+  /**
+   * @param listed what the file and its footer must be.
+   * @param caches shared by the segments of a log.
+   */
+  constructor(
+    listed: ListedFile & Partial<EventFacts>,
+    file: SegmentFile,
+    caches: SegmentCaches = new SegmentCaches(),
+  ) {
+    this.path = listed.path;
+    this.#listed = listed;
     this.#file = file;
-    this.#sizeBytes = sizeBytes;
-    this.#expected = expected;
     this.#caches = caches;
   }
 
@@ -66,10 +65,18 @@ export class Segment implements StreamIndex {
   footer(): Promise<SegmentFooter> {
     return this.#caches.footers.load(this.path, () =>
       this.#named(async () => {
-        const footer = await readFooter(this.#file, this.#sizeBytes);
-        if (this.#expected !== undefined) checkFacts(footer.metadata, this.#expected);
+        const footer = await readFooter(this.#file, this.#listed.bytes);
+        checkFacts(footer.metadata, this.#listed);
         return footer;
       }));
+  }
+
+  /** Its row groups, from oldest to newest. @throws {SegmentError} */
+  rowGroups(): Promise<readonly RowGroup[]> {
+    return this.#caches.rowGroups.load(this.path, async () => {
+      const footer = await this.footer();
+      return await this.#named(() => decodeRowGroups(footer));
+    });
   }
 
   /**
@@ -78,12 +85,12 @@ export class Segment implements StreamIndex {
    */
   useRowGroup<Result>(number: number, use: (lines: Buffer) => Result): Promise<Result> {
     const decode = (memory: Buffer | undefined) => this.readRowGroup(number, memory);
-    return this.#caches.rowGroups.use(`${this.path} ${number}`, decode, use);
+    return this.#caches.lines.use(`${this.path} ${number}`, decode, use);
   }
 
   /** The stored lines of a row group. @param memory as for `assembleLines()`. */
   async readRowGroup(number: number, memory?: Buffer): Promise<Buffer> {
-    return await this.assemble(await this.readColumns(number, LINE_COLUMN_NAMES), { memory });
+    return await this.assemble(await this.readColumns(number, COLUMN_NAMES), { memory });
   }
 
   /** The lines of a row group with that `record_key`; null when there are none. */
@@ -93,7 +100,7 @@ export class Segment implements StreamIndex {
     const { record_key } = await this.readColumns(number, ["record_key"]);
     const rows = [...record_key.starts.keys()].filter((row) => isValueAt(record_key, row, bytes));
     if (rows.length === 0) return null;
-    return await this.assemble(await this.readColumns(number, LINE_COLUMN_NAMES), { rows });
+    return await this.assemble(await this.readColumns(number, COLUMN_NAMES), { rows });
   }
 
   /** The lines that columns make. @throws {SegmentError} */
@@ -110,7 +117,7 @@ export class Segment implements StreamIndex {
     number: number,
     names: readonly Name[],
   ): Promise<Record<Name, ColumnValues>> {
-    const { rowGroups } = await this.footer();
+    const rowGroups = await this.rowGroups();
     return await this.#named(async () => {
       const { rows, columns } = rowGroups[number]!;
       const places = names.map((name) => columns[columnNumber(name)]!);
@@ -127,7 +134,7 @@ export class Segment implements StreamIndex {
   /** The Bloom filters of a column, one for each row group. @throws {SegmentError} */
   filters(name: FilteredColumn): Promise<ColumnFilters> {
     return this.#caches.filters.load(`${this.path} ${name}`, async () => {
-      const { rowGroups } = await this.footer();
+      const rowGroups = await this.rowGroups();
       const ranges = rowGroups.map(({ filters }) => filters[name]);
       return await this.#named(async () =>
         (await readRanges(this.#file, ranges)).map(decodeBloomFilter)
@@ -138,18 +145,18 @@ export class Segment implements StreamIndex {
   /** @throws {SegmentError} */
   readStreamIndex(): Promise<readonly BlockPlace[]> {
     return this.#caches.streamIndexes.load(this.path, async () => {
-      const { streamIndex } = await this.footer();
-      return await this.#readStreams(streamIndex, decodeStreamIndex);
+      const { indexes } = await this.footer();
+      return await this.#readStreams(indexes.stream_index, decodeStreamIndex);
     });
   }
 
   /** @throws {SegmentError} */
   readStreamBlock(start: number, end: number): Promise<readonly StreamEntry[]> {
     return this.#caches.streamBlocks.load(`${this.path} ${start}`, async () => {
-      const { streamBlocks } = await this.footer();
-      const range = { start: streamBlocks.start + start, end: streamBlocks.start + end };
+      const { stream_blocks: blocks } = (await this.footer()).indexes;
+      const range = { start: blocks.start + start, end: blocks.start + end };
       const isPossible = start < end && end - start <= STREAM_BLOCK_BYTES_MAX &&
-        range.end <= streamBlocks.end;
+        range.end <= blocks.end;
       if (isPossible) return await this.#readStreams(range, decodeStreamBlock);
       throw new SegmentError(`${this.path}: a block of the stream index from ${start} to ${end}`);
     });
@@ -162,8 +169,8 @@ export class Segment implements StreamIndex {
 
   /** Pages [start, end) of its key filter; damaged ones pass every key. @throws {SegmentError} */
   async readKeyPages(start: number, end: number): Promise<Buffer> {
-    const { keyFilter } = await this.footer();
-    const pages = await this.readBytes(keyFilter.start + start, keyFilter.start + end);
+    const { key_filter } = (await this.footer()).indexes;
+    const pages = await this.readBytes(key_filter.start + start, key_filter.start + end);
     openDamagedPages(pages);
     return pages;
   }
@@ -173,6 +180,11 @@ export class Segment implements StreamIndex {
     const { metadata } = await this.footer();
     const { page, block } = keyPlace(metadata.key_filter_bytes, hash);
     return blockMayContain(await this.readKeyPages(page, page + KEY_PAGE_BYTES), block, hash);
+  }
+
+  /** Closes the file. */
+  async close(): Promise<void> {
+    await this.#file.close();
   }
 
   async #readStreams<Block>(
@@ -203,20 +215,6 @@ function nameError(where: string, error: unknown): unknown {
   return new SegmentError(`${where}: ${error.message}`, { cause: error, fault: error.fault });
 }
 
-/** A segment with a file of its own. */
-export class OpenedSegment extends Segment {
-  readonly #openedFile: StorageFile;
-
-  constructor(options: SegmentOptions & { file: StorageFile }) {
-    super(options);
-    this.#openedFile = options.file;
-  }
-
-  async close(): Promise<void> {
-    await this.#openedFile.close();
-  }
-}
-
 /**
  * Opens the segment at `path` and reads its footer.
  * @throws {SegmentError} when the file is no segment, or not the expected one.
@@ -224,11 +222,11 @@ export class OpenedSegment extends Segment {
 export async function openSegment(
   storage: Storage,
   path: string,
-  expected?: ExpectedSegment,
-): Promise<OpenedSegment> {
+  expected: Partial<EventFacts> = {},
+): Promise<Segment> {
   const file = await storage.open(path, "read");
   try {
-    const segment = new OpenedSegment({ path, file, sizeBytes: await file.size(), expected });
+    const segment = new Segment({ ...expected, path, bytes: await file.size() }, file);
     await segment.footer();
     return segment;
   } catch (error) {

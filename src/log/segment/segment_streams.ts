@@ -40,7 +40,7 @@ export async function countThrough(
   segment: Segment,
   eventId: string,
 ): Promise<StreamCounts | null> {
-  const { rowGroups } = await segment.footer();
+  const rowGroups = await segment.rowGroups();
   const last = rowGroups.findIndex((group) => group.lastEventId >= eventId);
   if (last < 0) return null;
   const counts = new StreamCounts();

@@ -39,8 +39,11 @@ export function isSourceKey(key: string): boolean {
   return key.endsWith(" ");
 }
 
-/** The table of some entries in order, block by block; the last one is the index. */
-export function* streamIndexBlocks(entries: Iterable<StreamEntry>): Generator<Buffer, void> {
+/** Encodes entries, which are in order: their blocks, and the index of the blocks. */
+export function encodeStreamIndex(
+  entries: Iterable<StreamEntry>,
+): { stream_blocks: Buffer; stream_index: Buffer } {
+  const blocks: Buffer[] = [];
   const places: Row[] = [];
   let rows: Row[] = [];
   let rowsBytes = 0;
@@ -49,19 +52,19 @@ export function* streamIndexBlocks(entries: Iterable<StreamEntry>): Generator<Bu
     const block = encodeRows(rows);
     assert(block.length <= STREAM_BLOCK_BYTES_MAX, "a reader accepts the block");
     end += block.length;
+    blocks.push(block);
     places.push([rows.at(-1)![0], end]);
     rows = [];
     rowsBytes = 0;
-    return block;
   };
   for (const { key, events, lastEventId } of entries) {
     const row: Row = [key, events, lastEventId];
     rows.push(row);
     rowsBytes += JSON.stringify(row).length + 1;
-    if (rowsBytes >= BLOCK_BYTES) yield endBlock();
+    if (rowsBytes >= BLOCK_BYTES) endBlock();
   }
-  if (rows.length > 0) yield endBlock();
-  yield encodeRows(places);
+  if (rows.length > 0) endBlock();
+  return { stream_blocks: Buffer.concat(blocks), stream_index: encodeRows(places) };
 }
 
 function encodeRows(rows: readonly Row[]): Buffer {

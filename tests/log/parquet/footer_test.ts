@@ -2,7 +2,11 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { decodeFooter, encodeFooter, readCheckedFooter } from "../../../src/log/parquet/footer.ts";
-import { FILE_META_DATA, type FileMetaData } from "../../../src/log/parquet/parquet_format.ts";
+import {
+  FILE_KEY_VALUES,
+  FILE_META_DATA,
+  type FileMetaData,
+} from "../../../src/log/parquet/parquet_format.ts";
 import { SegmentError } from "../../../src/log/parquet/segment_error.ts";
 import { flipBit } from "../../support/corrupt.ts";
 import { SimulatedDisk } from "../../support/simulated_disk.ts";
@@ -29,10 +33,12 @@ async function read(bytes: Buffer) {
   return await readCheckedFooter(await disk.open("f", "read"), bytes.length);
 }
 
-test("decodeFooter() restores what encodeFooter() wrote", async () => {
+test("decodeFooter() restores what encodeFooter() wrote, or a part of it", async () => {
   const footer = await read(fileWith(encodeFooter(FILE)));
   assert.equal(footer.start, 604);
+  const { key_value_metadata } = FILE;
   assert.deepEqual(decodeFooter(FILE_META_DATA, footer), FILE);
+  assert.deepEqual(decodeFooter(FILE_KEY_VALUES, footer), { key_value_metadata });
 });
 
 test("readCheckedFooter() refuses a footer with any bit changed", async () => {
@@ -44,5 +50,7 @@ test("readCheckedFooter() refuses a footer with any bit changed", async () => {
 
 test("decodeFooter() refuses bytes behind the struct", () => {
   const bytes = encodeFooter(FILE).subarray(4, -7);
-  assert.throws(() => decodeFooter(FILE_META_DATA, { start: 0, bytes }), SegmentError);
+  for (const type of [FILE_META_DATA, FILE_KEY_VALUES]) {
+    assert.throws(() => decodeFooter<unknown>(type, { start: 0, bytes }), SegmentError);
+  }
 });

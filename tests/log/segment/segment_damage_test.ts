@@ -11,10 +11,9 @@ import { batchKeyHash } from "../../../src/log/segment/key_filter.ts";
 import { countThrough } from "../../../src/log/segment/segment_streams.ts";
 import { SegmentError } from "../../../src/log/parquet/segment_error.ts";
 import { findBatch } from "../../../src/log/segment/segment_batches.ts";
-import { LINE_COLUMN_NAMES } from "../../../src/log/segment/line_assembler.ts";
 import { pruneRowGroups } from "../../../src/log/segment/row_group_pruning.ts";
 import { openSegment } from "../../../src/log/segment/segment_reader.ts";
-import { columnNumber } from "../../../src/log/segment/segment_schema.ts";
+import { COLUMN_NAMES, columnNumber } from "../../../src/log/segment/segment_schema.ts";
 import type { ExpectedSegment } from "../../../src/log/segment/segment_metadata.ts";
 import { verifySegment } from "../../../src/log/verify/segment_verifier.ts";
 import { VerifyFailure } from "../../../src/log/verify/failure.ts";
@@ -41,7 +40,8 @@ function stored(bytes: Uint8Array): SimulatedDisk {
 async function readEverything(storage: SimulatedDisk, sealed: WrittenSegments): Promise<string> {
   const segment = await openSegment(storage, "0.parquet");
   try {
-    const { metadata, rowGroups } = await segment.footer();
+    const { metadata } = await segment.footer();
+    const rowGroups = await segment.rowGroups();
     const answers: string[] = [JSON.stringify(metadata)];
     const lines: Buffer[] = [];
     for (const number of rowGroups.keys()) {
@@ -124,9 +124,9 @@ test(`every bit flip in a segment is found, or harmless (seed ${SEED})`, async (
 test(`Segment.readRowGroup() names the page with a bit changed (seed ${SEED})`, async () => {
   const { storage } = await sealCommits([smallBatches(100)]);
   const bytes = storage.contents("0.parquet");
-  const { rowGroups: [rowGroup] } = await (await openSegment(storage, "0.parquet")).footer();
+  const [rowGroup] = await (await openSegment(storage, "0.parquet")).rowGroups();
   const random = new SeededRandom();
-  for (const name of LINE_COLUMN_NAMES) {
+  for (const name of COLUMN_NAMES) {
     const { start, end } = rowGroup!.columns[columnNumber(name)]!;
     // The last byte of a column is one of a page, not of a header.
     const bit = 8 * (end - 1) + random.below(8);
@@ -166,36 +166,30 @@ test(`a segment with many bytes changed never stops the reader (seed ${SEED})`, 
     const start = random.below(copy.length);
     const end = Math.min(copy.length, start + random.pick([16, 256, 4096]));
     for (let count = 1 + random.below(6); count > 0; count--) {
-      copy[start + random.below(end - start)] = random.pick([
-        0,
-        0x7f,
-        0x80,
-        0xff,
-        random.below(256),
-      ]);
+      const byte = random.pick([0, 0x7f, 0x80, 0xff, random.below(256)]);
+      copy[start + random.below(end - start)] = byte;
     }
     await attempt(() => readEverything(stored(copy), sealed));
   }
 });
 
 test("a file of any other content is refused", async () => {
-  const tail = (length: number) => {
-    const bytes = Buffer.from("PAR1....PAR1");
-    bytes.writeUInt32LE(length, 4);
+  const magic = Buffer.from("PAR1");
+  const ending = (length: number) => {
+    const bytes = Buffer.from("....PAR1");
+    bytes.writeUInt32LE(length);
     return bytes;
   };
-  const files = [
-    Buffer.alloc(0),
-    Buffer.from("PAR1"),
-    Buffer.from("PAR1PAR1"),
-    tail(0),
-    tail(5),
-    tail(0xffff_ffff),
-    Buffer.alloc(1_000_000),
-    Buffer.concat([Buffer.from("PAR1"), Buffer.alloc(1_000_000), tail(1_000_000)]),
-    Buffer.concat([Buffer.from("PAR1"), Buffer.alloc(1_000_000, 0x19), tail(1_000_000)]),
+  const contents = [
+    [],
+    [magic],
+    [magic, magic],
+    ...[0, 5, 0xffff_ffff].map((length) => [magic, ending(length)]),
+    [Buffer.alloc(1_000_000)],
+    ...[0, 0x19].map((byte) => [magic, Buffer.alloc(1_000_000, byte), magic, ending(1_000_000)]),
   ];
-  for (const bytes of files) {
+  for (const parts of contents) {
+    const bytes = Buffer.concat(parts);
     const opened = await attempt(() => openSegment(stored(bytes), "0.parquet"));
     assert.ok(opened instanceof SegmentError, `${bytes.length} bytes`);
     assert.match(opened.message, /^0\.parquet: /);

@@ -3,13 +3,6 @@ import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { ROW_GROUP_EVENTS_MAX } from "../../../src/limits.ts";
 import { findBatch } from "../../../src/log/segment/segment_batches.ts";
-import {
-  batchKeyHash,
-  KEY_PAGE_BYTES,
-  streamKeyHash,
-} from "../../../src/log/segment/key_filter.ts";
-import { streamKey } from "../../../src/log/read/stream_counts.ts";
-import { sourceKey } from "../../../src/log/segment/stream_index.ts";
 import { openSegment, type Segment } from "../../../src/log/segment/segment_reader.ts";
 import type { BatchEntry } from "../../../src/log/wal/commit_frame.ts";
 import type { CommittedEvent } from "../../../src/event/verify_event.ts";
@@ -27,7 +20,7 @@ import { ROW_GROUP_BYTES_SOFT_MAX } from "../../../src/log/segment/segment_write
 
 async function readLines(segment: Segment): Promise<Buffer> {
   const groups = [];
-  const { rowGroups } = await segment.footer();
+  const rowGroups = await segment.rowGroups();
   for (const number of rowGroups.keys()) groups.push(await segment.readRowGroup(number));
   return Buffer.concat(groups);
 }
@@ -46,7 +39,7 @@ test("openSegment() reads the footer and no row", async () => {
   const before = storage.operations.length;
   const segment = await openSegment(storage, "0.parquet");
   const reads = storage.operations.slice(before).filter(({ kind }) => kind === "read");
-  const { rowGroups } = await segment.footer();
+  const rowGroups = await segment.rowGroups();
   const rowsEnd = rowGroups.at(-1)!.columns.at(-1)!.end;
   assert.ok(reads.every(({ position, sizeBytes }) => position! >= rowsEnd || sizeBytes === 4));
 });
@@ -54,12 +47,12 @@ test("openSegment() reads the footer and no row", async () => {
 test("Segment.footer() tells what is in it", async () => {
   const { storage, entries, lines, head } = await sealCommits([smallBatches(2500)]);
   const segment = await openSegment(storage, "0.parquet");
-  const { metadata, rowGroups } = await segment.footer();
+  const { metadata } = await segment.footer();
+  const rowGroups = await segment.rowGroups();
   const events: CommittedEvent[] = splitLines(lines).map((line) => JSON.parse(line.toString()));
-  assert.equal(metadata.events, 2500);
-  assert.equal(metadata.batches, 2500);
-  assert.equal(metadata.first_event_id, entries[0]!.first_event_id);
-  assert.equal(metadata.head, head);
+  const { events: count, batches, first_event_id, head: lastHead } = metadata;
+  assert.deepEqual([count, batches], [2500, 2500]);
+  assert.deepEqual([first_event_id, lastHead], [entries[0]!.first_event_id, head]);
   const last = (stream: string) => events.findLast((event) => event.stream === stream)!.event_id;
   assert.deepEqual(await readEntries(segment), [
     { key: "shop ", events: 2500, lastEventId: events.at(-1)!.event_id },
@@ -69,13 +62,12 @@ test("Segment.footer() tells what is in it", async () => {
       lastEventId: last(stream),
     })),
   ]);
-  assert.deepEqual(rowGroups.map(({ rows }) => rows), [
-    ROW_GROUP_EVENTS_MAX,
-    ROW_GROUP_EVENTS_MAX,
-    2500 - 2 * ROW_GROUP_EVENTS_MAX,
-  ]);
-  assert.equal(rowGroups[1]!.firstEventId, events[ROW_GROUP_EVENTS_MAX]!.event_id);
-  assert.equal(rowGroups[1]!.lastEventId, events[2 * ROW_GROUP_EVENTS_MAX - 1]!.event_id);
+  const ends = [0, ROW_GROUP_EVENTS_MAX, 2 * ROW_GROUP_EVENTS_MAX, 2500];
+  rowGroups.forEach(({ rows, firstEventId, lastEventId }, n) => {
+    assert.equal(rows, ends[n + 1]! - ends[n]!);
+    assert.equal(firstEventId, events[ends[n]!]!.event_id);
+    assert.equal(lastEventId, events[ends[n + 1]! - 1]!.event_id);
+  });
 });
 
 test("a row group ends before its lines exceed their bound, but never before one event", async () => {
@@ -83,7 +75,7 @@ test("a row group ends before its lines exceed their bound, but never before one
   const events = payloads.map((length) => ({ payload: "x".repeat(length) }));
   const { storage, lines } = await sealCommits([[preparedBatch("a", { events })]]);
   const segment = await openSegment(storage, "0.parquet");
-  const { rowGroups } = await segment.footer();
+  const rowGroups = await segment.rowGroups();
   assert.deepEqual(rowGroups.map(({ rows }) => rows), [1, 1, 3]);
   assert.ok((await readLines(segment)).equals(lines));
 });
@@ -100,37 +92,6 @@ test(`findBatch() finds every batch, over row groups too (seed ${SEED})`, async 
   for (const entry of [...entries.slice(0, 30), ...entries.slice(-30)]) {
     assert.deepEqual(await findBatch(segment, entry.source, entry.batch_id), entry);
   }
-});
-
-test("findBatch() gives null for a batch that is not there, mostly without a read", async () => {
-  const { storage } = await sealCommits([smallBatches(500)]);
-  const segment = await openSegment(storage, "0.parquet");
-  assert.equal(await findBatch(segment, "shop", "other"), null);
-  assert.equal(await findBatch(segment, "another", "batch-7"), null);
-  const before = storage.operations.length;
-  for (let i = 0; i < 200; i++) await findBatch(segment, "shop", `no-${i}`);
-  assert.ok(storage.operations.length - before < 10);
-});
-
-test("Segment.mayHoldKey() knows each batch, source and stream, and reads one page", async () => {
-  const { storage, entries } = await sealCommits([smallBatches(500), smallBatches(3, "b")]);
-  const segment = await openSegment(storage, "0.parquet");
-  const before = storage.operations.length;
-  const held = [
-    ...entries.map(({ source, batch_id }) => batchKeyHash(source, batch_id)),
-    ...["shop", "b"].map((source) => streamKeyHash(sourceKey(source))),
-    ...["shop", "b"].map((source) => streamKeyHash(streamKey(source, "stream-2"))),
-  ];
-  for (const hash of held) assert.ok(await segment.mayHoldKey(hash));
-  const reads = storage.operations.slice(before);
-  assert.equal(reads.length, held.length);
-  assert.ok(reads.every(({ sizeBytes }) => sizeBytes === KEY_PAGE_BYTES));
-  const others = [
-    batchKeyHash("b", "batch-7"),
-    streamKeyHash(sourceKey("c")),
-    streamKeyHash(streamKey("b", "stream-4")),
-  ];
-  for (const hash of others) assert.ok(!(await segment.mayHoldKey(hash)));
 });
 
 test("Segment.filters() reads again what could not be read", async () => {

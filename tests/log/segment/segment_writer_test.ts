@@ -40,7 +40,7 @@ test("writeSegment() tells the facts of the file", async () => {
 test("writeSegment() gives each page the CRC-32 of its bytes", async () => {
   const { storage } = await sealCommits([smallBatches(3000)]);
   const bytes = storage.contents("0.parquet");
-  const { rowGroups } = await (await openSegment(storage, "0.parquet")).footer();
+  const rowGroups = await (await openSegment(storage, "0.parquet")).rowGroups();
   for (const { start, end } of rowGroups.flatMap(({ columns }) => columns)) {
     for (let at = start; at < end;) {
       const { value: header, end: pageStart } = decodeThrift(PAGE_HEADER, bytes, at);
@@ -79,7 +79,7 @@ test("writeSegment() keeps nothing of the memory that commits are read into", as
   ]);
   const { storage, lines } = await sealCommits(commits);
   const segment = await openSegment(storage, "0.parquet");
-  const { rowGroups } = await segment.footer();
+  const rowGroups = await segment.rowGroups();
   const read = await Promise.all(rowGroups.map((_, n) => segment.readRowGroup(n)));
   assert.ok(Buffer.concat(read).equals(lines));
 });
@@ -99,7 +99,7 @@ test("writeSegment() syncs the file before it tells of it", async () => {
 test("writeSegment() holds one row group at a time", async () => {
   const events = Array(40).fill({ payload: "x".repeat(ROW_GROUP_BYTES_SOFT_MAX / 8) });
   const { storage } = await sealCommits([[preparedBatch("a", { events })]]);
-  const { rowGroups } = await (await openSegment(storage, "0.parquet")).footer();
+  const rowGroups = await (await openSegment(storage, "0.parquet")).rowGroups();
   const writes = storage.operations.filter((op) => op.kind === "write" && op.path === "0.parquet");
   assert.ok(rowGroups.length >= 5);
   assert.ok(writes.length > rowGroups.length, "each row group is written by itself");

@@ -9,7 +9,11 @@ import { batchHash } from "../../../src/log/verify/batch_hashes.ts";
 import { encodeFooter } from "../../../src/log/parquet/footer.ts";
 import { buildKeyFilter, KEY_PAGE_BYTES } from "../../../src/log/segment/key_filter.ts";
 import type { StreamEntry } from "../../../src/log/read/stream_counts.ts";
-import { isSourceKey } from "../../../src/log/segment/stream_index.ts";
+import {
+  decodeStreamBlock,
+  encodeStreamIndex,
+  isSourceKey,
+} from "../../../src/log/segment/stream_index.ts";
 import type { ExpectedSegment } from "../../../src/log/segment/segment_metadata.ts";
 import { checkSegment } from "../../../src/log/verify/segment_verifier.ts";
 import type { FailureCode } from "../../../src/log/verify/failure.ts";
@@ -126,12 +130,16 @@ function forgeOrder(order: readonly number[]): Forge {
   return (rows) => ({ groups: [order.map((place) => rows[place]!)] });
 }
 
-function forgeEntries(forge: (rows: ForgedRow[]) => StreamEntry[]): Forge {
-  return (rows) => ({ groups: [rows], index: { entries: forge(rows) } });
+function forgeIndex(index: NonNullable<Forgery["index"]>): Forge {
+  return (rows) => ({ groups: [rows], index });
 }
 
-function forgeKeyFilter(keyFilter: Buffer): Forge {
-  return (rows) => ({ groups: [rows], index: { keyFilter } });
+/** Forges the stream index. */
+function forgeStreams(change: (entries: StreamEntry[]) => StreamEntry[]): Forge {
+  return (rows) => {
+    const entries = decodeStreamBlock(describeRows(rows).index.stream_blocks);
+    return forgeIndex(encodeStreamIndex(change(entries)))(rows);
+  };
 }
 
 function forgeMetadata(metadata: NonNullable<Forgery["metadata"]>): Forge {
@@ -180,19 +188,19 @@ const FORGERIES: [byDefault: Found, byChain: Found, forgeries: Record<string, Fo
       groups: [rows],
       metadata: { first_event_id: idsOf(rows.slice(1)).first_event_id },
     }),
-    "the counts of streams": forgeEntries((rows) => changed(rows, isStream, { events: 9 })),
-    "the order of streams": forgeEntries((rows) => entriesOf(rows).toReversed()),
-    "two streams with each other's counts": forgeEntries((rows) => {
-      const [first, second, ...rest] = entriesOf(rows) as [StreamEntry, StreamEntry];
+    "the counts of streams": forgeStreams((entries) => changed(entries, isStream, { events: 9 })),
+    "the order of streams": forgeStreams((entries) => entries.toReversed()),
+    "two streams with each other's counts": forgeStreams((entries) => {
+      const [first, second, ...rest] = entries as [StreamEntry, StreamEntry];
       return [{ ...second, key: first.key }, { ...first, key: second.key }, ...rest];
     }),
-    "a stream twice": forgeEntries((rows) => [entriesOf(rows)[0]!, ...entriesOf(rows)]),
-    "the last event of a source": forgeEntries((rows) =>
-      changed(rows, isSource, { lastEventId: idsOf(rows).first_event_id })
+    "a stream twice": forgeStreams((entries) => [entries[0]!, ...entries]),
+    "the last event of a source": forgeStreams((entries) =>
+      changed(entries, isSource, { lastEventId: entries[2]!.lastEventId })
     ),
-    "a source that is left out": forgeEntries((rows) => entriesOf(rows).filter(isStream)),
-    "a filter that leaves a key out": forgeKeyFilter(buildKeyFilter([])),
-    "a filter that lets all pass": forgeKeyFilter(fullFilter()),
+    "a source that is left out": forgeStreams((entries) => entries.filter(isStream)),
+    "a filter that leaves a key out": forgeIndex({ key_filter: buildKeyFilter([]) }),
+    "a filter that lets all pass": forgeIndex({ key_filter: fullFilter() }),
   }],
 ];
 
@@ -201,10 +209,6 @@ function fullFilter(): Buffer {
   const page = Buffer.alloc(KEY_PAGE_BYTES, 0xff);
   page.writeUInt32LE(crc32(page.subarray(0, -4)), KEY_PAGE_BYTES - 4);
   return page;
-}
-
-function entriesOf(rows: ForgedRow[]): StreamEntry[] {
-  return [...describeRows(rows).index.entries];
 }
 
 function isSource({ key }: StreamEntry): boolean {
@@ -217,11 +221,10 @@ function isStream({ key }: StreamEntry): boolean {
 
 /** The entries with another first one of those that are `wanted`. */
 function changed(
-  rows: ForgedRow[],
+  entries: StreamEntry[],
   wanted: (entry: StreamEntry) => boolean,
   change: Partial<StreamEntry>,
 ): StreamEntry[] {
-  const entries = entriesOf(rows);
   const place = entries.findIndex(wanted);
   return entries.with(place, { ...entries[place]!, ...change });
 }
