@@ -149,3 +149,28 @@ for (const [title, faults] of UNCERTAIN) {
     });
   });
 }
+
+/** Of each thread, the first call on the tail is interrupted. */
+const INTERRUPTED: [title: string, calls: string][] = [
+  ["write", WRITES],
+  ["read", "read,readv,pread64,preadv"],
+  ["fdatasync", "fdatasync"],
+];
+
+for (const [title, calls] of INTERRUPTED) {
+  // The bug: such a write stopped the writer under Deno, and a read cost its request a 500.
+  test(`serve makes a ${title} again that a signal interrupts`, async (context) => {
+    if (absence !== null) return skipLoudly(context, absence);
+    await withStruckService(async (struck) => {
+      const { deployment } = struck;
+      // What the process before wrote is read from the disk.
+      await deployment.stop();
+      await deployment.start();
+      await withFaults(deployment, [[calls, "error=EINTR:when=1"]], async () => {
+        await append(struck, "after");
+        await assertShows(struck);
+      });
+      await deployment.stop();
+    });
+  });
+}
