@@ -11,7 +11,7 @@ import { CommandError, EXIT_UNSUPPORTED, usageError } from "./exit.ts";
 import { parseToml, TomlSyntaxError, type TomlTable, tomlTypeOf } from "./toml.ts";
 
 /** Longest quotation of a value in a message, in UTF-16 code units. */
-const CONFIG_VALUE_SHOWN_MAX: number = 200;
+const CONFIG_VALUE_SHOWN_MAX = 200;
 
 /** A validated configuration. Paths are absolute. */
 export interface Config {

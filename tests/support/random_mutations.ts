@@ -22,15 +22,17 @@ export type LearnedEvent = Pick<CommittedEvent, "event_id" | "stream" | "payload
 export class RandomMutations {
   readonly #random: Random;
   readonly #asked: Mutation[] = [];
-  readonly #sources = ["shop", "crm", "erp"];
+  readonly #sources: string[];
   /** Final frontiers by source. */
   readonly #retired = new Map<string, string>();
   /** By source and stream. */
   readonly #frontiers = new Map<string, string>();
   #count = 0;
 
-  constructor(random: Random) {
+  /** @param sources that there are at first; successors begin with their names. */
+  constructor(random: Random, sources: readonly string[] = ["shop", "crm", "erp"]) {
     this.#random = random;
+    this.#sources = [...sources];
   }
 
   /** All sources that were ever named. */

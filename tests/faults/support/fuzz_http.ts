@@ -1,8 +1,13 @@
 /** Spoils what HTTP/1.1 (RFC 9112) says about a request: its line, its headers, its framing. */
 import { Buffer } from "node:buffer";
 import type { SeededRandom } from "../../../tools/support/random.ts";
-import { cutIntoPieces, randomBytes } from "./fuzz_bytes.ts";
-import { type FuzzRequest, toBytes, toChunkedBytes } from "./fuzz_request.ts";
+import {
+  cutIntoPieces,
+  type FuzzRequest,
+  randomBytes,
+  toBytes,
+  toChunkedBytes,
+} from "./fuzz_request.ts";
 
 const METHODS = [
   ...["get", "Get", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "HEAD", "BREW", "PRI"],

@@ -6,7 +6,7 @@ import type { ReplayFilter } from "../../../src/client/replay.ts";
 import { canonicalize } from "../../../src/event/json/canonical_json.ts";
 import { sha256Hex } from "../../../src/event/hash.ts";
 import type { CommittedEvent, Receipt, RetirementReceipt } from "../../../src/event/types.ts";
-import { Audit, type Pages } from "../../../tools/soak/audit.ts";
+import { Audit, digested, type Pages } from "../../../tools/soak/audit.ts";
 import { EventTrace } from "../../../tools/soak/event_trace.ts";
 import { History } from "../../../tools/soak/history.ts";
 import { digestOf, Ledger } from "../../../tools/soak/ledger.ts";
@@ -72,12 +72,9 @@ function retirementOf({ source, retirement_event_id }: RetirementReceipt, fronti
 }
 
 function receiptOf(events: CommittedEvent[], status: Receipt["status"] = "committed"): Receipt {
-  const digested = events.map(({ stream, record_key, kind, content_hash }) => ({
-    ...{ stream, record_key, kind, content_hash },
-  }));
   return {
     status,
-    batch_digest: digestOf("shop", digested),
+    batch_digest: digestOf("shop", events.map(digested)),
     events: events.length,
     first_event_id: events[0]!.event_id,
     last_event_id: events.at(-1)!.event_id,
