@@ -87,7 +87,7 @@ async function verifiedEvents(dir: string): Promise<number> {
   return report.events_checked;
 }
 
-test("serve goes on for those inside while more come than there are descriptors", (context) =>
+test("serve continues for those inside while more come than there are descriptors", (context) =>
   withServing(async (deployment) => {
     if (!existsSync("/proc/self/fd")) {
       return skipLoudly(context, "there is no /proc that tells the descriptors of a process");

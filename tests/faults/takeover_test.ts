@@ -48,7 +48,7 @@ async function readEvents(serving: Serving): Promise<string> {
 }
 
 testWithBoth(
-  "each runtime serves, repeats and goes on with what the other wrote and was killed over",
+  "each runtime serves, repeats and continues what the other wrote and was killed over",
   async () => {
     await withDeployment(async (deployment) => {
       const receipts: Receipt[] = [];

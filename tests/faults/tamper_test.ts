@@ -279,7 +279,7 @@ function rearrangements<Item>(items: readonly Item[]): { what: string; items: It
   const found: { what: string; items: Item[] }[] = [];
   items.forEach((item, at) => {
     found.push({ what: `without ${at}`, items: items.toSpliced(at, 1) });
-    found.push({ what: `${at} twice`, items: items.toSpliced(at, 0, item) });
+    found.push({ what: `${at} duplicated`, items: items.toSpliced(at, 0, item) });
     for (let other = at + 1; other < items.length; other++) {
       const swapped = items.with(at, items[other]!).with(other, item);
       found.push({ what: `${at} and ${other} swapped`, items: swapped });
@@ -294,7 +294,7 @@ test("commits that are deleted, duplicated or reordered are found", async () => 
     const commits = splitCommits(FULL.get(path)!);
     for (const { what, items } of rearrangements(commits)) {
       const tree = withFile(path, joinCommits(items));
-      // A clean end may be said twice or not at all, but nowhere else.
+      // A clean end may be there twice or not at all, but nowhere else.
       const expected: Outcome[] = linesOf(items) === linesOf(commits)
         ? ["chain_head_mismatch", "harmless"]
         : ["chain_head_mismatch", "order_invalid", "pending_invalid"];

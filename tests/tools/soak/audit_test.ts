@@ -145,7 +145,7 @@ test("Audit reads on page by page, and finds that what it has read is gone", asy
 const FAULTS: Record<string, [spoil: (state: Known) => CommittedEvent[], RegExp]> = {
   "a lost batch": [({ a }) => a, /shop\/b was acknowledged and is lost/],
   "half of a batch": [({ a, b }) => [...a, ...b.slice(0, 2)], /shop\/b has 2 of 3 events/],
-  "a batch twice": [
+  "a duplicate batch": [
     ({ a, b }) => [...a, ...b, ...committed(batchOf("a", 2), 10)],
     /shop\/a is in the log twice/,
   ],
