@@ -165,13 +165,10 @@ function bitsOf(bits: number, count: number): boolean[] {
 
 /** Which of so many changes are kept: all subsets, or of many the whole, nothing, all but one. */
 function nameSubsets(count: number, allSubsetsMax: number): boolean[][] {
-  const places = Array.from({ length: count }, (_, place) => place);
   if (count <= allSubsetsMax) {
-    return Array.from(
-      { length: 2 ** count },
-      (_, bits) => places.map((p) => (bits >> p) % 2 === 1),
-    );
+    return Array.from({ length: 2 ** count }, (_, bits) => bitsOf(bits, count));
   }
+  const places = Array.from({ length: count }, (_, place) => place);
   return [
     places.map(() => false),
     places.map(() => true),
