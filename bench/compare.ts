@@ -22,6 +22,7 @@ import { formatTable, rounded, type Row } from "./support/report.ts";
 import { keyedBatch, keyRequest } from "./support/requests.ts";
 import { withServer } from "./support/with_deployment.ts";
 import { ingestWorkload, replayWorkload } from "./support/workloads.ts";
+import { median } from "../tools/support/median.ts";
 
 const BATCH_EVENTS = 1000;
 const PAGE_EVENTS = 1000;
@@ -272,12 +273,6 @@ async function measureRound(
       rounds.set(row, values);
     }
   }
-}
-
-function median(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  const middle = sorted.length >> 1;
-  return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
 }
 
 /** Above 1 this checkout is faster. */

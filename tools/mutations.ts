@@ -272,7 +272,7 @@ export const MUTATIONS: readonly Mutation[] = [
     edits: [
       edit("service/append.ts", "group.hasBatch(source, batchId)", "group.batches.length < 0"),
     ],
-    tests: ["tests/service/model_test.ts"],
+    tests: [HISTORIES],
   },
   {
     name: "the manifest is replaced in place",

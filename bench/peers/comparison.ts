@@ -5,6 +5,7 @@
 import { rounded, type Row } from "../support/report.ts";
 import { type Measurement, NOT_MEASURED } from "./measurement.ts";
 import { type Figure, FIGURES, type SubjectName } from "./rows.ts";
+import { median } from "../../tools/support/median.ts";
 
 /** All measurements of one variant of one row, one for each round. */
 export interface Series {
@@ -40,21 +41,21 @@ export function comparisonRows(series: Series[]): Row[] {
 /** One line for each variant, with what it used. */
 export function detailRows(series: Series[]): Row[] {
   return series.map((each) => {
-    const median = (key: keyof Measurement) => medianOf(each.rounds, key);
+    const of = (key: keyof Measurement) => medianOf(each.rounds, key);
     const rates = each.rounds.map((round) => round.eventsPerSecond ?? 0);
     return {
       "row": each.row,
       "who": each.subject,
       "how": each.variant,
-      "events/s": roundedOrNull(median("eventsPerSecond"), 0),
+      "events/s": roundedOrNull(of("eventsPerSecond"), 0),
       "least": Math.round(Math.min(...rates)),
       "most": Math.round(Math.max(...rates)),
-      "p50 ms": roundedOrNull(median("p50Ms"), 3),
-      "p99 ms": roundedOrNull(median("p99Ms"), 3),
+      "p50 ms": roundedOrNull(of("p50Ms"), 3),
+      "p99 ms": roundedOrNull(of("p99Ms"), 3),
       "CPU ms/1,000": cpuCell(each),
-      "events/fsync": roundedOrNull(median("eventsPerSync"), 1),
-      "client %": markedPercent(median("clientShare")),
-      "others %": percent(median("othersShare")),
+      "events/fsync": roundedOrNull(of("eventsPerSync"), 1),
+      "client %": markedPercent(of("clientShare")),
+      "others %": percent(of("othersShare")),
     };
   });
 }
@@ -134,11 +135,8 @@ function percent(share: number | null): number | null {
 
 /** The median of a value over the rounds in which it is known; null when it is in none. */
 export function medianOf(rounds: Measurement[], key: keyof Measurement): number | null {
-  const values = rounds.map((round) => round[key]).filter((value) => value !== null)
-    .toSorted((a, b) => a - b);
-  if (values.length === 0) return null;
-  const middle = values.length >> 1;
-  return values.length % 2 === 1 ? values[middle]! : (values[middle - 1]! + values[middle]!) / 2;
+  const values = rounds.map((round) => round[key]).filter((value) => value !== null);
+  return values.length === 0 ? null : median(values);
 }
 
 function roundedOrNull(value: number | null, digits: number): number | null {

@@ -18,6 +18,7 @@ import {
   askReplay,
   askStreams,
 } from "./questions.ts";
+import { median } from "../../tools/support/median.ts";
 
 export async function askLog(log: BuiltLog, options: ScaleOptions): Promise<Figures> {
   const { deployment } = log;
@@ -55,11 +56,10 @@ async function measureStarts(deployment: Deployment, starts: number): Promise<Fi
     killed.push(afterKill.startMs);
     await afterKill.stop();
   }
-  return { "start ms": medianOf(clean), "start after a kill ms": medianOf(killed) };
-}
-
-function medianOf(values: number[]): number {
-  return rounded(values.sort((a, b) => a - b)[values.length >> 1]!, 0);
+  return {
+    "start ms": rounded(median(clean), 0),
+    "start after a kill ms": rounded(median(killed), 0),
+  };
 }
 
 async function askServer(log: BuiltLog, options: ScaleOptions): Promise<Figures> {

@@ -1,4 +1,5 @@
 /** Whether a run stayed as it began: its first third against its last. */
+import { median } from "../../tools/support/median.ts";
 
 /** More is growth: memory goes up and down with what is collected when. */
 const MEMORY_RATIO_MAX = 1.2;
@@ -31,8 +32,4 @@ export function compareThirds(intervals: readonly IntervalFigures[]): string[] {
 function compared(name: string, unit: string, first: number, last: number, most: number): string {
   const verdict = last <= first * most ? "flat" : `grew by more than ${most}`;
   return `${name}: first third ${first} ${unit}, last third ${last} ${unit}: ${verdict}`;
-}
-
-function median(values: number[]): number {
-  return values.sort((a, b) => a - b)[values.length >> 1]!;
 }

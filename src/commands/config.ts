@@ -15,7 +15,7 @@ import { CommandError, EXIT_UNSUPPORTED, usageError } from "./exit.ts";
 type TomlTable = Record<string, unknown>;
 
 /** Longest quotation of a value in a message, in UTF-16 code units. */
-export const CONFIG_VALUE_SHOWN_MAX: number = 200;
+const CONFIG_VALUE_SHOWN_MAX = 200;
 
 /** A validated configuration. Paths are absolute. */
 export interface Config {

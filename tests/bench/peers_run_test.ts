@@ -1,45 +1,26 @@
 /** The comparison with peers runs to its end, with next to nothing to do, with and without them. */
 import assert from "node:assert/strict";
-import { chmod, mkdir, readdir, readFile } from "node:fs/promises";
+import { chmod, mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { fileURLToPath } from "node:url";
 import { findProgram } from "../../bench/peers/peer_process.ts";
-import type { Report } from "../../bench/support/report.ts";
 import { skipLoudly } from "../faults/support/skip.ts";
-import { spawnScript, withFolder } from "../../tools/support/program.ts";
+import { withFolder } from "../../tools/support/program.ts";
+import { runBench } from "./support/run_bench.ts";
 
-const MAIN = fileURLToPath(new URL("../../bench/peers/main.ts", import.meta.url));
-
-interface PeersRun {
-  report: Report;
-  stderr: string;
-}
-
-/** Runs rows with as little as possible; `peersPath` is where peers are looked for. */
-async function runPeers(folder: string, rows: string[], peersPath?: string): Promise<PeersRun> {
-  const jsonPath = join(folder, "report.json");
-  const sizes = ["--starts", "1", "--seconds", "0.05", "--events", "2000"];
-  const where = ["--dir", folder, "--json", jsonPath];
-  const env = peersPath === undefined ? [] : ["env", `PEERS_PATH=${peersPath}`];
-  const args = [...sizes, ...where, "--rows", rows.join(",")];
-  const options = { permissions: ["--allow-all"], wrapper: env };
-  const { code, stderr } = await spawnScript(MAIN, args, options).exited;
-  assert.equal(code, 0, stderr);
-  return { report: JSON.parse(await readFile(jsonPath, "utf8")), stderr };
-}
+const SIZES = ["--starts", "1", "--seconds", "0.05", "--events", "2000", "--rows"];
 
 test("bench/peers measures ours alone and says how to install the peers that are missing", () =>
   withFolder(async (folder) => {
     const empty = join(folder, "empty");
     await mkdir(empty);
-    const rows = ["single-1", "seal"];
-    const { report, stderr } = await runPeers(folder, rows, empty);
+    const args = [...SIZES, "single-1,seal"];
+    const wrapper = ["env", `PEERS_PATH=${empty}`];
+    const { report, stderr } = await runBench("peers/main", folder, args, { wrapper });
     assert.match(stderr, /no redis-server.*: apt-get install redis-server/);
     assert.match(stderr, /no PostgreSQL.*: apt-get install postgresql/);
-    assert.deepEqual(report.rows.map(({ row }) => row), rows);
+    assert.deepEqual(report.rows.map(({ row }) => row), ["single-1", "seal"]);
     assert.deepEqual(report.rows.map(({ by }) => by), [null, "DuckDB COPY TO parquet"]);
-    for (const { ours } of report.rows) assert(typeof ours === "number" && ours >= 0);
     // One client waits for each commit.
     assert.equal(report.rows[0]!["events/fsync"], 1);
     assert.deepEqual((await readdir(folder)).toSorted(), ["empty", "report.json"]);
@@ -52,8 +33,8 @@ test("bench/peers drives Redis and PostgreSQL and leaves nothing behind", async 
   await withFolder(async (folder) => {
     // So that the user whom PostgreSQL runs as finds its own folder in it.
     await chmod(folder, 0o711);
-    const rows = ["single-1", "batch-100-16", "replay-tail", "deliver", "key-lookup"];
-    const { report } = await runPeers(folder, rows);
+    const rows = "single-1,batch-100-16,replay-tail,deliver,key-lookup";
+    const { report } = await runBench("peers/main", folder, [...SIZES, rows]);
     const labels = ["single-1", "batch-100-16", "replay-tail"];
     labels.push("deliver p50", "deliver p99", "key-lookup p50");
     assert.deepEqual(report.rows.map(({ row }) => row), labels);

@@ -3,32 +3,25 @@ import assert from "node:assert/strict";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { fileURLToPath } from "node:url";
-import type { Report } from "../../bench/support/report.ts";
-import { type CliExit, spawnScript, withFolder } from "../../tools/support/program.ts";
+import { withFolder } from "../../tools/support/program.ts";
 import { THIS_RUNTIME } from "../../tools/support/runtimes.ts";
-
-function runBench(name: string, args: string[]): Promise<CliExit> {
-  const script = fileURLToPath(new URL(`../../bench/${name}.ts`, import.meta.url));
-  return spawnScript(script, args, { permissions: ["--allow-all"] }).exited;
-}
+import { runBench, startBench } from "./support/run_bench.ts";
 
 const SEALED_ROWS = ["tail", "sealed"].flatMap((form) => [
   ...[`start-${form}`, `verify-${form}`, `verify-chain-${form}`, `replay-${form}`],
   ...[`key-${form}-cold`, `key-${form}-warm`, `duplicate-${form}-cold`, `duplicate-${form}-warm`],
 ]).toSpliced(8, 0, "seal");
+const MEMORY = ["--events", "300", "--shape", "single", "--seconds", "0.3"];
+const STEADY = ["--minutes", "0.02", "--interval", "0.4", "--rate", "2000", "--followers", "2"];
 
-const RUNS: [string, string[], string[]][] = [
+const RUNS: [name: string, args: string[], rows: string[]][] = [
   ["ingest", ["--events", "20"], ["single-16", "batch-4"]],
   [
     "floor",
     ["--events", "20", "--seconds", "0.2"],
     [
-      "answer:single-1",
-      "store:batch-100-16",
-      "node-http-store:single-16",
-      "forward:deliver",
-      "page:replay",
+      ...["answer:single-1", "store:batch-100-16", "node-http-store:single-16"],
+      ...["forward:deliver", "page:replay"],
     ],
   ],
   ["hash_floor", ["--events", "2000"], ["verify", "seal"]],
@@ -37,32 +30,60 @@ const RUNS: [string, string[], string[]][] = [
   ["replay", ["--events", "2500", "--seconds", "0.1"], ["all-4", "page-last"]],
   ["restart", ["--events", "1500", "--starts", "1"], ["100k-batch"]],
   ["follow", ["--seconds", "0.1"], ["deliver-1", "single-stalled", "batch-reading"]],
+  ["memory", MEMORY, ["keys", "all"]],
   ["sealed", ["--events", "2500", "--starts", "1", "--seconds", "0.1"], SEALED_ROWS],
+  ["steady", STEADY, ["1", "2", "3"]],
 ];
+/** Those that take no choice of rows, or are asked for all. */
+const TELL_ALL = ["sealed", "steady"];
+
 for (const [name, args, rows] of RUNS) {
-  test(`bench/${name} measures its rows and leaves nothing behind`, async () => {
-    await withFolder(async (folder) => {
-      const jsonPath = join(folder, "report.json");
-      const where = ["--dir", folder, "--json", jsonPath];
-      const rowArgs = name === "sealed" ? [] : ["--rows", rows.join(",")];
-      const run = await runBench(name, [...args, ...rowArgs, ...where]);
-      assert.equal(run.code, 0, run.stderr);
-      const report: Report = JSON.parse(await readFile(jsonPath, "utf8"));
+  test(`bench/${name} measures its rows and leaves nothing behind`, () =>
+    withFolder(async (folder) => {
+      const rowArgs = TELL_ALL.includes(name) ? [] : ["--rows", rows.join(",")];
+      const { report } = await runBench(name, folder, [...args, ...rowArgs]);
       assert.equal(report.server, THIS_RUNTIME);
       assert.deepEqual(report.rows.map(({ row }) => row), rows);
-      for (const row of rows) assert(run.stdout.includes(`\n${row}`), run.stdout);
       for (const row of report.rows) {
-        const events = row["events/s"] ?? row["start ms"] ?? row["ms"] ?? row["p50 ms"];
+        const figures = Object.entries(row).filter(([name]) => /s\/s$| ms$|^ms$/.test(name));
         // On a busy machine a window this short may see no answer.
-        assert(typeof events === "number" && events >= 0, JSON.stringify(row));
+        assert(figures.some(([, figure]) => Number(figure) >= 0), JSON.stringify(row));
       }
       assert.deepEqual(await readdir(folder), ["report.json"]);
-    });
-  });
+    }));
 }
 
-test("bench/ingest says what is wrong and exits 1", async () => {
-  const run = await runBench("ingest", ["--rows", "none"]);
-  assert.deepEqual([run.code, run.stdout], [1, ""]);
-  assert.match(run.stderr, /no row none; there are single-1, /);
+test("bench/memory --keep leaves the log that it has built as it is", () =>
+  withFolder(async (folder) => {
+    const args = [...MEMORY, "--keep", join(folder, "kept"), "--rows"];
+    const manifestPath = join(folder, "kept", "single-300", "data", "log", "manifest.json");
+    await runBench("memory", folder, [...args, "singles"]);
+    const manifest = await readFile(manifestPath, "utf8");
+    await runBench("memory", folder, [...args, "batches"]);
+    assert.equal(await readFile(manifestPath, "utf8"), manifest);
+  }));
+
+test("bench/scale tells all figures, and --keep asks the log that it has built again", () =>
+  withFolder(async (folder) => {
+    const small = ["--tail-mb", "0.1", "--starts", "1", "--seconds", "0.1"];
+    const args = [...small, "--events", "300", "--shape", "single", "--keep", join(folder, "kept")];
+    const [built, askedAgain] = [
+      await runBench("scale", folder, args),
+      await runBench("scale", folder, args),
+    ].map(({ report }) => new Map(report.rows.map((row) => [row["row"], row["300 events"]])));
+    for (const [name, figure] of built!) {
+      // Memory is told where /proc is.
+      assert.ok(/ MB$/.test(`${name}`) || typeof figure === "number", `${name}: ${figure}`);
+    }
+    for (const row of ["events sealed", "segments", "append while building p99 ms"]) {
+      assert.equal(built!.get(row), askedAgain!.get(row));
+    }
+  }));
+
+test("benchmarks say what is wrong with their arguments and exit 1", async () => {
+  for (const name of ["ingest", "memory", "scale"]) {
+    const run = await startBench(name, ["--rows", "none"]);
+    assert.deepEqual([run.code, run.stdout], [1, ""]);
+    assert.match(run.stderr, /none|--rows/);
+  }
 });

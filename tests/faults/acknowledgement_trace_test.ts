@@ -18,49 +18,32 @@ const BATCHES_PER_WRITER = 25;
 const CALLS = "trace=write,writev,pwrite64,pwritev,pwritev2,sendto,sendmsg,sendmmsg,sendfile," +
   "splice,io_uring_enter,io_submit,fdatasync,fsync,sync_file_range,msync,ftruncate,rename";
 
-/** A 200 as the trace shows it. */
-interface Acknowledgement {
-  /** First event of the batch, which its commit names too. */
-  firstEventId: string;
-  call: SystemCall;
-}
-
-/** `write`, `pwrite64` and the like, of some bytes to the tail. */
-function isTailWrite({ name, args, result }: SystemCall, tailPath: string): boolean {
-  return name !== "fdatasync" && args.includes(`<${tailPath}>`) && Number(result) > 0;
-}
-
-function isTailSync({ name, args, result }: SystemCall, tailPath: string): boolean {
-  return name === "fdatasync" && args.includes(`<${tailPath}>`) && result === "0";
-}
-
 const RECEIPT = /\\"(?:first_event_id|retirement_event_id)\\":\\"([0-9a-f-]{36})\\"/;
 
-/** Every 200 to a mutation: what goes to a socket with a receipt in it. */
-function acknowledgementsIn(calls: readonly SystemCall[]): Acknowledgement[] {
-  return calls.flatMap((call) => {
-    if (!call.args.includes("HTTP/1.1 200 OK")) return [];
-    const [, firstEventId] = RECEIPT.exec(call.args) ?? [];
-    return firstEventId === undefined ? [] : [{ firstEventId, call }];
+/** Every 200 to a mutation, by the first event of its batch: what is sent with a receipt. */
+function acknowledgementsIn(calls: readonly SystemCall[]): [eventId: string, call: SystemCall][] {
+  return calls.flatMap((call): [string, SystemCall][] => {
+    const eventId = RECEIPT.exec(call.args)?.[1];
+    return eventId !== undefined && call.args.includes("HTTP/1.1 200 OK") ? [[eventId, call]] : [];
   });
 }
 
 /** @throws {AssertionError} a receipt left before the fsync of its commit had ended. */
 function assertDurableBefore(
-  { firstEventId, call }: Acknowledgement,
-  calls: readonly SystemCall[],
-  tailPath: string,
+  eventId: string,
+  receipt: SystemCall,
+  callsOnTail: readonly SystemCall[],
 ): void {
-  const write = calls.find((other) =>
-    isTailWrite(other, tailPath) &&
-    other.args.includes(`\\"first_event_id\\":\\"${firstEventId}\\"`)
+  const write = callsOnTail.find(({ name, args, result }) =>
+    name !== "fdatasync" && Number(result) > 0 &&
+    args.includes(`\\"first_event_id\\":\\"${eventId}\\"`)
   );
-  assert.ok(write !== undefined, `the write of ${firstEventId} is in the trace`);
-  const sync = calls.find((other) =>
-    isTailSync(other, tailPath) && other.beganLine > write.endedLine &&
-    other.endedLine < call.beganLine
+  assert.ok(write !== undefined, `the write of ${eventId} is in the trace`);
+  const sync = callsOnTail.find(({ name, result, beganLine, endedLine }) =>
+    name === "fdatasync" && result === "0" && beganLine > write.endedLine &&
+    endedLine < receipt.beganLine
   );
-  assert.ok(sync !== undefined, `the receipt of ${firstEventId} left before its fdatasync ended`);
+  assert.ok(sync !== undefined, `the receipt of ${eventId} left before its fdatasync ended`);
 }
 
 /** Writers at the same time, duplicates among them, and a retirement each. @returns all 200s. */
@@ -99,8 +82,9 @@ test("serve answers 200 to a mutation only after the fdatasync of its commit", a
     const acknowledgements = acknowledgementsIn(calls);
     assert.equal(acknowledgements.length, acknowledged, "every 200 is in the trace");
     const tailPath = join(logDir, "tail.ndjson");
-    for (const acknowledgement of acknowledgements) {
-      assertDurableBefore(acknowledgement, calls, tailPath);
+    const callsOnTail = calls.filter(({ args }) => args.includes(`<${tailPath}>`));
+    for (const [eventId, call] of acknowledgements) {
+      assertDurableBefore(eventId, call, callsOnTail);
     }
   });
 });

@@ -105,31 +105,22 @@ function repeated<T>(items: readonly T[]): T[] {
   return items.filter((item, index) => items.indexOf(item) < index);
 }
 
-/** Fails with one line per fault: what is wrong, and what to do. */
+/** Fails with a line for each fault: what is wrong, and what to do. */
 function assertNone(faults: readonly string[]): void {
   assert.ok(faults.length === 0, `${CATALOGUE}:\n${faults.join("\n")}`);
 }
 
-/** The number of the next new entry. */
-function nextNumber(): number {
-  return Math.max(...ENTRIES.map(({ number }) => number)) + 1;
-}
-
-test("tests/faults/catalogue.md: every entry has a number of its own", () => {
-  const numbers = repeated(ENTRIES.map(({ number }) => number));
-  assertNone(numbers.map((number, index) => {
-    return `two entries have number ${number}; give the newer one number ${nextNumber() + index}`;
-  }));
-});
-
-test("tests/faults/catalogue.md: no fault is listed twice", () => {
-  const faults = repeated(ENTRIES.map(({ fault }) => fault.toLowerCase()));
+test("tests/faults/catalogue.md: every entry has a number, a fault and citations of its own", () => {
+  const numbers = ENTRIES.map(({ number }) => number);
+  const next = Math.max(...numbers) + 1;
+  const faults = ENTRIES.map(({ fault }) => fault.toLowerCase());
   const cited = ENTRIES.flatMap(({ number, citations }) =>
     repeated(citations.map(({ path, title, caseName = "" }) => `${path} › ${title} › ${caseName}`))
       .map((citation) => `entry ${number} cites a test twice; remove one: ${citation}`)
   );
   assertNone([
-    ...faults.map((fault) => `remove one of two entries, or say what differs: ${fault}`),
+    ...repeated(numbers).map((n) => `two entries have number ${n}; the next free one is ${next}`),
+    ...repeated(faults).map((fault) => `remove one of two entries, or say what differs: ${fault}`),
     ...cited,
   ]);
 });
@@ -154,19 +145,13 @@ test("tests/faults/catalogue.md: every test in tests/faults is cited", () => {
   const cited = new Set(
     ENTRIES.flatMap((entry) => entry.citations).map(({ path, title }) => `${path} › ${title}`),
   );
-  const own = "fault_catalogue_test.ts";
-  const uncited = readdirSync(join(ROOT, FAULT_TESTS))
-    .filter((name) => name.endsWith("_test.ts") && name !== own)
-    .map((name) => `${FAULT_TESTS}/${name}`)
-    .flatMap((path) => {
-      const titles = titlesIn(path);
-      assert.ok(titles.length > 0, `${path} has no test with a string as its title`);
-      return titles.map((title) => `${path} › ${title}`);
-    })
-    .filter((citation) => !cited.has(citation));
-  assertNone(
-    uncited.map((citation, index) => {
-      return `add an entry with number ${nextNumber() + index} that cites \`${citation}\``;
-    }),
-  );
+  const files = readdirSync(join(ROOT, FAULT_TESTS))
+    .filter((name) => name.endsWith("_test.ts") && name !== "fault_catalogue_test.ts")
+    .map((name) => `${FAULT_TESTS}/${name}`);
+  const uncited = files.flatMap((path) => {
+    const titles = titlesIn(path);
+    assert.ok(titles.length > 0, `${path} has no test with a string as its title`);
+    return titles.map((title) => `${path} › ${title}`).filter((citation) => !cited.has(citation));
+  });
+  assertNone(uncited.map((citation) => `add an entry that cites \`${citation}\``));
 });

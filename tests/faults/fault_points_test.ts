@@ -7,18 +7,17 @@ import assert from "node:assert/strict";
 import process from "node:process";
 import { test } from "node:test";
 import { appendBytes } from "../support/corrupt.ts";
+import type { KnownHistory } from "../support/known_history.ts";
 import { type Random, seededRandom, testSeed } from "../../tools/support/random.ts";
 import type { Operation } from "../support/simulated_disk.ts";
 import { commitOffsets, tailOf, withTail } from "../support/test_log.ts";
 import { checkCrashState, type CheckedTrees } from "./support/crash_check.ts";
 import { CrashPoints, type Variety } from "./support/crash_points.ts";
-import { type Base, baseOf, type Step } from "./support/crash_session.ts";
+import { baseOf, LOG_STEPS } from "./support/crash_session.ts";
 import { plansFor } from "./support/fault_plans.ts";
 import { type Ending, FaultedRun } from "./support/faulted_run.ts";
-import type { Ledger } from "./support/ledger.ts";
+import type { Base } from "./support/log_run.ts";
 
-/** A log with a segment, a pending file, and a tail that was not shut down. */
-const LOG_STEPS: Step[] = ["append", "retire", "seal", "group", "rotate", "append", "append"];
 /** Of all fault points, the part that is tried without FAULT_POINTS=all. */
 const SAMPLED = 0.02;
 const ENDINGS: readonly Ending[] = ["close", "kill"];
@@ -32,11 +31,11 @@ const VARIETY: Variety = {
 
 const seed = testSeed();
 
-/** The log with a part of a commit behind it, as a crash in its write leaves it. */
-function withRemnant({ tree, ledger }: Base): Base {
+/** The log with a part of a commit after it, as a crash in its write leaves it. */
+function withRemnant({ tree, known }: Base): Base {
   const tail = tailOf(tree);
   const cut = tail.subarray(commitOffsets(tail).at(-2), tail.length - 100);
-  return { tree: withTail(tree, appendBytes(tail, cut)), ledger };
+  return { tree: withTail(tree, appendBytes(tail, cut)), known };
 }
 
 /** A fault to try. */
@@ -50,12 +49,12 @@ interface FaultPoint {
 
 /** One run with one fault; the run and the states that it left. */
 async function tryPoint(base: Base, { number, place, ending }: FaultPoint) {
-  const points = new CrashPoints<Ledger>(VARIETY, seed);
+  const points = new CrashPoints<KnownHistory>(VARIETY, seed);
   const run = new FaultedRun(
     base,
     (operation, count) => count === number ? plansFor(operation)[place] ?? null : null,
     ending,
-    ({ disk, ledger }) => points.take(disk, ledger.copy(), "a process is over"),
+    ({ machine, known }) => points.take(machine.disk, known.copy(), "a process is over"),
   );
   try {
     await run.run();

@@ -13,8 +13,7 @@ import { CLIENT_SOCKETS_MAX } from "../../src/client/unix_fetch.ts";
 import type { Scene } from "../../tools/soak/disturbances.ts";
 import { SeededRandom } from "../../tools/support/random.ts";
 import { FuzzClient, type FuzzRecord } from "./support/fuzz_client.ts";
-import { SpoiledBatches } from "./support/fuzz_log_check.ts";
-import { SentRequests } from "./support/fuzz_sent.ts";
+import { SentRequests, SpoiledBatches } from "./support/fuzz_sent.ts";
 import { soakThrough } from "./support/soaked.ts";
 
 const REQUESTS = Number(process.env.FUZZ_REQUESTS ?? 3000);

@@ -87,7 +87,7 @@ async function verify(served: ServedLog): Promise<{ orphans: string[]; remnants:
   return JSON.parse(stdout);
 }
 
-test(`seal loses and doubles nothing through ${KILLS} kills at work (SEED=${SEED})`, async () => {
+test(`seal loses and duplicates nothing through ${KILLS} kills (SEED=${SEED})`, async () => {
   const struck: Record<string, number> = {};
   let workMs = WORK_MS_FIRST;
   let [kills, misses] = [0, 0];

@@ -54,7 +54,7 @@ async function assertWhole(dir: string): Promise<{ orphans: string[]; remnants: 
 
 const absence = straceAbsence();
 for (const [title, calls, path, errno] of CASES) {
-  test(`seal fails with ${title}, loses nothing and goes on with the next run`, async (context) => {
+  test(`seal fails with ${title}, loses nothing and continues at the next`, async (context) => {
     if (absence !== null) return skipLoudly(context, absence);
     await withFolder(async (folder) => {
       const { dir, pending } = await makeWhole(join(folder, "whole"));

@@ -8,7 +8,6 @@ import { existsSync } from "node:fs";
 import { appendFile, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { allEvents, batchWith, commit } from "../contract/support/api.ts";
 import { untilReported } from "../../tools/support/program.ts";
 import { type Deployment, withServing } from "../support/deployment.ts";
 
@@ -20,7 +19,7 @@ function redirected(redirections: string): string[] {
 /** Runs `use` with a deployment whose last run was killed: a start has something to say. */
 function withKilledDeployment(use: (deployment: Deployment) => Promise<void>) {
   return withServing(async (deployment) => {
-    await commit(deployment.socketPath, batchWith({ batch_id: "before" }));
+    await deployment.append("before");
     await deployment.stop("SIGKILL");
     await appendFile(join(deployment.logDir, "tail.ndjson"), '{"commit":{"batches":[');
     await use(deployment);
@@ -36,15 +35,6 @@ async function assertNoMessages(dir: string): Promise<void> {
   }
 }
 
-async function assertHolds(deployment: Deployment, batchIds: string[]): Promise<void> {
-  await assertNoMessages(deployment.dir);
-  await deployment.start();
-  const events = await allEvents(deployment.socketPath);
-  assert.deepEqual(events.map(({ batch_id }) => batch_id), batchIds);
-  await deployment.stop();
-  await deployment.verify();
-}
-
 const UNTAKEN: [title: string, redirections: string, device: string][] = [
   ["closed", "<&- >&- 2>&-", "/dev/null"],
   ["full", ">/dev/full 2>/dev/full", "/dev/full"],
@@ -58,9 +48,10 @@ for (const [title, redirections, device] of UNTAKEN) {
     () =>
       withKilledDeployment(async (deployment) => {
         await deployment.start({ wrapper: redirected(redirections) });
-        await commit(deployment.socketPath, batchWith({ batch_id: "after" }));
+        await deployment.append("after");
         assert.equal((await deployment.stop()).stderr, "");
-        await assertHolds(deployment, ["before", "after"]);
+        await assertNoMessages(deployment.dir);
+        await deployment.assertContinues();
       }),
   );
 }
@@ -70,10 +61,11 @@ test("serve whose standard error lost its reader serves on and ends clean", () =
     const serving = await deployment.start();
     await untilReported(serving, "serving");
     serving.child.stderr!.destroy();
-    await commit(deployment.socketPath, batchWith({ batch_id: "after" }));
+    await deployment.append("after");
     // It says that it shuts down, to nobody.
     await deployment.stop();
-    await assertHolds(deployment, ["before", "after"]);
+    await assertNoMessages(deployment.dir);
+    await deployment.assertContinues();
   }));
 
 test("verify whose report nobody takes exits 1", {

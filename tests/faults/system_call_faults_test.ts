@@ -7,9 +7,8 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
-import type { Receipt } from "../../src/event/types.ts";
 import { FollowReader } from "../contract/support/follow_reader.ts";
-import { allEvents, assertError, batchWith, commit, ingest } from "../contract/support/api.ts";
+import { allEvents, assertError, batchWith, ingest } from "../contract/support/api.ts";
 import { type Deployment, withServing } from "../support/deployment.ts";
 import type { HttpReply } from "../support/http_client.ts";
 import { skipLoudly } from "./support/skip.ts";
@@ -33,21 +32,6 @@ const UNCERTAIN: [title: string, faults: Faults][] = [
     [[WRITES, "error=ENOSPC"], ["fdatasync,fsync", "error=EIO"]],
   ],
 ];
-
-/** A deployment that is served, and what was promised of it. */
-interface Struck {
-  deployment: Deployment;
-  follower: FollowReader;
-  receipts: Receipt[];
-}
-
-/** Ingests a batch that must be taken. */
-async function append(
-  { deployment, receipts }: Pick<Struck, "deployment" | "receipts">,
-  batchId: string,
-): Promise<void> {
-  receipts.push(await commit(deployment.socketPath, batchWith({ batch_id: batchId })));
-}
 
 /** Ingests a batch while system calls fail. @returns the error it must be answered with. */
 async function appendUnder(
@@ -87,41 +71,35 @@ async function withFaults(
   }
 }
 
-/** What readers see must be what was acknowledged, and nothing else. */
-async function assertShows({ deployment, receipts }: Struck): Promise<void> {
-  const ids = (await allEvents(deployment.socketPath)).map(({ event_id }) => event_id);
-  assert.deepEqual(ids, receipts.map(({ first_event_id }) => first_event_id));
-}
-
 /** Starts a service with one batch, and a follower that has it. */
-function withStruckService(use: (struck: Struck) => Promise<void>): Promise<void> {
+function withStruckService(
+  use: (deployment: Deployment, follower: FollowReader) => Promise<void>,
+): Promise<void> {
   return withServing(async (deployment) => {
-    const promised = { deployment, receipts: [] };
-    await append(promised, "before");
+    await deployment.append("before");
     const follower = await FollowReader.open(deployment.socketPath);
     await follower.catchUp();
-    await use({ ...promised, follower });
+    await use(deployment, follower);
   });
 }
 
 const absence = straceAbsence();
 
 const NO_ROOM_TITLE =
-  "serve answers storage_full to writes without room and goes on, followers too";
+  "serve answers storage_full to writes without room and continues, followers too";
 test(NO_ROOM_TITLE, async (context) => {
   if (absence !== null) return skipLoudly(context, absence);
-  await withStruckService(async (struck) => {
-    const { deployment, follower } = struck;
+  await withStruckService(async (deployment, follower) => {
     for (const [number, faults] of NO_ROOM.entries()) {
       assertError(await appendUnder(deployment, faults, "struck"), "storage_full");
-      await assertShows(struck);
-      await append(struck, `after ${number}`);
+      await deployment.assertShows();
+      await deployment.append(`after ${number}`);
       assert.equal((await follower.takeLive(1))[0]!.batch_id, `after ${number}`);
     }
     await deployment.stop("SIGKILL");
     await deployment.start();
-    await assertShows(struck);
-    await append(struck, "struck");
+    await deployment.assertShows();
+    await deployment.append("struck");
     await deployment.stop();
   });
 });
@@ -130,12 +108,11 @@ for (const [title, faults] of UNCERTAIN) {
   const stopTitle = `serve stops its writer at ${title}; a new start has all that was acknowledged`;
   test(stopTitle, async (context) => {
     if (absence !== null) return skipLoudly(context, absence);
-    await withStruckService(async (struck) => {
-      const { deployment, follower, receipts } = struck;
-      const { socketPath } = deployment;
+    await withStruckService(async (deployment, follower) => {
+      const { socketPath, receipts } = deployment;
       assertError(await appendUnder(deployment, faults, "struck"), "writer_poisoned");
       assertError(await ingest(socketPath, batchWith({ batch_id: "after" })), "writer_poisoned");
-      await assertShows(struck);
+      await deployment.assertShows();
       assert.equal((await follower.nextOf("end")).reason, "writer_poisoned");
       await deployment.stop();
       await deployment.start();
@@ -145,6 +122,30 @@ for (const [title, faults] of UNCERTAIN) {
       if (isThere) assert.deepEqual(others.map(({ batch_id }) => batch_id), ["struck"]);
       const retried = await ingest(socketPath, batchWith({ batch_id: "struck" }));
       assert.equal(retried.json().status, isThere ? "duplicate" : "committed");
+      await deployment.stop();
+    });
+  });
+}
+
+/** Of each thread, the first call on the tail is interrupted. */
+const INTERRUPTED: [title: string, calls: string][] = [
+  ["write", WRITES],
+  ["read", "read,readv,pread64,preadv"],
+  ["fdatasync", "fdatasync"],
+];
+
+for (const [title, calls] of INTERRUPTED) {
+  // The bug: such a write stopped the writer under Deno, and a read cost its request a 500.
+  test(`serve makes a ${title} again that a signal interrupts`, async (context) => {
+    if (absence !== null) return skipLoudly(context, absence);
+    await withStruckService(async (deployment) => {
+      // What the process before wrote is read from the disk.
+      await deployment.stop();
+      await deployment.start();
+      await withFaults(deployment, [[calls, "error=EINTR:when=1"]], async () => {
+        await deployment.append("after");
+        await deployment.assertShows();
+      });
       await deployment.stop();
     });
   });

@@ -7,9 +7,9 @@ import { Buffer } from "node:buffer";
 import { appendFile, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
-import type { Receipt } from "../../src/event/types.ts";
-import type { Serving } from "../../tools/support/program.ts";
-import { withDeployment, withServing } from "../support/deployment.ts";
+import type { CommittedEvent, Receipt } from "../../src/event/types.ts";
+import { allEvents, event } from "../contract/support/api.ts";
+import { type Deployment, withDeployment, withServing } from "../support/deployment.ts";
 import {
   absenceOf,
   executableOf,
@@ -27,45 +27,35 @@ function testWithBoth(name: string, run: () => Promise<void>): void {
   });
 }
 
-async function append(serving: Serving, batchId: string): Promise<Receipt> {
-  const events = ["a", "b"].map((recordKey) => ({
-    stream: "orders",
-    record_key: `${batchId} ${recordKey}`,
-    kind: "upserted",
-    payload: { text: "Zoë \u{1f600}", amount: 12.5 },
-  }));
-  const response = await serving.fetch("http://service/v1/events", {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ source: "shop", batch_id: batchId, events }),
-  });
-  assert.equal(response.status, 200);
-  return await response.json();
-}
+const EVENTS = ["a", "b"].map((record_key) =>
+  event({ record_key, payload: { text: "Zoë \u{1f600}", amount: 12.5 } })
+);
 
-async function readEvents(serving: Serving): Promise<string> {
-  return await (await serving.fetch("http://service/v1/events")).text();
+/** Ingests a batch of two events, new or not. */
+async function append(deployment: Deployment, batchId: string): Promise<Receipt> {
+  const reply = await deployment.ingest(batchId, { events: EVENTS });
+  assert.equal(reply.status, 200, reply.text());
+  return reply.json();
 }
 
 testWithBoth(
-  "each runtime serves, repeats and goes on with what the other wrote and was killed over",
+  "each runtime serves, repeats and continues what the other wrote and was killed over",
   async () => {
     await withDeployment(async (deployment) => {
       const receipts: Receipt[] = [];
-      let before: string | null = null;
+      let before: CommittedEvent[] | null = null;
       for (const runtime of [THIS_RUNTIME, OTHER_RUNTIME, THIS_RUNTIME, OTHER_RUNTIME]) {
-        const serving = await deployment.start({ runtime });
-        if (before !== null) assert.equal(await readEvents(serving), before);
+        await deployment.start({ runtime });
+        const { socketPath } = deployment;
+        if (before !== null) assert.deepEqual(await allEvents(socketPath), before);
         for (const [number, receipt] of receipts.entries()) {
-          assert.deepEqual(await append(serving, `b${number}`), {
-            ...receipt,
-            status: "duplicate",
-          });
+          const again = await append(deployment, `b${number}`);
+          assert.deepEqual(again, { ...receipt, status: "duplicate" });
         }
-        const receipt = await append(serving, `b${receipts.length}`);
+        const receipt = await append(deployment, `b${receipts.length}`);
         assert.equal(receipt.status, "committed");
         receipts.push(receipt);
-        before = await readEvents(serving);
+        before = await allEvents(socketPath);
         await deployment.stop("SIGKILL");
         // What a kill in the middle of a write leaves.
         await appendFile(join(deployment.logDir, "tail.ndjson"), '{"commit":{"batches":[');
@@ -81,9 +71,9 @@ testWithBoth(
       const tailPath = join(deployment.logDir, "tail.ndjson");
       let tail: Buffer = Buffer.alloc(0);
       for (const runtime of [THIS_RUNTIME, OTHER_RUNTIME, THIS_RUNTIME]) {
-        const serving = await deployment.start({ runtime });
+        await deployment.start({ runtime });
         assert.equal((await stat(tailPath)).size, tail.length, "a clean start writes nothing");
-        await append(serving, `${tail.length}`);
+        await deployment.append(`${tail.length}`);
         await deployment.stop();
         const written = await readFile(tailPath);
         assert.ok(written.subarray(0, tail.length).equals(tail));
@@ -98,7 +88,7 @@ testWithBoth("a log that one runtime serves is refused to the other", async () =
     const refused = await deployment.run(["serve"], { runtime: OTHER_RUNTIME });
     assert.equal(refused.code, 1);
     assert.match(refused.stderr, /held by another process/);
-    assert.equal((await append(deployment.serving, "still served")).status, "committed");
+    await deployment.append("still served");
     await deployment.stop();
   });
 });

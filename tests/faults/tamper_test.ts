@@ -9,7 +9,7 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import process from "node:process";
-import { test } from "node:test";
+import { test, type TestContext } from "node:test";
 import {
   MANIFEST_FILE,
   pendingPath,
@@ -97,17 +97,21 @@ function replay(snapshot: LogSnapshot, filter: EventFilter): Promise<string> {
   return joinPieces(new EventScan(snapshot, { after: undefined, filter, ...bounds }));
 }
 
-/** How often each outcome came, for the one who reads the test's output. */
-class Tally {
-  readonly #counts = new Map<string, number>();
-
-  add(outcome: string): void {
-    this.#counts.set(outcome, (this.#counts.get(outcome) ?? 0) + 1);
+/** Judges so many changes, and tells how often each outcome came. */
+async function judgeAll(
+  context: TestContext,
+  seed: number,
+  change: (random: Random) => { tree: Tree; what: string; check?: (outcome: Outcome) => void },
+): Promise<void> {
+  const random = seededRandom(seed);
+  const counts: Record<string, number> = {};
+  for (let number = 0; number < FLIPS; number++) {
+    const { tree, what, check } = change(random);
+    const outcome = await outcomeOf(tree, what);
+    counts[outcome] = (counts[outcome] ?? 0) + 1;
+    check?.(outcome);
   }
-
-  toString(): string {
-    return [...this.#counts].sort().map(([name, count]) => `${name} ${count}`).join(", ");
-  }
+  context.diagnostic(JSON.stringify(counts));
 }
 
 function withFile(path: string, bytes: Uint8Array, tree: Tree = FULL): Tree {
@@ -132,21 +136,18 @@ const CODES_OF_FLIPS: Record<string, readonly Outcome[]> = {
   [TAIL_FILE]: ["tail_invalid"],
 };
 
-test(`${FLIPS} single-bit flips are found or harmless (seed ${SEED})`, async (context) => {
-  const random = seededRandom(SEED);
-  const tally = new Tally();
-  for (let number = 0; number < FLIPS; number++) {
+test(`${FLIPS} single-bit flips are found or harmless (seed ${SEED})`, (context) =>
+  judgeAll(context, SEED, (random) => {
     const path = randomItem(random, PATHS);
     const bytes = Buffer.from(FULL.get(path)!);
     const bit = randomInteger(random, 0, 8 * bytes.length - 1);
     const what = `${path}, bit ${bit}`;
-    const outcome = await outcomeOf(withFile(path, flipBit(bytes, bit)), what);
-    tally.add(`${kindOf(path)}: ${outcome}`);
-    if (outcome === "harmless") assert.ok(mayBeHarmless(path, bit >> 3), `${what}: harmless`);
-    else assert.ok(CODES_OF_FLIPS[kindOf(path)]!.includes(outcome), `${what}: ${outcome}`);
-  }
-  context.diagnostic(tally.toString());
-});
+    const check = (outcome: Outcome) => {
+      if (outcome === "harmless") assert.ok(mayBeHarmless(path, bit >> 3), `${what}: harmless`);
+      else assert.ok(CODES_OF_FLIPS[kindOf(path)]!.includes(outcome), `${what}: ${outcome}`);
+    };
+    return { tree: withFile(path, flipBit(bytes, bit)), what, check };
+  }));
 
 /** Offsets in an unsealed file. The last commit of each here only says that it ended clean. */
 function commitStarts(path: string): number[] {
@@ -181,33 +182,25 @@ function reframed(path: string, random: Random): Buffer {
   return Buffer.concat([before, ...framed.map((piece) => Buffer.from(piece as string)), after]);
 }
 
-test(`${FLIPS} reframed flips are found or harmless (seed ${SEED})`, async (context) => {
-  const random = seededRandom(SEED + 1);
-  const tally = new Tally();
-  for (let number = 0; number < FLIPS; number++) {
+test(`${FLIPS} reframed flips are found or harmless (seed ${SEED})`, (context) =>
+  judgeAll(context, SEED + 1, (random) => {
     const path = randomItem(random, [...PENDING, TAIL_FILE]);
-    const outcome = await outcomeOf(withFile(path, reframed(path, random)), `flip ${number}`);
-    tally.add(`${kindOf(path)}: ${outcome}`);
-    assert.notEqual(outcome, "refused");
-    // A clean end that is a remnant now.
-    if (outcome === "harmless") assert.equal(path, TAIL_FILE);
-  }
-  context.diagnostic(tally.toString());
-});
+    const check = (outcome: Outcome) => {
+      assert.notEqual(outcome, "refused");
+      // A clean end that is a remnant now.
+      if (outcome === "harmless") assert.equal(path, TAIL_FILE);
+    };
+    return { tree: withFile(path, reframed(path, random)), what: `a flip in ${path}`, check };
+  }));
 
-test(`${FLIPS} relisted flips are found or harmless (seed ${SEED})`, async (context) => {
-  const random = seededRandom(SEED + 2);
-  const tally = new Tally();
-  for (let count = 0; count < FLIPS; count++) {
+test(`${FLIPS} relisted flips are found or harmless (seed ${SEED})`, (context) =>
+  judgeAll(context, SEED + 2, (random) => {
     const number = randomInteger(random, 0, SEGMENTS.length - 1);
     const bytes = Buffer.from(FULL.get(SEGMENTS[number]!.path)!);
     const bit = randomInteger(random, 0, 8 * bytes.length - 1);
     const tree = withSegment(FULL, number, flipBit(bytes, bit));
-    const outcome = await outcomeOf(tree, `segment ${number}, bit ${bit}`);
-    tally.add(outcome);
-  }
-  context.diagnostic(tally.toString());
-});
+    return { tree, what: `segment ${number}, bit ${bit}` };
+  }));
 
 async function assertOutcome(tree: Tree, expected: Outcome | readonly Outcome[], what: string) {
   const outcome = await outcomeOf(tree, what);
@@ -281,12 +274,12 @@ test("swapped or duplicated files are found", async () => {
   await assertOutcome(withFile(copy, FULL.get(first!.path)!), "harmless", "a segment, unlisted");
 });
 
-/** Every way to take out, double or exchange items. */
+/** Every way to remove, duplicate or exchange items. */
 function rearrangements<Item>(items: readonly Item[]): { what: string; items: Item[] }[] {
   const found: { what: string; items: Item[] }[] = [];
   items.forEach((item, at) => {
     found.push({ what: `without ${at}`, items: items.toSpliced(at, 1) });
-    found.push({ what: `${at} twice`, items: items.toSpliced(at, 0, item) });
+    found.push({ what: `${at} duplicated`, items: items.toSpliced(at, 0, item) });
     for (let other = at + 1; other < items.length; other++) {
       const swapped = items.with(at, items[other]!).with(other, item);
       found.push({ what: `${at} and ${other} swapped`, items: swapped });
@@ -295,13 +288,13 @@ function rearrangements<Item>(items: readonly Item[]): { what: string; items: It
   return found;
 }
 
-test("commits that are deleted, doubled or reordered are found", async () => {
+test("commits that are deleted, duplicated or reordered are found", async () => {
   const linesOf = (commits: readonly CommitParts[]) => commits.flatMap(({ lines }) => lines).join();
   for (const path of [...PENDING, TAIL_FILE]) {
     const commits = splitCommits(FULL.get(path)!);
     for (const { what, items } of rearrangements(commits)) {
       const tree = withFile(path, joinCommits(items));
-      // A clean end may be said twice or not at all, but nowhere else.
+      // A clean end may be there twice or not at all, but nowhere else.
       const expected: Outcome[] = linesOf(items) === linesOf(commits)
         ? ["chain_head_mismatch", "harmless"]
         : ["chain_head_mismatch", "order_invalid", "pending_invalid"];
@@ -310,7 +303,7 @@ test("commits that are deleted, doubled or reordered are found", async () => {
   }
 });
 
-test("rows that are deleted, doubled or reordered are found, with repaired framing", async () => {
+test("rows that are deleted, duplicated or reordered are found, with repaired framing", async () => {
   const codes: readonly Outcome[] = [
     "order_invalid",
     "batch_commitment_mismatch",

@@ -2,6 +2,9 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { init } from "../../src/commands/init.ts";
+import type { Receipt } from "../../src/event/types.ts";
+import { allEvents, batchWith, ingest } from "../contract/support/api.ts";
+import type { HttpReply } from "./http_client.ts";
 import {
   type CliExit,
   type CliOptions,
@@ -27,6 +30,8 @@ export class Deployment {
   readonly configPath: string;
   readonly logDir: string;
   readonly socketPath: string;
+  /** Receipts of the batches that were ingested by this. */
+  readonly receipts: Receipt[] = [];
   #serving: Serving | null = null;
 
   /** @param dir the folder of a deployment that has been initialized. */
@@ -66,6 +71,45 @@ export class Deployment {
     const { code, stdout, stderr } = await this.run(["verify", "--chain"], options);
     assert.equal(code, 0, stdout + stderr);
     return JSON.parse(stdout);
+  }
+
+  /** Ingests a batch; `members` replace or add some. @returns the answer. */
+  async ingest(batchId: string, members: object = {}): Promise<HttpReply> {
+    const reply = await ingest(this.socketPath, batchWith({ batch_id: batchId, ...members }));
+    if (reply.status === 200) this.receipts.push(reply.json());
+    return reply;
+  }
+
+  /** Ingests a batch of one event that must be taken. */
+  async append(batchId: string): Promise<void> {
+    const reply = await this.ingest(batchId);
+    assert.equal(reply.status, 200, reply.text());
+  }
+
+  /** What readers see is what was acknowledged here, batch by batch, and nothing else. */
+  async assertShows(): Promise<void> {
+    const batches = Map.groupBy(await allEvents(this.socketPath), ({ batch_id }) => batch_id);
+    const shown = [...batches.values()].map((batch) => [
+      batch[0]!.event_id,
+      batch.at(-1)!.event_id,
+      batch.length,
+    ]);
+    const acknowledged = this.receipts.map(({ first_event_id, last_event_id, events }) => [
+      first_event_id,
+      last_event_id,
+      events,
+    ]);
+    assert.deepEqual(shown, acknowledged.sort(([a], [b]) => a! < b! ? -1 : 1));
+  }
+
+  /** A start shows all that was acknowledged and takes more; `verify` finds nothing wrong. */
+  async assertContinues(): Promise<void> {
+    await this.start();
+    await this.assertShows();
+    await this.append("by the next start");
+    await this.assertShows();
+    await this.stop();
+    await this.verify();
   }
 
   /** Leaves no process behind. */

@@ -1,4 +1,4 @@
-/** Takes the records of a follow response apart, as a client does. */
+/** Parses the records of a follow response, as a client does. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import type { CommittedEvent } from "../../src/event/verify_event.ts";

@@ -1,43 +1,42 @@
 /**
  * What is known of a log from outside: the sequential model with the answers that were given, the
  * events that were read, and the mutations of which nobody knows whether they were committed.
+ * Mutations are decided in the order in which they were submitted.
  */
 import assert from "node:assert/strict";
 import type { CommittedEvent } from "../../src/event/verify_event.ts";
+import type { EventLog } from "../../src/service/event_log.ts";
 import { isBatchOf, type LoggedBatch, loggedBatches, type Mutation } from "./history.ts";
 import { type Outcome, statusOf } from "./outcome.ts";
 import { SequentialModel } from "./sequential_model.ts";
+import { answerTo } from "./submitted.ts";
 
-/** A mutation and what was answered. */
-export interface Answered {
+/** A mutation that was submitted. */
+interface Call {
   mutation: Mutation;
-  outcome: Outcome;
+  /** Null while there is no answer. */
+  outcome: Outcome | null;
+  /** Of those that share a commit. */
+  group: number | null;
 }
 
 /** Answers that say that nothing was committed, for a reason that the model does not know. */
 const WITHOUT_EFFECT = new Set<unknown>(["storage_full", "failed"]);
 
 export class KnownHistory {
-  readonly model: SequentialModel;
+  model = new SequentialModel();
   /** Everything that is committed for certain. */
-  readonly events: CommittedEvent[];
-  readonly #onCommit: (batch: LoggedBatch) => void;
+  readonly events: CommittedEvent[] = [];
+  /** All that was submitted, from the first to the last. */
+  readonly mutations: Mutation[] = [];
+  /** How many mutations were answered with a receipt. */
+  receipts = 0;
+  /** Told of each batch that is known to be committed. */
+  onCommit: (batch: LoggedBatch) => void = () => {};
   /** The same as replay returns it. */
   #text = "";
-  /** Calls whose outcome is uncertain or was not seen yet, in their order. */
-  #open: Answered[] = [];
-
-  constructor({ model = new SequentialModel(), events = [], onCommit = () => {} }: {
-    /** What is known at first. */
-    model?: SequentialModel;
-    events?: readonly CommittedEvent[];
-    /** Told of each batch that is known to be committed. */
-    onCommit?: (batch: LoggedBatch) => void;
-  } = {}) {
-    this.model = model;
-    this.events = [...events];
-    this.#onCommit = onCommit;
-  }
+  /** Calls whose outcome is uncertain or was not compared yet, in their order. */
+  #open: Call[] = [];
 
   get text(): string {
     return this.#text;
@@ -48,41 +47,81 @@ export class KnownHistory {
     return this.events.at(-1)?.event_id;
   }
 
-  /** Answers were given; `text` are the events that came since, as replay gives them. */
-  answered(calls: readonly Answered[], text: string): void {
-    const batches = this.#take(text);
-    for (const call of calls) {
-      if (isUncertain(call)) this.#open.push(call);
-      else this.#place(call, batches);
-    }
-    assert.deepEqual(batches, [], "nothing is shown that was not acknowledged");
-  }
-
-  /** Answers were given, and then the machine was off: what came of them is seen later. */
-  answeredLast(calls: readonly Answered[]): void {
-    this.#open.push(...calls);
+  /** What is known now, apart from what will be. */
+  copy(): KnownHistory {
+    const copy = new KnownHistory();
+    copy.model = this.model.copy();
+    copy.events.push(...this.events);
+    copy.mutations.push(...this.mutations);
+    copy.receipts = this.receipts;
+    copy.#text = this.#text;
+    copy.#open = this.#open.map((call) => ({ ...call }));
+    return copy;
   }
 
   /**
-   * A new process shows what is there after all that was known: what was acknowledged, and of what
-   * is uncertain the first part, each batch whole.
+   * Submits a mutation and takes down its answer.
+   * @param attempt how it is done; null when it failed in a way that clients are not told of.
+   * @param group number of those that share a commit: they are there together or not at all.
+   */
+  async submit(
+    log: EventLog,
+    mutation: Mutation,
+    { attempt = (work) => work(), group = null }: {
+      attempt?: (work: () => Promise<Outcome>) => Promise<Outcome | null>;
+      group?: number | null;
+    } = {},
+  ): Promise<Outcome> {
+    const call: Call = { mutation, outcome: null, group };
+    this.mutations.push(mutation);
+    this.#open.push(call);
+    const outcome = await attempt(() => answerTo(log, mutation)) ??
+      { status: 500, body: { error: "failed" } };
+    call.outcome = outcome;
+    if (outcome.status === 200) this.receipts += 1;
+    return outcome;
+  }
+
+  /** Holds the answers to the events that came since, which a process shows: only acknowledged. */
+  shows(text: string): void {
+    const batches = this.#take(text);
+    const answered = this.#open;
+    this.#open = answered.filter(isUncertain);
+    for (const call of answered) if (!isUncertain(call)) this.#place(call, batches);
+    assert.deepEqual(batches, [], "nothing is shown that was not acknowledged");
+  }
+
+  /**
+   * Holds all that was submitted to what a new process shows after what was known: what was
+   * acknowledged, and of what is uncertain in a process the first part, each batch whole.
    */
   settle(text: string): void {
     const batches = this.#take(text);
+    const groups = new Map<number, boolean>();
+    let isCut = false;
     for (const call of this.#open) {
-      const { mutation } = call;
-      if (!isUncertain(call)) this.#place(call, batches);
-      else if (batches.length > 0 && this.model.answer(mutation) === null) {
-        this.#commit(mutation, batches.shift());
+      const { mutation, group } = call;
+      const left = batches.length;
+      if (!isUncertain(call)) {
+        this.#place(call, batches);
+      } else if (!isCut && this.model.answer(mutation) === null) {
+        isCut = batches.length === 0 || !isBatchOf(mutation, batches[0]!);
+        if (!isCut) this.#commit(mutation, batches.shift());
       }
+      const isHeld = batches.length < left;
+      // Committed, so by a process after the one that ended.
+      if (isHeld) isCut = false;
+      if (group === null) continue;
+      assert.equal(groups.get(group) ?? isHeld, isHeld, "a commit is there as a whole");
+      groups.set(group, isHeld);
     }
     assert.deepEqual(batches, [], "nothing is there that was not submitted");
     this.#open = [];
   }
 
   /** Holds an answer to what the model gives, which takes the next of the batches if any. */
-  #place({ mutation, outcome }: Answered, batches: LoggedBatch[]): void {
-    if (WITHOUT_EFFECT.has(statusOf(outcome))) return;
+  #place({ mutation, outcome }: Call, batches: LoggedBatch[]): void {
+    if (WITHOUT_EFFECT.has(statusOf(outcome!))) return;
     const answer = this.model.answer(mutation) ?? this.#commit(mutation, batches.shift());
     assert.deepEqual(outcome, answer, describe(mutation));
   }
@@ -92,7 +131,7 @@ export class KnownHistory {
     const { source, batchId } = batch;
     const label = `${describe(mutation)}, in the log ${source} ${batchId}`;
     assert.ok(isBatchOf(mutation, batch), `${label}: as it was submitted`);
-    this.#onCommit(batch);
+    this.onCommit(batch);
     return this.model.commit(mutation, batch);
   }
 
@@ -107,8 +146,8 @@ export class KnownHistory {
   }
 }
 
-function isUncertain({ outcome }: Answered): boolean {
-  return statusOf(outcome) === "writer_poisoned";
+function isUncertain({ outcome }: Call): boolean {
+  return outcome === null || statusOf(outcome) === "writer_poisoned";
 }
 
 function describe(mutation: Mutation): string {

@@ -35,14 +35,8 @@ function event(number: number, more: Partial<Event> = {}): Event {
   };
 }
 
-function batch(
-  source: string,
-  batchId: string,
-  events: Event[],
-  precondition?: SubmittedBatch["stream_precondition"],
-): SubmittedBatch {
-  const conditioned = precondition === undefined ? {} : { stream_precondition: precondition };
-  return { source, batch_id: batchId, events, ...conditioned };
+function batch(source: string, batchId: string, events: Event[]): SubmittedBatch {
+  return { source, batch_id: batchId, events };
 }
 
 function many(from: number, count: number, more: Partial<Event> = {}): Event[] {
@@ -82,7 +76,8 @@ export class MixedHistory {
     const stream = before.events[0]!.stream;
     const expected_frontier = outcome.body.last_event_id as string;
     const events = many(20, 2, { stream });
-    await this.#commit(log, batch("crm", "b/2", events, { stream, expected_frontier }));
+    const stream_precondition = { stream, expected_frontier };
+    await this.#commit(log, { ...batch("crm", "b/2", events), stream_precondition });
     await this.#commit(log, batch("brief", "1", many(25, 3)));
   }
 

@@ -7,40 +7,37 @@ import type { CommittedEvent } from "../../src/event/verify_event.ts";
 import type { EventLog, ReplayQuery } from "../../src/service/event_log.ts";
 import type { MixedHistory } from "./mixed_history.ts";
 import { outcomeOf } from "./outcome.ts";
-import { lineageMarker, submit, submittedEvent } from "./submitted.ts";
+import { replayAll } from "./stream_listing.ts";
+import { lineageMarker, submit, type SubmittedBatch, submittedEvent } from "./submitted.ts";
 import { joinPieces } from "./test_log.ts";
 
 const PAGE_LIMITS = [1, 3, 1000];
 /** An id before and after all others. */
 const BEYOND = ["00000000-0000-7000-8000-000000000000", "ffffffff-ffff-7fff-bfff-ffffffffffff"];
 
-/** One page, in the bytes of its events, with what else the response holds. */
-async function page(log: EventLog, query: ReplayQuery) {
-  const replay = log.replay(query);
-  const events = await joinPieces(replay);
-  const { lastEventId, nextAfter, snapshotThroughEventId } = replay;
-  return { events, lastEventId, nextAfter, snapshotThroughEventId };
-}
+/** What is asked, with the answer. */
+type Seen = [question: string, answer: unknown];
 
-async function allPages(log: EventLog, query: ReplayQuery) {
-  const pages = [];
-  let after = query.after;
-  for (;;) {
-    const next = await page(log, { ...query, after });
-    pages.push(next);
-    if (next.nextAfter === after || next.nextAfter === next.snapshotThroughEventId) return pages;
-    after = next.nextAfter!;
+/** Pages to the end, or so many, in the bytes of their events, with what else they hold. */
+async function pages(log: EventLog, query: ReplayQuery, pagesMax = Infinity) {
+  const seen = [];
+  for (let after = query.after; seen.length < pagesMax;) {
+    const replay = log.replay({ ...query, after });
+    const events = await joinPieces(replay);
+    const { lastEventId, nextAfter, snapshotThroughEventId } = replay;
+    seen.push({ events, lastEventId, nextAfter, snapshotThroughEventId });
+    if (nextAfter === after || nextAfter === snapshotThroughEventId) break;
+    after = nextAfter!;
   }
+  return seen;
 }
 
 /** The records of a follow response up to `caught_up`. */
 async function followSnapshot(log: EventLog, query: ReplayQuery): Promise<string[]> {
   const follow = log.follow(query);
   const records: string[] = [];
-  for (;;) {
-    const record = Buffer.from((await follow.next())!).toString();
-    records.push(record);
-    if (record.startsWith('{"type":"caught_up"')) break;
+  while (!records.at(-1)?.startsWith('{"type":"caught_up"')) {
+    records.push(Buffer.from((await follow.next())!).toString());
   }
   follow.close();
   return records;
@@ -48,93 +45,77 @@ async function followSnapshot(log: EventLog, query: ReplayQuery): Promise<string
 
 /** Every filter by one value that there is, some by several, and some that match nothing. */
 function filtersOf(events: readonly CommittedEvent[]): ReplayQuery["filter"][] {
-  const distinct = (values: string[]) => [...new Set(values), "none"];
-  return [
-    {},
-    ...distinct(events.map(({ source }) => source)).map((source) => ({ source })),
-    ...distinct(events.map(({ stream }) => stream)).map((stream) => ({ stream })),
-    ...distinct(events.map(({ record_key }) => record_key)).map((recordKey) => ({ recordKey })),
-    ...distinct(events.map(({ kind }) => kind)).map((kind) => ({ kind })),
+  const single = events.flatMap(({ source, stream, record_key: recordKey, kind }) => [
+    ...[{ source }, { stream }, { recordKey }, { kind }],
+  ]);
+  const others = [
+    ...[{}, { source: "none" }, { stream: "none" }, { recordKey: "none" }, { kind: "none" }],
     { source: "shop", stream: "s-1" },
     { source: "shop", stream: "s-1", kind: "upserted", recordKey: events[1]!.record_key },
     { source: "crm", stream: "only" },
   ];
+  const all: [string, ReplayQuery["filter"]][] = [...single, ...others].map((filter) => [
+    JSON.stringify(filter),
+    filter,
+  ]);
+  return [...new Map(all).values()];
 }
 
-async function reads(log: EventLog) {
-  const seen: Record<string, unknown> = {};
+async function* reads(log: EventLog): AsyncGenerator<Seen> {
   const all = { after: undefined, filter: {}, limitEvents: 1000 };
-  const { events: text } = await page(log, all);
-  const events: CommittedEvent[] = JSON.parse(`[${text}]`);
+  const events = await replayAll(log);
   for (const filter of filtersOf(events)) {
     for (const limitEvents of PAGE_LIMITS) {
       const query = { ...all, filter, limitEvents };
-      seen[`pages ${JSON.stringify(query)}`] = await allPages(log, query);
+      yield [`pages ${JSON.stringify(query)}`, await pages(log, query)];
     }
-    seen[`follow ${JSON.stringify(filter)}`] = await followSnapshot(log, { ...all, filter });
+    yield [`follow ${JSON.stringify(filter)}`, await followSnapshot(log, { ...all, filter })];
   }
   for (const after of [...events.map(({ event_id }) => event_id), ...BEYOND]) {
-    seen[`after ${after}`] = [
-      await page(log, { ...all, after, limitEvents: 2 }),
-      await page(log, { ...all, after, filter: { source: "crm" } }),
-    ];
+    yield [`two after ${after}`, await pages(log, { ...all, after, limitEvents: 2 }, 1)];
+    const query = { ...all, after, filter: { source: "crm" } };
+    yield [`after ${after}`, await pages(log, query, 1)];
   }
-  Object.assign(seen, await streams(log, events));
-  return seen;
-}
-
-async function streams(log: EventLog, events: readonly CommittedEvent[]) {
-  const seen: Record<string, unknown> = {};
-  const anchors = [undefined, ...events.map(({ event_id }) => event_id), ...BEYOND];
-  for (const through of anchors) {
+  for (const through of [undefined, ...events.map(({ event_id }) => event_id), ...BEYOND]) {
     for (const source of [undefined, "shop", "none"]) {
       const query = { source, after: undefined, through, limit: 1000 };
-      seen[`streams ${source} ${through}`] = await outcomeOf(log.streams(query));
+      yield [`streams ${source} ${through}`, await outcomeOf(log.streams(query))];
     }
     if (through === undefined) continue;
     const query = { source: undefined, after: { source: "crm", stream: "s-1" }, through, limit: 2 };
-    seen[`streams in pages ${through}`] = await outcomeOf(log.streams(query));
+    yield [`streams in pages ${through}`, await outcomeOf(log.streams(query))];
   }
-  return seen;
 }
 
-/** Answers of the writer that commit nothing. */
-async function answers(log: EventLog, history: MixedHistory) {
-  const seen: Record<string, unknown> = {};
+/** Batches whose answers commit nothing. */
+function* refusedBatches(history: MixedHistory): Generator<SubmittedBatch> {
   for (const { batch } of history.committed) {
-    const name = `${batch.source} ${batch.batch_id}`;
-    seen[`again ${name}`] = await submit(log, batch);
-    const changed = { ...batch, events: [...batch.events, submittedEvent()] };
-    seen[`changed ${name}`] = await submit(log, changed);
-    const { stream } = batch.events[0]!;
+    const { source, events } = batch;
+    yield batch;
+    yield { ...batch, events: [...events, submittedEvent()] };
+    const { stream } = events[0]!;
     for (const expected_frontier of [null, BEYOND[0]!]) {
-      seen[`conditioned ${name} ${expected_frontier}`] = await submit(log, {
-        source: batch.source,
-        batch_id: "new",
-        events: [submittedEvent(stream)],
-        stream_precondition: { stream, expected_frontier },
-      });
+      const stream_precondition = { stream, expected_frontier };
+      yield { source, batch_id: "new", events: [submittedEvent(stream)], stream_precondition };
     }
-    const marker = lineageMarker("old", batch.source === "old" ? BEYOND[0]! : BEYOND[1]!);
-    seen[`marked ${name}`] = await submit(log, {
-      source: batch.source === "old" ? "newest" : batch.source,
-      batch_id: "marked",
-      events: [batch.source === "old" ? marker : lineageMarker("shop2", BEYOND[0]!)],
-    });
+    yield source === "old"
+      ? { source: "newest", batch_id: "marked", events: [lineageMarker("old", BEYOND[0]!)] }
+      : { source, batch_id: "marked", events: [lineageMarker("shop2", BEYOND[0]!)] };
   }
   for (const { source } of history.retirements) {
-    seen[`retired ${source}`] = await outcomeOf(log.retire(source));
-    seen[`append to ${source}`] = await submit(log, {
-      source,
-      batch_id: "new",
-      events: [submittedEvent()],
-    });
+    yield { source, batch_id: "new", events: [submittedEvent()] };
   }
-  seen["retire unknown"] = await outcomeOf(log.retire("none"));
-  return seen;
 }
 
 /** Everything that can be seen, by what was asked. */
 export async function observe(log: EventLog, history: MixedHistory) {
-  return { ...await reads(log), ...await answers(log, history) };
+  const seen: Record<string, unknown> = {};
+  for await (const [question, answer] of reads(log)) seen[question] = answer;
+  for (const batch of refusedBatches(history)) {
+    seen[`append ${JSON.stringify(batch)}`] = await submit(log, batch);
+  }
+  for (const source of ["none", ...history.retirements.map(({ source }) => source)]) {
+    seen[`retire ${source}`] = await outcomeOf(log.retire(source));
+  }
+  return seen;
 }

@@ -21,19 +21,18 @@ export type LearnedEvent = Pick<CommittedEvent, "event_id" | "stream" | "payload
 
 export class RandomMutations {
   readonly #random: Random;
-  /** A batch takes one of so many ids: of few, so that clients meet. */
-  readonly #batchIds: number;
   readonly #asked: Mutation[] = [];
-  readonly #sources = ["shop", "crm", "erp"];
+  readonly #sources: string[];
   /** Final frontiers by source. */
   readonly #retired = new Map<string, string>();
   /** By source and stream. */
   readonly #frontiers = new Map<string, string>();
   #count = 0;
 
-  constructor(random: Random, batchIds = Infinity) {
+  /** @param sources that there are at first; successors begin with their names. */
+  constructor(random: Random, sources: readonly string[] = ["shop", "crm", "erp"]) {
     this.#random = random;
-    this.#batchIds = batchIds;
+    this.#sources = [...sources];
   }
 
   /** All sources that were ever named. */
@@ -44,6 +43,11 @@ export class RandomMutations {
   /** One of those that were asked for before; a new one when there is none. */
   before(): Mutation {
     return this.#asked.length === 0 ? this.next() : randomItem(this.#random, this.#asked);
+  }
+
+  /** The same mutation, or one with the same name and other events. */
+  twinOf(mutation: Mutation): Mutation {
+    return this.#random() < 0.5 ? mutation : this.#changed(mutation);
   }
 
   next(): Mutation {
@@ -85,15 +89,9 @@ export class RandomMutations {
     const count = randomInteger(this.#random, 1, isLarge ? LARGE_EVENTS_MAX : EVENTS_MAX);
     return {
       source,
-      batch_id: `b/${this.#batchId()}`,
+      batch_id: `b/${this.#count++}`,
       events: Array.from({ length: count }, () => this.#event()),
     };
-  }
-
-  #batchId(): number {
-    return this.#batchIds === Infinity
-      ? this.#count++
-      : randomInteger(this.#random, 1, this.#batchIds);
   }
 
   #event(): Event {

@@ -321,7 +321,7 @@ class OpenSimulatedFile implements StorageFile {
 }
 
 /** An error as the operating system's calls give it. */
-export function errnoError(code: string, path: string): Error {
+function errnoError(code: string, path: string): Error {
   return Object.assign(new Error(`${code}: injected, '${path}'`), { code });
 }
 

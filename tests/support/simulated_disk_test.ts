@@ -11,14 +11,12 @@ import {
   NAMES_ONLY,
   SYNCED_ONLY,
   torn,
-  TORN_SHAPES,
 } from "./simulated_crash.ts";
 import { SimulatedDisk } from "./simulated_disk.ts";
 import { SECTOR_BYTES } from "./simulated_file.ts";
 
 const A = Buffer.alloc(3 * SECTOR_BYTES, "a");
 const B = Buffer.alloc(3 * SECTOR_BYTES, "b");
-const ZERO = Buffer.alloc(SECTOR_BYTES);
 
 async function fileOf(bytes: Uint8Array): Promise<{ disk: SimulatedDisk; file: StorageFile }> {
   const disk = new SimulatedDisk(new Map([["f", bytes]]));
@@ -56,6 +54,8 @@ test("SimulatedDisk keeps at a crash what was synced, and of the rest any sector
   await file.sync();
   assert.deepEqual([...everyCrash(disk)], ["bbb"]);
   assert.ok(disk.isDurable);
+  for (const letter of ["a", "c"]) await file.write(Buffer.alloc(SECTOR_BYTES, letter), 0);
+  assert.deepEqual([...everyCrash(disk)].sort(), ["abb", "bbb", "cbb"]);
 });
 
 test("SimulatedDisk may keep a length without its bytes, and bytes without their length", async () => {
@@ -68,22 +68,6 @@ test("SimulatedDisk may keep a length without its bytes, and bytes without their
   await file.sync();
   await file.truncate(SECTOR_BYTES);
   assert.deepEqual([sectorsLeft(disk, SYNCED_ONLY), sectorsLeft(disk, ALL_DONE)], ["aaa", "a"]);
-});
-
-test("SimulatedDisk may keep any of several writes to a sector", async () => {
-  const { disk, file } = await fileOf(ZERO);
-  for (const letter of ["a", "b", "c"]) await file.write(Buffer.alloc(SECTOR_BYTES, letter), 0);
-  assert.deepEqual([...everyCrash(disk)].sort(), ["0", "a", "b", "c"]);
-});
-
-test("SimulatedDisk syncs what was written before the sync began", async () => {
-  const { disk, file } = await fileOf(A);
-  disk.hook = async ({ kind }) => {
-    if (kind === "sync") await file.write(B, 0);
-    return null;
-  };
-  await file.sync();
-  assert.equal(sectorsLeft(disk, SYNCED_ONLY), "aaa");
 });
 
 for (const pages of ["shown", "dropped"] as const) {
@@ -105,18 +89,6 @@ for (const pages of ["shown", "dropped"] as const) {
     assert.deepEqual([...everyCrash(disk)], ["bbb"]);
   });
 }
-
-test("SimulatedDisk forgets what a failed sync has left of a file that is cut off", async () => {
-  const { disk, file } = await fileOf(Buffer.alloc(0));
-  await file.write(A, 0);
-  disk.hook = ({ kind }) => kind === "sync" ? { errno: "EIO" } : null;
-  await assert.rejects(file.sync(), /EIO/);
-  disk.hook = null;
-  await file.truncate(0);
-  await file.sync();
-  assert.ok(disk.isDurable);
-  assert.deepEqual([...everyCrash(disk)], [""]);
-});
 
 test("SimulatedDisk keeps names that are synced, and of the others any subset", async () => {
   const disk = new SimulatedDisk();
@@ -149,16 +121,6 @@ test("SimulatedDisk loses what is in a folder whose name is lost", async () => {
   assert.deepEqual(pathsLeft(disk, []), ["p", "p/f"]);
 });
 
-test("SimulatedDisk keeps a name without the bytes of its file, which have their own sync", async () => {
-  const disk = new SimulatedDisk();
-  const file = await disk.open("f", "create");
-  await file.write(A, 0);
-  await disk.syncFolder(".");
-  assert.equal(sectorsLeft(disk, SYNCED_ONLY), "");
-  await file.sync();
-  assert.equal(sectorsLeft(disk, SYNCED_ONLY), "aaa");
-});
-
 test("SimulatedDisk keeps the bytes that a file had when it was renamed over and is not", async () => {
   const disk = new SimulatedDisk(new Map([["f", A], ["f.tmp", B]]));
   await disk.rename("f.tmp", "f");
@@ -175,14 +137,4 @@ test("SimulatedDisk fills up, and has room again", async () => {
   await file.write(B.subarray(0, SECTOR_BYTES), A.length - SECTOR_BYTES);
   await file.write(B, 0);
   assert.equal(disk.roomBytes, 10);
-});
-
-test("SimulatedDisk leaves nothing that a torn shape cannot be", async () => {
-  const { disk, file } = await fileOf(A);
-  await file.write(B, A.length);
-  const left = new Set(TORN_SHAPES.map((shape) => disk.crash(torn(shape)).contents("f").length));
-  assert.ok([...left].every((length) => length >= A.length && length <= A.length + B.length));
-  for (const shape of TORN_SHAPES) {
-    assert.ok(disk.crash(torn(shape)).contents("f").subarray(0, A.length).equals(A), shape);
-  }
 });

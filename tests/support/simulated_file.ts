@@ -3,8 +3,7 @@
  * sector all that it held in between, any of which a crash may leave. `simulated_disk.ts` tells the
  * model.
  */
-import type { Buffer } from "node:buffer";
-import { SimulatedBytes } from "./simulated_bytes.ts";
+import { Buffer } from "node:buffer";
 import type { CrashChoice } from "./simulated_crash.ts";
 
 /** What a disk writes as a whole or not at all. */
@@ -23,8 +22,9 @@ type Versions = Map<number, Buffer[]>;
 export type FailedPages = "shown" | "dropped";
 
 export class SimulatedFile {
-  readonly #cached: SimulatedBytes;
-  readonly #durable: SimulatedBytes;
+  /** Buffers never change: a change makes another one. */
+  #cached: Buffer;
+  #durable: Buffer;
   /** Since the last sync, whether it failed or not. */
   #changes: Change[] = [];
   /** What failed syncs may have left on the disk, and no later one will. */
@@ -32,13 +32,13 @@ export class SimulatedFile {
   #lostSizes: number[] = [];
 
   /** A durable file. @param bytes stay as they are. */
-  constructor(bytes?: Uint8Array) {
-    this.#cached = new SimulatedBytes(bytes);
-    this.#durable = new SimulatedBytes(bytes);
+  constructor(bytes: Uint8Array = Buffer.alloc(0)) {
+    this.#cached = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    this.#durable = this.#cached;
   }
 
   get sizeBytes(): number {
-    return this.#cached.sizeBytes;
+    return this.#cached.length;
   }
 
   /** Whether a crash leaves it as it is. */
@@ -64,31 +64,32 @@ export class SimulatedFile {
     return this.#changes.length;
   }
 
+  /** A copy of all of it. */
   bytes(): Buffer {
-    return this.#cached.slice(0, this.#cached.sizeBytes);
+    return Buffer.from(this.#cached);
   }
 
+  /** Fills `into` from `position`; returns the bytes read. */
   read(into: Uint8Array, position: number): number {
-    return this.#cached.read(into, position);
+    return this.#cached.copy(into, 0, position);
   }
 
   change(change: Change): void {
     this.#changes.push(change);
-    apply(this.#cached, change);
+    this.#cached = changed(this.#cached, change);
   }
 
   /** The first changes become durable; so does the rest of each sector that they touch. */
   sync(changes: number): void {
     const synced = this.#changes.splice(0, changes);
     const sectors = this.#lost.size === 0 ? [] : synced.flatMap((change) => this.#sectors(change));
-    for (const change of synced) apply(this.#durable, change);
+    for (const change of synced) this.#durable = changed(this.#durable, change);
     for (const sector of sectors) {
-      if (!this.#lost.delete(sector)) continue;
-      const start = sector * SECTOR_BYTES;
-      const end = Math.min(start + SECTOR_BYTES, this.#durable.sizeBytes);
-      if (end > start) this.#durable.write(this.#cached.slice(start, end), start);
+      if (this.#lost.delete(sector)) {
+        this.#durable = withSector(this.#durable, sector, this.#cached);
+      }
     }
-    if (this.#durable.sizeBytes === this.#cached.sizeBytes) this.#lostSizes = [];
+    if (this.#durable.length === this.#cached.length) this.#lostSizes = [];
   }
 
   /** A sync fails: what it was to write is taken for written, and may be on the disk or not. */
@@ -97,7 +98,10 @@ export class SimulatedFile {
     if (failed.length === 0) return;
     if (pages === "dropped") {
       const sectors = new Set(failed.flatMap((change) => this.#sectors(change)));
-      for (const sector of sectors) this.#forget(sector);
+      // Readers see the durable content of a sector again; the size stays.
+      for (const sector of sectors) {
+        this.#cached = withSector(this.#cached, sector, this.#durable);
+      }
     }
     this.#lost = this.#versions(failed);
     this.#lostSizes = this.#sizes(failed).slice(1);
@@ -106,10 +110,10 @@ export class SimulatedFile {
 
   /** What is found after a crash. */
   afterCrash(path: string, choice: CrashChoice): Uint8Array {
-    if (this.isDurable) return this.#durable.snapshot();
+    if (this.isDurable) return this.#durable;
     const sizes = this.#sizes(this.#changes);
     const versions = [...this.#versions(this.#changes)].sort(([a], [b]) => a - b);
-    const left = new SimulatedBytes(this.#durable.slice(0, this.#durable.sizeBytes));
+    let left = this.#durable;
     versions.forEach(([sector, contents], place) => {
       const newer = choice.version({
         path,
@@ -117,15 +121,15 @@ export class SimulatedFile {
         count: versions.length,
         versions: contents.length + 1,
       });
-      if (newer > 0) left.write(contents[newer - 1]!, sector * SECTOR_BYTES);
+      const position = sector * SECTOR_BYTES;
+      if (newer > 0) left = changed(left, { position, bytes: contents[newer - 1]! });
     });
-    left.resize(choice.sizeBytes(sizes, path));
-    return left.slice(0, left.sizeBytes);
+    return resized(left, choice.sizeBytes(sizes, path));
   }
 
   /** Every size that the file may have on the disk, the durable one first. */
   #sizes(changes: readonly Change[]): number[] {
-    const sizes = [this.#durable.sizeBytes, ...this.#lostSizes];
+    const sizes = [this.#durable.length, ...this.#lostSizes];
     let size = sizes.at(-1)!;
     for (const { position, bytes } of changes) {
       size = bytes === null ? position : Math.max(size, position + bytes.length);
@@ -137,40 +141,49 @@ export class SimulatedFile {
   /** What sectors held after the durable content: what was lost, then what is not synced. */
   #versions(changes: readonly Change[]): Versions {
     const versions: Versions = new Map([...this.#lost].map(([sector, all]) => [sector, [...all]]));
-    const bytes = new SimulatedBytes(this.#durable.slice(0, this.#durable.sizeBytes));
+    let bytes = this.#durable;
     for (const [sector, contents] of versions) {
-      bytes.write(contents.at(-1)!, sector * SECTOR_BYTES);
+      bytes = changed(bytes, { position: sector * SECTOR_BYTES, bytes: contents.at(-1)! });
     }
     for (const change of changes) {
-      const sectors = sectorsOf(change, bytes.sizeBytes);
-      const before = sectors.map((sector) => sectorAt(bytes, sector));
-      apply(bytes, change);
-      sectors.forEach((sector, place) => {
+      const before = bytes;
+      bytes = changed(before, change);
+      for (const sector of sectorsOf(change, before.length)) {
         const content = sectorAt(bytes, sector);
-        if (content.equals(before[place]!)) return;
+        if (content.equals(sectorAt(before, sector))) continue;
         versions.set(sector, [...versions.get(sector) ?? [], content]);
-      });
+      }
     }
     return versions;
   }
 
   #sectors(change: Change): number[] {
     const lostEnd = (Math.max(-1, ...this.#lost.keys()) + 1) * SECTOR_BYTES;
-    const { sizeBytes } = this.#cached;
-    return sectorsOf(change, Math.max(sizeBytes, this.#durable.sizeBytes, lostEnd));
-  }
-
-  /** Readers see the durable content of a sector again; the size stays. */
-  #forget(sector: number): void {
-    const start = sector * SECTOR_BYTES;
-    const end = Math.min(start + SECTOR_BYTES, this.#cached.sizeBytes);
-    if (end > start) this.#cached.write(this.#durable.slice(start, end), start);
+    const sizeBytes = Math.max(this.#cached.length, this.#durable.length, lostEnd);
+    return sectorsOf(change, sizeBytes);
   }
 }
 
-function apply(target: SimulatedBytes, { position, bytes }: Change): void {
-  if (bytes === null) target.resize(position);
-  else target.write(bytes, position);
+function changed(before: Buffer, { position, bytes }: Change): Buffer {
+  if (bytes === null) return resized(before, position);
+  const after = resized(before, Math.max(before.length, position + bytes.length));
+  after.set(bytes, position);
+  return after;
+}
+
+/** A copy; bytes that were never written are zero. */
+function resized(bytes: Buffer, sizeBytes: number): Buffer {
+  const copy = Buffer.alloc(sizeBytes);
+  bytes.copy(copy);
+  return copy;
+}
+
+/** A copy with a sector of another content of the file, as far as it reaches. */
+function withSector(bytes: Buffer, sector: number, from: Buffer): Buffer {
+  const position = sector * SECTOR_BYTES;
+  const end = Math.min(position + SECTOR_BYTES, bytes.length);
+  if (end <= position) return bytes;
+  return changed(bytes, { position, bytes: resized(from.subarray(position, end), end - position) });
 }
 
 /** The sectors whose content a change may alter, in a file of that size. */
@@ -181,6 +194,8 @@ function sectorsOf({ position, bytes }: Change, sizeBytes: number): number[] {
   return Array.from({ length: count }, (_, place) => firstSector + place);
 }
 
-function sectorAt(bytes: SimulatedBytes, sector: number): Buffer {
-  return bytes.slice(sector * SECTOR_BYTES, (sector + 1) * SECTOR_BYTES);
+/** Zeros beyond the end. */
+function sectorAt(bytes: Buffer, sector: number): Buffer {
+  const position = sector * SECTOR_BYTES;
+  return resized(bytes.subarray(position, position + SECTOR_BYTES), SECTOR_BYTES);
 }

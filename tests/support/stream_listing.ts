@@ -22,7 +22,7 @@ export async function replayAll(service: EventLog): Promise<CommittedEvent[]> {
   return JSON.parse(`[${await joinPieces(replay)}]`);
 }
 
-/** All events behind one, as replay gives them. */
+/** All events after one, as replay gives them. */
 export function replayText(log: EventLog, after?: string): Promise<string> {
   return joinPieces(log.replay({ after, filter: {}, limitEvents: Infinity }));
 }

@@ -158,18 +158,15 @@ test("the installed package finds the modules of its threads", { skip }, async (
   }
 });
 
-const RENAMED: Array<[source: string, renamed: string]> = [
-  ['import { a } from "./a.ts";', 'import { a } from "./a.js";'],
-  ['export * from "../b/a.ts";', 'export * from "../b/a.js";'],
-  ['import "./a.ts";', 'import "./a.js";'],
-  ['await import("./a.ts")', 'await import("./a.js")'],
-  ['new URL("./a_worker.ts", import.meta.url)', 'new URL("./a_worker.js", import.meta.url)'],
-  ['import type { A } from "package/a.ts";', 'import type { A } from "package/a.ts";'],
-  ['const path = "./a.ts";', 'const path = "./a.ts";'],
-];
-
-for (const [source, renamed] of RENAMED) {
-  test(`renameModules() makes ${renamed} of ${source}`, () => {
-    assert.equal(renameModules(source), renamed);
-  });
-}
+test("renameModules() renames what is imported of the tree, and nothing else", () => {
+  const renamed = [
+    'export { a } from "../b/a.js";',
+    'import "./a.js";',
+    'await import("./a.js")',
+    'new URL("./a_worker.js", import.meta.url)',
+  ];
+  for (const text of renamed) assert.equal(renameModules(text.replace(".js", ".ts")), text);
+  for (const text of ['import type { A } from "package/a.ts";', 'const path = "./a.ts";']) {
+    assert.equal(renameModules(text), text);
+  }
+});

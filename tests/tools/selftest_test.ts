@@ -68,18 +68,10 @@ test("tools/selftest.ts does not trust a folder in memory, and exits 1", {
   assert.match(stdout, /^\/dev\/shm cannot be trusted with a log: tmpfs: it is in memory.*\n$/);
 });
 
-const FILE = fileURLToPath(import.meta.url);
-const REFUSED = {
-  "no folder": [],
-  "a missing one": ["/nowhere"],
-  "two": ["/", "/"],
-  "a file": [FILE],
-};
-
-for (const [name, args] of Object.entries(REFUSED)) {
-  test(`tools/selftest.ts refuses ${name} with exit 2`, async () => {
+test("tools/selftest.ts refuses anything but a folder with exit 2", async () => {
+  for (const args of [[], ["/nowhere"], ["/", "/"], [fileURLToPath(import.meta.url)]]) {
     const { code, stdout, stderr } = await runTool(args);
     assert.deepEqual([code, stdout], [2, ""]);
     assert.match(stderr, /^usage: selftest DIR/);
-  });
-}
+  }
+});

@@ -23,7 +23,7 @@ async function start(folder: string): Promise<Spawned> {
   return spawned;
 }
 
-/** As Ctrl-C under `deno task` does: the terminal's signal, and the same one handed on. */
+/** As Ctrl-C under `deno task` does: the terminal's signal, and the same one passed on. */
 async function stop({ child, exited }: Spawned): Promise<void> {
   signalChild(child, "SIGINT");
   signalChild(child, "SIGINT");

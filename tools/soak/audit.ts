@@ -162,7 +162,8 @@ export class Audit {
   }
 }
 
-function digested({ stream, record_key, kind, content_hash, occurred_at }: CommittedEvent) {
+/** What the digest of a batch covers of an event. */
+export function digested({ stream, record_key, kind, content_hash, occurred_at }: CommittedEvent) {
   const event = { stream, record_key, kind, content_hash };
   return occurred_at === undefined ? event : { ...event, occurred_at };
 }

@@ -4,11 +4,12 @@
  */
 import { Buffer } from "node:buffer";
 import type { CommittedEvent } from "../../src/event/types.ts";
+import { firstIndex } from "../../src/first_index.ts";
 
 const ID_BYTES = 16;
 const HASH_BYTES = 8;
 /** Of one event. */
-export const ENTRY_BYTES: number = ID_BYTES + HASH_BYTES;
+const ENTRY_BYTES = ID_BYTES + HASH_BYTES;
 const CAPACITY_MIN = 16;
 
 export class EventTrace {
@@ -21,8 +22,7 @@ export class EventTrace {
   }
 
   add({ event_id, event_hash }: CommittedEvent): void {
-    const at = this.#length * ENTRY_BYTES;
-    if (at === this.#bytes.length) this.#bytes = Buffer.concat([this.#bytes, Buffer.alloc(at)]);
+    const at = this.#roomForOne();
     idBytes(event_id).copy(this.#bytes, at);
     this.#bytes.write(event_hash, at + ID_BYTES, HASH_BYTES, "hex");
     this.#length += 1;
@@ -30,8 +30,7 @@ export class EventTrace {
 
   /** Adds an event of another trace. */
   addFrom(other: EventTrace, place: number): void {
-    const at = this.#length * ENTRY_BYTES;
-    if (at === this.#bytes.length) this.#bytes = Buffer.concat([this.#bytes, Buffer.alloc(at)]);
+    const at = this.#roomForOne();
     other.#entry(place).copy(this.#bytes, at);
     this.#length += 1;
   }
@@ -46,14 +45,9 @@ export class EventTrace {
   /** How many of the events have this id or a lower one. The trace must be in order. */
   countThrough(eventId: string): number {
     const wanted = idBytes(eventId);
-    let [low, high] = [0, this.#length];
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      const entry = this.#entry(middle).subarray(0, ID_BYTES);
-      if (Buffer.compare(entry, wanted) <= 0) low = middle + 1;
-      else high = middle;
-    }
-    return low;
+    return firstIndex(this.#length, (place) => {
+      return Buffer.compare(this.#entry(place).subarray(0, ID_BYTES), wanted) > 0;
+    });
   }
 
   /** Where this differs first from the events of another, from `start` to `end`; -1 nowhere. */
@@ -64,6 +58,13 @@ export class EventTrace {
     let at = 0;
     while (at < length && mine[at] === theirs[at]) at += 1;
     return Math.floor(at / ENTRY_BYTES);
+  }
+
+  /** Where the next event goes. */
+  #roomForOne(): number {
+    const at = this.#length * ENTRY_BYTES;
+    if (at === this.#bytes.length) this.#bytes = Buffer.concat([this.#bytes, Buffer.alloc(at)]);
+    return at;
   }
 
   #entry(place: number): Buffer {

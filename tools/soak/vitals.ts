@@ -12,6 +12,7 @@ import {
   SAMPLES_MAX,
 } from "./bounds.ts";
 import { claim } from "./violation.ts";
+import { median } from "../support/median.ts";
 
 const MIB = 1024 * 1024;
 /** Fewer looks make no median worth a judgement. */
@@ -110,10 +111,6 @@ function medians(samples: readonly Sample[]): Sample {
     memoryBytes: median(samples.map(({ memoryBytes }) => memoryBytes)),
     descriptors: median(samples.map(({ descriptors }) => descriptors)),
   };
-}
-
-function median(values: number[]): number {
-  return values.sort((a, b) => a - b)[Math.floor(values.length / 2)]!;
 }
 
 function inMib(bytes: number): string {

@@ -3,6 +3,7 @@
  * ways of keeping what was not synced. States of the same bytes are one.
  */
 import { createHash } from "node:crypto";
+import { setImmediate } from "node:timers/promises";
 import { type Random, seededRandom } from "../../../tools/support/random.ts";
 import {
   anyOf,
@@ -17,7 +18,6 @@ import {
   type SimulatedDisk,
   type Tree,
 } from "../../support/simulated_disk.ts";
-import { turn } from "./turn.ts";
 
 /** A way of keeping what was not synced, with its name. */
 interface NamedChoice {
@@ -90,7 +90,7 @@ export class CrashPoints<Known> {
   async beforeOperation(disk: SimulatedDisk, operation: Operation, known: () => Known) {
     if (!changesDisk(operation)) return;
     // The machine stops while the operation is under way: by then others have learned what they do.
-    await turn();
+    await setImmediate();
     this.take(disk, known(), `${operation.kind} ${operation.path}`);
   }
 
@@ -165,13 +165,10 @@ function bitsOf(bits: number, count: number): boolean[] {
 
 /** Which of so many changes are kept: all subsets, or of many the whole, nothing, all but one. */
 function nameSubsets(count: number, allSubsetsMax: number): boolean[][] {
-  const places = Array.from({ length: count }, (_, place) => place);
   if (count <= allSubsetsMax) {
-    return Array.from(
-      { length: 2 ** count },
-      (_, bits) => places.map((p) => (bits >> p) % 2 === 1),
-    );
+    return Array.from({ length: 2 ** count }, (_, bits) => bitsOf(bits, count));
   }
+  const places = Array.from({ length: count }, (_, place) => place);
   return [
     places.map(() => false),
     places.map(() => true),

@@ -1,26 +1,16 @@
 /**
- * A log on a simulated disk that goes through steps: what clients, operators and the power do to
- * it. The same steps do the same, operation by operation.
+ * A log that goes through steps: what clients, operators and the power do to it. The same steps do
+ * the same, operation by operation.
  */
 import assert from "node:assert/strict";
 import { SEGMENT_TEMPORARY_FILE } from "../../../src/log/storage/file_names.ts";
-import { type LogOptions, SILENT_LISTENER } from "../../../src/log/log.ts";
-import type { EventLogService } from "../../../src/service/event_log_service.ts";
 import type { Mutation } from "../../support/history.ts";
-import type { Outcome } from "../../support/outcome.ts";
-import {
-  type Random,
-  randomInteger,
-  randomItem,
-  seededRandom,
-} from "../../../tools/support/random.ts";
+import { KnownHistory } from "../../support/known_history.ts";
+import { randomItem, seededRandom } from "../../../tools/support/random.ts";
 import { torn } from "../../support/simulated_crash.ts";
-import { type OperationHook, SimulatedDisk, type Tree } from "../../support/simulated_disk.ts";
-import { TEST_TIME_MS } from "../../support/test_log.ts";
-import { openWatchedLog, openWatchedService } from "../../support/watched_log.ts";
-import { Ledger } from "./ledger.ts";
+import { type Base, LogRun } from "./log_run.ts";
 
-/** What can happen to a log. Each step but the last two starts the service if none is running. */
+/** What can happen to a log. Each step but the last three starts the service if none is running. */
 export const STEPS = [
   /** A batch. */
   "append",
@@ -41,21 +31,15 @@ export const STEPS = [
 ] as const;
 export type Step = typeof STEPS[number];
 
-const TEXT_CHARACTERS = [..."ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789é\n"];
+/** A log with a segment, a pending file, and a tail that was not shut down. */
+export const LOG_STEPS: readonly Step[] = [
+  ...["append", "retire", "seal", "group", "rotate", "append", "append"] as const,
+];
 
-/** A clock that goes on with each look at it, and randomness from a seed. */
-export function steadyTime(
-  startMs: number,
-  random: Random,
-): Pick<LogOptions, "clockMs" | "randomBytes"> {
-  let nowMs = startMs;
-  return {
-    clockMs: () => nowMs++,
-    randomBytes: (into) => {
-      for (let i = 0; i < into.length; i++) into[i] = randomInteger(random, 0, 255);
-    },
-  };
-}
+const TEXT_CHARACTERS = [..."ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789é\n"];
+const SEGMENT_BOUNDS = { events: 2, bytes: 100_000 };
+
+export const EMPTY_BASE: Base = { tree: new Map(), known: new KnownHistory() };
 
 /** Text that does not get shorter when it is compressed. */
 function randomText(seed: number, length: number): string {
@@ -63,41 +47,16 @@ function randomText(seed: number, length: number): string {
   return Array.from({ length }, () => randomItem(random, TEXT_CHARACTERS)).join("");
 }
 
-/** A log and what was submitted to it. */
-export interface Base {
-  tree: Tree;
-  ledger: Ledger;
-}
-
-export const EMPTY_BASE: Base = { tree: new Map(), ledger: new Ledger() };
-
 /** What these steps leave, all of it durable. */
 export async function baseOf(steps: readonly Step[]): Promise<Base> {
   const session = new CrashSession();
   for (const step of steps) await session.run(step);
-  return { tree: session.disk.tree(), ledger: session.ledger };
+  return session.base();
 }
 
-export class CrashSession {
-  readonly ledger: Ledger;
-  #disk: SimulatedDisk;
-  #service: EventLogService | null = null;
-  /** Asked before each operation, on whatever disk. */
-  #hook: OperationHook | null = null;
-  readonly #time = steadyTime(TEST_TIME_MS, seededRandom(1));
-
-  constructor({ tree, ledger }: Base = EMPTY_BASE) {
-    this.#disk = new SimulatedDisk(tree);
-    this.ledger = ledger.copy();
-  }
-
-  get disk(): SimulatedDisk {
-    return this.#disk;
-  }
-
-  set hook(hook: OperationHook | null) {
-    this.#hook = hook;
-    this.#disk.hook = hook;
+export class CrashSession extends LogRun {
+  constructor(base: Base = EMPTY_BASE) {
+    super(seededRandom(base.known.mutations.length + 1), base);
   }
 
   async run(step: Step): Promise<void> {
@@ -105,28 +64,37 @@ export class CrashSession {
       case "append":
         return await this.#submit([this.#batch("shop", 2)]);
       case "group":
-        return await this.#submitTogether([this.#batch("shop", 1), this.#batch("crm", 2)]);
+        return await this.#submit([this.#batch("shop", 1), this.#batch("crm", 2, 1)], {
+          isGroup: true,
+        });
       case "retire": {
-        const source = `old-${this.ledger.calls.length}`;
+        const source = `old-${this.known.mutations.length}`;
         return await this.#submit([this.#batch(source, 1), { kind: "retire", source }]);
       }
       case "kill":
-        this.#service = null;
-        return void await this.#serve();
+        this.service = null;
+        return void await this.serve();
       case "crash":
         return await this.#crash();
       case "shutdown":
-        return await this.#shutDown();
+        return await this.end("closed");
       case "seal":
-        return await this.#seal();
+        return await this.seal(SEGMENT_BOUNDS);
       case "rotate":
-        return await this.#rotate();
+        if (this.service !== null) await this.end("closed");
+        this.machine.arm(({ kind, path }) =>
+          kind === "open" && path === SEGMENT_TEMPORARY_FILE
+            ? { name: "EIO", fault: { errno: "EIO" } }
+            : null
+        );
+        await this.seal(SEGMENT_BOUNDS);
+        return this.machine.endProcess();
     }
   }
 
   /** A batch with an id of its own whose events fill several sectors. */
-  #batch(source: string, events: number): Mutation {
-    const number = this.ledger.calls.length;
+  #batch(source: string, events: number, before = 0): Mutation {
+    const number = this.known.mutations.length + before;
     const text = randomText(number, 500);
     const eventOf = (place: number) => ({
       stream: `s-${place}`,
@@ -138,72 +106,19 @@ export class CrashSession {
     return { kind: "append", batch: { source, batch_id: `b-${number}`, events: submitted } };
   }
 
-  async #submit(mutations: readonly Mutation[]): Promise<void> {
-    const service = await this.#serve();
-    const submitted = mutations.map((mutation) => this.ledger.submit(service, mutation));
-    assertAccepted(await Promise.all(submitted));
-  }
-
-  async #submitTogether(mutations: readonly Mutation[]): Promise<void> {
-    assertAccepted(await this.ledger.submitTogether(await this.#serve(), mutations));
-  }
-
-  /** The service, started if there is none. */
-  async #serve(): Promise<EventLogService> {
-    const options = { storage: this.#disk, ...this.#time, report: () => {} };
-    return this.#service ??= await openWatchedService(options);
-  }
-
-  async #crash(): Promise<void> {
-    const service = await this.#serve();
-    let left: SimulatedDisk | null = null;
-    this.#disk.hook = async (operation) => {
-      const fault = await this.#hook?.(operation) ?? null;
-      if (left !== null) return { errno: "EIO" };
-      if (operation.kind !== "sync") return fault;
-      left = this.#disk.crash(torn("every other sector"));
-      return { errno: "EIO" };
-    };
-    const { body } = await this.ledger.submit(service, this.#batch("shop", 2));
-    assert.equal(body.error, "writer_poisoned");
-    this.#disk = left!;
-    this.#disk.hook = this.#hook;
-    this.#service = null;
-    await this.#serve();
-  }
-
-  async #shutDown(): Promise<void> {
-    const service = this.#service;
-    this.#service = null;
-    await service?.close();
-  }
-
-  async #seal(): Promise<void> {
-    await this.#shutDown();
-    const log = await openWatchedLog({
-      storage: this.#disk,
-      ...this.#time,
-      listener: SILENT_LISTENER,
-    });
-    try {
-      if (log.hasUnsealed) await log.seal(() => {}, { bounds: { events: 2, bytes: 100_000 } });
-    } finally {
-      await log.close();
+  async #submit(mutations: readonly Mutation[], options = {}): Promise<void> {
+    if (this.service === null) await this.serve();
+    for (const { status, body } of await this.submit(mutations, options)) {
+      assert.equal(status, 200, JSON.stringify(body));
     }
   }
 
-  async #rotate(): Promise<void> {
-    const cut = { errno: "EIO" };
-    this.#disk.hook = async (operation) => {
-      const fault = await this.#hook?.(operation) ?? null;
-      const { kind, path } = operation;
-      return kind === "open" && path === SEGMENT_TEMPORARY_FILE ? cut : fault;
-    };
-    await this.#seal().catch((error) => assert.match(String(error), /EIO: injected/));
-    this.#disk.hook = this.#hook;
+  async #crash(): Promise<void> {
+    if (this.service === null) await this.serve();
+    this.machine.cutPower(({ kind }) => kind === "sync" ? torn("every other sector") : null);
+    const [outcome] = await this.submit([this.#batch("shop", 2)]);
+    assert.equal(outcome!.body.error, "writer_poisoned");
+    this.machine.restorePower();
+    await this.serve();
   }
-}
-
-function assertAccepted(outcomes: readonly Outcome[]): void {
-  for (const { status, body } of outcomes) assert.equal(status, 200, JSON.stringify(body));
 }

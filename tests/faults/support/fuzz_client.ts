@@ -9,13 +9,19 @@ import type { SeededRandom } from "../../../tools/support/random.ts";
 import { RawConnection } from "../../support/raw_client.ts";
 import type { RawResponse } from "../../support/raw_response.ts";
 import { changeBytes } from "./almost_json.ts";
-import { cutIntoPieces, HTTP_TOKENS, randomBytes } from "./fuzz_bytes.ts";
 import { mutateHttp } from "./fuzz_http.ts";
 import { mutateJson } from "./fuzz_json.ts";
-import type { SpoiledBatches } from "./fuzz_log_check.ts";
-import { type FuzzRequest, get, toBytes, toChunkedBytes } from "./fuzz_request.ts";
+import {
+  cutIntoPieces,
+  type FuzzRequest,
+  get,
+  HTTP_TOKENS,
+  randomBytes,
+  toBytes,
+  toChunkedBytes,
+} from "./fuzz_request.ts";
 import { FuzzSeeds } from "./fuzz_seeds.ts";
-import type { SentRequests } from "./fuzz_sent.ts";
+import type { SentRequests, SpoiledBatches } from "./fuzz_sent.ts";
 import { hostileSize } from "./fuzz_sizes.ts";
 
 /** What the clients share. */
@@ -36,12 +42,11 @@ const CAUGHT_UP = '"type":"caught_up"';
 /** Connections that a client leaves open without ending what it began. */
 const LINGERING_MAX = 4;
 const EXCERPT_BYTES = 2000;
-/** Requests after which a client goes to another source. */
-const SOURCE_REQUESTS = 40;
 
 export class FuzzClient {
   readonly #record: FuzzRecord;
   readonly #random: SeededRandom;
+  readonly #name: string;
   readonly #seeds: FuzzSeeds;
   readonly #lingering: RawConnection[] = [];
   #kept: RawConnection | null = null;
@@ -53,19 +58,19 @@ export class FuzzClient {
   constructor(record: FuzzRecord, random: SeededRandom, name: string) {
     this.#record = record;
     this.#random = random;
+    this.#name = name;
     this.#seeds = new FuzzSeeds(random, name);
   }
 
   /** Sends so many requests, one after the other. @throws {Error} that names the failing one. */
   async run(requests: number): Promise<void> {
     for (let number = 0; number < requests; number++) {
-      if (number % SOURCE_REQUESTS === 0) this.#seeds.leaveSource();
       try {
         await this.#exchange();
         this.#record.assertServerCalm();
       } catch (error) {
         const reason = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
-        const what = `request ${number} of ${this.#seeds.source}: ${excerpt(this.#sending)}`;
+        const what = `request ${number} of ${this.#name}: ${excerpt(this.#sending)}`;
         throw new Error(`${what}\n${reason}`, { cause: error });
       }
     }
@@ -106,8 +111,8 @@ export class FuzzClient {
   }
 
   async #sendHostileSize(): Promise<void> {
-    const { source } = this.#seeds;
-    const { bytes, isFramed } = hostileSize(this.#random, source, this.#seeds.newBatchId());
+    const batchId = `sized ${this.#random.uint32()}`;
+    const { bytes, isFramed } = hostileSize(this.#random, this.#name, batchId);
     if (isFramed) await this.#sendFramed(bytes);
     else await this.#sendRaw(bytes);
   }

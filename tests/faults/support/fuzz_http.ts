@@ -1,8 +1,13 @@
 /** Spoils what HTTP/1.1 (RFC 9112) says about a request: its line, its headers, its framing. */
 import { Buffer } from "node:buffer";
 import type { SeededRandom } from "../../../tools/support/random.ts";
-import { cutIntoPieces, randomBytes } from "./fuzz_bytes.ts";
-import { type FuzzRequest, toBytes, toChunkedBytes } from "./fuzz_request.ts";
+import {
+  cutIntoPieces,
+  type FuzzRequest,
+  randomBytes,
+  toBytes,
+  toChunkedBytes,
+} from "./fuzz_request.ts";
 
 const METHODS = [
   ...["get", "Get", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "HEAD", "BREW", "PRI"],
@@ -80,136 +85,87 @@ const PREFACES = [
 
 /** The bytes of a request that is wrong in one way, or sometimes in none. */
 export function mutateHttp(random: SeededRandom, request: FuzzRequest): Buffer {
-  const mutated = { ...request, headers: [...request.headers] };
-  return random.pick(MUTATIONS)(random, mutated);
+  if (random.below(20) < 5) return random.pick(WHOLE_CHANGES)(random, request);
+  const bytes = toBytes(request);
+  const bodyStart = bytes.length - (request.body?.length ?? 0);
+  const head = random.pick(HEAD_CHANGES)(random, bytes.toString("latin1", 0, bodyStart));
+  return Buffer.concat([latin1(head), bytes.subarray(bodyStart)]);
 }
 
-type Mutation = (random: SeededRandom, request: FuzzRequest) => Buffer;
+const LENGTH_LINE = /\r\nContent-Length: .*(?=\r\n)/;
 
-const MUTATIONS: readonly Mutation[] = [
-  (random, request) => toBytes({ ...request, method: random.pick(METHODS) }),
-  (random, request) => toBytes({ ...request, target: random.pick(TARGETS) }),
-  (random, request) => toBytes({ ...request, target: hugeTarget(random, request.target) }),
-  changeVersion,
-  changeLength,
-  changeLength,
-  changeCoding,
-  addLines,
-  addLines,
-  repeatHeader,
-  removeHeader,
-  hugeHeader,
-  manyHeaders,
-  foldHeader,
-  changeLineEnds,
+const HEAD_CHANGES: readonly ((random: SeededRandom, head: string) => string)[] = [
+  (random, head) => put(head, /^\S+/, random.pick(METHODS)),
+  (random, head) => put(head, / \S+/, ` ${random.pick(TARGETS)}`),
+  (random, head) => {
+    const length = random.pick([1000, 8000, 60_000, 66_000]);
+    return put(head, / HTTP/, random.pick(["?x=", "&x=", "/", "%"]) + "a".repeat(length) + " HTTP");
+  },
+  (random, head) => put(head, /HTTP\/1\.1/, random.pick(VERSIONS)),
+  (random, head) => put(head, LENGTH_LINE, `\r\nContent-Length: ${random.pick(LENGTHS)}`),
+  (random, head) => insert(random, head, [`Content-Length: ${random.pick(LENGTHS)}`]),
+  (random, head) =>
+    head.replace(/(?<=Content-Length: )\d+/, (text) => {
+      const length = Number(text);
+      return `${random.pick([length - 1, length + 1, length * 2, length >> 1])}`;
+    }),
+  (random, head) => {
+    const framed = random.chance(0.5) ? head : put(head, LENGTH_LINE, "");
+    return insert(random, framed, [`Transfer-Encoding: ${random.pick(CODINGS)}`]);
+  },
+  ...Array(2).fill((random: SeededRandom, head: string) =>
+    insert(random, head, Array.from({ length: 1 + random.below(3) }, () => random.pick(LINES)))
+  ),
+  (random, head) => {
+    const lines = head.trimEnd().split("\r\n").slice(1);
+    return insert(random, head, Array(random.pick([1, 1, 2, 100])).fill(random.pick(lines)));
+  },
+  (random, head) => {
+    const lines = head.split("\r\n");
+    return lines.toSpliced(1 + random.below(lines.length - 3), 1).join("\r\n");
+  },
+  (random, head) => {
+    const huge = "x".repeat(random.pick([1000, 8000, 16_000, 60_000, 66_000, 200_000]));
+    return insert(random, head, [random.pick([`X: ${huge}`, `${huge}: x`, `Host: ${huge}`])]);
+  },
+  (random, head) => {
+    const count = random.pick([90, 200, 3000, 20_000]);
+    return insert(random, head, Array.from({ length: count }, (_, n) => `X-${n}: `));
+  },
+  (random, head) =>
+    put(head, /: /, `:${random.pick(["\r\n ", "\r\n\t", "\r\n\r\n ", "\n ", "\r\n  \t "])}`),
+  (random, head) => {
+    const end = random.pick(["\n", "\r", "\r\r\n", "\n\r", "\r\n\r"]);
+    return random.chance(0.5) ? put(head, /\r\n/, end) : head.replaceAll("\r\n", end);
+  },
+];
+
+const WHOLE_CHANGES: readonly ((random: SeededRandom, request: FuzzRequest) => Buffer)[] = [
   goodChunks,
   badChunks,
   badChunks,
-  putBefore,
-  putBehind,
+  (random, request) => Buffer.concat([latin1(random.pick(PREFACES)), toBytes(request)]),
+  // More of it, or something else, right after it.
+  (random, request) => {
+    const bytes = toBytes(request);
+    const more = random.pick([bytes, latin1(random.pick(PREFACES)), randomBytes(random, 200)]);
+    return Buffer.concat([bytes, ...Array<Buffer>(random.pick([1, 1, 2, 20])).fill(more)]);
+  },
 ];
 
 function latin1(text: string): Buffer {
   return Buffer.from(text, "latin1");
 }
 
-/** The head of a request and its body, for changes that are none of its parts. */
-function split(request: FuzzRequest): [head: string, body: Buffer] {
-  const bytes = toBytes(request);
-  const bodyBytes = request.body?.length ?? 0;
-  const headEnd = bytes.length - bodyBytes;
-  return [bytes.toString("latin1", 0, headEnd), bytes.subarray(headEnd)];
-}
-
-function changeHead(request: FuzzRequest, change: (head: string) => string): Buffer {
-  const [head, body] = split(request);
-  return Buffer.concat([latin1(change(head)), body]);
-}
-
 /** Replaces the first match by text in which `$` means itself. */
-function replace(text: string, pattern: RegExp, by: string): string {
+function put(text: string, pattern: RegExp, by: string): string {
   return text.replace(pattern, () => by);
 }
 
-function hugeTarget(random: SeededRandom, target: string): string {
-  const length = random.pick([1000, 8000, 60_000, 66_000]);
-  return target + random.pick(["?x=", "&x=", "/", "%"]) + "a".repeat(length);
-}
-
-function changeVersion(random: SeededRandom, request: FuzzRequest): Buffer {
-  return changeHead(request, (head) => replace(head, /HTTP\/1\.1/, random.pick(VERSIONS)));
-}
-
-function changeLength(random: SeededRandom, request: FuzzRequest): Buffer {
-  const { length } = request.body ?? "";
-  const near = [length - 1, length + 1, length * 2, Math.floor(length / 2)].map(String);
-  const line = `Content-Length: ${random.pick(random.pick([LENGTHS, near]))}\r\n`;
-  return changeHead(request, (head) => {
-    const isAdded = random.chance(0.3) || request.body === null;
-    return isAdded
-      ? replace(head, /\r\n\r\n$/, `\r\n${line}\r\n`)
-      : replace(head, /Content-Length: .*\r\n/, line);
-  });
-}
-
-function changeCoding(random: SeededRandom, request: FuzzRequest): Buffer {
-  request.headers.push(["Transfer-Encoding", random.pick(CODINGS)]);
-  return random.chance(0.5)
-    ? toBytes(request)
-    : changeHead(request, (head) => replace(head, /Content-Length: .*\r\n/, ""));
-}
-
-function addLines(random: SeededRandom, request: FuzzRequest): Buffer {
-  const lines = Array.from({ length: 1 + random.below(3) }, () => `${random.pick(LINES)}\r\n`);
-  const isFirst = random.chance(0.5);
-  return changeHead(
-    request,
-    (head) =>
-      isFirst
-        ? replace(head, /\r\n/, `\r\n${lines.join("")}`)
-        : replace(head, /\r\n\r\n$/, `\r\n${lines.join("")}\r\n`),
-  );
-}
-
-function repeatHeader(random: SeededRandom, request: FuzzRequest): Buffer {
-  const header = random.pick(request.headers);
-  const count = random.pick([1, 1, 2, 100]);
-  return toBytes({ ...request, headers: [...request.headers, ...Array(count).fill(header)] });
-}
-
-function removeHeader(random: SeededRandom, request: FuzzRequest): Buffer {
-  if (request.body !== null && random.chance(0.5)) {
-    return changeHead(request, (head) => replace(head, /Content-Length: .*\r\n/, ""));
-  }
-  request.headers.splice(random.below(request.headers.length), 1);
-  return toBytes(request);
-}
-
-function hugeHeader(random: SeededRandom, request: FuzzRequest): Buffer {
-  const size = random.pick([1000, 8000, 16_000, 60_000, 66_000, 200_000]);
-  const huge = "x".repeat(size);
-  request.headers.push(random.pick([["X", huge], [huge, "x"], ["Authorization", huge]]));
-  return toBytes(request);
-}
-
-function manyHeaders(random: SeededRandom, request: FuzzRequest): Buffer {
-  const count = random.pick([90, 200, 3000, 20_000]);
-  for (let n = 0; n < count; n++) request.headers.push([`X-${n}`, ""]);
-  return toBytes(request);
-}
-
-function foldHeader(random: SeededRandom, request: FuzzRequest): Buffer {
-  const fold = random.pick(["\r\n ", "\r\n\t", "\r\n\r\n ", "\n ", "\r\n  \t "]);
-  return changeHead(request, (head) => replace(head, /: /, `:${fold}`));
-}
-
-function changeLineEnds(random: SeededRandom, request: FuzzRequest): Buffer {
-  const end = random.pick(["\n", "\r", "\r\r\n", "\n\r", "\r\n\r"]);
-  const isOne = random.chance(0.5);
-  return changeHead(
-    request,
-    (head) => isOne ? replace(head, /\r\n/, end) : head.replaceAll("\r\n", end),
-  );
+/** Header lines before or after all others. */
+function insert(random: SeededRandom, head: string, lines: readonly string[]): string {
+  const text = lines.map((line) => `\r\n${line}`).join("");
+  return put(head, random.chance(0.5) ? /(?=\r\n)/ : /(?=\r\n\r\n$)/, text);
 }
 
 function goodChunks(random: SeededRandom, request: FuzzRequest): Buffer {
@@ -220,23 +176,12 @@ function goodChunks(random: SeededRandom, request: FuzzRequest): Buffer {
 /** Chunks that are none, or the right ones with a place spoiled. */
 function badChunks(random: SeededRandom, request: FuzzRequest): Buffer {
   if (random.chance(0.5)) {
-    request.headers.push(["Transfer-Encoding", "chunked"]);
-    return Buffer.concat([toBytes({ ...request, body: null }), latin1(random.pick(CHUNKS))]);
+    const headers: FuzzRequest["headers"] = [...request.headers, ["Transfer-Encoding", "chunked"]];
+    const head = toBytes({ ...request, headers, body: null });
+    return Buffer.concat([head, latin1(random.pick(CHUNKS))]);
   }
   const bytes = goodChunks(random, request);
   const at = bytes.indexOf("\r\n\r\n") + random.below(12);
   if (at < bytes.length) bytes[at] = random.below(256);
   return bytes;
-}
-
-function putBefore(random: SeededRandom, request: FuzzRequest): Buffer {
-  return Buffer.concat([latin1(random.pick(PREFACES)), toBytes(request)]);
-}
-
-/** More of it, or something else, right behind. */
-function putBehind(random: SeededRandom, request: FuzzRequest): Buffer {
-  const bytes = toBytes(request);
-  const behind = random.pick([bytes, latin1(random.pick(PREFACES)), randomBytes(random, 200)]);
-  const count = random.pick([1, 1, 2, 20]);
-  return Buffer.concat([bytes, ...Array<Buffer>(count).fill(behind)]);
 }

@@ -3,9 +3,13 @@
  * of them without the service's help. It says more than a strict reader would, never less, so a
  * batch of the log that is not among them was caused by nothing that was sent.
  */
+import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { canonicalize } from "../../../src/event/json/canonical_json.ts";
+import type { CommittedEvent, Receipt } from "../../../src/event/types.ts";
+import { digested } from "../../../tools/soak/audit.ts";
+import { digestOf } from "../../../tools/soak/ledger.ts";
 
 const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const LF = 0x0a;
@@ -16,7 +20,7 @@ const OPEN = 0x7b;
 const CLOSE = 0x7d;
 const BLANKS = new Set([0x20, 0x09, CR, LF]);
 
-export interface EventContent {
+interface EventContent {
   stream: string;
   record_key: string;
   kind: string;
@@ -25,12 +29,12 @@ export interface EventContent {
 }
 
 /** What names a batch: source and id. */
-export function batchKey(source: string, batchId: string): string {
+function batchKey(source: string, batchId: string): string {
   return JSON.stringify([source, batchId]);
 }
 
 /** What a batch says, as a hash. */
-export function contentOf(events: readonly EventContent[]): string {
+function contentOf(events: readonly EventContent[]): string {
   const hash = createHash("sha256");
   for (const { stream, record_key, kind, occurred_at, payload } of events) {
     const members = { stream, record_key, kind, payload };
@@ -129,4 +133,52 @@ function withoutChunks(bytes: Buffer, start: number): Buffer {
     at = lineEnd + 1 + sizeBytes + (bytes[lineEnd + 1 + sizeBytes] === CR ? 2 : 1);
   }
   return Buffer.concat(pieces);
+}
+
+type Facts = Pick<Receipt, "last_event_id" | "events" | "batch_digest">;
+
+/**
+ * What the spoiled requests left in the log: each batch was sent by somebody, and each receipt
+ * names one that is there. All else is for the audit of the soak to say, which reads the same log.
+ */
+export class SpoiledBatches {
+  readonly #sent: SentRequests;
+  /** By the id of the batch's first event: what receipts say, and what the log holds. */
+  readonly #told = new Map<string, Facts>();
+  readonly #held = new Map<string, Facts>();
+
+  constructor(sent: SentRequests) {
+    this.#sent = sent;
+  }
+
+  /** Takes in a receipt. @param lastId of the batch committed before on the same connection. */
+  acknowledge(receipt: Receipt, lastId: string): void {
+    const { status, first_event_id, last_event_id, events, batch_digest } = receipt;
+    assert.ok(first_event_id <= last_event_id, "ids increase in a batch");
+    const known = this.#told.get(first_event_id);
+    const facts = { last_event_id, events, batch_digest };
+    assert.deepEqual(known ?? facts, facts, "a batch has one receipt");
+    if (status === "committed") {
+      assert.ok(first_event_id > lastId, "ids increase from receipt to receipt of a connection");
+    }
+    this.#told.set(first_event_id, facts);
+  }
+
+  /** Takes in a batch of the log. @returns whether somebody has sent it. */
+  hold(batch: readonly CommittedEvent[]): boolean {
+    const { source, batch_id, event_id } = batch[0]!;
+    this.#held.set(event_id, {
+      last_event_id: batch.at(-1)!.event_id,
+      events: batch.length,
+      batch_digest: digestOf(source, batch.map(digested)),
+    });
+    return this.#sent.hasBatch(batchKey(source, batch_id), contentOf(batch));
+  }
+
+  /** Each receipt names a batch of the log, with its ids, count and digest. */
+  assertAllHeld(): void {
+    for (const [firstEventId, facts] of this.#told) {
+      assert.deepEqual(this.#held.get(firstEventId), facts, firstEventId);
+    }
+  }
 }

@@ -1,9 +1,9 @@
 /** A follower of one process of a long history. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
+import { setImmediate } from "node:timers/promises";
 import type { EventLogService } from "../../../src/service/event_log_service.ts";
 import { FOLLOW_ALL } from "../../support/follow_records.ts";
-import { turn } from "./turn.ts";
 
 /** How often a follower is looked at until it must have caught up. */
 const TURNS_MAX = 1000;
@@ -15,7 +15,7 @@ export class HistoryFollower {
   /** Its events, as the records give them. */
   #text = "";
   /** Why it ended; null while it goes on. */
-  #reason: string | null = null;
+  reason: string | null = null;
 
   /**
    * @param after follows from behind this event; from the start when undefined.
@@ -26,31 +26,26 @@ export class HistoryFollower {
     void this.#collect(service, after);
   }
 
-  /** Why it ended; null while it goes on. */
-  get reason(): string | null {
-    return this.#reason;
-  }
-
   /**
    * Lets it take what there is, to the end of what is known of the log.
    * @param mayHaveFailed whether a read of it can have failed, which it may not know yet.
    */
   async catchUp(text: string, mayHaveFailed: boolean): Promise<void> {
     for (let turns = 0; this.#start + this.#text.length < text.length; turns++) {
-      if (mayHaveFailed && this.#reason === "replay_failed") break;
-      assert.ok(turns < TURNS_MAX && this.#reason === null, "a follower is given every event");
-      await turn();
+      if (mayHaveFailed && this.reason === "replay_failed") break;
+      assert.ok(turns < TURNS_MAX && this.reason === null, "a follower is given every event");
+      await setImmediate();
     }
     this.check(text);
   }
 
-  /** It is told that the writer has stopped, unless it could not read before. */
-  async ended(): Promise<void> {
-    for (let turns = 0; this.#reason === null; turns++) {
-      assert.ok(turns < TURNS_MAX, "a follower is told that the writer has stopped");
-      await turn();
+  /** It is told that the writer has stopped, or why else it ended, unless it could not read. */
+  async ended(expected = "writer_poisoned"): Promise<void> {
+    for (let turns = 0; this.reason === null; turns++) {
+      assert.ok(turns < TURNS_MAX, `a follower is told: ${expected}`);
+      await setImmediate();
     }
-    assert.ok(["writer_poisoned", "replay_failed"].includes(this.#reason), this.#reason);
+    assert.ok([expected, "replay_failed"].includes(this.reason), this.reason);
   }
 
   /** What it was given are the events behind its place, each once and in order. */
@@ -64,7 +59,7 @@ export class HistoryFollower {
       const line = Buffer.from(bytes).toString();
       const events = EVENTS.exec(line)?.[1];
       if (events !== undefined) this.#text += (this.#text === "" ? "" : ",") + events;
-      if (line.startsWith('{"type":"end"')) this.#reason = JSON.parse(line).reason;
+      if (line.startsWith('{"type":"end"')) this.reason = JSON.parse(line).reason;
     }
   }
 }

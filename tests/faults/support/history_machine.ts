@@ -1,48 +1,51 @@
 /**
- * A machine with a simulated disk whose operations fail and whose power goes when a long history
- * says so, and the processes that run on it one after the other.
+ * A machine with a simulated disk whose operations fail and whose power goes when a test says so,
+ * and the processes that run on it one after the other.
  */
 import assert from "node:assert/strict";
+import type { SegmentBounds } from "../../../src/log/segment/segment_writer.ts";
 import type { EventLogService } from "../../../src/service/event_log_service.ts";
-import { type Random, randomInteger, randomItem } from "../../../tools/support/random.ts";
-import { anyOf } from "../../support/simulated_crash.ts";
+import { type Random, randomInteger } from "../../../tools/support/random.ts";
+import { pause } from "../../support/pause.ts";
+import { anyOf, type CrashChoice } from "../../support/simulated_crash.ts";
 import {
-  changesDisk,
   type Fault,
   type Operation,
-  type OperationKind,
   SimulatedDisk,
+  type Tree,
 } from "../../support/simulated_disk.ts";
 import { TEST_TIME_MS } from "../../support/test_log.ts";
 import { openWatchedLog, openWatchedService } from "../../support/watched_log.ts";
 import { SILENT_LISTENER } from "../../../src/log/log.ts";
-import { type FaultPlan, plansFor } from "./fault_plans.ts";
+import type { FaultPlan } from "./fault_plans.ts";
 
-/** The next fault: at the `count`th operation from now on of these kinds; of any if absent. */
-interface Armed {
-  count: number;
-  kinds?: readonly OperationKind[];
-}
+/** Chooses how an operation fails; null when it works. */
+export type Chooser = (operation: Operation) => FaultPlan | null;
 
-/** Where a segment ends; few, since each costs every start and every new batch some time. */
-const SEGMENT_EVENTS = [120, 120, 1000];
+/** Chooses at an operation what a crash leaves; null when the power stays. */
+export type PowerCut = (operation: Operation) => CrashChoice | null;
 
 export class HistoryMachine {
   readonly #random: Random;
-  #disk = new SimulatedDisk();
+  #disk: SimulatedDisk;
   #nowMs = TEST_TIME_MS;
-  #armed: Armed | null = null;
+  /** Asked until an operation fails. */
+  #choose: Chooser | null = null;
   /** The last that has failed in this process. */
   #struck: FaultPlan | null = null;
   #hasFailed = false;
-  /** How many more changes of the disk there are until the power goes. */
-  #changesLeft = Infinity;
+  #cutPower: PowerCut | null = null;
   /** What the crash left, from then on. */
   #left: SimulatedDisk | null = null;
+  /** Called before each operation while there is power. */
+  watch: ((operation: Operation) => Promise<void>) | null = null;
+  /** How long an operation takes at most, in turns of other work. */
+  operationTurnsMax = 0;
 
-  constructor(random: Random) {
+  /** @param tree what the disk holds. */
+  constructor(random: Random, tree?: Tree) {
     this.#random = random;
-    this.#disk.hook = (operation) => this.#operate(operation);
+    this.#disk = this.#attached(new SimulatedDisk(tree));
   }
 
   get disk(): SimulatedDisk {
@@ -58,21 +61,21 @@ export class HistoryMachine {
     return this.#left !== null;
   }
 
-  /** Lets an operation fail, soon; what failed before works again. */
-  arm(armed: Armed): void {
-    this.#armed = armed;
+  /** Lets an operation fail; what failed before works again. */
+  arm(choose: Chooser): void {
+    this.#choose = choose;
     this.#struck = null;
   }
 
   /** From now on all works, while the power stays. */
   disarm(): void {
-    this.#armed = null;
+    this.#choose = null;
     this.#struck = null;
   }
 
-  /** Lets the power go at the `change`th change of the disk from now on. */
-  crashAt(change: number): void {
-    this.#changesLeft = change;
+  /** Lets the power go at an operation. */
+  cutPower(cut: PowerCut): void {
+    this.#cutPower = cut;
   }
 
   /** Sets the clock, which stands until then. */
@@ -82,32 +85,30 @@ export class HistoryMachine {
 
   /** The power goes now, unless it has, and comes back. */
   restorePower(): void {
-    this.#disk = this.#left ?? this.#disk.crash(anyOf(this.#random));
-    this.#disk.hook = (operation) => this.#operate(operation);
+    this.#disk = this.#attached(this.#left ?? this.#disk.crash(anyOf(this.#random)));
     this.#left = null;
     this.endProcess();
   }
 
-  /** A process is over: what it met is no matter of the next one. */
+  /** A process, or a phase of one, is over: what it met is no matter of the next one. */
   endProcess(): void {
     this.disarm();
     this.#hasFailed = false;
-    this.#changesLeft = Infinity;
+    this.#cutPower = null;
   }
 
   /** A new process with the service; null when it failed to start. */
-  async start(report: (line: string) => void): Promise<EventLogService | null> {
+  async start(report: (line: string) => void = () => {}): Promise<EventLogService | null> {
     const options = { storage: this.#disk, ...this.#time(), report };
     return await this.attempt(() => openWatchedService(options));
   }
 
-  /** A process with the command `seal`; its segments have sizes of any kind. */
-  async seal(): Promise<void> {
+  /** A process with the command `seal`. */
+  async seal(bounds: SegmentBounds): Promise<void> {
     const options = { storage: this.#disk, ...this.#time(), listener: SILENT_LISTENER };
     const log = await this.attempt(() => openWatchedLog(options));
     if (log === null) return;
-    const bounds = { events: randomItem(this.#random, SEGMENT_EVENTS), bytes: 100_000 };
-    await this.attempt(() => log.seal(() => {}, { bounds }));
+    if (log.hasUnsealed) await this.attempt(() => log.seal(() => {}, { bounds }));
     await this.attempt(() => log.close());
   }
 
@@ -122,6 +123,11 @@ export class HistoryMachine {
     }
   }
 
+  /** What fails once by the disk works the next time. */
+  async again<T>(action: () => Promise<T>): Promise<T> {
+    return await this.attempt(action) ?? await action();
+  }
+
   #time() {
     return {
       clockMs: () => this.#nowMs,
@@ -131,24 +137,29 @@ export class HistoryMachine {
     };
   }
 
+  #attached(disk: SimulatedDisk): SimulatedDisk {
+    disk.hook = async (operation) => {
+      if (this.operationTurnsMax > 0) await pause(this.#random, this.operationTurnsMax);
+      if (disk === this.#disk && !this.isOff) await this.watch?.(operation);
+      return disk === this.#disk ? this.#operate(operation) : { errno: "EIO" };
+    };
+    return disk;
+  }
+
   #operate(operation: Operation): Fault | null {
+    const choice = this.#left === null ? this.#cutPower?.(operation) ?? null : null;
+    if (choice !== null) this.#left = this.#disk.crash(choice);
     if (this.#left !== null) return { errno: "EIO" };
-    if (changesDisk(operation) && --this.#changesLeft <= 0) {
-      this.#left = this.#disk.crash(anyOf(this.#random));
-      return { errno: "EIO" };
-    }
     return this.#struck === null ? this.#strike(operation) : this.#strikeAgain(operation);
   }
 
   #strike(operation: Operation): Fault | null {
-    const armed = this.#armed;
-    if (armed === null || armed.kinds?.includes(operation.kind) === false) return null;
-    armed.count -= 1;
-    if (armed.count > 0) return null;
-    this.#armed = null;
+    const plan = this.#choose?.(operation) ?? null;
+    if (plan === null) return null;
+    this.#choose = null;
     this.#hasFailed = true;
-    this.#struck = { ...randomItem(this.#random, plansFor(operation)) };
-    return this.#struck.fault;
+    this.#struck = { ...plan };
+    return plan.fault;
   }
 
   #strikeAgain({ kind }: Operation): Fault | null {

@@ -9,18 +9,25 @@ import type { EventLogService } from "../../../src/service/event_log_service.ts"
 import type { Mutation } from "../../support/history.ts";
 import { type Outcome, statusOf } from "../../support/outcome.ts";
 import { type Random, randomInteger, randomItem } from "../../../tools/support/random.ts";
-import { joinPieces, TEST_TIME_MS } from "../../support/test_log.ts";
-import { assertDurable, REPAIR_REPORT, verified } from "./crash_check.ts";
-import { replayText } from "../../support/stream_listing.ts";
-import { answerTo } from "../../support/submitted.ts";
-import { compare, type Compared, reopen } from "./history_compare.ts";
-import { HistoryFollower } from "./history_follower.ts";
-import { HistoryMachine } from "./history_machine.ts";
 import { RandomMutations } from "../../support/random_mutations.ts";
-import { KnownHistory } from "../../support/known_history.ts";
+import { anyOf } from "../../support/simulated_crash.ts";
+import { changesDisk, type OperationKind } from "../../support/simulated_disk.ts";
+import { ALL_STREAMS, replayText } from "../../support/stream_listing.ts";
+import { answerTo } from "../../support/submitted.ts";
+import { joinPieces, TEST_TIME_MS } from "../../support/test_log.ts";
+import { assertDurable, reopen, REPAIR_REPORT, verified } from "./crash_check.ts";
+import { plansFor } from "./fault_plans.ts";
+import { LogRun } from "./log_run.ts";
 
 const GENERATIONS = 4;
 const BURST_MAX = 4;
+/** How often a burst has the same mutation twice, or two batches of one name. */
+const TWINS = 0.3;
+/** Within so many turns of other work clients submit, or an operation of the disk takes. */
+const CLIENT_TURNS_MAX = 60;
+const OPERATION_TURNS_MAX = 12;
+/** Where a segment ends; few, since each costs every start and every new batch some time. */
+const SEGMENT_EVENTS = [120, 120, 1000];
 /** How many events a follower is given at its start, at the most; now and then all. */
 const FOLLOWED_MAX = 30;
 const HOUR_MS = 3_600_000;
@@ -36,6 +43,10 @@ const CLOCK_CHANGES: readonly ((nowMs: number) => number)[] = [
   () => TEST_TIME_MS,
   () => TEST_TIME_MS + 50 * YEAR_MS,
 ];
+
+/** Mutations that are asked for again. */
+const REPEATED = 12;
+const ANCHORS = 2;
 
 /** About how many changes of the disk there are while the power goes. */
 const RECOVERY_CHANGES_MAX = 8;
@@ -67,37 +78,31 @@ const STEPS: Record<Step, number> = {
   clock: 40,
 };
 
-export class HistoryRun {
-  readonly #random: Random;
+export class HistoryRun extends LogRun {
   readonly #steps: number;
   readonly #tally: Tally;
-  readonly #machine: HistoryMachine;
   readonly #mutations: RandomMutations;
-  readonly #known: KnownHistory;
-  #service!: EventLogService;
-  #follower!: HistoryFollower;
-  #isPoisoned = false;
 
   /** @param steps of each generation. */
   constructor(random: Random, steps: number, tally: Tally) {
-    this.#random = random;
+    super(random);
     this.#steps = steps;
     this.#tally = tally;
-    this.#machine = new HistoryMachine(random);
+    this.machine.operationTurnsMax = OPERATION_TURNS_MAX;
     this.#mutations = new RandomMutations(random);
-    this.#known = new KnownHistory({ onCommit: (batch) => this.#mutations.learn(batch) });
+    this.known.onCommit = (batch) => this.#mutations.learn(batch);
   }
 
   async run(): Promise<void> {
-    await this.#serve();
+    await this.#start();
     for (let generation = 0; generation < GENERATIONS; generation++) {
       for (let step = 0; step < this.#steps; step++) await this.#step();
-      if (this.#isPoisoned) await this.#restart("restart");
+      if (this.isPoisoned) await this.#restart("restart");
       await this.#compareWithReopened();
       await this.#crash();
       await this.#recover();
     }
-    this.#service.endFollowers();
+    await this.end("killed");
   }
 
   #count(what: string): void {
@@ -105,18 +110,18 @@ export class HistoryRun {
   }
 
   async #step(): Promise<void> {
-    if (this.#isPoisoned && this.#random() < 0.5) {
-      return await this.#restart(randomItem(this.#random, ["restart", "kill"] as const));
+    if (this.isPoisoned && this.random() < 0.5) {
+      return await this.#restart(randomItem(this.random, ["restart", "kill"] as const));
     }
     const step = this.#chooseStep();
     this.#count(step);
     switch (step) {
       case "submit":
-        return await this.#submit([this.#mutations.next()]);
+        return void await this.submit([this.#mutations.next()]);
       case "repeat":
-        return await this.#submit([this.#mutations.before()]);
+        return void await this.submit([this.#mutations.before()]);
       case "burst":
-        return await this.#burst(randomInteger(this.#random, 2, BURST_MAX));
+        return await this.#burst(randomInteger(this.random, 2, BURST_MAX));
       case "read":
         return await this.#read();
       case "fault":
@@ -126,12 +131,12 @@ export class HistoryRun {
       case "seal":
         return await this.#restart(step);
       case "clock":
-        return this.#machine.changeClock(randomItem(this.#random, CLOCK_CHANGES));
+        return this.machine.changeClock(randomItem(this.random, CLOCK_CHANGES));
     }
   }
 
   #chooseStep(): Step {
-    let left = this.#random() * 1000;
+    let left = this.random() * 1000;
     for (const [step, weight] of Object.entries(STEPS)) {
       left -= weight;
       if (left < 0) return step as Step;
@@ -140,51 +145,47 @@ export class HistoryRun {
   }
 
   #arm(): void {
-    const kinds = this.#random() < 0.7 ? (["write", "sync"] as const) : (["read"] as const);
-    this.#machine.arm({ count: randomInteger(this.#random, 1, 3), kinds });
+    const kinds = this.random() < 0.7 ? (["write", "sync"] as const) : (["read"] as const);
+    this.#failNth(randomInteger(this.random, 1, 3), kinds);
   }
 
+  /** Lets the `nth` operation from now on fail in some way; of these kinds, of any if absent. */
+  #failNth(nth: number, kinds?: readonly OperationKind[]): void {
+    let left = nth;
+    this.machine.arm((operation) => {
+      if (kinds?.includes(operation.kind) === false || --left > 0) return null;
+      return randomItem(this.random, plansFor(operation));
+    });
+  }
+
+  /** Lets the power go at the `nth` change of the disk from now on. */
+  #crashAt(nth: number): void {
+    let left = nth;
+    this.machine.cutPower((operation) =>
+      changesDisk(operation) && --left <= 0 ? anyOf(this.random) : null
+    );
+  }
+
+  /** Several clients at once, now and then with the same batch or another one of the same name. */
   async #burst(count: number): Promise<void> {
     const mutations = Array.from({ length: count }, () => this.#mutations.next());
-    await this.#submit(mutations);
+    if (this.random() < TWINS) mutations.push(this.#mutations.twinOf(mutations[0]!));
+    const turnsMax = this.random() < 0.5 ? 0 : CLIENT_TURNS_MAX;
+    await this.submit(mutations, { turnsMax });
   }
 
-  /** Asks for mutations at once. */
-  async #submit(mutations: readonly Mutation[]): Promise<void> {
-    const answers = mutations.map(async (mutation) => ({
-      mutation,
-      outcome: await this.#answerTo(mutation),
-    }));
-    const answered = await Promise.all(answers);
-    for (const { outcome } of answered) this.#count(String(statusOf(outcome)));
-    this.#isPoisoned ||= answered.some(({ outcome }) => statusOf(outcome) === "writer_poisoned");
-    if (this.#isPoisoned) await this.#follower.ended();
-    if (this.#machine.isOff) {
-      this.#known.answeredLast(answered);
-    } else {
-      const { frontier } = this.#known;
-      this.#known.answered(answered, await this.#again(() => replayText(this.#service, frontier)));
-    }
-  }
-
-  async #answerTo(mutation: Mutation): Promise<Outcome> {
-    const outcome = await this.#machine.attempt(() => answerTo(this.#service, mutation));
-    if (outcome === null) return { status: 500, body: { error: "failed" } };
-    const isRefused = ["storage_full", "writer_poisoned"].includes(String(statusOf(outcome)));
-    assert.ok(this.#machine.hasFailed || !isRefused, "nothing has failed");
-    return outcome;
-  }
-
-  /** What fails once by the disk works the next time. */
-  async #again<T>(action: () => Promise<T>): Promise<T> {
-    const first = await this.#machine.attempt(action);
-    return first ?? await action();
+  override async submit(
+    mutations: readonly Mutation[],
+    options?: Parameters<LogRun["submit"]>[1],
+  ): Promise<Outcome[]> {
+    const outcomes = await super.submit(mutations, options);
+    for (const outcome of outcomes) this.#count(String(statusOf(outcome)));
+    return outcomes;
   }
 
   /** A page is what a plain look at all events gives. */
   async #read(): Promise<void> {
-    const random = this.#random;
-    const { events } = this.#known;
+    const { random, known: { events } } = this;
     const after = random() < 0.8 ? randomItem(random, events)?.event_id : undefined;
     const { source, stream } = randomItem(random, events) ?? {};
     const filter = { ...(random() < 0.5 && { source }), ...(random() < 0.5 && { stream }) };
@@ -194,126 +195,112 @@ export class HistoryRun {
       (filter.source ?? event.source) === event.source &&
       (filter.stream ?? event.stream) === event.stream;
     const query = { after, filter, limitEvents } as Parameters<EventLogService["replay"]>[0];
-    const text = await this.#again(() => joinPieces(this.#service.replay(query)));
+    const text = await this.machine.again(() => joinPieces(this.service!.replay(query)));
     const expected = events.filter(isWanted).slice(0, limitEvents);
     assert.ok(text === expected.map((event) => JSON.stringify(event)).join(","), "a page");
   }
 
   /** The process ends, in order or not; a sealing may come; then there is a new one. */
   async #restart(how: "restart" | "kill" | "seal"): Promise<void> {
-    await this.#end(how === "kill" ? "killed" : "closed");
-    if (how === "seal") await this.#seal();
-    await this.#serve();
+    await this.end(how === "kill" ? "killed" : "closed");
+    if (how === "seal") {
+      if (this.random() < 0.4) this.#failNth(randomInteger(this.random, 1, 60));
+      await this.#seal();
+      if (this.machine.hasFailed) this.#count("sealing failed");
+      if (!this.machine.isOff) this.machine.endProcess();
+    }
+    await this.#start();
   }
 
-  async #end(how: "closed" | "killed"): Promise<void> {
-    if (how === "closed") await this.#machine.attempt(() => this.#service.close());
-    else this.#service.endFollowers();
-    if (!this.#machine.isOff) this.#machine.endProcess();
-  }
-
+  /** Segments have sizes of any kind. */
   async #seal(): Promise<void> {
-    if (this.#random() < 0.4) this.#machine.arm({ count: randomInteger(this.#random, 1, 60) });
-    await this.#machine.seal();
-    if (this.#machine.hasFailed) this.#count("sealing failed");
-    if (!this.#machine.isOff) this.#machine.endProcess();
+    await this.seal({ events: randomItem(this.random, SEGMENT_EVENTS), bytes: 100_000 });
   }
 
   /** Starts the service, again if need be, and sees what is there. */
-  async #serve(): Promise<void> {
-    if (this.#random() < 0.2) this.#machine.arm({ count: randomInteger(this.#random, 1, 40) });
+  async #start(): Promise<void> {
+    if (this.random() < 0.2) this.#failNth(randomInteger(this.random, 1, 40));
     const report = (line: string) => {
       if (line.startsWith("tail.ndjson: removed")) assert.match(line, REPAIR_REPORT);
     };
-    let service = await this.#machine.start(report);
+    let service = await this.machine.start(report);
     while (service === null) {
       this.#count("start failed");
-      if (this.#machine.isOff) this.#machine.restorePower();
-      else this.#machine.endProcess();
-      service = await this.#machine.start(report);
+      this.machine.endProcess();
+      service = await this.machine.start(report);
     }
-    if (this.#machine.isOff) {
-      this.#machine.restorePower();
-      return await this.#serve();
-    }
-    this.#machine.endProcess();
-    this.#service = service;
-    this.#isPoisoned = false;
-    assertDurable(this.#machine.disk);
-    this.#known.settle(await replayText(service, this.#known.frontier));
-    this.#follower?.check(this.#known.text);
-    this.#follow();
-  }
-
-  /** Follows from one of the last events, or from the start. */
-  #follow(): void {
-    const { events, text } = this.#known;
-    const isAtStart = this.#random() < 0.1;
-    const place = events.length - 1 - randomInteger(this.#random, 0, FOLLOWED_MAX);
-    const after = isAtStart ? undefined : events[place]?.event_id;
-    const next = after === undefined ? events[0] : events[place + 1];
-    const end = text === "" ? 0 : text.length + 1;
-    const start = next === undefined ? end : text.lastIndexOf(beginning(next));
-    this.#follower = new HistoryFollower(this.#service, after, start);
+    this.machine.endProcess();
+    assertDurable(this.machine.disk);
+    await this.take(service);
+    this.follower?.check(this.known.text);
+    const isAtStart = this.random() < 0.1;
+    const last = this.known.events.length - 1;
+    this.follow(isAtStart ? -1 : last - randomInteger(this.random, 0, FOLLOWED_MAX));
   }
 
   /** What the running service has built up is what a new one builds from its files. */
   async #compareWithReopened(): Promise<void> {
-    this.#machine.disarm();
-    await this.#follower.catchUp(this.#known.text, this.#machine.hasFailed);
-    if (this.#follower.reason === "replay_failed") this.#count("replay_failed");
-    const here = this.#here();
-    await compare(here, [await reopen(here)]);
+    this.machine.disarm();
+    await this.follower!.catchUp(this.known.text, this.machine.hasFailed);
+    if (this.follower!.reason === "replay_failed") this.#count("replay_failed");
+    await this.#compare([this.service!, await reopen(this.machine.disk.tree())]);
   }
 
-  #here(): Compared {
-    return {
-      service: this.#service,
-      tree: this.#machine.disk.tree(),
-      known: this.#known,
-      mutations: this.#mutations,
-      random: this.#random,
-    };
+  /** Events, streams and answers are what the model says; streams at some events are the same. */
+  async #compare(services: readonly EventLogService[]): Promise<void> {
+    const { known, random } = this;
+    const anchors = Array.from(
+      { length: ANCHORS },
+      () => randomItem(random, known.events)?.event_id,
+    );
+    const repeated = [
+      ...Array.from({ length: REPEATED }, () => this.#mutations.before()),
+      ...this.#mutations.sources.map((source): Mutation => ({ kind: "retire", source })),
+    ];
+    const seen = await Promise.all(services.map(async (log) => {
+      assert.ok(await replayText(log) === known.text, "all events are there, byte by byte");
+      assert.deepEqual((await log.streams(ALL_STREAMS)).streams, known.model.streams());
+      for (const mutation of repeated) {
+        const expected = known.model.answer(mutation);
+        if (expected !== null) assert.deepEqual(await answerTo(log, mutation), expected);
+      }
+      return await Promise.all(anchors.map((through) => log.streams({ ...ALL_STREAMS, through })));
+    }));
+    for (const other of seen) assert.deepEqual(other, seen[0], "streams at an event");
   }
 
   /** The power goes, while the service works, is shut down, or the log is sealed. */
   async #crash(): Promise<void> {
-    const random = this.#random;
+    const { random } = this;
     const during = randomItem(random, ["submissions", "submissions", "shutdown", "seal"] as const);
-    if (during === "seal") await this.#end("closed");
-    this.#machine.crashAt(randomInteger(random, 1, CHANGES_MAX[during]));
+    if (during === "seal") await this.end("closed");
+    this.#crashAt(randomInteger(random, 1, CHANGES_MAX[during]));
     if (during === "submissions") {
       await this.#burst(BURST_MAX);
       await this.#burst(BURST_MAX);
-      await this.#end("killed");
+      await this.end("killed");
     } else if (during === "shutdown") {
-      await this.#end("closed");
+      await this.end("closed");
     } else {
-      await this.#machine.seal();
+      await this.#seal();
     }
-    this.#count(`crash in ${this.#machine.isOff ? during : "between"}`);
-    this.#machine.restorePower();
+    this.#count(`crash in ${this.machine.isOff ? during : "between"}`);
+    this.machine.restorePower();
   }
 
   /** What is left is right for any reader, and a start goes on from it, also one that crashes. */
   async #recover(): Promise<void> {
-    if (this.#random() < 0.5) {
-      this.#machine.crashAt(randomInteger(this.#random, 1, RECOVERY_CHANGES_MAX));
-      const service = await this.#machine.start(() => {});
+    if (this.random() < 0.5) {
+      this.#crashAt(randomInteger(this.random, 1, RECOVERY_CHANGES_MAX));
+      const service = await this.machine.start();
       service?.endFollowers();
-      if (this.#machine.isOff) this.#count("crash in recovery");
-      this.#machine.restorePower();
+      if (this.machine.isOff) this.#count("crash in recovery");
+      this.machine.restorePower();
     }
-    const { events_checked } = await verified(this.#machine.disk.tree());
-    await this.#serve();
-    assert.equal(this.#known.events.length, events_checked, "verify sees what the service shows");
-    const here = this.#here();
-    await reopen(here);
-    await compare(here);
+    const { events_checked } = await verified(this.machine.disk.tree());
+    await this.#start();
+    assert.equal(this.known.events.length, events_checked, "verify sees what the service shows");
+    await reopen(this.machine.disk.tree());
+    await this.#compare([this.service!]);
   }
-}
-
-/** How the line of an event begins, and of no other. */
-function beginning({ event_id }: CommittedEvent): string {
-  return `{"event_id":"${event_id}"`;
 }

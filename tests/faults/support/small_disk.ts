@@ -26,7 +26,7 @@ export type SmallDiskMaker = (folder: string) => Promise<SmallDisk | string>;
 const MIB = 1024 * 1024;
 /** Room for ingest, about. */
 const ROOM_BYTES = MIB;
-/** What `makeRoom()` gives back. */
+/** What `makeRoom()` frees. */
 const FILLER_BYTES = MIB;
 
 /** A file system in memory. Needs root. */

@@ -175,7 +175,11 @@ const FINDINGS: [byChain: FailureCode, byDefault: FailureCode | null, findings: 
   ["segment_invalid", "segment_invalid", [
     ["a file that is no segment", /^segments\//, withSegment(FULL, 0, Buffer.from("?"))],
     ["a segment cut off", /^segments\//, withSegment(FULL, 1, truncateAt(SEGMENT_BYTES, 500))],
-    ["another segment", /its footer says events 5, the manifest 3/, withSegment(FULL, 0, SEGMENT_BYTES)],
+    [
+      "another segment",
+      /its footer says events 5, the manifest 3/,
+      withSegment(FULL, 0, SEGMENT_BYTES),
+    ],
     ["a batch that is split or cut", /1 batches/, await withForged(0, { batches: 2 })],
   ]],
   ["pending_invalid", "pending_invalid", [

@@ -52,8 +52,9 @@ test("revisionOf() is empty without a commit, without git and in another's repos
 
 test("revisionModule() stands in for the module of the tree", async () => {
   const { path, text } = revisionModule("abc-dirty");
-  const module = path.replace(/\.js$/, ".ts");
-  const ofTree = await import(new URL(`../../../${module}`, import.meta.url).href);
+  const ofTree = await import(
+    new URL(`../../../${path.replace(/js$/, "ts")}`, import.meta.url).href
+  );
   assert.deepEqual({ ...ofTree }, { REVISION: "" });
   assert.equal(text, 'export const REVISION = "abc-dirty";\n');
 });

@@ -6,7 +6,6 @@ import { fileStorage } from "../../../src/log/storage/file_storage.ts";
 import type { Storage, StorageFile } from "../../../src/log/storage/storage.ts";
 import {
   measureSync,
-  ProbeError,
   probeLock,
   probeRename,
   probeWrites,
@@ -90,11 +89,6 @@ const FAULTS: Record<string, [Probe, (storage: Storage) => Storage, RegExp]> = {
     (storage) => ({ ...storage, syncFolder: () => Promise.reject(new Error("EINVAL")) }),
     /EINVAL/,
   ],
-  "an fdatasync that fails": [
-    measureSync,
-    (storage) => changed(storage, () => ({ sync: () => Promise.reject(new Error("EIO")) })),
-    /EIO/,
-  ],
 };
 
 for (const [name, [probe, spoil, message]] of Object.entries(FAULTS)) {
@@ -103,10 +97,3 @@ for (const [name, [probe, spoil, message]] of Object.entries(FAULTS)) {
       await assert.rejects(() => probe(spoil(fileStorage(dir)), dir), message);
     }));
 }
-
-test("a ProbeError is told from an error of the system", async () => {
-  await withFolder(async (dir) => {
-    const lossy = changed(fileStorage(dir), () => ({ write: () => Promise.resolve() }));
-    await assert.rejects(() => probeWrites(lossy), ProbeError);
-  });
-});

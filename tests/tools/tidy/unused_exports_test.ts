@@ -11,29 +11,23 @@ export interface Sixth {}
 `;
 const ALL = ["first", "second", "THIRD", "Fourth", "fifth"];
 
-const USERS: [title: string, user: string, unused: string[]][] = [
-  ["nobody", "", ALL],
-  ["an import", 'import { first, type Sixth, THIRD as x } from "./src/a.ts";', [
-    "second",
-    "Fourth",
-    "fifth",
-  ]],
-  ["an import over several lines", 'import {\n  first,\n  second,\n} from "./src/a.ts";', [
-    "THIRD",
-    "Fourth",
-    "fifth",
-  ]],
-  ["a re-export", 'export { Fourth } from "./src/a.ts";', ["first", "second", "THIRD", "fifth"]],
-  ["a re-export of all", 'export * from "./src/a.ts";', []],
-  ["a namespace", 'import * as a from "./src/a.ts";', []],
-  ["an import that is made later", 'const { first } = await import("./src/a.ts");', []],
-  ["an import from elsewhere", 'import { first } from "./src/b.ts";', ALL],
+const USERS: [user: string, unused: string[]][] = [
+  ["", ALL],
+  [
+    'import { first, type Sixth, THIRD as x } from "./src/a.ts";',
+    ["second", "Fourth", "fifth"],
+  ],
+  ['export {\n  Fourth,\n} from "./src/a.ts";', ["first", "second", "THIRD", "fifth"]],
+  ['export * from "./src/a.ts";', []],
+  ['import * as a from "./src/a.ts";', []],
+  ['const { first } = await import("./src/a.ts");', []],
+  ['import { first } from "./src/b.ts";', ALL],
 ];
 
-for (const [title, user, unused] of USERS) {
-  test(`findUnusedExports() with ${title} finds ${unused.join(", ") || "none"}`, () => {
+test("findUnusedExports() finds what no file imports", () => {
+  for (const [user, unused] of USERS) {
     const texts: Record<string, string> = { "src/a.ts": MODULE, "user.ts": user };
     const found = findUnusedExports(Object.keys(texts), (path) => texts[path]!);
-    assert.deepEqual(found.map((line) => /exports (\w+)/.exec(line)![1]), unused);
-  });
-}
+    assert.deepEqual(found.map((line) => /exports (\w+)/.exec(line)![1]), unused, user);
+  }
+});

@@ -1,0 +1,108 @@
+/**
+ * A log on a machine that fails, the service that runs on it and one follower of that. All that is
+ * answered and shown is held to what is known.
+ */
+import assert from "node:assert/strict";
+import type { SegmentBounds } from "../../../src/log/segment/segment_writer.ts";
+import type { EventLogService } from "../../../src/service/event_log_service.ts";
+import { type Random, randomInteger } from "../../../tools/support/random.ts";
+import type { Mutation } from "../../support/history.ts";
+import { KnownHistory } from "../../support/known_history.ts";
+import { type Outcome, statusOf } from "../../support/outcome.ts";
+import { pause } from "../../support/pause.ts";
+import type { Tree } from "../../support/simulated_disk.ts";
+import { replayText } from "../../support/stream_listing.ts";
+import { HistoryFollower } from "./history_follower.ts";
+import { HistoryMachine } from "./history_machine.ts";
+
+/** What a log held, and what is known of it. */
+export interface Base {
+  tree: Tree;
+  known: KnownHistory;
+}
+
+export class LogRun {
+  readonly machine: HistoryMachine;
+  readonly known: KnownHistory;
+  readonly random: Random;
+  service: EventLogService | null = null;
+  follower: HistoryFollower | null = null;
+  isPoisoned = false;
+  #groups = 0;
+
+  constructor(random: Random, base?: Base) {
+    this.random = random;
+    this.machine = new HistoryMachine(random, base?.tree);
+    this.known = base?.known.copy() ?? new KnownHistory();
+  }
+
+  /** What holds now, for a run that goes on from here. */
+  base(): Base {
+    return { tree: this.machine.disk.tree(), known: this.known.copy() };
+  }
+
+  /** A process starts, and what is there is what must be. @returns whether it started. */
+  async serve(): Promise<boolean> {
+    const service = await this.machine.start();
+    if (service !== null) await this.take(service);
+    return service !== null;
+  }
+
+  /** Goes on with a service that has started, and holds what is there to what is known. */
+  async take(service: EventLogService): Promise<void> {
+    this.service = service;
+    this.isPoisoned = false;
+    this.known.settle(await this.machine.again(() => replayText(service, this.known.frontier)));
+  }
+
+  /** Follows the service from after one of the events; from the start when there is none. */
+  follow(after = -1): void {
+    const { events, text } = this.known;
+    const place = Math.max(-1, after);
+    const next = events[place + 1];
+    const end = text === "" ? 0 : text.length + 1;
+    const start = next === undefined ? end : text.lastIndexOf(`{"event_id":"${next.event_id}"`);
+    this.follower = new HistoryFollower(this.service!, events[place]?.event_id, start);
+  }
+
+  /**
+   * Submits mutations at once, or each within so many turns of other work.
+   * @param isGroup whether they must share a commit.
+   */
+  async submit(
+    mutations: readonly Mutation[],
+    { turnsMax = 0, isGroup = false } = {},
+  ): Promise<Outcome[]> {
+    const service = this.service!;
+    const attempt = (work: () => Promise<Outcome>) => this.machine.attempt(work);
+    const group = isGroup ? this.#groups++ : null;
+    const outcomes = await Promise.all(mutations.map(async (mutation) => {
+      if (turnsMax > 0) await pause(this.random, randomInteger(this.random, 0, turnsMax));
+      return await this.known.submit(service, mutation, { attempt, group });
+    }));
+    const codes = outcomes.map(statusOf);
+    const isRefused = codes.includes("storage_full") || codes.includes("writer_poisoned");
+    assert.ok(this.machine.hasFailed || !isRefused, "nothing has failed");
+    this.isPoisoned ||= codes.includes("writer_poisoned");
+    if (this.isPoisoned) await this.follower?.ended();
+    if (!this.machine.isOff) {
+      this.known.shows(await this.machine.again(() => replayText(service, this.known.frontier)));
+    }
+    return outcomes;
+  }
+
+  /** The process ends, in order or not. */
+  async end(how: "closed" | "killed"): Promise<void> {
+    const service = this.service;
+    this.service = null;
+    if (how === "closed") await this.machine.attempt(async () => await service?.close());
+    else service?.endFollowers();
+    if (!this.machine.isOff) this.machine.endProcess();
+  }
+
+  /** The service, if it runs, is shut down, and the command `seal` does its work. */
+  async seal(bounds: SegmentBounds): Promise<void> {
+    if (this.service !== null) await this.end("closed");
+    await this.machine.seal(bounds);
+  }
+}
