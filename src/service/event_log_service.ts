@@ -9,59 +9,36 @@ import { ChangeSignal } from "./change_signal.ts";
 import type { EventLog, Follow, Replay, ReplayQuery } from "./event_log.ts";
 import { type FollowHub, FollowSession } from "./follow.ts";
 import { LivePages } from "./follow_page.ts";
-import { LogState } from "./log_state.ts";
 import { retireMutation } from "./retire.ts";
 import { StreamPages, type StreamsPage, type StreamsQuery } from "./streams.ts";
 import { WriterQueue } from "./writer_queue.ts";
-
-export interface ServiceOptions extends Omit<LogOptions, "listener"> {
-  /** Receives sentences for the operator, without payloads. */
-  report: (line: string) => void;
-}
 
 /**
  * Opens the log in a folder as its writer. The caller holds the writer lock.
  * @throws {CorruptLogError} committed bytes are damaged or missing; nothing was changed.
  * @throws {UnsupportedFormatError} a newer program wrote the folder.
  */
-export async function openEventLog(options: ServiceOptions): Promise<EventLogService> {
-  const { report } = options;
-  const state = new LogState(() => log.snapshot);
-  const changes = new ChangeSignal();
-  const log: Log = await openLog({
-    ...options,
-    listener: {
-      sealed: (history) => state.open(history),
-      batch: (entry) => state.addRecovered(entry),
-      rotated: () => state.rotated(),
-      report,
-      committed: (batches) => {
-        for (const { entry, streams } of batches) state.add(entry, streams);
-        changes.fire();
-      },
-      sealedMore: () => state.dropSealed(),
-    },
-  });
-  return new EventLogService(log, state, changes, report);
+export async function openEventLog(options: LogOptions): Promise<EventLogService> {
+  return new EventLogService(await openLog(options), options.report);
 }
 
 export class EventLogService implements EventLog {
   readonly #log: Log;
+  readonly #changes = new ChangeSignal();
   readonly #queue: WriterQueue;
   readonly #streamPages: StreamPages;
   readonly #hub: FollowHub;
   #followers = 0;
   #shuttingDown = false;
 
-  constructor(log: Log, state: LogState, changes: ChangeSignal, report: (line: string) => void) {
-    const ended = () => this.#followEnd();
+  constructor(log: Log, report: (line: string) => void) {
     this.#log = log;
-    this.#queue = new WriterQueue({ log, state, report, onStop: () => changes.fire() });
-    this.#streamPages = new StreamPages(state);
+    this.#queue = new WriterQueue(log, report, () => this.#changes.fire());
+    this.#streamPages = new StreamPages(log);
     this.#hub = {
       snapshot: () => log.snapshot,
-      ended,
-      changes,
+      ended: () => this.#followEnd(),
+      changes: this.#changes,
       livePages: new LivePages(),
       report,
     };
@@ -94,7 +71,7 @@ export class EventLogService implements EventLog {
   /** Ends every follow response with `shutdown`. */
   endFollowers(): void {
     this.#shuttingDown = true;
-    this.#hub.changes.fire();
+    this.#changes.fire();
   }
 
   /** Closes the log, after everything submitted has its outcome. */

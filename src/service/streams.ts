@@ -5,12 +5,13 @@
  */
 import { ApiError } from "../event/api_error.ts";
 import type { StreamSummary } from "../event/types.ts";
-import { hasEvent } from "../log/read/event_walk.ts";
-import type { LogSnapshot } from "../log/read/snapshot.ts";
-import { type StreamCounts, streamKey } from "../log/read/stream_counts.ts";
+import type { Log } from "../log/log.ts";
+import { lineEventId, lineSourceAndStream } from "../log/line/stored_line.ts";
+import { walkEvents } from "../log/read/event_walk.ts";
+import { StreamCounts, streamKey, type StreamSource } from "../log/read/stream_counts.ts";
+import type { CommitFile } from "../log/wal/commit_file.ts";
+import { viewOf } from "../log/wal/commit_file_view.ts";
 import { LruCache } from "../lru_cache.ts";
-import { countEvents } from "./generation.ts";
-import { type LogState, sealedStreams, type StreamsAt, unsealedFiles } from "./log_state.ts";
 import { mergeStreams } from "./stream_merge.ts";
 
 /** Anchored stream listings in the cache; others are counted from the log again. */
@@ -37,8 +38,18 @@ export interface StreamsPage {
   snapshot_through_event_id: string | null;
 }
 
+/** The streams at an event; later commits do not change it. */
+interface StreamsAt {
+  /** Parts of the log, from oldest to newest. */
+  sources: readonly StreamSource[];
+  /** Approximate memory of the parts that are not sealed. */
+  sizeBytes: number;
+  /** Last event counted; null for an empty log. */
+  throughEventId: string | null;
+}
+
 export class StreamPages {
-  readonly #state: LogState;
+  readonly #log: Log;
   /** By their last event. Every one weighs at least its share of the limit. */
   readonly #kept = new LruCache<StreamsAt>(
     STREAM_SNAPSHOTS_MAX * STREAM_SNAPSHOT_BYTES,
@@ -47,14 +58,14 @@ export class StreamPages {
   /** The last count. They run one at a time, which bounds their memory. */
   #counting: Promise<unknown> = Promise.resolve();
 
-  constructor(state: LogState) {
-    this.#state = state;
+  constructor(log: Log) {
+    this.#log = log;
   }
 
   /** @throws {ApiError} `stream_anchor_unavailable` when `through` is no committed event. */
   async page({ source, after, through, limit }: StreamsQuery): Promise<StreamsPage> {
     const at = through === undefined
-      ? await this.#state.streams()
+      ? this.#atFrontier()
       : await this.#kept.load(through, () => this.#count(through));
     const afterKey = after === undefined ? "" : streamKey(after.source, after.stream);
     const rows = await mergeStreams(at.sources, { afterKey, source, limit: limit + 1 });
@@ -70,39 +81,60 @@ export class StreamPages {
     };
   }
 
+  #atFrontier(): StreamsAt {
+    const { sealed, unsealed } = this.#log;
+    const counts = unsealed.map(({ batches }) => batches.streams.copy());
+    const lastUnsealed = unsealed.findLast(({ lastEventId }) => lastEventId !== null);
+    return {
+      sources: [...sealed.files.map(({ streams }) => streams), ...counts],
+      sizeBytes: counts.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0),
+      throughEventId: lastUnsealed?.lastEventId ?? sealed.lastEventId,
+    };
+  }
+
   #count(through: string): Promise<StreamsAt> {
     const counted = this.#counting.then(() => this.#countThrough(through));
     this.#counting = counted.catch(() => {});
     return counted;
   }
 
+  /** Counts what the file with the event holds up to it; the files before are counted. */
   async #countThrough(through: string): Promise<StreamsAt> {
-    const snapshot = this.#state.snapshot();
-    const { files } = snapshot;
+    const sealed = this.#log.sealed.files.map(({ streams, lastEventId }) => ({
+      lastEventId,
+      streams,
+      countThrough: () => streams.countThrough(through),
+    }));
+    const unsealed = this.#log.unsealed.map((file) => ({
+      lastEventId: file.lastEventId ?? "",
+      streams: file.batches.streams,
+      countThrough: () => countUnsealed(file, through),
+    }));
+    const files = [...sealed, ...unsealed];
     const place = files.findIndex(({ lastEventId }) => through <= lastEventId);
-    const file = files[place];
-    if (file === undefined) throw anchorUnavailable(through);
-    if (file.streams !== null && file.lastEventId === through) {
-      const sources = sealedStreams(files.slice(0, place + 1));
-      return { sources, sizeBytes: 0, throughEventId: through };
-    }
-    const counts = file.streams === null
-      ? await countUnsealed(snapshot, through)
-      : await file.streams.countThrough(through);
+    const counts = await files[place]?.countThrough() ?? null;
     if (counts === null) throw anchorUnavailable(through);
     return {
-      sources: [...sealedStreams(files.slice(0, place)), counts],
+      sources: [...files.slice(0, place).map(({ streams }) => streams), counts],
       sizeBytes: counts.sizeBytes,
       throughEventId: through,
     };
   }
 }
 
-/** Counts unsealed files up to an event; null when it is not in them. */
-async function countUnsealed(snapshot: LogSnapshot, through: string): Promise<StreamCounts | null> {
-  const files = unsealedFiles(snapshot);
-  const unsealed = { files, frontier: snapshot.frontier };
-  return await hasEvent(unsealed, through) ? await countEvents(files, through) : null;
+/** Counts the events of a file up to one; null when the file does not hold that one. */
+async function countUnsealed(file: CommitFile, through: string): Promise<StreamCounts | null> {
+  const counts = new StreamCounts();
+  let isFound = false;
+  await walkEvents(viewOf(file), (chunk, start) => {
+    const eventId = lineEventId(chunk, start);
+    if (eventId > through) return false;
+    isFound = eventId === through;
+    const { source, stream } = lineSourceAndStream(chunk, start);
+    counts.add(source, stream, 1, eventId);
+    return true;
+  });
+  return isFound ? counts : null;
 }
 
 function anchorUnavailable(through: string): ApiError {

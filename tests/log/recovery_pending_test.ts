@@ -15,13 +15,16 @@ import {
   openTestLog,
   readAll,
   tailOf,
+  unsealedBatches,
   withTail,
 } from "../support/test_log.ts";
 
 /** The tail becomes a pending file, and a new tail begins. */
 async function rotate(tree: Tree): Promise<{ tree: Tree; path: string }> {
-  const { entries } = await openTestLog(new SimulatedDisk(tree));
-  const inTail = entries.filter((entry) => tailOf(tree).includes(entry.first_event_id));
+  const { log } = await openTestLog(new SimulatedDisk(tree));
+  const inTail = (await unsealedBatches(log)).filter((entry) =>
+    tailOf(tree).includes(entry.first_event_id)
+  );
   const path = pendingPath(inTail[0]!.first_event_id, inTail.at(-1)!.last_event_id);
   return { tree: withTail(tree, Buffer.alloc(0)).set(path, tailOf(tree)), path };
 }
@@ -39,7 +42,8 @@ test("openLog() reads pending files and the tail as one log", async () => {
   let { tree } = await rotate(await appendTo(await logTree([]), "a", "b"));
   tree = (await rotate(await appendTo(tree, "c"))).tree;
   tree = await appendTo(tree, "d");
-  const { log, entries } = await openTestLog(new SimulatedDisk(tree));
+  const { log } = await openTestLog(new SimulatedDisk(tree));
+  const entries = await unsealedBatches(log);
   assert.deepEqual(entries.map((entry) => entry.batch_id), ["a", "b", "c", "d"]);
   const expected = await openTestLog(new SimulatedDisk(whole));
   assert.equal(log.snapshot.frontier, expected.log.snapshot.frontier);

@@ -23,7 +23,7 @@ async function logOf(count: number, payloadBytes: number) {
   const ids: string[] = [];
   for (let place = 0; place < count; place++) {
     const [committed] = await log.append([preparedBatch(`${place}`, { events: [{ payload }] })]);
-    ids.push(committed!.entry.last_event_id);
+    ids.push(committed!.last_event_id);
   }
   return { log, storage, ids };
 }

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { type Outcome, statusOf } from "../support/outcome.ts";
 import { RestartableLog, testWithRestart } from "../support/restartable_log.ts";
 import { failNth, gateAt } from "../support/storage_faults.ts";
+import { openTestLog } from "../support/test_log.ts";
 import { lineageMarker, type SubmittedBatch, submittedBatch } from "../support/submitted.ts";
 
 const NEVER_COMMITTED = "019b7c4e-2d37-7a01-8f00-000000000001";
@@ -134,10 +135,19 @@ test("append() with a precondition has no answer after a commit of unknown outco
   await log.service.close();
 });
 
-test("append() with a precondition waits for the first reading of the log, and others behind it", async () => {
-  const log = await RestartableLog.open();
-  const last = await log.commit(submittedBatch("shop", "1"));
-  await log.restart();
+/** A log whose only batch is sealed, and the last event of that. */
+async function openSealed(): Promise<{ log: RestartableLog; last: string }> {
+  const before = await RestartableLog.open();
+  const last = await before.commit(submittedBatch("shop", "1"));
+  await before.service.close();
+  const { log } = await openTestLog(before.storage);
+  await log.seal(() => {});
+  await log.close();
+  return { log: await RestartableLog.open(before.storage), last };
+}
+
+test("append() with a precondition waits for a read of a segment, and others behind it", async () => {
+  const { log, last } = await openSealed();
   const gate = gateAt("read");
   log.storage.hook = gate.hook;
   const outcomes = inOneTurn(log, [expecting("2", last), expecting("3", last)]);
@@ -150,10 +160,8 @@ test("append() with a precondition waits for the first reading of the log, and o
   await log.service.close();
 });
 
-test("append() with a precondition fails alone when the log cannot be read", async () => {
-  const log = await RestartableLog.open();
-  const last = await log.commit(submittedBatch("shop", "1"));
-  await log.restart();
+test("append() with a precondition fails alone when a segment cannot be read", async () => {
+  const { log, last } = await openSealed();
   log.storage.hook = failNth("read", 1, { errno: "EIO" });
   const failed = assert.rejects(log.submit(expecting("2", last)), { code: "EIO" });
   const behind = log.submit(submittedBatch("shop", "3", ["returns"]));

@@ -1,26 +1,21 @@
-/** Visits every event of a snapshot. */
+/** Visits every event of a file. */
 import type { Buffer } from "node:buffer";
 import { READ_CHUNK_BYTES } from "../../limits.ts";
-import { LineChunks } from "./line_chunks.ts";
+import { isHeaderLine } from "../line/stored_line.ts";
 import { ScanMemory } from "./scan_memory.ts";
-import type { LogSnapshot } from "./snapshot.ts";
-import { isHeaderLine, lineEventId } from "../line/stored_line.ts";
+import type { LogFile } from "./snapshot.ts";
 
 const LF = 0x0a;
 
-/**
- * Calls `visit` with the start of each event's line, in log order, until it returns false. Some
- * events up to `after` may come first.
- */
+/** Calls `visit` with the start of each event's line, in log order, until it returns false. */
 export async function walkEvents(
-  snapshot: LogSnapshot,
-  after: string | undefined,
+  file: LogFile,
   visit: (chunk: Buffer, lineStart: number) => boolean,
 ): Promise<void> {
   const memory = new ScanMemory();
-  const wanted = { after, filter: {}, firstReadBytes: READ_CHUNK_BYTES, memory };
-  const chunks = new LineChunks(snapshot, wanted);
-  for (let chunk = await chunks.next(); chunk !== null; chunk = await chunks.next()) {
+  const firstReadBytes = READ_CHUNK_BYTES;
+  const lines = file.lines({ after: undefined, filter: {}, firstReadBytes, memory });
+  for (let chunk = await lines.next(); chunk !== null; chunk = await lines.next()) {
     if (!visitLines(chunk, visit)) break;
   }
   memory.release();
@@ -34,17 +29,4 @@ function visitLines(
     if (!isHeaderLine(chunk, start) && !visit(chunk, start)) return false;
   }
   return true;
-}
-
-/** Whether a snapshot holds the event with that id. */
-export async function hasEvent(snapshot: LogSnapshot, eventId: string): Promise<boolean> {
-  if (snapshot.files.some((file) => file.lastEventId === eventId)) return true;
-  let found = false;
-  // The shortened id sorts right before the whole one, so that the walk visits the event.
-  await walkEvents(snapshot, eventId.slice(0, -1), (chunk, start) => {
-    const id = lineEventId(chunk, start);
-    found = id === eventId;
-    return id < eventId;
-  });
-  return found;
 }

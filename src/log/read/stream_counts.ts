@@ -67,14 +67,6 @@ export class StreamCounts implements StreamSource {
     if (entry.lastEventId === "") entry.lastEventId = lastEventId();
   }
 
-  /** Adds what another one counts. */
-  addAll(others: StreamCounts): void {
-    for (const { key, events, lastEventId } of others.entries()) {
-      const [source, stream] = namesOf(key);
-      this.add(source, stream, events, lastEventId);
-    }
-  }
-
   /** Last event of a stream; null when it has none. */
   frontier(source: string, stream: string): string | null {
     return this.#entries.get(source)?.get(stream)?.lastEventId ?? null;

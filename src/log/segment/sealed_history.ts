@@ -11,7 +11,6 @@ import { SealedSegment, type SegmentCaches } from "./sealed_segment.ts";
 import { findBatch } from "./segment_batches.ts";
 import { TableCache } from "./table_cache.ts";
 import { findEntry, sourceKey } from "./stream_index.ts";
-import type { LogFile } from "../read/snapshot.ts";
 import { streamKey } from "../read/stream_counts.ts";
 import type { Storage } from "../storage/storage.ts";
 import { SegmentError } from "../parquet/segment_error.ts";
@@ -43,7 +42,7 @@ export class SealedHistory {
   readonly #filters = new KeyFilters(this.#segments);
   /** By key of the stream indexes. */
   readonly #frontiers = new LruCache<KnownFrontier>(FRONTIERS_CACHED_MAX);
-  #files: readonly LogFile[] = [];
+  #files: readonly SealedSegment[] = [];
 
   constructor(storage: Storage) {
     this.#caches = {
@@ -54,7 +53,7 @@ export class SealedHistory {
   }
 
   /** The segments for readers, from oldest to newest. `add()` replaces the list. */
-  get files(): readonly LogFile[] {
+  get files(): readonly SealedSegment[] {
     return this.#files;
   }
 

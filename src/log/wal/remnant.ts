@@ -23,8 +23,8 @@ export async function remnantFault(
   if (sizeBytes - from > COMMIT_HEADER_BYTES_MAX + COMMIT_BODY_BYTES_MAX) {
     return `${sizeBytes - from} bytes follow, more than a commit may have`;
   }
-  const rightOffset = await findCommitAfter(file, sizeBytes, from);
-  if (rightOffset !== null) return `a right commit follows at ${rightOffset}`;
+  const validOffset = await findCommitAfter(file, sizeBytes, from);
+  if (validOffset !== null) return `a valid commit follows at ${validOffset}`;
   const startOffset = await findCommitStart(file, sizeBytes, from);
   return startOffset === null ? null : `another commit begins at ${startOffset}`;
 }

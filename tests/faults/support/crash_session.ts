@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { SEGMENT_TEMPORARY_FILE } from "../../../src/log/storage/file_names.ts";
-import { type LogOptions, SILENT_LISTENER } from "../../../src/log/log.ts";
+import type { LogOptions } from "../../../src/log/log.ts";
 import type { EventLogService } from "../../../src/service/event_log_service.ts";
 import type { Mutation } from "../../support/history.ts";
 import type { Outcome } from "../../support/outcome.ts";
@@ -183,7 +183,7 @@ export class CrashSession {
     const log = await openWatchedLog({
       storage: this.#disk,
       ...this.#time,
-      listener: SILENT_LISTENER,
+      report() {},
     });
     try {
       if (log.hasUnsealed) await log.seal(() => {}, { bounds: { events: 2, bytes: 100_000 } });

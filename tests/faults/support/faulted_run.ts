@@ -15,7 +15,6 @@ import { TEST_TIME_MS } from "../../support/test_log.ts";
 import { openWatchedLog, openWatchedService } from "../../support/watched_log.ts";
 import { type Base, steadyTime } from "./crash_session.ts";
 import { type FaultPlan, isNoRoomFault } from "./fault_plans.ts";
-import { SILENT_LISTENER } from "../../../src/log/log.ts";
 import { answerTo, submittedEvent } from "../../support/submitted.ts";
 import type { Ledger } from "./ledger.ts";
 
@@ -220,9 +219,7 @@ export class FaultedRun {
   async #seal(): Promise<void> {
     this.#phase = "seal";
     const storage = this.disk;
-    const log = await this.#try(() =>
-      openWatchedLog({ storage, ...this.#time, listener: SILENT_LISTENER })
-    );
+    const log = await this.#try(() => openWatchedLog({ storage, ...this.#time, report() {} }));
     if (log === null) return;
     await this.#try(() => log.seal(() => {}, { bounds: { events: 6, bytes: 100_000 } }));
     await this.#try(() => log.close());

@@ -15,7 +15,6 @@ import {
 } from "../../support/simulated_disk.ts";
 import { TEST_TIME_MS } from "../../support/test_log.ts";
 import { openWatchedLog, openWatchedService } from "../../support/watched_log.ts";
-import { SILENT_LISTENER } from "../../../src/log/log.ts";
 import { type FaultPlan, plansFor } from "./fault_plans.ts";
 
 /** The next fault: at the `count`th operation from now on of these kinds; of any if absent. */
@@ -103,7 +102,7 @@ export class HistoryMachine {
 
   /** A process with the command `seal`; its segments have sizes of any kind. */
   async seal(): Promise<void> {
-    const options = { storage: this.#disk, ...this.#time(), listener: SILENT_LISTENER };
+    const options = { storage: this.#disk, ...this.#time(), report() {} };
     const log = await this.attempt(() => openWatchedLog(options));
     if (log === null) return;
     const bounds = { events: randomItem(this.#random, SEGMENT_EVENTS), bytes: 100_000 };

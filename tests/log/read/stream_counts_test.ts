@@ -67,19 +67,6 @@ test("StreamCounts.frontier() is null for a stream without events, also beside o
   assert.equal(counts.frontier("a", "s"), null);
 });
 
-test("StreamCounts.addAll() adds what was counted of later events", () => {
-  const counts = new StreamCounts();
-  counts.add("a", "s", 2, idAt(1));
-  const later = new StreamCounts();
-  later.add("a", "s", 3, idAt(2));
-  later.add("a", "t", 1, idAt(3));
-  counts.addAll(later);
-  assert.deepEqual([...counts.entries()], [
-    { key: "a s", events: 5, lastEventId: idAt(2) },
-    { key: "a t", events: 1, lastEventId: idAt(3) },
-  ]);
-});
-
 test("StreamCounts.addEarlier() asks for the last event only where the stream is new", () => {
   const counts = new StreamCounts();
   counts.addEarlier("a", "s", 2, () => idAt(7));
