@@ -2,7 +2,7 @@
 import { ApiError } from "../event/api_error.ts";
 import { recordKeyFault } from "../event/names.ts";
 import type { EventFilter } from "../log/line/stored_line.ts";
-import type { ReplayQuery } from "../service/event_log.ts";
+import type { ReplayQuery } from "../log/read/event_scan.ts";
 import {
   type PageLimits,
   type Parameters,

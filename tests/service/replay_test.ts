@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { REPLAY_RESPONSE_BYTES_MAX } from "../../src/limits.ts";
-import type { EventLogService } from "../../src/service/event_log_service.ts";
-import type { ReplayQuery } from "../../src/service/event_log.ts";
+import type { EventLogService } from "../../src/service/event_log.ts";
+import type { ReplayQuery } from "../../src/log/read/event_scan.ts";
 import { SimulatedDisk } from "../support/simulated_disk.ts";
 import { preparedBatch } from "../support/prepared.ts";
 import { joinPieces } from "../support/test_log.ts";

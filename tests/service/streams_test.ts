@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { EventLogService } from "../../src/service/event_log_service.ts";
+import type { EventLogService } from "../../src/service/event_log.ts";
 import type { StreamsQuery } from "../../src/service/streams.ts";
 import { SimulatedDisk } from "../support/simulated_disk.ts";
 import { outcomeOf } from "../support/outcome.ts";

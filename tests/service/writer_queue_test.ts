@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { ApiError, type ErrorCode } from "../../src/event/api_error.ts";
 import type { PreparedBatch, Receipt } from "../../src/event/types.ts";
 import { COMMIT_BATCHES_MAX, COMMIT_BYTES_SOFT_MAX } from "../../src/limits.ts";
-import type { EventLogService } from "../../src/service/event_log_service.ts";
+import type { EventLogService } from "../../src/service/event_log.ts";
 import { keptBytes } from "../support/simulated_crash.ts";
 import { SimulatedDisk } from "../support/simulated_disk.ts";
 import { preparedBatch } from "../support/prepared.ts";

@@ -3,8 +3,8 @@
  * started again and killed under the hands of its callers. Mutations wait while it starts.
  */
 import type { PreparedBatch, Receipt, RetirementReceipt } from "../../src/event/types.ts";
-import type { EventLog, Follow, Replay, ReplayQuery } from "../../src/service/event_log.ts";
-import type { EventLogService } from "../../src/service/event_log_service.ts";
+import type { EventLog, EventLogService, Follow, Replay } from "../../src/service/event_log.ts";
+import type { ReplayQuery } from "../../src/log/read/event_scan.ts";
 import type { StreamsPage, StreamsQuery } from "../../src/service/streams.ts";
 import type { DiskFailure } from "./history_target.ts";
 import { anyOf } from "./simulated_crash.ts";

@@ -1,8 +1,7 @@
 /** Opens logs behind an order monitor, so that every test that does is also one of it. */
 import { type Log, type LogOptions, openLog, type SealingOptions } from "../../src/log/log.ts";
 import type { Storage } from "../../src/log/storage/storage.ts";
-import type { EventLogService } from "../../src/service/event_log_service.ts";
-import { openEventLog } from "../../src/service/event_log_service.ts";
+import { type EventLogService, openEventLog } from "../../src/service/event_log.ts";
 import { OrderMonitor } from "./order_monitor.ts";
 
 /** How a log is sealed behind the monitor. */

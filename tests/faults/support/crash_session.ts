@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { SEGMENT_TEMPORARY_FILE } from "../../../src/log/storage/file_names.ts";
 import type { LogOptions } from "../../../src/log/log.ts";
-import type { EventLogService } from "../../../src/service/event_log_service.ts";
+import type { EventLogService } from "../../../src/service/event_log.ts";
 import type { Mutation } from "../../support/history.ts";
 import type { Outcome } from "../../support/outcome.ts";
 import {

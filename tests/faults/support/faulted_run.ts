@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import type { CommittedEvent } from "../../../src/event/verify_event.ts";
-import type { EventLogService } from "../../../src/service/event_log_service.ts";
+import type { EventLogService } from "../../../src/service/event_log.ts";
 import { FOLLOW_ALL, type FollowRecord, parseRecord } from "../../support/follow_records.ts";
 import type { Mutation } from "../../support/history.ts";
 import { statusOf } from "../../support/outcome.ts";

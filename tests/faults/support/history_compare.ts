@@ -1,7 +1,6 @@
 /** Compares a running service with one recovered from its files. */
 import assert from "node:assert/strict";
-import type { EventLogService } from "../../../src/service/event_log_service.ts";
-import type { EventLog } from "../../../src/service/event_log.ts";
+import type { EventLog, EventLogService } from "../../../src/service/event_log.ts";
 import type { Mutation } from "../../support/history.ts";
 import { type Random, randomItem, seededRandom } from "../../../tools/support/random.ts";
 import { SimulatedDisk, type Tree } from "../../support/simulated_disk.ts";

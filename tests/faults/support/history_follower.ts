@@ -1,7 +1,7 @@
 /** A follower of one process of a long history. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
-import type { EventLogService } from "../../../src/service/event_log_service.ts";
+import type { EventLogService } from "../../../src/service/event_log.ts";
 import { FOLLOW_ALL } from "../../support/follow_records.ts";
 import { turn } from "./turn.ts";
 

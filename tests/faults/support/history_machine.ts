@@ -3,7 +3,7 @@
  * says so, and the processes that run on it one after the other.
  */
 import assert from "node:assert/strict";
-import type { EventLogService } from "../../../src/service/event_log_service.ts";
+import type { EventLogService } from "../../../src/service/event_log.ts";
 import { type Random, randomInteger, randomItem } from "../../../tools/support/random.ts";
 import { anyOf } from "../../support/simulated_crash.ts";
 import {
