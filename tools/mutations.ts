@@ -36,7 +36,7 @@ const SEALING_CRASHES = "tests/log/sealing/background_sealing_crash_test.ts";
 const SEALING_SERVICE = "tests/service/sealing_test.ts";
 const HANDOVER = "tests/log/handover_test.ts";
 
-const SYNC_TAIL = "      await this.#tail.file.sync();\n";
+const SYNC_TAIL = "await this.#tail.file.sync()";
 const UNLESS_NO_ROOM =
   '      if (!isNoRoom(error)) throw this.poisonBy("a write to the tail failed", error);\n';
 
@@ -79,7 +79,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: "the tail is not synced",
-    edits: [edit("log/wal/tail_writer.ts", SYNC_TAIL)],
+    edits: [edit("log/wal/tail_writer.ts", SYNC_TAIL, "await Promise.resolve()")],
     tests: [CRASHES],
   },
   {
@@ -139,8 +139,8 @@ export const MUTATIONS: readonly Mutation[] = [
     name: "a commit without room is cut off, and that is not synced",
     edits: [edit(
       "log/wal/tail_writer.ts",
-      'could not be truncated", error);\n    }\n    await this.#sync();\n',
-      'could not be truncated", error);\n    }\n',
+      'could not be truncated", error);\n    });\n    await this.#sync();\n',
+      'could not be truncated", error);\n    });\n',
     )],
     tests: [FAULTS, HISTORIES],
   },
@@ -196,7 +196,7 @@ export const MUTATIONS: readonly Mutation[] = [
     tests: ["tests/log/recovery_durability_test.ts"],
   },
   {
-    name: "recovery takes damage before a right commit for a remnant",
+    name: "recovery takes damage before another commit for a remnant",
     edits: [
       edit(
         "log/recovery.ts",
@@ -270,7 +270,7 @@ export const MUTATIONS: readonly Mutation[] = [
     edits: [
       edit("service/append.ts", "group.has(batchKey(source, batchId))", "group.size < 0"),
     ],
-    tests: ["tests/service/model_test.ts"],
+    tests: ["tests/service/writer_queue_test.ts"],
   },
   {
     name: "the manifest is replaced in place",

@@ -237,14 +237,9 @@ export class Log {
   async #sealOldest(maker: SegmentMaker): Promise<readonly SegmentEntry[]> {
     const pending = this.#pending[0];
     assert(pending !== undefined, "there is a file to be sealed");
-    this.#manifest = await this.#seal(pending, maker);
-    return this.#publish(pending);
-  }
-
-  async #seal(pending: CommitFile, maker: SegmentMaker): Promise<Manifest> {
     const { storage, clockMs } = this.#options;
     try {
-      return await sealPending(pending, this.#manifest, { storage, clockMs, maker });
+      this.#manifest = await sealPending(pending, this.#manifest, { storage, clockMs, maker });
     } catch (cause) {
       await removeUnfinished(storage).catch((left: Error) => {
         const { message } = cause as Error;
@@ -253,6 +248,7 @@ export class Log {
       });
       throw cause;
     }
+    return this.#publish(pending);
   }
 
   /** In one turn of the event loop: no reader misses an event or sees it twice. */
@@ -332,18 +328,15 @@ export class Log {
   }
 
   #takeSnapshot(): LogSnapshot {
+    const sealed = this.sealed.files;
     const unsealed = this.unsealed.filter(({ lastEventId }) => lastEventId !== null).map(viewOf);
-    return filesSnapshot(this.sealed.files, unsealed);
+    let files: readonly LogFile[] | null = null;
+    return {
+      frontier: (unsealed.at(-1) ?? sealed.at(-1))?.lastEventId ?? null,
+      /** Joined when first read: ten thousand segments are too much for each commit. */
+      get files() {
+        return files ??= [...sealed, ...unsealed];
+      },
+    };
   }
-}
-
-/** Joins the lists when they are first read: ten thousand segments are too much for each commit. */
-function filesSnapshot(sealed: readonly LogFile[], unsealed: readonly LogFile[]): LogSnapshot {
-  let files: readonly LogFile[] | null = null;
-  return {
-    frontier: (unsealed.at(-1) ?? sealed.at(-1))?.lastEventId ?? null,
-    get files() {
-      return files ??= [...sealed, ...unsealed];
-    },
-  };
 }

@@ -68,7 +68,12 @@ async function recoverFiles(
   report: Report,
   opened: Closable[],
 ): Promise<RecoveredLog> {
-  const sealed = await openSegments(storage, manifest, opened);
+  const sealed = new SealedHistory(storage);
+  opened.push(sealed);
+  await checkListedFiles(storage, manifest.segments);
+  sealed.add(manifest.segments);
+  // Reads one footer: a start costs the same however many segments there are.
+  await sealed.checkLast();
   let { lastEventId } = sealed;
   const pending: CommitFile[] = [];
   const onBatch = (path: string) => (entry: BatchEntry) => {
@@ -100,20 +105,6 @@ async function recoverFiles(
     lastEventId,
     head: head ?? manifest.segments.at(-1)?.head ?? GENESIS_HEAD_HEX,
   };
-}
-
-/** Checks that the segments of the manifest exist. Reads only the footer of the last one. */
-async function openSegments(
-  storage: Storage,
-  manifest: Manifest,
-  opened: Closable[],
-): Promise<SealedHistory> {
-  const sealed = new SealedHistory(storage);
-  opened.push(sealed);
-  await checkListedFiles(storage, manifest.segments);
-  sealed.add(manifest.segments);
-  await sealed.checkLast();
-  return sealed;
 }
 
 /** Names in the pending folder. */
@@ -200,24 +191,17 @@ async function prepareFolder(storage: Storage): Promise<Manifest> {
   const names = await storage.list(".");
   if (names === null) throw new Error("the log folder does not exist");
   const manifest = await readManifest(storage);
-  if (manifest !== null) {
-    // A copy may lack empty folders.
-    await makeFolders(storage, names);
-    return manifest;
+  if (manifest === null) await assertNeverWritten(storage, names);
+  // A copy of a log may lack empty folders too.
+  for (const folder of [PENDING_FOLDER, SEGMENTS_FOLDER]) {
+    if (!names.includes(folder)) await storage.makeFolder(folder);
   }
-  await assertNeverWritten(storage, names);
-  await makeFolders(storage, names);
+  if (manifest !== null) return manifest;
   if (!names.includes(TAIL_FILE)) await createTail(storage);
   await storage.syncFolder(".");
   await removeTemporaryFiles(storage);
   await writeManifest(storage, EMPTY_MANIFEST);
   return EMPTY_MANIFEST;
-}
-
-async function makeFolders(storage: Storage, names: readonly string[]): Promise<void> {
-  for (const folder of [PENDING_FOLDER, SEGMENTS_FOLDER]) {
-    if (!names.includes(folder)) await storage.makeFolder(folder);
-  }
 }
 
 /** Removes a manifest or a tail that was never renamed. */

@@ -1,18 +1,27 @@
 /**
  * Lists streams in pages that all describe one snapshot: the first page names its last event, the
- * others are requested with that event. Sealed counts are read page by page; unsealed ones up to
- * the event are counted, and the latest counts are cached.
+ * others are requested with that event. A page merges the sorted streams of all parts of the log
+ * and reads no more of a part than it shows; the part with the event is counted up to it, and the
+ * latest counts are cached.
  */
 import { ApiError } from "../event/api_error.ts";
 import type { StreamSummary } from "../event/types.ts";
 import type { Log } from "../log/log.ts";
 import { lineEventId, lineSourceAndStream } from "../log/line/stored_line.ts";
 import { walkEvents } from "../log/read/event_walk.ts";
-import { StreamCounts, streamKey, type StreamSource } from "../log/read/stream_counts.ts";
+import {
+  namesOf,
+  StreamCounts,
+  type StreamCursor,
+  streamKey,
+  type StreamSource,
+} from "../log/read/stream_counts.ts";
 import type { CommitFile } from "../log/wal/commit_file.ts";
 import { viewOf } from "../log/wal/commit_file_view.ts";
 import { LruCache } from "../lru_cache.ts";
-import { mergeStreams } from "./stream_merge.ts";
+
+/** Parts of the log in which a page is sought concurrently. */
+const STREAM_SEEKS_MAX = 32;
 
 /** Anchored stream listings in the cache; others are counted from the log again. */
 export const STREAM_SNAPSHOTS_MAX: number = 4;
@@ -142,4 +151,61 @@ function anchorUnavailable(through: string): ApiError {
     "stream_anchor_unavailable",
     `through is not a committed event: ${through}; start again without after and through`,
   );
+}
+
+export interface RowsWanted {
+  /** Exclusive. */
+  afterKey: string;
+  source: string | undefined;
+  limit: number;
+}
+
+/**
+ * Merges at most `limit` streams, in order of source, then stream.
+ * @param sources from oldest to newest part of the log.
+ */
+export async function mergeStreams(
+  sources: readonly StreamSource[],
+  { afterKey, source, limit }: RowsWanted,
+): Promise<StreamSummary[]> {
+  const prefix = source === undefined ? "" : streamKey(source, "");
+  const start = afterKey < prefix ? prefix : afterKey;
+  const cursors: StreamCursor[] = [];
+  for (let place = 0; place < sources.length; place += STREAM_SEEKS_MAX) {
+    const some = sources.slice(place, place + STREAM_SEEKS_MAX);
+    const seeks = some.map((streams) => streams.seek(start));
+    // A failure waits for the others: nobody reads a segment once the page has failed.
+    await Promise.allSettled(seeks);
+    cursors.push(...await Promise.all(seeks));
+  }
+  const rows: StreamSummary[] = [];
+  while (rows.length < limit) {
+    const key = leastKey(cursors);
+    if (key === null || !key.startsWith(prefix)) break;
+    const row = await takeStream(cursors, key);
+    if (key !== afterKey) rows.push(row);
+  }
+  return rows;
+}
+
+function leastKey(cursors: readonly StreamCursor[]): string | null {
+  let least: string | null = null;
+  for (const { key } of cursors) {
+    if (key !== null && (least === null || key < least)) least = key;
+  }
+  return least;
+}
+
+/** Adds up the counts of a stream and advances its cursors. The newest part has its last event. */
+async function takeStream(cursors: readonly StreamCursor[], key: string): Promise<StreamSummary> {
+  const [source, stream] = namesOf(key);
+  let frontier = "";
+  let events = 0;
+  for (const cursor of cursors) {
+    if (cursor.key !== key) continue;
+    events += cursor.events;
+    frontier = cursor.lastEventId;
+    if (!cursor.next()) await cursor.nextBlock();
+  }
+  return { source, stream, frontier_event_id: frontier, event_count: events };
 }

@@ -51,15 +51,6 @@ test("LivePages.read() reads once for all who ask for the same", async () => {
   assert.equal(all.size, 1 + others.length);
 });
 
-test("LivePages.read() reads again at another frontier", async () => {
-  const { log } = await logOf(1, 10);
-  const pages = new LivePages();
-  const before = await read(pages, log, FROM_START);
-  await log.append([preparedBatch("more")]);
-  const after = await read(pages, log, FROM_START);
-  assert.ok(before.nextAfter! < after.nextAfter!);
-});
-
 test("LivePages.read() keeps pages up to a bound, the newest", async () => {
   const payloadBytes = FOLLOW_RECORD_BYTES_MAX - 1024;
   const count = 2 * Math.floor(LIVE_PAGES_BYTES_MAX / payloadBytes);

@@ -47,7 +47,7 @@ export async function remnantFault(
  * none.
  *
  * A header runs to the end of its line and closes as no event line does, so nothing a client
- * submits can look like one. Line starts are not reliable: the damage may be in the line end before.
+ * submits can look like one. Line starts are not reliable: the line end before may be damaged.
  */
 async function commitOfLine(
   file: StorageFile,

@@ -79,19 +79,15 @@ export class TailWriter {
 
   /** Truncates a commit that found no room. */
   async #undo(offset: number): Promise<void> {
-    try {
-      await this.#tail.file.truncate(offset);
-    } catch (error) {
+    await this.#tail.file.truncate(offset).catch((error) => {
       throw this.poisonBy("a commit without room could not be truncated", error);
-    }
+    });
     await this.#sync();
   }
 
   async #sync(): Promise<void> {
-    try {
-      await this.#tail.file.sync();
-    } catch (error) {
+    await this.#tail.file.sync().catch((error) => {
       throw this.poisonBy("an fsync of the tail failed", error);
-    }
+    });
   }
 }
