@@ -253,12 +253,11 @@ export class Log {
 
   /** In one turn of the event loop: no reader misses an event or sees it twice. */
   #publish(pending: CommitFile): readonly SegmentEntry[] {
-    assert(pending.sealedIn === null, "a file is sealed once");
     const known = this.sealed.files.length;
     const segments = this.#manifest.segments.slice(known);
     this.sealed.add(segments);
     this.#pending = this.#pending.slice(1);
-    pending.sealedIn = this.sealed.files.slice(known);
+    pending.sealInto(this.sealed.files.slice(known));
     this.#snapshot = this.#takeSnapshot();
     return segments;
   }

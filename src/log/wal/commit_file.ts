@@ -26,7 +26,8 @@ export class CommitFile {
   /** Its newest commits in memory; null where none are kept. */
   recent: RecentCommits | null = null;
   readonly index: SparseIndex = new SparseIndex();
-  readonly batches: BatchIndex = new BatchIndex();
+  /** Empty once the file is sealed. */
+  batches: BatchIndex = new BatchIndex();
   /** All bytes before are durable commits. */
   endBytes = 0;
   /** Where the last commit starts; 0 when there is none. */
@@ -52,6 +53,13 @@ export class CommitFile {
     this.file = file;
     this.recent = null;
     return before;
+  }
+
+  /** Switches readers to the segments that hold its events. A snapshot may keep it for long. */
+  sealInto(segments: readonly LogFile[]): void {
+    assert(this.sealedIn === null, "a file is sealed once");
+    this.sealedIn = segments;
+    this.batches = new BatchIndex();
   }
 
   /**
