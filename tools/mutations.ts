@@ -36,11 +36,12 @@ const SEALING_CRASHES = "tests/log/sealing/background_sealing_crash_test.ts";
 const SEALING_SERVICE = "tests/service/sealing_test.ts";
 const HANDOVER = "tests/log/handover_test.ts";
 
-const SYNC_TAIL = "      await this.#tail.file.sync();\n";
+const SYNC_TAIL = "await this.#tail.file.sync()";
 const UNLESS_NO_ROOM =
   '      if (!isNoRoom(error)) throw this.poisonBy("a write to the tail failed", error);\n';
 
-const TAKE_IN = "    this.#takeIn(built, offset);\n";
+const TAKE_IN = "    this.#tail.add(commit, lines, offset + bytes.length, growth);\n" +
+  "    this.#tail.recent?.add(offset, bytes, this.#tail.lastEventId);\n";
 
 export const MUTATIONS: readonly Mutation[] = [
   {
@@ -73,24 +74,20 @@ export const MUTATIONS: readonly Mutation[] = [
         "log/wal/rotation.ts",
         '  await storage.syncFolder(PENDING_FOLDER);\n  await storage.syncFolder(".");\n',
       ),
-      edit(
-        "log/recovery.ts",
-        '  await storage.syncFolder(PENDING_FOLDER);\n  await storage.syncFolder(".");\n',
-      ),
     ],
     tests: [CRASHES],
   },
   {
     name: "the tail is not synced",
-    edits: [edit("log/wal/tail_writer.ts", SYNC_TAIL)],
+    edits: [edit("log/wal/tail_writer.ts", SYNC_TAIL, "await Promise.resolve()")],
     tests: [CRASHES],
   },
   {
     name: "a receipt leaves before the sync",
     edits: [edit(
       "log/wal/tail_writer.ts",
-      "    await this.#sync();\n    this.#takeIn",
-      "    void this.#sync();\n    this.#takeIn",
+      "    await this.#sync();\n    this.#tail.add",
+      "    void this.#sync();\n    this.#tail.add",
     )],
     tests: [CRASHES],
   },
@@ -113,7 +110,7 @@ export const MUTATIONS: readonly Mutation[] = [
     edits: [edit(
       "log/wal/tail_writer.ts",
       "write(bytes, offset)",
-      "write(bytes.subarray(0, 1 - built.commit.batches.length || undefined), offset)",
+      "write(bytes.subarray(0, 1 - commit.batches.length || undefined), offset)",
     )],
     tests: [CRASHES],
   },
@@ -142,8 +139,8 @@ export const MUTATIONS: readonly Mutation[] = [
     name: "a commit without room is cut off, and that is not synced",
     edits: [edit(
       "log/wal/tail_writer.ts",
-      'could not be truncated", error);\n    }\n    await this.#sync();\n',
-      'could not be truncated", error);\n    }\n',
+      'could not be truncated", error);\n    });\n    await this.#sync();\n',
+      'could not be truncated", error);\n    });\n',
     )],
     tests: [FAULTS, HISTORIES],
   },
@@ -199,7 +196,7 @@ export const MUTATIONS: readonly Mutation[] = [
     tests: ["tests/log/recovery_durability_test.ts"],
   },
   {
-    name: "recovery takes damage before a right commit for a remnant",
+    name: "recovery takes damage before another commit for a remnant",
     edits: [
       edit(
         "log/recovery.ts",
@@ -219,7 +216,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: "the chain starts over after a segment",
-    edits: [edit("log/recovery.ts", "head ?? lastSealed?.head ?? GENESIS", "head ?? GENESIS")],
+    edits: [edit("log/recovery.ts", "?? manifest.segments.at(-1)?.head ?? GENESIS", "?? GENESIS")],
     tests: [CRASHES, HISTORIES],
   },
   {
@@ -232,7 +229,7 @@ export const MUTATIONS: readonly Mutation[] = [
     edits: [
       edit(
         "service/log_state.ts",
-        "await this.#sealed?.findBatch(source, batchId) ?? null;",
+        "await this.#log.sealed.findBatch(source, batchId);",
         "null;",
       ),
     ],
@@ -242,9 +239,10 @@ export const MUTATIONS: readonly Mutation[] = [
     name: "the identities of recovered batches are forgotten",
     edits: [
       edit(
-        "service/event_log_service.ts",
-        "      batch: (entry) => state.addRecovered(entry),\n",
-        "      batch: () => {},\n",
+        "log/wal/commit_file.ts",
+        "    for (const entry of commit.batches) this.batches.add(entry);\n",
+        "    for (const entry of Array.isArray(growth) ? commit.batches : []) {\n" +
+          "      this.batches.add(entry);\n    }\n",
       ),
     ],
     tests: [CRASHES],
@@ -270,7 +268,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: "a batch does not wait for one of the same identity",
     edits: [
-      edit("service/append.ts", "group.hasBatch(source, batchId)", "group.batches.length < 0"),
+      edit("service/append.ts", "group.has(batchKey(source, batchId))", "group.size < 0"),
     ],
     tests: [HISTORIES],
   },
@@ -325,8 +323,8 @@ export const MUTATIONS: readonly Mutation[] = [
       ),
       edit(
         "log/wal/commit_file_view.ts",
-        "end: this.#endBytes, lastEventId",
-        "end: this.#target.endBytes, lastEventId",
+        "{ end: endBytes, lastEventId }, wanted",
+        "{ end: target.endBytes, lastEventId }, wanted",
       ),
     ],
     tests: [FAULTS, HISTORIES],
@@ -342,7 +340,11 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: "followers are not told that the writer stopped",
-    edits: [edit("service/writer_queue.ts", "    this.#options.onStop();\n")],
+    edits: [edit(
+      "service/writer_queue.ts",
+      "    this.#onChange();\n    return",
+      "    return",
+    )],
     tests: [FAULTS, "tests/service/follow_end_test.ts"],
   },
   {
@@ -383,7 +385,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: "a tail is rotated however many files are pending",
-    edits: [edit("log/log.ts", " && pendingCount < PENDING_FILES_MAX", "")],
+    edits: [edit("log/log.ts", " &&\n      this.#pending.length < PENDING_FILES_MAX", "")],
     tests: [SEALING],
   },
   {
@@ -419,12 +421,12 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: "a generation leaves memory before its segments are known",
     edits: [
-      edit("log/log_files.ts", "    this.#options.listener.sealedMore(segments);\n"),
       edit(
-        "log/log_files.ts",
+        "log/log.ts",
         "    return this.#publish(pending);\n",
-        '    this.#options.listener.sealedMore([]);\n    await this.#options.storage.list(".");\n' +
-          "    return this.#publish(pending);\n",
+        "    this.#pending = this.#pending.slice(1);\n" +
+          '    await this.#options.storage.list(".");\n' +
+          "    this.#pending = [pending, ...this.#pending];\n    return this.#publish(pending);\n",
       ),
     ],
     tests: [SEALING_SERVICE],

@@ -9,7 +9,7 @@ import { isEventId } from "../event/event_id.ts";
 import { nameFault, recordKeyFault, sourceFault } from "../event/names.ts";
 import { STREAMS_LIMIT_DEFAULT, STREAMS_LIMIT_MAX } from "../limits.ts";
 import type { EventFilter } from "../log/line/stored_line.ts";
-import type { ReplayQuery } from "../service/event_log.ts";
+import type { ReplayQuery } from "../log/read/event_scan.ts";
 import type { StreamsQuery } from "../service/streams.ts";
 import { type Parameters, parseQuery } from "./query_string.ts";
 

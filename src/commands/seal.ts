@@ -4,7 +4,7 @@
  */
 import { randomFillSync } from "node:crypto";
 import { fileStorage } from "../log/storage/file_storage.ts";
-import { type Log, openLog, SILENT_LISTENER } from "../log/log.ts";
+import { type Log, openLog } from "../log/log.ts";
 import type { SegmentEntry } from "../log/segment/manifest.ts";
 import type { Config } from "./config.ts";
 import { operationalError } from "./exit.ts";
@@ -34,7 +34,7 @@ async function sealFolder(
     storage: fileStorage(logDir),
     clockMs: Date.now,
     randomBytes: (into) => void randomFillSync(into),
-    listener: { ...SILENT_LISTENER, report: terminal.report },
+    report: terminal.report,
   });
   try {
     if (!log.hasUnsealed) throw operationalError(`${logDir}: there is nothing to seal`);

@@ -12,7 +12,7 @@ import { sealThread } from "../log/sealing/seal_thread.ts";
 import { listen, type ListenOptions } from "../http/server.ts";
 import { Admission } from "../service/admission.ts";
 import { BatchPreparer } from "../service/batch_preparer.ts";
-import { openEventLog } from "../service/event_log_service.ts";
+import { openEventLog } from "../service/event_log.ts";
 import type { Config } from "./config.ts";
 import { operationalError } from "./exit.ts";
 import type { ShutdownSignals } from "./signals.ts";

@@ -6,24 +6,31 @@ import { assert } from "../assert.ts";
 import { EventIdSource } from "../event/event_id.ts";
 import type { PreparedBatch } from "../event/types.ts";
 import { inTurns } from "../io_turn.ts";
+import type { LogFile, LogSnapshot } from "./read/snapshot.ts";
+import { recover, type RecoveredLog, type Report } from "./recovery.ts";
 import {
   BackgroundSealing,
   type BackgroundSealingOptions,
   type SegmentMaker,
 } from "./sealing/background_sealing.ts";
-import { buildCleanEnd, buildCommit, type StreamGrowth } from "./wal/commit_builder.ts";
-import type { CommitFile } from "./wal/commit_file.ts";
-import type { BatchEntry } from "./wal/commit_frame.ts";
-import { TAIL_FILE } from "./storage/file_names.ts";
-import { StorageFullError, type WriterPoisonedError } from "./storage/errors.ts";
-import { LogFiles, type MoveListener } from "./log_files.ts";
-import type { SegmentEntry } from "./segment/manifest.ts";
-import { recover, type RecoveredLog, type RecoveryListener } from "./recovery.ts";
-import { RotationError, syncNames } from "./wal/rotation.ts";
+import { removePending, removeUnfinished, sealPending } from "./sealing/seal.ts";
+import {
+  type MakerSettings,
+  type MakeSegment,
+  makeSegment,
+  type SegmentTask,
+} from "./sealing/segment_maker.ts";
+import type { Manifest, SegmentEntry } from "./segment/manifest.ts";
 import type { SealedHistory } from "./segment/sealed_history.ts";
-import { type MakerSettings, makeSegment, type SegmentTask } from "./sealing/segment_maker.ts";
-import type { LogSnapshot } from "./read/snapshot.ts";
+import { StorageFullError, type WriterPoisonedError } from "./storage/errors.ts";
+import { TAIL_FILE } from "./storage/file_names.ts";
 import type { Storage } from "./storage/storage.ts";
+import { buildCleanEnd, buildCommit } from "./wal/commit_builder.ts";
+import { CommitFile } from "./wal/commit_file.ts";
+import { viewOf } from "./wal/commit_file_view.ts";
+import type { BatchEntry } from "./wal/commit_frame.ts";
+import { RecentCommits } from "./wal/recent_commits.ts";
+import { rotateTail, RotationError, syncNames } from "./wal/rotation.ts";
 import { TailWriter } from "./wal/tail_writer.ts";
 
 /** The newest commits, kept in memory for readers at the end of the log. */
@@ -39,7 +46,7 @@ export interface LogOptions {
   clockMs: () => number;
   /** Fills its argument. */
   randomBytes: (into: Uint8Array) => void;
-  listener: LogListener;
+  report: Report;
   /** `RECENT_COMMITS_BYTES_MAX` if absent. */
   recentBytesMax?: number;
   /** Seals the log while it is open; if absent, only `seal()` does. */
@@ -54,45 +61,30 @@ export interface SealingOptions {
   pause?: BackgroundSealingOptions["pause"];
 }
 
-export interface LogListener extends RecoveryListener, MoveListener {
-  /** A commit is now durable and in the snapshot. Called before anyone else can see it. */
-  committed(batches: readonly CommittedBatch[]): void;
-}
-
-/** Ignores everything. */
-export const SILENT_LISTENER: LogListener = {
-  sealed() {},
-  batch() {},
-  rotated() {},
-  report() {},
-  committed() {},
-  sealedMore() {},
-};
-
-/** A batch that has become durable. */
-export interface CommittedBatch {
-  entry: BatchEntry;
-  streams: readonly StreamGrowth[];
-}
-
 /**
  * Opens the log as its writer, recovering what a crash left.
  * @throws {CorruptLogError} committed bytes are damaged or missing; nothing was changed.
  * @throws {UnsupportedFormatError} a newer program wrote the folder.
  */
 export async function openLog(options: LogOptions): Promise<Log> {
-  return new Log(options, await recover(options.storage, options.listener));
+  return new Log(options, await recover(options.storage, options.report));
 }
 
 /** Ends a sealing that should stop. */
 class SealStopped extends Error {}
 
 export class Log {
+  /** What is in segments. */
+  readonly sealed: SealedHistory;
   readonly #options: LogOptions;
   readonly #ids: EventIdSource;
-  readonly #files: LogFiles;
   readonly #background: BackgroundSealing | null;
+  #manifest: Manifest;
+  /** Rotated tails that readers read, from oldest to newest. */
+  #pending: readonly CommitFile[];
+  #tail: CommitFile;
   #writer: TailWriter;
+  #snapshot: LogSnapshot;
   /** Size of the tail at which it is rotated. */
   #rotateAtBytes: number;
   #head: string;
@@ -102,11 +94,15 @@ export class Log {
   #closed = false;
 
   constructor(options: LogOptions, recovered: RecoveredLog) {
-    const { clockMs, randomBytes, recentBytesMax = RECENT_COMMITS_BYTES_MAX } = options;
     this.#options = options;
-    this.#ids = new EventIdSource(clockMs, randomBytes, recovered.lastEventId);
-    this.#files = new LogFiles({ ...options, recentBytesMax }, recovered);
-    this.#writer = new TailWriter(options.storage, this.#files.tail);
+    this.#ids = new EventIdSource(options.clockMs, options.randomBytes, recovered.lastEventId);
+    this.sealed = recovered.sealed;
+    this.#manifest = recovered.manifest;
+    this.#pending = recovered.pending;
+    this.#tail = recovered.tail;
+    this.#tail.recent = this.#newRecent();
+    this.#writer = new TailWriter(options.storage, this.#tail);
+    this.#snapshot = this.#takeSnapshot();
     this.#rotateAtBytes = this.#rotateBytes;
     this.#head = recovered.head;
     this.#background = options.sealing === undefined ? null : this.#sealingBy(options.sealing);
@@ -115,17 +111,20 @@ export class Log {
 
   /** What is durable now. */
   get snapshot(): LogSnapshot {
-    return this.#files.snapshot;
+    return this.#snapshot;
   }
 
-  /** What is in segments. */
-  get sealed(): SealedHistory {
-    return this.#files.sealed;
+  /**
+   * The files that are not sealed, from oldest to newest. A file leaves the list in the turn of the
+   * event loop in which its segments join `sealed`.
+   */
+  get unsealed(): readonly CommitFile[] {
+    return [...this.#pending, this.#tail];
   }
 
   /** Whether some events are in no segment. */
   get hasUnsealed(): boolean {
-    return this.#files.oldestPending !== null || this.#files.tail.lastEventId !== null;
+    return this.#pending.length > 0 || this.#tail.lastEventId !== null;
   }
 
   /** Why the log takes no more commits; null while it does. */
@@ -135,11 +134,11 @@ export class Log {
 
   /**
    * Commits batches as one: all are durable when this returns, or none is. One call at a time.
-   * @returns one item for each batch, in order.
+   * @returns the entry of each batch, in order.
    * @throws {StorageFullError} there was no room; nothing was written.
    * @throws {WriterPoisonedError} the outcome is unknown, or that of an earlier commit was.
    */
-  async append(prepared: readonly PreparedBatch[]): Promise<readonly CommittedBatch[]> {
+  async append(prepared: readonly PreparedBatch[]): Promise<readonly BatchEntry[]> {
     assert(prepared.length > 0, "a commit holds at least one batch");
     assert(!this.#appending && !this.#closed, "commits are appended one at a time");
     assert(!this.#sealing, "nothing is appended during a sealing, nor after one that failed");
@@ -149,16 +148,13 @@ export class Log {
       const nowMs = this.#options.clockMs();
       const parts = { batches: prepared, ids: this.#ids, head: this.#head, nowMs };
       const built = await inTurns(buildCommit(parts));
-      const { frontier } = this.snapshot;
+      const { frontier } = this.#snapshot;
       const firstEventId = built.commit.batches[0]!.first_event_id;
       assert(frontier === null || frontier < firstEventId, "a commit follows the frontier");
       await this.#writer.append(built);
       this.#head = built.commit.head;
-      this.#files.refresh();
-      const { growth } = built;
-      const batches = built.commit.batches.map((entry, i) => ({ entry, streams: growth[i]! }));
-      this.#options.listener.committed(batches);
-      return batches;
+      this.#snapshot = this.#takeSnapshot();
+      return built.commit.batches;
     } finally {
       this.#appending = false;
       // The names of a rotation before are durable now.
@@ -187,15 +183,14 @@ export class Log {
     };
     const { storage } = this.#options;
     const make = (task: SegmentTask) => makeSegment(storage, task, { ...settings, onEvents });
-    if (this.#files.tail.lastEventId !== null) {
+    if (this.#tail.lastEventId !== null) {
       await this.#rotate();
       await syncNames(storage);
     }
     try {
-      while (this.#files.oldestPending !== null) {
-        const { file, segments } = await this.#files.sealOldest(make);
-        for (const entry of segments) onSegment(entry);
-        await this.#files.remove(file);
+      for (const file of this.#pending) {
+        for (const entry of await this.#sealOldest(make)) onSegment(entry);
+        await this.#remove(file);
       }
     } catch (error) {
       if (error instanceof SealStopped) return false;
@@ -213,7 +208,7 @@ export class Log {
     assert(!this.#appending && !this.#closed, "a log is closed once, when nothing is appended");
     this.#closed = true;
     await this.#background?.close();
-    const { tail } = this.#files;
+    const tail = this.#tail;
     try {
       const changed = tail.head !== null && !tail.endsClean;
       if (changed && this.poison === null && !this.#sealing) {
@@ -224,7 +219,8 @@ export class Log {
       if (!(error instanceof StorageFullError)) throw error;
       this.#report(`no room for the mark of a clean end: ${error.message}`);
     } finally {
-      await this.#files.close();
+      for (const { file } of this.unsealed) await file.close();
+      await this.sealed.close();
     }
   }
 
@@ -234,19 +230,53 @@ export class Log {
       pause,
       // Not before the pending file's name is durable: after a crash, a start that found the
       // segments listed and the old name would take the tail for events out of order.
-      nextPath: () => this.#writer.isSettled ? this.#files.oldestPending?.path ?? null : null,
-      sealNext: async () => this.#removeSealed((await this.#files.sealOldest(maker.make)).file),
+      nextPath: () => this.#writer.isSettled ? this.#pending[0]?.path ?? null : null,
+      sealNext: async () => {
+        const file = this.#pending[0]!;
+        await this.#sealOldest(maker.make);
+        await this.#remove(file).catch(({ message }: Error) => {
+          this.#report(`${file.path}: sealed, left for the next start to remove: ${message}`);
+        });
+      },
       report: (line) => this.#report(line),
     });
   }
 
-  async #removeSealed(sealed: CommitFile): Promise<void> {
+  /** Seals the oldest pending file, and switches its readers to the segments. */
+  async #sealOldest(make: MakeSegment): Promise<readonly SegmentEntry[]> {
+    const pending = this.#pending[0];
+    assert(pending !== undefined, "there is a file to be sealed");
+    const { storage, clockMs } = this.#options;
     try {
-      await this.#files.remove(sealed);
-    } catch (error) {
-      const { message } = error as Error;
-      this.#report(`${sealed.path}: sealed, left for the next start to remove: ${message}`);
+      const backlogBytes = this.unsealed.reduce((sum, { endBytes }) => sum + endBytes, 0);
+      const options = { storage, clockMs, make, backlogBytes };
+      this.#manifest = await sealPending(pending, this.#manifest, options);
+    } catch (cause) {
+      await removeUnfinished(storage).catch((left: Error) => {
+        const { message } = cause as Error;
+        const reason = `what it left could not be removed: ${left.message}`;
+        throw new Error(`${message}; ${reason}`, { cause });
+      });
+      throw cause;
     }
+    return this.#publish(pending);
+  }
+
+  /** In one turn of the event loop: no reader misses an event or sees it twice. */
+  #publish(pending: CommitFile): readonly SegmentEntry[] {
+    const known = this.sealed.files.length;
+    const segments = this.#manifest.segments.slice(known);
+    this.sealed.add(segments);
+    this.#pending = this.#pending.slice(1);
+    pending.sealInto(this.sealed.files.slice(known));
+    this.#snapshot = this.#takeSnapshot();
+    return segments;
+  }
+
+  /** Closes a sealed file, after the reads under way, and removes it. */
+  async #remove({ file, path }: CommitFile): Promise<void> {
+    await file.close();
+    await removePending(this.#options.storage, path);
   }
 
   get #rotateBytes(): number {
@@ -259,9 +289,9 @@ export class Log {
    * @throws {WriterPoisonedError} the tail is no longer where a start looks for it.
    */
   async #rotateWhenLarge(): Promise<void> {
-    const { tail, pendingCount } = this.#files;
-    const isDue = tail.endBytes >= this.#rotateAtBytes && pendingCount < PENDING_FILES_MAX;
-    if (!isDue || tail.lastEventId === null || this.poison !== null) return;
+    const isDue = this.#tail.endBytes >= this.#rotateAtBytes &&
+      this.#pending.length < PENDING_FILES_MAX;
+    if (!isDue || this.#tail.lastEventId === null || this.poison !== null) return;
     try {
       await this.#rotate();
       this.#rotateAtBytes = this.#rotateBytes;
@@ -271,23 +301,52 @@ export class Log {
     }
   }
 
+  /** Rotates a tail with events. @throws {RotationError} */
   async #rotate(): Promise<void> {
-    await this.#files.rotate();
-    this.#writer = new TailWriter(this.#options.storage, this.#files.tail);
+    const { storage } = this.#options;
+    const pending = this.#tail;
+    const rotated = await rotateTail(storage, pending);
+    const writable = pending.moveTo(rotated.path, rotated.pending);
+    this.#pending = [...this.#pending, pending];
+    this.#tail = new CommitFile(TAIL_FILE, rotated.tail);
+    this.#tail.recent = this.#newRecent();
+    this.#writer = new TailWriter(storage, this.#tail);
     this.#writer.unsettle();
+    this.#snapshot = this.#takeSnapshot();
+    // A failure costs a descriptor, and the rotation is complete.
+    await writable.close().catch(({ message }: Error) => {
+      this.#report(`${TAIL_FILE}: rotated, but not closed: ${message}`);
+    });
   }
 
   /** Continues with a tail whose rotation failed. */
   #keepTail(failure: RotationError): void {
     if (failure.outcome === "torn") throw this.#writer.poisonBy("the tail lost its name", failure);
     if (failure.outcome === "undone") this.#writer.unsettle();
-    this.#rotateAtBytes = this.#files.tail.endBytes + this.#rotateBytes;
+    this.#rotateAtBytes = this.#tail.endBytes + this.#rotateBytes;
     this.#report(
       `${TAIL_FILE}: not rotated, tried again at ${this.#rotateAtBytes} bytes: ${failure.message}`,
     );
   }
 
   #report(line: string): void {
-    this.#options.listener.report(line);
+    this.#options.report(line);
+  }
+
+  #newRecent(): RecentCommits {
+    return new RecentCommits(this.#options.recentBytesMax ?? RECENT_COMMITS_BYTES_MAX);
+  }
+
+  #takeSnapshot(): LogSnapshot {
+    const sealed = this.sealed.files;
+    const unsealed = this.unsealed.filter(({ lastEventId }) => lastEventId !== null).map(viewOf);
+    let files: readonly LogFile[] | null = null;
+    return {
+      frontier: (unsealed.at(-1) ?? sealed.at(-1))?.lastEventId ?? null,
+      /** Joined when first read: ten thousand segments are too much for each commit. */
+      get files() {
+        return files ??= [...sealed, ...unsealed];
+      },
+    };
   }
 }

@@ -5,7 +5,8 @@
 import { assert } from "../assert.ts";
 import { READ_CHUNK_BYTES } from "../limits.ts";
 import { GENESIS_HEAD_HEX } from "../event/chain.ts";
-import type { BatchEntry, Commit } from "./wal/commit_frame.ts";
+import { committedTwice } from "./wal/batch_index.ts";
+import type { BatchEntry } from "./wal/commit_frame.ts";
 import { CommitFile, corruptAt, loadCommits } from "./wal/commit_file.ts";
 import {
   isWithinPending,
@@ -20,25 +21,10 @@ import {
 } from "./storage/file_names.ts";
 import { CorruptLogError } from "./storage/errors.ts";
 import { EMPTY_MANIFEST, type Manifest, readManifest, writeManifest } from "./segment/manifest.ts";
-import { createTail } from "./wal/rotation.ts";
+import { createTail, syncNames } from "./wal/rotation.ts";
 import { SealedHistory } from "./segment/sealed_history.ts";
 import { remnantFault } from "./wal/remnant.ts";
 import { isNotFound, removeIfThere, type Storage, type StorageFile } from "./storage/storage.ts";
-
-/** Receives what recovery finds. */
-export interface RecoveryListener {
-  /** The segments; called before any batch. */
-  sealed(history: SealedHistory): void;
-  /** A committed batch that is not sealed, in log order. */
-  batch(entry: BatchEntry): void;
-  /**
-   * Later batches are in a new file, a generation of its own: files are sealed whole, from the
-   * oldest to the newest.
-   */
-  rotated(): void;
-  /** A sentence for the operator: what was repaired. */
-  report(line: string): void;
-}
 
 export interface RecoveredLog {
   manifest: Manifest;
@@ -52,18 +38,18 @@ export interface RecoveredLog {
   head: string;
 }
 
+/** Receives sentences for the operator: what was repaired. */
+export type Report = (line: string) => void;
+
 /**
  * @throws {CorruptLogError} committed bytes are damaged or missing; nothing was changed.
  * @throws {UnsupportedFormatError} a newer program wrote the folder.
  */
-export async function recover(
-  storage: Storage,
-  listener: RecoveryListener,
-): Promise<RecoveredLog> {
+export async function recover(storage: Storage, report: Report): Promise<RecoveredLog> {
   const manifest = await prepareFolder(storage);
   const opened: Closable[] = [];
   try {
-    return await recoverFiles(storage, manifest, listener, opened);
+    return await recoverFiles(storage, manifest, report, opened);
   } catch (error) {
     for (const file of opened) await file.close();
     throw error;
@@ -78,36 +64,34 @@ interface Closable {
 async function recoverFiles(
   storage: Storage,
   manifest: Manifest,
-  listener: RecoveryListener,
+  report: Report,
   opened: Closable[],
 ): Promise<RecoveredLog> {
-  const sealed = await openSegments(storage, manifest, opened);
-  listener.sealed(sealed);
-  const lastSealed = manifest.segments.at(-1);
+  const sealed = new SealedHistory(storage);
+  opened.push(sealed);
+  await sealed.open(manifest.segments);
   let { lastEventId } = sealed;
-  const onCommit = (path: string) => (commit: Commit) => {
-    for (const entry of commit.batches) {
-      assertFollows(entry, lastEventId, path);
-      lastEventId = entry.last_event_id;
-      listener.batch(entry);
-    }
+  const pending: CommitFile[] = [];
+  const onBatch = (path: string) => (entry: BatchEntry) => {
+    assertFollows(entry, lastEventId, path);
+    const { source, batch_id } = entry;
+    const isKnown = pending.some(({ batches }) => batches.findBatch(source, batch_id) !== null);
+    if (isKnown) throw committedTwice(entry);
+    lastEventId = entry.last_event_id;
   };
   const names = await pendingNames(storage, sealed.lastEventId);
-  const pending = [];
   for (const name of names.uncovered) {
     const path = `${PENDING_FOLDER}/${name}`;
     const file = await storage.open(path, "read");
     opened.push(file);
-    pending.push(await recoverPending(file, path, onCommit(path)));
-    listener.rotated();
+    pending.push(await recoverPending(file, path, onBatch(path)));
   }
   const file = await openTail(storage, pending.length > 0);
   opened.push(file);
-  const tail = await recoverTail(file, onCommit(TAIL_FILE), listener);
+  const tail = await recoverTail(file, onBatch(TAIL_FILE), report);
   await makeDurable(tail);
-  await storage.syncFolder(PENDING_FOLDER);
-  await storage.syncFolder(".");
-  await removeLeftovers(storage, { manifest, names, listener });
+  await syncNames(storage);
+  await removeLeftovers(storage, manifest, names, report);
   const head = [tail, ...pending.toReversed()].find((file) => file.head !== null)?.head;
   return {
     manifest,
@@ -115,20 +99,8 @@ async function recoverFiles(
     pending,
     tail,
     lastEventId,
-    head: head ?? lastSealed?.head ?? GENESIS_HEAD_HEX,
+    head: head ?? manifest.segments.at(-1)?.head ?? GENESIS_HEAD_HEX,
   };
-}
-
-/** Checks that the segments of the manifest exist. Reads only the footer of the last one. */
-async function openSegments(
-  storage: Storage,
-  manifest: Manifest,
-  opened: Closable[],
-): Promise<SealedHistory> {
-  const sealed = new SealedHistory(storage);
-  opened.push(sealed);
-  await sealed.open(manifest.segments);
-  return sealed;
 }
 
 /** Names in the pending folder. */
@@ -161,10 +133,10 @@ async function pendingNames(
 async function recoverPending(
   file: StorageFile,
   path: string,
-  onCommit: (commit: Commit) => void,
+  onBatch: (entry: BatchEntry) => void,
 ): Promise<CommitFile> {
   const target = new CommitFile(path, file);
-  const fault = await loadCommits(target, await file.size(), onCommit);
+  const fault = await loadCommits(target, await file.size(), onBatch);
   if (fault !== null) throw corruptAt(target, fault);
   const { firstEventId, lastEventId } = target;
   const isNamed = firstEventId !== null && lastEventId !== null &&
@@ -184,11 +156,9 @@ async function recoverPending(
  */
 async function removeLeftovers(
   storage: Storage,
-  { manifest, names, listener }: {
-    manifest: Manifest;
-    names: PendingNames;
-    listener: RecoveryListener;
-  },
+  manifest: Manifest,
+  names: PendingNames,
+  report: Report,
 ): Promise<void> {
   await removeTemporaryFiles(storage);
   // After a failed fsync the system may show a manifest that is not on the disk. Write it again
@@ -202,7 +172,7 @@ async function removeLeftovers(
     if (path === SEGMENT_TEMPORARY_FILE || isWithinPending(name, names.uncovered)) {
       await storage.remove(path);
     } else {
-      listener.report(`${path}: not in the manifest, left as it is`);
+      report(`${path}: not in the manifest, left as it is`);
     }
   }
   await storage.syncFolder(PENDING_FOLDER);
@@ -217,24 +187,17 @@ async function prepareFolder(storage: Storage): Promise<Manifest> {
   const names = await storage.list(".");
   if (names === null) throw new Error("the log folder does not exist");
   const manifest = await readManifest(storage);
-  if (manifest !== null) {
-    // A copy may lack empty folders.
-    await makeFolders(storage, names);
-    return manifest;
+  if (manifest === null) await assertNeverWritten(storage, names);
+  // A copy of a log may lack empty folders too.
+  for (const folder of [PENDING_FOLDER, SEGMENTS_FOLDER]) {
+    if (!names.includes(folder)) await storage.makeFolder(folder);
   }
-  await assertNeverWritten(storage, names);
-  await makeFolders(storage, names);
+  if (manifest !== null) return manifest;
   if (!names.includes(TAIL_FILE)) await createTail(storage);
   await storage.syncFolder(".");
   await removeTemporaryFiles(storage);
   await writeManifest(storage, EMPTY_MANIFEST);
   return EMPTY_MANIFEST;
-}
-
-async function makeFolders(storage: Storage, names: readonly string[]): Promise<void> {
-  for (const folder of [PENDING_FOLDER, SEGMENTS_FOLDER]) {
-    if (!names.includes(folder)) await storage.makeFolder(folder);
-  }
 }
 
 /** Removes a manifest or a tail that was never renamed. */
@@ -260,17 +223,17 @@ async function assertNeverWritten(storage: Storage, names: string[]): Promise<vo
 
 async function recoverTail(
   file: StorageFile,
-  onCommit: (commit: Commit) => void,
-  listener: RecoveryListener,
+  onBatch: (entry: BatchEntry) => void,
+  report: Report,
 ): Promise<CommitFile> {
   const sizeBytes = await file.size();
   const tail = new CommitFile(TAIL_FILE, file);
-  const fault = await loadCommits(tail, sizeBytes, onCommit);
+  const fault = await loadCommits(tail, sizeBytes, onBatch);
   if (fault !== null) {
     const corruption = await remnantFault(file, sizeBytes, tail.endBytes);
     if (corruption !== null) throw corruptAt(tail, `${fault}; ${corruption}`);
     await file.truncate(tail.endBytes);
-    listener.report(
+    report(
       `${TAIL_FILE}: removed ${sizeBytes - tail.endBytes} bytes of an unfinished commit after ` +
         (tail.lastEventId === null ? "the start of the file" : `event ${tail.lastEventId}`),
     );

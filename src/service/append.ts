@@ -4,7 +4,7 @@ import { SYSTEM_SOURCE } from "../event/system_names.ts";
 import type { PreparedBatch, Receipt } from "../event/types.ts";
 import type { BatchEntry } from "../log/wal/commit_frame.ts";
 import type { LogState } from "./log_state.ts";
-import type { Decision, Mutation } from "./mutation.ts";
+import { batchKey, type Decision, type Mutation } from "./mutation.ts";
 
 /** Commits a batch once; a repeated one gets the receipt of the first. */
 export function appendMutation(batch: PreparedBatch): Mutation<Receipt> {
@@ -12,10 +12,10 @@ export function appendMutation(batch: PreparedBatch): Mutation<Receipt> {
   const isConditional = precondition !== undefined || lineage !== undefined;
   return {
     dependsOn: (group) =>
-      group.hasBatch(source, batchId) ||
+      group.has(batchKey(source, batchId)) ||
       // A retirement, of this source or of its predecessor.
-      group.hasSource(SYSTEM_SOURCE) ||
-      (isConditional && group.hasSource(source)),
+      group.has(SYSTEM_SOURCE) ||
+      (isConditional && group.has(source)),
     decide: (state) => decide(batch, state),
   };
 }

@@ -1,54 +1,111 @@
-/** What the HTTP layer requires of the service. */
+/** The service over one open log: what the HTTP layer calls. */
+import { ApiError } from "../event/api_error.ts";
 import type { PreparedBatch, Receipt, RetirementReceipt } from "../event/types.ts";
-import type { ScanOptions } from "../log/read/event_scan.ts";
-import type { StreamsPage, StreamsQuery } from "./streams.ts";
+import { FOLLOWERS_MAX, REPLAY_RESPONSE_BYTES_MAX } from "../limits.ts";
+import { type Log, type LogOptions, openLog } from "../log/log.ts";
+import { EventScan, type ReplayQuery } from "../log/read/event_scan.ts";
+import { appendMutation } from "./append.ts";
+import { ChangeSignal } from "./change_signal.ts";
+import { type FollowHub, FollowSession } from "./follow.ts";
+import { LivePages } from "./follow_page.ts";
+import { retireMutation } from "./retire.ts";
+import { StreamPages, type StreamsPage, type StreamsQuery } from "./streams.ts";
+import { WriterQueue } from "./writer_queue.ts";
 
-export type ReplayQuery = Omit<ScanOptions, "limitBytes">;
+/** What the HTTP layer requires of the service. */
+export type EventLog = Pick<EventLogService, "append" | "retire" | "replay" | "follow" | "streams">;
 
 /** A finite replay of one snapshot, piece by piece. */
-export interface Replay {
-  /** Durable frontier when the replay was admitted; null for an empty log. */
-  readonly snapshotThroughEventId: string | null;
-  /**
-   * The next events: stored lines joined by commas, without a leading or trailing one; empty when
-   * much was read without a match; null when the page is complete. They are valid until the next
-   * call. From the end on `lastEventId` and `nextAfter` are final.
-   */
+export type Replay = Pick<EventScan, "snapshotThroughEventId" | "lastEventId" | "nextAfter"> & {
+  /** See `EventScan.next()`. */
   next(): Promise<Uint8Array | null>;
-  /** Last event handed out so far. */
-  readonly lastEventId: string | null;
-  /** Where the next page starts. */
-  readonly nextAfter: string | null;
-}
+};
 
 /** A follow response, record by record. */
-export interface Follow {
-  /**
-   * The next record, one line of JSON with its LF; null after the last. Waits for a commit when all
-   * is delivered.
-   */
-  next(): Promise<Uint8Array | null>;
-  /** Ends the session; returns the last record, for a client that takes no bytes. */
-  end(reason: "buffer_exceeded", detail: string): Uint8Array;
-  /** Frees the session when its client is gone. Harmless when it is over. */
-  close(): void;
+export type Follow = Pick<FollowSession, "next" | "end" | "close">;
+
+/**
+ * Opens the log in a folder as its writer. The caller holds the writer lock.
+ * @throws {CorruptLogError} committed bytes are damaged or missing; nothing was changed.
+ * @throws {UnsupportedFormatError} a newer program wrote the folder.
+ */
+export async function openEventLog(options: LogOptions): Promise<EventLogService> {
+  return new EventLogService(await openLog(options), options.report);
 }
 
-export interface EventLog {
+export class EventLogService {
+  readonly #log: Log;
+  readonly #changes = new ChangeSignal();
+  readonly #queue: WriterQueue;
+  readonly #streamPages: StreamPages;
+  readonly #hub: FollowHub;
+  #followers = 0;
+  #shuttingDown = false;
+
+  constructor(log: Log, report: (line: string) => void) {
+    this.#log = log;
+    this.#queue = new WriterQueue(log, report, () => this.#changes.fire());
+    this.#streamPages = new StreamPages(log);
+    this.#hub = {
+      snapshot: () => log.snapshot,
+      ended: () => this.#followEnd(),
+      changes: this.#changes,
+      livePages: new LivePages(),
+      report,
+    };
+  }
+
   /**
    * Commits a batch durably, or returns the receipt of the one committed before.
    * @throws {ApiError} `batch_id_conflict`, `source_retired`, `stream_frontier_conflict`,
    *   `source_lineage_conflict`, `storage_full`, `writer_poisoned`.
    */
-  append(batch: PreparedBatch): Promise<Receipt>;
+  append(batch: PreparedBatch): Promise<Receipt> {
+    return this.#queue.submit(appendMutation(batch));
+  }
+
   /**
    * Retires a source, or returns the receipt of its retirement.
    * @throws {ApiError} `source_not_found`, `storage_full`, `writer_poisoned`.
    */
-  retire(source: string): Promise<RetirementReceipt>;
-  replay(query: ReplayQuery): Replay;
+  retire(source: string): Promise<RetirementReceipt> {
+    return this.#queue.submit(retireMutation(source));
+  }
+
+  replay(query: ReplayQuery): Replay {
+    return new EventScan(this.#log.snapshot, { ...query, limitBytes: REPLAY_RESPONSE_BYTES_MAX });
+  }
+
   /** @throws {ApiError} `overloaded` beyond the limit of followers. */
-  follow(query: ReplayQuery): Follow;
+  follow(query: ReplayQuery): Follow {
+    if (this.#followers >= FOLLOWERS_MAX) {
+      throw new ApiError("overloaded", `there are ${FOLLOWERS_MAX} followers already`);
+    }
+    this.#followers += 1;
+    return new FollowSession(this.#hub, query, () => this.#followers -= 1);
+  }
+
   /** @throws {ApiError} `stream_anchor_unavailable`. */
-  streams(query: StreamsQuery): Promise<StreamsPage>;
+  streams(query: StreamsQuery): Promise<StreamsPage> {
+    return this.#streamPages.page(query);
+  }
+
+  /** Ends every follow response with `shutdown`. */
+  endFollowers(): void {
+    this.#shuttingDown = true;
+    this.#changes.fire();
+  }
+
+  /** Closes the log, after everything submitted has its outcome. */
+  async close(): Promise<void> {
+    this.endFollowers();
+    await this.#queue.close();
+    await this.#log.close();
+  }
+
+  #followEnd(): ReturnType<FollowHub["ended"]> {
+    if (this.#shuttingDown) return { reason: "shutdown", detail: "the service is shutting down" };
+    if (!this.#queue.stopped) return null;
+    return { reason: "writer_poisoned", detail: "the writer stopped; restart the service" };
+  }
 }

@@ -5,9 +5,9 @@
  */
 import { Buffer } from "node:buffer";
 import type { FollowEndReason } from "../event/types.ts";
+import type { ReplayQuery } from "../log/read/event_scan.ts";
 import type { LogSnapshot } from "../log/read/snapshot.ts";
 import type { ChangeSignal } from "./change_signal.ts";
-import type { Follow, ReplayQuery } from "./event_log.ts";
 import {
   eventsRecord,
   type FollowPage,
@@ -29,7 +29,7 @@ export interface FollowHub {
   report(line: string): void;
 }
 
-export class FollowSession implements Follow {
+export class FollowSession {
   readonly #hub: FollowHub;
   readonly #query: ReplayQuery;
   readonly #queryKey: string;
@@ -51,6 +51,10 @@ export class FollowSession implements Follow {
     this.#onClose = onClose;
   }
 
+  /**
+   * The next record, one line of JSON with its LF; null after the last. Waits for a commit when all
+   * is delivered.
+   */
   async next(): Promise<Uint8Array | null> {
     while (this.#phase !== "over") {
       const ended = this.#hub.ended();
@@ -66,11 +70,13 @@ export class FollowSession implements Follow {
     return null;
   }
 
+  /** Ends the session; returns the last record, for a client that takes no bytes. */
   end(reason: FollowEndReason, detail: string): Uint8Array {
     this.close();
     return line({ type: "end", reason, last_event_id: this.#lastEventId, detail });
   }
 
+  /** Frees the session when its client is gone. Harmless when it is over. */
   close(): void {
     if (this.#phase === "over") return;
     this.#phase = "over";

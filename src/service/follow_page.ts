@@ -5,10 +5,9 @@
  */
 import { Buffer } from "node:buffer";
 import { FOLLOW_RECORD_BYTES_MAX, LIVE_PAGES_BYTES_MAX } from "../limits.ts";
-import { EventScan } from "../log/read/event_scan.ts";
+import { EventScan, type ReplayQuery } from "../log/read/event_scan.ts";
 import type { LogSnapshot } from "../log/read/snapshot.ts";
 import { LruCache } from "../lru_cache.ts";
-import type { ReplayQuery } from "./event_log.ts";
 
 export interface FollowPage {
   /** The `events` record with its LF; null when no event matched. */

@@ -12,30 +12,17 @@ export interface Commitment<Answer> {
 /** Without a batch nothing is committed. */
 export type Decision<Answer> = { answer: Answer } | Commitment<Answer>;
 
+/** Sources and `batchKey()`s of the next commit: its batches are decided, not written. */
+export type CommitGroup = ReadonlySet<string>;
+
+/** The identity of a batch as one string, unlike any source: no source holds a space. */
+export function batchKey(source: string, batchId: string): string {
+  return `${source} ${batchId}`;
+}
+
 export interface Mutation<Answer> {
   /** Whether a batch of `group`, not durable yet, could change the decision. */
   dependsOn(group: CommitGroup): boolean;
   /** Decides by what is durable. @throws {ApiError} the refusal */
   decide(state: LogState): Promise<Decision<Answer>>;
-}
-
-/** The batches of the next commit: decided, not written. */
-export class CommitGroup {
-  readonly batches: PreparedBatch[] = [];
-  /** Batch ids by source. */
-  readonly #batchIds = new Map<string, Set<string>>();
-
-  add(batch: PreparedBatch): void {
-    this.batches.push(batch);
-    const { source, batchId } = batch;
-    this.#batchIds.set(source, (this.#batchIds.get(source) ?? new Set()).add(batchId));
-  }
-
-  hasBatch(source: string, batchId: string): boolean {
-    return this.#batchIds.get(source)?.has(batchId) === true;
-  }
-
-  hasSource(source: string): boolean {
-    return this.#batchIds.has(source);
-  }
 }

@@ -39,13 +39,16 @@ export class PreparedRoom {
       if (preparing instanceof Promise) this.#wakeNext();
       const batch = preparing instanceof Promise ? await preparing : preparing;
       this.#heldBytes -= bytes;
-      bytes = heldBytes(batch);
+      const memory = [batch.events.lines, batch.events.envelopes];
+      bytes = memory.reduce((sum, { length }) => sum + length, 0);
       this.#heldBytes += bytes;
       this.#wakeNext();
       try {
         return await use(batch);
       } finally {
-        free(batch);
+        // Left to the garbage collector, this memory makes it run four times as often: a quarter
+        // of the processor time of an event in batches of 1,000.
+        for (const buffer of memory) freeOwnMemory(buffer);
       }
     } finally {
       this.#heldBytes -= bytes;
@@ -61,17 +64,4 @@ export class PreparedRoom {
   #wakeNext(): void {
     if (!this.#isFull) this.#waiting.shift()?.();
   }
-}
-
-function heldBytes({ events: { lines, envelopes } }: PreparedBatch): number {
-  return lines.length + envelopes.length;
-}
-
-/**
- * The collector of the main thread would start four times as often for this memory: it took a
- * quarter of the processor time of an event in batches of 1,000.
- */
-function free({ events: { lines, envelopes } }: PreparedBatch): void {
-  freeOwnMemory(lines);
-  freeOwnMemory(envelopes);
 }

@@ -8,14 +8,13 @@ import {
   SYSTEM_SOURCE,
 } from "../event/system_names.ts";
 import type { PreparedBatch, RetirementReceipt } from "../event/types.ts";
-import { type Retirement, retirementBatchId } from "./generation.ts";
-import type { LogState } from "./log_state.ts";
+import { type LogState, type Retirement, retirementBatchId } from "./log_state.ts";
 import type { Decision, Mutation } from "./mutation.ts";
 
 /** Retires a source once; later calls get the same receipt. */
 export function retireMutation(source: string): Mutation<RetirementReceipt> {
   return {
-    dependsOn: (group) => group.hasSource(source) || group.hasSource(SYSTEM_SOURCE),
+    dependsOn: (group) => group.has(source) || group.has(SYSTEM_SOURCE),
     decide: (state) => decide(source, state),
   };
 }

@@ -1,17 +1,27 @@
 /**
  * Lists streams in pages that all describe one snapshot: the first page names its last event, the
- * others are requested with that event. Sealed counts are read page by page; unsealed ones up to
- * the event are counted, and the latest counts are cached.
+ * others are requested with that event. A page merges the sorted streams of all parts of the log
+ * and reads no more of a part than it shows; the part with the event is counted up to it, and the
+ * latest counts are cached.
  */
 import { ApiError } from "../event/api_error.ts";
 import type { StreamSummary } from "../event/types.ts";
-import { hasEvent } from "../log/read/event_walk.ts";
-import type { LogSnapshot } from "../log/read/snapshot.ts";
-import { type StreamCounts, streamKey } from "../log/read/stream_counts.ts";
+import type { Log } from "../log/log.ts";
+import { lineEventId, lineSourceAndStream } from "../log/line/stored_line.ts";
+import { walkEvents } from "../log/read/event_walk.ts";
+import {
+  namesOf,
+  StreamCounts,
+  type StreamCursor,
+  streamKey,
+  type StreamSource,
+} from "../log/read/stream_counts.ts";
+import type { CommitFile } from "../log/wal/commit_file.ts";
+import { viewOf } from "../log/wal/commit_file_view.ts";
 import { LruCache } from "../lru_cache.ts";
-import { countEvents } from "./generation.ts";
-import { type LogState, sealedStreams, type StreamsAt, unsealedFiles } from "./log_state.ts";
-import { mergeStreams } from "./stream_merge.ts";
+
+/** Parts of the log in which a page is sought concurrently. */
+const STREAM_SEEKS_MAX = 32;
 
 /** Anchored stream listings in the cache; others are counted from the log again. */
 export const STREAM_SNAPSHOTS_MAX: number = 4;
@@ -37,8 +47,18 @@ export interface StreamsPage {
   snapshot_through_event_id: string | null;
 }
 
+/** The streams at an event; later commits do not change it. */
+interface StreamsAt {
+  /** Parts of the log, from oldest to newest. */
+  sources: readonly StreamSource[];
+  /** Approximate memory of the parts that are not sealed. */
+  sizeBytes: number;
+  /** Last event counted; null for an empty log. */
+  throughEventId: string | null;
+}
+
 export class StreamPages {
-  readonly #state: LogState;
+  readonly #log: Log;
   /** By their last event. Every one weighs at least its share of the limit. */
   readonly #kept = new LruCache<StreamsAt>(
     STREAM_SNAPSHOTS_MAX * STREAM_SNAPSHOT_BYTES,
@@ -47,14 +67,14 @@ export class StreamPages {
   /** The last count. They run one at a time, which bounds their memory. */
   #counting: Promise<unknown> = Promise.resolve();
 
-  constructor(state: LogState) {
-    this.#state = state;
+  constructor(log: Log) {
+    this.#log = log;
   }
 
   /** @throws {ApiError} `stream_anchor_unavailable` when `through` is no committed event. */
   async page({ source, after, through, limit }: StreamsQuery): Promise<StreamsPage> {
     const at = through === undefined
-      ? await this.#state.streams()
+      ? this.#atFrontier()
       : await this.#kept.load(through, () => this.#count(through));
     const afterKey = after === undefined ? "" : streamKey(after.source, after.stream);
     const rows = await mergeStreams(at.sources, { afterKey, source, limit: limit + 1 });
@@ -70,38 +90,60 @@ export class StreamPages {
     };
   }
 
+  #atFrontier(): StreamsAt {
+    const { sealed, unsealed } = this.#log;
+    const counts = unsealed.map(({ batches }) => batches.streams.copy());
+    const lastUnsealed = unsealed.findLast(({ lastEventId }) => lastEventId !== null);
+    return {
+      sources: [...sealed.files.map(({ streams }) => streams), ...counts],
+      sizeBytes: counts.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0),
+      throughEventId: lastUnsealed?.lastEventId ?? sealed.lastEventId,
+    };
+  }
+
   #count(through: string): Promise<StreamsAt> {
     const counted = this.#counting.then(() => this.#countThrough(through));
     this.#counting = counted.catch(() => {});
     return counted;
   }
 
+  /** Counts what the file with the event holds up to it; the files before are counted. */
   async #countThrough(through: string): Promise<StreamsAt> {
-    const snapshot = this.#state.snapshot();
-    const { files } = snapshot;
+    const sealed = this.#log.sealed.files.map(({ streams, lastEventId }) => ({
+      lastEventId,
+      streams,
+      countThrough: () => streams.countThrough(through),
+    }));
+    const unsealed = this.#log.unsealed.map((file) => ({
+      lastEventId: file.lastEventId ?? "",
+      streams: file.batches.streams,
+      countThrough: () => countUnsealed(file, through),
+    }));
+    const files = [...sealed, ...unsealed];
     const place = files.findIndex(({ lastEventId }) => through <= lastEventId);
-    const file = files[place];
-    if (file === undefined) throw anchorUnavailable(through);
-    if (file.streams !== null && file.lastEventId === through) {
-      const sources = sealedStreams(files.slice(0, place + 1));
-      return { sources, sizeBytes: 0, throughEventId: through };
-    }
-    const counts = file.streams === null
-      ? await countUnsealed(snapshot, through)
-      : await file.streams.countThrough(through);
+    const counts = await files[place]?.countThrough() ?? null;
     if (counts === null) throw anchorUnavailable(through);
     return {
-      sources: [...sealedStreams(files.slice(0, place)), counts],
+      sources: [...files.slice(0, place).map(({ streams }) => streams), counts],
       sizeBytes: counts.sizeBytes,
       throughEventId: through,
     };
   }
 }
 
-/** Counts unsealed files up to an event; null when it is not in them. */
-async function countUnsealed(snapshot: LogSnapshot, through: string): Promise<StreamCounts | null> {
-  const files = unsealedFiles(snapshot);
-  return await hasEvent(files, through) ? await countEvents(files, through) : null;
+/** Counts the events of a file up to one; null when the file does not hold that one. */
+async function countUnsealed(file: CommitFile, through: string): Promise<StreamCounts | null> {
+  const counts = new StreamCounts();
+  let isFound = false;
+  await walkEvents(viewOf(file), (chunk, start) => {
+    const eventId = lineEventId(chunk, start);
+    if (eventId > through) return false;
+    isFound = eventId === through;
+    const { source, stream } = lineSourceAndStream(chunk, start);
+    counts.add(source, stream, 1, eventId);
+    return true;
+  });
+  return isFound ? counts : null;
 }
 
 function anchorUnavailable(through: string): ApiError {
@@ -109,4 +151,61 @@ function anchorUnavailable(through: string): ApiError {
     "stream_anchor_unavailable",
     `through is not a committed event: ${through}; start again without after and through`,
   );
+}
+
+export interface RowsWanted {
+  /** Exclusive. */
+  afterKey: string;
+  source: string | undefined;
+  limit: number;
+}
+
+/**
+ * Merges at most `limit` streams, in order of source, then stream.
+ * @param sources from oldest to newest part of the log.
+ */
+export async function mergeStreams(
+  sources: readonly StreamSource[],
+  { afterKey, source, limit }: RowsWanted,
+): Promise<StreamSummary[]> {
+  const prefix = source === undefined ? "" : streamKey(source, "");
+  const start = afterKey < prefix ? prefix : afterKey;
+  const cursors: StreamCursor[] = [];
+  for (let place = 0; place < sources.length; place += STREAM_SEEKS_MAX) {
+    const some = sources.slice(place, place + STREAM_SEEKS_MAX);
+    const seeks = some.map((streams) => streams.seek(start));
+    // A failure waits for the others: nobody reads a segment once the page has failed.
+    await Promise.allSettled(seeks);
+    cursors.push(...await Promise.all(seeks));
+  }
+  const rows: StreamSummary[] = [];
+  while (rows.length < limit) {
+    const key = leastKey(cursors);
+    if (key === null || !key.startsWith(prefix)) break;
+    const row = await takeStream(cursors, key);
+    if (key !== afterKey) rows.push(row);
+  }
+  return rows;
+}
+
+function leastKey(cursors: readonly StreamCursor[]): string | null {
+  let least: string | null = null;
+  for (const { key } of cursors) {
+    if (key !== null && (least === null || key < least)) least = key;
+  }
+  return least;
+}
+
+/** Adds up the counts of a stream and advances its cursors. The newest part has its last event. */
+async function takeStream(cursors: readonly StreamCursor[], key: string): Promise<StreamSummary> {
+  const [source, stream] = namesOf(key);
+  let frontier = "";
+  let events = 0;
+  for (const cursor of cursors) {
+    if (cursor.key !== key) continue;
+    events += cursor.events;
+    frontier = cursor.lastEventId;
+    if (!cursor.next()) await cursor.nextBlock();
+  }
+  return { source, stream, frontier_event_id: frontier, event_count: events };
 }

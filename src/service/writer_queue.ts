@@ -6,9 +6,10 @@
 import { ApiError } from "../event/api_error.ts";
 import { COMMIT_BATCHES_MAX, COMMIT_BYTES_SOFT_MAX } from "../limits.ts";
 import type { Log } from "../log/log.ts";
+import type { Report } from "../log/recovery.ts";
 import { StorageFullError, WriterPoisonedError } from "../log/storage/errors.ts";
-import type { LogState } from "./log_state.ts";
-import { CommitGroup, type Commitment, type Mutation } from "./mutation.ts";
+import { LogState } from "./log_state.ts";
+import { batchKey, type Commitment, type Mutation } from "./mutation.ts";
 
 interface Queued {
   mutation: Mutation<unknown>;
@@ -16,24 +17,22 @@ interface Queued {
   reject: (error: unknown) => void;
 }
 
-export interface WriterQueueOptions {
-  log: Log;
-  state: LogState;
-  /** Receives sentences for the operator. */
-  report: (line: string) => void;
-  /** Called when the writer stops for good. */
-  onStop: () => void;
-}
-
 export class WriterQueue {
-  readonly #options: WriterQueueOptions;
+  readonly #log: Log;
+  readonly #state: LogState;
+  readonly #report: Report;
+  readonly #onChange: () => void;
   readonly #queue: Queued[] = [];
   #running: Promise<void> | null = null;
   #stopped = false;
   #closed = false;
 
-  constructor(options: WriterQueueOptions) {
-    this.#options = options;
+  /** @param onChange called once a commit is durable, and when the writer stops for good. */
+  constructor(log: Log, report: Report, onChange: () => void) {
+    this.#log = log;
+    this.#state = new LogState(log);
+    this.#report = report;
+    this.#onChange = onChange;
   }
 
   /** Whether the outcome of a commit is unknown, so that no more are made. */
@@ -70,8 +69,8 @@ export class WriterQueue {
 
   /** Makes one commit of as much of the queue as it can hold. */
   async #commitNext(): Promise<void> {
-    const group = new CommitGroup();
-    const committing: (Queued & Commitment<unknown>)[] = [];
+    const group = new Set<string>();
+    const committing: { queued: Queued; commitment: Commitment<unknown> }[] = [];
     let taken = 0;
     let bytes = 0;
     for (const queued of this.#queue) {
@@ -82,29 +81,32 @@ export class WriterQueue {
         bytes += commitment.batch.events.lines.length;
         // Left for the next commit, which decides it again.
         if (committing.length > 0 && bytes > COMMIT_BYTES_SOFT_MAX) break;
-        group.add(commitment.batch);
-        committing.push({ ...queued, ...commitment });
+        const { source, batchId } = commitment.batch;
+        group.add(source).add(batchKey(source, batchId));
+        committing.push({ queued, commitment });
       }
       taken += 1;
     }
     this.#queue.splice(0, taken);
     if (committing.length === 0) return;
     try {
-      const committed = await this.#options.log.append(group.batches);
-      for (const [index, { entry }] of committed.entries()) {
-        const { resolve, answerFor } = committing[index]!;
-        resolve(answerFor(entry));
+      const committed = await this.#log.append(
+        committing.map(({ commitment }) => commitment.batch),
+      );
+      this.#onChange();
+      for (const [index, { queued, commitment }] of committing.entries()) {
+        queued.resolve(commitment.answerFor(committed[index]!));
       }
     } catch (error) {
       const failure = this.#failure(error);
-      for (const { reject } of committing) reject(failure);
+      for (const { queued } of committing) queued.reject(failure);
     }
   }
 
   /** Answers a mutation that commits nothing; returns null then. */
   async #decide({ mutation, resolve, reject }: Queued): Promise<Commitment<unknown> | null> {
     try {
-      const decision = await mutation.decide(this.#options.state);
+      const decision = await mutation.decide(this.#state);
       if ("batch" in decision) return decision;
       resolve(decision.answer);
     } catch (error) {
@@ -116,13 +118,13 @@ export class WriterQueue {
   /** The error for clients after a failed commit. An unforeseen failure stops the writer too. */
   #failure(error: unknown): ApiError {
     if (error instanceof StorageFullError) {
-      this.#options.report(`commit undone, nothing written: ${error.message}`);
+      this.#report(`commit undone, nothing written: ${error.message}`);
       return new ApiError("storage_full", "the disk is full; nothing was written, retry later");
     }
     this.#stopped = true;
     const reason = error instanceof WriterPoisonedError ? error.message : (error as Error).stack;
-    this.#options.report(`writer stopped, restart the service: ${reason}`);
-    this.#options.onStop();
+    this.#report(`writer stopped, restart the service: ${reason}`);
+    this.#onChange();
     return writerPoisoned();
   }
 }

@@ -1,8 +1,7 @@
 /** How follow responses end: the reason, the last event, and the connection. */
 import assert from "node:assert/strict";
 import { FOLLOW_RECORD_BYTES_MAX } from "../../src/limits.ts";
-import type { EventLog } from "../../src/service/event_log.ts";
-import type { EventLogService } from "../../src/service/event_log_service.ts";
+import type { EventLog, EventLogService } from "../../src/service/event_log.ts";
 import { test } from "../support/tested_service.ts";
 import { Gate } from "../support/gate.ts";
 import { RawConnection } from "../support/raw_client.ts";

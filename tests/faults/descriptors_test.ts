@@ -11,7 +11,7 @@ import { test } from "node:test";
 import type { Receipt } from "../../src/event/types.ts";
 import { fileStorage } from "../../src/log/storage/file_storage.ts";
 import { pendingPath, TAIL_FILE } from "../../src/log/storage/file_names.ts";
-import { type Log, openLog, SILENT_LISTENER } from "../../src/log/log.ts";
+import { type Log, openLog } from "../../src/log/log.ts";
 import { verifyLog } from "../../src/log/verify/verify.ts";
 import { batchWith, replayPage } from "../contract/support/api.ts";
 import { FollowReader } from "../contract/support/follow_reader.ts";
@@ -133,12 +133,11 @@ test("serve continues for those inside while more come than there are descriptor
 /** Fills a deployment with segments, rotated files and a tail. @returns its events. */
 async function fill(dir: string): Promise<number> {
   const folder = join(dir, "data", "log");
-  const open = () =>
-    openLog({ ...testTime(), storage: fileStorage(folder), listener: SILENT_LISTENER });
+  const open = () => openLog({ ...testTime(), storage: fileStorage(folder), report() {} });
   let batches = 0;
   const append = async (log: Log) => {
     const [committed] = await log.append([preparedBatch(`batch ${batches++}`)]);
-    return committed!.entry.last_event_id;
+    return committed!.last_event_id;
   };
   const log = await open();
   let segments = 0;

@@ -87,7 +87,7 @@ async function replayOf(tree: Tree): Promise<string[]> {
   }
   const pages = [all];
   for (const filter of filters.values()) pages.push(await replay(log.snapshot, filter));
-  const { streams } = log.snapshot.files[0]!;
+  const { streams } = log.sealed.files[0]!;
   await log.close();
   return [...pages, JSON.stringify(streams)];
 }

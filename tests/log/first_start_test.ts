@@ -14,7 +14,13 @@ import { UnsupportedFormatError } from "../../src/log/storage/errors.ts";
 import { ALL_DONE, keptBytes, NAMES_ONLY, SYNCED_ONLY } from "../support/simulated_crash.ts";
 import { SimulatedDisk, type Tree } from "../support/simulated_disk.ts";
 import { preparedBatch } from "../support/prepared.ts";
-import { assertRefused, logTree, openTestLog, tailOf } from "../support/test_log.ts";
+import {
+  assertRefused,
+  logTree,
+  openTestLog,
+  tailOf,
+  unsealedBatches,
+} from "../support/test_log.ts";
 
 const EMPTY_LOG_NAMES = [MANIFEST_FILE, PENDING_FOLDER, SEGMENTS_FOLDER, TAIL_FILE].sort();
 
@@ -25,9 +31,9 @@ function namesOf(storage: SimulatedDisk): string[] {
 test("openLog() makes an empty log of an empty folder, durable", async () => {
   for (const tree of [new Map(), new Map([[LOCK_FILE, Buffer.alloc(0)]])]) {
     const storage = new SimulatedDisk(tree);
-    const { log, entries, reports } = await openTestLog(storage);
+    const { log, reports } = await openTestLog(storage);
     assert.equal(log.snapshot.frontier, null);
-    assert.deepEqual([...entries, ...reports], []);
+    assert.deepEqual([...await unsealedBatches(log), ...reports], []);
     assert.deepEqual(namesOf(storage), [...EMPTY_LOG_NAMES, ...tree.keys()].sort());
     assert.deepEqual(storage.crash().tree(), storage.tree());
     await log.close();
@@ -57,8 +63,8 @@ test("openLog() finishes a first start that was cut off after any step", async (
 test("openLog() removes a manifest that was never put in place", async () => {
   const tree = (await logTree([["a"]])).set(MANIFEST_TEMPORARY_FILE, Buffer.from("{"));
   const storage = new SimulatedDisk(tree);
-  const { entries } = await openTestLog(storage);
-  assert.equal(entries.length, 1);
+  const { log } = await openTestLog(storage);
+  assert.equal((await unsealedBatches(log)).length, 1);
   assert.deepEqual(namesOf(storage), EMPTY_LOG_NAMES);
 });
 

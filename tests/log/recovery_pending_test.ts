@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { pendingPath, TAIL_FILE } from "../../src/log/storage/file_names.ts";
-import { appendBytes, flipBit, truncateAt } from "../support/corrupt.ts";
+import { appendBytes, flipBit, repairFraming, truncateAt } from "../support/corrupt.ts";
 import { manifestOf, withManifest } from "../support/forged_log.ts";
 import { SimulatedDisk, type Tree } from "../support/simulated_disk.ts";
 import { preparedBatch } from "../support/prepared.ts";
@@ -15,13 +15,16 @@ import {
   openTestLog,
   readAll,
   tailOf,
+  unsealedBatches,
   withTail,
 } from "../support/test_log.ts";
 
 /** The tail becomes a pending file, and a new tail begins. */
 async function rotate(tree: Tree): Promise<{ tree: Tree; path: string }> {
-  const { entries } = await openTestLog(new SimulatedDisk(tree));
-  const inTail = entries.filter((entry) => tailOf(tree).includes(entry.first_event_id));
+  const { log } = await openTestLog(new SimulatedDisk(tree));
+  const inTail = (await unsealedBatches(log)).filter((entry) =>
+    tailOf(tree).includes(entry.first_event_id)
+  );
   const path = pendingPath(inTail[0]!.first_event_id, inTail.at(-1)!.last_event_id);
   return { tree: withTail(tree, Buffer.alloc(0)).set(path, tailOf(tree)), path };
 }
@@ -39,7 +42,8 @@ test("openLog() reads pending files and the tail as one log", async () => {
   let { tree } = await rotate(await appendTo(await logTree([]), "a", "b"));
   tree = (await rotate(await appendTo(tree, "c"))).tree;
   tree = await appendTo(tree, "d");
-  const { log, entries } = await openTestLog(new SimulatedDisk(tree));
+  const { log } = await openTestLog(new SimulatedDisk(tree));
+  const entries = await unsealedBatches(log);
   assert.deepEqual(entries.map((entry) => entry.batch_id), ["a", "b", "c", "d"]);
   const expected = await openTestLog(new SimulatedDisk(whole));
   assert.equal(log.snapshot.frontier, expected.log.snapshot.frontier);
@@ -112,6 +116,20 @@ test("openLog() refuses events that are in two files", async () => {
   await assertRefused(withTail(tree, tree.get(path)!), "the tail repeats the pending file");
   const longer = await rotate(await logTree([["a"], ["b"], ["c"]]));
   await assertRefused(new Map([...tree, ...longer.tree]), "two pending files overlap");
+});
+
+test("openLog() refuses a batch that is committed twice, in one file or in two", async () => {
+  const { tree } = await rotate(await logTree([["a"]]));
+  const logs = [
+    await logTree([["a"], ["b"]]),
+    await logTree([["a", "b"]]),
+    await appendTo(tree, "b"),
+  ];
+  for (const log of logs) {
+    const tail = tailOf(log).toString().replaceAll('"batch_id":"b"', '"batch_id":"a"');
+    const storage = new SimulatedDisk(withTail(log, repairFraming(Buffer.from(tail))));
+    await assert.rejects(openTestLog(storage), /batch a of source shop is committed twice/);
+  }
 });
 
 test("openLog() and verifyLog() refuse segments that cover a part of a pending file", async () => {

@@ -21,7 +21,7 @@ const WANTED = { recordKey: "wanted" };
 async function logOf(events: { recordKey: string; payload?: string }[]) {
   const { log } = await openTestLog(new SimulatedDisk(), 0);
   const [committed] = await log.append([preparedBatch("b", { events })]);
-  const { first_event_id: first, last_event_id: last } = committed!.entry;
+  const { first_event_id: first, last_event_id: last } = committed!;
   return { snapshot: log.snapshot, first, last };
 }
 

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FOLLOW_RECORD_BYTES_MAX } from "../../src/limits.ts";
-import type { EventLogService } from "../../src/service/event_log_service.ts";
+import type { EventLogService } from "../../src/service/event_log.ts";
 import { FOLLOW_ALL, idsOf, nextEvents, snapshotRecords } from "../support/follow_records.ts";
 import { SimulatedDisk } from "../support/simulated_disk.ts";
 import { replayAll } from "../support/stream_listing.ts";
@@ -25,38 +25,6 @@ async function commit(service: EventLogService, batchId: string, streams = ["ord
   return (await replayAll(service)).slice(-streams.length).map((event) => event.event_id);
 }
 
-test("follow() sends the snapshot in records of at most `limit` events", async () => {
-  const { service, ids } = await serviceWith([["a", "b"], ["a"], ["a", "b", "c", "d"]]);
-  const frontier = ids.at(-1)!;
-  for (const limitEvents of [1, 2, 3, 7, 8]) {
-    const follow = service.follow({ ...FOLLOW_ALL, limitEvents });
-    const { snapshot, caughtUp } = await snapshotRecords(follow);
-    assert.deepEqual(idsOf(...snapshot), ids);
-    for (const record of snapshot) {
-      assert.ok(record.events.length > 0 && record.events.length <= limitEvents);
-      assert.equal(record.phase, "snapshot");
-      assert.equal(record.last_event_id, record.events.at(-1)!.event_id);
-      assert.equal(record.next_after, record.last_event_id);
-      assert.equal(record.snapshot_through_event_id, frontier);
-    }
-    const at = { next_after: frontier, snapshot_through_event_id: frontier };
-    assert.deepEqual(caughtUp, { type: "caught_up", ...at });
-    follow.close();
-  }
-  await service.close();
-});
-
-test("follow() whose filter matches nothing sends one empty record up to the frontier", async () => {
-  const { service, ids } = await serviceWith([["a", "b"], ["a"]]);
-  const follow = service.follow({ ...FOLLOW_ALL, limitEvents: 1, filter: { stream: "c" } });
-  const at = { next_after: ids.at(-1), snapshot_through_event_id: ids.at(-1) };
-  const { snapshot, caughtUp } = await snapshotRecords(follow);
-  assert.deepEqual(snapshot, [{ type: "events", phase: "snapshot", events: [], ...at }]);
-  assert.deepEqual(caughtUp, { type: "caught_up", ...at });
-  follow.close();
-  await service.close();
-});
-
 test("follow() whose record is full knows nothing of what comes behind", async () => {
   const { service, ids } = await serviceWith([["a", "b", "a", "b", "b"]]);
   const follow = service.follow({ ...FOLLOW_ALL, limitEvents: 1, filter: { stream: "a" } });
@@ -67,20 +35,6 @@ test("follow() whose record is full knows nothing of what comes behind", async (
   const [, id, last] = await commit(service, "1", ["b", "a", "b"]);
   const { last_event_id, next_after, snapshot_through_event_id } = await live;
   assert.deepEqual([last_event_id, next_after, snapshot_through_event_id], [id, id, last]);
-  follow.close();
-  await service.close();
-});
-
-test("follow() moves next_after to the frontier when nothing more matches", async () => {
-  const { service, ids } = await serviceWith([["a", "b", "a", "b", "b"]]);
-  const follow = service.follow({ ...FOLLOW_ALL, limitEvents: 3, filter: { stream: "a" } });
-  const { snapshot } = await snapshotRecords(follow);
-  assert.deepEqual(idsOf(...snapshot), [ids[0], ids[2]]);
-  assert.deepEqual([snapshot[0]!.last_event_id, snapshot[0]!.next_after], [ids[2], ids[4]]);
-  const live = nextEvents(follow);
-  const [, id, last] = await commit(service, "1", ["b", "a", "b"]);
-  const { last_event_id, next_after, snapshot_through_event_id } = await live;
-  assert.deepEqual([last_event_id, next_after, snapshot_through_event_id], [id, last, last]);
   follow.close();
   await service.close();
 });

@@ -4,47 +4,8 @@ import { test } from "node:test";
 import { statusOf } from "../support/outcome.ts";
 import { RestartableLog, testWithRestart } from "../support/restartable_log.ts";
 import { ALL_DONE } from "../support/simulated_crash.ts";
-import { batchDigest, preparedEvent } from "../support/prepared.ts";
 import { failNth, gateAt } from "../support/storage_faults.ts";
 import { submittedBatch } from "../support/submitted.ts";
-
-testWithRestart(
-  "retire() commits a batch whose digest is that of its event",
-  async (log, settle) => {
-    const last = await log.commit(submittedBatch("shop", "1"));
-    await log.retire("shop");
-    await settle();
-    const event = preparedEvent({
-      stream: "service.source_lifecycle",
-      recordKey: "shop",
-      kind: "source_retired",
-      payload: { v: 1, source: "shop", final_frontier: last },
-    });
-    const digest = batchDigest("system", [event]);
-    assert.ok(log.storage.contents("tail.ndjson").includes(`"batch_digest":"${digest}"`));
-  },
-);
-
-testWithRestart("retire() knows no source without events", async (log, settle) => {
-  const notFound = (source: string) => ({
-    status: 404,
-    body: { error: "source_not_found", source },
-  });
-  assert.deepEqual(await log.retire("shop"), notFound("shop"));
-  await log.commit(submittedBatch("shop-b", "1"));
-  await settle();
-  assert.deepEqual(await log.retire("shop"), notFound("shop"));
-  assert.deepEqual(await log.retire("shop-"), notFound("shop-"));
-  assert.equal((await log.events()).length, 1);
-});
-
-testWithRestart("retire() leaves other sources alone", async (log, settle) => {
-  for (const source of ["a", "a-b", "a.b", "aa"]) await log.commit(submittedBatch(source, "1"));
-  await log.retire("a");
-  await settle();
-  for (const source of ["a-b", "a.b", "aa"]) await log.commit(submittedBatch(source, "2"));
-  assert.equal(statusOf(await log.submit(submittedBatch("a", "2"))), "source_retired");
-});
 
 testWithRestart(
   "retire() takes a longest name, whose batch id is then the longest",
@@ -84,20 +45,6 @@ test("retire() of one source by many in one turn appends one event", async () =>
     assert.deepEqual(body, { ...first!.body, status: "already_retired" });
   }
   assert.equal((await log.events()).length, 2);
-  await log.service.close();
-});
-
-test("retire() of several sources in one turn gives each its own event", async () => {
-  const log = await RestartableLog.open();
-  const sources = ["a", "b", "c"];
-  for (const source of sources) await log.commit(submittedBatch(source, "1"));
-  const outcomes = await Promise.all(sources.map((source) => log.retire(source)));
-  const events = (await log.events()).slice(3);
-  assert.deepEqual(
-    outcomes.map(({ body }) => [body.status, body.source, body.retirement_event_id]),
-    events.map((event) => ["retired", event.record_key, event.event_id]),
-  );
-  assert.equal(events.length, 3);
   await log.service.close();
 });
 

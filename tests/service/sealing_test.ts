@@ -8,6 +8,7 @@ import { test } from "node:test";
 import { PENDING_FOLDER } from "../../src/log/storage/file_names.ts";
 import type { BatchEntry } from "../../src/log/wal/commit_frame.ts";
 import { SealedHistory } from "../../src/log/segment/sealed_history.ts";
+import { CommitFile } from "../../src/log/wal/commit_file.ts";
 import { LogState } from "../../src/service/log_state.ts";
 import { FOLLOW_ALL, nextRecord } from "../support/follow_records.ts";
 import { Gate } from "../support/gate.ts";
@@ -101,7 +102,6 @@ test("LogState finds a batch whose generation is sealed while it looks for it", 
     first_event_id: idAt(1),
     last_event_id: idAt(1),
   } satisfies BatchEntry;
-  const state = new LogState(() => ({ frontier: null, files: [] }));
   const sealed = new SealedHistory(new SimulatedDisk());
   const known: BatchEntry[] = [];
   const looking = new Gate();
@@ -111,10 +111,12 @@ test("LogState finds a batch whose generation is sealed while it looks for it", 
     await looking.opened;
     return found;
   };
-  state.open(sealed);
-  state.addRecovered(entry);
-  state.rotated();
-  state.addRecovered({
+  const file = await new SimulatedDisk().open("tail.ndjson", "create");
+  const [pending, tail] = [new CommitFile("pending", file), new CommitFile("tail", file)];
+  const log = { sealed, unsealed: [pending, tail] };
+  const state = new LogState(log);
+  pending.batches.add(entry);
+  tail.batches.add({
     ...entry,
     batch_id: "b",
     first_event_id: idAt(2),
@@ -123,7 +125,7 @@ test("LogState finds a batch whose generation is sealed while it looks for it", 
   const before = state.findBatch("shop", "a");
   const missing = state.findBatch("shop", "c");
   known.push(entry);
-  state.dropSealed();
+  log.unsealed = [tail];
   const after = state.findBatch("shop", "a");
   looking.open();
   assert.deepEqual([await before, await missing, await after], [entry, null, entry]);

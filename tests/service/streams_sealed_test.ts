@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { CommittedEvent } from "../../src/event/verify_event.ts";
-import type { EventLogService } from "../../src/service/event_log_service.ts";
+import type { EventLogService } from "../../src/service/event_log.ts";
 import type { StreamsPage, StreamsQuery } from "../../src/service/streams.ts";
 import {
   type Random,

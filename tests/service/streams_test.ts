@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { EventLogService } from "../../src/service/event_log_service.ts";
+import type { EventLogService } from "../../src/service/event_log.ts";
 import type { StreamsQuery } from "../../src/service/streams.ts";
 import { SimulatedDisk } from "../support/simulated_disk.ts";
 import { outcomeOf } from "../support/outcome.ts";
@@ -12,7 +12,6 @@ import {
 } from "../support/stream_listing.ts";
 import { submit, submittedBatch } from "../support/submitted.ts";
 import { openTestService } from "../support/test_service.ts";
-import { STREAM_SNAPSHOTS_MAX } from "../../src/service/streams.ts";
 
 /** Takes page after page from `first` on; `between` runs before each but the first. */
 async function takePages(
@@ -34,22 +33,6 @@ async function takePages(
   }
   return { rows, through };
 }
-
-test("streams() counts every stream at the last event, those of the system too", async () => {
-  const { service } = await serviceWithStreams();
-  await service.retire("a.b");
-  const events = await replayAll(service);
-  const last = events.at(-1)!.event_id;
-  const streams = countedThrough(events, last);
-  assert.equal(streams.at(-1)!.stream, "service.source_lifecycle");
-  assert.deepEqual(
-    streams.slice(0, -1).map((row) => `${row.source}/${row.stream} ${row.event_count}`),
-    ["a/w 1", "a/x 2", "a/x-y 1", "a/x.y 1", "a/z 1", "a-b/x 2", "a-b/y 2", "a.b/x 1"],
-  );
-  const page = { v: 1, streams, next_after: null, snapshot_through_event_id: last };
-  assert.deepEqual(await service.streams(ALL_STREAMS), page);
-  await service.close();
-});
 
 test("streams() names a next page only when there is one", async () => {
   const { service } = await serviceWithStreams();
@@ -100,22 +83,6 @@ test("streams() goes on with the pages after the log was opened again", async ()
   await service.close();
 });
 
-test("streams() describes the log as of any of its events", async () => {
-  const { service } = await serviceWithStreams();
-  const events = await replayAll(service);
-  for (const { event_id: through } of events) {
-    const { streams, snapshot_through_event_id } = await service.streams({
-      ...ALL_STREAMS,
-      through,
-    });
-    assert.deepEqual(streams, countedThrough(events, through));
-    assert.equal(snapshot_through_event_id, through);
-    const paged = await takePages(service, { ...ALL_STREAMS, through, limit: 1 });
-    assert.deepEqual(paged.rows, streams);
-  }
-  await service.close();
-});
-
 test("streams() refuses an anchor that is no event: before, between, behind those there are", async () => {
   const { service, ends } = await serviceWithStreams();
   const last = ends.at(-1)!;
@@ -132,28 +99,4 @@ test("streams() refuses an anchor that is no event: before, between, behind thos
   const { body } = await outcomeOf(empty.streams({ ...ALL_STREAMS, through: last }));
   assert.equal(body.error, "stream_anchor_unavailable");
   await empty.close();
-});
-
-test("streams() takes an anchor that was refused once it is committed", async () => {
-  // The clock and randomness of these services repeat, so that equal batches get equal ids.
-  const { service: other } = await openTestService(new SimulatedDisk());
-  const { body } = await submit(other, submittedBatch("a", "1"));
-  const query = { ...ALL_STREAMS, through: body.last_event_id as string };
-  await other.close();
-  const { service } = await openTestService(new SimulatedDisk());
-  await assert.rejects(service.streams(query), { code: "stream_anchor_unavailable" });
-  await submit(service, submittedBatch("a", "1"));
-  assert.equal((await service.streams(query)).streams.length, 1);
-  await service.close();
-});
-
-test("streams() counts an anchor that is no longer kept from the log again", async () => {
-  const { service } = await serviceWithStreams();
-  const events = await replayAll(service);
-  const anchors = events.slice(0, 2 * STREAM_SNAPSHOTS_MAX + 1).map((event) => event.event_id);
-  for (const through of [...anchors, ...anchors.toReversed(), ...anchors]) {
-    const { rows } = await takePages(service, { ...ALL_STREAMS, through, limit: 2 });
-    assert.deepEqual(rows, countedThrough(events, through));
-  }
-  await service.close();
 });

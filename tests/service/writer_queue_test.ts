@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { ApiError, type ErrorCode } from "../../src/event/api_error.ts";
 import type { PreparedBatch, Receipt } from "../../src/event/types.ts";
 import { COMMIT_BATCHES_MAX, COMMIT_BYTES_SOFT_MAX } from "../../src/limits.ts";
-import type { EventLogService } from "../../src/service/event_log_service.ts";
+import type { EventLogService } from "../../src/service/event_log.ts";
 import { keptBytes } from "../support/simulated_crash.ts";
 import { SimulatedDisk } from "../support/simulated_disk.ts";
 import { preparedBatch } from "../support/prepared.ts";
@@ -76,39 +76,6 @@ test("append() puts all that comes during a commit into the next one", async () 
   assert.deepEqual(await outcomes([first, ...later]), Array(4).fill("committed"));
   assert.equal(commitCount(storage), 2);
   assert.deepEqual(await storedBatchIds(service), ["a", "b", "c", "d"]);
-});
-
-test("append() answers a repeated batch with the receipt of the first", async () => {
-  const storage = new SimulatedDisk();
-  const { service } = await openTestService(storage);
-  const batch = preparedBatch("a", { events: [{}, {}] });
-  const receipt = await service.append(batch);
-  assert.deepEqual(receipt, {
-    status: "committed",
-    batch_digest: batch.batchDigest,
-    events: 2,
-    first_event_id: "019b76da-a800-7001-8203-040506070809",
-    last_event_id: "019b76da-a800-7001-8203-04050607080a",
-  });
-  const before = storage.tree();
-  assert.deepEqual(await service.append(batch), { ...receipt, status: "duplicate" });
-  assert.deepEqual(await service.append(preparedBatch("a", { events: [{}, {}] })), {
-    ...receipt,
-    status: "duplicate",
-  });
-  assert.deepEqual(storage.tree(), before, "nothing is written");
-});
-
-test("append() tells batches apart by source and batch id, not by their digest", async () => {
-  const { service } = await openTestService(new SimulatedDisk());
-  const answers = submitAll(service, [
-    preparedBatch("a"),
-    preparedBatch("b"),
-    preparedBatch("a", { source: "crm" }),
-    preparedBatch("a b", { source: "x" }),
-    preparedBatch("b", { source: "x" }),
-  ]);
-  assert.deepEqual(await outcomes(answers), Array(5).fill("committed"));
 });
 
 test("append() decides repeats within one turn by the outcome of the first", async () => {
@@ -226,19 +193,6 @@ test("append() stops the writer when a batch cannot be stamped", async () => {
   await service.close();
 });
 
-test("append() refuses what waited behind a commit of unknown outcome", async () => {
-  const storage = new SimulatedDisk();
-  const { service } = await openTestService(storage);
-  const gate = gateAt("sync");
-  storage.hook = gate.hook;
-  const first = service.append(preparedBatch("a"));
-  await gate.reached;
-  const later = submitAll(service, [preparedBatch("b"), preparedBatch("a")]);
-  gate.open({ errno: "EIO" });
-  assert.deepEqual(await outcomes([first, ...later]), Array(3).fill("writer_poisoned"));
-  assert.deepEqual(await storedBatchIds(service), []);
-});
-
 test("append() puts at most so many batches into one commit", async () => {
   const storage = new SimulatedDisk();
   const { service } = await openTestService(storage);
@@ -265,7 +219,7 @@ test("append() keeps a commit within its size, or makes it of one larger batch",
   assert.deepEqual(groups, [["b0", "b1", "b2"], ["b3"], ["b4", "b5", "b6"], ["b7"]]);
 });
 
-test("close() waits for the outcome of all that was submitted", async () => {
+test("close() waits for the outcome of all that was submitted, and takes nothing more", async () => {
   const storage = new SimulatedDisk();
   const { service } = await openTestService(storage);
   const first = service.append(preparedBatch("a"));
@@ -274,6 +228,7 @@ test("close() waits for the outcome of all that was submitted", async () => {
   await gate.reached;
   const later = submitAll(service, [preparedBatch("b"), preparedBatch("b")]);
   const closed = service.close();
+  assert.equal(await outcome(service.append(preparedBatch("late"))), "overloaded");
   gate.open();
   await closed;
   assert.deepEqual(await outcomes([first, ...later]), ["committed", "committed", "duplicate"]);

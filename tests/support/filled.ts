@@ -3,7 +3,7 @@ import { randomFillSync } from "node:crypto";
 import { join } from "node:path";
 import { init } from "../../src/commands/init.ts";
 import { fileStorage } from "../../src/log/storage/file_storage.ts";
-import { openLog, SILENT_LISTENER } from "../../src/log/log.ts";
+import { openLog } from "../../src/log/log.ts";
 import { preparedBatch } from "./prepared.ts";
 
 export const COMMIT_EVENTS = 1000;
@@ -15,7 +15,7 @@ export async function fillDeployment(dir: string, commits: number): Promise<void
     storage: fileStorage(join(dir, "data", "log")),
     clockMs: Date.now,
     randomBytes: (into) => void randomFillSync(into),
-    listener: SILENT_LISTENER,
+    report() {},
   });
   const events = Array.from({ length: COMMIT_EVENTS }, (_, number) => ({
     recordKey: `${number}`,

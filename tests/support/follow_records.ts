@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import type { CommittedEvent } from "../../src/event/verify_event.ts";
-import type { Follow, ReplayQuery } from "../../src/service/event_log.ts";
+import type { Follow } from "../../src/service/event_log.ts";
+import type { ReplayQuery } from "../../src/log/read/event_scan.ts";
 
 export interface EventsRecord {
   type: "events";

@@ -4,7 +4,8 @@
  */
 import { Buffer } from "node:buffer";
 import type { CommittedEvent } from "../../src/event/verify_event.ts";
-import type { EventLog, ReplayQuery } from "../../src/service/event_log.ts";
+import type { EventLog } from "../../src/service/event_log.ts";
+import type { ReplayQuery } from "../../src/log/read/event_scan.ts";
 import type { MixedHistory } from "./mixed_history.ts";
 import { outcomeOf } from "./outcome.ts";
 import { replayAll } from "./stream_listing.ts";

@@ -4,7 +4,7 @@
  */
 import { test } from "node:test";
 import type { CommittedEvent } from "../../src/event/verify_event.ts";
-import type { EventLogService } from "../../src/service/event_log_service.ts";
+import type { EventLogService } from "../../src/service/event_log.ts";
 import { SimulatedDisk } from "./simulated_disk.ts";
 import { type Outcome, outcomeOf } from "./outcome.ts";
 import { replayAll } from "./stream_listing.ts";

@@ -3,15 +3,11 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import type { CommittedEvent } from "../../src/event/verify_event.ts";
 import type { BatchEntry } from "../../src/log/wal/commit_frame.ts";
+import { readCommits } from "../../src/log/wal/commit_reader.ts";
 import { EventScan } from "../../src/log/read/event_scan.ts";
 import { CorruptLogError } from "../../src/log/storage/errors.ts";
 import { TAIL_FILE } from "../../src/log/storage/file_names.ts";
-import {
-  type CommittedBatch,
-  type Log,
-  type LogOptions,
-  SILENT_LISTENER,
-} from "../../src/log/log.ts";
+import type { Log, LogOptions } from "../../src/log/log.ts";
 import type { LogSnapshot } from "../../src/log/read/snapshot.ts";
 import type { Storage } from "../../src/log/storage/storage.ts";
 import { SimulatedDisk, type Tree } from "./simulated_disk.ts";
@@ -33,11 +29,19 @@ export function testTime(): Pick<LogOptions, "clockMs" | "randomBytes"> {
 
 export interface OpenedLog {
   log: Log;
-  /** What recovery told of batches and repairs. */
-  entries: BatchEntry[];
+  /** What it told of repairs. */
   reports: string[];
-  /** What was told of commits since. */
-  committed: CommittedBatch[];
+}
+
+/** The batches of a log that are not sealed, in order. */
+export async function unsealedBatches({ unsealed }: Log): Promise<BatchEntry[]> {
+  const entries: BatchEntry[] = [];
+  for (const { file, path, endBytes } of unsealed) {
+    for await (const { commit } of readCommits(file, 0, endBytes, path)) {
+      entries.push(...commit.batches);
+    }
+  }
+  return entries;
 }
 
 /**
@@ -49,19 +53,12 @@ export async function openTestLog(
   recentBytesMax?: number,
   sealingOn?: SealingOn,
 ): Promise<OpenedLog> {
-  const entries: BatchEntry[] = [];
   const reports: string[] = [];
-  const committed: CommittedBatch[] = [];
-  const listener = {
-    ...SILENT_LISTENER,
-    batch: (entry: BatchEntry) => void entries.push(entry),
-    report: (line: string) => void reports.push(line),
-    committed: (batches: readonly CommittedBatch[]) => void committed.push(...batches),
-  };
+  const report = (line: string) => void reports.push(line);
   const recent = recentBytesMax === undefined ? {} : { recentBytesMax };
-  const options = { storage, ...testTime(), listener, ...recent };
+  const options = { storage, ...testTime(), report, ...recent };
   const log = await openWatchedLog(options, sealingOn);
-  return { log, entries, reports, committed };
+  return { log, reports };
 }
 
 /**

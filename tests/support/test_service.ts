@@ -1,6 +1,6 @@
 /** Opens services with a clock and randomness that repeat. */
 import type { Storage } from "../../src/log/storage/storage.ts";
-import type { EventLogService } from "../../src/service/event_log_service.ts";
+import type { EventLogService } from "../../src/service/event_log.ts";
 import { testTime } from "./test_log.ts";
 import { openWatchedService, type SealingOn } from "./watched_log.ts";
 

@@ -1,8 +1,7 @@
 /** Opens logs behind an order monitor, so that every test that does is also one of it. */
 import { type Log, type LogOptions, openLog, type SealingOptions } from "../../src/log/log.ts";
 import type { Storage } from "../../src/log/storage/storage.ts";
-import type { EventLogService, ServiceOptions } from "../../src/service/event_log_service.ts";
-import { openEventLog } from "../../src/service/event_log_service.ts";
+import { type EventLogService, openEventLog } from "../../src/service/event_log.ts";
 import { OrderMonitor } from "./order_monitor.ts";
 
 /** How a log is sealed behind the monitor. */
@@ -15,7 +14,7 @@ export async function openWatchedLog(options: LogOptions, sealingOn?: SealingOn)
   const append = log.append.bind(log);
   log.append = async (batches) => {
     const committed = await append(batches);
-    for (const { entry } of committed) monitor.receipt(entry.last_event_id, { isNew: true });
+    for (const { last_event_id } of committed) monitor.receipt(last_event_id, { isNew: true });
     return committed;
   };
   return log;
@@ -23,7 +22,7 @@ export async function openWatchedLog(options: LogOptions, sealingOn?: SealingOn)
 
 /** As `openEventLog()`. */
 export async function openWatchedService(
-  options: ServiceOptions,
+  options: LogOptions,
   sealingOn?: SealingOn,
 ): Promise<EventLogService> {
   const monitor = new OrderMonitor(options.storage);

@@ -36,6 +36,9 @@ export interface ScanOptions {
   limitBytes: number;
 }
 
+/** What a client asks for; the service bounds the bytes. */
+export type ReplayQuery = Omit<ScanOptions, "limitBytes">;
+
 export class EventScan {
   /** Durable frontier at the start of the scan; null for an empty log. */
   readonly snapshotThroughEventId: string | null;

@@ -34,8 +34,6 @@ export interface FileStreams extends StreamSource {
 export interface LogFile {
   readonly path: string;
   readonly lastEventId: string;
-  /** Null for a file without an index. */
-  readonly streams: FileStreams | null;
   lines(wanted: LinesWanted): LineSource;
 }
 

@@ -62,13 +62,6 @@ export class StreamCounts implements StreamSource {
     this.#add(streamKey(source, stream), events, lastEventId);
   }
 
-  /** Adds what another one counts. */
-  addAll(others: StreamCounts): void {
-    for (const { key, events, lastEventId } of others.entries()) {
-      this.#add(key, events, lastEventId);
-    }
-  }
-
   /** Last event of a stream; null when it has none. */
   frontier(source: string, stream: string): string | null {
     return this.#entries.get(streamKey(source, stream))?.lastEventId ?? null;

@@ -10,17 +10,11 @@ import type { EventIdSource } from "../../event/event_id.ts";
 import { formatTimestamp } from "../../event/timestamp.ts";
 import type { PreparedBatch } from "../../event/types.ts";
 import { COMMIT_BODY_BYTES_MAX, COMMIT_HEADER_BYTES_MAX } from "../../limits.ts";
+import type { StreamGrowth } from "./batch_index.ts";
 import { type BatchEntry, type Commit, encodeCommitHeader } from "./commit_frame.ts";
 
 /** Events stamped in one slice: a few milliseconds of work. */
 const SLICE_EVENTS = 2000;
-
-/** What one batch adds to one stream of its source. */
-export interface StreamGrowth {
-  stream: string;
-  events: number;
-  lastEventId: string;
-}
 
 /** A commit ready to be written. */
 export interface BuiltCommit {
@@ -29,8 +23,8 @@ export interface BuiltCommit {
   header: Buffer;
   /** The event lines of each batch, as the batch holds them. */
   lines: readonly Buffer[];
-  /** For each batch of the commit, the streams it grows. */
-  growth: StreamGrowth[][];
+  /** What it adds to streams, batch by batch. */
+  growth: readonly StreamGrowth[];
 }
 
 /** Input of a commit. */
@@ -49,7 +43,7 @@ export function* buildCommit(
   const chain = new HistoryChain(head);
   const observedAt = formatTimestamp(nowMs);
   const entries: BatchEntry[] = [];
-  const growth: StreamGrowth[][] = [];
+  const growth: StreamGrowth[] = [];
   let sliceEvents = 0;
   for (const batch of batches) {
     const { events } = batch;
@@ -65,7 +59,14 @@ export function* buildCommit(
       first = end;
     }
     entries.push(batchEntry(batch, eventIds));
-    growth.push(streamGrowth(batch, eventIds));
+    for (const { stream, events: grown, lastIndex } of events.streams) {
+      growth.push({
+        source: batch.source,
+        stream,
+        events: grown,
+        lastEventId: eventIds[lastIndex]!,
+      });
+    }
   }
   const lines = batches.map(({ events }) => events.lines);
   return frameCommit({ batches: entries, head: chain.head }, lines, growth);
@@ -91,18 +92,10 @@ function batchEntry(batch: PreparedBatch, eventIds: readonly string[]): BatchEnt
   };
 }
 
-function streamGrowth({ events }: PreparedBatch, eventIds: readonly string[]): StreamGrowth[] {
-  return events.streams.map(({ stream, events, lastIndex }) => ({
-    stream,
-    events,
-    lastEventId: eventIds[lastIndex]!,
-  }));
-}
-
 function frameCommit(
   { batches, head }: Pick<Commit, "batches" | "head">,
   lines: readonly Buffer[],
-  growth: StreamGrowth[][],
+  growth: readonly StreamGrowth[],
 ): BuiltCommit {
   let bodyBytes = 0;
   for (const { length } of lines) bodyBytes += length;

@@ -1,13 +1,16 @@
 /**
- * An open tail or pending file, known to be right up to `endBytes`: what readers read, and for the
- * tail what the writer appends to. Only durable commits are ever added.
+ * An open tail or pending file, valid up to `endBytes`: what readers read, and for the tail what
+ * the writer appends to. Only durable commits are ever added.
  *
  * One object lives from the first commit of a tail until its pending file is sealed and nobody
  * reads the file any more; its readers then continue in the segments.
  */
 import type { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";
-import type { Commit } from "./commit_frame.ts";
+import { ownText } from "../../event/own_text.ts";
+import { lineEventId, lineSourceAndStream } from "../line/stored_line.ts";
+import { BatchIndex, type StreamGrowth } from "./batch_index.ts";
+import type { BatchEntry, Commit } from "./commit_frame.ts";
 import { CommitReader } from "./commit_reader.ts";
 import type { RecentCommits } from "./recent_commits.ts";
 import { CorruptLogError } from "../storage/errors.ts";
@@ -15,12 +18,16 @@ import type { LogFile } from "../read/snapshot.ts";
 import { SparseIndex } from "./sparse_index.ts";
 import type { StorageFile } from "../storage/storage.ts";
 
+const LF = 0x0a;
+
 export class CommitFile {
   path: string;
   file: StorageFile;
   /** Its newest commits in memory; null where none are kept. */
   recent: RecentCommits | null = null;
   readonly index: SparseIndex = new SparseIndex();
+  /** Empty once the file is sealed. */
+  batches: BatchIndex = new BatchIndex();
   /** All bytes before are durable commits. */
   endBytes = 0;
   /** Where the last commit starts; 0 when there is none. */
@@ -48,11 +55,25 @@ export class CommitFile {
     return before;
   }
 
+  /** Switches readers to the segments that hold its events. A snapshot may keep it for long. */
+  sealInto(segments: readonly LogFile[]): void {
+    assert(this.sealedIn === null, "a file is sealed once");
+    this.sealedIn = segments;
+    this.batches = new BatchIndex();
+  }
+
   /**
    * Adds the next durable commit, which ends at `endBytes`.
    * @param lines its event lines, in one or more pieces of whole lines.
+   * @param growth what it adds to streams.
+   * @throws {CorruptLogError} the file holds one of its batches already.
    */
-  add(commit: Commit, lines: readonly Buffer[], endBytes: number): void {
+  add(
+    commit: Commit,
+    lines: readonly Buffer[],
+    endBytes: number,
+    growth: Iterable<StreamGrowth>,
+  ): void {
     let offset = endBytes - commit.bytes;
     assert(offset > this.endBytes, "a commit starts where the one before ends");
     for (const piece of lines) {
@@ -60,6 +81,8 @@ export class CommitFile {
       offset += piece.length;
     }
     assert(offset === endBytes, "a commit ends with its lines");
+    for (const entry of commit.batches) this.batches.add(entry);
+    for (const streamGrowth of growth) this.batches.grow(streamGrowth);
     this.firstEventId ??= commit.batches[0]?.first_event_id ?? null;
     this.lastEventId = commit.batches.at(-1)?.last_event_id ?? this.lastEventId;
     this.head = commit.head;
@@ -72,19 +95,42 @@ export class CommitFile {
 /**
  * Adds the valid commits from the start of a file. Returns why the first invalid one is invalid;
  * null when all are valid.
- * @param onCommit receives each commit first. Throws when it cannot follow those before.
+ * @param onBatch receives each batch first. Throws when it cannot follow those before.
  */
 export async function loadCommits(
   target: CommitFile,
   sizeBytes: number,
-  onCommit: (commit: Commit) => void,
+  onBatch: (entry: BatchEntry) => void,
 ): Promise<string | null> {
   const reader = new CommitReader(target.file, 0, sizeBytes);
   for (let next = await reader.next(); next !== null; next = await reader.next()) {
-    onCommit(next.commit);
-    target.add(next.commit, [next.lines], next.endBytes);
+    const { commit, lines, endBytes } = next;
+    for (const entry of commit.batches) onBatch(entry);
+    const batches = commit.batches.map(detached);
+    target.add({ ...commit, batches }, [lines], endBytes, growthOf(lines));
   }
   return reader.fault;
+}
+
+/** A copy with detached texts: those of a parsed header may be parts of all of it. */
+function detached(entry: BatchEntry): BatchEntry {
+  const first_event_id = ownText(entry.first_event_id);
+  return {
+    batch_digest: ownText(entry.batch_digest),
+    batch_id: ownText(entry.batch_id),
+    events: entry.events,
+    first_event_id,
+    last_event_id: entry.events === 1 ? first_event_id : ownText(entry.last_event_id),
+    source: ownText(entry.source),
+  };
+}
+
+/** What each of these event lines adds to its stream. */
+function* growthOf(lines: Buffer): Generator<StreamGrowth, void> {
+  for (let start = 0; start < lines.length; start = lines.indexOf(LF, start) + 1) {
+    const lastEventId = lineEventId(lines, start);
+    yield { ...lineSourceAndStream(lines, start), events: 1, lastEventId };
+  }
 }
 
 /** The error for a file whose commit after the last one added is invalid. */

@@ -12,29 +12,15 @@ import type { CommitFile } from "./commit_file.ts";
 
 const LF = 0x0a;
 
-export class CommitFileView implements LogFile {
-  readonly path: string;
-  readonly lastEventId: string;
-  readonly streams = null;
-  readonly #target: CommitFile;
-  readonly #endBytes: number;
-
-  /** @param target holds at least one event. */
-  constructor(target: CommitFile) {
-    assert(target.lastEventId !== null, "a file of a snapshot holds events");
-    this.path = target.path;
-    this.lastEventId = target.lastEventId;
-    this.#target = target;
-    this.#endBytes = target.endBytes;
-  }
-
-  lines(wanted: LinesWanted): LineSource {
-    return new CommitLines(
-      this.#target,
-      { end: this.#endBytes, lastEventId: this.lastEventId },
-      wanted,
-    );
-  }
+/** The view of a file that holds at least one event. */
+export function viewOf(target: CommitFile): LogFile {
+  const { path, lastEventId, endBytes } = target;
+  assert(lastEventId !== null, "a file of a snapshot holds events");
+  return {
+    path,
+    lastEventId,
+    lines: (wanted) => new CommitLines(target, { end: endBytes, lastEventId }, wanted),
+  };
 }
 
 /** Where reading ends: a line end of the file, and the last event before it. */

@@ -51,31 +51,16 @@ export function closesAsHeader(bytes: Buffer, end: number): boolean {
     bytes.toString("latin1", suffixStart, suffixStart + SUFFIX_PREFIX.length) === SUFFIX_PREFIX;
 }
 
-/** The header line of a commit, LF included; its event lines come in one or more pieces. */
+/**
+ * The header line of a commit, LF included; its event lines come in one or more pieces. Members are
+ * in RFC 8785 order, that of the interfaces, so that JSON.stringify gives the canonical text.
+ */
 export function encodeCommitHeader(commit: Commit, lines: readonly Uint8Array[]): Buffer {
-  const commitText = JSON.stringify(
-    {
-      batches: commit.batches.map(canonicalEntry),
-      bytes: commit.bytes,
-      head: commit.head,
-    } satisfies Commit,
-  );
+  const commitText = JSON.stringify(commit);
   const hash = createHash("sha256").update(commitText).update(LF);
   for (const piece of lines) hash.update(piece);
   const sha256 = hash.digest("hex");
   return Buffer.from(`{"commit":${commitText}${SUFFIX_PREFIX}${sha256}"}\n`);
-}
-
-/** Members in RFC 8785 order, so that JSON.stringify gives the canonical text. */
-function canonicalEntry(entry: BatchEntry): BatchEntry {
-  return {
-    batch_digest: entry.batch_digest,
-    batch_id: entry.batch_id,
-    events: entry.events,
-    first_event_id: entry.first_event_id,
-    last_event_id: entry.last_event_id,
-    source: entry.source,
-  };
 }
 
 /** Parses the header line in [start, end) of `bytes`, without its LF; null when it is not one. */

@@ -52,8 +52,7 @@ export class CommitReader {
   /** The next commit; null at the end, and where the next one is invalid. */
   async next(): Promise<WholeCommit | null> {
     if (this.#endBytes === this.#sizeBytes || this.#fault !== null) return null;
-    // Most commits are small and whole in the buffer: those cost no promise.
-    const headerBytes = this.#headerBytes() ?? await this.#readHeader();
+    const headerBytes = await this.#readHeader();
     const header = headerBytes === null ? null : this.#parseHeader(headerBytes);
     if (headerBytes === null || header === null) return this.#stop("no commit header");
     const { commit, sha256 } = header;
@@ -72,21 +71,14 @@ export class CommitReader {
     return { commit, lines, endBytes };
   }
 
-  /** Length of the header line, LF included; null when the unread bytes do not end one. */
-  #headerBytes(from = 0): number | null {
-    const newline = this.#buffer.indexOf(LF, this.#start + from);
-    // Bytes behind #filled are left from earlier reads.
-    const isUnread = newline >= 0 && newline < this.#filled;
-    return isUnread ? newline + 1 - this.#start : null;
-  }
-
+  /** Length of the header line, LF included; null when there is no end of one. */
   async #readHeader(): Promise<number | null> {
-    let searchedBytes = this.#unreadBytes;
-    while (searchedBytes <= COMMIT_HEADER_BYTES_MAX) {
-      if (!(await this.#fill(searchedBytes + 1))) return null;
-      const headerBytes = this.#headerBytes(searchedBytes);
-      if (headerBytes !== null) return headerBytes;
+    for (let searchedBytes = 0; searchedBytes <= COMMIT_HEADER_BYTES_MAX;) {
+      const newline = this.#buffer.indexOf(LF, this.#start + searchedBytes);
+      // Bytes behind #filled are left from earlier reads.
+      if (newline >= 0 && newline < this.#filled) return newline + 1 - this.#start;
       searchedBytes = this.#unreadBytes;
+      if (!(await this.#fill(searchedBytes + 1))) return null;
     }
     return null;
   }

@@ -13,6 +13,8 @@ const LF = 0x0a;
 const CHUNK_BYTES = 1024 * 1024;
 /** No event line begins like this, and nothing a client submits holds a bare LF. */
 const COMMIT_START = Buffer.concat([Buffer.of(LF), HEADER_PREFIX]);
+/** Each chunk repeats the end of the one before: the start or the end of a header is in one. */
+const OVERLAP_BYTES = Math.max(SUFFIX_LENGTH, COMMIT_START.length - 1);
 
 /** Why the invalid bytes from `from` on cannot be the remnant of a commit; null when they can. */
 export async function remnantFault(
@@ -23,64 +25,30 @@ export async function remnantFault(
   if (sizeBytes - from > COMMIT_HEADER_BYTES_MAX + COMMIT_BODY_BYTES_MAX) {
     return `${sizeBytes - from} bytes follow, more than a commit may have`;
   }
-  const rightOffset = await findCommitAfter(file, sizeBytes, from);
-  if (rightOffset !== null) return `a right commit follows at ${rightOffset}`;
-  const startOffset = await findCommitStart(file, sizeBytes, from);
-  return startOffset === null ? null : `another commit begins at ${startOffset}`;
-}
-
-/** Offset of the first commit, valid or not, that begins after `from`; null when there is none. */
-async function findCommitStart(
-  file: StorageFile,
-  sizeBytes: number,
-  from: number,
-): Promise<number | null> {
-  const range = { from, sizeBytes, overlapBytes: COMMIT_START.length - 1 };
-  for await (const { bytes, offset } of chunksOf(file, range)) {
-    const at = bytes.indexOf(COMMIT_START);
-    if (at >= 0) return offset + at + 1;
+  const chunk = Buffer.allocUnsafeSlow(CHUNK_BYTES);
+  for (let offset = from; offset < sizeBytes; offset += CHUNK_BYTES - OVERLAP_BYTES) {
+    // A writer may have appended behind `sizeBytes` meanwhile.
+    const readBytes = Math.min(await file.read(chunk, offset), sizeBytes - offset);
+    const bytes = chunk.subarray(0, readBytes);
+    const start = bytes.indexOf(COMMIT_START);
+    if (start >= 0) return `another commit begins at ${offset + start + 1}`;
+    for (let end = bytes.indexOf(LF); end >= 0; end = bytes.indexOf(LF, end + 1)) {
+      if (!closesAsHeader(bytes, end)) continue;
+      const commit = await commitOfLine(file, sizeBytes, from, offset + end);
+      if (commit !== null) return `a valid commit follows at ${commit}`;
+    }
+    if (readBytes < CHUNK_BYTES) break;
   }
   return null;
 }
 
 /**
- * Offset of a valid commit that starts after `from`; null when there is none.
+ * Offset of the valid commit after `from` whose header's line ends at `lineEnd`; null when there is
+ * none.
  *
  * A header runs to the end of its line and closes as no event line does, so nothing a client
- * submits can look like one, and one pass over line ends finds all candidates. Line starts are not
- * reliable: the damage may be in the line end before.
+ * submits can look like one. Line starts are not reliable: the line end before may be damaged.
  */
-export async function findCommitAfter(
-  file: StorageFile,
-  sizeBytes: number,
-  from: number,
-): Promise<number | null> {
-  const range = { from, sizeBytes, overlapBytes: SUFFIX_LENGTH };
-  for await (const { bytes, offset } of chunksOf(file, range)) {
-    for (let end = bytes.indexOf(LF); end >= 0; end = bytes.indexOf(LF, end + 1)) {
-      if (!closesAsHeader(bytes, end)) continue;
-      const found = await commitOfLine(file, sizeBytes, from, offset + end);
-      if (found !== null) return found;
-    }
-  }
-  return null;
-}
-
-/** Reads [from, sizeBytes); each chunk repeats the last `overlapBytes` of the one before. */
-async function* chunksOf(
-  file: StorageFile,
-  { from, sizeBytes, overlapBytes }: { from: number; sizeBytes: number; overlapBytes: number },
-): AsyncGenerator<{ bytes: Buffer; offset: number }, void> {
-  const chunk = Buffer.allocUnsafeSlow(CHUNK_BYTES);
-  for (let offset = from; offset < sizeBytes; offset += CHUNK_BYTES - overlapBytes) {
-    // A writer may have appended behind `sizeBytes` meanwhile.
-    const readBytes = Math.min(await file.read(chunk, offset), sizeBytes - offset);
-    yield { bytes: chunk.subarray(0, readBytes), offset };
-    if (readBytes < CHUNK_BYTES) return;
-  }
-}
-
-/** Offset of the valid commit whose header's line ends at `lineEnd`; null when it is none. */
 async function commitOfLine(
   file: StorageFile,
   sizeBytes: number,

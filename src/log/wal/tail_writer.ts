@@ -41,11 +41,11 @@ export class TailWriter {
    * @throws {StorageFullError} there was no room; the commit was undone.
    * @throws {WriterPoisonedError} its outcome is unknown, or that of an earlier one was.
    */
-  async append(built: BuiltCommit): Promise<void> {
+  async append({ commit, header, lines, growth }: BuiltCommit): Promise<void> {
     if (this.#poison !== null) throw this.#poison;
     await this.#settleNames();
     const offset = this.#tail.endBytes;
-    const bytes = Buffer.concat([built.header, ...built.lines]);
+    const bytes = Buffer.concat([header, ...lines]);
     try {
       await this.#tail.file.write(bytes, offset);
     } catch (error) {
@@ -54,13 +54,8 @@ export class TailWriter {
       throw new StorageFullError(`no room for a commit of ${bytes.length} bytes`, { cause: error });
     }
     await this.#sync();
-    this.#takeIn(built, offset);
-  }
-
-  /** Copies what it keeps of the commit. */
-  #takeIn({ commit, header, lines }: BuiltCommit, offset: number): void {
-    this.#tail.add(commit, lines, offset + header.length + commit.bytes);
-    this.#tail.recent?.add(offset, [header, ...lines], this.#tail.lastEventId);
+    this.#tail.add(commit, lines, offset + bytes.length, growth);
+    this.#tail.recent?.add(offset, bytes, this.#tail.lastEventId);
   }
 
   /** Stops the writer for good; returns the error that every later append throws. */
@@ -84,19 +79,15 @@ export class TailWriter {
 
   /** Truncates a commit that found no room. */
   async #undo(offset: number): Promise<void> {
-    try {
-      await this.#tail.file.truncate(offset);
-    } catch (error) {
+    await this.#tail.file.truncate(offset).catch((error) => {
       throw this.poisonBy("a commit without room could not be truncated", error);
-    }
+    });
     await this.#sync();
   }
 
   async #sync(): Promise<void> {
-    try {
-      await this.#tail.file.sync();
-    } catch (error) {
+    await this.#tail.file.sync().catch((error) => {
       throw this.poisonBy("an fsync of the tail failed", error);
-    }
+    });
   }
 }

@@ -2,8 +2,7 @@
 import { createHandler, type HandlerOptions } from "../../../src/api/handler.ts";
 import type { ListenOptions } from "../../../src/http/server.ts";
 import { Admission } from "../../../src/service/admission.ts";
-import type { EventLog } from "../../../src/service/event_log.ts";
-import type { EventLogService } from "../../../src/service/event_log_service.ts";
+import type { EventLog, EventLogService } from "../../../src/service/event_log.ts";
 import { isSkippedForExecutable } from "../../support/tested_service.ts";
 import { SimulatedDisk } from "../../support/simulated_disk.ts";
 import { withHandler } from "../../support/test_server.ts";

@@ -2,8 +2,7 @@
 import { ApiError } from "../../../src/event/api_error.ts";
 import { INGEST_BODY_BYTES_MAX } from "../../../src/limits.ts";
 import { Admission } from "../../../src/service/admission.ts";
-import type { EventLog } from "../../../src/service/event_log.ts";
-import type { EventLogService } from "../../../src/service/event_log_service.ts";
+import type { EventLog, EventLogService } from "../../../src/service/event_log.ts";
 import { type HttpReply, request, type RequestOptions } from "../../support/http_client.ts";
 import { alteredLog } from "../../support/stub_log.ts";
 import { type ServedLog, withServedLog } from "./served_log.ts";

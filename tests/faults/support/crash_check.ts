@@ -5,7 +5,7 @@ import {
   TAIL_TEMPORARY_FILE,
 } from "../../../src/log/storage/file_names.ts";
 import { verifyLog, type VerifyReport } from "../../../src/log/verify/verify.ts";
-import type { EventLogService } from "../../../src/service/event_log_service.ts";
+import type { EventLogService } from "../../../src/service/event_log.ts";
 import { seededRandom } from "../../../tools/support/random.ts";
 import type { KnownHistory } from "../../support/known_history.ts";
 import { statusOf } from "../../support/outcome.ts";

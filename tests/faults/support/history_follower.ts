@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { setImmediate } from "node:timers/promises";
-import type { EventLogService } from "../../../src/service/event_log_service.ts";
+import type { EventLogService } from "../../../src/service/event_log.ts";
 import { FOLLOW_ALL } from "../../support/follow_records.ts";
 
 /** How often a follower is looked at until it must have caught up. */

@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import type { SegmentBounds } from "../../../src/log/segment/segment_writer.ts";
-import type { EventLogService } from "../../../src/service/event_log_service.ts";
+import type { EventLogService } from "../../../src/service/event_log.ts";
 import { type Random, randomInteger } from "../../../tools/support/random.ts";
 import { pause } from "../../support/pause.ts";
 import { anyOf, type CrashChoice } from "../../support/simulated_crash.ts";
@@ -16,7 +16,6 @@ import {
 } from "../../support/simulated_disk.ts";
 import { TEST_TIME_MS } from "../../support/test_log.ts";
 import { openWatchedLog, openWatchedService } from "../../support/watched_log.ts";
-import { SILENT_LISTENER } from "../../../src/log/log.ts";
 import type { FaultPlan } from "./fault_plans.ts";
 
 /** Chooses how an operation fails; null when it works. */
@@ -105,7 +104,7 @@ export class HistoryMachine {
 
   /** A process with the command `seal`. */
   async seal(bounds: SegmentBounds): Promise<void> {
-    const options = { storage: this.#disk, ...this.#time(), listener: SILENT_LISTENER };
+    const options = { storage: this.#disk, ...this.#time(), report() {} };
     const log = await this.attempt(() => openWatchedLog(options));
     if (log === null) return;
     if (log.hasUnsealed) await this.attempt(() => log.seal(() => {}, { bounds }));

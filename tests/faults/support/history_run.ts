@@ -5,7 +5,7 @@
  */
 import assert from "node:assert/strict";
 import type { CommittedEvent } from "../../../src/event/verify_event.ts";
-import type { EventLogService } from "../../../src/service/event_log_service.ts";
+import type { EventLogService } from "../../../src/service/event_log.ts";
 import type { Mutation } from "../../support/history.ts";
 import { type Outcome, statusOf } from "../../support/outcome.ts";
 import { type Random, randomInteger, randomItem } from "../../../tools/support/random.ts";

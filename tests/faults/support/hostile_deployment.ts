@@ -7,7 +7,7 @@ import { run } from "../../../src/commands/run.ts";
 import { fileStorage } from "../../../src/log/storage/file_storage.ts";
 import { pendingPath, TAIL_FILE } from "../../../src/log/storage/file_names.ts";
 import type { Receipt } from "../../../src/event/types.ts";
-import { openEventLog } from "../../../src/service/event_log_service.ts";
+import { openEventLog } from "../../../src/service/event_log.ts";
 import { preparedBatch } from "../../support/prepared.ts";
 import { type HostileEntry, treeOf } from "./hostile_entry.ts";
 

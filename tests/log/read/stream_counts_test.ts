@@ -59,16 +59,3 @@ test(`StreamCounts counts as a plain list does, and its copies stay (seed ${SEED
     for (const { copy, entries } of copies) assert.deepEqual([...copy.entries()], entries);
   }
 });
-
-test("StreamCounts.addAll() adds what was counted of later events", () => {
-  const counts = new StreamCounts();
-  counts.add("a", "s", 2, idAt(1));
-  const later = new StreamCounts();
-  later.add("a", "s", 3, idAt(2));
-  later.add("a", "t", 1, idAt(3));
-  counts.addAll(later);
-  assert.deepEqual([...counts.entries()], [
-    { key: "a s", events: 5, lastEventId: idAt(2) },
-    { key: "a t", events: 1, lastEventId: idAt(3) },
-  ]);
-});

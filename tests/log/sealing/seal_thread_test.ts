@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { fileStorage } from "../../../src/log/storage/file_storage.ts";
 import { PENDING_FOLDER, SEGMENT_TEMPORARY_FILE } from "../../../src/log/storage/file_names.ts";
-import { openLog, SILENT_LISTENER } from "../../../src/log/log.ts";
+import { openLog } from "../../../src/log/log.ts";
 import { sealThread } from "../../../src/log/sealing/seal_thread.ts";
 import { makeSegment, type SegmentTask } from "../../../src/log/sealing/segment_maker.ts";
 import { startThrottle } from "../../../src/log/sealing/throttle.ts";
@@ -19,7 +19,7 @@ import { testTime } from "../../support/test_log.ts";
 /** A folder with a pending file, and the task to make a segment of all of it. */
 async function pendingIn(folder: string): Promise<SegmentTask> {
   const storage = fileStorage(folder);
-  const log = await openLog({ ...testTime(), storage, listener: SILENT_LISTENER });
+  const log = await openLog({ ...testTime(), storage, report() {} });
   const events = Array.from({ length: 300 }, (_, n) => ({ payload: `${n}`.repeat(50) }));
   for (const batchId of ["a", "b"]) await log.append([preparedBatch(batchId, { events })]);
   // A sealing that is stopped behind the rotation.

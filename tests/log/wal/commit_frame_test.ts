@@ -15,14 +15,14 @@ import {
 const HEX = "0123456789abcdef".repeat(4);
 const BODY = Buffer.from('{"event_id":"x"}\n');
 const ENTRY: BatchEntry = {
-  source: "shop",
-  last_event_id: "019b76da-a800-7001-8203-040506070809",
-  first_event_id: "019b76da-a800-7001-8203-040506070809",
-  events: 1,
-  batch_id: 'ü"\\\u0001{"commit":',
   batch_digest: HEX,
+  batch_id: 'ü"\\\u0001{"commit":',
+  events: 1,
+  first_event_id: "019b76da-a800-7001-8203-040506070809",
+  last_event_id: "019b76da-a800-7001-8203-040506070809",
+  source: "shop",
 };
-const COMMIT: Commit = { head: HEX, bytes: BODY.length, batches: [ENTRY] };
+const COMMIT: Commit = { batches: [ENTRY], bytes: BODY.length, head: HEX };
 
 function headerLine(commit: unknown, suffix = `,"sha256":"${HEX}"}`): Buffer {
   return Buffer.from(`{"commit":${JSON.stringify(commit)}${suffix}`);

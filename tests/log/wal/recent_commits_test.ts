@@ -23,8 +23,7 @@ test(`RecentCommits gives what the file holds, or tells that it cannot (SEED=${s
     while (offsets.at(-1)! < 20_000) {
       const offset = offsets.at(-1)!;
       const bytes = file.subarray(offset, offset + randomInteger(random, 1, 900));
-      const cut = randomInteger(random, 0, bytes.length);
-      recent.add(offset, [bytes.subarray(0, cut), bytes.subarray(cut)], idOf(offsets.length));
+      recent.add(offset, Buffer.from(bytes), idOf(offsets.length));
       offsets.push(offset + bytes.length);
       const end = offsets.at(-1)!;
       const position = randomInteger(random, 0, end);
@@ -43,7 +42,7 @@ test(`RecentCommits gives what the file holds, or tells that it cannot (SEED=${s
 test("RecentCommits holds the newest commits up to its limit", () => {
   const recent = new RecentCommits(10_000);
   for (let number = 1; number <= 50; number++) {
-    recent.add((number - 1) * 1000, [Buffer.alloc(1000, number)], idOf(number));
+    recent.add((number - 1) * 1000, Buffer.alloc(1000, number), idOf(number));
   }
   const into = Buffer.alloc(5000);
   assert.ok(recent.read(into, 45_000));
@@ -52,9 +51,9 @@ test("RecentCommits holds the newest commits up to its limit", () => {
   assert.equal(recent.seek(idOf(50)), null);
   assert.ok(!recent.read(Buffer.alloc(1000), 39_000));
   assert.equal(recent.seek(idOf(30)), null);
-  recent.add(50_000, [Buffer.alloc(20_000)], idOf(51));
+  recent.add(50_000, Buffer.alloc(20_000), idOf(51));
   assert.ok(!recent.read(Buffer.alloc(1), 50_000), "a commit that is too large is not held");
-  recent.add(70_000, [Buffer.alloc(1000, 52)], idOf(52));
+  recent.add(70_000, Buffer.alloc(1000, 52), idOf(52));
   assert.ok(recent.read(Buffer.alloc(1000), 70_000));
   assert.equal(recent.seek(idOf(51)), null, "the one before is not known to hold no more");
 });
@@ -69,7 +68,7 @@ test("the newest events are read without a read of a file, older ones from it", 
   const [b] = await log.append([preparedBatch("b")]);
   await log.append([preparedBatch("c")]);
   const readsBefore = readsOf();
-  const newest = await readAll(log.snapshot, b!.entry.first_event_id);
+  const newest = await readAll(log.snapshot, b!.first_event_id);
   assert.deepEqual(newest.map((event) => event.batch_id), ["c"]);
   assert.equal(readsOf(), readsBefore);
   const all = await readAll(log.snapshot);

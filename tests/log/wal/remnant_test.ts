@@ -1,27 +1,19 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
-import { findCommitAfter } from "../../../src/log/wal/remnant.ts";
-import { repairFraming } from "../../support/corrupt.ts";
-import { SimulatedDisk, simulatedFile } from "../../support/simulated_disk.ts";
+import { COMMIT_BODY_BYTES_MAX, COMMIT_HEADER_BYTES_MAX } from "../../../src/limits.ts";
+import { remnantFault } from "../../../src/log/wal/remnant.ts";
 import { preparedBatch } from "../../support/prepared.ts";
-import { commitOffsets, logTree, openTestLog, tailOf } from "../../support/test_log.ts";
+import { SimulatedDisk, simulatedFile } from "../../support/simulated_disk.ts";
+import { logTree, openTestLog, tailOf } from "../../support/test_log.ts";
 
 const MIB = 1024 * 1024;
 
-async function find(bytes: Buffer, from: number): Promise<number | null> {
-  return await findCommitAfter(await simulatedFile(bytes), bytes.length, from);
+async function faultOf(bytes: Buffer, from = 0, sizeBytes = bytes.length): Promise<string | null> {
+  return await remnantFault(await simulatedFile(bytes), sizeBytes, from);
 }
 
-test("findCommitAfter() finds the next right commit, but not the one it starts at", async () => {
-  const tail = tailOf(await logTree([["a"], ["b", "c"], [], ["d"]]));
-  const offsets = commitOffsets(tail);
-  for (const [number, offset] of offsets.entries()) {
-    assert.equal(await find(tail, offset), offsets.slice(0, -1)[number + 1] ?? null);
-  }
-});
-
-test("findCommitAfter() finds a commit whatever stands before it", async () => {
+test("remnantFault() finds a commit whatever stands before it", async () => {
   const commit = tailOf(await logTree([["a"]]));
   const befores: Record<string, Buffer> = {
     "one byte": Buffer.from("x"),
@@ -32,23 +24,36 @@ test("findCommitAfter() finds a commit whatever stands before it", async () => {
     "zeros beyond it": Buffer.alloc(MIB + 40),
     "long lines of noise": Buffer.alloc(5 * MIB, "noise\n"),
     "a long line": Buffer.alloc(5 * MIB, "noise"),
-    "another end of line": Buffer.from("x\n"),
   };
   for (const [name, before] of Object.entries(befores)) {
-    assert.equal(await find(Buffer.concat([before, commit]), 0), before.length, name);
+    const fault = await faultOf(Buffer.concat([before, commit]));
+    assert.equal(fault, `a valid commit follows at ${before.length}`, name);
   }
+  assert.equal(await faultOf(commit), null, "the one it starts at");
 });
 
-test("findCommitAfter() finds a header whose end any read cuts", async () => {
+test("remnantFault() finds a header whose start or end any read cuts", async () => {
   const commit = tailOf(await logTree([["a"]]));
   const headerBytes = commit.indexOf("\n") + 1;
   for (let cutBytes = headerBytes - 90; cutBytes <= headerBytes + 2; cutBytes++) {
-    const before = Buffer.alloc(MIB - cutBytes);
-    assert.equal(await find(Buffer.concat([before, commit]), 0), before.length, `cut ${cutBytes}`);
+    const fault = await faultOf(Buffer.concat([Buffer.alloc(MIB - cutBytes), commit]));
+    assert.equal(fault, `a valid commit follows at ${MIB - cutBytes}`);
+  }
+  const start = Buffer.from('\n{"commit":{"batches":');
+  for (let cutBytes = 0; cutBytes <= start.length; cutBytes++) {
+    const fault = await faultOf(Buffer.concat([Buffer.alloc(MIB - cutBytes), start]));
+    assert.equal(fault, `another commit begins at ${MIB - cutBytes + 1}`);
   }
 });
 
-test("findCommitAfter() takes nothing that a client can submit for a commit", async () => {
+test("remnantFault() refuses more bytes than a commit may have", async () => {
+  const bytesMax = COMMIT_HEADER_BYTES_MAX + COMMIT_BODY_BYTES_MAX;
+  assert.equal(await faultOf(Buffer.from("{"), 0, bytesMax), null);
+  const fault = await faultOf(Buffer.from("{"), 0, bytesMax + 1);
+  assert.match(fault!, /more than a commit may have/);
+});
+
+test("remnantFault() takes nothing that a client can submit for a commit", async () => {
   const [header = ""] = tailOf(await logTree([["a"], []])).toString().split("\n").slice(-2);
   const inner = JSON.parse(header);
   const texts = [header, `\n${header}\n`, "\n" + header, `"\n${header}`];
@@ -65,18 +70,16 @@ test("findCommitAfter() takes nothing that a client can submit for a commit", as
     })
   ));
   const tail = tailOf(storage.tree());
-  assert.equal(await find(tail, 0), null);
   for (let offset = 0; offset >= 0; offset = tail.indexOf("\n", offset + 1)) {
-    assert.equal(await find(tail, offset), null);
+    assert.equal(await faultOf(tail, offset), null);
   }
 });
 
-test("findCommitAfter() passes over commits that are damaged themselves", async () => {
-  const tail = tailOf(await logTree([["a"], ["b"], ["c"]]));
-  const offsets = commitOffsets(tail);
-  const damaged = Buffer.from(tail);
-  damaged[tail.indexOf('"orders"', offsets[1])]! ^= 1;
-  assert.equal(await find(damaged, 0), offsets[2]);
-  assert.equal(await find(repairFraming(damaged), 0), offsets[1]);
-  assert.equal(await find(damaged.subarray(0, -1), 0), null);
+test("remnantFault() looks at nothing that was appended behind the size", async () => {
+  const bytes = Buffer.from('{"commit":{"batches":[\n{"commit":{"batches":[');
+  const startBytes = bytes.indexOf("\n") + 1;
+  for (let sizeBytes = 1; sizeBytes < startBytes + '{"commit":'.length; sizeBytes++) {
+    assert.equal(await faultOf(bytes, 0, sizeBytes), null, `size ${sizeBytes}`);
+  }
+  assert.match((await faultOf(bytes))!, /another commit begins/);
 });

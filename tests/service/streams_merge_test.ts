@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import type { StreamSummary } from "../../src/event/types.ts";
 import { StreamCounts, streamKey, type StreamSource } from "../../src/log/read/stream_counts.ts";
-import { mergeStreams } from "../../src/service/stream_merge.ts";
+import { mergeStreams } from "../../src/service/streams.ts";
 import { SEED, SeededRandom } from "../../tools/support/random.ts";
 
 /** Names where one begins like another, with each kind of character that a name can hold next. */

@@ -1,0 +1,57 @@
+/** The batches, frontiers and streams of one unsealed file: the tail, or a pending generation. */
+import { assert } from "../../assert.ts";
+import { StreamCounts } from "../read/stream_counts.ts";
+import { CorruptLogError } from "../storage/errors.ts";
+import type { BatchEntry } from "./commit_frame.ts";
+
+/** What a commit adds to one stream. */
+export interface StreamGrowth {
+  source: string;
+  stream: string;
+  events: number;
+  lastEventId: string;
+}
+
+export class BatchIndex {
+  readonly streams: StreamCounts = new StreamCounts();
+  /** By source, then by batch id. A tail may have a hundred thousand. */
+  readonly #batches = new Map<string, Map<string, BatchEntry>>();
+  /** Last event of each source. */
+  readonly #frontiers = new Map<string, string>();
+
+  /** Adds the next batch. @throws {CorruptLogError} its identity is known */
+  add(entry: BatchEntry): void {
+    const { source, batch_id, first_event_id, last_event_id } = entry;
+    const byId = this.#batches.get(source) ?? new Map<string, BatchEntry>();
+    if (byId.has(batch_id)) throw committedTwice(entry);
+    const frontier = this.#frontiers.get(source);
+    assert(frontier === undefined || frontier < first_event_id, "a source's frontier moves on");
+    this.#batches.set(source, byId.set(batch_id, entry));
+    this.#frontiers.set(source, last_event_id);
+  }
+
+  /** Counts the next events of a stream. */
+  grow({ source, stream, events, lastEventId }: StreamGrowth): void {
+    const before = this.streams.frontier(source, stream);
+    assert(before === null || before < lastEventId, "a stream's frontier moves on");
+    this.streams.add(source, stream, events, lastEventId);
+  }
+
+  /** The batch of an identity; null when it is not in this file. */
+  findBatch(source: string, batchId: string): BatchEntry | null {
+    return this.#batches.get(source)?.get(batchId) ?? null;
+  }
+
+  /** Last event of a source in this file; null when it has none. */
+  sourceFrontier(source: string): string | null {
+    return this.#frontiers.get(source) ?? null;
+  }
+}
+
+/** The error for a log that holds a batch identity twice. */
+export function committedTwice({ source, batch_id, first_event_id }: BatchEntry): CorruptLogError {
+  return new CorruptLogError(
+    `batch ${batch_id} of source ${source} is committed twice, ` +
+      `the second time at event ${first_event_id}`,
+  );
+}
