@@ -8,7 +8,6 @@ const LINE_BYTES = 717;
 const PAGE_BYTES = PAGE_EVENTS * LINE_BYTES;
 
 export class Page implements AsyncIterable<Uint8Array> {
-  readonly sizeBytes: number = PAGE_BYTES;
   readonly #bytes = Buffer.alloc(PAGE_BYTES, "x");
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array> {

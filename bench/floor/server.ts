@@ -69,10 +69,7 @@ function worker(work: FloorWork, path: string): (body: Uint8Array) => Promise<vo
 
 const SHORT_ANSWER: HttpResponse = { status: 200, headers: HEADERS, body: ANSWER };
 
-function pageAnswer(): HttpResponse {
-  const body = new Page();
-  return { status: 200, headers: { ...HEADERS, "content-length": `${body.sizeBytes}` }, body };
-}
+const PAGE_ANSWER: HttpResponse = { status: 200, headers: HEADERS, body: new Page() };
 
 async function bodyOf(request: HttpRequest): Promise<Uint8Array> {
   const pieces: Uint8Array[] = [];
@@ -115,5 +112,5 @@ function serveBuiltIn(path: string, use: (body: Uint8Array) => Promise<void> | v
 const [kind = "", path = "", file = ""] = process.argv.slice(2);
 const { isOurs, work } = FLOORS[kind]!;
 const use = worker(work, file);
-if (isOurs) await serveOurs(path, use, work === "page" ? pageAnswer() : SHORT_ANSWER);
+if (isOurs) await serveOurs(path, use, work === "page" ? PAGE_ANSWER : SHORT_ANSWER);
 else serveBuiltIn(path, use);

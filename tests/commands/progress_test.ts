@@ -52,10 +52,9 @@ test("seal and verify show progress, and clear it before they report", (context)
     const config = await loadConfig(join(dir, "service.toml"));
     const verifying = (terminal: Terminal) => verify(config, { chain: true, terminal });
     const verified = await toldBy(context, verifying);
-    const steps = ["[verified 1000 events]", "[verified 2000 events]", "[]"];
-    assert.deepEqual(verified.slice(0, 3), steps);
-    assert.match(verified[3]!, /^\{"ok":true,/);
-    assert.deepEqual([...new Set(verified.slice(4))], ["[]"]);
+    assert.deepEqual(verified.slice(0, 2), ["[verified 2000 events]", "[]"]);
+    assert.match(verified[2]!, /^\{"ok":true,/);
+    assert.deepEqual([...new Set(verified.slice(3))], ["[]"]);
 
     const sealed = await toldBy(context, (terminal) => seal(config, terminal));
     assert.deepEqual(sealed.slice(0, 3), ["[sealed 1000 events]", "[sealed 2000 events]", "[]"]);

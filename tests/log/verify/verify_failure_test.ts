@@ -21,8 +21,7 @@ import {
   withSegment,
 } from "../../support/forged_log.ts";
 import { SimulatedDisk, type Tree } from "../../support/simulated_disk.ts";
-import { preparedBatch } from "../../support/prepared.ts";
-import { commitOffsets, openTestLog, tailOf, withTail } from "../../support/test_log.ts";
+import { commitOffsets, tailOf, withTail } from "../../support/test_log.ts";
 import { fullLog, logOf, logWithTwice, verifyTree } from "../../support/verifying.ts";
 
 const FULL = await fullLog();
@@ -355,31 +354,6 @@ for (const [byChain, byDefault, findings] of FINDINGS) {
     });
   }
 }
-
-test("verifyLog() finds the first of many batches that are there twice, before other damage", async () => {
-  const storage = new SimulatedDisk();
-  const { log } = await openTestLog(storage);
-  const names = Array.from({ length: 2000 }, (_, number) => `${number}`);
-  await log.append(names.map((name) => preparedBatch(name)));
-  await log.append(["other", "1234", "567", "89"].map((name) => preparedBatch(name)));
-  await log.append([preparedBatch("last")]);
-  await log.close();
-  const offsets = commitOffsets(tailOf(storage.tree()));
-  const damaged = flipBit(tailOf(storage.tree()), 8 * (offsets[2]! + 300));
-  for (
-    const [tree, codes] of [
-      [storage.tree(), []],
-      [withTail(storage.tree(), damaged), ["tail_invalid"]],
-    ] as const
-  ) {
-    const { failure, others } = await verifyTree(tree, { chain: false });
-    assert.match(failure!.message, /: batch "1234" of source "shop" is committed twice$/);
-    assert.deepEqual(others.map(({ code }) => code), codes);
-  }
-  // The damage comes first where the first of the two batches is damaged.
-  const first = withTail(storage.tree(), flipBit(damaged, 8 * 300));
-  assert.equal((await verifyTree(first)).report.failure, "tail_invalid");
-});
 
 /** The log with another payload in the second commit of the tail. */
 const OTHER_PAYLOAD = withCommits(FULL, TAIL_FILE, ([, second]) => {
