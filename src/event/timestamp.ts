@@ -3,6 +3,9 @@
 const SHAPE =
   /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?Z$/;
 
+/** Every month has as many. */
+const DAYS_MIN = 28;
+
 /**
  * Checks an `occurred_at`: a UTC time of RFC 3339 section 5.6 with `T` and `Z`, up to nine
  * fractional digits, no leap seconds, years 0000 to 9999.
@@ -14,11 +17,12 @@ export function occurredAtFault(text: string): string | null {
     return "must be a UTC time YYYY-MM-DDTHH:MM:SSZ, with 1 to 9 digits of fraction or none, and " +
       "no leap second";
   }
-  const day = text.slice(8, 10);
-  if (day <= "28") return null;
-  // The calendar of Date carries a day that the month doesn't have over to the next month.
-  const hasDay = new Date(`${text.slice(0, 10)}T00:00:00Z`).toISOString().slice(8, 10) === day;
-  return hasDay ? null : `has no day ${day} in its month`;
+  const day = Number(text.slice(8, 10));
+  if (day <= DAYS_MIN) return null;
+  // The calendar repeats every 400 years; Date takes years below 100 for others.
+  const year = Number(text.slice(0, 4)) + 400;
+  const days = new Date(Date.UTC(year, Number(text.slice(5, 7)), 0)).getUTCDate();
+  return day <= days ? null : `has no day ${day} in its month`;
 }
 
 /**
