@@ -3,8 +3,8 @@
 const SHAPE =
   /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?Z$/;
 
-/** Every month has as many. */
-const DAYS_MIN = 28;
+/** Days of the months in a year that is not a leap year. */
+const MONTH_DAYS = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 
 /**
  * Checks an `occurred_at`: a UTC time of RFC 3339 section 5.6 with `T` and `Z`, up to nine
@@ -17,12 +17,15 @@ export function occurredAtFault(text: string): string | null {
     return "must be a UTC time YYYY-MM-DDTHH:MM:SSZ, with 1 to 9 digits of fraction or none, and " +
       "no leap second";
   }
+  const month = Number(text.slice(5, 7));
   const day = Number(text.slice(8, 10));
-  if (day <= DAYS_MIN) return null;
-  // The calendar repeats every 400 years; Date takes years below 100 for others.
-  const year = Number(text.slice(0, 4)) + 400;
-  const days = new Date(Date.UTC(year, Number(text.slice(5, 7)), 0)).getUTCDate();
-  return day <= days ? null : `has no day ${day} in its month`;
+  if (day <= MONTH_DAYS[month - 1]!) return null;
+  const isLeapDay = month === 2 && day === 29 && isLeapYear(Number(text.slice(0, 4)));
+  return isLeapDay ? null : `has no day ${day} in its month`;
+}
+
+function isLeapYear(year: number): boolean {
+  return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0);
 }
 
 /**
