@@ -4,18 +4,23 @@
  */
 import process from "node:process";
 import { Buffer } from "node:buffer";
+import { constants } from "node:fs";
+import { type FileHandle, open } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { parse, TomlDate, TomlError } from "smol-toml";
 import { TOKEN_BYTES_MAX } from "../limits.ts";
-import { readConfigFile } from "./config_file.ts";
 import { CONFIG_TEMPLATE } from "./config_template.ts";
 import { CommandError, EXIT_UNSUPPORTED, usageError } from "./exit.ts";
+import { describeError, errorCode } from "./system_error.ts";
 
 /** Strings, `bigint` integers, `number` floats, booleans, dates, arrays and tables. */
 type TomlTable = Record<string, unknown>;
 
 /** Longest quotation of a value in a message, in UTF-16 code units. */
 const CONFIG_VALUE_SHOWN_MAX = 200;
+
+/** A configuration has seven keys, so a larger file is something else. */
+export const CONFIG_FILE_BYTES_MAX: number = 64 * 1024;
 
 /** A validated configuration. Paths are absolute. */
 export interface Config {
@@ -46,6 +51,47 @@ export const SOCKET_PATH_BYTES_MAX = process.platform === "linux" ? 107 : 103;
 /** Reads and validates a configuration file. @throws {CommandError} exit status 2. */
 export async function loadConfig(path: string): Promise<Config> {
   return parseConfig(path, await readConfigFile(path));
+}
+
+/**
+ * Returns the text of a configuration file: a small regular file in UTF-8.
+ * @throws {CommandError} exit status 2: it cannot be read.
+ */
+export async function readConfigFile(path: string): Promise<string> {
+  const file = await openConfigFile(path);
+  try {
+    const stat = await file.stat();
+    if (stat.isDirectory()) throw usageError(`${path}: is a folder, not a configuration file`);
+    if (!stat.isFile()) throw usageError(`${path}: is not a regular file`);
+    if (stat.size > CONFIG_FILE_BYTES_MAX) {
+      throw usageError(
+        `${path}: is larger than ${CONFIG_FILE_BYTES_MAX} bytes, too large to be a configuration`,
+      );
+    }
+    return decode(path, await file.readFile());
+  } finally {
+    await file.close();
+  }
+}
+
+/** O_NONBLOCK keeps the open of a pipe from blocking. */
+async function openConfigFile(path: string): Promise<FileHandle> {
+  try {
+    return await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  } catch (error) {
+    if (errorCode(error) !== "ENOENT") {
+      throw usageError(`${path}: cannot be opened: ${describeError(error)}`);
+    }
+    throw usageError(`${path}: no such file; name it with --config, or create one with init`);
+  }
+}
+
+function decode(path: string, bytes: Uint8Array): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    throw usageError(`${path}: is not valid UTF-8`);
+  }
 }
 
 /**

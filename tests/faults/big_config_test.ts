@@ -12,7 +12,7 @@ import { CONFIG_TEMPLATE } from "../../src/commands/config_template.ts";
 import { init } from "../../src/commands/init.ts";
 import { runCli, withFolder } from "../../tools/support/program.ts";
 import { configOf, runOn } from "./support/hostile_deployment.ts";
-import { CONFIG_FILE_BYTES_MAX } from "../../src/commands/config_file.ts";
+import { CONFIG_FILE_BYTES_MAX } from "../../src/commands/config.ts";
 
 const TEN_MB = 10_000_000;
 /** What may be said of a configuration, with its path. */
