@@ -73,6 +73,8 @@ export function unixFetch(socketPath: string): Fetch {
     });
     // The head of the response, which may arrive before the body is sent.
     const responding = Promise.withResolvers<IncomingMessage>();
+    // Nobody waits for it when sending has failed.
+    responding.promise.catch(() => {});
     // Rejects at once: an unconnected request may ignore destroy() and still deliver a response.
     const abort = () => {
       outgoing.destroy();

@@ -76,8 +76,8 @@ export const COMMANDS: Readonly<Record<CommandName, CommandEntry>> = {
     options: ["config", "help"],
     summary: "Lock the log as its writer and serve HTTP on the configured socket",
     description: [
-      "Recovers from a crash if necessary, then accepts requests. SIGINT or SIGTERM shuts it " +
-      "down after all accepted requests are done; a second signal exits at once.",
+      "Recovers from a crash if necessary, then accepts requests. SIGINT, SIGTERM or SIGHUP " +
+      "shuts it down after all accepted requests are done; a second signal exits at once.",
       "Seals in the background: a tail that has grown large becomes a segment.",
     ],
     examples: [

@@ -63,12 +63,17 @@ export async function readConfigFile(path: string): Promise<string> {
     const stat = await file.stat();
     if (stat.isDirectory()) throw usageError(`${path}: is a folder, not a configuration file`);
     if (!stat.isFile()) throw usageError(`${path}: is not a regular file`);
-    if (stat.size > CONFIG_FILE_BYTES_MAX) {
+    const bytes = Buffer.alloc(CONFIG_FILE_BYTES_MAX + 1);
+    let sizeBytes = 0;
+    for (let read = 1; read > 0 && sizeBytes < bytes.length; sizeBytes += read) {
+      read = (await file.read(bytes, sizeBytes, bytes.length - sizeBytes)).bytesRead;
+    }
+    if (sizeBytes > CONFIG_FILE_BYTES_MAX) {
       throw usageError(
         `${path}: is larger than ${CONFIG_FILE_BYTES_MAX} bytes, too large to be a configuration`,
       );
     }
-    return decode(path, await file.readFile());
+    return decode(path, bytes.subarray(0, sizeBytes));
   } finally {
     await file.close();
   }

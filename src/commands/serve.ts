@@ -30,7 +30,7 @@ export interface ServeOptions {
 }
 
 /**
- * Serves until SIGINT or SIGTERM, then shuts down cleanly.
+ * Serves until SIGINT, SIGTERM or SIGHUP, then shuts down cleanly.
  * @throws {CommandError} exit status 1 or 4.
  * @throws {CorruptLogError} committed bytes are damaged or missing; nothing was changed.
  * @throws {UnsupportedFormatError} a newer program wrote the log.

@@ -49,7 +49,8 @@ export class AcceptWatch {
     this.#probe = connect(this.#path).unref();
     this.#probe.on("error", (error) => {
       // EAGAIN: the backlog is full. Other errors are inconclusive, for example EMFILE here.
-      if (!("code" in error && error.code === "EAGAIN")) this.#state = "idle";
+      const isFull = "code" in error && error.code === "EAGAIN";
+      if (!isFull && this.#state === "probing") this.#state = "idle";
     });
   }
 

@@ -78,9 +78,14 @@ export class Connection {
 
   /** Resolves when the connection is closed and its last request is handled. */
   async over(): Promise<void> {
+    await this.closed();
+    await this.#serving;
+  }
+
+  /** Resolves when the socket is closed. */
+  async closed(): Promise<void> {
     const socket = this.#socket;
     if (!socket.closed) await new Promise((resolve) => socket.once("close", resolve));
-    await this.#serving;
   }
 
   #receive(bytes: Buffer): void {

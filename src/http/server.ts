@@ -92,7 +92,9 @@ async function closeServer(
   }, shutdownGraceMs);
   // The server's own "close" event is unreliable: Deno 2.7 never emits it. The requests of
   // disconnected clients get time to finish before the log closes.
+  const closed = Promise.all([...connections].map((connection) => connection.closed()));
   const over = Promise.all([...connections].map((connection) => connection.over()));
   await Promise.race([over, graceEnd]);
+  await closed;
   clearTimeout(grace);
 }

@@ -17,7 +17,7 @@ export function socketFileAt(path: string): SocketFile {
   return { path, dev, ino };
 }
 
-/** Runs `close`; removes our socket file, and preserves a replacement under another name. */
+/** Runs `close`; removes our socket file, and preserves a replacement. */
 export async function closeSocketFile(
   { path, dev, ino }: SocketFile,
   close: () => Promise<void>,

@@ -248,7 +248,7 @@ export class Log {
     assert(pending !== undefined, "there is a file to be sealed");
     const { storage, clockMs } = this.#options;
     try {
-      const backlogBytes = this.unsealed.reduce((sum, { endBytes }) => sum + endBytes, 0);
+      const backlogBytes = () => this.unsealed.reduce((sum, { endBytes }) => sum + endBytes, 0);
       const options = { storage, clockMs, make, backlogBytes };
       this.#manifest = await sealPending(pending, this.#manifest, options);
     } catch (cause) {

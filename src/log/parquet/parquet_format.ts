@@ -144,7 +144,6 @@ export const OFFSET_INDEX = struct({
     })),
   ),
 });
-export type OffsetIndex = ThriftValue<typeof OFFSET_INDEX>;
 
 export const BLOOM_FILTER_HEADER = struct({
   numBytes: required(1, size32),

@@ -22,7 +22,7 @@ export interface SealOptions {
   clockMs: () => number;
   make: MakeSegment;
   /** See `SegmentTask`. */
-  backlogBytes: number;
+  backlogBytes: () => number;
 }
 
 /**
@@ -43,7 +43,7 @@ export async function sealPending(
       startBytes,
       endBytes: pending.endBytes,
       previousHead: segments.at(-1)?.head ?? GENESIS_HEAD_HEX,
-      backlogBytes,
+      backlogBytes: backlogBytes(),
     });
     const path = segmentPath(facts);
     await storage.rename(SEGMENT_TEMPORARY_FILE, path);

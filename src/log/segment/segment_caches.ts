@@ -80,15 +80,20 @@ export class RowGroupCache {
     }
   }
 
+  /** Decodes something that is not cached, after the decodes that have begun. */
+  decodeInTurn<Decoded>(decode: () => Promise<Decoded>): Promise<Decoded> {
+    const decoded = this.#decoding.then(decode);
+    // Its reader gets the error; the next decode must not.
+    this.#decoding = decoded.catch(() => {});
+    return decoded;
+  }
+
   #decode(decode: (memory: Buffer | undefined) => Promise<Buffer>): Promise<Buffer> {
-    const lines = this.#decoding.then(() => {
+    return this.decodeInTurn(() => {
       const memory = this.#spare;
       this.#spare = undefined;
       return decode(memory);
     });
-    // Its reader gets the error; the next decode must not.
-    this.#decoding = lines.catch(() => {});
-    return lines;
   }
 
   #keepSpare({ buffer }: Buffer): void {

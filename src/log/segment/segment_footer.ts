@@ -8,7 +8,7 @@ import { isDeepStrictEqual } from "node:util";
 import { isEventId } from "../../event/event_id.ts";
 import { COMMIT_BODY_BYTES_MAX, KEY_FILTER_BYTES_MAX, ROW_GROUP_EVENTS_MAX } from "../../limits.ts";
 import { BLOOM_CRC_BYTES } from "../parquet/bloom_filter.ts";
-import { type CheckedFooter, decodeFooter, MAGIC, readCheckedFooter } from "../parquet/footer.ts";
+import { decodeFooter, MAGIC, readCheckedFooter } from "../parquet/footer.ts";
 import {
   type ColumnChunk,
   FILE_KEY_VALUES,
@@ -68,11 +68,12 @@ export interface RowGroup {
 export interface SegmentFooter {
   metadata: SegmentMetadata;
   indexes: IndexRecord<FileRange>;
-  /** The rest, which is decoded on demand: a new batch needs only the key filter of a segment. */
-  parquet: CheckedFooter;
 }
 
-/** Reads the footer of a segment. @throws {SegmentError} when the file is no segment. */
+/**
+ * Reads the footer of a segment without its row groups: a new batch needs only the key filter.
+ * @throws {SegmentError} when the file is no segment.
+ */
 export async function readFooter(file: FileReader, sizeBytes: number): Promise<SegmentFooter> {
   const parquet = await readCheckedFooter(file, sizeBytes);
   const { key_value_metadata: [first] } = decodeFooter(FILE_KEY_VALUES, parquet);
@@ -92,12 +93,16 @@ export async function readFooter(file: FileReader, sizeBytes: number): Promise<S
     stream_blocks: { start: blocksStart, end: indexStart },
     stream_index: { start: indexStart, end: parquet.start },
   };
-  return { metadata, indexes, parquet };
+  return { metadata, indexes };
 }
 
-/** Decodes the row groups, from oldest to newest. @throws {SegmentError} */
-export function decodeRowGroups({ metadata, indexes, parquet }: SegmentFooter): RowGroup[] {
-  const file = decodeFooter(FILE_META_DATA, parquet);
+/** Reads the row groups from a footer, from oldest to newest. @throws {SegmentError} */
+export async function readRowGroups(
+  reader: FileReader,
+  sizeBytes: number,
+  { metadata, indexes }: SegmentFooter,
+): Promise<RowGroup[]> {
+  const file = decodeFooter(FILE_META_DATA, await readCheckedFooter(reader, sizeBytes));
   if (!isDeepStrictEqual(file.schema, SEGMENT_SCHEMA)) {
     throw new SegmentError("the columns are not those of a segment");
   }

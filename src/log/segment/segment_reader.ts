@@ -14,12 +14,7 @@ import type { Storage, StorageFile } from "../storage/storage.ts";
 import { KEY_PAGE_BYTES, keyPlace, openDamagedPages } from "./key_filter.ts";
 import { assembleLines, type AssembleOptions, type LineColumns } from "./line_assembler.ts";
 import { type ColumnFilters, type ListedFile, SegmentCaches } from "./segment_caches.ts";
-import {
-  decodeRowGroups,
-  readFooter,
-  type RowGroup,
-  type SegmentFooter,
-} from "./segment_footer.ts";
+import { readFooter, readRowGroups, type RowGroup, type SegmentFooter } from "./segment_footer.ts";
 import { checkFacts, type EventFacts } from "./segment_metadata.ts";
 import {
   COLUMN_NAMES,
@@ -75,7 +70,7 @@ export class Segment implements StreamIndex {
   rowGroups(): Promise<readonly RowGroup[]> {
     return this.#caches.rowGroups.load(this.path, async () => {
       const footer = await this.footer();
-      return await this.#named(() => decodeRowGroups(footer));
+      return await this.#named(() => readRowGroups(this.#file, this.#listed.bytes, footer));
     });
   }
 
@@ -100,7 +95,9 @@ export class Segment implements StreamIndex {
     const { record_key } = await this.readColumns(number, ["record_key"]);
     const rows = [...record_key.starts.keys()].filter((row) => isValueAt(record_key, row, bytes));
     if (rows.length === 0) return null;
-    return await this.assemble(await this.readColumns(number, COLUMN_NAMES), { rows });
+    return await this.#caches.lines.decodeInTurn(async () =>
+      await this.assemble(await this.readColumns(number, COLUMN_NAMES), { rows })
+    );
   }
 
   /** The lines that columns make. @throws {SegmentError} */

@@ -30,10 +30,14 @@ export class BatchIndex {
     this.#frontiers.set(source, last_event_id);
   }
 
-  /** Counts the next events of a stream. */
+  /** Counts the next events of a stream. @throws {CorruptLogError} they precede others of it */
   grow({ source, stream, events, lastEventId }: StreamGrowth): void {
     const before = this.streams.frontier(source, stream);
-    assert(before === null || before < lastEventId, "a stream's frontier moves on");
+    if (before !== null && before >= lastEventId) {
+      throw new CorruptLogError(
+        `event ${lastEventId} of stream ${stream} of source ${source} follows event ${before}`,
+      );
+    }
     this.streams.add(source, stream, events, lastEventId);
   }
 

@@ -96,6 +96,7 @@ export class CommitFile {
  * Adds the valid commits from the start of a file. Returns why the first invalid one is invalid;
  * null when all are valid.
  * @param onBatch receives each batch first. Throws when it cannot follow those before.
+ * @throws {CorruptLogError} the events of a valid commit are out of order, or a batch is repeated.
  */
 export async function loadCommits(
   target: CommitFile,
@@ -107,7 +108,12 @@ export async function loadCommits(
     const { commit, lines, endBytes } = next;
     for (const entry of commit.batches) onBatch(entry);
     const batches = commit.batches.map(detached);
-    target.add({ ...commit, batches }, [lines], endBytes, growthOf(lines));
+    try {
+      target.add({ ...commit, batches }, [lines], endBytes, growthOf(lines));
+    } catch (error) {
+      if (!(error instanceof CorruptLogError)) throw error;
+      throw corruptAt(target, error.message);
+    }
   }
   return reader.fault;
 }

@@ -45,7 +45,7 @@ export class TailWriter {
     if (this.#poison !== null) throw this.#poison;
     await this.#settleNames();
     const offset = this.#tail.endBytes;
-    const bytes = Buffer.concat([header, ...lines]);
+    const bytes = joined([header, ...lines]);
     try {
       await this.#tail.file.write(bytes, offset);
     } catch (error) {
@@ -54,8 +54,12 @@ export class TailWriter {
       throw new StorageFullError(`no room for a commit of ${bytes.length} bytes`, { cause: error });
     }
     await this.#sync();
-    this.#tail.add(commit, lines, offset + bytes.length, growth);
-    this.#tail.recent?.add(offset, bytes, this.#tail.lastEventId);
+    try {
+      this.#tail.add(commit, lines, offset + bytes.length, growth);
+      this.#tail.recent?.add(offset, bytes, this.#tail.lastEventId);
+    } catch (error) {
+      throw this.poisonBy("a durable commit contradicts the state in memory", error);
+    }
   }
 
   /** Stops the writer for good; returns the error that every later append throws. */
@@ -90,4 +94,15 @@ export class TailWriter {
       throw this.poisonBy("an fsync of the tail failed", error);
     });
   }
+}
+
+/** The pieces in memory of their own: recent commits would keep whole slabs of pooled memory. */
+function joined(pieces: readonly Uint8Array[]): Buffer {
+  const bytes = Buffer.allocUnsafeSlow(pieces.reduce((sum, { length }) => sum + length, 0));
+  let end = 0;
+  for (const piece of pieces) {
+    bytes.set(piece, end);
+    end += piece.length;
+  }
+  return bytes;
 }
