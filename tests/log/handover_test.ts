@@ -11,7 +11,7 @@ import { READ_CHUNK_BYTES } from "../../src/limits.ts";
 import { ScanMemory } from "../../src/log/read/scan_memory.ts";
 import type { Log } from "../../src/log/log.ts";
 import { type LogSnapshot, readLines } from "../../src/log/read/snapshot.ts";
-import { isHeaderLine, lineEventId } from "../../src/log/line/stored_line.ts";
+import { type EventFilter, isHeaderLine, lineEventId } from "../../src/log/line/stored_line.ts";
 import { preparedBatch } from "../support/prepared.ts";
 import { SealingSteps } from "../support/sealing_steps.ts";
 import { SimulatedDisk } from "../support/simulated_disk.ts";
@@ -20,6 +20,8 @@ import { openTestLog } from "../support/test_log.ts";
 
 const LF = 0x0a;
 const EVENTS = 3;
+/** All events have it. */
+const RECORD_KEY = "1";
 /** So that a reader needs several reads for each file. */
 const TEXT = "x".repeat(READ_CHUNK_BYTES / 4);
 
@@ -46,7 +48,10 @@ async function openSteered(recentBytesMax?: number, rotateBytes = 1) {
 }
 
 async function append(log: Log, batchId: string): Promise<void> {
-  const events = Array.from({ length: EVENTS }, (_, n) => ({ payload: `${batchId} ${n} ${TEXT}` }));
+  const events = Array.from({ length: EVENTS }, (_, n) => ({
+    recordKey: RECORD_KEY,
+    payload: `${batchId} ${n} ${TEXT}`,
+  }));
   await log.append([preparedBatch(batchId, { events })]);
 }
 
@@ -68,9 +73,9 @@ class Reader {
   readonly #chunks: AsyncGenerator<Buffer, void>;
   readonly #after: string;
 
-  constructor(snapshot: LogSnapshot, after?: string) {
+  constructor(snapshot: LogSnapshot, after?: string, filter: EventFilter = {}) {
     const memory = new ScanMemory();
-    const wanted = { after, filter: {}, firstReadBytes: 4096, memory };
+    const wanted = { after, filter, firstReadBytes: 4096, memory };
     this.#chunks = readLines(snapshot.files, wanted);
     this.#after = after ?? "";
   }
@@ -94,12 +99,14 @@ async function readersOf(snapshot: LogSnapshot) {
   const ids = all.lines.map((line) => lineEventId(Buffer.from(line), 0));
   const readers: { reader: Reader; expected: string[]; label: string }[] = [];
   for (const [place, after] of [undefined, ...ids].entries()) {
-    for (let ahead = 0;; ahead++) {
-      const reader = new Reader(snapshot, after);
-      const isGoingOn = await reader.take(ahead);
-      const label = `after event ${place} of ${ids.length}, ${ahead} chunks ahead`;
-      readers.push({ reader, expected: all.lines.slice(place), label });
-      if (!isGoingOn) break;
+    for (const filter of [{}, { recordKey: RECORD_KEY }]) {
+      for (let ahead = 0;; ahead++) {
+        const reader = new Reader(snapshot, after, filter);
+        const isGoingOn = await reader.take(ahead);
+        const label = `after event ${place} of ${ids.length}, ${ahead} chunks ahead`;
+        readers.push({ reader, expected: all.lines.slice(place), label });
+        if (!isGoingOn) break;
+      }
     }
   }
   return readers;

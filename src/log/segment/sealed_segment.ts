@@ -42,7 +42,9 @@ async function* readChunks(
   for (const number of await pruneRowGroups(segment, wanted)) {
     if (recordKey !== undefined) {
       const lines = await segment.readLinesOfKey(number, recordKey);
-      if (lines !== null) yield lines;
+      const start = lines !== null && after !== undefined ? firstLineAfter(lines, after) : 0;
+      // A reader takes an empty chunk for the end.
+      if (lines !== null && start < lines.length) yield lines.subarray(start);
       continue;
     }
     let end = 0;
