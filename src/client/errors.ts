@@ -73,7 +73,7 @@ export class EventLogError extends Error {
   /** Value of `Retry-After` in milliseconds; null if absent. */
   readonly retryAfterMs: number | null;
 
-  /** Takes code and message from the body, if present. */
+  /** Reads code and message from the body, if present. */
   constructor({ status, body, retryAfterMs }: EventLogErrorInit) {
     const { error, message } = (body ?? {}) as { error?: unknown; message?: unknown };
     const code = typeof error === "string" ? error : null;
@@ -105,7 +105,7 @@ export class ConnectionError extends Error {
   override name = "ConnectionError";
 }
 
-/** A response violates the protocol: it is another program's, or this client is too old. */
+/** A response violates the protocol: it is from another program, or this client is too old. */
 export class ProtocolError extends Error {
   /** Name of this error class. */
   override name = "ProtocolError";

@@ -1,4 +1,4 @@
-/** Sends requests: each resolves with status 200 or throws, if need be after retries. */
+/** Sends requests: each resolves with status 200 or throws, after retries if necessary. */
 import { parseJsonText } from "../event/json/strict_json.ts";
 import { ConnectionError, EventLogError, ProtocolError } from "./errors.ts";
 import { mayRepeat, pauseMs } from "./retry.ts";

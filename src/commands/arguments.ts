@@ -39,7 +39,7 @@ const REMOVED_COMMANDS = new Map([
   ["export-key", "the log is not encrypted"],
 ]);
 
-/** Parses arguments. @throws {CommandError} exit status 2: they are not valid. */
+/** Parses arguments. @throws {CommandError} exit status 2: they are invalid. */
 export function parseArguments(args: string[]): Invocation {
   const { options, positionals } = splitArguments(args);
   const [name, ...operands] = positionals;
@@ -53,11 +53,11 @@ export function parseArguments(args: string[]): Invocation {
   if (options.man !== undefined) return { command: "man" };
 
   if (name === undefined) {
-    throw usageError(`missing command; commands are ${COMMAND_NAMES.join(", ")}`);
+    throw usageError(`missing command; use one of ${COMMAND_NAMES.join(", ")}`);
   }
   const command = commandNamed(name);
   if (options.chain !== undefined && !COMMANDS[command].options.includes("chain")) {
-    throw usageError(`${command} takes no option --chain`);
+    throw usageError(`${command} does not accept --chain`);
   }
   if (command === "init") {
     const [dir = ".", ...others] = operands;
@@ -118,7 +118,7 @@ function optionValue(
 ): string {
   const kind = OPTIONS[name].value;
   if (kind === undefined) {
-    if (value !== undefined) throw usageError(`--${name} takes no value`);
+    if (value !== undefined) throw usageError(`--${name} does not accept a value`);
     return "";
   }
   if (value === undefined || value === "" || (value.startsWith("-") && isInline !== true)) {
@@ -141,7 +141,7 @@ function commandNamed(name: string): CommandName {
   const reason = REMOVED_COMMANDS.get(name);
   if (reason !== undefined) throw usageError(`there is no command ${name}: ${reason}`);
   throw usageError(
-    `unknown command ${JSON.stringify(name)}; commands are ${COMMAND_NAMES.join(", ")}`,
+    `unknown command ${JSON.stringify(name)}; use one of ${COMMAND_NAMES.join(", ")}`,
   );
 }
 

@@ -36,7 +36,7 @@ export class ByteWriter {
     this.size += this.bytes.write(text, this.size);
   }
 
-  /** Appends other bytes. */
+  /** Appends bytes from elsewhere. */
   append(bytes: Uint8Array): void {
     this.reserve(bytes.length);
     this.bytes.set(bytes, this.size);

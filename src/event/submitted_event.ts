@@ -40,7 +40,7 @@ export function prepareEvent(submitted: JsonValue): PreparedEvent | string {
   }
 }
 
-/** Reports an unknown member, one of the wrong type or a missing one. */
+/** Returns a message about an unknown or missing member, or one of the wrong type. */
 function memberFault(submitted: JsonObject): string | null {
   for (const name in submitted) {
     if (!MEMBERS.has(name)) return `event has an unknown member ${quoteShort(name)}`;

@@ -62,7 +62,7 @@ function validStart(bytes: Uint8Array, text: string): string {
     const start = end;
     end = text.indexOf("\ufffd", start);
     offsetBytes += Buffer.byteLength(text.slice(start, end));
-    // Or the text itself has this character.
+    // Otherwise the text itself contains this character.
     if (!REPLACEMENT.equals(bytes.subarray(offsetBytes, offsetBytes + REPLACEMENT.length))) {
       return text.slice(0, end);
     }
@@ -90,7 +90,7 @@ export function numberFault(literal: string): string | null {
 const MAYBE_ESCAPED_NAME = /\\[^][^"\\]*"\s*:/;
 
 /**
- * Parses text the service wrote: `JSON.parse` without its bug on escaped names.
+ * Parses text that the service wrote: `JSON.parse` without its bug in escaped names.
  *
  * @throws {SyntaxError} or {JsonError} when it is not JSON.
  */
@@ -115,7 +115,7 @@ const ESCAPE = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
 class JsonReader {
   readonly #text: string;
   readonly #depthMax: number;
-  /** Why the text ends early; null if it doesn't. */
+  /** Why the text ends early; null if it does not. */
   readonly #cutOffBy: string | null;
   #at = 0;
   /** Current member name or index of each open container. */
@@ -167,7 +167,7 @@ class JsonReader {
     return items;
   }
 
-  /** Checks containers without building them. Iterative: a body can nest very deep. */
+  /** Checks containers without building them. Iterative: a body can be nested very deeply. */
   #skipContainers(): JsonValue {
     /** The names in each open object; null for an open array. */
     const open: (JsonObject | null)[] = [];
@@ -234,7 +234,7 @@ class JsonReader {
     return this.#failRule(`${cutText(literal)} ${fault}; send it as a string`);
   }
 
-  /** Advances over what a sticky expression matches here; null for nothing. */
+  /** Advances past a match of a sticky expression; null if there is none. */
   #match(expression: RegExp): string | null {
     expression.lastIndex = this.#at;
     const match = expression.exec(this.#text);
