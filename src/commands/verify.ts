@@ -68,7 +68,7 @@ function conclude(
 /** Rejects at the first signal. */
 async function interruption(signals: ShutdownSignals): Promise<never> {
   await signals.requested;
-  throw operationalError("stopped by a signal before everything was verified; run verify again");
+  throw operationalError("interrupted by a signal before all was verified; run verify again");
 }
 
 /** Escapes control characters: file names of a damaged log must not control the terminal. */

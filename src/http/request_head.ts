@@ -31,7 +31,7 @@ const LENGTH = /^[0-9]+$/;
 export function checkHeadText(text: string): void {
   if (MISPLACED.test(text)) {
     throw new MalformedRequestError(
-      "the head of the request has a control character or a line that does not end with CR LF",
+      "the request head contains a control character or a line that does not end with CR LF",
     );
   }
 }

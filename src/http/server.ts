@@ -86,7 +86,7 @@ async function closeServer(
   for (const connection of connections) connection.shutDown();
   const { promise: graceEnd, resolve: endGrace } = Promise.withResolvers<void>();
   const grace = setTimeout(() => {
-    report(`closing connections that did not end within ${shutdownGraceMs} ms`);
+    report(`closing connections that are still open after ${shutdownGraceMs} ms`);
     for (const connection of connections) connection.destroy();
     endGrace();
   }, shutdownGraceMs);

@@ -176,7 +176,7 @@ class JsonReader {
       const opens = unit === OPEN_OBJECT || unit === OPEN_ARRAY;
       if (opens) {
         if (open.length === OPEN_CONTAINERS_MAX) {
-          this.#failRule(`nests deeper than ${OPEN_CONTAINERS_MAX} containers`);
+          this.#failRule(`is nested deeper than ${OPEN_CONTAINERS_MAX} containers`);
         }
         open.push(unit === OPEN_OBJECT ? {} : null);
         this.#at++;
@@ -271,7 +271,7 @@ class JsonReader {
 
   #unexpected(): string {
     const code = this.#text.codePointAt(this.#at);
-    if (code === undefined) return this.#cutOffBy ?? "unexpected end of the text";
+    if (code === undefined) return this.#cutOffBy ?? "unexpected end of input";
     return `unexpected ${JSON.stringify(String.fromCodePoint(code))}`;
   }
 
