@@ -25,7 +25,7 @@ export async function* readLines(
   let sizeBytes = 0;
   const append = (piece: Uint8Array) => {
     sizeBytes += piece.length;
-    if (sizeBytes > limitBytes) throw new ProtocolError(`a line has more than ${limitBytes} bytes`);
+    if (sizeBytes > limitBytes) throw new ProtocolError(`a line exceeds ${limitBytes} bytes`);
     if (piece.length > 0) pieces.push(piece);
   };
   try {

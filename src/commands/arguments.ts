@@ -62,7 +62,7 @@ export function parseArguments(args: string[]): Invocation {
   if (command === "init") {
     const [dir = ".", ...others] = operands;
     refuseOperands(command, others);
-    if (dir === "") throw usageError("init needs a folder, got an empty path");
+    if (dir === "") throw usageError("init requires a folder, got an empty path");
     return { command, dir };
   }
   refuseOperands(command, operands);
@@ -87,7 +87,7 @@ function splitArguments(args: string[]): { options: Options; positionals: string
     if (token.kind !== "option") continue;
     const name = optionNamed(token.name, token.rawName);
     if (OPTIONS[name].value !== undefined && options[name] !== undefined) {
-      throw usageError(`--${name} is given more than once`);
+      throw usageError(`--${name} may be given only once`);
     }
     options[name] = optionValue(name, token.value, token.inlineValue);
   }
@@ -122,7 +122,7 @@ function optionValue(
     return "";
   }
   if (value === undefined || value === "" || (value.startsWith("-") && isInline !== true)) {
-    throw usageError(`--${name} needs a ${kind.toLowerCase()}: --${name} <${kind}>`);
+    throw usageError(`--${name} requires a ${kind.toLowerCase()}: --${name} <${kind}>`);
   }
   return value;
 }
@@ -139,7 +139,7 @@ function commandNamed(name: string): CommandName {
   const command = COMMAND_NAMES.find((known) => known === name);
   if (command !== undefined) return command;
   const reason = REMOVED_COMMANDS.get(name);
-  if (reason !== undefined) throw usageError(`there is no command ${name}: ${reason}`);
+  if (reason !== undefined) throw usageError(`unknown command ${name}: ${reason}`);
   throw usageError(
     `unknown command ${JSON.stringify(name)}; use one of ${COMMAND_NAMES.join(", ")}`,
   );

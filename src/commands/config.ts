@@ -110,7 +110,7 @@ export function requireSupported(config: Config, command: string): void {
 }
 
 /**
- * Validates the text of the configuration file at `path`, whose folder is the base of its paths.
+ * Validates the text of the configuration file at `path`. Its folder is the base of relative paths.
  * @throws {CommandError} exit status 2.
  */
 export function parseConfig(path: string, text: string): Config {

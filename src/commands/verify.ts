@@ -1,6 +1,6 @@
 /**
  * `verify`: read-only verification of a snapshot of the log. Takes no lock and changes nothing.
- * SIGINT or SIGTERM ends it at once without a result.
+ * SIGINT or SIGTERM aborts it without a result.
  */
 import { join } from "node:path";
 import { fileStorage } from "../log/storage/file_storage.ts";

@@ -1,6 +1,6 @@
 /**
  * Encodes the events of a batch as lines and envelopes, and computes the batch digest, in one
- * scratch buffer: first the pieces of the events in canonical JSON, then the texts built from them.
+ * scratch buffer: first the pieces of the events in canonical JSON, then the output.
  *
  * One batch at a time: `begin()`, the events, `finish()`. `begin()` drops an unfinished batch.
  */

@@ -10,7 +10,7 @@ import {
 } from "./json/strict_json.ts";
 
 /**
- * Parses a body: an object without other members than these; `v` must be a number if present.
+ * Parses a body: an object with only these members, in which `v` is a number if present.
  * @param contextOf returns additional members of the error document for a fault.
  * @throws {ApiError} `invalid_request`.
  */

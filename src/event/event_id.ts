@@ -6,7 +6,7 @@
  */
 const EVENT_ID_PATTERN = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
-/** Whether a text is a UUIDv7 in canonical form. */
+/** Whether a string is a UUIDv7 in canonical form. */
 export function isEventId(text: string): boolean {
   return EVENT_ID_PATTERN.test(text);
 }
@@ -43,7 +43,7 @@ export class EventIdSource {
   #timestampMs = -1;
   #high = 0;
   #low = 0;
-  /** All digits of the current id but the last three. */
+  /** All digits of the current id except the last three. */
   #head = "";
 
   /**

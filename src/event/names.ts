@@ -31,7 +31,7 @@ export function recordKeyFault(text: string): string | null {
   return lengthFault(text, RECORD_KEY_BYTES_MAX);
 }
 
-/** Checks a `batch_id` of a client. */
+/** Checks a client's `batch_id`. */
 export function batchIdFault(text: string): string | null {
   if (text.startsWith(RESERVED_BATCH_PREFIX)) {
     return `must not start with the reserved prefix ${RESERVED_BATCH_PREFIX}`;

@@ -172,7 +172,7 @@ export class Connection {
       if (!isWhole) return this.#finish();
     } catch (error) {
       const name = error instanceof Error ? error.name : typeof error;
-      this.#host.report(`response broken off: ${name}`);
+      this.#host.report(`response aborted: ${name}`);
       return this.destroy();
     }
     if (!keepsAlive || body.error !== null) return this.#linger();

@@ -181,7 +181,7 @@ function chunkOf(piece: Uint8Array): Buffer {
   return latestChunk;
 }
 
-/** Concatenates ASCII texts and a copy of `bytes`. */
+/** Concatenates ASCII strings and a copy of `bytes`. */
 function framed(before: string, bytes: Uint8Array, after = ""): Buffer {
   const start = before.length;
   const end = start + bytes.length;

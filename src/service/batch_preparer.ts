@@ -40,7 +40,7 @@ export class BatchPreparer {
     return isSmall || this.#threads.isUnavailable ? prepareBatch(body) : this.#prepareLarge(body);
   }
 
-  /** Ends the threads. No body may be in preparation. */
+  /** Ends the threads. Call it only when no body is being prepared. */
   close(): Promise<void> {
     return this.#threads.close();
   }

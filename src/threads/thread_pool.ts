@@ -50,7 +50,7 @@ export class ThreadPool<Request, Response> {
   }
 
   /**
-   * Whether a thread died before it ran, for example because the runtime may not read its module.
+   * Whether a thread died before it ran, for example because its module may not be read.
    * The caller must do the work itself.
    */
   get isUnavailable(): boolean {

@@ -54,7 +54,7 @@ function putContainer(value: object, depthMax: number, text: FlatText): void {
     return text.put(value.length === 0 ? "[]" : "]");
   }
   if (!isPlainObject(value)) {
-    throw new TypeError("an object that is not plain has no canonical form");
+    throw new TypeError("only plain objects have a canonical JSON form");
   }
   // By UTF-16 code units (RFC 8785 section 3.2.3), the order of ECMAScript strings.
   const names = Object.keys(value).sort();
@@ -67,8 +67,8 @@ function putContainer(value: object, depthMax: number, text: FlatText): void {
 }
 
 /**
- * A text under construction. V8 represents concatenations as a rope, 32 bytes per append: a payload
- * of millions of small values took a gigabyte. Ropes of PIECE_CHARS are flattened.
+ * A string builder. V8 represents concatenations as a rope, 32 bytes per append: a payload of
+ * millions of small values took a gigabyte. Ropes of PIECE_CHARS are flattened.
  */
 class FlatText {
   #text = "";
@@ -80,8 +80,8 @@ class FlatText {
   }
 
   end(): string {
-    // V8 flattens a rope to read a character. Canonical text contains no NUL, but the compiler
-    // cannot know that, so it cannot optimize the read away.
+    // V8 flattens a rope to read a character. Canonical JSON contains no NUL, but the compiler
+    // cannot infer that, so it keeps the read.
     if (this.#piece.charCodeAt(this.#piece.length - 1) !== 0) this.#text += this.#piece;
     this.#piece = "";
     return this.#text;

@@ -21,7 +21,7 @@ export function isJsonObject(value: JsonValue | undefined): value is JsonObject 
 
 /** Reported steps of a path. */
 const PATH_STEPS_MAX = 16;
-/** Containers that may be open at once beyond the depth that is built: 64 MiB of names. */
+/** Limit on open containers nested beyond the depth that is built: 64 MiB of names. */
 const OPEN_CONTAINERS_MAX = 2 ** 20;
 
 /** Thrown for text that is not strict JSON. */
