@@ -103,7 +103,7 @@ export function createHandler(options: HandlerOptions): HttpHandler {
   };
 }
 
-/** All routes by path. @param reportFailure called with errors after the status was sent. */
+/** All routes by path. @param reportFailure called with errors that occur after the status. */
 export function createRoutes(
   options: Omit<HandlerOptions, "token" | "report">,
   reportFailure: ReportFailure,

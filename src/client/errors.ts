@@ -9,7 +9,7 @@ export interface ErrorContexts {
   invalid_events: { errors: EventFault[] };
   /** The source to be retired. */
   source_not_found: { source: string };
-  /** The batch id that was committed with other events. */
+  /** The batch id that was committed with different events. */
   batch_id_conflict: { source: string; batch_id: string };
   /** The last event of the retired source and the event that records the retirement. */
   source_retired: { source: string; final_frontier: string; retirement_event_id: string };

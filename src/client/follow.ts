@@ -38,7 +38,7 @@ export interface Reconnect {
   pauseMs: number;
 }
 
-/** A reason for a connection to end while the follow continues. */
+/** Why a connection ended while the follow continues. */
 export type Interruption = FollowEnd | ConnectionError | EventLogError;
 
 /** A followed event. */

@@ -40,7 +40,7 @@ const INTEGRITY_ANCHORS = ["none", "signed", "mirrored", "witnessed"] as const;
 export type SecurityMode = typeof SECURITY_MODES[number];
 export type IntegrityAnchor = typeof INTEGRITY_ANCHORS[number];
 
-/** Known sections and keys, and the values of missing keys. */
+/** Known sections and keys with their defaults. */
 const DEFAULTS = parse(CONFIG_TEMPLATE, { integersAsBigInt: true }) as Record<string, TomlTable>;
 
 const QUERY_REMOVED = "The [query] section is no longer supported. Remove it from service.toml.";

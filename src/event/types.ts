@@ -12,7 +12,7 @@ export interface PreparedEvent {
   payload: string;
 }
 
-/** A condition on one stream for a batch to be committed. */
+/** A condition on one stream under which a batch is committed. */
 export interface StreamPrecondition {
   /** A stream of the batch's source; every event of the batch must target it. */
   stream: string;

@@ -131,7 +131,7 @@ export class ResponseWriter {
 
 /**
  * Formats the head of a response (RFC 9112 section 4).
- * @param framing the length of the body; absent for HEAD, and if the end of the connection ends it.
+ * @param framing the length of the body; absent for HEAD, and if the connection's end delimits it.
  */
 function formatHead(
   { status, headers }: HttpResponse,

@@ -33,7 +33,7 @@ export class BatchPreparer {
 
   /**
    * Prepares a body. The memory of a large body may be transferred.
-   * @throws {ApiError} as `prepareBatch()`; rejects for a large body.
+   * @throws {ApiError} like `prepareBatch()`; rejects instead for a large body.
    */
   prepare(body: Uint8Array): PreparedBatch | Promise<PreparedBatch> {
     const isSmall = body.length < THREAD_BODY_BYTES_MIN;

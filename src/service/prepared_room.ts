@@ -46,8 +46,8 @@ export class PreparedRoom {
       try {
         return await use(batch);
       } finally {
-        // Left to the garbage collector, this memory makes it run four times as often, at a quarter
-        // of the processor time per event in batches of 1,000.
+        // Left to the garbage collector, this memory makes it run four times as often and costs a
+        // quarter of the processor time per event in batches of 1,000.
         for (const buffer of memory) freeOwnMemory(buffer);
       }
     } finally {

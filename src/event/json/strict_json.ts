@@ -46,7 +46,7 @@ export class JsonError extends Error {
  * @throws {JsonError} with the first fault.
  */
 export function parseJson(bytes: Uint8Array): JsonValue {
-  // A byte order mark stays, as an unexpected character.
+  // A byte order mark is kept, and rejected as an unexpected character.
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
   if (isUtf8(bytes)) return new JsonReader(text, JSON_DEPTH_MAX).read();
   return new JsonReader(validStart(bytes, text), JSON_DEPTH_MAX, "malformed UTF-8").read();
