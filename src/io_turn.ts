@@ -1,10 +1,10 @@
-/** Gives way to sockets and files between slices of long work. */
+/** Yields to socket and file I/O between slices of long work. */
 import { setTimeout } from "node:timers/promises";
 
 /**
- * Runs long work slice by slice. Between slices it waits for a timer, not an immediate: with one
- * always ready, Deno polls its sockets only every 61 turns (measured: 64 ms per response instead of
- * 1 ms). A timer costs a millisecond or two, so slices should be no shorter than that.
+ * Runs long work slice by slice. Between slices it waits for a timer, not an immediate: while an
+ * immediate is ready, Deno polls its sockets only every 61 turns (measured: 64 ms per response
+ * instead of 1 ms). A timer costs a millisecond or two, so slices should not be shorter.
  */
 export async function inTurns<Result>(slices: Generator<void, Result>): Promise<Result> {
   for (;;) {

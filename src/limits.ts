@@ -1,7 +1,7 @@
 /**
- * Limits that matter to operators or to several modules, with units and reasons. Those of the
- * specification come first. Relations between limits are asserted at load. A limit of a single
- * module lives in that module.
+ * Limits that operators or several modules depend on, with units and reasons. Those of the
+ * specification come first. Relations between limits are asserted at load. A limit that only one
+ * module uses is defined there.
  */
 import { assert } from "./assert.ts";
 
@@ -13,60 +13,60 @@ const MIB = 1024 * KIB;
 export const BATCH_EVENTS_MAX = 10_000;
 export const INGEST_BODY_BYTES_MAX = 32 * MIB;
 export const CONTROL_BODY_BYTES_MAX = 1 * MIB;
-/** Size of `source`, `stream` and `kind` in UTF-8. */
+/** Maximum size of `source`, `stream` and `kind` in UTF-8. */
 export const NAME_BYTES_MAX = 128;
 export const RECORD_KEY_BYTES_MAX = 1024;
 export const BATCH_ID_BYTES_MAX = 256;
-/** Nesting of a payload; a scalar has depth 0. */
+/** Maximum nesting of a payload; a scalar has depth 0. */
 export const PAYLOAD_DEPTH_MAX = 128;
-/** Nesting of a whole body; a valid one has three containers around a payload. */
+/** Maximum nesting of a body. A valid body has three containers around a payload. */
 export const JSON_DEPTH_MAX = 256;
-/** Events of a replay page, but at least one event. */
+/** Total size of the events in a replay page. A larger event is returned alone. */
 export const REPLAY_RESPONSE_BYTES_MAX = 16 * MIB;
 
-/** Growth of a full buffer. Doubling would waste memory in large ones. */
+/** Growth factor of a full buffer. Doubling wastes memory in large buffers. */
 export const MEMORY_GROWTH_FACTOR = 1.25;
 
 // Admission.
 
-/** Request bodies in memory: one of the largest size and ten batches of 10,000 ordinary events. */
+/** Memory for request bodies: one of maximum size plus ten batches of 10,000 typical events. */
 export const ADMITTED_BODY_BYTES_MAX = 72 * MIB;
-/** How long a body waits for room before it gets 429. */
+/** How long a request waits for memory for its body before it gets 429. */
 export const ADMISSION_WAIT_MS = 4000;
-/** Requests waiting for room; more get 429 at once. A waiting request costs only its socket. */
+/** Requests waiting for memory; further ones get 429 at once. Each costs only its socket. */
 export const ADMISSION_WAITERS_MAX = 1024;
-/** A request body without progress for this long is abandoned. */
+/** A request body that makes no progress for this long is abandoned. */
 export const BODY_STALL_TIMEOUT_MS = 30_000;
 
 // HTTP.
 
-/** Size of a head, of the framing of a chunked body, and of the read-ahead of a connection. */
+/** Limit on a request head, on the framing of a chunked body and on a connection's read-ahead. */
 export const HEADER_BYTES_MAX = 64 * KIB;
-/** Time for the head of a request to arrive. */
+/** Time limit for a request head to arrive. */
 export const HEADERS_TIMEOUT_MS = 60_000;
-/** Discarded bytes of a body after an early response. Twice the largest body. */
+/** Body bytes discarded after an early response: twice the largest body. */
 export const DRAIN_BYTES_MAX = 64 * MIB;
-/** Time spent on discarding a body. */
+/** Time limit for discarding a body. */
 export const DRAIN_TIMEOUT_MS = 10_000;
 
 // The log.
 
-/** Size of a group commit, so that its first batch waits for one bounded write. */
+/** Soft limit on a group commit: its first batch waits for one bounded write. */
 export const COMMIT_BYTES_SOFT_MAX = 8 * MIB;
-/** Batches in a commit. Limits its header line: a batch entry has at most 2.3 KiB. */
+/** Batches in a commit. Bounds its header line: a batch entry takes at most 2.3 KiB. */
 export const COMMIT_BATCHES_MAX = 1024;
 /** Longest header line a reader accepts. Fits COMMIT_BATCHES_MAX batch entries of any size. */
 export const COMMIT_HEADER_BYTES_MAX = 4 * MIB;
 /**
- * Longest body of a commit a reader accepts. A 32 MiB request grows when stored: `1e20,` (5 bytes)
+ * Longest commit body a reader accepts. A 32 MiB request grows when stored: `1e20,` (5 bytes)
  * becomes `100000000000000000000,` (22 bytes), and an event gains about 2 KiB of names and hashes.
  */
 export const COMMIT_BODY_BYTES_MAX = 256 * MIB;
-/** Longest manifest. An entry takes about 600 bytes: 100,000 segments, or 26 billion events. */
+/** Largest manifest. At about 600 bytes an entry: 100,000 segments, or 26 billion events. */
 export const MANIFEST_BYTES_MAX = 64 * MIB;
 /**
- * A tail of this size is rotated and sealed in the background: 70,000 ordinary events, two seconds
- * of work. A start reads the tail and one pending generation, more only if ingest outpaces sealing.
+ * A tail of this size is rotated and sealed in the background: 70,000 typical events, two seconds
+ * of work. Startup reads the tail and one pending generation, or more if ingest outpaces sealing.
  */
 export const TAIL_ROTATE_BYTES = 64 * MIB;
 /** Default of `limit` in `GET /v1/streams`. */
@@ -75,31 +75,31 @@ export const STREAMS_LIMIT_MAX = 1000;
 
 // Followers.
 
-/** More followers get 429. Each costs a socket and up to FOLLOW_RECORD_BYTES_MAX. */
+/** Further followers get 429. Each costs a socket and up to FOLLOW_RECORD_BYTES_MAX. */
 export const FOLLOWERS_MAX = 4096;
-/** Events of a follow record, but at least one event. The memory of a slow follower. */
+/** Total size of the events in a follow record, which bounds the memory of a slow follower. */
 export const FOLLOW_RECORD_BYTES_MAX = 256 * KIB;
-/** Live records cached for other followers; a larger record is shared only while it is read. */
+/** Cache of live records for other followers; a larger record is shared only while it is read. */
 export const LIVE_PAGES_BYTES_MAX = 4 * MIB;
-/** A follower that reads nothing for this long while data waits is disconnected. */
+/** A follower that reads nothing for this long while data is pending is disconnected. */
 export const FOLLOW_STALL_TIMEOUT_MS = 60_000;
 
-/** Size of a read of a commit file, and of a chunk of a streamed replay. */
+/** Read size for commit files, and chunk size of a streamed replay. */
 export const READ_CHUNK_BYTES = 256 * KIB;
 
 // Segments. These limits are part of the format: readers enforce them.
 
-/** A row group is decoded as a unit: a replay page at the default limit. */
+/** A row group is decoded as a unit, about a replay page at the default limit. */
 export const ROW_GROUP_EVENTS_MAX = 1024;
-/** A segment of this many events is complete. Limits its footer. */
+/** A segment with this many events is complete. Bounds its footer. */
 export const SEGMENT_EVENTS_SOFT_MAX = 256 * KIB;
-/** So is a segment with lines of this size. Interrupted sealing repeats at most one segment. */
+/** So is one with lines of this total size. Interrupted sealing repeats at most one segment. */
 export const SEGMENT_BYTES_SOFT_MAX = 512 * MIB;
-/** Longest footer a reader accepts. Fits the offsets of a few hundred row groups. */
+/** Largest footer a reader accepts. Fits the offsets of a few hundred row groups. */
 export const SEGMENT_FOOTER_BYTES_MAX = 16 * MIB;
-/** Longest key filter of a segment that a reader accepts. */
+/** Largest key filter a reader accepts. */
 export const KEY_FILTER_BYTES_MAX = 4 * MIB;
-/** Shortest stored event: member names, id, time and hashes. */
+/** Size of the smallest stored event: member names, id, time and hashes. */
 export const EVENT_BYTES_MIN = 330;
 
 // The client.
@@ -107,12 +107,12 @@ export const EVENT_BYTES_MIN = 330;
 /** Longest line of a follow response: a record with one event of the largest size. */
 export const CLIENT_LINE_BYTES_MAX = 160 * MIB;
 
-/** Most bytes that a stored event adds to its share of the request. */
+/** Maximum size that storing an event adds to its share of the request. */
 const EVENT_OVERHEAD_BYTES_MAX = 8 * KIB;
 
 // The command line.
 
-/** Leaves room for the token in the head of a request. */
+/** Small enough for a request head. */
 export const TOKEN_BYTES_MAX = 4096;
 /** How long a shutdown waits for slow clients. It always waits for the writer. */
 export const SHUTDOWN_GRACE_MS = 5_000;
@@ -134,7 +134,7 @@ assert(
 assert(DRAIN_BYTES_MAX > INGEST_BODY_BYTES_MAX, "a refused body is drained to its end");
 assert(JSON_DEPTH_MAX > PAYLOAD_DEPTH_MAX + 3, "a payload that is too deep is parsed and reported");
 assert(LIVE_PAGES_BYTES_MAX >= 2 * FOLLOW_RECORD_BYTES_MAX, "followers share records of any size");
-/** Including its last commit. */
+/** The soft limit plus the largest last commit. */
 const SEGMENT_EVENTS_MAX = SEGMENT_EVENTS_SOFT_MAX +
   Math.max(BATCH_EVENTS_MAX, COMMIT_BYTES_SOFT_MAX / EVENT_BYTES_MIN);
 assert(

@@ -1,5 +1,5 @@
 /**
- * The revision that a build was made of. The build replaces this file; in the tree it is empty,
- * because nothing there could be right for longer than a commit.
+ * The revision of a build, which replaces this file. It is empty in the tree, where any value would
+ * be outdated by the next commit.
  */
 export const REVISION = "";

@@ -1,8 +1,8 @@
-/** Which version of the product this is. */
+/** The version of the program. */
 import { REVISION } from "./revision.ts";
 
-/** Version of the product; `deno.json` and `package.json` carry the same one. */
+/** Must equal the version in `deno.json` and `package.json`. */
 export const VERSION = "0.2.0";
 
-/** What `--version` prints: the version, and in a build the revision behind a plus. */
+/** Output of `--version`: the version, and in a build `+` and the revision. */
 export const FULL_VERSION: string = REVISION === "" ? VERSION : `${VERSION}+${REVISION}`;

@@ -1,6 +1,6 @@
 /**
  * Bearer tokens (RFC 6750). Digests are compared in constant time, so that timing reveals neither
- * characters nor length of the token.
+ * the characters nor the length of the token.
  */
 import { Buffer } from "node:buffer";
 import { hash, timingSafeEqual } from "node:crypto";

@@ -1,14 +1,14 @@
 /**
- * Writes a follow response record by record, at the pace of the client. A client that takes nothing
- * for too long while a record waits loses its session: when it reads again it finds the end record,
- * with the event to resume after.
+ * Writes a follow response record by record, at the pace of the client. A client that reads nothing
+ * for too long while a record is pending loses its session: when it resumes reading, it gets the
+ * end record with the event to resume after.
  */
 import { Buffer } from "node:buffer";
 import type { Follow } from "../service/event_log.ts";
 import type { HttpResponse } from "../http/message.ts";
 import type { StallWatch } from "../http/stall_watch.ts";
 
-/** Records are written in pieces of this size; each must be taken within the stall timeout. */
+/** Records are written in pieces of this size; each must be read within the stall timeout. */
 export const FOLLOW_PIECE_BYTES: number = 16 * 1024;
 
 const FOLLOW_HEADERS: Readonly<Record<string, string>> = {
@@ -22,25 +22,25 @@ const NOTHING = new Uint8Array(0);
 /** The response to HEAD, which opens no session. */
 export const FOLLOW_HEAD: HttpResponse = { status: 200, headers: FOLLOW_HEADERS, body: null };
 
-/** @param stallWatch gives up on a client that does not take a piece. */
+/** @param stallWatch times out a client that does not read a piece. */
 export function followResponse(follow: Follow, stallWatch: StallWatch): HttpResponse {
   const body = { [Symbol.asyncIterator]: () => new RecordPieces(follow, stallWatch) };
   return { status: 200, headers: FOLLOW_HEADERS, body, isEndless: true };
 }
 
 /**
- * The records in pieces small enough that taking one shows that the client reads. Not a generator:
- * `return()` of a generator that waits for a commit would wait too.
+ * The records in pieces so small that a finished write shows that the client is reading. Not a
+ * generator: its `return()` would block while it waits for a commit.
  */
 class RecordPieces implements AsyncIterator<Uint8Array, undefined> {
   readonly #follow: Follow;
-  /** Waits for the client to take the last piece. */
+  /** Times the client's read of the last piece. */
   readonly #stallWatch: StallWatch;
   #record: Uint8Array = NOTHING;
   #isOver = false;
-  /** Ends the session; the rest of the record is still sent, so that every line is whole. */
+  /** Ends the session; the rest of the record is still sent, so that every line is complete. */
   readonly #stall = () => {
-    const end = this.#follow.end("buffer_exceeded", "the client took no bytes for too long");
+    const end = this.#follow.end("buffer_exceeded", "the client read nothing for too long");
     this.#end();
     this.#record = Buffer.concat([this.#record, end]);
   };
@@ -66,7 +66,7 @@ class RecordPieces implements AsyncIterator<Uint8Array, undefined> {
     return { done: false, value: record.subarray(0, FOLLOW_PIECE_BYTES) };
   }
 
-  // deno-lint-ignore require-await -- an AsyncIterator's return() gives a promise
+  // deno-lint-ignore require-await -- an AsyncIterator's return() returns a promise
   async return(): Promise<IteratorResult<Uint8Array, undefined>> {
     this.#end();
     this.#record = NOTHING;
@@ -74,7 +74,7 @@ class RecordPieces implements AsyncIterator<Uint8Array, undefined> {
     return { done: true, value: undefined };
   }
 
-  /** From now on only the rest of the record is sent. */
+  /** Only the rest of the record is sent after this. */
   #end(): void {
     this.#isOver = true;
     this.#stallWatch.stop(this.#stall);

@@ -37,11 +37,11 @@ export interface HandlerOptions {
   token: string;
   replay: PageLimits;
   admission: Admission;
-  /** Prepares a batch from a body; `prepareBatch()`, on this thread, if absent. */
+  /** Prepares a batch from a body; default: `prepareBatch()` on this thread. */
   prepare?: (body: Uint8Array) => PreparedBatch | Promise<PreparedBatch>;
-  /** Timeout of a request body that brings nothing. */
+  /** Timeout of a request body that makes no progress. */
   bodyStallTimeoutMs?: number;
-  /** Timeout of a follower that takes nothing while a record waits. */
+  /** Timeout of a follower that reads nothing while a record is pending. */
   followStallTimeoutMs?: number;
   /** Reports an unexpected error in one line, without payload or token. */
   report: (line: string) => void;
@@ -103,7 +103,7 @@ export function createHandler(options: HandlerOptions): HttpHandler {
   };
 }
 
-/** All routes by path. @param reportFailure called with errors after the status was sent. */
+/** All routes by path. @param reportFailure called with errors that occur after the status. */
 export function createRoutes(
   options: Omit<HandlerOptions, "token" | "report">,
   reportFailure: ReportFailure,
@@ -117,7 +117,7 @@ export function createRoutes(
   const followWatch = new StallWatch(followStallTimeoutMs);
   const room = new PreparedRoom();
 
-  /** Sends the document that `use` makes of the body. */
+  /** Responds with the document that `use` returns for the body. */
   const post = (
     limitBytes: number,
     use: (body: Uint8Array) => Promise<unknown>,
@@ -152,7 +152,7 @@ export function createRoutes(
   ]);
 }
 
-/** Checks RFC 9112 section 3.2: repeated headers are joined by ", ", and a host has no blank. */
+/** Checks RFC 9112 section 3.2. Repeated headers are joined by ", ", and a host has no space. */
 function hasOneHost(request: HttpRequest): boolean {
   const host = request.header("host");
   return host !== null && !host.includes(", ");

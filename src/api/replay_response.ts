@@ -1,7 +1,7 @@
 /**
- * Writes a finite replay: the stored lines, then the members known at the end. A page of ordinary
- * size is read before its status is sent, so that a failure is still an error document; a larger
- * one is streamed at the pace of the client.
+ * Writes a finite replay: the stored lines, then the members known only at the end. A page of
+ * typical size is read before its status is sent, so that a failure can become an error document; a
+ * larger one is streamed at the pace of the client.
  */
 import { Buffer } from "node:buffer";
 import type { Replay } from "../service/event_log.ts";
@@ -10,7 +10,7 @@ import { JSON_HEADERS } from "./responses.ts";
 
 /**
  * Empty pieces of a long scan after which the page is streamed: only a response in progress detects
- * that its client has gone.
+ * that its client has disconnected.
  */
 export const REPLAY_EMPTY_PIECES_MAX: number = 16;
 
@@ -19,12 +19,12 @@ export const REPLAY_WHOLE_BYTES_MAX: number = 64 * 1024;
 
 const OPENING = Buffer.from('{"events":[');
 const COMMA = Buffer.from(",");
-/** JSON whitespace, written to detect a client that has gone. */
+/** JSON whitespace, written to detect a disconnected client. */
 const BLANK = Buffer.from(" ");
 
 /**
  * Responds with the page of `replay`, whose pieces may be empty.
- * @param onFailure called with an error after the status was sent; the connection breaks then.
+ * @param onFailure called with an error after the status was sent; the connection is then closed.
  */
 export async function replayResponse(
   replay: Replay,
@@ -47,8 +47,8 @@ export async function replayResponse(
 }
 
 /**
- * @param parts events read so far, each after a comma.
- * @param piece the last read, valid until the next one.
+ * @param parts events read so far, each preceded by a comma.
+ * @param piece the last piece read, valid until the next read.
  */
 async function* streamPage(
   parts: readonly Uint8Array[],

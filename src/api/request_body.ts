@@ -1,6 +1,6 @@
 /**
- * Reads request bodies, uncompressed JSON in UTF-8, within their size limit and within the byte
- * budget. A body holds room for the bytes received and one step ahead.
+ * Reads request bodies, uncompressed JSON in UTF-8, within their size limit and the memory budget.
+ * A body holds room for the bytes received plus one step.
  */
 import { Buffer } from "node:buffer";
 import { ApiError } from "../event/api_error.ts";
@@ -9,7 +9,7 @@ import type { Admission, Reservation } from "../service/admission.ts";
 import { ConnectionLostError, type HttpRequest, MalformedRequestError } from "../http/message.ts";
 import { StallError, type StallWatch } from "../http/stall_watch.ts";
 
-/** Room at admission, and of each step ahead: a slow sender can't hold all it has announced. */
+/** Room reserved at a time, so that a slow sender doesn't hold room for all it has declared. */
 export const BODY_ROOM_STEP_BYTES: number = 256 * 1024;
 
 /** Bodies are collected in chunks of this size. */
@@ -28,7 +28,7 @@ export interface BodyLimits {
 /**
  * Calls `use` with the whole body of a request, whose room is held until `use` settles.
  * @throws {ApiError} `unsupported_media_type`; `body_too_large`; `invalid_request` when its framing
- *   is broken; `overloaded` when there is no room for it or it does not arrive.
+ *   is malformed; `overloaded` when there is no room for it or it does not arrive.
  */
 export async function withBody<T>(
   request: HttpRequest,
@@ -86,7 +86,7 @@ async function readBody(
         await admission.grow(reservation, Math.min(sizeBytes + BODY_ROOM_STEP_BYTES, bodyBytesMax));
       }
       chunks.append(piece);
-      // The garbage collector would take a tenth of the processor time of a batch (Deno).
+      // Garbage collection would cost a tenth of the processor time of a batch (Deno).
       freeOwnMemory(piece);
     }
   } catch (error) {
@@ -99,14 +99,14 @@ function readError(error: unknown): unknown {
     return new ApiError("invalid_request", error.message);
   }
   if (!(error instanceof StallError || error instanceof ConnectionLostError)) return error;
-  // Not the client's mistake and worth a retry: so neither 400 nor 408.
+  // Not the client's fault, and a retry may succeed: neither 400 nor 408 fits.
   return new ApiError(
     "overloaded",
-    `the request body did not arrive (${error.message}); nothing was written, send it again`,
+    `the request body did not arrive (${error.message}); nothing was written, retry`,
   );
 }
 
-/** Copies of all pieces: a small piece keeps no socket buffer alive, and a million cost no more. */
+/** Copies of all pieces, so that small pieces keep no socket buffers alive and add no overhead. */
 class Chunks {
   readonly #bodyBytesMax: number;
   readonly #chunks: Buffer[] = [];
@@ -138,6 +138,6 @@ class Chunks {
 function tooLarge(limitBytes: number): ApiError {
   return new ApiError(
     "body_too_large",
-    `request body is larger than ${limitBytes} bytes; submit it in parts`,
+    `request body is larger than ${limitBytes} bytes; split it`,
   );
 }

@@ -1,7 +1,7 @@
 /**
- * What requests ask for: the query strings of `GET /v1/events` and `GET /v1/streams`, and the body
- * of `POST /v1/sources/retire`. A query string comes without its question mark; a fault of it or of
- * a member is an `invalid_request`, a fault of a value has the code of the route.
+ * Parses the query strings of `GET /v1/events` and `GET /v1/streams`, without their question mark,
+ * and the body of `POST /v1/sources/retire`. A malformed query or member is an `invalid_request`;
+ * an invalid value has the code of the route.
  */
 import { ApiError, type ErrorCode } from "../event/api_error.ts";
 import { memberError, parseBody } from "../event/body.ts";

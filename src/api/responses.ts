@@ -11,7 +11,7 @@ export const JSON_HEADERS: Readonly<Record<string, string>> = {
   "content-type": "application/json",
 };
 
-/** Error codes with more headers. */
+/** Error codes with additional headers. */
 const ERROR_HEADERS: { readonly [code in ErrorCode]?: Readonly<Record<string, string>> } = {
   unauthorized: { ...JSON_HEADERS, "www-authenticate": "Bearer" },
   overloaded: { ...JSON_HEADERS, "retry-after": String(RETRY_AFTER_SECONDS) },

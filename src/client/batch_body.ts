@@ -37,7 +37,7 @@ export function batchBody(batch: Batch): Uint8Array<ArrayBuffer> {
   return new TextEncoder().encode(JSON.stringify(body, refuseNonFinite));
 }
 
-/** `JSON.stringify` would write null. */
+/** Rejects a number that `JSON.stringify` would write as null. */
 function refuseNonFinite(name: string, value: unknown): unknown {
   if (typeof value !== "number" || Number.isFinite(value)) return value;
   throw new TypeError(`member ${JSON.stringify(name)} is ${value}, which JSON cannot represent`);

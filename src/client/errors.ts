@@ -9,7 +9,7 @@ export interface ErrorContexts {
   invalid_events: { errors: EventFault[] };
   /** The source to be retired. */
   source_not_found: { source: string };
-  /** The batch id that was committed with other events. */
+  /** The batch id that was committed with different events. */
   batch_id_conflict: { source: string; batch_id: string };
   /** The last event of the retired source and the event that records the retirement. */
   source_retired: { source: string; final_frontier: string; retirement_event_id: string };
@@ -73,7 +73,7 @@ export class EventLogError extends Error {
   /** Value of `Retry-After` in milliseconds; null if absent. */
   readonly retryAfterMs: number | null;
 
-  /** Takes code and message from the body, if present. */
+  /** Reads code and message from the body, if present. */
   constructor({ status, body, retryAfterMs }: EventLogErrorInit) {
     const { error, message } = (body ?? {}) as { error?: unknown; message?: unknown };
     const code = typeof error === "string" ? error : null;
@@ -105,7 +105,7 @@ export class ConnectionError extends Error {
   override name = "ConnectionError";
 }
 
-/** A response violates the protocol: it is another program's, or this client is too old. */
+/** A response violates the protocol: it is from another program, or this client is too old. */
 export class ProtocolError extends Error {
   /** Name of this error class. */
   override name = "ProtocolError";

@@ -176,7 +176,7 @@ export class EventLogClient {
     const limited = new AbortController();
     const abort = () => limited.abort(signal!.reason);
     const timer = setTimeout(() => {
-      limited.abort(new ConnectionError(`${nameOf(request)} got no response in ${limitMs} ms`));
+      limited.abort(new ConnectionError(`${nameOf(request)} got no response within ${limitMs} ms`));
     }, limitMs);
     signal?.addEventListener("abort", abort);
     try {

@@ -38,7 +38,7 @@ export interface Reconnect {
   pauseMs: number;
 }
 
-/** A reason for a connection to end while the follow continues. */
+/** Why a connection ended while the follow continues. */
 export type Interruption = FollowEnd | ConnectionError | EventLogError;
 
 /** A followed event. */
@@ -54,7 +54,7 @@ export interface FollowEvent {
 /** An item of a follow. */
 export type FollowItem = FollowEvent | FollowCaughtUp | FollowEnd;
 
-/** A session this long is a success even if nothing was committed meanwhile. */
+/** A session this long counts as a success even if nothing was committed during it. */
 const SOUND_SESSION_MS = CLIENT_BACKOFF_MS_MAX;
 
 export class Follower {

@@ -6,10 +6,10 @@ import { orConnectionError } from "./transport.ts";
 const LF = 0x0a;
 
 /**
- * Yields the lines of a body without their LF. Drops an unterminated last line: the connection was
- * lost in its middle. Leaving the iteration early closes the body.
+ * Yields the lines of a body without their LF. Drops an unterminated last line, in which the
+ * connection was lost. Leaving the iteration early closes the body.
  * @param name The request, for messages.
- * @param limitBytes Longest line; buffers at most one read more.
+ * @param limitBytes Longest line; at most one more read is buffered.
  * @throws {ProtocolError} a line is longer.
  * @throws {ConnectionError} the connection failed.
  */
@@ -25,7 +25,7 @@ export async function* readLines(
   let sizeBytes = 0;
   const append = (piece: Uint8Array) => {
     sizeBytes += piece.length;
-    if (sizeBytes > limitBytes) throw new ProtocolError(`a line has more than ${limitBytes} bytes`);
+    if (sizeBytes > limitBytes) throw new ProtocolError(`a line exceeds ${limitBytes} bytes`);
     if (piece.length > 0) pieces.push(piece);
   };
   try {

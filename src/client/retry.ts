@@ -1,4 +1,4 @@
-/** Which failures are retried, and after what pause. */
+/** Decides which failures are retried, and after what pause. */
 import { ConnectionError, EventLogError } from "./errors.ts";
 
 /** Longest honored `Retry-After`. */
@@ -19,7 +19,7 @@ export function mayRepeat(error: unknown): error is ConnectionError | EventLogEr
 
 /**
  * Returns the pause after a number of consecutive failures, counted from 1. Half of it is jitter,
- * so that refused clients do not return together.
+ * so that refused clients do not retry in lockstep.
  * @param error the last failure; its `Retry-After` is added.
  * @param random in [0, 1).
  */

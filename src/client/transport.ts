@@ -1,4 +1,4 @@
-/** Sends requests: each resolves with status 200 or throws, if need be after retries. */
+/** Sends requests. Each resolves with status 200 or throws, after retries if necessary. */
 import { parseJsonText } from "../event/json/strict_json.ts";
 import { ConnectionError, EventLogError, ProtocolError } from "./errors.ts";
 import { mayRepeat, pauseMs } from "./retry.ts";
@@ -18,7 +18,7 @@ export interface ApiRequest {
 /** `fetch` requires a host; the service ignores it. */
 const ORIGIN = "http://localhost";
 
-/** Access to one service. */
+/** Sends the requests to one service. */
 export class Transport {
   readonly #fetch: Fetch;
   readonly #headers = new Headers();

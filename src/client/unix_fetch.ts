@@ -22,7 +22,7 @@ export type Fetch = (input: string | URL | Request, init?: RequestInit) => Promi
 /** `Response` rejects a body for these. */
 const NULL_BODY_STATUSES: ReadonlySet<number> = new Set([204, 205, 304]);
 
-/** Turns a path into a URL; its host is ignored. */
+/** Base URL of paths; the host is ignored. */
 const BASE_URL = "http://localhost";
 
 /**

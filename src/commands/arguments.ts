@@ -39,7 +39,7 @@ const REMOVED_COMMANDS = new Map([
   ["export-key", "the log is not encrypted"],
 ]);
 
-/** Parses arguments. @throws {CommandError} exit status 2: they are not valid. */
+/** Parses arguments. @throws {CommandError} exit status 2: they are invalid. */
 export function parseArguments(args: string[]): Invocation {
   const { options, positionals } = splitArguments(args);
   const [name, ...operands] = positionals;
@@ -53,16 +53,16 @@ export function parseArguments(args: string[]): Invocation {
   if (options.man !== undefined) return { command: "man" };
 
   if (name === undefined) {
-    throw usageError(`missing command; commands are ${COMMAND_NAMES.join(", ")}`);
+    throw usageError(`missing command; use one of ${COMMAND_NAMES.join(", ")}`);
   }
   const command = commandNamed(name);
   if (options.chain !== undefined && !COMMANDS[command].options.includes("chain")) {
-    throw usageError(`${command} takes no option --chain`);
+    throw usageError(`${command} does not accept --chain`);
   }
   if (command === "init") {
     const [dir = ".", ...others] = operands;
     refuseOperands(command, others);
-    if (dir === "") throw usageError("init needs a folder, got an empty path");
+    if (dir === "") throw usageError("init requires a folder, got an empty path");
     return { command, dir };
   }
   refuseOperands(command, operands);
@@ -87,7 +87,7 @@ function splitArguments(args: string[]): { options: Options; positionals: string
     if (token.kind !== "option") continue;
     const name = optionNamed(token.name, token.rawName);
     if (OPTIONS[name].value !== undefined && options[name] !== undefined) {
-      throw usageError(`--${name} is given more than once`);
+      throw usageError(`--${name} may be given only once`);
     }
     options[name] = optionValue(name, token.value, token.inlineValue);
   }
@@ -118,11 +118,11 @@ function optionValue(
 ): string {
   const kind = OPTIONS[name].value;
   if (kind === undefined) {
-    if (value !== undefined) throw usageError(`--${name} takes no value`);
+    if (value !== undefined) throw usageError(`--${name} does not accept a value`);
     return "";
   }
   if (value === undefined || value === "" || (value.startsWith("-") && isInline !== true)) {
-    throw usageError(`--${name} needs a ${kind.toLowerCase()}: --${name} <${kind}>`);
+    throw usageError(`--${name} requires a ${kind.toLowerCase()}: --${name} <${kind}>`);
   }
   return value;
 }
@@ -139,9 +139,9 @@ function commandNamed(name: string): CommandName {
   const command = COMMAND_NAMES.find((known) => known === name);
   if (command !== undefined) return command;
   const reason = REMOVED_COMMANDS.get(name);
-  if (reason !== undefined) throw usageError(`there is no command ${name}: ${reason}`);
+  if (reason !== undefined) throw usageError(`unknown command ${name}: ${reason}`);
   throw usageError(
-    `unknown command ${JSON.stringify(name)}; commands are ${COMMAND_NAMES.join(", ")}`,
+    `unknown command ${JSON.stringify(name)}; use one of ${COMMAND_NAMES.join(", ")}`,
   );
 }
 

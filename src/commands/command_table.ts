@@ -40,7 +40,7 @@ export interface CommandEntry {
 }
 
 const UNSUPPORTED = "security mode governed or locked, integrity anchor signed, mirrored or " +
-  "witnessed, or a log format that is not supported";
+  "witnessed, or an unsupported log format";
 
 export const DESCRIPTION = "Durable, append-only event log over HTTP/1.1 on a Unix domain socket.";
 
@@ -89,7 +89,7 @@ export const COMMANDS: Readonly<Record<CommandName, CommandEntry>> = {
     ],
     exits: {
       0: "shut down by a signal",
-      1: "the lock is held, the log is corrupt, the disk failed, or a second signal",
+      1: "the lock is held, the log is corrupt, the disk failed, or a second signal arrived",
       2: "bad arguments or an unusable configuration",
       4: UNSUPPORTED,
     },
@@ -100,7 +100,7 @@ export const COMMANDS: Readonly<Record<CommandName, CommandEntry>> = {
     description: [
       "Seals all events, including a small tail that serve would not seal. Locks the log as its " +
       "writer, so serve must not run. Reports each new segment with its number of events and its " +
-      "chain head on standard error. May be interrupted at any time; the next seal continues.",
+      "chain head on standard error. Can be interrupted at any time; the next seal continues.",
     ],
     examples: [
       { line: "service --config /srv/log/service.toml seal", effect: "Seal all committed events" },

@@ -19,7 +19,7 @@ type TomlTable = Record<string, unknown>;
 /** Longest quotation of a value in a message, in UTF-16 code units. */
 const CONFIG_VALUE_SHOWN_MAX = 200;
 
-/** A configuration has seven keys, so a larger file is something else. */
+/** A configuration has seven keys, so a larger file is not one. */
 export const CONFIG_FILE_BYTES_MAX: number = 64 * 1024;
 
 /** A validated configuration. Paths are absolute. */
@@ -40,7 +40,7 @@ const INTEGRITY_ANCHORS = ["none", "signed", "mirrored", "witnessed"] as const;
 export type SecurityMode = typeof SECURITY_MODES[number];
 export type IntegrityAnchor = typeof INTEGRITY_ANCHORS[number];
 
-/** Known sections and keys, and the values of missing keys. */
+/** Known sections and keys with their defaults. */
 const DEFAULTS = parse(CONFIG_TEMPLATE, { integersAsBigInt: true }) as Record<string, TomlTable>;
 
 const QUERY_REMOVED = "The [query] section is no longer supported. Remove it from service.toml.";
@@ -101,7 +101,7 @@ function decode(path: string, bytes: Uint8Array): string {
 
 /**
  * Refuses a security mode other than `open` and an integrity anchor other than `none`: this program
- * does not ignore a guarantee that it cannot give.
+ * does not ignore a guarantee that it cannot provide.
  * @throws {CommandError} exit status 4.
  */
 export function requireSupported(config: Config, command: string): void {
@@ -115,7 +115,7 @@ export function requireSupported(config: Config, command: string): void {
 }
 
 /**
- * Validates the text of the configuration file at `path`. Relative paths in it start at its folder.
+ * Validates the text of the configuration file at `path`. Its folder is the base of relative paths.
  * @throws {CommandError} exit status 2.
  */
 export function parseConfig(path: string, text: string): Config {
@@ -136,7 +136,7 @@ export function parseConfig(path: string, text: string): Config {
   return config;
 }
 
-/** A syntax error gives the position and quotes nothing, because of the token. */
+/** Reports only the position of a syntax error: the text may contain the token. */
 function parseDocument(path: string, text: string): TomlTable {
   try {
     return parse(text, { integersAsBigInt: true });
@@ -166,7 +166,7 @@ function refuseUnknownKeys(path: string, document: TomlTable): void {
 }
 
 function known(names: object): string {
-  return `known are ${Object.keys(names).join(", ")}`;
+  return `use one of ${Object.keys(names).join(", ")}`;
 }
 
 /** Formats a key for a message, quoted if it has unusual characters. */
@@ -174,7 +174,7 @@ function keyText(key: string): string {
   return /^[A-Za-z0-9_-]{1,64}$/.test(key) ? key : JSON.stringify(key.slice(0, 64));
 }
 
-/** Formats a value for a message: truncated, and in one line. */
+/** Formats a value for a message, truncated and on one line. */
 function shown(value: string): string {
   const isLong = value.length > CONFIG_VALUE_SHOWN_MAX;
   return value.slice(0, CONFIG_VALUE_SHOWN_MAX).replaceAll(/\p{Cc}/gu, "?") + (isLong ? "..." : "");
@@ -198,7 +198,7 @@ function checkSocketPath(config: Config, reader: KeyReader): void {
   }
   const logDir = join(config.dataDir, "log");
   if (config.socketPath === logDir || config.socketPath.startsWith(`${logDir}/`)) {
-    reader.fail("server", "socket", "must lie outside the log folder", config.socketPath);
+    reader.fail("server", "socket", "must be outside the log folder", config.socketPath);
   }
 }
 
@@ -239,7 +239,7 @@ class KeyReader {
     const token = this.#string("server", "token");
     const sizeBytes = Buffer.byteLength(token);
     if (sizeBytes > TOKEN_BYTES_MAX) {
-      this.fail("server", "token", `must have at most ${TOKEN_BYTES_MAX} bytes`, sizeBytes);
+      this.fail("server", "token", `must be at most ${TOKEN_BYTES_MAX} bytes`, sizeBytes);
     }
     if (!/^[\x20-\x7e]*$/.test(token) || token !== token.trim()) {
       const got = "other characters, or surrounding spaces (value not shown)";

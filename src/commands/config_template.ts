@@ -1,6 +1,6 @@
 /**
- * The configuration file that `init` writes and checks: every key at its default. A missing key of
- * another file has the value it has here.
+ * The configuration file that `init` writes and checks, with every key at its default. These are
+ * the defaults of keys missing from other files.
  */
 export const CONFIG_TEMPLATE =
   `# Configuration of one deployment. Relative paths start at the folder of this file.

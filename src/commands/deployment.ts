@@ -112,7 +112,7 @@ function isFolder(path: string): Promise<boolean> {
 /** Requires a log folder, not a symlink. @throws {CommandError} exit status 1. */
 export async function requireLogFolder(logDir: string): Promise<void> {
   if (await isFolder(logDir)) return;
-  throw operationalError(`there is no folder ${logDir}; run init, or set [data] dir`);
+  throw operationalError(`${logDir}: no such folder; run init, or set [data] dir`);
 }
 
 /** Returns whether `path` is a file. @throws {CommandError} it is something else. */
@@ -139,7 +139,7 @@ function logEntryRule(name: string): readonly EntryKind[] | null {
   return LOG_FOLDERS.includes(name) ? ["folder"] : null;
 }
 
-/** Tolerates entries that a running writer removes meanwhile. */
+/** Tolerates entries that a running writer removes during the check. */
 async function checkEntries(folder: string, rule: EntryRule): Promise<void> {
   for (const name of await readdir(folder)) {
     const path = join(folder, name);

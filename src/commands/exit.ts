@@ -21,12 +21,12 @@ export class CommandError extends Error {
   }
 }
 
-/** Makes an error about arguments or the configuration. */
+/** Creates an error about arguments or the configuration. */
 export function usageError(message: string): CommandError {
   return new CommandError(EXIT_USAGE, message);
 }
 
-/** Makes an error about a disk, a permission, another process or a damaged file. */
+/** Creates an error about a disk, a permission, another process or a damaged file. */
 export function operationalError(message: string, cause?: unknown): CommandError {
   return new CommandError(EXIT_FAILURE, message, { cause });
 }

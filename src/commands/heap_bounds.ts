@@ -1,26 +1,26 @@
 /**
- * Limits the heap of V8, which otherwise defers collection: a service with 40 MiB of live data uses
- * 200 MiB.
+ * Limits the heap of V8, which otherwise defers collection: a service with 40 MiB of live data
+ * would use 200 MiB.
  *
  * - The old generation of all threads is collected before it doubles.
  * - The young generation of this thread, and with it the external memory that its garbage retains,
  *   stays at 8 MiB instead of 64 or 128 MiB.
  *
- * Has no effect if the runtime takes no flags after its start (docs/sizing.md).
+ * Has no effect if the runtime accepts no flags after startup (docs/sizing.md).
  */
 import { setInterval } from "node:timers";
 import { getHeapSpaceStatistics, setFlagsFromString } from "node:v8";
 
 const GROWTH_FLAG = "--heap-growing-percent=50";
 
-/** V8 flags for a runtime that takes none after its start. */
+/** V8 flags for a runtime that accepts none after startup. */
 export const HEAP_FLAGS: readonly string[] = [
   GROWTH_FLAG,
   "--memory-saver-mode",
   "--max-semi-space-size=2",
 ];
 
-/** With one arena for all threads, malloc of glibc retains 25 MiB less freed memory. */
+/** With one arena for all threads, glibc's malloc retains 25 MiB less freed memory. */
 export const HEAP_ENVIRONMENT: Readonly<Record<string, string>> = { MALLOC_ARENA_MAX: "1" };
 
 /** A smaller young generation costs a third of the throughput of small batches. */
@@ -36,8 +36,8 @@ export function boundHeap(): void {
 }
 
 /**
- * V8 accepts no limit for an existing heap, but a growth factor. It shrinks the young generation of
- * an idle process, so a small one must be allowed to grow.
+ * V8 accepts no limit for an existing heap, only a growth factor. It shrinks the young generation
+ * of an idle process, so a small one must be allowed to grow.
  */
 function boundYoungHeap(): void {
   const isSmall = youngHeapBytes() < YOUNG_HEAP_BYTES;

@@ -1,6 +1,6 @@
 /**
  * SIGINT, SIGTERM and SIGHUP: the first requests a clean shutdown, the second exits at once with
- * status 1. The process never ends by a signal.
+ * status 1. A signal never terminates the process directly.
  */
 import process from "node:process";
 import { endProcess } from "../runtime/end_process.ts";
@@ -17,12 +17,12 @@ export interface ShutdownSignals {
 
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 /**
- * A signal repeated within this time is the same one: a parent process may forward a Ctrl-C that
- * the terminal has also sent to this process.
+ * A signal repeated within this time counts as the same one: a parent process may forward a Ctrl-C
+ * that the terminal has also sent to this process.
  */
 const ECHO_MS = 100;
 
-/** Handles these signals from now on. */
+/** Starts handling these signals. */
 export function catchSignals(report: (line: string) => void): ShutdownSignals {
   const { promise, resolve } = Promise.withResolvers<void>();
   let first: { signal: string; atMs: number } | null = null;

@@ -1,6 +1,6 @@
 /**
- * Removes a stale socket before `serve` binds its path. A socket that refuses connections is stale;
- * a live or undecidable one and any other file are never removed.
+ * Removes a stale socket before `serve` binds its path. A socket that refuses connections is stale.
+ * Other sockets and files are never removed.
  */
 import { lstat, unlink } from "node:fs/promises";
 import { connect } from "node:net";
@@ -20,7 +20,7 @@ export async function clearSocketPath(path: string): Promise<void> {
   if (errorCode(fault) !== "ECONNREFUSED") {
     throw operationalError(
       `${path}: cannot determine whether a service is listening on this socket: ` +
-        `${describeError(fault)}; remove the socket if none is`,
+        `${describeError(fault)}; remove the socket if none is listening`,
       fault,
     );
   }

@@ -11,7 +11,7 @@ import {
   PROGRAM,
 } from "./command_table.ts";
 
-/** A manual page indents it by seven columns. */
+/** Leaves room for the indent of a manual page, seven columns. */
 const WIDTH = 72;
 const INDENT = "  ";
 
@@ -21,7 +21,7 @@ export function usageText(command: CommandName | null): string {
 }
 
 /**
- * Returns the manual page, troff with the macros of man(7): all help texts as they are.
+ * Returns the manual page: all help texts unchanged, in troff with the macros of man(7).
  * @param version as printed by `--version`.
  */
 export function manPage(version: string): string {
@@ -40,7 +40,7 @@ export function manPage(version: string): string {
   ].join("\n") + "\n";
 }
 
-/** Escapes text for troff: hyphens that can be copied, no line that is a request. */
+/** Escapes text for troff: hyphens stay copyable, and no line becomes a request. */
 function escaped(text: string): string {
   return text.replaceAll("\\", "\\e").replaceAll("-", "\\-").replaceAll(/^([.'])/gm, "\\&$1");
 }

@@ -1,6 +1,6 @@
 /**
  * `verify`: read-only verification of a snapshot of the log. Takes no lock and changes nothing.
- * SIGINT or SIGTERM ends it at once without a result.
+ * SIGINT or SIGTERM aborts it without a result.
  */
 import { join } from "node:path";
 import { fileStorage } from "../log/storage/file_storage.ts";
@@ -68,7 +68,7 @@ function conclude(
 /** Rejects at the first signal. */
 async function interruption(signals: ShutdownSignals): Promise<never> {
   await signals.requested;
-  throw operationalError("stopped by a signal before everything was verified; run verify again");
+  throw operationalError("interrupted by a signal before all was verified; run verify again");
 }
 
 /** Escapes control characters: file names of a damaged log must not control the terminal. */

@@ -42,7 +42,7 @@ async function takeWriterLock(path: string): Promise<() => void> {
   try {
     release = await lockFile(path);
   } catch (error) {
-    throw operationalError(`cannot take the writer lock: ${describeError(error)}`, error);
+    throw operationalError(`cannot acquire the writer lock: ${describeError(error)}`, error);
   }
   if (release !== null) return release;
   throw operationalError(`${path}: held by another process that writes to this log; stop it first`);

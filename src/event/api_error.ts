@@ -43,7 +43,7 @@ export interface EventFault {
 export class ApiError extends Error {
   override name = "ApiError";
   readonly code: ErrorCode;
-  /** More members of the error document. */
+  /** Additional members of the error document. */
   readonly context: Readonly<Record<string, unknown>>;
 
   constructor(code: ErrorCode, message: string, context: Record<string, unknown> = {}) {

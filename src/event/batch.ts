@@ -30,7 +30,7 @@ export function prepareBatch(body: Uint8Array): PreparedBatch {
   return readFastBatch(body) ?? encodeBatch(checkBatch(body));
 }
 
-/** The slow path, which builds the values of the body. Throws like `prepareBatch()`. */
+/** The slow path, which builds the JSON values. Throws like `prepareBatch()`. */
 export function checkBatch(body: Uint8Array): CheckedBatch {
   const members = parseBody(body, BATCH_MEMBERS, eventErrors);
   const { v = 1, batch_id: batchId, source, events, stream_precondition: precondition } = members;
@@ -72,7 +72,7 @@ function checkEventCount(count: number): void {
   if (count <= BATCH_EVENTS_MAX) return;
   throw new ApiError(
     "body_too_large",
-    `batch has ${count} events, more than ${BATCH_EVENTS_MAX}; submit it in parts`,
+    `batch has ${count} events, more than ${BATCH_EVENTS_MAX}; split it`,
   );
 }
 
@@ -81,7 +81,7 @@ function readPrecondition(precondition: JsonObject, events: JsonValue[]): Stream
   const isClosed = Object.keys(precondition).length === 2;
   if (!isClosed || typeof stream !== "string" || expectedFrontier === undefined) {
     throw batchError(
-      "stream_precondition must have stream, a string, and expected_frontier, an event id or null",
+      "stream_precondition must have a string stream and an expected_frontier, an event id or null",
     );
   }
   const fault = nameFault(stream);

@@ -1,6 +1,6 @@
 /**
  * Encodes the events of a batch as lines and envelopes, and computes the batch digest, in one
- * scratch buffer: first the pieces of the events in canonical JSON, then the texts made of them.
+ * scratch buffer: first the pieces of the events in canonical JSON, then the output.
  *
  * One batch at a time: `begin()`, the events, `finish()`. `begin()` drops an unfinished batch.
  */
@@ -27,7 +27,7 @@ import { quoteString } from "./json/quote_string.ts";
 import type { CheckedBatch, PreparedBatch } from "./types.ts";
 
 const SCRATCH_BYTES = 64 * 1024;
-/** Size up to which a scratch buffer is reused: enough for 10,000 events of usual sizes. */
+/** Size up to which a scratch buffer is reused: enough for 10,000 events of typical sizes. */
 const SCRATCH_KEPT_BYTES_MAX = 16 * 1024 * 1024;
 
 /**
@@ -145,7 +145,7 @@ class BatchEncoder {
     return { start, end: this.#writer.size };
   }
 
-  /** Writes the constant parts of an event as one: few long copies are cheaper than many. */
+  /** Joins constant parts of an event: a few long copies are cheaper than many short ones. */
   #join(...parts: readonly Part[]): Part {
     const start = this.#writer.size;
     for (const part of parts) this.#put(part);

@@ -1,7 +1,7 @@
 /**
- * The fast path from the bytes of an ingest request to an encoded batch: one pass, without making
- * the values. It accepts what well-behaved clients send; all else, and every fault, falls back to
- * the slow path (`batch.ts`), so it needs no messages. Both produce the same batch.
+ * The fast path from the bytes of an ingest request to an encoded batch: one pass, without building
+ * values. It accepts what well-behaved clients send. Anything else, including every fault, falls
+ * back to the slow path (`batch.ts`), so it needs no messages. Both produce the same batch.
  */
 import { Buffer, isUtf8 } from "node:buffer";
 import {
@@ -38,7 +38,7 @@ const CLOSE_ARRAY = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 const QUOTES_BYTES = 2;
-/** About what the encoder adds to an event: its content hash, and names and hashes of its line. */
+/** Approximate size the encoder adds to an event: content hash, names and hashes of its line. */
 const ADDED_BYTES = 480;
 
 /** Members of an event with their pieces. The first letters of the names differ. */
@@ -105,7 +105,7 @@ class BatchReader {
 
   /**
    * Reads an object with members.
-   * @param readMember takes the indexes of name and value; returns the one after the value.
+   * @param readMember receives the indexes of name and value; returns the one after the value.
    * @returns the index after it.
    */
   #readObject(start: number, readMember: (nameAt: number, at: number) => number): number {
@@ -185,7 +185,7 @@ class BatchReader {
     return end;
   }
 
-  /** Whether a string follows the rule of its member; `read()` checks the names of streams. */
+  /** Whether a string satisfies the rule of its member; `read()` checks the names of streams. */
   #isRight(piece: number, start: number, end: number): boolean {
     const sizeBytes = end - start - QUOTES_BYTES;
     switch (piece) {

@@ -10,8 +10,8 @@ import {
 } from "./json/strict_json.ts";
 
 /**
- * Parses a body: an object with no other members than these; `v` is a number if present.
- * @param contextOf returns more members of the error document for a fault.
+ * Parses a body: an object with only these members, in which `v` is a number if present.
+ * @param contextOf returns additional members of the error document for a fault.
  * @throws {ApiError} `invalid_request`.
  */
 export function parseBody(
@@ -36,12 +36,12 @@ export function parseBody(
   return value;
 }
 
-/** Makes an `invalid_request` error. */
+/** Creates an `invalid_request` error. */
 export function requestError(message: string): ApiError {
   return new ApiError("invalid_request", message);
 }
 
-/** Makes the error for a required member that is missing or has the wrong type. */
+/** Creates the error for a required member that is missing or has the wrong type. */
 export function memberError(name: string, value: JsonValue | undefined, type: string): ApiError {
   return requestError(value === undefined ? `missing member ${name}` : `${name} must be ${type}`);
 }

@@ -30,20 +30,20 @@ export class ByteWriter {
     this.bytes = larger;
   }
 
-  /** Appends a text in UTF-8. */
+  /** Appends a string in UTF-8. */
   text(text: string): void {
     this.reserve(text.length * 3 <= this.bytes.length ? text.length * 3 : Buffer.byteLength(text));
     this.size += this.bytes.write(text, this.size);
   }
 
-  /** Appends other bytes. */
+  /** Appends bytes from elsewhere. */
   append(bytes: Uint8Array): void {
     this.reserve(bytes.length);
     this.bytes.set(bytes, this.size);
     this.size += bytes.length;
   }
 
-  /** Appends an ASCII text. */
+  /** Appends an ASCII string. */
   ascii(text: string): void {
     this.reserve(text.length);
     putAscii(text, this.bytes, this.size);
@@ -71,7 +71,7 @@ export class ByteWriter {
   }
 }
 
-/** Overwrites bytes with an ASCII text. */
+/** Overwrites bytes with an ASCII string. */
 export function putAscii(text: string, into: Uint8Array, start: number): void {
   for (let at = 0; at < text.length; at++) into[start + at] = text.charCodeAt(at);
 }

@@ -12,7 +12,7 @@ const WORD_DIGITS = 8;
 /** Head of the empty history, in hex. */
 export const GENESIS_HEAD_HEX: string = sha256Hex("service/genesis/v1");
 
-/** Follows the chain event by event. */
+/** Computes the chain event by event. */
 export class HistoryChain {
   /** The head, then the next event hash. */
   readonly #link = new Int32Array(2 * HASH_WORDS);
@@ -45,7 +45,7 @@ for (let value = 0; value < 0x10; value++) {
   DIGIT_VALUES[value.toString(16).charCodeAt(0)] = value;
 }
 
-/** Decodes a hash. By table: a Buffer call costs as much as the hash itself. */
+/** Decodes a hash. Uses a table, because a Buffer call costs as much as the hash itself. */
 function putHex(hashHex: string, into: Int32Array, startAt: number): void {
   assert(hashHex.length === HASH_WORDS * WORD_DIGITS, "a hash has 64 hex digits");
   let seen = 0;
@@ -59,7 +59,7 @@ function putHex(hashHex: string, into: Int32Array, startAt: number): void {
     }
     into[at] = word;
   }
-  assert(seen < NO_DIGIT, "a hash has lowercase hex digits alone");
+  assert(seen < NO_DIGIT, "a hash has only lowercase hex digits");
 }
 
 const WORDS = 16;
@@ -76,7 +76,7 @@ const ROUND_CONSTANTS = Int32Array.from(firstPrimes(ROUNDS), (prime) => {
   return Math.trunc((root - Math.trunc(root)) * 2 ** 32);
 });
 
-/** The padding block of 64 bytes: one bit, and their length in bits. */
+/** The padding block of a 64-byte message: one bit, and the length in bits. */
 const PADDING = new Int32Array(ROUNDS);
 PADDING[0] = 0x80000000;
 PADDING[WORDS - 1] = 64 * 8;
@@ -85,9 +85,9 @@ expand(PADDING);
 const schedule = new Int32Array(ROUNDS);
 
 /**
- * SHA-256 (FIPS 180-4) of a link: 16 big-endian words, of which the first 8 become the hash. In
- * place and without garbage it takes 0.5 µs; `hash()` of `node:crypto` takes as long on Node and
- * 1.2 µs on Deno, where batches of 1,000 events would be 5 to 10 % slower.
+ * SHA-256 (FIPS 180-4) of a link: 16 big-endian words, of which the first 8 become the hash.
+ * Working in place and without garbage, it takes 0.5 µs; `hash()` of `node:crypto` takes as long on
+ * Node and 1.2 µs on Deno, where batches of 1,000 events would be 5 to 10 % slower.
  */
 function hashLink(link: Int32Array): void {
   schedule.set(link);

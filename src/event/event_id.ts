@@ -6,7 +6,7 @@
  */
 const EVENT_ID_PATTERN = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
-/** Whether a text is a UUIDv7 in canonical form. */
+/** Whether a string is a UUIDv7 in canonical form. */
 export function isEventId(text: string): boolean {
   return EVENT_ID_PATTERN.test(text);
 }
@@ -22,7 +22,7 @@ export function eventIdTimestampMs(id: string): number {
 }
 
 const TIMESTAMP_END = 2 ** 48;
-/** The 74 bits below the time are one counter in two parts: 12 bits of rand_a and 14 of rand_b. */
+/** The 74 bits below the time are a counter. Its high part: 12 bits of rand_a and 14 of rand_b. */
 const HIGH_END = 2 ** 26;
 const RAND_B_HIGH_END = 2 ** 14;
 const LOW_END = 2 ** 48;
@@ -32,8 +32,8 @@ const TAIL_END = 2 ** 12;
 const TAILS = Array.from({ length: TAIL_END }, (_, value) => hex(value, 3));
 
 /**
- * Makes ids in strictly increasing order. Within one millisecond, or while the clock is behind the
- * last id, the 74 bits below the time count up by one (RFC 9562 section 6.2, method 2); a new
+ * Generates ids in strictly increasing order. Within a millisecond, or while the clock is behind
+ * the last id, the 74 bits below the time count up by one (RFC 9562 section 6.2, method 2). A new
  * millisecond starts them at random with the top bit clear, which leaves 2^73 increments.
  */
 export class EventIdSource {
@@ -43,7 +43,7 @@ export class EventIdSource {
   #timestampMs = -1;
   #high = 0;
   #low = 0;
-  /** All digits of the current id but the last three. */
+  /** All digits of the current id except the last three. */
   #head = "";
 
   /**
@@ -68,7 +68,7 @@ export class EventIdSource {
     );
   }
 
-  /** The next id. @throws {RangeError} the time part has no larger value left. */
+  /** Returns the next id. @throws {RangeError} the time part is exhausted. */
   next(): string {
     const nowMs = Math.max(0, Math.trunc(this.#clockMs()));
     if (nowMs > this.#timestampMs) this.#start(nowMs);

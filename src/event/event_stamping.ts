@@ -58,7 +58,7 @@ export interface Stamp {
   chain: HistoryChain;
 }
 
-/** Completes the lines [first, end). All before them have been stamped. */
+/** Completes the lines [first, end). All earlier lines must have been stamped. */
 export function stampEvents(
   { lines, envelopes, offsets }: EncodedEvents,
   { eventIds, observedAt, chain }: Stamp,

@@ -1,7 +1,7 @@
-/** SHA-256 by node:crypto; a call of WebCrypto costs ten times as much as hashing an event. */
+/** SHA-256 with node:crypto; a WebCrypto call costs ten times as much as hashing an event. */
 import { hash } from "node:crypto";
 
-/** SHA-256 of bytes, or of a text in UTF-8, as 64 lowercase hex digits. */
+/** SHA-256 of bytes, or of a string in UTF-8, as 64 lowercase hex digits. */
 export function sha256Hex(data: string | Uint8Array): string {
   return hash("sha256", data, "hex");
 }

@@ -59,5 +59,5 @@ function readPayload(payload: JsonValue): LineageMarker {
 }
 
 function lineageError(reason: string): ApiError {
-  return new ApiError("invalid_source_lineage", `lineage marker is not valid: ${reason}`);
+  return new ApiError("invalid_source_lineage", `invalid lineage marker: ${reason}`);
 }

@@ -31,7 +31,7 @@ export function recordKeyFault(text: string): string | null {
   return lengthFault(text, RECORD_KEY_BYTES_MAX);
 }
 
-/** Checks a `batch_id` of a client. */
+/** Checks a client's `batch_id`. */
 export function batchIdFault(text: string): string | null {
   if (text.startsWith(RESERVED_BATCH_PREFIX)) {
     return `must not start with the reserved prefix ${RESERVED_BATCH_PREFIX}`;
@@ -41,7 +41,7 @@ export function batchIdFault(text: string): string | null {
 
 function lengthFault(text: string, limitBytes: number): string | null {
   if (text.length === 0) return "must not be empty";
-  // A UTF-16 code unit takes one to three bytes of UTF-8.
+  // A UTF-16 code unit becomes at most three bytes of UTF-8.
   if (text.length * 3 <= limitBytes) return null;
   const sizeBytes = Buffer.byteLength(text);
   return sizeBytes <= limitBytes ? null : `has ${sizeBytes} bytes, more than ${limitBytes}`;

@@ -36,11 +36,11 @@ export function prepareEvent(submitted: JsonValue): PreparedEvent | string {
     };
   } catch (error) {
     if (!(error instanceof DepthError)) throw error;
-    return `payload nests deeper than ${PAYLOAD_DEPTH_MAX} containers`;
+    return `payload is nested deeper than ${PAYLOAD_DEPTH_MAX} containers`;
   }
 }
 
-/** Reports an unknown member, one of the wrong type or a missing one. */
+/** Returns a message about an unknown or missing member, or one of the wrong type. */
 function memberFault(submitted: JsonObject): string | null {
   for (const name in submitted) {
     if (!MEMBERS.has(name)) return `event has an unknown member ${quoteShort(name)}`;
@@ -49,7 +49,7 @@ function memberFault(submitted: JsonObject): string | null {
     }
   }
   const missing = REQUIRED_MEMBERS.find((name) => !Object.hasOwn(submitted, name));
-  return missing === undefined ? null : `event has no member ${missing}`;
+  return missing === undefined ? null : `missing member ${missing}`;
 }
 
 function ruleFault(submitted: JsonObject): string | null {

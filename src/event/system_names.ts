@@ -1,8 +1,8 @@
-/** Names the service keeps for itself, and the members of its own events. They are wire names. */
+/** Names reserved for the service, and the members of its own events. They are wire names. */
 
 /** Source of the events that the service appends itself. */
 export const SYSTEM_SOURCE = "system";
-/** Batch ids of the service begin with this; those of clients must not. */
+/** Prefix of the service's own batch ids; clients must not use it. */
 export const RESERVED_BATCH_PREFIX = "service/";
 
 /** Stream of retirements, in the system source. */

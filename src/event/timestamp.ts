@@ -3,7 +3,7 @@
 const SHAPE =
   /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?Z$/;
 
-/** Days of the months in a year that is not a leap year. */
+/** Days of each month in a common year. */
 const MONTH_DAYS = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 
 /**
@@ -14,14 +14,14 @@ const MONTH_DAYS = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
  */
 export function occurredAtFault(text: string): string | null {
   if (!SHAPE.test(text)) {
-    return "must be a UTC time YYYY-MM-DDTHH:MM:SSZ, with 1 to 9 digits of fraction or none, and " +
-      "no leap second";
+    return "must be a UTC time YYYY-MM-DDTHH:MM:SSZ with at most 9 fractional digits and no leap " +
+      "second";
   }
   const month = Number(text.slice(5, 7));
   const day = Number(text.slice(8, 10));
   if (day <= MONTH_DAYS[month - 1]!) return null;
   const isLeapDay = month === 2 && day === 29 && isLeapYear(Number(text.slice(0, 4)));
-  return isLeapDay ? null : `has no day ${day} in its month`;
+  return isLeapDay ? null : `has an invalid day of the month: ${day}`;
 }
 
 function isLeapYear(year: number): boolean {

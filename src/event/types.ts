@@ -12,7 +12,7 @@ export interface PreparedEvent {
   payload: string;
 }
 
-/** A condition on one stream for a batch to be committed. */
+/** A condition on one stream under which a batch is committed. */
 export interface StreamPrecondition {
   /** A stream of the batch's source; every event of the batch must target it. */
   stream: string;
@@ -33,7 +33,7 @@ export interface CheckedBatch {
   batchId: string;
   events: PreparedEvent[];
   precondition: StreamPrecondition | undefined;
-  /** Declared by the first event when it lies in the lineage stream. */
+  /** Declared by the first event when it is in the lineage stream. */
   lineage: LineageMarker | undefined;
 }
 
@@ -56,7 +56,7 @@ export interface SubmittedEvent {
   record_key: string;
   /** `upserted`, `deleted` or a kind of the source's own: not empty, at most 128 bytes of UTF-8. */
   kind: string;
-  /** UTC time `YYYY-MM-DDTHH:MM:SSZ` with up to nine fractional digits, as the source has it. */
+  /** UTC time `YYYY-MM-DDTHH:MM:SSZ` with up to nine fractional digits, set by the source. */
   occurred_at?: string;
   /** Any JSON value, nested at most 128 containers deep. */
   payload: unknown;

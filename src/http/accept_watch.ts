@@ -1,6 +1,6 @@
 /**
- * Detects that a server has stopped accepting connections, by connecting to it when idle. After an
- * accept(2) that failed with EMFILE, Deno 2.9 silently accepts no further connection.
+ * Detects that a server has stopped accepting connections, by connecting to it when idle. After
+ * accept(2) fails with EMFILE, Deno 2.9 silently stops accepting connections.
  */
 import { connect, type Socket } from "node:net";
 import { clearInterval, setInterval } from "node:timers";
@@ -60,7 +60,7 @@ export class AcceptWatch {
       await this.#reopen();
       this.#state = "idle";
     } catch {
-      // The next interval finds it stuck again.
+      // The next interval retries.
       this.#state = "probing";
     }
   }

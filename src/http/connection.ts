@@ -25,11 +25,11 @@ import type { StallWatch } from "./stall_watch.ts";
 /** State shared by the connections of a server. */
 export interface ConnectionHost {
   readonly handler: HttpHandler;
-  /** Makes the response to a malformed request. */
+  /** Creates the response to a malformed request. */
   readonly refusal: (error: MalformedRequestError) => HttpResponse;
   /** Times out incomplete heads. */
   readonly headWatch: StallWatch;
-  /** Whether the server shuts down: each response ends its connection. */
+  /** Whether the server is shutting down: each response then ends its connection. */
   readonly isClosing: boolean;
   /** Reports to the operator. */
   report(line: string): void;
@@ -47,7 +47,7 @@ export class Connection {
   readonly destroy: () => void = () => this.#socket.destroy();
   /** Received bytes that are not parsed yet. */
   #input: Buffer = NOTHING;
-  /** Length of the input without the end of a head. */
+  /** Length of the input already searched for the end of a head. */
   #searchedBytes = 0;
   /** The body of the current request. */
   #body: IncomingBody | null = null;
@@ -177,7 +177,7 @@ export class Connection {
       if (!isWhole) return this.#finish();
     } catch (error) {
       const name = error instanceof Error ? error.name : typeof error;
-      this.#host.report(`response broken off: ${name}`);
+      this.#host.report(`response aborted: ${name}`);
       return this.destroy();
     }
     if (!keepsAlive || body.error !== null) return this.#linger();

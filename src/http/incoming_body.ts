@@ -1,6 +1,6 @@
 /**
  * The body of a request, passed from its connection to its reader. Buffers at most one read of the
- * socket, and pauses the socket until the reader takes it.
+ * socket, and pauses the socket until the reader has consumed it.
  */
 import { Buffer } from "node:buffer";
 import type { Socket } from "node:net";
@@ -36,8 +36,8 @@ export class IncomingBody {
   }
 
   /**
-   * Decodes received bytes, and returns the end offset of the body. After an error, which its
-   * reader gets, it consumes all bytes: the start of the next request is unknown.
+   * Decodes received bytes, and returns the end offset of the body. After an error, which the
+   * reader receives, it consumes all bytes: the start of the next request is unknown.
    */
   push(bytes: Buffer): number {
     if (this.error !== null) return bytes.length;
@@ -56,7 +56,7 @@ export class IncomingBody {
     return end;
   }
 
-  /** Ends the body early; its reader gets the error. */
+  /** Ends the body early; the reader receives the error. */
   fail(error: Error): void {
     if (this.isComplete) return;
     this.error ??= error;

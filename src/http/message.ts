@@ -7,8 +7,8 @@ export interface HttpRequest {
   /** Returns a header by its lowercase name, repeated ones joined by ", "; null if absent. */
   header(name: string): string | null;
   /**
-   * Returns the next piece of the body, at once if it has arrived; null at the end. The response
-   * discards the unread rest.
+   * Returns the next piece of the body, at once if it has arrived; null at the end. Unread
+   * bytes are discarded after the response.
    * @throws {ConnectionLostError}
    * @throws {MalformedRequestError}
    */

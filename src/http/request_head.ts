@@ -31,7 +31,7 @@ const LENGTH = /^[0-9]+$/;
 export function checkHeadText(text: string): void {
   if (MISPLACED.test(text)) {
     throw new MalformedRequestError(
-      "the head of the request has a control character or a line that does not end with CR LF",
+      "the request head contains a control character or a line that does not end with CR LF",
     );
   }
 }
@@ -57,7 +57,7 @@ export function parseRequestHead(text: string): RequestHead {
     throw new MalformedRequestError("the request line must be <method> <target> HTTP/1.1");
   }
   if (version !== "HTTP/1.1" && version !== "HTTP/1.0") {
-    throw new MalformedRequestError("this service speaks HTTP/1.1");
+    throw new MalformedRequestError("unsupported HTTP version; use HTTP/1.1");
   }
   const headers = parseHeaders(lines);
   const isHttp11 = version === "HTTP/1.1";
@@ -77,7 +77,7 @@ function parseHeaders(lines: readonly string[]): Map<string, string> {
   for (let at = 1; at < lines.length; at++) {
     const line = lines[at]!;
     const colon = line.indexOf(":");
-    // Also refuses folded headers (obs-fold), which begin with a blank.
+    // Also refuses folded headers (obs-fold), which begin with whitespace.
     if (colon < 0 || !TOKEN.test(line.slice(0, colon))) {
       throw new MalformedRequestError("a header line must be <name>: <value>");
     }
@@ -89,7 +89,7 @@ function parseHeaders(lines: readonly string[]): Map<string, string> {
   return headers;
 }
 
-/** Trims blanks only: `trim()` would remove other characters too. */
+/** Trims spaces and tabs only: `trim()` would remove other characters too. */
 function trimBlanks(line: string, start: number): string {
   let end = line.length;
   while (start < end && isBlank(line.charCodeAt(start))) start++;

@@ -4,7 +4,7 @@ import { STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import type { HttpResponse } from "./message.ts";
 
-/** Pieces up to this size are copied into their frame: a write costs more than a copy. */
+/** Pieces up to this size are copied into their frame: a copy costs less than another write. */
 const COPIED_PIECE_BYTES_MAX = 8 * 1024;
 const CONTINUE = "HTTP/1.1 100 Continue\r\n\r\n";
 const CRLF = "\r\n";
@@ -34,8 +34,8 @@ export class ResponseWriter {
   }
 
   /**
-   * Writes a response. Resolves when the socket has room again, so that a client that does not read
-   * is not served further. Resolves to false if the response was cut short: the connection must
+   * Writes a response. Resolves when the socket has room for more, so a client that does not read
+   * gets no further responses. Resolves to false if the response was cut short: the connection must
    * close.
    * @param takesChunks whether the client supports chunked encoding.
    */
@@ -131,7 +131,7 @@ export class ResponseWriter {
 
 /**
  * Formats the head of a response (RFC 9112 section 4).
- * @param framing the length of the body; absent for HEAD, and if the end of the connection ends it.
+ * @param framing the length of the body; absent for HEAD, and if the connection's end delimits it.
  */
 function formatHead(
   { status, headers }: HttpResponse,
@@ -181,7 +181,7 @@ function chunkOf(piece: Uint8Array): Buffer {
   return latestChunk;
 }
 
-/** Concatenates ASCII texts and a copy of `bytes`. */
+/** Concatenates ASCII strings and a copy of `bytes`. */
 function framed(before: string, bytes: Uint8Array, after = ""): Buffer {
   const start = before.length;
   const end = start + bytes.length;

@@ -12,14 +12,14 @@ import type { HttpHandler, HttpResponse, HttpServer, MalformedRequestError } fro
 import { closeSocketFile, socketFileAt } from "./socket_file.ts";
 import { StallWatch } from "./stall_watch.ts";
 
-/** Idle time before a server probes its socket, and from a failed probe to the reopening. */
+/** Idle time before a server probes its socket, and time from a failed probe to the reopening. */
 const ACCEPT_PROBE_INTERVAL_MS = 5_000;
 
 export interface ListenOptions {
   /** Path of the socket, which must not exist. */
   path: string;
   handler: HttpHandler;
-  /** Makes the response to a malformed request. */
+  /** Creates the response to a malformed request. */
   refusal: (error: MalformedRequestError) => HttpResponse;
   /** Reports to the operator. */
   report: (line: string) => void;
@@ -41,7 +41,7 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
   const headWatch = new StallWatch(options.headersTimeoutMs ?? HEADERS_TIMEOUT_MS);
   const host = { handler, refusal, report, headWatch, isClosing: false };
   const open = async (): Promise<Server> => {
-    // A client may half-close and still read.
+    // A client may half-close its side and still read.
     const opened = createServer({ allowHalfOpen: true }, (socket) => {
       watch.accepted();
       const connection = new Connection(socket, host);
@@ -86,7 +86,7 @@ async function closeServer(
   for (const connection of connections) connection.shutDown();
   const { promise: graceEnd, resolve: endGrace } = Promise.withResolvers<void>();
   const grace = setTimeout(() => {
-    report(`closing connections that did not end within ${shutdownGraceMs} ms`);
+    report(`closing connections that are still open after ${shutdownGraceMs} ms`);
     for (const connection of connections) connection.destroy();
     endGrace();
   }, shutdownGraceMs);

@@ -13,7 +13,7 @@ export class StallError extends Error {
 
 export class StallWatch {
   readonly #timeoutMs: number;
-  /** What to call at the timeout of each wait, and the sweeps since its start. */
+  /** The callback of each wait, and the number of sweeps since its start. */
   readonly #sweeps: Map<() => void, number> = new Map();
   #timer: ReturnType<typeof setInterval> | undefined;
 

@@ -1,13 +1,13 @@
 /**
- * An exclusive flock(2) on a file, so that all runtimes exclude each other. The lock ends with the
- * process; the file is never deleted.
+ * An exclusive flock(2) on a file, so that all runtimes exclude each other. The lock is released
+ * when the process ends; the file is never deleted.
  */
 import { lstatSync } from "node:fs";
 import { lockFile as lockFileOnDeno } from "./lock_deno.ts";
 import { lockFile as lockFileOnNode } from "./lock_node.ts";
 
 /**
- * Locks `path`, which is created (0600) if missing.
+ * Locks `path`, which is created with mode 0600 if missing.
  * @returns a function that releases the lock; null when another process, or another call in this
  *   one, holds it.
  * @throws {Error} `path` is a symlink or not a regular file, or the system cannot lock it.

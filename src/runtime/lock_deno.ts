@@ -1,14 +1,14 @@
 /**
- * flock(2) through `Deno.FsFile`. With restricted permissions Deno follows symlinks whatever the
- * flags, so the path is compared after the open.
+ * flock(2) through `Deno.FsFile`. With restricted permissions Deno follows symlinks regardless of
+ * the flags, so the path is compared with the file after the open.
  */
 
-/** Timeout of a blocking flock(2), where there is no other. */
+/** Timeout of a blocking flock(2), used where no other kind is available. */
 const LOCK_WAIT_MS = 500;
 
 const EXCLUSIVE = true;
 
-/** Returns a function that closes and so unlocks the file; null if the lock is held. */
+/** Returns a function that unlocks the file by closing it; null if the lock is held. */
 export async function lockFile(path: string): Promise<(() => void) | null> {
   const file = await Deno.open(path, { read: true, write: true, create: true, mode: 0o600 });
   let isLocked = false;

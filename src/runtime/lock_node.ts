@@ -10,12 +10,12 @@ import process from "node:process";
 /** O_NONBLOCK keeps the open of a pipe from blocking. */
 const OPEN_FLAGS = constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW |
   constants.O_NONBLOCK;
-/** A flag of macOS and the BSDs that `constants` lacks; with O_NONBLOCK a held lock is EAGAIN. */
+/** A flag of macOS and the BSDs, missing from `constants`. With O_NONBLOCK, EAGAIN means held. */
 const O_EXLOCK = 0x20;
 /** Exit status of `flock` (util-linux and BusyBox) when the lock is held. */
 const FLOCK_HELD = 1;
 
-/** Returns a function that closes and so unlocks the file; null if the lock is held. */
+/** Returns a function that unlocks the file by closing it; null if the lock is held. */
 export function lockFile(path: string): (() => void) | null {
   return process.platform === "linux" ? lockByProgram(path) : lockByOpen(path);
 }

@@ -1,10 +1,10 @@
 /**
- * The byte budget of request bodies. A body is admitted with little room and gets more as it
- * arrives; it keeps its room until its response is known.
+ * The memory budget for request bodies. A body is admitted with a small reservation, which grows as
+ * the body arrives and is held until its response is known.
  *
- * Invariants: held bytes never exceed the limit. Room for one largest body is reserved for the
- * body that has waited longest for more room, so partly received bodies cannot deadlock. No body
- * is admitted while an admitted one waits for more room.
+ * Invariants: held bytes never exceed the limit. Room for one body of maximum size is set aside for
+ * the body that has waited longest to grow, so partly received bodies cannot deadlock. No body is
+ * admitted while an admitted one waits to grow.
  */
 import { assert } from "../assert.ts";
 import { ApiError } from "../event/api_error.ts";
@@ -15,7 +15,7 @@ import {
   INGEST_BODY_BYTES_MAX,
 } from "../limits.ts";
 
-/** An admitted body that needs more room waits this long for it before it gets 429. */
+/** How long an admitted body waits for more room before it gets 429. */
 const BODY_ROOM_WAIT_MS = 10_000;
 
 const DEFAULT_LIMITS = {
@@ -23,15 +23,15 @@ const DEFAULT_LIMITS = {
   totalBytes: ADMITTED_BODY_BYTES_MAX,
   /** The largest single body; at most half of `totalBytes`. */
   bodyBytes: INGEST_BODY_BYTES_MAX,
-  /** Bodies that wait to be admitted. */
+  /** Maximum number of bodies waiting to be admitted. */
   waitersMax: ADMISSION_WAITERS_MAX,
-  /** How long one waits to be admitted. */
+  /** How long a body waits to be admitted. */
   admitWaitMs: ADMISSION_WAIT_MS,
-  /** How long an admitted one waits for more room. */
+  /** How long an admitted body waits for more room. */
   growWaitMs: BODY_ROOM_WAIT_MS,
 };
 
-/** Room that one body holds. Only `Admission` changes it. */
+/** The memory held by one body. Only `Admission` changes it. */
 export interface Reservation {
   bytes: number;
 }
@@ -46,7 +46,7 @@ interface Waiter {
 export class Admission {
   readonly #limits: typeof DEFAULT_LIMITS;
   #heldBytes = 0;
-  /** The body that may use the reserved room. */
+  /** The body that may use the room set aside. */
   #finishing: Reservation | null = null;
   /** Admitted bodies waiting for more room, in order. */
   readonly #growing: Waiter[] = [];
@@ -55,7 +55,7 @@ export class Admission {
 
   constructor(limits: Partial<typeof DEFAULT_LIMITS> = {}) {
     this.#limits = { ...DEFAULT_LIMITS, ...limits };
-    assert(this.#limits.bodyBytes * 2 <= this.#limits.totalBytes, "room is left beside one body");
+    assert(this.#limits.bodyBytes * 2 <= this.#limits.totalBytes, "the budget fits two bodies");
   }
 
   /** Bytes held by all bodies together. */
@@ -64,8 +64,8 @@ export class Admission {
   }
 
   /**
-   * Makes room for the first `bytes` of a body, at once if possible.
-   * @throws {ApiError} `overloaded` when no room was free in time, or too many wait already.
+   * Reserves room for the first `bytes` of a body, at once if possible.
+   * @throws {ApiError} `overloaded` when no room is freed in time, or too many bodies are waiting.
    */
   admit(bytes: number): Reservation | Promise<Reservation> {
     const reservation: Reservation = { bytes: 0 };
@@ -79,8 +79,8 @@ export class Admission {
   }
 
   /**
-   * Enlarges the room of a body to `toBytes` in all.
-   * @throws {ApiError} `overloaded` when no room was free in time; the body keeps what it had.
+   * Grows the reservation of a body to `toBytes` in total.
+   * @throws {ApiError} `overloaded` when no room is freed in time; the reservation is unchanged.
    */
   grow(reservation: Reservation, toBytes: number): void | Promise<void> {
     assert(toBytes <= this.#limits.bodyBytes, "a body stays within its limit");
@@ -91,7 +91,7 @@ export class Admission {
     return granted;
   }
 
-  /** Frees the room of a body. Repeated calls do nothing. */
+  /** Releases a reservation. Repeated calls do nothing. */
   release(reservation: Reservation): void {
     this.#heldBytes -= reservation.bytes;
     reservation.bytes = 0;
@@ -152,6 +152,6 @@ export class Admission {
 function overloaded(): ApiError {
   return new ApiError(
     "overloaded",
-    "no room for the request body at the moment; nothing was written, send it again",
+    "too many request bodies in memory; nothing was written, retry later",
   );
 }

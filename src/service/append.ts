@@ -1,4 +1,4 @@
-/** The decision on a submitted batch, in the order of checks of the contract (section 3). */
+/** Decides a submitted batch, with the checks in the order of the contract (section 3). */
 import { ApiError } from "../event/api_error.ts";
 import { SYSTEM_SOURCE } from "../event/system_names.ts";
 import type { PreparedBatch, Receipt } from "../event/types.ts";
@@ -6,14 +6,14 @@ import type { BatchEntry } from "../log/wal/commit_frame.ts";
 import type { LogState } from "./log_state.ts";
 import { batchKey, type Decision, type Mutation } from "./mutation.ts";
 
-/** Commits a batch once; a repeated one gets the receipt of the first. */
+/** Commits a batch once; a retry gets the original receipt. */
 export function appendMutation(batch: PreparedBatch): Mutation<Receipt> {
   const { source, batchId, precondition, lineage } = batch;
   const isConditional = precondition !== undefined || lineage !== undefined;
   return {
     dependsOn: (group) =>
       group.has(batchKey(source, batchId)) ||
-      // A retirement, of this source or of its predecessor.
+      // It may retire this source or the predecessor.
       group.has(SYSTEM_SOURCE) ||
       (isConditional && group.has(source)),
     decide: (state) => decide(batch, state),
@@ -26,7 +26,7 @@ async function decide(batch: PreparedBatch, state: LogState): Promise<Decision<R
     if (batch.batchDigest === known.batch_digest) return { answer: receipt("duplicate", known) };
     throw new ApiError(
       "batch_id_conflict",
-      "this batch_id was committed with other events; use a new batch_id for new events",
+      "this batch_id was committed with different events; use a new batch_id for new events",
       { source: batch.source, batch_id: batch.batchId },
     );
   }
@@ -44,7 +44,7 @@ function receipt(status: Receipt["status"], entry: BatchEntry): Receipt {
 async function assertNotRetired({ source }: PreparedBatch, state: LogState): Promise<void> {
   const retirement = await state.findRetirement(source);
   if (retirement === null) return;
-  throw new ApiError("source_retired", `source ${source} is retired and takes no more batches`, {
+  throw new ApiError("source_retired", `source ${source} is retired and accepts no more batches`, {
     source,
     final_frontier: retirement.finalFrontier,
     retirement_event_id: retirement.retirementEventId,
@@ -71,7 +71,7 @@ async function assertLineage(
   }
   if (actual === null) throw conflict(`source ${predecessorSource} is not retired`);
   if (actual !== predecessorFinalFrontier) {
-    throw conflict(`source ${predecessorSource} was retired at another event`);
+    throw conflict(`source ${predecessorSource} was retired at a different event`);
   }
 }
 
@@ -85,7 +85,7 @@ async function assertPrecondition(
   if (actualFrontier === expectedFrontier) return;
   throw new ApiError(
     "stream_frontier_conflict",
-    `stream ${stream} of source ${source} is not at the expected event`,
+    `the last event of stream ${stream} of source ${source} is not the expected one`,
     { source, stream, expected_frontier: expectedFrontier, actual_frontier: actualFrontier },
   );
 }

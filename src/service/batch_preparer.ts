@@ -1,8 +1,8 @@
 /**
- * Prepares batches from request bodies: small ones at once, larger ones on another thread, so that
- * no client waits while the body of another is parsed. Bodies and batches are transferred. A thread
- * that dies fails one request, of which nothing was written. Where no thread can be started, the
- * main thread does all the work.
+ * Prepares batches from request bodies: small ones inline, larger ones on a worker thread, so that
+ * parsing one body does not delay other clients. Bodies and batches are transferred, not copied. A
+ * thread that dies fails one request, before anything is written. If no thread can be started, the
+ * main thread does the work.
  */
 import { Buffer } from "node:buffer";
 import { availableParallelism } from "node:os";
@@ -16,10 +16,10 @@ import {
 } from "../threads/thread_pool.ts";
 import type { PreparedBody } from "./batch_preparer_worker.ts";
 
-/** Each thread takes 30 MiB, and one processor is left to the writer. */
+/** Each thread costs 30 MiB, and one processor is left to the writer. */
 const THREADS_MAX = 2;
 
-/** A smaller body is prepared sooner than another thread responds. */
+/** Preparing a smaller body takes less time than a round trip to a thread. */
 export const THREAD_BODY_BYTES_MIN: number = 16 * 1024;
 
 export class BatchPreparer {
@@ -32,15 +32,15 @@ export class BatchPreparer {
   }
 
   /**
-   * Prepares a body. The memory of a large one may be transferred.
-   * @throws {ApiError} as `prepareBatch()`; rejects for a large body.
+   * Prepares a body. The memory of a large body may be transferred.
+   * @throws {ApiError} like `prepareBatch()`; rejects instead for a large body.
    */
   prepare(body: Uint8Array): PreparedBatch | Promise<PreparedBatch> {
     const isSmall = body.length < THREAD_BODY_BYTES_MIN;
     return isSmall || this.#threads.isUnavailable ? prepareBatch(body) : this.#prepareLarge(body);
   }
 
-  /** Ends the threads; called when nothing is being prepared. */
+  /** Ends the threads. Call it only when no body is being prepared. */
   close(): Promise<void> {
     return this.#threads.close();
   }
@@ -59,7 +59,7 @@ export class BatchPreparer {
   }
 }
 
-/** @throws {ApiError} the body was refused. */
+/** @throws {ApiError} the body was rejected. */
 function received(prepared: PreparedBody): PreparedBatch {
   if ("refusal" in prepared) {
     const { code, message, context } = prepared.refusal;

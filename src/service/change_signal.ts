@@ -1,9 +1,9 @@
 /**
- * Wakes followers once each when the log changes: after the commit's receipts are sent, and a few
- * per turn of the event loop, so that requests are answered while a thousand followers are woken.
+ * Wakes the waiting followers when the log changes: after the commit's receipts are sent, and a few
+ * per turn of the event loop, so that waking a thousand followers does not delay requests.
  *
- * Arrays and not sets: a set that is constantly filled and emptied leaves linked tables behind,
- * which only a full garbage collection frees.
+ * Uses arrays, because a set that is constantly filled and emptied leaves linked tables behind that
+ * only a full garbage collection frees.
  */
 import { setImmediate } from "node:timers";
 
@@ -12,10 +12,10 @@ export const WAKES_PER_TURN_MAX: number = 64;
 
 export class ChangeSignal {
   #waiting: (() => void)[] = [];
-  /** To be woken, the last one first. */
+  /** Followers to wake, in reverse order. */
   #due: (() => void)[] = [];
 
-  /** Wakes everyone who is waiting now. */
+  /** Wakes all current waiters. */
   fire(): void {
     if (this.#waiting.length === 0) return;
     const isWaking = this.#due.length > 0;
@@ -24,7 +24,7 @@ export class ChangeSignal {
     if (!isWaking) setImmediate(() => this.#wakeSome());
   }
 
-  /** `wake` is called after the next change, unless it is removed before. */
+  /** Calls `wake` after the next change, unless it is removed first. */
   add(wake: () => void): void {
     this.#waiting.push(wake);
   }

@@ -1,4 +1,4 @@
-/** The service over one open log: what the HTTP layer calls. */
+/** The service on one open log, called by the HTTP layer. */
 import { ApiError } from "../event/api_error.ts";
 import type { PreparedBatch, Receipt, RetirementReceipt } from "../event/types.ts";
 import { FOLLOWERS_MAX, REPLAY_RESPONSE_BYTES_MAX } from "../limits.ts";
@@ -12,7 +12,7 @@ import { retireMutation } from "./retire.ts";
 import { StreamPages, type StreamsPage, type StreamsQuery } from "./streams.ts";
 import { WriterQueue } from "./writer_queue.ts";
 
-/** What the HTTP layer requires of the service. */
+/** The methods that the HTTP layer needs. */
 export type EventLog = Pick<EventLogService, "append" | "retire" | "replay" | "follow" | "streams">;
 
 /** A finite replay of one snapshot, piece by piece. */
@@ -56,7 +56,7 @@ export class EventLogService {
   }
 
   /**
-   * Commits a batch durably, or returns the receipt of the one committed before.
+   * Commits a batch durably, or returns the receipt of its earlier commit.
    * @throws {ApiError} `batch_id_conflict`, `source_retired`, `stream_frontier_conflict`,
    *   `source_lineage_conflict`, `storage_full`, `writer_poisoned`.
    */
@@ -76,10 +76,10 @@ export class EventLogService {
     return new EventScan(this.#log.snapshot, { ...query, limitBytes: REPLAY_RESPONSE_BYTES_MAX });
   }
 
-  /** @throws {ApiError} `overloaded` beyond the limit of followers. */
+  /** @throws {ApiError} `overloaded` when there are too many followers. */
   follow(query: ReplayQuery): Follow {
     if (this.#followers >= FOLLOWERS_MAX) {
-      throw new ApiError("overloaded", `there are ${FOLLOWERS_MAX} followers already`);
+      throw new ApiError("overloaded", `limit of ${FOLLOWERS_MAX} followers reached; retry later`);
     }
     this.#followers += 1;
     return new FollowSession(this.#hub, query, () => this.#followers -= 1);
@@ -96,7 +96,7 @@ export class EventLogService {
     this.#changes.fire();
   }
 
-  /** Closes the log, after everything submitted has its outcome. */
+  /** Closes the log once all submitted mutations have an outcome. */
   async close(): Promise<void> {
     this.endFollowers();
     await this.#queue.close();

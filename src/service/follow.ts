@@ -17,15 +17,15 @@ import {
   readFollowPage,
 } from "./follow_page.ts";
 
-/** What all sessions of a service share. */
+/** State shared by all sessions of a service. */
 export interface FollowHub {
-  /** What is durable now. */
+  /** The durable log at this moment. */
   snapshot(): LogSnapshot;
-  /** Why sessions end now; null while the service runs. */
+  /** Why sessions must end; null while the service runs. */
   ended(): { reason: FollowEndReason; detail: string } | null;
   readonly changes: ChangeSignal;
   readonly livePages: LivePages;
-  /** Receives sentences for the operator. */
+  /** Reports to the operator. */
   report(line: string): void;
 }
 
@@ -33,7 +33,7 @@ export class FollowSession {
   readonly #hub: FollowHub;
   readonly #query: ReplayQuery;
   readonly #queryKey: string;
-  /** Dropped once it is delivered: it keeps open the files that are sealed meanwhile. */
+  /** Dropped once delivered: it keeps files open that are sealed in the meantime. */
   #snapshot: LogSnapshot | null;
   readonly #onClose: () => void;
   #phase: "snapshot" | "caught_up" | "live" | "over" = "snapshot";
@@ -52,8 +52,8 @@ export class FollowSession {
   }
 
   /**
-   * The next record, one line of JSON with its LF; null after the last. Waits for a commit when all
-   * is delivered.
+   * Returns the next record, one line of JSON with its LF; null after the last. Waits for a commit
+   * when the client has caught up.
    */
   async next(): Promise<Uint8Array | null> {
     while (this.#phase !== "over") {
@@ -70,13 +70,13 @@ export class FollowSession {
     return null;
   }
 
-  /** Ends the session; returns the last record, for a client that takes no bytes. */
+  /** Ends the session and returns its last record. */
   end(reason: FollowEndReason, detail: string): Uint8Array {
     this.close();
     return line({ type: "end", reason, last_event_id: this.#lastEventId, detail });
   }
 
-  /** Frees the session when its client is gone. Harmless when it is over. */
+  /** Frees the session after its client has disconnected. Repeated calls do nothing. */
   close(): void {
     if (this.#phase === "over") return;
     this.#phase = "over";
@@ -87,7 +87,7 @@ export class FollowSession {
     this.#onClose();
   }
 
-  /** Takes one step; returns the record it yields, if any. */
+  /** Advances one step; returns the record it yields, if any. */
   #advance(): Uint8Array | null | Promise<Uint8Array | null> {
     if (this.#snapshot !== null) {
       return this.#phase === "snapshot"

@@ -1,7 +1,7 @@
 /**
- * What followers read of the log, a page at a time: the `events` record of the next events that
- * match. Followers at one position with the same filter share their live pages, so that a commit
- * costs one read however many follow.
+ * Reads the log for followers, a page at a time: the `events` record of the next matching events.
+ * Followers at the same position with the same filter share live pages, so a commit costs one read
+ * however many followers there are.
  */
 import { Buffer } from "node:buffer";
 import { FOLLOW_RECORD_BYTES_MAX, LIVE_PAGES_BYTES_MAX } from "../limits.ts";
@@ -12,22 +12,22 @@ import { LruCache } from "../lru_cache.ts";
 export interface FollowPage {
   /** The `events` record with its LF; null when no event matched. */
   record: Uint8Array | null;
-  /** Last event of the record; null when there is none. */
+  /** Last event of the record; null without a record. */
   lastEventId: string | null;
-  /** Where to read on. */
+  /** Start of the next page. */
   nextAfter: string | null;
-  /** Whether the snapshot holds no more. */
+  /** Whether the page reaches the end of the snapshot. */
   exhausted: boolean;
 }
 
-/** What a page is read for. */
+/** The query and phase of a page. */
 export interface FollowPosition extends ReplayQuery {
   phase: "snapshot" | "live";
 }
 
 const COMMA = Buffer.from(",");
 
-/** What a page takes besides its record, about. */
+/** Approximate memory of a page besides its record. */
 const PAGE_OVERHEAD_BYTES = 512;
 
 /**
@@ -71,14 +71,14 @@ export function eventsRecord(
   ]);
 }
 
-/** The live pages that followers share. Only pages up to the newest frontier are read. */
+/** The live pages that followers share. Every read is up to the newest frontier. */
 export class LivePages {
   readonly #pages = new LruCache<FollowPage>(LIVE_PAGES_BYTES_MAX, pageBytes);
 
   /**
-   * The next page of the newest snapshot.
+   * Returns the next page of the newest snapshot.
    * @param queryKey `liveQueryKey()` of the position.
-   * @param isWanted see `readFollowPage()`; the same for all who share pages.
+   * @param isWanted see `readFollowPage()`; the same for all followers that share pages.
    */
   async read(
     snapshot: LogSnapshot,
@@ -88,7 +88,7 @@ export class LivePages {
   ): Promise<FollowPage> {
     const key = `${snapshot.frontier} ${position.after} ${queryKey}`;
     const page = await this.#pages.load(key, () => readFollowPage(snapshot, position, isWanted));
-    // A larger one is shared only while it is read.
+    // A larger page is shared only while it is read.
     if (pageBytes(page) > LIVE_PAGES_BYTES_MAX) this.#pages.delete(key);
     return page;
   }
@@ -98,7 +98,7 @@ function pageBytes({ record }: FollowPage): number {
   return PAGE_OVERHEAD_BYTES + (record?.length ?? 0);
 }
 
-/** Equal for queries whose pages at the same position are equal. */
+/** Returns a key that is equal for queries whose pages at the same position are equal. */
 export function liveQueryKey({ limitEvents, filter }: Omit<ReplayQuery, "after">): string {
   const { source, stream, recordKey, kind } = filter;
   return JSON.stringify([limitEvents, source, stream, recordKey, kind]);

@@ -1,4 +1,4 @@
-/** The decision on a retirement: one system event ends a source, once. */
+/** Decides a retirement: one system event retires a source. */
 import { ApiError } from "../event/api_error.ts";
 import { canonicalize } from "../event/json/canonical_json.ts";
 import { encodeBatch } from "../event/batch_encoder.ts";

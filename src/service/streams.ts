@@ -1,8 +1,8 @@
 /**
- * Lists streams in pages that all describe one snapshot: the first page names its last event, the
- * others are requested with that event. A page merges the sorted streams of all parts of the log
- * and reads no more of a part than it shows; the part with the event is counted up to it, and the
- * latest counts are cached.
+ * Lists streams in pages of one snapshot: the first page returns the snapshot's last event, and
+ * later requests pass it back. A page merges the sorted streams of all parts of the log and reads
+ * only the entries it needs. The part that contains the event is counted up to it, and the latest
+ * counts are cached.
  */
 import { ApiError } from "../event/api_error.ts";
 import type { StreamSummary } from "../event/types.ts";
@@ -20,13 +20,13 @@ import type { CommitFile } from "../log/wal/commit_file.ts";
 import { viewOf } from "../log/wal/commit_file_view.ts";
 import { LruCache } from "../lru_cache.ts";
 
-/** Parts of the log in which a page is sought concurrently. */
+/** Parts of the log searched concurrently for a page. */
 const STREAM_SEEKS_MAX = 32;
 
-/** Anchored stream listings in the cache; others are counted from the log again. */
+/** Cached listings as of an earlier event; others are recounted from the log. */
 export const STREAM_SNAPSHOTS_MAX: number = 4;
 
-/** Size up to which a listing counts as one of those: 25,000 unsealed streams. */
+/** Minimum weight of a cached listing: 25,000 unsealed streams. */
 const STREAM_SNAPSHOT_BYTES = 4 * 1024 * 1024;
 
 export interface StreamsQuery {
@@ -59,19 +59,19 @@ interface StreamsAt {
 
 export class StreamPages {
   readonly #log: Log;
-  /** By their last event. Every one weighs at least its share of the limit. */
+  /** Keyed by last event. */
   readonly #kept = new LruCache<StreamsAt>(
     STREAM_SNAPSHOTS_MAX * STREAM_SNAPSHOT_BYTES,
     ({ sizeBytes }) => Math.max(sizeBytes, STREAM_SNAPSHOT_BYTES),
   );
-  /** The last count. They run one at a time, which bounds their memory. */
+  /** The latest count. Counts run one at a time, which bounds their memory. */
   #counting: Promise<unknown> = Promise.resolve();
 
   constructor(log: Log) {
     this.#log = log;
   }
 
-  /** @throws {ApiError} `stream_anchor_unavailable` when `through` is no committed event. */
+  /** @throws {ApiError} `stream_anchor_unavailable` when `through` is not a committed event. */
   async page({ source, after, through, limit }: StreamsQuery): Promise<StreamsPage> {
     const at = through === undefined
       ? this.#atFrontier()
@@ -107,7 +107,7 @@ export class StreamPages {
     return counted;
   }
 
-  /** Counts what the file with the event holds up to it; the files before are counted. */
+  /** Counts the file that contains the event up to it; earlier files have their counts. */
   async #countThrough(through: string): Promise<StreamsAt> {
     const sealed = this.#log.sealed.files.map(({ streams, lastEventId }) => ({
       lastEventId,
@@ -131,7 +131,7 @@ export class StreamPages {
   }
 }
 
-/** Counts the events of a file up to one; null when the file does not hold that one. */
+/** Counts the events of a file up to `through`; null if the file does not contain that event. */
 async function countUnsealed(file: CommitFile, through: string): Promise<StreamCounts | null> {
   const counts = new StreamCounts();
   let isFound = false;
@@ -149,7 +149,7 @@ async function countUnsealed(file: CommitFile, through: string): Promise<StreamC
 function anchorUnavailable(through: string): ApiError {
   return new ApiError(
     "stream_anchor_unavailable",
-    `through is not a committed event: ${through}; start again without after and through`,
+    `through is not a committed event: ${through}; restart without after and through`,
   );
 }
 
@@ -174,7 +174,7 @@ export async function mergeStreams(
   for (let place = 0; place < sources.length; place += STREAM_SEEKS_MAX) {
     const some = sources.slice(place, place + STREAM_SEEKS_MAX);
     const seeks = some.map((streams) => streams.seek(start));
-    // A failure waits for the others: nobody reads a segment once the page has failed.
+    // Wait for all: no segment may still be read once the page has failed.
     await Promise.allSettled(seeks);
     cursors.push(...await Promise.all(seeks));
   }
@@ -196,7 +196,7 @@ function leastKey(cursors: readonly StreamCursor[]): string | null {
   return least;
 }
 
-/** Adds up the counts of a stream and advances its cursors. The newest part has its last event. */
+/** Sums the counts of a stream and advances its cursors. The newest part has its last event. */
 async function takeStream(cursors: readonly StreamCursor[], key: string): Promise<StreamSummary> {
   const [source, stream] = namesOf(key);
   let frontier = "";

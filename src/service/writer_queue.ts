@@ -1,7 +1,7 @@
 /**
- * The one queue in front of the log writer. Mutations are decided one at a time, in order of
- * arrival, by what is durable; those that arrive while a commit is being synced share the next one
- * (group commit). A mutation that depends on a batch of the next commit waits for its outcome.
+ * The queue of the log writer. Mutations are decided one at a time, in order of arrival, against
+ * the durable state; those that arrive while a commit is being synced share the next one (group
+ * commit). A mutation that depends on a batch of the next commit waits for its outcome.
  */
 import { ApiError } from "../event/api_error.ts";
 import { COMMIT_BATCHES_MAX, COMMIT_BYTES_SOFT_MAX } from "../limits.ts";
@@ -27,7 +27,7 @@ export class WriterQueue {
   #stopped = false;
   #closed = false;
 
-  /** @param onChange called once a commit is durable, and when the writer stops for good. */
+  /** @param onChange called when a commit is durable, and when the writer stops. */
   constructor(log: Log, report: Report, onChange: () => void) {
     this.#log = log;
     this.#state = new LogState(log);
@@ -35,12 +35,12 @@ export class WriterQueue {
     this.#onChange = onChange;
   }
 
-  /** Whether the outcome of a commit is unknown, so that no more are made. */
+  /** Whether the writer has stopped because the outcome of a commit is unknown. */
   get stopped(): boolean {
     return this.#stopped;
   }
 
-  /** Decides mutations in order; the batch of one, if it has any, is durable when this returns. */
+  /** Queues a mutation. Its batch, if any, is durable when this resolves. */
   submit<Answer>(mutation: Mutation<Answer>): Promise<Answer> {
     if (this.#closed) {
       return Promise.reject(new ApiError("overloaded", "the service is shutting down"));
@@ -51,7 +51,7 @@ export class WriterQueue {
     });
   }
 
-  /** Takes no more mutations; returns when all submitted before have their outcome. */
+  /** Rejects further mutations; resolves when all queued ones have an outcome. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.#running;
@@ -67,7 +67,7 @@ export class WriterQueue {
     this.#running = null;
   }
 
-  /** Makes one commit of as much of the queue as it can hold. */
+  /** Commits as much of the queue as fits in one commit. */
   async #commitNext(): Promise<void> {
     const group = new Set<string>();
     const committing: { queued: Queued; commitment: Commitment<unknown> }[] = [];
@@ -79,7 +79,7 @@ export class WriterQueue {
       const commitment = await this.#decide(queued);
       if (commitment !== null) {
         bytes += commitment.batch.events.lines.length;
-        // Left for the next commit, which decides it again.
+        // Left for the next commit, and decided again then.
         if (committing.length > 0 && bytes > COMMIT_BYTES_SOFT_MAX) break;
         const { source, batchId } = commitment.batch;
         group.add(source).add(batchKey(source, batchId));
@@ -103,7 +103,7 @@ export class WriterQueue {
     }
   }
 
-  /** Answers a mutation that commits nothing; returns null then. */
+  /** Decides a mutation. Answers it and returns null if it commits nothing. */
   async #decide({ mutation, resolve, reject }: Queued): Promise<Commitment<unknown> | null> {
     try {
       const decision = await mutation.decide(this.#state);
@@ -115,7 +115,7 @@ export class WriterQueue {
     return null;
   }
 
-  /** The error for clients after a failed commit. An unforeseen failure stops the writer too. */
+  /** Returns the clients' error for a failed commit. An unexpected failure stops the writer too. */
   #failure(error: unknown): ApiError {
     if (error instanceof StorageFullError) {
       this.#report(`commit undone, nothing written: ${error.message}`);

@@ -23,7 +23,7 @@ export interface ThreadPoolOptions {
   threadsMax: number;
   /** Becomes `workerData` in each thread. */
   workerData?: unknown;
-  /** Idle timeout of a thread; none if absent. */
+  /** Idle timeout of a thread; default: none. */
   idleMs?: number;
   /** Starts a worker; tests replace it. May throw. */
   start?: (module: URL, workerData: unknown) => Worker;
@@ -32,7 +32,7 @@ export interface ThreadPoolOptions {
 /** Messages of a thread: `ready` once, then one per request. */
 type Message<Response> = { ready: true } | { response: Response } | { failure: string };
 
-/** Young generation of a thread. The default costs 100 MiB more per thread for no speed. */
+/** Young generation of a thread. The default costs 100 MiB more per thread and is no faster. */
 const YOUNG_HEAP_MIB_MAX = 12;
 
 export class ThreadPool<Request, Response> {
@@ -50,7 +50,7 @@ export class ThreadPool<Request, Response> {
   }
 
   /**
-   * Whether a thread died before it ran, for example because the runtime may not read its module.
+   * Whether a thread died before it ran, for example because its module may not be read.
    * The caller must do the work itself.
    */
   get isUnavailable(): boolean {
@@ -88,7 +88,7 @@ class RequestThread<Request, Response> {
   #worker: Worker | null = null;
   /** The request without a response. */
   #pending: PromiseWithResolvers<Response> | null = null;
-  /** Sends the request from before the thread ran. */
+  /** Sends a request that was submitted before the thread ran. */
   #unsent: (() => void) | null = null;
   #isRunning = false;
   #idleTimer: NodeJS.Timeout | undefined;
@@ -159,7 +159,7 @@ class RequestThread<Request, Response> {
     }
   }
 
-  /** Returns what settles the request, after which the thread is idle. */
+  /** Removes and returns the pending request; the thread is then idle. */
   #takePending(): PromiseWithResolvers<Response> {
     const pending = this.#pending;
     assert(pending !== null, "a thread responds once per request");

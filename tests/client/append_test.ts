@@ -117,7 +117,7 @@ test("append() aborts an attempt at the time limit", async () => {
   await withFakeService([keepSilent], async ({ client, seen }) => {
     await assert.rejects(client.append(BATCH), (error) => {
       assert(error instanceof ConnectionError);
-      assert.match(error.message, /no response in 30 ms/);
+      assert.match(error.message, /no response within 30 ms/);
       return true;
     });
     // None where it took longer to arrive.

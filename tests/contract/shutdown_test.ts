@@ -73,7 +73,7 @@ test("a shutdown waits for idle clients no longer than its grace period", async 
     await stalled.write(get("/v1/events?follow=true"));
     await request(socketPath, { path: "/v1/none" });
     await shutDown();
-    assert.deepEqual(reports, ["closing connections that did not end within 30 ms"]);
+    assert.deepEqual(reports, ["closing connections that are still open after 30 ms"]);
     for (const connection of [unfinished, unread, stalled]) connection.destroy();
   }, { listen: { shutdownGraceMs: 30 } });
 });

@@ -82,10 +82,10 @@ const INVALID_EVENTS: [title: string, event: unknown, message: RegExp][] = [
   ["not an object", 1, /must be an object/],
   ["null", null, /must be an object/],
   ["an array", [], /must be an object/],
-  ["no stream", { ...EVENT, stream: undefined }, /no member stream/],
-  ["no record_key", { ...EVENT, record_key: undefined }, /no member record_key/],
-  ["no kind", { ...EVENT, kind: undefined }, /no member kind/],
-  ["no payload", { ...EVENT, payload: undefined }, /no member payload/],
+  ["no stream", { ...EVENT, stream: undefined }, /missing member stream/],
+  ["no record_key", { ...EVENT, record_key: undefined }, /missing member record_key/],
+  ["no kind", { ...EVENT, kind: undefined }, /missing member kind/],
+  ["no payload", { ...EVENT, payload: undefined }, /missing member payload/],
   ["an unknown member", { ...EVENT, source: "a" }, /unknown member "source"/],
   ["an unknown member named like a method", { ...EVENT, toString: 1 }, /unknown member/],
   ["a stream of a wrong type", { ...EVENT, stream: 1 }, /stream must be a string/],
@@ -100,7 +100,7 @@ const INVALID_EVENTS: [title: string, event: unknown, message: RegExp][] = [
   ["an empty kind", { ...EVENT, kind: "" }, /^kind must not be empty/],
   ["a long kind", { ...EVENT, kind: "k".repeat(129) }, /^kind has 129 bytes/],
   ["a bad occurred_at", { ...EVENT, occurred_at: "2026-02-30T00:00:00Z" }, /^occurred_at /],
-  ["a deep payload", { ...EVENT, payload: nest(129) }, /^payload nests deeper than 128/],
+  ["a deep payload", { ...EVENT, payload: nest(129) }, /^payload is nested deeper than 128/],
 ];
 
 function nest(depth: number): unknown {

@@ -1,7 +1,7 @@
 /**
- * Copies a JSON value in its canonical form (RFC 8785) within one buffer, in one pass without
- * making the value. Strings without escapes and most numbers are copied as they are. Anything rare
- * or invalid falls back to the slow path (`strict_json.ts` and `canonical_json.ts`), which produces
+ * Copies a JSON value in its canonical form (RFC 8785) within one buffer, in one pass that builds
+ * no values. Strings without escapes and most numbers are copied unchanged. Anything rare or
+ * invalid falls back to the slow path (`strict_json.ts` and `canonical_json.ts`), which produces
  * the same bytes.
  *
  * The input must be valid UTF-8 and end with a NUL, which stops every read.
@@ -26,9 +26,9 @@ const CLOSE_ARRAY = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 const BLANK = 0x20;
-/** Starts a character from U+E000 on. */
+/** First byte of the characters from U+E000. */
 const PRIVATE_LEAD = 0xee;
-/** Starts a character of two UTF-16 units. */
+/** First byte of the characters of two UTF-16 units. */
 const FOUR_BYTE_LEAD = 0xf0;
 
 const LITERALS = ["true", "false", "null"].map((text) => new TextEncoder().encode(text));
@@ -58,7 +58,7 @@ export function plainStringEnd(bytes: Uint8Array, at: number): number {
   }
 }
 
-/** Whether a text comes next. */
+/** Whether `text` is at `at`. */
 export function startsWith(bytes: Uint8Array, at: number, text: Uint8Array): boolean {
   for (let index = 0; index < text.length; index++) {
     if (bytes[at + index] !== text[index]) return false;

@@ -7,7 +7,7 @@ import { quoteString } from "./quote_string.ts";
 /** Default nesting limit of `canonicalize()`; bounds its recursion. */
 export const CANONICAL_DEPTH_MAX: number = 1024;
 
-/** Thrown for a value that is nested too deep or contains itself. */
+/** Thrown for a value that is nested too deeply or contains itself. */
 export class DepthError extends TypeError {
   /** Name of this error class. */
   override name = "DepthError";
@@ -20,7 +20,7 @@ export class DepthError extends TypeError {
  * @param depthMax maximum nesting of containers.
  * @throws {TypeError} for values without a canonical form: undefined, non-finite numbers, unpaired
  *   surrogates, bigints, symbols, functions and other objects.
- * @throws {DepthError} (a TypeError) when the value is too deep or contains itself.
+ * @throws {DepthError} (a TypeError) when the value is nested too deeply or contains itself.
  */
 export function canonicalize(value: unknown, depthMax: number = CANONICAL_DEPTH_MAX): string {
   const text = new FlatText();
@@ -45,7 +45,7 @@ function put(value: unknown, depthMax: number, text: FlatText): void {
 }
 
 function putContainer(value: object, depthMax: number, text: FlatText): void {
-  if (depthMax <= 0) throw new DepthError("the value is nested too deep or contains itself");
+  if (depthMax <= 0) throw new DepthError("the value is nested too deeply or contains itself");
   if (Array.isArray(value)) {
     for (let index = 0; index < value.length; index++) {
       text.put(index === 0 ? "[" : ",");
@@ -54,7 +54,7 @@ function putContainer(value: object, depthMax: number, text: FlatText): void {
     return text.put(value.length === 0 ? "[]" : "]");
   }
   if (!isPlainObject(value)) {
-    throw new TypeError("an object that is not plain has no canonical form");
+    throw new TypeError("only plain objects have a canonical JSON form");
   }
   // By UTF-16 code units (RFC 8785 section 3.2.3), the order of ECMAScript strings.
   const names = Object.keys(value).sort();
@@ -67,7 +67,7 @@ function putContainer(value: object, depthMax: number, text: FlatText): void {
 }
 
 /**
- * A text in the making. V8 represents concatenations as a rope, 32 bytes per append: a payload of
+ * A string builder. V8 represents concatenations as a rope, 32 bytes per append: a payload of
  * millions of small values took a gigabyte. Ropes of PIECE_CHARS are flattened.
  */
 class FlatText {
@@ -80,8 +80,8 @@ class FlatText {
   }
 
   end(): string {
-    // V8 flattens a rope to read a character. Canonical text holds no NUL, but the compiler can't
-    // know that, so it can't optimize the read away.
+    // V8 flattens a rope to read a character. Canonical JSON contains no NUL, but the compiler
+    // cannot infer that, so it keeps the read.
     if (this.#piece.charCodeAt(this.#piece.length - 1) !== 0) this.#text += this.#piece;
     this.#piece = "";
     return this.#text;

@@ -1,14 +1,14 @@
 /** String literals of RFC 8785 (section 3.2.2.2), formatted like `JSON.stringify` formats them. */
 
-/** Texts without escapes: no quote, backslash, control character or surrogate. */
+/** Strings that need no escapes: no quote, backslash, control character or surrogate. */
 const PLAIN_TEXT = /^[ !#-[\]-\ud7ff\ue000-\uffff]*$/;
 
 /**
- * Formats a text as a canonical JSON string.
+ * Formats a string as a canonical JSON literal.
  * @throws {TypeError} when it has an unpaired surrogate.
  */
 export function quoteString(text: string): string {
-  // Most texts are short and plain: the test and concatenation cost less than JSON.stringify().
+  // Most strings are short and plain: the test and concatenation cost less than JSON.stringify().
   if (PLAIN_TEXT.test(text)) return '"' + text + '"';
   if (!text.isWellFormed()) {
     throw new TypeError("a string with an unpaired surrogate has no canonical JSON form");

@@ -21,7 +21,7 @@ export function isJsonObject(value: JsonValue | undefined): value is JsonObject 
 
 /** Reported steps of a path. */
 const PATH_STEPS_MAX = 16;
-/** Containers that may be open at once beyond the depth that is built: 64 MiB of names. */
+/** Limit on open containers nested beyond the depth that is built: 64 MiB of names. */
 const OPEN_CONTAINERS_MAX = 2 ** 20;
 
 /** Thrown for text that is not strict JSON. */
@@ -46,7 +46,7 @@ export class JsonError extends Error {
  * @throws {JsonError} with the first fault.
  */
 export function parseJson(bytes: Uint8Array): JsonValue {
-  // A byte order mark stays, as an unexpected character.
+  // A byte order mark is kept, and rejected as an unexpected character.
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
   if (isUtf8(bytes)) return new JsonReader(text, JSON_DEPTH_MAX).read();
   return new JsonReader(validStart(bytes, text), JSON_DEPTH_MAX, "malformed UTF-8").read();
@@ -62,7 +62,7 @@ function validStart(bytes: Uint8Array, text: string): string {
     const start = end;
     end = text.indexOf("\ufffd", start);
     offsetBytes += Buffer.byteLength(text.slice(start, end));
-    // Or the text itself has this character.
+    // Otherwise the text itself contains this character.
     if (!REPLACEMENT.equals(bytes.subarray(offsetBytes, offsetBytes + REPLACEMENT.length))) {
       return text.slice(0, end);
     }
@@ -90,7 +90,7 @@ export function numberFault(literal: string): string | null {
 const MAYBE_ESCAPED_NAME = /\\[^][^"\\]*"\s*:/;
 
 /**
- * Parses text the service wrote: `JSON.parse` without its bug on escaped names.
+ * Parses text that the service wrote: `JSON.parse` without its bug in escaped names.
  *
  * @throws {SyntaxError} or {JsonError} when it is not JSON.
  */
@@ -115,7 +115,7 @@ const ESCAPE = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
 class JsonReader {
   readonly #text: string;
   readonly #depthMax: number;
-  /** Why the text ends early; null if it doesn't. */
+  /** Why the text ends early; null if it does not. */
   readonly #cutOffBy: string | null;
   #at = 0;
   /** Current member name or index of each open container. */
@@ -167,7 +167,7 @@ class JsonReader {
     return items;
   }
 
-  /** Checks containers without building them. Iterative: a body can nest very deep. */
+  /** Checks containers without building them. Iterative: a body can be nested very deeply. */
   #skipContainers(): JsonValue {
     /** The names in each open object; null for an open array. */
     const open: (JsonObject | null)[] = [];
@@ -176,7 +176,7 @@ class JsonReader {
       const opens = unit === OPEN_OBJECT || unit === OPEN_ARRAY;
       if (opens) {
         if (open.length === OPEN_CONTAINERS_MAX) {
-          this.#failRule(`nests deeper than ${OPEN_CONTAINERS_MAX} containers`);
+          this.#failRule(`is nested deeper than ${OPEN_CONTAINERS_MAX} containers`);
         }
         open.push(unit === OPEN_OBJECT ? {} : null);
         this.#at++;
@@ -234,7 +234,7 @@ class JsonReader {
     return this.#failRule(`${cutText(literal)} ${fault}; send it as a string`);
   }
 
-  /** Advances over what a sticky expression matches here; null for nothing. */
+  /** Advances past a match of a sticky expression; null if there is none. */
   #match(expression: RegExp): string | null {
     expression.lastIndex = this.#at;
     const match = expression.exec(this.#text);
@@ -271,7 +271,7 @@ class JsonReader {
 
   #unexpected(): string {
     const code = this.#text.codePointAt(this.#at);
-    if (code === undefined) return this.#cutOffBy ?? "unexpected end of the text";
+    if (code === undefined) return this.#cutOffBy ?? "unexpected end of input";
     return `unexpected ${JSON.stringify(String.fromCodePoint(code))}`;
   }
 

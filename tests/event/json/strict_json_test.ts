@@ -91,8 +91,8 @@ test("parseJson() keeps numbers that binary64 can hold", () => {
 });
 
 const SYNTAX_FAULTS: [text: string, offsetBytes: number, message: string][] = [
-  ["", 0, "unexpected end of the text"],
-  [" ", 1, "unexpected end of the text"],
+  ["", 0, "unexpected end of input"],
+  [" ", 1, "unexpected end of input"],
   ["\ufeff1", 0, 'unexpected "\ufeff"'],
   ["1 2", 2, 'unexpected "2"'],
   ["nul", 0, 'unexpected "n"'],
@@ -115,7 +115,7 @@ const SYNTAX_FAULTS: [text: string, offsetBytes: number, message: string][] = [
   ['{"\u20ac":1]', 8, 'unexpected "]"'],
   ['{"a":1 "b":2}', 7, 'unexpected "\\""'],
   ["'a'", 0, 'unexpected "\'"'],
-  ['"a', 2, "unexpected end of the text"],
+  ['"a', 2, "unexpected end of input"],
   ['"a\\', 2, "malformed escape in a string"],
   ['"a\nb"', 2, "unescaped control character in a string"],
   ['"\\x"', 1, "malformed escape in a string"],
