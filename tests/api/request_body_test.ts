@@ -33,7 +33,7 @@ const SIZES: Array<[title: string, sizes: number[]]> = [
   ["small pieces", [1, 0, 2, 3]],
   ["exactly one chunk", [BODY_CHUNK_BYTES]],
   ["exactly one chunk in two pieces", [1, BODY_CHUNK_BYTES - 1]],
-  ["pieces over the edge of a chunk", [BODY_CHUNK_BYTES - 1, 2, BODY_CHUNK_BYTES]],
+  ["pieces across a chunk boundary", [BODY_CHUNK_BYTES - 1, 2, BODY_CHUNK_BYTES]],
   ["a piece of several chunks", [5, 3 * BODY_CHUNK_BYTES + 7, 5]],
 ];
 

@@ -69,7 +69,7 @@ const loseAnswer: Reply = (response) => {
 
 const REPEATED: [string, Reply][] = [
   ["a lost connection", loseConnection],
-  ["an answer that breaks off", loseAnswer],
+  ["a truncated response", loseAnswer],
   ["a 429", refuse(429, "overloaded")],
 ];
 for (const [name, failure] of REPEATED) {

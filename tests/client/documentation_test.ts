@@ -38,7 +38,7 @@ test("every example of the client's documentation type-checks and runs", {
 const node = executableOf("node");
 
 /** The examples of the documents are complete scripts. */
-test("every example of the documents runs on Node, by the name of the package", {
+test("every example of the documents runs on Node, importing the package by name", {
   skip: node === null ? absenceOf("node") : false,
 }, async () => {
   await withServing(async ({ folder }) => {

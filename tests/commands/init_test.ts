@@ -114,7 +114,7 @@ const CUT_OFF: [name: string, entries: Entries][] = [
   ["before data/", {}],
   ["after data/", { "data": FOLDER }],
   ["after data/log/", { "data/log": FOLDER }],
-  ["while it wrote the configuration", { "data/log": FOLDER, [CANDIDATE]: "[da" }],
+  ["while writing the configuration", { "data/log": FOLDER, [CANDIDATE]: "[da" }],
   ["before the rename", { "data/log": FOLDER, [CANDIDATE]: CONFIG_TEMPLATE }],
 ];
 
@@ -150,7 +150,7 @@ const UNCOMMITTED: [name: string, culprit: string, entries: Entries][] = [
   }],
   ["service.toml that is a folder", "service.toml: is a folder", { "service.toml": FOLDER }],
   ["a foreign configuration", "service.toml", { "service.toml": "[data]\n" }],
-  ["a configuration that is no text", "service.toml", { "service.toml": new Uint8Array([0xff]) }],
+  ["a configuration that is not text", "service.toml", { "service.toml": new Uint8Array([0xff]) }],
   ["an old database that is a symlink", "warehouse.duckdb", {
     "data/warehouse.duckdb": "-> nowhere",
   }],

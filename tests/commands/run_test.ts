@@ -73,7 +73,7 @@ const FAILURES: [error: unknown, status: number, text: RegExp][] = [
 ];
 
 for (const [error, status, text] of FAILURES) {
-  test(`reportFailure() gives status ${status} to ${String(error).replaceAll("\n", " ")}`, () => {
+  test(`reportFailure() returns ${status} for ${String(error).replaceAll("\n", " ")}`, () => {
     const { output, terminal } = capture();
     assert.equal(reportFailure(error, terminal), status);
     assert.match(output.stderr, text);

@@ -45,7 +45,7 @@ test("a body waits for room", async () => {
   }, { handler: { admission } });
 });
 
-test("slow senders hold only what they have sent, and leave room for others", async () => {
+test("slow senders reserve only what they have sent, and leave room for others", async () => {
   await withService(async ({ socketPath }) => {
     const slow: RawConnection[] = [];
     for (let i = 0; i < 20; i++) {

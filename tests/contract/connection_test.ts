@@ -123,7 +123,7 @@ test("a client that does not read its response delays no one, and can read it la
   }));
 
 test(
-  "clients that go away at any point leave no descriptor and no report",
+  "clients that disconnect at any point leak no descriptor and cause no report",
   { skip: existsSync("/proc/self/fd") ? false : "there is no /proc" },
   () =>
     withServedLog(async ({ socketPath, reports }) => {

@@ -29,7 +29,7 @@ const ROUTES: Array<[path: string, methods: string[]]> = [
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND"];
 
 for (const [path, allowed] of ROUTES) {
-  test(`${path} has the methods ${allowed.join(", ")}; others are 405 with Allow`, () =>
+  test(`${path} accepts ${allowed.join(", ")}; other methods are 405 with Allow`, () =>
     withService(async ({ socketPath }) => {
       for (const method of METHODS.filter((method) => !allowed.includes(method))) {
         const reply = await request(socketPath, { path, method });
@@ -41,7 +41,7 @@ for (const [path, allowed] of ROUTES) {
     }));
 }
 
-test("what is no route is 404 whatever the method", () =>
+test("an unknown route is 404 whatever the method", () =>
   withService(async ({ socketPath }) => {
     for (const path of ["/v1/query", "/v1/catalog", "/v1/imports", "/v1", "/", "/metrics"]) {
       for (const method of METHODS) {

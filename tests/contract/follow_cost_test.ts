@@ -25,7 +25,7 @@ async function openAndDrop(socketPath: string): Promise<void> {
 }
 
 test(
-  "1,000 follows opened and dropped leave descriptors and memory where they were",
+  "1,000 follows opened and dropped leak no descriptors or memory",
   { skip },
   () =>
     withServing(async ({ socketPath, serving }) => {
@@ -45,7 +45,7 @@ test(
 );
 
 test(
-  "100 followers that read nothing cost less than 2 MiB each, and commits go on",
+  "100 followers that read nothing cost less than 2 MiB each, and commits continue",
   { skip },
   () =>
     withServing(async ({ socketPath, serving }) => {

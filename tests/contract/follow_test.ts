@@ -195,7 +195,7 @@ test("follow: after resumes after the last delivered event, in the snapshot and 
     third.close();
   }));
 
-test("follow: after need not be an event, and beyond the frontier only later events are sent", () =>
+test("follow: after need not be an event; beyond the frontier only later events are sent", () =>
   withService(async ({ socketPath }) => {
     await commitKey(socketPath, "1");
     const before = await FollowReader.open(socketPath, `&after=${NO_EVENT_ID}`);

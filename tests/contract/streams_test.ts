@@ -179,11 +179,11 @@ const REFUSED = casesOf({
   },
   stream_anchor_unavailable: {
     "through is a committed event": `through=${NO_EVENT_ID}`,
-    "through is no event yet to come": "through=ffffffff-ffff-7fff-bfff-ffffffffffff",
+    "through is not a future event": "through=ffffffff-ffff-7fff-bfff-ffffffffffff",
   },
   invalid_request: {
     "a parameter is known": "stream=a",
-    "a parameter comes once": "limit=1&limit=1",
+    "a parameter occurs once": "limit=1&limit=1",
   },
 });
 

@@ -11,7 +11,7 @@ const ROUNDS = 5;
 const COMMITS_PER_ROUND = 10;
 const READERS = 3;
 
-test("readers of the tail and commits do not contend for the file", () =>
+test("readers of the tail and commits do not block each other", () =>
   withServing(async (deployment) => {
     const { socketPath } = deployment;
     await commit(socketPath, batchWith({ events: [event({ payload: LARGE_PAYLOAD })] }));

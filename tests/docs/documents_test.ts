@@ -33,7 +33,7 @@ const fences = new Map(
   DOCUMENTS.map((path) => [path, fencesOf(readFileSync(new URL(path, ROOT), "utf8"))]),
 );
 
-test("every fence has a language, and a mark that is known for it", () => {
+test("every fence has a language and a valid mark", () => {
   for (const [path, list] of fences) {
     for (const { language, tag, line } of list) {
       assert.notEqual(language, "", `${path}:${line}: no language`);
@@ -42,7 +42,7 @@ test("every fence has a language, and a mark that is known for it", () => {
   }
 });
 
-test("what is not run says why, and is not much", (context) => {
+test("fences that are not run give a reason, and are few", (context) => {
   const skipped = [...fences].flatMap(([path, list]) =>
     list.filter(({ tag }) => tag === "no-run").map((fence) => ({ path, ...fence }))
   );
@@ -67,7 +67,7 @@ const isRun = ({ language, tag }: Fence) => language === "sh" && tag !== "no-run
 for (const [path, list] of fences) {
   if (!list.some(isRun)) continue;
   test(
-    `the commands of ${path} work and print what it shows`,
+    `the commands in ${path} work and print the output it shows`,
     { skip: obstacle() },
     () =>
       withFolder(async (folder) => {

@@ -43,7 +43,7 @@ function anchorsOf(path: string): string[] {
 
 const links = DOCUMENTS.flatMap(linksOf);
 
-test("every link between the documents leads to a file, and to a heading of it", () => {
+test("every link between documents leads to an existing file and heading", () => {
   for (const { from, to, anchor } of links) {
     assert.ok(existsSync(join(ROOT, to)), `${from}: no ${to}`);
     if (anchor !== "") assert.ok(anchorsOf(to).includes(anchor), `${from}: no ${to}#${anchor}`);
@@ -57,7 +57,7 @@ const NAMES = new Set(
   ),
 );
 
-test("every file that a document names is there", () => {
+test("every file named in a document exists", () => {
   for (const path of DOCUMENTS) {
     for (
       const [, named] of textOf(path).matchAll(
@@ -72,7 +72,7 @@ test("every file that a document names is there", () => {
   }
 });
 
-test("every document is reached from the README", () => {
+test("every document is reachable from the README", () => {
   const reached = new Set(["README.md"]);
   for (const path of reached) {
     for (const { to } of links.filter(({ from }) => from === path)) {

@@ -40,7 +40,7 @@ function answersIn(dir: string): Promise<Row[][]> {
   });
 }
 
-test("the queries of docs/format.md give what their comments say", () =>
+test("docs/format.md: the queries return what their comments say", () =>
   withServing(async (deployment) => {
     await makeSealed(deployment);
     const [streams, records, payloads, facts, paths] = await answersIn(deployment.dir);

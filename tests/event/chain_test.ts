@@ -23,7 +23,7 @@ test("HistoryChain.append() follows the worked example", () => {
   });
 });
 
-test("HistoryChain goes on from a given head", () => {
+test("HistoryChain continues from a given head", () => {
   const chain = new HistoryChain(HEADS[0]);
   chain.append(EVENT_HASHES[1]!);
   assert.equal(chain.head, HEADS[1]);
@@ -41,7 +41,7 @@ test(`HistoryChain.append() agrees with node:crypto (seed ${SEED})`, () => {
   }
 });
 
-test("HistoryChain refuses what is not a hash", () => {
+test("HistoryChain rejects anything but a hash", () => {
   for (const text of ["", "ab", GENESIS.slice(1), GENESIS + "00", "zz" + GENESIS.slice(2)]) {
     assert.throws(() => new HistoryChain(text), AssertionError, text);
     assert.throws(() => new HistoryChain().append(text), AssertionError, text);

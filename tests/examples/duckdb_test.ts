@@ -109,7 +109,7 @@ async function appendOrder(served: Deployment): Promise<void> {
 
 const byText = (a: Row, b: Row) => JSON.stringify(a) < JSON.stringify(b) ? -1 : 1;
 
-test(`duckdb.sql gives the events, streams and records that replay gives (SEED=${seed})`, () =>
+test(`duckdb.sql returns the same events, streams and records as replay (SEED=${seed})`, () =>
   withServing(async (served) => {
     const random = seededRandom(seed);
     const { logDir } = served;

@@ -51,7 +51,7 @@ async function ingest(bridged: Bridged, random: () => number, isOver: () => bool
   return count;
 }
 
-testWithNats(`nats_bridge killed again and again, NATS too (SEED=${seed})`, async (bridged) => {
+testWithNats(`nats_bridge survives kills of itself and NATS (SEED=${seed})`, async (bridged) => {
   const random = seededRandom(seed);
   const { nats } = bridged;
   let isOver = false;
@@ -95,7 +95,7 @@ testWithNats("nats_bridge waits for NATS and the service", async (bridged) => {
   await assertMirrors(bridged);
 });
 
-testWithNats("nats_bridge ends on SIGINT with its cursor at the end", async (bridged) => {
+testWithNats("nats_bridge exits on SIGINT with its cursor at the end", async (bridged) => {
   const { last_event_id } = await appendPayloads(bridged, "b1", [1, 2, 3]);
   const bridge = startBridge(bridged);
   await untilSequence(bridged.nats, 3, bridge);
@@ -107,7 +107,7 @@ testWithNats("nats_bridge ends on SIGINT with its cursor at the end", async (bri
 /** The duplicate window of NATS: short, so that a test can outlast it. */
 const WINDOW_MS = 100;
 
-testWithNats("nats_bridge that was frozen repeats nothing of another one", async (bridged) => {
+testWithNats("nats_bridge repeats no other instance's messages after SIGSTOP", async (bridged) => {
   const { nats } = bridged;
   const { streams } = await jetstreamManager(await nats.connect());
   const duplicate_window = WINDOW_MS * 1e6;
@@ -128,7 +128,7 @@ testWithNats("nats_bridge that was frozen repeats nothing of another one", async
   await assertMirrors(bridged);
 });
 
-testWithNats("nats_bridge fills up a stream whose end was lost", async (bridged) => {
+testWithNats("nats_bridge refills a stream that lost its latest messages", async (bridged) => {
   const { nats } = bridged;
   await appendPayloads(bridged, "b1", [1, 2, 3]);
   const bridge = startBridge(bridged);

@@ -86,7 +86,7 @@ test(`sqlite_view killed at any time equals one built from scratch (seed ${SEED}
   });
 });
 
-test("sqlite_view follows what is committed, also after the service was killed", async () => {
+test("sqlite_view follows commits, even after the service was killed", async () => {
   await withServing(async (served) => {
     const random = new SeededRandom();
     await appendChanges(served, "b1", random);
@@ -105,7 +105,7 @@ test("sqlite_view follows what is committed, also after the service was killed",
   });
 });
 
-test("sqlite_view says what is wrong with its arguments", async () => {
+test("sqlite_view reports invalid arguments", async () => {
   const { code, stderr } = await runExample("sqlite_view", ["only-a-socket"]);
   assert.equal(code, 2);
   assert.match(stderr, /a socket and a database are needed\n\nusage/);

@@ -146,8 +146,8 @@ for (const [title, pieces] of MISPLACED) {
 }
 
 const BROKEN: Record<string, string> = {
-  "a size that is none": "zz\r\n",
-  "a chunk that is too long": "1\r\nab\r\n",
+  "an invalid size": "zz\r\n",
+  "an overlong chunk": "1\r\nab\r\n",
   "a size line without its CR": "1\na\r\n",
 };
 

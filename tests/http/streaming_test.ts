@@ -136,9 +136,9 @@ test("a client that reads no responses is served up to a limit", () => {
 const SENT: Record<string, string> = {
   "nothing more": `${GET}`,
   "further requests": `${GET}`.repeat(4 * HEADER_BYTES_MAX / GET.length),
-  "a part of a body": `${HEAD}Content-Length: 1000000\r\n\r\n${"x".repeat(4 * HEADER_BYTES_MAX)}`,
-  "a part of a body in chunks": `${HEAD}Transfer-Encoding: chunked\r\n\r\n5\r\nab`,
-  "a body in broken chunks": `${HEAD}Transfer-Encoding: chunked\r\n\r\nzz\r\n`,
+  "part of a body": `${HEAD}Content-Length: 1000000\r\n\r\n${"x".repeat(4 * HEADER_BYTES_MAX)}`,
+  "part of a chunked body": `${HEAD}Transfer-Encoding: chunked\r\n\r\n5\r\nab`,
+  "a malformed chunked body": `${HEAD}Transfer-Encoding: chunked\r\n\r\nzz\r\n`,
 };
 
 /**

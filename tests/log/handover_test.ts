@@ -108,7 +108,7 @@ async function readersOf(snapshot: LogSnapshot) {
 for (const [moment, name] of MOMENTS.entries()) {
   for (const recentBytesMax of [0, undefined]) {
     const from = recentBytesMax === 0 ? "from files" : "with the newest commits in memory";
-    test(`a snapshot taken of a file ${name} is read on ${from} when it is sealed`, async () => {
+    test(`a snapshot of a file taken ${name} survives sealing, read ${from}`, async () => {
       // A tail of three batches is rotated.
       const rotateBytes = 2.5 * EVENTS * TEXT.length;
       const { log, storage, steps, seal, reports } = await openSteered(recentBytesMax, rotateBytes);
@@ -141,7 +141,7 @@ for (const [moment, name] of MOMENTS.entries()) {
   }
 }
 
-test("a sealed file is closed once the reads under way are over, whoever still has it", async () => {
+test("a sealed file is closed after its last pending read, even if snapshots still refer to it", async () => {
   const { log, storage, steps, seal } = await openSteered(0);
   await append(log, "a");
   const paused = steps.nextPause();
@@ -166,7 +166,7 @@ test("a sealed file is closed once the reads under way are over, whoever still h
   assert.equal(storage.openFiles, 0);
 });
 
-test("a tail that was rotated is not open for writing any more", async () => {
+test("a rotated tail is no longer open for writing", async () => {
   const { log, storage, steps } = await openSteered();
   await append(log, "a");
   const before = storage.openFiles;

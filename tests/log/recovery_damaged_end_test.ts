@@ -20,23 +20,23 @@ function withDamagedCommits(tail: Buffer, places: number[]): Buffer {
 }
 
 const DAMAGES: [name: string, damage: (tail: Buffer) => Buffer][] = [
-  ["line ends that were converted", (tail) => Buffer.from(`${tail}`.replaceAll("\n", "\r\n"))],
+  ["converted line endings", (tail) => Buffer.from(`${tail}`.replaceAll("\n", "\r\n"))],
   [
-    "line ends that were converted, without the last",
+    "converted line endings, without the last one",
     (tail) => Buffer.from(`${tail}`.trimEnd().replaceAll("\n", "\r\n")),
   ],
   ["the first two commits", (tail) => withDamagedCommits(tail, [0, 1])],
   ["the last two commits", (tail) => withDamagedCommits(tail, [2, 3])],
   ["every commit", (tail) => withDamagedCommits(tail, [0, 1, 2, 3])],
   [
-    "a commit, and the end of the file is missing",
+    "a damaged commit and a missing end of file",
     (tail) => withDamagedCommits(tail, [1]).subarray(0, commitOffsets(tail)[2]! + 40),
   ],
 ];
 
 for (const [name, damage] of DAMAGES) {
   for (const end of ["killed", "shut down"]) {
-    test(`damage is no remnant of a crash: ${name}, in a log that was ${end}`, async () => {
+    test(`openLog() refuses damage: ${name}, in a log that was ${end}`, async () => {
       const last = end === "killed" ? ["d", "e"] : [];
       const tree = await logTree([["a"], ["b"], ["c"], last]);
       const damaged = withTail(tree, damage(tailOf(tree)));

@@ -32,7 +32,7 @@ function tailWrites(storage: SimulatedDisk): string[] {
     );
 }
 
-test("openLog() writes the last commit again before its sync, as a failed fsync may have lost it", async () => {
+test("openLog() rewrites the last commit before syncing, in case a failed fsync dropped its pages", async () => {
   const tree = await logTree([["a"], ["b"]]);
   const lastCommit = commitOffsets(tailOf(tree)).at(-2)!;
   const storage = new SimulatedDisk(tree);
@@ -44,13 +44,13 @@ test("openLog() writes the last commit again before its sync, as a failed fsync 
   assert.ok(tailOf(storage.tree()).equals(tailOf(tree)));
 });
 
-test("openLog() refuses a pending file whose name tells no range", async () => {
+test("openLog() refuses a pending file whose name has no valid range", async () => {
   const tree = await logTree([["a"]]);
   tree.set(`${PENDING_FOLDER}/copy of a tail.ndjson`, tailOf(tree));
   await assertRefused(tree, "no range");
 });
 
-test("Log.close() on a full disk closes, and reports that the mark of a clean end is missing", async () => {
+test("Log.close() closes on a full disk, and reports the missing clean shutdown marker", async () => {
   const storage = new SimulatedDisk(await logTree([["a"]]));
   const { log, reports } = await openTestLog(storage);
   storage.hook = ({ kind }) => kind === "write" ? { errno: "ENOSPC" } : null;
@@ -60,7 +60,7 @@ test("Log.close() on a full disk closes, and reports that the mark of a clean en
   assert.equal(storage.openFiles, 0);
 });
 
-test("openLog() makes the empty folders that a copy has left out", async () => {
+test("openLog() creates empty folders that a copy left out", async () => {
   const tree = await logTree([["a"]]);
   for (const folder of [PENDING_FOLDER, SEGMENTS_FOLDER]) tree.delete(folder);
   const storage = new SimulatedDisk(tree);
@@ -86,7 +86,7 @@ async function diskWithLostEnd(): Promise<SimulatedDisk> {
   }
 }
 
-test("openLog() writes the end of a clean shutdown again, as a failed fsync may have lost it", async () => {
+test("openLog() rewrites the clean shutdown marker, in case a failed fsync dropped its pages", async () => {
   const disk = await diskWithLostEnd();
   const { log } = await openTestLog(disk);
   await log.append([preparedBatch("b")]);
@@ -108,7 +108,7 @@ async function diskWithLostTruncate(): Promise<SimulatedDisk> {
   return disk;
 }
 
-test("openLog() makes the end of the tail durable again, as a failed fsync may have lost it", async () => {
+test("openLog() makes the tail's length durable again, in case a failed fsync lost it", async () => {
   const disk = await diskWithLostTruncate();
   const { log } = await openTestLog(disk);
   await log.close();
@@ -116,7 +116,7 @@ test("openLog() makes the end of the tail durable again, as a failed fsync may h
   assert.ok(left.equals(disk.contents(TAIL_FILE)), "nothing is left of the remnant");
 });
 
-test("openLog() takes a tail that was rotated after its truncation was lost", async () => {
+test("openLog() accepts a tail that was rotated after its truncation was lost", async () => {
   const disk = await diskWithLostTruncate();
   await rotateOnly(disk);
   assert.deepEqual(await batchIdsOf(disk.crash()), ["a", "b", "c"]);

@@ -34,7 +34,7 @@ async function assertOver(follow: Follow): Promise<void> {
   follow.close();
 }
 
-test("FollowSession.next() ends with shutdown whatever it is doing", async () => {
+test("FollowSession.next() ends with shutdown in every phase", async () => {
   const { service, storage, ids } = await smallService();
   const detail = "the service is shutting down";
   const end = (last: string | undefined) => {
@@ -71,7 +71,7 @@ test("FollowSession.next() ends with shutdown whatever it is doing", async () =>
   await service.close();
 });
 
-test("FollowSession.next() ends with writer_poisoned when all that is durable was sent", async () => {
+test("FollowSession.next() ends with writer_poisoned once all durable events are sent", async () => {
   const { service, storage, ids } = await smallService();
   const follow = () => service.follow({ ...FOLLOW_ALL, limitEvents: 1 });
   const waiting = follow();
@@ -98,7 +98,7 @@ test("FollowSession.next() ends with writer_poisoned when all that is durable wa
   await service.close();
 });
 
-test("FollowSession.next() goes on after a commit that found no room", async () => {
+test("FollowSession.next() continues after a commit that ran out of space", async () => {
   const { service, storage } = await smallService();
   const follow = service.follow(FOLLOW_ALL);
   await snapshotRecords(follow);
@@ -111,7 +111,7 @@ test("FollowSession.next() goes on after a commit that found no room", async () 
   await service.close();
 });
 
-test("FollowSession.end() gives the last record, and nothing follows", async () => {
+test("FollowSession.end() sets the last record", async () => {
   const { service, ids } = await smallService();
   const end = (follow: Follow) => parseRecord(follow.end("buffer_exceeded", "took no bytes"));
   const record = { type: "end", reason: "buffer_exceeded", detail: "took no bytes" };
@@ -147,7 +147,7 @@ test("FollowSession.next() ends with replay_failed when the snapshot cannot be r
   await service.close();
 });
 
-test("FollowSession.next() ends with replay_failed in the live phase, and others go on", async () => {
+test("FollowSession.next() ends with replay_failed in the live phase; other sessions continue", async () => {
   const { service, storage, ids } = await smallService();
   const [failing, later] = [service.follow(FOLLOW_ALL), service.follow(FOLLOW_ALL)];
   for (const follow of [failing, later]) await snapshotRecords(follow);
@@ -167,7 +167,7 @@ test("FollowSession.next() ends with replay_failed in the live phase, and others
   await service.close();
 });
 
-test("FollowSession.next() ends with shutdown in the middle of a long search", async () => {
+test("FollowSession.next() ends with shutdown during a long scan", async () => {
   const storage = new SimulatedDisk();
   const { service } = await openTestService(storage, 0);
   const payload = "x".repeat(SCAN_PAUSE_BYTES);

@@ -199,7 +199,7 @@ async function runHistory(random: Random): Promise<void> {
 
 const seed = testSeed();
 
-test(`follow() gives each follower its events once and in order (SEED=${seed})`, async () => {
+test(`follow() delivers each follower's events once and in order (SEED=${seed})`, async () => {
   const random = seededRandom(seed);
   for (let history = 0; history < HISTORIES; history++) await runHistory(random);
 });

@@ -25,7 +25,7 @@ async function commit(service: EventLogService, batchId: string, streams = ["ord
   return (await replayAll(service)).slice(-streams.length).map((event) => event.event_id);
 }
 
-test("follow() whose record is full knows nothing of what comes behind", async () => {
+test("follow() with a full record does not report later positions", async () => {
   const { service, ids } = await serviceWith([["a", "b", "a", "b", "b"]]);
   const follow = service.follow({ ...FOLLOW_ALL, limitEvents: 1, filter: { stream: "a" } });
   const { snapshot, caughtUp } = await snapshotRecords(follow);
@@ -39,7 +39,7 @@ test("follow() whose record is full knows nothing of what comes behind", async (
   await service.close();
 });
 
-test("follow() after a position behind the frontier waits for the events behind that", async () => {
+test("follow() after a position beyond the frontier waits for events beyond it", async () => {
   const { service, ids } = await serviceWith([["a"]]);
   const counter = (id: string, add: number) =>
     id.slice(0, -4) + (parseInt(id.slice(-4), 16) + add).toString(16).padStart(4, "0");
@@ -59,7 +59,7 @@ test("follow() after a position behind the frontier waits for the events behind 
   await service.close();
 });
 
-test("follow() takes its snapshot when it is admitted, and sends the rest live, once", async () => {
+test("follow() takes its snapshot at admission and sends later events live, once", async () => {
   const { service, ids } = await serviceWith([["a", "b", "c"]]);
   const follow = service.follow({ ...FOLLOW_ALL, limitEvents: 2 });
   const early = await commit(service, "1", ["a", "b"]);
@@ -76,7 +76,7 @@ test("follow() takes its snapshot when it is admitted, and sends the rest live, 
   await service.close();
 });
 
-test("follow() ends a record before the event that would exceed its size, but holds one", async () => {
+test("follow() ends a record before it exceeds the size limit, but after at least one event", async () => {
   const sizes = [100, 100, 100, 300, 10, 300, 300, 120, 120];
   const { service } = await serviceWith([]);
   const events = sizes.map((size) => submittedEvent("a", "x".repeat(size * 1024)));

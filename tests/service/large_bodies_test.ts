@@ -107,7 +107,7 @@ function summary(payloads: readonly string[]): string {
 const seed = testSeed();
 for (const isDying of [false, true]) {
   const title = isDying ? ", after a thread died" : "";
-  test(`large batches are stored as they were sent${title} (SEED=${seed})`, async () => {
+  test(`large batches are stored as sent${title} (SEED=${seed})`, async () => {
     const random = seededRandom(seed);
     const expected = new Map<string, string>();
     const storage = await withPosts(isDying, async (answer) => {

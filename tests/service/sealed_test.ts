@@ -73,7 +73,7 @@ const FORMS: Record<string, { forms: Form[]; segments: number; pending: number }
   },
 };
 for (const [name, { forms, segments, pending }] of Object.entries(FORMS)) {
-  test(`a log sealed ${name} answers as one that is not sealed`, async () => {
+  test(`a log sealed ${name} returns the same responses as an unsealed one`, async () => {
     const expected = (await plain).after;
     const { after } = await play(forms);
     for (const [part, { seen }] of after.entries()) {
@@ -88,7 +88,7 @@ for (const [name, { forms, segments, pending }] of Object.entries(FORMS)) {
   });
 }
 
-test("the questions asked of a sealed log get every kind of answer", async () => {
+test("the requests sent to a sealed log get every kind of response", async () => {
   const seen = (await plain).after.at(-1)!.seen;
   const text = JSON.stringify(seen);
   const codes = [

@@ -43,7 +43,7 @@ async function play(steps: SealingSteps | null) {
   return { seen, storage };
 }
 
-test("a log that is sealed while it is served answers as one that is not sealed", async () => {
+test("a log sealed while it is served returns the same responses as an unsealed one", async () => {
   const expected = (await play(null)).seen;
   const { seen, storage } = await play(new SealingSteps());
   for (const [part, answers] of seen.entries()) {
@@ -55,7 +55,7 @@ test("a log that is sealed while it is served answers as one that is not sealed"
   assert.ok(segments.length > 4, `${segments.length} segments`);
 });
 
-test("a batch is known at every moment of its way into a segment", async () => {
+test("a batch is recognized at every step of its move into a segment", async () => {
   const { service, steps, storage } = await openSealed();
   const held = new Gate();
   steps.beforeMake = () => held.opened;
@@ -93,7 +93,7 @@ function idAt(place: number): string {
   return `019b7c4e-2d37-7a01-8f00-${place.toString(16).padStart(12, "0")}`;
 }
 
-test("LogState finds a batch whose generation is sealed while it looks for it", async () => {
+test("LogState finds a batch whose generation is sealed during the lookup", async () => {
   const entry = {
     source: "shop",
     batch_id: "a",
@@ -134,7 +134,7 @@ test("LogState finds a batch whose generation is sealed while it looks for it", 
   assert.deepEqual([await sealedAway, (await unsealed)?.batch_id], [null, "b"]);
 });
 
-test("followers and replays in progress go on through rotations and sealing", async () => {
+test("followers and replays in progress continue through rotation and sealing", async () => {
   const { service, storage } = await openSealed();
   const batches = 30;
   for (let n = 0; n < 5; n++) await submit(service, submittedBatch("shop", `before ${n}`));

@@ -34,7 +34,7 @@ async function pagedRows(sources: StreamSource[], source: string | undefined, li
   }
 }
 
-test(`mergeStreams() adds up what parts of a log count, in pages (seed ${SEED})`, async () => {
+test(`mergeStreams() sums the counts of the parts of a log, in pages (seed ${SEED})`, async () => {
   const random = new SeededRandom();
   for (let run = 0; run < 50; run++) {
     const parts: StreamCounts[] = [];
@@ -61,7 +61,7 @@ test(`mergeStreams() adds up what parts of a log count, in pages (seed ${SEED})`
   }
 });
 
-test("mergeStreams() starts after a key that no part need hold", async () => {
+test("mergeStreams() starts after a key, even one that no part has", async () => {
   const counts = new StreamCounts();
   for (const name of ["a", "a-b", "b"]) counts.add(name, "s", 1, idAt(1));
   const sourcesAfter = async (name: string, stream: string, source?: string) => {

@@ -112,7 +112,7 @@ async function assertFrontiers(
   }
 }
 
-test(`pages and frontiers of a log in any form are of its events (SEED=${seed})`, async () => {
+test(`pages and frontiers match the events of a log in any form (SEED=${seed})`, async () => {
   const random = seededRandom(seed);
   for (let run = 0; run < 6; run++) {
     const { service } = await openTestService(await mixedLog(random));
@@ -123,7 +123,7 @@ test(`pages and frontiers of a log in any form are of its events (SEED=${seed})`
   }
 });
 
-test(`pages stay of one event while files are sealed between them (SEED=${seed})`, async () => {
+test(`pages describe one snapshot while files are sealed between them (SEED=${seed})`, async () => {
   const random = seededRandom(seed);
   for (let run = 0; run < 6; run++) {
     const steps = new SealingSteps({ rotateBytes: 2000, bounds: SMALL });
@@ -148,7 +148,7 @@ test(`pages stay of one event while files are sealed between them (SEED=${seed})
   }
 });
 
-test("an anchor that is no event is refused in segments, pending files and tail", async () => {
+test("an anchor that is not an event is refused in segments, pending files and tail", async () => {
   const random = seededRandom(seed);
   const { service } = await openTestService(await mixedLog(random));
   const ids = (await replayAll(service)).map((event) => event.event_id);

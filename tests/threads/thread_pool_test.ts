@@ -57,7 +57,7 @@ async function ask(pool: ThreadPool<string, string>, worker: FakeWorker): Promis
   assert.equal(await response, "answer");
 }
 
-test("ThreadPool.request() starts no more threads than it may, and answers each", async (t) => {
+test("ThreadPool.request() starts no more threads than its limit and answers every request", async (t) => {
   const { pool, started } = poolFor(t, 2);
   for (const value of ["a", "b", "c"]) assert.equal(await pool.request(echo(value)), value);
   assert.equal(started.length, 1, "another one is idle");
@@ -66,7 +66,7 @@ test("ThreadPool.request() starts no more threads than it may, and answers each"
   assert.equal(started.length, 2);
 });
 
-test("ThreadPool.request() fails only the request that a thread failed at or died of", async (t) => {
+test("ThreadPool.request() fails only the request that made a thread fail or die", async (t) => {
   const { pool, started } = poolFor(t);
   const answers = await Promise.allSettled([
     pool.request(echo("a")),
@@ -83,7 +83,7 @@ test("ThreadPool.request() fails only the request that a thread failed at or die
   assert.ok(!pool.isUnavailable);
 });
 
-test("ThreadPool fails the request of a worker that dies, and starts another one", async () => {
+test("ThreadPool fails the request of a worker that dies, and replaces the worker", async () => {
   const { pool, workers } = fakePool(3);
   const first = pool.request("1");
   assert.deepEqual(workers[0]!.posted, [], "nothing is sent before it runs");
@@ -104,7 +104,7 @@ test("ThreadPool fails the request of a worker that dies, and starts another one
   await pool.close();
 });
 
-test("ThreadPool fails requests when no worker can be started, and once it is closed", async () => {
+test("ThreadPool fails requests when no worker can be started and after it is closed", async () => {
   const { pool } = fakePool(0);
   for (const request of ["1", "2"].map((message) => pool.request(message))) {
     await assert.rejects(request, /the thread could not be started: no room/);
@@ -114,7 +114,7 @@ test("ThreadPool fails requests when no worker can be started, and once it is cl
   await assert.rejects(pool.request("1"), ThreadLostError);
 });
 
-test("ThreadPool goes on with a worker that a request could not be sent to", async () => {
+test("ThreadPool reuses a worker after a request could not be sent to it", async () => {
   const { pool, workers: [worker] } = fakePool(1);
   worker!.isFull = true;
   const request = pool.request("1");
@@ -125,7 +125,7 @@ test("ThreadPool goes on with a worker that a request could not be sent to", asy
   await pool.close();
 });
 
-test("ThreadPool ends a worker that is idle for long, whatever became of its last request", async () => {
+test("ThreadPool ends an idle worker, whatever the outcome of its last request", async () => {
   for (const isFull of [false, true]) {
     const { pool, workers } = fakePool(2, { idleMs: 1 });
     const ended = new Promise((resolve) => workers[0]!.once("exit", resolve));
@@ -144,7 +144,7 @@ test("ThreadPool ends a worker that is idle for long, whatever became of its las
   }
 });
 
-test("ThreadPool moves memory to a worker and back, if one runs", async (t) => {
+test("ThreadPool transfers memory to a worker and back, if one runs", async (t) => {
   const memory = new Uint8Array([1, 2, 3]).buffer;
   const { pool: unavailable } = poolFor(t, 1, NO_MODULE);
   const request = unavailable.request(echo(memory), [memory]);

@@ -38,7 +38,7 @@ function members(event: StoredEvent): Record<string, string | null> {
   };
 }
 
-test("StoredEvent.take() finds the members of a line", () => {
+test("StoredEvent.take() parses the members of a line", () => {
   assert.deepEqual(members(take(LINE)!), {
     eventId: ID,
     source: "shop",
@@ -54,7 +54,7 @@ test("StoredEvent.take() finds the members of a line", () => {
   });
 });
 
-test(`StoredEvent.take() finds what a JSON parser finds in hostile lines (seed ${SEED})`, () => {
+test(`StoredEvent.take() agrees with a JSON parser on hostile lines (seed ${SEED})`, () => {
   const random = new SeededRandom();
   const batches = Array.from({ length: 300 }, (_, n) => hostileBatch(random, n, 1));
   const { lines } = pendingFile([batches]);
@@ -87,11 +87,11 @@ const MALFORMED: [string, string][] = [
   ["only the ends of a line", `{"event_id":"${ID}","event_hash":"${HEX}"}`],
 ];
 
-test("StoredEvent.take() refuses what is no stored event", () => {
+test("StoredEvent.take() rejects anything but a stored event", () => {
   for (const [name, line] of MALFORMED) assert.equal(take(line), null, name);
 });
 
-test(`StoredEvent.take() takes any bytes without reading around them (seed ${SEED})`, () => {
+test(`StoredEvent.take() accepts any bytes and reads none outside them (seed ${SEED})`, () => {
   const random = new SeededRandom();
   const event = new StoredEvent();
   for (let run = 0; run < 3000; run++) {
@@ -105,7 +105,7 @@ test(`StoredEvent.take() takes any bytes without reading around them (seed ${SEE
   }
 });
 
-test("unescapedText() takes only the canonical spelling, which escapedText() gives back", () => {
+test("unescapedText() accepts only the canonical spelling, which escapedText() restores", () => {
   const decode = (spelled: string) => {
     const bytes = Buffer.from(spelled);
     const text = unescapedText(bytes, 0, bytes.length);

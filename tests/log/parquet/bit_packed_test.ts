@@ -4,7 +4,7 @@ import { decodeBitPacked, encodeBitPacked } from "../../../src/log/parquet/bit_p
 import { SegmentError } from "../../../src/log/parquet/segment_error.ts";
 import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 
-test("encodeBitPacked() spells a run as the format has it", () => {
+test("encodeBitPacked() encodes a run as the format specifies", () => {
   // The example of parquet-format, Encodings.md: 0 to 7, three bits each.
   assert.equal(encodeBitPacked([0, 1, 2, 3, 4, 5, 6, 7], 3).toString("hex"), "03" + "88c6fa");
   assert.equal(encodeBitPacked([1, 0, 1], 1).toString("hex"), "03" + "05");
@@ -29,7 +29,7 @@ const MALFORMED: [string, number[], number, number][] = [
   ["values that are too wide", [3, ...Array(17).fill(0)], 17, 8],
 ];
 
-test("decodeBitPacked() refuses malformed runs", () => {
+test("decodeBitPacked() rejects malformed runs", () => {
   for (const [name, bytes, bitWidth, count] of MALFORMED) {
     assert.throws(
       () => decodeBitPacked(Uint8Array.from(bytes), count, bitWidth),

@@ -28,7 +28,7 @@ function sample(random: SeededRandom): Buffer {
   return Buffer.concat(pieces);
 }
 
-test(`snappyCompress() is undone by two decoders (seed ${SEED})`, () => {
+test(`snappyCompress() output is decoded by two decoders (seed ${SEED})`, () => {
   const random = new SeededRandom();
   const inputs: Uint8Array[] = [Buffer.alloc(0), Buffer.from("a"), Buffer.alloc(2_000_000, "long")];
   for (let run = 0; run < 100; run++) inputs.push(sample(random));
@@ -41,7 +41,7 @@ test(`snappyCompress() is undone by two decoders (seed ${SEED})`, () => {
   }
 });
 
-test("snappyCompress() makes repetitions small, up to the growth that a reader allows", () => {
+test("snappyCompress() compresses repetitions up to the ratio that a reader allows", () => {
   const input = Buffer.alloc(1_000_000, "x");
   const block = snappyCompress(input);
   assert.ok(block.length < input.length / 20, `${block.length} bytes`);
@@ -61,13 +61,13 @@ const MALFORMED: [string, number[], number][] = [
   ["fewer bytes than the output has", [1, 0 << 2, 7], 2],
 ];
 
-test("snappyDecompress() refuses malformed blocks", () => {
+test("snappyDecompress() rejects malformed blocks", () => {
   for (const [name, block, sizeBytes] of MALFORMED) {
     assert.throws(() => decompress(Uint8Array.from(block), sizeBytes), SegmentError, name);
   }
 });
 
-test(`snappyDecompress() ends on any bytes (seed ${SEED})`, () => {
+test(`snappyDecompress() terminates on any input (seed ${SEED})`, () => {
   const random = new SeededRandom();
   for (let run = 0; run < 20_000; run++) {
     const block = Buffer.alloc(random.below(40));

@@ -49,7 +49,7 @@ const VALUE: ThriftValue<typeof SAMPLE> = {
   flag: false,
 };
 
-test("encodeThrift() spells the compact protocol", () => {
+test("encodeThrift() writes the compact protocol", () => {
   const field = <Value>(type: ThriftType<Value>, value: Value) => [
     ...encodeThrift(struct({ a: required(1, type) }) as ThriftType<{ a: Value }>, { a: value }),
   ];
@@ -67,14 +67,14 @@ test("encodeThrift() spells the compact protocol", () => {
   assert.deepEqual(field(struct({ b: required(3, i32) }), { b: 0 }), [0x1c, 0x35, 0, 0, 0]);
 });
 
-test("decodeThrift() gives back what encodeThrift() wrote, among other bytes", () => {
+test("decodeThrift() restores what encodeThrift() wrote, among other bytes", () => {
   const bytes = encodeThrift(SAMPLE, VALUE);
   const { value, end } = decodeThrift(SAMPLE, Buffer.concat([Buffer.of(9, 9), bytes, bytes]), 2);
   assert.equal(end, 2 + bytes.length);
   assert.deepEqual(value, VALUE);
 });
 
-test("decodeThrift() passes over fields that are not declared", () => {
+test("decodeThrift() skips undeclared fields", () => {
   const bytes = encodeThrift(SAMPLE, VALUE);
   const declared = struct({ numbers: required(4, list(size32)), flag: required(21, bool) });
   const { value, end } = decodeThrift(declared, bytes);
@@ -82,7 +82,7 @@ test("decodeThrift() passes over fields that are not declared", () => {
   assert.equal(end, bytes.length);
 });
 
-test("decodeThrift() refuses a field that is absent, of another type or out of bounds", () => {
+test("decodeThrift() rejects a field that is missing, mistyped or out of range", () => {
   const bytes = encodeThrift(SAMPLE, VALUE);
   const others: ThriftType<unknown>[] = [
     struct({ absent: required(9, text) }),
@@ -98,7 +98,7 @@ test("decodeThrift() refuses a field that is absent, of another type or out of b
   }
 });
 
-test("decodeThrift() refuses a struct that is cut off anywhere", () => {
+test("decodeThrift() rejects a struct truncated at any byte", () => {
   const bytes = encodeThrift(SAMPLE, VALUE);
   for (const type of [SAMPLE, EMPTY] as ThriftType<unknown>[]) {
     for (let end = 0; end < bytes.length; end++) {
@@ -122,7 +122,7 @@ const HOSTILE: [string, number[]][] = [
   ["a million structs", [0x19, 0xfc, 0xc0, 0x84, 0x3d, ...Array(1_000_001).fill(0)]],
 ];
 
-test("decodeThrift() refuses what would take time or memory without bounds", () => {
+test("decodeThrift() rejects input that would need unbounded time or memory", () => {
   const types: ThriftType<unknown>[] = [
     EMPTY,
     ...[i32, size64, binary, list(i32), list(EMPTY), EMPTY].map((type) =>
@@ -136,7 +136,7 @@ test("decodeThrift() refuses what would take time or memory without bounds", () 
   }
 });
 
-test(`decodeThrift() reads or refuses any bytes (seed ${SEED})`, () => {
+test(`decodeThrift() decodes or rejects any bytes (seed ${SEED})`, () => {
   const random = new SeededRandom();
   for (let run = 0; run < 20_000; run++) {
     const bytes = encodeThrift(SAMPLE, VALUE);

@@ -23,7 +23,7 @@ function readFrom(counts: StreamCounts, key: string): StreamEntry[] {
   return entries;
 }
 
-test(`StreamCounts counts as a plain list does, and its copies stay (seed ${SEED})`, () => {
+test(`StreamCounts agrees with a plain list, and its copies are independent (seed ${SEED})`, () => {
   const random = new SeededRandom();
   const names = ["a", "a-", "a-b", "a.", "a0", "a_", "aa", "0", "9", "_", "z"];
   for (let run = 0; run < 50; run++) {

@@ -96,7 +96,7 @@ async function operationsOf(tree: Tree): Promise<readonly Operation[]> {
 }
 
 for (const [name, crash] of Object.entries(CRASHES)) {
-  test(`a machine that stops anywhere in sealing beside commits, ${name}`, async () => {
+  test(`a crash at any step of sealing during commits loses nothing, ${name}`, async () => {
     const tree = await startTree();
     const operations = await operationsOf(tree);
     const places = operations.flatMap((operation, n) => changesDisk(operation) ? [n] : []);
@@ -132,7 +132,7 @@ function mayRefuse({ path, kind }: Operation, before: Operation | undefined): bo
 }
 
 for (const errno of ["EIO", "ENOSPC"]) {
-  test(`an operation that fails with ${errno} beside commits stops no reader`, async () => {
+  test(`an operation failing with ${errno} during sealing stops no reader`, async () => {
     const tree = await startTree();
     const operations = await operationsOf(tree);
     for (const [place, operation] of operations.entries()) {
@@ -182,7 +182,7 @@ function failRenames(...failing: number[]): FaultAt {
   };
 }
 
-test("a rotation that is undone keeps the tail, and says when it is tried again", async () => {
+test("a rolled-back rotation keeps the tail, and reports when it will be retried", async () => {
   const { storage, log, acknowledged, reports } = await run(await startTree(), failRenames(2));
   assert.deepEqual(acknowledged, [...BEFORE, ...APPENDED]);
   assert.match(reports[0]!, /^tail\.ndjson: not rotated, tried again at \d+ bytes: EIO/);
@@ -190,7 +190,7 @@ test("a rotation that is undone keeps the tail, and says when it is tried again"
   await log.close();
 });
 
-test("a rotation that cannot be undone stops the writer, and the next start makes it good", async () => {
+test("a rotation that cannot be rolled back stops the writer, and the next start completes it", async () => {
   const failed = await run(await startTree(), failRenames(2, 3));
   assert.deepEqual(failed.acknowledged, BEFORE);
   assert.match(String(failed.refusals[0]), /the tail lost its name/);
@@ -203,7 +203,7 @@ test("a rotation that cannot be undone stops the writer, and the next start make
 });
 
 for (const errno of ["EIO", "ENOSPC"]) {
-  test(`a rotated tail is not sealed before its names are durable (${errno})`, async () => {
+  test(`a tail is sealed only once its directory entries are durable (${errno})`, async () => {
     const storage = new SimulatedDisk(await startTree());
     const steps = new SealingSteps({ bounds: BOUNDS });
     const { log } = await openTestLog(storage, 0, steps.on());

@@ -83,7 +83,7 @@ async function assertGoesOn(left: SimulatedDisk, expected: unknown[], label: str
 }
 
 for (const [name, crash] of Object.entries(CRASHES)) {
-  test(`seal() stopped at any step writes nothing more, and the log goes on ${name}`, async () => {
+  test(`seal() stopped at any step writes nothing more, and the log reopens ${name}`, async () => {
     const tree = await mixedTree();
     const { events } = await eventsOf(new SimulatedDisk(tree));
     for (let step = 1;; step++) {
@@ -111,7 +111,7 @@ async function unlistedTree(): Promise<{ tree: Tree; segment: string; pending: s
   return { tree: new Map(before).set(segment, storage.contents(segment)), segment, pending };
 }
 
-test("openLog() removes segments that were cut off or are in a pending file", async () => {
+test("openLog() removes segments that are incomplete or covered by a pending file", async () => {
   const { tree, segment } = await unlistedTree();
   const storage = new SimulatedDisk(tree.set(SEGMENT_TEMPORARY_FILE, Buffer.from("PAR1")));
   const { events, reports } = await eventsOf(storage);
@@ -121,7 +121,7 @@ test("openLog() removes segments that were cut off or are in a pending file", as
   assert.ok(!left.has(segment) && !left.has(SEGMENT_TEMPORARY_FILE));
 });
 
-test("openLog() keeps an unlisted segment that no pending file covers, and says so", async () => {
+test("openLog() keeps and reports an unlisted segment that no pending file covers", async () => {
   const { tree, segment, pending } = await unlistedTree();
   const name = parseSegmentName(segment.slice("segments/".length))!;
   const later = segment.replace(name.lastEventId, "ffffffff-ffff-7fff-bfff-ffffffffffff");

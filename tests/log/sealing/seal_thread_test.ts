@@ -30,7 +30,7 @@ async function pendingIn(folder: string): Promise<SegmentTask> {
   return { path, startBytes: 0, endBytes, previousHead: GENESIS_HEAD_HEX, backlogBytes: 0 };
 }
 
-test("sealThread() makes the segment that is made in place, after one that fails", () =>
+test("sealThread() writes the same segment as in-process sealing, even after a failure", () =>
   withFolder(async (folder) => {
     const task = await pendingIn(folder);
     const storage = fileStorage(folder);
@@ -52,7 +52,7 @@ test("sealThread() makes the segment that is made in place, after one that fails
     assert.equal(rowGroups, 2, "one that is written, and read back");
   }));
 
-test("startThrottle() sleeps the longer the smaller the backlog, from its start", (t) => {
+test("startThrottle() sleeps longer for a smaller backlog, from the start", (t) => {
   const { wait } = Atomics;
   const { now } = performance;
   t.after(() => Object.assign(Atomics, { wait }) && Object.assign(performance, { now }));

@@ -36,7 +36,7 @@ async function sealOne(...commits: Parameters<typeof sealCommits>[0]) {
   return { ...sealed, segment: segment!, lines: splitLines(sealed.lines) };
 }
 
-test("sealedSegment() gives the lines after any event, from there to the end", async () => {
+test("sealedSegment() reads from any event to the end", async () => {
   const { segment, lines } = await sealOne(smallBatches(5000));
   const all = lines.map(String);
   assert.deepEqual(await linesOf(segment, {}), all);
@@ -47,7 +47,7 @@ test("sealedSegment() gives the lines after any event, from there to the end", a
   }
 });
 
-test("sealedSegment() gives the lines of a record key alone, and reads little for an absent one", async () => {
+test("sealedSegment() reads only the lines of a record key, and little for an absent one", async () => {
   const { segment, lines, storage } = await sealOne(smallBatches(5000));
   const all = lines.map(String);
   assert.deepEqual(await linesOf(segment, { recordKey: "key-2500" }), [all[2500]]);
@@ -62,7 +62,7 @@ test("sealedSegment() gives the lines of a record key alone, and reads little fo
   assert.ok(reads.every(({ sizeBytes }) => sizeBytes! < bytes / 40), "only the key column is read");
 });
 
-test(`sealedSegment() gives every event that passes a filter (seed ${SEED})`, async () => {
+test(`sealedSegment() returns every event that matches a filter (seed ${SEED})`, async () => {
   const random = new SeededRandom();
   const hostile = Array.from(
     { length: 300 },
@@ -89,7 +89,7 @@ function randomFilter(random: SeededRandom, line: Buffer): EventFilter {
   };
 }
 
-test("sealedSegment() hands out copies: changing one changes nothing that is read later", async () => {
+test("sealedSegment() returns copies: changing one does not affect later reads", async () => {
   const { segment, lines } = await sealOne(smallBatches(100));
   for (let reading = 0; reading < 2; reading++) {
     const chunk = await sourceOf(segment, {}).next();
@@ -98,7 +98,7 @@ test("sealedSegment() hands out copies: changing one changes nothing that is rea
   }
 });
 
-test("sealedSegment() prunes closed segments by the Bloom filters in memory", async () => {
+test("sealedSegment() prunes closed segments with the cached Bloom filters", async () => {
   const count = 5;
   const commits = Array.from(
     { length: count },

@@ -96,7 +96,7 @@ function smallSegment(): Promise<WrittenSegments> {
   return sealCommits([hostile, smallBatches(30)]);
 }
 
-test(`every bit flip in a segment is found, or harmless (seed ${SEED})`, async (t) => {
+test(`every bit flip in a segment is detected or harmless (seed ${SEED})`, async (t) => {
   const sealed = await smallSegment();
   const entry = sealed.segments[0]!;
   const right = await readEverything(sealed.storage, sealed);
@@ -121,7 +121,7 @@ test(`every bit flip in a segment is found, or harmless (seed ${SEED})`, async (
   t.diagnostic(`${harmless} of ${FLIPS} flips are harmless`);
 });
 
-test(`Segment.readRowGroup() names the page with a bit changed (seed ${SEED})`, async () => {
+test(`Segment.readRowGroup() reports which page has a flipped bit (seed ${SEED})`, async () => {
   const { storage } = await sealCommits([smallBatches(100)]);
   const bytes = storage.contents("0.parquet");
   const [rowGroup] = await (await openSegment(storage, "0.parquet")).rowGroups();
@@ -145,7 +145,7 @@ test(`Segment.readRowGroup() names the page with a bit changed (seed ${SEED})`, 
   }
 });
 
-test(`a segment cut off anywhere is refused (seed ${SEED})`, async () => {
+test(`a segment truncated at any byte is refused (seed ${SEED})`, async () => {
   const sealed = await smallSegment();
   const bytes = sealed.storage.contents("0.parquet");
   const random = new SeededRandom();
@@ -156,7 +156,7 @@ test(`a segment cut off anywhere is refused (seed ${SEED})`, async () => {
   }
 });
 
-test(`a segment with many bytes changed never stops the reader (seed ${SEED})`, async () => {
+test(`a segment with many changed bytes never hangs the reader (seed ${SEED})`, async () => {
   const sealed = await smallSegment();
   const bytes = sealed.storage.contents("0.parquet");
   const random = new SeededRandom();
@@ -173,7 +173,7 @@ test(`a segment with many bytes changed never stops the reader (seed ${SEED})`, 
   }
 });
 
-test("a file of any other content is refused", async () => {
+test("a file that is not a segment is refused", async () => {
   const magic = Buffer.from("PAR1");
   const ending = (length: number) => {
     const bytes = Buffer.from("....PAR1");

@@ -140,7 +140,7 @@ function ordered(row: Row): Row {
   return Object.fromEntries(COLUMN_NAMES.map((name) => [name, row[name]])) as Row;
 }
 
-test("DuckDB sees Snappy, statistics, Bloom filters and the metadata of a segment", async () => {
+test("DuckDB uses Snappy, statistics, Bloom filters and metadata of a segment", async () => {
   // A random one may hold all bits of a key that it does not have.
   const { parquet, rows } = await sample(new SeededRandom(1));
   await withDuckDb(parquet, async (query) => {
@@ -173,7 +173,7 @@ test("DuckDB sees Snappy, statistics, Bloom filters and the metadata of a segmen
   });
 });
 
-test(`parquet-wasm and Arrow read what DuckDB reads (seed ${SEED})`, async () => {
+test(`parquet-wasm and Arrow read the same values as DuckDB (seed ${SEED})`, async () => {
   const { parquet, rows } = await sample();
   const table = tableFromIPC(readParquet(parquet).intoIPCStream());
   assert.equal(table.numRows, rows.length);
@@ -202,7 +202,7 @@ function arrowText(name: keyof Row, value: unknown): string | null {
   return typeof value === "number" ? new Date(value).toISOString() : value as string | null;
 }
 
-test(`hyparquet reads rows by the page indexes of a segment (seed ${SEED})`, async () => {
+test(`hyparquet reads rows through the page indexes of a segment (seed ${SEED})`, async () => {
   const { parquet, rows } = await sample();
   const slice = (start: number, end = parquet.length) =>
     Promise.resolve(Uint8Array.from(parquet.subarray(start, end)).buffer);

@@ -53,7 +53,7 @@ test("fileStorage() writes, reads, syncs and truncates a file", async () => {
   });
 });
 
-test("fileStorage() opens a file for reading, for writing, or newly created", async () => {
+test("fileStorage() opens a file for reading or writing, or creates it", async () => {
   await withFolder(async (storage) => {
     for (const mode of ["read", "write"] as const) {
       await assert.rejects(storage.open("f", mode), isNotFound);
@@ -70,7 +70,7 @@ test("fileStorage() opens a file for reading, for writing, or newly created", as
   });
 });
 
-test("fileStorage() opens no symlink, folder, or pipe, and waits for none", async () => {
+test("fileStorage() opens no symlink, folder or pipe, and does not block on one", async () => {
   await withFolder(async (storage, folder) => {
     await writeNew(storage, "f", "text");
     fs.symlinkSync("f", join(folder, "link"));
@@ -86,7 +86,7 @@ test("fileStorage() opens no symlink, folder, or pipe, and waits for none", asyn
   });
 });
 
-test("fileStorage() lists, renames and removes names", async () => {
+test("fileStorage() lists, renames and removes files", async () => {
   await withFolder(async (storage, folder) => {
     assert.equal(await storage.list("pending"), null);
     await storage.makeFolder("pending");
@@ -109,7 +109,7 @@ test("fileStorage() lists, renames and removes names", async () => {
   });
 });
 
-test("fileStorage() says of a write without room that there was none", async () => {
+test("fileStorage() reports that a write ran out of space", async () => {
   await withFolder(async (storage) => {
     const file = await storage.open("f", "create");
     const beyondAnyFile = Number.MAX_SAFE_INTEGER;
@@ -120,7 +120,7 @@ test("fileStorage() says of a write without room that there was none", async () 
   });
 });
 
-test("isNoRoom() knows an error by its code, or by its number where it has none", () => {
+test("isNoRoom() recognizes an error by its code, or by its number without a code", () => {
   const { EDQUOT, EFBIG, EIO, ENOSPC } = constants.errno;
   const withCode = (code: string, message = "") => Object.assign(new Error(message), { code });
   const cases: [isNoRoom: boolean, errors: unknown[]][] = [
@@ -138,7 +138,7 @@ test("isNoRoom() knows an error by its code, or by its number where it has none"
   }
 });
 
-test("readSmallFile() refuses a file over its limit", async () => {
+test("readSmallFile() refuses a file over the limit", async () => {
   await withFolder(async (storage) => {
     await writeNew(storage, "f", "12345");
     assert.equal(Buffer.from(await readSmallFile(storage, "f", 5)).toString(), "12345");
@@ -151,7 +151,7 @@ test("readSmallFile() refuses a file over its limit", async () => {
 
 type Call = (...parts: unknown[]) => void;
 
-test("fileStorage() closes a file behind its reads, and does nothing with it after", async (t) => {
+test("fileStorage() closes a file after its pending reads, and refuses later operations", async (t) => {
   await withFolder(async (storage) => {
     await writeNew(storage, "first", "first");
     const first = await storage.open("first", "write");

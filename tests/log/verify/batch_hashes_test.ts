@@ -8,7 +8,7 @@ import { SimulatedDisk } from "../../support/simulated_disk.ts";
 import { commitOffsets, openTestLog, tailOf, withTail } from "../../support/test_log.ts";
 import { verifyTree } from "../../support/verifying.ts";
 
-test("verifyLog() finds the first of many batches that are there twice, before other damage", async () => {
+test("verifyLog() reports the first of many duplicate batches, before other damage", async () => {
   const storage = new SimulatedDisk();
   const { log } = await openTestLog(storage);
   const names = Array.from({ length: 2000 }, (_, number) => `${number}`);

@@ -31,7 +31,7 @@ async function largeLog(): Promise<Tree> {
 }
 
 test(
-  "verifyLog() verifies segments on threads, or those that a thread could not",
+  "verifyLog() verifies segments on threads, and itself those where a thread failed",
   { skip },
   () =>
     withFolder(async (folder) => {
@@ -56,7 +56,7 @@ test(
     }),
 );
 
-test("startSegmentThreads() gives null for few or small segments", async () => {
+test("startSegmentThreads() returns null for few or small segments", async () => {
   const options = { folder: "", chain: false };
   const small = manifestOf(await logOf({ segments: true })).segments;
   assert.equal(startSegmentThreads(small, options), null);

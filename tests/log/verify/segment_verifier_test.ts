@@ -46,7 +46,7 @@ async function findFailure(
   return failure?.code ?? null;
 }
 
-test(`checkSegment() passes what the writer wrote (seed ${SEED})`, async () => {
+test(`checkSegment() accepts what the writer wrote (seed ${SEED})`, async () => {
   const random = new SeededRandom();
   const hostile = Array.from(
     { length: 100 },
@@ -72,7 +72,7 @@ test(`checkSegment() passes what the writer wrote (seed ${SEED})`, async () => {
   }
 });
 
-test("checkSegment() reads no payload unless the chain is followed", async () => {
+test("checkSegment() reads no payloads unless it verifies the chain", async () => {
   const events = Array.from({ length: 50 }, (_, n) => ({ payload: `${n}`.repeat(20_000) }));
   const { storage, segments: [entry] } = await sealCommits([[preparedBatch("a", { events })]]);
   const bytesRead = async (options: { chain: boolean }) => {
@@ -86,7 +86,7 @@ test("checkSegment() reads no payload unless the chain is followed", async () =>
 
 const OTHER_HASH = "a".repeat(64);
 
-test("checkSegment() finds a manifest that says other things than the footer", async () => {
+test("checkSegment() reports a manifest that disagrees with the footer", async () => {
   const { storage, segments: [entry] } = await sealCommits([smallBatches(3)]);
   const changes: Partial<ExpectedSegment>[] = [
     { events: 4 },
@@ -158,7 +158,7 @@ const FORGERIES: [byDefault: Found, byChain: Found, forgeries: Record<string, Fo
     "a payload and its hash": forgeLine(withContent),
   }],
   ["segment_invalid", "event_hash_mismatch", {
-    "a stream whose name is none": (rows) => ({
+    "an invalid stream name": (rows) => ({
       groups: [[...rows.slice(0, -1), changeLine(rows.at(-1)!, withBadStream)]],
     }),
   }],
@@ -166,17 +166,17 @@ const FORGERIES: [byDefault: Found, byChain: Found, forgeries: Record<string, Fo
     "a missing event": forgeOrder([1, 2, 3, 4, 5, 6, 7]),
   }],
   ["order_invalid", "order_invalid", {
-    "two events in each other's place": forgeOrder([0, 1, 3, 2, 4, 5, 6, 7]),
-    "two batches in each other's place": forgeOrder([0, 1, 4, 5, 2, 3, 6, 7]),
+    "two swapped events": forgeOrder([0, 1, 3, 2, 4, 5, 6, 7]),
+    "two swapped batches": forgeOrder([0, 1, 4, 5, 2, 3, 6, 7]),
     "an event twice": forgeOrder([0, 0, 1, 2, 3, 4, 5, 6, 7]),
-    "two row groups in each other's place": (rows) => ({
+    "two swapped row groups": (rows) => ({
       groups: [rows.slice(4), rows.slice(0, 4)],
       metadata: idsOf(rows),
     }),
   }],
   [null, "chain_head_mismatch", {
-    "a chain head before": forgeMetadata({ previous_head: OTHER_HASH }),
-    "a chain head after": forgeMetadata({ head: OTHER_HASH }),
+    "the previous chain head": forgeMetadata({ previous_head: OTHER_HASH }),
+    "the chain head": forgeMetadata({ head: OTHER_HASH }),
   }],
   ["segment_invalid", "segment_invalid", {
     "two digests in one batch": ([first, ...rest]) => {
@@ -190,7 +190,7 @@ const FORGERIES: [byDefault: Found, byChain: Found, forgeries: Record<string, Fo
     }),
     "the counts of streams": forgeStreams((entries) => changed(entries, isStream, { events: 9 })),
     "the order of streams": forgeStreams((entries) => entries.toReversed()),
-    "two streams with each other's counts": forgeStreams((entries) => {
+    "two streams with swapped counts": forgeStreams((entries) => {
       const [first, second, ...rest] = entries as [StreamEntry, StreamEntry];
       return [{ ...second, key: first.key }, { ...first, key: second.key }, ...rest];
     }),
@@ -236,7 +236,7 @@ function idsOf(rows: ForgedRow[]): { first_event_id: string; last_event_id: stri
 
 for (const [byDefault, byChain, forgeries] of FORGERIES) {
   for (const [name, forge] of Object.entries(forgeries)) {
-    test(`checkSegment() finds forged rows behind a right file hash: ${name}`, async () => {
+    test(`checkSegment() reports forged rows despite a valid file hash: ${name}`, async () => {
       const { storage, entry } = await forgeSegment(forge(someRows()));
       assert.equal(await findFailure(storage, entry, { chain: false }), byDefault);
       assert.equal(await findFailure(storage, entry, { chain: true }), byChain);
@@ -244,7 +244,7 @@ for (const [byDefault, byChain, forgeries] of FORGERIES) {
   }
 }
 
-test("checkSegment() finds Parquet files that are no segments", async () => {
+test("checkSegment() reports Parquet files that are not segments", async () => {
   const table = Table.fromIPCStream(tableToIPC(tableFromArrays({ n: [1, 2, 3] }), "stream"));
   const { segments: [entry] } = await sealCommits([smallBatches(3)]);
   for (const bytes of [writeParquet(table), fileOfAnotherSchema(), Buffer.from("PAR1")]) {

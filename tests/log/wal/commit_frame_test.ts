@@ -28,7 +28,7 @@ function headerLine(commit: unknown, suffix = `,"sha256":"${HEX}"}`): Buffer {
   return Buffer.from(`{"commit":${JSON.stringify(commit)}${suffix}`);
 }
 
-test("encodeCommitHeader() writes the canonical commit and the hash of it, LF and body", () => {
+test("encodeCommitHeader() writes the canonical commit and the hash over it, LF and body", () => {
   const text = canonicalize(COMMIT);
   const sha256 = createHash("sha256").update(`${text}\n`).update(BODY).digest("hex");
   const line = encodeCommitHeader(COMMIT, [BODY]).toString();
@@ -36,7 +36,7 @@ test("encodeCommitHeader() writes the canonical commit and the hash of it, LF an
   assert.equal(line, canonicalize({ commit: COMMIT, sha256 }) + "\n");
 });
 
-test("parseCommitHeader() takes apart what encodeCommitHeader() wrote", () => {
+test("parseCommitHeader() parses what encodeCommitHeader() wrote", () => {
   const plain = { ...ENTRY, batch_id: "!#$[]~ 1" };
   const commits: Record<string, BatchEntry[]> = {
     "a name with escapes": [ENTRY],
@@ -56,7 +56,7 @@ test("parseCommitHeader() takes apart what encodeCommitHeader() wrote", () => {
   }
 });
 
-test("parseCommitHeader() gives null for a line that is no header", () => {
+test("parseCommitHeader() returns null for a line that is not a header", () => {
   const cases: Record<string, Buffer> = {
     "an empty line": Buffer.from(""),
     "an event": Buffer.from(`{"event_id":"","event_hash":"${HEX}"}`),
@@ -96,7 +96,7 @@ test("parseCommitHeader() gives null for a line that is no header", () => {
   }
 });
 
-test("closesAsHeader() tells a header line by its end", () => {
+test("closesAsHeader() recognizes a header line by its end", () => {
   const header = headerLine(COMMIT);
   const event = Buffer.from(`{"payload":{"sha256":"${HEX}"},"event_hash":"${HEX}"}`);
   assert.ok(closesAsHeader(header, header.length));

@@ -13,7 +13,7 @@ function idOf(number: number): string {
 }
 
 const seed = testSeed();
-test(`RecentCommits gives what the file holds, or tells that it cannot (SEED=${seed})`, () => {
+test(`RecentCommits returns the bytes of the file, or reports a miss (SEED=${seed})`, () => {
   const random = seededRandom(seed);
   for (let run = 0; run < 20; run++) {
     const limitBytes = randomInteger(random, 0, 20_000);
@@ -58,7 +58,7 @@ test("RecentCommits holds the newest commits up to its limit", () => {
   assert.equal(recent.seek(idOf(51)), null, "the one before is not known to hold no more");
 });
 
-test("the newest events are read without a read of a file, older ones from it", async () => {
+test("the newest events are read from memory, older ones from the file", async () => {
   const storage = new SimulatedDisk();
   const readsOf = () => storage.operations.filter(({ kind }) => kind === "read").length;
   const { log: before } = await openTestLog(storage);

@@ -38,7 +38,7 @@ function shorten(context: TestContext, name: "read" | "write"): void {
   context.after(() => void (calls[name] = original));
 }
 
-test("fileStorage() goes on after a short write, a short read, and EINTR", async (t) => {
+test("fileStorage() continues after a short write, a short read and EINTR", async (t) => {
   const folder = fs.mkdtempSync(join(tmpdir(), "short-write-"));
   t.after(() => fs.rmSync(folder, { recursive: true }));
   shorten(t, "write");

@@ -40,7 +40,7 @@ function indexed(commits: number[], lineBytes: number, pieceLines = Infinity): I
   return { index, bytes: Buffer.from(text), lineOffsets };
 }
 
-test("seek() starts at the first byte when the index is empty or nothing comes before", () => {
+test("seek() returns the first byte when the index is empty or has no earlier event", () => {
   const index = new SparseIndex();
   assert.equal(index.seek(undefined), 0);
   assert.equal(index.seek(eventId(5)), 0);
@@ -49,7 +49,7 @@ test("seek() starts at the first byte when the index is empty or nothing comes b
   assert.equal(index.seek(eventId(6)), 0);
 });
 
-test("seek() gives a line start shortly before the first event after an id", () => {
+test("seek() returns a line start shortly before the first event after an id", () => {
   const shapes: [commits: number[], lineBytes: number, pieceLines: number][] = [
     [[4000], 100, Infinity],
     [[4000], 100, 10],
