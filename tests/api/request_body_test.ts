@@ -42,7 +42,7 @@ for (const [title, sizes] of SIZES) {
     const pieces = sizes.map((size, index) => Buffer.alloc(size, 65 + index));
     const whole = Buffer.concat(pieces);
     for (const declaredBytes of [null, whole.length]) {
-      // Each piece may be freed when it was read.
+      // Each piece may be freed once it is read.
       const copies = pieces.map((piece) => Buffer.from(piece));
       assert.ok((await bodyOf(copies, declaredBytes)).equals(whole));
     }

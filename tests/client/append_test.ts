@@ -61,7 +61,7 @@ test("EventLogClient refuses a token that is not a valid header value, without q
   }
 });
 
-/** Sends the head of a response, and then nothing. */
+/** Sends the head of a response and closes the connection. */
 const loseAnswer: Reply = (response) => {
   response.writeHead(200, { "content-length": "1000" });
   response.write('{"status":', () => response.destroy());
@@ -120,7 +120,7 @@ test("append() aborts an attempt at the time limit", async () => {
       assert.match(error.message, /no response in 30 ms/);
       return true;
     });
-    // None where it took longer to arrive.
+    // The request may not have arrived within the limit.
     assert.ok(seen.length <= 1);
   }, { writeTimeoutMs: 30, attemptsMax: 1 });
 });

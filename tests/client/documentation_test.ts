@@ -13,7 +13,7 @@ import { withServing } from "../support/deployment.ts";
 const ROOT = new URL("../../", import.meta.url);
 const DOCUMENTED = ["mod.ts", "event.ts", "src/client/", "docs/client.md", "README.md"];
 
-/** The repository's own forbids unused names, which the imports added to an example are. */
+/** Without `noUnusedLocals`, because imports added to an example may be unused. */
 const CONFIG = {
   imports: { "@ground/service": new URL("mod.ts", ROOT).href },
   compilerOptions: { strict: true, exactOptionalPropertyTypes: true },

@@ -1,4 +1,4 @@
-/** `unixFetch()` against servers on a Unix socket; the tests of the client show the rest of it. */
+/** `unixFetch()` against servers on a Unix socket; the tests of the client cover the rest. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { once } from "node:events";

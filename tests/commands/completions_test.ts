@@ -12,7 +12,7 @@ import {
 import { completionsFor } from "../../src/commands/completions.ts";
 import { runCli } from "../../tools/support/program.ts";
 
-/** Runs a script without the settings of the user. @returns null without the shell. */
+/** Runs a script without the user's settings. @returns null if the shell is not installed. */
 function run(shell: string, args: string[]): string | null {
   const env = { HOME: "/nonexistent", TERM: "dumb", LC_ALL: "C", PATH: "/usr/bin:/bin" };
   const { error, status, stdout, stderr } = spawnSync(shell, args, { encoding: "utf8", env });
@@ -23,7 +23,7 @@ function run(shell: string, args: string[]): string | null {
 
 const EVERYTHING = [...COMMAND_NAMES, ...OPTION_NAMES.map((name) => `--${name}`)];
 
-/** Tab completes the last word of each. */
+/** Tab completes the last word of each line. */
 const TYPED: [words: string[], offered: string[]][] = [
   [[""], EVERYTHING],
   [["s"], ["serve", "seal"]],

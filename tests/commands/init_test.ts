@@ -48,7 +48,7 @@ async function assertRefused(dir: string, culprit: string): Promise<void> {
   assert.deepEqual(await tree(dir), before);
 }
 
-/** Entries to make by path: text of a file, `FOLDER`, or `-> target` of a symlink. */
+/** Entries to create by path: text of a file, `FOLDER`, or `-> target` of a symlink. */
 type Entries = Record<string, string | Uint8Array>;
 const FOLDER = "folder";
 
@@ -164,7 +164,7 @@ for (const [name, culprit, entries] of UNCOMMITTED) {
     }));
 }
 
-/** What replaces a part of the deployment; that is moved away first. */
+/** Replacements for a part of the deployment, which is first moved away. */
 const COMMITTED: [name: string, culprit: string, moved: string, entries: Entries][] = [
   ["an edited configuration", "service.toml", "service.toml", {
     "service.toml": CONFIG_TEMPLATE.replace('token = ""', 'token = "x"'),

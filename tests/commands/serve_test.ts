@@ -30,7 +30,7 @@ async function post(serving: Serving, id: number): Promise<{ status: number; bod
 }
 
 /**
- * Sends batches at once, and a signal after so many responses.
+ * Sends batches concurrently, and a signal after the given number of responses.
  * @returns the ids of the acknowledged batches, once the process has ended.
  */
 async function postMany(
@@ -50,7 +50,7 @@ async function postMany(
   return acknowledged;
 }
 
-/** Asserts that a next run has these batches. */
+/** Asserts that the next run has these batches. */
 async function assertKept(dir: string, acknowledged: string[]): Promise<void> {
   const next = await startServe(dir);
   const kept = new Set(await batchIds(next));

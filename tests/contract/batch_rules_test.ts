@@ -1,4 +1,4 @@
-/** `POST /v1/events`: every rule of a batch and of its events, and the code of its breach. */
+/** `POST /v1/events`: every rule for batches and events, and the error code of a violation. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "../support/tested_service.ts";
@@ -22,7 +22,7 @@ function conditional(members: object): unknown {
   return batchWith({ stream_precondition: { ...PRECONDITION, ...members } });
 }
 
-/** A batch with a payload as it is spelled. */
+/** A batch with a verbatim payload. */
 function spelled(payload: string): string {
   return JSON.stringify(batchWith({})).replace('"payload":null', `"payload":${payload}`);
 }
@@ -126,7 +126,7 @@ for (const [code, rule, body] of REFUSED) {
     }));
 }
 
-/** Faults of JSON that lie inside an event name it. */
+/** JSON errors inside an event name the event. */
 function isInEvent(rule: string): boolean {
   return /^(a body is UTF-8|a member of a payload|strings|numbers|integers)/.test(rule);
 }

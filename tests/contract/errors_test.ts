@@ -1,4 +1,4 @@
-/** Statuses and codes that no single route owns: what is missing, what fails, what comes first. */
+/** Statuses and codes shared by all routes: missing routes, failures, precedence. */
 import assert from "node:assert/strict";
 import type { ErrorCode } from "../../src/event/api_error.ts";
 import { INGEST_BODY_BYTES_MAX } from "../../src/limits.ts";
@@ -52,7 +52,7 @@ test("an unknown route is 404 whatever the method", () =>
     }
   }));
 
-/** Paths that are answered with each kind of status. */
+/** Paths with each kind of response status. */
 const HEADS = [
   ...["/v1/events", "/v1/events?follow=true&limit=0", "/v1/query"],
   ...["/v1/streams", "/v1/streams?source=shop", "/v1/streams?limit=0"],

@@ -35,7 +35,7 @@ test("follow: the response is NDJSON, uncacheable, with Connection: close, and s
     follow.close();
   }));
 
-/** The positions of a record behind which there is nothing yet. */
+/** The positions of a record at the frontier. */
 function atFrontier(id: string | null) {
   return { next_after: id, snapshot_through_event_id: id };
 }

@@ -1,4 +1,4 @@
-/** A successor's first batch, which declares the retired source that it continues. */
+/** The first batch of a successor, which names the retired source that it continues. */
 import assert from "node:assert/strict";
 import { test } from "../support/tested_service.ts";
 import {
@@ -40,7 +40,7 @@ async function retireShop(socketPath: string): Promise<string> {
   return (await retire(socketPath, "shop")).final_frontier;
 }
 
-/** Runs `use` on a log where `shop` is retired. */
+/** Runs `use` with a log whose source `shop` is retired. */
 function withRetired(use: (served: Served, frontier: string) => Promise<void>): Promise<void> {
   return withService(async (served) => await use(served, await retireShop(served.socketPath)));
 }
@@ -69,7 +69,7 @@ test("a source needs no predecessor, and its first batch no marker", () =>
     await commit(socketPath, successor([event(), other]));
   }));
 
-/** A marker with another payload; `members` replace or add some of it. */
+/** A marker whose payload has `members` replaced or added. */
 function marking(frontier: string, members: Record<string, unknown>) {
   return marker("", { payload: payload(frontier, members) });
 }

@@ -1,4 +1,4 @@
-/** `docs/openapi.yaml` and the service say the same. */
+/** `docs/openapi.yaml` agrees with the service. */
 import assert from "node:assert/strict";
 import { ERROR_STATUS } from "../../src/event/api_error.ts";
 import { createRoutes } from "../../src/api/handler.ts";
@@ -26,7 +26,7 @@ import { TOUR, TOUR_BODIES } from "./support/tour_stops.ts";
 const DOCUMENT = new OpenApiDocument();
 const EXAMPLES: Record<string, Node> = DOCUMENT.root.components!.examples!;
 
-/** All nodes of the document with a member of that name, and their pointers. */
+/** All nodes of the document that have a member `name`, and their pointers. */
 function* nodesWith(
   name: string,
   node: unknown = DOCUMENT.root,
@@ -113,10 +113,10 @@ test("docs/openapi.yaml: every parameter is accepted, and no other", () =>
     }
   }));
 
-/** The tour makes the service fail in every way, which only one in this process can be made to. */
+/** The tour injects every failure, which needs a service in this process. */
 const TOUR_SKIP = TESTED_EXECUTABLE === undefined ? false : "is of the service in this process";
 
-/** Errors of a body that its schema tells too. */
+/** Errors of a body that its schema also detects. */
 const SCHEMA_ERRORS = /^(invalid_(request|batch|events|source_retirement)|body_too_large)$/;
 
 test("docs/openapi.yaml: requests and responses match it, and its examples are real responses", {

@@ -14,7 +14,7 @@ import {
 import { withService } from "./support/served.ts";
 import { withServedLog } from "./support/served_log.ts";
 
-/** A batch for the stream `orders` that expects it to be at an event, or to have none. */
+/** A batch for the stream `orders` that expects a frontier. */
 function conditional(batchId: string, expectedFrontier: string | null, members: object = {}) {
   return batchWith({
     batch_id: batchId,

@@ -1,4 +1,4 @@
-/** Query strings of `GET /v1/events`: form decoding, and the values that are refused. */
+/** Query strings of `GET /v1/events`: form decoding and invalid values. */
 import assert from "node:assert/strict";
 import { test } from "../support/tested_service.ts";
 import { request } from "../support/http_client.ts";
@@ -109,7 +109,7 @@ test("replay: next_after is the frontier when the scan is exhausted, whatever ma
     }
   }));
 
-/** Plain strings, none of which an event can have. */
+/** Strings that no event can have. */
 const UNMATCHABLE = [
   ...["source=Stripe", "source", "source=.a", `source=${"a".repeat(129)}`, "stream=a/b"],
   ...["stream=", "stream=items%22,%22kind", "kind=", `kind=${"k".repeat(129)}`, "kind=%00%0A"],

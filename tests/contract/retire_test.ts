@@ -1,4 +1,4 @@
-/** `POST /v1/sources/retire`, and what a retired source is. */
+/** `POST /v1/sources/retire`, and the state of a retired source. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { verifyEvent } from "../../src/event/verify_event.ts";

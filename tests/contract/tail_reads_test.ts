@@ -1,11 +1,11 @@
-/** What is read at the end of the log while it is written there, over files of a real disk. */
+/** Reads at the end of the log during commits, on a real disk. */
 import assert from "node:assert/strict";
 import { withServing } from "../support/deployment.ts";
 import { request } from "../support/http_client.ts";
 import { test } from "../support/tested_service.ts";
 import { batchWith, commit, event } from "./support/api.ts";
 
-/** Is read in many pieces, so that commits fall between any two of them. */
+/** Large enough for many reads, with commits between them. */
 const LARGE_PAYLOAD = "x".repeat(8 * 1024 * 1024);
 const ROUNDS = 5;
 const COMMITS_PER_ROUND = 10;

@@ -1,4 +1,4 @@
-/** `docs/dependencies.md` has every dependency, with the licence that its package states. */
+/** `docs/dependencies.md` lists every dependency with the licence stated in its package. */
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { test } from "node:test";

@@ -1,6 +1,6 @@
 /**
- * The commands in the documents are run, in a copy of the tree, and what the documents show of
- * their output is compared. `support/fences.ts` tells how a fence is marked.
+ * The commands in the documents are run in a copy of the tree, and their output is compared with
+ * that in the documents. `support/fences.ts` describes the tags of fences.
  */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -20,7 +20,7 @@ const DOCUMENTS = [
     .map((name) => `docs/${name}`).sort(),
 ];
 
-/** More than these in all is a sign that documents show what nobody tries. */
+/** More fences than this would leave too many commands untested. */
 const NO_RUN_MAX = 16;
 
 const TAGS: Record<string, string[]> = {
@@ -53,7 +53,7 @@ test("fences that are not run give a reason, and are few", (context) => {
   assert.ok(skipped.length <= NO_RUN_MAX, `${skipped.length} fences are not run`);
 });
 
-/** Why the commands cannot be run here; false if they can. */
+/** Why the commands cannot be run here, or false. */
 function obstacle(): string | false {
   for (const name of ["deno", "node"] as const) {
     if (executableOf(name) === null) return absenceOf(name);

@@ -15,7 +15,7 @@ const QUERIES = fencesOf(DOCUMENT)
   .map((query) => query.trim().replace(/;$/, ""))
   .filter((query) => query !== "");
 
-/** Makes a log with three events of which one record is deleted, all of it sealed. */
+/** Creates a sealed log of three events, in which one record is deleted. */
 async function makeSealed(deployment: Deployment): Promise<void> {
   const order = { stream: "orders", record_key: "1001", payload: { total: 42.5 } };
   const event = { ...order, kind: "upserted" };

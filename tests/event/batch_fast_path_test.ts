@@ -1,6 +1,6 @@
 /**
- * The fast way to read a batch against the exact one: on whatever it takes, both give the same
- * batch. SEED says which bodies.
+ * The fast path for reading a batch against the slow path: both return the same batch for any body
+ * that the fast path accepts. SEED selects the bodies.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -86,7 +86,7 @@ const LEFT: [what: string, body: Buffer][] = [
 ];
 for (const [what, body] of LEFT) {
   test(`readFastBatch() leaves ${what} to the slow path`, () => {
-    // Also after a longer body, whose bytes lie behind this one's in the same memory.
+    // Even after a longer body, whose bytes follow in the same buffer.
     assert.notEqual(readFastBatch(batchOf(`"${"x".repeat(300)}"`)), null);
     assert.equal(readFastBatch(body), null);
   });
@@ -148,7 +148,7 @@ function randomEvent(random: SeededRandom): string {
   return `{${members.join()}}`;
 }
 
-/** Rarely one with an escape, which the fast way leaves. */
+/** Rarely one with an escape, which the fast path leaves to the slow path. */
 function randomName(random: SeededRandom): string {
   return random.chance(0.05) ? JSON.stringify(random.text(10)) : `"${random.pick(NAMES)}"`;
 }

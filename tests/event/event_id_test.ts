@@ -55,7 +55,7 @@ test("EventIdSource.next() increments by one while the clock stands still", () =
   assert.deepEqual(tails.slice(4095), ["000fff", "001000", "001001"]);
 });
 
-/** The id after a last one while the clock is behind it. */
+/** The id after `last` while the clock is behind it. */
 const SUCCESSORS: Record<string, [last: string, next: string]> = {
   "last three digits": ["2d37-7a01-8f00-0123456789fe", "2d37-7a01-8f00-0123456789ff"],
   "carry into the low part": ["2d37-7a01-8f00-012345678fff", "2d37-7a01-8f00-012345679000"],
@@ -99,7 +99,7 @@ test(`EventIdSource.next() always increases under hostile clocks (seed ${SEED})`
     else if (random.chance(0.05)) nowMs += 1;
     return random.chance(0.001) ? -1 : nowMs + random.below(4) / 4;
   };
-  // Starts just below a carry, and so often enough crosses one.
+  // Starts just below a carry, so that runs often cross it.
   const nearlyFull = (into: Uint8Array) => {
     random.bytes(into);
     if (random.chance(0.5)) into.fill(0xff, random.below(6));

@@ -1,4 +1,4 @@
-/** Reading commits and what becomes of them, on repositories made by the tests. */
+/** Reading commits and converting them to events, on repositories created by the tests. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { join } from "node:path";
@@ -25,7 +25,7 @@ async function readOne(repository: GitRepository, object: string | Uint8Array): 
   return commit;
 }
 
-/** A commit object; text is taken as latin1, so that a test can write any byte. */
+/** A commit object; text is encoded as latin1, so that a test can write any byte. */
 function commitObject(author: string, message: string, header = ""): Uint8Array {
   const committer = "committer C <c@example.invalid> 1700000001 +0000";
   const tree = "tree 4b825dc642cb6eb9a060e54bf8d69288fbee4904";

@@ -1,4 +1,4 @@
-/** `git_history` against a served deployment: every commit once, whatever happens in between. */
+/** `git_history` against a served deployment: every commit is imported once, despite failures. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -105,7 +105,7 @@ test("git_history continues by itself when the service is killed and restarted",
     repository.setBranch("main", tip);
     const running = startExample("git_history", importArgs(served, repository));
     while ((await importedHashes(served)).length === 0) {
-      // A read takes a while; that is all the waiting needed.
+      // Each poll takes a while, so no delay is needed.
     }
     await served.stop("SIGKILL");
     await served.start();

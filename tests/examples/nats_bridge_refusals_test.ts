@@ -1,4 +1,4 @@
-/** What `nats_bridge` does not go on after: it ends with exit 1 and says what to do. */
+/** Conditions under which `nats_bridge` exits with status 1 and says what to do. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { jetstreamManager } from "@nats-io/jetstream";
@@ -22,14 +22,14 @@ import { untilPrinted } from "../../tools/support/program.ts";
 import { runExample } from "./support/run_script.ts";
 import { withServing } from "../support/deployment.ts";
 
-/** Runs a bridge that gives up by itself. @returns what it says. */
+/** Runs a bridge that exits by itself. @returns its standard error. */
 async function refusal(bridged: Bridged, url?: string): Promise<string> {
   const { code, stderr } = await startBridge(bridged, url).exited;
   assert.equal(code, 1, stderr);
   return stderr;
 }
 
-/** Lets a bridge carry what there is. */
+/** Runs a bridge until the stream has message `sequence`. */
 async function carry(bridged: Bridged, sequence: number): Promise<void> {
   const bridge = startBridge(bridged);
   await untilSequence(bridged.nats, sequence, bridge);

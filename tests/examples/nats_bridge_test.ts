@@ -1,4 +1,4 @@
-/** `nats_bridge` and what may happen to it: the stream holds each event once, in order. */
+/** `nats_bridge` under failures: the stream holds each event once, in order. */
 import assert from "node:assert/strict";
 import { cp, rm } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
@@ -24,7 +24,7 @@ import { signalChild, untilPrinted } from "../../tools/support/program.ts";
 
 const seed = testSeed();
 
-/** Payloads whose text is easily lost on the way: member order, escapes, numbers, nesting. */
+/** Payloads whose text is easily changed in transit: member order, escapes, numbers, nesting. */
 const PAYLOADS: unknown[] = [
   { "10": 1, "9": 2, a: { "2": [], "1": {} } },
   { "\u{20ac}": "\r\n\u0000\u{1f600}\u2028</x>", "": null },
@@ -33,7 +33,7 @@ const PAYLOADS: unknown[] = [
   { event_id: [{}, { event_id: '],"last_event_id":"' }] },
 ];
 
-/** Appends while `isOver` says no, never far ahead of the stream. @returns the number of events. */
+/** Appends until `isOver()`, never far ahead of the stream. @returns the number of events. */
 async function ingest(bridged: Bridged, random: () => number, isOver: () => boolean) {
   let count = 0;
   for (let batch = 0; !isOver(); batch++) {
@@ -104,7 +104,7 @@ testWithNats("nats_bridge exits on SIGINT with its cursor at the end", async (br
   assert.equal(bridge.output.stderr, "");
 });
 
-/** The duplicate window of NATS: short, so that a test can outlast it. */
+/** The duplicate window of NATS, short enough for a test to outlast it. */
 const WINDOW_MS = 100;
 
 testWithNats("nats_bridge repeats no other instance's messages after SIGSTOP", async (bridged) => {

@@ -1,4 +1,4 @@
-/** `tail_log` against a served deployment: every event printed, in order, across runs. */
+/** `tail_log` against a served deployment: every event is printed, in order, across runs. */
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -97,7 +97,7 @@ test("HttpServer.close() waits for the request of a disconnected client", async 
       await gate.opened;
       return over;
     },
-    // deno-lint-ignore require-await -- an AsyncIterator's return() gives a promise
+    // deno-lint-ignore require-await -- an AsyncIterator's return() returns a promise
     async return() {
       left.open();
       return over;

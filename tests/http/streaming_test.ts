@@ -14,7 +14,7 @@ const HEAD = "GET / HTTP/1.1\r\nHost: localhost\r\n";
 const GET = `${HEAD}\r\n`;
 const PIECE_BYTES = 256 * 1024;
 
-/** Responds with what `body` gives. */
+/** Responds with the result of `body`. */
 function streaming(body: () => AsyncIterable<Uint8Array>): HttpHandler {
   return () => Promise.resolve({ status: 200, headers: {}, body: body() });
 }

@@ -1,6 +1,6 @@
 /**
- * The example in docs/format.md is what the code writes, what it reads, and what the document says
- * of it.
+ * The code writes and reads exactly the example in docs/format.md, and the example agrees with the
+ * text.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -24,7 +24,7 @@ import {
 
 const DOCUMENT = readFileSync(new URL("../../docs/format.md", import.meta.url), "utf8");
 
-/** What follows the mark of an example: the content of a code block. */
+/** The content of the code block after the marker of an example. */
 function exampleBlock(name: string): string {
   const start = DOCUMENT.indexOf(`<!-- example: ${name} -->`);
   assert.ok(start >= 0, `docs/format.md has the example ${name}`);

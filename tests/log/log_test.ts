@@ -1,4 +1,4 @@
-/** What `Log.append()` does to the disk, and what it says when the disk fails. */
+/** What `Log.append()` does to the disk, and how it fails when the disk fails. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { TAIL_FILE } from "../../src/log/storage/file_names.ts";
@@ -64,7 +64,7 @@ test("close() appends a durable empty commit to a changed log only", async () =>
   }
 });
 
-/** Each fault on the commit path that leaves its outcome unknown. */
+/** Faults that leave the outcome of a commit unknown. */
 const POISONS: Record<string, OperationHook> = {
   "a write": failNth("write", 1, { errno: "EIO" }),
   "a partial write": failNth("write", 1, { errno: "EIO", writtenBytes: 100 }),
@@ -151,7 +151,7 @@ test("append() continues the chain from the last durable commit", async () => {
   assert.equal(new Set(heads).size, 2);
 });
 
-/** Opens, commits, closes; each batch id is told when its batch is acknowledged. */
+/** Opens, commits, closes. @param acknowledged receives the ids of acknowledged batches. */
 async function run(storage: SimulatedDisk, acknowledged: string[]): Promise<void> {
   const { log } = await openTestLog(storage);
   for (const group of [["a"], ["b", "c"], ["d"]]) {

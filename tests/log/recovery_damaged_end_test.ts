@@ -1,7 +1,7 @@
 /**
- * Once all that is not right at the end of a tail was taken for what a crash leaves, and cut off: a
- * tail whose line ends an editor had converted came out empty. A crash leaves parts of one commit,
- * so what is of more than one is damage: it is refused, and left for a person to look at.
+ * The bug: any damage at the end of a tail was treated as a torn commit and truncated; a tail whose
+ * line endings an editor had converted was emptied. A crash tears one commit only, so damage to
+ * more than one is refused and left for the operator.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -11,7 +11,7 @@ import { SimulatedDisk } from "../support/simulated_disk.ts";
 import { commitOffsets, logTree, openTestLog, tailOf, withTail } from "../support/test_log.ts";
 import { verifyTree } from "../support/verifying.ts";
 
-/** The commits of the tail that have a wrong byte, by their place. */
+/** Damages a byte of the commits at these indices. */
 function withDamagedCommits(tail: Buffer, places: number[]): Buffer {
   const damaged = Buffer.from(tail);
   const offsets = commitOffsets(tail);

@@ -1,4 +1,4 @@
-/** What recovery makes durable, and what it refuses to pass over. */
+/** What recovery makes durable, and what it refuses. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { PENDING_FOLDER, SEGMENTS_FOLDER, TAIL_FILE } from "../../src/log/storage/file_names.ts";
@@ -70,8 +70,8 @@ test("openLog() creates empty folders that a copy left out", async () => {
 });
 
 /**
- * A log whose shutdown failed in its fsync, with an end that lies in two sectors: the system shows
- * the empty commit from its cache, and the disk has no part of it.
+ * A log whose shutdown failed in its fsync, with a last commit that spans two sectors: the page
+ * cache has the empty commit, the disk has none of it.
  */
 async function diskWithLostEnd(): Promise<SimulatedDisk> {
   for (let length = 0;; length += 50) {
@@ -94,8 +94,8 @@ test("openLog() rewrites the clean shutdown marker, in case a failed fsync dropp
 });
 
 /**
- * A log whose remnant was truncated, but not on the disk: the fsync failed. Once rotated, the
- * longer file would be refused: a pending file has no remnants.
+ * A log whose remnant was truncated in the page cache only: the fsync failed. After a rotation the
+ * longer file would be refused, since a pending file has no remnant.
  */
 async function diskWithLostTruncate(): Promise<SimulatedDisk> {
   const tree = await logTree([["a"], ["b"], ["c"]]);

@@ -19,7 +19,7 @@ import {
   withTail,
 } from "../support/test_log.ts";
 
-/** The tail becomes a pending file, and a new tail begins. */
+/** Rotates the tail. */
 async function rotate(tree: Tree): Promise<{ tree: Tree; path: string }> {
   const { log } = await openTestLog(new SimulatedDisk(tree));
   const inTail = (await unsealedBatches(log)).filter((entry) =>

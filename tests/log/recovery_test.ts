@@ -1,5 +1,5 @@
 /**
- * What a crash leaves of the last commit, cut and damaged in every way: `openLog()` takes it off.
+ * `openLog()` truncates a last commit that a crash has torn or damaged in any way.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -30,7 +30,7 @@ const HISTORIES: Record<string, string[][]> = {
   "a commit after a clean shutdown": [["a"], [], ["b"]],
 };
 
-/** Opens, and checks that a second open changes nothing and tells the same. */
+/** Opens, and checks that a second open changes nothing and reads the same. */
 async function recoverTwice(tree: Tree) {
   const first = new SimulatedDisk(tree);
   const opened = await openTestLog(first);
@@ -44,7 +44,7 @@ async function recoverTwice(tree: Tree) {
 }
 
 /**
- * Checks that `tree` opens with the commits of `expectedTail`, and nothing of what is behind it.
+ * Checks that `tree` opens with the commits of `expectedTail` only.
  */
 async function assertRecovers(tree: Tree, expectedTail: Buffer, label: string): Promise<void> {
   const { log, reports, tree: recovered } = await recoverTwice(tree);
@@ -83,7 +83,7 @@ test("openLog() truncates a last commit with a flipped bit, and refuses a flip i
     const tail = tailOf(tree);
     const lastOffset = commitOffsets(tail).at(-2)!;
     for (let bit = 0; bit < tail.length * 8; bit++) {
-      // Every byte, and every bit in turn.
+      // One bit of every byte, each position in turn.
       if (bit % 8 !== (bit >> 3) % 8) continue;
       const damaged = withTail(tree, flipBit(tail, bit));
       if (bit >> 3 < lastOffset) await assertRefused(damaged, `bit ${bit}`);

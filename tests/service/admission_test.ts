@@ -4,7 +4,7 @@ import { Admission, type Reservation } from "../../src/service/admission.ts";
 
 const OVERLOADED = { code: "overloaded" };
 
-/** Room for 60 bytes besides the 40 that one body at a time may use to finish. */
+/** Room for 60 bytes, plus 40 reserved for one body at a time to finish. */
 function admission(limits: object = {}): Admission {
   return new Admission({
     totalBytes: 100,
@@ -18,7 +18,7 @@ function admission(limits: object = {}): Admission {
 
 const PATIENT = { admitWaitMs: 60_000, growWaitMs: 60_000 };
 
-/** Notes the order in which promises settle. */
+/** Records the order in which promises settle. */
 function settled(order: string[], name: string, promise: void | object | Promise<unknown>) {
   return Promise.resolve(promise).then(() => void order.push(name));
 }
@@ -141,7 +141,7 @@ test("Admission never exceeds its limit, and serves every body eventually", asyn
   };
   for (let round = 0; round < 20; round++) {
     const sizes = [40, 3, 40, 17, 40, 39];
-    // Two may wait to be admitted; the others are admitted in part.
+    // Two may wait for admission; the others are partly admitted.
     await Promise.all(sizes.map(body));
   }
   assert.ok(heldMaxBytes > 60, `${heldMaxBytes} bytes use the room set aside`);

@@ -1,5 +1,5 @@
 /**
- * A follow response that is closed in any phase leaves nothing behind, and makes room for another.
+ * A follow response closed in any phase leaks nothing and makes room for another.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -15,7 +15,7 @@ import { gateAt } from "../support/storage_faults.ts";
 import { openTestLog } from "../support/test_log.ts";
 import { openTestService } from "../support/test_service.ts";
 
-/** Counts those who wait. */
+/** Counts the waiters. */
 class CountedSignal extends ChangeSignal {
   readonly waiting: Set<() => void> = new Set();
 
@@ -35,7 +35,7 @@ class CountedSignal extends ChangeSignal {
   }
 }
 
-/** A hub over a log of one event, and a session of it whose closings are counted. */
+/** A hub over a log of one event, and a session whose closings are counted. */
 async function countedSession() {
   const storage = new SimulatedDisk();
   const { log } = await openTestLog(storage, 0);
@@ -55,7 +55,7 @@ async function countedSession() {
 
 type Counted = Awaited<ReturnType<typeof countedSession>>;
 
-/** Brings a session to a phase; what its `next()` under way will give, if there is one. */
+/** Each function brings a session to a phase and returns its pending `next()` calls. */
 const PHASES: [title: string, enter: (counted: Counted) => Promise<Promise<unknown>[]>][] = [
   ["before its first record", () => Promise.resolve([])],
   ["during a snapshot read", async ({ session, storage }) => {

@@ -1,4 +1,4 @@
-/** Why a follow response ends, and what its last record says. */
+/** Why a follow response ends, and its last record. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Follow } from "../../src/service/event_log.ts";
@@ -16,7 +16,7 @@ import { submit, submittedBatch, submittedEvent } from "../support/submitted.ts"
 import { openTestService } from "../support/test_service.ts";
 import { SCAN_PAUSE_BYTES } from "../../src/log/read/event_scan.ts";
 
-/** A service with two batches of one event; the ids. */
+/** A service with two batches of one event each, and the ids. */
 async function smallService() {
   const storage = new SimulatedDisk();
   const { service, reports } = await openTestService(storage, 0);
@@ -161,7 +161,7 @@ test("FollowSession.next() ends with replay_failed in the live phase; other sess
     detail: "the log could not be read",
   });
   await assertOver(failing);
-  // At the same place of the same log, after the failure.
+  // At the same position, after the failure.
   assert.equal((await nextEvents(later)).events[0]!.batch_id, "3");
   later.close();
   await service.close();

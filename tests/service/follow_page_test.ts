@@ -1,4 +1,4 @@
-/** How one page of what a follower reads ends. */
+/** How a page that a follower reads ends. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
@@ -17,7 +17,7 @@ const POSITION = {
 const LONG = { recordKey: "other", payload: "x".repeat(SCAN_PAUSE_BYTES) };
 const WANTED = { recordKey: "wanted" };
 
-/** A log with one batch of these events; its first and last id. */
+/** A log with one batch of these events, and its first and last id. */
 async function logOf(events: { recordKey: string; payload?: string }[]) {
   const { log } = await openTestLog(new SimulatedDisk(), 0);
   const [committed] = await log.append([preparedBatch("b", { events })]);

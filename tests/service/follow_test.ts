@@ -1,4 +1,4 @@
-/** What a follower is sent, record by record. Why it ends is in follow_end_test.ts. */
+/** The records that a follower receives. follow_end_test.ts tests how a session ends. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FOLLOW_RECORD_BYTES_MAX } from "../../src/limits.ts";
@@ -9,7 +9,7 @@ import { replayAll } from "../support/stream_listing.ts";
 import { submit, submittedBatch, submittedEvent } from "../support/submitted.ts";
 import { openTestService } from "../support/test_service.ts";
 
-/** A service that holds `batches` of one event for each of their streams. */
+/** A service with `batches` of one event for each of their streams. */
 async function serviceWith(batches: string[][]) {
   const { service } = await openTestService(new SimulatedDisk());
   for (const [place, streams] of batches.entries()) {
@@ -19,7 +19,7 @@ async function serviceWith(batches: string[][]) {
   return { service, ids };
 }
 
-/** Commits a batch of one event for each stream; the ids. */
+/** Commits a batch with one event per stream. @returns the ids. */
 async function commit(service: EventLogService, batchId: string, streams = ["orders"]) {
   await submit(service, submittedBatch("shop", batchId, streams));
   return (await replayAll(service)).slice(-streams.length).map((event) => event.event_id);
@@ -43,7 +43,7 @@ test("follow() after a position beyond the frontier waits for events beyond it",
   const { service, ids } = await serviceWith([["a"]]);
   const counter = (id: string, add: number) =>
     id.slice(0, -4) + (parseInt(id.slice(-4), 16) + add).toString(16).padStart(4, "0");
-  // The clock of tests stands still, so ids count up by one.
+  // The clock of the tests stands still, so ids increase by one.
   const after = counter(ids[0]!, 2);
   const follow = service.follow({ ...FOLLOW_ALL, after });
   const { snapshot, caughtUp } = await snapshotRecords(follow);

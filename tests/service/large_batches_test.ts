@@ -1,4 +1,4 @@
-/** Batches of thousands of events, which are stamped in slices while others get their turn. */
+/** Batches of thousands of events, stamped in slices that yield to the event loop. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";

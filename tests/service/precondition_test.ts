@@ -6,7 +6,7 @@ import { failNth, gateAt } from "../support/storage_faults.ts";
 import { openTestLog } from "../support/test_log.ts";
 import { type SubmittedBatch, submittedBatch } from "../support/submitted.ts";
 
-/** A batch of one event for `orders` of `shop`, expecting a frontier there. */
+/** A batch of one event for `shop/orders` that expects a frontier. */
 function expecting(
   batchId: string,
   expectedFrontier: string | null,
@@ -29,7 +29,7 @@ function conflict(expected: string | null, actual: string | null): Outcome {
   };
 }
 
-/** What becomes of batches that are submitted in one turn of the event loop. */
+/** Submits batches in one turn of the event loop. @returns their outcomes. */
 async function inOneTurn(log: RestartableLog, batches: SubmittedBatch[]): Promise<Outcome[]> {
   return await Promise.all(batches.map((batch) => log.submit(batch)));
 }
@@ -80,7 +80,7 @@ test("append() with a precondition is undecided after a commit with an unknown o
   await log.service.close();
 });
 
-/** A log whose only batch is sealed, and the last event of that. */
+/** A log whose only batch is sealed, and the last event of the batch. */
 async function openSealed(): Promise<{ log: RestartableLog; last: string }> {
   const before = await RestartableLog.open();
   const last = await before.commit(submittedBatch("shop", "1"));

@@ -1,7 +1,7 @@
 /**
- * The bug: every admitted body was prepared at once and waited for the writer in its canonical
- * form, which has up to 4.4 times the bytes (`1e20`). 200 bodies of 4 MiB took 3 GiB, and ended a
- * process with less.
+ * The bug: every admitted body was prepared at once and queued for the writer in canonical form,
+ * which is up to 4.4 times as large (`1e20`). 200 bodies of 4 MiB took 3 GiB, and killed a process
+ * with less memory.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,6 +1,5 @@
 /**
- * A service that is sealed while it is used: clients see the history that they would see without
- * it, whatever they ask at whatever moment.
+ * Sealing of a log in use: clients always get the same responses as without it.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -26,7 +25,7 @@ async function openSealed(storage: SimulatedDisk = new SimulatedDisk()) {
   return { storage, steps, ...await openTestService(storage, undefined, steps.on()) };
 }
 
-/** Plays the history; what can be seen after each part, of the service that has taken it. */
+/** Plays the history. @returns an observation after each part. */
 async function play(steps: SealingSteps | null) {
   const history = new MixedHistory();
   let storage = new SimulatedDisk();
@@ -70,7 +69,7 @@ test("a batch is recognized at every step of its move into a segment", async () 
   };
   const seen: unknown[] = [];
   let isAsking = false;
-  // The sealing stands still before each of its operations while the questions are answered.
+  // Sealing pauses before each of its operations while the requests are answered.
   storage.hook = async () => {
     if (isAsking) return null;
     isAsking = true;
@@ -106,7 +105,7 @@ test("LogState finds a batch whose generation is sealed during the lookup", asyn
   const known: BatchEntry[] = [];
   const looking = new Gate();
   sealed.findBatch = async (_, batchId) => {
-    // What is in the history when it is asked; the rest comes while it reads.
+    // Part of the history exists at the request; the rest is committed during the read.
     const found = known.find(({ batch_id }) => batch_id === batchId) ?? null;
     await looking.opened;
     return found;

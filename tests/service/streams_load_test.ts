@@ -1,4 +1,4 @@
-/** When `streams()` reads the log: for an anchor it does not keep, and what may go wrong then. */
+/** When `streams()` reads the log, which is only for uncached anchors, and how that may fail. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { SimulatedDisk } from "../support/simulated_disk.ts";

@@ -13,7 +13,7 @@ import {
 import { submit, submittedBatch } from "../support/submitted.ts";
 import { openTestService } from "../support/test_service.ts";
 
-/** Takes page after page from `first` on; `between` runs before each but the first. */
+/** Reads all pages from `first` on; `between` runs before each page but the first. */
 async function takePages(
   service: EventLogService,
   query: StreamsQuery,

@@ -1,5 +1,5 @@
 /**
- * The one queue in front of the writer, by the service over a disk that waits, fails and fills up.
+ * The queue of the writer, over a disk that stalls, fails and fills up.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -14,7 +14,7 @@ import { failNth, gateAt, noRoomAfter } from "../support/storage_faults.ts";
 import { commitOffsets, joinPieces, tailOf } from "../support/test_log.ts";
 import { openTestService } from "../support/test_service.ts";
 
-/** What a submission came to: the status of its receipt, or the code of its error. */
+/** The outcome of a submission: the status of its receipt, or the code of its error. */
 type Outcome = Receipt["status"] | ErrorCode;
 
 async function outcome(answer: Promise<Receipt>): Promise<Outcome> {
@@ -46,7 +46,7 @@ function commitCount(storage: SimulatedDisk): number {
   return commitOffsets(tailOf(storage.tree())).length - 1;
 }
 
-/** A batch with the id of another and other events. */
+/** A batch with the id of another and different events. */
 function conflicting(batchId: string): PreparedBatch {
   return preparedBatch(batchId, { events: [{ payload: "other" }] });
 }

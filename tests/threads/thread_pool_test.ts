@@ -1,4 +1,4 @@
-/** Threads that answer requests: what becomes of these when one fails, dies, rests or is closed. */
+/** Threads that answer requests, and the outcome when one fails, dies, is idle or is closed. */
 import assert from "node:assert/strict";
 import { EventEmitter } from "node:events";
 import { test, type TestContext } from "node:test";
@@ -19,10 +19,10 @@ function poolFor(context: TestContext, threadsMax = 1, module = MODULE) {
 
 const echo = (value: string | ArrayBuffer): Order => ({ order: "echo", value });
 
-/** A thread that does what the test says. */
+/** A thread controlled by the test. */
 class FakeWorker extends EventEmitter {
   readonly posted: unknown[] = [];
-  /** Whether no message can be sent to it. */
+  /** Whether sending a message to it fails. */
   isFull = false;
 
   postMessage(message: unknown): void {
@@ -36,7 +36,7 @@ class FakeWorker extends EventEmitter {
   }
 }
 
-/** A pool of one thread, which is each of so many workers in turn. */
+/** A pool of one thread, which uses these workers in turn. */
 function fakePool(count: number, options: { idleMs?: number } = {}) {
   const workers = Array.from({ length: count }, () => new FakeWorker());
   let started = 0;

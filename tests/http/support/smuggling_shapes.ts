@@ -1,14 +1,14 @@
 /**
- * Bytes in which one reader of HTTP could see other requests than the next one does, and which
- * requests must be seen in them. `hidden` is the batch that somebody might be made to execute.
+ * Bytes in which two HTTP parsers could see different requests, and the requests that must be
+ * seen. `hidden` is the batch that an attacker might smuggle in.
  */
 import { HEADER_BYTES_MAX, INGEST_BODY_BYTES_MAX } from "../../../src/limits.ts";
 
 export interface Shape {
   title: string;
-  /** A byte for each character. */
+  /** One byte per character. */
   bytes: string;
-  /** Of all answers, in order. */
+  /** Statuses of all responses, in order. */
   statuses: number[];
   /** Ids of the batches that are committed. */
   executed: string[];
@@ -24,7 +24,7 @@ function batchText(id: string, payload: unknown = null): string {
 
 const PATH = "/v1/events";
 
-/** A request with these header lines and whatever follows its head. */
+/** A request with these header lines and anything that follows its head. */
 function request(line: string, headers: string, rest = ""): string {
   return `${line}\r\n${HOST}${headers}\r\n${rest}`;
 }
@@ -52,7 +52,7 @@ const HIDDEN_LENGTH = `Content-Length: ${HIDDEN.length}\r\n`;
 const HIDDEN_CHUNKED = chunk(HIDDEN) + LAST_CHUNK;
 const GET = `GET ${PATH} HTTP/1.1`;
 
-/** Shapes with the same answers, and the batches that are committed. */
+/** Shapes with the same responses and committed batches. */
 function shapes(
   statuses: number[],
   executed: string[],
@@ -69,7 +69,7 @@ function shapes(
 const AFTER = commit("after");
 const SIZE = OUTER.length.toString(16);
 
-/** Bodies are framed by these headers; what follows is another request and is seen as one. */
+/** Valid framing, followed by another request. */
 const PLAIN: Shape[] = shapes([200, 200], ["outer", "after"], {
   "a batch in chunks, then another batch": post(CHUNKED, OUTER_CHUNKED) + AFTER,
   "chunks declared after a tab, in capitals":
@@ -86,7 +86,7 @@ const PLAIN: Shape[] = shapes([200, 200], ["outer", "after"], {
   "an offer to upgrade": commit("outer", null, "Connection: Upgrade\r\nUpgrade: h2c\r\n") + AFTER,
 });
 
-/** A request lies in the body of another one. */
+/** A request in the body of another one. */
 const IN_BODIES: Shape[] = [
   ...shapes([200, 200], ["outer", "after"], {
     "a request as payload": commit("outer", HIDDEN) + commit("after", `\r\n\r\n${HIDDEN}`),
@@ -140,7 +140,7 @@ const IN_BODIES: Shape[] = [
   }),
 ];
 
-/** Nothing behind these is looked at. */
+/** Requests after these are not executed. */
 const ENDING: Shape[] = [
   ...shapes([200], ["outer"], {
     "a request after one that closes the connection":
@@ -156,7 +156,7 @@ const ENDING: Shape[] = [
   }),
 ];
 
-/** Header lines of which no reader can be sure what they say of the body. */
+/** Header lines that make the framing of the body ambiguous. */
 const UNCLEAR_FRAMING: Record<string, string> = {
   "a length and chunks": `Content-Length: ${OUTER.length}\r\n${CHUNKED}`,
   "chunks and a length": `${CHUNKED}Content-Length: ${OUTER.length}\r\n`,
@@ -203,10 +203,10 @@ const UNCLEAR_FRAMING: Record<string, string> = {
   "a length with a point": "Content-Length: 1.0\r\n",
 };
 
-/** Each with what it could frame, and the hidden request behind. */
+/** Each with a body that it could frame, then the hidden request. */
 function unclear(): Shape[] {
   return Object.entries(UNCLEAR_FRAMING).flatMap(([title, headers]) => {
-    // A second host leaves no doubt of the body: there is none, and what follows is no request.
+    // A second host is not ambiguous: there is no body, and the next bytes are not a request.
     const statuses = title === "a second host" ? [400, 400] : [400];
     return shapes(statuses, [], {
       [`${title}, before a plain body`]: post(headers, OUTER + HIDDEN),
@@ -215,7 +215,7 @@ function unclear(): Shape[] {
   });
 }
 
-/** Heads that are none, with the hidden request behind. */
+/** Malformed heads, followed by the hidden request. */
 const BROKEN_HEADS: Record<string, string> = {
   "a NUL in the path": request("GET /v1/events\0 HTTP/1.1", ""),
   "a space in the path": request("GET /v1/events HTTP/1.1 HTTP/1.1", ""),
@@ -243,7 +243,7 @@ const BROKEN_HEADS: Record<string, string> = {
   "chunks on HTTP/1.0": request(`POST ${PATH} HTTP/1.0`, CHUNKED, OUTER_CHUNKED),
 };
 
-/** Chunks that are none. Each could be read so that the hidden request is found. */
+/** Malformed chunks. Each could be parsed so that the hidden request is found. */
 const BROKEN_CHUNKS: Record<string, string> = {
   "a size that wraps around": `${"f".repeat(16)}\r\n${OUTER}\r\n${LAST_CHUNK}`,
   "a size that wraps to the valid one": `1${OUTER.length.toString(16).padStart(16, "0")}\r\n` +

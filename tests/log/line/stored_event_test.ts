@@ -15,12 +15,12 @@ const LINE =
 
 function take(line: string): StoredEvent | null {
   const event = new StoredEvent();
-  // With other bytes around, which must not be looked at.
+  // Surrounded by other bytes, which must not be read.
   const bytes = Buffer.from(`"}${line}","}`);
   return event.take(bytes, 2, bytes.length - 4) ? event : null;
 }
 
-/** The members of a line as it spells them. */
+/** The raw members of a line. */
 function members(event: StoredEvent): Record<string, string | null> {
   const text = (start: number, end: number) => event.bytes.toString("utf8", start, end);
   return {

@@ -21,7 +21,7 @@ function storedLine(source: string, event: EventOptions): Buffer {
   return Buffer.from(sealEvent(identity, preparedEvent(event), EVENT_ID).line + "\n");
 }
 
-/** Texts that are hard on whoever looks for quotes and commas. */
+/** Texts that mislead a search for quotes and commas. */
 const HARD_TEXTS = [
   "1",
   "11",

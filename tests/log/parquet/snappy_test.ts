@@ -16,7 +16,7 @@ function decompress(block: Uint8Array, sizeBytes: number): Buffer {
   return out;
 }
 
-/** Texts with runs and repetitions of all lengths, up to past the reach of a copy. */
+/** Texts with runs and repetitions of all lengths, even beyond the reach of a copy. */
 function sample(random: SeededRandom): Buffer {
   const pieces: Buffer[] = [];
   for (let count = random.below(30); count > 0; count--) {

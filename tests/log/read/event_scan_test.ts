@@ -37,7 +37,7 @@ interface Query extends ScanOptions {
   filter: EventFilter;
 }
 
-/** The events of commit files, read line by line. */
+/** Reads the events of commit files line by line. */
 function storedEvents(...files: Uint8Array[]): StoredEvent[] {
   return Buffer.concat(files).toString().split("\n")
     .filter((line) => line.startsWith('{"event_id"'))
@@ -86,8 +86,8 @@ function randomEvents(random: Random, count: number): EventOptions[] {
 }
 
 /**
- * Two pending files and a tail, with batches of 1 to 2,000 events and many commits of one, some or
- * all of the tail in memory, or nothing.
+ * Two pending files and a tail, with batches of 1 to 2,000 events and many one-event commits;
+ * all, part or none of the tail is in memory.
  */
 async function randomLog(random: Random) {
   let tree = new SimulatedDisk().tree();
@@ -127,7 +127,7 @@ function randomQuery(random: Random, events: StoredEvent[]): Query {
     "00000000-0000-7000-8000-000000000000",
     "ffffffff-ffff-7fff-bfff-ffffffffffff",
   ];
-  // Exactly one event when nothing is filtered out.
+  // Exactly one event without a filter.
   const lineBytes = Buffer.byteLength(events[0]!.line) + 1;
   const filter: EventFilter = {};
   if (random() < 0.3) filter.source = randomItem(random, [...SOURCES, "none"]);

@@ -1,4 +1,4 @@
-/** Sealing while a log is open: when it happens, what is told of it, what its failures cost. */
+/** Background sealing: when it runs, what it reports, what its failures affect. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
@@ -35,7 +35,7 @@ function batchIdsOf(events: readonly CommittedEvent[]): string[] {
   return events.map(({ batch_id }) => batch_id);
 }
 
-/** What is in the folders of a log: how many of each kind. */
+/** Counts the files in the folders of a log. */
 function filesOf(storage: SimulatedDisk): Record<string, number> {
   const names = [...storage.tree().keys()];
   const inFolder = (folder: string) => names.filter((name) => name.startsWith(`${folder}/`)).length;
@@ -131,7 +131,7 @@ test("failed sealing is reported and retried with growing delays, and affects no
   await log.close();
 });
 
-/** What makes a sealing fail, what is told of it, and whether it goes on afterwards. */
+/** Causes of failed sealing, the report of each, and whether a retry fails too. */
 const CAUSES: [name: string, Fail, told: RegExp, isLasting: boolean][] = [
   ["runs out of space", failTemporaryFile, /s: ENOSPC/, false],
   ["finds damage in its pending file", damagePending, /s: .*corrupt at byte 0/, true],

@@ -1,4 +1,4 @@
-/** `Log.seal()`: what it writes and tells, and that what is read afterwards is what was there. */
+/** `Log.seal()`: what it writes and reports, and that reads return the same before and after. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
@@ -100,7 +100,7 @@ test("openLog() reads the footers of segments and no rows", async () => {
 test("seal() refuses a tail that another writer changed, and keeps what is committed", async () => {
   const storage = new SimulatedDisk(await logTree([["a"], ["b"]]));
   await rotateOnly(storage);
-  // Right when the log is opened, wrong when it is read again.
+  // Valid when the log is opened, damaged when seal() reads it.
   const { log } = await openTestLog(storage);
   const [path] = pendingPaths(storage.tree()) as [string];
   const file = await storage.open(path, "write");
@@ -138,7 +138,7 @@ test("seal() stopped within a pending file leaves the whole file to the next run
     const { report, failure } = await verifyStorage(storage, { chain: true });
     assert.equal(failure, null, failure?.message);
     assert.deepEqual([report.pending_checked, report.events_checked], [2, 7]);
-    // The segments that were made so far are orphans.
+    // The segments written so far are orphans.
     assert.equal(report.orphans.length, stopAt - 1);
     assert.deepEqual(await batchIdsOf(storage), ALL);
     assert.deepEqual((await sealAll(storage, EACH_COMMIT)).map(({ events }) => events), [

@@ -1,4 +1,4 @@
-/** The thread that makes segments: what it makes, what is told of one that fails, its throttle. */
+/** The thread that writes segments: its output, its failures, its throttle. */
 import assert from "node:assert/strict";
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
@@ -16,13 +16,13 @@ import { withFolder } from "../../../tools/support/program.ts";
 import { preparedBatch } from "../../support/prepared.ts";
 import { testTime } from "../../support/test_log.ts";
 
-/** A folder with a pending file, and the task to make a segment of all of it. */
+/** Creates a pending file. @returns the task to seal it into one segment. */
 async function pendingIn(folder: string): Promise<SegmentTask> {
   const storage = fileStorage(folder);
   const log = await openLog({ ...testTime(), storage, report() {} });
   const events = Array.from({ length: 300 }, (_, n) => ({ payload: `${n}`.repeat(50) }));
   for (const batchId of ["a", "b"]) await log.append([preparedBatch(batchId, { events })]);
-  // A sealing that is stopped behind the rotation.
+  // Sealing stops after the rotation.
   assert.ok(!(await log.seal(() => {}, { isStopped: () => true })));
   await log.close();
   const path = `${PENDING_FOLDER}/${await readdir(join(folder, PENDING_FOLDER))}`;

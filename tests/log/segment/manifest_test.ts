@@ -28,7 +28,7 @@ test("writeManifest() durably writes canonical JSON and one LF under the final n
   assert.equal(afterCrash.contents(MANIFEST_FILE).toString(), EMPTY_TEXT);
 });
 
-/** An entry that follows another. Nothing of it is real but that it has the right form. */
+/** A well-formed entry that follows another; its values are invented. */
 function entryAfter(before: SegmentEntry | undefined, number: number): SegmentEntry {
   const id = (low: number) => `01900000-0000-7000-8000-${low.toString(16).padStart(12, "0")}`;
   const hash = (value: number) => value.toString(16).padStart(64, "0");
@@ -87,7 +87,7 @@ test("readManifest() rejects a manifest from a newer version, whatever its conte
   }
 });
 
-/** Empty manifests, each with another value of one of these bounds. */
+/** Empty manifests, each with one of `names` set to one of `values`. */
 function boundsOf(names: string[], values: string[]): Record<string, string> {
   const cases = names.flatMap((name) =>
     values.map((value) => {

@@ -24,7 +24,7 @@ function batch(source: string, id: string, ...streams: string[]): PreparedBatch 
   return preparedBatch(id, { source, events: streams.map((stream) => ({ stream })) });
 }
 
-/** Four segments. */
+/** A log with four segments. */
 const SEALED: Promise<WrittenSegments> = sealCommits([
   [batch("a", "1", "s", "t"), batch("b", "1", "s")],
   [batch("a", "2", "t")],
@@ -134,7 +134,7 @@ test("SealedHistory serves nothing from a damaged segment, and reports the posit
     for (let time = 0; time < 2; time++) {
       const frontier = history.streamFrontier("a", "s");
       await assert.rejects(frontier, { name: "SegmentError", message });
-      // What does not need the damaged segment is answered.
+      // Queries that do not need the damaged segment succeed.
       assert.deepEqual(await history.findBatch(last.source, last.batch_id), last);
       assert.equal(await history.streamFrontier("b", "s"), last.last_event_id);
     }

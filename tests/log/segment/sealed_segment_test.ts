@@ -29,7 +29,7 @@ async function linesOf(segment: LogFile, filter: EventFilter, after?: string) {
   return splitLines(Buffer.concat(chunks)).map(String);
 }
 
-/** A log of one segment. */
+/** A log with one segment. */
 async function sealOne(...commits: Parameters<typeof sealCommits>[0]) {
   const sealed = await sealCommits(commits);
   const { files: [segment] } = historyOf(sealed.storage, sealed.segments);

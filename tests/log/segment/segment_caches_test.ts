@@ -12,7 +12,7 @@ import { SimulatedDisk } from "../../support/simulated_disk.ts";
 
 const MIB = 1024 * 1024;
 
-/** A cache of row groups of one byte each, filled with their number, and which were decoded. */
+/** A cache of one-byte row groups that hold their number, and the list of decoded ones. */
 function fakeRowGroups(sizeBytes: number) {
   const cache = new RowGroupCache();
   const decoded: number[] = [];
@@ -50,7 +50,7 @@ test("RowGroupCache.use() evicts the least recently used lines and reuses their 
   await read(0);
   await read(fitting);
   assert.equal(decoded.length, fitting + 1);
-  // All but 1 are still there; then 2 goes for 1.
+  // All but 1 are cached.
   await read(0);
   await read(2);
   assert.equal(decoded.length, fitting + 1);

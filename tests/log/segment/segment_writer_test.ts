@@ -66,7 +66,7 @@ test("writeSegment() ends a segment with the first commit that reaches a limit",
 });
 
 test("writeSegment() retains no reference to the memory that commits are read into", async () => {
-  // Larger than one read, and every value in the place of the one before.
+  // Larger than one read; every value overwrites the one before.
   const commits = Array.from({ length: 8 }, (_, number) => [
     preparedBatch(`${number}`, {
       source: `source-${number}`,
@@ -116,7 +116,7 @@ test("writeSegment() writes pages of several MiB at the right offsets", async ()
   assert.ok((await segment.readRowGroup(0)).equals(lines));
 });
 
-/** A commit, wherever it ends in a file. */
+/** A commit without its position in a file. */
 type CommitLines = Omit<WholeCommit, "endBytes">;
 
 async function writeCommits(commits: CommitLines[], previousHead = GENESIS_HEAD_HEX) {
@@ -138,14 +138,14 @@ function twoBatches(): CommitLines {
 
 type Change = (commit: CommitLines) => CommitLines;
 
-/** Other batches over the same lines. */
+/** Changes the batches and keeps the lines. */
 const entries =
   (change: (batches: BatchEntry[]) => BatchEntry[]): Change => ({ commit, lines }) => ({
     commit: { ...commit, batches: change(commit.batches) },
     lines,
   });
 
-/** Other lines under the same batches. */
+/** Changes the lines and keeps the batches. */
 const relined = (change: (lines: Buffer[]) => Buffer[]): Change => ({ commit, lines }) => ({
   commit,
   lines: Buffer.concat(change(splitLines(lines))),

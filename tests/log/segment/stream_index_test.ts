@@ -31,7 +31,7 @@ function idAt(place: number): string {
   return `019b7c4e-2d37-7a01-8f00-${place.toString(16).padStart(12, "0")}`;
 }
 
-/** So many streams and their sources, in order. */
+/** Random entries of streams and their sources, in order. */
 function randomEntries(random: SeededRandom, count: number): StreamEntry[] {
   const keys = new Set<string>();
   const sources = Array.from({ length: 1 + random.below(count) }, () => randomName(random));
@@ -46,7 +46,7 @@ function randomEntries(random: SeededRandom, count: number): StreamEntry[] {
   }));
 }
 
-/** An index as a segment has it, and how many blocks were read of it. */
+/** A stream index as stored in a segment, and the number of blocks read from it. */
 function indexOf(entries: StreamEntry[]): StreamIndex & { reads: number } {
   const { stream_blocks: blocks, stream_index: index } = encodeStreamIndex(entries);
   return {

@@ -126,7 +126,7 @@ test("isNoRoom() recognizes an error by its code, or by its number without a cod
   const cases: [isNoRoom: boolean, errors: unknown[]][] = [
     [true, [EDQUOT, EFBIG, ENOSPC].map((errno) => new Error(`No room (os error ${errno})`))],
     [true, ["EDQUOT", "EFBIG", "ENOSPC"].map((code) => withCode(code))],
-    // libuv has no name for EDQUOT: a disk quota that was used up stopped the writer for good.
+    // The bug: libuv has no name for EDQUOT, so an exhausted disk quota poisoned the writer.
     [true, [withCode(`Unknown system error -${EDQUOT}`, "write")]],
     [false, [withCode(`Unknown system error -${EIO}`)]],
     [false, [withCode("EIO", `No room (os error ${ENOSPC})`)]],
@@ -176,7 +176,7 @@ test("fileStorage() closes a file after its pending reads, and refuses later ope
       "a descriptor to read, one to write",
     );
     assert.deepEqual(into.map(String), ["first", "first"]);
-    // It has the descriptor that the first one had.
+    // It reuses the descriptor of the first file.
     const second = await storage.open("first", "write");
     const calls = [
       () => first.read(Buffer.alloc(5), 0),

@@ -35,7 +35,7 @@ import {
   splitLines,
 } from "../../support/test_segment.ts";
 
-/** What a pass finds; null when nothing. */
+/** Returns the failure that a pass finds, or null. */
 async function findFailure(
   storage: SimulatedDisk,
   entry: ExpectedSegment,
@@ -125,7 +125,7 @@ function forgeLine(change: (line: string) => string): Forge {
   return ([row, ...rest]) => ({ groups: [[changeLine(row!, change), ...rest]] });
 }
 
-/** Forges a segment of these rows in other places. */
+/** Forges a segment with the rows in this order. */
 function forgeOrder(order: readonly number[]): Forge {
   return (rows) => ({ groups: [order.map((place) => rows[place]!)] });
 }
@@ -134,7 +134,6 @@ function forgeIndex(index: NonNullable<Forgery["index"]>): Forge {
   return (rows) => ({ groups: [rows], index });
 }
 
-/** Forges the stream index. */
 function forgeStreams(change: (entries: StreamEntry[]) => StreamEntry[]): Forge {
   return (rows) => {
     const entries = decodeStreamBlock(describeRows(rows).index.stream_blocks);
@@ -150,7 +149,7 @@ const withBadStream = (line: string) => line.replace(/"stream":"[^"]*"/, '"strea
 
 type Found = FailureCode | null;
 
-/** What each pass finds, and ways to forge rows that it finds so. */
+/** What each pass finds, and forgeries with that result. */
 const FORGERIES: [byDefault: Found, byChain: Found, forgeries: Record<string, Forge>][] = [
   [null, null, { nothing: (rows) => ({ groups: [rows.slice(0, 3), rows.slice(3)] }) }],
   [null, "content_hash_mismatch", { "a payload": forgeLine(withPayload) }],
@@ -204,7 +203,7 @@ const FORGERIES: [byDefault: Found, byChain: Found, forgeries: Record<string, Fo
   }],
 ];
 
-/** A key filter of one page, all of whose bits are set. */
+/** A key filter of one page with all bits set. */
 function fullFilter(): Buffer {
   const page = Buffer.alloc(KEY_PAGE_BYTES, 0xff);
   page.writeUInt32LE(crc32(page.subarray(0, -4)), KEY_PAGE_BYTES - 4);
@@ -219,7 +218,7 @@ function isStream({ key }: StreamEntry): boolean {
   return !isSourceKey(key);
 }
 
-/** The entries with another first one of those that are `wanted`. */
+/** Changes the first entry that is `wanted`. */
 function changed(
   entries: StreamEntry[],
   wanted: (entry: StreamEntry) => boolean,
@@ -254,7 +253,7 @@ test("checkSegment() reports Parquet files that are not segments", async () => {
   }
 });
 
-/** Ends as a segment does, CRC-32 and all. */
+/** Ends like a segment, with a valid CRC-32. */
 function fileOfAnotherSchema(): Buffer {
   const footer = encodeFooter({
     version: 2,

@@ -54,14 +54,14 @@ function withPending(bytes: Uint8Array): Tree {
   return withFile(PENDING_2, bytes);
 }
 
-/** The log with other lines in a commit. */
+/** The log with changed lines in a commit. */
 function withBadLines(change: (lines: string[]) => string[]): Tree {
   return withCommits(FULL, PENDING_2, ([first]) => {
     first!.lines = change(first!.lines);
   });
 }
 
-/** The log with another entry of its first batch in a file. */
+/** The log with a changed entry of the first batch of a file. */
 function withEntry(path: string, change: (entry: BatchEntry) => BatchEntry): Tree {
   return withCommits(FULL, path, ([first]) => {
     const { commit } = first!;
@@ -70,7 +70,7 @@ function withEntry(path: string, change: (entry: BatchEntry) => BatchEntry): Tre
   });
 }
 
-/** The log with a change of one event, in every form that it can be stored in. */
+/** The log with one event changed: in a segment, in a pending file, in the tail. */
 async function withLine(change: (line: string) => string): Promise<Tree[]> {
   const inFile = (path: string) =>
     withCommits(FULL, path, ([, second]) => {
@@ -111,22 +111,22 @@ async function overlappingPending(): Promise<Tree> {
   return withFile(name, before.get(PENDING_1)!, without(PENDING_1));
 }
 
-/** The log with a segment that says other things of itself. */
+/** The log with forged facts in a segment and its manifest entry. */
 async function withForged(number: number, facts: Partial<SegmentEntry>, tree = FULL) {
   const entry = { ...SEGMENTS[number]!, ...facts };
   const rows = await readRows(FULL, SEGMENTS[number]!.path);
   return withSegment(tree, number, await forgeSegment(rows, entry), facts);
 }
 
-/** The log with another head of the first segment, from which the second one goes on. */
+/** The log with a forged head of the first segment, from which the second one continues. */
 async function withForgedHead(): Promise<Tree> {
   return await withForged(1, { previous_head: ZEROS }, await withForged(0, { head: ZEROS }));
 }
 
-/** Changes of a log, and what the message must tell of each. */
+/** Changes to a log, and the message that each must cause. */
 type Finding = [what: string, message: RegExp, ...trees: Tree[]];
 
-/** By what each pass finds; null for nothing. */
+/** Grouped by what each pass finds; null for nothing. */
 const FINDINGS: [byChain: FailureCode, byDefault: FailureCode | null, findings: Finding[]][] = [
   ["manifest_invalid", "manifest_invalid", [
     [
@@ -355,12 +355,12 @@ for (const [byChain, byDefault, findings] of FINDINGS) {
   }
 }
 
-/** The log with another payload in the second commit of the tail. */
+/** The log with a changed payload in the second commit of the tail. */
 const OTHER_PAYLOAD = withCommits(FULL, TAIL_FILE, ([, second]) => {
   second!.lines[1] = second!.lines[1]!.replace("東京", "京東");
 });
 
-/** The codes and files of all that is damaged, the first failure in front. */
+/** The code and file of all damage, the first failure first. */
 async function damagesOf(tree: Tree, options: { chain: boolean }): Promise<string[]> {
   const { failure, others } = await verifyTree(tree, options);
   return [failure!, ...others].map(({ code, message }) => {

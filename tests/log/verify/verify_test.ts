@@ -45,7 +45,7 @@ async function sealedTree(tree: Tree): Promise<Tree> {
   return storage.tree();
 }
 
-/** A tail of batches whose every value may be as odd as the rules of events allow. */
+/** A tail of batches with values as odd as the rules of events allow. */
 async function hostileTail(): Promise<Tree> {
   const storage = new SimulatedDisk();
   const { log } = await openTestLog(storage);
@@ -55,7 +55,7 @@ async function hostileTail(): Promise<Tree> {
   return storage.tree();
 }
 
-/** A tree with more files, or fewer. */
+/** A tree with files added or removed. */
 function withFiles(tree: Tree, files: Record<string, Uint8Array | string>, missing?: string): Tree {
   const changed = new Map(tree);
   for (const [path, bytes] of Object.entries(files)) changed.set(path, Buffer.from(bytes));

@@ -105,7 +105,7 @@ test("closesAsHeader() recognizes a header line by its end", () => {
   assert.ok(!closesAsHeader(header.subarray(-20), 20));
 });
 
-/** The hash of a frame that lies between other bytes. */
+/** The hash of a frame surrounded by other bytes. */
 function hashOf(before: string, line: Uint8Array, body: Uint8Array, behind: string): string {
   const bytes = Buffer.concat([Buffer.from(before), line, body, Buffer.from(behind)]);
   const lineEnd = before.length + line.length - 1;

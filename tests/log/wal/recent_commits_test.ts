@@ -7,7 +7,7 @@ import { preparedBatch } from "../../support/prepared.ts";
 import { randomInteger, seededRandom, testSeed } from "../../../tools/support/random.ts";
 import { openTestLog, readAll } from "../../support/test_log.ts";
 
-/** Ids of as many digits, in order. */
+/** Ids of equal length, in order. */
 function idOf(number: number): string {
   return String(number).padStart(6, "0");
 }

@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { INDEX_INTERVAL_BYTES, SparseIndex } from "../../../src/log/wal/sparse_index.ts";
 
-/** A line of `sizeBytes` with the id of that number. */
+/** A line of `sizeBytes` with the event id of `number`. */
 function line(number: number, sizeBytes: number): string {
   return `{"event_id":"${eventId(number)}","x":"`.padEnd(sizeBytes - 1, "x") + "\n";
 }
@@ -15,11 +15,11 @@ function eventId(number: number): string {
 interface IndexedFile {
   index: SparseIndex;
   bytes: Buffer;
-  /** Where the line of each event starts. */
+  /** Start offset of each event line. */
   lineOffsets: number[];
 }
 
-/** Indexes commits of so many lines, each of `lineBytes`, in pieces of `pieceLines`. */
+/** Indexes commits with these numbers of lines, each of `lineBytes`, in pieces of `pieceLines`. */
 function indexed(commits: number[], lineBytes: number, pieceLines = Infinity): IndexedFile {
   const header = '{"commit":}\n';
   const index = new SparseIndex();
