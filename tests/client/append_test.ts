@@ -179,7 +179,7 @@ for (const [name, reply] of NONSENSE) {
 
 test("append() rejects with the reason of its signal, while waiting and before", async () => {
   const abort = new AbortController();
-  const reason = new Error("not needed any more");
+  const reason = new Error("no longer needed");
   const abortAndKeepSilent: Reply = () => abort.abort(reason);
   await withFakeService([abortAndKeepSilent], async ({ client, seen }) => {
     await assert.rejects(client.append(BATCH, { signal: abort.signal }), reason);

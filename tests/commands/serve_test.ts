@@ -159,7 +159,7 @@ test("serve keeps its log from another serve and from seal, and init recognizes 
       assert.match(stderr, /\.lock: held by another process/);
     }
     assert.equal((await runCli(["init", dir])).code, 0);
-    assert.equal((await post(serving, 1)).status, 200, "the first one is not disturbed");
+    assert.equal((await post(serving, 1)).status, 200, "the first one is unaffected");
     assert.equal((await serving.stop()).code, 0);
     assert.equal((await runCli(["init", dir])).code, 0);
   }));

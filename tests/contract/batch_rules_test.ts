@@ -107,8 +107,8 @@ const REFUSED = casesOf<unknown>({
     "occurred_at is a string": withEvent({ occurred_at: null }),
     "occurred_at ends in Z": withEvent({ occurred_at: "2026-01-01T00:00:00+00:00" }),
     "occurred_at is a valid date": withEvent({ occurred_at: "2026-02-29T00:00:00Z" }),
-    "occurred_at is no leap second": withEvent({ occurred_at: "2016-12-31T23:59:60Z" }),
-    "occurred_at has at most 9 digits of fraction": withEvent({
+    "occurred_at is not a leap second": withEvent({ occurred_at: "2016-12-31T23:59:60Z" }),
+    "occurred_at has at most 9 fractional digits": withEvent({
       occurred_at: "2026-01-01T00:00:00.1234567890Z",
     }),
     "a decimal point is followed by digits": withEvent({ occurred_at: "2026-01-01T00:00:00.Z" }),

@@ -121,7 +121,7 @@ test("a follower that reads nothing is ended with buffer_exceeded, and can resum
     assert.equal(end.reason, "buffer_exceeded");
     assert.equal(end.last_event_id, records.at(-1).last_event_id);
     const delivered = records.flatMap(({ events }) => events);
-    assert.ok(delivered.length < eventCount, "it was ended before it had all");
+    assert.ok(delivered.length < eventCount, "it was ended before it had received everything");
     const rest = await FollowReader.open(socketPath, `&after=${end.last_event_id}`);
     const resumed = await rest.catchUp();
     assert.equal(delivered.length + resumed.length, eventCount, "nothing is lost");

@@ -114,7 +114,7 @@ test("docs/openapi.yaml: every parameter is accepted, and no other", () =>
   }));
 
 /** The tour injects every failure, which needs a service in this process. */
-const TOUR_SKIP = TESTED_EXECUTABLE === undefined ? false : "is of the service in this process";
+const TOUR_SKIP = TESTED_EXECUTABLE === undefined ? false : "needs a service in this process";
 
 /** Errors of a body that its schema also detects. */
 const SCHEMA_ERRORS = /^(invalid_(request|batch|events|source_retirement)|body_too_large)$/;

@@ -26,14 +26,14 @@ const RAW: readonly [title: string, bytes: string][] = [
   ...MALFORMED.filter(([title]) => !WITHOUT_ANSWER.includes(title)),
   ["an absolute target", get("http://elsewhere/v1/events?limit=1")],
   ["a target with a fragment", get("/v1/events#x")],
-  ["a wish for a range", get("/v1/events", "Range: bytes=0-1\r\nIf-None-Match: *\r\n")],
+  ["a range request", get("/v1/events", "Range: bytes=0-1\r\nIf-None-Match: *\r\n")],
   [
-    "a wish for another protocol",
+    "a protocol upgrade request",
     get("/v1/events", "Connection: upgrade\r\nUpgrade: websocket\r\n"),
   ],
-  ["the wish that the connection closes", get("/v1/events", "Connection: close\r\n")],
+  ["a request to close the connection", get("/v1/events", "Connection: close\r\n")],
   ["no host", "GET /v1/events HTTP/1.1\r\n\r\n"],
-  ["a line end before", `\r\n${get("/v1/streams")}`],
+  ["a leading line ending", `\r\n${get("/v1/streams")}`],
 ];
 
 interface Answer {

@@ -47,7 +47,7 @@ test("fences that are not run give a reason, and are few", (context) => {
     list.filter(({ tag }) => tag === "no-run").map((fence) => ({ path, ...fence }))
   );
   for (const { path, line, reason } of skipped) {
-    assert.ok(reason !== null, `${path}:${line}: no comment above says why it is not run`);
+    assert.ok(reason !== null, `${path}:${line}: no comment gives the reason for no-run`);
     context.diagnostic(`not run: ${path}:${line}: ${reason}`);
   }
   assert.ok(skipped.length <= NO_RUN_MAX, `${skipped.length} fences are not run`);

@@ -28,7 +28,7 @@ test("systemd reports no errors in the unit, and little exposure", (context) =>
     await writeFile(path, UNIT.replace("/usr/local/bin/eventlog", "/bin/true"));
     const options = { encoding: "utf8" } as const;
     const verified = spawnSync("systemd-analyze", ["verify", "--man=no", path], options);
-    if (verified.error !== undefined) return context.skip("there is no systemd-analyze");
+    if (verified.error !== undefined) return context.skip("systemd-analyze is not installed");
     assert.equal(verified.stderr.split("\n").filter((line) => line.includes(path)).join("\n"), "");
     assert.equal(verified.status, 0, verified.stderr);
     const judged = spawnSync("systemd-analyze", ["security", "--offline=true", path], options);
@@ -42,7 +42,7 @@ test("serve responds in a private network namespace, as under PrivateNetwork", (
   withFolder(async (dir) => {
     const [program, ...args] = NO_NETWORK;
     const { status } = spawnSync(program!, [...args, "true"]);
-    if (status !== 0) return context.skip("this process may not make a network namespace");
+    if (status !== 0) return context.skip("this process may not create a network namespace");
     await runCli(["init", dir]);
     const serving = await startServe(dir, { wrapper: NO_NETWORK });
     const response = await serving.fetch("/v1/streams");

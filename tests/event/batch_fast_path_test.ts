@@ -79,7 +79,7 @@ const LEFT: [what: string, body: Buffer][] = [
   ["a trailing comma", batchOf("[1,]")],
   ["no payload", Buffer.from(`{"source":"a","batch_id":"b","events":[{${EVENT}}]}`)],
   ["129 containers", batchOf("[".repeat(129) + "]".repeat(129))],
-  ["a text after the batch", Buffer.concat([batchOf("1"), Buffer.from("1")])],
+  ["text after the batch", Buffer.concat([batchOf("1"), Buffer.from("1")])],
   ["a NUL after the batch", Buffer.concat([batchOf("1"), Buffer.from("\0")])],
   ["nothing", Buffer.from("")],
   ["a blank", Buffer.from(" ")],
@@ -122,7 +122,7 @@ test(`readFastBatch() and the slow path return the same batch (seed ${SEED})`, (
     const where = `body ${number} of seed ${SEED}: ${body.toString("latin1")}`;
     assert.deepEqual(fast, encodeBatch(checkBatch(body)), where);
   }
-  assert.ok(taken > BODIES / 8 && taken < BODIES, `${taken} of ${BODIES} bodies were taken`);
+  assert.ok(taken > BODIES / 8 && taken < BODIES, `${taken} of ${BODIES} bodies were accepted`);
 });
 
 function randomBody(random: SeededRandom): Buffer {

@@ -83,7 +83,7 @@ test("EventIdSource.next() throws when no id is left", () => {
   const ids = new EventIdSource(() => 0, zeros, "ffffffff-ffff-7fff-bfff-fffffffffffe");
   assert.equal(ids.next(), "ffffffff-ffff-7fff-bfff-ffffffffffff");
   assert.throws(() => ids.next(), RangeError);
-  assert.throws(() => ids.next(), RangeError, "and goes on throwing");
+  assert.throws(() => ids.next(), RangeError, "and keeps throwing");
   assert.throws(() => new EventIdSource(() => 2 ** 48, zeros, null).next(), RangeError);
 });
 

@@ -40,11 +40,11 @@ const CLOSE = "Connection: close\r\n";
 const EXPECT = "Expect: 100-continue\r\n";
 const CHUNKED = "Transfer-Encoding: chunked\r\n";
 
-type Client = "reads" | "does not read" | "ends its side";
+type Client = "reads" | "does not read" | "half-closes";
 type End = "in time" | "by force";
 
 const STATES: Array<[title: string, bytes: string, client: Client, end: End]> = [
-  ["new", "", "does not read", "in time"],
+  ["without data", "", "does not read", "in time"],
   ["before a head", "\r\n", "does not read", "in time"],
   ["within a head", "GET / HT", "does not read", "in time"],
   ["between requests", GET, "reads", "in time"],
@@ -58,7 +58,7 @@ const STATES: Array<[title: string, bytes: string, client: Client, end: End]> = 
   ["after a rejected request", "no request\r\n\r\n", "reads", "in time"],
   ["after a malformed body", post("/read", CHUNKED, "zz\r\n"), "does not read", "in time"],
   ["with a pending response", get("/late"), "does not read", "by force"],
-  ["with a response to a half-closed client", get("/late"), "ends its side", "by force"],
+  ["with a response to a half-closed client", get("/late"), "half-closes", "by force"],
   ["with pipelined requests", get("/late") + GET.repeat(10_000), "does not read", "by force"],
   ["with a streamed response that is not read", get("/stream"), "does not read", "by force"],
   ["with an endless response that is not read", get("/endless"), "does not read", "by force"],
@@ -70,7 +70,7 @@ for (const [title, bytes, client, end] of STATES) {
       const connection = await RawConnection.open(socketPath);
       if (client !== "reads") connection.pause();
       void connection.write(bytes);
-      if (client === "ends its side") connection.endInput();
+      if (client === "half-closes") connection.endInput();
       if (client === "reads") await connection.readResponse();
       await letServerWork(socketPath, 5);
       await server.close();

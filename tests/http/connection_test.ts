@@ -204,7 +204,7 @@ test("an endless body is cut off", () =>
       sentBytes += chunk.length;
     }
     await connection.ended();
-    assert.ok(sentBytes < 2 * DRAIN_BYTES_MAX, `${sentBytes} bytes were taken`);
+    assert.ok(sentBytes < 2 * DRAIN_BYTES_MAX, `${sentBytes} bytes were accepted`);
   }));
 
 test("HttpRequest.read() rejects when the client disconnects within the body", () => {

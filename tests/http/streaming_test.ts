@@ -124,7 +124,7 @@ test("a client that reads no responses is served up to a limit", () => {
     connection.pause();
     await connection.write(GET.repeat(requests));
     await letServerWork(socketPath, 50);
-    assert.ok(answered * body.length < AHEAD_BYTES_MAX, `${answered} answers were made`);
+    assert.ok(answered * body.length < AHEAD_BYTES_MAX, `${answered} responses were created`);
     connection.resume();
     for (let n = 0; n < requests; n++) {
       assert.equal((await connection.readResponse())?.body.length, body.length);

@@ -37,7 +37,7 @@ test("openLog() creates a durable empty log in an empty folder", async () => {
     assert.deepEqual(namesOf(storage), [...EMPTY_LOG_NAMES, ...tree.keys()].sort());
     assert.deepEqual(storage.crash().tree(), storage.tree());
     await log.close();
-    assert.equal(tailOf(storage.tree()).length, 0, "an empty log needs no clean end");
+    assert.equal(tailOf(storage.tree()).length, 0, "an empty log needs no clean shutdown marker");
     assert.equal(storage.openFiles, 0);
   }
 });
@@ -53,7 +53,7 @@ test("openLog() completes a first start interrupted after any step", async () =>
       const restarted = storage.crash(crash);
       const { log } = await openTestLog(restarted);
       assert.equal(log.snapshot.frontier, null);
-      assert.deepEqual(namesOf(restarted), EMPTY_LOG_NAMES, `cut off at operation ${step}`);
+      assert.deepEqual(namesOf(restarted), EMPTY_LOG_NAMES, `interrupted at operation ${step}`);
       assert.deepEqual(restarted.crash().tree(), whole.tree());
       await log.append([preparedBatch("a")]);
     }

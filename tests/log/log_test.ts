@@ -97,7 +97,7 @@ for (const [name, hook] of Object.entries(POISONS)) {
     for (const batchId of ["b", "c"]) {
       await assert.rejects(log.append([preparedBatch(batchId)]), WriterPoisonedError);
     }
-    assert.equal(storage.operations.length, operations, "nothing is tried again");
+    assert.equal(storage.operations.length, operations, "nothing is retried");
     assert.ok(log.poison instanceof WriterPoisonedError);
     assert.deepEqual(await readAll(log.snapshot), before);
     await log.close();
@@ -106,7 +106,7 @@ for (const [name, hook] of Object.entries(POISONS)) {
     assert.deepEqual(durable, ["a"]);
     const reopened = await openTestLog(new SimulatedDisk(storage.tree()));
     const entries = await unsealedBatches(reopened.log);
-    assert.deepEqual(entries[0]?.batch_id, "a", "what was written may be there, or not");
+    assert.deepEqual(entries[0]?.batch_id, "a", "the written batch may or may not be present");
   });
 }
 

@@ -113,7 +113,7 @@ test("openLog() makes the tail's length durable again, in case a failed fsync lo
   const { log } = await openTestLog(disk);
   await log.close();
   const left = disk.crash().contents(TAIL_FILE);
-  assert.ok(left.equals(disk.contents(TAIL_FILE)), "nothing is left of the remnant");
+  assert.ok(left.equals(disk.contents(TAIL_FILE)), "the remnant is gone");
 });
 
 test("openLog() accepts a tail that was rotated after its truncation was lost", async () => {

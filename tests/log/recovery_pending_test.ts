@@ -88,7 +88,7 @@ test("openLog() refuses any damage to a pending file, even at its end", async ()
     await assertRefused(new Map(tree).set(path, damaged), `changed at ${at}`);
   }
   for (const more of ["\n", "x", Buffer.alloc(4096), bytes]) {
-    await assertRefused(new Map(tree).set(path, appendBytes(bytes, more)), "with more at its end");
+    await assertRefused(new Map(tree).set(path, appendBytes(bytes, more)), "with trailing bytes");
   }
 });
 

@@ -144,6 +144,6 @@ test("Admission never exceeds its limit, and serves every body eventually", asyn
     // Two may wait for admission; the others are partly admitted.
     await Promise.all(sizes.map(body));
   }
-  assert.ok(heldMaxBytes > 60, `${heldMaxBytes} bytes use the room set aside`);
+  assert.ok(heldMaxBytes > 60, `${heldMaxBytes} bytes use the reserve`);
   assert.equal(room.heldBytes, 0);
 });

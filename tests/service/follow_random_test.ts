@@ -110,7 +110,7 @@ async function followOnce(
     const record = await nextRecord(follow);
     assert.notEqual(record.type, "end", JSON.stringify(record));
     if (record.type === "caught_up") {
-      assert.ok(!caughtUp && records.length > 0, "caught_up comes once, after the snapshot");
+      assert.ok(!caughtUp && records.length > 0, "caught_up is sent once, after the snapshot");
       caughtUp = true;
     } else {
       records.push(record as EventsRecord);

@@ -97,5 +97,5 @@ test("the requests sent to a sealed log get every kind of response", async () =>
     "stream_anchor_unavailable",
   ];
   assert.deepEqual(codes.filter((code) => !text.includes(`"${code}"`)), []);
-  assert.ok(!text.includes('"committed"'), "no question commits anything");
+  assert.ok(!text.includes('"committed"'), "no request commits anything");
 });

@@ -174,7 +174,7 @@ test("append() and retire() return writer_poisoned after an unknown outcome", as
       assert.equal(await outcome(service.append(batch)), "writer_poisoned");
     }
     await assert.rejects(service.retire("shop"), { code: "writer_poisoned", status: 503 });
-    assert.equal(storage.operations.length, operations, "the disk is left alone");
+    assert.equal(storage.operations.length, operations, "the disk is not used");
     assert.deepEqual(await storedBatchIds(service), ["a"]);
     assert.equal(reports.length, 1);
     assert.match(reports[0]!, /^writer stopped, restart the service: .*EIO/);

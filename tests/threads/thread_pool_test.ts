@@ -60,7 +60,7 @@ async function ask(pool: ThreadPool<string, string>, worker: FakeWorker): Promis
 test("ThreadPool.request() starts no more threads than its limit and answers every request", async (t) => {
   const { pool, started } = poolFor(t, 2);
   for (const value of ["a", "b", "c"]) assert.equal(await pool.request(echo(value)), value);
-  assert.equal(started.length, 1, "another one is idle");
+  assert.equal(started.length, 1, "another thread is idle");
   const values = Array.from({ length: 12 }, (_, number) => `${number}`);
   assert.deepEqual(await Promise.all(values.map((value) => pool.request(echo(value)))), values);
   assert.equal(started.length, 2);

@@ -46,7 +46,7 @@ export class FollowReader {
   /** The next record; there must be one. */
   async next(): Promise<FollowRecord> {
     const line = await this.line();
-    assert.ok(line !== null, "the response goes on");
+    assert.ok(line !== null, "the response continues");
     return JSON.parse(line);
   }
 
@@ -96,5 +96,5 @@ async function* linesOf(incoming: IncomingMessage): AsyncGenerator<string, undef
     text = lines.pop()!;
     yield* lines;
   }
-  assert.equal(text, "", "a line is whole");
+  assert.equal(text, "", "a line is complete");
 }

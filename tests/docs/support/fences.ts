@@ -33,7 +33,7 @@ export function fencesOf(markdown: string): Fence[] {
     if (opening === null) continue;
     const [, margin, language, tag] = opening as unknown as string[];
     const end = lines.indexOf(`${margin}\`\`\``, at + 1);
-    if (end < 0) throw new Error(`line ${at + 1}: the fence has no end`);
+    if (end < 0) throw new Error(`line ${at + 1}: unclosed fence`);
     fences.push({
       language: language!,
       tag: tag!,

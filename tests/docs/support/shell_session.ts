@@ -24,7 +24,7 @@ until_true() {
     "$@" && return
     sleep 0.05
   done
-  echo "waited in vain for: $*" >&2
+  echo "timed out waiting for: $*" >&2
   return 1
 }
 answers() {

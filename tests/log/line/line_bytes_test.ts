@@ -15,5 +15,5 @@ test("hasPieceAt() matches a piece of any length only at its offset", () => {
       }
     }
   }
-  assert.ok(!hasPieceAt(view, 9, pieceOf(Buffer.from("jklm"))), "it goes on behind the end");
+  assert.ok(!hasPieceAt(view, 9, pieceOf(Buffer.from("jklm"))), "it continues past the end");
 });

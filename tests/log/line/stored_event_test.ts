@@ -75,15 +75,15 @@ test(`StoredEvent.take() agrees with a JSON parser on hostile lines (seed ${SEED
 
 const MALFORMED: [string, string][] = [
   ["nothing", ""],
-  ["a line cut at its end", LINE.slice(0, -1)],
-  ["a line cut at its start", LINE.slice(1)],
+  ["a line truncated at its end", LINE.slice(0, -1)],
+  ["a line truncated at its start", LINE.slice(1)],
   ["a space between members", LINE.replace(',"stream"', ', "stream"')],
-  ["members in another order", LINE.replace('"kind"', '"kinds"')],
+  ["members out of order", LINE.replace('"kind"', '"kinds"')],
   ["a missing member", LINE.replace(',"kind":"é"', "")],
   ["an empty payload", LINE.replace('{"a":"x"}', "")],
   ["a control character in a string", LINE.replace("orders", "ord\u0001ers")],
   ["a short time", LINE.replace("00:00:00.000Z", "00:00:00.00Z")],
-  ["a string that does not end", LINE.replace("orders", "orders\\")],
+  ["an unterminated string", LINE.replace("orders", "orders\\")],
   ["only the ends of a line", `{"event_id":"${ID}","event_hash":"${HEX}"}`],
 ];
 

@@ -22,10 +22,10 @@ test(`decodeBitPacked() restores what encodeBitPacked() wrote (seed ${SEED})`, (
 
 const MALFORMED: [string, number[], number, number][] = [
   ["no bytes", [], 3, 1],
-  ["a run of two thousand million", [0xfe, 0xff, 0xff, 0xff, 0x0f, 1], 3, 4],
-  ["a packed group cut off", [3, 0, 0], 3, 8],
+  ["a run of two billion values", [0xfe, 0xff, 0xff, 0xff, 0x0f, 1], 3, 4],
+  ["a truncated packed group", [3, 0, 0], 3, 8],
   ["packed groups past the last value", [5, 0, 0, 0, 0, 0, 0], 3, 8],
-  ["packed groups without bits, without end", [0xff, 0xff, 0xff, 0xff, 0x0f], 0, 8],
+  ["endless packed groups of zero bits", [0xff, 0xff, 0xff, 0xff, 0x0f], 0, 8],
   ["values that are too wide", [3, ...Array(17).fill(0)], 17, 8],
 ];
 

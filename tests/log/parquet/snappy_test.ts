@@ -49,15 +49,15 @@ test("snappyCompress() compresses repetitions up to the ratio that a reader allo
 });
 
 const MALFORMED: [string, number[], number][] = [
-  ["nothing for some bytes", [], 1],
-  ["a literal cut off", [3, 2 << 2, 1, 2], 3],
+  ["no input for some output", [], 1],
+  ["a truncated literal", [3, 2 << 2, 1, 2], 3],
   ["a literal longer than the output", [2, 2 << 2, 1, 2, 3], 2],
   ["a literal of a negative length", [1, 63 << 2, 0xfe, 0xff, 0xff, 0xff, 0], 1],
   ["a copy from before the start", [5, 0 << 2, 7, 0 << 2 | 1, 2], 5],
   ["a copy of offset 0", [5, 0 << 2, 7, 0 << 2 | 1, 0], 5],
   ["a copy longer than the output", [3, 0 << 2, 7, 4 << 2 | 1, 1], 3],
   ["a copy with an offset of four bytes", [5, 0 << 2, 7, 3 << 2 | 3, 1, 0, 0, 0], 5],
-  ["a copy cut off", [5, 0 << 2, 7, 3 << 2 | 2, 1], 5],
+  ["a truncated copy", [5, 0 << 2, 7, 3 << 2 | 2, 1], 5],
   ["fewer bytes than the output has", [1, 0 << 2, 7], 2],
 ];
 

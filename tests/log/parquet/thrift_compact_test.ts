@@ -108,16 +108,16 @@ test("decodeThrift() rejects a struct truncated at any byte", () => {
 });
 
 const HOSTILE: [string, number[]][] = [
-  ["a list of two thousand million items", [0x19, 0xf5, 0xff, 0xff, 0xff, 0xff, 0x07, 0, 0]],
-  ["a text longer than the bytes", [0x18, 100, 0, 0]],
-  ["a size without end", [0x18, ...Array(20).fill(0x80), 0, 0]],
-  ["a number without end", [0x15, ...Array(20).fill(0x80), 0, 0]],
-  ["an integer that a number can't hold", [0x16, ...Array(8).fill(0xff), 0x7f, 0]],
+  ["a list of two billion items", [0x19, 0xf5, 0xff, 0xff, 0xff, 0xff, 0x07, 0, 0]],
+  ["a string longer than the input", [0x18, 100, 0, 0]],
+  ["an endless size", [0x18, ...Array(20).fill(0x80), 0, 0]],
+  ["an endless number", [0x15, ...Array(20).fill(0x80), 0, 0]],
+  ["an integer that a number cannot represent", [0x16, ...Array(8).fill(0xff), 0x7f, 0]],
   ["a map", [0x1b, 0, 0]],
   ["an unknown type", [0x1d, 0, 0]],
   ["a field out of order", [0x15, 0, 0x05, 2, 0, 0]],
-  ["structs in structs without end", [...Array(1000).fill(0x1c), ...Array(1001).fill(0)]],
-  ["lists in lists without end", [0x19, ...Array(1000).fill(0x19), 0, 0]],
+  ["endlessly nested structs", [...Array(1000).fill(0x1c), ...Array(1001).fill(0)]],
+  ["endlessly nested lists", [0x19, ...Array(1000).fill(0x19), 0, 0]],
   ["a million integers", [0x19, 0xf5, 0xc0, 0x84, 0x3d, ...Array(1_000_001).fill(0)]],
   ["a million structs", [0x19, 0xfc, 0xc0, 0x84, 0x3d, ...Array(1_000_001).fill(0)]],
 ];

@@ -173,7 +173,7 @@ for (const [name, fail, told, isLasting] of CAUSES) {
     assert.equal(filesOf(storage).segments, isLasting ? 0 : 1);
     await append(log, "c");
     await log.close();
-    assert.equal(storage.openFiles, 0, "close() ends a pause and waits for none");
+    assert.equal(storage.openFiles, 0, "close() ends a pause and does not wait for one");
   });
 }
 

@@ -64,7 +64,7 @@ test(`openDamagedPages() makes a page with a flipped bit pass every key (seed ${
     const opened = flipBit(filter, bit);
     openDamagedPages(opened);
     right.copy(opened, page, page, page + KEY_PAGE_BYTES);
-    assert.ok(opened.equals(right), "the other pages are as they were");
+    assert.ok(opened.equals(right), "the other pages are unchanged");
     openDamagedPages(opened.fill(0, page, page + KEY_PAGE_BYTES));
     const inPage = hashes.filter((hash) => keyPlace(filter.length, hash).page === page);
     assert.ok(inPage.every((hash) => mayHoldKey(opened, hash)));

@@ -109,7 +109,7 @@ test("readManifest() accepts a newer min_writer for read-only access", async () 
 test("readManifest() rejects every spelling but the canonical one", async () => {
   const cases: Record<string, string | Uint8Array> = {
     "an empty file": "",
-    "no JSON": "service/log",
+    "invalid JSON": "service/log",
     "null": "null\n",
     "an array": "[]\n",
     "another format": EMPTY_TEXT.replace("service/log", "other/log"),
@@ -123,7 +123,7 @@ test("readManifest() rejects every spelling but the canonical one", async () => 
     "spaces": EMPTY_TEXT.replaceAll(",", ", "),
     "no LF": EMPTY_TEXT.trimEnd(),
     "two LF": EMPTY_TEXT + "\n",
-    "a cut end": EMPTY_TEXT.slice(0, 40),
+    "a truncated end": EMPTY_TEXT.slice(0, 40),
     "bad UTF-8": Buffer.concat([Buffer.from(EMPTY_TEXT), Buffer.from([0xff])]),
     "zeros": Buffer.alloc(EMPTY_TEXT.length),
   };

@@ -93,7 +93,7 @@ test("OpenFiles stays within its limit, and closes no file during a read", async
   };
   for (let place = 0; place < 8; place++) {
     await read(place);
-    assert.ok(storage.openFiles <= 3, "the one that is evicted closes beside");
+    assert.ok(storage.openFiles <= 3, "the evicted file is still closing");
   }
   await Promise.all(Array.from({ length: 40 }, (_, n) => read(n * n + (n >> 2))));
   const last = read(0);

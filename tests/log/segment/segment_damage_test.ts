@@ -113,7 +113,7 @@ test(`every bit flip in a segment is detected or harmless (seed ${SEED})`, async
     const read = await attempt(() => readEverything(storage, sealed));
     assert.ok(read instanceof Error || read === right, `bit ${bit} changes what is read`);
     if (failure === undefined) {
-      assert.equal(read, right, `bit ${bit} can't be read, but verifies`);
+      assert.equal(read, right, `bit ${bit} makes the segment unreadable, but it verifies`);
       harmless += 1;
     }
   }

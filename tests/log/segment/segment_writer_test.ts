@@ -102,7 +102,7 @@ test("writeSegment() buffers one row group at a time", async () => {
   const rowGroups = await (await openSegment(storage, "0.parquet")).rowGroups();
   const writes = storage.operations.filter((op) => op.kind === "write" && op.path === "0.parquet");
   assert.ok(rowGroups.length >= 5);
-  assert.ok(writes.length > rowGroups.length, "each row group is written by itself");
+  assert.ok(writes.length > rowGroups.length, "each row group is written separately");
 });
 
 test("writeSegment() writes pages of several MiB at the right offsets", async () => {
@@ -157,24 +157,24 @@ const edited = (from: string, to: string): Change => ({ commit, lines }) => {
 };
 
 const WRONG: [string, Change][] = [
-  ["batches in another order", entries(([a, b]) => [b!, a!])],
+  ["batches out of order", entries(([a, b]) => [b!, a!])],
   ["a batch that ends early", entries(([a, b]) => [{ ...a!, events: 1 }, b!])],
-  ["a batch that goes on", entries(([a, b]) => [{ ...a!, events: 3 }, { ...b!, events: 1 }])],
+  ["a batch that ends late", entries(([a, b]) => [{ ...a!, events: 3 }, { ...b!, events: 1 }])],
   ["fewer lines than events", relined((lines) => lines.slice(0, -1))],
   ["more lines than events", relined((lines) => [...lines, Buffer.from("{}\n")])],
   ["lines of another batch", entries(([, b]) => [{ ...b!, events: 4 }])],
-  ["another last event", entries(([a, b]) => [a!, { ...b!, last_event_id: b!.first_event_id }])],
-  ["lines in another order", relined(([first, second, ...rest]) => [second!, first!, ...rest])],
+  ["a wrong last event", entries(([a, b]) => [a!, { ...b!, last_event_id: b!.first_event_id }])],
+  ["lines out of order", relined(([first, second, ...rest]) => [second!, first!, ...rest])],
   ["lines of another source", edited('"shop"', '"show"')],
-  ["another chain head", ({ commit, lines }) => ({
+  ["a wrong chain head", ({ commit, lines }) => ({
     commit: { ...commit, head: "0".repeat(64) },
     lines,
   })],
-  ["a line that does not end", ({ commit, lines }) => ({ commit, lines: lines.subarray(0, -1) })],
-  ["a line that is no event", edited('"kind"', '"kinds"')],
+  ["an unterminated line", ({ commit, lines }) => ({ commit, lines: lines.subarray(0, -1) })],
+  ["a line that is not an event", edited('"kind"', '"kinds"')],
   ["an id in capitals", edited("-8203-", "-8A03-")],
   ["a hash in capitals", edited('"event_hash":"', '"event_hash":"A')],
-  ["a time that is none", edited("01-01T00:00:00.000Z", "13-01T00:00:00.000Z")],
+  ["an invalid time", edited("01-01T00:00:00.000Z", "13-01T00:00:00.000Z")],
   ["an escape that is not canonical", edited('"x"', '"\\u0078"')],
   ["an escape in a name", edited('"orders"', '"\\u006frders"')],
 ];

@@ -145,7 +145,7 @@ test("readSmallFile() refuses a file over the limit", async () => {
     await assert.rejects(readSmallFile(storage, "f", 4), /5 bytes exceed the limit of 4/);
     await replaceFile(storage, "f", "f.tmp", Buffer.from("new"));
     assert.equal(await readText(storage, "f"), "new");
-    assert.deepEqual(await storage.list("."), ["f"], "replaceFile() leaves nothing beside it");
+    assert.deepEqual(await storage.list("."), ["f"], "replaceFile() leaves no temporary file");
   });
 });
 
@@ -173,7 +173,7 @@ test("fileStorage() closes a file after its pending reads, and refuses later ope
     assert.deepEqual(
       order,
       ["read", "read", "close", "close"],
-      "a descriptor to read, one to write",
+      "one descriptor for reads, one for writes",
     );
     assert.deepEqual(into.map(String), ["first", "first"]);
     // It reuses the descriptor of the first file.

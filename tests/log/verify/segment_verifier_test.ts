@@ -167,7 +167,7 @@ const FORGERIES: [byDefault: Found, byChain: Found, forgeries: Record<string, Fo
   ["order_invalid", "order_invalid", {
     "two swapped events": forgeOrder([0, 1, 3, 2, 4, 5, 6, 7]),
     "two swapped batches": forgeOrder([0, 1, 4, 5, 2, 3, 6, 7]),
-    "an event twice": forgeOrder([0, 0, 1, 2, 3, 4, 5, 6, 7]),
+    "a repeated event": forgeOrder([0, 0, 1, 2, 3, 4, 5, 6, 7]),
     "two swapped row groups": (rows) => ({
       groups: [rows.slice(4), rows.slice(0, 4)],
       metadata: idsOf(rows),
@@ -187,19 +187,19 @@ const FORGERIES: [byDefault: Found, byChain: Found, forgeries: Record<string, Fo
       groups: [rows],
       metadata: { first_event_id: idsOf(rows.slice(1)).first_event_id },
     }),
-    "the counts of streams": forgeStreams((entries) => changed(entries, isStream, { events: 9 })),
+    "stream counts": forgeStreams((entries) => changed(entries, isStream, { events: 9 })),
     "the order of streams": forgeStreams((entries) => entries.toReversed()),
     "two streams with swapped counts": forgeStreams((entries) => {
       const [first, second, ...rest] = entries as [StreamEntry, StreamEntry];
       return [{ ...second, key: first.key }, { ...first, key: second.key }, ...rest];
     }),
-    "a stream twice": forgeStreams((entries) => [entries[0]!, ...entries]),
+    "a repeated stream": forgeStreams((entries) => [entries[0]!, ...entries]),
     "the last event of a source": forgeStreams((entries) =>
       changed(entries, isSource, { lastEventId: entries[2]!.lastEventId })
     ),
-    "a source that is left out": forgeStreams((entries) => entries.filter(isStream)),
-    "a filter that leaves a key out": forgeIndex({ key_filter: buildKeyFilter([]) }),
-    "a filter that lets all pass": forgeIndex({ key_filter: fullFilter() }),
+    "an omitted source": forgeStreams((entries) => entries.filter(isStream)),
+    "a filter that lacks a key": forgeIndex({ key_filter: buildKeyFilter([]) }),
+    "a filter of all keys": forgeIndex({ key_filter: fullFilter() }),
   }],
 ];
 

@@ -152,7 +152,7 @@ const FINDINGS: [byChain: FailureCode, byDefault: FailureCode | null, findings: 
     ],
     ["a segment is missing", /^segments\/.*: it names a missing file$/, without(SEGMENT_2.path)],
     [
-      "an older manifest was put back",
+      "an older manifest was restored",
       /^manifest\.json: does not list the segment that follows, segments\//,
       ...[[], manifestOf(SEALED).segments.slice(0, 1)]
         .map((segments) => withManifest(SEALED, { ...manifestOf(SEALED), segments })),
@@ -165,15 +165,15 @@ const FINDINGS: [byChain: FailureCode, byDefault: FailureCode | null, findings: 
       withFile(SEGMENT_2.path, flipBit(SEGMENT_BYTES, 100)),
     ],
     [
-      "a segment has another size",
+      "a segment has the wrong size",
       /^segments\/.*: the size of the file in bytes: expected \d+, found \d+$/,
       ...[truncateAt(SEGMENT_BYTES, 100), appendBytes(SEGMENT_BYTES, "?"), Buffer.alloc(0)]
         .map((bytes) => withFile(SEGMENT_2.path, bytes)),
     ],
   ]],
   ["segment_invalid", "segment_invalid", [
-    ["a file that is no segment", /^segments\//, withSegment(FULL, 0, Buffer.from("?"))],
-    ["a segment cut off", /^segments\//, withSegment(FULL, 1, truncateAt(SEGMENT_BYTES, 500))],
+    ["a file that is not a segment", /^segments\//, withSegment(FULL, 0, Buffer.from("?"))],
+    ["a truncated segment", /^segments\//, withSegment(FULL, 1, truncateAt(SEGMENT_BYTES, 500))],
     [
       "a swapped segment",
       /its footer says events 5, the manifest 3/,

@@ -79,7 +79,7 @@ const LOGS: [what: string, Tree, Partial<VerifyReport>][] = [
     { remnants: ["pending", "segments", TAIL_FILE], orphans: [MANIFEST_TEMPORARY_FILE] },
   ],
   ...[SECOND + 1, SECOND + 100, END - 1].map((bytes): typeof LOGS[number] => [
-    `a commit cut off at byte ${bytes}`,
+    `a commit torn at byte ${bytes}`,
     withTail(TWO_COMMITS, truncateAt(tailOf(TWO_COMMITS), bytes)),
     { events_checked: 5, remnants: [TAIL_FILE] },
   ]),

@@ -63,24 +63,24 @@ test("parseCommitHeader() returns null for a line that is not a header", () => {
     "only prefix and suffix": Buffer.from(`{"commit":,"sha256":"${HEX}"}`),
     "null": headerLine(null),
     "an array": headerLine([]),
-    "a cut object": Buffer.from(`{"commit":{"batches":[],"bytes":0,"sha256":"${HEX}"}`),
+    "a torn object": Buffer.from(`{"commit":{"batches":[],"bytes":0,"sha256":"${HEX}"}`),
     "no batches": headerLine({ bytes: 0, head: HEX }),
     "a batch that is null": headerLine({ ...COMMIT, batches: [null] }),
-    "a batch id that is no string": headerLine({ ...COMMIT, batches: [{ ...ENTRY, batch_id: 1 }] }),
-    "a source that is no string": headerLine({ ...COMMIT, batches: [{ ...ENTRY, source: null }] }),
-    "a batch of no events": headerLine({ ...COMMIT, batches: [{ ...ENTRY, events: 0 }] }),
+    "a numeric batch id": headerLine({ ...COMMIT, batches: [{ ...ENTRY, batch_id: 1 }] }),
+    "a null source": headerLine({ ...COMMIT, batches: [{ ...ENTRY, source: null }] }),
+    "a batch without events": headerLine({ ...COMMIT, batches: [{ ...ENTRY, events: 0 }] }),
     "half an event": headerLine({ ...COMMIT, batches: [{ ...ENTRY, events: 1.5 }] }),
     "a first id in capitals": headerLine({
       ...COMMIT,
       batches: [{ ...ENTRY, first_event_id: ENTRY.first_event_id.toUpperCase() }],
     }),
-    "a last id that is none": headerLine({
+    "an invalid last id": headerLine({
       ...COMMIT,
       batches: [{ ...ENTRY, last_event_id: "" }],
     }),
     "a short digest": headerLine({ ...COMMIT, batches: [{ ...ENTRY, batch_digest: "00" }] }),
     "a negative size": headerLine({ ...COMMIT, bytes: -1 }),
-    "a size that is text": headerLine({ ...COMMIT, bytes: "1" }),
+    "a size as a string": headerLine({ ...COMMIT, bytes: "1" }),
     "batches without bytes": headerLine({ ...COMMIT, bytes: 0 }),
     "bytes without batches": headerLine({ ...COMMIT, batches: [] }),
     "a head in capitals": headerLine({ ...COMMIT, head: HEX.toUpperCase() }),
@@ -88,7 +88,7 @@ test("parseCommitHeader() returns null for a line that is not a header", () => {
     "a short sha256": headerLine(COMMIT, `,"sha256":"${HEX.slice(1)}"}`),
     "another name for the sha256": headerLine(COMMIT, `,"sha257":"${HEX}"}`),
     "another end": headerLine(COMMIT, `,"sha256":"${HEX}"]`),
-    "a space in front": Buffer.concat([Buffer.from(" "), headerLine(COMMIT)]),
+    "a leading space": Buffer.concat([Buffer.from(" "), headerLine(COMMIT)]),
   };
   assert.ok(parseCommitHeader(headerLine(COMMIT)));
   for (const [name, line] of Object.entries(cases)) {

@@ -57,11 +57,16 @@ test("CommitReader stops at the first invalid commit and reports why", async () 
     ["a changed event", flipBit(bytes, 8 * body + 100), second, /does not match its sha256/],
     ["a changed header", flipBit(bytes, 8 * second), second, /no commit header/],
     ["a changed sha256", flipBit(bytes, 8 * (body - 10)), second, /sha256|no commit header/],
-    ["a cut body", bytes.subarray(0, body + 10), second, /the commit ends at \d+, the file at \d+/],
-    ["a cut header", bytes.subarray(0, second + 10), second, /no commit header/],
-    ["more behind", appendBytes(bytes, "\n"), bytes.length, /no commit header/],
     [
-      "a body that ends in no line end",
+      "a torn body",
+      bytes.subarray(0, body + 10),
+      second,
+      /the commit ends at \d+, the file at \d+/,
+    ],
+    ["a torn header", bytes.subarray(0, second + 10), second, /no commit header/],
+    ["one more byte", appendBytes(bytes, "\n"), bytes.length, /no commit header/],
+    [
+      "a body without a final LF",
       Buffer.concat([
         encodeCommitHeader({ ...commit, bytes: noLineEnd.length }, [noLineEnd]),
         noLineEnd,
@@ -70,7 +75,7 @@ test("CommitReader stops at the first invalid commit and reports why", async () 
       /does not match/,
     ],
     [
-      "a body over the bound",
+      "a body over the limit",
       encodeCommitHeader({ ...commit, bytes: 2 ** 40 }, []),
       0,
       /no commit header/,

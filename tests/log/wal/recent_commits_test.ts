@@ -52,7 +52,7 @@ test("RecentCommits holds the newest commits up to its limit", () => {
   assert.ok(!recent.read(Buffer.alloc(1000), 39_000));
   assert.equal(recent.seek(idOf(30)), null);
   recent.add(50_000, Buffer.alloc(20_000), idOf(51));
-  assert.ok(!recent.read(Buffer.alloc(1), 50_000), "a commit that is too large is not held");
+  assert.ok(!recent.read(Buffer.alloc(1), 50_000), "a commit that is too large is not cached");
   recent.add(70_000, Buffer.alloc(1000, 52), idOf(52));
   assert.ok(recent.read(Buffer.alloc(1000), 70_000));
   assert.equal(recent.seek(idOf(51)), null, "the one before is not known to hold no more");

@@ -20,8 +20,8 @@ test("remnantFault() finds a commit after any bytes", async () => {
     "a line without its end": Buffer.from('{"event_id":"'),
     "the start of a header": Buffer.from('{"commit":{"commit":'),
     "zeros": Buffer.alloc(300),
-    "zeros up to the end of what is read at once": Buffer.alloc(MIB - 40),
-    "zeros beyond it": Buffer.alloc(MIB + 40),
+    "zeros up to the end of a read": Buffer.alloc(MIB - 40),
+    "zeros beyond the end of a read": Buffer.alloc(MIB + 40),
     "long lines of noise": Buffer.alloc(5 * MIB, "noise\n"),
     "a long line": Buffer.alloc(5 * MIB, "noise"),
   };
