@@ -37,7 +37,7 @@ test("readFollowPage() reads past events that do not match until it is cancelled
   assert.deepEqual([page.nextAfter, page.exhausted], [last, true]);
 });
 
-test("readFollowPage() returns what it has found when it is cancelled", async () => {
+test("readFollowPage() returns its matches so far when it is cancelled", async () => {
   const { snapshot, first } = await logOf([WANTED, LONG, LONG, WANTED]);
   const page = await readFollowPage(snapshot, POSITION, () => false);
   assert.deepEqual(keysOf(page), ["wanted"]);

@@ -97,7 +97,7 @@ test("openLog() reads the footers of segments and no rows", async () => {
   assert.ok(readBytes < segment!.bytes / 2, `${readBytes} of ${segment!.bytes} bytes`);
 });
 
-test("seal() refuses a tail that another writer changed, and keeps what is committed", async () => {
+test("seal() refuses a pending file damaged after openLog(), and does not remove it", async () => {
   const storage = new SimulatedDisk(await logTree([["a"], ["b"]]));
   await rotateOnly(storage);
   // Valid when the log is opened, damaged when seal() reads it.
