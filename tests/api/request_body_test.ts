@@ -33,7 +33,7 @@ const SIZES: Array<[title: string, sizes: number[]]> = [
   ["small pieces", [1, 0, 2, 3]],
   ["exactly one chunk", [BODY_CHUNK_BYTES]],
   ["exactly one chunk in two pieces", [1, BODY_CHUNK_BYTES - 1]],
-  ["pieces over the edge of a chunk", [BODY_CHUNK_BYTES - 1, 2, BODY_CHUNK_BYTES]],
+  ["pieces across a chunk boundary", [BODY_CHUNK_BYTES - 1, 2, BODY_CHUNK_BYTES]],
   ["a piece of several chunks", [5, 3 * BODY_CHUNK_BYTES + 7, 5]],
 ];
 
@@ -42,7 +42,7 @@ for (const [title, sizes] of SIZES) {
     const pieces = sizes.map((size, index) => Buffer.alloc(size, 65 + index));
     const whole = Buffer.concat(pieces);
     for (const declaredBytes of [null, whole.length]) {
-      // Each piece may be freed when it was read.
+      // Each piece may be freed once it is read.
       const copies = pieces.map((piece) => Buffer.from(piece));
       assert.ok((await bodyOf(copies, declaredBytes)).equals(whole));
     }

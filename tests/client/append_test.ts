@@ -61,7 +61,7 @@ test("EventLogClient refuses a token that is not a valid header value, without q
   }
 });
 
-/** Sends the head of a response, and then nothing. */
+/** Sends the head of a response and closes the connection. */
 const loseAnswer: Reply = (response) => {
   response.writeHead(200, { "content-length": "1000" });
   response.write('{"status":', () => response.destroy());
@@ -69,7 +69,7 @@ const loseAnswer: Reply = (response) => {
 
 const REPEATED: [string, Reply][] = [
   ["a lost connection", loseConnection],
-  ["an answer that breaks off", loseAnswer],
+  ["a truncated response", loseAnswer],
   ["a 429", refuse(429, "overloaded")],
 ];
 for (const [name, failure] of REPEATED) {
@@ -120,7 +120,7 @@ test("append() aborts an attempt at the time limit", async () => {
       assert.match(error.message, /no response within 30 ms/);
       return true;
     });
-    // None where it took longer to arrive.
+    // The request may not have arrived within the limit.
     assert.ok(seen.length <= 1);
   }, { writeTimeoutMs: 30, attemptsMax: 1 });
 });
@@ -179,7 +179,7 @@ for (const [name, reply] of NONSENSE) {
 
 test("append() rejects with the reason of its signal, while waiting and before", async () => {
   const abort = new AbortController();
-  const reason = new Error("not needed any more");
+  const reason = new Error("no longer needed");
   const abortAndKeepSilent: Reply = () => abort.abort(reason);
   await withFakeService([abortAndKeepSilent], async ({ client, seen }) => {
     await assert.rejects(client.append(BATCH, { signal: abort.signal }), reason);

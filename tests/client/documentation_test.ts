@@ -13,7 +13,7 @@ import { withServing } from "../support/deployment.ts";
 const ROOT = new URL("../../", import.meta.url);
 const DOCUMENTED = ["mod.ts", "event.ts", "src/client/", "docs/client.md", "README.md"];
 
-/** The repository's own forbids unused names, which the imports added to an example are. */
+/** Without `noUnusedLocals`, because imports added to an example may be unused. */
 const CONFIG = {
   imports: { "@ground/service": new URL("mod.ts", ROOT).href },
   compilerOptions: { strict: true, exactOptionalPropertyTypes: true },
@@ -38,7 +38,7 @@ test("every example of the client's documentation type-checks and runs", {
 const node = executableOf("node");
 
 /** The examples of the documents are complete scripts. */
-test("every example of the documents runs on Node, by the name of the package", {
+test("every example of the documents runs on Node, importing the package by name", {
   skip: node === null ? absenceOf("node") : false,
 }, async () => {
   await withServing(async ({ folder }) => {

@@ -98,12 +98,12 @@ const INTERRUPTIONS: [string, Reply, string | undefined][] = [
   ["the service closes the session", lines([caughtUp(4), end("session_closed")]), eventId(4)],
   ["the follower was too slow", lines([record("live", 1, 2), end("buffer_exceeded")]), eventId(2)],
   ["the reason is unknown", lines([caughtUp(3), end("of_tomorrow")]), eventId(3)],
-  ["the answer ends without a reason", lines([record("live", 1, 3)]), eventId(3)],
+  ["the response ends without a reason", lines([record("live", 1, 3)]), eventId(3)],
   ["the connection is lost", lines([record("live", 1, 3)], "lose"), eventId(3)],
   ["nothing matched so far", lines([record("snapshot", 1, 0, 6)], "lose"), eventId(6)],
-  ["there is no answer", loseConnection, undefined],
+  ["there is no response", loseConnection, undefined],
   ["there are too many followers", refuse(429, "overloaded"), undefined],
-  ["a record breaks off", cutLine(record("snapshot", 1, 2)), undefined],
+  ["a record is truncated", cutLine(record("snapshot", 1, 2)), undefined],
 ];
 for (const [name, reply, after] of INTERRUPTIONS) {
   test(`follow() resumes after its last record when ${name}`, async () => {
@@ -206,11 +206,11 @@ test("follow() ignores unknown record types", async () => {
 });
 
 const NONSENSE: [string, string | Uint8Array][] = [
-  ["no JSON", "hello\n"],
-  ["no object", "1\n"],
+  ["invalid JSON", "hello\n"],
+  ["a value that is not an object", "1\n"],
   ["an empty line", "\n"],
   ["a record without its members", '{"type":"events"}\n'],
-  ["no UTF-8", Buffer.from([0x22, 0xff, 0x22, 0x0a])],
+  ["malformed UTF-8", Buffer.from([0x22, 0xff, 0x22, 0x0a])],
 ];
 for (const [name, text] of NONSENSE) {
   test(`follow() refuses ${name}`, async () => {

@@ -1,4 +1,4 @@
-/** `unixFetch()` against servers on a Unix socket; the tests of the client show the rest of it. */
+/** `unixFetch()` against servers on a Unix socket; the tests of the client cover the rest. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { once } from "node:events";
@@ -154,9 +154,9 @@ function isFailure(error: unknown): boolean {
 
 const BROKEN_ANSWERS: [string, string][] = [
   ["nothing", ""],
-  ["half a head", "HTTP/1.1 200 OK\r\ncontent-le"],
-  ["no HTTP", "hello\r\n\r\n"],
-  ["a status no Response can have", "HTTP/1.1 999 ?\r\ncontent-length: 0\r\n\r\n"],
+  ["part of a head", "HTTP/1.1 200 OK\r\ncontent-le"],
+  ["something other than HTTP", "hello\r\n\r\n"],
+  ["a status that Response rejects", "HTTP/1.1 999 ?\r\ncontent-length: 0\r\n\r\n"],
 ];
 for (const [name, answer] of BROKEN_ANSWERS) {
   test(`unixFetch() rejects with a TypeError when the server answers ${name}`, async () => {
@@ -202,7 +202,7 @@ const MOMENTS: Record<string, (abort: () => void) => void> = {
   "at once": (abort) => abort(),
   "in a microtask": (abort) => void Promise.resolve().then(abort),
   "in the next turn": (abort) => void setImmediate(abort),
-  "in the turn after that": (abort) => void setImmediate(() => setImmediate(abort)),
+  "two turns later": (abort) => void setImmediate(() => setImmediate(abort)),
 };
 
 // The bug: a request that was aborted before it was connected could continue forever, because an

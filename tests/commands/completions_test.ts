@@ -12,7 +12,7 @@ import {
 import { completionsFor } from "../../src/commands/completions.ts";
 import { runCli } from "../../tools/support/program.ts";
 
-/** Runs a script without the settings of the user. @returns null without the shell. */
+/** Runs a script without the user's settings. @returns null if the shell is not installed. */
 function run(shell: string, args: string[]): string | null {
   const env = { HOME: "/nonexistent", TERM: "dumb", LC_ALL: "C", PATH: "/usr/bin:/bin" };
   const { error, status, stdout, stderr } = spawnSync(shell, args, { encoding: "utf8", env });
@@ -23,7 +23,7 @@ function run(shell: string, args: string[]): string | null {
 
 const EVERYTHING = [...COMMAND_NAMES, ...OPTION_NAMES.map((name) => `--${name}`)];
 
-/** Tab completes the last word of each. */
+/** Tab completes the last word of each line. */
 const TYPED: [words: string[], offered: string[]][] = [
   [[""], EVERYTHING],
   [["s"], ["serve", "seal"]],
@@ -42,7 +42,7 @@ COMP_WORDS=(service ${words.map((word) => `'${word}'`).join(" ")}); COMP_CWORD=$
 _service
 printf '%s\\n' "\${COMPREPLY[@]}"`;
     const printed = run("bash", ["--norc", "-c", script]);
-    if (printed === null) return context.skip("there is no bash");
+    if (printed === null) return context.skip("bash is not installed");
     assert.deepEqual(printed.split("\n").filter((word) => word !== ""), offered);
   });
 }
@@ -52,7 +52,7 @@ test("zsh loads its script, which defines a function for the program", (context)
 ${completionsFor("zsh")}
 print -- $_comps[service] $+functions[_service]`;
   const printed = run("zsh", ["-f", "-c", script]);
-  if (printed === null) return context.skip("there is no zsh");
+  if (printed === null) return context.skip("zsh is not installed");
   assert.equal(printed, "_service 1\n");
 });
 
@@ -60,7 +60,7 @@ test("fish offers commands, and shells to --completions", (context) => {
   for (const [line, offered] of [["s", "seal,serve"], ["--completions ", "bash,fish,zsh"]]) {
     const script = `${completionsFor("fish")}\ncomplete -C 'service ${line}'`;
     const printed = run("fish", ["--no-config", "-c", script]);
-    if (printed === null) return context.skip("there is no fish");
+    if (printed === null) return context.skip("fish is not installed");
     const words = printed.trimEnd().split("\n").map((line) => line.split("\t")[0]);
     assert.equal(words.sort().join(","), offered);
   }

@@ -48,7 +48,7 @@ async function assertRefused(dir: string, culprit: string): Promise<void> {
   assert.deepEqual(await tree(dir), before);
 }
 
-/** Entries to make by path: text of a file, `FOLDER`, or `-> target` of a symlink. */
+/** Entries to create by path: text of a file, `FOLDER`, or `-> target` of a symlink. */
 type Entries = Record<string, string | Uint8Array>;
 const FOLDER = "folder";
 
@@ -114,7 +114,7 @@ const CUT_OFF: [name: string, entries: Entries][] = [
   ["before data/", {}],
   ["after data/", { "data": FOLDER }],
   ["after data/log/", { "data/log": FOLDER }],
-  ["while it wrote the configuration", { "data/log": FOLDER, [CANDIDATE]: "[da" }],
+  ["while writing the configuration", { "data/log": FOLDER, [CANDIDATE]: "[da" }],
   ["before the rename", { "data/log": FOLDER, [CANDIDATE]: CONFIG_TEMPLATE }],
 ];
 
@@ -150,7 +150,7 @@ const UNCOMMITTED: [name: string, culprit: string, entries: Entries][] = [
   }],
   ["service.toml that is a folder", "service.toml: is a folder", { "service.toml": FOLDER }],
   ["a foreign configuration", "service.toml", { "service.toml": "[data]\n" }],
-  ["a configuration that is no text", "service.toml", { "service.toml": new Uint8Array([0xff]) }],
+  ["a configuration that is not text", "service.toml", { "service.toml": new Uint8Array([0xff]) }],
   ["an old database that is a symlink", "warehouse.duckdb", {
     "data/warehouse.duckdb": "-> nowhere",
   }],
@@ -164,7 +164,7 @@ for (const [name, culprit, entries] of UNCOMMITTED) {
     }));
 }
 
-/** What replaces a part of the deployment; that is moved away first. */
+/** Replacements for a part of the deployment, which is first moved away. */
 const COMMITTED: [name: string, culprit: string, moved: string, entries: Entries][] = [
   ["an edited configuration", "service.toml", "service.toml", {
     "service.toml": CONFIG_TEMPLATE.replace('token = ""', 'token = "x"'),

@@ -70,7 +70,7 @@ test("verify shows progress only on a terminal", (context) =>
     assert.equal(piped.stderr, "");
     assert.match(piped.stdout, /^\{[^\n]*\}\n$/);
 
-    // `script` of util-linux makes a terminal.
+    // `script` of util-linux provides a terminal.
     const quoted = cliCommand(args).map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(" ");
     const options = { encoding: "utf8", input: "" } as const;
     const { error, stdout } = spawnSync("script", ["-qec", quoted, "/dev/null"], options);

@@ -8,7 +8,7 @@ import { CorruptLogError, UnsupportedFormatError } from "../../src/log/storage/e
 import { VERSION } from "../../src/version.ts";
 import { runCli, withFolder } from "../../tools/support/program.ts";
 
-/** A terminal, and what it got. */
+/** A terminal and its output. */
 function capture() {
   const output = { stdout: "", stderr: "" };
   const terminal: Terminal = {
@@ -55,7 +55,7 @@ test("the program looks for service.toml in the current folder", () =>
     assert.match(stderr, /^service\.toml: no such file/);
   }));
 
-/** A system error as the runtimes make it, with the code before the colon. */
+/** A system error as the runtimes create it, with the code before the colon. */
 function systemError(message: string): Error {
   return Object.assign(new Error(message), { code: message.split(":")[0] });
 }
@@ -73,7 +73,7 @@ const FAILURES: [error: unknown, status: number, text: RegExp][] = [
 ];
 
 for (const [error, status, text] of FAILURES) {
-  test(`reportFailure() gives status ${status} to ${String(error).replaceAll("\n", " ")}`, () => {
+  test(`reportFailure() returns ${status} for ${String(error).replaceAll("\n", " ")}`, () => {
     const { output, terminal } = capture();
     assert.equal(reportFailure(error, terminal), status);
     assert.match(output.stderr, text);

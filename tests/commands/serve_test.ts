@@ -30,7 +30,7 @@ async function post(serving: Serving, id: number): Promise<{ status: number; bod
 }
 
 /**
- * Sends batches at once, and a signal after so many responses.
+ * Sends batches concurrently, and a signal after the given number of responses.
  * @returns the ids of the acknowledged batches, once the process has ended.
  */
 async function postMany(
@@ -50,7 +50,7 @@ async function postMany(
   return acknowledged;
 }
 
-/** Asserts that a next run has these batches. */
+/** Asserts that the next run has these batches. */
 async function assertKept(dir: string, acknowledged: string[]): Promise<void> {
   const next = await startServe(dir);
   const kept = new Set(await batchIds(next));
@@ -159,7 +159,7 @@ test("serve keeps its log from another serve and from seal, and init recognizes 
       assert.match(stderr, /\.lock: held by another process/);
     }
     assert.equal((await runCli(["init", dir])).code, 0);
-    assert.equal((await post(serving, 1)).status, 200, "the first one is not disturbed");
+    assert.equal((await post(serving, 1)).status, 200, "the first one is unaffected");
     assert.equal((await serving.stop()).code, 0);
     assert.equal((await runCli(["init", dir])).code, 0);
   }));

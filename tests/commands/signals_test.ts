@@ -61,7 +61,7 @@ async function interrupted(
     if (isInTime(exit)) return { dir, exit };
     assert.equal(exit.code, 0, exit.stderr);
   }
-  throw new Error(`seal was over before a signal came, ${ATTEMPTS_MAX} times`);
+  throw new Error(`seal ended before the signal ${ATTEMPTS_MAX} times`);
 }
 
 const COMMITS = 40;

@@ -48,7 +48,7 @@ test("groff formats what --man prints, without a warning: the help of each comma
   assert.equal(code, 0);
   const options = { input: stdout, encoding: "utf8" } as const;
   const formatted = spawnSync("groff", ["-man", "-Tascii", "-ww", "-P-cbou"], options);
-  if (formatted.error !== undefined) return context.skip("there is no groff");
+  if (formatted.error !== undefined) return context.skip("groff is not installed");
   assert.equal(formatted.stderr, "");
   assert.match(formatted.stdout, /^SERVICE\(1\) +User Commands +SERVICE\(1\)$/m);
   const shown = formatted.stdout.replaceAll(/^ {7}/gm, "");

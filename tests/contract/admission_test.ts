@@ -12,7 +12,7 @@ import { withServedLog } from "./support/served_log.ts";
 const MIB = 1024 * 1024;
 const HEAD = "POST /v1/events HTTP/1.1\r\nHost: localhost\r\n";
 
-/** A batch padded with blanks to a size. */
+/** A batch padded with spaces to a size. */
 function paddedBatch(batchId: string, sizeBytes: number): Buffer {
   const body = Buffer.alloc(sizeBytes, " ");
   body.write(JSON.stringify(batch(batchId)));
@@ -45,7 +45,7 @@ test("a body waits for room", async () => {
   }, { handler: { admission } });
 });
 
-test("slow senders hold only what they have sent, and leave room for others", async () => {
+test("slow senders reserve only what they have sent, and leave room for others", async () => {
   await withService(async ({ socketPath }) => {
     const slow: RawConnection[] = [];
     for (let i = 0; i < 20; i++) {

@@ -1,4 +1,4 @@
-/** `POST /v1/events`: every rule of a batch and of its events, and the code of its breach. */
+/** `POST /v1/events`: every rule for batches and events, and the error code of a violation. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "../support/tested_service.ts";
@@ -22,7 +22,7 @@ function conditional(members: object): unknown {
   return batchWith({ stream_precondition: { ...PRECONDITION, ...members } });
 }
 
-/** A batch with a payload as it is spelled. */
+/** A batch with a verbatim payload. */
 function spelled(payload: string): string {
   return JSON.stringify(batchWith({})).replace('"payload":null', `"payload":${payload}`);
 }
@@ -43,7 +43,7 @@ const REFUSED = casesOf<unknown>({
     "a body is an object": [batchWith({})],
     "a body is not null": "null",
     "a batch has no unknown member": batchWith({ mode: "upsert" }),
-    "a batch has no member of a method's name": batchWith({ constructor: 1 }),
+    "a batch has no member named like a method": batchWith({ constructor: 1 }),
     "a batch has no member __proto__": '{"__proto__":{},"batch_id":"b"}',
     "a batch needs batch_id": batchWith({ batch_id: undefined }),
     "a batch needs source": batchWith({ source: undefined }),
@@ -55,9 +55,9 @@ const REFUSED = casesOf<unknown>({
     "v is not null": batchWith({ v: null }),
     "stream_precondition is an object": batchWith({ stream_precondition: [] }),
     "stream_precondition is not null": batchWith({ stream_precondition: null }),
-    "a member comes once": '{"v":1,"v":1}',
-    "a member comes once, however spelled": '{"v":1,"\\u0076":1}',
-    "a member of a payload comes once": spelled('{"a":[{"b":1,"b":1}]}'),
+    "a member occurs once": '{"v":1,"v":1}',
+    "a member occurs once, however escaped": '{"v":1,"\\u0076":1}',
+    "a member of a payload occurs once": spelled('{"a":[{"b":1,"b":1}]}'),
     "strings hold no unpaired surrogate": spelled('"\\ud800"'),
     "numbers are finite": spelled("1e309"),
     "integers keep their precision": spelled("9007199254740993"),
@@ -75,7 +75,7 @@ const REFUSED = casesOf<unknown>({
     "source has at most 128 bytes": batchWith({ source: "a".repeat(129) }),
     "source is not system": batchWith({ source: "system" }),
     "events is not empty": batchWith({ events: [] }),
-    "stream_precondition is closed": conditional({ x: 1 }),
+    "stream_precondition has no unknown member": conditional({ x: 1 }),
     "stream_precondition needs expected_frontier": conditional({ expected_frontier: undefined }),
     "stream_precondition needs stream": conditional({ stream: undefined }),
     "the stream of stream_precondition is a string": conditional({ stream: 1 }),
@@ -107,8 +107,8 @@ const REFUSED = casesOf<unknown>({
     "occurred_at is a string": withEvent({ occurred_at: null }),
     "occurred_at ends in Z": withEvent({ occurred_at: "2026-01-01T00:00:00+00:00" }),
     "occurred_at is a valid date": withEvent({ occurred_at: "2026-02-29T00:00:00Z" }),
-    "occurred_at is no leap second": withEvent({ occurred_at: "2016-12-31T23:59:60Z" }),
-    "occurred_at has at most 9 digits of fraction": withEvent({
+    "occurred_at is not a leap second": withEvent({ occurred_at: "2016-12-31T23:59:60Z" }),
+    "occurred_at has at most 9 fractional digits": withEvent({
       occurred_at: "2026-01-01T00:00:00.1234567890Z",
     }),
     "a decimal point is followed by digits": withEvent({ occurred_at: "2026-01-01T00:00:00.Z" }),
@@ -126,7 +126,7 @@ for (const [code, rule, body] of REFUSED) {
     }));
 }
 
-/** Faults of JSON that lie inside an event name it. */
+/** JSON errors inside an event name the event. */
 function isInEvent(rule: string): boolean {
   return /^(a body is UTF-8|a member of a payload|strings|numbers|integers)/.test(rule);
 }

@@ -1,4 +1,4 @@
-/** HTTP/1.1 itself: connections kept, pipelined, slow, idle or cut, and what is no HTTP. */
+/** HTTP/1.1: persistent, pipelined, slow, idle and aborted connections, and malformed HTTP. */
 import assert from "node:assert/strict";
 import { existsSync, readdirSync } from "node:fs";
 import { test } from "../support/tested_service.ts";
@@ -12,7 +12,7 @@ import { withServedLog } from "./support/served_log.ts";
 
 const MIB = 1024 * 1024;
 
-/** A request for each kind of answer, and the status it has. */
+/** A request for each kind of response, and its status. */
 const KINDS: Array<[bytes: string, status: number]> = [
   [post("/v1/events", batchWith({})), 200],
   [post("/v1/events", batchWith({})), 200],
@@ -60,7 +60,7 @@ test("pipelined requests are answered in order, even mutations", () =>
     connection.destroy();
   }));
 
-/** What is HTTP and no request of this API. */
+/** Statuses other than 400. */
 const STATUS_OF_MALFORMED: Record<string, number> = { "an endless length": 413, "a CONNECT": 404 };
 
 for (const [title, bytes] of MALFORMED) {
@@ -70,7 +70,7 @@ for (const [title, bytes] of MALFORMED) {
       const kept = await RawConnection.open(socketPath);
       const malformed = await RawConnection.open(socketPath);
       await malformed.write(Uint8Array.from([...bytes].map((char) => char.charCodeAt(0))));
-      if (title !== "nothing but line ends") {
+      if (title !== "only line endings") {
         const response = await malformed.readResponse();
         assert.equal(response?.status, STATUS_OF_MALFORMED[title] ?? 400, JSON.stringify(response));
         assert.equal(response?.headers["content-type"], "application/json");
@@ -123,7 +123,7 @@ test("a client that does not read its response delays no one, and can read it la
   }));
 
 test(
-  "clients that go away at any point leave no descriptor and no report",
+  "clients that disconnect at any point leak no descriptor and cause no report",
   { skip: existsSync("/proc/self/fd") ? false : "there is no /proc" },
   () =>
     withServedLog(async ({ socketPath, reports }) => {

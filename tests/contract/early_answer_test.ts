@@ -1,4 +1,4 @@
-/** Answers that come before the body: they reach a client that is still sending 30 MB. */
+/** Responses sent before the body has arrived reach a client that is still sending 30 MB. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { Admission } from "../../src/service/admission.ts";
@@ -29,7 +29,7 @@ const REFUSALS: Array<[status: number, line: string, headers: string]> = [
 ];
 
 for (const [status, line, headers] of REFUSALS) {
-  test(`${line} with ${status} reaches clients that still send, and that read late`, async () => {
+  test(`${line} with ${status} reaches clients that are still sending or read late`, async () => {
     const admission = new Admission({ waitersMax: 0, totalBytes: 2, bodyBytes: 1 });
     if (status === 429) admission.admit(1);
     await withServedLog(async ({ socketPath, reports }) => {

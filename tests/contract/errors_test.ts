@@ -1,4 +1,4 @@
-/** Statuses and codes that no single route owns: what is missing, what fails, what comes first. */
+/** Statuses and codes shared by all routes: missing routes, failures, precedence. */
 import assert from "node:assert/strict";
 import type { ErrorCode } from "../../src/event/api_error.ts";
 import { INGEST_BODY_BYTES_MAX } from "../../src/limits.ts";
@@ -29,7 +29,7 @@ const ROUTES: Array<[path: string, methods: string[]]> = [
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND"];
 
 for (const [path, allowed] of ROUTES) {
-  test(`${path} has the methods ${allowed.join(", ")}; others are 405 with Allow`, () =>
+  test(`${path} accepts ${allowed.join(", ")}; other methods are 405 with Allow`, () =>
     withService(async ({ socketPath }) => {
       for (const method of METHODS.filter((method) => !allowed.includes(method))) {
         const reply = await request(socketPath, { path, method });
@@ -41,7 +41,7 @@ for (const [path, allowed] of ROUTES) {
     }));
 }
 
-test("what is no route is 404 whatever the method", () =>
+test("an unknown route is 404 whatever the method", () =>
   withService(async ({ socketPath }) => {
     for (const path of ["/v1/query", "/v1/catalog", "/v1/imports", "/v1", "/", "/metrics"]) {
       for (const method of METHODS) {
@@ -52,7 +52,7 @@ test("what is no route is 404 whatever the method", () =>
     }
   }));
 
-/** Paths that are answered with each kind of status. */
+/** Paths with each kind of response status. */
 const HEADS = [
   ...["/v1/events", "/v1/events?follow=true&limit=0", "/v1/query"],
   ...["/v1/streams", "/v1/streams?source=shop", "/v1/streams?limit=0"],

@@ -1,4 +1,4 @@
-/** What followers cost a service: nothing when they are gone, little when they stall. */
+/** What followers cost a service: nothing after they disconnect, little while they stall. */
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { test } from "node:test";
@@ -10,13 +10,12 @@ import { batchWith, commit, event } from "./support/api.ts";
 import { FollowReader } from "./support/follow_reader.ts";
 
 const MIB = 1024 * 1024;
-/** Between looks at the descriptors of a process. */
+/** Interval between checks of the descriptors of a process. */
 const LOOK_MS = 5;
 const FOLLOW = "GET /v1/events?follow=true HTTP/1.1\r\nHost: localhost\r\n\r\n";
-/** Where the kernel tells about processes. */
 const skip = existsSync("/proc/self/fd") ? false : "there is no /proc";
 
-/** Opens a follow and hangs up when its first bytes have come. */
+/** Opens a follow and disconnects after its first bytes. */
 async function openAndDrop(socketPath: string): Promise<void> {
   const connection = await RawConnection.open(socketPath);
   await connection.write(FOLLOW);
@@ -25,7 +24,7 @@ async function openAndDrop(socketPath: string): Promise<void> {
 }
 
 test(
-  "1,000 follows opened and dropped leave descriptors and memory where they were",
+  "1,000 follows opened and dropped leak no descriptors or memory",
   { skip },
   () =>
     withServing(async ({ socketPath, serving }) => {
@@ -37,7 +36,7 @@ test(
       for (let n = 0; n < 1000; n += 50) {
         await Promise.all(Array.from({ length: 50 }, () => openAndDrop(socketPath)));
       }
-      // Nothing is asked of the service meanwhile: each request has a descriptor of its own.
+      // No requests meanwhile: each one would open a descriptor.
       while (openDescriptors(pid)! > descriptorsBefore) await delay(LOOK_MS);
       const grownBytes = memoryBytes(pid)! - residentBefore;
       assert.ok(grownBytes < 64 * MIB, `${grownBytes} bytes more`);
@@ -45,7 +44,7 @@ test(
 );
 
 test(
-  "100 followers that read nothing cost less than 2 MiB each, and commits go on",
+  "100 followers that read nothing cost less than 2 MiB each, and commits continue",
   { skip },
   () =>
     withServing(async ({ socketPath, serving }) => {

@@ -14,7 +14,7 @@ import { withServedLog } from "./support/served_log.ts";
 
 const FOLLOW = "GET /v1/events?follow=true HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
-/** The end record, which must be the last line; the response is then over and whole. */
+/** Reads the end record, which must be the last line of a complete response. */
 async function endOf(follow: FollowReader): Promise<object> {
   const end = await follow.nextOf("end");
   assert.equal(await follow.line(), null);
@@ -77,7 +77,7 @@ test("an unreadable log ends a follow with replay_failed", () =>
     }, { storage: before.storage });
   }));
 
-/** Commits more than the sockets to a client hold. @returns how many events. */
+/** Commits more than the socket buffers hold. @returns the number of events. */
 async function commitMuch(socketPath: string): Promise<number> {
   const payload = "x".repeat(FOLLOW_RECORD_BYTES_MAX / 2);
   const eventCount = 24;
@@ -87,7 +87,7 @@ async function commitMuch(socketPath: string): Promise<number> {
   return eventCount;
 }
 
-/** The service, which opens the gate when it ends the session of a client that takes nothing. */
+/** A log that opens the gate when it ends the session of a client that reads nothing. */
 function tellingOfEnd(gate: Gate) {
   return (service: EventLogService): EventLog =>
     alteredLog(service, {
@@ -121,7 +121,7 @@ test("a follower that reads nothing is ended with buffer_exceeded, and can resum
     assert.equal(end.reason, "buffer_exceeded");
     assert.equal(end.last_event_id, records.at(-1).last_event_id);
     const delivered = records.flatMap(({ events }) => events);
-    assert.ok(delivered.length < eventCount, "it was ended before it had all");
+    assert.ok(delivered.length < eventCount, "it was ended before it had received everything");
     const rest = await FollowReader.open(socketPath, `&after=${end.last_event_id}`);
     const resumed = await rest.catchUp();
     assert.equal(delivered.length + resumed.length, eventCount, "nothing is lost");
@@ -153,7 +153,7 @@ test("a follower that waits for commits does not time out", async () => {
     const stalled = await RawConnection.open(socketPath);
     stalled.pause();
     await stalled.write(FOLLOW);
-    // By the time that the one is ended, the other has waited longer.
+    // When the one session is ended, the other has waited longer.
     await ended.opened;
     const events = [event({ kind: "rare" })];
     await commit(socketPath, batchWith({ batch_id: "rare", events }));

@@ -35,7 +35,7 @@ test("follow: the response is NDJSON, uncacheable, with Connection: close, and s
     follow.close();
   }));
 
-/** The positions of a record behind which there is nothing yet. */
+/** The positions of a record at the frontier. */
 function atFrontier(id: string | null) {
   return { next_after: id, snapshot_through_event_id: id };
 }
@@ -195,7 +195,7 @@ test("follow: after resumes after the last delivered event, in the snapshot and 
     third.close();
   }));
 
-test("follow: after need not be an event, and beyond the frontier only later events are sent", () =>
+test("follow: after need not be an event; beyond the frontier only later events are sent", () =>
   withService(async ({ socketPath }) => {
     await commitKey(socketPath, "1");
     const before = await FollowReader.open(socketPath, `&after=${NO_EVENT_ID}`);

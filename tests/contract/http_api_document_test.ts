@@ -8,7 +8,7 @@ import { type Node, OpenApiDocument } from "./support/openapi.ts";
 const TEXT = readFileSync(new URL("../../docs/http-api.md", import.meta.url), "utf8");
 const DOCUMENT = new OpenApiDocument();
 
-/** The text from a heading to the next one of its level. */
+/** The text from a heading to the next one of the same level. */
 function sectionOf(heading: string): string {
   const start = TEXT.indexOf(`\n## ${heading}\n`);
   assert.ok(start >= 0, `there is a section ${heading}`);
@@ -28,13 +28,13 @@ function* valuesIn(value: unknown): Generator<unknown> {
   for (const child of Object.values(value)) yield* valuesIn(child);
 }
 
-test("the table of errors has every code with its status, and no other", () => {
+test("docs/http-api.md: the error table has every code with its status, and no other", () => {
   const rows = [...sectionOf("Errors").matchAll(/^\| `(\w+)` +\| +(\d{3}) \|/gm)];
   const documented = rows.map(([, code, status]) => [code, Number(status)]);
   assert.deepEqual(documented, Object.entries(ERROR_STATUS));
 });
 
-test("the further members of each error are those of its schema", () => {
+test("docs/http-api.md: the additional members of each error match its schema", () => {
   const schemas: Record<string, Node> = DOCUMENT.root.components!.schemas!;
   for (const row of sectionOf("Errors").matchAll(/^\| `(\w+)` .*\|([^|]*)\|$/gm)) {
     const named = [...row[2]!.matchAll(/`(\w+)`/g)].map((match) => match[1]!);
@@ -49,7 +49,7 @@ test("the further members of each error are those of its schema", () => {
 for (
   const [heading, path] of [["Replay", "/v1/events"], ["List streams", "/v1/streams"]] as const
 ) {
-  test(`the parameters of ${path} are all in its section`, () => {
+  test(`docs/http-api.md: the section of ${path} has all its parameters`, () => {
     const parameters = Object.values(DOCUMENT.root.paths![path]!.get!.parameters!);
     const cells = firstCells(sectionOf(heading));
     for (const node of parameters) {
@@ -59,14 +59,14 @@ for (
   });
 }
 
-test("the reasons and records of a follow are all in its section", () => {
+test("docs/http-api.md: the follow section has all reasons and records", () => {
   const { EndRecord } = DOCUMENT.root.components!.schemas!;
   const reasons = Object.values(EndRecord!.properties!.reason!.enum!).map(String);
   const cells = firstCells(sectionOf("Follow"));
   assert.deepEqual(cells, ["events", "caught_up", "end", ...reasons]);
 });
 
-test("the JSON of the document is JSON of the service", () => {
+test("docs/http-api.md: the JSON examples are responses of the service", () => {
   const answers = JSON.stringify([...valuesIn(DOCUMENT.root.components!.examples)]);
   const blocks = [...TEXT.matchAll(/^```json\n(.*?)^```$/gms)];
   assert.ok(blocks.length > 0);

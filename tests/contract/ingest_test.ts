@@ -1,4 +1,4 @@
-/** `POST /v1/events`: what is committed, how often, and what a receipt promises. */
+/** `POST /v1/events`: what is committed, idempotency, and receipts. */
 import assert from "node:assert/strict";
 import { verifyEvent } from "../../src/event/verify_event.ts";
 import { BATCH_EVENTS_MAX } from "../../src/limits.ts";
@@ -24,7 +24,7 @@ test("identical events under the same identity are a duplicate with the original
     const batch = batchWith({ events: [event(), event({ record_key: "2" })] });
     const first = await commit(socketPath, batch);
     await commit(socketPath, batchWith({ batch_id: "other" }));
-    // Spelled in another way: members in another order, the version given, numbers as reals.
+    // The same batch with members reordered, an explicit version, and numbers as reals.
     const respelled = `{"events": ${JSON.stringify(batch.events)}, "v": 1.0,
       "source": "sh\\u006fp", "batch_id": "b"}`;
     for (const body of [batch, respelled]) {
@@ -35,7 +35,7 @@ test("identical events under the same identity are a duplicate with the original
     assert.equal((await allEvents(socketPath)).length, 3);
   }));
 
-test("other events under the same identity are a batch_id_conflict, and nothing is written", () =>
+test("different events under the same identity are a batch_id_conflict; nothing is written", () =>
   withService(async ({ socketPath }) => {
     await commit(socketPath, batchWith({}));
     const others = [
@@ -82,7 +82,7 @@ test("every invalid event is listed with its index, a code and a message", () =>
     assertError(reply, "invalid_events", { errors });
   }));
 
-test("event ids increase whatever occurred_at is, and a batch has one observed_at", () =>
+test("event ids increase whatever the occurred_at, and a batch has one observed_at", () =>
   withService(async ({ socketPath }) => {
     for (const year of ["2026", "1999", "9999"]) {
       const occurredAt = `${year}-01-01T00:00:00Z`;
@@ -141,7 +141,7 @@ test("a batch whose client disconnects before the receipt is committed once, and
     assert.equal((await allEvents(socketPath)).length, 1);
   }));
 
-test("clients that race for one identity get one commit and the same receipt", () =>
+test("clients racing for one identity get one commit and the same receipt", () =>
   withService(async ({ socketPath }) => {
     const replies = await Promise.all(
       Array.from({ length: 16 }, () => ingest(socketPath, batchWith({}))),

@@ -1,4 +1,4 @@
-/** A successor's first batch, which declares the retired source that it continues. */
+/** The first batch of a successor, which names the retired source that it continues. */
 import assert from "node:assert/strict";
 import { test } from "../support/tested_service.ts";
 import {
@@ -40,7 +40,7 @@ async function retireShop(socketPath: string): Promise<string> {
   return (await retire(socketPath, "shop")).final_frontier;
 }
 
-/** Runs `use` on a log where `shop` is retired. */
+/** Runs `use` with a log whose source `shop` is retired. */
 function withRetired(use: (served: Served, frontier: string) => Promise<void>): Promise<void> {
   return withService(async (served) => await use(served, await retireShop(served.socketPath)));
 }
@@ -55,7 +55,7 @@ test("a first batch that begins with the marker is committed, the marker as an o
     await commit(socketPath, successor([event()], "b2"));
   }));
 
-test("a marker may be the only event of its batch, which repeated is a duplicate", () =>
+test("a marker may be the only event of its batch, and a repeat is a duplicate", () =>
   withRetired(async ({ socketPath }, frontier) => {
     const batch = successor([marker(frontier)]);
     const receipt = await commit(socketPath, batch);
@@ -69,7 +69,7 @@ test("a source needs no predecessor, and its first batch no marker", () =>
     await commit(socketPath, successor([event(), other]));
   }));
 
-/** A marker with another payload; `members` replace or add some of it. */
+/** A marker whose payload has `members` replaced or added. */
 function marking(frontier: string, members: Record<string, unknown>) {
   return marker("", { payload: payload(frontier, members) });
 }
@@ -81,21 +81,21 @@ function naming(frontier: string, predecessor: string) {
 
 const MALFORMED: Record<string, (frontier: string) => unknown[]> = {
   "is the first event": (frontier) => [event(), marker(frontier)],
-  "comes once": (frontier) => [marker(frontier), marker(frontier)],
-  "comes once in all": (frontier) => [marker(frontier), event(), marker(frontier)],
+  "occurs once": (frontier) => [marker(frontier), marker(frontier)],
+  "occurs once in the batch": (frontier) => [marker(frontier), event(), marker(frontier)],
   "omits occurred_at": (frontier) => [marker(frontier, { occurred_at: "2026-01-01T00:00:00Z" })],
   "has the kind source_succeeded": (frontier) => [marker(frontier, { kind: "upserted" })],
   "has the predecessor as record_key": (frontier) => [marker(frontier, { record_key: "x" })],
   "has a payload with v": (frontier) => [marking(frontier, { v: undefined })],
-  "has a number as v": (frontier) => [marking(frontier, { v: "1" })],
-  "has a payload of v 1": (frontier) => [marking(frontier, { v: 2 })],
-  "has a closed payload": (frontier) => [marking(frontier, { x: 1 })],
+  "has a numeric v": (frontier) => [marking(frontier, { v: "1" })],
+  "has v 1": (frontier) => [marking(frontier, { v: 2 })],
+  "has no unknown payload member": (frontier) => [marking(frontier, { x: 1 })],
   "has an object as payload": () => [marker("", { payload: null })],
   "has no array as payload": () => [marker("", { payload: [1, 2, 3] })],
   "names a predecessor": (frontier) => [marking(frontier, { predecessor_source: undefined })],
-  "names a predecessor as text": (frontier) => [marking(frontier, { predecessor_source: 1 })],
+  "names a predecessor as a string": (frontier) => [marking(frontier, { predecessor_source: 1 })],
   "names a frontier": () => [marking("", { predecessor_final_frontier: undefined })],
-  "names a frontier that is text": () => [marking("", { predecessor_final_frontier: null })],
+  "names a frontier as a string": () => [marking("", { predecessor_final_frontier: null })],
   "names a frontier that is an event id": () => [marker("latest")],
   "names a valid source": (frontier) => [naming(frontier, "A")],
   "does not name system": (frontier) => [naming(frontier, "system")],
@@ -120,7 +120,7 @@ function conflict(predecessor: string, expected: string, actual: string | null) 
   };
 }
 
-test("a marker at another frontier than the predecessor's final one is source_lineage_conflict", () =>
+test("a marker with a frontier other than the predecessor's final one is source_lineage_conflict", () =>
   withRetired(async ({ socketPath }, frontier) => {
     const reply = await ingest(socketPath, successor([marker(NO_EVENT_ID), event()]));
     assertError(reply, "source_lineage_conflict", conflict("shop", NO_EVENT_ID, frontier));

@@ -1,4 +1,4 @@
-/** What the runtimes do by themselves does not show: both answer the same requests alike. */
+/** Both runtimes answer the same requests alike. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
@@ -17,8 +17,8 @@ import { TOUR } from "./support/tour_stops.ts";
 const OTHER_RUNTIME: RuntimeName = THIS_RUNTIME === "deno" ? "node" : "deno";
 const skip = executableOf(OTHER_RUNTIME) === null ? absenceOf(OTHER_RUNTIME) : false;
 
-/** Of which nothing comes back, or no end. */
-const WITHOUT_ANSWER = ["nothing but line ends"];
+/** Requests without a response, or with an endless one. */
+const WITHOUT_ANSWER = ["only line endings"];
 const REQUESTS = TOUR.map(([, request]) => request).filter(({ path = "", method }) =>
   !path.includes("follow=true") || method === "HEAD"
 );
@@ -26,14 +26,14 @@ const RAW: readonly [title: string, bytes: string][] = [
   ...MALFORMED.filter(([title]) => !WITHOUT_ANSWER.includes(title)),
   ["an absolute target", get("http://elsewhere/v1/events?limit=1")],
   ["a target with a fragment", get("/v1/events#x")],
-  ["a wish for a range", get("/v1/events", "Range: bytes=0-1\r\nIf-None-Match: *\r\n")],
+  ["a range request", get("/v1/events", "Range: bytes=0-1\r\nIf-None-Match: *\r\n")],
   [
-    "a wish for another protocol",
+    "a protocol upgrade request",
     get("/v1/events", "Connection: upgrade\r\nUpgrade: websocket\r\n"),
   ],
-  ["the wish that the connection closes", get("/v1/events", "Connection: close\r\n")],
+  ["a request to close the connection", get("/v1/events", "Connection: close\r\n")],
   ["no host", "GET /v1/events HTTP/1.1\r\n\r\n"],
-  ["a line end before", `\r\n${get("/v1/streams")}`],
+  ["a leading line ending", `\r\n${get("/v1/streams")}`],
 ];
 
 interface Answer {
@@ -43,7 +43,7 @@ interface Answer {
   body: string;
 }
 
-/** Gives event ids a number each, and makes times and what follows from ids alike. */
+/** Numbers event ids, and masks times and hashes. */
 function maskedBy(eventIds: string[]): (text: string) => string {
   return (text) =>
     text
@@ -55,7 +55,7 @@ function maskedBy(eventIds: string[]): (text: string) => string {
       });
 }
 
-/** The answers of a fresh `serve`. */
+/** The responses of a fresh `serve`. */
 function answersOf(runtime: RuntimeName): Promise<Answer[]> {
   return withServing(async (deployment) => {
     const { socketPath } = deployment;

@@ -14,7 +14,7 @@ import {
 import { withService } from "./support/served.ts";
 import { withServedLog } from "./support/served_log.ts";
 
-/** A batch for the stream `orders` that expects it to be at an event, or to have none. */
+/** A batch for the stream `orders` that expects a frontier. */
 function conditional(batchId: string, expectedFrontier: string | null, members: object = {}) {
   return batchWith({
     batch_id: batchId,
@@ -84,7 +84,7 @@ test("a known batch_id and a retired source are checked before the precondition"
     });
   }));
 
-test("of clients that race with one expectation, one commits and the others get its event", () =>
+test("of clients racing with the same expectation, one commits; the others get its event", () =>
   withService(async ({ socketPath }) => {
     const replies = await Promise.all(
       Array.from({ length: 12 }, (_, n) => ingest(socketPath, conditional(`${n}`, null))),

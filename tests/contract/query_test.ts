@@ -1,4 +1,4 @@
-/** Query strings of `GET /v1/events`: form decoding, and the values that are refused. */
+/** Query strings of `GET /v1/events`: form decoding and invalid values. */
 import assert from "node:assert/strict";
 import { test } from "../support/tested_service.ts";
 import { request } from "../support/http_client.ts";
@@ -21,13 +21,13 @@ const REFUSED = casesOf({
     "a parameter is known": "offset=1",
     "a parameter's name is in lowercase": "Limit=1",
     "a parameter has a name": "=1",
-    "a parameter comes once": "source=a&source=a",
-    "a parameter comes once, however encoded": "limit=1&l%69mit=1",
+    "a parameter occurs once": "source=a&source=a",
+    "a parameter occurs once, however encoded": "limit=1&l%69mit=1",
     "a percent sign is followed by two digits": "source=%",
     "percent-encoding is hexadecimal": "source=%zz",
-    "percent-encoding gives UTF-8": "record_key=%ff",
+    "percent-encoding decodes to UTF-8": "record_key=%ff",
     "percent-encoding is not overlong": "record_key=%C0%80",
-    "percent-encoding gives no surrogates": "record_key=%ed%a0%80",
+    "percent-encoding decodes to no surrogates": "record_key=%ed%a0%80",
     "a follow's parameters are known": "follow=true&through=1",
   },
   invalid_replay_request: {
@@ -43,16 +43,16 @@ const REFUSED = casesOf({
     "limit is at most replay.max_limit": "limit=100001",
     "limit is an integer": "limit=1.0",
     "limit is decimal": "limit=1e3",
-    "limit has digits alone": "limit=0x10",
+    "limit consists of digits": "limit=0x10",
     "limit has no leading zero": "limit=01",
-    "limit has no blank": "limit=+1",
-    "limit has digits of ASCII": "limit=%D9%A1",
+    "limit has no space": "limit=+1",
+    "limit has ASCII digits": "limit=%D9%A1",
     "limit is not empty": "limit=",
-    "limit is a number of any length": `limit=${"9".repeat(400)}`,
+    "limit may be any number of digits long": `limit=${"9".repeat(400)}`,
     "follow is true or false": "follow=1",
     "follow is in lowercase": "follow=TRUE",
     "follow is not empty": "follow",
-    "a follow's other parameters hold too": "follow=true&limit=0",
+    "a follow's other parameters are checked too": "follow=true&limit=0",
   },
 });
 
@@ -65,16 +65,16 @@ for (const [code, rule, query] of REFUSED) {
 }
 
 const TAKEN: Array<[rule: string, query: string, found: string[]]> = [
-  ["an empty query string selects all", "", ["a b", "a+b", "é&="]],
-  ["empty pairs mean nothing", "&&source=shop&", ["a b", "a+b", "é&="]],
+  ["an empty query string selects everything", "", ["a b", "a+b", "é&="]],
+  ["empty pairs are ignored", "&&source=shop&", ["a b", "a+b", "é&="]],
   ["follow=false is a finite replay", "follow=false", ["a b", "a+b", "é&="]],
-  ["a plus sign is a blank", "record_key=a+b", ["a b"]],
-  ["%20 is a blank", "record_key=a%20b", ["a b"]],
+  ["a plus sign is a space", "record_key=a+b", ["a b"]],
+  ["%20 is a space", "record_key=a%20b", ["a b"]],
   ["%2B is a plus sign", "record_key=a%2bb", ["a+b"]],
   ["percent-encoded UTF-8 is decoded", "record_key=%C3%A9%26%3D", ["é&="]],
-  ["an equals sign in a value is itself", "record_key=%C3%A9%26=", ["é&="]],
+  ["an equals sign in a value is literal", "record_key=%C3%A9%26=", ["é&="]],
   ["names are decoded too", "record%5fkey=a+b", ["a b"]],
-  ["filters are all to hold", "record_key=a+b&stream=items", []],
+  ["all filters must match", "record_key=a+b&stream=items", []],
   ["filters match exactly", "record_key=a", []],
   ["limit may be replay.max_limit", "limit=100000", ["a b", "a+b", "é&="]],
   ["limit bounds the page", "limit=2", ["a b", "a+b"]],
@@ -109,7 +109,7 @@ test("replay: next_after is the frontier when the scan is exhausted, whatever ma
     }
   }));
 
-/** Plain strings, none of which an event can have. */
+/** Strings that no event can have. */
 const UNMATCHABLE = [
   ...["source=Stripe", "source", "source=.a", `source=${"a".repeat(129)}`, "stream=a/b"],
   ...["stream=", "stream=items%22,%22kind", "kind=", `kind=${"k".repeat(129)}`, "kind=%00%0A"],

@@ -1,4 +1,4 @@
-/** `POST /v1/sources/retire`, and what a retired source is. */
+/** `POST /v1/sources/retire`, and the state of a retired source. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { verifyEvent } from "../../src/event/verify_event.ts";
@@ -108,10 +108,10 @@ test("retirement changes neither the source's history nor other sources", () =>
 const REFUSED = casesOf<unknown>({
   invalid_request: {
     "a body is JSON": "source=shop",
-    "a body is there": "",
+    "a body is not empty": "",
     "a body is an object": '"shop"',
     "a body has no unknown member": { source: "shop", force: true },
-    "a member comes once": '{"source":"shop","source":"shop"}',
+    "a member occurs once": '{"source":"shop","source":"shop"}',
     "source is required": { v: 1 },
     "source is a string": { source: 1 },
     "v is a number": { v: "1", source: "shop" },

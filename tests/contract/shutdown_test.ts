@@ -1,4 +1,4 @@
-/** Shutdown, and clients that leave: what was taken has its outcome, nothing waits for ever. */
+/** Shutdown and disconnects: accepted requests complete, and nothing waits forever. */
 import assert from "node:assert/strict";
 import { test } from "../support/tested_service.ts";
 import { request } from "../support/http_client.ts";
@@ -14,7 +14,7 @@ test("a shutdown completes queued mutations, durable for the next start", () =>
     await commit(socketPath, batchWith({ batch_id: "first" }));
     const gate = gateAt("sync");
     storage.hook = gate.hook;
-    // What is not accepted yet when the shutdown begins has no answer.
+    // Connections not yet accepted when the shutdown begins get no response.
     const unanswered = () => null;
     const replies = Promise.all([
       ...Array.from({ length: 20 }, (_, n) => {

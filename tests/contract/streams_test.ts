@@ -1,4 +1,4 @@
-/** `GET /v1/streams`: one coherent enumeration, page by page. */
+/** `GET /v1/streams`: one consistent enumeration, page by page. */
 import assert from "node:assert/strict";
 import type { StreamSummary } from "../../src/event/types.ts";
 import { test } from "../support/tested_service.ts";
@@ -27,7 +27,7 @@ function row(source: string, stream: string, frontier: string, count: number): S
   return { source, stream, frontier_event_id: frontier, event_count: count };
 }
 
-/** Follows the pages from one that was read. */
+/** Reads the pages after a given one. */
 async function restOf(
   socketPath: string,
   page: Awaited<ReturnType<typeof streamsPage>>,
@@ -179,11 +179,11 @@ const REFUSED = casesOf({
   },
   stream_anchor_unavailable: {
     "through is a committed event": `through=${NO_EVENT_ID}`,
-    "through is no event yet to come": "through=ffffffff-ffff-7fff-bfff-ffffffffffff",
+    "through is not a future event": "through=ffffffff-ffff-7fff-bfff-ffffffffffff",
   },
   invalid_request: {
     "a parameter is known": "stream=a",
-    "a parameter comes once": "limit=1&limit=1",
+    "a parameter occurs once": "limit=1&limit=1",
   },
 });
 

@@ -1,17 +1,17 @@
-/** What is read at the end of the log while it is written there, over files of a real disk. */
+/** Reads at the end of the log during commits, on a real disk. */
 import assert from "node:assert/strict";
 import { withServing } from "../support/deployment.ts";
 import { request } from "../support/http_client.ts";
 import { test } from "../support/tested_service.ts";
 import { batchWith, commit, event } from "./support/api.ts";
 
-/** Is read in many pieces, so that commits fall between any two of them. */
+/** Large enough for many reads, with commits between them. */
 const LARGE_PAYLOAD = "x".repeat(8 * 1024 * 1024);
 const ROUNDS = 5;
 const COMMITS_PER_ROUND = 10;
 const READERS = 3;
 
-test("readers of the tail and commits do not contend for the file", () =>
+test("readers of the tail and commits do not block each other", () =>
   withServing(async (deployment) => {
     const { socketPath } = deployment;
     await commit(socketPath, batchWith({ events: [event({ payload: LARGE_PAYLOAD })] }));
@@ -26,7 +26,7 @@ test("readers of the tail and commits do not contend for the file", () =>
       for (const reply of await Promise.all(readings)) {
         const page = reply.json() as { events: { payload: unknown }[] };
         assert.equal(page.events.length, 1);
-        assert.ok(page.events[0]!.payload === LARGE_PAYLOAD, "the event as it was sent");
+        assert.ok(page.events[0]!.payload === LARGE_PAYLOAD, "the event as sent");
       }
     }
     await deployment.stop();

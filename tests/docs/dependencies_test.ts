@@ -1,4 +1,4 @@
-/** `docs/dependencies.md` has every dependency, with the licence that its package states. */
+/** `docs/dependencies.md` lists every dependency with the licence stated in its package. */
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { test } from "node:test";
@@ -12,7 +12,7 @@ function listedIn(heading: string): [name: string, licence: string][] {
   const section = read("docs/dependencies.md").split(/^## /m).find((text) =>
     text.startsWith(`${heading}\n`)
   );
-  assert.ok(section !== undefined, `there is a section ${heading}`);
+  assert.ok(section !== undefined, `no section ${heading}`);
   return [...section.matchAll(/^\| `([^`]+)` +\| ([^|]+?) +\| \S/gm)].map(([, name, licence]) => [
     name!,
     licence!,
@@ -33,7 +33,7 @@ for (const [heading, packages] of SECTIONS) {
   test(`the licences listed under "${heading}" are those that the packages state`, (context) => {
     for (const [name, licence] of listedIn(heading)) {
       const path = `node_modules/${name}/package.json`;
-      if (!existsSync(new URL(path, ROOT))) return context.skip(`no ${path}: npm ci makes it`);
+      if (!existsSync(new URL(path, ROOT))) return context.skip(`no ${path}: run npm ci`);
       assert.equal(JSON.parse(read(path)).license, licence, name);
     }
   });

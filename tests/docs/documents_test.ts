@@ -1,6 +1,6 @@
 /**
- * The commands in the documents are run, in a copy of the tree, and what the documents show of
- * their output is compared. `support/fences.ts` tells how a fence is marked.
+ * The commands in the documents are run in a copy of the tree, and their output is compared with
+ * that in the documents. `support/fences.ts` describes the tags of fences.
  */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -20,7 +20,7 @@ const DOCUMENTS = [
     .map((name) => `docs/${name}`).sort(),
 ];
 
-/** More than these in all is a sign that documents show what nobody tries. */
+/** More fences than this would leave too many commands untested. */
 const NO_RUN_MAX = 16;
 
 const TAGS: Record<string, string[]> = {
@@ -33,7 +33,7 @@ const fences = new Map(
   DOCUMENTS.map((path) => [path, fencesOf(readFileSync(new URL(path, ROOT), "utf8"))]),
 );
 
-test("every fence has a language, and a mark that is known for it", () => {
+test("every fence has a language and a valid mark", () => {
   for (const [path, list] of fences) {
     for (const { language, tag, line } of list) {
       assert.notEqual(language, "", `${path}:${line}: no language`);
@@ -42,18 +42,18 @@ test("every fence has a language, and a mark that is known for it", () => {
   }
 });
 
-test("what is not run says why, and is not much", (context) => {
+test("fences that are not run give a reason, and are few", (context) => {
   const skipped = [...fences].flatMap(([path, list]) =>
     list.filter(({ tag }) => tag === "no-run").map((fence) => ({ path, ...fence }))
   );
   for (const { path, line, reason } of skipped) {
-    assert.ok(reason !== null, `${path}:${line}: no comment above says why it is not run`);
+    assert.ok(reason !== null, `${path}:${line}: no comment gives the reason for no-run`);
     context.diagnostic(`not run: ${path}:${line}: ${reason}`);
   }
   assert.ok(skipped.length <= NO_RUN_MAX, `${skipped.length} fences are not run`);
 });
 
-/** Why the commands cannot be run here; false if they can. */
+/** Why the commands cannot be run here, or false. */
 function obstacle(): string | false {
   for (const name of ["deno", "node"] as const) {
     if (executableOf(name) === null) return absenceOf(name);
@@ -67,7 +67,7 @@ const isRun = ({ language, tag }: Fence) => language === "sh" && tag !== "no-run
 for (const [path, list] of fences) {
   if (!list.some(isRun)) continue;
   test(
-    `the commands of ${path} work and print what it shows`,
+    `the commands in ${path} work and print the output it shows`,
     { skip: obstacle() },
     () =>
       withFolder(async (folder) => {

@@ -15,7 +15,7 @@ const QUERIES = fencesOf(DOCUMENT)
   .map((query) => query.trim().replace(/;$/, ""))
   .filter((query) => query !== "");
 
-/** Makes a log with three events of which one record is deleted, all of it sealed. */
+/** Creates a sealed log of three events, in which one record is deleted. */
 async function makeSealed(deployment: Deployment): Promise<void> {
   const order = { stream: "orders", record_key: "1001", payload: { total: 42.5 } };
   const event = { ...order, kind: "upserted" };
@@ -40,7 +40,7 @@ function answersIn(dir: string): Promise<Row[][]> {
   });
 }
 
-test("the queries of docs/format.md give what their comments say", () =>
+test("docs/format.md: the queries return what their comments say", () =>
   withServing(async (deployment) => {
     await makeSealed(deployment);
     const [streams, records, payloads, facts, paths] = await answersIn(deployment.dir);

@@ -13,7 +13,7 @@ const UNIT = readFileSync(UNIT_FILE, "utf8");
 /** systemd says "0.9 UNSAFE" of a unit that hardens nothing; "OK" begins below 4.0. */
 const EXPOSURE_MAX = 2;
 
-test("the unit starts a command that the program takes, without a network", () => {
+test("the systemd unit starts a valid command, without a network", () => {
   const [, program, line] = /^ExecStart=(\S+) (.*)$/m.exec(UNIT)!;
   assert.equal(program, "/usr/local/bin/eventlog");
   const invocation = parseArguments(line!.split(" "));
@@ -22,13 +22,13 @@ test("the unit starts a command that the program takes, without a network", () =
   assert.match(UNIT, /^RestrictAddressFamilies=AF_UNIX$/m);
 });
 
-test("systemd finds no fault with the unit, and little exposure", (context) =>
+test("systemd reports no errors in the unit, and little exposure", (context) =>
   withFolder(async (folder) => {
     const path = join(folder, "eventlog.service");
     await writeFile(path, UNIT.replace("/usr/local/bin/eventlog", "/bin/true"));
     const options = { encoding: "utf8" } as const;
     const verified = spawnSync("systemd-analyze", ["verify", "--man=no", path], options);
-    if (verified.error !== undefined) return context.skip("there is no systemd-analyze");
+    if (verified.error !== undefined) return context.skip("systemd-analyze is not installed");
     assert.equal(verified.stderr.split("\n").filter((line) => line.includes(path)).join("\n"), "");
     assert.equal(verified.status, 0, verified.stderr);
     const judged = spawnSync("systemd-analyze", ["security", "--offline=true", path], options);
@@ -38,11 +38,11 @@ test("systemd finds no fault with the unit, and little exposure", (context) =>
 
 const NO_NETWORK = ["unshare", "--net"];
 
-test("serve answers in a network namespace of its own, as PrivateNetwork gives it", (context) =>
+test("serve responds in a private network namespace, as under PrivateNetwork", (context) =>
   withFolder(async (dir) => {
     const [program, ...args] = NO_NETWORK;
     const { status } = spawnSync(program!, [...args, "true"]);
-    if (status !== 0) return context.skip("this process may not make a network namespace");
+    if (status !== 0) return context.skip("this process may not create a network namespace");
     await runCli(["init", dir]);
     const serving = await startServe(dir, { wrapper: NO_NETWORK });
     const response = await serving.fetch("/v1/streams");

@@ -21,7 +21,7 @@ test("encodeBatch() follows the worked example", () => {
   });
 });
 
-test("encodeBatch() writes the members of a line in the order of storage", () => {
+test("encodeBatch() writes the members of a line in storage order", () => {
   const names = EVENTS.map((event, index) =>
     Object.keys(JSON.parse(sealEvent(IDENTITY, event, EVENT_IDS[index]!).line))
   );
@@ -32,7 +32,7 @@ test("encodeBatch() writes the members of a line in the order of storage", () =>
   assert.deepEqual(names, [stored, stored.filter((name) => name !== "occurred_at")]);
 });
 
-test("encodeBatch() writes a line without whitespace, the payload as it is", () => {
+test("encodeBatch() writes a line without whitespace and the payload verbatim", () => {
   const { line } = sealEvent(IDENTITY, EVENTS[0]!, EVENT_IDS[0]!);
   assert.equal(
     line,
@@ -72,12 +72,12 @@ test(`encodeBatch() agrees with canonicalize() (seed ${SEED})`, () => {
   }
 });
 
-test("encodeBatch() makes the digests of the worked example", () => {
+test("encodeBatch() computes the digests of the worked example", () => {
   assert.equal(batchDigest("crm", EVENTS), BATCH_DIGEST);
   assert.equal(batchDigest("crm", EVENTS.slice(1)), SINGLE_DIGEST);
 });
 
-test("encodeBatch() makes a digest that depends on the source, the order and every identity field", () => {
+test("encodeBatch() computes a digest that depends on source, order and every identity field", () => {
   const [first, second] = EVENTS as [typeof EVENTS[0], typeof EVENTS[0]];
   const others = [
     batchDigest("crm2", EVENTS),

@@ -1,6 +1,6 @@
 /**
- * The fast way to read a batch against the exact one: on whatever it takes, both give the same
- * batch. SEED says which bodies.
+ * The fast path for reading a batch against the slow path: both return the same batch for any body
+ * that the fast path accepts. SEED selects the bodies.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -46,12 +46,12 @@ const TAKEN: [payload: string, canonical: string][] = [
   ["18446744073709551617.0", "18446744073709552000"],
 ];
 for (const [payload, canonical] of TAKEN) {
-  test(`readFastBatch() makes ${canonical} of the payload ${JSON.stringify(payload)}`, () => {
+  test(`readFastBatch() turns the payload ${JSON.stringify(payload)} into ${canonical}`, () => {
     assert.equal(payloadOf(batchOf(payload)), canonical);
   });
 }
 
-test("readFastBatch() sorts many members, and objects of one in another", () => {
+test("readFastBatch() sorts many members and nested objects of one member", () => {
   const names = Array.from({ length: 40 }, (_, number) => `n${(number * 17) % 40}`);
   const text = (sorted: string[]) =>
     `{${sorted.map((name) => `"${name}":{"b":[{"z":0,"y":0}],"a":1}`).join()}}`;
@@ -64,29 +64,29 @@ test("readFastBatch() sorts many members, and objects of one in another", () => 
 
 const LEFT: [what: string, body: Buffer][] = [
   ["malformed UTF-8", Buffer.concat([batchOf('"').subarray(0, -3), Buffer.from([0xff])])],
-  ["a name twice", batchOf('{"a":1,"b":2,"a":3}')],
+  ["a duplicate name", batchOf('{"a":1,"b":2,"a":3}')],
   ["an escaped name", batchOf('{"\\u0061":1}')],
   ["an unpaired surrogate", batchOf('"\\ud83d"')],
   ["a control character", batchOf('"\u0001"')],
-  ["a string without an end", batchOf('"abc')],
+  ["an unterminated string", batchOf('"abc')],
   ["an escape at the end", batchOf('"abc\\')],
   ["a number that overflows", batchOf("1e309")],
-  ["an integer not kept", batchOf("9007199254740993")],
+  ["an inexact integer", batchOf("9007199254740993")],
   ["a number with a leading zero", batchOf("01")],
   ["a number without a fraction", batchOf("1.")],
   ["a sign alone", batchOf("-")],
-  ["a literal cut off", batchOf("tru")],
-  ["a comma at the end", batchOf("[1,]")],
+  ["a truncated literal", batchOf("tru")],
+  ["a trailing comma", batchOf("[1,]")],
   ["no payload", Buffer.from(`{"source":"a","batch_id":"b","events":[{${EVENT}}]}`)],
   ["129 containers", batchOf("[".repeat(129) + "]".repeat(129))],
-  ["a text after the batch", Buffer.concat([batchOf("1"), Buffer.from("1")])],
+  ["text after the batch", Buffer.concat([batchOf("1"), Buffer.from("1")])],
   ["a NUL after the batch", Buffer.concat([batchOf("1"), Buffer.from("\0")])],
   ["nothing", Buffer.from("")],
   ["a blank", Buffer.from(" ")],
 ];
 for (const [what, body] of LEFT) {
-  test(`readFastBatch() leaves ${what} to the exact way`, () => {
-    // Also after a longer body, whose bytes lie behind this one's in the same memory.
+  test(`readFastBatch() leaves ${what} to the slow path`, () => {
+    // Even after a longer body, whose bytes follow in the same buffer.
     assert.notEqual(readFastBatch(batchOf(`"${"x".repeat(300)}"`)), null);
     assert.equal(readFastBatch(body), null);
   });
@@ -104,14 +104,14 @@ const MEMBERS: [member: string, faulty: string[]][] = [
 ];
 for (const [member, faulty] of MEMBERS) {
   for (const fault of faulty) {
-    test(`readFastBatch() leaves ${fault.slice(0, 60)} to the exact way`, () => {
+    test(`readFastBatch() leaves ${fault.slice(0, 60)} to the slow path`, () => {
       const body = batchOf("1").toString().replace(member, fault);
       assert.equal(readFastBatch(Buffer.from(body)), null);
     });
   }
 }
 
-test(`readFastBatch() and the exact way give the same batch (seed ${SEED})`, () => {
+test(`readFastBatch() and the slow path return the same batch (seed ${SEED})`, () => {
   const random = new SeededRandom();
   let taken = 0;
   for (let number = 0; number < BODIES; number++) {
@@ -122,7 +122,7 @@ test(`readFastBatch() and the exact way give the same batch (seed ${SEED})`, () 
     const where = `body ${number} of seed ${SEED}: ${body.toString("latin1")}`;
     assert.deepEqual(fast, encodeBatch(checkBatch(body)), where);
   }
-  assert.ok(taken > BODIES / 8 && taken < BODIES, `${taken} of ${BODIES} bodies were taken`);
+  assert.ok(taken > BODIES / 8 && taken < BODIES, `${taken} of ${BODIES} bodies were accepted`);
 });
 
 function randomBody(random: SeededRandom): Buffer {
@@ -148,7 +148,7 @@ function randomEvent(random: SeededRandom): string {
   return `{${members.join()}}`;
 }
 
-/** Rarely one with an escape, which the fast way leaves. */
+/** Rarely one with an escape, which the fast path leaves to the slow path. */
 function randomName(random: SeededRandom): string {
   return random.chance(0.05) ? JSON.stringify(random.text(10)) : `"${random.pick(NAMES)}"`;
 }

@@ -13,7 +13,7 @@ function bodyOf(body: unknown): Uint8Array {
   return new TextEncoder().encode(typeof body === "string" ? body : JSON.stringify(body));
 }
 
-/** The error that a body ends in. */
+/** The error that a body causes. */
 function refusal(body: unknown): ApiError {
   try {
     prepareBatch(bodyOf(body));
@@ -52,7 +52,7 @@ test("prepareBatch() prepares the worked example", () => {
   assert.deepEqual(submittedEvents(prepareBatch(bodyOf(body))), EVENTS);
 });
 
-test("prepareBatch() gives spellings of one batch one digest", () => {
+test("prepareBatch() computes one digest for all spellings of a batch", () => {
   const spelled = (payload: string, more: string) =>
     prepareBatch(bodyOf(
       `{${more}"batch_id":"b","source":"a","events":[{"stream":"s","record_key":"k",
@@ -107,7 +107,7 @@ function nest(depth: number): unknown {
   return JSON.parse("[".repeat(depth) + "]".repeat(depth));
 }
 
-test("prepareBatch() answers invalid_events and says which rule an event breaks", () => {
+test("prepareBatch() throws invalid_events with the rule that an event breaks", () => {
   for (const [title, event, message] of INVALID_EVENTS) {
     const faults = eventFaults({ ...BATCH, events: [EVENT, event] });
     assert.deepEqual(faults.map(({ index, code }) => [index, code]), [[1, "invalid_event"]], title);
@@ -115,14 +115,14 @@ test("prepareBatch() answers invalid_events and says which rule an event breaks"
   }
 });
 
-test("prepareBatch() lists every bad event once, in order", () => {
+test("prepareBatch() lists every invalid event once, in order", () => {
   const events = [EVENT, { kind: "" }, ...INVALID_EVENTS.map(([, event]) => event), EVENT];
   const faults = eventFaults({ ...BATCH, events });
   const indexes = Array.from({ length: INVALID_EVENTS.length + 1 }, (_, index) => index + 1);
   assert.deepEqual(faults.map((fault) => fault.index), indexes);
 });
 
-test("prepareBatch() names every bad event beside one that nests without bound", () => {
+test("prepareBatch() lists every invalid event despite one that nests too deeply", () => {
   const levels = 1_000_000;
   const deep = '{"a":'.repeat(levels) + "1" + "}".repeat(levels);
   const event = (payload: string) =>
@@ -133,7 +133,7 @@ test("prepareBatch() names every bad event beside one that nests without bound",
   assert.deepEqual(faults.map((fault) => fault.index), [0, 2, 3]);
 });
 
-test("prepareBatch() answers invalid_request with the event that a JSON fault lies in", () => {
+test("prepareBatch() throws invalid_request with the event that contains a JSON error", () => {
   const body = (payload: string) =>
     `{"batch_id":"b","source":"a","events":[{"payload":1},{"payload":{"x":[${payload}]}}]}`;
   for (const payload of ["9007199254740993", "1e999", '"\\ud800"', '{"a":1,"\\u0061":2}', "nul"]) {
@@ -145,7 +145,7 @@ test("prepareBatch() answers invalid_request with the event that a JSON fault li
   }
 });
 
-test("prepareBatch() says which event, member and number a binary64 number can't hold", () => {
+test("prepareBatch() reports the event, member and number that binary64 cannot represent", () => {
   const body = '{"events":[1,{"payload":{"total":9007199254740993}}]}';
   const message = "events[1].payload.total: 9007199254740993 cannot be represented exactly as a " +
     "binary64 number; send it as a string";
@@ -160,13 +160,13 @@ test("prepareBatch() says which event, member and number a binary64 number can't
   assert.deepEqual(outside.context, {});
 });
 
-test("prepareBatch() says at which byte a body is not JSON", () => {
+test("prepareBatch() reports at which byte a body is not JSON", () => {
   const error = refusal('{"source":"\u20ac","events":[{"kind":"a" "b"}]}');
   assert.equal(error.message, 'body is not valid JSON at byte 38: unexpected "\\""');
   assert.equal((error.context.errors as EventFault[])[0]!.index, 0);
 });
 
-test("prepareBatch() reports JSON before batch rules, and those before events", () => {
+test("prepareBatch() checks JSON before batch rules, and batch rules before events", () => {
   const badEvents = [{ ...EVENT, kind: "" }];
   const ranked: [body: unknown, code: string][] = [
     ['{"source":"system","events":[],"batch_id":"b","batch_id":"b"}', "invalid_request"],

@@ -7,7 +7,7 @@ import { sha256Hex } from "../../src/event/hash.ts";
 import { SEED, SeededRandom } from "../../tools/support/random.ts";
 import { EVENT_HASHES, HEADS } from "./support/worked_example.ts";
 
-// By hashlib, as the worked example.
+// Computed with hashlib, like the worked example.
 const GENESIS = "d7c2b88a9b41e38db5299fc03223d2ea3edced2c3d430bfb648770af0ca2ab09";
 
 test("GENESIS_HEAD_HEX is the hash of service/genesis/v1", () => {
@@ -23,7 +23,7 @@ test("HistoryChain.append() follows the worked example", () => {
   });
 });
 
-test("HistoryChain goes on from a given head", () => {
+test("HistoryChain continues from a given head", () => {
   const chain = new HistoryChain(HEADS[0]);
   chain.append(EVENT_HASHES[1]!);
   assert.equal(chain.head, HEADS[1]);
@@ -41,7 +41,7 @@ test(`HistoryChain.append() agrees with node:crypto (seed ${SEED})`, () => {
   }
 });
 
-test("HistoryChain refuses what is not a hash", () => {
+test("HistoryChain rejects anything but a hash", () => {
   for (const text of ["", "ab", GENESIS.slice(1), GENESIS + "00", "zz" + GENESIS.slice(2)]) {
     assert.throws(() => new HistoryChain(text), AssertionError, text);
     assert.throws(() => new HistoryChain().append(text), AssertionError, text);

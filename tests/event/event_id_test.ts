@@ -9,7 +9,7 @@ function zeros(into: Uint8Array): void {
   into.fill(0);
 }
 
-test("isEventId() takes canonical UUIDv7 alone", () => {
+test("isEventId() accepts only canonical UUIDv7", () => {
   const valid = "019b7c4e-2d37-7a01-8f00-0123456789ab";
   assert.ok(isEventId(valid));
   for (const variant of "89ab") assert.ok(isEventId(valid.replace("-8f00", `-${variant}f00`)));
@@ -32,12 +32,12 @@ test("isEventId() takes canonical UUIDv7 alone", () => {
   for (const text of refused) assert.ok(!isEventId(text), text);
 });
 
-test("eventIdTimestampMs() reads the time part", () => {
+test("eventIdTimestampMs() reads the timestamp", () => {
   assert.equal(eventIdTimestampMs("019b7c4e-2d37-7a01-8f00-0123456789ab"), 0x019b7c4e2d37);
   assert.equal(eventIdTimestampMs("ffffffff-ffff-7a01-8f00-0123456789ab"), 2 ** 48 - 1);
 });
 
-test("EventIdSource.next() places time, version, variant and random bits as RFC 9562 does", () => {
+test("EventIdSource.next() lays out time, version, variant and random bits as in RFC 9562", () => {
   const ones = new EventIdSource(() => 0x019b7c4e2d37, (into) => into.fill(0xff), null);
   assert.equal(
     ones.next(),
@@ -48,14 +48,14 @@ test("EventIdSource.next() places time, version, variant and random bits as RFC 
   assert.equal(none.next(), "00000000-0005-7000-8000-000000000000");
 });
 
-test("EventIdSource.next() counts up by one while the clock stands", () => {
+test("EventIdSource.next() increments by one while the clock stands still", () => {
   const ids = new EventIdSource(() => NOW_MS, zeros, null);
   const tails = Array.from({ length: 4098 }, () => ids.next().slice(-6));
   assert.deepEqual(tails.slice(0, 2), ["000000", "000001"]);
   assert.deepEqual(tails.slice(4095), ["000fff", "001000", "001001"]);
 });
 
-/** The id after a last one while the clock is behind it. */
+/** The id after `last` while the clock is behind it. */
 const SUCCESSORS: Record<string, [last: string, next: string]> = {
   "last three digits": ["2d37-7a01-8f00-0123456789fe", "2d37-7a01-8f00-0123456789ff"],
   "carry into the low part": ["2d37-7a01-8f00-012345678fff", "2d37-7a01-8f00-012345679000"],
@@ -64,7 +64,7 @@ const SUCCESSORS: Record<string, [last: string, next: string]> = {
   "carry into the time": ["2d37-7fff-bfff-ffffffffffff", "2d38-7000-8000-000000000000"],
 };
 
-test("EventIdSource.next() goes on from a last id in the future", () => {
+test("EventIdSource.next() continues from a last id in the future", () => {
   for (const time of ["019b7c4e", "ffffffff"]) {
     for (const [title, [last, next]] of Object.entries(SUCCESSORS)) {
       const ids = new EventIdSource(() => 0, zeros, `${time}-${last}`);
@@ -73,7 +73,7 @@ test("EventIdSource.next() goes on from a last id in the future", () => {
   }
 });
 
-test("EventIdSource.next() starts from random bits when the clock has passed the last id", () => {
+test("EventIdSource.next() uses new random bits once the clock has passed the last id", () => {
   const last = "019b7c4e-2d37-7fff-bfff-ffffffffffff";
   const ids = new EventIdSource(() => 0x019b7c4e2d38, zeros, last);
   assert.equal(ids.next(), "019b7c4e-2d38-7000-8000-000000000000");
@@ -83,15 +83,15 @@ test("EventIdSource.next() throws when no id is left", () => {
   const ids = new EventIdSource(() => 0, zeros, "ffffffff-ffff-7fff-bfff-fffffffffffe");
   assert.equal(ids.next(), "ffffffff-ffff-7fff-bfff-ffffffffffff");
   assert.throws(() => ids.next(), RangeError);
-  assert.throws(() => ids.next(), RangeError, "and goes on throwing");
+  assert.throws(() => ids.next(), RangeError, "and keeps throwing");
   assert.throws(() => new EventIdSource(() => 2 ** 48, zeros, null).next(), RangeError);
 });
 
-test("EventIdSource refuses a last id that is none", () => {
+test("EventIdSource rejects an invalid last id", () => {
   assert.throws(() => new EventIdSource(() => 0, zeros, "019b7c4e"), TypeError);
 });
 
-test(`EventIdSource.next() only increases under hostile clocks (seed ${SEED})`, () => {
+test(`EventIdSource.next() always increases under hostile clocks (seed ${SEED})`, () => {
   const random = new SeededRandom();
   let nowMs = NOW_MS;
   const hostileClock = () => {
@@ -99,7 +99,7 @@ test(`EventIdSource.next() only increases under hostile clocks (seed ${SEED})`, 
     else if (random.chance(0.05)) nowMs += 1;
     return random.chance(0.001) ? -1 : nowMs + random.below(4) / 4;
   };
-  // Starts just below a carry, and so often enough crosses one.
+  // Starts just below a carry, so that runs often cross it.
   const nearlyFull = (into: Uint8Array) => {
     random.bytes(into);
     if (random.chance(0.5)) into.fill(0xff, random.below(6));

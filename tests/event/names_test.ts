@@ -8,7 +8,7 @@ import {
   sourceFault,
 } from "../../src/event/names.ts";
 
-test("nameFault() takes [a-z0-9_][a-z0-9_.-]* up to 128 bytes", () => {
+test("nameFault() accepts [a-z0-9_][a-z0-9_.-]* up to 128 bytes", () => {
   for (const name of ["a", "0", "_", "a.b-c_9", "service.source_lineage", "a".repeat(128)]) {
     assert.equal(nameFault(name), null, name);
   }
@@ -16,13 +16,13 @@ test("nameFault() takes [a-z0-9_][a-z0-9_.-]* up to 128 bytes", () => {
   for (const name of refused) assert.equal(typeof nameFault(name), "string", name);
 });
 
-test("sourceFault() keeps the system source for the service", () => {
+test("sourceFault() reserves the system source for the service", () => {
   assert.match(sourceFault("system")!, /reserved/);
   for (const name of ["system2", "systems", "a"]) assert.equal(sourceFault(name), null, name);
   assert.equal(typeof sourceFault("System"), "string");
 });
 
-test("kindFault(), recordKeyFault() and batchIdFault() count bytes of UTF-8", () => {
+test("kindFault(), recordKeyFault() and batchIdFault() count UTF-8 bytes", () => {
   const rules: [(text: string) => string | null, limitBytes: number][] = [
     [kindFault, 128],
     [recordKeyFault, 1024],
@@ -40,7 +40,7 @@ test("kindFault(), recordKeyFault() and batchIdFault() count bytes of UTF-8", ()
   }
 });
 
-test("batchIdFault() keeps ids that begin with service/ for the service", () => {
+test("batchIdFault() reserves ids that begin with service/ for the service", () => {
   assert.match(batchIdFault("service/")!, /reserved/);
   assert.match(batchIdFault("service/retire/a/b")!, /reserved/);
   for (const id of ["service", "Service/a", "a/service/", " service/"]) {

@@ -43,15 +43,15 @@ const REFUSED = [
   "2016-12-31T23:59:60Z",
 ];
 
-test("occurredAtFault() takes UTC times with up to nine digits of fraction", () => {
+test("occurredAtFault() accepts UTC times with up to nine fractional digits", () => {
   for (const text of ACCEPTED) assert.equal(occurredAtFault(text), null, text);
 });
 
-test("occurredAtFault() refuses other spellings, offsets, leap seconds and invalid dates", () => {
+test("occurredAtFault() rejects other formats, offsets, leap seconds and invalid dates", () => {
   for (const text of REFUSED) assert.equal(typeof occurredAtFault(text), "string", text);
 });
 
-test("occurredAtFault() knows the days of every month as the calendar of Date does", () => {
+test("occurredAtFault() agrees with Date on the days of every month", () => {
   const pad = (value: number) => String(value).padStart(2, "0");
   for (const year of [0, 4, 100, 400, 1900, 2000, 2023, 2024, 2100, 9999]) {
     for (let month = 1; month <= 12; month++) {
@@ -64,7 +64,7 @@ test("occurredAtFault() knows the days of every month as the calendar of Date do
   }
 });
 
-test("formatTimestamp() spells milliseconds with three digits", () => {
+test("formatTimestamp() writes milliseconds with three digits", () => {
   assert.equal(formatTimestamp(0), "1970-01-01T00:00:00.000Z");
   assert.equal(formatTimestamp(1_767_323_045_007), "2026-01-02T03:04:05.007Z");
   assert.equal(occurredAtFault(formatTimestamp(Date.now())), null);

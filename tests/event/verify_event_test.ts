@@ -14,12 +14,12 @@ test("verifyEvent() accepts events as they are replayed", async () => {
   }
 });
 
-test("verifyEvent() finds a changed payload by the content hash", async () => {
+test("verifyEvent() detects a changed payload by the content hash", async () => {
   const changed = { ...committed(0), payload: { active: false } };
   assert.deepEqual(await verifyEvent(changed), { contentHash: false, eventHash: true });
 });
 
-test("verifyEvent() finds a change of any other member by the event hash", async () => {
+test("verifyEvent() detects a change of any other member by the event hash", async () => {
   const event = committed(0);
   for (const name of Object.keys(event) as (keyof CommittedEvent)[]) {
     if (name === "payload") continue;
@@ -29,7 +29,7 @@ test("verifyEvent() finds a change of any other member by the event hash", async
   }
 });
 
-test("verifyEvent() finds an occurred_at that was added or removed", async () => {
+test("verifyEvent() detects an occurred_at that was added or removed", async () => {
   const { occurred_at: occurredAt, ...without } = committed(0);
   assert.ok(!(await verifyEvent(without)).eventHash);
   const added = { ...committed(1), occurred_at: occurredAt! };

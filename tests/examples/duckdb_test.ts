@@ -1,4 +1,4 @@
-/** `duckdb.sql` over the sealed log of a deployment says what replay says. */
+/** `duckdb.sql` over the sealed log of a deployment agrees with replay. */
 import assert from "node:assert/strict";
 import { copyFile, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -14,7 +14,7 @@ type Query = (sql: string) => Promise<Row[]>;
 
 const seed = testSeed();
 
-/** Appends changes of few records in few streams, and events that change none. */
+/** Appends changes to a few records in a few streams, and events that change none. */
 async function appendChanges({ serving }: Deployment, random: () => number, batches: number) {
   const client = new EventLogClient(serving.fetch);
   for (let n = 0; n < batches; n++) {
@@ -30,14 +30,14 @@ async function appendChanges({ serving }: Deployment, random: () => number, batc
   }
 }
 
-/** Stops the service and seals; then there is one segment more. */
+/** Stops the service and seals, which adds one segment. */
 async function seal(served: Deployment): Promise<void> {
   await served.stop();
   const { code, stderr } = await served.run(["seal"]);
   assert.equal(code, 0, stderr);
 }
 
-/** Puts files beside the segments that are none of the log. */
+/** Creates foreign files beside the segments. */
 async function addForeignFiles(logDir: string): Promise<void> {
   const dir = join(logDir, "segments");
   const [segment] = await readdir(dir);
@@ -46,7 +46,7 @@ async function addForeignFiles(logDir: string): Promise<void> {
   await writeFile(join(dir, "torn.parquet"), "PAR1");
 }
 
-/** Runs the script for a log, then `use` in the same session with what its queries gave. */
+/** Runs the script for a log, then `use` in the same session with the query results. */
 function withScript(
   variables: Record<string, string>,
   use: (query: Query, results: Row[][]) => Promise<void>,
@@ -65,7 +65,7 @@ function withScript(
   });
 }
 
-/** The state of every record by replay. */
+/** The state of every record according to replay. */
 function recordsOf(log: CommittedEvent[]): Row[] {
   const records = new Map<string, Row>();
   for (const { source, stream, record_key, kind, payload, event_id } of log) {
@@ -77,7 +77,7 @@ function recordsOf(log: CommittedEvent[]): Row[] {
   return [...records.values()];
 }
 
-/** The list of streams by replay. */
+/** The list of streams according to replay. */
 function streamsOf(log: CommittedEvent[]): Row[] {
   const streams = new Map<string, Row>();
   for (const { source, stream, event_id } of log) {
@@ -88,7 +88,7 @@ function streamsOf(log: CommittedEvent[]): Row[] {
   return [...streams.keys()].sort().map((key) => streams.get(key)!);
 }
 
-/** An event as the view `events` has it, but for the batch digest, which replay does not give. */
+/** An event as in the view `events`, without the batch digest, which replay does not return. */
 function rowOf({ payload, occurred_at = undefined, ...event }: CommittedEvent): Row {
   return {
     ...event,
@@ -100,7 +100,7 @@ function rowOf({ payload, occurred_at = undefined, ...event }: CommittedEvent): 
   };
 }
 
-/** By chance all records of the stream that the script lists may be deleted. */
+/** Adds a record to the stream that the script lists; by chance all others may be deleted. */
 async function appendOrder(served: Deployment): Promise<void> {
   const events = [{ stream: "orders", record_key: "stays", kind: "upserted", payload: null }];
   const client = new EventLogClient(served.serving.fetch);
@@ -109,7 +109,7 @@ async function appendOrder(served: Deployment): Promise<void> {
 
 const byText = (a: Row, b: Row) => JSON.stringify(a) < JSON.stringify(b) ? -1 : 1;
 
-test(`duckdb.sql gives the events, streams and records that replay gives (SEED=${seed})`, () =>
+test(`duckdb.sql returns the same events, streams and records as replay (SEED=${seed})`, () =>
   withServing(async (served) => {
     const random = seededRandom(seed);
     const { logDir } = served;

@@ -1,4 +1,4 @@
-/** `git_history` against a served deployment: every commit once, whatever happens in between. */
+/** `git_history` against a served deployment: every commit is imported once, despite failures. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -68,7 +68,7 @@ test("git_history adds only new commits when the repository has grown", async ()
   });
 });
 
-test("git_history completes an import that stopped, before it starts on newer commits", async () => {
+test("git_history completes an interrupted import before it starts on newer commits", async () => {
   await withImport(async (served, repository) => {
     const tip = repository.grow(null, 700);
     const firstBatch = (await commitBatches(tip, readCommits(repository.path, tip, [])).next())
@@ -80,7 +80,7 @@ test("git_history completes an import that stopped, before it starts on newer co
   });
 });
 
-test("git_history imports on when commits it knew are gone from the repository", async () => {
+test("git_history continues when imported commits are gone from the repository", async () => {
   await withImport(async (served, repository) => {
     const base = repository.grow(null, 20);
     repository.setBranch("main", base);
@@ -99,13 +99,13 @@ test("git_history imports on when commits it knew are gone from the repository",
   });
 });
 
-test("git_history goes on by itself when the service is killed and comes back", async () => {
+test("git_history continues by itself when the service is killed and restarted", async () => {
   await withImport(async (served, repository) => {
     const tip = repository.grow(null, 3000);
     repository.setBranch("main", tip);
     const running = startExample("git_history", importArgs(served, repository));
     while ((await importedHashes(served)).length === 0) {
-      // A read takes a while; that is all the waiting needed.
+      // Each poll takes a while, so no delay is needed.
     }
     await served.stop("SIGKILL");
     await served.start();
@@ -116,7 +116,7 @@ test("git_history goes on by itself when the service is killed and comes back", 
   });
 });
 
-test("git_history says what is wrong and exits 1 or 2", async () => {
+test("git_history reports errors and exits 1 or 2", async () => {
   await withImport(async (served, repository) => {
     const noCommits = await runExample("git_history", importArgs(served, repository));
     assert.equal(noCommits.code, 1);

@@ -1,4 +1,4 @@
-/** What `nats_bridge` does not go on after: it ends with exit 1 and says what to do. */
+/** Conditions under which `nats_bridge` exits with status 1 and says what to do. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { jetstreamManager } from "@nats-io/jetstream";
@@ -22,14 +22,14 @@ import { untilPrinted } from "../../tools/support/program.ts";
 import { runExample } from "./support/run_script.ts";
 import { withServing } from "../support/deployment.ts";
 
-/** Runs a bridge that gives up by itself. @returns what it says. */
+/** Runs a bridge that exits by itself. @returns its standard error. */
 async function refusal(bridged: Bridged, url?: string): Promise<string> {
   const { code, stderr } = await startBridge(bridged, url).exited;
   assert.equal(code, 1, stderr);
   return stderr;
 }
 
-/** Lets a bridge carry what there is. */
+/** Runs a bridge until the stream has message `sequence`. */
 async function carry(bridged: Bridged, sequence: number): Promise<void> {
   const bridge = startBridge(bridged);
   await untilSequence(bridged.nats, sequence, bridge);
@@ -41,7 +41,7 @@ async function purge(nats: NatsServer): Promise<void> {
   await streams.purge(STREAM);
 }
 
-testWithNats("nats_bridge names the event that is too large, and waits at it", async (bridged) => {
+testWithNats("nats_bridge reports an oversized event and does not skip it", async (bridged) => {
   const { nats } = bridged;
   await appendPayloads(bridged, "b1", [1, 2]);
   const large = await appendPayloads(bridged, "b2", ["x".repeat(4096)]);
@@ -58,7 +58,7 @@ testWithNats("nats_bridge names the event that is too large, and waits at it", a
   await assertMirrors(bridged);
 }, "max_payload: 4096");
 
-testWithNats("nats_bridge does not carry another log into a stream", async (bridged) => {
+testWithNats("nats_bridge does not copy a different log into a stream", async (bridged) => {
   await appendPayloads(bridged, "b1", [1, 2]);
   await carry(bridged, 2);
   await withServing(async (served) => {
@@ -69,7 +69,7 @@ testWithNats("nats_bridge does not carry another log into a stream", async (brid
   assert.equal(await lastSequence(bridged.nats), 2);
 });
 
-testWithNats("nats_bridge goes on from the cursor when the messages are gone", async (bridged) => {
+testWithNats("nats_bridge resumes from the cursor when the messages are gone", async (bridged) => {
   const { nats } = bridged;
   await appendPayloads(bridged, "b1", [1, 2]);
   await carry(bridged, 2);
@@ -79,7 +79,7 @@ testWithNats("nats_bridge goes on from the cursor when the messages are gone", a
   assert.deepEqual(await readCursor(nats), { event_id: last_event_id, sequence: 3 });
 });
 
-testWithNats("nats_bridge does not guess when messages and cursor are gone", async (bridged) => {
+testWithNats("nats_bridge stops when both messages and cursor are gone", async (bridged) => {
   const { nats } = bridged;
   const { first_event_id } = await appendPayloads(bridged, "b1", [1, 2]);
   await carry(bridged, 2);
@@ -92,7 +92,7 @@ testWithNats("nats_bridge does not guess when messages and cursor are gone", asy
   assert.equal(await lastSequence(nats), 2);
 });
 
-testWithNats("nats_bridge signs in with the name and password of the URL", async (bridged) => {
+testWithNats("nats_bridge logs in with the user and password of the URL", async (bridged) => {
   const { url } = bridged.nats;
   const as = (who: string) => url.replace("//", `//${who}@`);
   await appendPayloads(bridged, "b1", [1]);
@@ -104,13 +104,13 @@ testWithNats("nats_bridge signs in with the name and password of the URL", async
   assert.doesNotMatch(told, /wrong/);
 }, 'authorization: { user: "ada", password: "s/ecret" }');
 
-testWithNats("nats_bridge refuses a stream that does not take its subjects", async (bridged) => {
+testWithNats("nats_bridge refuses a stream that does not accept its subjects", async (bridged) => {
   const { streams } = await jetstreamManager(await bridged.nats.connect());
   await streams.add({ name: STREAM, subjects: ["elsewhere.>"] });
   assert.match(await refusal(bridged), /takes elsewhere\.>: add ground\.\*\.\* to its subjects/);
 });
 
-test("nats_bridge exits 2 for arguments that make no sense", async () => {
+test("nats_bridge exits 2 for invalid arguments", async () => {
   const { code, stderr } = await runExample("nats_bridge", ["s", "--stream", "a.b"]);
   assert.equal(code, 2);
   assert.match(stderr, /no name like a\.b/);

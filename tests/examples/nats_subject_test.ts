@@ -12,13 +12,13 @@ const TOKENS: [string, string][] = [
   ["Zoë€\u{1f600}", "Zo%C3%AB%E2%82%AC%F0%9F%98%80"],
 ];
 for (const [name, token] of TOKENS) {
-  test(`subjectToken() of ${JSON.stringify(name)} is ${token}, and leads back`, () => {
+  test(`subjectToken() encodes ${JSON.stringify(name)} reversibly as ${token}`, () => {
     assert.equal(subjectToken(name), token);
     assert.equal(decodeURIComponent(token), name);
   });
 }
 
-test("subjectOf() keeps apart what dots would join", () => {
+test("subjectOf() distinguishes names that contain dots", () => {
   assert.equal(subjectOf("ground", { source: "a.b", stream: "c" }), "ground.a%2Eb.c");
   assert.equal(subjectOf("ground", { source: "a", stream: "b.c" }), "ground.a.b%2Ec");
 });

@@ -1,4 +1,4 @@
-/** `sqlite_view` against a served deployment: whatever is killed, its table is the log's. */
+/** `sqlite_view` against a served deployment: its table matches the log despite kills. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -11,14 +11,14 @@ import { append, readLog } from "./support/served.ts";
 import { type Deployment, withServing } from "../support/deployment.ts";
 import { readView, type ViewContents } from "./support/view.ts";
 
-/** Small, so that there are many transactions to be killed in. */
+/** Small, so that there are many transactions to interrupt. */
 const LIMIT = 5;
 
 function viewArgs({ socketPath, folder }: Deployment, database: string): string[] {
   return ["--socket", socketPath, "--database", join(folder, database), "--limit", String(LIMIT)];
 }
 
-/** Brings a view to the end of the log and returns what is in it. */
+/** Brings a view to the end of the log and returns its content. */
 async function completeView(served: Deployment, database: string): Promise<ViewContents> {
   const args = [...viewArgs(served, database), "--once"];
   const { code, stderr } = await runExample("sqlite_view", args);
@@ -26,7 +26,7 @@ async function completeView(served: Deployment, database: string): Promise<ViewC
   return readView(join(served.folder, database));
 }
 
-/** What the view of a log must be, worked out another way. */
+/** The expected view of a log, computed independently. */
 function expectedView(log: CommittedEvent[]): ViewContents {
   const records = new Map<string, string>();
   for (const { source, stream, record_key, kind, payload } of log) {
@@ -45,7 +45,7 @@ async function importHistory(served: Deployment, commits: number): Promise<void>
   assert.equal(code, 0, stderr);
 }
 
-/** Upserts and deletes of few records, so that each is changed often. */
+/** Upserts and deletes of a few records, so that each is changed often. */
 async function appendChanges(
   served: Deployment,
   batchId: string,
@@ -60,7 +60,7 @@ async function appendChanges(
   await append(served, batchId, events);
 }
 
-/** Waits until the view has made so many transactions, or has ended. */
+/** Waits until the view has committed this many transactions or has exited. */
 async function untilTransactions(view: Spawned, count: number): Promise<void> {
   await untilPrinted(view, ({ stdout }) => stdout.split("\n").length > count);
 }
@@ -86,7 +86,7 @@ test(`sqlite_view killed at any time equals one built from scratch (seed ${SEED}
   });
 });
 
-test("sqlite_view follows what is committed, also after the service was killed", async () => {
+test("sqlite_view follows commits, even after the service was killed", async () => {
   await withServing(async (served) => {
     const random = new SeededRandom();
     await appendChanges(served, "b1", random);
@@ -105,7 +105,7 @@ test("sqlite_view follows what is committed, also after the service was killed",
   });
 });
 
-test("sqlite_view says what is wrong with its arguments", async () => {
+test("sqlite_view reports invalid arguments", async () => {
   const { code, stderr } = await runExample("sqlite_view", ["only-a-socket"]);
   assert.equal(code, 2);
   assert.match(stderr, /a socket and a database are needed\n\nusage/);

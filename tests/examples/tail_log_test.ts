@@ -1,4 +1,4 @@
-/** `tail_log` against a served deployment: every event printed, in order, across runs. */
+/** `tail_log` against a served deployment: every event is printed, in order, across runs. */
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -24,7 +24,7 @@ async function tailOnce({ socketPath }: Deployment, ...args: string[]): Promise<
   return stdout.split("\n").slice(0, -1);
 }
 
-test("tail_log prints every event in order, page by page, and goes on at its cursor", async () => {
+test("tail_log prints every event in order, page by page, and resumes at its cursor", async () => {
   await withServing(async (served) => {
     const cursor = join(served.folder, "cursor");
     assert.deepEqual(await tailOnce(served, "--cursor", cursor), []);
@@ -44,7 +44,7 @@ test("tail_log prints every event in order, page by page, and goes on at its cur
   });
 });
 
-test("tail_log prints only what its filters let through, and moves on over the rest", async () => {
+test("tail_log prints only events that match its filters, and advances past the others", async () => {
   await withServing(async (served) => {
     const cursor = join(served.folder, "cursor");
     await append(served, "1", makeEvents(10));
@@ -57,7 +57,7 @@ test("tail_log prints only what its filters let through, and moves on over the r
   });
 });
 
-test("tail_log keeps every event on one line that cannot act on a terminal", async () => {
+test("tail_log prints every event on one line, without control characters", async () => {
   await withServing(async (served) => {
     const hostile = "a\nb\u001b[31m\u2028\u202e\u0000ä \u{1f600}";
     await append(served, "1", [{
@@ -77,7 +77,7 @@ test("tail_log keeps every event on one line that cannot act on a terminal", asy
   });
 });
 
-test("tail_log waits for more, also through a restart of the service", async () => {
+test("tail_log waits for more events, even across a restart of the service", async () => {
   await withServing(async (served) => {
     await append(served, "1", makeEvents(1, "first"));
     const tail = startExample("tail_log", [served.socketPath, "--interval", "0.02"]);
@@ -98,7 +98,7 @@ test("tail_log waits for more, also through a restart of the service", async () 
   });
 });
 
-test("tail_log says what is wrong and exits 1 or 2", async () => {
+test("tail_log reports errors and exits 1 or 2", async () => {
   await withServing(async (served) => {
     const { socketPath } = served;
     for (const args of [[], [socketPath, "more"], [socketPath, "--interval", "0"]]) {

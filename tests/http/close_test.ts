@@ -40,28 +40,28 @@ const CLOSE = "Connection: close\r\n";
 const EXPECT = "Expect: 100-continue\r\n";
 const CHUNKED = "Transfer-Encoding: chunked\r\n";
 
-type Client = "reads" | "does not read" | "ends its side";
+type Client = "reads" | "does not read" | "half-closes";
 type End = "in time" | "by force";
 
 const STATES: Array<[title: string, bytes: string, client: Client, end: End]> = [
-  ["new", "", "does not read", "in time"],
-  ["in front of a head", "\r\n", "does not read", "in time"],
+  ["without data", "", "does not read", "in time"],
+  ["before a head", "\r\n", "does not read", "in time"],
   ["within a head", "GET / HT", "does not read", "in time"],
   ["between requests", GET, "reads", "in time"],
   ["within the next head", `${GET}GET`, "reads", "in time"],
-  ["with an answer that nobody takes", GET, "does not read", "in time"],
+  ["with a response that is not read", GET, "does not read", "in time"],
   ["within a body that is read", post("/read", LENGTH, "ab"), "does not read", "by force"],
-  ["within a body that is asked for", post("/read", EXPECT + LENGTH), "does not read", "by force"],
-  ["within a body that is dropped", post("/ignore", LENGTH, "ab"), "reads", "by force"],
-  ["within a body dropped behind the last answer", post("/", CLOSE + LENGTH), "reads", "in time"],
-  ["behind the last answer", get("/ignore", CLOSE), "reads", "in time"],
-  ["behind a refusal", "no request\r\n\r\n", "reads", "in time"],
-  ["behind a broken body", post("/read", CHUNKED, "zz\r\n"), "does not read", "in time"],
-  ["with an answer to come", get("/late"), "does not read", "by force"],
-  ["with an answer to a client that has half-closed", get("/late"), "ends its side", "by force"],
-  ["with further requests", get("/late") + GET.repeat(10_000), "does not read", "by force"],
-  ["with a streamed answer that is not taken", get("/stream"), "does not read", "by force"],
-  ["with an endless answer that is not taken", get("/endless"), "does not read", "by force"],
+  ["within a body that was requested", post("/read", EXPECT + LENGTH), "does not read", "by force"],
+  ["within a discarded body", post("/ignore", LENGTH, "ab"), "reads", "by force"],
+  ["within a discarded body of the last request", post("/", CLOSE + LENGTH), "reads", "in time"],
+  ["after the last response", get("/ignore", CLOSE), "reads", "in time"],
+  ["after a rejected request", "no request\r\n\r\n", "reads", "in time"],
+  ["after a malformed body", post("/read", CHUNKED, "zz\r\n"), "does not read", "in time"],
+  ["with a pending response", get("/late"), "does not read", "by force"],
+  ["with a response to a half-closed client", get("/late"), "half-closes", "by force"],
+  ["with pipelined requests", get("/late") + GET.repeat(10_000), "does not read", "by force"],
+  ["with a streamed response that is not read", get("/stream"), "does not read", "by force"],
+  ["with an endless response that is not read", get("/endless"), "does not read", "by force"],
 ];
 
 for (const [title, bytes, client, end] of STATES) {
@@ -70,7 +70,7 @@ for (const [title, bytes, client, end] of STATES) {
       const connection = await RawConnection.open(socketPath);
       if (client !== "reads") connection.pause();
       void connection.write(bytes);
-      if (client === "ends its side") connection.endInput();
+      if (client === "half-closes") connection.endInput();
       if (client === "reads") await connection.readResponse();
       await letServerWork(socketPath, 5);
       await server.close();
@@ -97,7 +97,7 @@ test("HttpServer.close() waits for the request of a disconnected client", async 
       await gate.opened;
       return over;
     },
-    // deno-lint-ignore require-await -- an AsyncIterator's return() gives a promise
+    // deno-lint-ignore require-await -- an AsyncIterator's return() returns a promise
     async return() {
       left.open();
       return over;

@@ -1,4 +1,4 @@
-/** Which connections stay open and which are closed, and what they make of single reads. */
+/** Which connections stay open, which are closed, and how requests are split over reads. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
@@ -105,7 +105,7 @@ test("a head that does not end times out, and an idle connection stays open", ()
     }
   }, { headersTimeoutMs: 50 }));
 
-/** Sends each piece as a read of its own. */
+/** Sends each piece so that it arrives in its own read. */
 async function writeApart(socketPath: string, connection: RawConnection, pieces: Iterable<string>) {
   for (const piece of pieces) {
     await connection.write(piece);
@@ -146,14 +146,14 @@ for (const [title, pieces] of MISPLACED) {
 }
 
 const BROKEN: Record<string, string> = {
-  "a size that is none": "zz\r\n",
-  "a chunk that is too long": "1\r\nab\r\n",
+  "an invalid size": "zz\r\n",
+  "an overlong chunk": "1\r\nab\r\n",
   "a size line without its CR": "1\na\r\n",
 };
 
 /**
  * The bug: after a malformed line of a chunked body with a slow reader, later bytes were decoded as
- * if the line had not been there, and the request was executed.
+ * if the line were absent, and the request was executed.
  */
 for (const [title, broken] of Object.entries(BROKEN)) {
   test(`a body with ${title} stays broken, whatever follows`, () => {
@@ -182,7 +182,7 @@ for (const [title, broken] of Object.entries(BROKEN)) {
   });
 }
 
-/** The answer to a client that is still sending is in `tests/contract/early_answer_test.ts`. */
+/** `tests/contract/early_answer_test.ts` tests the response to a client that is still sending. */
 test("a connection whose unread body had arrived serves the next request", () =>
   withHandler(ignore, async ({ socketPath }) => {
     const connection = await RawConnection.open(socketPath);
@@ -204,7 +204,7 @@ test("an endless body is cut off", () =>
       sentBytes += chunk.length;
     }
     await connection.ended();
-    assert.ok(sentBytes < 2 * DRAIN_BYTES_MAX, `${sentBytes} bytes were taken`);
+    assert.ok(sentBytes < 2 * DRAIN_BYTES_MAX, `${sentBytes} bytes were accepted`);
   }));
 
 test("HttpRequest.read() rejects when the client disconnects within the body", () => {

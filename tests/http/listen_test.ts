@@ -27,10 +27,10 @@ const echo: HttpHandler = async (request) => ({
 });
 
 const SEEN: Array<[title: string, head: string, seen: object]> = [
-  ["a target as it came", "GET //a/%62?c=%zz+#d HTTP/1.1", { target: "//a/%62?c=%zz+#d" }],
+  ["a target verbatim", "GET //a/%62?c=%zz+#d HTTP/1.1", { target: "//a/%62?c=%zz+#d" }],
   ["dots and backslashes of a target", "GET /a/../b\\c HTTP/1.1", { target: "/a/../b\\c" }],
   ["an absolute target", "GET http://other/a?b HTTP/1.1", { target: "http://other/a?b" }],
-  ["the target of an asterisk", "DELETE /* HTTP/1.1", { method: "DELETE", target: "/*" }],
+  ["a target with an asterisk", "DELETE /* HTTP/1.1", { method: "DELETE", target: "/*" }],
   ["no header as null", "GET / HTTP/1.1", { x: null, host: "localhost" }],
   ["an empty header as empty", "GET / HTTP/1.1\r\nX:", { x: "" }],
   ["a header trimmed", "GET / HTTP/1.1\r\nX: \t a b\t ", { x: "a b" }],

@@ -21,7 +21,7 @@ async function withProcessAlive(use: () => Promise<void>): Promise<void> {
   }
 }
 
-test("StallWatch.guard() times out a read without data, also after an idle time", async () => {
+test("StallWatch.guard() times out a read without data, even after an idle time", async () => {
   const watch = new StallWatch(SHORT_TIMEOUT_MS);
   await withProcessAlive(async () => {
     await assert.rejects(watch.guard(new Promise(() => {})), StallError);

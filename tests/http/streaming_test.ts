@@ -14,7 +14,7 @@ const HEAD = "GET / HTTP/1.1\r\nHost: localhost\r\n";
 const GET = `${HEAD}\r\n`;
 const PIECE_BYTES = 256 * 1024;
 
-/** Responds with what `body` gives. */
+/** Responds with the result of `body`. */
 function streaming(body: () => AsyncIterable<Uint8Array>): HttpHandler {
   return () => Promise.resolve({ status: 200, headers: {}, body: body() });
 }
@@ -124,7 +124,7 @@ test("a client that reads no responses is served up to a limit", () => {
     connection.pause();
     await connection.write(GET.repeat(requests));
     await letServerWork(socketPath, 50);
-    assert.ok(answered * body.length < AHEAD_BYTES_MAX, `${answered} answers were made`);
+    assert.ok(answered * body.length < AHEAD_BYTES_MAX, `${answered} responses were created`);
     connection.resume();
     for (let n = 0; n < requests; n++) {
       assert.equal((await connection.readResponse())?.body.length, body.length);
@@ -136,9 +136,9 @@ test("a client that reads no responses is served up to a limit", () => {
 const SENT: Record<string, string> = {
   "nothing more": `${GET}`,
   "further requests": `${GET}`.repeat(4 * HEADER_BYTES_MAX / GET.length),
-  "a part of a body": `${HEAD}Content-Length: 1000000\r\n\r\n${"x".repeat(4 * HEADER_BYTES_MAX)}`,
-  "a part of a body in chunks": `${HEAD}Transfer-Encoding: chunked\r\n\r\n5\r\nab`,
-  "a body in broken chunks": `${HEAD}Transfer-Encoding: chunked\r\n\r\nzz\r\n`,
+  "part of a body": `${HEAD}Content-Length: 1000000\r\n\r\n${"x".repeat(4 * HEADER_BYTES_MAX)}`,
+  "part of a chunked body": `${HEAD}Transfer-Encoding: chunked\r\n\r\n5\r\nab`,
+  "a malformed chunked body": `${HEAD}Transfer-Encoding: chunked\r\n\r\nzz\r\n`,
 };
 
 /**

@@ -28,7 +28,7 @@ function namesOf(storage: SimulatedDisk): string[] {
   return [...storage.tree().keys()].sort();
 }
 
-test("openLog() makes an empty log of an empty folder, durable", async () => {
+test("openLog() creates a durable empty log in an empty folder", async () => {
   for (const tree of [new Map(), new Map([[LOCK_FILE, Buffer.alloc(0)]])]) {
     const storage = new SimulatedDisk(tree);
     const { log, reports } = await openTestLog(storage);
@@ -37,12 +37,12 @@ test("openLog() makes an empty log of an empty folder, durable", async () => {
     assert.deepEqual(namesOf(storage), [...EMPTY_LOG_NAMES, ...tree.keys()].sort());
     assert.deepEqual(storage.crash().tree(), storage.tree());
     await log.close();
-    assert.equal(tailOf(storage.tree()).length, 0, "an empty log needs no clean end");
+    assert.equal(tailOf(storage.tree()).length, 0, "an empty log needs no clean shutdown marker");
     assert.equal(storage.openFiles, 0);
   }
 });
 
-test("openLog() finishes a first start that was cut off after any step", async () => {
+test("openLog() completes a first start interrupted after any step", async () => {
   const whole = new SimulatedDisk();
   await openTestLog(whole);
   for (let step = 1; step <= whole.operations.length; step++) {
@@ -53,14 +53,14 @@ test("openLog() finishes a first start that was cut off after any step", async (
       const restarted = storage.crash(crash);
       const { log } = await openTestLog(restarted);
       assert.equal(log.snapshot.frontier, null);
-      assert.deepEqual(namesOf(restarted), EMPTY_LOG_NAMES, `cut off at operation ${step}`);
+      assert.deepEqual(namesOf(restarted), EMPTY_LOG_NAMES, `interrupted at operation ${step}`);
       assert.deepEqual(restarted.crash().tree(), whole.tree());
       await log.append([preparedBatch("a")]);
     }
   }
 });
 
-test("openLog() removes a manifest that was never put in place", async () => {
+test("openLog() removes a temporary manifest that was never renamed", async () => {
   const tree = (await logTree([["a"]])).set(MANIFEST_TEMPORARY_FILE, Buffer.from("{"));
   const storage = new SimulatedDisk(tree);
   const { log } = await openTestLog(storage);
@@ -68,7 +68,7 @@ test("openLog() removes a manifest that was never put in place", async () => {
   assert.deepEqual(namesOf(storage), EMPTY_LOG_NAMES);
 });
 
-test("openLog() refuses a log that has lost its manifest", async () => {
+test("openLog() refuses a log without its manifest", async () => {
   const id = "019b76da-a800-7001-8203-040506070809";
   const empty = await logTree([]);
   empty.delete(MANIFEST_FILE);
@@ -81,7 +81,7 @@ test("openLog() refuses a log that has lost its manifest", async () => {
   for (const tree of held) await assertRefused(tree, [...tree.keys()].join());
 });
 
-test("openLog() refuses a manifest that is damaged or of a newer program", async () => {
+test("openLog() refuses a damaged manifest or one from a newer version", async () => {
   const tree = await logTree([["a"]]);
   const manifest = Buffer.from(tree.get(MANIFEST_FILE)!).toString();
   const newer = manifest.replace('"min_writer":1', '"min_writer":2');
@@ -93,7 +93,7 @@ test("openLog() refuses a manifest that is damaged or of a newer program", async
   }
 });
 
-test("openLog() fails when the folder does not exist, and makes none", async () => {
+test("openLog() fails when the folder does not exist, and does not create it", async () => {
   const storage = new SimulatedDisk();
   storage.list = () => Promise.resolve(null);
   await assert.rejects(openTestLog(storage), /does not exist/);

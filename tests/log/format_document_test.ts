@@ -1,6 +1,6 @@
 /**
- * The example in docs/format.md is what the code writes, what it reads, and what the document says
- * of it.
+ * The code writes and reads exactly the example in docs/format.md, and the example agrees with the
+ * text.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -24,7 +24,7 @@ import {
 
 const DOCUMENT = readFileSync(new URL("../../docs/format.md", import.meta.url), "utf8");
 
-/** What follows the mark of an example: the content of a code block. */
+/** The content of the code block after the marker of an example. */
 function exampleBlock(name: string): string {
   const start = DOCUMENT.indexOf(`<!-- example: ${name} -->`);
   assert.ok(start >= 0, `docs/format.md has the example ${name}`);
@@ -65,7 +65,7 @@ test("docs/format.md: the code writes exactly the bytes of the example", async (
   assert.equal(tailOf(storage.tree()).toString(), TAIL.toString());
 });
 
-test("docs/format.md: a log opens with the example as its tail, and stays as it is", async () => {
+test("docs/format.md: a log opens with the example as its tail and is not changed", async () => {
   const tree = withTail(await logTree([]), TAIL);
   const storage = new SimulatedDisk(tree);
   const { log, reports } = await openTestLog(storage);
@@ -76,12 +76,12 @@ test("docs/format.md: a log opens with the example as its tail, and stays as it 
   assert.deepEqual(storage.tree(), new SimulatedDisk(tree).tree());
 });
 
-test("docs/format.md: the manifest shown is that of a new log", async () => {
+test("docs/format.md: the example manifest is that of a new log", async () => {
   const manifest = Buffer.from((await logTree([])).get(MANIFEST_FILE)!).toString();
   assert.ok(DOCUMENT.includes("```text\n" + manifest + "```"));
 });
 
-test("docs/format.md: size and hash of the example are those in the text", () => {
+test("docs/format.md: size and hash of the example match the text", () => {
   assert.ok(DOCUMENT.includes(`${TAIL.length.toLocaleString("en")} bytes`));
   assert.ok(DOCUMENT.includes(`\`${sha256Hex(TAIL)}\``));
   assert.equal(LINES.length, 7);
@@ -101,7 +101,7 @@ test("docs/format.md: frames hash the commit, one LF and the lines after the hea
   }
 });
 
-test("docs/format.md: events and batches have the hashes that the rules give", async () => {
+test("docs/format.md: event and batch hashes follow from the stated rules", async () => {
   for (const event of EVENTS) {
     assert.deepEqual(await verifyEvent(event), { contentHash: true, eventHash: true });
   }
@@ -121,7 +121,7 @@ test("docs/format.md: events and batches have the hashes that the rules give", a
   assert.equal(sha256Hex(exampleBlock("digest").trimEnd()), BATCHES[0]!.batch_digest);
 });
 
-test("docs/format.md: the chain table is what the event hashes give", () => {
+test("docs/format.md: the chain table follows from the event hashes", () => {
   const table = DOCUMENT.slice(DOCUMENT.indexOf("<!-- example: chain -->"));
   const rows = table.slice(0, table.indexOf("\n## ")).split("\n")
     .filter((line) => /^\| \d/.test(line))

@@ -1,7 +1,6 @@
 /**
- * Readers that hold a snapshot while its files are rotated and sealed: whatever they have read
- * before, they read on to the end of their snapshot, byte for byte, and no file stays open for
- * them.
+ * Readers with a snapshot whose files are rotated and sealed: from any position, they read on to
+ * the end of the snapshot, byte for byte, and keep no file open.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -22,13 +21,13 @@ const LF = 0x0a;
 const EVENTS = 3;
 /** All events have it. */
 const RECORD_KEY = "1";
-/** So that a reader needs several reads for each file. */
+/** Large enough for several reads per file. */
 const TEXT = "x".repeat(READ_CHUNK_BYTES / 4);
 
-/** When a reader takes its snapshot, in the life of the file. */
+/** When a reader takes its snapshot. */
 const MOMENTS = ["while it is the tail", "when it is the whole tail", "when it is pending"];
 
-/** A log that is sealed when the test says so. */
+/** A log whose sealing the test starts. */
 async function openSteered(recentBytesMax?: number, rotateBytes = 1) {
   const storage = new SimulatedDisk();
   const steps = new SealingSteps({ rotateBytes });
@@ -55,7 +54,7 @@ async function append(log: Log, batchId: string): Promise<void> {
   await log.append([preparedBatch(batchId, { events })]);
 }
 
-/** Event lines of a chunk that come after `after`. */
+/** Event lines of a chunk after the event `after`. */
 function eventLines(chunk: Buffer, after: string): string[] {
   const lines: string[] = [];
   for (let start = 0; start < chunk.length;) {
@@ -80,7 +79,7 @@ class Reader {
     this.#after = after ?? "";
   }
 
-  /** Takes so many chunks, and spoils them as a caller may. */
+  /** Reads up to `chunks` chunks, and overwrites them as a caller may. */
   async take(chunks: number): Promise<boolean> {
     for (let n = 0; n < chunks; n++) {
       const { value: chunk } = await this.#chunks.next();
@@ -92,7 +91,7 @@ class Reader {
   }
 }
 
-/** The readers of a snapshot: from each event on and from the start, each so many chunks ahead. */
+/** Readers of a snapshot from its start and from each event, each at every possible chunk. */
 async function readersOf(snapshot: LogSnapshot) {
   const all = new Reader(snapshot);
   await all.take(Infinity);
@@ -115,8 +114,7 @@ async function readersOf(snapshot: LogSnapshot) {
 for (const [moment, name] of MOMENTS.entries()) {
   for (const recentBytesMax of [0, undefined]) {
     const from = recentBytesMax === 0 ? "from files" : "with the newest commits in memory";
-    test(`a snapshot taken of a file ${name} is read on ${from} when it is sealed`, async () => {
-      // A tail of three batches is rotated.
+    test(`a snapshot of a file taken ${name} survives sealing, read ${from}`, async () => {
       const rotateBytes = 2.5 * EVENTS * TEXT.length;
       const { log, storage, steps, seal, reports } = await openSteered(recentBytesMax, rotateBytes);
       for (const batchId of ["first", "second", "third"]) await append(log, batchId);
@@ -134,7 +132,7 @@ for (const [moment, name] of MOMENTS.entries()) {
       if (moment === 2) readers.push(...await readersOf(log.snapshot));
       const taken = readers.length;
       assert.ok(taken > 40, `${taken} readers`);
-      // Some go on from the pending file, the others from its segment.
+      // Some readers continue in the pending file, the others in its segment.
       for (const { reader } of readers.filter((_, n) => n % 3 === 0)) await reader.take(1);
       await seal();
       for (const { reader, expected, label } of readers) {
@@ -148,7 +146,7 @@ for (const [moment, name] of MOMENTS.entries()) {
   }
 }
 
-test("a sealed file is closed once the reads under way are over, whoever still has it", async () => {
+test("a sealed file is closed after its last pending read, even if snapshots still refer to it", async () => {
   const { log, storage, steps, seal } = await openSteered(0);
   await append(log, "a");
   const paused = steps.nextPause();
@@ -163,7 +161,7 @@ test("a sealed file is closed once the reads under way are over, whoever still h
   const before = storage.openFiles;
   const sealed = seal();
   while (log.snapshot.files[0]!.path.startsWith("pending/")) await setImmediate();
-  // Nobody has asked for the segment, and the pending file is open for the one read that waits.
+  // No reader has opened the segment; the pending file is open for the one pending read.
   assert.equal(storage.openFiles, before);
   gate.open();
   assert.ok(await reading);
@@ -173,7 +171,7 @@ test("a sealed file is closed once the reads under way are over, whoever still h
   assert.equal(storage.openFiles, 0);
 });
 
-test("a tail that was rotated is not open for writing any more", async () => {
+test("a rotated tail is no longer open for writing", async () => {
   const { log, storage, steps } = await openSteered();
   await append(log, "a");
   const before = storage.openFiles;

@@ -1,4 +1,4 @@
-/** What `Log.append()` does to the disk, and what it says when the disk fails. */
+/** What `Log.append()` does to the disk, and how it fails when the disk fails. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { TAIL_FILE } from "../../src/log/storage/file_names.ts";
@@ -29,7 +29,7 @@ async function batchIdsAfterCrash(storage: SimulatedDisk): Promise<string[]> {
   return batchIds;
 }
 
-test("append() makes a commit durable by one write and one sync before it returns", async () => {
+test("append() makes a commit durable with one write and one sync before it returns", async () => {
   const storage = new SimulatedDisk();
   const { log } = await openTestLog(storage);
   const before = storage.operations.length;
@@ -38,7 +38,7 @@ test("append() makes a commit durable by one write and one sync before it return
   assert.deepEqual(await batchIdsAfterCrash(storage), ["a", "b"]);
 });
 
-test("append() shows a commit only after its sync", async () => {
+test("append() makes a commit visible only after its sync", async () => {
   const storage = new SimulatedDisk();
   const { log } = await openTestLog(storage);
   const gate = gateAt("sync");
@@ -52,7 +52,7 @@ test("append() shows a commit only after its sync", async () => {
   assert.equal(log.snapshot.frontier, committed!.last_event_id);
 });
 
-test("close() ends a changed log with a durable empty commit, others with none", async () => {
+test("close() appends a durable empty commit to a changed log only", async () => {
   const storage = new SimulatedDisk(await logTree([["a"]]));
   for (const expectedCommits of [2, 2]) {
     const { log } = await openTestLog(storage);
@@ -64,18 +64,18 @@ test("close() ends a changed log with a durable empty commit, others with none",
   }
 });
 
-/** Each fault on the commit path that leaves its outcome unknown. */
+/** Faults that leave the outcome of a commit unknown. */
 const POISONS: Record<string, OperationHook> = {
   "a write": failNth("write", 1, { errno: "EIO" }),
-  "a write, in part": failNth("write", 1, { errno: "EIO", writtenBytes: 100 }),
-  "a write, at its end": failNth("write", 1, { errno: "EIO", writtenBytes: 100_000 }),
+  "a partial write": failNth("write", 1, { errno: "EIO", writtenBytes: 100 }),
+  "a write that had completed": failNth("write", 1, { errno: "EIO", writtenBytes: 100_000 }),
   "a sync": failNth("sync", 1, { errno: "EIO" }),
-  "a sync that finds no room": failNth("sync", 1, { errno: "ENOSPC" }),
-  "the truncate of an undo": both(
+  "a sync without space": failNth("sync", 1, { errno: "ENOSPC" }),
+  "the truncate of a rollback": both(
     failNth("write", 1, { errno: "ENOSPC", writtenBytes: 100 }),
     failNth("truncate", 1, { errno: "EIO" }),
   ),
-  "the sync of an undo": both(
+  "the sync of a rollback": both(
     failNth("write", 1, { errno: "ENOSPC", writtenBytes: 100 }),
     failNth("sync", 1, { errno: "EIO" }),
   ),
@@ -86,7 +86,7 @@ function both(first: OperationHook, second: OperationHook): OperationHook {
 }
 
 for (const [name, hook] of Object.entries(POISONS)) {
-  test(`append() refuses all commits after a failure of ${name}`, async () => {
+  test(`append() rejects all commits after a failure of ${name}`, async () => {
     const storage = new SimulatedDisk();
     const { log } = await openTestLog(storage);
     await log.append([preparedBatch("a")]);
@@ -97,7 +97,7 @@ for (const [name, hook] of Object.entries(POISONS)) {
     for (const batchId of ["b", "c"]) {
       await assert.rejects(log.append([preparedBatch(batchId)]), WriterPoisonedError);
     }
-    assert.equal(storage.operations.length, operations, "nothing is tried again");
+    assert.equal(storage.operations.length, operations, "nothing is retried");
     assert.ok(log.poison instanceof WriterPoisonedError);
     assert.deepEqual(await readAll(log.snapshot), before);
     await log.close();
@@ -106,12 +106,12 @@ for (const [name, hook] of Object.entries(POISONS)) {
     assert.deepEqual(durable, ["a"]);
     const reopened = await openTestLog(new SimulatedDisk(storage.tree()));
     const entries = await unsealedBatches(reopened.log);
-    assert.deepEqual(entries[0]?.batch_id, "a", "what was written may be there, or not");
+    assert.deepEqual(entries[0]?.batch_id, "a", "the written batch may or may not be present");
   });
 }
 
 for (const errno of ["ENOSPC", "EDQUOT", "EFBIG"]) {
-  test(`append() undoes a commit that finds no room (${errno}) after any byte`, async () => {
+  test(`append() undoes a commit that runs out of space (${errno}) after any byte`, async () => {
     const start = await logTree([["a"]]);
     const tail = tailOf(start);
     const whole = tailOf(await logTree([["a"], ["b"]]));
@@ -138,7 +138,7 @@ for (const errno of ["ENOSPC", "EDQUOT", "EFBIG"]) {
   });
 }
 
-test("append() takes up the chain where the last durable commit left it", async () => {
+test("append() continues the chain from the last durable commit", async () => {
   const storage = new SimulatedDisk();
   const { log } = await openTestLog(storage);
   await log.append([preparedBatch("a")]);
@@ -151,7 +151,7 @@ test("append() takes up the chain where the last durable commit left it", async 
   assert.equal(new Set(heads).size, 2);
 });
 
-/** Opens, commits, closes; each batch id is told when its batch is acknowledged. */
+/** Opens, commits, closes. @param acknowledged receives the ids of acknowledged batches. */
 async function run(storage: SimulatedDisk, acknowledged: string[]): Promise<void> {
   const { log } = await openTestLog(storage);
   for (const group of [["a"], ["b", "c"], ["d"]]) {
@@ -161,7 +161,7 @@ async function run(storage: SimulatedDisk, acknowledged: string[]): Promise<void
   await log.close();
 }
 
-test("append() keeps all it acknowledged, in whole commits, wherever a crash comes", async () => {
+test("append() loses no acknowledged commit and tears none, wherever a crash occurs", async () => {
   const whole = new SimulatedDisk();
   const all: string[] = [];
   await run(whole, all);
@@ -180,7 +180,7 @@ test("append() keeps all it acknowledged, in whole commits, wherever a crash com
   }
 });
 
-test("append() gives increasing ids when the clock goes back", async () => {
+test("append() assigns increasing ids when the clock goes back", async () => {
   const storage = new SimulatedDisk();
   let nowMs = 2_000_000_000_000;
   const options = { storage, randomBytes: (into: Uint8Array) => void into.fill(255) };

@@ -1,7 +1,7 @@
 /**
- * Once all that is not right at the end of a tail was taken for what a crash leaves, and cut off: a
- * tail whose line ends an editor had converted came out empty. A crash leaves parts of one commit,
- * so what is of more than one is damage: it is refused, and left for a person to look at.
+ * The bug: any damage at the end of a tail was treated as a torn commit and truncated; a tail whose
+ * line endings an editor had converted was emptied. A crash tears one commit only, so damage to
+ * more than one is refused and left for the operator.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -11,7 +11,7 @@ import { SimulatedDisk } from "../support/simulated_disk.ts";
 import { commitOffsets, logTree, openTestLog, tailOf, withTail } from "../support/test_log.ts";
 import { verifyTree } from "../support/verifying.ts";
 
-/** The commits of the tail that have a wrong byte, by their place. */
+/** Damages a byte of the commits at these indices. */
 function withDamagedCommits(tail: Buffer, places: number[]): Buffer {
   const damaged = Buffer.from(tail);
   const offsets = commitOffsets(tail);
@@ -20,23 +20,23 @@ function withDamagedCommits(tail: Buffer, places: number[]): Buffer {
 }
 
 const DAMAGES: [name: string, damage: (tail: Buffer) => Buffer][] = [
-  ["line ends that were converted", (tail) => Buffer.from(`${tail}`.replaceAll("\n", "\r\n"))],
+  ["converted line endings", (tail) => Buffer.from(`${tail}`.replaceAll("\n", "\r\n"))],
   [
-    "line ends that were converted, without the last",
+    "converted line endings, without the last one",
     (tail) => Buffer.from(`${tail}`.trimEnd().replaceAll("\n", "\r\n")),
   ],
   ["the first two commits", (tail) => withDamagedCommits(tail, [0, 1])],
   ["the last two commits", (tail) => withDamagedCommits(tail, [2, 3])],
   ["every commit", (tail) => withDamagedCommits(tail, [0, 1, 2, 3])],
   [
-    "a commit, and the end of the file is missing",
+    "a damaged commit and a missing end of file",
     (tail) => withDamagedCommits(tail, [1]).subarray(0, commitOffsets(tail)[2]! + 40),
   ],
 ];
 
 for (const [name, damage] of DAMAGES) {
   for (const end of ["killed", "shut down"]) {
-    test(`damage is no remnant of a crash: ${name}, in a log that was ${end}`, async () => {
+    test(`openLog() refuses damage: ${name}, in a log that was ${end}`, async () => {
       const last = end === "killed" ? ["d", "e"] : [];
       const tree = await logTree([["a"], ["b"], ["c"], last]);
       const damaged = withTail(tree, damage(tailOf(tree)));

@@ -1,4 +1,4 @@
-/** What recovery makes durable, and what it refuses to pass over. */
+/** What recovery makes durable, and what it refuses. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { PENDING_FOLDER, SEGMENTS_FOLDER, TAIL_FILE } from "../../src/log/storage/file_names.ts";
@@ -32,7 +32,7 @@ function tailWrites(storage: SimulatedDisk): string[] {
     );
 }
 
-test("openLog() writes the last commit again before its sync, as a failed fsync may have lost it", async () => {
+test("openLog() rewrites the last commit before syncing, in case a failed fsync dropped its pages", async () => {
   const tree = await logTree([["a"], ["b"]]);
   const lastCommit = commitOffsets(tailOf(tree)).at(-2)!;
   const storage = new SimulatedDisk(tree);
@@ -44,13 +44,13 @@ test("openLog() writes the last commit again before its sync, as a failed fsync 
   assert.ok(tailOf(storage.tree()).equals(tailOf(tree)));
 });
 
-test("openLog() refuses a pending file whose name tells no range", async () => {
+test("openLog() refuses a pending file whose name has no valid range", async () => {
   const tree = await logTree([["a"]]);
   tree.set(`${PENDING_FOLDER}/copy of a tail.ndjson`, tailOf(tree));
   await assertRefused(tree, "no range");
 });
 
-test("Log.close() on a full disk closes, and reports that the mark of a clean end is missing", async () => {
+test("Log.close() closes on a full disk, and reports the missing clean shutdown marker", async () => {
   const storage = new SimulatedDisk(await logTree([["a"]]));
   const { log, reports } = await openTestLog(storage);
   storage.hook = ({ kind }) => kind === "write" ? { errno: "ENOSPC" } : null;
@@ -60,7 +60,7 @@ test("Log.close() on a full disk closes, and reports that the mark of a clean en
   assert.equal(storage.openFiles, 0);
 });
 
-test("openLog() makes the empty folders that a copy has left out", async () => {
+test("openLog() creates empty folders that a copy left out", async () => {
   const tree = await logTree([["a"]]);
   for (const folder of [PENDING_FOLDER, SEGMENTS_FOLDER]) tree.delete(folder);
   const storage = new SimulatedDisk(tree);
@@ -70,8 +70,8 @@ test("openLog() makes the empty folders that a copy has left out", async () => {
 });
 
 /**
- * A log whose shutdown failed in its fsync, with an end that lies in two sectors: the system shows
- * the empty commit from its cache, and the disk has no part of it.
+ * A log whose shutdown failed in its fsync, with a last commit that spans two sectors: the page
+ * cache has the empty commit, the disk has none of it.
  */
 async function diskWithLostEnd(): Promise<SimulatedDisk> {
   for (let length = 0;; length += 50) {
@@ -86,7 +86,7 @@ async function diskWithLostEnd(): Promise<SimulatedDisk> {
   }
 }
 
-test("openLog() writes the end of a clean shutdown again, as a failed fsync may have lost it", async () => {
+test("openLog() rewrites the clean shutdown marker, in case a failed fsync dropped its pages", async () => {
   const disk = await diskWithLostEnd();
   const { log } = await openTestLog(disk);
   await log.append([preparedBatch("b")]);
@@ -94,8 +94,8 @@ test("openLog() writes the end of a clean shutdown again, as a failed fsync may 
 });
 
 /**
- * A log whose remnant was truncated, but not on the disk: the fsync failed. Once rotated, the
- * longer file would be refused: a pending file has no remnants.
+ * A log whose remnant was truncated in the page cache only: the fsync failed. After a rotation the
+ * longer file would be refused, since a pending file has no remnant.
  */
 async function diskWithLostTruncate(): Promise<SimulatedDisk> {
   const tree = await logTree([["a"], ["b"], ["c"]]);
@@ -108,15 +108,15 @@ async function diskWithLostTruncate(): Promise<SimulatedDisk> {
   return disk;
 }
 
-test("openLog() makes the end of the tail durable again, as a failed fsync may have lost it", async () => {
+test("openLog() makes the tail's length durable again, in case a failed fsync lost it", async () => {
   const disk = await diskWithLostTruncate();
   const { log } = await openTestLog(disk);
   await log.close();
   const left = disk.crash().contents(TAIL_FILE);
-  assert.ok(left.equals(disk.contents(TAIL_FILE)), "nothing is left of the remnant");
+  assert.ok(left.equals(disk.contents(TAIL_FILE)), "the remnant is gone");
 });
 
-test("openLog() takes a tail that was rotated after its truncation was lost", async () => {
+test("openLog() accepts a tail that was rotated after its truncation was lost", async () => {
   const disk = await diskWithLostTruncate();
   await rotateOnly(disk);
   assert.deepEqual(await batchIdsOf(disk.crash()), ["a", "b", "c"]);

@@ -19,7 +19,7 @@ import {
   withTail,
 } from "../support/test_log.ts";
 
-/** The tail becomes a pending file, and a new tail begins. */
+/** Rotates the tail. */
 async function rotate(tree: Tree): Promise<{ tree: Tree; path: string }> {
   const { log } = await openTestLog(new SimulatedDisk(tree));
   const inTail = (await unsealedBatches(log)).filter((entry) =>
@@ -50,7 +50,7 @@ test("openLog() reads pending files and the tail as one log", async () => {
   assert.deepEqual(await readAll(log.snapshot), await readAll(expected.log.snapshot));
 });
 
-test("openLog() goes on from the last pending file when the tail is empty", async () => {
+test("openLog() continues from the last pending file when the tail is empty", async () => {
   const { tree } = await rotate(await logTree([["a"]]));
   const storage = new SimulatedDisk(tree);
   const { log } = await openTestLog(storage);
@@ -61,7 +61,7 @@ test("openLog() goes on from the last pending file when the tail is empty", asyn
   assert.equal(storage.openFiles, 0);
 });
 
-test("openLog() adds nothing to an empty tail behind pending files", async () => {
+test("openLog() leaves an empty tail after pending files empty", async () => {
   const { tree } = await rotate(await logTree([["a"]]));
   assert.deepEqual(await appendTo(tree), tree);
 });
@@ -77,7 +77,7 @@ test("openLog() never writes to a pending file", async () => {
   assert.deepEqual(storage.tree().get(path), tree.get(path));
 });
 
-test("openLog() refuses any damage to a pending file, at its end too", async () => {
+test("openLog() refuses any damage to a pending file, even at its end", async () => {
   const { tree, path } = await rotate(await logTree([["a"], ["b"]]));
   const bytes = Buffer.from(tree.get(path)!);
   for (let size = 0; size < bytes.length; size++) {
@@ -88,7 +88,7 @@ test("openLog() refuses any damage to a pending file, at its end too", async () 
     await assertRefused(new Map(tree).set(path, damaged), `changed at ${at}`);
   }
   for (const more of ["\n", "x", Buffer.alloc(4096), bytes]) {
-    await assertRefused(new Map(tree).set(path, appendBytes(bytes, more)), "with more at its end");
+    await assertRefused(new Map(tree).set(path, appendBytes(bytes, more)), "with trailing bytes");
   }
 });
 
@@ -100,7 +100,7 @@ test("openLog() refuses a pending file before it repairs the tail", async () => 
   await assertRefused(withTail(tree, cutTail).set(rotated.path, damaged), "both damaged");
 });
 
-test("openLog() refuses a pending file whose name is not the range of its events", async () => {
+test("openLog() refuses a pending file whose name does not match the range of its events", async () => {
   const { tree, path } = await rotate(await logTree([["a"], ["b"]]));
   const bytes = tree.get(path)!;
   const [first = "", last = ""] = path.slice("pending/".length, -".ndjson".length).split("_");
@@ -111,14 +111,14 @@ test("openLog() refuses a pending file whose name is not the range of its events
   }
 });
 
-test("openLog() refuses events that are in two files", async () => {
+test("openLog() refuses events stored in two files", async () => {
   const { tree, path } = await rotate(await logTree([["a"], ["b"]]));
   await assertRefused(withTail(tree, tree.get(path)!), "the tail repeats the pending file");
   const longer = await rotate(await logTree([["a"], ["b"], ["c"]]));
   await assertRefused(new Map([...tree, ...longer.tree]), "two pending files overlap");
 });
 
-test("openLog() refuses a batch that is committed twice, in one file or in two", async () => {
+test("openLog() refuses a batch committed twice, in one file or in two", async () => {
   const { tree } = await rotate(await logTree([["a"]]));
   const logs = [
     await logTree([["a"], ["b"]]),
@@ -132,7 +132,7 @@ test("openLog() refuses a batch that is committed twice, in one file or in two",
   }
 });
 
-test("openLog() and verifyLog() refuse segments that cover a part of a pending file", async () => {
+test("openLog() and verifyLog() refuse segments that cover part of a pending file", async () => {
   const { tree, path } = await rotate(await logTree([["a"], ["b"], ["c"]]));
   const storage = new SimulatedDisk(tree);
   await sealAll(storage, { events: 1, bytes: Infinity });

@@ -1,5 +1,5 @@
 /**
- * What a crash leaves of the last commit, cut and damaged in every way: `openLog()` takes it off.
+ * `openLog()` truncates a last commit that a crash has torn or damaged in any way.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -30,7 +30,7 @@ const HISTORIES: Record<string, string[][]> = {
   "a commit after a clean shutdown": [["a"], [], ["b"]],
 };
 
-/** Opens, and checks that a second open changes nothing and tells the same. */
+/** Opens, and checks that a second open changes nothing and reads the same. */
 async function recoverTwice(tree: Tree) {
   const first = new SimulatedDisk(tree);
   const opened = await openTestLog(first);
@@ -44,7 +44,7 @@ async function recoverTwice(tree: Tree) {
 }
 
 /**
- * Checks that `tree` opens with the commits of `expectedTail`, and nothing of what is behind it.
+ * Checks that `tree` opens with the commits of `expectedTail` only.
  */
 async function assertRecovers(tree: Tree, expectedTail: Buffer, label: string): Promise<void> {
   const { log, reports, tree: recovered } = await recoverTwice(tree);
@@ -65,7 +65,7 @@ async function assertRecovers(tree: Tree, expectedTail: Buffer, label: string): 
 }
 
 for (const [name, history] of Object.entries(HISTORIES)) {
-  test(`openLog() takes off ${name}, cut at any byte`, async () => {
+  test(`openLog() truncates ${name}, torn at any byte`, async () => {
     const tree = await logTree(history);
     const tail = tailOf(tree);
     const lastOffset = commitOffsets(tail).at(-2)!;
@@ -77,13 +77,13 @@ for (const [name, history] of Object.entries(HISTORIES)) {
   });
 }
 
-test("openLog() takes off a last commit with a changed bit, and refuses others", async () => {
+test("openLog() truncates a last commit with a flipped bit, and refuses a flip in earlier ones", async () => {
   for (const history of [[["a"], ["b", "c"], ["d"]], [["a"], []]]) {
     const tree = await logTree(history);
     const tail = tailOf(tree);
     const lastOffset = commitOffsets(tail).at(-2)!;
     for (let bit = 0; bit < tail.length * 8; bit++) {
-      // Every byte, and every bit in turn.
+      // One bit of every byte, each position in turn.
       if (bit % 8 !== (bit >> 3) % 8) continue;
       const damaged = withTail(tree, flipBit(tail, bit));
       if (bit >> 3 < lastOffset) await assertRefused(damaged, `bit ${bit}`);
@@ -92,18 +92,18 @@ test("openLog() takes off a last commit with a changed bit, and refuses others",
   }
 });
 
-test("openLog() takes off what is no commit behind the last one", async () => {
+test("openLog() truncates bytes after the last commit that are not a commit", async () => {
   const tree = await logTree([["a"], ["b"]]);
   const tail = tailOf(tree);
   const garbage: Record<string, string | Uint8Array> = {
     "one byte": "x",
-    "an end of line": "\n",
+    "a line feed": "\n",
     "zeros": Buffer.alloc(8192),
-    "zeros, longer than a header may be": Buffer.alloc(5 * 1024 * 1024),
+    "zeros longer than the largest header": Buffer.alloc(5 * 1024 * 1024),
     "noise": Buffer.alloc(5000, "n\noise}"),
     "an event": tail.subarray(tail.lastIndexOf("\n", -2) + 1),
     "a header alone": tail.subarray(0, tail.indexOf("\n") + 1),
-    "a header that promises too much": Buffer.from(
+    "a header that declares too many bytes": Buffer.from(
       tail.toString().replace(/"bytes":\d+/, '"bytes":9007199254740991').split("\n", 1)[0] + "\n",
     ),
   };
@@ -112,7 +112,7 @@ test("openLog() takes off what is no commit behind the last one", async () => {
   }
 });
 
-test("openLog() takes off a last commit whose blocks came to the disk in part", async () => {
+test("openLog() truncates a last commit of which only some blocks reached the disk", async () => {
   const tree = await logTree([["a"], ["b", "c", "d", "e", "f", "g", "h"]]);
   const tail = tailOf(tree);
   const lastOffset = commitOffsets(tail).at(-2)!;
@@ -124,7 +124,7 @@ test("openLog() takes off a last commit whose blocks came to the disk in part", 
   }
 });
 
-test("openLog() refuses damage that a clean shutdown follows", async () => {
+test("openLog() refuses damage before a clean shutdown marker", async () => {
   const tree = await logTree([["a"], ["b"], []]);
   const tail = tailOf(tree);
   const [, secondOffset = 0, cleanOffset = 0] = commitOffsets(tail);
@@ -135,7 +135,7 @@ test("openLog() refuses damage that a clean shutdown follows", async () => {
   }
 });
 
-test("openLog() refuses a commit that is missing bytes when another follows", async () => {
+test("openLog() refuses a commit with missing bytes when another follows", async () => {
   const tree = await logTree([["a"], ["b"], ["c"]]);
   const tail = tailOf(tree);
   const [, start = 0, end = 0] = commitOffsets(tail);
@@ -147,7 +147,7 @@ test("openLog() refuses a commit that is missing bytes when another follows", as
   }
 });
 
-test("openLog() refuses commits that are right but out of order", async () => {
+test("openLog() refuses valid commits that are out of order", async () => {
   const tree = await logTree([["a"], ["b"], ["c"]]);
   const tail = tailOf(tree);
   const [, second = 0, third = 0] = commitOffsets(tail);
@@ -180,7 +180,7 @@ test("openLog() refuses a log without its tail", async () => {
   }
 });
 
-test("openLog() takes up ids and chain where the recovered log ends", async () => {
+test("openLog() continues ids and chain from the end of the recovered log", async () => {
   const tree = await logTree([["a"], ["b"], ["c"]]);
   const tail = tailOf(tree);
   const cut = new SimulatedDisk(withTail(tree, truncateAt(tail, tail.length - 1)));
@@ -190,7 +190,7 @@ test("openLog() takes up ids and chain where the recovered log ends", async () =
   assert.deepEqual((await readAll(log.snapshot)).map((event) => event.batch_id), ["a", "b", "c"]);
 });
 
-test("openLog() makes durable what it recovered before it returns", async () => {
+test("openLog() makes the recovered log durable before it returns", async () => {
   const tree = await logTree([["a"]]);
   const storage = new SimulatedDisk(tree);
   const file = await storage.open(TAIL_FILE, "write");
@@ -203,7 +203,7 @@ test("openLog() makes durable what it recovered before it returns", async () => 
   assert.equal(entries.at(-1)?.last_event_id, log.snapshot.frontier);
 });
 
-test("openLog() recovers and reads commits larger than any of its reads", async () => {
+test("openLog() recovers and reads commits larger than its read buffer", async () => {
   const storage = new SimulatedDisk();
   const { log } = await openTestLog(storage);
   const sizes = [3_000_000, 10, 1_048_576, 1_100_000];
@@ -225,7 +225,7 @@ test("openLog() recovers and reads commits larger than any of its reads", async 
   await assertRefused(withTail(tree, flipBit(tail, 8 * 5000)), "the first commit damaged");
 });
 
-test("openLog() keeps no mark of lines that it took off", async () => {
+test("openLog() indexes no lines that it truncated", async () => {
   const storage = new SimulatedDisk();
   const { log } = await openTestLog(storage);
   await log.append([preparedBatch("a")]);

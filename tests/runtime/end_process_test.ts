@@ -6,13 +6,13 @@ import { spawnScript } from "../../tools/support/program.ts";
 const END_PROCESS = fileURLToPath(new URL("../support/end_process.ts", import.meta.url));
 
 for (const status of [0, 1, 255]) {
-  test(`endProcess(${status}) ends at once, whatever is under way`, async () => {
+  test(`endProcess(${status}) ends at once, whatever the process is doing`, async () => {
     const { code, signal, stderr } = await spawnScript(END_PROCESS, [`${status}`]).exited;
     assert.deepEqual([code, signal, stderr], [status, null, ""]);
   });
 }
 
-test("endProcess() ends a process that may start no other", async () => {
+test("endProcess() works in a process that may not start others", async () => {
   const nodeFlags = ["--permission", "--allow-fs-read=*"];
   const { code, signal, stderr } = await spawnScript(END_PROCESS, ["3"], { nodeFlags }).exited;
   assert.deepEqual([code, signal, stderr], [3, null, ""]);

@@ -4,7 +4,7 @@ import { Admission, type Reservation } from "../../src/service/admission.ts";
 
 const OVERLOADED = { code: "overloaded" };
 
-/** Room for 60 bytes besides the 40 that one body at a time may use to finish. */
+/** Room for 60 bytes, plus 40 reserved for one body at a time to finish. */
 function admission(limits: object = {}): Admission {
   return new Admission({
     totalBytes: 100,
@@ -18,7 +18,7 @@ function admission(limits: object = {}): Admission {
 
 const PATIENT = { admitWaitMs: 60_000, growWaitMs: 60_000 };
 
-/** Notes the order in which promises settle. */
+/** Records the order in which promises settle. */
 function settled(order: string[], name: string, promise: void | object | Promise<unknown>) {
   return Promise.resolve(promise).then(() => void order.push(name));
 }
@@ -30,14 +30,14 @@ test("Admission.admit() admits at once while there is room", () => {
   assert.equal(room.heldBytes, 60);
 });
 
-test("Admission.admit() gives up after its wait", async () => {
+test("Admission.admit() times out", async () => {
   const room = admission();
   room.admit(60);
   await assert.rejects(async () => await room.admit(1), OVERLOADED);
   assert.equal(room.heldBytes, 60);
 });
 
-test("Admission.admit() refuses at once when too many wait", async () => {
+test("Admission.admit() rejects at once when too many are waiting", async () => {
   const room = admission(PATIENT);
   const first = room.admit(60) as Reservation;
   const waiting = [room.admit(1), room.admit(1)];
@@ -46,7 +46,7 @@ test("Admission.admit() refuses at once when too many wait", async () => {
   await Promise.all(waiting);
 });
 
-test("Admission.admit() serves in order, the first one before a smaller one", async () => {
+test("Admission.admit() admits in order of arrival, even before smaller bodies", async () => {
   const room = admission(PATIENT);
   const first = room.admit(40) as Reservation;
   const order: string[] = [];
@@ -57,7 +57,7 @@ test("Admission.admit() serves in order, the first one before a smaller one", as
   assert.deepEqual(order, ["large", "small"]);
 });
 
-test("Admission.admit() serves the next one when the first gives up", async () => {
+test("Admission.admit() admits the next body when the first times out", async () => {
   const room = admission({ admitWaitMs: 5 });
   room.admit(30);
   const tooLarge = Promise.resolve(room.admit(40));
@@ -66,7 +66,7 @@ test("Admission.admit() serves the next one when the first gives up", async () =
   assert.equal((await fitting).bytes, 30);
 });
 
-test("Admission.release() gives room back once", () => {
+test("Admission.release() releases memory once", () => {
   const room = admission();
   const reservation = room.admit(10) as Reservation;
   room.release(reservation);
@@ -74,14 +74,14 @@ test("Admission.release() gives room back once", () => {
   assert.equal(room.heldBytes, 0);
 });
 
-test("Admission.grow() takes room at once where there is some", () => {
+test("Admission.grow() reserves at once while there is room", () => {
   const room = admission();
   const reservation = room.admit(10) as Reservation;
   assert.equal(room.grow(reservation, 40), undefined);
   assert.equal(room.heldBytes, 40);
 });
 
-test("Admission.grow() lets one body finish when all have arrived in part", async () => {
+test("Admission.grow() lets one body finish when all have partly arrived", async () => {
   const room = admission(PATIENT);
   const bodies = [1, 2, 3].map(() => room.admit(20) as Reservation);
   const order: string[] = [];
@@ -93,7 +93,7 @@ test("Admission.grow() lets one body finish when all have arrived in part", asyn
   assert.equal(room.heldBytes, 0);
 });
 
-test("Admission.grow() lets the body that finishes go on to its end", async () => {
+test("Admission.grow() keeps favoring the same body until it is complete", async () => {
   const room = admission(PATIENT);
   const [first, second] = [room.admit(30) as Reservation, room.admit(30) as Reservation];
   await room.grow(first, 35);
@@ -103,7 +103,7 @@ test("Admission.grow() lets the body that finishes go on to its end", async () =
   await waiting;
 });
 
-test("Admission.grow() goes before bodies that are not admitted yet", async () => {
+test("Admission.grow() has priority over bodies that are not yet admitted", async () => {
   const room = admission(PATIENT);
   const first = room.admit(20) as Reservation;
   const second = room.admit(20) as Reservation;
@@ -118,7 +118,7 @@ test("Admission.grow() goes before bodies that are not admitted yet", async () =
   assert.deepEqual(order, ["growing", "arriving"]);
 });
 
-test("Admission.grow() gives up after its wait and keeps what was held", async () => {
+test("Admission.grow() times out and keeps its reservation", async () => {
   const room = admission();
   const [first, second] = [room.admit(30) as Reservation, room.admit(30) as Reservation];
   await room.grow(first, 40);
@@ -126,7 +126,7 @@ test("Admission.grow() gives up after its wait and keeps what was held", async (
   assert.equal(room.heldBytes, 70);
 });
 
-test("Admission never holds more than its limit, and serves all in the end", async () => {
+test("Admission never exceeds its limit, and serves every body eventually", async () => {
   const room = admission(PATIENT);
   let heldMaxBytes = 0;
   const note = () => heldMaxBytes = Math.max(heldMaxBytes, room.heldBytes);
@@ -141,9 +141,9 @@ test("Admission never holds more than its limit, and serves all in the end", asy
   };
   for (let round = 0; round < 20; round++) {
     const sizes = [40, 3, 40, 17, 40, 39];
-    // Two may wait to be admitted; the others are admitted in part.
+    // Two may wait for admission; the others are partly admitted.
     await Promise.all(sizes.map(body));
   }
-  assert.ok(heldMaxBytes > 60, `${heldMaxBytes} bytes use the room set aside`);
+  assert.ok(heldMaxBytes > 60, `${heldMaxBytes} bytes use the reserve`);
   assert.equal(room.heldBytes, 0);
 });

@@ -28,7 +28,7 @@ function preparerFor(
   return preparer;
 }
 
-test("BatchPreparer.prepare() gives what prepareBatch() gives", async (t) => {
+test("BatchPreparer.prepare() returns the same as prepareBatch()", async (t) => {
   const preparer = preparerFor(t);
   for (const events of [1, LARGE, 10_000]) {
     const expected = prepareBatch(bodyOf("b", events));
@@ -36,7 +36,7 @@ test("BatchPreparer.prepare() gives what prepareBatch() gives", async (t) => {
   }
 });
 
-test("BatchPreparer.prepare() prepares a small body at once, a large one elsewhere", async (t) => {
+test("BatchPreparer.prepare() prepares a small body in place, a large one on a thread", async (t) => {
   const preparer = preparerFor(t);
   assert.ok(!(preparer.prepare(bodyOf("b", 1)) instanceof Promise));
   const large = preparer.prepare(bodyOf("b", LARGE));
@@ -44,7 +44,7 @@ test("BatchPreparer.prepare() prepares a small body at once, a large one elsewhe
   await large;
 });
 
-test("BatchPreparer.prepare() refuses what prepareBatch() refuses, in the same words", async (t) => {
+test("BatchPreparer.prepare() fails with the same messages as prepareBatch()", async (t) => {
   const preparer = preparerFor(t);
   const bodies = [
     Buffer.alloc(THREAD_BODY_BYTES_MIN, "{"),
@@ -75,10 +75,10 @@ function refusalOf(call: () => unknown): unknown {
     const { code, message, context } = error;
     return { code, message, context };
   }
-  throw new Error("it was not refused");
+  throw new Error("it was not rejected");
 }
 
-test("BatchPreparer.prepare() leaves what else is in the memory of a body", async (t) => {
+test("BatchPreparer.prepare() leaves the rest of a body's buffer intact", async (t) => {
   const preparer = preparerFor(t);
   const body = bodyOf("b", LARGE);
   const memory = Buffer.concat([Buffer.from("before"), body, Buffer.from("after")]);
@@ -90,10 +90,10 @@ const UNABLE: [what: string, start: () => Worker][] = [
   ["cannot be started", () => {
     throw new Error("not allowed");
   }],
-  ["ends before it is there", () => new Worker(NO_WORKER)],
+  ["ends while starting", () => new Worker(NO_WORKER)],
 ];
 for (const [what, start] of UNABLE) {
-  test(`BatchPreparer.prepare() does the work itself when a thread ${what}`, async (t) => {
+  test(`BatchPreparer.prepare() falls back to its own thread when a worker ${what}`, async (t) => {
     let started = 0;
     const preparer = preparerFor(t, { start: () => (started += 1, start()) });
     const bodies = ["b", "c"].map((id) => preparer.prepare(bodyOf(id, LARGE)));
@@ -101,11 +101,11 @@ for (const [what, start] of UNABLE) {
     assert.deepEqual(batches.map(({ batchId }) => batchId), ["b", "c"]);
     const tried = started;
     assert.equal((await preparer.prepare(bodyOf("d", LARGE))).batchId, "d");
-    assert.equal(started, tried, "it is not tried again");
+    assert.equal(started, tried, "it is not retried");
   });
 }
 
-test("BatchPreparer.prepare() rejects the body that a thread died of, and takes the next", async (t) => {
+test("BatchPreparer.prepare() rejects the body that killed a thread, and accepts the next", async (t) => {
   let started = 0;
   const start = (module: URL) => new Worker(++started === 1 ? DYING_WORKER : module);
   const preparer = preparerFor(t, { start });

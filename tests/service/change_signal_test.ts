@@ -8,7 +8,7 @@ function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-test("ChangeSignal.fire() wakes those who wait once, and not at once", async () => {
+test("ChangeSignal.fire() wakes each waiter once, asynchronously", async () => {
   const signal = new ChangeSignal();
   const woken: string[] = [];
   signal.add(() => woken.push("a"));
@@ -25,7 +25,7 @@ test("ChangeSignal.fire() wakes those who wait once, and not at once", async () 
   assert.deepEqual(woken.slice(2), ["later"]);
 });
 
-test("ChangeSignal.remove() takes one back that waits, and no other", async () => {
+test("ChangeSignal.remove() removes one waiter only", async () => {
   const signal = new ChangeSignal();
   const woken: string[] = [];
   const removed = () => woken.push("removed");
@@ -38,7 +38,7 @@ test("ChangeSignal.remove() takes one back that waits, and no other", async () =
   assert.deepEqual(woken, ["kept"]);
 });
 
-test("ChangeSignal.fire() leaves turns to others, and wakes first who came first", async () => {
+test("ChangeSignal.fire() wakes waiters in order and yields to the event loop", async () => {
   const signal = new ChangeSignal();
   const woken: number[] = [];
   const count = 3 * WAKES_PER_TURN_MAX;

@@ -1,5 +1,5 @@
 /**
- * A follow response that is closed in any phase leaves nothing behind, and makes room for another.
+ * A follow response closed in any phase leaks nothing and makes room for another.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -15,7 +15,7 @@ import { gateAt } from "../support/storage_faults.ts";
 import { openTestLog } from "../support/test_log.ts";
 import { openTestService } from "../support/test_service.ts";
 
-/** Counts those who wait. */
+/** Counts the waiters. */
 class CountedSignal extends ChangeSignal {
   readonly waiting: Set<() => void> = new Set();
 
@@ -35,7 +35,7 @@ class CountedSignal extends ChangeSignal {
   }
 }
 
-/** A hub over a log of one event, and a session of it whose closings are counted. */
+/** A hub over a log of one event, and a session whose closings are counted. */
 async function countedSession() {
   const storage = new SimulatedDisk();
   const { log } = await openTestLog(storage, 0);
@@ -55,10 +55,10 @@ async function countedSession() {
 
 type Counted = Awaited<ReturnType<typeof countedSession>>;
 
-/** Brings a session to a phase; what its `next()` under way will give, if there is one. */
+/** Each function brings a session to a phase and returns its pending `next()` calls. */
 const PHASES: [title: string, enter: (counted: Counted) => Promise<Promise<unknown>[]>][] = [
   ["before its first record", () => Promise.resolve([])],
-  ["while it reads the snapshot", async ({ session, storage }) => {
+  ["during a snapshot read", async ({ session, storage }) => {
     const gate = gateAt("read");
     storage.hook = gate.hook;
     const next = session.next();
@@ -74,19 +74,19 @@ const PHASES: [title: string, enter: (counted: Counted) => Promise<Promise<unkno
     await snapshotRecords(session);
     return [];
   }],
-  ["while it waits", async ({ session, changes }) => {
+  ["while waiting", async ({ session, changes }) => {
     await snapshotRecords(session);
     const next = session.next();
     assert.equal(changes.waiting.size, 1);
     return [next];
   }],
-  ["as it is woken", async ({ session, changes }) => {
+  ["while being woken", async ({ session, changes }) => {
     await snapshotRecords(session);
     const next = session.next();
     changes.fire();
     return [next];
   }],
-  ["while it reads live events", async ({ session, changes, log, storage }) => {
+  ["during a live read", async ({ session, changes, log, storage }) => {
     await snapshotRecords(session);
     const next = session.next();
     const gate = gateAt("read");
@@ -108,7 +108,7 @@ const PHASES: [title: string, enter: (counted: Counted) => Promise<Promise<unkno
 ];
 
 for (const [title, enter] of PHASES) {
-  test(`FollowSession.close() ${title} leaves nothing that waits`, async () => {
+  test(`FollowSession.close() ${title} leaves nothing waiting`, async () => {
     const counted = await countedSession();
     const { session, changes, log } = counted;
     const underWay = await enter(counted);
@@ -123,7 +123,7 @@ for (const [title, enter] of PHASES) {
   });
 }
 
-test("FollowSession.close() during a read that fails is the end, without another record", async () => {
+test("FollowSession.close() during a failing read ends the session without another record", async () => {
   const storage = new SimulatedDisk();
   const { service, reports } = await openTestService(storage, 0);
   await service.append(preparedBatch("1"));
@@ -139,7 +139,7 @@ test("FollowSession.close() during a read that fails is the end, without another
   await service.close();
 });
 
-test("follow() refuses more than FOLLOWERS_MAX, until one is over", async () => {
+test("follow() refuses more than FOLLOWERS_MAX until one ends", async () => {
   const { service } = await openTestService(new SimulatedDisk());
   const follows: Follow[] = [];
   for (let place = 0; place < FOLLOWERS_MAX; place++) follows.push(service.follow(FOLLOW_ALL));

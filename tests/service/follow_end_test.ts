@@ -1,4 +1,4 @@
-/** Why a follow response ends, and what its last record says. */
+/** Why a follow response ends, and its last record. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Follow } from "../../src/service/event_log.ts";
@@ -16,7 +16,7 @@ import { submit, submittedBatch, submittedEvent } from "../support/submitted.ts"
 import { openTestService } from "../support/test_service.ts";
 import { SCAN_PAUSE_BYTES } from "../../src/log/read/event_scan.ts";
 
-/** A service with two batches of one event; the ids. */
+/** A service with two batches of one event each, and the ids. */
 async function smallService() {
   const storage = new SimulatedDisk();
   const { service, reports } = await openTestService(storage, 0);
@@ -34,7 +34,7 @@ async function assertOver(follow: Follow): Promise<void> {
   follow.close();
 }
 
-test("FollowSession.next() ends with shutdown whatever it is doing", async () => {
+test("FollowSession.next() ends with shutdown in every phase", async () => {
   const { service, storage, ids } = await smallService();
   const detail = "the service is shutting down";
   const end = (last: string | undefined) => {
@@ -71,7 +71,7 @@ test("FollowSession.next() ends with shutdown whatever it is doing", async () =>
   await service.close();
 });
 
-test("FollowSession.next() ends with writer_poisoned when all that is durable was sent", async () => {
+test("FollowSession.next() ends with writer_poisoned once all durable events are sent", async () => {
   const { service, storage, ids } = await smallService();
   const follow = () => service.follow({ ...FOLLOW_ALL, limitEvents: 1 });
   const waiting = follow();
@@ -98,7 +98,7 @@ test("FollowSession.next() ends with writer_poisoned when all that is durable wa
   await service.close();
 });
 
-test("FollowSession.next() goes on after a commit that found no room", async () => {
+test("FollowSession.next() continues after a commit that ran out of space", async () => {
   const { service, storage } = await smallService();
   const follow = service.follow(FOLLOW_ALL);
   await snapshotRecords(follow);
@@ -111,7 +111,7 @@ test("FollowSession.next() goes on after a commit that found no room", async () 
   await service.close();
 });
 
-test("FollowSession.end() gives the last record, and nothing follows", async () => {
+test("FollowSession.end() sets the last record", async () => {
   const { service, ids } = await smallService();
   const end = (follow: Follow) => parseRecord(follow.end("buffer_exceeded", "took no bytes"));
   const record = { type: "end", reason: "buffer_exceeded", detail: "took no bytes" };
@@ -147,7 +147,7 @@ test("FollowSession.next() ends with replay_failed when the snapshot cannot be r
   await service.close();
 });
 
-test("FollowSession.next() ends with replay_failed in the live phase, and others go on", async () => {
+test("FollowSession.next() ends with replay_failed in the live phase; other sessions continue", async () => {
   const { service, storage, ids } = await smallService();
   const [failing, later] = [service.follow(FOLLOW_ALL), service.follow(FOLLOW_ALL)];
   for (const follow of [failing, later]) await snapshotRecords(follow);
@@ -161,13 +161,13 @@ test("FollowSession.next() ends with replay_failed in the live phase, and others
     detail: "the log could not be read",
   });
   await assertOver(failing);
-  // At the same place of the same log, after the failure.
+  // At the same position, after the failure.
   assert.equal((await nextEvents(later)).events[0]!.batch_id, "3");
   later.close();
   await service.close();
 });
 
-test("FollowSession.next() ends with shutdown in the middle of a long search", async () => {
+test("FollowSession.next() ends with shutdown during a long scan", async () => {
   const storage = new SimulatedDisk();
   const { service } = await openTestService(storage, 0);
   const payload = "x".repeat(SCAN_PAUSE_BYTES);

@@ -1,6 +1,6 @@
 /**
- * Many followers with filters, limits and positions of their own, some of which come back after a
- * break, while batches are committed: each gets exactly its events, once, in order.
+ * Many followers with their own filters, limits and positions, some of which reconnect, while
+ * batches are committed: each gets exactly its events, once, in order.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -31,7 +31,7 @@ const BATCHES_EACH = 12;
 const SOURCES = ["a", "a-b"];
 const STREAMS = ["s", "s.t", "t"];
 const KEYS = ["1", '1"', "\u00e9"];
-/** Followers are fed from files, from both, or from memory. */
+/** Followers read from files, from memory, or from both. */
 const RECENT_BYTES_MAX = [0, 20_000, RECENT_COMMITS_BYTES_MAX];
 const KINDS = ["upserted", "deleted"];
 
@@ -61,7 +61,7 @@ function matches({ source, stream, recordKey, kind }: EventFilter, event: Commit
   ].every(([wanted, actual]) => wanted === undefined || wanted === actual);
 }
 
-/** An event that passes a filter, and is otherwise random. */
+/** A random event that matches a filter. */
 function randomEvent(random: Random, filter: EventFilter = {}): SubmittedEvent {
   return {
     stream: filter.stream ?? randomItem(random, STREAMS),
@@ -80,7 +80,7 @@ async function write(random: Random, service: EventLogService, writer: number): 
   }
 }
 
-/** Nothing, an event that there is, or a position a little behind all of them. */
+/** Undefined, an existing event, or a position slightly beyond the last event. */
 function randomAfter(random: Random, service: EventLogService, known: string[]) {
   const { snapshotThroughEventId } = service.replay({
     after: undefined,
@@ -95,7 +95,7 @@ function randomAfter(random: Random, service: EventLogService, known: string[]) 
   return last.slice(0, -8) + counter.toString(16).padStart(8, "0");
 }
 
-/** One session, up to a break or the record that holds `lastBatch`; its records. */
+/** The records of one session, up to a disconnect or the record with `lastBatch`. */
 async function followOnce(
   random: Random,
   service: EventLogService,
@@ -110,7 +110,7 @@ async function followOnce(
     const record = await nextRecord(follow);
     assert.notEqual(record.type, "end", JSON.stringify(record));
     if (record.type === "caught_up") {
-      assert.ok(!caughtUp && records.length > 0, "caught_up comes once, after the snapshot");
+      assert.ok(!caughtUp && records.length > 0, "caught_up is sent once, after the snapshot");
       caughtUp = true;
     } else {
       records.push(record as EventsRecord);
@@ -142,7 +142,7 @@ function assertRecord(
   );
 }
 
-/** What a follower is sent until it has seen its last batch, coming back after each break. */
+/** What a follower receives up to its last batch, across reconnects. */
 async function followOn(
   random: Random,
   service: EventLogService,
@@ -178,7 +178,7 @@ async function runHistory(random: Random): Promise<void> {
   });
   const writers = Array.from({ length: WRITERS }, (_, place) => write(random, service, place));
   await Promise.all([...writers, ...starts]);
-  // So that each last batch lies behind the position of its follower.
+  // Each last batch is beyond the position of its follower.
   const events = Array.from({ length: 3 }, () => randomEvent(random));
   await submit(service, { source: "a", batch_id: "behind", events });
   for (const [place, filter] of filters.entries()) {
@@ -199,7 +199,7 @@ async function runHistory(random: Random): Promise<void> {
 
 const seed = testSeed();
 
-test(`follow() gives each follower its events once and in order (SEED=${seed})`, async () => {
+test(`follow() delivers each follower's events once and in order (SEED=${seed})`, async () => {
   const random = seededRandom(seed);
   for (let history = 0; history < HISTORIES; history++) await runHistory(random);
 });

@@ -1,4 +1,4 @@
-/** What a follower is sent, record by record. Why it ends is in follow_end_test.ts. */
+/** The records that a follower receives. follow_end_test.ts tests how a session ends. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FOLLOW_RECORD_BYTES_MAX } from "../../src/limits.ts";
@@ -9,7 +9,7 @@ import { replayAll } from "../support/stream_listing.ts";
 import { submit, submittedBatch, submittedEvent } from "../support/submitted.ts";
 import { openTestService } from "../support/test_service.ts";
 
-/** A service that holds `batches` of one event for each of their streams. */
+/** A service with `batches` of one event for each of their streams. */
 async function serviceWith(batches: string[][]) {
   const { service } = await openTestService(new SimulatedDisk());
   for (const [place, streams] of batches.entries()) {
@@ -19,13 +19,13 @@ async function serviceWith(batches: string[][]) {
   return { service, ids };
 }
 
-/** Commits a batch of one event for each stream; the ids. */
+/** Commits a batch with one event per stream. @returns the ids. */
 async function commit(service: EventLogService, batchId: string, streams = ["orders"]) {
   await submit(service, submittedBatch("shop", batchId, streams));
   return (await replayAll(service)).slice(-streams.length).map((event) => event.event_id);
 }
 
-test("follow() whose record is full knows nothing of what comes behind", async () => {
+test("follow() with a full record does not report later positions", async () => {
   const { service, ids } = await serviceWith([["a", "b", "a", "b", "b"]]);
   const follow = service.follow({ ...FOLLOW_ALL, limitEvents: 1, filter: { stream: "a" } });
   const { snapshot, caughtUp } = await snapshotRecords(follow);
@@ -39,11 +39,11 @@ test("follow() whose record is full knows nothing of what comes behind", async (
   await service.close();
 });
 
-test("follow() after a position behind the frontier waits for the events behind that", async () => {
+test("follow() after a position beyond the frontier waits for events beyond it", async () => {
   const { service, ids } = await serviceWith([["a"]]);
   const counter = (id: string, add: number) =>
     id.slice(0, -4) + (parseInt(id.slice(-4), 16) + add).toString(16).padStart(4, "0");
-  // The clock of tests stands still, so ids count up by one.
+  // The clock of the tests stands still, so ids increase by one.
   const after = counter(ids[0]!, 2);
   const follow = service.follow({ ...FOLLOW_ALL, after });
   const { snapshot, caughtUp } = await snapshotRecords(follow);
@@ -59,7 +59,7 @@ test("follow() after a position behind the frontier waits for the events behind 
   await service.close();
 });
 
-test("follow() takes its snapshot when it is admitted, and sends the rest live, once", async () => {
+test("follow() takes its snapshot at admission and sends later events live, once", async () => {
   const { service, ids } = await serviceWith([["a", "b", "c"]]);
   const follow = service.follow({ ...FOLLOW_ALL, limitEvents: 2 });
   const early = await commit(service, "1", ["a", "b"]);
@@ -76,7 +76,7 @@ test("follow() takes its snapshot when it is admitted, and sends the rest live, 
   await service.close();
 });
 
-test("follow() ends a record before the event that would exceed its size, but holds one", async () => {
+test("follow() ends a record before it exceeds the size limit, but after at least one event", async () => {
   const sizes = [100, 100, 100, 300, 10, 300, 300, 120, 120];
   const { service } = await serviceWith([]);
   const events = sizes.map((size) => submittedEvent("a", "x".repeat(size * 1024)));

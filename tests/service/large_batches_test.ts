@@ -1,4 +1,4 @@
-/** Batches of thousands of events, which are stamped in slices while others get their turn. */
+/** Batches of thousands of events, stamped in slices that yield to the event loop. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";
@@ -13,7 +13,7 @@ function large(batchId: string) {
   return preparedBatch(batchId, { events: Array.from({ length: BATCH_EVENTS_MAX }, () => ({})) });
 }
 
-test("append() lets others have turns while it stamps a large batch", async () => {
+test("append() yields to the event loop while it stamps a large batch", async () => {
   const { service } = await openTestService(new SimulatedDisk());
   await service.append(preparedBatch("a"));
   let isDone = false;
@@ -28,7 +28,7 @@ test("append() lets others have turns while it stamps a large batch", async () =
   assert.ok(replays > 1, `${replays} pages were read meanwhile`);
 });
 
-test("append() stamps each event of large batches that share a commit", async () => {
+test("append() stamps every event of large batches in one group commit", async () => {
   const storage = new SimulatedDisk();
   const { service } = await openTestService(storage);
   const ids = ["a", "b", "c", "d"];

@@ -1,6 +1,6 @@
 /**
- * Large bodies, which are prepared on other threads, whatever their outcome: each batch is stored
- * as it was sent, and a thread that dies takes one request with it, of which nothing is written.
+ * Large bodies, which are prepared on other threads: each batch is stored as sent, and a thread
+ * that dies fails one request, of which nothing is written.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -35,7 +35,7 @@ function bodyOf({ batchId, payloads }: Submitted): Buffer {
   return Buffer.from(JSON.stringify({ source: "a", batch_id: batchId, events }));
 }
 
-/** A body of 300 KB to 3 MB: each letter stands for one batch. */
+/** A body of 300 KB to 3 MB; each letter identifies one batch. */
 function randomBatch(random: Random, number: number): Submitted {
   const letter = String.fromCharCode("a".charCodeAt(0) + number % 26);
   const payload = letter.repeat(randomInteger(random, 250, 300));
@@ -54,11 +54,11 @@ function post(body: Buffer, sentBytes = body.length): HttpRequest {
   return stubRequest({ method: "POST", headers, pieces: pieces() });
 }
 
-/** Gives the status of the response. */
+/** Sends a body. @returns the status of the response. */
 type Answer = (request: HttpRequest) => Promise<number>;
 
 /**
- * What is on the disk in the end. @param isDying whether the first thread dies of its first body.
+ * Returns the final disk. @param isDying whether the first thread dies of its first body.
  */
 async function withPosts(
   isDying: boolean,
@@ -86,7 +86,7 @@ async function withPosts(
   return storage;
 }
 
-/** What each batch in the log is, which must verify. */
+/** Describes each batch of the log, which must verify. */
 async function stored(storage: SimulatedDisk): Promise<Map<string, string>> {
   assert.equal((await verifyStorage(storage)).failure, null);
   const payloads = new Map<string, string[]>();
@@ -99,7 +99,7 @@ async function stored(storage: SimulatedDisk): Promise<Map<string, string>> {
   return new Map([...payloads].map(([batchId, all]) => [batchId, summary(all)]));
 }
 
-/** Short enough to be compared. */
+/** A short form for comparisons. */
 function summary(payloads: readonly string[]): string {
   return `${payloads.length} times ${[...new Set(payloads)].join()}`;
 }
@@ -107,7 +107,7 @@ function summary(payloads: readonly string[]): string {
 const seed = testSeed();
 for (const isDying of [false, true]) {
   const title = isDying ? ", after a thread died" : "";
-  test(`large batches are stored as they were sent${title} (SEED=${seed})`, async () => {
+  test(`large batches are stored as sent${title} (SEED=${seed})`, async () => {
     const random = seededRandom(seed);
     const expected = new Map<string, string>();
     const storage = await withPosts(isDying, async (answer) => {

@@ -8,7 +8,7 @@ import { failNth, gateAt } from "../support/storage_faults.ts";
 import { submittedBatch } from "../support/submitted.ts";
 
 testWithRestart(
-  "retire() takes a longest name, whose batch id is then the longest",
+  "retire() accepts the longest source name, which makes the longest batch id",
   async (log, settle) => {
     const source = "s".repeat(128);
     await log.commit(submittedBatch(source, "1"));
@@ -18,7 +18,7 @@ testWithRestart(
   },
 );
 
-test("retire() in one turn with batches ends in the order of arrival", async () => {
+test("retire() and batches of one turn are processed in order of arrival", async () => {
   const log = await RestartableLog.open();
   const [unknown, first, retired, late, again] = await Promise.all([
     log.retire("shop"),
@@ -36,7 +36,7 @@ test("retire() in one turn with batches ends in the order of arrival", async () 
   await log.service.close();
 });
 
-test("retire() of one source by many in one turn appends one event", async () => {
+test("retire() called repeatedly for one source in one turn appends one event", async () => {
   const log = await RestartableLog.open();
   await log.commit(submittedBatch("shop", "1"));
   const [first, ...others] = await Promise.all([1, 2, 3].map(() => log.retire("shop")));
@@ -48,7 +48,7 @@ test("retire() of one source by many in one turn appends one event", async () =>
   await log.service.close();
 });
 
-test("retire() behind a commit under way waits for its outcome", async () => {
+test("retire() waits for the outcome of a pending commit", async () => {
   const log = await RestartableLog.open();
   await log.commit(submittedBatch("shop", "1"));
   const gate = gateAt("sync");
@@ -63,7 +63,7 @@ test("retire() behind a commit under way waits for its outcome", async () => {
   await log.service.close();
 });
 
-test("retire() without room leaves the source as it was", async () => {
+test("retire() on a full disk leaves the source active", async () => {
   const log = await RestartableLog.open();
   await log.commit(submittedBatch("shop", "1"));
   log.storage.hook = failNth("write", 1, { errno: "ENOSPC" });
@@ -77,7 +77,7 @@ test("retire() without room leaves the source as it was", async () => {
   await log.service.close();
 });
 
-test("retire() whose fsync failed is answered by the next start", async () => {
+test("retire() with a failed fsync is decided by the next start", async () => {
   const log = await RestartableLog.open();
   const last = await log.commit(submittedBatch("shop", "1"));
   log.storage.hook = failNth("sync", 1, { errno: "EIO" });

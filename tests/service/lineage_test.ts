@@ -10,13 +10,13 @@ import {
   submittedEvent,
 } from "../support/submitted.ts";
 
-/** A batch of `new` that declares a predecessor and goes on with one event. */
+/** A batch of source `new` with a marker and one more event. */
 function succeeding(frontier: string, predecessor = "old", batchId = "1"): SubmittedBatch {
   const events = [lineageMarker(predecessor, frontier), submittedEvent()];
   return { source: "new", batch_id: batchId, events };
 }
 
-/** Pairs in one turn, and how they end: `gone` is retired before, `old` is not. */
+/** Pairs of calls in one turn and their outcomes; `gone` is retired before, `old` is not. */
 const PAIRS: [
   title: string,
   pair: (log: RestartableLog, last: { old: string; gone: string }) => Promise<Outcome>[],

@@ -32,7 +32,7 @@ function read(pages: LivePages, { snapshot }: Log, at: FollowPosition) {
   return pages.read(snapshot, at, liveQueryKey(at), () => true);
 }
 
-test("LivePages.read() reads once for all who ask for the same", async () => {
+test("LivePages.read() reads once for concurrent requests of the same page", async () => {
   const { log } = await logOf(2, 10);
   const pages = new LivePages();
   const page = await read(pages, log, FROM_START);
@@ -51,7 +51,7 @@ test("LivePages.read() reads once for all who ask for the same", async () => {
   assert.equal(all.size, 1 + others.length);
 });
 
-test("LivePages.read() keeps pages up to a bound, the newest", async () => {
+test("LivePages.read() caches the newest pages up to a limit", async () => {
   const payloadBytes = FOLLOW_RECORD_BYTES_MAX - 1024;
   const count = 2 * Math.floor(LIVE_PAGES_BYTES_MAX / payloadBytes);
   const { log, storage, ids } = await logOf(count, payloadBytes);
@@ -72,7 +72,7 @@ test("LivePages.read() keeps pages up to a bound, the newest", async () => {
   assert.ok(storage.operations.length > readsBefore);
 });
 
-test("LivePages.read() keeps no page that exceeds the bound alone", async () => {
+test("LivePages.read() does not cache a page larger than the limit", async () => {
   const { log } = await logOf(1, LIVE_PAGES_BYTES_MAX);
   const pages = new LivePages();
   const reads = [read(pages, log, FROM_START), read(pages, log, FROM_START)];
@@ -81,7 +81,7 @@ test("LivePages.read() keeps no page that exceeds the bound alone", async () => 
   assert.notEqual(await read(pages, log, FROM_START), page);
 });
 
-test("LivePages.read() tries again after a read that failed", async () => {
+test("LivePages.read() retries after a failed read", async () => {
   const { log, storage } = await logOf(1, 10);
   const pages = new LivePages();
   storage.hook = failNth("read", 1, { errno: "EIO" });

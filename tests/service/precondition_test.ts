@@ -6,7 +6,7 @@ import { failNth, gateAt } from "../support/storage_faults.ts";
 import { openTestLog } from "../support/test_log.ts";
 import { type SubmittedBatch, submittedBatch } from "../support/submitted.ts";
 
-/** A batch of one event for `orders` of `shop`, expecting a frontier there. */
+/** A batch of one event for `shop/orders` that expects a frontier. */
 function expecting(
   batchId: string,
   expectedFrontier: string | null,
@@ -29,12 +29,12 @@ function conflict(expected: string | null, actual: string | null): Outcome {
   };
 }
 
-/** What becomes of batches that are submitted in one turn of the event loop. */
+/** Submits batches in one turn of the event loop. @returns their outcomes. */
 async function inOneTurn(log: RestartableLog, batches: SubmittedBatch[]): Promise<Outcome[]> {
   return await Promise.all(batches.map((batch) => log.submit(batch)));
 }
 
-testWithRestart("append() takes one of many that expect the same frontier", async (log, settle) => {
+testWithRestart("append() commits one of many with the same precondition", async (log, settle) => {
   for (let round = 0; round < 3; round++) {
     const events = await log.events();
     const frontier = events.at(-1)?.event_id ?? null;
@@ -63,7 +63,7 @@ testWithRestart(
   },
 );
 
-test("append() with a precondition is decided by what is durable after a commit without room", async () => {
+test("append() with a precondition uses the durable frontier after a commit ran out of space", async () => {
   const log = await RestartableLog.open();
   log.storage.hook = failNth("write", 1, { errno: "ENOSPC", writtenBytes: 100 });
   const outcomes = await inOneTurn(log, [submittedBatch("shop", "1"), expecting("2", null)]);
@@ -72,7 +72,7 @@ test("append() with a precondition is decided by what is durable after a commit 
   await log.service.close();
 });
 
-test("append() with a precondition has no answer after a commit of unknown outcome", async () => {
+test("append() with a precondition is undecided after a commit with an unknown outcome", async () => {
   const log = await RestartableLog.open();
   log.storage.hook = failNth("sync", 1, { errno: "EIO" });
   const outcomes = await inOneTurn(log, [submittedBatch("shop", "1"), expecting("2", null)]);
@@ -80,7 +80,7 @@ test("append() with a precondition has no answer after a commit of unknown outco
   await log.service.close();
 });
 
-/** A log whose only batch is sealed, and the last event of that. */
+/** A log whose only batch is sealed, and the last event of the batch. */
 async function openSealed(): Promise<{ log: RestartableLog; last: string }> {
   const before = await RestartableLog.open();
   const last = await before.commit(submittedBatch("shop", "1"));
@@ -91,7 +91,7 @@ async function openSealed(): Promise<{ log: RestartableLog; last: string }> {
   return { log: await RestartableLog.open(before.storage), last };
 }
 
-test("append() with a precondition waits for a read of a segment, and others behind it", async () => {
+test("append() with a precondition waits for a segment read, and later batches wait too", async () => {
   const { log, last } = await openSealed();
   const gate = gateAt("read");
   log.storage.hook = gate.hook;
@@ -105,7 +105,7 @@ test("append() with a precondition waits for a read of a segment, and others beh
   await log.service.close();
 });
 
-test("append() with a precondition fails alone when a segment cannot be read", async () => {
+test("append() with a precondition is the only one to fail when a segment is unreadable", async () => {
   const { log, last } = await openSealed();
   log.storage.hook = failNth("read", 1, { errno: "EIO" });
   const failed = assert.rejects(log.submit(expecting("2", last)), { code: "EIO" });

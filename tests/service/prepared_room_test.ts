@@ -1,7 +1,7 @@
 /**
- * The bug: every admitted body was prepared at once and waited for the writer in its canonical
- * form, which has up to 4.4 times the bytes (`1e20`). 200 bodies of 4 MiB took 3 GiB, and ended a
- * process with less.
+ * The bug: every admitted body was prepared at once and queued for the writer in canonical form,
+ * which is up to 4.4 times as large (`1e20`). 200 bodies of 4 MiB took 3 GiB, and killed a process
+ * with less memory.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -25,7 +25,7 @@ test("PreparedRoom.run() prepares at once while there is room", () => {
   assert.equal(prepared, 2);
 });
 
-test("PreparedRoom.run() prepares no body while those before fill the room", async () => {
+test("PreparedRoom.run() prepares no body while earlier ones fill the room", async () => {
   const room = new PreparedRoom(LIMIT_BYTES);
   const gates = [new Gate(), new Gate(), new Gate(), new Gate()];
   const prepared: number[] = [];
@@ -43,7 +43,7 @@ test("PreparedRoom.run() prepares no body while those before fill the room", asy
   assert.deepEqual(prepared, [0, 1, 2, 3]);
 });
 
-test("PreparedRoom.run() takes the next body after one that is refused", async () => {
+test("PreparedRoom.run() continues with the next body after a rejected one", async () => {
   const room = new PreparedRoom(LIMIT_BYTES);
   const gate = new Gate();
   const first = room.run(
@@ -61,7 +61,7 @@ test("PreparedRoom.run() takes the next body after one that is refused", async (
   assert.equal(await last, "committed");
 });
 
-test("PreparedRoom.run() gives the room back when the commit fails", async () => {
+test("PreparedRoom.run() releases its room when the commit fails", async () => {
   const room = new PreparedRoom(LIMIT_BYTES);
   for (let i = 0; i < 5; i++) {
     await assert.rejects(room.run(0, prepare, () => Promise.reject(new Error("disk"))), /disk/);

@@ -1,6 +1,6 @@
 /**
- * Sealing changes the form of history and nothing that a client can see of it: the same history in
- * one tail and in segments, pending files and tail answers with the same bytes.
+ * Sealing is invisible to clients: the same history in one tail, or in segments, pending files and
+ * a tail, gives responses with the same bytes.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -12,7 +12,7 @@ import { observe } from "../support/observation.ts";
 import { rotateOnly, sealAll, sealOldest, SMALL_SEGMENTS } from "../support/sealing.ts";
 import { openTestService } from "../support/test_service.ts";
 
-/** What is done to the closed log after a part of the history. */
+/** Changes the form of the closed log after a part of the history. */
 type Form = (storage: SimulatedDisk) => Promise<unknown>;
 
 const stay: Form = () => Promise.resolve();
@@ -23,7 +23,7 @@ interface Observed {
   storage: SimulatedDisk;
 }
 
-/** Plays the history with a change of form behind each part; what can be seen after each. */
+/** Plays the history and changes the form after each part. @returns an observation per part. */
 async function play(forms: readonly Form[]): Promise<{ after: Observed[] }> {
   const history = new MixedHistory();
   let storage = new SimulatedDisk();
@@ -73,7 +73,7 @@ const FORMS: Record<string, { forms: Form[]; segments: number; pending: number }
   },
 };
 for (const [name, { forms, segments, pending }] of Object.entries(FORMS)) {
-  test(`a log sealed ${name} answers as one that is not sealed`, async () => {
+  test(`a log sealed ${name} returns the same responses as an unsealed one`, async () => {
     const expected = (await plain).after;
     const { after } = await play(forms);
     for (const [part, { seen }] of after.entries()) {
@@ -88,7 +88,7 @@ for (const [name, { forms, segments, pending }] of Object.entries(FORMS)) {
   });
 }
 
-test("the questions asked of a sealed log get every kind of answer", async () => {
+test("the requests sent to a sealed log get every kind of response", async () => {
   const seen = (await plain).after.at(-1)!.seen;
   const text = JSON.stringify(seen);
   const codes = [
@@ -97,5 +97,5 @@ test("the questions asked of a sealed log get every kind of answer", async () =>
     "stream_anchor_unavailable",
   ];
   assert.deepEqual(codes.filter((code) => !text.includes(`"${code}"`)), []);
-  assert.ok(!text.includes('"committed"'), "no question commits anything");
+  assert.ok(!text.includes('"committed"'), "no request commits anything");
 });

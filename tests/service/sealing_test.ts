@@ -1,6 +1,5 @@
 /**
- * A service that is sealed while it is used: clients see the history that they would see without
- * it, whatever they ask at whatever moment.
+ * Sealing of a log in use: clients always get the same responses as without it.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -26,7 +25,7 @@ async function openSealed(storage: SimulatedDisk = new SimulatedDisk()) {
   return { storage, steps, ...await openTestService(storage, undefined, steps.on()) };
 }
 
-/** Plays the history; what can be seen after each part, of the service that has taken it. */
+/** Plays the history. @returns an observation after each part. */
 async function play(steps: SealingSteps | null) {
   const history = new MixedHistory();
   let storage = new SimulatedDisk();
@@ -43,7 +42,7 @@ async function play(steps: SealingSteps | null) {
   return { seen, storage };
 }
 
-test("a log that is sealed while it is served answers as one that is not sealed", async () => {
+test("a log sealed while it is served returns the same responses as an unsealed one", async () => {
   const expected = (await play(null)).seen;
   const { seen, storage } = await play(new SealingSteps());
   for (const [part, answers] of seen.entries()) {
@@ -55,7 +54,7 @@ test("a log that is sealed while it is served answers as one that is not sealed"
   assert.ok(segments.length > 4, `${segments.length} segments`);
 });
 
-test("a batch is known at every moment of its way into a segment", async () => {
+test("a batch is recognized at every step of its move into a segment", async () => {
   const { service, steps, storage } = await openSealed();
   const held = new Gate();
   steps.beforeMake = () => held.opened;
@@ -70,7 +69,7 @@ test("a batch is known at every moment of its way into a segment", async () => {
   };
   const seen: unknown[] = [];
   let isAsking = false;
-  // The sealing stands still before each of its operations while the questions are answered.
+  // Sealing pauses before each of its operations while the requests are answered.
   storage.hook = async () => {
     if (isAsking) return null;
     isAsking = true;
@@ -93,7 +92,7 @@ function idAt(place: number): string {
   return `019b7c4e-2d37-7a01-8f00-${place.toString(16).padStart(12, "0")}`;
 }
 
-test("LogState finds a batch whose generation is sealed while it looks for it", async () => {
+test("LogState finds a batch whose generation is sealed during the lookup", async () => {
   const entry = {
     source: "shop",
     batch_id: "a",
@@ -106,7 +105,7 @@ test("LogState finds a batch whose generation is sealed while it looks for it", 
   const known: BatchEntry[] = [];
   const looking = new Gate();
   sealed.findBatch = async (_, batchId) => {
-    // What is in the history when it is asked; the rest comes while it reads.
+    // Part of the history exists at the request; the rest is committed during the read.
     const found = known.find(({ batch_id }) => batch_id === batchId) ?? null;
     await looking.opened;
     return found;
@@ -134,7 +133,7 @@ test("LogState finds a batch whose generation is sealed while it looks for it", 
   assert.deepEqual([await sealedAway, (await unsealed)?.batch_id], [null, "b"]);
 });
 
-test("followers and replays in progress go on through rotations and sealing", async () => {
+test("followers and replays in progress continue through rotation and sealing", async () => {
   const { service, storage } = await openSealed();
   const batches = 30;
   for (let n = 0; n < 5; n++) await submit(service, submittedBatch("shop", `before ${n}`));

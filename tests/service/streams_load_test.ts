@@ -1,4 +1,4 @@
-/** When `streams()` reads the log: for an anchor it does not keep, and what may go wrong then. */
+/** When `streams()` reads the log, which is only for uncached anchors, and how that may fail. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { SimulatedDisk } from "../support/simulated_disk.ts";
@@ -16,7 +16,7 @@ function readsOf({ operations }: SimulatedDisk): number {
   return operations.filter(({ kind }) => kind === "read").length;
 }
 
-test("streams() reads nothing for the next pages, also after anchors that are no events", async () => {
+test("streams() reads nothing for the next pages, even after anchors that are not events", async () => {
   const { service, storage, ends } = await serviceWithStreams();
   const first = await service.streams({ ...ALL_STREAMS, limit: 2 });
   for (let place = 0; place <= STREAM_SNAPSHOTS_MAX; place++) {
@@ -31,7 +31,7 @@ test("streams() reads nothing for the next pages, also after anchors that are no
   await service.close();
 });
 
-test("streams() keeps the anchors that were asked for last", async () => {
+test("streams() caches the most recently used anchors", async () => {
   const { service, storage } = await serviceWithStreams();
   const anchors = (await replayAll(service)).map((event) => event.event_id);
   const page = (place: number) => service.streams({ ...ALL_STREAMS, through: anchors[place]! });
@@ -46,7 +46,7 @@ test("streams() keeps the anchors that were asked for last", async () => {
   await service.close();
 });
 
-test("streams() reads the log once for all who ask for an anchor at the same time", async () => {
+test("streams() reads the log once for concurrent requests with the same anchor", async () => {
   const { service, storage, ends } = await serviceWithStreams();
   const readsBefore = readsOf(storage);
   await service.streams({ ...ALL_STREAMS, through: ends[0] });
@@ -60,7 +60,7 @@ test("streams() reads the log once for all who ask for an anchor at the same tim
   await service.close();
 });
 
-test("streams() counts up to an anchor again after a read that failed", async () => {
+test("streams() recounts up to an anchor after a failed read", async () => {
   const { service, storage, ends } = await serviceWithStreams();
   storage.hook = failNth("read", 1, { errno: "EIO" });
   const page = () => service.streams({ ...ALL_STREAMS, through: ends[1] });

@@ -6,13 +6,13 @@ import { StreamCounts, streamKey, type StreamSource } from "../../src/log/read/s
 import { mergeStreams } from "../../src/service/streams.ts";
 import { SEED, SeededRandom } from "../../tools/support/random.ts";
 
-/** Names where one begins like another, with each kind of character that a name can hold next. */
+/** Names that are prefixes of others, which continue with each kind of valid character. */
 const NAMES = [
   ...["a", "a-", "a-b", "a.", "a.b", "a0", "a_", "a_b", "aa", "ab"],
   ...["0", "9", "_", "_a", "z"],
 ];
 
-/** An id whose order is that of `place`. */
+/** An id that sorts by `place`. */
 function idAt(place: number): string {
   return `019b7c4e-2d37-7a01-8f00-${place.toString(16).padStart(12, "0")}`;
 }
@@ -22,7 +22,7 @@ function byBytes(a: StreamSummary, b: StreamSummary): number {
     Buffer.compare(Buffer.from(a.stream), Buffer.from(b.stream));
 }
 
-/** All streams, in pages of a size. */
+/** All streams, read in pages of `limit`. */
 async function pagedRows(sources: StreamSource[], source: string | undefined, limit: number) {
   const rows: StreamSummary[] = [];
   for (let afterKey = "";;) {
@@ -34,7 +34,7 @@ async function pagedRows(sources: StreamSource[], source: string | undefined, li
   }
 }
 
-test(`mergeStreams() adds up what parts of a log count, in pages (seed ${SEED})`, async () => {
+test(`mergeStreams() sums the counts of the parts of a log, in pages (seed ${SEED})`, async () => {
   const random = new SeededRandom();
   for (let run = 0; run < 50; run++) {
     const parts: StreamCounts[] = [];
@@ -61,7 +61,7 @@ test(`mergeStreams() adds up what parts of a log count, in pages (seed ${SEED})`
   }
 });
 
-test("mergeStreams() starts after a key that no part need hold", async () => {
+test("mergeStreams() starts after a key, even one that no part has", async () => {
   const counts = new StreamCounts();
   for (const name of ["a", "a-b", "b"]) counts.add(name, "s", 1, idAt(1));
   const sourcesAfter = async (name: string, stream: string, source?: string) => {

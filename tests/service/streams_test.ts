@@ -13,7 +13,7 @@ import {
 import { submit, submittedBatch } from "../support/submitted.ts";
 import { openTestService } from "../support/test_service.ts";
 
-/** Takes page after page from `first` on; `between` runs before each but the first. */
+/** Reads all pages from `first` on; `between` runs before each page but the first. */
 async function takePages(
   service: EventLogService,
   query: StreamsQuery,
@@ -34,7 +34,7 @@ async function takePages(
   return { rows, through };
 }
 
-test("streams() names a next page only when there is one", async () => {
+test("streams() returns a next page only if there is one", async () => {
   const { service } = await serviceWithStreams();
   const page = (limit: number) => service.streams({ ...ALL_STREAMS, source: "a", limit });
   assert.equal((await page(4)).next_after, "a/x.y");
@@ -43,7 +43,7 @@ test("streams() names a next page only when there is one", async () => {
   await service.close();
 });
 
-test("streams() gives all pages as of the first one while batches are committed", async () => {
+test("streams() returns all pages as of the first one while batches are committed", async () => {
   for (const limit of [1, 2, 3, 7]) {
     for (const source of [undefined, "a"]) {
       const { service } = await serviceWithStreams();
@@ -69,7 +69,7 @@ test("streams() gives all pages as of the first one while batches are committed"
   }
 });
 
-test("streams() goes on with the pages after the log was opened again", async () => {
+test("streams() continues paging after the log is reopened", async () => {
   const storage = new SimulatedDisk();
   let { service } = await serviceWithStreams(storage);
   const before = await replayAll(service);
@@ -83,7 +83,7 @@ test("streams() goes on with the pages after the log was opened again", async ()
   await service.close();
 });
 
-test("streams() refuses an anchor that is no event: before, between, behind those there are", async () => {
+test("streams() refuses an anchor that is not an event: before, between or after the events", async () => {
   const { service, ends } = await serviceWithStreams();
   const last = ends.at(-1)!;
   const before = ends[0]!.replace(/^.{8}/, "00000000");

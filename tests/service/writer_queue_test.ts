@@ -1,5 +1,5 @@
 /**
- * The one queue in front of the writer, by the service over a disk that waits, fails and fills up.
+ * The queue of the writer, over a disk that stalls, fails and fills up.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -14,7 +14,7 @@ import { failNth, gateAt, noRoomAfter } from "../support/storage_faults.ts";
 import { commitOffsets, joinPieces, tailOf } from "../support/test_log.ts";
 import { openTestService } from "../support/test_service.ts";
 
-/** What a submission came to: the status of its receipt, or the code of its error. */
+/** The outcome of a submission: the status of its receipt, or the code of its error. */
 type Outcome = Receipt["status"] | ErrorCode;
 
 async function outcome(answer: Promise<Receipt>): Promise<Outcome> {
@@ -46,12 +46,12 @@ function commitCount(storage: SimulatedDisk): number {
   return commitOffsets(tailOf(storage.tree())).length - 1;
 }
 
-/** A batch with the id of another and other events. */
+/** A batch with the id of another and different events. */
 function conflicting(batchId: string): PreparedBatch {
   return preparedBatch(batchId, { events: [{ payload: "other" }] });
 }
 
-test("append() commits in the order of submission, batches of one turn together", async () => {
+test("append() commits in submission order, and groups batches of one turn", async () => {
   const storage = new SimulatedDisk();
   const { service } = await openTestService(storage);
   const batchIds = Array.from({ length: 50 }, (_, i) => `b${i}`);
@@ -64,7 +64,7 @@ test("append() commits in the order of submission, batches of one turn together"
   assert.deepEqual(ids, [...ids].sort());
 });
 
-test("append() puts all that comes during a commit into the next one", async () => {
+test("append() groups batches that arrive during a commit into the next one", async () => {
   const storage = new SimulatedDisk();
   const { service } = await openTestService(storage);
   const gate = gateAt("sync");
@@ -78,7 +78,7 @@ test("append() puts all that comes during a commit into the next one", async () 
   assert.deepEqual(await storedBatchIds(service), ["a", "b", "c", "d"]);
 });
 
-test("append() decides repeats within one turn by the outcome of the first", async () => {
+test("append() decides duplicates within one turn by the outcome of the first", async () => {
   const { service } = await openTestService(new SimulatedDisk());
   const batches = [
     preparedBatch("a"),
@@ -103,7 +103,7 @@ test("append() decides repeats within one turn by the outcome of the first", asy
 
 for (const fault of [undefined, { errno: "EIO" }]) {
   const result = fault === undefined ? "is durable" : "fails";
-  test(`append() answers repeats of a batch in flight only when it ${result}`, async () => {
+  test(`append() answers duplicates of a batch in flight only when it ${result}`, async () => {
     const storage = new SimulatedDisk();
     const { service } = await openTestService(storage);
     const gate = gateAt("sync");
@@ -123,7 +123,7 @@ for (const fault of [undefined, { errno: "EIO" }]) {
   });
 }
 
-test("append() answers storage_full for a commit without room, and goes on", async () => {
+test("append() returns storage_full when a commit runs out of space, and continues", async () => {
   const storage = new SimulatedDisk();
   const { service, reports } = await openTestService(storage);
   await service.append(preparedBatch("a"));
@@ -144,7 +144,7 @@ test("append() answers storage_full for a commit without room, and goes on", asy
   assert.deepEqual(await storedBatchIds(service), ["a", "b", "c"]);
 });
 
-test("append() commits what waited behind a commit without room", async () => {
+test("append() commits batches that waited for a commit that ran out of space", async () => {
   const storage = new SimulatedDisk();
   const { service } = await openTestService(storage);
   const gate = gateAt("write");
@@ -160,7 +160,7 @@ test("append() commits what waited behind a commit without room", async () => {
   assert.deepEqual(await storedBatchIds(service), ["a", "b"]);
 });
 
-test("append() and retire() answer writer_poisoned after an unknown outcome", async () => {
+test("append() and retire() return writer_poisoned after an unknown outcome", async () => {
   for (const kind of ["write", "sync"] as const) {
     const storage = new SimulatedDisk();
     const { service, reports } = await openTestService(storage);
@@ -174,7 +174,7 @@ test("append() and retire() answer writer_poisoned after an unknown outcome", as
       assert.equal(await outcome(service.append(batch)), "writer_poisoned");
     }
     await assert.rejects(service.retire("shop"), { code: "writer_poisoned", status: 503 });
-    assert.equal(storage.operations.length, operations, "the disk is left alone");
+    assert.equal(storage.operations.length, operations, "the disk is not used");
     assert.deepEqual(await storedBatchIds(service), ["a"]);
     assert.equal(reports.length, 1);
     assert.match(reports[0]!, /^writer stopped, restart the service: .*EIO/);
@@ -193,7 +193,7 @@ test("append() stops the writer when a batch cannot be stamped", async () => {
   await service.close();
 });
 
-test("append() puts at most so many batches into one commit", async () => {
+test("append() limits the number of batches in a commit", async () => {
   const storage = new SimulatedDisk();
   const { service } = await openTestService(storage);
   const batches = Array.from({ length: COMMIT_BATCHES_MAX + 1 }, (_, i) => preparedBatch(`b${i}`));
@@ -202,7 +202,7 @@ test("append() puts at most so many batches into one commit", async () => {
   assert.equal((await storedBatchIds(service)).length, batches.length);
 });
 
-test("append() keeps a commit within its size, or makes it of one larger batch", async () => {
+test("append() limits the size of a commit, except for a single larger batch", async () => {
   const storage = new SimulatedDisk();
   const { service } = await openTestService(storage);
   const half = "x".repeat(COMMIT_BYTES_SOFT_MAX / 2 - 10_000);
@@ -219,7 +219,7 @@ test("append() keeps a commit within its size, or makes it of one larger batch",
   assert.deepEqual(groups, [["b0", "b1", "b2"], ["b3"], ["b4", "b5", "b6"], ["b7"]]);
 });
 
-test("close() waits for the outcome of all that was submitted, and takes nothing more", async () => {
+test("close() waits for all submitted batches and accepts no more", async () => {
   const storage = new SimulatedDisk();
   const { service } = await openTestService(storage);
   const first = service.append(preparedBatch("a"));
@@ -237,7 +237,7 @@ test("close() waits for the outcome of all that was submitted, and takes nothing
   assert.deepEqual(await storedBatchIds(again), ["a", "b"]);
 });
 
-test("append() knows every batch again after a restart, clean or not", async () => {
+test("append() recognizes every batch after a restart, clean or not", async () => {
   const storage = new SimulatedDisk();
   const { service } = await openTestService(storage);
   const batches = ["a", "b", "c"].map((batchId) => preparedBatch(batchId));
@@ -255,7 +255,7 @@ test("append() knows every batch again after a restart, clean or not", async () 
   }
 });
 
-test("append() takes a batch whose outcome was unknown once, wherever the crash came", async () => {
+test("append() commits a batch of unknown outcome once, wherever the crash occurred", async () => {
   for (const bytes of [0, 1, 300, 700, Infinity]) {
     const storage = new SimulatedDisk();
     const { service } = await openTestService(storage);

@@ -1,4 +1,4 @@
-/** Threads that answer requests: what becomes of these when one fails, dies, rests or is closed. */
+/** Threads that answer requests, and the outcome when one fails, dies, is idle or is closed. */
 import assert from "node:assert/strict";
 import { EventEmitter } from "node:events";
 import { test, type TestContext } from "node:test";
@@ -19,10 +19,10 @@ function poolFor(context: TestContext, threadsMax = 1, module = MODULE) {
 
 const echo = (value: string | ArrayBuffer): Order => ({ order: "echo", value });
 
-/** A thread that does what the test says. */
+/** A thread controlled by the test. */
 class FakeWorker extends EventEmitter {
   readonly posted: unknown[] = [];
-  /** Whether no message can be sent to it. */
+  /** Whether sending a message to it fails. */
   isFull = false;
 
   postMessage(message: unknown): void {
@@ -36,7 +36,7 @@ class FakeWorker extends EventEmitter {
   }
 }
 
-/** A pool of one thread, which is each of so many workers in turn. */
+/** A pool of one thread, which uses these workers in turn. */
 function fakePool(count: number, options: { idleMs?: number } = {}) {
   const workers = Array.from({ length: count }, () => new FakeWorker());
   let started = 0;
@@ -57,16 +57,16 @@ async function ask(pool: ThreadPool<string, string>, worker: FakeWorker): Promis
   assert.equal(await response, "answer");
 }
 
-test("ThreadPool.request() starts no more threads than it may, and answers each", async (t) => {
+test("ThreadPool.request() starts no more threads than its limit and answers every request", async (t) => {
   const { pool, started } = poolFor(t, 2);
   for (const value of ["a", "b", "c"]) assert.equal(await pool.request(echo(value)), value);
-  assert.equal(started.length, 1, "another one is idle");
+  assert.equal(started.length, 1, "another thread is idle");
   const values = Array.from({ length: 12 }, (_, number) => `${number}`);
   assert.deepEqual(await Promise.all(values.map((value) => pool.request(echo(value)))), values);
   assert.equal(started.length, 2);
 });
 
-test("ThreadPool.request() fails only the request that a thread failed at or died of", async (t) => {
+test("ThreadPool.request() fails only the request that made a thread fail or die", async (t) => {
   const { pool, started } = poolFor(t);
   const answers = await Promise.allSettled([
     pool.request(echo("a")),
@@ -83,7 +83,7 @@ test("ThreadPool.request() fails only the request that a thread failed at or die
   assert.ok(!pool.isUnavailable);
 });
 
-test("ThreadPool fails the request of a worker that dies, and starts another one", async () => {
+test("ThreadPool fails the request of a worker that dies, and replaces the worker", async () => {
   const { pool, workers } = fakePool(3);
   const first = pool.request("1");
   assert.deepEqual(workers[0]!.posted, [], "nothing is sent before it runs");
@@ -104,7 +104,7 @@ test("ThreadPool fails the request of a worker that dies, and starts another one
   await pool.close();
 });
 
-test("ThreadPool fails requests when no worker can be started, and once it is closed", async () => {
+test("ThreadPool fails requests when no worker can be started and after it is closed", async () => {
   const { pool } = fakePool(0);
   for (const request of ["1", "2"].map((message) => pool.request(message))) {
     await assert.rejects(request, /the thread could not be started: no room/);
@@ -114,7 +114,7 @@ test("ThreadPool fails requests when no worker can be started, and once it is cl
   await assert.rejects(pool.request("1"), ThreadLostError);
 });
 
-test("ThreadPool goes on with a worker that a request could not be sent to", async () => {
+test("ThreadPool reuses a worker after a request could not be sent to it", async () => {
   const { pool, workers: [worker] } = fakePool(1);
   worker!.isFull = true;
   const request = pool.request("1");
@@ -125,7 +125,7 @@ test("ThreadPool goes on with a worker that a request could not be sent to", asy
   await pool.close();
 });
 
-test("ThreadPool ends a worker that is idle for long, whatever became of its last request", async () => {
+test("ThreadPool ends an idle worker, whatever the outcome of its last request", async () => {
   for (const isFull of [false, true]) {
     const { pool, workers } = fakePool(2, { idleMs: 1 });
     const ended = new Promise((resolve) => workers[0]!.once("exit", resolve));
@@ -144,7 +144,7 @@ test("ThreadPool ends a worker that is idle for long, whatever became of its las
   }
 });
 
-test("ThreadPool moves memory to a worker and back, if one runs", async (t) => {
+test("ThreadPool transfers memory to a worker and back, if one runs", async (t) => {
   const memory = new Uint8Array([1, 2, 3]).buffer;
   const { pool: unavailable } = poolFor(t, 1, NO_MODULE);
   const request = unavailable.request(echo(memory), [memory]);

@@ -1,4 +1,4 @@
-/** Calls of the HTTP API, and what is expected of its answers. */
+/** Calls of the HTTP API, and assertions on its responses. */
 import assert from "node:assert/strict";
 import { ERROR_STATUS, type ErrorCode } from "../../../src/event/api_error.ts";
 import type {
@@ -42,7 +42,7 @@ export function ingest(socketPath: string, body: unknown): Promise<HttpReply> {
   return request(socketPath, { body });
 }
 
-/** Ingests a batch that must be taken. */
+/** Ingests a batch that must be accepted. */
 export async function commit(socketPath: string, body: unknown): Promise<Receipt> {
   const reply = await ingest(socketPath, body);
   assert.equal(reply.status, 200, reply.text());
@@ -69,7 +69,7 @@ export async function replayPage(socketPath: string, query = ""): Promise<Replay
   return reply.json();
 }
 
-/** All events there are. */
+/** All events of the log. */
 export async function allEvents(socketPath: string): Promise<CommittedEvent[]> {
   return (await replayPage(socketPath, "limit=100000")).events;
 }
@@ -82,8 +82,8 @@ export async function streamsPage(socketPath: string, query = ""): Promise<Strea
 }
 
 /**
- * The error document of a reply: it must have the code and its status, and exactly the `context`
- * beside code and message. @returns the message.
+ * Asserts that a reply is an error with the code and its status, and exactly the `context` beside
+ * code and message. @returns the message.
  */
 export function assertError(reply: HttpReply, code: ErrorCode, context: object = {}): string {
   assert.equal(reply.headers["content-type"], "application/json");
@@ -94,7 +94,7 @@ export function assertError(reply: HttpReply, code: ErrorCode, context: object =
   return message;
 }
 
-/** The cases of a table of requests that are refused, by error code and the rule they break. */
+/** The cases of a table of invalid requests, by error code and violated rule. */
 export function casesOf<Request>(
   table: { [code in ErrorCode]?: Record<string, Request> },
 ): Array<[code: ErrorCode, rule: string, request: Request]> {

@@ -18,7 +18,7 @@ export class FollowReader {
     this.#lines = linesOf(incoming);
   }
 
-  /** Opens a follow; resolves once its headers have come. `query` is what follows `follow=true`. */
+  /** Opens a follow; resolves with its headers. `query` is appended to `follow=true`. */
   static open(socketPath: string, query = ""): Promise<FollowReader> {
     const path = `/v1/events?follow=true${query}`;
     return new Promise((resolve, reject) => {
@@ -46,7 +46,7 @@ export class FollowReader {
   /** The next record; there must be one. */
   async next(): Promise<FollowRecord> {
     const line = await this.line();
-    assert.ok(line !== null, "the response goes on");
+    assert.ok(line !== null, "the response continues");
     return JSON.parse(line);
   }
 
@@ -81,13 +81,13 @@ export class FollowReader {
     return events;
   }
 
-  /** Hangs up. */
+  /** Disconnects. */
   close(): void {
     this.#incoming.destroy();
   }
 }
 
-/** @throws when the response breaks off, or ends in the middle of a line. */
+/** @throws when the response is aborted or ends within a line. */
 async function* linesOf(incoming: IncomingMessage): AsyncGenerator<string, undefined> {
   let text = "";
   for await (const piece of incoming.setEncoding("utf8")) {
@@ -96,5 +96,5 @@ async function* linesOf(incoming: IncomingMessage): AsyncGenerator<string, undef
     text = lines.pop()!;
     yield* lines;
   }
-  assert.equal(text, "", "a line is whole");
+  assert.equal(text, "", "a line is complete");
 }

@@ -1,4 +1,4 @@
-/** `docs/openapi.yaml`: its operations, and whether an answer is what it promises. */
+/** `docs/openapi.yaml`: its operations, and checks of responses against it. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
@@ -9,7 +9,7 @@ import type { HttpReply } from "../../support/http_client.ts";
 export type Node = { [name: string]: Node } & { [name: number]: Node };
 
 const DOCUMENT_URL = new URL("../../../docs/openapi.yaml", import.meta.url);
-/** Responses to what is no operation of the document. */
+/** Responses to requests that are not operations of the document. */
 const OUTSIDE_OPERATIONS: Record<number, string> = {
   401: "Unauthorized",
   404: "NotFound",
@@ -23,8 +23,8 @@ export class OpenApiDocument {
   readonly #validators = new Map<string, ValidateFunction>();
 
   /**
-   * Reads the document. What it leaves open for later versions, members it does not name, is closed
-   * here, so that the service cannot send more than is written down.
+   * Reads the document. It allows unknown members for later versions; they are disallowed here, so
+   * that the service sends nothing undocumented.
    */
   constructor() {
     this.root = parse(readFileSync(DOCUMENT_URL, "utf8"));
@@ -79,7 +79,7 @@ export class OpenApiDocument {
     return (this.#at(pointer).$ref as unknown as string | undefined) ?? pointer;
   }
 
-  /** Asserts that a reply is what the document says of the operation. */
+  /** Asserts that a reply matches the documented operation. */
   assertReply(method: string, path: string, reply: HttpReply): void {
     const pointer = this.responsePointer(method, path, reply.status);
     this.#assertHeaders(pointer, reply);

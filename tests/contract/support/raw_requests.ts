@@ -1,5 +1,5 @@
-/** Requests as bytes, and what is no request. */
-/** Header lines of every request; no response is compressed, whatever the client accepts. */
+/** Requests as bytes, and malformed ones. */
+/** Header lines of every request; no response is compressed, even if the client accepts it. */
 export const HOST = "Host: localhost\r\nAccept-Encoding: gzip, br, deflate, zstd, *\r\n";
 
 export function get(path: string, headers = ""): string {
@@ -11,20 +11,20 @@ export function post(path: string, body: unknown, headers = ""): string {
   return `POST ${path} HTTP/1.1\r\n${HOST}${headers}Content-Length: ${text.length}\r\n\r\n${text}`;
 }
 
-/** Further ones are in `tests/http/support/smuggling_shapes.ts`. */
+/** More are in `tests/http/support/smuggling_shapes.ts`. */
 export const MALFORMED: Array<[title: string, bytes: string]> = [
-  ["no HTTP", "hello there\r\n\r\n"],
-  ["a greeting of TLS", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"],
-  ["the preface of HTTP/2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"],
+  ["not HTTP", "hello there\r\n\r\n"],
+  ["a TLS ClientHello", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"],
+  ["the HTTP/2 preface", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"],
   ["an unfinished head with a NUL", "GET / HTTP/1.1\r\nHost: \0"],
-  ["an unfinished head without end", "X".repeat(100 * 1024)],
-  ["nothing but line ends", "\r\n\r\n\r\n"],
+  ["an endless head", "X".repeat(100 * 1024)],
+  ["only line endings", "\r\n\r\n\r\n"],
   [
     "an endless length",
     `POST /v1/events HTTP/1.1\r\n${HOST}Content-Length: ${"9".repeat(40)}\r\n\r\n`,
   ],
   [
-    "a chunk of no size",
+    "a chunk without a size",
     `POST /v1/events HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n`,
   ],
   ["a CONNECT", `CONNECT a:1 HTTP/1.1\r\n${HOST}\r\nmore`],

@@ -1,6 +1,6 @@
 /**
- * A service with an empty log, as a client sees it: in the test's own process over a log in memory,
- * or the executable that is to be tested.
+ * A service with an empty log: in the test's own process over a log in memory, or the executable
+ * under test.
  */
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
@@ -15,11 +15,11 @@ export interface Served {
 }
 
 export interface ServedOptions {
-  /** Default: none is asked for. */
+  /** Default: none. */
   token?: string;
 }
 
-/** Runs `use` against a service, then ends it. */
+/** Runs `use` against a service, then stops it. */
 export async function withService(
   use: (served: Served) => Promise<void>,
   { token = "" }: ServedOptions = {},
@@ -37,7 +37,7 @@ export async function withService(
       isPassed = true;
     } finally {
       const { code, stderr } = await serving.stop();
-      // What the test found wrong tells more than how the service ended.
+      // A failure of the test is more useful than the exit of the service.
       if (isPassed) assert.deepEqual([code, stderr.includes("defect")], [0, false], stderr);
     }
   });

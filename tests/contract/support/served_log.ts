@@ -1,4 +1,4 @@
-/** The HTTP API over a log in memory whose disk a test can make fail, with an orderly shutdown. */
+/** The HTTP API over a log in memory with an orderly shutdown; a test can make its disk fail. */
 import { createHandler, type HandlerOptions } from "../../../src/api/handler.ts";
 import type { ListenOptions } from "../../../src/http/server.ts";
 import { Admission } from "../../../src/service/admission.ts";
@@ -12,16 +12,16 @@ export interface ServedLog {
   socketPath: string;
   storage: SimulatedDisk;
   service: EventLogService;
-  /** What was reported to the operator. */
+  /** Reports to the operator. */
   reports: string[];
   /** Shuts down in the order of `serve`: followers, connections, the writer. */
   shutDown(): Promise<void>;
 }
 
 export interface ServedLogOptions {
-  /** Files that are there at the start; they stay for a next start. */
+  /** Initial files; they remain for a next start. */
   storage?: SimulatedDisk;
-  /** What the API is given as its log; the service itself if absent. */
+  /** Wraps the log that the API uses. Default: the service itself. */
   log?: (service: EventLogService) => EventLog;
   handler?: Partial<Omit<HandlerOptions, "log">>;
   listen?: Partial<ListenOptions>;

@@ -1,4 +1,4 @@
-/** A server that gives every kind of answer, always the same: clock and randomness repeat. */
+/** A server that gives every kind of response, deterministically. */
 import { ApiError } from "../../../src/event/api_error.ts";
 import { INGEST_BODY_BYTES_MAX } from "../../../src/limits.ts";
 import { Admission } from "../../../src/service/admission.ts";
@@ -8,8 +8,8 @@ import { alteredLog } from "../../support/stub_log.ts";
 import { type ServedLog, withServedLog } from "./served_log.ts";
 
 /**
- * The name of the example that the answer is, null where it is like that of another stop; the
- * request; what is done to the server before.
+ * The name of the example that the response is, or null if it is like that of another stop; the
+ * request; a preparation of the server.
  */
 export type TourStop = [
   example: string | null,
@@ -18,7 +18,7 @@ export type TourStop = [
 ];
 
 export interface TourServer extends ServedLog {
-  /** Takes all room for bodies. */
+  /** Reserves all room for bodies. */
   fillRoom(): void;
   freeRoom(): void;
 }
@@ -26,7 +26,7 @@ export interface TourServer extends ServedLog {
 const TOKEN = "s3cret";
 const ROOM_BYTES = 2 * INGEST_BODY_BYTES_MAX;
 
-/** Makes the requests of a tour and hands each reply to `visit`. */
+/** Sends the requests of a tour and passes each reply to `visit`. */
 export async function makeTour(
   stops: readonly TourStop[],
   visit: (stop: TourStop, reply: HttpReply) => void,
@@ -52,7 +52,7 @@ function roomOf(admission: Admission): Pick<TourServer, "fillRoom" | "freeRoom">
   };
 }
 
-/** The service, which fails reads of the kind `unreadable` and has no room for some followers. */
+/** A log that fails reads of the kind `unreadable` and rejects some followers. */
 function failing(service: EventLogService): EventLog {
   return alteredLog(service, {
     replay(query) {

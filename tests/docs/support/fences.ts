@@ -1,22 +1,22 @@
 /**
- * The code fences of the documents. A fence in `sh` is run, in order, in one shell for each
- * document. A word behind the language says what else is to be done:
+ * The code fences of the documents. The `sh` fences of a document are run in order in one shell.
+ * A tag after the language changes this:
  *
- * - `sh background`: a service that stays until Ctrl-C, in a terminal of its own. The test goes on
- *   once it answers, and ends it before the next such fence and at the end.
- * - `sh follow`: never ends; the test ends it once it has printed something.
- * - `sh no-run`: is not run. The reason stands in a comment above: `<!-- no-run: why -->`.
- * - `json output`, `text output`: what the fence before has printed, more or less.
+ * - `sh background`: a service that runs until Ctrl-C, in its own terminal. The test continues once
+ *   the service responds, and stops it before the next such fence and at the end.
+ * - `sh follow`: never ends; the test interrupts it once it has printed something.
+ * - `sh no-run`: is not run. A comment above gives the reason: `<!-- no-run: why -->`.
+ * - `json output`, `text output`: the approximate output of the previous fence.
  */
 
 export interface Fence {
   language: string;
-  /** The word behind the language; empty if there is none. */
+  /** The word after the language, or empty. */
   tag: string;
   text: string;
-  /** Line of its opening in the document, from 1. */
+  /** Line of the opening in the document, from 1. */
   line: number;
-  /** Of a `no-run` fence. */
+  /** The reason of a `no-run` fence. */
   reason: string | null;
 }
 
@@ -33,7 +33,7 @@ export function fencesOf(markdown: string): Fence[] {
     if (opening === null) continue;
     const [, margin, language, tag] = opening as unknown as string[];
     const end = lines.indexOf(`${margin}\`\`\``, at + 1);
-    if (end < 0) throw new Error(`line ${at + 1}: the fence has no end`);
+    if (end < 0) throw new Error(`line ${at + 1}: unclosed fence`);
     fences.push({
       language: language!,
       tag: tag!,

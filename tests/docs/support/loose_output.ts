@@ -1,13 +1,13 @@
 /**
- * Compares what a document shows of an output with what there is. Ids, hashes and times are new in
- * each run, numbers in a text may be others, and a document may leave out lines.
+ * Compares output shown in a document with actual output. Ids, hashes and times differ in each run,
+ * numbers in a text may differ, and a document may omit lines.
  */
 import { isDeepStrictEqual } from "node:util";
 
-/** A part that a document leaves open: `<bytes>`, `…`. */
+/** A placeholder in a document: `<bytes>`, `…`. */
 const OPEN = /<[^<>]+>|…/g;
 
-/** Replaces what is new in each run by its kind. */
+/** Replaces values that differ in each run with their kind. */
 function normalized(text: string): string {
   return text.replaceAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, "UUID")
     .replaceAll(/[0-9a-f]{64}/g, "HASH")
@@ -15,8 +15,8 @@ function normalized(text: string): string {
 }
 
 /**
- * @returns the first line of `shown` that is not in `output` behind the lines before; null: all
- * are.
+ * Finds the first line of `shown` that `output` lacks, in order.
+ * @returns null if `output` has all lines.
  */
 export function missingLine(shown: string, output: string): string | null {
   const linesOf = (text: string) =>
@@ -32,7 +32,7 @@ export function missingLine(shown: string, output: string): string | null {
   return null;
 }
 
-/** Whether two JSON texts are the same but for ids, hashes and times. */
+/** Whether two JSON texts are equal except for ids, hashes and times. */
 export function isAlike(shown: string, output: string): boolean {
   return isDeepStrictEqual(JSON.parse(normalized(shown)), JSON.parse(normalized(output)));
 }

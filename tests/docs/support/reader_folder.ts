@@ -1,12 +1,12 @@
 /**
- * The folder of somebody who tries a document: a copy of the tree, and the programs that it names.
- * What comes from a registry is stood in by what is at hand:
+ * A folder for running a document's commands: a copy of the tree, and the programs they use.
+ * Programs from a registry are replaced with local ones:
  *
- * - `service`, also as `./service`, is `cli.ts` under the runtime that runs the test;
- * - `npx -y deno@…` and `npx -y node@…` are the runtimes at hand, `npx service` is `service`;
- * - `npm` does nothing: the dependencies are there.
+ * - `service` and `./service` are `cli.ts` under the runtime that runs the test;
+ * - `npx -y deno@…` and `npx -y node@…` are the installed runtimes, `npx service` is `service`;
+ * - `npm` does nothing: the dependencies are installed.
  *
- * `/srv` and `/backup` are folders in it.
+ * `/srv` and `/backup` are mapped to folders in it.
  */
 import { chmod, cp, mkdir, symlink, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
@@ -14,11 +14,11 @@ import { fileURLToPath } from "node:url";
 import { executableOf, runtimeArgs, THIS_RUNTIME } from "../../../tools/support/runtimes.ts";
 
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
-/** At the top of the tree. */
+/** Entries at the top of the tree. */
 const NOT_COPIED = new Set([".git", "node_modules", "demo", "dist", "service"]);
 const PERMISSIONS = ["--allow-read", "--allow-write", "--allow-net"];
 
-/** Puts into `folder` what the commands of a document need. */
+/** Copies the tree and the programs into `folder`. */
 export async function furnish(folder: string): Promise<void> {
   await cp(ROOT, folder, {
     recursive: true,
@@ -32,7 +32,7 @@ export async function furnish(folder: string): Promise<void> {
   await symlink(join("bin", "service"), join(folder, "service"));
 }
 
-/** The text of a document with the paths of this folder. */
+/** The text of a document with its paths mapped to this folder. */
 export function relocated(text: string, folder: string): string {
   return text.replaceAll(/(?<![\w.])\/(?=(srv|backup)\b)/g, `${folder}/`);
 }

@@ -1,30 +1,30 @@
-/** Runs the `sh` fences of a document in one bash, one after the other. */
+/** Runs the `sh` fences of a document in order in one bash process. */
 import { spawn, spawnSync } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import type { Fence } from "./fences.ts";
 
-/** Seconds on an idle machine. What takes longer than this hangs. */
+/** A session takes seconds on an idle machine; a longer one hangs. */
 const SESSION_TIMEOUT_MS = 300_000;
 
 export interface SessionEnd {
-  /** What each fence that was run has printed, on both streams, in order. */
+  /** The output of each fence that was run, on both streams, in order. */
   outputs: Map<Fence, string>;
-  /** The fence that failed; null when all went well. */
+  /** The fence that failed, or null. */
   failed: Fence | null;
-  /** What the shell itself said. */
+  /** Standard error of the shell itself. */
   stderr: string;
 }
 
-/** Polls, because a shell can wait for nothing but its own children. */
+/** Polls, because a shell can wait only for its own children. */
 const PRELUDE = `set -e -o pipefail -m
 until_true() {
   for ((n = 0; n < 1200; n++)); do
     "$@" && return
     sleep 0.05
   done
-  echo "waited in vain for: $*" >&2
+  echo "timed out waiting for: $*" >&2
   return 1
 }
 answers() {
@@ -54,7 +54,7 @@ end_all() {
 trap end_all EXIT
 `;
 
-/** @param folder where to run them; outputs are kept there too. */
+/** @param folder the working directory, which also receives the outputs. */
 export async function runFences(fences: Fence[], folder: string): Promise<SessionEnd> {
   const script = PRELUDE + fences.map(step).join("\n");
   const { code, stderr } = await runBash(script, folder);
@@ -81,11 +81,11 @@ function step({ tag, text }: Fence, index: number): string {
   if (tag === "follow") {
     return `${group} &\nfollowing=$!\nuntil_true test -s ${out}\ninterrupt $following`;
   }
-  // A reader takes longer to type the next command than the service to start.
+  // A human reader would type the next command after the service has started.
   return / serve &$/m.test(text) ? `${group}\nuntil_true answers` : group;
 }
 
-/** A session of its own, so that whatever is left of it can be found at the end, and ended. */
+/** Runs in its own session, so that remaining processes can be found and killed at the end. */
 async function runBash(
   script: string,
   cwd: string,

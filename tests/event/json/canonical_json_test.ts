@@ -70,7 +70,7 @@ test("canonicalize() formats the numbers of RFC 8785 appendix B", () => {
   }
 });
 
-test("canonicalize() escapes only what RFC 8785 section 3.2.2.2 names", () => {
+test("canonicalize() escapes only what RFC 8785 section 3.2.2.2 requires", () => {
   const cases: [string, string][] = [
     ["\b\t\n\f\r", '"\\b\\t\\n\\f\\r"'],
     ["\u0000\u001f\u007f", '"\\u0000\\u001f\u007f"'],
@@ -161,7 +161,7 @@ const LONG_VALUES: [title: string, value: unknown][] = [
 ];
 
 for (const [title, value] of LONG_VALUES) {
-  test(`canonicalize() formats ${title} that is longer than a piece`, () => {
+  test(`canonicalize() formats ${title} longer than a piece`, () => {
     assert.equal(canonicalize(value), JSON.stringify(value));
   });
 }

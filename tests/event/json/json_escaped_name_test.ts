@@ -31,7 +31,7 @@ test("parseJson() distinguishes an escaped name from one that begins like its es
   }
 });
 
-test("prepareBatch() stores the names that were submitted, whatever came before", () => {
+test("prepareBatch() stores names as submitted, whatever was parsed before", () => {
   const batchOf = (payload: string) =>
     Buffer.from(
       `{"batch_id":"b","source":"s","events":[{"stream":"t","record_key":"k","kind":"upserted",` +

@@ -86,7 +86,7 @@ const KEPT_NUMBERS: [text: string, value: number][] = [
   [" 0\r\n", 0],
 ];
 
-test("parseJson() keeps numbers that binary64 can hold", () => {
+test("parseJson() preserves numbers that binary64 can represent", () => {
   for (const [text, value] of KEPT_NUMBERS) assert.deepEqual(parseText(text), value, text);
 });
 
@@ -165,7 +165,7 @@ test("parseJson() reports which member breaks a rule", () => {
   }
 });
 
-test("JsonError quotes a bounded part of the text", () => {
+test("JsonError quotes a limited part of the text", () => {
   const name = "n".repeat(100_000);
   for (const text of [`{"${name}":1,"${name}":2}`, "1".repeat(100_000), `{"${name}":1e999}`]) {
     assert.throws(() => parseText(text), ({ message }: Error) => message.length < 200);
@@ -187,7 +187,7 @@ test("parseJson() finds malformed UTF-8, and an earlier fault first", () => {
   }
 });
 
-test("parseJson() survives a million levels, open or closed", () => {
+test("parseJson() handles a million levels, open or closed", () => {
   const levels = 1_000_000;
   assert.throws(() => parseText("[".repeat(levels)), JsonError);
   assert.throws(() => parseText('{"a":'.repeat(levels)), JsonError);

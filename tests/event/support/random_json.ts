@@ -28,7 +28,7 @@ function randomName(random: SeededRandom): string {
 const FRAGMENTS = [...'"\\{}[],:e.-01', "\\u", "\\ud8"];
 const HOSTILE_BYTES = [0x00, 0x1f, 0x7f, 0x80, 0xc0, 0xc3, 0xe0, 0xed, 0xf0, 0xf4, 0xff];
 
-/** Changes a text in one to three places: drops, repeats, inserts or overwrites bytes. */
+/** Changes a text in one to three places: removes, repeats, inserts or overwrites bytes. */
 export function mutate(random: SeededRandom, text: string): Uint8Array {
   let bytes = new TextEncoder().encode(text);
   for (let count = 1 + random.below(3); count > 0; count--) {

@@ -1,6 +1,6 @@
 /**
- * Two events of one batch with all their hashes, computed with Python's hashlib and json, so that
- * nothing in this tree vouches for itself.
+ * Two events of one batch with all their hashes, computed with Python's hashlib and json,
+ * independently of this code.
  */
 import type { BatchIdentity, HashedEvent } from "../../support/prepared.ts";
 
@@ -31,7 +31,7 @@ export const EVENTS: HashedEvent[] = [
 ];
 
 export const BATCH_DIGEST = "9157eec1de575b9f7c41f8efcb90ef3a784b3109c255e94d09d5717564d5b317";
-/** Of the second event alone. */
+/** The digest of a batch of the second event alone. */
 export const SINGLE_DIGEST = "3c0fefdc5f389aa6d4d5848ba6406efc1c58ab90d7342dd7ff4161bca487346a";
 
 export const EVENT_IDS = [

@@ -1,15 +1,15 @@
-/** A bare git repository made for a test, with fixed dates and so with fixed hashes. */
+/** A bare git repository for a test, with fixed dates and therefore fixed hashes. */
 import { Buffer } from "node:buffer";
 import { spawnSync } from "node:child_process";
 import { mkdirSync } from "node:fs";
 
-/** Every commit has this tree: the empty one. */
+/** The empty tree, which every commit has. */
 const EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 const FIRST_SECOND = 1_700_000_000;
 
 const GROWN_REF = "refs/heads/grown";
 
-/** A commit for fast-import, under a mark of its own. */
+/** A commit for fast-import, with its own mark. */
 function commitCommand(mark: number, parents: string[], second: number): string {
   const [from, merge] = parents;
   return [
@@ -45,7 +45,7 @@ export class GitRepository {
     return String(stdout).trim();
   }
 
-  /** Makes a commit and returns its hash; moves no branch. */
+  /** Creates a commit and returns its hash; moves no branch. */
   commit(parents: string[], message = `commit ${this.#commits}`): string {
     const when = `${FIRST_SECOND + this.#commits++} +0200`;
     return this.commitRaw([
@@ -59,8 +59,8 @@ export class GitRepository {
   }
 
   /**
-   * Makes `count` commits at once on top of `parent`, with a side branch and its merge in every
-   * ten, and returns the last one.
+   * Creates `count` commits on top of `parent`, with a side branch and its merge in every ten, and
+   * returns the last one.
    */
   grow(parent: string | null, count: number): string {
     const commands: string[] = [];
@@ -78,7 +78,7 @@ export class GitRepository {
     return this.git(["rev-parse", GROWN_REF]);
   }
 
-  /** Stores a commit object as it is, also one that git would not make. */
+  /** Stores a commit object verbatim, even one that git would not create. */
   commitRaw(object: string | Uint8Array): string {
     return this.git(["hash-object", "-w", "-t", "commit", "--stdin", "--literally"], object);
   }

@@ -11,7 +11,7 @@ export interface Bridged {
   nats: NatsServer;
 }
 
-/** A test with both, and no bridge yet. @param natsConfig Lines of the configuration of NATS. */
+/** A test with both, without a bridge. @param natsConfig Lines of the configuration of NATS. */
 export function testWithNats(
   name: string,
   use: (bridged: Bridged) => Promise<void>,
@@ -22,7 +22,7 @@ export function testWithNats(
   });
 }
 
-/** Starts a bridge that may reach both ends, and nothing else. */
+/** Starts a bridge with permissions for both ends only. */
 export function startBridge({ served, nats }: Bridged, url = nats.url): Spawned {
   const { socketPath } = served;
   return startExample("nats_bridge", ["--socket", socketPath, "--nats", url], [
@@ -32,7 +32,7 @@ export function startBridge({ served, nats }: Bridged, url = nats.url): Spawned 
   ]);
 }
 
-/** Ends a bridge. @returns its exit code. */
+/** Stops a bridge. @returns its exit code. */
 export async function endBridge(
   { child, exited }: Spawned,
   signal: "SIGTERM" | "SIGINT" | "SIGKILL",

@@ -1,5 +1,5 @@
 /**
- * A real `nats-server` with JetStream on a port of its own, that can be killed and started again.
+ * A real `nats-server` with JetStream on its own port, which can be killed and restarted.
  */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { mkdir, writeFile } from "node:fs/promises";
@@ -7,12 +7,12 @@ import { join } from "node:path";
 import { connect, type NatsConnection } from "@nats-io/transport-node";
 import { withFolder } from "../../../tools/support/program.ts";
 
-/** Debian puts it where only root looks. */
+/** Debian installs it in a folder that only root has in its `PATH`. */
 const PROGRAM = ["nats-server", "/usr/sbin/nats-server"].find((program) => {
   return spawnSync(program, ["--version"]).status === 0;
 });
 
-/** Options of a test that needs one. */
+/** Options of a test that needs a server. */
 export const NEEDS_NATS = {
   skip: PROGRAM === undefined ? "no nats-server here; Debian has it as a package" : false,
 };
@@ -20,7 +20,7 @@ export const NEEDS_NATS = {
 const LISTENING = /Listening for client connections on \S+:(\d+)/;
 
 export class NatsServer {
-  /** What it has stored. */
+  /** The folder of its data. */
   readonly storeDir: string;
   readonly #configPath: string;
   #port = -1;
@@ -33,12 +33,12 @@ export class NatsServer {
     this.#configPath = join(folder, "nats.conf");
   }
 
-  /** Where it listens, from the first start on. */
+  /** Its address, known after the first start. */
   get url(): string {
     return `nats://127.0.0.1:${this.#port}`;
   }
 
-  /** Starts it; returns once it takes clients. @param config Lines of its configuration. */
+  /** Starts it; resolves once it accepts clients. @param config Lines of its configuration. */
   async start(config = ""): Promise<void> {
     await mkdir(this.storeDir, { recursive: true });
     await writeFile(this.#configPath, config);
@@ -61,13 +61,13 @@ export class NatsServer {
     this.#connection = undefined;
   }
 
-  /** A connection for the test itself; the next start or stop ends it. */
+  /** A connection for the test itself; the next start or stop closes it. */
   connect(): Promise<NatsConnection> {
     this.#connection ??= connect({ servers: this.url, reconnect: false });
     return this.#connection;
   }
 
-  /** Ends it, if it runs. */
+  /** Stops it, if it is running. */
   async stop(signal: "SIGTERM" | "SIGKILL" = "SIGKILL"): Promise<void> {
     const connection = this.#connection;
     this.#connection = undefined;

@@ -1,4 +1,4 @@
-/** Looks into the stream and the bucket that `nats_bridge` fills. */
+/** Reads the stream and the bucket that `nats_bridge` fills. */
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -14,7 +14,7 @@ const POLL_MS = 5;
 
 export interface Message {
   subject: string;
-  /** Id of the event, by the header. */
+  /** Id of the event, from the header. */
   id: string;
   data: string;
 }
@@ -32,8 +32,8 @@ export async function lastSequence(server: NatsServer): Promise<number> {
 }
 
 /**
- * Waits until the bridge has carried so many events into the stream.
- * @throws {Error} the bridge has ended before.
+ * Waits until the bridge has copied this many events into the stream.
+ * @throws {Error} the bridge exited before.
  */
 export async function untilSequence(
   server: NatsServer,
@@ -52,7 +52,7 @@ export function pause(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, POLL_MS));
 }
 
-/** All messages of a stream that has lost none. */
+/** All messages of a complete stream. */
 export async function readStream(server: NatsServer): Promise<Message[]> {
   const { streams } = await jetstreamManager(await server.connect());
   const { state } = await streams.info(STREAM);
@@ -89,7 +89,7 @@ export async function readLines({ logDir }: Deployment): Promise<string[]> {
   return lines.filter((line) => line.startsWith('{"event_id":'));
 }
 
-/** The stream holds each event of the log once, in order, as the log has it. */
+/** Asserts that the stream has each event of the log once, in order, byte for byte. */
 export async function assertMirrors({ served, nats }: Bridged): Promise<void> {
   const lines = await readLines(served);
   const messages = await readStream(nats);

@@ -12,7 +12,7 @@ export function startExample(
   return spawnScript(script, args, { permissions });
 }
 
-/** Runs it to its end. */
+/** Runs an example until it exits. */
 export function runExample(name: string, args: string[]): Promise<CliExit> {
   return startExample(name, args).exited;
 }

@@ -1,4 +1,4 @@
-/** Looks into the database of `sqlite_view` from outside. */
+/** Reads the database of `sqlite_view`. */
 import { DatabaseSync } from "node:sqlite";
 
 export interface ViewContents {

@@ -1,14 +1,14 @@
 /**
- * Bytes in which one reader of HTTP could see other requests than the next one does, and which
- * requests must be seen in them. `hidden` is the batch that somebody might be made to execute.
+ * Bytes in which two HTTP parsers could see different requests, and the requests that must be
+ * seen. `hidden` is the batch that an attacker might smuggle in.
  */
 import { HEADER_BYTES_MAX, INGEST_BODY_BYTES_MAX } from "../../../src/limits.ts";
 
 export interface Shape {
   title: string;
-  /** A byte for each character. */
+  /** One byte per character. */
   bytes: string;
-  /** Of all answers, in order. */
+  /** Statuses of all responses, in order. */
   statuses: number[];
   /** Ids of the batches that are committed. */
   executed: string[];
@@ -24,7 +24,7 @@ function batchText(id: string, payload: unknown = null): string {
 
 const PATH = "/v1/events";
 
-/** A request with these header lines and whatever follows its head. */
+/** A request with these header lines and anything that follows its head. */
 function request(line: string, headers: string, rest = ""): string {
   return `${line}\r\n${HOST}${headers}\r\n${rest}`;
 }
@@ -52,7 +52,7 @@ const HIDDEN_LENGTH = `Content-Length: ${HIDDEN.length}\r\n`;
 const HIDDEN_CHUNKED = chunk(HIDDEN) + LAST_CHUNK;
 const GET = `GET ${PATH} HTTP/1.1`;
 
-/** Shapes with the same answers, and the batches that are committed. */
+/** Shapes with the same responses and committed batches. */
 function shapes(
   statuses: number[],
   executed: string[],
@@ -69,24 +69,24 @@ function shapes(
 const AFTER = commit("after");
 const SIZE = OUTER.length.toString(16);
 
-/** Bodies are framed by these headers; what follows is another request and is seen as one. */
+/** Valid framing, followed by another request. */
 const PLAIN: Shape[] = shapes([200, 200], ["outer", "after"], {
-  "a batch in chunks, and one behind it": post(CHUNKED, OUTER_CHUNKED) + AFTER,
-  "chunks announced behind a tab, in capitals":
+  "a batch in chunks, then another batch": post(CHUNKED, OUTER_CHUNKED) + AFTER,
+  "chunks declared after a tab, in capitals":
     post("Transfer-Encoding:\tCHUNKED\t\r\n", OUTER_CHUNKED) + AFTER,
-  "a size in capitals, with zeros in front":
+  "a size in capitals, with leading zeros":
     post(CHUNKED, `0${SIZE.toUpperCase()}\r\n${OUTER}\r\n000\r\n\r\n`) + AFTER,
-  "line ends at the edges of chunks":
+  "line endings at the edges of chunks":
     post(CHUNKED, `${chunk("\r\n")}${chunk(`${OUTER}\r\n`)}${LAST_CHUNK}`) + AFTER,
   "extensions": post(CHUNKED, `${SIZE} ; a="b";c\r\n${OUTER}\r\n0;d\r\n\r\n`) + AFTER,
-  "a length with zeros in front": post(`Content-Length: 000${OUTER.length}\r\n`, OUTER) + AFTER,
+  "a length with leading zeros": post(`Content-Length: 000${OUTER.length}\r\n`, OUTER) + AFTER,
   "trailers that look like headers":
     post(CHUNKED, `${chunk(OUTER)}0\r\nContent-Length: 9\r\nConnection: close\r\n\r\n`) + AFTER,
   "empty lines between requests": `\r\n\r\n${commit("outer")}\r\n\r\n\r\n${AFTER}\r\n`,
   "an offer to upgrade": commit("outer", null, "Connection: Upgrade\r\nUpgrade: h2c\r\n") + AFTER,
 });
 
-/** A request lies in the body of another one. */
+/** A request in the body of another one. */
 const IN_BODIES: Shape[] = [
   ...shapes([200, 200], ["outer", "after"], {
     "a request as payload": commit("outer", HIDDEN) + commit("after", `\r\n\r\n${HIDDEN}`),
@@ -100,11 +100,11 @@ const IN_BODIES: Shape[] = [
     "a request in chunks of a GET": request(GET, CHUNKED, HIDDEN_CHUNKED) + AFTER,
   }),
   ...shapes([404, 200], ["after"], {
-    "a request in the body of one for an unknown path":
+    "a request in the body of a request for an unknown path":
       request("POST /none HTTP/1.1", HIDDEN_LENGTH, HIDDEN) + AFTER,
   }),
   ...shapes([405, 200], ["after"], {
-    "a request in the body of one with an unknown method":
+    "a request in the body of a request with an unknown method":
       request(`post ${PATH} HTTP/1.1`, CHUNKED, HIDDEN_CHUNKED) + AFTER,
   }),
   ...shapes([415, 200], ["after"], {
@@ -116,51 +116,51 @@ const IN_BODIES: Shape[] = [
       `Content-Length: ${INGEST_BODY_BYTES_MAX + 1}\r\n`,
       HIDDEN + HIDDEN,
     ),
-    "an enormous length as one nobody can send": post(
+    "an impossibly large length": post(
       `Content-Length: ${"9".repeat(400)}\r\n`,
       HIDDEN,
     ),
   }),
   ...shapes([415], [], {
-    "requests instead of the body that was not asked for": post(
+    "requests instead of a body that was not requested": post(
       `Content-Type: a/b\r\nExpect: 100-continue\r\nContent-Length: ${3 * HIDDEN.length}\r\n`,
       HIDDEN + HIDDEN,
     ),
   }),
   ...shapes([429], [], {
-    "a request within the length that another one has announced and not sent": post(
+    "a request within the declared but unsent length of another": post(
       `Content-Length: ${OUTER.length + HIDDEN.length + 1}\r\n`,
       OUTER + HIDDEN,
     ),
-    "a request within a chunk that is announced and not sent": post(
+    "a request within a declared but unsent chunk": post(
       CHUNKED,
       `${chunk(OUTER)}fff\r\n${HIDDEN}`,
     ),
-    "chunks without their end": post(CHUNKED, `${chunk(OUTER)}0\r\n`),
+    "chunks without a last chunk": post(CHUNKED, `${chunk(OUTER)}0\r\n`),
   }),
 ];
 
-/** Nothing behind these is looked at. */
+/** Requests after these are not executed. */
 const ENDING: Shape[] = [
   ...shapes([200], ["outer"], {
-    "a request behind one that ends the connection":
+    "a request after one that closes the connection":
       commit("outer", null, "Connection: x, Close\r\n") + HIDDEN,
-    "a request behind one of HTTP/1.0": request(
+    "a request after an HTTP/1.0 request": request(
       `POST ${PATH} HTTP/1.0`,
       `Connection: keep-alive\r\nContent-Length: ${OUTER.length}\r\n`,
       OUTER,
     ) + HIDDEN,
   }),
   ...shapes([404], [], {
-    "a request behind a CONNECT": request("CONNECT a:1 HTTP/1.1", "Connection: close\r\n") + HIDDEN,
+    "a request after a CONNECT": request("CONNECT a:1 HTTP/1.1", "Connection: close\r\n") + HIDDEN,
   }),
 ];
 
-/** Header lines of which no reader can be sure what they say of the body. */
+/** Header lines that make the framing of the body ambiguous. */
 const UNCLEAR_FRAMING: Record<string, string> = {
   "a length and chunks": `Content-Length: ${OUTER.length}\r\n${CHUNKED}`,
   "chunks and a length": `${CHUNKED}Content-Length: ${OUTER.length}\r\n`,
-  "chunks and a length of nothing": `${CHUNKED}Content-Length: 0\r\n`,
+  "chunks and a length of zero": `${CHUNKED}Content-Length: 0\r\n`,
   "two lengths": `Content-Length: 0\r\nContent-Length: ${OUTER.length}\r\n`,
   "one length twice": `Content-Length: ${OUTER.length}\r\n`.repeat(2),
   "a list of lengths": `Content-Length: ${OUTER.length}, ${OUTER.length}\r\n`,
@@ -171,18 +171,18 @@ const UNCLEAR_FRAMING: Record<string, string> = {
   "an empty length": "Content-Length:\r\n",
   "two numbers as length": "Content-Length: 1 0\r\n",
   "a length with a NUL": "Content-Length: 1\x000\r\n",
-  "a length behind a no-break space": `Content-Length:\xa0${OUTER.length}\r\n`,
-  "a length in digits of another script": "Content-Length: \xb2\xb3\r\n",
-  "a length that goes on in the next line": "Content-Length: 1\r\n 0\r\n",
-  "a blank before the colon of a length": `Content-Length : ${OUTER.length}\r\n`,
+  "a length after a no-break space": `Content-Length:\xa0${OUTER.length}\r\n`,
+  "a length in non-ASCII digits": "Content-Length: \xb2\xb3\r\n",
+  "a length folded over two lines": "Content-Length: 1\r\n 0\r\n",
+  "a space before the colon of a length": `Content-Length : ${OUTER.length}\r\n`,
   "a tab before the colon of a length": `Content-Length\t: ${OUTER.length}\r\n`,
-  "a blank before the colon of chunks": "Transfer-Encoding : chunked\r\n",
-  "a blank before the name of chunks": " Transfer-Encoding: chunked\r\n",
+  "a space before the colon of chunks": "Transfer-Encoding : chunked\r\n",
+  "a space before the name of chunks": " Transfer-Encoding: chunked\r\n",
   "a tab before the name of chunks": "X: y\r\n\tTransfer-Encoding: chunked\r\n",
   "a vertical tab before chunks": "Transfer-Encoding: \x0bchunked\r\n",
-  "chunks in a line of their own": "Transfer-Encoding:\r\n chunked\r\n",
-  "chunks behind a line end of LF": "X: y\nTransfer-Encoding: chunked\r\n",
-  "chunks behind a line end of CR": "X: y\rTransfer-Encoding: chunked\r\n",
+  "chunks on a folded line": "Transfer-Encoding:\r\n chunked\r\n",
+  "chunks after a bare LF": "X: y\nTransfer-Encoding: chunked\r\n",
+  "chunks after a bare CR": "X: y\rTransfer-Encoding: chunked\r\n",
   "chunks with a parameter": "Transfer-Encoding: chunked;q=1\r\n",
   "chunks in quotes": 'Transfer-Encoding: "chunked"\r\n',
   "chunks twice": CHUNKED.repeat(2),
@@ -198,15 +198,15 @@ const UNCLEAR_FRAMING: Record<string, string> = {
   "a header without a colon": "Content-Length\r\n",
   "a DEL in a value": "X: \x7f\r\n",
   "a second host": "Host: b\r\n",
-  "a blank in a name": "Ho st: a\r\n",
+  "a space in a name": "Ho st: a\r\n",
   "an empty line that continues another": "X: y\r\n\t\r\n",
   "a length with a point": "Content-Length: 1.0\r\n",
 };
 
-/** Each with what it could frame, and the hidden request behind. */
+/** Each with a body that it could frame, then the hidden request. */
 function unclear(): Shape[] {
   return Object.entries(UNCLEAR_FRAMING).flatMap(([title, headers]) => {
-    // A second host leaves no doubt of the body: there is none, and what follows is no request.
+    // A second host is not ambiguous: there is no body, and the next bytes are not a request.
     const statuses = title === "a second host" ? [400, 400] : [400];
     return shapes(statuses, [], {
       [`${title}, before a plain body`]: post(headers, OUTER + HIDDEN),
@@ -215,12 +215,12 @@ function unclear(): Shape[] {
   });
 }
 
-/** Heads that are none, with the hidden request behind. */
+/** Malformed heads, followed by the hidden request. */
 const BROKEN_HEADS: Record<string, string> = {
   "a NUL in the path": request("GET /v1/events\0 HTTP/1.1", ""),
-  "a blank in the path": request("GET /v1/events HTTP/1.1 HTTP/1.1", ""),
-  "a tab behind the method": request("GET\t/v1/events HTTP/1.1", ""),
-  "a byte beyond ASCII in the path": request("GET /v1/\xe9 HTTP/1.1", ""),
+  "a space in the path": request("GET /v1/events HTTP/1.1 HTTP/1.1", ""),
+  "a tab after the method": request("GET\t/v1/events HTTP/1.1", ""),
+  "a non-ASCII byte in the path": request("GET /v1/\xe9 HTTP/1.1", ""),
   "no version": request(`GET ${PATH}`, ""),
   "a version with zeros": request(`GET ${PATH} HTTP/01.1`, ""),
   "a version in lowercase": request(`GET ${PATH} http/1.1`, ""),
@@ -230,28 +230,28 @@ const BROKEN_HEADS: Record<string, string> = {
   "lines that end with LF": `${GET}\nHost: a\n\n`,
   "lines that end with CR": `${GET}\rHost: a\r\r`,
   "an empty line of LF": `${GET}\r\nHost: a\r\n\n`,
-  "a line that begins with a blank": `${GET}\r\n X: y\r\n\r\n`,
+  "a line that begins with a space": `${GET}\r\n X: y\r\n\r\n`,
   "a control character": request(GET, "X: \x01\r\n"),
   "a header line that is too long": request(GET, `X: ${"x".repeat(HEADER_BYTES_MAX)}\r\n`),
   "too many header lines": request(GET, "X: y\r\n".repeat(HEADER_BYTES_MAX / 6)),
   "a path that is too long": request(`GET /${"x".repeat(HEADER_BYTES_MAX)} HTTP/1.1`, ""),
   "an empty request line": request("", ""),
-  "two blanks in the request line": request(`GET  ${PATH} HTTP/1.1`, ""),
-  "a blank behind the request line": request(`${GET} `, ""),
-  "a blank before the request line": request(` ${GET}`, ""),
-  "a method that is no token": request(`G@T ${PATH} HTTP/1.1`, ""),
+  "two spaces in the request line": request(`GET  ${PATH} HTTP/1.1`, ""),
+  "a space after the request line": request(`${GET} `, ""),
+  "a space before the request line": request(` ${GET}`, ""),
+  "a method that is not a token": request(`G@T ${PATH} HTTP/1.1`, ""),
   "chunks on HTTP/1.0": request(`POST ${PATH} HTTP/1.0`, CHUNKED, OUTER_CHUNKED),
 };
 
-/** Chunks that are none. Each could be read so that the hidden request is found. */
+/** Malformed chunks. Each could be parsed so that the hidden request is found. */
 const BROKEN_CHUNKS: Record<string, string> = {
   "a size that wraps around": `${"f".repeat(16)}\r\n${OUTER}\r\n${LAST_CHUNK}`,
-  "a size that wraps around to its own": `1${OUTER.length.toString(16).padStart(16, "0")}\r\n` +
+  "a size that wraps to the valid one": `1${OUTER.length.toString(16).padStart(16, "0")}\r\n` +
     `${OUTER}\r\n${LAST_CHUNK}`,
   "a negative size": `-1\r\n${OUTER}\r\n${LAST_CHUNK}`,
   "a size with a prefix": `0x${OUTER_CHUNKED}`,
-  "a size with a blank behind": `${SIZE} \r\n${OUTER}\r\n${LAST_CHUNK}`,
-  "a size with a blank before": ` ${OUTER_CHUNKED}`,
+  "a size followed by a space": `${SIZE} \r\n${OUTER}\r\n${LAST_CHUNK}`,
+  "a size preceded by a space": ` ${OUTER_CHUNKED}`,
   "a size line that ends with LF": `${SIZE}\n${OUTER}\r\n${LAST_CHUNK}`,
   "a size line that ends with CR": `${SIZE}\r${OUTER}\r\n${LAST_CHUNK}`,
   "an extension that ends with LF": `${SIZE};a\n${OUTER}\r\n${LAST_CHUNK}`,
@@ -261,19 +261,19 @@ const BROKEN_CHUNKS: Record<string, string> = {
   "a chunk that ends with LF": `${SIZE}\r\n${OUTER}\n${LAST_CHUNK}`,
   "a last chunk without its empty line": `${chunk(OUTER)}0\r\n`,
   "a trailer that is a request line": `${chunk(OUTER)}0\r\nX: y\r\nPOST / HTTP/1.1\r\n\r\n`,
-  "a trailer that goes on": `${chunk(OUTER)}0\r\nX: y\r\n z\r\n\r\n`,
+  "a folded trailer": `${chunk(OUTER)}0\r\nX: y\r\n z\r\n\r\n`,
   "a trailer that ends with LF": `${chunk(OUTER)}0\r\nX: y\n\r\n`,
   "no chunk at all": OUTER,
   "an empty line before the size": `\r\n${OUTER_CHUNKED}`,
-  "a size that is no number": `zz\r\n${OUTER}\r\n${LAST_CHUNK}`,
-  "a size beyond every body": `1000000000000\r\n${OUTER}\r\n${LAST_CHUNK}`,
+  "a size that is not a number": `zz\r\n${OUTER}\r\n${LAST_CHUNK}`,
+  "a size beyond the largest body": `1000000000000\r\n${OUTER}\r\n${LAST_CHUNK}`,
   "a CR within the size line": `${SIZE}\r\r\n${OUTER}\r\n${LAST_CHUNK}`,
-  "no line end": `${SIZE}\r\n${OUTER}${LAST_CHUNK}`,
+  "no line ending": `${SIZE}\r\n${OUTER}${LAST_CHUNK}`,
   "a trailer without a colon": `${chunk(OUTER)}0\r\nX\r\n\r\n`,
   "an endless extension": `${SIZE};${"a".repeat(HEADER_BYTES_MAX)}\r\n${OUTER}\r\n`,
-  "extensions without end": `1;${"a".repeat(1000)}\r\n \r\n`.repeat(HEADER_BYTES_MAX / 1000 + 1),
-  "trailers without end": `${chunk(OUTER)}0\r\n${"X: y\r\n".repeat(HEADER_BYTES_MAX / 4)}`,
-  "a size line without end": "0".repeat(HEADER_BYTES_MAX + 1),
+  "endless extensions": `1;${"a".repeat(1000)}\r\n \r\n`.repeat(HEADER_BYTES_MAX / 1000 + 1),
+  "endless trailers": `${chunk(OUTER)}0\r\n${"X: y\r\n".repeat(HEADER_BYTES_MAX / 4)}`,
+  "an endless size line": "0".repeat(HEADER_BYTES_MAX + 1),
 };
 
 export const SHAPES: readonly Shape[] = [

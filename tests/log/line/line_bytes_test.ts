@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { hasPieceAt, pieceOf, viewFor } from "../../../src/log/line/line_bytes.ts";
 
-test("hasPieceAt() finds a piece of any length where it is, and nowhere else", () => {
+test("hasPieceAt() matches a piece of any length only at its offset", () => {
   const bytes = Buffer.from("abcdefghijkl");
   const view = viewFor(bytes);
   for (let sizeBytes = 0; sizeBytes <= bytes.length; sizeBytes++) {
@@ -15,5 +15,5 @@ test("hasPieceAt() finds a piece of any length where it is, and nowhere else", (
       }
     }
   }
-  assert.ok(!hasPieceAt(view, 9, pieceOf(Buffer.from("jklm"))), "it goes on behind the end");
+  assert.ok(!hasPieceAt(view, 9, pieceOf(Buffer.from("jklm"))), "it continues past the end");
 });

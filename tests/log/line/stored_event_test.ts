@@ -15,12 +15,12 @@ const LINE =
 
 function take(line: string): StoredEvent | null {
   const event = new StoredEvent();
-  // With other bytes around, which must not be looked at.
+  // Surrounded by other bytes, which must not be read.
   const bytes = Buffer.from(`"}${line}","}`);
   return event.take(bytes, 2, bytes.length - 4) ? event : null;
 }
 
-/** The members of a line as it spells them. */
+/** The raw members of a line. */
 function members(event: StoredEvent): Record<string, string | null> {
   const text = (start: number, end: number) => event.bytes.toString("utf8", start, end);
   return {
@@ -38,7 +38,7 @@ function members(event: StoredEvent): Record<string, string | null> {
   };
 }
 
-test("StoredEvent.take() finds the members of a line", () => {
+test("StoredEvent.take() parses the members of a line", () => {
   assert.deepEqual(members(take(LINE)!), {
     eventId: ID,
     source: "shop",
@@ -54,7 +54,7 @@ test("StoredEvent.take() finds the members of a line", () => {
   });
 });
 
-test(`StoredEvent.take() finds what a JSON parser finds in hostile lines (seed ${SEED})`, () => {
+test(`StoredEvent.take() agrees with a JSON parser on hostile lines (seed ${SEED})`, () => {
   const random = new SeededRandom();
   const batches = Array.from({ length: 300 }, (_, n) => hostileBatch(random, n, 1));
   const { lines } = pendingFile([batches]);
@@ -75,23 +75,23 @@ test(`StoredEvent.take() finds what a JSON parser finds in hostile lines (seed $
 
 const MALFORMED: [string, string][] = [
   ["nothing", ""],
-  ["a line cut at its end", LINE.slice(0, -1)],
-  ["a line cut at its start", LINE.slice(1)],
+  ["a line truncated at its end", LINE.slice(0, -1)],
+  ["a line truncated at its start", LINE.slice(1)],
   ["a space between members", LINE.replace(',"stream"', ', "stream"')],
-  ["members in another order", LINE.replace('"kind"', '"kinds"')],
+  ["members out of order", LINE.replace('"kind"', '"kinds"')],
   ["a missing member", LINE.replace(',"kind":"é"', "")],
   ["an empty payload", LINE.replace('{"a":"x"}', "")],
   ["a control character in a string", LINE.replace("orders", "ord\u0001ers")],
   ["a short time", LINE.replace("00:00:00.000Z", "00:00:00.00Z")],
-  ["a string that does not end", LINE.replace("orders", "orders\\")],
+  ["an unterminated string", LINE.replace("orders", "orders\\")],
   ["only the ends of a line", `{"event_id":"${ID}","event_hash":"${HEX}"}`],
 ];
 
-test("StoredEvent.take() refuses what is no stored event", () => {
+test("StoredEvent.take() rejects anything but a stored event", () => {
   for (const [name, line] of MALFORMED) assert.equal(take(line), null, name);
 });
 
-test(`StoredEvent.take() takes any bytes without reading around them (seed ${SEED})`, () => {
+test(`StoredEvent.take() accepts any bytes and reads none outside them (seed ${SEED})`, () => {
   const random = new SeededRandom();
   const event = new StoredEvent();
   for (let run = 0; run < 3000; run++) {
@@ -105,7 +105,7 @@ test(`StoredEvent.take() takes any bytes without reading around them (seed ${SEE
   }
 });
 
-test("unescapedText() takes only the canonical spelling, which escapedText() gives back", () => {
+test("unescapedText() accepts only the canonical spelling, which escapedText() restores", () => {
   const decode = (spelled: string) => {
     const bytes = Buffer.from(spelled);
     const text = unescapedText(bytes, 0, bytes.length);

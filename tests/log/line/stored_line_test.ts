@@ -21,7 +21,7 @@ function storedLine(source: string, event: EventOptions): Buffer {
   return Buffer.from(sealEvent(identity, preparedEvent(event), EVENT_ID).line + "\n");
 }
 
-/** Texts that are hard on whoever looks for quotes and commas. */
+/** Texts that mislead a search for quotes and commas. */
 const HARD_TEXTS = [
   "1",
   "11",
@@ -57,11 +57,11 @@ test("lineEventId() and lineSourceAndStream() read a line at any offset", () => 
   }
 });
 
-test("lineMatcher() is null for a filter that matches all", () => {
+test("lineMatcher() is null for a filter that matches every event", () => {
   assert.equal(lineMatcher({}), null);
 });
 
-test("lineMatcher() compares record keys and kinds exactly, whatever is in them", () => {
+test("lineMatcher() compares record keys and kinds exactly, whatever their characters", () => {
   for (const text of HARD_TEXTS) {
     const byKey = storedLine("shop", { recordKey: text });
     const byKind = storedLine("shop", { kind: text });
@@ -74,7 +74,7 @@ test("lineMatcher() compares record keys and kinds exactly, whatever is in them"
   }
 });
 
-test("lineMatcher() takes every combination of members", () => {
+test("lineMatcher() accepts every combination of members", () => {
   const event = { source: "shop", stream: "orders", recordKey: 'k"1', kind: "upserted" };
   const line = storedLine(event.source, event);
   const others = { source: "sho", stream: "order", recordKey: 'k"', kind: "upsert" };
@@ -99,7 +99,7 @@ test("lineMatcher() does not match beyond the end of the bytes", () => {
   assert.ok(!lineMatcher({ recordKey: "1" })!(cut, 0));
 });
 
-test(`eventLineEnd() finds the LF of an event wherever it lies (seed ${SEED})`, () => {
+test(`eventLineEnd() finds the LF of an event at any offset (seed ${SEED})`, () => {
   const random = new SeededRandom();
   for (let run = 0; run < 500; run++) {
     const lengths = Array.from({ length: 3 }, () => EVENT_BYTES_MIN + random.below(40));
@@ -118,7 +118,7 @@ test(`eventLineEnd() finds the LF of an event wherever it lies (seed ${SEED})`, 
   }
 });
 
-test("eventLineEnd() ends with the lines, whatever they are", () => {
+test("eventLineEnd() never passes the end of the bytes, whatever they are", () => {
   for (const length of [1, 8, EVENT_BYTES_MIN, EVENT_BYTES_MIN + 9]) {
     assert.equal(eventLineEnd(new DataView(new ArrayBuffer(length)), 0), length);
   }
@@ -131,7 +131,7 @@ test("no stored event has fewer than EVENT_BYTES_MIN bytes", () => {
   assert.ok(Buffer.byteLength(line) + 1 >= EVENT_BYTES_MIN, line);
 });
 
-test("isHeaderLine() tells a header line by its start", () => {
+test("isHeaderLine() recognizes a header line by its start", () => {
   const event = storedLine("shop", {});
   const bytes = Buffer.concat([event, Buffer.from('{"commit":{}}\n')]);
   assert.ok(!isHeaderLine(bytes, 0));

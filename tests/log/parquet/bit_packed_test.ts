@@ -4,7 +4,7 @@ import { decodeBitPacked, encodeBitPacked } from "../../../src/log/parquet/bit_p
 import { SegmentError } from "../../../src/log/parquet/segment_error.ts";
 import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 
-test("encodeBitPacked() spells a run as the format has it", () => {
+test("encodeBitPacked() encodes a run as the format specifies", () => {
   // The example of parquet-format, Encodings.md: 0 to 7, three bits each.
   assert.equal(encodeBitPacked([0, 1, 2, 3, 4, 5, 6, 7], 3).toString("hex"), "03" + "88c6fa");
   assert.equal(encodeBitPacked([1, 0, 1], 1).toString("hex"), "03" + "05");
@@ -22,14 +22,14 @@ test(`decodeBitPacked() restores what encodeBitPacked() wrote (seed ${SEED})`, (
 
 const MALFORMED: [string, number[], number, number][] = [
   ["no bytes", [], 3, 1],
-  ["a run of two thousand million", [0xfe, 0xff, 0xff, 0xff, 0x0f, 1], 3, 4],
-  ["a packed group cut off", [3, 0, 0], 3, 8],
+  ["a run of two billion values", [0xfe, 0xff, 0xff, 0xff, 0x0f, 1], 3, 4],
+  ["a truncated packed group", [3, 0, 0], 3, 8],
   ["packed groups past the last value", [5, 0, 0, 0, 0, 0, 0], 3, 8],
-  ["packed groups without bits, without end", [0xff, 0xff, 0xff, 0xff, 0x0f], 0, 8],
+  ["endless packed groups of zero bits", [0xff, 0xff, 0xff, 0xff, 0x0f], 0, 8],
   ["values that are too wide", [3, ...Array(17).fill(0)], 17, 8],
 ];
 
-test("decodeBitPacked() refuses malformed runs", () => {
+test("decodeBitPacked() rejects malformed runs", () => {
   for (const [name, bytes, bitWidth, count] of MALFORMED) {
     assert.throws(
       () => decodeBitPacked(Uint8Array.from(bytes), count, bitWidth),

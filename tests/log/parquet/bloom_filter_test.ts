@@ -16,7 +16,7 @@ function values(count: number, prefix: string): Buffer[] {
   return Array.from({ length: count }, (_, number) => Buffer.from(`${prefix}-${number}`));
 }
 
-test(`mayContain() is never false for a value of the filter (seed ${SEED})`, () => {
+test(`mayContain() has no false negatives (seed ${SEED})`, () => {
   const random = new SeededRandom();
   for (let run = 0; run < 30; run++) {
     const texts = Array.from({ length: 1 + random.below(500) }, () => Buffer.from(random.text(40)));
@@ -25,7 +25,7 @@ test(`mayContain() is never false for a value of the filter (seed ${SEED})`, () 
   }
 });
 
-test("mayContain() is true by mistake for no more than the share asked for", () => {
+test("mayContain() stays within the requested false positive rate", () => {
   for (const falseShare of [1e-2, 1e-3]) {
     const filter = buildBloomFilter(values(4096, "in"), falseShare);
     const others = values(20_000, "out").filter((value) => mayContain(filter, xxhash64(value)));
@@ -33,13 +33,13 @@ test("mayContain() is true by mistake for no more than the share asked for", () 
   }
 });
 
-test("buildBloomFilter() is as large as the distinct values need", () => {
+test("buildBloomFilter() sizes the filter for the number of distinct values", () => {
   const repeated = Array.from({ length: 4096 }, () => Buffer.from("same"));
   assert.equal(buildBloomFilter(repeated, 1e-4).byteLength, 32);
   assert.equal(buildBloomFilter(values(4096, "key"), 1e-4).byteLength, 16 * 1024);
 });
 
-test("decodeBloomFilter() gives back what encodeBloomFilter() wrote, and refuses any other", () => {
+test("decodeBloomFilter() restores what encodeBloomFilter() wrote, and rejects anything else", () => {
   const filter = buildBloomFilter(values(10, "in"), 1e-3);
   const bytes = encodeBloomFilter(filter);
   assert.deepEqual(decodeBloomFilter(bytes), filter);
@@ -48,7 +48,7 @@ test("decodeBloomFilter() gives back what encodeBloomFilter() wrote, and refuses
   assert.throws(() => decodeBloomFilter(Buffer.alloc(0)), SegmentError);
 });
 
-test("decodeBloomFilter() refuses a filter with any bit changed", () => {
+test("decodeBloomFilter() rejects a filter with any bit flipped", () => {
   const bytes = encodeBloomFilter(buildBloomFilter(values(10, "in"), 1e-3));
   for (let bit = 0; bit < 8 * bytes.length; bit++) {
     assert.throws(() => decodeBloomFilter(flipBit(bytes, bit)), SegmentError, `bit ${bit}`);

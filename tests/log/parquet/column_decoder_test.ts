@@ -59,7 +59,7 @@ test("decodeColumn() restores what writeColumn() wrote", async () => {
   assert.deepEqual(decode(REQUIRED, 4, await written(INDEXED)), ["yy", "x", "yy", "z"]);
 });
 
-test("decodeColumn() refuses pages that don't make the rows of a chunk", async () => {
+test("decodeColumn() rejects pages that do not add up to the rows of a chunk", async () => {
   const wrong: [string, ColumnFormat, number, ColumnContent][] = [
     ["fewer rows", REQUIRED, 4, PLAIN],
     ["more rows", REQUIRED, 2, PLAIN],
@@ -81,7 +81,7 @@ test("decodeColumn() refuses pages that don't make the rows of a chunk", async (
   }
 });
 
-test("decodeColumn() refuses pages that are cut off, damaged or followed by others", async () => {
+test("decodeColumn() rejects truncated, damaged and surplus pages", async () => {
   const bytes = await written(INDEXED);
   for (let end = 0; end < bytes.length; end++) {
     assert.throws(() => decode(REQUIRED, 4, bytes.subarray(0, end)), SegmentError, `at ${end}`);

@@ -33,7 +33,7 @@ async function read(bytes: Buffer) {
   return await readCheckedFooter(await disk.open("f", "read"), bytes.length);
 }
 
-test("decodeFooter() restores what encodeFooter() wrote, or a part of it", async () => {
+test("decodeFooter() restores all or part of what encodeFooter() wrote", async () => {
   const footer = await read(fileWith(encodeFooter(FILE)));
   assert.equal(footer.start, 604);
   const { key_value_metadata } = FILE;
@@ -41,14 +41,14 @@ test("decodeFooter() restores what encodeFooter() wrote, or a part of it", async
   assert.deepEqual(decodeFooter(FILE_KEY_VALUES, footer), { key_value_metadata });
 });
 
-test("readCheckedFooter() refuses a footer with any bit changed", async () => {
+test("readCheckedFooter() rejects a footer with any bit flipped", async () => {
   const footer = encodeFooter(FILE);
   for (let bit = 0; bit < 8 * footer.length; bit++) {
     await assert.rejects(read(fileWith(flipBit(footer, bit))), SegmentError, `bit ${bit}`);
   }
 });
 
-test("decodeFooter() refuses bytes behind the struct", () => {
+test("decodeFooter() rejects trailing bytes", () => {
   const bytes = encodeFooter(FILE).subarray(4, -7);
   for (const type of [FILE_META_DATA, FILE_KEY_VALUES]) {
     assert.throws(() => decodeFooter<unknown>(type, { start: 0, bytes }), SegmentError);

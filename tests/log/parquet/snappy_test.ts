@@ -16,7 +16,7 @@ function decompress(block: Uint8Array, sizeBytes: number): Buffer {
   return out;
 }
 
-/** Texts with runs and repetitions of all lengths, up to past the reach of a copy. */
+/** Texts with runs and repetitions of all lengths, even beyond the reach of a copy. */
 function sample(random: SeededRandom): Buffer {
   const pieces: Buffer[] = [];
   for (let count = random.below(30); count > 0; count--) {
@@ -28,7 +28,7 @@ function sample(random: SeededRandom): Buffer {
   return Buffer.concat(pieces);
 }
 
-test(`snappyCompress() is undone by two decoders (seed ${SEED})`, () => {
+test(`snappyCompress() output is decoded by two decoders (seed ${SEED})`, () => {
   const random = new SeededRandom();
   const inputs: Uint8Array[] = [Buffer.alloc(0), Buffer.from("a"), Buffer.alloc(2_000_000, "long")];
   for (let run = 0; run < 100; run++) inputs.push(sample(random));
@@ -41,7 +41,7 @@ test(`snappyCompress() is undone by two decoders (seed ${SEED})`, () => {
   }
 });
 
-test("snappyCompress() makes repetitions small, up to the growth that a reader allows", () => {
+test("snappyCompress() compresses repetitions up to the ratio that a reader allows", () => {
   const input = Buffer.alloc(1_000_000, "x");
   const block = snappyCompress(input);
   assert.ok(block.length < input.length / 20, `${block.length} bytes`);
@@ -49,25 +49,25 @@ test("snappyCompress() makes repetitions small, up to the growth that a reader a
 });
 
 const MALFORMED: [string, number[], number][] = [
-  ["nothing for some bytes", [], 1],
-  ["a literal cut off", [3, 2 << 2, 1, 2], 3],
+  ["no input for some output", [], 1],
+  ["a truncated literal", [3, 2 << 2, 1, 2], 3],
   ["a literal longer than the output", [2, 2 << 2, 1, 2, 3], 2],
   ["a literal of a negative length", [1, 63 << 2, 0xfe, 0xff, 0xff, 0xff, 0], 1],
   ["a copy from before the start", [5, 0 << 2, 7, 0 << 2 | 1, 2], 5],
   ["a copy of offset 0", [5, 0 << 2, 7, 0 << 2 | 1, 0], 5],
   ["a copy longer than the output", [3, 0 << 2, 7, 4 << 2 | 1, 1], 3],
   ["a copy with an offset of four bytes", [5, 0 << 2, 7, 3 << 2 | 3, 1, 0, 0, 0], 5],
-  ["a copy cut off", [5, 0 << 2, 7, 3 << 2 | 2, 1], 5],
+  ["a truncated copy", [5, 0 << 2, 7, 3 << 2 | 2, 1], 5],
   ["fewer bytes than the output has", [1, 0 << 2, 7], 2],
 ];
 
-test("snappyDecompress() refuses malformed blocks", () => {
+test("snappyDecompress() rejects malformed blocks", () => {
   for (const [name, block, sizeBytes] of MALFORMED) {
     assert.throws(() => decompress(Uint8Array.from(block), sizeBytes), SegmentError, name);
   }
 });
 
-test(`snappyDecompress() ends on any bytes (seed ${SEED})`, () => {
+test(`snappyDecompress() terminates on any input (seed ${SEED})`, () => {
   const random = new SeededRandom();
   for (let run = 0; run < 20_000; run++) {
     const block = Buffer.alloc(random.below(40));

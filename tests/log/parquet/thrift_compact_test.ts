@@ -49,11 +49,11 @@ const VALUE: ThriftValue<typeof SAMPLE> = {
   flag: false,
 };
 
-test("encodeThrift() spells the compact protocol", () => {
+test("encodeThrift() writes the compact protocol", () => {
   const field = <Value>(type: ThriftType<Value>, value: Value) => [
     ...encodeThrift(struct({ a: required(1, type) }) as ThriftType<{ a: Value }>, { a: value }),
   ];
-  // From the specification: field headers of a step and a type, zigzag integers, sizes.
+  // From the specification: field headers of delta and type, zigzag integers, sizes.
   assert.deepEqual([...encodeThrift(EMPTY, {})], [0]);
   assert.deepEqual(field(i32, -1), [0x15, 1, 0]);
   assert.deepEqual(field(size64, 64), [0x16, 0x80, 1, 0]);
@@ -67,14 +67,14 @@ test("encodeThrift() spells the compact protocol", () => {
   assert.deepEqual(field(struct({ b: required(3, i32) }), { b: 0 }), [0x1c, 0x35, 0, 0, 0]);
 });
 
-test("decodeThrift() gives back what encodeThrift() wrote, among other bytes", () => {
+test("decodeThrift() restores what encodeThrift() wrote, among other bytes", () => {
   const bytes = encodeThrift(SAMPLE, VALUE);
   const { value, end } = decodeThrift(SAMPLE, Buffer.concat([Buffer.of(9, 9), bytes, bytes]), 2);
   assert.equal(end, 2 + bytes.length);
   assert.deepEqual(value, VALUE);
 });
 
-test("decodeThrift() passes over fields that are not declared", () => {
+test("decodeThrift() skips undeclared fields", () => {
   const bytes = encodeThrift(SAMPLE, VALUE);
   const declared = struct({ numbers: required(4, list(size32)), flag: required(21, bool) });
   const { value, end } = decodeThrift(declared, bytes);
@@ -82,7 +82,7 @@ test("decodeThrift() passes over fields that are not declared", () => {
   assert.equal(end, bytes.length);
 });
 
-test("decodeThrift() refuses a field that is absent, of another type or out of bounds", () => {
+test("decodeThrift() rejects a field that is missing, mistyped or out of range", () => {
   const bytes = encodeThrift(SAMPLE, VALUE);
   const others: ThriftType<unknown>[] = [
     struct({ absent: required(9, text) }),
@@ -98,7 +98,7 @@ test("decodeThrift() refuses a field that is absent, of another type or out of b
   }
 });
 
-test("decodeThrift() refuses a struct that is cut off anywhere", () => {
+test("decodeThrift() rejects a struct truncated at any byte", () => {
   const bytes = encodeThrift(SAMPLE, VALUE);
   for (const type of [SAMPLE, EMPTY] as ThriftType<unknown>[]) {
     for (let end = 0; end < bytes.length; end++) {
@@ -108,21 +108,21 @@ test("decodeThrift() refuses a struct that is cut off anywhere", () => {
 });
 
 const HOSTILE: [string, number[]][] = [
-  ["a list of two thousand million items", [0x19, 0xf5, 0xff, 0xff, 0xff, 0xff, 0x07, 0, 0]],
-  ["a text longer than the bytes", [0x18, 100, 0, 0]],
-  ["a size without end", [0x18, ...Array(20).fill(0x80), 0, 0]],
-  ["a number without end", [0x15, ...Array(20).fill(0x80), 0, 0]],
-  ["an integer that a number can't hold", [0x16, ...Array(8).fill(0xff), 0x7f, 0]],
+  ["a list of two billion items", [0x19, 0xf5, 0xff, 0xff, 0xff, 0xff, 0x07, 0, 0]],
+  ["a string longer than the input", [0x18, 100, 0, 0]],
+  ["an endless size", [0x18, ...Array(20).fill(0x80), 0, 0]],
+  ["an endless number", [0x15, ...Array(20).fill(0x80), 0, 0]],
+  ["an integer that a number cannot represent", [0x16, ...Array(8).fill(0xff), 0x7f, 0]],
   ["a map", [0x1b, 0, 0]],
   ["an unknown type", [0x1d, 0, 0]],
   ["a field out of order", [0x15, 0, 0x05, 2, 0, 0]],
-  ["structs in structs without end", [...Array(1000).fill(0x1c), ...Array(1001).fill(0)]],
-  ["lists in lists without end", [0x19, ...Array(1000).fill(0x19), 0, 0]],
+  ["endlessly nested structs", [...Array(1000).fill(0x1c), ...Array(1001).fill(0)]],
+  ["endlessly nested lists", [0x19, ...Array(1000).fill(0x19), 0, 0]],
   ["a million integers", [0x19, 0xf5, 0xc0, 0x84, 0x3d, ...Array(1_000_001).fill(0)]],
   ["a million structs", [0x19, 0xfc, 0xc0, 0x84, 0x3d, ...Array(1_000_001).fill(0)]],
 ];
 
-test("decodeThrift() refuses what would take time or memory without bounds", () => {
+test("decodeThrift() rejects input that would need unbounded time or memory", () => {
   const types: ThriftType<unknown>[] = [
     EMPTY,
     ...[i32, size64, binary, list(i32), list(EMPTY), EMPTY].map((type) =>
@@ -136,7 +136,7 @@ test("decodeThrift() refuses what would take time or memory without bounds", () 
   }
 });
 
-test(`decodeThrift() reads or refuses any bytes (seed ${SEED})`, () => {
+test(`decodeThrift() decodes or rejects any bytes (seed ${SEED})`, () => {
   const random = new SeededRandom();
   for (let run = 0; run < 20_000; run++) {
     const bytes = encodeThrift(SAMPLE, VALUE);

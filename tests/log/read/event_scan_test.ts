@@ -37,7 +37,7 @@ interface Query extends ScanOptions {
   filter: EventFilter;
 }
 
-/** The events of commit files, read line by line. */
+/** Reads the events of commit files line by line. */
 function storedEvents(...files: Uint8Array[]): StoredEvent[] {
   return Buffer.concat(files).toString().split("\n")
     .filter((line) => line.startsWith('{"event_id"'))
@@ -86,8 +86,8 @@ function randomEvents(random: Random, count: number): EventOptions[] {
 }
 
 /**
- * Two pending files and a tail, with batches of 1 to 2,000 events and many commits of one, some or
- * all of the tail in memory, or nothing.
+ * Two pending files and a tail, with batches of 1 to 2,000 events and many one-event commits;
+ * all, part or none of the tail is in memory.
  */
 async function randomLog(random: Random) {
   let tree = new SimulatedDisk().tree();
@@ -127,7 +127,7 @@ function randomQuery(random: Random, events: StoredEvent[]): Query {
     "00000000-0000-7000-8000-000000000000",
     "ffffffff-ffff-7fff-bfff-ffffffffffff",
   ];
-  // Exactly one event when nothing is filtered out.
+  // Exactly one event without a filter.
   const lineBytes = Buffer.byteLength(events[0]!.line) + 1;
   const filter: EventFilter = {};
   if (random() < 0.3) filter.source = randomItem(random, [...SOURCES, "none"]);
@@ -143,7 +143,7 @@ function randomQuery(random: Random, events: StoredEvent[]): Query {
 }
 
 const seed = testSeed();
-test(`EventScan gives the pages of a naive model (SEED=${seed})`, async () => {
+test(`EventScan returns the same pages as a naive model (SEED=${seed})`, async () => {
   const random = seededRandom(seed);
   const { snapshot, events } = await randomLog(random);
   assert.equal(snapshot.frontier, events.at(-1)!.event_id);
@@ -152,7 +152,7 @@ test(`EventScan gives the pages of a naive model (SEED=${seed})`, async () => {
   }
 });
 
-test("EventScan reads lines longer than any of its reads", async () => {
+test("EventScan reads lines longer than its read buffer", async () => {
   const storage = new SimulatedDisk();
   const { log } = await openTestLog(storage);
   const sizes = [10, 3_000_000, 0, 1_048_576, 262_144, 262_143, 1, 2_500_000];
@@ -172,7 +172,7 @@ test("EventScan reads lines longer than any of its reads", async () => {
   await assertPage(log.snapshot, events, { ...unlimited, filter: { recordKey: "262143" } });
 });
 
-test("EventScan shows nothing that was committed after its snapshot", async () => {
+test("EventScan returns nothing committed after its snapshot", async () => {
   const storage = new SimulatedDisk();
   const { log } = await openTestLog(storage);
   await log.append([preparedBatch("a")]);
@@ -189,7 +189,7 @@ test("EventScan shows nothing that was committed after its snapshot", async () =
   assert.equal((await readAll(log.snapshot)).length, 2);
 });
 
-test("EventScan fails when committed bytes are gone or damaged under it", async () => {
+test("EventScan fails when committed bytes disappear or change during the scan", async () => {
   for (const damage of ["truncate", "line end"]) {
     const storage = new SimulatedDisk();
     const { log } = await openTestLog(storage, 0);
@@ -202,7 +202,7 @@ test("EventScan fails when committed bytes are gone or damaged under it", async 
   }
 });
 
-test("EventScan.next() gives an empty piece when it has read much without a match", async () => {
+test("EventScan.next() returns an empty piece after reading a lot without a match", async () => {
   for (const eventsPerPause of [1, 32]) {
     const { log } = await openTestLog(new SimulatedDisk());
     const payload = "x".repeat(SCAN_PAUSE_BYTES / eventsPerPause);

@@ -6,7 +6,7 @@ import { preparedBatch } from "../../support/prepared.ts";
 import { SimulatedDisk } from "../../support/simulated_disk.ts";
 import { openTestLog, readAll } from "../../support/test_log.ts";
 
-test("walkEvents() visits every event in log order until it is told to stop", async () => {
+test("walkEvents() visits events in log order until its callback stops it", async () => {
   const { log } = await openTestLog(new SimulatedDisk());
   const events = Array.from({ length: 500 }, () => ({ payload: "x".repeat(1000) }));
   for (const batchId of ["a", "b"]) await log.append([preparedBatch(batchId, { events })]);

@@ -3,16 +3,16 @@ import { test } from "node:test";
 import { READ_CHUNK_BYTES } from "../../../src/limits.ts";
 import { ScanMemory } from "../../../src/log/read/scan_memory.ts";
 
-test("ScanMemory.take() uses what it has again, and what ended scans have released", () => {
+test("ScanMemory.take() reuses its own buffers and those released by finished scans", () => {
   const first = new ScanMemory();
   const { buffer } = first.take(READ_CHUNK_BYTES);
   assert.equal(first.take(1000).buffer, buffer);
   assert.equal(first.take(READ_CHUNK_BYTES).length, READ_CHUNK_BYTES);
   const other = new ScanMemory();
-  assert.notEqual(other.take(READ_CHUNK_BYTES).buffer, buffer, "a scan has it");
+  assert.notEqual(other.take(READ_CHUNK_BYTES).buffer, buffer, "a scan uses it");
   first.release();
   first.release();
   const next = new ScanMemory();
   assert.equal(next.take(READ_CHUNK_BYTES - 1).buffer, buffer);
-  assert.notEqual(first.take(READ_CHUNK_BYTES).buffer, buffer, "it is there once");
+  assert.notEqual(first.take(READ_CHUNK_BYTES).buffer, buffer, "it is released once");
 });

@@ -8,7 +8,7 @@ import {
 } from "../../../src/log/read/stream_counts.ts";
 import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 
-/** An id whose order is that of `place`. */
+/** An id that sorts by `place`. */
 function idAt(place: number): string {
   return `019b7c4e-2d37-7a01-8f00-${place.toString(16).padStart(12, "0")}`;
 }
@@ -23,7 +23,7 @@ function readFrom(counts: StreamCounts, key: string): StreamEntry[] {
   return entries;
 }
 
-test(`StreamCounts counts as a plain list does, and its copies stay (seed ${SEED})`, () => {
+test(`StreamCounts agrees with a plain list, and its copies are independent (seed ${SEED})`, () => {
   const random = new SeededRandom();
   const names = ["a", "a-", "a-b", "a.", "a0", "a_", "aa", "0", "9", "_", "z"];
   for (let run = 0; run < 50; run++) {
@@ -45,7 +45,7 @@ test(`StreamCounts counts as a plain list does, and its copies stay (seed ${SEED
         assert.deepEqual(readFrom(counts, from), expected);
       }
       if (random.chance(0.1)) {
-        // What is added to a copy does not show in the original either.
+        // Adding to a copy does not change the original.
         const both = [counts, counts.copy()];
         const [kept, grown] = random.chance(0.5) ? both : both.reverse();
         copies.push({ copy: kept!, entries: inOrder() });

@@ -1,6 +1,6 @@
 /**
- * A log that is sealed while commits go on, with the disk stopped or failing at each of its
- * operations: what was acknowledged is there once, and the log goes on.
+ * Sealing during commits, with the disk stopping or failing at each operation: acknowledged
+ * batches are present once, and the log keeps working.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -28,7 +28,7 @@ import { verifyStorage } from "../../support/verifying.ts";
 /** A file of two commits becomes two segments. */
 const BOUNDS = { events: 1, bytes: 100_000 };
 
-/** A log of a segment and a tail of two commits. */
+/** A log with a segment and a tail of two commits. */
 async function startTree(): Promise<Tree> {
   const storage = new SimulatedDisk(await logTree([["a"]]));
   await sealAll(storage);
@@ -39,13 +39,13 @@ async function startTree(): Promise<Tree> {
 }
 
 const BEFORE = ["a", "b", "c"];
-/** The first of them rotates the tail; the last one does again, where the first was sealed. */
+/** The first one rotates the tail; so does the last one, once the first file is sealed. */
 const APPENDED = ["d", "e", "f"];
 
-/** How an operation fails, by its place; the first is 0. */
+/** How an operation fails, by its index from 0. */
 type FaultAt = (place: number, operation: Operation) => Fault | null;
 
-/** A run of appends beside their sealing, with faults. */
+/** Appends during sealing, with faults. */
 async function run(tree: Tree, faultAt: FaultAt) {
   const storage = new SimulatedDisk(tree);
   const steps = new SealingSteps({ bounds: BOUNDS });
@@ -65,7 +65,7 @@ async function run(tree: Tree, faultAt: FaultAt) {
   };
   for (const [number, batchId] of APPENDED.entries()) {
     await append(batchId);
-    // The second one comes while the first rotation is being sealed.
+    // The second append runs while the first rotated file is being sealed.
     if (number !== 0) await untilQuiet(storage);
   }
   return { storage, steps, log, reports, start, append, acknowledged, refusals };
@@ -78,7 +78,7 @@ async function batchIdsOf(storage: SimulatedDisk): Promise<string[]> {
   return events.map(({ batch_id }) => batch_id);
 }
 
-/** That a log holds these and at the most one more, which nobody was told of. */
+/** Asserts that a log has the acknowledged batches and at most one unacknowledged one. */
 function assertHeld(batchIds: string[], acknowledged: string[], label: string): void {
   const submitted = [...BEFORE, ...APPENDED];
   const unknown = batchIds.filter((id) => !acknowledged.includes(id));
@@ -86,7 +86,7 @@ function assertHeld(batchIds: string[], acknowledged: string[], label: string): 
   assert.ok(unknown.length <= 1 && unknown.every((id) => submitted.includes(id)), label);
 }
 
-/** Places of the operations of an undisturbed run, the first is 0. */
+/** The operations of a run without faults. */
 async function operationsOf(tree: Tree): Promise<readonly Operation[]> {
   const { storage, log, start, acknowledged } = await run(tree, () => null);
   assert.deepEqual(acknowledged, [...BEFORE, ...APPENDED]);
@@ -96,7 +96,7 @@ async function operationsOf(tree: Tree): Promise<readonly Operation[]> {
 }
 
 for (const [name, crash] of Object.entries(CRASHES)) {
-  test(`a machine that stops anywhere in sealing beside commits, ${name}`, async () => {
+  test(`a crash at any step of sealing during commits loses nothing, ${name}`, async () => {
     const tree = await startTree();
     const operations = await operationsOf(tree);
     const places = operations.flatMap((operation, n) => changesDisk(operation) ? [n] : []);
@@ -121,18 +121,17 @@ for (const [name, crash] of Object.entries(CRASHES)) {
 }
 
 /**
- * Whether a failed operation may cost more than a later sealing: a commit of its own, or the
- * writer.
- * @param before the operation before it.
+ * Whether a failed operation may fail a commit or stop the writer, and not only delay sealing.
+ * @param before the previous operation.
  */
 function mayRefuse({ path, kind }: Operation, before: Operation | undefined): boolean {
-  // A new tail keeps the path that it was made under.
+  // Operations on a new tail have the path under which it was created.
   const isTail = path === TAIL_FILE || path === TAIL_TEMPORARY_FILE && before?.mode !== "create";
   return isTail && (kind === "write" || kind === "sync") || kind === "syncFolder";
 }
 
 for (const errno of ["EIO", "ENOSPC"]) {
-  test(`an operation that fails with ${errno} beside commits stops no reader`, async () => {
+  test(`an operation failing with ${errno} during sealing stops no reader`, async () => {
     const tree = await startTree();
     const operations = await operationsOf(tree);
     for (const [place, operation] of operations.entries()) {
@@ -150,7 +149,7 @@ for (const errno of ["EIO", "ENOSPC"]) {
       const read = (await readAll(log.snapshot)).map(({ batch_id }) => batch_id);
       assert.deepEqual(read, acknowledged, label);
       if (log.poison === null) {
-        // What failed is made good, one file after the other.
+        // Failed sealing is retried, one file at a time.
         for (const batchId of ["g", "h", "i"]) {
           steps.resume();
           await append(batchId);
@@ -162,7 +161,7 @@ for (const errno of ["EIO", "ENOSPC"]) {
         assert.deepEqual(pending, [], `${label}: sealed; ${reports.join("; ")}`);
       }
       await log.close();
-      // The disk says of a close that fails that the file is open still.
+      // The simulated disk counts a file as open if its close failed.
       assert.equal(storage.openFiles, operation.kind === "close" ? 1 : 0, label);
       assertHeld(await batchIdsOf(storage.crash()), acknowledged, label);
       assert.ok(reports.length <= 2, `${label}: ${reports.join("; ")}`);
@@ -170,7 +169,7 @@ for (const errno of ["EIO", "ENOSPC"]) {
   });
 }
 
-/** Fails operations on the names of a rotation, counted from 1. */
+/** Fails the given renames of a rotation, counted from 1. */
 function failRenames(...failing: number[]): FaultAt {
   let renames = 0;
   return (_, { kind, path }) => {
@@ -182,7 +181,7 @@ function failRenames(...failing: number[]): FaultAt {
   };
 }
 
-test("a rotation that is undone keeps the tail, and says when it is tried again", async () => {
+test("a rolled-back rotation keeps the tail, and reports when it will be retried", async () => {
   const { storage, log, acknowledged, reports } = await run(await startTree(), failRenames(2));
   assert.deepEqual(acknowledged, [...BEFORE, ...APPENDED]);
   assert.match(reports[0]!, /^tail\.ndjson: not rotated, tried again at \d+ bytes: EIO/);
@@ -190,7 +189,7 @@ test("a rotation that is undone keeps the tail, and says when it is tried again"
   await log.close();
 });
 
-test("a rotation that cannot be undone stops the writer, and the next start makes it good", async () => {
+test("a rotation that cannot be rolled back stops the writer, and the next start completes it", async () => {
   const failed = await run(await startTree(), failRenames(2, 3));
   assert.deepEqual(failed.acknowledged, BEFORE);
   assert.match(String(failed.refusals[0]), /the tail lost its name/);
@@ -203,13 +202,13 @@ test("a rotation that cannot be undone stops the writer, and the next start make
 });
 
 for (const errno of ["EIO", "ENOSPC"]) {
-  test(`a rotated tail is not sealed before its names are durable (${errno})`, async () => {
+  test(`a tail is sealed only once its directory entries are durable (${errno})`, async () => {
     const storage = new SimulatedDisk(await startTree());
     const steps = new SealingSteps({ bounds: BOUNDS });
     const { log } = await openTestLog(storage, 0, steps.on());
     let isStopped = false;
     storage.hook = ({ kind, path }) => {
-      // The machine stops before a new list of segments is durable.
+      // The machine stops before a new manifest is durable.
       const isListed = storage.operations.some((one) =>
         one.kind === "rename" && one.path.startsWith(MANIFEST_FILE)
       );
@@ -220,7 +219,7 @@ for (const errno of ["EIO", "ENOSPC"]) {
     await assert.rejects(log.append([preparedBatch("d")]));
     await untilQuiet(storage);
     storage.hook = null;
-    // The worst of what a machine can keep: the list of segments, and none of the names before it.
+    // The worst outcome: the manifest survives, and none of the earlier directory entries.
     const left = storage.crash({
       ...SYNCED_ONLY,
       keepsName: ({ paths }) => paths.some((path) => path.startsWith(MANIFEST_FILE)),

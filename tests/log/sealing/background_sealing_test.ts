@@ -1,4 +1,4 @@
-/** Sealing while a log is open: when it happens, what is told of it, what its failures cost. */
+/** Background sealing: when it runs, what it reports, what its failures affect. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
@@ -35,14 +35,14 @@ function batchIdsOf(events: readonly CommittedEvent[]): string[] {
   return events.map(({ batch_id }) => batch_id);
 }
 
-/** What is in the folders of a log: how many of each kind. */
+/** Counts the files in the folders of a log. */
 function filesOf(storage: SimulatedDisk): Record<string, number> {
   const names = [...storage.tree().keys()];
   const inFolder = (folder: string) => names.filter((name) => name.startsWith(`${folder}/`)).length;
   return { pending: inFolder(PENDING_FOLDER), segments: inFolder(SEGMENTS_FOLDER) };
 }
 
-test("append() rotates a tail that has its size, and the log seals it on its own", async () => {
+test("append() rotates a full tail, and the log seals it in the background", async () => {
   const { log, storage, steps, reports } = await opened();
   await append(log, "a");
   assert.deepEqual(filesOf(storage), { pending: 0, segments: 0 });
@@ -60,7 +60,7 @@ test("append() rotates a tail that has its size, and the log seals it on its own
   assert.equal(storage.openFiles, 0);
 });
 
-test("append() rotates tails while others wait to be sealed, up to a bound", async () => {
+test("append() rotates tails while others wait for sealing, up to a limit", async () => {
   const { log, storage, steps } = await opened();
   const made = new Gate();
   steps.beforeMake = () => made.opened;
@@ -83,7 +83,7 @@ test("append() rotates tails while others wait to be sealed, up to a bound", asy
   await log.close();
 });
 
-test("a pending file of several segments is read from them all at once", async () => {
+test("reads switch from a pending file to all of its segments at once", async () => {
   const storage = new SimulatedDisk(await logTree([["a"], ["b"], ["c"]]));
   await rotateOnly(storage);
   const { log, steps } = await opened(storage, {
@@ -104,7 +104,7 @@ test("a pending file of several segments is read from them all at once", async (
   await log.close();
 });
 
-test("a sealing that fails is told and tried again ever later, and costs nobody anything", async () => {
+test("failed sealing is reported and retried with growing delays, and affects no client", async () => {
   const { log, storage, steps, reports } = await opened();
   const pausesMs = [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300].map((seconds) => seconds * 1000);
   let failed = 0;
@@ -131,10 +131,10 @@ test("a sealing that fails is told and tried again ever later, and costs nobody 
   await log.close();
 });
 
-/** What makes a sealing fail, what is told of it, and whether it goes on afterwards. */
+/** Causes of failed sealing, the report of each, and whether a retry fails too. */
 const CAUSES: [name: string, Fail, told: RegExp, isLasting: boolean][] = [
-  ["finds no room", failTemporaryFile, /s: ENOSPC/, false],
-  ["finds damage of its pending file", damagePending, /s: .*corrupt at byte 0/, true],
+  ["runs out of space", failTemporaryFile, /s: ENOSPC/, false],
+  ["finds damage in its pending file", damagePending, /s: .*corrupt at byte 0/, true],
 ];
 
 type Fail = (storage: SimulatedDisk) => Promise<void> | void;
@@ -152,7 +152,7 @@ async function damagePending(storage: SimulatedDisk): Promise<void> {
 }
 
 for (const [name, fail, told, isLasting] of CAUSES) {
-  test(`a sealing that ${name} leaves no part of a segment, and the log goes on`, async () => {
+  test(`sealing that ${name} leaves no partial segment, and the log keeps working`, async () => {
     const { log, storage, steps, reports } = await opened();
     const made = new Gate();
     steps.beforeMake = () => made.opened;
@@ -173,11 +173,11 @@ for (const [name, fail, told, isLasting] of CAUSES) {
     assert.equal(filesOf(storage).segments, isLasting ? 0 : 1);
     await append(log, "c");
     await log.close();
-    assert.equal(storage.openFiles, 0, "close() ends a pause and waits for none");
+    assert.equal(storage.openFiles, 0, "close() ends a pause and does not wait for one");
   });
 }
 
-test("a sealed file that cannot be removed is left for the next start, which removes it", async () => {
+test("a sealed file that cannot be removed is removed by the next start", async () => {
   const { log, storage, steps, reports } = await opened();
   await append(log, "a");
   storage.hook = ({ kind, path }) =>

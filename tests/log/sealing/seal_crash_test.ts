@@ -1,6 +1,6 @@
 /**
- * Sealing that is cut off before each of its steps, with names that no sync has followed kept or
- * lost: the next start finds every event once, and the next sealing completes.
+ * Sealing interrupted before each of its steps, with unsynced directory entries kept or lost:
+ * the next start has every event once, and the next sealing completes.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -20,7 +20,7 @@ import { preparedBatch } from "../../support/prepared.ts";
 import { rotateOnly, sealAll, SMALL_SEGMENTS } from "../../support/sealing.ts";
 import { logTree, openTestLog, readAll } from "../../support/test_log.ts";
 
-/** A log of a segment, a pending file and a tail. */
+/** A log with a segment, a pending file and a tail. */
 async function mixedTree(): Promise<Tree> {
   const storage = new SimulatedDisk(await logTree([["a", "b"], ["c"], []]));
   await sealAll(storage);
@@ -43,7 +43,7 @@ async function eventsOf(storage: SimulatedDisk) {
   return { events, reports };
 }
 
-/** Every file of a log must be one that its manifest lists, a pending file, or the tail. */
+/** Asserts that every file is listed in the manifest, pending, or the tail. */
 function assertClean(storage: SimulatedDisk, label: string): void {
   const listed = JSON.parse(storage.contents(MANIFEST_FILE).toString()).segments
     .map(({ path }: { path: string }) => path);
@@ -65,7 +65,7 @@ async function sealUntil(storage: SimulatedDisk, step: number) {
   return { log, failure };
 }
 
-/** What must hold for everything an interrupted sealing leaves. */
+/** Asserts what must hold after any interrupted sealing. */
 async function assertGoesOn(left: SimulatedDisk, expected: unknown[], label: string) {
   const { events, reports } = await eventsOf(left);
   assert.deepEqual(events, expected, label);
@@ -83,14 +83,14 @@ async function assertGoesOn(left: SimulatedDisk, expected: unknown[], label: str
 }
 
 for (const [name, crash] of Object.entries(CRASHES)) {
-  test(`seal() stopped at any step writes nothing more, and the log goes on ${name}`, async () => {
+  test(`seal() stopped at any step writes nothing more, and the log reopens ${name}`, async () => {
     const tree = await mixedTree();
     const { events } = await eventsOf(new SimulatedDisk(tree));
     for (let step = 1;; step++) {
       const storage = new SimulatedDisk(tree);
       const { log, failure } = await sealUntil(storage, step);
       if (failure === null) break;
-      // The failed program's way out, on a disk that works again.
+      // The failed program closes the log, on a disk that works again.
       const failedAt = storage.operations.length;
       await log.close();
       const kinds = storage.operations.slice(failedAt).map(({ kind }) => kind);
@@ -100,7 +100,7 @@ for (const [name, crash] of Object.entries(CRASHES)) {
   });
 }
 
-/** A log whose one pending file was sealed, and the manifest put back to before. */
+/** A log whose only pending file was sealed, with the manifest from before. */
 async function unlistedTree(): Promise<{ tree: Tree; segment: string; pending: string }> {
   const storage = new SimulatedDisk(await logTree([["a"], ["b"], ["c"]]));
   await rotateOnly(storage);
@@ -111,7 +111,7 @@ async function unlistedTree(): Promise<{ tree: Tree; segment: string; pending: s
   return { tree: new Map(before).set(segment, storage.contents(segment)), segment, pending };
 }
 
-test("openLog() removes segments that were cut off or are in a pending file", async () => {
+test("openLog() removes segments that are incomplete or covered by a pending file", async () => {
   const { tree, segment } = await unlistedTree();
   const storage = new SimulatedDisk(tree.set(SEGMENT_TEMPORARY_FILE, Buffer.from("PAR1")));
   const { events, reports } = await eventsOf(storage);
@@ -121,7 +121,7 @@ test("openLog() removes segments that were cut off or are in a pending file", as
   assert.ok(!left.has(segment) && !left.has(SEGMENT_TEMPORARY_FILE));
 });
 
-test("openLog() keeps an unlisted segment that no pending file covers, and says so", async () => {
+test("openLog() keeps and reports an unlisted segment that no pending file covers", async () => {
   const { tree, segment, pending } = await unlistedTree();
   const name = parseSegmentName(segment.slice("segments/".length))!;
   const later = segment.replace(name.lastEventId, "ffffffff-ffff-7fff-bfff-ffffffffffff");

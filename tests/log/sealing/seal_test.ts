@@ -1,4 +1,4 @@
-/** `Log.seal()`: what it writes and tells, and that what is read afterwards is what was there. */
+/** `Log.seal()`: what it writes and reports, and that reads return the same before and after. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
@@ -28,7 +28,7 @@ async function batchIdsOf(storage: SimulatedDisk): Promise<string[]> {
   return (await eventsOf(storage)).map(({ batch_id }) => batch_id);
 }
 
-test("seal() puts all commits into segments, and the log goes on behind them", async () => {
+test("seal() moves all commits into segments, and the log continues after them", async () => {
   const commits = [["a", "b"], ["c"], [], ["d"]];
   const storage = new SimulatedDisk(await logTree(commits));
   const { log } = await openTestLog(storage);
@@ -51,7 +51,7 @@ test("seal() puts all commits into segments, and the log goes on behind them", a
   assert.deepEqual([report.ok, report.segments_checked], [true, 2]);
 });
 
-test("seal() never splits a batch over segments", async () => {
+test("seal() never splits a batch across segments", async () => {
   const storage = new SimulatedDisk();
   const { log } = await openTestLog(storage);
   const sizes = [1, 5, 2, 9, 1, 1, 4];
@@ -65,7 +65,7 @@ test("seal() never splits a batch over segments", async () => {
   assert.deepEqual(sealed.map(({ batches }) => batches), [2, 2, 3]);
 });
 
-test("seal() leaves durably nothing but the manifest, segments and an empty tail", async () => {
+test("seal() durably leaves only the manifest, segments and an empty tail", async () => {
   const storage = new SimulatedDisk(await logTree([["a"], ["b"], []]));
   await rotateOnly(storage);
   const sealed = await sealAll(storage, SMALL_SEGMENTS);
@@ -74,7 +74,7 @@ test("seal() leaves durably nothing but the manifest, segments and an empty tail
   assert.equal(storage.contents(TAIL_FILE).length, 0);
 });
 
-test("seal() of a log that holds no unsealed events does nothing", async () => {
+test("seal() does nothing when a log has no unsealed events", async () => {
   const storage = new SimulatedDisk(await logTree([["a"]]));
   await sealAll(storage);
   const before = storage.tree();
@@ -82,7 +82,7 @@ test("seal() of a log that holds no unsealed events does nothing", async () => {
   assert.deepEqual(storage.tree(), before);
 });
 
-test("openLog() reads footers of segments and no row", async () => {
+test("openLog() reads the footers of segments and no rows", async () => {
   const storage = new SimulatedDisk();
   const { log } = await openTestLog(storage);
   const events = Array.from({ length: 2000 }, (_, number) => ({ payload: `${number}` }));
@@ -97,10 +97,10 @@ test("openLog() reads footers of segments and no row", async () => {
   assert.ok(readBytes < segment!.bytes / 2, `${readBytes} of ${segment!.bytes} bytes`);
 });
 
-test("seal() refuses a tail that changed under it, and what is committed stays", async () => {
+test("seal() refuses a pending file damaged after openLog(), and does not remove it", async () => {
   const storage = new SimulatedDisk(await logTree([["a"], ["b"]]));
   await rotateOnly(storage);
-  // Right when the log is opened, wrong when it is read again.
+  // Valid when the log is opened, damaged when seal() reads it.
   const { log } = await openTestLog(storage);
   const [path] = pendingPaths(storage.tree()) as [string];
   const file = await storage.open(path, "write");
@@ -125,7 +125,7 @@ async function pendingAndTail(): Promise<SimulatedDisk> {
 
 const ALL = ["a", "b", "c", "d", "e", "f", "g"];
 
-test("seal() that is stopped within a pending file leaves all of that to the next one", async () => {
+test("seal() stopped within a pending file leaves the whole file to the next run", async () => {
   for (const stopAt of [1, 2, 3, 5]) {
     const storage = await pendingAndTail();
     const { log } = await openTestLog(storage);
@@ -138,7 +138,7 @@ test("seal() that is stopped within a pending file leaves all of that to the nex
     const { report, failure } = await verifyStorage(storage, { chain: true });
     assert.equal(failure, null, failure?.message);
     assert.deepEqual([report.pending_checked, report.events_checked], [2, 7]);
-    // The segments that were made so far are orphans.
+    // The segments written so far are orphans.
     assert.equal(report.orphans.length, stopAt - 1);
     assert.deepEqual(await batchIdsOf(storage), ALL);
     assert.deepEqual((await sealAll(storage, EACH_COMMIT)).map(({ events }) => events), [
@@ -150,7 +150,7 @@ test("seal() that is stopped within a pending file leaves all of that to the nex
   }
 });
 
-test("seal() that is stopped at the end of a pending file leaves the next one", async () => {
+test("seal() stopped at the end of a pending file leaves the next file", async () => {
   const storage = await pendingAndTail();
   assert.equal((await sealOldest(storage)).length, 2);
   assert.equal(pendingPaths(storage.tree()).length, 1);
@@ -159,7 +159,7 @@ test("seal() that is stopped at the end of a pending file leaves the next one", 
   assert.deepEqual(await batchIdsOf(storage), ALL);
 });
 
-test("seal() that is stopped when nothing is left has sealed all", async () => {
+test("seal() stopped after its last file has sealed everything", async () => {
   const storage = new SimulatedDisk(await logTree([["a"], ["b"]]));
   const { log } = await openTestLog(storage);
   let segments = 0;

@@ -1,4 +1,4 @@
-/** The thread that makes segments: what it makes, what is told of one that fails, its throttle. */
+/** The thread that writes segments: its output, its failures, its throttle. */
 import assert from "node:assert/strict";
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
@@ -16,13 +16,13 @@ import { withFolder } from "../../../tools/support/program.ts";
 import { preparedBatch } from "../../support/prepared.ts";
 import { testTime } from "../../support/test_log.ts";
 
-/** A folder with a pending file, and the task to make a segment of all of it. */
+/** Creates a pending file. @returns the task to seal it into one segment. */
 async function pendingIn(folder: string): Promise<SegmentTask> {
   const storage = fileStorage(folder);
   const log = await openLog({ ...testTime(), storage, report() {} });
   const events = Array.from({ length: 300 }, (_, n) => ({ payload: `${n}`.repeat(50) }));
   for (const batchId of ["a", "b"]) await log.append([preparedBatch(batchId, { events })]);
-  // A sealing that is stopped behind the rotation.
+  // Sealing stops after the rotation.
   assert.ok(!(await log.seal(() => {}, { isStopped: () => true })));
   await log.close();
   const path = `${PENDING_FOLDER}/${await readdir(join(folder, PENDING_FOLDER))}`;
@@ -30,7 +30,7 @@ async function pendingIn(folder: string): Promise<SegmentTask> {
   return { path, startBytes: 0, endBytes, previousHead: GENESIS_HEAD_HEX, backlogBytes: 0 };
 }
 
-test("sealThread() makes the segment that is made in place, after one that fails", () =>
+test("sealThread() writes the same segment as in-process sealing, even after a failure", () =>
   withFolder(async (folder) => {
     const task = await pendingIn(folder);
     const storage = fileStorage(folder);
@@ -49,10 +49,10 @@ test("sealThread() makes the segment that is made in place, after one that fails
     await maker.close();
     assert.deepEqual([made[0]!.facts.events, made[0]!.endBytes], [600, task.endBytes]);
     assert.deepEqual(made[1], made[0]);
-    assert.equal(rowGroups, 2, "one that is written, and read back");
+    assert.equal(rowGroups, 2, "one that is written and read back");
   }));
 
-test("startThrottle() sleeps the longer the smaller the backlog, from its start", (t) => {
+test("startThrottle() sleeps longer for a smaller backlog, from the start", (t) => {
   const { wait } = Atomics;
   const { now } = performance;
   t.after(() => Object.assign(Atomics, { wait }) && Object.assign(performance, { now }));

@@ -15,7 +15,7 @@ import { sourceKey } from "../../../src/log/segment/stream_index.ts";
 import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 import { flipBit } from "../../support/corrupt.ts";
 
-test(`buildKeyFilter() holds every key, in any number of pages (seed ${SEED})`, () => {
+test(`buildKeyFilter() contains every key, in any number of pages (seed ${SEED})`, () => {
   const random = new SeededRandom();
   for (const count of [0, 1, 2, 10, 11, 1000, 1 + random.below(20_000)]) {
     const hashes = Array.from({ length: count }, (_, n) => batchKeyHash(random.text(9), `${n}`));
@@ -26,7 +26,7 @@ test(`buildKeyFilter() holds every key, in any number of pages (seed ${SEED})`, 
   }
 });
 
-test("buildKeyFilter() lets few other keys pass", () => {
+test("buildKeyFilter() has few false positives", () => {
   const keys = 50_000;
   const hashes = Array.from({ length: keys }, (_, n) => batchKeyHash("shop", `batch-${n}`));
   const filter = buildKeyFilter(hashes);
@@ -39,7 +39,7 @@ test("buildKeyFilter() lets few other keys pass", () => {
   assert.ok(passed < others / 3000, `${passed} of ${others}`);
 });
 
-test("a source, a stream and a batch of the same names are different keys", () => {
+test("a source, a stream and a batch with the same name are different keys", () => {
   const hashes = [
     ...[sourceKey("a"), sourceKey("a.b"), streamKey("a", "b"), streamKey("a.b", "b")]
       .map(streamKeyHash),
@@ -50,7 +50,7 @@ test("a source, a stream and a batch of the same names are different keys", () =
   assert.equal(new Set(hashes.map(({ high, low }) => `${high} ${low}`)).size, hashes.length);
 });
 
-test(`openDamagedPages() makes a page with a changed bit pass every key (seed ${SEED})`, () => {
+test(`openDamagedPages() makes a page with a flipped bit pass every key (seed ${SEED})`, () => {
   const random = new SeededRandom();
   const hashes = Array.from({ length: 5000 }, (_, n) => batchKeyHash("shop", `batch-${n}`));
   const filter = buildKeyFilter(hashes);
@@ -64,7 +64,7 @@ test(`openDamagedPages() makes a page with a changed bit pass every key (seed ${
     const opened = flipBit(filter, bit);
     openDamagedPages(opened);
     right.copy(opened, page, page, page + KEY_PAGE_BYTES);
-    assert.ok(opened.equals(right), "the other pages are as they were");
+    assert.ok(opened.equals(right), "the other pages are unchanged");
     openDamagedPages(opened.fill(0, page, page + KEY_PAGE_BYTES));
     const inPage = hashes.filter((hash) => keyPlace(filter.length, hash).page === page);
     assert.ok(inPage.every((hash) => mayHoldKey(opened, hash)));

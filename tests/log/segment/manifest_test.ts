@@ -20,7 +20,7 @@ function storageWith(manifest: string | Uint8Array): SimulatedDisk {
   return new SimulatedDisk(new Map([[MANIFEST_FILE, Buffer.from(manifest as string)]]));
 }
 
-test("writeManifest() writes canonical JSON and one LF, durable under its name", async () => {
+test("writeManifest() durably writes canonical JSON and one LF under the final name", async () => {
   const storage = new SimulatedDisk();
   await writeManifest(storage, EMPTY_MANIFEST);
   const afterCrash = storage.crash();
@@ -28,7 +28,7 @@ test("writeManifest() writes canonical JSON and one LF, durable under its name",
   assert.equal(afterCrash.contents(MANIFEST_FILE).toString(), EMPTY_TEXT);
 });
 
-/** An entry that follows another. Nothing of it is real but that it has the right form. */
+/** A well-formed entry that follows another; its values are invented. */
 function entryAfter(before: SegmentEntry | undefined, number: number): SegmentEntry {
   const id = (low: number) => `01900000-0000-7000-8000-${low.toString(16).padStart(12, "0")}`;
   const hash = (value: number) => value.toString(16).padStart(64, "0");
@@ -55,7 +55,7 @@ test("readManifest() reads a hundred thousand segments", async () => {
   assert.equal((await readManifest(storage))?.segments.length, 100_000);
 });
 
-test("writeManifest() writes none that is longer than what is read", async () => {
+test("writeManifest() refuses to write more than readManifest() reads", async () => {
   const storage = storageWith(EMPTY_TEXT);
   const segments = [{ ...entryAfter(undefined, 0), sealed_at: "9".repeat(MANIFEST_BYTES_MAX) }];
   await assert.rejects(
@@ -65,14 +65,14 @@ test("writeManifest() writes none that is longer than what is read", async () =>
   assert.deepEqual(storage.tree(), storageWith(EMPTY_TEXT).tree());
 });
 
-test("readManifest() reads what writeManifest() wrote, and null when there is none", async () => {
+test("readManifest() reads what writeManifest() wrote, and returns null without a file", async () => {
   assert.equal(await readManifest(new SimulatedDisk()), null);
   const storage = storageWith(EMPTY_TEXT);
   assert.deepEqual(await readManifest(storage), EMPTY_MANIFEST);
   assert.equal(storage.openFiles, 0);
 });
 
-test("readManifest() refuses what a newer program wrote, whatever it is", async () => {
+test("readManifest() rejects a manifest from a newer version, whatever its content", async () => {
   for (const bound of ["min_reader", "min_writer"]) {
     const texts = [
       EMPTY_TEXT.replace(`"${bound}":1`, `"${bound}":2`),
@@ -87,7 +87,7 @@ test("readManifest() refuses what a newer program wrote, whatever it is", async 
   }
 });
 
-/** Empty manifests, each with another value of one of these bounds. */
+/** Empty manifests, each with one of `names` set to one of `values`. */
 function boundsOf(names: string[], values: string[]): Record<string, string> {
   const cases = names.flatMap((name) =>
     values.map((value) => {
@@ -98,7 +98,7 @@ function boundsOf(names: string[], values: string[]): Record<string, string> {
   return Object.fromEntries(cases);
 }
 
-test("readManifest() takes a newer min_writer from one who only reads", async () => {
+test("readManifest() accepts a newer min_writer for read-only access", async () => {
   const text = (bound: string) => EMPTY_TEXT.replace('"min_writer":1', `"min_writer":${bound}`);
   assert.equal((await readManifest(storageWith(text("2")), "read"))?.min_writer, 2);
   for (const bound of ["0", "-1", "1.5", '"2"', "2.5"]) {
@@ -106,10 +106,10 @@ test("readManifest() takes a newer min_writer from one who only reads", async ()
   }
 });
 
-test("readManifest() refuses every spelling but the one", async () => {
+test("readManifest() rejects every spelling but the canonical one", async () => {
   const cases: Record<string, string | Uint8Array> = {
     "an empty file": "",
-    "no JSON": "service/log",
+    "invalid JSON": "service/log",
     "null": "null\n",
     "an array": "[]\n",
     "another format": EMPTY_TEXT.replace("service/log", "other/log"),
@@ -123,7 +123,7 @@ test("readManifest() refuses every spelling but the one", async () => {
     "spaces": EMPTY_TEXT.replaceAll(",", ", "),
     "no LF": EMPTY_TEXT.trimEnd(),
     "two LF": EMPTY_TEXT + "\n",
-    "a cut end": EMPTY_TEXT.slice(0, 40),
+    "a truncated end": EMPTY_TEXT.slice(0, 40),
     "bad UTF-8": Buffer.concat([Buffer.from(EMPTY_TEXT), Buffer.from([0xff])]),
     "zeros": Buffer.alloc(EMPTY_TEXT.length),
   };

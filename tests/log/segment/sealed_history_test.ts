@@ -24,7 +24,7 @@ function batch(source: string, id: string, ...streams: string[]): PreparedBatch 
   return preparedBatch(id, { source, events: streams.map((stream) => ({ stream })) });
 }
 
-/** Four segments. */
+/** A log with four segments. */
 const SEALED: Promise<WrittenSegments> = sealCommits([
   [batch("a", "1", "s", "t"), batch("b", "1", "s")],
   [batch("a", "2", "t")],
@@ -41,7 +41,7 @@ async function openHistory(segments = 4) {
   return { ...sealed, storage, history, add };
 }
 
-test("SealedHistory opens no segment before it is asked", async () => {
+test("SealedHistory opens no segment before the first query", async () => {
   const { storage, history, entries } = await openHistory();
   assert.equal(history.files.length, 4);
   assert.equal(history.lastEventId, entries.at(-1)!.last_event_id);
@@ -49,7 +49,7 @@ test("SealedHistory opens no segment before it is asked", async () => {
   await history.close();
 });
 
-test("SealedHistory tells last events of sources and streams, of segments added later too", async () => {
+test("SealedHistory returns last events of sources and streams, even of segments added later", async () => {
   const { history, add, segments, lines } = await openHistory(0);
   const events = splitLines(lines).map((line): CommittedEvent => JSON.parse(line.toString()));
   for (const [number, { last_event_id }] of segments.entries()) {
@@ -68,7 +68,7 @@ test("SealedHistory tells last events of sources and streams, of segments added 
   await history.close();
 });
 
-test("SealedHistory.open() checks every file, and the footer of the last", async () => {
+test("SealedHistory.open() checks every file, and the footer of the last one", async () => {
   const { storage, segments } = await openHistory();
   const listed = segments.map(entryOf);
   const size = (number: number) => listed[number]!.bytes;
@@ -102,7 +102,7 @@ test("SealedHistory.open() checks every file, and the footer of the last", async
   await history.close();
 });
 
-test("SealedHistory keeps as many key filters as fit, and reads a page of the file for others", async () => {
+test("SealedHistory caches key filters up to its limit, and reads single pages of the others", async () => {
   const { storage, segments, entries } = await openHistory();
   for (const fitting of [0, 2, 4]) {
     const history = historyOf(storage, segments, { keyFiltersBytesMax: fitting * KEY_PAGE_BYTES });
@@ -118,7 +118,7 @@ test("SealedHistory keeps as many key filters as fit, and reads a page of the fi
   }
 });
 
-test("SealedHistory serves nothing of a segment that is damaged, and names the place", async () => {
+test("SealedHistory serves nothing from a damaged segment, and reports the position", async () => {
   const { storage, segments, entries } = await openHistory();
   const { indexes } = await (await openSegment(storage, "0.parquet")).footer();
   const { stream_blocks, stream_index } = indexes;
@@ -134,7 +134,7 @@ test("SealedHistory serves nothing of a segment that is damaged, and names the p
     for (let time = 0; time < 2; time++) {
       const frontier = history.streamFrontier("a", "s");
       await assert.rejects(frontier, { name: "SegmentError", message });
-      // What does not need the damaged segment is answered.
+      // Queries that do not need the damaged segment succeed.
       assert.deepEqual(await history.findBatch(last.source, last.batch_id), last);
       assert.equal(await history.streamFrontier("b", "s"), last.last_event_id);
     }
@@ -143,7 +143,7 @@ test("SealedHistory serves nothing of a segment that is damaged, and names the p
   }
 });
 
-test("SealedHistory finds batches although the key filter is damaged", async () => {
+test("SealedHistory finds batches despite a damaged key filter", async () => {
   const { storage, segments, entries } = await openHistory();
   const { indexes } = await (await openSegment(storage, "0.parquet")).footer();
   const damaged = damagedAt(storage, indexes.key_filter.start + 9);

@@ -29,14 +29,14 @@ async function linesOf(segment: LogFile, filter: EventFilter, after?: string) {
   return splitLines(Buffer.concat(chunks)).map(String);
 }
 
-/** A log of one segment. */
+/** A log with one segment. */
 async function sealOne(...commits: Parameters<typeof sealCommits>[0]) {
   const sealed = await sealCommits(commits);
   const { files: [segment] } = historyOf(sealed.storage, sealed.segments);
   return { ...sealed, segment: segment!, lines: splitLines(sealed.lines) };
 }
 
-test("sealedSegment() gives the lines after any event, from there to the end", async () => {
+test("sealedSegment() reads from any event to the end", async () => {
   const { segment, lines } = await sealOne(smallBatches(5000));
   const all = lines.map(String);
   assert.deepEqual(await linesOf(segment, {}), all);
@@ -47,7 +47,7 @@ test("sealedSegment() gives the lines after any event, from there to the end", a
   }
 });
 
-test("sealedSegment() gives the lines of a record key alone, and reads little for an absent one", async () => {
+test("sealedSegment() reads only the lines of a record key, and little for an absent one", async () => {
   const { segment, lines, storage } = await sealOne(smallBatches(5000));
   const all = lines.map(String);
   assert.deepEqual(await linesOf(segment, { recordKey: "key-2500" }), [all[2500]]);
@@ -57,12 +57,12 @@ test("sealedSegment() gives the lines of a record key alone, and reads little fo
     assert.deepEqual(await linesOf(segment, { recordKey: `absent-${absent}` }), []);
   }
   const reads = storage.operations.slice(before).filter(({ kind }) => kind === "read");
-  assert.ok(reads.length < 50, "few pass a Bloom filter");
+  assert.ok(reads.length < 50, "few pass the Bloom filters");
   const bytes = storage.contents("0.parquet").length;
   assert.ok(reads.every(({ sizeBytes }) => sizeBytes! < bytes / 40), "only the key column is read");
 });
 
-test(`sealedSegment() gives every event that passes a filter (seed ${SEED})`, async () => {
+test(`sealedSegment() returns every event that matches a filter (seed ${SEED})`, async () => {
   const random = new SeededRandom();
   const hostile = Array.from(
     { length: 300 },
@@ -89,7 +89,7 @@ function randomFilter(random: SeededRandom, line: Buffer): EventFilter {
   };
 }
 
-test("sealedSegment() hands out copies: changing one changes nothing that is read later", async () => {
+test("sealedSegment() returns copies: changing one does not affect later reads", async () => {
   const { segment, lines } = await sealOne(smallBatches(100));
   for (let reading = 0; reading < 2; reading++) {
     const chunk = await sourceOf(segment, {}).next();
@@ -98,7 +98,7 @@ test("sealedSegment() hands out copies: changing one changes nothing that is rea
   }
 });
 
-test("sealedSegment() prunes closed segments by the Bloom filters in memory", async () => {
+test("sealedSegment() prunes closed segments with the cached Bloom filters", async () => {
   const count = 5;
   const commits = Array.from(
     { length: count },
@@ -123,7 +123,7 @@ test("sealedSegment() prunes closed segments by the Bloom filters in memory", as
     for (let n = 1; n < count; n++) {
       const before = opens();
       assert.match(await readAll(n), new RegExp(`^[^\n]*"record_key":"key-${n}"[^\n]*\n$`));
-      assert.ok(opens() - before <= 1, "no more than the one that has it");
+      assert.ok(opens() - before <= 1, "only the one that has it");
     }
     assert.equal(await readAll(count), "");
     await history.close();

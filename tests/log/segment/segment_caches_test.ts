@@ -12,7 +12,7 @@ import { SimulatedDisk } from "../../support/simulated_disk.ts";
 
 const MIB = 1024 * 1024;
 
-/** A cache of row groups of one byte each, filled with their number, and which were decoded. */
+/** A cache of one-byte row groups that hold their number, and the list of decoded ones. */
 function fakeRowGroups(sizeBytes: number) {
   const cache = new RowGroupCache();
   const decoded: number[] = [];
@@ -35,14 +35,14 @@ function fakeRowGroups(sizeBytes: number) {
   return { decoded, read };
 }
 
-test("RowGroupCache.use() decodes a row group once, also for readers at the same time", async () => {
+test("RowGroupCache.use() decodes a row group once, even for concurrent readers", async () => {
   const { decoded, read } = fakeRowGroups(1000);
   await Promise.all([1, 2, 1, 2, 1].map(read));
   await read(1);
   assert.deepEqual(decoded, [1, 2]);
 });
 
-test("RowGroupCache.use() evicts the least recently used lines, and reuses their memory", async () => {
+test("RowGroupCache.use() evicts the least recently used lines and reuses their memory", async () => {
   const sizeBytes = 4 * MIB;
   const fitting = ROW_GROUP_CACHE_BYTES_MAX / sizeBytes;
   const { decoded, read } = fakeRowGroups(sizeBytes);
@@ -50,7 +50,7 @@ test("RowGroupCache.use() evicts the least recently used lines, and reuses their
   await read(0);
   await read(fitting);
   assert.equal(decoded.length, fitting + 1);
-  // All but 1 are still there; then 2 goes for 1.
+  // All but 1 are cached.
   await read(0);
   await read(2);
   assert.equal(decoded.length, fitting + 1);
@@ -61,7 +61,7 @@ test("RowGroupCache.use() evicts the least recently used lines, and reuses their
   assert.ok(decoded.length > fitting + 3);
 });
 
-test("RowGroupCache.use() decodes again after a failure, and others go on", async () => {
+test("RowGroupCache.use() retries a failed decode without affecting other row groups", async () => {
   const cache = new RowGroupCache();
   let failures = 1;
   const read = (key: string) =>
@@ -82,7 +82,7 @@ function diskOf(listed = LISTED): SimulatedDisk {
   return new SimulatedDisk(new Map(listed.map(({ path }) => [path, Buffer.from(path)])));
 }
 
-test("OpenFiles keeps no more files open than its limit, and closes none that is read", async () => {
+test("OpenFiles stays within its limit, and closes no file during a read", async () => {
   const storage = diskOf();
   const files = new OpenFiles(storage, 2);
   const read = async (place: number) => {
@@ -93,7 +93,7 @@ test("OpenFiles keeps no more files open than its limit, and closes none that is
   };
   for (let place = 0; place < 8; place++) {
     await read(place);
-    assert.ok(storage.openFiles <= 3, "the one that is evicted closes beside");
+    assert.ok(storage.openFiles <= 3, "the evicted file is still closing");
   }
   await Promise.all(Array.from({ length: 40 }, (_, n) => read(n * n + (n >> 2))));
   const last = read(0);
@@ -102,7 +102,7 @@ test("OpenFiles keeps no more files open than its limit, and closes none that is
   assert.equal(storage.openFiles, 0);
 });
 
-test("OpenFiles opens a file again after it could not be opened", async () => {
+test("OpenFiles retries after a file could not be opened", async () => {
   const storage = diskOf();
   const files = new OpenFiles(storage);
   let failures = 2;
@@ -114,7 +114,7 @@ test("OpenFiles opens a file again after it could not be opened", async () => {
   await files.close();
 });
 
-test("openListedFile() refuses a file that is missing or has another size", async () => {
+test("openListedFile() refuses a file that is missing or has the wrong size", async () => {
   const storage = diskOf();
   const cases: [path: string, bytes: number, message: RegExp][] = [
     ["x", 1, /^x: is in the manifest, but missing$/],

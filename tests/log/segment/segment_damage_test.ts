@@ -1,7 +1,6 @@
 /**
- * Damaged and hostile segments: reading one ends, in bounded memory, in the right values or in a
- * SegmentError; and no damage gets past the hash of the file or, where that was made to fit, past
- * the chain.
+ * Damaged and hostile segments: a read terminates in bounded memory with the original values or a
+ * SegmentError. The file hash detects all damage; if it was adjusted to match, the chain does.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -36,7 +35,7 @@ function stored(bytes: Uint8Array): SimulatedDisk {
   return new SimulatedDisk(new Map([["0.parquet", bytes]]));
 }
 
-/** All that a reader can ask of a segment, as one text. */
+/** Everything that can be read from a segment, as one text. */
 async function readEverything(storage: SimulatedDisk, sealed: WrittenSegments): Promise<string> {
   const segment = await openSegment(storage, "0.parquet");
   try {
@@ -74,7 +73,7 @@ async function attempt(act: () => Promise<unknown>): Promise<unknown> {
   try {
     return await act();
   } catch (error) {
-    // Anything else would be a defect: a crash of the library, or JSON that is none.
+    // Any other error is a defect, such as a crash of the decoder.
     const isTold = error instanceof SegmentError || error instanceof VerifyFailure ||
       error instanceof SyntaxError;
     assert.ok(isTold, String((error as Error).stack));
@@ -96,7 +95,7 @@ function smallSegment(): Promise<WrittenSegments> {
   return sealCommits([hostile, smallBatches(30)]);
 }
 
-test(`every bit flip in a segment is found, or harmless (seed ${SEED})`, async (t) => {
+test(`every bit flip in a segment is detected or harmless (seed ${SEED})`, async (t) => {
   const sealed = await smallSegment();
   const entry = sealed.segments[0]!;
   const right = await readEverything(sealed.storage, sealed);
@@ -108,27 +107,27 @@ test(`every bit flip in a segment is found, or harmless (seed ${SEED})`, async (
     const storage = stored(flipBit(bytes, bit));
     const found = await attempt(() => verify(storage, entry));
     assert.equal((found as VerifyFailure).code, "file_hash_mismatch");
-    // Someone who changes the file can change the manifest too.
+    // Whoever changes the file can change the manifest too.
     const repaired = { ...entry, ...fileFacts(storage) };
     const failure = await attempt(() => verify(storage, repaired));
     const read = await attempt(() => readEverything(storage, sealed));
     assert.ok(read instanceof Error || read === right, `bit ${bit} changes what is read`);
     if (failure === undefined) {
-      assert.equal(read, right, `bit ${bit} can't be read, but verifies`);
+      assert.equal(read, right, `bit ${bit} makes the segment unreadable, but it verifies`);
       harmless += 1;
     }
   }
   t.diagnostic(`${harmless} of ${FLIPS} flips are harmless`);
 });
 
-test(`Segment.readRowGroup() names the page with a bit changed (seed ${SEED})`, async () => {
+test(`Segment.readRowGroup() reports which page has a flipped bit (seed ${SEED})`, async () => {
   const { storage } = await sealCommits([smallBatches(100)]);
   const bytes = storage.contents("0.parquet");
   const [rowGroup] = await (await openSegment(storage, "0.parquet")).rowGroups();
   const random = new SeededRandom();
   for (const name of COLUMN_NAMES) {
     const { start, end } = rowGroup!.columns[columnNumber(name)]!;
-    // The last byte of a column is one of a page, not of a header.
+    // The last byte of a column is in a page body, not in a header.
     const bit = 8 * (end - 1) + random.below(8);
     const segment = await openSegment(stored(flipBit(bytes, bit)), "0.parquet");
     await assert.rejects(segment.readRowGroup(0), (error) => {
@@ -145,7 +144,7 @@ test(`Segment.readRowGroup() names the page with a bit changed (seed ${SEED})`, 
   }
 });
 
-test(`a segment cut off anywhere is refused (seed ${SEED})`, async () => {
+test(`a segment truncated at any byte is refused (seed ${SEED})`, async () => {
   const sealed = await smallSegment();
   const bytes = sealed.storage.contents("0.parquet");
   const random = new SeededRandom();
@@ -156,13 +155,13 @@ test(`a segment cut off anywhere is refused (seed ${SEED})`, async () => {
   }
 });
 
-test(`a segment with many bytes changed never stops the reader (seed ${SEED})`, async () => {
+test(`a segment with many changed bytes never hangs the reader (seed ${SEED})`, async () => {
   const sealed = await smallSegment();
   const bytes = sealed.storage.contents("0.parquet");
   const random = new SeededRandom();
   for (let run = 0; run < 300; run++) {
     const copy = Buffer.from(bytes);
-    // Most damage to the end is found at once, so it goes to one part at a time.
+    // Damage to the footer is detected early, so each run damages one part of the file.
     const start = random.below(copy.length);
     const end = Math.min(copy.length, start + random.pick([16, 256, 4096]));
     for (let count = 1 + random.below(6); count > 0; count--) {
@@ -173,7 +172,7 @@ test(`a segment with many bytes changed never stops the reader (seed ${SEED})`, 
   }
 });
 
-test("a file of any other content is refused", async () => {
+test("a file that is not a segment is refused", async () => {
   const magic = Buffer.from("PAR1");
   const ending = (length: number) => {
     const bytes = Buffer.from("....PAR1");

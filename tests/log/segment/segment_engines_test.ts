@@ -1,4 +1,4 @@
-/** Other programs read segments: types, order, counts, values. */
+/** Other Parquet readers read segments: types, order, counts, values. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -15,7 +15,7 @@ import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 import { type EventOptions, preparedBatch } from "../../support/prepared.ts";
 import { hostileBatch, sealCommits, smallBatches, splitLines } from "../../support/test_segment.ts";
 
-/** An event, and the digest of its batch, as all readers are made to give them. */
+/** An event and the digest of its batch, normalized across readers. */
 type Row = Record<typeof COLUMN_NAMES[number], string | null>;
 
 interface Sample {
@@ -23,7 +23,7 @@ interface Sample {
   rows: Row[];
 }
 
-/** A segment of several row groups with hostile values, and what must be read from it. */
+/** A segment of several row groups with hostile values, and its expected rows. */
 async function sample(random = new SeededRandom()): Promise<Sample> {
   const hostile = Array.from(
     { length: 60 },
@@ -39,7 +39,7 @@ async function sample(random = new SeededRandom()): Promise<Sample> {
   };
 }
 
-/** Row groups in which all events, some or none have an `occurred_at`. */
+/** Across row groups, all, some or no events have an `occurred_at`. */
 function datedEvent(number: number): EventOptions {
   const isDated = number < 4096 || number < 8000 && number % 7 > 2;
   const occurredAt = `2026-01-01T00:00:00.${String(number).padStart(9, "0")}Z`;
@@ -59,7 +59,7 @@ function rowOf(line: string, batchDigest: string): Row {
   };
 }
 
-/** The readers decode texts with a `TextDecoder`, which leaves a byte order mark in front out. */
+/** The readers decode texts with a `TextDecoder`, which drops a leading byte order mark. */
 function withoutMark(text: string): string {
   return text.replace(/^\ufeff/, "");
 }
@@ -135,13 +135,13 @@ test(`DuckDB reads the types, order and values of a segment (seed ${SEED})`, asy
   });
 });
 
-/** With members in the order of the columns. */
+/** Orders the members like the columns. */
 function ordered(row: Row): Row {
   return Object.fromEntries(COLUMN_NAMES.map((name) => [name, row[name]])) as Row;
 }
 
-test("DuckDB sees Snappy, statistics, Bloom filters and the metadata of a segment", async () => {
-  // A random one may hold all bits of a key that it does not have.
+test("DuckDB uses Snappy, statistics, Bloom filters and metadata of a segment", async () => {
+  // A random filter may have all bits of an absent key set.
   const { parquet, rows } = await sample(new SeededRandom(1));
   await withDuckDb(parquet, async (query) => {
     const chunks = await query("SELECT * FROM parquet_metadata('segment.parquet')");
@@ -156,7 +156,7 @@ test("DuckDB sees Snappy, statistics, Bloom filters and the metadata of a segmen
     ]);
     const metadata = await query("SELECT key, value FROM parquet_kv_metadata('segment.parquet')");
     assert.deepEqual(metadata.map(({ key }) => String(key)), ["service.segment"]);
-    // A filter excludes a row group only if it does not hold the key.
+    // A filter may exclude a row group only if the key is absent.
     const excluded = async (column: string, value: string) => {
       const probe = await query(
         "SELECT bool_and(bloom_filter_excludes) AS excluded FROM " +
@@ -173,7 +173,7 @@ test("DuckDB sees Snappy, statistics, Bloom filters and the metadata of a segmen
   });
 });
 
-test(`parquet-wasm and Arrow read what DuckDB reads (seed ${SEED})`, async () => {
+test(`parquet-wasm and Arrow read the same values as DuckDB (seed ${SEED})`, async () => {
   const { parquet, rows } = await sample();
   const table = tableFromIPC(readParquet(parquet).intoIPCStream());
   assert.equal(table.numRows, rows.length);
@@ -202,7 +202,7 @@ function arrowText(name: keyof Row, value: unknown): string | null {
   return typeof value === "number" ? new Date(value).toISOString() : value as string | null;
 }
 
-test(`hyparquet reads rows by the page indexes of a segment (seed ${SEED})`, async () => {
+test(`hyparquet reads rows through the page indexes of a segment (seed ${SEED})`, async () => {
   const { parquet, rows } = await sample();
   const slice = (start: number, end = parquet.length) =>
     Promise.resolve(Uint8Array.from(parquet.subarray(start, end)).buffer);

@@ -25,7 +25,7 @@ async function readLines(segment: Segment): Promise<Buffer> {
   return Buffer.concat(groups);
 }
 
-test(`a segment gives back the bytes of the lines that were sealed (seed ${SEED})`, async () => {
+test(`a segment restores the exact bytes of the sealed lines (seed ${SEED})`, async () => {
   const { storage, segments, lines } = await sealCommits(hostileCommits(new SeededRandom()));
   assert.equal(segments.length, 1);
   const segment = await openSegment(storage, "0.parquet");
@@ -34,7 +34,7 @@ test(`a segment gives back the bytes of the lines that were sealed (seed ${SEED}
   assert.equal(storage.openFiles, 0);
 });
 
-test("openSegment() reads the footer and no row", async () => {
+test("openSegment() reads the footer and no rows", async () => {
   const { storage } = await sealCommits([smallBatches(10_000)]);
   const before = storage.operations.length;
   const segment = await openSegment(storage, "0.parquet");
@@ -44,7 +44,7 @@ test("openSegment() reads the footer and no row", async () => {
   assert.ok(reads.every(({ position, sizeBytes }) => position! >= rowsEnd || sizeBytes === 4));
 });
 
-test("Segment.footer() tells what is in it", async () => {
+test("Segment.footer() describes the content of the segment", async () => {
   const { storage, entries, lines, head } = await sealCommits([smallBatches(2500)]);
   const segment = await openSegment(storage, "0.parquet");
   const { metadata } = await segment.footer();
@@ -70,7 +70,7 @@ test("Segment.footer() tells what is in it", async () => {
   });
 });
 
-test("a row group ends before its lines exceed their bound, but never before one event", async () => {
+test("a row group ends before its lines exceed the limit, but has at least one event", async () => {
   const payloads = [1, ROW_GROUP_BYTES_SOFT_MAX + 1, 1, 1, ROW_GROUP_BYTES_SOFT_MAX / 2 - 2000];
   const events = payloads.map((length) => ({ payload: "x".repeat(length) }));
   const { storage, lines } = await sealCommits([[preparedBatch("a", { events })]]);
@@ -80,7 +80,7 @@ test("a row group ends before its lines exceed their bound, but never before one
   assert.ok((await readLines(segment)).equals(lines));
 });
 
-test(`findBatch() finds every batch, over row groups too (seed ${SEED})`, async () => {
+test(`findBatch() finds every batch, even across row groups (seed ${SEED})`, async () => {
   const random = new SeededRandom();
   const commits = [
     [hostileBatch(random, 0, 3), preparedBatch("large", { events: Array(9500).fill({}) })],
@@ -94,7 +94,7 @@ test(`findBatch() finds every batch, over row groups too (seed ${SEED})`, async 
   }
 });
 
-test("Segment.filters() reads again what could not be read", async () => {
+test("Segment.filters() retries a failed read", async () => {
   const { storage, entries } = await sealCommits([smallBatches(500)]);
   const segment = await openSegment(storage, "0.parquet");
   const [{ batch_id }] = entries as [BatchEntry];

@@ -1,4 +1,4 @@
-/** A segment does not depend on the runtime that wrote it. */
+/** Segments do not depend on the runtime that wrote them. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -52,6 +52,6 @@ test(`segments written by one runtime are read by the other, byte for byte (seed
       await rm(folder, { recursive: true });
     }
   }
-  // The same bytes, too, since the facts have their hashes.
+  // The facts include the file hashes, so the bytes are equal too.
   assert.equal(written[0], written[1]);
 });

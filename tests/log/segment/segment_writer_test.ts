@@ -18,7 +18,7 @@ import { preparedBatch } from "../../support/prepared.ts";
 import { failNth } from "../../support/storage_faults.ts";
 import { pendingFile, sealCommits, smallBatches, splitLines } from "../../support/test_segment.ts";
 
-test("writeSegment() tells the facts of the file", async () => {
+test("writeSegment() returns the facts of the file", async () => {
   const { storage, segments, entries, lines, head } = await sealCommits([smallBatches(5000)]);
   const bytes = storage.contents("0.parquet");
   const chain = new HistoryChain();
@@ -37,7 +37,7 @@ test("writeSegment() tells the facts of the file", async () => {
   }]);
 });
 
-test("writeSegment() gives each page the CRC-32 of its bytes", async () => {
+test("writeSegment() stores the CRC-32 of each page", async () => {
   const { storage } = await sealCommits([smallBatches(3000)]);
   const bytes = storage.contents("0.parquet");
   const rowGroups = await (await openSegment(storage, "0.parquet")).rowGroups();
@@ -50,7 +50,7 @@ test("writeSegment() gives each page the CRC-32 of its bytes", async () => {
   }
 });
 
-test("writeSegment() ends a segment with the first commit that reaches a bound", async () => {
+test("writeSegment() ends a segment with the first commit that reaches a limit", async () => {
   const sized = (batchId: string, events: number) =>
     preparedBatch(batchId, { events: Array(events).fill({}) });
   const [a, b, c, d, e] = [3, 8, 10, 1, 1].map((events, n) => sized(`${n}`, events));
@@ -65,8 +65,8 @@ test("writeSegment() ends a segment with the first commit that reaches a bound",
   }
 });
 
-test("writeSegment() keeps nothing of the memory that commits are read into", async () => {
-  // Larger than one read, and every value in the place of the one before.
+test("writeSegment() retains no reference to the memory that commits are read into", async () => {
+  // Larger than one read; every value overwrites the one before.
   const commits = Array.from({ length: 8 }, (_, number) => [
     preparedBatch(`${number}`, {
       source: `source-${number}`,
@@ -84,28 +84,28 @@ test("writeSegment() keeps nothing of the memory that commits are read into", as
   assert.ok(Buffer.concat(read).equals(lines));
 });
 
-test("writeSegment() makes no file when there are no events", async () => {
+test("writeSegment() creates no file without events", async () => {
   const { storage, segments } = await sealCommits([[], []]);
   assert.deepEqual(segments, []);
   assert.equal((await storage.list("."))!.length, 1);
 });
 
-test("writeSegment() syncs the file before it tells of it", async () => {
+test("writeSegment() syncs the file before it returns", async () => {
   const { storage } = await sealCommits([smallBatches(10)]);
   const kinds = storage.operations.filter(({ path }) => path === "0.parquet").map((op) => op.kind);
   assert.deepEqual(kinds.slice(kinds.indexOf("sync")).slice(0, 2), ["sync", "close"]);
 });
 
-test("writeSegment() holds one row group at a time", async () => {
+test("writeSegment() buffers one row group at a time", async () => {
   const events = Array(40).fill({ payload: "x".repeat(ROW_GROUP_BYTES_SOFT_MAX / 8) });
   const { storage } = await sealCommits([[preparedBatch("a", { events })]]);
   const rowGroups = await (await openSegment(storage, "0.parquet")).rowGroups();
   const writes = storage.operations.filter((op) => op.kind === "write" && op.path === "0.parquet");
   assert.ok(rowGroups.length >= 5);
-  assert.ok(writes.length > rowGroups.length, "each row group is written by itself");
+  assert.ok(writes.length > rowGroups.length, "each row group is written separately");
 });
 
-test("writeSegment() writes pages of several MiB in their place", async () => {
+test("writeSegment() writes pages of several MiB at the right offsets", async () => {
   const noise = Buffer.alloc(3_000_000);
   for (let i = 0; i < noise.length; i++) noise[i] = 33 + (i * i * 2654435761 >>> 13) % 57;
   const payload = noise.toString("latin1");
@@ -116,7 +116,7 @@ test("writeSegment() writes pages of several MiB in their place", async () => {
   assert.ok((await segment.readRowGroup(0)).equals(lines));
 });
 
-/** A commit, wherever it ends in a file. */
+/** A commit without its position in a file. */
 type CommitLines = Omit<WholeCommit, "endBytes">;
 
 async function writeCommits(commits: CommitLines[], previousHead = GENESIS_HEAD_HEX) {
@@ -138,14 +138,14 @@ function twoBatches(): CommitLines {
 
 type Change = (commit: CommitLines) => CommitLines;
 
-/** Other batches over the same lines. */
+/** Changes the batches and keeps the lines. */
 const entries =
   (change: (batches: BatchEntry[]) => BatchEntry[]): Change => ({ commit, lines }) => ({
     commit: { ...commit, batches: change(commit.batches) },
     lines,
   });
 
-/** Other lines under the same batches. */
+/** Changes the lines and keeps the batches. */
 const relined = (change: (lines: Buffer[]) => Buffer[]): Change => ({ commit, lines }) => ({
   commit,
   lines: Buffer.concat(change(splitLines(lines))),
@@ -157,29 +157,29 @@ const edited = (from: string, to: string): Change => ({ commit, lines }) => {
 };
 
 const WRONG: [string, Change][] = [
-  ["batches in another order", entries(([a, b]) => [b!, a!])],
+  ["batches out of order", entries(([a, b]) => [b!, a!])],
   ["a batch that ends early", entries(([a, b]) => [{ ...a!, events: 1 }, b!])],
-  ["a batch that goes on", entries(([a, b]) => [{ ...a!, events: 3 }, { ...b!, events: 1 }])],
+  ["a batch that ends late", entries(([a, b]) => [{ ...a!, events: 3 }, { ...b!, events: 1 }])],
   ["fewer lines than events", relined((lines) => lines.slice(0, -1))],
   ["more lines than events", relined((lines) => [...lines, Buffer.from("{}\n")])],
   ["lines of another batch", entries(([, b]) => [{ ...b!, events: 4 }])],
-  ["another last event", entries(([a, b]) => [a!, { ...b!, last_event_id: b!.first_event_id }])],
-  ["lines in another order", relined(([first, second, ...rest]) => [second!, first!, ...rest])],
+  ["a wrong last event", entries(([a, b]) => [a!, { ...b!, last_event_id: b!.first_event_id }])],
+  ["lines out of order", relined(([first, second, ...rest]) => [second!, first!, ...rest])],
   ["lines of another source", edited('"shop"', '"show"')],
-  ["another chain head", ({ commit, lines }) => ({
+  ["a wrong chain head", ({ commit, lines }) => ({
     commit: { ...commit, head: "0".repeat(64) },
     lines,
   })],
-  ["a line that does not end", ({ commit, lines }) => ({ commit, lines: lines.subarray(0, -1) })],
-  ["a line that is no event", edited('"kind"', '"kinds"')],
+  ["an unterminated line", ({ commit, lines }) => ({ commit, lines: lines.subarray(0, -1) })],
+  ["a line that is not an event", edited('"kind"', '"kinds"')],
   ["an id in capitals", edited("-8203-", "-8A03-")],
   ["a hash in capitals", edited('"event_hash":"', '"event_hash":"A')],
-  ["a time that is none", edited("01-01T00:00:00.000Z", "13-01T00:00:00.000Z")],
+  ["an invalid time", edited("01-01T00:00:00.000Z", "13-01T00:00:00.000Z")],
   ["an escape that is not canonical", edited('"x"', '"\\u0078"')],
   ["an escape in a name", edited('"orders"', '"\\u006frders"')],
 ];
 
-test("writeSegment() refuses lines that are not what their batches say", async () => {
+test("writeSegment() refuses lines that do not match their batches", async () => {
   for (const [name, change] of WRONG) {
     await assert.rejects(writeCommits([change(twoBatches())]), CorruptLogError, name);
   }
@@ -196,7 +196,7 @@ test("writeSegment() closes its file when a write fails", async () => {
   assert.equal(storage.openFiles, 0);
 });
 
-test("readBack() passes what was written and refuses what came to be otherwise", async () => {
+test("readBack() accepts what was written and refuses any other content", async () => {
   const { storage, written } = await writeCommits([twoBatches()]);
   await readBack(storage, "0.parquet", written);
   const damaged = new SimulatedDisk(

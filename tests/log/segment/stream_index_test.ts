@@ -31,7 +31,7 @@ function idAt(place: number): string {
   return `019b7c4e-2d37-7a01-8f00-${place.toString(16).padStart(12, "0")}`;
 }
 
-/** So many streams and their sources, in order. */
+/** Random entries of streams and their sources, in order. */
 function randomEntries(random: SeededRandom, count: number): StreamEntry[] {
   const keys = new Set<string>();
   const sources = Array.from({ length: 1 + random.below(count) }, () => randomName(random));
@@ -46,7 +46,7 @@ function randomEntries(random: SeededRandom, count: number): StreamEntry[] {
   }));
 }
 
-/** An index as a segment has it, and how many blocks were read of it. */
+/** A stream index as stored in a segment, and the number of blocks read from it. */
 function indexOf(entries: StreamEntry[]): StreamIndex & { reads: number } {
   const { stream_blocks: blocks, stream_index: index } = encodeStreamIndex(entries);
   return {
@@ -73,7 +73,7 @@ async function readFrom(streams: StreamIndex, key: string): Promise<StreamEntry[
   return entries;
 }
 
-test(`a stream index of any length finds what a plain list does (seed ${SEED})`, async () => {
+test(`a stream index of any length agrees with a plain list (seed ${SEED})`, async () => {
   const random = new SeededRandom();
   for (const count of [1, 2, 20, 60, 300, 1 + random.below(3000)]) {
     const plain = randomEntries(random, count);
@@ -93,7 +93,7 @@ test(`a stream index of any length finds what a plain list does (seed ${SEED})`,
   }
 });
 
-test("a source comes before its streams, and a stream before one that begins with its name", () => {
+test("a source sorts before its streams, and a stream before those it is a prefix of", () => {
   const keys = [
     sourceKey("a"),
     streamKey("a", "b"),
@@ -106,7 +106,7 @@ test("a source comes before its streams, and a stream before one that begins wit
   assert.deepEqual(keys.toSorted(), keys);
 });
 
-test("every bit of a block is covered by its CRC-32", () => {
+test("the CRC-32 of a block covers every bit", () => {
   const { stream_blocks: blocks, stream_index: index } = encodeStreamIndex(entriesOf(["b", "c"]));
   for (
     const [bytes, decode] of [[blocks, decodeStreamBlock], [index, decodeStreamIndex]] as const
@@ -120,7 +120,7 @@ test("every bit of a block is covered by its CRC-32", () => {
   }
 });
 
-test("decodeStreamBlock() refuses forged entries behind a right CRC-32", () => {
+test("decodeStreamBlock() rejects forged entries with a valid CRC-32", () => {
   for (const streams of [["c", "b"], ["b", "b"]]) {
     const { stream_blocks } = encodeStreamIndex(entriesOf(streams));
     assert.throws(() => decodeStreamBlock(stream_blocks), /has entries that are not in order/);
@@ -142,7 +142,7 @@ test("decodeStreamBlock() refuses forged entries behind a right CRC-32", () => {
   }
 });
 
-test("a block of entries of the largest size is within the limit of readers", async () => {
+test("a block of maximum-size entries is within the limit of readers", async () => {
   const longest = (letter: string) => letter.repeat(NAME_BYTES_MAX);
   const entries = [..."abcdefghijklmnopqrstuvwxyz"].flatMap((letter) =>
     [..."klmno"].map((stream) => ({

@@ -53,7 +53,7 @@ test("fileStorage() writes, reads, syncs and truncates a file", async () => {
   });
 });
 
-test("fileStorage() opens a file for reading, for writing, or newly created", async () => {
+test("fileStorage() opens a file for reading or writing, or creates it", async () => {
   await withFolder(async (storage) => {
     for (const mode of ["read", "write"] as const) {
       await assert.rejects(storage.open("f", mode), isNotFound);
@@ -70,7 +70,7 @@ test("fileStorage() opens a file for reading, for writing, or newly created", as
   });
 });
 
-test("fileStorage() opens no symlink, folder, or pipe, and waits for none", async () => {
+test("fileStorage() opens no symlink, folder or pipe, and does not block on one", async () => {
   await withFolder(async (storage, folder) => {
     await writeNew(storage, "f", "text");
     fs.symlinkSync("f", join(folder, "link"));
@@ -86,7 +86,7 @@ test("fileStorage() opens no symlink, folder, or pipe, and waits for none", asyn
   });
 });
 
-test("fileStorage() lists, renames and removes names", async () => {
+test("fileStorage() lists, renames and removes files", async () => {
   await withFolder(async (storage, folder) => {
     assert.equal(await storage.list("pending"), null);
     await storage.makeFolder("pending");
@@ -109,7 +109,7 @@ test("fileStorage() lists, renames and removes names", async () => {
   });
 });
 
-test("fileStorage() says of a write without room that there was none", async () => {
+test("fileStorage() reports that a write ran out of space", async () => {
   await withFolder(async (storage) => {
     const file = await storage.open("f", "create");
     const beyondAnyFile = Number.MAX_SAFE_INTEGER;
@@ -120,13 +120,13 @@ test("fileStorage() says of a write without room that there was none", async () 
   });
 });
 
-test("isNoRoom() knows an error by its code, or by its number where it has none", () => {
+test("isNoRoom() recognizes an error by its code, or by its number without a code", () => {
   const { EDQUOT, EFBIG, EIO, ENOSPC } = constants.errno;
   const withCode = (code: string, message = "") => Object.assign(new Error(message), { code });
   const cases: [isNoRoom: boolean, errors: unknown[]][] = [
     [true, [EDQUOT, EFBIG, ENOSPC].map((errno) => new Error(`No room (os error ${errno})`))],
     [true, ["EDQUOT", "EFBIG", "ENOSPC"].map((code) => withCode(code))],
-    // libuv has no name for EDQUOT: a disk quota that was used up stopped the writer for good.
+    // The bug: libuv has no name for EDQUOT, so an exhausted disk quota poisoned the writer.
     [true, [withCode(`Unknown system error -${EDQUOT}`, "write")]],
     [false, [withCode(`Unknown system error -${EIO}`)]],
     [false, [withCode("EIO", `No room (os error ${ENOSPC})`)]],
@@ -138,20 +138,20 @@ test("isNoRoom() knows an error by its code, or by its number where it has none"
   }
 });
 
-test("readSmallFile() refuses a file over its limit", async () => {
+test("readSmallFile() refuses a file over the limit", async () => {
   await withFolder(async (storage) => {
     await writeNew(storage, "f", "12345");
     assert.equal(Buffer.from(await readSmallFile(storage, "f", 5)).toString(), "12345");
     await assert.rejects(readSmallFile(storage, "f", 4), /5 bytes exceed the limit of 4/);
     await replaceFile(storage, "f", "f.tmp", Buffer.from("new"));
     assert.equal(await readText(storage, "f"), "new");
-    assert.deepEqual(await storage.list("."), ["f"], "replaceFile() leaves nothing beside it");
+    assert.deepEqual(await storage.list("."), ["f"], "replaceFile() leaves no temporary file");
   });
 });
 
 type Call = (...parts: unknown[]) => void;
 
-test("fileStorage() closes a file behind its reads, and does nothing with it after", async (t) => {
+test("fileStorage() closes a file after its pending reads, and refuses later operations", async (t) => {
   await withFolder(async (storage) => {
     await writeNew(storage, "first", "first");
     const first = await storage.open("first", "write");
@@ -173,10 +173,10 @@ test("fileStorage() closes a file behind its reads, and does nothing with it aft
     assert.deepEqual(
       order,
       ["read", "read", "close", "close"],
-      "a descriptor to read, one to write",
+      "one descriptor for reads, one for writes",
     );
     assert.deepEqual(into.map(String), ["first", "first"]);
-    // It has the descriptor that the first one had.
+    // It reuses the descriptor of the first file.
     const second = await storage.open("first", "write");
     const calls = [
       () => first.read(Buffer.alloc(5), 0),

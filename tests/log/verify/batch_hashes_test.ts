@@ -8,7 +8,7 @@ import { SimulatedDisk } from "../../support/simulated_disk.ts";
 import { commitOffsets, openTestLog, tailOf, withTail } from "../../support/test_log.ts";
 import { verifyTree } from "../../support/verifying.ts";
 
-test("verifyLog() finds the first of many batches that are there twice, before other damage", async () => {
+test("verifyLog() reports the first of many duplicate batches, before other damage", async () => {
   const storage = new SimulatedDisk();
   const { log } = await openTestLog(storage);
   const names = Array.from({ length: 2000 }, (_, number) => `${number}`);
@@ -37,7 +37,7 @@ test("verifyLog() finds the first of many batches that are there twice, before o
     assert.match(failure!.message, /: batch "1234" of source "shop" is committed twice$/);
     assert.deepEqual(others.map(({ code }) => code), codes);
   }
-  // The damage comes first where the first of the two batches is damaged.
+  // The damage is reported if it is in the first of the two batches.
   const first = withTail(repeated, flipBit(damaged, 8 * 300));
   assert.equal((await verifyTree(first)).report.failure, "tail_invalid");
 });

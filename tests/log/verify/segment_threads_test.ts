@@ -16,7 +16,7 @@ import { logOf, verifyStorage } from "../../support/verifying.ts";
 
 const skip = availableParallelism() < 2 ? "one processor" : false;
 
-/** A log whose segments are large enough for threads; one is damaged. */
+/** A log with segments large enough for threads, one of them damaged. */
 async function largeLog(): Promise<Tree> {
   const storage = new SimulatedDisk();
   const { log } = await openTestLog(storage);
@@ -31,7 +31,7 @@ async function largeLog(): Promise<Tree> {
 }
 
 test(
-  "verifyLog() verifies segments on threads, or those that a thread could not",
+  "verifyLog() verifies segments on threads, and itself those where a thread failed",
   { skip },
   () =>
     withFolder(async (folder) => {
@@ -43,7 +43,7 @@ test(
       for (const chain of [false, true]) {
         const inPlace = await verifyStorage(new SimulatedDisk(tree), { chain });
         assert.equal(inPlace.report.failure, "file_hash_mismatch");
-        // No thread can read a folder of the second name.
+        // Threads cannot read the second folder name.
         for (const [name, isInPlace] of [[folder, false], ["\0", true]] as const) {
           const storage = new SimulatedDisk(tree);
           const { report, failure } = await verifyStorage(storage, { chain, folder: name });
@@ -56,7 +56,7 @@ test(
     }),
 );
 
-test("startSegmentThreads() gives null for few or small segments", async () => {
+test("startSegmentThreads() returns null for few or small segments", async () => {
   const options = { folder: "", chain: false };
   const small = manifestOf(await logOf({ segments: true })).segments;
   assert.equal(startSegmentThreads(small, options), null);

@@ -35,7 +35,7 @@ import {
   splitLines,
 } from "../../support/test_segment.ts";
 
-/** What a pass finds; null when nothing. */
+/** Returns the failure that a pass finds, or null. */
 async function findFailure(
   storage: SimulatedDisk,
   entry: ExpectedSegment,
@@ -46,7 +46,7 @@ async function findFailure(
   return failure?.code ?? null;
 }
 
-test(`checkSegment() passes what the writer wrote (seed ${SEED})`, async () => {
+test(`checkSegment() accepts what the writer wrote (seed ${SEED})`, async () => {
   const random = new SeededRandom();
   const hostile = Array.from(
     { length: 100 },
@@ -72,7 +72,7 @@ test(`checkSegment() passes what the writer wrote (seed ${SEED})`, async () => {
   }
 });
 
-test("checkSegment() reads no payload unless the chain is followed", async () => {
+test("checkSegment() reads no payloads unless it verifies the chain", async () => {
   const events = Array.from({ length: 50 }, (_, n) => ({ payload: `${n}`.repeat(20_000) }));
   const { storage, segments: [entry] } = await sealCommits([[preparedBatch("a", { events })]]);
   const bytesRead = async (options: { chain: boolean }) => {
@@ -86,7 +86,7 @@ test("checkSegment() reads no payload unless the chain is followed", async () =>
 
 const OTHER_HASH = "a".repeat(64);
 
-test("checkSegment() finds a manifest that says other things than the footer", async () => {
+test("checkSegment() reports a manifest that disagrees with the footer", async () => {
   const { storage, segments: [entry] } = await sealCommits([smallBatches(3)]);
   const changes: Partial<ExpectedSegment>[] = [
     { events: 4 },
@@ -125,7 +125,7 @@ function forgeLine(change: (line: string) => string): Forge {
   return ([row, ...rest]) => ({ groups: [[changeLine(row!, change), ...rest]] });
 }
 
-/** Forges a segment of these rows in other places. */
+/** Forges a segment with the rows in this order. */
 function forgeOrder(order: readonly number[]): Forge {
   return (rows) => ({ groups: [order.map((place) => rows[place]!)] });
 }
@@ -134,7 +134,6 @@ function forgeIndex(index: NonNullable<Forgery["index"]>): Forge {
   return (rows) => ({ groups: [rows], index });
 }
 
-/** Forges the stream index. */
 function forgeStreams(change: (entries: StreamEntry[]) => StreamEntry[]): Forge {
   return (rows) => {
     const entries = decodeStreamBlock(describeRows(rows).index.stream_blocks);
@@ -150,7 +149,7 @@ const withBadStream = (line: string) => line.replace(/"stream":"[^"]*"/, '"strea
 
 type Found = FailureCode | null;
 
-/** What each pass finds, and ways to forge rows that it finds so. */
+/** What each pass finds, and forgeries with that result. */
 const FORGERIES: [byDefault: Found, byChain: Found, forgeries: Record<string, Forge>][] = [
   [null, null, { nothing: (rows) => ({ groups: [rows.slice(0, 3), rows.slice(3)] }) }],
   [null, "content_hash_mismatch", { "a payload": forgeLine(withPayload) }],
@@ -158,7 +157,7 @@ const FORGERIES: [byDefault: Found, byChain: Found, forgeries: Record<string, Fo
     "a payload and its hash": forgeLine(withContent),
   }],
   ["segment_invalid", "event_hash_mismatch", {
-    "a stream whose name is none": (rows) => ({
+    "an invalid stream name": (rows) => ({
       groups: [[...rows.slice(0, -1), changeLine(rows.at(-1)!, withBadStream)]],
     }),
   }],
@@ -166,17 +165,17 @@ const FORGERIES: [byDefault: Found, byChain: Found, forgeries: Record<string, Fo
     "a missing event": forgeOrder([1, 2, 3, 4, 5, 6, 7]),
   }],
   ["order_invalid", "order_invalid", {
-    "two events in each other's place": forgeOrder([0, 1, 3, 2, 4, 5, 6, 7]),
-    "two batches in each other's place": forgeOrder([0, 1, 4, 5, 2, 3, 6, 7]),
-    "an event twice": forgeOrder([0, 0, 1, 2, 3, 4, 5, 6, 7]),
-    "two row groups in each other's place": (rows) => ({
+    "two swapped events": forgeOrder([0, 1, 3, 2, 4, 5, 6, 7]),
+    "two swapped batches": forgeOrder([0, 1, 4, 5, 2, 3, 6, 7]),
+    "a repeated event": forgeOrder([0, 0, 1, 2, 3, 4, 5, 6, 7]),
+    "two swapped row groups": (rows) => ({
       groups: [rows.slice(4), rows.slice(0, 4)],
       metadata: idsOf(rows),
     }),
   }],
   [null, "chain_head_mismatch", {
-    "a chain head before": forgeMetadata({ previous_head: OTHER_HASH }),
-    "a chain head after": forgeMetadata({ head: OTHER_HASH }),
+    "the previous chain head": forgeMetadata({ previous_head: OTHER_HASH }),
+    "the chain head": forgeMetadata({ head: OTHER_HASH }),
   }],
   ["segment_invalid", "segment_invalid", {
     "two digests in one batch": ([first, ...rest]) => {
@@ -188,23 +187,23 @@ const FORGERIES: [byDefault: Found, byChain: Found, forgeries: Record<string, Fo
       groups: [rows],
       metadata: { first_event_id: idsOf(rows.slice(1)).first_event_id },
     }),
-    "the counts of streams": forgeStreams((entries) => changed(entries, isStream, { events: 9 })),
+    "stream counts": forgeStreams((entries) => changed(entries, isStream, { events: 9 })),
     "the order of streams": forgeStreams((entries) => entries.toReversed()),
-    "two streams with each other's counts": forgeStreams((entries) => {
+    "two streams with swapped counts": forgeStreams((entries) => {
       const [first, second, ...rest] = entries as [StreamEntry, StreamEntry];
       return [{ ...second, key: first.key }, { ...first, key: second.key }, ...rest];
     }),
-    "a stream twice": forgeStreams((entries) => [entries[0]!, ...entries]),
+    "a repeated stream": forgeStreams((entries) => [entries[0]!, ...entries]),
     "the last event of a source": forgeStreams((entries) =>
       changed(entries, isSource, { lastEventId: entries[2]!.lastEventId })
     ),
-    "a source that is left out": forgeStreams((entries) => entries.filter(isStream)),
-    "a filter that leaves a key out": forgeIndex({ key_filter: buildKeyFilter([]) }),
-    "a filter that lets all pass": forgeIndex({ key_filter: fullFilter() }),
+    "an omitted source": forgeStreams((entries) => entries.filter(isStream)),
+    "a filter that lacks a key": forgeIndex({ key_filter: buildKeyFilter([]) }),
+    "a filter of all keys": forgeIndex({ key_filter: fullFilter() }),
   }],
 ];
 
-/** A key filter of one page, all of whose bits are set. */
+/** A key filter of one page with all bits set. */
 function fullFilter(): Buffer {
   const page = Buffer.alloc(KEY_PAGE_BYTES, 0xff);
   page.writeUInt32LE(crc32(page.subarray(0, -4)), KEY_PAGE_BYTES - 4);
@@ -219,7 +218,7 @@ function isStream({ key }: StreamEntry): boolean {
   return !isSourceKey(key);
 }
 
-/** The entries with another first one of those that are `wanted`. */
+/** Changes the first entry that is `wanted`. */
 function changed(
   entries: StreamEntry[],
   wanted: (entry: StreamEntry) => boolean,
@@ -236,7 +235,7 @@ function idsOf(rows: ForgedRow[]): { first_event_id: string; last_event_id: stri
 
 for (const [byDefault, byChain, forgeries] of FORGERIES) {
   for (const [name, forge] of Object.entries(forgeries)) {
-    test(`checkSegment() finds forged rows behind a right file hash: ${name}`, async () => {
+    test(`checkSegment() reports forged rows despite a valid file hash: ${name}`, async () => {
       const { storage, entry } = await forgeSegment(forge(someRows()));
       assert.equal(await findFailure(storage, entry, { chain: false }), byDefault);
       assert.equal(await findFailure(storage, entry, { chain: true }), byChain);
@@ -244,7 +243,7 @@ for (const [byDefault, byChain, forgeries] of FORGERIES) {
   }
 }
 
-test("checkSegment() finds Parquet files that are no segments", async () => {
+test("checkSegment() reports Parquet files that are not segments", async () => {
   const table = Table.fromIPCStream(tableToIPC(tableFromArrays({ n: [1, 2, 3] }), "stream"));
   const { segments: [entry] } = await sealCommits([smallBatches(3)]);
   for (const bytes of [writeParquet(table), fileOfAnotherSchema(), Buffer.from("PAR1")]) {
@@ -254,7 +253,7 @@ test("checkSegment() finds Parquet files that are no segments", async () => {
   }
 });
 
-/** Ends as a segment does, CRC-32 and all. */
+/** Ends like a segment, with a valid CRC-32. */
 function fileOfAnotherSchema(): Buffer {
   const footer = encodeFooter({
     version: 2,

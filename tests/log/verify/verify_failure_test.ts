@@ -54,14 +54,14 @@ function withPending(bytes: Uint8Array): Tree {
   return withFile(PENDING_2, bytes);
 }
 
-/** The log with other lines in a commit. */
+/** The log with changed lines in a commit. */
 function withBadLines(change: (lines: string[]) => string[]): Tree {
   return withCommits(FULL, PENDING_2, ([first]) => {
     first!.lines = change(first!.lines);
   });
 }
 
-/** The log with another entry of its first batch in a file. */
+/** The log with a changed entry of the first batch of a file. */
 function withEntry(path: string, change: (entry: BatchEntry) => BatchEntry): Tree {
   return withCommits(FULL, path, ([first]) => {
     const { commit } = first!;
@@ -70,7 +70,7 @@ function withEntry(path: string, change: (entry: BatchEntry) => BatchEntry): Tre
   });
 }
 
-/** The log with a change of one event, in every form that it can be stored in. */
+/** The log with one event changed: in a segment, in a pending file, in the tail. */
 async function withLine(change: (line: string) => string): Promise<Tree[]> {
   const inFile = (path: string) =>
     withCommits(FULL, path, ([, second]) => {
@@ -111,22 +111,22 @@ async function overlappingPending(): Promise<Tree> {
   return withFile(name, before.get(PENDING_1)!, without(PENDING_1));
 }
 
-/** The log with a segment that says other things of itself. */
+/** The log with forged facts in a segment and its manifest entry. */
 async function withForged(number: number, facts: Partial<SegmentEntry>, tree = FULL) {
   const entry = { ...SEGMENTS[number]!, ...facts };
   const rows = await readRows(FULL, SEGMENTS[number]!.path);
   return withSegment(tree, number, await forgeSegment(rows, entry), facts);
 }
 
-/** The log with another head of the first segment, from which the second one goes on. */
+/** The log with a forged head of the first segment, from which the second one continues. */
 async function withForgedHead(): Promise<Tree> {
   return await withForged(1, { previous_head: ZEROS }, await withForged(0, { head: ZEROS }));
 }
 
-/** Changes of a log, and what the message must tell of each. */
+/** Changes to a log, and the message that each must cause. */
 type Finding = [what: string, message: RegExp, ...trees: Tree[]];
 
-/** By what each pass finds; null for nothing. */
+/** Grouped by what each pass finds; null for nothing. */
 const FINDINGS: [byChain: FailureCode, byDefault: FailureCode | null, findings: Finding[]][] = [
   ["manifest_invalid", "manifest_invalid", [
     [
@@ -136,7 +136,7 @@ const FINDINGS: [byChain: FailureCode, byDefault: FailureCode | null, findings: 
         .map((tree) => without(MANIFEST_FILE, tree)),
     ],
     [
-      "no manifest of this format",
+      "a manifest of another format",
       /^manifest\.json: /,
       withFile(MANIFEST_FILE, Buffer.alloc(0)),
       withFile(MANIFEST_FILE, truncateAt(FULL.get(MANIFEST_FILE)!, 100)),
@@ -145,14 +145,14 @@ const FINDINGS: [byChain: FailureCode, byDefault: FailureCode | null, findings: 
       withManifest(FULL, { ...MANIFEST, min_writer: 0 }),
     ],
     [
-      "segments in another order, doubled or left out",
+      "segments reordered, duplicated or omitted",
       /not a manifest of/,
       ...[[SEGMENT_2, SEGMENT_1, SEGMENT_3], [SEGMENT_1, ...SEGMENTS], [SEGMENT_1, SEGMENT_3]]
         .map((segments) => withManifest(FULL, { ...MANIFEST, segments })),
     ],
     ["a segment is missing", /^segments\/.*: it names a missing file$/, without(SEGMENT_2.path)],
     [
-      "an older manifest was put back",
+      "an older manifest was restored",
       /^manifest\.json: does not list the segment that follows, segments\//,
       ...[[], manifestOf(SEALED).segments.slice(0, 1)]
         .map((segments) => withManifest(SEALED, { ...manifestOf(SEALED), segments })),
@@ -160,57 +160,57 @@ const FINDINGS: [byChain: FailureCode, byDefault: FailureCode | null, findings: 
   ]],
   ["file_hash_mismatch", "file_hash_mismatch", [
     [
-      "a segment has other bytes",
+      "a segment has changed bytes",
       /^segments\/.*: the SHA-256 of the file: expected [0-9a-f]{64}, found/,
       withFile(SEGMENT_2.path, flipBit(SEGMENT_BYTES, 100)),
     ],
     [
-      "a segment has another size",
+      "a segment has the wrong size",
       /^segments\/.*: the size of the file in bytes: expected \d+, found \d+$/,
       ...[truncateAt(SEGMENT_BYTES, 100), appendBytes(SEGMENT_BYTES, "?"), Buffer.alloc(0)]
         .map((bytes) => withFile(SEGMENT_2.path, bytes)),
     ],
   ]],
   ["segment_invalid", "segment_invalid", [
-    ["a file that is no segment", /^segments\//, withSegment(FULL, 0, Buffer.from("?"))],
-    ["a segment cut off", /^segments\//, withSegment(FULL, 1, truncateAt(SEGMENT_BYTES, 500))],
+    ["a file that is not a segment", /^segments\//, withSegment(FULL, 0, Buffer.from("?"))],
+    ["a truncated segment", /^segments\//, withSegment(FULL, 1, truncateAt(SEGMENT_BYTES, 500))],
     [
-      "another segment",
+      "a swapped segment",
       /its footer says events 5, the manifest 3/,
       withSegment(FULL, 0, SEGMENT_BYTES),
     ],
-    ["a batch that is split or cut", /1 batches/, await withForged(0, { batches: 2 })],
+    ["a split or truncated batch", /1 batches/, await withForged(0, { batches: 2 })],
   ]],
   ["pending_invalid", "pending_invalid", [
     ["damage at the start", /^pending\/.*: at byte 0: /, withPending(flipBit(PENDING, 8 * 500))],
     [
-      "damage of a later commit",
+      "damage to a later commit",
       new RegExp(`^pending/.*: at byte ${OFFSET_2}: `),
       withPending(flipBit(PENDING, 8 * (OFFSET_2 + 500))),
     ],
     [
-      "a commit cut off at the end",
+      "a torn last commit",
       new RegExp(`^pending/.*: at byte ${OFFSET_3}: `),
       withPending(truncateAt(PENDING, PENDING.length - 1)),
     ],
     [
-      "bytes at the end",
+      "trailing bytes",
       new RegExp(`^pending/.*: at byte ${PENDING.length}: `),
       withPending(appendBytes(PENDING, "?")),
     ],
     [
-      "a name with another first event",
+      "a name with the wrong first event",
       /^pending\/.*: the first event that its name tells: expected .*, found /,
       withFile(PENDING_1, PENDING, withPending(FULL.get(PENDING_1)!)),
     ],
     [
-      "a name with another last event",
+      "a name with the wrong last event",
       /^pending\/.*: the last event that its name tells: expected .*, found /,
       withPending(Buffer.alloc(0)),
       withCommits(FULL, PENDING_2, ([first]) => [first!]),
     ],
     [
-      "a name of no pending file",
+      "an invalid name of a pending file",
       /^pending\/1\.ndjson: not the name of a rotated tail$/,
       withFile("pending/1.ndjson", PENDING, without(PENDING_2)),
     ],
@@ -225,7 +225,7 @@ const FINDINGS: [byChain: FailureCode, byDefault: FailureCode | null, findings: 
       withBadLines((lines) => [...lines, "{}"]),
     ],
     [
-      "a line that is no event",
+      "a line that is not an event",
       /event .*: a line is not a valid event$/,
       withBadLines((lines) => lines.with(1, "{}")),
       withBadLines((lines) => lines.with(1, lines[1]!.replace('"kind"', '"kinds"'))),
@@ -242,7 +242,7 @@ const FINDINGS: [byChain: FailureCode, byDefault: FailureCode | null, findings: 
       withEntry(PENDING_2, (entry) => ({ ...entry, batch_id: "another" })),
     ],
     [
-      "a batch entry with another last event",
+      "a batch entry with the wrong last event",
       /the last_event_id of batch p1-1\/1: expected .*, found /,
       withEntry(PENDING_2, (entry) => ({ ...entry, last_event_id: entry.first_event_id })),
     ],
@@ -255,40 +255,40 @@ const FINDINGS: [byChain: FailureCode, byDefault: FailureCode | null, findings: 
         .map((tree) => without(TAIL_FILE, tree)),
     ],
     [
-      "a batch entry with another first event",
+      "a batch entry with the wrong first event",
       /the first_event_id of batch t0-1: expected .*, found /,
       withEntry(TAIL_FILE, (entry) => ({ ...entry, first_event_id: entry.last_event_id })),
     ],
     ...commitOffsets(TAIL).slice(0, -2).map((offset): Finding => [
-      `a commit at byte ${offset} that is not right before one that is`,
+      `an invalid commit at byte ${offset} before a valid one`,
       new RegExp(`^tail\\.ndjson.*: at byte ${offset}: `),
       ...[0, 500, 1500].map((byte) => withTail(FULL, flipBit(TAIL, 8 * (offset + byte)))),
     ]),
   ]],
   ["order_invalid", "order_invalid", [
     [
-      "events in another order",
+      "events out of order",
       /event .*: follows event /,
       withCommits(FULL, TAIL_FILE, swapLines),
       withCommits(FULL, PENDING_1, swapLines),
       await withRows(FULL, 0, ([first, second, ...rest]) => [second!, first!, ...rest]),
     ],
     [
-      "files that overlap",
+      "overlapping files",
       /^(tail\.ndjson|pending\/.*), event .*: follows event/,
       withTail(FULL, appendBytes(FULL.get(PENDING_1)!, TAIL)),
       await overlappingPending(),
     ],
   ]],
   ["idempotency_invalid", "idempotency_invalid", [[
-    "a batch that is there twice",
+    "a duplicate batch",
     /^(pending|tail).*, event .*: batch "twice" of source "shop" is committed twice$/,
     await logWithTwice(0, 1),
     await logWithTwice(0, 2),
     await logWithTwice(1, 2),
   ]]],
   ["batch_commitment_mismatch", "batch_commitment_mismatch", [[
-    "the digest is another one",
+    "the digest is wrong",
     /, event .*: the digest of batch .*: expected 0{64}, found [0-9a-f]{64}$/,
     withEntry(TAIL_FILE, (entry) => ({ ...entry, batch_digest: ZEROS })),
     await withRows(FULL, 0, (rows) => {
@@ -296,7 +296,7 @@ const FINDINGS: [byChain: FailureCode, byDefault: FailureCode | null, findings: 
     }),
   ]]],
   ["event_hash_mismatch", "batch_commitment_mismatch", [[
-    "an event is not the one submitted",
+    "an event differs from the one submitted",
     ENVELOPE_HASH,
     ...await withText(/"stream":"s-\d"/, '"stream":"s-9"'),
     ...await withText(/"kind":"upserted"/, '"kind":"deleted"'),
@@ -304,29 +304,29 @@ const FINDINGS: [byChain: FailureCode, byDefault: FailureCode | null, findings: 
     ...await withText(/"occurred_at":"2025/, '"occurred_at":"2024'),
   ], ["a payload and its hash", ENVELOPE_HASH, ...await withLine(withPayloadAndHash)]]],
   ["event_hash_mismatch", null, [[
-    "an event or its hash is another one",
+    "an event or its hash is wrong",
     ENVELOPE_HASH,
     ...await withText(/"observed_at":"2026/, '"observed_at":"2025'),
     ...await withText(/"event_hash":"..../, '"event_hash":"ffff'),
   ]]],
   ["content_hash_mismatch", "batch_commitment_mismatch", [[
-    "a content hash is another one",
+    "a content hash is wrong",
     /, event .*: the hash of its payload: expected ffff.*, found [0-9a-f]{64}$/,
     ...await withText(/"content_hash":"..../, '"content_hash":"ffff'),
   ]]],
   ["content_hash_mismatch", null, [[
-    "a payload is another one",
+    "a payload was changed",
     /, event .*: the hash of its payload: expected [0-9a-f]{64}, found [0-9a-f]{64}$/,
     ...await withText("東京", "京東"),
   ]]],
   ["chain_head_mismatch", null, [
     [
-      "the head of a commit is another one",
+      "the head of a commit is wrong",
       CHAIN_HEAD,
       withCommits(FULL, PENDING_1, ([first]) => void (first!.commit.head = ZEROS)),
       withCommits(FULL, TAIL_FILE, ([first]) => void (first!.commit.head = ZEROS)),
     ],
-    ["the head of a segment is another one", CHAIN_HEAD, await withForgedHead()],
+    ["the head of a segment is wrong", CHAIN_HEAD, await withForgedHead()],
     [
       "events are missing",
       CHAIN_HEAD,
@@ -336,7 +336,7 @@ const FINDINGS: [byChain: FailureCode, byDefault: FailureCode | null, findings: 
     ],
   ]],
   ["chain_head_mismatch", "tail_invalid", [[
-    "the chain head of a clean end is another one",
+    "the chain head of a clean shutdown is wrong",
     CHAIN_HEAD,
     withCommits(FULL, TAIL_FILE, (commits) => void (commits.at(-1)!.commit.head = ZEROS)),
   ]]],
@@ -344,7 +344,7 @@ const FINDINGS: [byChain: FailureCode, byDefault: FailureCode | null, findings: 
 
 for (const [byChain, byDefault, findings] of FINDINGS) {
   for (const [what, message, ...trees] of findings) {
-    test(`verifyLog() finds ${byChain}: ${what}`, async () => {
+    test(`verifyLog() reports ${byChain}: ${what}`, async () => {
       for (const tree of trees) {
         const { failure } = await verifyTree(tree, { chain: true });
         assert.equal(failure?.code, byChain, failure?.message);
@@ -355,12 +355,12 @@ for (const [byChain, byDefault, findings] of FINDINGS) {
   }
 }
 
-/** The log with another payload in the second commit of the tail. */
+/** The log with a changed payload in the second commit of the tail. */
 const OTHER_PAYLOAD = withCommits(FULL, TAIL_FILE, ([, second]) => {
   second!.lines[1] = second!.lines[1]!.replace("東京", "京東");
 });
 
-/** The codes and files of all that is damaged, the first failure in front. */
+/** The code and file of all damage, the first failure first. */
 async function damagesOf(tree: Tree, options: { chain: boolean }): Promise<string[]> {
   const { failure, others } = await verifyTree(tree, options);
   return [failure!, ...others].map(({ code, message }) => {
@@ -375,7 +375,7 @@ test("verifyLog() reports the failure that comes first in the log", async () => 
   assert.deepEqual(await damagesOf(both, { chain: false }), [`tail_invalid ${TAIL_FILE}`]);
 });
 
-test("verifyLog() names every damaged file behind the first failure", async () => {
+test("verifyLog() names every damaged file after the first failure", async () => {
   const damaged = new Map(FULL);
   for (const path of [SEGMENT_2.path, SEGMENT_3.path, PENDING_2, TAIL_FILE]) {
     damaged.set(path, flipBit(FULL.get(path)!, 8 * 300));
@@ -399,7 +399,7 @@ test("verifyLog() names every damaged file behind the first failure", async () =
   assert.deepEqual(await damagesOf(inTail, { chain: false }), found.slice(0, 1));
 });
 
-test("verifyLog() names no file for what is wrong with the one before", async () => {
+test("verifyLog() blames no file for a fault in the one before it", async () => {
   const head = withCommits(FULL, PENDING_1, ([, last]) => void (last!.commit.head = ZEROS));
   assert.deepEqual(await damagesOf(head, { chain: true }), [`chain_head_mismatch ${PENDING_1}`]);
   for (const path of [SEGMENT_1.path, PENDING_1]) {
@@ -407,7 +407,7 @@ test("verifyLog() names no file for what is wrong with the one before", async ()
   }
 });
 
-test("verifyLog() names a file that it cannot read behind the first failure", async () => {
+test("verifyLog() names an unreadable file after the first failure", async () => {
   const storage = new SimulatedDisk(
     withFile(SEGMENT_1.path, flipBit(FULL.get(SEGMENT_1.path)!, 100)),
   );

@@ -45,7 +45,7 @@ async function sealedTree(tree: Tree): Promise<Tree> {
   return storage.tree();
 }
 
-/** A tail of batches whose every value may be as odd as the rules of events allow. */
+/** A tail of batches with values as odd as the rules of events allow. */
 async function hostileTail(): Promise<Tree> {
   const storage = new SimulatedDisk();
   const { log } = await openTestLog(storage);
@@ -55,7 +55,7 @@ async function hostileTail(): Promise<Tree> {
   return storage.tree();
 }
 
-/** A tree with more files, or fewer. */
+/** A tree with files added or removed. */
 function withFiles(tree: Tree, files: Record<string, Uint8Array | string>, missing?: string): Tree {
   const changed = new Map(tree);
   for (const [path, bytes] of Object.entries(files)) changed.set(path, Buffer.from(bytes));
@@ -64,22 +64,22 @@ function withFiles(tree: Tree, files: Record<string, Uint8Array | string>, missi
 }
 
 const LOGS: [what: string, Tree, Partial<VerifyReport>][] = [
-  ["an empty folder, as init leaves it", new Map(), {}],
+  ["an empty folder, as created by init", new Map(), {}],
   ["a folder with a lock", new Map([[".lock", Buffer.alloc(0)]]), {}],
   ["a log without events", await logOf({}), {}],
   ["a tail", TWO_COMMITS, { events_checked: 10 }],
   [`a tail of hostile events (seed ${SEED})`, await hostileTail(), { events_checked: 200 }],
   ["a pending file", PENDING_LOG, { pending_checked: 1, events_checked: 10 }],
   ["segments", await logOf({ segments: true }), { segments_checked: 3, events_checked: 11 }],
-  ["a log with all there is", await fullLog(), FULL_COUNTS],
-  ["a first start that was cut off", FIRST_START, { remnants: ["pending", "segments"] }],
+  ["a log with every kind of file", await fullLog(), FULL_COUNTS],
+  ["an interrupted first start", FIRST_START, { remnants: ["pending", "segments"] }],
   [
-    "a first start that was cut off at the manifest",
+    "a first start interrupted at the manifest",
     withFiles(FIRST_START, { [TAIL_FILE]: "", [MANIFEST_TEMPORARY_FILE]: "{" }),
     { remnants: ["pending", "segments", TAIL_FILE], orphans: [MANIFEST_TEMPORARY_FILE] },
   ],
   ...[SECOND + 1, SECOND + 100, END - 1].map((bytes): typeof LOGS[number] => [
-    `a commit cut off at byte ${bytes}`,
+    `a commit torn at byte ${bytes}`,
     withTail(TWO_COMMITS, truncateAt(tailOf(TWO_COMMITS), bytes)),
     { events_checked: 5, remnants: [TAIL_FILE] },
   ]),
@@ -89,12 +89,12 @@ const LOGS: [what: string, Tree, Partial<VerifyReport>][] = [
     { events_checked: 10, remnants: [TAIL_FILE] },
   ],
   [
-    "a rotation that has not made its tail",
+    "a rotation that has not created its tail",
     withFiles(PENDING_LOG, {}, TAIL_FILE),
     { pending_checked: 1, events_checked: 10, remnants: [TAIL_FILE] },
   ],
   [
-    "a sealing that was cut off behind its manifest",
+    "sealing interrupted after its manifest",
     withFiles(SEALED_LOG, {
       [PENDING]: PENDING_LOG.get(PENDING)!,
       [SEGMENT_TEMPORARY_FILE]: "PAR1",
@@ -107,19 +107,19 @@ const LOGS: [what: string, Tree, Partial<VerifyReport>][] = [
     },
   ],
   [
-    "a sealing that was cut off before its manifest",
+    "sealing interrupted before its manifest",
     withFiles(PENDING_LOG, { [SEGMENT]: SEALED_LOG.get(SEGMENT)! }),
     { pending_checked: 1, events_checked: 10, orphans: [SEGMENT] },
   ],
   [
-    "a log with names that are none of its own",
+    "a log with foreign files",
     withFiles(await fullLog(), { "notes.txt": "?", "pending/notes.txt": "?", "segments/x": "?" }),
     FULL_COUNTS,
   ],
 ];
 
 for (const [what, tree, expected] of LOGS) {
-  test(`verifyLog() finds in order: ${what}`, async () => {
+  test(`verifyLog() accepts ${what}`, async () => {
     for (const chain of [false, true]) {
       const { report, failure } = await verifyTree(tree, { chain });
       assert.equal(failure, null);
@@ -128,7 +128,7 @@ for (const [what, tree, expected] of LOGS) {
   });
 }
 
-test("verifyLog() refuses a log that only a newer program may read", async () => {
+test("verifyLog() refuses a log that needs a newer version", async () => {
   const tree = await fullLog();
   const newer = withManifest(tree, { ...manifestOf(tree), min_reader: 2, min_writer: 2 });
   await assert.rejects(verifyTree(newer), UnsupportedFormatError);
@@ -136,7 +136,7 @@ test("verifyLog() refuses a log that only a newer program may read", async () =>
   assert.ok((await verifyTree(readable)).report.ok);
 });
 
-test("verifyLog() hands on what the disk says", async () => {
+test("verifyLog() passes on disk errors", async () => {
   const storage = new SimulatedDisk(await fullLog());
   storage.hook = ({ kind, path }) =>
     kind === "read" && path === TAIL_FILE ? { errno: "EIO" } : null;
@@ -144,14 +144,14 @@ test("verifyLog() hands on what the disk says", async () => {
   assert.equal(storage.openFiles, 0);
 });
 
-test("verifyLog() tells its progress", async () => {
+test("verifyLog() reports its progress", async () => {
   const seen: number[] = [];
   const storage = new SimulatedDisk(await logOf({ segments: true, tailCommits: 1 }));
   await verifyLog(storage, { chain: false, onProgress: (events) => void seen.push(events) });
   assert.deepEqual(seen, [3, 8, 11, 16]);
 });
 
-test("verifyLog() finds a log in order while its writer appends", async () => {
+test("verifyLog() accepts a log while its writer appends", async () => {
   const storage = new SimulatedDisk();
   const { log } = await openTestLog(storage);
   for (let number = 0; number < 5; number++) await log.append([preparedBatch(`${number}`)]);
@@ -167,7 +167,7 @@ test("verifyLog() finds a log in order while its writer appends", async () => {
   await log.close();
 });
 
-test("verifyLog() takes the tail at the size that it has first", async () => {
+test("verifyLog() reads the tail up to its initial size", async () => {
   const storage = new SimulatedDisk(await logOf({ tailCommits: 2 }));
   const { log } = await openTestLog(storage);
   const held = gateAt("read");
@@ -181,7 +181,7 @@ test("verifyLog() takes the tail at the size that it has first", async () => {
 });
 
 for (const step of ["list", "open", "size", "read"] as const) {
-  test(`verifyLog() starts again when a sealing moves files before any ${step}`, async () => {
+  test(`verifyLog() restarts when sealing moves files before any ${step}`, async () => {
     const made = await logOf({ segments: true, tailCommits: 2 });
     for (let nth = 1; nth <= 60; nth++) {
       const storage = new SimulatedDisk(made);
@@ -203,7 +203,7 @@ for (const step of ["list", "open", "size", "read"] as const) {
   });
 }
 
-test("verifyLog() gives up on a log whose files change all the time", async () => {
+test("verifyLog() gives up on a log whose files keep changing", async () => {
   const storage = new SimulatedDisk(await logOf({}));
   let number = 0;
   storage.hook = async ({ kind, path }) => {

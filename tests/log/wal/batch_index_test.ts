@@ -18,7 +18,7 @@ function entryOf(place: number, source: string, batchId: string): BatchEntry {
   };
 }
 
-test("BatchIndex keeps identities apart by source and by batch id", () => {
+test("BatchIndex distinguishes identities by source and by batch id", () => {
   const index = new BatchIndex();
   const entries = [["a", "b"], ["a", "c"], ["a.b", "c"], ["b", "b"], ["a", "é🦄 d"], ["a", "C"]]
     .map(([source, batchId], place) => entryOf(place + 1, source!, batchId!));
@@ -36,7 +36,7 @@ test("BatchIndex keeps identities apart by source and by batch id", () => {
   assert.equal(index.sourceFrontier("c"), null);
 });
 
-test("BatchIndex refuses an identity a second time, and a frontier that does not move on", () => {
+test("BatchIndex refuses a duplicate identity and a frontier that does not advance", () => {
   const index = new BatchIndex();
   index.add(entryOf(3, "a", "b"));
   assert.throws(() => index.add(entryOf(4, "a", "b")), /batch b of source a is committed twice/);

@@ -28,7 +28,7 @@ function headerLine(commit: unknown, suffix = `,"sha256":"${HEX}"}`): Buffer {
   return Buffer.from(`{"commit":${JSON.stringify(commit)}${suffix}`);
 }
 
-test("encodeCommitHeader() writes the canonical commit and the hash of it, LF and body", () => {
+test("encodeCommitHeader() writes the canonical commit and the hash over it, LF and body", () => {
   const text = canonicalize(COMMIT);
   const sha256 = createHash("sha256").update(`${text}\n`).update(BODY).digest("hex");
   const line = encodeCommitHeader(COMMIT, [BODY]).toString();
@@ -36,7 +36,7 @@ test("encodeCommitHeader() writes the canonical commit and the hash of it, LF an
   assert.equal(line, canonicalize({ commit: COMMIT, sha256 }) + "\n");
 });
 
-test("parseCommitHeader() takes apart what encodeCommitHeader() wrote", () => {
+test("parseCommitHeader() parses what encodeCommitHeader() wrote", () => {
   const plain = { ...ENTRY, batch_id: "!#$[]~ 1" };
   const commits: Record<string, BatchEntry[]> = {
     "a name with escapes": [ENTRY],
@@ -56,31 +56,31 @@ test("parseCommitHeader() takes apart what encodeCommitHeader() wrote", () => {
   }
 });
 
-test("parseCommitHeader() gives null for a line that is no header", () => {
+test("parseCommitHeader() returns null for a line that is not a header", () => {
   const cases: Record<string, Buffer> = {
     "an empty line": Buffer.from(""),
     "an event": Buffer.from(`{"event_id":"","event_hash":"${HEX}"}`),
     "only prefix and suffix": Buffer.from(`{"commit":,"sha256":"${HEX}"}`),
     "null": headerLine(null),
     "an array": headerLine([]),
-    "a cut object": Buffer.from(`{"commit":{"batches":[],"bytes":0,"sha256":"${HEX}"}`),
+    "a torn object": Buffer.from(`{"commit":{"batches":[],"bytes":0,"sha256":"${HEX}"}`),
     "no batches": headerLine({ bytes: 0, head: HEX }),
     "a batch that is null": headerLine({ ...COMMIT, batches: [null] }),
-    "a batch id that is no string": headerLine({ ...COMMIT, batches: [{ ...ENTRY, batch_id: 1 }] }),
-    "a source that is no string": headerLine({ ...COMMIT, batches: [{ ...ENTRY, source: null }] }),
-    "a batch of no events": headerLine({ ...COMMIT, batches: [{ ...ENTRY, events: 0 }] }),
+    "a numeric batch id": headerLine({ ...COMMIT, batches: [{ ...ENTRY, batch_id: 1 }] }),
+    "a null source": headerLine({ ...COMMIT, batches: [{ ...ENTRY, source: null }] }),
+    "a batch without events": headerLine({ ...COMMIT, batches: [{ ...ENTRY, events: 0 }] }),
     "half an event": headerLine({ ...COMMIT, batches: [{ ...ENTRY, events: 1.5 }] }),
     "a first id in capitals": headerLine({
       ...COMMIT,
       batches: [{ ...ENTRY, first_event_id: ENTRY.first_event_id.toUpperCase() }],
     }),
-    "a last id that is none": headerLine({
+    "an invalid last id": headerLine({
       ...COMMIT,
       batches: [{ ...ENTRY, last_event_id: "" }],
     }),
     "a short digest": headerLine({ ...COMMIT, batches: [{ ...ENTRY, batch_digest: "00" }] }),
     "a negative size": headerLine({ ...COMMIT, bytes: -1 }),
-    "a size that is text": headerLine({ ...COMMIT, bytes: "1" }),
+    "a size as a string": headerLine({ ...COMMIT, bytes: "1" }),
     "batches without bytes": headerLine({ ...COMMIT, bytes: 0 }),
     "bytes without batches": headerLine({ ...COMMIT, batches: [] }),
     "a head in capitals": headerLine({ ...COMMIT, head: HEX.toUpperCase() }),
@@ -88,7 +88,7 @@ test("parseCommitHeader() gives null for a line that is no header", () => {
     "a short sha256": headerLine(COMMIT, `,"sha256":"${HEX.slice(1)}"}`),
     "another name for the sha256": headerLine(COMMIT, `,"sha257":"${HEX}"}`),
     "another end": headerLine(COMMIT, `,"sha256":"${HEX}"]`),
-    "a space in front": Buffer.concat([Buffer.from(" "), headerLine(COMMIT)]),
+    "a leading space": Buffer.concat([Buffer.from(" "), headerLine(COMMIT)]),
   };
   assert.ok(parseCommitHeader(headerLine(COMMIT)));
   for (const [name, line] of Object.entries(cases)) {
@@ -96,7 +96,7 @@ test("parseCommitHeader() gives null for a line that is no header", () => {
   }
 });
 
-test("closesAsHeader() tells a header line by its end", () => {
+test("closesAsHeader() recognizes a header line by its end", () => {
   const header = headerLine(COMMIT);
   const event = Buffer.from(`{"payload":{"sha256":"${HEX}"},"event_hash":"${HEX}"}`);
   assert.ok(closesAsHeader(header, header.length));
@@ -105,7 +105,7 @@ test("closesAsHeader() tells a header line by its end", () => {
   assert.ok(!closesAsHeader(header.subarray(-20), 20));
 });
 
-/** The hash of a frame that lies between other bytes. */
+/** The hash of a frame surrounded by other bytes. */
 function hashOf(before: string, line: Uint8Array, body: Uint8Array, behind: string): string {
   const bytes = Buffer.concat([Buffer.from(before), line, body, Buffer.from(behind)]);
   const lineEnd = before.length + line.length - 1;

@@ -25,7 +25,7 @@ async function readAll(bytes: Uint8Array, startBytes = 0, sizeBytes = bytes.leng
 
 const HUGE = preparedBatch("huge", { events: [{ payload: "y".repeat(3_000_000) }] });
 
-test("CommitReader gives every commit with its lines, whatever its size", async () => {
+test("CommitReader returns every commit with its lines, whatever its size", async () => {
   const { bytes, lines, entries } = pendingFile([smallBatches(3), [HUGE], [], smallBatches(2000)]);
   const read = await readAll(bytes);
   assert.ok(read.lines.equals(lines));
@@ -34,7 +34,7 @@ test("CommitReader gives every commit with its lines, whatever its size", async 
   assert.deepEqual([read.commits.length, read.endBytes, read.fault], [4, bytes.length, null]);
 });
 
-test("CommitReader begins and ends where it is told", async () => {
+test("CommitReader begins and ends at the given offsets", async () => {
   const { bytes } = pendingFile([smallBatches(1), [HUGE], smallBatches(2)]);
   const [, second = 0, third = 0] = commitOffsets(bytes);
   const { commits, endBytes, fault } = await readAll(bytes, second, third);
@@ -47,7 +47,7 @@ test("CommitReader reads an empty file as no commits", async () => {
   assert.deepEqual([commits, endBytes, fault], [[], 0, null]);
 });
 
-test("CommitReader stops at the first commit that is not right, and says why", async () => {
+test("CommitReader stops at the first invalid commit and reports why", async () => {
   const { bytes } = pendingFile([smallBatches(1), smallBatches(2), smallBatches(1)]);
   const [, second = 0] = commitOffsets(bytes);
   const body = bytes.indexOf("\n", second) + 1;
@@ -57,11 +57,11 @@ test("CommitReader stops at the first commit that is not right, and says why", a
     ["a changed event", flipBit(bytes, 8 * body + 100), second, /does not match its sha256/],
     ["a changed header", flipBit(bytes, 8 * second), second, /no commit header/],
     ["a changed sha256", flipBit(bytes, 8 * (body - 10)), second, /sha256|no commit header/],
-    ["a cut body", bytes.subarray(0, body + 10), second, /the commit ends at \d+, the file at \d+/],
-    ["a cut header", bytes.subarray(0, second + 10), second, /no commit header/],
-    ["more behind", appendBytes(bytes, "\n"), bytes.length, /no commit header/],
+    ["torn body", bytes.subarray(0, body + 10), second, /the commit ends at \d+, the file at \d+/],
+    ["torn header", bytes.subarray(0, second + 10), second, /no commit header/],
+    ["one more byte", appendBytes(bytes, "\n"), bytes.length, /no commit header/],
     [
-      "a body that ends in no line end",
+      "a body without a final LF",
       Buffer.concat([
         encodeCommitHeader({ ...commit, bytes: noLineEnd.length }, [noLineEnd]),
         noLineEnd,
@@ -70,7 +70,7 @@ test("CommitReader stops at the first commit that is not right, and says why", a
       /does not match/,
     ],
     [
-      "a body over the bound",
+      "a body over the limit",
       encodeCommitHeader({ ...commit, bytes: 2 ** 40 }, []),
       0,
       /no commit header/,
@@ -83,7 +83,7 @@ test("CommitReader stops at the first commit that is not right, and says why", a
   }
 });
 
-test("CommitReader gives nothing of a commit that is not right", async () => {
+test("CommitReader returns nothing of an invalid commit", async () => {
   const { bytes, lines: right } = pendingFile([smallBatches(2), smallBatches(1), []]);
   const changed = [
     truncateAt(bytes, 1),
@@ -98,7 +98,7 @@ test("CommitReader gives nothing of a commit that is not right", async () => {
   }
 });
 
-test("CommitReader reads headers longer than any of its reads", async () => {
+test("CommitReader reads headers longer than its read buffer", async () => {
   const long = (kind: string) =>
     Array.from({ length: 1000 }, (_, i) => preparedBatch(`${kind}${"ü".repeat(127)}${i}`));
   const { bytes, lines } = pendingFile([long("a"), [HUGE], long("b")]);
@@ -108,7 +108,7 @@ test("CommitReader reads headers longer than any of its reads", async () => {
   assert.equal(read.fault, null);
 });
 
-test("readCommits() gives the commits with events and refuses what is no commit", async () => {
+test("readCommits() returns the commits with events and refuses anything but commits", async () => {
   const { bytes } = pendingFile([smallBatches(2), [], smallBatches(1)]);
   const read = async (file: Uint8Array) => {
     const counts: number[] = [];

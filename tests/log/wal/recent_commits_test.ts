@@ -7,13 +7,13 @@ import { preparedBatch } from "../../support/prepared.ts";
 import { randomInteger, seededRandom, testSeed } from "../../../tools/support/random.ts";
 import { openTestLog, readAll } from "../../support/test_log.ts";
 
-/** Ids of as many digits, in order. */
+/** Ids of equal length, in order. */
 function idOf(number: number): string {
   return String(number).padStart(6, "0");
 }
 
 const seed = testSeed();
-test(`RecentCommits gives what the file holds, or tells that it cannot (SEED=${seed})`, () => {
+test(`RecentCommits returns the bytes of the file, or reports a miss (SEED=${seed})`, () => {
   const random = seededRandom(seed);
   for (let run = 0; run < 20; run++) {
     const limitBytes = randomInteger(random, 0, 20_000);
@@ -52,13 +52,13 @@ test("RecentCommits holds the newest commits up to its limit", () => {
   assert.ok(!recent.read(Buffer.alloc(1000), 39_000));
   assert.equal(recent.seek(idOf(30)), null);
   recent.add(50_000, Buffer.alloc(20_000), idOf(51));
-  assert.ok(!recent.read(Buffer.alloc(1), 50_000), "a commit that is too large is not held");
+  assert.ok(!recent.read(Buffer.alloc(1), 50_000), "a commit that is too large is not cached");
   recent.add(70_000, Buffer.alloc(1000, 52), idOf(52));
   assert.ok(recent.read(Buffer.alloc(1000), 70_000));
   assert.equal(recent.seek(idOf(51)), null, "the one before is not known to hold no more");
 });
 
-test("the newest events are read without a read of a file, older ones from it", async () => {
+test("the newest events are read from memory, older ones from the file", async () => {
   const storage = new SimulatedDisk();
   const readsOf = () => storage.operations.filter(({ kind }) => kind === "read").length;
   const { log: before } = await openTestLog(storage);

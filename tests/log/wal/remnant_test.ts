@@ -13,15 +13,15 @@ async function faultOf(bytes: Buffer, from = 0, sizeBytes = bytes.length): Promi
   return await remnantFault(await simulatedFile(bytes), sizeBytes, from);
 }
 
-test("remnantFault() finds a commit whatever stands before it", async () => {
+test("remnantFault() finds a commit after any bytes", async () => {
   const commit = tailOf(await logTree([["a"]]));
   const befores: Record<string, Buffer> = {
     "one byte": Buffer.from("x"),
     "a line without its end": Buffer.from('{"event_id":"'),
     "the start of a header": Buffer.from('{"commit":{"commit":'),
     "zeros": Buffer.alloc(300),
-    "zeros up to the end of what is read at once": Buffer.alloc(MIB - 40),
-    "zeros beyond it": Buffer.alloc(MIB + 40),
+    "zeros up to the end of a read": Buffer.alloc(MIB - 40),
+    "zeros beyond the end of a read": Buffer.alloc(MIB + 40),
     "long lines of noise": Buffer.alloc(5 * MIB, "noise\n"),
     "a long line": Buffer.alloc(5 * MIB, "noise"),
   };
@@ -32,7 +32,7 @@ test("remnantFault() finds a commit whatever stands before it", async () => {
   assert.equal(await faultOf(commit), null, "the one it starts at");
 });
 
-test("remnantFault() finds a header whose start or end any read cuts", async () => {
+test("remnantFault() finds a header that straddles two reads at any byte", async () => {
   const commit = tailOf(await logTree([["a"]]));
   const headerBytes = commit.indexOf("\n") + 1;
   for (let cutBytes = headerBytes - 90; cutBytes <= headerBytes + 2; cutBytes++) {
@@ -46,14 +46,14 @@ test("remnantFault() finds a header whose start or end any read cuts", async () 
   }
 });
 
-test("remnantFault() refuses more bytes than a commit may have", async () => {
+test("remnantFault() rejects more bytes than a commit may have", async () => {
   const bytesMax = COMMIT_HEADER_BYTES_MAX + COMMIT_BODY_BYTES_MAX;
   assert.equal(await faultOf(Buffer.from("{"), 0, bytesMax), null);
   const fault = await faultOf(Buffer.from("{"), 0, bytesMax + 1);
   assert.match(fault!, /more than a commit may have/);
 });
 
-test("remnantFault() takes nothing that a client can submit for a commit", async () => {
+test("remnantFault() mistakes no client data for a commit", async () => {
   const [header = ""] = tailOf(await logTree([["a"], []])).toString().split("\n").slice(-2);
   const inner = JSON.parse(header);
   const texts = [header, `\n${header}\n`, "\n" + header, `"\n${header}`];
@@ -75,7 +75,7 @@ test("remnantFault() takes nothing that a client can submit for a commit", async
   }
 });
 
-test("remnantFault() looks at nothing that was appended behind the size", async () => {
+test("remnantFault() reads nothing past the given size", async () => {
   const bytes = Buffer.from('{"commit":{"batches":[\n{"commit":{"batches":[');
   const startBytes = bytes.indexOf("\n") + 1;
   for (let sizeBytes = 1; sizeBytes < startBytes + '{"commit":'.length; sizeBytes++) {

@@ -1,6 +1,6 @@
 /**
- * The system may take or give fewer bytes than a call asks for, and a signal may interrupt it
- * before it does anything: the log's storage goes on until all is done.
+ * A system call may transfer fewer bytes than requested, and a signal may interrupt it before it
+ * transfers any: the log's storage continues until all bytes are transferred.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -22,7 +22,7 @@ type Call = (
   done: (error: Error | null, count: number) => void,
 ) => void;
 
-/** Lets every other call of `read` or `write` be interrupted, and the others do little. */
+/** Interrupts every other call of `read` or `write`, and shortens the others. */
 function shorten(context: TestContext, name: "read" | "write"): void {
   const calls = fs as unknown as Record<typeof name, Call>;
   const original = calls[name];
@@ -38,7 +38,7 @@ function shorten(context: TestContext, name: "read" | "write"): void {
   context.after(() => void (calls[name] = original));
 }
 
-test("fileStorage() goes on after a short write, a short read, and EINTR", async (t) => {
+test("fileStorage() continues after a short write, a short read and EINTR", async (t) => {
   const folder = fs.mkdtempSync(join(tmpdir(), "short-write-"));
   t.after(() => fs.rmSync(folder, { recursive: true }));
   shorten(t, "write");

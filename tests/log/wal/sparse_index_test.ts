@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { INDEX_INTERVAL_BYTES, SparseIndex } from "../../../src/log/wal/sparse_index.ts";
 
-/** A line of `sizeBytes` with the id of that number. */
+/** A line of `sizeBytes` with the event id of `number`. */
 function line(number: number, sizeBytes: number): string {
   return `{"event_id":"${eventId(number)}","x":"`.padEnd(sizeBytes - 1, "x") + "\n";
 }
@@ -15,11 +15,11 @@ function eventId(number: number): string {
 interface IndexedFile {
   index: SparseIndex;
   bytes: Buffer;
-  /** Where the line of each event starts. */
+  /** Start offset of each event line. */
   lineOffsets: number[];
 }
 
-/** Indexes commits of so many lines, each of `lineBytes`, in pieces of `pieceLines`. */
+/** Indexes commits with these numbers of lines, each of `lineBytes`, in pieces of `pieceLines`. */
 function indexed(commits: number[], lineBytes: number, pieceLines = Infinity): IndexedFile {
   const header = '{"commit":}\n';
   const index = new SparseIndex();
@@ -40,7 +40,7 @@ function indexed(commits: number[], lineBytes: number, pieceLines = Infinity): I
   return { index, bytes: Buffer.from(text), lineOffsets };
 }
 
-test("seek() starts at the first byte when the index is empty or nothing comes before", () => {
+test("seek() returns the first byte when the index is empty or has no earlier event", () => {
   const index = new SparseIndex();
   assert.equal(index.seek(undefined), 0);
   assert.equal(index.seek(eventId(5)), 0);
@@ -49,7 +49,7 @@ test("seek() starts at the first byte when the index is empty or nothing comes b
   assert.equal(index.seek(eventId(6)), 0);
 });
 
-test("seek() gives a line start shortly before the first event after an id", () => {
+test("seek() returns a line start shortly before the first event after an id", () => {
   const shapes: [commits: number[], lineBytes: number, pieceLines: number][] = [
     [[4000], 100, Infinity],
     [[4000], 100, 10],
