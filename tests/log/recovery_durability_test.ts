@@ -50,13 +50,13 @@ test("openLog() refuses a pending file whose name tells no range", async () => {
   await assertRefused(tree, "no range");
 });
 
-test("Log.close() on a full disk closes, and reports that the mark of a clean end is missing", async () => {
+test("Log.close() on a full disk closes, and reports the missing clean-shutdown mark", async () => {
   const storage = new SimulatedDisk(await logTree([["a"]]));
   const { log, reports } = await openTestLog(storage);
   storage.hook = ({ kind }) => kind === "write" ? { errno: "ENOSPC" } : null;
   await log.close();
   assert.equal(reports.length, 1);
-  assert.match(reports[0]!, /clean end/);
+  assert.match(reports[0]!, /clean-shutdown mark/);
   assert.equal(storage.openFiles, 0);
 });
 

@@ -1,4 +1,4 @@
-/** Checks a tail or pending file commit by commit: first the frame of each, then its events. */
+/** Verifies a tail or pending file commit by commit: the frame of each, then its events. */
 import { CommitReader } from "../wal/commit_reader.ts";
 import { remnantFault } from "../wal/remnant.ts";
 import { parsePendingName } from "../storage/file_names.ts";
@@ -14,7 +14,7 @@ export async function verifyPending(listed: ListedFile, history: HistoryCheck): 
   const { path, file, sizeBytes } = listed;
   const range = parsePendingName(path.slice(path.lastIndexOf("/") + 1));
   if (range === null) {
-    throw new VerifyFailure("pending_invalid", "not the name of a rotated tail", { path });
+    throw new VerifyFailure("pending_invalid", "not a valid name for a pending file", { path });
   }
   history.enterFile(path, "pending_invalid");
   const reader = new CommitReader(file, 0, sizeBytes);

@@ -185,7 +185,7 @@ function failRenames(...failing: number[]): FaultAt {
 test("a rotation that is undone keeps the tail, and says when it is tried again", async () => {
   const { storage, log, acknowledged, reports } = await run(await startTree(), failRenames(2));
   assert.deepEqual(acknowledged, [...BEFORE, ...APPENDED]);
-  assert.match(reports[0]!, /^tail\.ndjson: not rotated, tried again at \d+ bytes: EIO/);
+  assert.match(reports[0]!, /^tail\.ndjson: not rotated, retrying at \d+ bytes: EIO/);
   assert.deepEqual(await batchIdsOf(storage.crash()), acknowledged);
   await log.close();
 });
@@ -193,7 +193,7 @@ test("a rotation that is undone keeps the tail, and says when it is tried again"
 test("a rotation that cannot be undone stops the writer, and the next start makes it good", async () => {
   const failed = await run(await startTree(), failRenames(2, 3));
   assert.deepEqual(failed.acknowledged, BEFORE);
-  assert.match(String(failed.refusals[0]), /the tail lost its name/);
+  assert.match(String(failed.refusals[0]), /the tail was not renamed back/);
   const read = await readAll(failed.log.snapshot);
   assert.deepEqual(read.map(({ batch_id }) => batch_id), BEFORE);
   await failed.log.close();

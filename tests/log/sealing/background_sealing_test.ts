@@ -185,7 +185,10 @@ test("a sealed file that cannot be removed is left for the next start, which rem
   const idle = steps.nextIdle(storage);
   await append(log, "b");
   await idle;
-  assert.match(reports.join("\n"), /^pending.*: sealed, left for the next start to remove: EIO/);
+  assert.match(
+    reports.join("\n"),
+    /^pending.*: sealed but not removed; the next start removes it: EIO/,
+  );
   assert.equal(reports.length, 1);
   storage.hook = null;
   await log.close();

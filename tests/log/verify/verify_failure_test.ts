@@ -211,7 +211,7 @@ const FINDINGS: [byChain: FailureCode, byDefault: FailureCode | null, findings: 
     ],
     [
       "a name of no pending file",
-      /^pending\/1\.ndjson: not the name of a rotated tail$/,
+      /^pending\/1\.ndjson: not a valid name for a pending file$/,
       withFile("pending/1.ndjson", PENDING, without(PENDING_2)),
     ],
     [

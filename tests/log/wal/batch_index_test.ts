@@ -40,8 +40,8 @@ test("BatchIndex refuses an identity a second time, and a frontier that does not
   const index = new BatchIndex();
   index.add(entryOf(3, "a", "b"));
   assert.throws(() => index.add(entryOf(4, "a", "b")), /batch b of source a is committed twice/);
-  assert.throws(() => index.add(entryOf(3, "a", "c")), /frontier moves on/);
+  assert.throws(() => index.add(entryOf(3, "a", "c")), /frontier advances/);
   const growth = { source: "a", stream: "s", events: 2, lastEventId: idAt(3) };
   index.grow(growth);
-  assert.throws(() => index.grow(growth), /frontier moves on/);
+  assert.throws(() => index.grow(growth), /frontier advances/);
 });
