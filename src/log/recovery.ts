@@ -34,7 +34,7 @@ export interface RecoveredLog {
   tail: CommitFile;
   /** Last event of the log; null for an empty one. */
   lastEventId: string | null;
-  /** Chain head after it, 64 lowercase hex digits. */
+  /** Chain head after the last event, 64 lowercase hex digits. */
   head: string;
 }
 

@@ -117,7 +117,7 @@ test("a sealing that fails is told and tried again ever later, and costs nobody 
   await append(log, "b");
   for (const [number, ms] of pausesMs.entries()) {
     await paused;
-    const told = `\\.ndjson: not sealed, tried again in ${ms / 1000} s: failure ${number + 1}$`;
+    const told = `\\.ndjson: not sealed, retrying in ${ms / 1000} s: failure ${number + 1}$`;
     assert.match(reports.at(-1)!, new RegExp(`^pending/.*${told}`));
     await append(log, `c${number}`);
     paused = steps.nextPause();
@@ -162,7 +162,7 @@ for (const [name, fail, told, isLasting] of CAUSES) {
     await fail(storage);
     made.open();
     await paused;
-    assert.match(reports.join("\n"), /^pending.*not sealed, tried again in 1 /);
+    assert.match(reports.join("\n"), /^pending.*not sealed, retrying in 1 /);
     assert.match(reports.join("\n"), told);
     assert.deepEqual(filesOf(storage), { pending: 1, segments: 0 });
     assert.deepEqual(JSON.parse(storage.contents(MANIFEST_FILE).toString()).segments, []);

@@ -35,10 +35,9 @@ const PENDING = FULL.get(PENDING_2)!;
 const [, OFFSET_2, OFFSET_3] = commitOffsets(PENDING) as [number, number, number];
 const TAIL = tailOf(FULL);
 const ZEROS = "0".repeat(64);
-const ENVELOPE_HASH =
-  /, event .*: the hash of its envelope: expected [0-9a-f]{64}, found [0-9a-f]{64}$/;
+const ENVELOPE_HASH = /, event .*: envelope hash: expected [0-9a-f]{64}, found [0-9a-f]{64}$/;
 const CHAIN_HEAD =
-  /, event .*: the chain head after it: expected [0-9a-f]{64}, found [0-9a-f]{64}$/;
+  /, event .*: chain head after this event: expected [0-9a-f]{64}, found [0-9a-f]{64}$/;
 
 function without(path: string, tree: Tree = FULL): Tree {
   const changed = new Map(tree);
@@ -150,10 +149,14 @@ const FINDINGS: [byChain: FailureCode, byDefault: FailureCode | null, findings: 
       ...[[SEGMENT_2, SEGMENT_1, SEGMENT_3], [SEGMENT_1, ...SEGMENTS], [SEGMENT_1, SEGMENT_3]]
         .map((segments) => withManifest(FULL, { ...MANIFEST, segments })),
     ],
-    ["a segment is missing", /^segments\/.*: it names a missing file$/, without(SEGMENT_2.path)],
+    [
+      "a segment is missing",
+      /^segments\/.*: listed in the manifest, but missing$/,
+      without(SEGMENT_2.path),
+    ],
     [
       "an older manifest was put back",
-      /^manifest\.json: does not list the segment that follows, segments\//,
+      /^manifest\.json: does not list the next segment, segments\//,
       ...[[], manifestOf(SEALED).segments.slice(0, 1)]
         .map((segments) => withManifest(SEALED, { ...manifestOf(SEALED), segments })),
     ],
@@ -200,12 +203,12 @@ const FINDINGS: [byChain: FailureCode, byDefault: FailureCode | null, findings: 
     ],
     [
       "a name with another first event",
-      /^pending\/.*: the first event that its name tells: expected .*, found /,
+      /^pending\/.*: first event differs from the file name: expected .*, found /,
       withFile(PENDING_1, PENDING, withPending(FULL.get(PENDING_1)!)),
     ],
     [
       "a name with another last event",
-      /^pending\/.*: the last event that its name tells: expected .*, found /,
+      /^pending\/.*: last event differs from the file name: expected .*, found /,
       withPending(Buffer.alloc(0)),
       withCommits(FULL, PENDING_2, ([first]) => [first!]),
     ],
@@ -311,12 +314,12 @@ const FINDINGS: [byChain: FailureCode, byDefault: FailureCode | null, findings: 
   ]]],
   ["content_hash_mismatch", "batch_commitment_mismatch", [[
     "a content hash is another one",
-    /, event .*: the hash of its payload: expected ffff.*, found [0-9a-f]{64}$/,
+    /, event .*: payload hash: expected ffff.*, found [0-9a-f]{64}$/,
     ...await withText(/"content_hash":"..../, '"content_hash":"ffff'),
   ]]],
   ["content_hash_mismatch", null, [[
     "a payload is another one",
-    /, event .*: the hash of its payload: expected [0-9a-f]{64}, found [0-9a-f]{64}$/,
+    /, event .*: payload hash: expected [0-9a-f]{64}, found [0-9a-f]{64}$/,
     ...await withText("東京", "京東"),
   ]]],
   ["chain_head_mismatch", null, [
