@@ -361,8 +361,8 @@ export const MUTATIONS: readonly Mutation[] = [
     edits: [
       edit(
         "log/segment/segment_check.ts",
-        '"the SHA-256 of the file", sha256, found',
-        '"the SHA-256 of the file", sha256, sha256',
+        '"SHA-256 of the file", sha256, found',
+        '"SHA-256 of the file", sha256, sha256',
       ),
     ],
     tests: ["tests/log/verify/verify_failure_test.ts"],

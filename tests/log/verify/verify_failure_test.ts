@@ -164,12 +164,12 @@ const FINDINGS: [byChain: FailureCode, byDefault: FailureCode | null, findings: 
   ["file_hash_mismatch", "file_hash_mismatch", [
     [
       "a segment has other bytes",
-      /^segments\/.*: the SHA-256 of the file: expected [0-9a-f]{64}, found/,
+      /^segments\/.*: SHA-256 of the file: expected [0-9a-f]{64}, found/,
       withFile(SEGMENT_2.path, flipBit(SEGMENT_BYTES, 100)),
     ],
     [
       "a segment has another size",
-      /^segments\/.*: the size of the file in bytes: expected \d+, found \d+$/,
+      /^segments\/.*: file size in bytes: expected \d+, found \d+$/,
       ...[truncateAt(SEGMENT_BYTES, 100), appendBytes(SEGMENT_BYTES, "?"), Buffer.alloc(0)]
         .map((bytes) => withFile(SEGMENT_2.path, bytes)),
     ],
@@ -179,7 +179,7 @@ const FINDINGS: [byChain: FailureCode, byDefault: FailureCode | null, findings: 
     ["a segment cut off", /^segments\//, withSegment(FULL, 1, truncateAt(SEGMENT_BYTES, 500))],
     [
       "another segment",
-      /its footer says events 5, the manifest 3/,
+      /events is 5 in the footer, 3 in the manifest/,
       withSegment(FULL, 0, SEGMENT_BYTES),
     ],
     ["a batch that is split or cut", /1 batches/, await withForged(0, { batches: 2 })],
