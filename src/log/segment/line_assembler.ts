@@ -59,7 +59,7 @@ export function assembleLines(
   const valueBytes = COLUMN_NAMES.reduce((sum, name) => sum + sizeOf(columns[name], rows), 0);
   // Rows may share a value, so the lines can be larger than the columns.
   if (valueBytes > COMMIT_BODY_BYTES_MAX) {
-    throw new SegmentError(`a row group with values of ${valueBytes} bytes`);
+    throw new SegmentError(`a row group has ${valueBytes} bytes of values`);
   }
   return new LineAssembler(columns, rows, valueBytes, memory).assemble();
 }

@@ -113,7 +113,7 @@ function checkRowGroups({ row_groups }: FileMetaData, rowsEnd: number): RowGroup
     const last = rowGroups.at(-1);
     if (last !== undefined && rowGroup.firstEventId <= last.lastEventId) {
       throw new SegmentError(
-        `a row group that starts with event ${rowGroup.firstEventId} follows one that ends with ` +
+        `a row group starts with event ${rowGroup.firstEventId}, but the previous one ends with ` +
           `event ${last.lastEventId}`,
         { fault: "order_invalid" },
       );
@@ -130,10 +130,12 @@ function checkRowGroup(
   rowsEnd: number,
 ): RowGroup {
   if (rows === 0 || rows > ROW_GROUP_EVENTS_MAX) {
-    throw new SegmentError(`a row group of ${rows} rows, outside 1 to ${ROW_GROUP_EVENTS_MAX}`);
+    throw new SegmentError(`a row group has ${rows} rows, expected 1 to ${ROW_GROUP_EVENTS_MAX}`);
   }
   if (chunks.length !== COLUMN_NAMES.length) {
-    throw new SegmentError(`a row group of ${chunks.length} columns`);
+    throw new SegmentError(
+      `a row group has ${chunks.length} columns, expected ${COLUMN_NAMES.length}`,
+    );
   }
   const columns: ColumnPlace[] = [];
   chunks.forEach((chunk, place) => {
@@ -188,7 +190,7 @@ function checkColumn(
 function checkBounds({ meta_data }: ColumnChunk, name: ColumnName): ColumnBounds {
   const { min_value: min, max_value: max } = meta_data.statistics ?? {};
   if (min === undefined || max === undefined) {
-    throw new SegmentError(`${name}: a row group without statistics`);
+    throw new SegmentError(`${name}: a row group has no statistics`);
   }
   // Copies: a view would keep the whole footer in memory.
   return { min: Buffer.from(min), max: Buffer.from(max) };
@@ -197,7 +199,7 @@ function checkBounds({ meta_data }: ColumnChunk, name: ColumnName): ColumnBounds
 function checkFilter({ meta_data }: ColumnChunk, name: ColumnName, rowsEnd: number): FileRange {
   const { bloom_filter_offset: start, bloom_filter_length: sizeBytes } = meta_data;
   if (start === undefined || sizeBytes === undefined) {
-    throw new SegmentError(`${name}: a row group without a Bloom filter`);
+    throw new SegmentError(`${name}: a row group has no Bloom filter`);
   }
   const end = start + sizeBytes + BLOOM_CRC_BYTES;
   if (end > rowsEnd || sizeBytes > BLOOM_FILTER_BYTES_MAX) {
@@ -209,7 +211,9 @@ function checkFilter({ meta_data }: ColumnChunk, name: ColumnName, rowsEnd: numb
 function checkCounts(metadata: SegmentMetadata, rowGroups: RowGroup[], rows: number): void {
   const counted = rowGroups.reduce((sum, rowGroup) => sum + rowGroup.rows, 0);
   if (counted !== rows || counted !== metadata.events) {
-    throw new SegmentError(`${metadata.events} events in ${rows} rows, ${counted} in row groups`);
+    throw new SegmentError(
+      `expected ${metadata.events} events, found ${rows} rows, ${counted} in row groups`,
+    );
   }
   const first = rowGroups[0]!.firstEventId;
   const last = rowGroups.at(-1)!.lastEventId;

@@ -158,7 +158,7 @@ export class Segment implements StreamIndex {
       const isPossible = start < end && end - start <= STREAM_BLOCK_BYTES_MAX &&
         range.end <= blocks.end;
       if (isPossible) return await this.#readStreams(range, decodeStreamBlock);
-      throw new SegmentError(`${this.path}: a block of the stream index from ${start} to ${end}`);
+      throw new SegmentError(`${this.path}: invalid stream index block [${start}, ${end})`);
     });
   }
 

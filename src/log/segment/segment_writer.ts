@@ -117,7 +117,7 @@ class SegmentWriter {
   async add({ commit: { batches, head }, lines }: WholeCommit): Promise<void> {
     let at = 0;
     for (const entry of batches) at = await this.#addBatch(entry, lines, at);
-    if (at !== lines.length) throw new CorruptLogError("a commit has more lines than its batches");
+    if (at !== lines.length) throw new CorruptLogError("a commit has more lines than events");
     this.#linesHash.update(lines);
     this.#linesBytes += lines.length;
     if (head !== this.#chain.head) {
@@ -179,7 +179,9 @@ class SegmentWriter {
   #addEvent(event: StoredEvent, batch: BatchEntry): void {
     const { eventId } = event;
     if (this.#lastEventId !== null && eventId <= this.#lastEventId) {
-      throw new CorruptLogError(`event ${eventId} follows event ${this.#lastEventId}`);
+      throw new CorruptLogError(
+        `event ${eventId} is out of order after event ${this.#lastEventId}`,
+      );
     }
     const stream = this.#rows.add(event, batch);
     this.#chain.append(event.eventHash);

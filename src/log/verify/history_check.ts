@@ -168,7 +168,11 @@ export class HistoryCheck {
     }
     if (!isBefore(this.#lastId, id)) {
       const { eventId } = event;
-      throw this.failure(`follows event ${this.lastEventId}`, { eventId }, "order_invalid");
+      throw this.failure(
+        `out of order after event ${this.lastEventId}`,
+        { eventId },
+        "order_invalid",
+      );
     }
     this.#nextId = this.#lastId;
     this.#lastId = id;

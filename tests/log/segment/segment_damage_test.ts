@@ -135,7 +135,7 @@ test(`Segment.readRowGroup() names the page with a bit changed (seed ${SEED})`, 
       assert.ok(error instanceof SegmentError);
       assert.match(
         error.message,
-        /^0\.parquet: (\w+): the page at byte \d+ has the CRC-32 \d+, not \d+$/,
+        /^0\.parquet: (\w+): the page at byte \d+ has CRC-32 \d+, expected \d+$/,
       );
       assert.ok(error.message.includes(` ${name}: `), error.message);
       const at = Number(/byte (\d+)/.exec(error.message)![1]);

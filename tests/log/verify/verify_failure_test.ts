@@ -271,14 +271,14 @@ const FINDINGS: [byChain: FailureCode, byDefault: FailureCode | null, findings: 
   ["order_invalid", "order_invalid", [
     [
       "events in another order",
-      /event .*: follows event /,
+      /event .*: out of order after event /,
       withCommits(FULL, TAIL_FILE, swapLines),
       withCommits(FULL, PENDING_1, swapLines),
       await withRows(FULL, 0, ([first, second, ...rest]) => [second!, first!, ...rest]),
     ],
     [
       "files that overlap",
-      /^(tail\.ndjson|pending\/.*), event .*: follows event/,
+      /^(tail\.ndjson|pending\/.*), event .*: out of order after event/,
       withTail(FULL, appendBytes(FULL.get(PENDING_1)!, TAIL)),
       await overlappingPending(),
     ],
