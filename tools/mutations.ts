@@ -361,8 +361,8 @@ export const MUTATIONS: readonly Mutation[] = [
     edits: [
       edit(
         "log/segment/segment_check.ts",
-        '"the SHA-256 of the file", sha256, found',
-        '"the SHA-256 of the file", sha256, sha256',
+        '"SHA-256 of the file", sha256, found',
+        '"SHA-256 of the file", sha256, sha256',
       ),
     ],
     tests: ["tests/log/verify/verify_failure_test.ts"],
@@ -372,8 +372,8 @@ export const MUTATIONS: readonly Mutation[] = [
     edits: [
       edit(
         "log/verify/history_check.ts",
-        'throw this.failure("the hash of its envelope"',
-        'void this.failure("the hash of its envelope"',
+        'throw this.failure("envelope hash"',
+        'void this.failure("envelope hash"',
       ),
     ],
     tests: ["tests/log/verify/verify_failure_test.ts"],

@@ -1,5 +1,5 @@
 /**
- * The durable log with its one writer: recovers a folder, appends commits, gives snapshots. The
+ * The durable log and its single writer: recovers a folder, appends commits, serves snapshots. The
  * caller holds the writer lock (runtime/file_lock.ts) from before `openLog` until after `close`.
  */
 import { assert } from "../assert.ts";
@@ -33,10 +33,10 @@ import { RecentCommits } from "./wal/recent_commits.ts";
 import { rotateTail, RotationError, syncNames } from "./wal/rotation.ts";
 import { TailWriter } from "./wal/tail_writer.ts";
 
-/** The newest commits, kept in memory for readers at the end of the log. */
+/** Memory for the newest commits, from which readers at the end of the log are served. */
 export const RECENT_COMMITS_BYTES_MAX: number = 8 * 1024 * 1024;
 
-/** Rotated tails that may wait to be sealed. Then the tail grows, and takes no more descriptors. */
+/** Rotated tails waiting to be sealed; beyond this the tail grows, which bounds descriptors. */
 export const PENDING_FILES_MAX: number = 8;
 
 export interface LogOptions {
@@ -44,12 +44,12 @@ export interface LogOptions {
   storage: Storage;
   /** Milliseconds since 1970. */
   clockMs: () => number;
-  /** Fills its argument. */
+  /** Fills `into` with random bytes. */
   randomBytes: (into: Uint8Array) => void;
   report: Report;
   /** `RECENT_COMMITS_BYTES_MAX` if absent. */
   recentBytesMax?: number;
-  /** Seals the log while it is open; if absent, only `seal()` does. */
+  /** Background sealing; if absent, only `seal()` seals. */
   sealing?: SealingOptions;
 }
 
@@ -62,7 +62,7 @@ export interface SealingOptions {
 }
 
 /**
- * Opens the log as its writer, recovering what a crash left.
+ * Opens the log as its writer, and recovers from a crash.
  * @throws {CorruptLogError} committed bytes are damaged or missing; nothing was changed.
  * @throws {UnsupportedFormatError} a newer program wrote the folder.
  */
@@ -70,26 +70,26 @@ export async function openLog(options: LogOptions): Promise<Log> {
   return new Log(options, await recover(options.storage, options.report));
 }
 
-/** Ends a sealing that should stop. */
+/** Thrown to stop `seal()`. */
 class SealStopped extends Error {}
 
 export class Log {
-  /** What is in segments. */
+  /** The sealed part of the log. */
   readonly sealed: SealedHistory;
   readonly #options: LogOptions;
   readonly #ids: EventIdSource;
   readonly #background: BackgroundSealing | null;
   #manifest: Manifest;
-  /** Rotated tails that readers read, from oldest to newest. */
+  /** Rotated tails that are not sealed, from oldest to newest. */
   #pending: readonly CommitFile[];
   #tail: CommitFile;
   #writer: TailWriter;
   #snapshot: LogSnapshot;
-  /** Size of the tail at which it is rotated. */
+  /** Tail size that triggers the next rotation. */
   #rotateAtBytes: number;
   #head: string;
   #appending = false;
-  /** Stays true when a sealing by `seal()` fails: the tail may be a pending file by then. */
+  /** Stays true after `seal()` fails: the tail may already be a pending file. */
   #sealing = false;
   #closed = false;
 
@@ -109,39 +109,39 @@ export class Log {
     this.#background?.start();
   }
 
-  /** What is durable now. */
+  /** The current durable state. */
   get snapshot(): LogSnapshot {
     return this.#snapshot;
   }
 
   /**
-   * The files that are not sealed, from oldest to newest. A file leaves the list in the turn of the
-   * event loop in which its segments join `sealed`.
+   * The files that are not sealed, from oldest to newest. A file leaves this list in the same turn
+   * of the event loop in which its segments join `sealed`.
    */
   get unsealed(): readonly CommitFile[] {
     return [...this.#pending, this.#tail];
   }
 
-  /** Whether some events are in no segment. */
+  /** Whether any events are not sealed. */
   get hasUnsealed(): boolean {
     return this.#pending.length > 0 || this.#tail.lastEventId !== null;
   }
 
-  /** Why the log takes no more commits; null while it does. */
+  /** Why the log accepts no more commits; null while it does. */
   get poison(): WriterPoisonedError | null {
     return this.#writer.poison;
   }
 
   /**
-   * Commits batches as one: all are durable when this returns, or none is. One call at a time.
+   * Commits batches atomically; they are durable when this returns. One call at a time.
    * @returns the entry of each batch, in order.
-   * @throws {StorageFullError} there was no room; nothing was written.
-   * @throws {WriterPoisonedError} the outcome is unknown, or that of an earlier commit was.
+   * @throws {StorageFullError} the disk is full; nothing was written.
+   * @throws {WriterPoisonedError} the outcome of this commit or an earlier one is unknown.
    */
   async append(prepared: readonly PreparedBatch[]): Promise<readonly BatchEntry[]> {
     assert(prepared.length > 0, "a commit holds at least one batch");
     assert(!this.#appending && !this.#closed, "commits are appended one at a time");
-    assert(!this.#sealing, "nothing is appended during a sealing, nor after one that failed");
+    assert(!this.#sealing, "nothing is appended during seal() or after it failed");
     this.#appending = true;
     try {
       await this.#rotateWhenLarge();
@@ -157,25 +157,25 @@ export class Log {
       return built.commit.batches;
     } finally {
       this.#appending = false;
-      // The names of a rotation before are durable now.
+      // The names of an earlier rotation are durable now.
       this.#background?.start();
     }
   }
 
   /**
-   * Moves all commits into segments: rotates the tail and seals every pending file. Not while
-   * anything is appended. When it fails or is stopped, the log can only be closed.
+   * Moves all commits into segments: rotates the tail and seals every pending file. Must not run
+   * concurrently with `append()`. If it fails or is stopped, the log can only be closed.
    * @param onSegment receives each segment once it is in the manifest.
-   * @param isStopped called before each commit: whether to stop. The next sealing starts again with
-   *   a pending file that was sealed in part.
-   * @returns false when it was stopped before all was sealed.
+   * @param isStopped called before each commit: whether to stop. A partly sealed pending file is
+   *   sealed from its start next time.
+   * @returns false if it was stopped before everything was sealed.
    */
   async seal(
     onSegment: (entry: SegmentEntry) => void,
     { isStopped = () => false, ...settings }: MakerSettings & { isStopped?: () => boolean } = {},
   ): Promise<boolean> {
     assert(!this.#appending && !this.#closed, "a log is sealed while nothing is appended");
-    assert(!this.#sealing && this.#background === null, "a log is sealed by one at a time");
+    assert(!this.#sealing && this.#background === null, "one sealing runs at a time");
     this.#sealing = true;
     const onEvents = (events: number) => {
       if (isStopped()) throw new SealStopped();
@@ -201,8 +201,8 @@ export class Log {
   }
 
   /**
-   * Ends a clean run: an empty commit proves that all before it was durable. A log that is poisoned
-   * or whose sealing failed gets none. Snapshots may not be read any more.
+   * Closes the log. An empty commit marks a clean shutdown: everything before it was durable. It is
+   * not written if the log is poisoned or sealing failed. Invalidates all snapshots.
    */
   async close(): Promise<void> {
     assert(!this.#appending && !this.#closed, "a log is closed once, when nothing is appended");
@@ -215,9 +215,9 @@ export class Log {
         await this.#writer.append(buildCleanEnd(this.#head));
       }
     } catch (error) {
-      // All events are durable; only the proof of that is missing.
+      // All events are durable; only the mark is missing.
       if (!(error instanceof StorageFullError)) throw error;
-      this.#report(`no room for the mark of a clean end: ${error.message}`);
+      this.#report(`no room for the clean-shutdown mark: ${error.message}`);
     } finally {
       for (const { file } of this.unsealed) await file.close();
       await this.sealed.close();
@@ -228,14 +228,16 @@ export class Log {
     return new BackgroundSealing({
       maker,
       pause,
-      // Not before the pending file's name is durable: after a crash, a start that found the
-      // segments listed and the old name would take the tail for events out of order.
+      // The pending file's name must be durable first. Otherwise recovery after a crash could find
+      // the segments listed but the old name, and see the tail's events as out of order.
       nextPath: () => this.#writer.isSettled ? this.#pending[0]?.path ?? null : null,
       sealNext: async () => {
         const file = this.#pending[0]!;
         await this.#sealOldest(maker.make);
         await this.#remove(file).catch(({ message }: Error) => {
-          this.#report(`${file.path}: sealed, left for the next start to remove: ${message}`);
+          this.#report(
+            `${file.path}: sealed but not removed; the next start removes it: ${message}`,
+          );
         });
       },
       report: (line) => this.#report(line),
@@ -245,7 +247,7 @@ export class Log {
   /** Seals the oldest pending file, and switches its readers to the segments. */
   async #sealOldest(make: MakeSegment): Promise<readonly SegmentEntry[]> {
     const pending = this.#pending[0];
-    assert(pending !== undefined, "there is a file to be sealed");
+    assert(pending !== undefined, "a pending file exists");
     const { storage, clockMs } = this.#options;
     try {
       const backlogBytes = () => this.unsealed.reduce((sum, { endBytes }) => sum + endBytes, 0);
@@ -254,7 +256,7 @@ export class Log {
     } catch (cause) {
       await removeUnfinished(storage).catch((left: Error) => {
         const { message } = cause as Error;
-        const reason = `what it left could not be removed: ${left.message}`;
+        const reason = `its temporary files could not be removed: ${left.message}`;
         throw new Error(`${message}; ${reason}`, { cause });
       });
       throw cause;
@@ -262,7 +264,7 @@ export class Log {
     return this.#publish(pending);
   }
 
-  /** In one turn of the event loop: no reader misses an event or sees it twice. */
+  /** Runs in one turn of the event loop, so that no reader misses an event or sees it twice. */
   #publish(pending: CommitFile): readonly SegmentEntry[] {
     const known = this.sealed.files.length;
     const segments = this.#manifest.segments.slice(known);
@@ -273,7 +275,7 @@ export class Log {
     return segments;
   }
 
-  /** Closes a sealed file, after the reads under way, and removes it. */
+  /** Closes a sealed file once its active reads finish, and removes it. */
   async #remove({ file, path }: CommitFile): Promise<void> {
     await file.close();
     await removePending(this.#options.storage, path);
@@ -284,9 +286,9 @@ export class Log {
   }
 
   /**
-   * Rotates a large tail, unless PENDING_FILES_MAX wait to be sealed. A tail that cannot be rotated
-   * grows on.
-   * @throws {WriterPoisonedError} the tail is no longer where a start looks for it.
+   * Rotates a large tail, unless PENDING_FILES_MAX wait to be sealed. If rotation fails, the tail
+   * keeps growing.
+   * @throws {WriterPoisonedError} the tail is no longer where recovery looks for it.
    */
   async #rotateWhenLarge(): Promise<void> {
     const isDue = this.#tail.endBytes >= this.#rotateAtBytes &&
@@ -313,19 +315,21 @@ export class Log {
     this.#writer = new TailWriter(storage, this.#tail);
     this.#writer.unsettle();
     this.#snapshot = this.#takeSnapshot();
-    // A failure costs a descriptor, and the rotation is complete.
+    // A failure only leaks a descriptor: the rotation is complete.
     await writable.close().catch(({ message }: Error) => {
-      this.#report(`${TAIL_FILE}: rotated, but not closed: ${message}`);
+      this.#report(`${TAIL_FILE}: rotated, but closing the old descriptor failed: ${message}`);
     });
   }
 
-  /** Continues with a tail whose rotation failed. */
+  /** Keeps the current tail after a failed rotation. */
   #keepTail(failure: RotationError): void {
-    if (failure.outcome === "torn") throw this.#writer.poisonBy("the tail lost its name", failure);
+    if (failure.outcome === "torn") {
+      throw this.#writer.poisonBy("the tail was not renamed back", failure);
+    }
     if (failure.outcome === "undone") this.#writer.unsettle();
     this.#rotateAtBytes = this.#tail.endBytes + this.#rotateBytes;
     this.#report(
-      `${TAIL_FILE}: not rotated, tried again at ${this.#rotateAtBytes} bytes: ${failure.message}`,
+      `${TAIL_FILE}: not rotated, retrying at ${this.#rotateAtBytes} bytes: ${failure.message}`,
     );
   }
 
@@ -343,7 +347,7 @@ export class Log {
     let files: readonly LogFile[] | null = null;
     return {
       frontier: (unsealed.at(-1) ?? sealed.at(-1))?.lastEventId ?? null,
-      /** Joined when first read: ten thousand segments are too much for each commit. */
+      /** Built on first use: copying ten thousand segments on every commit is too slow. */
       get files() {
         return files ??= [...sealed, ...unsealed];
       },

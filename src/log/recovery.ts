@@ -34,11 +34,11 @@ export interface RecoveredLog {
   tail: CommitFile;
   /** Last event of the log; null for an empty one. */
   lastEventId: string | null;
-  /** Chain head after it, 64 lowercase hex digits. */
+  /** Chain head after the last event, 64 lowercase hex digits. */
   head: string;
 }
 
-/** Receives sentences for the operator: what was repaired. */
+/** Receives messages for the operator about repairs. */
 export type Report = (line: string) => void;
 
 /**
@@ -105,13 +105,13 @@ async function recoverFiles(
 
 /** Names in the pending folder. */
 interface PendingNames {
-  /** Sealed, and left by a sealing that was cut off. */
+  /** Already sealed; a crash prevented their removal. */
   covered: string[];
   /** In log order, which is name order: a name begins with the first id. */
   uncovered: string[];
 }
 
-/** @throws {CorruptLogError} a name is not that of a rotated tail. */
+/** @throws {CorruptLogError} a name is not that of a pending file. */
 async function pendingNames(
   storage: Storage,
   sealedThrough: string | null,
@@ -121,7 +121,7 @@ async function pendingNames(
     if (!name.endsWith(".ndjson")) continue;
     const range = parsePendingName(name);
     if (range === null) {
-      throw new CorruptLogError(`${PENDING_FOLDER}/${name}: not the name of a rotated tail`);
+      throw new CorruptLogError(`${PENDING_FOLDER}/${name}: not a valid name for a pending file`);
     }
     const isCovered = sealedThrough !== null && range.lastEventId <= sealedThrough;
     names[isCovered ? "covered" : "uncovered"].push(name);
@@ -129,7 +129,7 @@ async function pendingNames(
   return names;
 }
 
-/** Reads a pending file. @throws {CorruptLogError} it is not what a rotation left. */
+/** Reads a pending file. @throws {CorruptLogError} it is damaged or does not match its name. */
 async function recoverPending(
   file: StorageFile,
   path: string,
@@ -143,16 +143,16 @@ async function recoverPending(
     path === pendingPath(firstEventId, lastEventId);
   if (!isNamed) {
     throw new CorruptLogError(
-      `${path}: holds events ${firstEventId} to ${lastEventId}, unlike its name`,
+      `${path}: name does not match its events, ${firstEventId} to ${lastEventId}`,
     );
   }
   return target;
 }
 
 /**
- * Removes what a sealing that was cut off left. A segment that the manifest does not list goes only
- * when its events are in a pending file: after an older manifest was restored, it may be the only
- * copy of them.
+ * Removes the leftovers of an interrupted sealing. A segment that the manifest does not list is
+ * removed only if its events are in a pending file: if an older manifest was restored, it may be
+ * their only copy.
  */
 async function removeLeftovers(
   storage: Storage,
@@ -161,8 +161,8 @@ async function removeLeftovers(
   report: Report,
 ): Promise<void> {
   await removeTemporaryFiles(storage);
-  // After a failed fsync the system may show a manifest that is not on the disk. Write it again
-  // before the files that it covers go.
+  // After a failed fsync the page cache may hold a manifest that is not on disk. Rewrite it before
+  // removing the files that it covers.
   if (names.covered.length > 0) await writeManifest(storage, manifest);
   for (const name of names.covered) await storage.remove(`${PENDING_FOLDER}/${name}`);
   const listed = new Set(manifest.segments.map(({ path }) => path));
@@ -172,7 +172,7 @@ async function removeLeftovers(
     if (path === SEGMENT_TEMPORARY_FILE || isWithinPending(name, names.uncovered)) {
       await storage.remove(path);
     } else {
-      report(`${path}: not in the manifest, left as it is`);
+      report(`${path}: not in the manifest, left in place`);
     }
   }
   await storage.syncFolder(PENDING_FOLDER);
@@ -180,15 +180,16 @@ async function removeLeftovers(
 }
 
 /**
- * Reads the manifest, or creates an empty log. A new folder gets its manifest last: a first start
- * that was cut off leaves an empty tail and empty folders, and anything else has lost its manifest.
+ * Reads the manifest, or creates an empty log. The manifest of a new log is written last, so an
+ * interrupted first start leaves an empty tail and empty folders; anything else without a manifest
+ * has lost it.
  */
 async function prepareFolder(storage: Storage): Promise<Manifest> {
   const names = await storage.list(".");
   if (names === null) throw new Error("the log folder does not exist");
   const manifest = await readManifest(storage);
   if (manifest === null) await assertNeverWritten(storage, names);
-  // A copy of a log may lack empty folders too.
+  // A copy of a log may lack empty folders.
   for (const folder of [PENDING_FOLDER, SEGMENTS_FOLDER]) {
     if (!names.includes(folder)) await storage.makeFolder(folder);
   }
@@ -200,7 +201,7 @@ async function prepareFolder(storage: Storage): Promise<Manifest> {
   return EMPTY_MANIFEST;
 }
 
-/** Removes a manifest or a tail that was never renamed. */
+/** Removes a temporary manifest or tail that was never renamed. */
 async function removeTemporaryFiles(storage: Storage): Promise<void> {
   for (const path of [MANIFEST_TEMPORARY_FILE, TAIL_TEMPORARY_FILE]) {
     await removeIfThere(storage, path);
@@ -242,9 +243,9 @@ async function recoverTail(
 }
 
 /**
- * Makes durable what the last process wrote, before anyone sees it. After a failed fsync the system
- * may show a last commit that is not on the disk and hold its pages for clean: they are written
- * again. So is the end of the file: the disk may still have what that process truncated.
+ * Makes the last process's writes durable before anyone reads them. After a failed fsync the page
+ * cache may hold a last commit that is not on disk but whose pages are marked clean, so it is
+ * rewritten. Truncation is repeated too: the disk may still hold the truncated bytes.
  */
 async function makeDurable({ file, lastCommitOffset, endBytes }: CommitFile) {
   const chunk = new Uint8Array(Math.min(endBytes - lastCommitOffset, READ_CHUNK_BYTES));
@@ -259,7 +260,7 @@ async function makeDurable({ file, lastCommitOffset, endBytes }: CommitFile) {
   await file.sync();
 }
 
-/** @param mayBeMissing a rotation may have been cut off before it created the new tail. */
+/** @param mayBeMissing a rotation may have been interrupted before it created the new tail. */
 async function openTail(storage: Storage, mayBeMissing: boolean): Promise<StorageFile> {
   try {
     return await storage.open(TAIL_FILE, "write");
@@ -271,7 +272,7 @@ async function openTail(storage: Storage, mayBeMissing: boolean): Promise<Storag
   return await storage.open(TAIL_FILE, "write");
 }
 
-/** Checks that ids increase over all files of the log. */
+/** Checks that ids increase across all files of the log. */
 function assertFollows(entry: BatchEntry, lastEventId: string | null, path: string): void {
   const { first_event_id: first, last_event_id: last } = entry;
   const ordered = first <= last && (entry.events === 1) === (first === last) &&

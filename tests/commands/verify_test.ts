@@ -109,7 +109,7 @@ test("verify exits 3 with its report on standard output and damaged files on sta
       failure: "file_hash_mismatch",
     });
     const logDir = join(dir, "data", "log");
-    const details = "the SHA-256 of the file: expected [0-9a-f]{64}, found [0-9a-f]{64}";
+    const details = "SHA-256 of the file: expected [0-9a-f]{64}, found [0-9a-f]{64}";
     const lines = [
       `file_hash_mismatch: ${logDir}/${first!.path}: ${details}`,
       `file_hash_mismatch: ${logDir}/${third!.path}: ${details}`,
@@ -163,7 +163,10 @@ test("verify exits 4 for a log that only a newer program may read, and prints no
   await withLog(withManifest(tree, { ...manifestOf(tree), min_reader: 2 }), async (dir) => {
     const { code, stdout, stderr } = await verify(dir);
     assert.deepEqual([code, stdout], [4, ""]);
-    assert.match(stderr, /^manifest\.json: min_reader is 2, this program knows 1; use the newer/);
+    assert.match(
+      stderr,
+      /^manifest\.json: min_reader is 2, this program supports 1; use the newer/,
+    );
   });
 });
 

@@ -1,16 +1,16 @@
-/** Small copies to parse and build stored lines: a loop is mostly cheaper than a Buffer call. */
+/** Byte operations on stored lines. For short ranges a loop is cheaper than a Buffer call. */
 import { Buffer } from "node:buffer";
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
-/** Below it are the control characters, which JSON strings escape. */
+/** Characters below are control characters, which JSON strings escape. */
 const SPACE = 0x20;
 const HYPHEN = 0x2d;
 
-/** `Uint8Array.set` makes copies of at least this many bytes. */
+/** Copies of at least this many bytes use `Uint8Array.set`. */
 const LONG_COPY_BYTES = 64;
 
-/** Bytes of a UUID that a hyphen precedes in its 36 characters. */
+/** Byte indexes in a UUID that follow a hyphen in its 36 characters. */
 const BYTES_AFTER_HYPHEN = [4, 6, 8, 10];
 export const UUID_BYTES = 16;
 export const UUID_CHARS = 36;
@@ -59,8 +59,8 @@ const WORD_BYTES = 4;
 const LITTLE_ENDIAN = true;
 
 /**
- * Copies bytes in order, so that a copy may run into its own output. In words where both views go
- * on behind the range and do not overlap: then up to three bytes behind it are overwritten.
+ * Copies bytes in ascending order, so a copy may read its own output. Copies in words, overwriting
+ * up to three bytes past the range, if both views have room there and the words do not overlap.
  */
 export function copyBytes(
   source: DataView,
@@ -80,20 +80,20 @@ export function copyBytes(
   }
 }
 
-/** A view to copy bytes in words. */
+/** A view for word-wise copies. */
 export function viewFor(bytes: Uint8Array): DataView {
   return new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
 }
 
-/** Bytes that are copied or compared often. */
+/** Constant bytes that are copied or compared often. */
 export interface Piece {
   bytes: Buffer;
-  /** Padded, so that it can be copied in words. */
+  /** Padded for word-wise copies. */
   view: DataView;
   sizeBytes: number;
 }
 
-/** A copy of `bytes`, or of a text in UTF-8. */
+/** Copies bytes, or a string as UTF-8. */
 export function pieceOf(content: Uint8Array | string): Piece {
   const copied = Buffer.from(content);
   const sizeBytes = copied.length;
@@ -107,7 +107,7 @@ export function putPiece(into: DataView, at: number, { view, sizeBytes }: Piece)
   return at + sizeBytes;
 }
 
-/** Whether `bytes` hold a piece at `at`. */
+/** Whether `bytes` contain a piece at `at`. */
 export function hasPieceAt(bytes: DataView, at: number, { view, sizeBytes }: Piece): boolean {
   if (at + sizeBytes > bytes.byteLength) return false;
   let i = 0;
@@ -120,13 +120,13 @@ export function hasPieceAt(bytes: DataView, at: number, { view, sizeBytes }: Pie
   return true;
 }
 
-/** The two digits of each byte, the first in the low half. */
+/** The two hex digits of each byte, the first in the low half. */
 const DIGIT_PAIRS = Uint16Array.from(
   { length: 0x100 },
   (_, byte) => DIGITS[byte >> 4]! | DIGITS[byte & 0xf]! << 8,
 );
 
-/** Writes an even number of bytes in lowercase hex; returns where the digits end. */
+/** Writes an even number of bytes as lowercase hex; returns where the digits end. */
 export function putHex(
   into: DataView,
   at: number,
@@ -159,7 +159,7 @@ export function uuidText(bytes: Uint8Array, start = 0): string {
   return characters.toString("latin1");
 }
 
-/** Decodes lowercase hex digits; false when there are others. */
+/** Decodes lowercase hex digits; false if any character is not one. */
 export function takeHex(
   from: Uint8Array,
   start: number,
@@ -177,7 +177,7 @@ export function takeHex(
   return seen < NO_DIGIT;
 }
 
-/** Decodes the 36 characters of a lowercase UUID; false when they are not one. */
+/** Decodes the 36 characters of a lowercase UUID; false if they are malformed. */
 export function takeUuid(
   from: Uint8Array,
   start: number,
@@ -195,7 +195,7 @@ export function takeUuid(
   return takeHex(from, start, UUID_BYTES - done, into, at + done) && valid;
 }
 
-/** Whether a JSON string must escape one of these characters. */
+/** Whether a JSON string must escape any of these characters. */
 export function needsEscape(bytes: Uint8Array, start: number, end: number): boolean {
   for (let at = start; at < end; at++) {
     const byte = bytes[at]!;
@@ -205,8 +205,8 @@ export function needsEscape(bytes: Uint8Array, start: number, end: number): bool
 }
 
 /**
- * Index of the closing quote of the JSON string whose characters begin at `start`; -1 when it does
- * not end before `limit`, or has a control character.
+ * Index of the closing quote of the JSON string whose characters begin at `start`; -1 if it does
+ * not end before `limit` or contains a control character.
  */
 export function stringEnd(bytes: Uint8Array, start: number, limit: number): number {
   for (let at = start; at < limit; at++) {
@@ -219,8 +219,8 @@ export function stringEnd(bytes: Uint8Array, start: number, limit: number): numb
 }
 
 /**
- * Where the characters of the JSON string that ends before `end` begin; -1 when none begins after
- * `limit`. Inside a string a backslash precedes every quote; the opening one follows a colon.
+ * Index of the first character of the JSON string that ends before `end`; -1 if none begins after
+ * `limit`. Inside a string a backslash precedes every quote; the opening quote follows a colon.
  */
 export function stringStart(bytes: Uint8Array, end: number, limit: number): number {
   for (let at = end - 1; at > limit; at--) {
@@ -230,8 +230,8 @@ export function stringStart(bytes: Uint8Array, end: number, limit: number): numb
 }
 
 /**
- * The UTF-8 text of a JSON string; null when RFC 8785 spells it otherwise. A view of `bytes` when
- * nothing is escaped.
+ * The UTF-8 text of a JSON string; null if its spelling is not the RFC 8785 form. A view of `bytes`
+ * if nothing is escaped.
  */
 export function unescapedText(bytes: Buffer, start: number, end: number): Uint8Array | null {
   if (!needsEscape(bytes, start, end)) return bytes.subarray(start, end);
@@ -245,12 +245,12 @@ export function unescapedText(bytes: Buffer, start: number, end: number): Uint8A
   return text.isWellFormed() && JSON.stringify(text) === spelled ? Buffer.from(text) : null;
 }
 
-/** The characters of the JSON string of a UTF-8 text. */
+/** Escapes a range of UTF-8 for a JSON string, without quotes. */
 export function escapedText(text: Uint8Array, start: number, end: number): Uint8Array {
   return spelledText(Buffer.from(text.buffer, text.byteOffset + start, end - start).toString());
 }
 
-/** The characters of the JSON string of a text: as a line spells it, without its quotes. */
+/** Escapes a string for a JSON string, without quotes, as in a stored line. */
 export function spelledText(text: string): Buffer {
   return Buffer.from(JSON.stringify(text).slice(1, -1));
 }

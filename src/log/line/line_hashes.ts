@@ -1,6 +1,6 @@
 /**
- * Recomputes batch digests and event hashes (event/encode_batch.ts) from stored lines. Members are
- * copied whole from the line, where RFC 8785 spells them the same, only in another order.
+ * Recomputes batch digests and event hashes (`event/`) from stored lines. Members are
+ * copied verbatim: lines differ from RFC 8785 form only in the order of members.
  */
 import { Buffer } from "node:buffer";
 import { sha256Hex } from "../../event/hash.ts";
@@ -25,10 +25,10 @@ const OPEN = pieceOf("{");
 const CLOSE = pieceOf("}");
 const COMMA = pieceOf(",");
 
-/** Computes batch digests, one after the other. */
+/** Computes the digests of consecutive batches. */
 export class BatchDigester {
   readonly #text = new HashedText();
-  /** Source of the batch, as its lines spell it; null before its first event. */
+  /** Escaped source of the batch; null before its first event. */
   #source: Piece | null = null;
 
   /** Adds the next event of the batch. */
@@ -61,13 +61,13 @@ export class EventHasher {
   }
 }
 
-/** A text to hash. Its memory is reused for the next one. */
+/** Hash input; its memory is reused for the next input. */
 class HashedText {
   #bytes: Buffer = Buffer.allocUnsafeSlow(64 * 1024);
   #view = viewFor(this.#bytes);
   #length = 0;
 
-  /** Makes room for `sizeBytes` more. */
+  /** Ensures capacity for `sizeBytes` more. */
   reserve(sizeBytes: number): void {
     if (this.#length + sizeBytes <= this.#bytes.length) return;
     const larger = Buffer.allocUnsafeSlow(2 * (this.#length + sizeBytes));
@@ -86,13 +86,13 @@ class HashedText {
     this.#length += end - start;
   }
 
-  /** Appends a member of a line: a comma, `name` and its value in [start, end), all with quotes. */
+  /** Appends a member of a line: a comma, `name` and the value in [start, end), with quotes. */
   putMember(event: StoredEvent, name: Piece, start: number, end: number): void {
-    // The name begins with the closing quote of the value before.
+    // The name piece begins with the closing quote of the previous value.
     this.putPart(event, start - name.sizeBytes + 1, end + 1);
   }
 
-  /** Returns the SHA-256, 64 lowercase hex digits, and starts another text. */
+  /** Returns the SHA-256, 64 lowercase hex digits, and resets the input. */
   finish(): string {
     const digest = sha256Hex(viewOf(this.#bytes, 0, this.#length));
     this.#length = 0;
@@ -100,18 +100,18 @@ class HashedText {
   }
 }
 
-/** An upper limit for the size of an item or envelope: the line without its payload. */
+/** Upper bound for the size of an item or envelope: the line without its payload. */
 function bytesOf({ eventIdStart, payloadStart, payloadEnd, eventHashStart }: StoredEvent): number {
   return payloadStart - eventIdStart + eventHashStart - payloadEnd;
 }
 
-/** Appends an event as its batch digest covers it. */
+/** Appends an event in the form that the batch digest covers. */
 function putItem(text: HashedText, event: StoredEvent): void {
   const { contentHashStart, kindStart, recordKeyStart, streamStart } = event;
   text.put(OPEN);
-  // The `content_hash` without its comma, which no quote precedes.
+  // Appends `content_hash` without the comma: the payload before it does not end with a quote.
   text.putMember(event, layout.CONTENT_HASH, contentHashStart, contentHashStart + HASH_CHARS);
-  // An `occurred_at` comes next in the line too.
+  // An `occurred_at` follows `kind` in the line too.
   const kindEnd = event.occurredAtStart < 0 ? event.kindEnd : event.occurredAtEnd;
   text.putMember(event, layout.KIND, kindStart, kindEnd);
   text.putMember(event, layout.RECORD_KEY, recordKeyStart, event.recordKeyEnd);
@@ -136,7 +136,7 @@ function putEnvelope(text: HashedText, event: StoredEvent): void {
     text.putMember(event, layout.OCCURRED_AT, event.occurredAtStart, event.occurredAtEnd);
   }
   text.putMember(event, layout.RECORD_KEY, event.recordKeyStart, event.recordKeyEnd);
-  // The `stream` follows the `source` in the line too.
+  // `stream` follows `source` in the line too.
   text.putMember(event, layout.SOURCE, event.sourceStart, event.streamEnd);
   text.put(CLOSE);
 }

@@ -1,6 +1,6 @@
 /**
- * The fixed parts of a stored event line, which is one JSON object without spaces and in this order
- * (docs/format.md):
+ * The fixed parts of a stored event line, a JSON object without whitespace whose members are in
+ * this order (docs/format.md):
  *
  *   {"event_id":"<36>","source":"<name>","stream":"<name>","record_key":<string>,"kind":<string>
  *   [,"occurred_at":"<time>"],"observed_at":"<24>","payload":<JSON>,"content_hash":"<64>"
@@ -8,7 +8,7 @@
  */
 import { HASH_CHARS, type Piece, pieceOf, UUID_CHARS } from "./line_bytes.ts";
 
-// Each precedes the value that it is named for.
+// Each precedes the value it is named after.
 export const OPENING: Piece = pieceOf('{"event_id":"');
 export const SOURCE: Piece = pieceOf('","source":"');
 export const STREAM: Piece = pieceOf('","stream":"');

@@ -1,4 +1,4 @@
-/** Parses a stored event line (`line_layout.ts`) into offsets; decodes and copies nothing. */
+/** Parses a stored event line (`line_layout.ts`) into offsets, without decoding or copying. */
 import { Buffer } from "node:buffer";
 import {
   HASH_CHARS,
@@ -13,8 +13,8 @@ import {
 import * as layout from "./line_layout.ts";
 
 /**
- * The members of one line, as offsets into `bytes`. Strings come without their quotes and with
- * their escapes. One object serves many lines.
+ * The members of one line, as offsets into `bytes`. String ranges exclude the quotes and are still
+ * escaped. One object is reused for many lines.
  */
 export class StoredEvent {
   bytes: Buffer = Buffer.alloc(0);
@@ -29,7 +29,7 @@ export class StoredEvent {
   recordKeyEnd = 0;
   kindStart = 0;
   kindEnd = 0;
-  /** -1 when the event has none. */
+  /** -1 if the event has none. */
   occurredAtStart = -1;
   occurredAtEnd = -1;
   /** 24 characters. */
@@ -43,7 +43,7 @@ export class StoredEvent {
   /** 64 hex digits. */
   eventHashStart = 0;
 
-  /** Parses the line in [start, end) of `bytes`, without its LF; false when it is malformed. */
+  /** Parses the line in [start, end) of `bytes`, without its LF; false if it is malformed. */
   take(bytes: Buffer, start: number, end: number): boolean {
     if (bytes !== this.bytes) {
       this.bytes = bytes;
@@ -64,7 +64,7 @@ export class StoredEvent {
     return this.bytes.toString("latin1", this.eventHashStart, this.eventHashStart + HASH_CHARS);
   }
 
-  /** Offsets behind the payload are counted from the end of the line. */
+  /** Members after the payload are located from the end of the line. */
   #takeEnd(start: number, end: number): boolean {
     const { bytes, view } = this;
     const closing = end - layout.CLOSING.sizeBytes;
@@ -120,7 +120,7 @@ export class StoredEvent {
   }
 }
 
-/** A batch as lines spell it, to tell its events by their bytes. */
+/** The JSON spelling of a batch's identity, to match its events by their bytes. */
 export class SpelledBatch {
   readonly #source: Buffer;
   readonly #batchId: Buffer;
@@ -130,7 +130,7 @@ export class SpelledBatch {
     this.#batchId = spelledText(batch_id);
   }
 
-  /** Whether the event names the source and the id of this batch. */
+  /** Whether an event belongs to this batch. */
   holds({ bytes, sourceStart, sourceEnd, batchIdStart, batchIdEnd }: StoredEvent): boolean {
     return sameBytes(bytes, sourceStart, sourceEnd, this.#source) &&
       sameBytes(bytes, batchIdStart, batchIdEnd, this.#batchId);

@@ -1,6 +1,6 @@
 /**
- * Reads members of a stored event line (`line_layout.ts`) without parsing it. Names hold no quote;
- * inside a JSON string every quote is escaped, so the first bare one ends it.
+ * Reads members of a stored event line (`line_layout.ts`) without parsing it. Names contain no
+ * quotes, and JSON strings escape them, so the first unescaped quote ends a string.
  */
 import { Buffer } from "node:buffer";
 import { EVENT_BYTES_MIN } from "../../limits.ts";
@@ -22,7 +22,7 @@ const LF = 0x0a;
 const ID_OFFSET = OPENING.sizeBytes;
 const ID_END_OFFSET = ID_OFFSET + UUID_CHARS;
 const SOURCE_OFFSET = ID_END_OFFSET + SOURCE.sizeBytes;
-/** What follows a `kind`, whichever member is next. */
+/** Follows a `kind`, whichever member is next. */
 const AFTER_KIND = Buffer.from('","');
 
 /** Second byte after `{"`: `c` starts the header line of a commit, `e` an event line. */
@@ -41,9 +41,9 @@ const LITTLE_ENDIAN = true;
 const WORD_BYTES = 4;
 
 /**
- * Where the event line that starts at `start` ends, LF included; the lines are whole and valid.
- * Searches in words, by the trick that finds a zero byte (H. Warren, Hacker's Delight, 6-1): one of
- * the runtimes searches a Buffer byte by byte, which takes as long as all the rest of a replay.
+ * End of the event line that starts at `start`, including its LF; the lines are whole and valid.
+ * Searches word by word with the zero-byte trick (H. Warren, Hacker's Delight, 6-1): one runtime
+ * searches a Buffer byte by byte, which takes as long as the rest of a replay.
  */
 export function eventLineEnd(lines: DataView, start: number): number {
   const wordsEnd = lines.byteLength - 2 * WORD_BYTES;
@@ -104,7 +104,7 @@ export function lineMatcher(filter: EventFilter): LineMatcher | null {
   };
 }
 
-/** The bytes that a member's value and the next name must have; null when any will do. */
+/** The expected bytes of a member's value and the next name; null if any value matches. */
 function memberStep(
   value: string | undefined,
   end: Buffer,
@@ -113,7 +113,7 @@ function memberStep(
   return { wanted: Buffer.concat([spelledText(value), end]), end };
 }
 
-/** Start of the first of these event lines after `after`; their end when there is none. */
+/** Start of the first of these event lines after `after`; their end if there is none. */
 export function firstLineAfter(lines: Buffer, after: string): number {
   let low = 0;
   let high = lines.length;

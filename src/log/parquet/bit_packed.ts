@@ -1,14 +1,14 @@
 /**
  * One bit-packed run of Parquet's RLE / bit-packed hybrid (parquet-format, Encodings.md, RLE = 3),
- * which spells the dictionary indices or the definition levels of a page. Pages are compressed, so
- * that runs of equal values take little space even so.
+ * which encodes dictionary indices or definition levels. No RLE runs are written: compression makes
+ * runs of equal indices small anyway.
  */
 import { Buffer } from "node:buffer";
 import { SegmentError } from "./segment_error.ts";
 
-/** Values that are packed together. */
+/** Values per group. */
 const GROUP_VALUES = 8;
-/** Widest value that is decoded: a dictionary has at most as many values as a row group rows. */
+/** Maximum bit width: a dictionary has at most as many values as a row group has rows. */
 const BIT_WIDTH_MAX = 16;
 
 /** Encodes values of `bitWidth` bits each; zeros fill the last group. */
@@ -30,7 +30,7 @@ export function encodeBitPacked(values: ArrayLike<number>, bitWidth: number): Bu
 
 /**
  * Decodes `count` values of `bitWidth` bits each from all of `bytes`.
- * @throws {SegmentError} when they are not such a run.
+ * @throws {SegmentError} the run is malformed.
  */
 export function decodeBitPacked(bytes: Uint8Array, count: number, bitWidth: number): Uint16Array {
   const header = runHeader(count);
@@ -53,7 +53,7 @@ export function decodeBitPacked(bytes: Uint8Array, count: number, bitWidth: numb
   return values;
 }
 
-/** The header of a run of `count` values: a varint of its groups, and that it is bit-packed. */
+/** The header of a run of `count` values: its number of groups and a bit-packed flag, as varint. */
 function runHeader(count: number): number[] {
   const header = Math.ceil(count / GROUP_VALUES) << 1 | 1;
   return header < 0x80 ? [header] : [header & 0x7f | 0x80, header >> 7];

@@ -9,12 +9,12 @@ import { SegmentError } from "./segment_error.ts";
 import { decodeThrift, encodeThrift } from "./thrift_compact.ts";
 import { type Hash64, xxhash64 } from "./xxhash64.ts";
 
-/** The blocks of a filter: eight words each, with their lowest byte first. */
+/** The blocks of a filter: eight little-endian words each. */
 export type BloomFilter = Uint8Array;
 
 /**
- * Multipliers of the eight words of a block. The high half of a value's hash chooses the block, the
- * low half one bit in each word of it.
+ * Multipliers for the eight words of a block. The high half of a hash selects the block, the low
+ * half one bit in each of its words.
  */
 const SALT = Int32Array.of(
   0x47b6137b,
@@ -29,12 +29,12 @@ const SALT = Int32Array.of(
 const WORD_BYTES = 4;
 export const BLOOM_BLOCK_BYTES: number = SALT.length * WORD_BYTES;
 
-/** CRC-32 of a filter and its header, after the filter, where other engines do not look. */
+/** CRC-32 of a filter and its header. Other engines ignore it, since it follows the filter. */
 export const BLOOM_CRC_BYTES = 4;
 
 /**
- * Builds the filter of some values, sized for the distinct ones.
- * @param falseShare largest share of other values that pass.
+ * Builds a filter, sized for the number of distinct values.
+ * @param falseShare maximum false positive rate.
  */
 export function buildBloomFilter(values: Iterable<Uint8Array>, falseShare: number): BloomFilter {
   const hashes: Hash64[] = [];
@@ -50,13 +50,13 @@ export function buildBloomFilter(values: Iterable<Uint8Array>, falseShare: numbe
   return filter;
 }
 
-/** The size that BloomFilter.md gives for that many values, rounded up to a power of two. */
+/** The size for a number of values by BloomFilter.md, rounded up to a power of two. */
 function filterBytes(values: number, falseShare: number): number {
   const bits = -8 * values / Math.log(1 - falseShare ** (1 / 8));
   return 2 ** Math.ceil(Math.log2(Math.max(bits / 8, BLOOM_BLOCK_BYTES)));
 }
 
-/** Whether a filter may hold the value of a hash; never false for a value that it holds. */
+/** Whether a filter may contain the value of a hash; no false negatives. */
 export function mayContain(filter: BloomFilter, hash: Hash64): boolean {
   return blockMayContain(filter, blockStart(filter, hash), hash);
 }
@@ -65,12 +65,12 @@ function blockStart(filter: BloomFilter, hash: Hash64): number {
   return bloomBlock(filter.length / BLOOM_BLOCK_BYTES, hash) * BLOOM_BLOCK_BYTES;
 }
 
-/** Returns the number of the block, of `blocks`, that holds the value of a hash. */
+/** The number of the block, out of `blocks`, for a hash. */
 export function bloomBlock(blocks: number, { high }: Hash64): number {
   return Math.floor(high * blocks / 2 ** 32);
 }
 
-/** Adds the value of a hash to the block that starts at `start`. */
+/** Adds a hash to the block at `start`. */
 export function addToBlock(bytes: Uint8Array, start: number, hash: Hash64): void {
   for (let word = 0; word < SALT.length; word++) {
     const bit = bitAt(hash, word);
@@ -78,7 +78,7 @@ export function addToBlock(bytes: Uint8Array, start: number, hash: Hash64): void
   }
 }
 
-/** Whether the block that starts at `start` has all bits of the value of a hash. */
+/** Whether the block at `start` has all bits of a hash set. */
 export function blockMayContain(bytes: Uint8Array, start: number, hash: Hash64): boolean {
   for (let word = 0; word < SALT.length; word++) {
     const bit = bitAt(hash, word);
@@ -87,7 +87,7 @@ export function blockMayContain(bytes: Uint8Array, start: number, hash: Hash64):
   return true;
 }
 
-/** Returns the bit of a block that a value sets in one of its words. */
+/** The bit of a block that a hash sets in one of its words. */
 function bitAt({ low }: Hash64, word: number): number {
   return 8 * WORD_BYTES * word + (Math.imul(low, SALT[word]!) >>> 27);
 }
@@ -106,7 +106,7 @@ export function encodeBloomFilter(filter: BloomFilter): Buffer {
   return bytes;
 }
 
-/** Decodes a copy of a filter. @throws {SegmentError} when it is malformed or damaged. */
+/** Decodes a filter into a copy. @throws {SegmentError} it is malformed or damaged. */
 export function decodeBloomFilter(bytes: Buffer): BloomFilter {
   const crcAt = bytes.length - BLOOM_CRC_BYTES;
   const { value: { numBytes }, end } = decodeThrift(BLOOM_FILTER_HEADER, bytes);

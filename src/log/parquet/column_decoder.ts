@@ -1,7 +1,7 @@
 /**
- * Decodes a column chunk, one column of one row group, as the writer writes it: one data page of
- * version 2 with plain values, or a dictionary page and one with indices, compressed with Snappy.
- * Headers are checked before they are used. Values stay in the decompressed page; the result has
+ * Decodes a column chunk, one column of one row group, in the form that the writer produces: one
+ * Snappy-compressed data page V2, with plain values or with indices into a preceding dictionary
+ * page. Headers are checked before use. Values stay in the decompressed page; the result holds
  * offsets.
  */
 import { Buffer } from "node:buffer";
@@ -15,15 +15,15 @@ import { snappyDecompress } from "./snappy.ts";
 import { decodeThrift } from "./thrift_compact.ts";
 
 const LENGTH_BYTES = 4;
-/** A definition level: 0 where the row has no value, else 1. */
+/** A definition level: 0 if the row has no value, else 1. */
 const LEVEL_BITS = 1;
 
-/** How the values of a column are stored. */
+/** The encoding of a column's values. */
 export interface ColumnFormat {
   name: string;
-  /** Size of each value; null where each value has a length in front of it. */
+  /** Size of each value; null if each value has a length prefix. */
   fixedBytes: number | null;
-  /** Longest value that has a length. */
+  /** Longest value with a length prefix. */
   valueBytesMax: number;
   /** Whether a row may have no value. */
   isOptional: boolean;
@@ -32,24 +32,24 @@ export interface ColumnFormat {
 /** The pages of a column chunk. */
 export interface ChunkPages {
   bytes: Buffer;
-  /** Where they start in the file. */
+  /** File offset. */
   offset: number;
   rows: number;
   /** Upper bound of their uncompressed size. */
   uncompressedBytes: number;
 }
 
-/** A page that matches its CRC-32. */
+/** A page whose CRC-32 is valid. */
 interface Page {
   header: PageHeader;
-  /** Definition levels, which are not compressed. */
+  /** Definition levels, stored uncompressed. */
   levels: Buffer;
   /** Decompressed. */
   content: Buffer;
   end: number;
 }
 
-/** The values of all rows of a chunk. @throws {SegmentError} */
+/** Decodes all values of a chunk. @throws {SegmentError} */
 export function decodeColumn(format: ColumnFormat, pages: ChunkPages): ColumnValues {
   try {
     return decodePages(format, pages);
@@ -90,14 +90,14 @@ function readPage({ bytes, offset, uncompressedBytes }: ChunkPages, start: numbe
   const crc = pageCrc(bytes.subarray(levelsStart, end));
   if (crc !== header.crc) {
     const page = `the page at byte ${offset + levelsStart}`;
-    throw new SegmentError(`${page} has the CRC-32 ${crc >>> 0}, not ${header.crc >>> 0}`);
+    throw new SegmentError(`${page} has CRC-32 ${crc >>> 0}, expected ${header.crc >>> 0}`);
   }
   const content = Buffer.allocUnsafeSlow(sizeBytes);
   snappyDecompress(bytes.subarray(valuesStart, end), content);
   return { header, levels: bytes.subarray(levelsStart, valuesStart), content, end };
 }
 
-/** The values of a dictionary that indices select. */
+/** Resolves dictionary indices to values. */
 function indexedValues(dictionary: ColumnValues, content: Buffer, rows: number): ColumnValues {
   const [bitWidth] = content;
   if (bitWidth === undefined) throw new SegmentError("has no dictionary indices");
@@ -107,7 +107,7 @@ function indexedValues(dictionary: ColumnValues, content: Buffer, rows: number):
   for (let row = 0; row < rows; row++) {
     const index = indices[row]!;
     if (index >= dictionary.starts.length) {
-      throw new SegmentError(`has the unknown dictionary index ${index}`);
+      throw new SegmentError(`has an out-of-range dictionary index ${index}`);
     }
     starts[row] = dictionary.starts[index]!;
     ends[row] = dictionary.ends[index]!;
@@ -115,7 +115,7 @@ function indexedValues(dictionary: ColumnValues, content: Buffer, rows: number):
   return { ...dictionary, starts, ends };
 }
 
-/** Finds `count` plain values, all there are; those with the level 0 are absent. */
+/** Locates the `count` plain values of a page; those with level 0 are absent. */
 function plainValues(
   { fixedBytes, valueBytesMax }: ColumnFormat,
   content: Buffer,
@@ -139,20 +139,22 @@ function plainValues(
     at += sizeBytes;
     ends[value] = at;
   }
-  if (at !== content.length) throw new SegmentError("has a page of another size");
+  if (at !== content.length) throw new SegmentError("has a page of the wrong size");
   return { bytes: content, view: viewFor(content), starts, ends };
 }
 
-/** Reads the length in front of a plain value. */
+/** Reads the length prefix of a plain value. */
 function lengthAt(content: Buffer, at: number, max: number): number {
-  if (at + LENGTH_BYTES > content.length) throw new SegmentError("is cut off");
+  if (at + LENGTH_BYTES > content.length) throw new SegmentError("is truncated");
   const sizeBytes = (content[at]! | content[at + 1]! << 8 | content[at + 2]! << 16 |
     content[at + 3]! << 24) >>> 0;
-  if (sizeBytes > max) throw new SegmentError(`has a value of ${sizeBytes} bytes`);
+  if (sizeBytes > max) {
+    throw new SegmentError(`has a value of ${sizeBytes} bytes, more than ${max}`);
+  }
   return sizeBytes;
 }
 
-/** The CRC-32 of a page after its header, in parts; signed, as Thrift integers are. */
+/** The CRC-32 of the parts of a page after its header, signed like Thrift integers. */
 export function pageCrc(...parts: readonly Uint8Array[]): number {
   return parts.reduce((crc, part) => crc32(part, crc), 0) | 0;
 }

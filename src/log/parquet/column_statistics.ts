@@ -1,14 +1,14 @@
 /**
- * Column statistics, for the footer and the column index. Minimum and maximum are values of the
- * column, never truncated, and absent where there is no value.
+ * Column statistics, for the footer and the column index. Minimum and maximum are untruncated
+ * values of the column, and absent if it has no values.
  */
 import { Buffer } from "node:buffer";
 import type { Statistics } from "./parquet_format.ts";
 
-/** Negative where `a` comes before `b`, positive where it comes after. */
+/** Negative if `a` sorts before `b`, positive if it sorts after. */
 export type Compare = (a: Uint8Array, b: Uint8Array) => number;
 
-/** The order of texts and ids: that of their bytes. */
+/** The byte order of strings and ids. */
 export const compareBytes: Compare = (a, b) => Buffer.compare(a, b);
 
 /** The order of INT64. */
@@ -30,7 +30,7 @@ export function statisticsOf(
     if (min === undefined || compare(value, min) < 0) min = value;
     if (max === undefined || compare(value, max) > 0) max = value;
   }
-  // Copies: values may lie in a reused buffer.
+  // Copies, since values may be in a reused buffer.
   return {
     null_count: nulls,
     max_value: max && Uint8Array.from(max),

@@ -1,19 +1,19 @@
-/** The decoded values of one column of a row group, and how to read one. */
+/** The decoded values of one column of a row group, with accessors. */
 import { Buffer } from "node:buffer";
 import { formatTimestamp } from "../../event/timestamp.ts";
 import { sameBytes, uuidText, viewFor, viewOf } from "../line/line_bytes.ts";
 import { OBSERVED_AT_CHARS } from "../line/line_layout.ts";
 import { SegmentError } from "./segment_error.ts";
 
-/** What a Date can hold (ECMA-262, "Time Values and Time Range"). */
+/** Limit of a Date (ECMA-262, "Time Values and Time Range"). */
 const DATE_MS_MAX = 8.64e15;
 
 /** One value for each row: bytes [starts[row], ends[row]). */
 export interface ColumnValues {
   bytes: Buffer;
-  /** Of `bytes`. */
+  /** View of `bytes`. */
   view: DataView;
-  /** ABSENT where the row has none. Rows of one dictionary value have the same. */
+  /** ABSENT for a row without a value; equal for rows that share a dictionary value. */
   starts: Uint32Array;
   ends: Uint32Array;
 }
@@ -32,12 +32,12 @@ export function hexAt({ bytes, starts, ends }: ColumnValues, row: number): strin
   return bytes.toString("hex", starts[row]!, ends[row]!);
 }
 
-/** A UUID in its 36 characters. */
+/** The 36 characters of a UUID. */
 export function uuidAt({ bytes, starts }: ColumnValues, row: number): string {
   return uuidText(bytes, starts[row]!);
 }
 
-/** An `observed_at` as lines spell it. @throws {SegmentError} */
+/** An `observed_at` as formatted in lines. @throws {SegmentError} */
 export function timeAt({ bytes, starts }: ColumnValues, row: number): Buffer {
   const timeMs = Number(bytes.readBigInt64LE(starts[row]!));
   const spelled = Math.abs(timeMs) <= DATE_MS_MAX ? formatTimestamp(timeMs) : "";
@@ -47,7 +47,7 @@ export function timeAt({ bytes, starts }: ColumnValues, row: number): Buffer {
   return Buffer.from(spelled);
 }
 
-/** Whether a row has this value. */
+/** Whether a row holds `value`. */
 export function isValueAt(
   { bytes, starts, ends }: ColumnValues,
   row: number,
@@ -56,14 +56,14 @@ export function isValueAt(
   return sameBytes(bytes, starts[row]!, ends[row]!, value);
 }
 
-/** A column with one value in all rows. */
+/** A column with the same value in all rows. */
 export function constantValues(value: Uint8Array, rows: number): ColumnValues {
   const bytes = Buffer.from(value);
   const ends = new Uint32Array(rows).fill(value.length);
   return { bytes, view: viewFor(bytes), starts: new Uint32Array(rows), ends };
 }
 
-/** Whether a row has the value of the previous row, which there is. */
+/** Whether a row other than the first has the same value as the previous row. */
 export function repeatsAt({ bytes, starts, ends }: ColumnValues, row: number): boolean {
   const start = starts[row]!;
   const before = starts[row - 1]!;
@@ -71,9 +71,9 @@ export function repeatsAt({ bytes, starts, ends }: ColumnValues, row: number): b
     sameBytes(bytes, start, ends[row]!, viewOf(bytes, before, ends[row - 1]!));
 }
 
-/** The values of a column, each dictionary value once. */
+/** The values of a column; each dictionary value only once. */
 export function* distinctValues({ bytes, starts, ends }: ColumnValues): Iterable<Uint8Array> {
-  // A flag for each offset: a Set takes five times as long.
+  // One flag per offset: a Set takes five times as long.
   const isSeen = new Uint8Array(bytes.length);
   for (let row = 0; row < starts.length; row++) {
     const start = starts[row]!;

@@ -1,6 +1,6 @@
 /**
- * Writes one column chunk: a data page of version 2, behind a dictionary page where its values are
- * indices. Returns its entries of the footer and the page indexes.
+ * Writes one column chunk: a data page V2, preceded by a dictionary page if its values are indices.
+ * Returns its entries for the footer and the page indexes.
  */
 import { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";
@@ -24,16 +24,15 @@ export interface ColumnContent {
   rows: number;
   /** Plain values, or indices into the dictionary. */
   values: Uint8Array;
-  /** The plain values that indices refer to. */
+  /** The plain values of the dictionary. */
   dictionary?: { values: Uint8Array; count: number };
-  /** For an optional column: for each row 1 where it has a value, 0 where it has none. */
+  /** For an optional column: 1 for each row with a value, 0 for each without. */
   levels?: Uint8Array;
   statistics?: Statistics | undefined;
 }
 
-/** A column that has been written. */
 export interface WrittenColumn {
-  /** Its entry of the footer, without the offsets of its indexes, which follow all row groups. */
+  /** Its footer entry, without the offsets of its indexes, which follow all row groups. */
   chunk: ColumnChunk;
   columnIndex: Buffer | null;
   offsetIndex: Buffer;
@@ -43,7 +42,7 @@ const NO_VALUE = new Uint8Array();
 
 /** Encodes indices into a dictionary of `count` values. */
 export function encodeIndices(indices: ArrayLike<number>, count: number): Buffer {
-  // At least a bit: some readers take no run of values without any.
+  // At least one bit: some readers reject runs of zero-width values.
   const bitWidth = Math.max(1, 32 - Math.clz32(count - 1));
   return Buffer.concat([Buffer.of(bitWidth), encodeBitPacked(indices, bitWidth)]);
 }
@@ -104,7 +103,7 @@ export function writeColumn(
   };
 }
 
-/** Writes a page; returns its uncompressed size with its header. */
+/** Writes a page; returns its uncompressed size, including the header. */
 function writePage(
   sink: FileSink,
   values: Uint8Array,

@@ -1,4 +1,4 @@
-/** Collects a column with repeated values: each value once, and the index of each row. */
+/** Dictionary-encodes a column: each distinct value once, and an index per row. */
 import { ROW_GROUP_EVENTS_MAX } from "../../limits.ts";
 
 export class Dictionary {
@@ -8,12 +8,12 @@ export class Dictionary {
   #rows = 0;
   readonly #indicesByText = new Map<string, number>();
 
-  /** The index of each row's value. */
+  /** One index per row. */
   get indices(): Uint16Array {
     return this.#indices.subarray(0, this.#rows);
   }
 
-  /** The next row has the value that `decode` makes of a text. */
+  /** Adds the next row. @param decode called once per distinct `text`, returns its value. */
   add(text: string, decode: (text: string) => Uint8Array): void {
     let index = this.#indicesByText.get(text);
     if (index === undefined) {

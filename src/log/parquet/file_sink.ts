@@ -1,9 +1,9 @@
-/** Appends to a file: bytes are buffered until `flush()`, which hashes and writes them. */
+/** Appends to a file. Bytes are buffered until `flush()`, which hashes and writes them. */
 import { Buffer } from "node:buffer";
 import { createHash, type Hash } from "node:crypto";
 import type { StorageFile } from "../storage/storage.ts";
 
-/** Written bytes after which the file is synced: more dirty pages would delay commits beside it. */
+/** Bytes between syncs: more dirty pages would delay concurrent commits. */
 const SYNC_BYTES = 2 * 1024 * 1024;
 
 export class FileSink {
@@ -18,7 +18,7 @@ export class FileSink {
     this.#file = file;
   }
 
-  /** Offset of the next piece in the file. */
+  /** File offset of the next append. */
   get offset(): number {
     return this.#offset;
   }

@@ -12,26 +12,26 @@ import { SegmentError } from "./segment_error.ts";
 import { decodeThrift, encodeThrift, type ThriftType } from "./thrift_compact.ts";
 
 export const MAGIC: Buffer = Buffer.from("PAR1");
-/** The CRC-32 in front of the footer. */
+/** The CRC-32 before the footer. */
 const FOOTER_CRC_BYTES = 4;
 /** The length of the footer, then the magic bytes. */
 const TRAILER_BYTES = 8;
 
-/** A footer that matches its CRC-32. */
+/** A footer whose CRC-32 is valid. */
 export interface CheckedFooter {
-  /** Offset of the CRC-32 in the file. */
+  /** File offset of the CRC-32. */
   start: number;
-  /** FileMetaData alone (`parquet_format.ts`). */
+  /** The encoded FileMetaData (`parquet_format.ts`). */
   bytes: Buffer;
 }
 
-/** Reads a footer. @throws {SegmentError} when the file is damaged or of another format. */
+/** Reads a footer. @throws {SegmentError} the file is damaged or has another format. */
 export async function readCheckedFooter(
   file: FileReader,
   sizeBytes: number,
 ): Promise<CheckedFooter> {
   const bytesMin = MAGIC.length + FOOTER_CRC_BYTES + TRAILER_BYTES;
-  if (sizeBytes < bytesMin) throw new SegmentError(`has ${sizeBytes} bytes`);
+  if (sizeBytes < bytesMin) throw new SegmentError(`too short: ${sizeBytes} bytes`);
   const opening = await readRange(file, 0, MAGIC.length);
   const trailer = await readRange(file, sizeBytes - TRAILER_BYTES, sizeBytes);
   const isParquet = opening.equals(MAGIC) && trailer.subarray(-MAGIC.length).equals(MAGIC);
@@ -39,7 +39,7 @@ export async function readCheckedFooter(
   const footerBytes = trailer.readUInt32LE();
   const start = sizeBytes - TRAILER_BYTES - footerBytes - FOOTER_CRC_BYTES;
   if (start < MAGIC.length || footerBytes > SEGMENT_FOOTER_BYTES_MAX) {
-    throw new SegmentError(`a footer of ${footerBytes} bytes in a file of ${sizeBytes}`);
+    throw new SegmentError(`invalid footer size: ${footerBytes} bytes in a file of ${sizeBytes}`);
   }
   const checked = await readRange(file, start, sizeBytes);
   if (footerCrc(checked) !== checked.readUInt32LE()) {
@@ -48,7 +48,7 @@ export async function readCheckedFooter(
   return { start, bytes: checked.subarray(FOOTER_CRC_BYTES, -TRAILER_BYTES) };
 }
 
-/** Encodes the end of a file, from the CRC-32 on. */
+/** Encodes the end of a file, starting with the CRC-32. */
 export function encodeFooter(metadata: FileMetaData): Buffer {
   const footer = encodeThrift(FILE_META_DATA, metadata);
   const lengthStart = FOOTER_CRC_BYTES + footer.length;
@@ -58,10 +58,10 @@ export function encodeFooter(metadata: FileMetaData): Buffer {
   return bytes;
 }
 
-/** Decodes a footer. @throws {SegmentError} when it is malformed or has bytes after the struct. */
+/** Decodes a footer. @throws {SegmentError} it is malformed or has bytes after the struct. */
 export function decodeFooter<Value>(type: ThriftType<Value>, { bytes }: CheckedFooter): Value {
   const { value, end } = decodeThrift(type, bytes);
-  if (end !== bytes.length) throw new SegmentError("the footer has another size");
+  if (end !== bytes.length) throw new SegmentError("the footer has trailing bytes");
   return value;
 }
 

@@ -1,6 +1,6 @@
 /**
- * The structs of a Parquet file (parquet-format, parquet.thrift), by the names that they have
- * there. Fields that segments do not have are left out, and so are choices.
+ * The structs of a Parquet file, with the names of parquet-format's parquet.thrift. Fields and enum
+ * values that segments don't use are omitted.
  */
 import {
   binary,
@@ -123,7 +123,7 @@ export const FILE_META_DATA = struct({
 });
 export type FileMetaData = ThriftValue<typeof FILE_META_DATA>;
 
-/** The same without what most of a footer is about. */
+/** FileMetaData with the key-value metadata only; decoding skips the rest. */
 export const FILE_KEY_VALUES = struct({ key_value_metadata: KEY_VALUES });
 
 export const COLUMN_INDEX = struct({

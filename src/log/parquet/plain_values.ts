@@ -14,7 +14,7 @@ export class PlainValues {
   #memory: Buffer = Buffer.allocUnsafeSlow(INITIAL_BYTES);
   #length = 0;
 
-  /** Memory of the values; `reserve()` may replace it. */
+  /** Buffer of the values; `reserve()` may replace it. */
   get memory(): Buffer {
     return this.#memory;
   }
@@ -24,20 +24,20 @@ export class PlainValues {
     return this.#memory.subarray(0, this.#length);
   }
 
-  /** Appends a value of any size: its length, then its bytes. */
+  /** Appends a variable-length value: its length, then its bytes. */
   add(from: Uint8Array, start = 0, end: number = from.length): void {
     const at = this.reserve(LENGTH_BYTES + end - start);
     this.#memory.writeUInt32LE(end - start, at);
     putBytes(this.#memory, at + LENGTH_BYTES, from, start, end);
   }
 
-  /** Appends a value of fixed size: its bytes alone. */
+  /** Appends a fixed-size value: its bytes only. */
   addFixed(from: Uint8Array): void {
     const at = this.reserve(from.length);
     putBytes(this.#memory, at, from);
   }
 
-  /** Reserves room in `memory` for the next value, which the caller writes; returns its offset. */
+  /** Reserves space in `memory` for the next value, which the caller writes; returns its offset. */
   reserve(sizeBytes: number): number {
     const at = this.#length;
     this.#length += sizeBytes;

@@ -1,4 +1,4 @@
-/** Reads of a file that must give all the bytes that are asked for. */
+/** File reads that fail unless they return all requested bytes. */
 import { Buffer } from "node:buffer";
 import type { FileReader } from "../storage/storage.ts";
 import { SegmentError } from "./segment_error.ts";
@@ -9,10 +9,10 @@ export interface FileRange {
   end: number;
 }
 
-/** Bytes between two ranges that are read with them: another read would cost more. */
+/** Largest gap between ranges that share a read: a second read would cost more. */
 const READ_GAP_BYTES_MAX = 64 * 1024;
 
-/** Reads bytes [start, end) of a file. @throws {SegmentError} when the file ends before. */
+/** Reads bytes [start, end) of a file. @throws {SegmentError} the file ends before `end`. */
 export async function readRange(file: FileReader, start: number, end: number): Promise<Buffer> {
   const bytes = Buffer.allocUnsafeSlow(end - start);
   const readBytes = await file.read(bytes, start);
@@ -21,8 +21,8 @@ export async function readRange(file: FileReader, start: number, end: number): P
 }
 
 /**
- * The bytes of each range; ranges that lie close to each other share a read.
- * @throws {SegmentError} when the file ends before.
+ * Reads several ranges; consecutive ranges that are close share a read.
+ * @throws {SegmentError} the file ends before the last range does.
  */
 export async function readRanges(
   file: FileReader,

@@ -1,9 +1,9 @@
-/** Says that a file is not the segment it is taken for. */
+/** The error for a file that is not a valid segment, or not the expected one. */
 
-/** What is wrong: the form of the file, the order of the events in it, or its bytes. */
+/** The kind of fault: an invalid format, events out of order, or different bytes. */
 export type SegmentFault = "segment_invalid" | "order_invalid" | "file_hash_mismatch";
 
-/** A segment cannot be read: damaged, of another format, or hostile. */
+/** A segment cannot be read: it is damaged, malicious, or has another format. */
 export class SegmentError extends Error {
   override name = "SegmentError";
   readonly fault: SegmentFault;

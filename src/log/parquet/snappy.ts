@@ -1,42 +1,42 @@
 /**
  * The Snappy block format (google/snappy, format_description.txt): a length, then literals and
- * copies from up to 64 KiB back. Written here because decompression must end on any bytes, within
- * its output. Of the forms of an element only those are written and read that suffice: literals of
- * up to 60 bytes, literals with a length of four bytes, and copies with an offset of two.
+ * copies from up to 64 KiB back. Our own code, because decompression must terminate on any input
+ * and stay within its output. Only three element types are written and accepted: literals of up to
+ * 60 bytes, literals with a four-byte length, and copies with a two-byte offset.
  */
 import { copyBytes, putBytes, viewFor } from "../line/line_bytes.ts";
 import { SegmentError } from "./segment_error.ts";
 
-/** Kinds of an element, in the low bits of its first byte. */
+/** Element types, in the low bits of the first byte. */
 const LITERAL = 0;
 const COPY = 2;
 
 const SHORT_LITERAL_BYTES_MAX = 60;
-/** First byte of a longer literal. Its length follows. */
+/** First byte of a longer literal, followed by its length. */
 const LONG_LITERAL = 63 << 2 | LITERAL;
 const LENGTH_BYTES = 4;
 const COPY_BYTES_MAX = 64;
 const OFFSET_BYTES = 2;
 const OFFSET_END = 2 ** 16;
 
-/** A copy of at least this many bytes is left to `Uint8Array.set`. */
+/** Copies of at least this many bytes use `Uint8Array.set`. */
 const LONG_COPY_BYTES = 32;
 
-/** Bytes that are looked up together, the shortest match. */
+/** Bytes hashed together: the shortest match. */
 const WORD_BYTES = 4;
 /** Last position of each hash of a word. */
 const TABLE_BITS = 14;
 const HASH_MULTIPLIER = 0x1e35a7bd;
 const table = new Int32Array(1 << TABLE_BITS);
-/** After 32 misses every second position is tried, then every third, and so on. */
+/** After each 32 misses the search step grows by one byte. */
 const MISSES_PER_STEP_BITS = 5;
 
 const LITTLE_ENDIAN = true;
 
-/** Output is written here and copied; larger outputs get memory of their own. */
+/** Output is written here and copied; larger outputs get their own buffer. */
 const scratch = new Uint8Array(1024 * 1024);
 
-/** Most that a block can grow over its input, for a decoder: 64 bytes from a copy of three. */
+/** Maximum expansion when decompressing: 64 bytes from a three-byte copy. */
 export const SNAPPY_GROWTH_MAX = 22;
 
 export function snappyCompress(input: Uint8Array): Uint8Array {
@@ -105,8 +105,8 @@ function putCopies(out: Uint8Array, at: number, offset: number, length: number):
 }
 
 /**
- * Decompresses a block into `out`, which is exactly as large as its content.
- * @throws {SegmentError} when the block is malformed or has another size.
+ * Decompresses a block into `out`, which must have exactly the uncompressed size.
+ * @throws {SegmentError} the block is malformed or has another size.
  */
 export function snappyDecompress(input: Uint8Array, out: Uint8Array): void {
   const source = viewFor(input);
@@ -114,7 +114,7 @@ export function snappyDecompress(input: Uint8Array, out: Uint8Array): void {
   const size = input.length;
   let from = 0;
   let at = 0;
-  // Skip the length, which the page header has too.
+  // Skip the length, which the page header also contains.
   while (from < size && input[from++]! >= 0x80);
   while (from < size) {
     const tag = input[from++]!;

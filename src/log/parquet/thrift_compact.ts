@@ -3,14 +3,14 @@
  * Parquet's page headers, indexes and footer. A struct is declared once, as a table of its fields
  * (`parquet_format.ts`).
  *
- * Any bytes may be read: lengths are checked against the input, nesting and the number of items
- * are bounded, and malformed input throws SegmentError. Undeclared fields are skipped.
+ * Safe on any input: lengths are checked against the input, nesting and the number of items are
+ * bounded, and malformed input throws SegmentError. Undeclared fields are skipped.
  */
 import { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";
 import { SegmentError } from "./segment_error.ts";
 
-/** Numbers of types, in the headers of fields and lists. */
+/** Type codes in the headers of fields and lists. */
 const STOP = 0;
 const TRUE = 1;
 const FALSE = 2;
@@ -21,16 +21,16 @@ const LIST = 9;
 const STRUCT = 12;
 
 const VARINT_BYTES_MAX = 10;
-/** A list of fifteen or more items has its size after the header. */
+/** Lists of fifteen or more items store their size after the header. */
 const LONG_LIST = 15;
 /** Largest step between field numbers in a short field header. */
 const FIELD_STEP_MAX = 15;
-/** Parquet's own structs nest to ten. */
+/** Parquet's own structs nest up to ten levels. */
 const DEPTH_MAX = 16;
-/** Four times the items in the largest footer; bounds the memory of a hostile one. */
+/** Four times the items in the largest footer; bounds the memory a malicious footer can use. */
 const ITEMS_MAX = 128 * 1024;
 
-/** How values of one type are written and read. */
+/** A type's encoding. */
 export interface ThriftType<Value> {
   number: number;
   write(out: number[], value: Value): void;
@@ -43,13 +43,13 @@ export const bool: ThriftType<boolean> = {
   read: (input) => input.byte() === TRUE,
 };
 
-/** A signed integer of 32 bits. */
+/** A signed 32-bit integer. */
 export const i32: ThriftType<number> = integer(I32, -(2 ** 31), 2 ** 31 - 1);
-/** Integers that are not negative, of up to 31 bits and up to Number.MAX_SAFE_INTEGER. */
+/** Non-negative integers of up to 31 bits, and up to Number.MAX_SAFE_INTEGER. */
 export const size32: ThriftType<number> = integer(I32, 0, 2 ** 31 - 1);
 export const size64: ThriftType<number> = integer(I64, 0, Number.MAX_SAFE_INTEGER);
 
-/** Bytes; decoded ones are a view. */
+/** Bytes; decoding returns a view. */
 export const binary: ThriftType<Uint8Array> = {
   number: BINARY,
   write(out, value) {
@@ -71,13 +71,13 @@ function integer(number: number, min: number, max: number): ThriftType<number> {
     write: (out, value) => pushVarint(out, value < 0 ? -2 * value - 1 : 2 * value),
     read(input) {
       const value = input.integer();
-      if (value < min || value > max) throw malformed(`has the integer ${value}`);
+      if (value < min || value > max) throw malformed(`has an integer out of range: ${value}`);
       return value;
     },
   };
 }
 
-/** An enum: names, encoded as integers. */
+/** An enum: names encoded as integers. */
 export function choice<Name extends string>(numbers: Record<Name, number>): ThriftType<Name> {
   const names = new Map(Object.entries<number>(numbers).map(([name, n]) => [n, name as Name]));
   return {
@@ -86,7 +86,7 @@ export function choice<Name extends string>(numbers: Record<Name, number>): Thri
     read(input) {
       const number = input.integer();
       const name = names.get(number);
-      if (name === undefined) throw malformed(`has the unknown choice ${number}`);
+      if (name === undefined) throw malformed(`has the unknown enum value ${number}`);
       return name;
     },
   };
@@ -102,7 +102,7 @@ export function list<Item>(item: ThriftType<Item>): ThriftType<readonly Item[]> 
     },
     read(input) {
       const { type, length } = input.listHeader();
-      if (type !== item.number) throw malformed(`has a list of the type ${type}`);
+      if (type !== item.number) throw malformed(`has a list of type ${type}`);
       const items: Item[] = [];
       while (items.length < length) items.push(item.read(input));
       return items;
@@ -112,7 +112,7 @@ export function list<Item>(item: ThriftType<Item>): ThriftType<readonly Item[]> 
 
 /** A field of a struct. */
 export interface ThriftField<Value, IsOptional extends boolean> {
-  /** Its number in the struct. */
+  /** Its field id. */
   field: number;
   type: ThriftType<Value>;
   isOptional: IsOptional;
@@ -136,7 +136,7 @@ type StructOf<F extends Fields> =
   & { [Name in NamesOf<F, false>]: ValueOf<F[Name]> }
   & { [Name in NamesOf<F, true>]?: ValueOf<F[Name]> | undefined };
 
-/** The value of a declared type. */
+/** The TypeScript type of a declared type's values. */
 export type ThriftValue<Type> = Type extends ThriftType<infer Value> ? Value : never;
 
 /** @param fields in the order of their numbers. */
@@ -165,7 +165,7 @@ export function struct<F extends Fields>(fields: F): ThriftType<StructOf<F>> {
         if (declared === undefined) input.skipField(found, DEPTH_MAX);
         else if (declared.type === bool) value[declared.name] = found === TRUE;
         else if (declared.type.number === found) value[declared.name] = declared.type.read(input);
-        else throw malformed(`has a ${declared.name} of the type ${found}`);
+        else throw malformed(`has a ${declared.name} of type ${found}`);
       });
       for (const [name, { isOptional }] of entries) {
         if (!isOptional && value[name] === undefined) throw malformed(`has no ${name}`);
@@ -175,7 +175,7 @@ export function struct<F extends Fields>(fields: F): ThriftType<StructOf<F>> {
   };
 }
 
-/** The bytes of a value. */
+/** Encodes a value. */
 export function encodeThrift<Value>(type: ThriftType<Value>, value: Value): Buffer {
   const out: number[] = [];
   type.write(out, value);
@@ -183,8 +183,8 @@ export function encodeThrift<Value>(type: ThriftType<Value>, value: Value): Buff
 }
 
 /**
- * Reads the value that starts at `start`; returns it and where it ends.
- * @throws {SegmentError} when it is malformed or does not end within `bytes`.
+ * Decodes the value at `start`; returns it and where it ends.
+ * @throws {SegmentError} it is malformed or does not end within `bytes`.
  */
 export function decodeThrift<Value>(
   type: ThriftType<Value>,
@@ -199,7 +199,7 @@ export function decodeThrift<Value>(
 class Input {
   readonly #bytes: Buffer;
   #items = 0;
-  /** Where the next byte is. */
+  /** Offset of the next byte. */
   at: number;
 
   constructor(bytes: Buffer, start: number) {
@@ -208,11 +208,11 @@ class Input {
   }
 
   byte(): number {
-    if (this.at >= this.#bytes.length) throw malformed("does not end");
+    if (this.at >= this.#bytes.length) throw malformed("is truncated");
     return this.#bytes[this.at++]!;
   }
 
-  /** A signed integer, zigzag encoded. */
+  /** A zigzag-encoded signed integer. */
   integer(): number {
     const value = this.#varint();
     return value % 2 === 0 ? value / 2 : -(value + 1) / 2;
@@ -231,31 +231,31 @@ class Input {
     const header = this.byte();
     const length = header >> 4 === LONG_LIST ? this.#varint() : header >> 4;
     this.#items += length;
-    // Every item takes at least a byte.
+    // Every item takes at least one byte.
     if (length > this.#bytes.length - this.at || this.#items > ITEMS_MAX) {
       throw malformed(`has a list of ${length} items`);
     }
     return { type: header & 0xf, length };
   }
 
-  /** Calls `take` with each field of a struct, which reads or skips its value. */
+  /** Calls `take` for each field of a struct; it must read or skip the value. */
   fields(take: (field: number, type: number) => void): void {
     let field = 0;
     for (let header = this.byte(); (header & 0xf) !== STOP; header = this.byte()) {
-      // The writer never uses the long form, of a number that is not a step from the last.
+      // The writer never uses the long form, with an absolute field id.
       if (header >> 4 === 0) throw malformed("has fields out of order");
       field += header >> 4;
       take(field, header & 0xf);
     }
   }
 
-  /** Skips the value of a field. A boolean is its type alone. */
+  /** Skips the value of a field. A boolean's value is in its type. */
   skipField(type: number, depthMax: number): void {
     if (type !== TRUE && type !== FALSE) this.#skip(type, depthMax);
   }
 
   #skip(type: number, depthMax: number): void {
-    if (depthMax === 0) throw malformed("nests too deep");
+    if (depthMax === 0) throw malformed("is nested too deeply");
     switch (type) {
       case TRUE:
       case FALSE:
@@ -277,7 +277,7 @@ class Input {
         this.fields((_, fieldType) => this.skipField(fieldType, depthMax - 1));
         break;
       default:
-        throw malformed(`has a value of the unknown type ${type}`);
+        throw malformed(`has a value of unknown type ${type}`);
     }
   }
 
@@ -287,10 +287,10 @@ class Input {
       const byte = this.byte();
       value += (byte & 0x7f) * 2 ** (7 * i);
       if (byte >= 0x80) continue;
-      if (!Number.isSafeInteger(value)) throw malformed("has a number out of bounds");
+      if (!Number.isSafeInteger(value)) throw malformed("has a number out of range");
       return value;
     }
-    throw malformed("has a number without end");
+    throw malformed("has a number that is too long");
   }
 }
 

@@ -3,7 +3,7 @@ import xxhash from "xxhash-wasm";
 
 const { h64Raw } = await xxhash();
 
-/** The two halves of a hash, without sign. */
+/** The two halves of a hash, unsigned. */
 export interface Hash64 {
   high: number;
   low: number;

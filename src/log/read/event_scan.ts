@@ -1,6 +1,6 @@
 /**
- * Reads the events of a snapshot in log order as ranges of stored lines: nothing is parsed, and the
- * buffer that is read into is the one that is sent.
+ * Reads the events of a snapshot in log order as ranges of stored lines. Nothing is parsed, and the
+ * read buffer is also the send buffer.
  */
 import { Buffer } from "node:buffer";
 import { READ_CHUNK_BYTES } from "../../limits.ts";
@@ -16,14 +16,14 @@ import {
   lineMatcher,
 } from "../line/stored_line.ts";
 
-/** A scan without a match returns each time it has read this much: its reader may be gone. */
+/** A scan without matches returns after reading this much, since its client may be gone. */
 export const SCAN_PAUSE_BYTES: number = 4 * 1024 * 1024;
 
 const EMPTY = Buffer.alloc(0);
 const LF = 0x0a;
 const COMMA = 0x2c;
 
-/** The first read of a small page: about this much for each event. */
+/** Estimated size of an event, which sizes the first read of a small page. */
 const FIRST_READ_BYTES_PER_EVENT = 1024;
 const FIRST_READ_BYTES_MIN = 16 * 1024;
 
@@ -32,15 +32,15 @@ export interface ScanOptions {
   after: string | undefined;
   filter: EventFilter;
   limitEvents: number;
-  /** The scan ends before the event that would exceed it, but never before one event. */
+  /** The scan ends before the event that would exceed it, but returns at least one event. */
   limitBytes: number;
 }
 
-/** What a client asks for; the service bounds the bytes. */
+/** The options a client chooses; the service sets `limitBytes`. */
 export type ReplayQuery = Omit<ScanOptions, "limitBytes">;
 
 export class EventScan {
-  /** Durable frontier at the start of the scan; null for an empty log. */
+  /** Durable frontier when the scan started; null for an empty log. */
   readonly snapshotThroughEventId: string | null;
   readonly #memory = new ScanMemory();
   readonly #chunks: AsyncGenerator<Buffer, void>;
@@ -51,7 +51,7 @@ export class EventScan {
   #lastEventId: string | null = null;
   #limitReached = false;
   #anyEvent = false;
-  /** Whether lines at or before `after` may still come. */
+  /** Whether lines at or before `after` may still follow. */
   #skipping: boolean;
 
   constructor(snapshot: LogSnapshot, { after, filter, limitEvents, limitBytes }: ScanOptions) {
@@ -74,7 +74,7 @@ export class EventScan {
     return this.#lastEventId;
   }
 
-  /** Where the next scan starts once this one has ended: the frontier, unless a limit ended it. */
+  /** `after` for the next scan once this one has ended: the frontier, unless a limit ended it. */
   get nextAfter(): string | null {
     if (this.#limitReached) return this.#lastEventId;
     const frontier = this.snapshotThroughEventId;
@@ -88,7 +88,7 @@ export class EventScan {
   }
 
   /**
-   * The next events, their lines joined by commas, valid until the next call; null at the end.
+   * The lines of the next events, joined by commas; valid until the next call; null at the end.
    * Empty after SCAN_PAUSE_BYTES without a match, so that the caller can give up.
    */
   async next(): Promise<Buffer | null> {
@@ -105,7 +105,7 @@ export class EventScan {
     return null;
   }
 
-  /** Moves the wanted lines of `chunk` to its front and returns them; null when there are none. */
+  /** Compacts the wanted lines to the front of `chunk` and returns them; null if there are none. */
   #takeEvents(chunk: Buffer): Buffer | null {
     let keptBytes = 0;
     let lastKeptStart = 0;
@@ -138,7 +138,7 @@ export class EventScan {
     return this.#matcher === null || this.#matcher(chunk, lineStart);
   }
 
-  /** Counts an event against the limits; false when it does not fit. */
+  /** Counts an event against the limits; false if it does not fit. */
   #spend(lineBytes: number): boolean {
     if (lineBytes > this.#remainingBytes && this.#anyEvent) {
       this.#limitReached = true;

@@ -7,7 +7,7 @@ import { type LogFile, readLines } from "./snapshot.ts";
 
 const LF = 0x0a;
 
-/** Calls `visit` with the start of each event's line, in log order, until it returns false. */
+/** Calls `visit` with the start of each event line, in log order, until it returns false. */
 export async function walkEvents(
   file: LogFile,
   visit: (chunk: Buffer, lineStart: number) => boolean,

@@ -1,14 +1,14 @@
 /**
- * The memory that one scan reads the log into, reused by later scans: garbage collection of it took
- * a third of a replay.
+ * The read buffer of a scan, pooled across scans: collecting it as garbage took a third of a
+ * replay.
  *
- * Invariant: memory has one owner, the scan that took it, until it is released. That of an
- * abandoned scan is collected.
+ * Invariant: a buffer belongs to one scan until released. An abandoned scan's buffer is garbage
+ * collected.
  */
 import { Buffer } from "node:buffer";
 import { READ_CHUNK_BYTES } from "../../limits.ts";
 
-/** Chunks kept for the next scans: 4 MiB. */
+/** Pooled chunks: 4 MiB. */
 const SPARE_CHUNKS_MAX = 16;
 
 /** Smaller buffers are cheap to allocate. */
@@ -19,7 +19,7 @@ const spare: Buffer[] = [];
 export class ScanMemory {
   #memory: Buffer | null = null;
 
-  /** Uninitialized bytes; they may overlap those taken before. */
+  /** Returns uninitialized bytes, which may overlap those of an earlier call. */
   take(sizeBytes: number): Buffer {
     if (this.#memory === null || this.#memory.length < sizeBytes) {
       this.release();
@@ -30,7 +30,7 @@ export class ScanMemory {
     return this.#memory.subarray(0, sizeBytes);
   }
 
-  /** Returns the memory; nobody may read it any more. */
+  /** Returns the buffer to the pool; it must not be used afterwards. */
   release(): void {
     const memory = this.#memory;
     this.#memory = null;

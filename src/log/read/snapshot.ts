@@ -1,32 +1,32 @@
-/** A coherent view of the log: what was durable at one moment. */
+/** A consistent view of the log: its durable state at one moment. */
 import type { Buffer } from "node:buffer";
 import type { EventFilter } from "../line/stored_line.ts";
 import type { ScanMemory } from "./scan_memory.ts";
 import type { StreamCounts, StreamSource } from "./stream_counts.ts";
 
-/** The events a reader wants of a file; it may get others too. */
+/** The events that a reader wants from a file; it may get more. */
 export interface LinesWanted {
   /** Exclusive lower bound. */
   after: string | undefined;
   filter: EventFilter;
-  /** Size of the first read, where a read can have any size. */
+  /** Size of the first read of an unsealed file. */
   firstReadBytes: number;
-  /** Lines are read into it. */
+  /** Read buffer for the lines. */
   memory: ScanMemory;
 }
 
 /** The lines of a file from oldest to newest. */
 export interface LineSource {
   /**
-   * The next whole lines, commit headers among them; null at the end. They are valid until the next
-   * call, and the caller may change them.
+   * The next whole lines, including commit headers; null at the end. They are valid until the next
+   * call, and the caller may overwrite them.
    */
   next(): Promise<Buffer | null>;
 }
 
-/** The streams of a segment, by its index. */
+/** The streams of a segment, read from its index. */
 export interface FileStreams extends StreamSource {
-  /** Counts the events up to one; null when the segment does not hold it. */
+  /** Counts events up to and including `eventId`; null if the segment does not hold it. */
   countThrough(eventId: string): Promise<StreamCounts | null>;
 }
 
@@ -44,7 +44,7 @@ export interface LogSnapshot {
   readonly files: readonly LogFile[];
 }
 
-/** Reads files from oldest to newest, in chunks of whole lines, as a LineSource gives them. */
+/** Reads files from oldest to newest, in chunks as returned by `LineSource.next()`. */
 export async function* readLines(
   files: readonly LogFile[],
   wanted: LinesWanted,

@@ -1,6 +1,6 @@
 /**
- * The number of events and the last event of each stream, in memory: for files that are not sealed,
- * or for a part of a segment. In byte order of source, then stream.
+ * The event count and last event of each stream, in memory: for unsealed files, or for part of a
+ * segment. Sorted by the bytes of source, then stream.
  */
 import { firstIndex } from "../../first_index.ts";
 
@@ -15,7 +15,7 @@ export interface StreamEntry {
   lastEventId: string;
 }
 
-/** One string for a stream, in the order of source, then stream. No name holds a space. */
+/** A key that sorts by source, then stream. No name contains a space. */
 export function streamKey(source: string, stream: string): string {
   return `${source} ${stream}`;
 }
@@ -26,29 +26,29 @@ export function namesOf(key: string): [source: string, stream: string] {
   return [key.slice(0, space), key.slice(space + 1)];
 }
 
-/** Streams in order, wherever they are kept. */
+/** Sorted streams, in memory or in a file. */
 export interface StreamSource {
   /** A cursor at the first stream whose key is not before `key`. */
   seek(key: string): StreamCursor | Promise<StreamCursor>;
 }
 
-/** A position in streams that are in order. */
+/** A position in sorted streams. */
 export interface StreamCursor {
   /** Key of the current stream; null at the end, where the other members are undefined. */
   readonly key: string | null;
   readonly events: number;
   readonly lastEventId: string;
-  /** Moves to the next stream of the block. @returns false at its end: call `nextBlock()`. */
+  /** Moves to the next stream. @returns false at the end of a block: call `nextBlock()`. */
   next(): boolean;
-  /** Moves to the first stream of the blocks behind, or to the end. */
+  /** Moves to the first stream of the following blocks, or to the end. */
   nextBlock(): Promise<void>;
 }
 
 export class StreamCounts implements StreamSource {
   #entries = new Map<string, StreamEntry>();
-  /** Whether a copy has the same map. */
+  /** Whether a copy shares the map. */
   #isShared = false;
-  /** The keys in order, without those in `#unsorted`. */
+  /** The sorted keys, without those in `#unsorted`. */
   #sorted: readonly string[] = [];
   #unsorted: string[] = [];
 
@@ -57,12 +57,12 @@ export class StreamCounts implements StreamSource {
     return this.#entries.size * STREAM_BYTES;
   }
 
-  /** Adds events of a stream, the last of which has that id. */
+  /** Adds `events` events of a stream, up to `lastEventId`. */
   add(source: string, stream: string, events: number, lastEventId: string): void {
     this.#add(streamKey(source, stream), events, lastEventId);
   }
 
-  /** Last event of a stream; null when it has none. */
+  /** Last event of a stream; null if it has none. */
   frontier(source: string, stream: string): string | null {
     return this.#entries.get(streamKey(source, stream))?.lastEventId ?? null;
   }
@@ -72,7 +72,7 @@ export class StreamCounts implements StreamSource {
     for (const key of this.#inOrder()) yield this.#entries.get(key)!;
   }
 
-  /** A copy that later additions do not change. Copies on the first of those. */
+  /** A copy that is unaffected by later additions (copy-on-write). */
   copy(): StreamCounts {
     const copy = new StreamCounts();
     copy.#sorted = this.#inOrder();
@@ -108,7 +108,7 @@ export class StreamCounts implements StreamSource {
 
   #inOrder(): readonly string[] {
     if (this.#unsorted.length > 0) {
-      // Few are new: the sort merges the two runs.
+      // Few keys are new, and the sort merges the two sorted runs.
       this.#sorted = [...this.#sorted, ...this.#unsorted.sort()].sort();
       this.#unsorted = [];
     }

@@ -1,31 +1,31 @@
 /**
- * Seals rotated tails one after the other while the log is served. A sealing that fails is reported
- * and retried after a pause; readers and writers continue.
+ * Seals rotated tails one at a time while the log is being served. A failure is reported and
+ * retried after a pause; reads and writes continue.
  */
 import { setTimeout } from "node:timers/promises";
 import type { MakeSegment } from "./segment_maker.ts";
 
 const SEAL_RETRY_MS_MAX = 300_000;
 
-/** The first pause after a failure; each further one doubles. */
+/** The pause after the first failure; doubles with each further one. */
 const SEAL_RETRY_MS = 1000;
 
-/** Makes segments for a log that is served, on another thread. */
+/** Builds segments for a log being served, on another thread. */
 export interface SegmentMaker {
   make: MakeSegment;
-  /** Rejects what is under way, and frees all resources. */
+  /** Rejects active requests and frees all resources. */
   close(): Promise<void>;
 }
 
 export interface BackgroundSealingOptions {
   maker: SegmentMaker;
-  /** The pending file to seal next; null when there is none. */
+  /** The pending file to seal next; null if there is none. */
   nextPath: () => string | null;
-  /** Seals that file. Leaves no temporary file when it fails. */
+  /** Seals that file. Leaves no temporary files if it fails. */
   sealNext: () => Promise<void>;
-  /** Receives sentences for the operator. */
+  /** Receives messages for the operator. */
   report: (line: string) => void;
-  /** Waits, and rejects once the signal is aborted; a timer if absent. */
+  /** Waits; rejects once the signal is aborted. Defaults to a timer. */
   pause?: ((ms: number, signal: AbortSignal) => Promise<void>) | undefined;
 }
 
@@ -38,13 +38,13 @@ export class BackgroundSealing {
     this.#options = options;
   }
 
-  /** Call it after each commit: there may be a file to seal. */
+  /** Starts sealing if a file is waiting. Called after each commit. */
   start(): void {
     if (this.#closing.signal.aborted || this.#options.nextPath() === null) return;
     this.#running ??= this.#run();
   }
 
-  /** Ends what is under way as soon as possible. */
+  /** Aborts active sealing. */
   async close(): Promise<void> {
     this.#closing.abort();
     await this.#options.maker.close();
@@ -63,8 +63,8 @@ export class BackgroundSealing {
       } catch (error) {
         if (signal.aborted) break;
         const reason = error instanceof Error ? error.message : String(error);
-        report(`${path}: not sealed, tried again in ${pauseMs / 1000} s: ${reason}`);
-        // Only closing ends it early.
+        report(`${path}: not sealed, retrying in ${pauseMs / 1000} s: ${reason}`);
+        // Rejects only on close.
         await pause(pauseMs, signal).catch(() => {});
         pauseMs = Math.min(2 * pauseMs, SEAL_RETRY_MS_MAX);
       }

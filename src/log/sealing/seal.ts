@@ -1,6 +1,6 @@
 /**
- * Seals rotated tails: all events of one are written into segments and checked, then the manifest
- * lists these together. A crash before that leaves the pending file in use and orphan segments.
+ * Seals a pending file: writes all its events to segments, checks these, then adds them to the
+ * manifest at once. A crash before that leaves the pending file in use, and orphan segments.
  */
 import { GENESIS_HEAD_HEX } from "../../event/chain.ts";
 import { formatTimestamp } from "../../event/timestamp.ts";
@@ -26,9 +26,9 @@ export interface SealOptions {
 }
 
 /**
- * Seals a pending file, without removing it. A failure may leave segments that are not in the
+ * Seals a pending file without removing it. A failure may leave segments that are not in the
  * manifest; the next attempt replaces them.
- * @returns the manifest with the new segments at its end, once it is durable.
+ * @returns the durable manifest, with the new segments appended.
  */
 export async function sealPending(
   pending: CommitFile,
@@ -56,13 +56,13 @@ export async function sealPending(
   return sealed;
 }
 
-/** Removes the temporary files of a failed sealing: the next one needs their names. */
+/** Removes the temporary files of a failed sealing, whose names the next one needs. */
 export async function removeUnfinished(storage: Storage): Promise<void> {
   await removeIfThere(storage, SEGMENT_TEMPORARY_FILE);
   await removeIfThere(storage, MANIFEST_TEMPORARY_FILE);
 }
 
-/** Removes a pending file whose events are all in the manifest's segments. */
+/** Removes a pending file whose events are all in segments of the manifest. */
 export async function removePending(storage: Storage, path: string): Promise<void> {
   await storage.remove(path);
   await storage.syncFolder(PENDING_FOLDER);

@@ -1,4 +1,4 @@
-/** The other thread of `seal_thread.ts`: makes one segment after the other. */
+/** The worker thread of `seal_thread.ts`: builds one segment at a time. */
 import { workerData } from "node:worker_threads";
 import { answerRequests } from "../../threads/thread_pool.ts";
 import { fileStorage } from "../storage/file_storage.ts";

@@ -1,6 +1,6 @@
 /**
- * Makes a segment from a range of a pending file: writes it, syncs it, and reads it back. Tasks and
- * results can be sent between threads.
+ * Builds a segment from a range of a pending file: writes it, syncs it, and reads it back. Tasks
+ * and results can be sent between threads.
  */
 import { createHash } from "node:crypto";
 import { assert } from "../../assert.ts";
@@ -16,17 +16,17 @@ import { SEGMENT_TEMPORARY_FILE } from "../storage/file_names.ts";
 import type { Storage } from "../storage/storage.ts";
 import { readCommits, type WholeCommit } from "../wal/commit_reader.ts";
 
-/** The commits for a segment; it takes as many as it holds. */
+/** The commits available to a segment, which ends once it is full. */
 export interface SegmentTask {
   /** The pending file. */
   path: string;
-  /** Where its first commit starts. */
+  /** Where the first commit starts. */
   startBytes: number;
-  /** Where the last one ends; the range holds events. */
+  /** Where the last commit ends; the range holds events. */
   endBytes: number;
   /** Chain head before the first event, 64 lowercase hex digits. */
   previousHead: string;
-  /** Bytes of commits that are not sealed, by which the thread is throttled. */
+  /** Bytes of unsealed commits, which determine the throttle. */
   backlogBytes: number;
 }
 
@@ -37,17 +37,17 @@ export interface MadeSegment {
 }
 
 /**
- * Makes the next segment, under the temporary name, which must be free. One call at a time.
- * @throws {CorruptLogError} the pending file is not what was committed.
- * @throws an error of the disk; part of the file may remain.
+ * Builds the next segment under the temporary name, which must be free. One call at a time.
+ * @throws {CorruptLogError} the pending file is damaged.
+ * @throws an I/O error; part of the file may remain.
  */
 export type MakeSegment = (task: SegmentTask) => Promise<MadeSegment>;
 
 export interface MakerSettings {
   bounds?: SegmentBounds;
-  /** Receives the events of each commit before it is sealed; may throw to stop. */
+  /** Receives the event count of each commit before it is sealed; may throw to stop. */
   onEvents?: (events: number) => void;
-  /** Called after each row group that is written or read back; unthrottled if absent. */
+  /** Called after each row group is written or read back; unthrottled if absent. */
   throttle?: () => void;
 }
 
@@ -73,7 +73,7 @@ export async function makeSegment(
       ...(throttle === undefined ? {} : { throttle }),
       ...(bounds === undefined ? {} : { bounds }),
     });
-    assert(written !== null, "a segment is made of events");
+    assert(written !== null, "a segment holds events");
     await readBack(storage, SEGMENT_TEMPORARY_FILE, written, throttle);
     return { facts: written.facts, endBytes: taken };
   } finally {
@@ -82,9 +82,9 @@ export async function makeSegment(
 }
 
 /**
- * Reads a new segment back from the disk: its lines, indexes and statistics must be right.
- * @param throttle called after each row group; may wait.
- * @throws {SegmentError} the file is not what was written, or holds other lines than the tail.
+ * Reads a new segment back from disk, and checks its lines, indexes and statistics.
+ * @param throttle called after each row group; may block.
+ * @throws {SegmentError} the file differs from what was written, or its lines from those sealed.
  */
 export async function readBack(
   storage: Storage,
@@ -102,7 +102,7 @@ export async function readBack(
     }
     await check.finish();
     if (hash.digest("hex") !== linesSha256) {
-      throw new SegmentError(`${path}: reads back as other lines than were sealed`);
+      throw new SegmentError(`${path}: lines read back differ from the lines sealed`);
     }
   } finally {
     await segment.close();

@@ -1,17 +1,17 @@
 /**
- * Keeps the sealing thread from occupying a processor: it sleeps after each row group, longer when
- * less is left to seal. Ingest and reads then wait for a few milliseconds of its work instead of a
- * time slice of the system, which can be a tenth of a second.
+ * Keeps the sealing thread from occupying a processor: it sleeps after each row group, longer the
+ * smaller the backlog. Ingest and reads then wait for a few milliseconds of sealing instead of a
+ * scheduler time slice, which can be a tenth of a second.
  */
 import { TAIL_ROTATE_BYTES } from "../../limits.ts";
 
 /**
- * From this backlog on the thread is unthrottled. Below, its share of the time grows with the
- * backlog, so that steady ingest reaches a balance and a burst is sealed afterwards.
+ * The thread is unthrottled from this backlog on. Below it, its share of the time grows with the
+ * backlog, so that steady ingest reaches a balance and bursts are sealed afterwards.
  */
 const BACKLOG_BYTES_MAX = 4 * TAIL_ROTATE_BYTES;
 
-/** The share of the time that the thread works when little is left to seal. */
+/** The thread's share of the time when the backlog is small. */
 const WORK_SHARE_MIN = 1 / 4;
 
 /** The longest sleep. */
@@ -19,8 +19,8 @@ const SLEEP_MS_MAX = 100;
 
 /**
  * Starts the clock of a task.
- * @param backlogBytes bytes of commits that are not sealed.
- * @returns sleeps in proportion to the work since the last call, and blocks the thread meanwhile.
+ * @param backlogBytes bytes of unsealed commits.
+ * @returns a function that blocks the thread in proportion to the work since its last call.
  */
 export function startThrottle(backlogBytes: number): () => void {
   const workShare = Math.min(Math.max(backlogBytes / BACKLOG_BYTES_MAX, WORK_SHARE_MIN), 1);

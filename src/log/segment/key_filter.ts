@@ -1,8 +1,8 @@
 /**
  * The key filter of a segment: a split-block Bloom filter (parquet-format, BloomFilter.md) over its
- * batches, sources and streams. It has any number of blocks, not a power of two, to be as small as
- * possible: a log keeps hundreds in memory. Each page has its CRC-32, and a lookup needs one page,
- * so it also works on the file.
+ * batches, sources and streams. The number of blocks need not be a power of two, which keeps
+ * filters small: a log holds hundreds in memory. A lookup needs one page, which has its own CRC-32,
+ * so filters can also be used from the file.
  */
 import { Buffer } from "node:buffer";
 import { crc32 } from "node:zlib";
@@ -14,11 +14,11 @@ import {
 } from "../parquet/bloom_filter.ts";
 import { type Hash64, xxhash64 } from "../parquet/xxhash64.ts";
 
-/** Blocks, a gap of 28 bytes, and the CRC-32 of all before it. */
+/** Blocks, 28 bytes of padding, and the CRC-32 of both. */
 export const KEY_PAGE_BYTES = 4 * 1024;
 const PAGE_BLOCKS = 127;
 const CRC_START = KEY_PAGE_BYTES - 4;
-/** One absent key in 6,000 passes: with 110 segments, one in fifty. */
+/** One absent key in 6,000 passes the filter: one in fifty over 110 segments. */
 const BITS_PER_KEY = 24;
 
 /** Hash of the identity of a batch. No source contains a space, so keys are unambiguous. */
@@ -26,12 +26,12 @@ export function batchKeyHash(source: string, batchId: string): Hash64 {
   return xxhash64(Buffer.from(`batch ${source} ${batchId}`));
 }
 
-/** Hash of a key of the stream index, that of a stream or of a source. */
+/** Hash of a key of the stream index, for a stream or a source. */
 export function streamKeyHash(key: string): Hash64 {
   return xxhash64(Buffer.from(`stream ${key}`));
 }
 
-/** Returns the page of a key in a filter of that size, and the block within the page. */
+/** Locates a key in a filter of `sizeBytes`: its page, and the block within the page. */
 export function keyPlace(sizeBytes: number, hash: Hash64): { page: number; block: number } {
   const block = bloomBlock(sizeBytes / KEY_PAGE_BYTES * PAGE_BLOCKS, hash);
   return {
@@ -41,8 +41,8 @@ export function keyPlace(sizeBytes: number, hash: Hash64): { page: number; block
 }
 
 /**
- * Makes damaged pages pass every key, so that its lookups find out in the rows. A filter only saves
- * time: damage of it may cost time, but no request.
+ * Makes damaged pages pass every key, so that lookups fall back to the rows. Filters only save
+ * time, so a damaged one slows requests down but fails none.
  */
 export function openDamagedPages(pages: Buffer): void {
   for (let start = 0; start < pages.length; start += KEY_PAGE_BYTES) {
@@ -51,13 +51,13 @@ export function openDamagedPages(pages: Buffer): void {
   }
 }
 
-/** Whether a key may be in a filter; never false for one that is. */
+/** Whether a filter may contain a key; no false negatives. */
 export function mayHoldKey(filter: Uint8Array, hash: Hash64): boolean {
   const { page, block } = keyPlace(filter.length, hash);
   return blockMayContain(filter, page + block, hash);
 }
 
-/** The filter of some keys, as it is in the file. */
+/** Builds the filter of `keys` in its file format. */
 export function buildKeyFilter(keys: readonly Hash64[]): Buffer {
   const pages = Math.ceil(keys.length * BITS_PER_KEY / (PAGE_BLOCKS * 8 * BLOOM_BLOCK_BYTES));
   const filter = Buffer.alloc(Math.max(1, pages) * KEY_PAGE_BYTES);

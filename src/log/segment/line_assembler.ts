@@ -1,6 +1,6 @@
 /**
  * Assembles the stored lines of a row group from its columns, byte for byte as they were sealed.
- * This is the hot loop of sealed replay, so values are copied in words.
+ * This is the hot loop of sealed replay, so values are copied word by word.
  */
 import { Buffer } from "node:buffer";
 import { COMMIT_BODY_BYTES_MAX, MEMORY_GROWTH_FACTOR } from "../../limits.ts";
@@ -36,30 +36,30 @@ import { ABSENT, type ColumnValues, timeAt } from "../parquet/column_values.ts";
 import { SegmentError } from "../parquet/segment_error.ts";
 import { COLUMN_NAMES, type ColumnName } from "./segment_schema.ts";
 
-/** The columns of a row group; the digest of a batch is in none of its lines. */
+/** The columns of a row group; lines do not contain `batch_digest`. */
 export type LineColumns = Record<ColumnName, ColumnValues>;
 
-/** A copy of at least this many bytes is left to `Uint8Array.set`. */
+/** Copies of at least this many bytes use `Uint8Array.set`. */
 const LONG_COPY_BYTES = 512;
 
 const LF = pieceOf("\n");
 
 export interface AssembleOptions {
-  /** The rows to assemble; all when undefined. */
+  /** The rows to assemble; all if undefined. */
   rows?: readonly number[];
-  /** For the lines, used if it fits them; its contents are overwritten. */
+  /** A buffer for the lines, overwritten if its size fits. */
   memory?: Buffer | undefined;
 }
 
-/** The lines of the rows of some columns, each with its LF. @throws {SegmentError} */
+/** Assembles the lines of rows, each with its LF. @throws {SegmentError} */
 export function assembleLines(
   columns: LineColumns,
   { rows = [...columns.event_id.starts.keys()], memory }: AssembleOptions,
 ): Buffer {
   const valueBytes = COLUMN_NAMES.reduce((sum, name) => sum + sizeOf(columns[name], rows), 0);
-  // Rows may share a value, so the lines can be longer than the columns.
+  // Rows may share a value, so the lines can be larger than the columns.
   if (valueBytes > COMMIT_BODY_BYTES_MAX) {
-    throw new SegmentError(`a row group with values of ${valueBytes} bytes`);
+    throw new SegmentError(`a row group has ${valueBytes} bytes of values`);
   }
   return new LineAssembler(columns, rows, valueBytes, memory).assemble();
 }
@@ -67,7 +67,7 @@ export function assembleLines(
 /** Bytes of the values of some rows. */
 function sizeOf({ starts, ends }: ColumnValues, rows: readonly number[]): number {
   let sizeBytes = 0;
-  // An absent value starts and ends at the same place.
+  // An absent value has equal start and end.
   for (const row of rows) sizeBytes += ends[row]! - starts[row]!;
   return sizeBytes;
 }
@@ -76,12 +76,12 @@ class LineAssembler {
   readonly #columns: LineColumns;
   readonly #rows: readonly number[];
   #bytes: Buffer;
-  /** Of `#bytes`. */
+  /** View of `#bytes`. */
   #view: DataView;
   #end = 0;
-  /** Upper bound of the lines so far: escaped texts are longer than their values. */
+  /** Upper bound of the size of the lines; grows when strings need escapes. */
   #linesBytesMax: number;
-  /** The last time, as lines spell it, and where its value starts: rows of a batch share it. */
+  /** The last formatted time, and where its value starts: rows of a batch share it. */
   #observedAt: Piece = OBSERVED_AT;
   #observedAtStart = ABSENT;
 
@@ -95,7 +95,7 @@ class LineAssembler {
     this.#rows = rows;
     this.#linesBytesMax = rows.length * LINE_FIXED_BYTES + valueBytes;
     const neededBytes = this.#linesBytesMax;
-    // The cache weighs the whole buffer, so at most half of it may be unused.
+    // The cache counts the whole buffer, so at most half of it may be unused.
     const fits = memory !== undefined && memory.length >= neededBytes &&
       memory.length <= 2 * neededBytes;
     this.#bytes = fits ? memory : Buffer.allocUnsafeSlow(neededBytes);
@@ -174,7 +174,7 @@ class LineAssembler {
     this.#end = putHex(this.#view, this.#end, bytes, starts[row]!, HASH_BYTES);
   }
 
-  /** Makes room for lines longer by `moreBytes` than the bound so far. */
+  /** Raises the upper bound by `moreBytes`, and grows the buffer if necessary. */
   #makeRoom(moreBytes: number): void {
     this.#linesBytesMax += moreBytes;
     if (this.#linesBytesMax <= this.#bytes.length) return;

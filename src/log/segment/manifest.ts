@@ -1,6 +1,6 @@
 /**
- * The committed inventory of segments: canonical JSON and one LF, replaced atomically. A folder
- * without one is an empty log that no writer has opened yet.
+ * The committed list of segments: canonical JSON and one LF, replaced atomically. A folder without
+ * a manifest is an empty log that no writer has opened yet.
  */
 import { Buffer } from "node:buffer";
 import { canonicalize } from "../../event/json/canonical_json.ts";
@@ -17,7 +17,7 @@ const FORMAT = "service/log";
 /** The storage schema that this program writes, and the newest that it reads. */
 const SCHEMA_VERSION = 1;
 
-/** A segment of the log, as the manifest has it. */
+/** A segment as listed in the manifest. */
 export interface SegmentEntry extends SegmentFacts {
   /** Relative to the log folder. */
   path: string;
@@ -28,9 +28,9 @@ export interface SegmentEntry extends SegmentFacts {
 export interface Manifest {
   format: typeof FORMAT;
   schema_version: number;
-  /** Oldest program, by storage schema, that may read the folder. */
+  /** Lowest storage schema that a program must support to read the folder. */
   min_reader: number;
-  /** Oldest program, by storage schema, that may write to it. */
+  /** Lowest storage schema that a program must support to write to it. */
   min_writer: number;
   /** From oldest to newest. */
   segments: readonly SegmentEntry[];
@@ -45,10 +45,10 @@ export const EMPTY_MANIFEST: Manifest = {
 };
 
 /**
- * The manifest of a folder; null when there is none.
- * @param access what the folder is opened for.
- * @throws {CorruptLogError} when it cannot be what a writer left.
- * @throws {UnsupportedFormatError} when a newer program wrote the folder.
+ * Reads the manifest of a folder; null if it does not exist.
+ * @param access how the caller will access the folder.
+ * @throws {CorruptLogError} the manifest is damaged or invalid.
+ * @throws {UnsupportedFormatError} a newer program wrote the folder.
  */
 export async function readManifest(
   storage: Storage,
@@ -66,13 +66,13 @@ export async function readManifest(
   return assertManifest(value, bytes);
 }
 
-/** @throws {Error} when it is longer than readers accept; the previous manifest is kept. */
+/** @throws {Error} it exceeds the size that readers accept; the previous manifest is kept. */
 export async function writeManifest(storage: Storage, manifest: Manifest): Promise<void> {
   const bytes = encodeManifest(manifest);
   if (bytes.length > MANIFEST_BYTES_MAX) {
     throw new Error(
-      `${MANIFEST_FILE}: with ${manifest.segments.length} segments it has ${bytes.length} bytes, ` +
-        `more than the limit of ${MANIFEST_BYTES_MAX}; go on in another deployment`,
+      `${MANIFEST_FILE}: ${bytes.length} bytes for ${manifest.segments.length} segments exceed ` +
+        `the limit of ${MANIFEST_BYTES_MAX}; continue in a new deployment`,
     );
   }
   await replaceFile(storage, MANIFEST_FILE, MANIFEST_TEMPORARY_FILE, bytes);
@@ -82,7 +82,7 @@ function encodeManifest(manifest: Manifest): Buffer {
   return Buffer.from(canonicalize(manifest) + "\n");
 }
 
-/** What must be known before the version is. */
+/** The members that are checked before the schema version is known. */
 type Header = Pick<Manifest, "min_reader" | "min_writer">;
 
 function parseManifest(bytes: Uint8Array): Header {
@@ -95,7 +95,7 @@ function parseManifest(bytes: Uint8Array): Header {
   const manifest = value as Partial<Manifest> | null;
   const known = typeof manifest === "object" && manifest !== null && manifest.format === FORMAT &&
     Number.isSafeInteger(manifest.min_reader) && Number.isSafeInteger(manifest.min_writer);
-  if (!known) throw new CorruptLogError(`${MANIFEST_FILE}: not a manifest of a log`);
+  if (!known) throw new CorruptLogError(`${MANIFEST_FILE}: not the manifest of a log`);
   return manifest as Header;
 }
 
@@ -103,17 +103,19 @@ function assertSupported(manifest: Header, bounds: readonly (keyof Header)[]): v
   for (const bound of bounds) {
     if (manifest[bound] > SCHEMA_VERSION) {
       throw new UnsupportedFormatError(
-        `${MANIFEST_FILE}: ${bound} is ${manifest[bound]}, this program knows ${SCHEMA_VERSION}; ` +
+        `${MANIFEST_FILE}: ${bound} is ${
+          manifest[bound]
+        }, this program supports ${SCHEMA_VERSION}; ` +
           "use the newer program that wrote the log",
       );
     }
   }
 }
 
-/** Checks each entry, and everything else by encoding it again: there is one spelling. */
+/** Checks each entry, and the rest by encoding it again: the encoding is canonical. */
 function assertManifest(value: Header, bytes: Uint8Array): Manifest {
   const { segments } = value as Partial<Manifest>;
-  // There is no older schema; a newer program may have raised `min_writer`.
+  // Schema 1 is the oldest. A newer program may have raised `min_writer`.
   const isRight = value.min_writer >= SCHEMA_VERSION &&
     Array.isArray(segments) && segments.every(isSegmentEntry) &&
     areConsecutive(segments) &&
@@ -133,7 +135,7 @@ function isSegmentEntry(value: unknown): value is SegmentEntry {
     value.path === segmentPath(value as unknown as SegmentEntry);
 }
 
-/** Whether each segment continues where the one before ends, the first at the genesis head. */
+/** Whether each segment continues the chain and ids of the previous one, starting at genesis. */
 function areConsecutive(segments: readonly SegmentEntry[]): boolean {
   return segments.every((segment, place) => {
     const before = segments[place - 1];

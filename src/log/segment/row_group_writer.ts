@@ -1,6 +1,6 @@
 /**
  * Writes row groups, then the page indexes, Bloom filters and footer that describe them. Statistics
- * come from what is known of the rows: dictionaries hold each value once, and ids increase.
+ * need no pass over the rows: dictionaries hold each value once, and ids increase.
  */
 import type { Buffer } from "node:buffer";
 import { VERSION } from "../../version.ts";
@@ -37,7 +37,7 @@ import {
 
 const CREATED_BY = `service version ${VERSION}`;
 
-/** Version of the format that has data pages of version 2. */
+/** The Parquet version that supports data page V2. */
 const FORMAT_VERSION = 2;
 
 export class RowGroupWriter {
@@ -52,7 +52,7 @@ export class RowGroupWriter {
     sink.append(MAGIC);
   }
 
-  /** Writes the rows as the next row group. The caller may reuse them afterwards. */
+  /** Writes the next row group. The caller may reuse `rows` afterwards. */
   async write(rows: RowGroupRows): Promise<void> {
     const start = this.#sink.offset;
     const chunks = COLUMN_NAMES.map((name) => this.#writeColumn(name, rows));
@@ -66,7 +66,7 @@ export class RowGroupWriter {
     await this.#sink.flush();
   }
 
-  /** Writes the end of the file. @param indexes of all rows that were written. */
+  /** Writes the end of the file. @param indexes those of all rows written. */
   async finish(facts: EventFacts, indexes: IndexRecord<Buffer>): Promise<void> {
     this.#writeIndexes();
     for (const name of INDEX_NAMES) this.#sink.append(indexes[name]);
@@ -129,7 +129,7 @@ export class RowGroupWriter {
     };
   }
 
-  /** Writes each kind of index together, in the order of row groups and columns. */
+  /** Writes indexes grouped by kind, in the order of row groups and columns. */
   #writeIndexes(): void {
     for (const { chunk, columnIndex } of this.#columns) {
       if (columnIndex === null) continue;
@@ -148,7 +148,7 @@ export class RowGroupWriter {
   }
 }
 
-/** Ids increase: the first and the last one. */
+/** Ids increase, so the first and the last are the bounds. */
 function idStatistics({ event_id: { bytes } }: RowGroupRows): Statistics {
   return statisticsOf([bytes.subarray(0, UUID_BYTES), bytes.subarray(-UUID_BYTES)], compareBytes);
 }

@@ -1,6 +1,6 @@
 /**
- * All segments of a log: finds batches and last events in them without reading their rows. Segments
- * are opened on first use, and what is kept of them in memory is bounded.
+ * All segments of a log: finds batches and frontiers, using filters to skip segments. Files are
+ * opened on first use, and the memory of filters and caches is bounded.
  */
 import type { BatchEntry } from "../wal/commit_frame.ts";
 import { SegmentError } from "../parquet/segment_error.ts";
@@ -16,12 +16,12 @@ import { OpenFiles, openListedFile, SegmentCaches } from "./segment_caches.ts";
 import { Segment } from "./segment_reader.ts";
 import { findEntry, sourceKey } from "./stream_index.ts";
 
-/** Files whose sizes are checked concurrently: most of the time is waiting. */
+/** Files whose sizes are checked concurrently, since most of the time is spent waiting. */
 const CHECKED_AT_ONCE = 16;
 
 /**
- * Key filters kept in memory: the keys of ten million batches of one event and of the streams in
- * each segment take 57 MiB. Other filters are read from their files, a page for each new batch.
+ * Memory for key filters: those of ten million single-event batches and of the streams in each
+ * segment take 57 MiB. Other filters are read from their files, one page per new batch.
  */
 const KEY_FILTERS_BYTES_MAX = 60 * 1024 * 1024;
 
@@ -38,8 +38,8 @@ export class SealedHistory {
   /** From oldest to newest. */
   readonly #segments: Segment[] = [];
   /**
-   * The key filters in memory by the number of the segment, as many as fit the limit. A lookup
-   * probes all segments, so none is evicted: no filter is used more than another.
+   * The key filters in memory by segment number, up to the limit. None is evicted: a lookup probes
+   * all segments, so all filters are used equally often.
    */
   readonly #keyFilters: (Uint8Array | undefined)[] = [];
   #keyFiltersBytes = 0;
@@ -59,7 +59,7 @@ export class SealedHistory {
     return this.#files;
   }
 
-  /** Last event of the last segment; null when there is none. */
+  /** Last event of the last segment; null if there is none. */
   get lastEventId(): string | null {
     return this.#files.at(-1)?.lastEventId ?? null;
   }
@@ -75,9 +75,9 @@ export class SealedHistory {
   }
 
   /**
-   * Appends the segments of a manifest. Checks that the files exist and have their sizes, and the
-   * footer of the last one, where history continues; a start reads no more of them.
-   * @throws {CorruptLogError} for the first file that is missing or another one.
+   * Appends the segments of a manifest. Checks only that each file exists with its size, and the
+   * footer of the last one, where history continues, to keep startup fast.
+   * @throws {CorruptLogError} for the first file that is missing or differs.
    */
   async open(entries: readonly SegmentEntry[]): Promise<void> {
     for (let start = 0; start < entries.length; start += CHECKED_AT_ONCE) {
@@ -100,17 +100,17 @@ export class SealedHistory {
     await file.close();
   }
 
-  /** Last sealed event of a source; null when it has none. @throws {SegmentError} */
+  /** Last sealed event of a source; null if it has none. @throws {SegmentError} */
   sourceFrontier(source: string): Promise<string | null> {
     return this.#findFrontier(sourceKey(source));
   }
 
-  /** Last sealed event of a stream; null when it has none. @throws {SegmentError} */
+  /** Last sealed event of a stream; null if it has none. @throws {SegmentError} */
   streamFrontier(source: string, stream: string): Promise<string | null> {
     return this.#findFrontier(streamKey(source, stream));
   }
 
-  /** The sealed batch of that identity; null when there is none. @throws {SegmentError} */
+  /** The sealed batch with this identity; null if there is none. @throws {SegmentError} */
   findBatch(source: string, batchId: string): Promise<BatchEntry | null> {
     const hash = batchKeyHash(source, batchId);
     return this.#findNewest(hash, (segment) => findBatch(segment, source, batchId));
@@ -126,14 +126,14 @@ export class SealedHistory {
     return entry?.lastEventId ?? null;
   }
 
-  /** What `find` finds in the newest segment that has it; null when none has. */
+  /** The result of `find` in the newest segment that has one; null if none has. */
   async #findNewest<Found>(
     hash: Hash64,
     find: (segment: Segment) => Promise<Found | null>,
   ): Promise<Found | null> {
     for (let number = this.#segments.length - 1; number >= 0; number--) {
       const filter = this.#keyFilters[number];
-      // Awaits only where a filter is not in memory: a new batch probes every segment.
+      // Don't await if the filter is in memory: a new batch probes every segment.
       const mayHold = filter === undefined
         ? await this.#mayHold(number, hash)
         : mayHoldKey(filter, hash);
@@ -143,14 +143,14 @@ export class SealedHistory {
     return null;
   }
 
-  /** Reads the key filter of a segment and keeps it, or reads one page where there is no room. */
+  /** Loads the key filter of a segment into memory, or reads one page if the limit is reached. */
   async #mayHold(number: number, hash: Hash64): Promise<boolean> {
     const segment = this.#segments[number]!;
     const { key_filter_bytes: bytes } = (await segment.footer()).metadata;
     const hasRoom = () => this.#keyFiltersBytes + bytes <= this.#keyFiltersBytesMax;
     if (!hasRoom()) return await segment.mayHoldKey(hash);
     const filter = await segment.readKeyPages(0, bytes);
-    // A concurrent lookup may have read it too, or taken the room.
+    // A concurrent lookup may have loaded it too, or used up the limit.
     if (this.#keyFilters[number] === undefined && hasRoom()) {
       this.#keyFilters[number] = filter;
       this.#keyFiltersBytes += bytes;

@@ -1,6 +1,6 @@
 /**
- * A segment as a file of a snapshot. A reader gets the lines of the row groups that may hold what
- * its filter selects.
+ * A segment as a file of a snapshot. Readers get the lines of the row groups that may match their
+ * filter.
  */
 import type { Buffer } from "node:buffer";
 import { READ_CHUNK_BYTES } from "../../limits.ts";
@@ -17,7 +17,7 @@ export interface SealedSegment extends LogFile {
   readonly streams: FileStreams;
 }
 
-/** A segment whose last event has that id, as readers see it. */
+/** A reader's view of a segment that ends with `lastEventId`. */
 export function sealedSegment(segment: Segment, lastEventId: string): SealedSegment {
   return {
     path: segment.path,
@@ -33,7 +33,7 @@ export function sealedSegment(segment: Segment, lastEventId: string): SealedSegm
   };
 }
 
-/** Reads chunks of whole lines that the caller may change: cached lines are copied. */
+/** Reads chunks of whole lines that the caller may overwrite: cached lines are copied. */
 async function* readChunks(
   segment: Segment,
   wanted: LinesWanted,
@@ -62,7 +62,7 @@ async function* readChunks(
   }
 }
 
-/** Returns the end of the chunk that starts at `start`: whole lines, at least one. */
+/** The end of the chunk of one or more whole lines that starts at `start`. */
 function chunkEnd(lines: Buffer, start: number): number {
   if (lines.length - start <= READ_CHUNK_BYTES) return lines.length;
   const end = lines.lastIndexOf(LF, start + READ_CHUNK_BYTES - 1) + 1;

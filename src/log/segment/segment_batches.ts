@@ -1,4 +1,4 @@
-/** The batches of a segment: which rows of a row group belong to which, and how to find one. */
+/** The batches of a segment: maps rows to batches, and finds a batch. */
 import { Buffer, isUtf8 } from "node:buffer";
 import {
   bytesAt,
@@ -25,12 +25,12 @@ export interface BatchRun {
   rows: number;
 }
 
-/** The columns that tell batches apart. */
+/** The columns that identify batches. */
 type BatchColumns = Record<"source" | "batch_id" | "batch_digest", ColumnValues>;
 
 /**
  * The batches of a row group in order.
- * @throws {SegmentError} when one has two digests, or no text for its source or id.
+ * @throws {SegmentError} a batch has two digests, or a source or id that is not valid UTF-8.
  */
 export function batchRuns(columns: BatchColumns, rows: number): BatchRun[] {
   const runs: BatchRun[] = [];
@@ -47,11 +47,11 @@ export function batchRuns(columns: BatchColumns, rows: number): BatchRun[] {
   return runs;
 }
 
-/** A text that is valid UTF-8: no other bytes decode to it. */
+/** A string from valid UTF-8, so that no other bytes decode to it. */
 function wholeTextAt(column: ColumnValues, row: number): string {
   const text = textAt(column, row);
   if (text.includes("\ufffd") && !isUtf8(bytesAt(column, row))) {
-    throw new SegmentError(`row ${row} has a source or batch id that is no UTF-8`);
+    throw new SegmentError(`row ${row} has a source or batch id that is not valid UTF-8`);
   }
   return text;
 }
@@ -68,8 +68,8 @@ function runEnd({ source, batch_id, batch_digest }: BatchColumns, start: number,
 }
 
 /**
- * The entry of a committed batch; null when the segment does not hold it. Decodes four columns of
- * the row groups whose Bloom filters let the batch pass.
+ * The entry of a committed batch; null if the segment does not hold it. Decodes four columns of the
+ * row groups whose Bloom filters pass the batch.
  * @throws {SegmentError}
  */
 export async function findBatch(
@@ -96,7 +96,7 @@ export async function findBatch(
       last_event_id: uuidAt(columns.event_id, last),
       source,
     };
-    // A batch that does not reach the end of a row group is not continued in the next one.
+    // A batch continues in the next row group only if it reaches the end of this one.
     if (last + 1 < groupRows) break;
   }
   return entry;

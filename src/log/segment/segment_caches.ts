@@ -1,6 +1,6 @@
 /**
- * What is kept in memory of the segments of a log, each kind within its limit: open files, footers,
- * Bloom filters, stream indexes, and the lines of row groups.
+ * Caches shared by the segments of a log, each within its limit: open files, footers, Bloom
+ * filters, stream indexes, and the lines of row groups.
  */
 import { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";
@@ -12,21 +12,21 @@ import { isNotFound, type Storage, type StorageFile } from "../storage/storage.t
 import type { RowGroup, SegmentFooter } from "./segment_footer.ts";
 import type { BlockPlace } from "./stream_index.ts";
 
-/** Open files; also the footers that are kept: they take up to 0.5 MiB each, decoded. */
+/** Open files, and cached footers: up to 0.5 MiB each when decoded. */
 const OPEN_SEGMENTS_MAX = 128;
-/** Bloom filters kept in memory. Those of ten million record keys take 20 MiB. */
+/** Cached Bloom filters. Those of ten million record keys take 20 MiB. */
 export const BLOOM_FILTER_CACHE_BYTES_MAX: number = 32 * 1024 * 1024;
-/** Entries of stream indexes kept in memory: about 8 MiB of each kind. */
+/** Cached entries of stream indexes, and of their blocks: about 8 MiB each. */
 const STREAM_ENTRIES_MAX = 40_000;
-/** Lines kept in memory: fifty typical row groups. The memory of an evicted one comes on top. */
+/** Cached lines: fifty typical row groups. One spare buffer comes on top. */
 export const ROW_GROUP_CACHE_BYTES_MAX: number = 32 * 1024 * 1024;
-/** Largest memory of lines that is reused. */
+/** Largest spare buffer. */
 const SPARE_BYTES_MAX = 4 * 1024 * 1024;
 
 /** The Bloom filters of one column of a segment, by row group. */
 export type ColumnFilters = readonly BloomFilter[];
 
-/** By the path of a segment, and what is read of it. */
+/** Caches keyed by the path of a segment and, where there are several, the item. */
 export class SegmentCaches {
   readonly footers = new LruCache<SegmentFooter>(OPEN_SEGMENTS_MAX);
   readonly rowGroups = new LruCache<readonly RowGroup[]>(OPEN_SEGMENTS_MAX);
@@ -49,9 +49,9 @@ export class SegmentCaches {
  * The lines of recently read row groups. Row groups are decoded one at a time, which bounds the
  * memory of decoding for any number of readers.
  *
- * The next row group reuses the memory of evicted lines: V8 runs a full collection after every few
- * MiB allocated outside its heap, so fresh memory would halve the rate of sealed replay. Lines are
- * exposed only during a call, so nobody holds evicted ones.
+ * The next row group reuses the buffer of evicted lines: V8 runs a full collection after every few
+ * MiB allocated outside its heap, so new buffers would halve the rate of sealed replay. Lines are
+ * exposed only during a call, so evicted ones have no users.
  */
 export class RowGroupCache {
   readonly #lines = new LruCache<Buffer>(
@@ -59,14 +59,14 @@ export class RowGroupCache {
     ({ buffer }) => buffer.byteLength,
     (lines) => this.#keepSpare(lines),
   );
-  /** Memory of evicted lines. */
+  /** Buffer of evicted lines. */
   #spare: Buffer | undefined;
-  /** Settles when the current decode does. */
+  /** Settles with the current decode. */
   #decoding: Promise<unknown> = Promise.resolve();
 
   /**
-   * Calls `use` with the lines of a row group. They are valid until it returns, and read-only.
-   * @param decode makes the lines, in the given memory if they fit it.
+   * Calls `use` with the lines of a row group. They are read-only, and valid until it returns.
+   * @param decode decodes the lines, into `memory` if they fit.
    */
   async use<Result>(
     key: string,
@@ -101,20 +101,20 @@ export class RowGroupCache {
   }
 }
 
-/** A file of a segment, as the manifest lists it. */
+/** A segment file as listed in the manifest. */
 export interface ListedFile {
   path: string;
   bytes: number;
 }
 
-/** Opens the file of a segment. @throws {CorruptLogError} it is missing or has another size. */
+/** Opens a segment file. @throws {CorruptLogError} it is missing or has the wrong size. */
 export async function openListedFile(
   storage: Storage,
   { path, bytes }: ListedFile,
 ): Promise<StorageFile> {
   const file = await storage.open(path, "read").catch((cause) => {
     if (!isNotFound(cause)) throw cause;
-    throw new CorruptLogError(`${path}: is in the manifest, but missing`, { cause });
+    throw new CorruptLogError(`${path}: listed in the manifest, but missing`, { cause });
   });
   try {
     const sizeBytes = await file.size();
@@ -126,36 +126,36 @@ export async function openListedFile(
   }
 }
 
-/** The open files of segments. A read opens its file; beyond the limit another one is closed. */
+/** Table cache: a read opens its segment file; beyond the limit, the LRU file is closed. */
 export class OpenFiles {
   readonly #storage: Storage;
   readonly #files: LruCache<StorageFile>;
-  /** Reads and closes that have begun. */
+  /** Active reads and closes. */
   readonly #pending = new Set<Promise<unknown>>();
   #isClosed = false;
 
   constructor(storage: Storage, openMax: number = OPEN_SEGMENTS_MAX) {
     this.#storage = storage;
-    // Only reads follow it, so an error of a close changes nothing.
+    // The file is only read, so a failed close loses nothing.
     const close = (file: StorageFile) => void this.#track(file.close()).catch(() => {});
     this.#files = new LruCache(openMax, () => 1, close);
   }
 
   /**
-   * A file that is open while it is read; its close does nothing. A read throws a CorruptLogError
-   * when the file is missing or has another size.
+   * A file that is opened on demand; `close()` does nothing. `read()` throws CorruptLogError if the
+   * file is missing or has the wrong size.
    */
   fileOf(listed: ListedFile): Pick<StorageFile, "read" | "close"> {
     return {
       read: (into, position) => {
-        assert(!this.#isClosed, "no read of a segment begins once the log is closed");
+        assert(!this.#isClosed, "segments are not read once the log is closed");
         return this.#track(this.#read(listed, into, position));
       },
       close: () => Promise.resolve(),
     };
   }
 
-  /** Closes all files once the reads that have begun are done; none may begin anymore. */
+  /** Closes all files once active reads finish. No read may start afterwards. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await Promise.allSettled(this.#pending);
@@ -166,7 +166,7 @@ export class OpenFiles {
   async #read(listed: ListedFile, into: Uint8Array, position: number): Promise<number> {
     for (;;) {
       const file = this.#files.get(listed.path);
-      // A close waits for the reads that have begun.
+      // A concurrent close waits for active reads.
       if (file !== undefined) return await file.read(into, position);
       await this.#files.load(listed.path, () => openListedFile(this.#storage, listed));
     }

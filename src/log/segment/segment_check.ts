@@ -1,7 +1,7 @@
 /**
- * Checks one segment by itself, row group by row group: its bytes, footer and lines, and whatever
- * finds lines: column statistics, Bloom filters, stream index and key filter, where damage would
- * hide events. The read-back of sealing and `verify` share it.
+ * Checks a segment on its own, row group by row group: its bytes, footer and lines, and the
+ * structures whose damage would hide events: column statistics, Bloom filters, stream index and key
+ * filter. Used by `verify` and the read-back of sealing.
  */
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
@@ -28,7 +28,7 @@ import { countRows } from "./segment_streams.ts";
 const CHUNK_BYTES = 1024 * 1024;
 
 /**
- * Opens a segment whose bytes and footer are the expected ones. The caller closes it.
+ * Opens a segment and checks its bytes and footer. The caller closes it.
  * @throws {SegmentError}
  */
 export async function openChecked(
@@ -39,9 +39,9 @@ export async function openChecked(
   const file = await storage.open(path, "read");
   try {
     const sizeBytes = await file.size();
-    requireSame(path, "the size of the file in bytes", bytes, sizeBytes);
+    requireSame(path, "file size in bytes", bytes, sizeBytes);
     const found = await hashFile(file, sizeBytes);
-    requireSame(path, "the SHA-256 of the file", sha256, found);
+    requireSame(path, "SHA-256 of the file", sha256, found);
   } finally {
     await file.close();
   }
@@ -67,7 +67,7 @@ function requireSame<Value>(path: string, what: string, expected: Value, found: 
 }
 
 export interface BatchRows extends BatchRun {
-  /** False when the batch continues from the row group before. */
+  /** False if the batch continues from the previous row group. */
   isStart: boolean;
 }
 
@@ -75,21 +75,21 @@ export interface BatchRows extends BatchRun {
 export interface CheckedRowGroup {
   /** Its stored lines, each with its LF. */
   lines: Buffer;
-  /** All its rows, by batch. */
+  /** Its rows, grouped by batch. */
   batches: BatchRows[];
 }
 
-/** All columns but those that only `verify --chain` checks, which take most of a segment. */
+/** All columns except those that only `verify --chain` checks, which make up most of a segment. */
 const BRIEF_COLUMNS = COLUMN_NAMES.filter((name) => name !== "payload" && name !== "event_hash");
 const NULL = Buffer.from("null");
 const ZERO_HASH = Buffer.alloc(HASH_BYTES);
 const NO_MEMORY = Buffer.alloc(0);
 
-/** Checks all rows of a segment, and passes them on. */
+/** Checks all rows of a segment, and yields them. */
 export class SegmentRowsCheck {
   readonly #segment: Segment;
   readonly #isFull: boolean;
-  /** What the stream index and the key filter must be. */
+  /** The expected stream index and key filter. */
   readonly #index = new SegmentIndex();
   #lastRun: BatchRun | null = null;
   #batches = 0;
@@ -97,8 +97,8 @@ export class SegmentRowsCheck {
   #memory: Buffer = NO_MEMORY;
 
   /**
-   * @param full whether to read payloads and event hashes, which are placeholders in the lines
-   *   otherwise, and to look up every `record_key`. That takes as long as everything else.
+   * @param full whether to read payloads and event hashes, which are otherwise placeholders in the
+   *   lines, and to look up every `record_key`. This doubles the time.
    */
   constructor(segment: Segment, { full }: { full: boolean }) {
     this.#segment = segment;
@@ -106,8 +106,8 @@ export class SegmentRowsCheck {
   }
 
   /**
-   * The row groups in log order. What finds the rows of one is checked after the caller has checked
-   * the rows, whose errors say more.
+   * The row groups in log order. The indexes of each are checked after the caller has checked its
+   * rows, whose errors are more specific.
    * @throws {SegmentError}
    */
   async *rowGroups(): AsyncGenerator<CheckedRowGroup, void> {
@@ -131,7 +131,7 @@ export class SegmentRowsCheck {
       const { start, end } = indexes[name];
       const bytes = await segment.readBytes(start, end);
       if (!bytes.equals(expected[name])) {
-        throw new SegmentError(`the ${name} of the file is not that of its rows`);
+        throw new SegmentError(`the ${name} of the file does not match its rows`);
       }
     }
     if (this.#batches === metadata.batches) return;
@@ -163,7 +163,7 @@ export class SegmentRowsCheck {
     return { ...run, isStart };
   }
 
-  /** Checks that no index of a row group hides a row, and adds the rows to the stream index. */
+  /** Checks that indexes hide no row of a row group, and adds the rows to the stream index. */
   async #checkIndexes(
     number: number,
     rowGroup: RowGroup,
@@ -187,12 +187,12 @@ export class SegmentRowsCheck {
     const filter = (await this.#segment.filters(name))[number]!;
     for (const value of distinctValues(values)) {
       if (mayContain(filter, xxhash64(value))) continue;
-      throw new SegmentError(`${name}: the Bloom filter of row group ${number} leaves a value out`);
+      throw new SegmentError(`${name}: the Bloom filter of row group ${number} lacks a value`);
     }
   }
 }
 
-/** Checks that the statistics of the ids, which find row groups, are the first and the last id. */
+/** Checks that the bounds of the ids, which locate row groups, are the first and the last id. */
 function checkIds(what: string, { rows, firstEventId, lastEventId }: RowGroup, ids: ColumnValues) {
   const [first, last] = [uuidAt(ids, 0), uuidAt(ids, rows - 1)];
   if (first === firstEventId && last === lastEventId) return;
@@ -202,7 +202,7 @@ function checkIds(what: string, { rows, firstEventId, lastEventId }: RowGroup, i
   );
 }
 
-/** Checks that no value is outside the statistics of its column, and that names are valid. */
+/** Checks that all values are within the statistics of their column, and that names are valid. */
 function checkStatistics(
   { bounds }: RowGroup,
   name: typeof BOUNDED_COLUMNS[number],
@@ -211,9 +211,9 @@ function checkStatistics(
   const { min, max } = bounds[name];
   for (const value of distinctValues(values)) {
     if (Buffer.compare(value, min) < 0 || Buffer.compare(value, max) > 0) {
-      throw new SegmentError(`${name}: a value outside the statistics of its row group`);
+      throw new SegmentError(`${name}: a value is outside the statistics of its row group`);
     }
     const fault = name === "kind" ? null : nameFault(Buffer.from(value).toString("latin1"));
-    if (fault !== null) throw new SegmentError(`${name}: a name that ${fault}`);
+    if (fault !== null) throw new SegmentError(`${name}: a name ${fault}`);
   }
 }

@@ -1,7 +1,7 @@
 /**
- * Reads the footer of a segment: its metadata, and the place and statistics of each column chunk.
- * Accepts only what the writer writes: this schema, row groups that fill the file from its start,
- * sizes within their limits.
+ * Reads the footer of a segment: its metadata, and the location and statistics of each column
+ * chunk. Accepts only what the writer produces: this schema, contiguous row groups from the start
+ * of the file, and sizes within their limits.
  */
 import { Buffer } from "node:buffer";
 import { isDeepStrictEqual } from "node:util";
@@ -36,7 +36,7 @@ import {
 import { SNAPPY_GROWTH_MAX } from "../parquet/snappy.ts";
 import type { FileReader } from "../storage/storage.ts";
 
-/** Longest Bloom filter of a row group that a reader accepts. */
+/** Largest Bloom filter of a row group that a reader accepts. */
 const BLOOM_FILTER_BYTES_MAX = 64 * 1024;
 
 /** Columns whose statistics prune row groups. */
@@ -47,7 +47,6 @@ interface ColumnPlace extends FileRange {
   uncompressedBytes: number;
 }
 
-/** Minimum and maximum of a column. */
 interface ColumnBounds {
   min: Buffer;
   max: Buffer;
@@ -58,7 +57,7 @@ export interface RowGroup {
   rows: number;
   firstEventId: string;
   lastEventId: string;
-  /** In the order of the schema. */
+  /** In schema order. */
   columns: ColumnPlace[];
   bounds: Record<typeof BOUNDED_COLUMNS[number], ColumnBounds>;
   /** Bloom filters in the file, each with its CRC-32. */
@@ -71,13 +70,13 @@ export interface SegmentFooter {
 }
 
 /**
- * Reads the footer of a segment without its row groups: a new batch needs only the key filter.
- * @throws {SegmentError} when the file is no segment.
+ * Reads the footer of a segment without its row groups: checking a new batch needs only the key
+ * filter. @throws {SegmentError} the file is not a segment.
  */
 export async function readFooter(file: FileReader, sizeBytes: number): Promise<SegmentFooter> {
   const parquet = await readCheckedFooter(file, sizeBytes);
   const { key_value_metadata: [first] } = decodeFooter(FILE_KEY_VALUES, parquet);
-  if (first?.key !== METADATA_KEY) throw new SegmentError(`no ${METADATA_KEY}`);
+  if (first?.key !== METADATA_KEY) throw new SegmentError(`no ${METADATA_KEY} metadata`);
   const metadata = decodeMetadata(first.value);
   const { key_filter_bytes, stream_blocks_bytes, stream_index_bytes } = metadata;
   const indexStart = parquet.start - stream_index_bytes;
@@ -86,7 +85,7 @@ export async function readFooter(file: FileReader, sizeBytes: number): Promise<S
   const isFilter = key_filter_bytes % KEY_PAGE_BYTES === 0 &&
     key_filter_bytes <= KEY_FILTER_BYTES_MAX;
   if (!isFilter || filterStart < MAGIC.length) {
-    throw new SegmentError(`a key filter of ${key_filter_bytes} bytes from byte ${filterStart}`);
+    throw new SegmentError(`invalid key filter: ${key_filter_bytes} bytes at byte ${filterStart}`);
   }
   const indexes = {
     key_filter: { start: filterStart, end: blocksStart },
@@ -104,7 +103,7 @@ export async function readRowGroups(
 ): Promise<RowGroup[]> {
   const file = decodeFooter(FILE_META_DATA, await readCheckedFooter(reader, sizeBytes));
   if (!isDeepStrictEqual(file.schema, SEGMENT_SCHEMA)) {
-    throw new SegmentError("the columns are not those of a segment");
+    throw new SegmentError("the schema is not that of a segment");
   }
   const rowGroups = checkRowGroups(file, indexes.key_filter.start);
   checkCounts(metadata, rowGroups, file.num_rows);
@@ -119,7 +118,7 @@ function checkRowGroups({ row_groups }: FileMetaData, rowsEnd: number): RowGroup
     const last = rowGroups.at(-1);
     if (last !== undefined && rowGroup.firstEventId <= last.lastEventId) {
       throw new SegmentError(
-        `a row group that starts with event ${rowGroup.firstEventId} follows one that ends with ` +
+        `a row group starts with event ${rowGroup.firstEventId}, but the previous one ends with ` +
           `event ${last.lastEventId}`,
         { fault: "order_invalid" },
       );
@@ -136,10 +135,12 @@ function checkRowGroup(
   rowsEnd: number,
 ): RowGroup {
   if (rows === 0 || rows > ROW_GROUP_EVENTS_MAX) {
-    throw new SegmentError(`a row group of ${rows} rows, outside 1 to ${ROW_GROUP_EVENTS_MAX}`);
+    throw new SegmentError(`a row group has ${rows} rows, expected 1 to ${ROW_GROUP_EVENTS_MAX}`);
   }
   if (chunks.length !== COLUMN_NAMES.length) {
-    throw new SegmentError(`a row group of ${chunks.length} columns`);
+    throw new SegmentError(
+      `a row group has ${chunks.length} columns, expected ${COLUMN_NAMES.length}`,
+    );
   }
   const columns: ColumnPlace[] = [];
   chunks.forEach((chunk, place) => {
@@ -177,14 +178,16 @@ function checkColumn(
   const { path_in_schema: path, total_uncompressed_size: uncompressedBytes } = meta;
   const isOurs = file_path === undefined && path.length === 1 && path[0] === name &&
     meta.num_values === rows;
-  if (!isOurs) throw new SegmentError(`${name}: not the column of a segment`);
+  if (!isOurs) throw new SegmentError(`${name}: not a column of a segment`);
   const start = meta.dictionary_page_offset ?? meta.data_page_offset;
   const end = start + meta.total_compressed_size;
   const isPossible = start < end && end <= rowsEnd &&
     uncompressedBytes <= SNAPPY_GROWTH_MAX * (end - start) &&
     uncompressedBytes <= COMMIT_BODY_BYTES_MAX;
   if (!isPossible) {
-    throw new SegmentError(`${name}: ${uncompressedBytes} bytes from bytes ${start} to ${end}`);
+    throw new SegmentError(
+      `${name}: ${uncompressedBytes} uncompressed bytes in [${start}, ${end})`,
+    );
   }
   return { start, end, uncompressedBytes };
 }
@@ -192,7 +195,7 @@ function checkColumn(
 function checkBounds({ meta_data }: ColumnChunk, name: ColumnName): ColumnBounds {
   const { min_value: min, max_value: max } = meta_data.statistics ?? {};
   if (min === undefined || max === undefined) {
-    throw new SegmentError(`${name}: a row group without statistics`);
+    throw new SegmentError(`${name}: a row group has no statistics`);
   }
   // Copies: a view would keep the whole footer in memory.
   return { min: Buffer.from(min), max: Buffer.from(max) };
@@ -201,11 +204,11 @@ function checkBounds({ meta_data }: ColumnChunk, name: ColumnName): ColumnBounds
 function checkFilter({ meta_data }: ColumnChunk, name: ColumnName, rowsEnd: number): FileRange {
   const { bloom_filter_offset: start, bloom_filter_length: sizeBytes } = meta_data;
   if (start === undefined || sizeBytes === undefined) {
-    throw new SegmentError(`${name}: a row group without a Bloom filter`);
+    throw new SegmentError(`${name}: a row group has no Bloom filter`);
   }
   const end = start + sizeBytes + BLOOM_CRC_BYTES;
   if (end > rowsEnd || sizeBytes > BLOOM_FILTER_BYTES_MAX) {
-    throw new SegmentError(`${name}: a Bloom filter from bytes ${start} to ${end}`);
+    throw new SegmentError(`${name}: invalid Bloom filter in bytes [${start}, ${end})`);
   }
   return { start, end };
 }
@@ -213,7 +216,9 @@ function checkFilter({ meta_data }: ColumnChunk, name: ColumnName, rowsEnd: numb
 function checkCounts(metadata: SegmentMetadata, rowGroups: RowGroup[], rows: number): void {
   const counted = rowGroups.reduce((sum, rowGroup) => sum + rowGroup.rows, 0);
   if (counted !== rows || counted !== metadata.events) {
-    throw new SegmentError(`${metadata.events} events in ${rows} rows, ${counted} in row groups`);
+    throw new SegmentError(
+      `expected ${metadata.events} events, found ${rows} rows, ${counted} in row groups`,
+    );
   }
   const first = rowGroups[0]!.firstEventId;
   const last = rowGroups.at(-1)!.lastEventId;
@@ -227,6 +232,6 @@ function checkCounts(metadata: SegmentMetadata, rowGroups: RowGroup[], rows: num
 
 function eventId(bound: Buffer): string {
   const id = bound.length === UUID_BYTES ? uuidText(bound) : "";
-  if (!isEventId(id)) throw new SegmentError("a row group whose bounds are no event ids");
+  if (!isEventId(id)) throw new SegmentError("a row group has bounds that are not event ids");
   return id;
 }

@@ -1,6 +1,6 @@
 /**
- * Collects the streams, sources and keys of a segment: the writer writes them, and `verify` and the
- * read-back compare the file with them.
+ * Collects the streams, sources and keys of a segment. The writer writes the resulting indexes;
+ * `verify` and the read-back compare them with the file.
  */
 import type { Buffer } from "node:buffer";
 import type { Hash64 } from "../parquet/xxhash64.ts";
@@ -18,14 +18,14 @@ export class SegmentIndex {
     this.#keys.push(batchKeyHash(source, batchId));
   }
 
-  /** Adds events of one stream, the last of which has that id. */
+  /** Adds `events` events of one stream, up to `lastEventId`. */
   addEvents(source: string, stream: string, events: number, lastEventId: string): void {
     this.#streams.add(source, stream, events, lastEventId);
-    // The entry of the whole source, before those of its streams: see `sourceKey()`.
+    // The entry of the whole source sorts before those of its streams: see `sourceKey()`.
     this.#streams.add(source, "", events, lastEventId);
   }
 
-  /** The indexes as they are in the file. Call once, after the last event. */
+  /** The indexes in their file format. Call once, after the last event. */
   finish(): IndexRecord<Buffer> {
     const entries = [...this.#streams.entries()];
     for (const { key } of entries) this.#keys.push(streamKeyHash(key));

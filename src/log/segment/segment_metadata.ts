@@ -1,6 +1,6 @@
 /**
- * What the footer of a segment says of its events: canonical JSON under a key of the Parquet
- * metadata, so that opening reads no rows. No part of it grows with the segment.
+ * The metadata of a segment: canonical JSON under a key of the Parquet footer, so that opening
+ * reads no rows. Its size does not grow with the segment.
  */
 import { canonicalize } from "../../event/json/canonical_json.ts";
 import { isEventId } from "../../event/event_id.ts";
@@ -9,7 +9,7 @@ import { SegmentError } from "../parquet/segment_error.ts";
 
 export const METADATA_KEY = "service.segment";
 
-/** What both the footer and the manifest say of the events of a segment. */
+/** Facts about the events of a segment, in both footer and manifest. */
 export interface EventFacts {
   events: number;
   batches: number;
@@ -17,7 +17,7 @@ export interface EventFacts {
   last_event_id: string;
   /** History chain head before the first event, 64 lowercase hex digits. */
   previous_head: string;
-  /** The head after the last event. */
+  /** Chain head after the last event. */
   head: string;
 }
 
@@ -31,7 +31,7 @@ const FACT_CHECKS: Record<keyof EventFacts, (value: unknown) => boolean> = {
 };
 const EVENT_FACTS = Object.keys(FACT_CHECKS) as (keyof EventFacts)[];
 
-/** What lies between the row groups and the footer, in the order of the file. */
+/** The indexes between the row groups and the footer, in file order. */
 export const INDEX_NAMES = ["key_filter", "stream_blocks", "stream_index"] as const;
 
 type IndexName = typeof INDEX_NAMES[number];
@@ -39,7 +39,7 @@ export type IndexRecord<Value> = Record<IndexName, Value>;
 
 export type SegmentMetadata = EventFacts & Record<`${IndexName}_bytes`, number>;
 
-/** What the manifest says of a segment file besides its path and time. */
+/** The manifest's facts about a segment file, without its path and time. */
 export interface SegmentFacts extends EventFacts {
   /** Of the whole file, 64 lowercase hex digits. */
   sha256: string;
@@ -47,20 +47,20 @@ export interface SegmentFacts extends EventFacts {
   bytes: number;
 }
 
-/** What the segment at a path must be. */
+/** The expected facts of the segment at a path. */
 export interface ExpectedSegment extends SegmentFacts {
   /** Relative to the log folder. */
   path: string;
 }
 
-/** Parses the text under METADATA_KEY. @throws {SegmentError} when it is not in canonical form. */
+/** Parses the JSON under METADATA_KEY. @throws {SegmentError} it is invalid or not canonical. */
 export function decodeMetadata(text: string): SegmentMetadata {
   const value = parse(text);
   const sizes = INDEX_NAMES.map((name) => `${name}_bytes`);
   const isMetadata = hasEventFacts(value, sizes) && value.batches <= value.events &&
     sizes.every((name) => isCount(value[name]));
-  if (!isMetadata) throw new SegmentError(`${METADATA_KEY}: not the metadata of a segment`);
-  if (canonicalize(value) !== text) throw new SegmentError(`${METADATA_KEY}: not canonical`);
+  if (!isMetadata) throw new SegmentError(`${METADATA_KEY}: invalid segment metadata`);
+  if (canonicalize(value) !== text) throw new SegmentError(`${METADATA_KEY}: not canonical JSON`);
   return value as unknown as SegmentMetadata;
 }
 
@@ -72,16 +72,16 @@ function parse(text: string): unknown {
   }
 }
 
-/** Checks that the footer says what the manifest says. @throws {SegmentError} */
+/** Checks that the footer agrees with the manifest. @throws {SegmentError} */
 export function checkFacts(metadata: SegmentMetadata, expected: Partial<EventFacts>): void {
   for (const name of EVENT_FACTS) {
     const fact = expected[name];
     if (fact === undefined || fact === metadata[name]) continue;
-    throw new SegmentError(`its footer says ${name} ${metadata[name]}, the manifest ${fact}`);
+    throw new SegmentError(`${name} is ${metadata[name]} in the footer, ${fact} in the manifest`);
   }
 }
 
-/** Whether a value has the event facts, each of the right form, and `others`, and nothing else. */
+/** Whether a value has exactly the event facts, each well-formed, and the members `others`. */
 export function hasEventFacts(
   value: unknown,
   others: readonly string[],

@@ -1,6 +1,6 @@
 /**
- * Reads sealed history. The footer is read first, and no row. A row group is decoded whole, into
- * the lines that were sealed; `row_group_pruning.ts` tells which ones a filter needs.
+ * Reads a segment. Opening reads the footer but no rows. Row groups are decoded whole, into the
+ * lines that were sealed; `row_group_pruning.ts` selects the ones a filter needs.
  */
 import { Buffer } from "node:buffer";
 import { blockMayContain, decodeBloomFilter } from "../parquet/bloom_filter.ts";
@@ -31,7 +31,7 @@ import {
   type StreamIndex,
 } from "./stream_index.ts";
 
-/** The file of a segment, whoever opened it. */
+/** The file of a segment, opened by the caller. */
 type SegmentFile = Pick<StorageFile, "read" | "close">;
 
 /** A segment. Reads its file on demand; methods may be called concurrently. */
@@ -42,7 +42,7 @@ export class Segment implements StreamIndex {
   readonly #caches: SegmentCaches;
 
   /**
-   * @param listed what the file and its footer must be.
+   * @param listed expected size of the file, and facts of its footer.
    * @param caches shared by the segments of a log.
    */
   constructor(
@@ -56,7 +56,7 @@ export class Segment implements StreamIndex {
     this.#caches = caches;
   }
 
-  /** @throws {SegmentError} when the file is no segment, or not the expected one. */
+  /** @throws {SegmentError} the file is not a segment, or not the expected one. */
   footer(): Promise<SegmentFooter> {
     return this.#caches.footers.load(this.path, () =>
       this.#named(async () => {
@@ -76,7 +76,7 @@ export class Segment implements StreamIndex {
 
   /**
    * Calls `use` with the stored lines of a row group, each with its LF, in log order. They are
-   * cached, valid until it returns, and read-only. @throws {SegmentError}
+   * cached, read-only, and valid until it returns. @throws {SegmentError}
    */
   useRowGroup<Result>(number: number, use: (lines: Buffer) => Result): Promise<Result> {
     const decode = (memory: Buffer | undefined) => this.readRowGroup(number, memory);
@@ -88,10 +88,10 @@ export class Segment implements StreamIndex {
     return await this.assemble(await this.readColumns(number, COLUMN_NAMES), { memory });
   }
 
-  /** The lines of a row group with that `record_key`; null when there are none. */
+  /** The lines of a row group with this `record_key`; null if there are none. */
   async readLinesOfKey(number: number, recordKey: string): Promise<Buffer | null> {
     const bytes = Buffer.from(recordKey);
-    // In a large log ten Bloom filters give a false positive, and the key column is a tenth of all.
+    // A large log has some ten false positives, and the key column is a tenth of a row group.
     const { record_key } = await this.readColumns(number, ["record_key"]);
     const rows = [...record_key.starts.keys()].filter((row) => isValueAt(record_key, row, bytes));
     if (rows.length === 0) return null;
@@ -100,14 +100,14 @@ export class Segment implements StreamIndex {
     );
   }
 
-  /** The lines that columns make. @throws {SegmentError} */
+  /** Assembles lines from columns. @throws {SegmentError} */
   assemble(columns: LineColumns, options: AssembleOptions): Promise<Buffer> {
     return this.#named(() => assembleLines(columns, options));
   }
 
   /**
    * Decodes columns of a row group.
-   * @param names in the order of the schema.
+   * @param names in schema order.
    * @throws {SegmentError}
    */
   async readColumns<Name extends ColumnName>(
@@ -155,7 +155,7 @@ export class Segment implements StreamIndex {
       const isPossible = start < end && end - start <= STREAM_BLOCK_BYTES_MAX &&
         range.end <= blocks.end;
       if (isPossible) return await this.#readStreams(range, decodeStreamBlock);
-      throw new SegmentError(`${this.path}: a block of the stream index from ${start} to ${end}`);
+      throw new SegmentError(`${this.path}: invalid stream index block [${start}, ${end})`);
     });
   }
 
@@ -164,7 +164,7 @@ export class Segment implements StreamIndex {
     return this.#named(() => readRange(this.#file, start, end));
   }
 
-  /** Pages [start, end) of its key filter; damaged ones pass every key. @throws {SegmentError} */
+  /** Bytes [start, end) of its key filter; damaged pages pass every key. @throws {SegmentError} */
   async readKeyPages(start: number, end: number): Promise<Buffer> {
     const { key_filter } = (await this.footer()).indexes;
     const pages = await this.readBytes(key_filter.start + start, key_filter.start + end);
@@ -172,14 +172,13 @@ export class Segment implements StreamIndex {
     return pages;
   }
 
-  /** Whether it may hold a key, by one page of its key filter. @throws {SegmentError} */
+  /** Whether it may hold a key; reads one page of its key filter. @throws {SegmentError} */
   async mayHoldKey(hash: Hash64): Promise<boolean> {
     const { metadata } = await this.footer();
     const { page, block } = keyPlace(metadata.key_filter_bytes, hash);
     return blockMayContain(await this.readKeyPages(page, page + KEY_PAGE_BYTES), block, hash);
   }
 
-  /** Closes the file. */
   async close(): Promise<void> {
     await this.#file.close();
   }
@@ -214,7 +213,7 @@ function nameError(where: string, error: unknown): unknown {
 
 /**
  * Opens the segment at `path` and reads its footer.
- * @throws {SegmentError} when the file is no segment, or not the expected one.
+ * @throws {SegmentError} the file is not a segment, or not the expected one.
  */
 export async function openSegment(
   storage: Storage,

@@ -1,7 +1,7 @@
 /**
- * Collects the rows of one row group, each column as it is written: plain values, or dictionary
- * indices where values mostly repeat. Values are copied out of the lines once, and checked to have
- * the one spelling that a reader restores.
+ * Collects the rows of one row group, each column in its final encoding: plain values, or
+ * dictionary indices for repetitive columns. Values are copied from the lines once, and checked to
+ * be canonical, since readers restore that spelling.
  */
 import { Buffer } from "node:buffer";
 import { formatTimestamp } from "../../event/timestamp.ts";
@@ -25,13 +25,12 @@ import type { StoredEvent } from "../line/stored_event.ts";
 export class RowGroupRows {
   /** Number of rows. */
   rows = 0;
-  /** The columns, by their names. */
   readonly event_id = new PlainValues();
   readonly source = new Dictionary();
   readonly stream = new Dictionary();
   readonly record_key = new PlainValues();
   readonly kind = new Dictionary();
-  /** Of the rows that have one. */
+  /** Only of rows that have one. */
   readonly occurred_at = new PlainValues();
   readonly observed_at = new Dictionary();
   readonly payload = new PlainValues();
@@ -41,14 +40,14 @@ export class RowGroupRows {
   readonly event_hash = new PlainValues();
   readonly #levels = new Uint8Array(ROW_GROUP_EVENTS_MAX);
 
-  /** For each row 1 where it has an `occurred_at`, 0 where it has none. */
+  /** Per row: 1 if it has an `occurred_at`, else 0. */
   get occurredAtLevels(): Uint8Array {
     return this.#levels.subarray(0, this.rows);
   }
 
   /**
    * Adds the next event; returns the name of its stream.
-   * @throws {CorruptLogError} when a reader could not restore the spelling of a value.
+   * @throws {CorruptLogError} a value is not in canonical form.
    */
   add(event: StoredEvent, batch: BatchEntry): string {
     const { bytes, streamStart, streamEnd, kindStart, kindEnd, observedAtStart } = event;
@@ -88,7 +87,7 @@ export class RowGroupRows {
 }
 
 function addText(column: PlainValues, { bytes }: StoredEvent, start: number, end: number): void {
-  // Most texts have no escape, and a view of each would cost more than its copy.
+  // Most strings have no escapes, and creating a view costs more than copying.
   if (!needsEscape(bytes, start, end)) {
     column.add(bytes, start, end);
     return;
@@ -98,7 +97,7 @@ function addText(column: PlainValues, { bytes }: StoredEvent, start: number, end
   column.add(text);
 }
 
-/** The text that the bytes of a JSON string stand for, a character each. */
+/** Unescapes a JSON string. @param spelled its UTF-8 bytes, one per character. */
 function decodeText(spelled: string): Uint8Array {
   const bytes = Buffer.from(spelled, "latin1");
   const text = unescapedText(bytes, 0, bytes.length);
@@ -106,7 +105,7 @@ function decodeText(spelled: string): Uint8Array {
   return text;
 }
 
-/** The milliseconds since 1970 of an `observed_at`, as Parquet stores them. */
+/** Encodes an `observed_at` as INT64 milliseconds since 1970. */
 function decodeTime(spelled: string): Uint8Array {
   const timeMs = Date.parse(spelled);
   if (Number.isNaN(timeMs) || formatTimestamp(timeMs) !== spelled) throw malformed(spelled);

@@ -1,6 +1,6 @@
 /**
- * The columns of a segment, in the order of the file, and how each is written (docs/format.md). The
- * reader takes a file only if its schema is exactly this one.
+ * The columns of a segment, in file order, and their encodings (docs/format.md). Readers accept
+ * only files with exactly this schema.
  */
 import {
   BATCH_ID_BYTES_MAX,
@@ -18,11 +18,11 @@ const OCCURRED_AT_BYTES_MAX = 30;
 
 interface Column {
   element: Omit<SchemaElement, "name">;
-  /** Longest value of a text: what a line repeats must be bounded by more than its file. */
+  /** Longest value of a string: many lines may repeat one value of the file. */
   valueBytesMax?: number;
 }
 
-/** The members of an event, and the digest of its batch. */
+/** The members of an event, and its batch digest. */
 const COLUMNS = {
   event_id: fixed(UUID_BYTES, { logical_type: { UUID: {} } }),
   source: text(NAME_BYTES_MAX),
@@ -63,10 +63,10 @@ function fixed(type_length: number, others: Partial<Column["element"]> = {}): Co
 
 export type ColumnName = keyof typeof COLUMNS;
 
-/** In the order of the schema and of every row group. */
+/** In the order of the schema and row groups. */
 export const COLUMN_NAMES: readonly ColumnName[] = Object.keys(COLUMNS) as ColumnName[];
 
-/** Place of a column in the schema and in every row group. */
+/** Position of a column in the schema and in row groups. */
 export function columnNumber(name: ColumnName): number {
   return COLUMN_NAMES.indexOf(name);
 }
@@ -75,7 +75,6 @@ export function columnElement(name: ColumnName): SchemaElement {
   return { name, ...COLUMNS[name].element };
 }
 
-/** How the values of a column are stored. */
 export function columnFormat(name: ColumnName): ColumnFormat {
   const { element: { type, type_length, repetition_type }, valueBytesMax }: Column = COLUMNS[name];
   return {
@@ -86,18 +85,18 @@ export function columnFormat(name: ColumnName): ColumnFormat {
   };
 }
 
-/** The schema of the file: its root, then the columns. */
+/** The Parquet schema: its root, then the columns. */
 export const SEGMENT_SCHEMA: readonly SchemaElement[] = [
   { name: "events", num_children: COLUMN_NAMES.length },
   ...COLUMN_NAMES.map(columnElement),
 ];
 
 /**
- * Columns with a Bloom filter for each row group, and the share of values that it lets pass by
- * mistake. Filters come in powers of two, so it is less in most row groups.
+ * Columns with a Bloom filter per row group, and its maximum false positive rate. Filter sizes are
+ * powers of two, so most filters have a lower rate.
  *
- * A `record_key` is looked up in all row groups, thousands in a large log; a batch only in those of
- * segments whose key filter passes it, where a false positive decodes four columns.
+ * A `record_key` is looked up in all row groups, thousands in a large log; a batch only in segments
+ * whose key filter passes it, where a false positive decodes four columns.
  */
 export const BLOOM_FILTERS = {
   stream: 1e-3,

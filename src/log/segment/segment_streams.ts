@@ -4,22 +4,22 @@ import { type ColumnValues, textAt, uuidAt } from "../parquet/column_values.ts";
 import { StreamCounts } from "../read/stream_counts.ts";
 import type { Segment } from "./segment_reader.ts";
 
-/** The columns that tell the stream of an event. */
+/** The columns that identify the stream of an event. */
 const STREAM_COLUMNS = ["event_id", "source", "stream"] as const;
 
-/** Receives the events of one stream of a row group, and the row of the last one. */
+/** Receives the event count of one stream of a row group, and the row of its last event. */
 type AddEvents = (source: string, stream: string, events: number, lastRow: number) => void;
 
 /**
- * Counts the first `rows` rows of a row group. A stream mostly comes once; where its names are in
- * no dictionary it comes again, always the latest events first.
+ * Counts the first `rows` rows of a row group. `add` may be called more than once for a stream
+ * whose names are not in a dictionary, always with the latest events first.
  */
 export function countRows(
   { source, stream }: Record<"source" | "stream", ColumnValues>,
   rows: number,
   add: AddEvents,
 ): void {
-  // By where the names are: most rows share those of a dictionary.
+  // Keyed by the offsets of the names, since rows share dictionary values.
   const counted = new Map<string, { events: number; lastRow: number }>();
   for (let row = rows - 1; row >= 0; row--) {
     const names = `${source.starts[row]} ${stream.starts[row]}`;
@@ -33,8 +33,8 @@ export function countRows(
 }
 
 /**
- * Counts the streams of a segment up to an event; null when the segment does not hold that event.
- * Reads the row groups up to that of the event. @throws {SegmentError}
+ * Counts the events per stream up to and including one; null if the segment does not hold it. Reads
+ * the row groups up to that event. @throws {SegmentError}
  */
 export async function countThrough(
   segment: Segment,
@@ -44,7 +44,7 @@ export async function countThrough(
   const last = rowGroups.findIndex((group) => group.lastEventId >= eventId);
   if (last < 0) return null;
   const counts = new StreamCounts();
-  // The row group of the event first: there may be no such event.
+  // Start with the row group of the event, which may not exist.
   for (let number = last; number >= 0; number--) {
     const columns = await segment.readColumns(number, STREAM_COLUMNS);
     const rows = number < last ? rowGroups[number]!.rows : rowsThrough(columns.event_id, eventId);
@@ -56,7 +56,7 @@ export async function countThrough(
   return counts;
 }
 
-/** Number of rows up to that of an event; null when it is not among them. */
+/** Number of rows up to and including an event; null if it is not among them. */
 function rowsThrough(ids: ColumnValues, eventId: string): number | null {
   const rows = ids.starts.length;
   const row = firstIndex(rows, (row) => uuidAt(ids, row) >= eventId);

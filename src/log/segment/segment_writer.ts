@@ -1,7 +1,7 @@
 /**
- * Writes sealed history: one Parquet file of commits in log order, row group by row group, so that
- * memory is that of one row group. Anything that disagrees with the commits (order, counts, chain
- * heads) stops it: sealing never changes history.
+ * Writes a segment: one Parquet file of commits in log order, row group by row group, so that
+ * memory is bounded by one row group. It fails if events disagree with their commits (order,
+ * counts, chain heads): sealing never changes history.
  */
 import type { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
@@ -24,8 +24,8 @@ import type { Storage, StorageFile } from "../storage/storage.ts";
 import { SpelledBatch, StoredEvent } from "../line/stored_event.ts";
 
 /**
- * A row group ends before the event that would take its lines beyond this. A longer event is a row
- * group of its own, so its lines are never more than COMMIT_BODY_BYTES_MAX.
+ * A row group ends before the event that would take its lines beyond this size. A larger event gets
+ * its own row group, so the lines of one never exceed COMMIT_BODY_BYTES_MAX.
  */
 export const ROW_GROUP_BYTES_SOFT_MAX: number = 8 * 1024 * 1024;
 
@@ -42,13 +42,12 @@ export interface WriteSegmentOptions {
   /** Chain head before the first event, 64 lowercase hex digits. */
   previousHead: string;
   bounds?: SegmentBounds;
-  /** Called after each row group: a place to pause. */
+  /** Called after each row group; may block. */
   throttle?: () => void;
 }
 
 const BOUNDS: SegmentBounds = { events: SEGMENT_EVENTS_SOFT_MAX, bytes: SEGMENT_BYTES_SOFT_MAX };
 
-/** A segment that has been written. */
 export interface WrittenSegment {
   facts: SegmentFacts;
   /** SHA-256 of all its lines, 64 hex digits, for the read-back. */
@@ -56,11 +55,11 @@ export interface WrittenSegment {
 }
 
 /**
- * Writes the file at `path`, which must not exist, from the next commits of the log, and syncs it.
- * A segment ends after a commit; the iterator keeps the rest for the next segment.
+ * Writes the next commits of the log to a new file at `path`, and syncs it. A segment ends after a
+ * whole commit; the iterator keeps the rest for the next segment.
  *
- * @returns null, and no file, when the iterator has no events.
- * @throws {CorruptLogError} the lines are not what their batches say. The file is useless then.
+ * @returns null, without creating a file, if the iterator is empty.
+ * @throws {CorruptLogError} the lines do not match their batches; the file is unusable.
  */
 export async function writeSegment(
   storage: Storage,
@@ -118,13 +117,13 @@ class SegmentWriter {
   async add({ commit: { batches, head }, lines }: WholeCommit): Promise<void> {
     let at = 0;
     for (const entry of batches) at = await this.#addBatch(entry, lines, at);
-    if (at !== lines.length) throw new CorruptLogError("a commit has more lines than its batches");
+    if (at !== lines.length) throw new CorruptLogError("a commit has more lines than events");
     this.#linesHash.update(lines);
     this.#linesBytes += lines.length;
     if (head !== this.#chain.head) {
       throw new CorruptLogError(
-        `the chain head after event ${this.#lastEventId} is ${this.#chain.head}, but the log ` +
-          `says ${head}`,
+        `chain head after event ${this.#lastEventId}: expected ${head}, found ` +
+          this.#chain.head,
       );
     }
   }
@@ -147,7 +146,7 @@ class SegmentWriter {
     };
   }
 
-  /** Adds the lines of a batch, from `start` on; returns where they end. */
+  /** Adds the lines of a batch, which begin at `start`; returns where they end. */
   async #addBatch(entry: BatchEntry, lines: Buffer, start: number): Promise<number> {
     const { source, events, batch_id, last_event_id } = entry;
     const spelling = new SpelledBatch(entry);
@@ -160,7 +159,7 @@ class SegmentWriter {
       if (this.#rowGroupEnds(lineBytes)) await this.#writeRowGroup();
       if (!this.#event.take(lines, at, end) || !spelling.holds(this.#event)) {
         throw new CorruptLogError(
-          `the line after event ${this.#lastEventId} is no event of batch ${batch_id}`,
+          `the line after event ${this.#lastEventId} is not an event of batch ${batch_id}`,
         );
       }
       this.#addEvent(this.#event, entry);
@@ -180,7 +179,9 @@ class SegmentWriter {
   #addEvent(event: StoredEvent, batch: BatchEntry): void {
     const { eventId } = event;
     if (this.#lastEventId !== null && eventId <= this.#lastEventId) {
-      throw new CorruptLogError(`event ${eventId} follows event ${this.#lastEventId}`);
+      throw new CorruptLogError(
+        `event ${eventId} is out of order after event ${this.#lastEventId}`,
+      );
     }
     const stream = this.#rows.add(event, batch);
     this.#chain.append(event.eventHash);

@@ -1,8 +1,8 @@
 /**
- * The stream index of a segment (docs/format.md): for each source and each stream, how many events
- * the segment holds and which is the last one. A sorted table, as in LevelDB: blocks of entries in
- * byte order of their keys, then an index with the last key of each block. A lookup reads the index
- * and one block. Both are JSON and end in their CRC-32.
+ * The stream index of a segment (docs/format.md): the event count and last event of each source and
+ * each stream. A sorted table as in LevelDB: blocks of entries sorted by the bytes of their keys,
+ * then an index with the last key of each block. A lookup reads the index and one block. Both are
+ * JSON and end with their CRC-32.
  */
 import { Buffer } from "node:buffer";
 import { crc32 } from "node:zlib";
@@ -12,25 +12,25 @@ import { NAME_BYTES_MAX } from "../../limits.ts";
 import { SegmentError } from "../parquet/segment_error.ts";
 import { type StreamCursor, type StreamEntry, streamKey } from "../read/stream_counts.ts";
 
-/** A block ends with the entry that brings it to this size. */
+/** A block ends with the entry that makes it reach this size. */
 const BLOCK_BYTES = 8 * 1024;
 const CRC_BYTES = 4;
-/** Two names, the space between them, a count, an id, and the JSON around them. */
+/** Two names and a space, a count, an id, and JSON syntax. */
 const ENTRY_BYTES_MAX = 2 * NAME_BYTES_MAX + 128;
-/** Longest block of entries that a reader accepts. */
+/** Largest block that a reader accepts. */
 export const STREAM_BLOCK_BYTES_MAX: number = BLOCK_BYTES + ENTRY_BYTES_MAX;
 
 /** A row of a block: the key, then its values. */
 type Row = [key: string, ...values: (number | string)[]];
 
-/** A block as the index describes it. */
+/** The location of a block. */
 export interface BlockPlace {
   lastKey: string;
-  /** Where it ends, after the start of the first block. It starts where the one before ends. */
+  /** Where it ends, relative to the first block. It starts where the previous block ends. */
   end: number;
 }
 
-/** The key of the entry of a whole source, which comes before those of its streams. */
+/** The key of a whole source, which sorts before those of its streams. */
 export function sourceKey(source: string): string {
   return streamKey(source, "");
 }
@@ -39,7 +39,7 @@ export function isSourceKey(key: string): boolean {
   return key.endsWith(" ");
 }
 
-/** Encodes entries, which are in order: their blocks, and the index of the blocks. */
+/** Encodes sorted entries as blocks, and the index of the blocks. */
 export function encodeStreamIndex(
   entries: Iterable<StreamEntry>,
 ): { stream_blocks: Buffer; stream_index: Buffer } {
@@ -50,7 +50,10 @@ export function encodeStreamIndex(
   let end = 0;
   const endBlock = () => {
     const block = encodeRows(rows);
-    assert(block.length <= STREAM_BLOCK_BYTES_MAX, "a reader accepts the block");
+    assert(
+      block.length <= STREAM_BLOCK_BYTES_MAX,
+      "the block is within the size that readers accept",
+    );
     end += block.length;
     blocks.push(block);
     places.push([rows.at(-1)![0], end]);
@@ -86,7 +89,7 @@ export function decodeStreamIndex(bytes: Buffer): BlockPlace[] {
   return rows.map(([lastKey, end]) => ({ lastKey, end }));
 }
 
-/** @param types those of the values after the key. */
+/** @param types of the values after the key. */
 function decodeRows(bytes: Buffer, types: readonly string[]): Row[] {
   const end = bytes.length - CRC_BYTES;
   if (end < 0 || crc32(bytes.subarray(0, end)) !== bytes.readUInt32LE(end)) {
@@ -98,7 +101,7 @@ function decodeRows(bytes: Buffer, types: readonly string[]): Row[] {
     types.every((type, place) => typeof row[1 + place] === type);
   if (!Array.isArray(rows) || !rows.every(isRow)) throw new SegmentError("has a malformed entry");
   if (rows.some(([key], place) => place > 0 && key <= rows[place - 1][0])) {
-    throw new SegmentError("has entries that are not in order");
+    throw new SegmentError("has entries that are not sorted");
   }
   return rows;
 }
@@ -107,30 +110,30 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new SegmentError("is no JSON", { cause: error });
+    throw new SegmentError("is not JSON", { cause: error });
   }
 }
 
 /** A stream index, read from a file or a cache. */
 export interface StreamIndex {
   readStreamIndex(): Promise<readonly BlockPlace[]>;
-  /** The block between two offsets after the start of the first block. */
+  /** The block in [start, end), relative to the first block. */
   readStreamBlock(start: number, end: number): Promise<readonly StreamEntry[]>;
 }
 
-/** The entry of a key; null when there is none. @throws {SegmentError} */
+/** The entry of a key; null if there is none. @throws {SegmentError} */
 export async function findEntry(streams: StreamIndex, key: string): Promise<StreamEntry | null> {
   const blocks = await streams.readStreamIndex();
   const entries = await readBlock(streams, blocks, blockOf(blocks, key));
   return entries.find((entry) => entry.key === key) ?? null;
 }
 
-/** Number of the only block that can hold a key; that of no block past the last key. */
+/** Number of the only block that can hold a key; the number of blocks if none can. */
 function blockOf(blocks: readonly BlockPlace[], key: string): number {
   return firstIndex(blocks.length, (number) => blocks[number]!.lastKey >= key);
 }
 
-/** The entries of a block; none when there is no such block. */
+/** The entries of a block; empty if it does not exist. */
 async function readBlock(
   streams: StreamIndex,
   blocks: readonly BlockPlace[],
@@ -153,7 +156,7 @@ class BlockCursor implements StreamCursor {
   readonly #streams: StreamIndex;
   readonly #blocks: readonly BlockPlace[];
   #number = 0;
-  /** Those of the current block that are of streams. */
+  /** The entries of the current block, without those of sources. */
   #entries: readonly StreamEntry[] = [];
   #place = 0;
 

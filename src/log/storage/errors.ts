@@ -10,12 +10,12 @@ export class UnsupportedFormatError extends Error {
   override name = "UnsupportedFormatError";
 }
 
-/** A commit found no room and was undone; the writer continues. */
+/** The disk is full: a commit was undone, and the writer continues. */
 export class StorageFullError extends Error {
   override name = "StorageFullError";
 }
 
-/** The outcome of a commit is unknown: this writer takes no more. A restart recovers. */
+/** The outcome of a commit is unknown: this writer accepts no more. A restart recovers. */
 export class WriterPoisonedError extends Error {
   override name = "WriterPoisonedError";
 }

@@ -1,12 +1,12 @@
 /** All names of files in a log folder (docs/format.md). Paths are relative to the log folder. */
 
-/** Target of the writer's flock; never deleted. */
+/** The file the writer locks with flock(2); never deleted. */
 export const LOCK_FILE = ".lock";
 export const MANIFEST_FILE = "manifest.json";
-/** A manifest being written; it means nothing until it is renamed. */
+/** A manifest being written; ignored until it is renamed. */
 export const MANIFEST_TEMPORARY_FILE = "manifest.json.tmp";
 export const TAIL_FILE = "tail.ndjson";
-/** A new, empty tail; it means nothing until it is renamed. */
+/** A new, empty tail; ignored until it is renamed. */
 export const TAIL_TEMPORARY_FILE = "tail.ndjson.tmp";
 export const PENDING_FOLDER = "pending";
 export const SEGMENTS_FOLDER = "segments";
@@ -20,7 +20,7 @@ export function pendingPath(firstEventId: string, lastEventId: string): string {
   return `${PENDING_FOLDER}/${firstEventId}_${lastEventId}.ndjson`;
 }
 
-/** The events in a file, by its name. */
+/** The event ids in a file name. */
 export interface IdRange {
   firstEventId: string;
   lastEventId: string;
@@ -39,7 +39,7 @@ export function segmentPath(
   return `${SEGMENTS_FOLDER}/${first_event_id}_${last_event_id}_${sha256}.parquet`;
 }
 
-/** A segment being written; it means nothing until it is renamed. */
+/** A segment being written; ignored until it is renamed. */
 export const SEGMENT_TEMPORARY_FILE = `${SEGMENTS_FOLDER}/new.parquet.tmp`;
 
 /** The id range in the name of a segment; null for any other name. */
@@ -52,7 +52,7 @@ function parseName(pattern: RegExp, name: string): IdRange | null {
   return match === null ? null : { firstEventId: match[1]!, lastEventId: match[2]! };
 }
 
-/** Whether a segment was made from one of these pending files, by their names. */
+/** Whether the name of a segment lies in the id range of one of these pending files. */
 export function isWithinPending(segmentName: string, pendingNames: readonly string[]): boolean {
   const segment = parseSegmentName(segmentName);
   return segment !== null && pendingNames.some((name) => {

@@ -1,4 +1,4 @@
-/** The storage seam over a real folder, by `node:fs`. */
+/** Implements `Storage` on a real folder with `node:fs`. */
 import fs from "node:fs";
 import { join } from "node:path";
 import { assert } from "../../assert.ts";
@@ -6,7 +6,7 @@ import { isInterrupted, type OpenMode, type Storage, type StorageFile } from "./
 
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR } = fs.constants;
 
-/** O_NONBLOCK keeps the open of a pipe from waiting for its other end; regular files ignore it. */
+/** O_NONBLOCK keeps open(2) of a pipe from blocking; regular files ignore it. */
 const OPEN_FLAGS: Record<OpenMode, number> = {
   read: O_RDONLY | O_NOFOLLOW | O_NONBLOCK,
   write: O_RDWR | O_NOFOLLOW | O_NONBLOCK,
@@ -51,10 +51,10 @@ function reopen(path: string, fd: number): number {
   const [opened, reopened] = [fs.fstatSync(fd), fs.fstatSync(readFd)];
   if (reopened.ino === opened.ino && reopened.dev === opened.dev) return readFd;
   fs.closeSync(readFd);
-  throw new Error(`${path}: became another file while it was opened; only the service may write`);
+  throw new Error(`${path}: replaced while being opened; only the service may change this folder`);
 }
 
-/** Codes of open(2) for a symlink, a socket or device, and a folder. */
+/** Error codes of open(2) for a symlink, a socket or device, and a folder. */
 const NOT_REGULAR_CODES = new Set(["ELOOP", "ENXIO", "EISDIR"]);
 
 function openError(path: string, error: NodeJS.ErrnoException): Error {
@@ -62,7 +62,7 @@ function openError(path: string, error: NodeJS.ErrnoException): Error {
 }
 
 function notRegularFile(path: string, cause?: Error): Error {
-  const message = `${path}: not a regular file, and no symlink is followed; put the file back`;
+  const message = `${path}: not a regular file (symlinks are not followed); restore the file`;
   return new Error(message, { cause });
 }
 
@@ -75,10 +75,10 @@ function isRegularFileAt(path: string, fd: number): boolean {
 
 async function listFolder(path: string): Promise<string[] | null> {
   try {
-    // Every operation below a folder follows a listing of it.
+    // Checked here because every operation in a folder is preceded by a listing of it.
     const stat = await fs.promises.lstat(path);
     if (!stat.isDirectory()) {
-      throw new Error(`${path}: not a folder, and no symlink is followed; put the folder back`);
+      throw new Error(`${path}: not a folder (symlinks are not followed); restore the folder`);
     }
     return (await fs.promises.readdir(path)).sort();
   } catch (error) {
@@ -97,11 +97,11 @@ async function syncFolder(path: string): Promise<void> {
 }
 
 /**
- * Callbacks instead of `fs.promises` file handles: half the cost for each of the small calls.
+ * Uses callbacks instead of `fs.promises` file handles, which double the cost of small calls.
  *
- * Deno before 2.9 reads and writes at a position in two steps, seek and transfer, so that two
- * concurrent calls on one descriptor would use each other's position. Writes have a descriptor of
- * their own, and reads are queued.
+ * Deno before 2.9 reads and writes at a position in two steps, seek and transfer, so concurrent
+ * calls on one descriptor could use each other's position. Writes therefore have their own
+ * descriptor, and reads are queued.
  */
 class OpenedFile implements StorageFile {
   readonly #fd: number;
@@ -109,10 +109,10 @@ class OpenedFile implements StorageFile {
   /** Settles with the last queued read. */
   #reading: Promise<unknown> = Promise.resolve();
   #isWriting = false;
-  /** Afterwards the descriptors may be those of other files. */
+  /** Descriptors may be reused for other files once closed. */
   #isClosed = false;
 
-  /** @param readFd the same file; the same descriptor when nothing is written. */
+  /** @param readFd another descriptor of the same file, or `fd` if the file is read-only. */
   constructor(fd: number, readFd: number) {
     this.#fd = fd;
     this.#readFd = readFd;
@@ -137,13 +137,13 @@ class OpenedFile implements StorageFile {
 
   async write(bytes: Uint8Array, position: number): Promise<void> {
     this.#assertOpen();
-    assert(!this.#isWriting, "a file is written to by one call at a time");
+    assert(!this.#isWriting, "one write to a file runs at a time");
     this.#isWriting = true;
     try {
       let done = 0;
       while (done < bytes.length) {
         const count = await this.#writeSome(bytes, done, position + done);
-        if (count === 0) throw new Error("write(2) took no byte and gave no error");
+        if (count === 0) throw new Error("write(2) wrote no bytes but returned no error");
         done += count;
       }
     } finally {
@@ -178,7 +178,7 @@ class OpenedFile implements StorageFile {
   }
 
   #assertOpen(): void {
-    assert(!this.#isClosed, "a file that is closed is not used any more");
+    assert(!this.#isClosed, "a closed file is not used");
   }
 
   #readSome(into: Uint8Array, offset: number, position: number): Promise<number> {
@@ -202,7 +202,7 @@ function called<Result = void>(call: (done: Callback<Result>) => void): Promise<
 }
 
 /**
- * Repeats a call that a signal interrupted before it did anything. Neither runtime does so for both
+ * Retries a call that a signal interrupted before it did anything. Neither runtime does so for both
  * reads and writes.
  */
 async function uninterrupted(call: (done: Callback<number>) => void): Promise<number> {

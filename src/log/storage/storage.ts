@@ -1,6 +1,6 @@
 /**
- * The I/O seam of the log: everything it does to a disk goes through these two interfaces, so that
- * tests can put a disk behind them that forgets, tears, fails and fills up.
+ * The log's interface to the disk: all its I/O goes through these two interfaces, so that tests can
+ * simulate a disk that loses or tears writes, fails, or fills up.
  *
  * Paths are relative to the log folder, with `/` between names. Sizes and positions are in bytes.
  */
@@ -15,19 +15,19 @@ export interface StorageFile {
   read(into: Uint8Array, position: number): Promise<number>;
   /** Writes all of `bytes` at `position`. After an error any part of them may have been written. */
   write(bytes: Uint8Array, position: number): Promise<void>;
-  /** fdatasync(2): what was written before is durable once this returns. */
+  /** fdatasync(2): earlier writes are durable once this returns. */
   sync(): Promise<void>;
   truncate(sizeBytes: number): Promise<void>;
   size(): Promise<number>;
-  /** Waits for reads under way. Nothing may be called afterwards. */
+  /** Waits for active reads. The file must not be used afterwards. */
   close(): Promise<void>;
 }
 
-/** A file that is only read, whoever opens and closes it. */
+/** Read access to a file that another component opens and closes. */
 export type FileReader = Pick<StorageFile, "read">;
 
 export interface Storage {
-  /** Never follows a symlink, and refuses what is not a regular file. */
+  /** Never follows symlinks; throws if the path is not a regular file. */
   open(path: string, mode: OpenMode): Promise<StorageFile>;
   /** Names in a folder, sorted; null when it does not exist. */
   list(folder: string): Promise<string[] | null>;
@@ -39,30 +39,30 @@ export interface Storage {
   syncFolder(path: string): Promise<void>;
 }
 
-/** Codes of a write that found no room. */
+/** Error codes of writes that fail because the disk is full. */
 const NO_ROOM_CODES = new Set(["ENOSPC", "EDQUOT", "EFBIG"]);
 
-/** Whether `error` says that a write found no room on the disk. */
+/** Whether a write failed because the disk is full. */
 export function isNoRoom(error: unknown): boolean {
   return NO_ROOM_CODES.has(errorCode(error));
 }
 
-/** Whether `error` says that a path does not exist. */
+/** Whether a call failed because a path does not exist. */
 export function isNotFound(error: unknown): boolean {
   return errorCode(error) === "ENOENT";
 }
 
-/** Whether `error` says that a signal interrupted a call before it did anything. */
+/** Whether a signal interrupted a call before it did anything. */
 export function isInterrupted(error: unknown): boolean {
   return errorCode(error) === "EINTR";
 }
 
-/** The code of an error that libuv has no name for, such as EDQUOT; the number is negative. */
+/** The code of an error that libuv has no name for, such as EDQUOT. */
 const UNNAMED_CODE = /^Unknown system error -(\d+)$/;
-/** How the text of an error without a code ends. */
+/** The end of the message of an error without a code. */
 const TEXT_END = /\(os error (\d+)\)$/;
 
-/** The name of a system error. No runtime names every one: the others are known by number. */
+/** The name of a system error. Neither runtime names all of them; look up the rest by number. */
 function errorCode(error: unknown): string {
   if (!(error instanceof Error)) return "";
   const code = "code" in error ? String(error.code) : null;
@@ -75,7 +75,7 @@ function errnoName(errno: number): string {
   return known?.[0] ?? "";
 }
 
-/** Removes a file that may not be there. */
+/** Removes a file if it exists. */
 export async function removeIfThere(storage: Storage, path: string): Promise<void> {
   try {
     await storage.remove(path);
@@ -84,7 +84,7 @@ export async function removeIfThere(storage: Storage, path: string): Promise<voi
   }
 }
 
-/** Reads a whole small file. @throws {CorruptLogError} it is larger than it can be. */
+/** Reads a whole small file. @throws {CorruptLogError} it exceeds `limitBytes`. */
 export async function readSmallFile(
   storage: Storage,
   path: string,
@@ -105,8 +105,8 @@ export async function readSmallFile(
 }
 
 /**
- * Replaces a file so that a crash leaves the old or the new one, whole: written aside, synced,
- * renamed, folder synced.
+ * Replaces a file atomically: a crash leaves either the old or the new one, whole. Writes a
+ * temporary file, syncs it, renames it, and syncs the folder.
  */
 export async function replaceFile(
   storage: Storage,

@@ -1,14 +1,13 @@
 /**
- * Finds out whether a log may hold a batch twice: sorts 64 bits of the SHA-256 of each
- * `(source, batch_id)`, 8 bytes of memory for each batch. Batches with equal hashes must be
- * compared by name.
+ * Detects possible duplicate batches: sorts 64 bits of the SHA-256 of each `(source, batch_id)`,
+ * using 8 bytes of memory per batch. Batches with equal hashes must be compared by name.
  */
 import { sha256Hex } from "../../event/hash.ts";
 import type { BatchIdentity } from "./history_check.ts";
 
 const HASHES_MIN = 1024;
 
-/** Hex digits of a SHA-256 that are kept. */
+/** Leading hex digits of a SHA-256 that make up a hash. */
 const HASH_DIGITS = 16;
 
 /** Equal for batches with the same identity. */
@@ -29,7 +28,7 @@ export class BatchHashes {
     this.#hashes[this.#length++] = hash;
   }
 
-  /** The hashes that were added more than once. Called once, after `add()`. */
+  /** The hashes added more than once. Call once, after the last `add()`. */
   takeRepeated(): Set<bigint> {
     const sorted = this.#hashes.subarray(0, this.#length).sort();
     const repeated = new Set<bigint>();

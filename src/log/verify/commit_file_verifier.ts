@@ -1,4 +1,4 @@
-/** Checks a tail or pending file commit by commit: first the frame of each, then its events. */
+/** Verifies a tail or pending file commit by commit: the frame of each, then its events. */
 import { CommitReader } from "../wal/commit_reader.ts";
 import { remnantFault } from "../wal/remnant.ts";
 import { parsePendingName } from "../storage/file_names.ts";
@@ -7,14 +7,14 @@ import type { HistoryCheck } from "./history_check.ts";
 import type { ListedFile } from "./inventory.ts";
 
 /**
- * Checks a pending file with `history`, which has checked everything before it.
- * @throws {VerifyFailure} the first check that does not hold.
+ * Verifies a pending file with `history`, which has verified everything before it.
+ * @throws {VerifyFailure} the first check that fails.
  */
 export async function verifyPending(listed: ListedFile, history: HistoryCheck): Promise<void> {
   const { path, file, sizeBytes } = listed;
   const range = parsePendingName(path.slice(path.lastIndexOf("/") + 1));
   if (range === null) {
-    throw new VerifyFailure("pending_invalid", "not the name of a rotated tail", { path });
+    throw new VerifyFailure("pending_invalid", "not a valid name for a pending file", { path });
   }
   history.enterFile(path, "pending_invalid");
   const reader = new CommitReader(file, 0, sizeBytes);
@@ -22,7 +22,7 @@ export async function verifyPending(listed: ListedFile, history: HistoryCheck): 
   if (reader.fault !== null) throw frameFailure(reader, history);
   const [expected, found] = [range.lastEventId, `${history.lastEventId}`];
   if (expected === found) return;
-  throw history.failure("the last event that its name tells", { expected, found });
+  throw history.failure("last event differs from the file name", { expected, found });
 }
 
 export interface VerifiedTail {
@@ -32,7 +32,7 @@ export interface VerifiedTail {
   isRemnant: boolean;
 }
 
-/** Checks the tail with `history`, as `verifyPending()` does a pending file. */
+/** Verifies the tail with `history`, as `verifyPending()` does a pending file. */
 export async function verifyTail(
   { path, file, sizeBytes }: ListedFile,
   history: HistoryCheck,
@@ -47,15 +47,15 @@ export async function verifyTail(
       return { isEmpty: endBytes === 0, isRemnant };
     }
     if (isRetry) throw frameFailure(reader, history);
-    // A writer may have undone a commit and written another one while it was read.
+    // A writer may have undone the commit and written another one during the read.
     reader = new CommitReader(file, endBytes, sizeBytes);
   }
 }
 
 /**
- * Adds the commits up to the end or a malformed frame.
+ * Adds the commits up to the end or the first malformed frame.
  * @param expected the first event, if known.
- * @throws {VerifyFailure} the content of a right frame is wrong, which no torn write explains.
+ * @throws {VerifyFailure} the content of a valid frame is wrong, which no torn write explains.
  */
 async function addCommits(
   reader: CommitReader,
@@ -68,7 +68,7 @@ async function addCommits(
     first ??= found;
     if (expected !== null && found !== undefined && first !== expected) {
       const values = { eventId: null, expected, found };
-      throw history.failure("the first event that its name tells", values);
+      throw history.failure("first event differs from the file name", values);
     }
     history.addCommit(next.commit, next.lines);
   }

@@ -14,7 +14,7 @@ export type FailureCode =
   | "event_hash_mismatch"
   | "chain_head_mismatch";
 
-/** Where a failure is, and the values that disagree. */
+/** The location of a failure, and the values that disagree. */
 export interface FailureDetail {
   /** Relative to the log folder. */
   path: string;
@@ -25,7 +25,7 @@ export interface FailureDetail {
   found?: string | number;
 }
 
-/** A check that does not hold. */
+/** A failed check. */
 export class VerifyFailure extends Error {
   override name = "VerifyFailure";
   readonly code: FailureCode;
@@ -45,7 +45,7 @@ export class VerifyFailure extends Error {
 
 /** A damaged file; can be sent between threads. */
 export interface Damage<Code = FailureCode | "not checked"> {
-  /** `not checked` when the file could not be read. */
+  /** `not checked` if the file could not be read. */
   code: Code;
   /** Begins with the path of the file. */
   message: string;

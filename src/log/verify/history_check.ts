@@ -1,7 +1,7 @@
 /**
  * Checks events and batches in log order, across segments, pending files and tail: ids increase,
- * batches match their recorded digests, and with `chain` every hash and the history chain from
- * genesis. It holds one batch, so memory is constant.
+ * batches match their recorded digests, and with `chain`, every hash and the history chain from
+ * genesis are valid. Memory is constant.
  */
 import { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";
@@ -20,13 +20,13 @@ export interface HistoryCheckOptions {
   /** Whether to recompute content hashes, event hashes and the chain. */
   chain: boolean;
   /**
-   * Chain head before the first event, 64 lowercase hex digits; genesis if absent. When null, the
-   * chain is followed from the first head recorded in the log.
+   * Chain head before the first event, 64 lowercase hex digits; genesis if absent. If null, the
+   * chain starts at the first head recorded in the log.
    */
   previousHead?: string | null;
-  /** The last event before; none if absent. */
+  /** The event before the first one; undefined for the start of the log. */
   lastEventId?: string;
-  /** Called with each right batch, in log order. */
+  /** Called with each valid batch, in log order. */
   onBatch?: (batch: BatchIdentity) => void;
 }
 
@@ -48,7 +48,7 @@ export class HistoryCheck {
   readonly #event = new StoredEvent();
   readonly #digester = new BatchDigester();
   readonly #hasher = new EventHasher();
-  /** Null while the head is unknown: without `chain`, after each batch. */
+  /** Null while the head is unknown: without `chain`, once a batch has started. */
   #history: HistoryChain | null;
   #path = "";
   #invalid: FailureCode = "segment_invalid";
@@ -57,7 +57,6 @@ export class HistoryCheck {
   #lastId = new Uint8Array(UUID_BYTES);
   /** Buffer for the next id. */
   #nextId = new Uint8Array(UUID_BYTES);
-  /** Events so far. */
   eventsChecked = 0;
 
   constructor(options: HistoryCheckOptions) {
@@ -68,12 +67,12 @@ export class HistoryCheck {
     if (lastEventId !== undefined) takeUuid(Buffer.from(lastEventId), 0, this.#lastId, 0);
   }
 
-  /** The last event so far. */
+  /** The last event checked; null if there is none. */
   get lastEventId(): string | null {
     return this.#lastId.every((byte) => byte === 0) ? null : uuidText(this.#lastId);
   }
 
-  /** Starts the next file. @param invalid the failure code if it is malformed. */
+  /** Starts the next file. @param invalid the failure code if the file is malformed. */
   enterFile(
     path: string,
     invalid: Extract<FailureCode, "segment_invalid" | "pending_invalid" | "tail_invalid">,
@@ -82,7 +81,7 @@ export class HistoryCheck {
     this.#invalid = invalid;
   }
 
-  /** Checks the next commit; `lines` are all its event lines. @throws {VerifyFailure} */
+  /** Checks the next commit, with all its event lines. @throws {VerifyFailure} */
   addCommit({ batches, head }: Commit, lines: Buffer): void {
     let at = 0;
     for (const entry of batches) {
@@ -113,7 +112,7 @@ export class HistoryCheck {
   addLine(lines: Buffer, start: number): number {
     const batch = this.#batch;
     const event = this.#event;
-    assert(batch !== null, "a line is of the batch that was started");
+    assert(batch !== null, "a line belongs to a started batch");
     const end = lines.indexOf(LF, start);
     if (end < 0) throw this.failure("a commit with fewer lines than events");
     if (!event.take(lines, start, end)) throw this.failure("a line is not a valid event");
@@ -149,8 +148,8 @@ export class HistoryCheck {
   }
 
   /**
-   * Checks the recorded chain head after all events so far. Without `chain` it is only known where
-   * no events follow the one before.
+   * Checks the recorded chain head after all events so far. Without `chain`, it is only compared if
+   * no events follow the previous recorded head.
    * @throws {VerifyFailure}
    */
   checkHead(expected: string): void {
@@ -158,10 +157,10 @@ export class HistoryCheck {
     const found = this.#history.head;
     if (expected === found) return;
     const code = this.chain ? "chain_head_mismatch" : this.#invalid;
-    throw this.failure("the chain head after it", { expected, found }, code);
+    throw this.failure("chain head after this event", { expected, found }, code);
   }
 
-  /** Checks that the id of an event follows the last one. Bytes are cheaper than strings here. */
+  /** Checks that event ids increase. Comparing bytes is cheaper than strings here. */
   #checkId(event: StoredEvent): void {
     const id = this.#nextId;
     if (!takeUuid(event.bytes, event.eventIdStart, id, 0) || !isEventIdBytes(id)) {
@@ -169,7 +168,11 @@ export class HistoryCheck {
     }
     if (!isBefore(this.#lastId, id)) {
       const { eventId } = event;
-      throw this.failure(`follows event ${this.lastEventId}`, { eventId }, "order_invalid");
+      throw this.failure(
+        `out of order after event ${this.lastEventId}`,
+        { eventId },
+        "order_invalid",
+      );
     }
     this.#nextId = this.#lastId;
     this.#lastId = id;
@@ -179,12 +182,12 @@ export class HistoryCheck {
     const content = sha256Hex(viewOf(event.bytes, event.payloadStart, event.payloadEnd));
     if (event.contentHash !== content) {
       const values = { eventId: event.eventId, expected: event.contentHash, found: content };
-      throw this.failure("the hash of its payload", values, "content_hash_mismatch");
+      throw this.failure("payload hash", values, "content_hash_mismatch");
     }
     const envelope = this.#hasher.hash(event);
     if (event.eventHash !== envelope) {
       const values = { eventId: event.eventId, expected: event.eventHash, found: envelope };
-      throw this.failure("the hash of its envelope", values, "event_hash_mismatch");
+      throw this.failure("envelope hash", values, "event_hash_mismatch");
     }
   }
 
@@ -198,7 +201,7 @@ export class HistoryCheck {
     throw this.failure(`the ${member} of batch ${entry.batch_id}`, { expected, found });
   }
 
-  /** A failure in the current file, at the last event if `detail` has no other one. */
+  /** A failure in the current file, at the last event unless `detail` names another. */
   failure(
     what: string,
     detail: Partial<FailureDetail> = {},
@@ -212,7 +215,7 @@ export class HistoryCheck {
   }
 }
 
-/** Whether an id comes before another; bytes are in order of significance. */
+/** Whether an id sorts before another; the most significant byte comes first. */
 function isBefore(a: Uint8Array, b: Uint8Array): boolean {
   for (let at = 0; at < UUID_BYTES; at++) {
     if (a[at] !== b[at]) return a[at]! < b[at]!;

@@ -1,7 +1,7 @@
 /**
  * The files of a log at one moment, for `verify`. A writer may be active, so the listing must be
- * the same before and after the files are opened; then they are read through these descriptors,
- * however they are renamed.
+ * the same before and after the files are opened; their descriptors then stay valid even if the
+ * files are renamed.
  */
 import {
   isWithinPending,
@@ -20,10 +20,10 @@ import { EMPTY_MANIFEST, type Manifest, readManifest } from "../segment/manifest
 import { isNotFound, type Storage, type StorageFile } from "../storage/storage.ts";
 import { VerifyFailure } from "./failure.ts";
 
-/** Attempts at a listing during which a writer may move files. */
+/** Attempts to get a stable listing while a writer may move files. */
 const LISTING_ATTEMPTS_MAX = 100;
 
-/** The tail or a pending file, open and read up to its size at that moment. */
+/** The open tail or a pending file, which is read up to its size when opened. */
 export interface ListedFile {
   path: string;
   file: StorageFile;
@@ -36,20 +36,20 @@ export interface Inventory {
   manifest: Manifest;
   /** Pending files not covered by segments, in log order. */
   pending: ListedFile[];
-  /** Null in a folder without one. */
+  /** Null if the folder has no tail. */
   tail: ListedFile | null;
-  /** These files, which the caller closes. */
+  /** The pending files and the tail, which the caller closes. */
   opened: readonly ListedFile[];
-  /** Meaningless files, sorted. */
+  /** Files that are not part of the log, sorted. */
   orphans: string[];
-  /** The orphans that are named like segments of later events than all that are listed. */
+  /** Orphan segments whose names say that they follow the last listed segment. */
   unlisted: string[];
-  /** Files of an interrupted first start. */
+  /** Leftovers of an interrupted first start. */
   remnants: string[];
 }
 
 /**
- * Takes the inventory of a log folder that exists.
+ * Takes the inventory of an existing log folder.
  * @throws {VerifyFailure} `manifest_invalid`.
  * @throws {UnsupportedFormatError} a newer program wrote the folder.
  */
@@ -61,7 +61,7 @@ export async function takeInventory(storage: Storage): Promise<Inventory> {
     try {
       const pending = names.pending.filter((name) => isUncovered(name, names));
       for (const path of [...pending.map((name) => `${PENDING_FOLDER}/${name}`), TAIL_FILE]) {
-        // A pending file that is gone shows in the second listing.
+        // The second listing detects a pending file that has vanished.
         const listed = await openListed(storage, path);
         if (listed !== null) opened.push(listed);
       }
@@ -108,7 +108,7 @@ function manifestFailure(what: string, options?: ErrorOptions): VerifyFailure {
   return new VerifyFailure("manifest_invalid", what, { path: MANIFEST_FILE }, options);
 }
 
-/** Whether no file has moved. The manifest covers the segments. */
+/** Whether no file has moved. The manifest stands for the segments. */
 function isSame(before: Names, after: Names): boolean {
   const moves = ({ manifest, pending }: Names) => JSON.stringify([manifest, pending]);
   return moves(before) === moves(after);
@@ -124,14 +124,14 @@ async function openListed(storage: Storage, path: string): Promise<ListedFile | 
   }
 }
 
-/** Whether a pending file may hold unsealed events, by its name. */
+/** Whether a pending file may hold unsealed events, judging by its name. */
 function isUncovered(name: string, names: Names): boolean {
   if (!name.endsWith(".ndjson")) return false;
   const range = parsePendingName(name);
   return range === null || range.lastEventId > lastSealedOf(names);
 }
 
-/** Empty, which comes before every id, when nothing is sealed. */
+/** The last sealed event; an empty string, which sorts before every id, if nothing is sealed. */
 function lastSealedOf({ manifest }: Names): string {
   return manifest?.segments.at(-1)?.last_event_id ?? "";
 }

@@ -1,6 +1,6 @@
 /**
- * Verifies segments ahead of the caller on several threads: no check of a segment needs the rest of
- * the log. The main thread verifies none meanwhile, because its young generation can't be limited.
+ * Verifies segments ahead of the caller on several threads, since segments can be verified
+ * independently. The main thread verifies none, because its young generation can't be limited.
  */
 import { availableParallelism } from "node:os";
 import { ThreadPool } from "../../threads/thread_pool.ts";
@@ -8,23 +8,23 @@ import type { ExpectedSegment } from "../segment/segment_metadata.ts";
 import type { CheckedSegment } from "./segment_verifier.ts";
 import type { SegmentRequest } from "./segment_worker.ts";
 
-/** Each thread takes 32 to 64 MiB. */
+/** Each thread uses 32 to 64 MiB. */
 const THREADS_MAX = 8;
 
-/** Smaller logs are verified before the threads would have started. */
+/** Verifying a smaller log takes less time than starting threads. */
 const SEGMENT_THREADS_BYTES_MIN = 8 * 1024 * 1024;
 
 /** The segments of a log being verified on threads. */
 export interface SegmentThreads {
-  /** Each segment; null when a thread could not verify it. */
+  /** The result for each segment; null if a thread could not verify it. */
   checked: readonly Promise<CheckedSegment | null>[];
-  /** Resolves when no file is being read. */
+  /** Resolves once no file is being read. */
   close(): Promise<void>;
 }
 
 /**
  * Verifies segments on as many threads as there are processors.
- * @returns null for one segment, for small ones, and on one processor.
+ * @returns null if threads don't pay off: one segment, a small log, or one processor.
  */
 export function startSegmentThreads(
   segments: readonly ExpectedSegment[],
@@ -40,7 +40,7 @@ export function startSegmentThreads(
   const run = async () => {
     for (let place = next++; place < segments.length; place = next++) {
       const request = { ...options, expected: segments[place]! };
-      // Where the runtime may not read the module of a thread, none is tried again.
+      // Don't retry if the runtime has no permission to load the worker module.
       const checked = threads.isUnavailable ? null : threads.request(request).catch(() => null);
       checks[place]!.resolve(await checked);
     }

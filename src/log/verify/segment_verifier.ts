@@ -1,5 +1,5 @@
 /**
- * Checks one segment against its manifest entry: the bytes of the file, its format, and its events.
+ * Verifies a segment against its manifest entry: the bytes of the file, its format, and its events.
  * Reads one row group at a time.
  */
 import { SegmentError } from "../parquet/segment_error.ts";
@@ -12,8 +12,8 @@ import { type Damage, type FailureCode, VerifyFailure } from "./failure.ts";
 import { type BatchIdentity, HistoryCheck } from "./history_check.ts";
 
 /**
- * Checks a segment with `history`, which has checked everything before it.
- * @throws {VerifyFailure} the first check that does not hold.
+ * Verifies a segment with `history`, which has verified everything before it.
+ * @throws {VerifyFailure} the first check that fails.
  */
 export async function verifySegment(
   storage: Storage,
@@ -36,7 +36,7 @@ export async function verifySegment(
   }
 }
 
-/** A segment verified by itself; can be sent between threads. */
+/** The result for one segment; can be sent between threads. */
 export interface CheckedSegment {
   /** Events before the failure. */
   events: number;
@@ -45,7 +45,7 @@ export interface CheckedSegment {
   failure: Damage<FailureCode> | null;
 }
 
-/** Verifies a segment by itself: the manifest has consecutive segments, so order needs no more. */
+/** Verifies a segment on its own. The manifest has already been checked for order. */
 export async function checkSegment(
   storage: Storage,
   expected: ExpectedSegment,
@@ -83,10 +83,15 @@ async function addRows(segment: Segment, history: HistoryCheck): Promise<void> {
 function asFailure(path: string, error: unknown): unknown {
   const options = { cause: error };
   if (isNotFound(error)) {
-    return new VerifyFailure("manifest_invalid", "it names a missing file", { path }, options);
+    return new VerifyFailure(
+      "manifest_invalid",
+      "listed in the manifest, but missing",
+      { path },
+      options,
+    );
   }
   if (!(error instanceof SegmentError)) return error;
-  // The error names the file too.
+  // The error message already contains the path.
   const what = error.message.replace(`${path}: `, "");
   return new VerifyFailure(error.fault, what, { path }, options);
 }

@@ -1,9 +1,9 @@
 /**
- * Verifies a log without changing it and without its lock: every file in log order, as one history.
- * Memory grows by 8 bytes for each batch.
+ * Verifies a log without changing or locking it: every file in log order, as one history. Memory
+ * grows by 8 bytes per batch.
  *
- * Without an anchor outside of the log it can't be seen that its last commits are missing as a
- * whole: such a log is a valid earlier one.
+ * Without an anchor outside the log, the loss of its last whole commits can't be detected: what
+ * remains is a valid earlier state.
  */
 import { quoteString } from "../../event/json/quote_string.ts";
 import { MANIFEST_FILE, TAIL_FILE } from "../storage/file_names.ts";
@@ -16,26 +16,26 @@ import { closeFiles, type Inventory, takeInventory } from "./inventory.ts";
 import { startSegmentThreads } from "./segment_threads.ts";
 import { type CheckedSegment, checkSegment, verifySegment } from "./segment_verifier.ts";
 
-/** The report; wire names, in their order. Paths are relative to the log folder, sorted. */
+/** The report, with its wire names in wire order. Paths are sorted, relative to the log folder. */
 export interface VerifyReport {
   ok: boolean;
   chain_checked: boolean;
-  /** Segments examined, including the one with the failure; so are the counts below. */
+  /** Segments checked, including one that fails; likewise for the counts below. */
   segments_checked: number;
   pending_checked: number;
   events_checked: number;
-  /** Meaningless files; the next writer removes all but segments of no pending file. */
+  /** Files outside the log. The next writer keeps only segments that no pending file covers. */
   orphans: string[];
-  /** Unfinished work of a writer, which may be in progress. */
+  /** Unfinished writes, which may still be in progress. */
   remnants: string[];
   failure: FailureCode | null;
 }
 
 export interface Verification {
   report: VerifyReport;
-  /** The first check in log order that does not hold; null when all do. */
+  /** The first failure in log order; null if all checks pass. */
   failure: Damage<FailureCode> | null;
-  /** Other files that are damaged, whatever comes before them. */
+  /** Other damaged files. */
   others: Damage[];
 }
 
@@ -49,7 +49,7 @@ export interface VerifyOptions {
 }
 
 /**
- * Verifies the log in a folder that exists.
+ * Verifies the log in an existing folder.
  * @throws {UnsupportedFormatError} a newer program wrote the folder.
  */
 export async function verifyLog(storage: Storage, options: VerifyOptions): Promise<Verification> {
@@ -60,7 +60,7 @@ class LogVerifier {
   readonly #storage: Storage;
   readonly #options: VerifyOptions;
   readonly #report: VerifyReport;
-  /** Of all batches up to the first failure. */
+  /** Hashes of all batches up to the first failure. */
   readonly #hashes = new BatchHashes();
   #failure: Damage<FailureCode> | null = null;
   readonly #others: Damage[] = [];
@@ -147,13 +147,13 @@ class LogVerifier {
     if (isStarted && verified?.isRemnant) this.#report.remnants.push(TAIL_FILE);
     const [next] = inventory.unlisted;
     if (next !== undefined && pending.length === 0 && verified?.isEmpty) {
-      // No writer drops a segment from the manifest: an older manifest was restored.
-      const what = `does not list the segment that follows, ${next}`;
+      // No writer removes a segment from the manifest: an older manifest was restored.
+      const what = `does not list the next segment, ${next}`;
       this.#addFailure(new VerifyFailure("manifest_invalid", what, { path: MANIFEST_FILE }));
     }
   }
 
-  /** Checks a file as the next one of a history; after the first failure by itself. */
+  /** Checks a file as the next one of a history, or on its own after the first failure. */
   async #checkCommits<Result>(
     path: string,
     next: HistoryCheck,
@@ -168,7 +168,7 @@ class LogVerifier {
     return result;
   }
 
-  /** @returns null when the file is damaged. */
+  /** @returns null if the file is damaged. */
   async #check<Result>(path: string, verify: () => Promise<Result>): Promise<Result | null> {
     try {
       return await verify();
@@ -191,8 +191,8 @@ class LogVerifier {
   }
 
   /**
-   * A batch committed twice before the first failure becomes the first failure. Reads everything
-   * again to compare the names of batches with equal hashes.
+   * Rereads the log to compare the names of batches with equal hashes. A batch committed twice
+   * before the first failure becomes the first failure.
    */
   async #checkDuplicates(
     { manifest, pending, tail }: Inventory,
@@ -215,7 +215,7 @@ class LogVerifier {
       if (tail !== null) await verifyTail(tail, history);
     } catch (error) {
       if (!(error instanceof VerifyFailure)) throw error;
-      // Any other failure is the first one, which is known.
+      // Any other failure is the first one, which is already recorded.
       if (error.code !== "idempotency_invalid") return;
       if (this.#failure !== null) this.#others.unshift(this.#failure);
       this.#failure = error;
@@ -227,7 +227,7 @@ function spelled(text: string): string {
   return quoteString(text.toWellFormed());
 }
 
-/** Only a rotation interrupted before it makes the next tail leaves none. */
+/** Only a rotation interrupted before it creates the next tail leaves none. */
 function assertMayMissTail({ isStarted, pending }: Inventory): VerifiedTail {
   if (isStarted && pending.length === 0) {
     throw new VerifyFailure("tail_invalid", "is missing", { path: TAIL_FILE });

@@ -4,7 +4,7 @@ import { StreamCounts } from "../read/stream_counts.ts";
 import { CorruptLogError } from "../storage/errors.ts";
 import type { BatchEntry } from "./commit_frame.ts";
 
-/** What a commit adds to one stream. */
+/** The events a commit adds to one stream. */
 export interface StreamGrowth {
   source: string;
   stream: string;
@@ -14,18 +14,18 @@ export interface StreamGrowth {
 
 export class BatchIndex {
   readonly streams: StreamCounts = new StreamCounts();
-  /** By source, then by batch id. A tail may have a hundred thousand. */
+  /** By source, then by batch id. */
   readonly #batches = new Map<string, Map<string, BatchEntry>>();
   /** Last event of each source. */
   readonly #frontiers = new Map<string, string>();
 
-  /** Adds the next batch. @throws {CorruptLogError} its identity is known */
+  /** Adds the next batch. @throws {CorruptLogError} a batch with this identity exists. */
   add(entry: BatchEntry): void {
     const { source, batch_id, first_event_id, last_event_id } = entry;
     const byId = this.#batches.get(source) ?? new Map<string, BatchEntry>();
     if (byId.has(batch_id)) throw committedTwice(entry);
     const frontier = this.#frontiers.get(source);
-    assert(frontier === undefined || frontier < first_event_id, "a source's frontier moves on");
+    assert(frontier === undefined || frontier < first_event_id, "a source's frontier advances");
     this.#batches.set(source, byId.set(batch_id, entry));
     this.#frontiers.set(source, last_event_id);
   }
@@ -41,12 +41,12 @@ export class BatchIndex {
     this.streams.add(source, stream, events, lastEventId);
   }
 
-  /** The batch of an identity; null when it is not in this file. */
+  /** The batch with this identity; null if this file does not hold it. */
   findBatch(source: string, batchId: string): BatchEntry | null {
     return this.#batches.get(source)?.get(batchId) ?? null;
   }
 
-  /** Last event of a source in this file; null when it has none. */
+  /** Last event of a source in this file; null if it has none. */
   sourceFrontier(source: string): string | null {
     return this.#frontiers.get(source) ?? null;
   }

@@ -1,6 +1,6 @@
 /**
  * Turns prepared batches into the bytes of one commit: ids, observed time, event hashes, chain,
- * lines. It keeps no state but that of `ids`.
+ * lines. Its only state is `ids`.
  */
 import type { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";
@@ -16,18 +16,18 @@ import { type BatchEntry, type Commit, encodeCommitHeader } from "./commit_frame
 /** Events stamped in one slice: a few milliseconds of work. */
 const SLICE_EVENTS = 2000;
 
-/** A commit ready to be written. */
+/** A commit ready to write. */
 export interface BuiltCommit {
   commit: Commit;
   /** The header line. */
   header: Buffer;
   /** The event lines of each batch, as the batch holds them. */
   lines: readonly Buffer[];
-  /** What it adds to streams, batch by batch. */
+  /** Events added to each stream, batch by batch. */
   growth: readonly StreamGrowth[];
 }
 
-/** Input of a commit. */
+/** Inputs of a commit. */
 export interface CommitParts {
   batches: readonly PreparedBatch[];
   ids: EventIdSource;
@@ -36,7 +36,7 @@ export interface CommitParts {
   nowMs: number;
 }
 
-/** Builds a commit in slices of SLICE_EVENTS. Events are stamped in place, in their batches. */
+/** Builds a commit, yielding every SLICE_EVENTS. Stamps the events of the batches in place. */
 export function* buildCommit(
   { batches, ids, head, nowMs }: CommitParts,
 ): Generator<void, BuiltCommit> {
@@ -101,7 +101,7 @@ function frameCommit(
   for (const { length } of lines) bodyBytes += length;
   const commit: Commit = { batches, bytes: bodyBytes, head };
   const header = encodeCommitHeader(commit, lines);
-  assert(bodyBytes <= COMMIT_BODY_BYTES_MAX, "the lines of a commit are within their bound");
-  assert(header.length <= COMMIT_HEADER_BYTES_MAX, "a commit header is within its bound");
+  assert(bodyBytes <= COMMIT_BODY_BYTES_MAX, "commit lines are within the limit");
+  assert(header.length <= COMMIT_HEADER_BYTES_MAX, "a commit header is within the limit");
   return { commit, header, lines, growth };
 }

@@ -1,9 +1,9 @@
 /**
- * An open tail or pending file, valid up to `endBytes`: what readers read, and for the tail what
- * the writer appends to. Only durable commits are ever added.
+ * An open tail or pending file, valid up to `endBytes`. Readers read it; the writer appends to the
+ * tail. Only durable commits are added.
  *
- * One object lives from the first commit of a tail until its pending file is sealed and nobody
- * reads the file any more; its readers then continue in the segments.
+ * One object lives from the first commit of a tail until its pending file is sealed and has no
+ * readers left; readers then continue in the segments.
  */
 import type { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";
@@ -23,22 +23,22 @@ const LF = 0x0a;
 export class CommitFile {
   path: string;
   file: StorageFile;
-  /** Its newest commits in memory; null where none are kept. */
+  /** Its newest commits in memory; null for a pending file. */
   recent: RecentCommits | null = null;
   readonly index: SparseIndex = new SparseIndex();
   /** Empty once the file is sealed. */
   batches: BatchIndex = new BatchIndex();
-  /** All bytes before are durable commits. */
+  /** Everything before this offset is durable commits. */
   endBytes = 0;
-  /** Where the last commit starts; 0 when there is none. */
+  /** Where the last commit starts; 0 if there is none. */
   lastCommitOffset = 0;
   firstEventId: string | null = null;
   lastEventId: string | null = null;
-  /** Chain head after the last commit; null when there is none. */
+  /** Chain head after the last commit; null if there is none. */
   head: string | null = null;
   /** Whether the last commit is the empty one of a clean shutdown. */
   endsClean = false;
-  /** The segments that its events are read from; null while that is the file. */
+  /** The segments that replace the file for readers; null until it is sealed. */
   sealedIn: readonly LogFile[] | null = null;
 
   constructor(path: string, file: StorageFile) {
@@ -55,7 +55,7 @@ export class CommitFile {
     return before;
   }
 
-  /** Switches readers to the segments that hold its events. A snapshot may keep it for long. */
+  /** Switches readers to segments. Drops the batches: snapshots may hold this object for long. */
   sealInto(segments: readonly LogFile[]): void {
     assert(this.sealedIn === null, "a file is sealed once");
     this.sealedIn = segments;
@@ -65,8 +65,8 @@ export class CommitFile {
   /**
    * Adds the next durable commit, which ends at `endBytes`.
    * @param lines its event lines, in one or more pieces of whole lines.
-   * @param growth what it adds to streams.
-   * @throws {CorruptLogError} the file holds one of its batches already.
+   * @param growth the events it adds to each stream.
+   * @throws {CorruptLogError} the file already holds one of its batches.
    */
   add(
     commit: Commit,
@@ -75,7 +75,7 @@ export class CommitFile {
     growth: Iterable<StreamGrowth>,
   ): void {
     let offset = endBytes - commit.bytes;
-    assert(offset > this.endBytes, "a commit starts where the one before ends");
+    assert(offset > this.endBytes, "commits are contiguous");
     for (const piece of lines) {
       this.index.addLines(piece, offset);
       offset += piece.length;
@@ -93,9 +93,9 @@ export class CommitFile {
 }
 
 /**
- * Adds the valid commits from the start of a file. Returns why the first invalid one is invalid;
- * null when all are valid.
- * @param onBatch receives each batch first. Throws when it cannot follow those before.
+ * Loads commits from the start of a file up to the first invalid one. Returns why that one is
+ * invalid; null if all are valid.
+ * @param onBatch called before a batch is added; throws if it cannot follow the previous ones.
  * @throws {CorruptLogError} the events of a valid commit are out of order, or a batch is repeated.
  */
 export async function loadCommits(
@@ -118,7 +118,7 @@ export async function loadCommits(
   return reader.fault;
 }
 
-/** A copy with detached texts: those of a parsed header may be parts of all of it. */
+/** A copy with detached strings: a slice of a parsed header may keep the whole header alive. */
 function detached(entry: BatchEntry): BatchEntry {
   const first_event_id = ownText(entry.first_event_id);
   return {
@@ -131,7 +131,7 @@ function detached(entry: BatchEntry): BatchEntry {
   };
 }
 
-/** What each of these event lines adds to its stream. */
+/** The stream growth of each event line. */
 function* growthOf(lines: Buffer): Generator<StreamGrowth, void> {
   for (let start = 0; start < lines.length; start = lines.indexOf(LF, start) + 1) {
     const lastEventId = lineEventId(lines, start);
@@ -139,7 +139,7 @@ function* growthOf(lines: Buffer): Generator<StreamGrowth, void> {
   }
 }
 
-/** The error for a file whose commit after the last one added is invalid. */
+/** The error for a file that is invalid after its last added commit. */
 export function corruptAt(file: CommitFile, fault: string): CorruptLogError {
   const after = file.lastEventId === null ? "" : `, after event ${file.lastEventId}`;
   return new CorruptLogError(

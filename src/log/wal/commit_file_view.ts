@@ -1,7 +1,7 @@
 /**
- * A tail or pending file as a snapshot sees it: up to an end that does not move. The file may be
- * sealed at any time while it is read: the reader then continues in the segments, after the last
- * event it was given. Both give the same lines, byte for byte.
+ * A snapshot's view of a tail or pending file, up to a fixed end. The file may be sealed while it
+ * is being read; the reader then continues in the segments, after the last event it returned. Both
+ * hold the same lines, byte for byte.
  */
 import type { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";
@@ -12,7 +12,7 @@ import type { CommitFile } from "./commit_file.ts";
 
 const LF = 0x0a;
 
-/** The view of a file that holds at least one event. */
+/** A view of a file that holds at least one event. */
 export function viewOf(target: CommitFile): LogFile {
   const { path, lastEventId, endBytes } = target;
   assert(lastEventId !== null, "a file of a snapshot holds events");
@@ -23,7 +23,7 @@ export function viewOf(target: CommitFile): LogFile {
   };
 }
 
-/** Where reading ends: a line end of the file, and the last event before it. */
+/** Where reading ends: the offset after a line, and the last event before it. */
 interface RangeEnd {
   end: number;
   lastEventId: string;
@@ -32,7 +32,7 @@ interface RangeEnd {
 class CommitLines implements LineSource {
   readonly #target: CommitFile;
   readonly #range: RangeEnd;
-  /** What is still wanted of the range. */
+  /** The part of the range still to be read. */
   #wanted: LinesWanted;
   /** Offset of the next read, where a line starts. */
   #position: number;
@@ -45,7 +45,7 @@ class CommitLines implements LineSource {
     this.#target = target;
     this.#range = range;
     this.#wanted = wanted;
-    // A start past the end of the range means that no event before the end is wanted.
+    // A start past the end of the range means that the range holds no wanted event.
     const recentStart = after === undefined ? null : target.recent?.seek(after) ?? null;
     this.#position = recentStart ?? target.index.seek(after);
     this.#readBytes = firstReadBytes;
@@ -57,7 +57,7 @@ class CommitLines implements LineSource {
       if (sealedIn !== null) return await this.#readSealed(sealedIn);
       const lines = await this.#readLines();
       if (lines !== null) {
-        // Before the caller gets the lines: it may change them.
+        // Must come first: the caller may overwrite the lines.
         this.#wanted = { ...this.#wanted, after: lastEventIdOf(lines) ?? this.#wanted.after };
         return lines;
       }
@@ -65,7 +65,7 @@ class CommitLines implements LineSource {
     return null;
   }
 
-  /** Whole lines; null when the read was too short for one: the next one is longer. */
+  /** Whole lines; null if the read was too short for one, in which case the next is longer. */
   async #readLines(): Promise<Buffer | null> {
     const { recent, file } = this.#target;
     const { end } = this.#range;
@@ -76,11 +76,11 @@ class CommitLines implements LineSource {
       : await file.read(chunk, this.#position);
     const chunkEnd = this.#position + readBytes;
     if (readBytes < wantedBytes) {
-      throw this.#fault(`ends at byte ${chunkEnd}, before the ${end} bytes`);
+      throw this.#fault(`truncated at byte ${chunkEnd} of ${end} committed bytes`);
     }
     const linesBytes = chunk.lastIndexOf(LF) + 1;
     if (linesBytes === 0 && chunkEnd === end) {
-      throw this.#fault(`does not end a line at byte ${chunkEnd}, the end of what`);
+      throw this.#fault(`no line ends at byte ${chunkEnd}, where a commit ends`);
     }
     this.#position += linesBytes;
     this.#readBytes = linesBytes > 0 ? READ_CHUNK_BYTES : 2 * wantedBytes;
@@ -99,11 +99,11 @@ class CommitLines implements LineSource {
   }
 
   #fault(what: string): Error {
-    return new Error(`${this.#target.path}: ${what} that are committed`);
+    return new Error(`${this.#target.path}: ${what}`);
   }
 }
 
-/** Last event of whole lines, headers among them; null when there is none. */
+/** Last event in whole lines, which may include headers; null if there is none. */
 function lastEventIdOf(lines: Buffer): string | null {
   for (let end = lines.length; end > 0;) {
     const start = lines.lastIndexOf(LF, end - 2) + 1;

@@ -12,7 +12,7 @@ import { createHash } from "node:crypto";
 import { isEventId } from "../../event/event_id.ts";
 import { isSha256Hex, sha256Hex } from "../../event/hash.ts";
 
-/** One batch of a commit; members and their order as in the file. */
+/** One batch of a commit; members are in file order. */
 export interface BatchEntry {
   batch_digest: string;
   batch_id: string;
@@ -34,7 +34,7 @@ export interface Commit {
 /** A parsed header line. */
 export interface CommitHeader {
   commit: Commit;
-  /** Hash of the frame, as the header states it. */
+  /** Hash of the frame, as recorded in the header. */
   sha256: string;
 }
 
@@ -44,7 +44,7 @@ const SUFFIX_PREFIX = ',"sha256":"';
 export const SUFFIX_LENGTH: number = SUFFIX_PREFIX.length + 64 + 2;
 const LF = "\n";
 
-/** Whether a line that ends right before `end` closes as a header does. Event lines never do. */
+/** Whether a line that ends at `end` has the suffix of a header. Event lines never do. */
 export function closesAsHeader(bytes: Buffer, end: number): boolean {
   const suffixStart = end - SUFFIX_LENGTH;
   return suffixStart >= 0 &&
@@ -52,8 +52,8 @@ export function closesAsHeader(bytes: Buffer, end: number): boolean {
 }
 
 /**
- * The header line of a commit, LF included; its event lines come in one or more pieces. Members are
- * in RFC 8785 order, that of the interfaces, so that JSON.stringify gives the canonical text.
+ * Encodes the header line of a commit, including its LF. `lines` are its event lines in one or more
+ * pieces. The interfaces list members in RFC 8785 order, so JSON.stringify is canonical.
  */
 export function encodeCommitHeader(commit: Commit, lines: readonly Uint8Array[]): Buffer {
   const commitText = JSON.stringify(commit);
@@ -63,7 +63,7 @@ export function encodeCommitHeader(commit: Commit, lines: readonly Uint8Array[])
   return Buffer.from(`{"commit":${commitText}${SUFFIX_PREFIX}${sha256}"}\n`);
 }
 
-/** Parses the header line in [start, end) of `bytes`, without its LF; null when it is not one. */
+/** Parses the header line in [start, end) of `bytes`, without its LF; null if it is not one. */
 export function parseCommitHeader(
   bytes: Buffer,
   start = 0,
@@ -83,8 +83,8 @@ export function parseCommitHeader(
 }
 
 /**
- * Computes the hash of the frame in [start, end) of `bytes`, whose header line ends at `lineEnd`.
- * Overwrites the `sha256` member with the commit object: one range is cheaper to hash than three.
+ * Hashes the frame in [start, end) of `bytes`, whose header line ends at `lineEnd`. Overwrites the
+ * `sha256` member with the commit object: one range is cheaper to hash than three.
  */
 export function hashFrame(bytes: Buffer, start: number, lineEnd: number, end: number): string {
   const hashedStart = start + HEADER_PREFIX.length + SUFFIX_LENGTH;

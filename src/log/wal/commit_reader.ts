@@ -1,6 +1,6 @@
 /**
- * Reads a tail or pending file commit by commit, and checks each frame: one hash per commit, no
- * event is parsed. Memory is that of the largest commit.
+ * Reads a tail or pending file commit by commit, checking the hash of each frame without parsing
+ * events. Memory is bounded by the largest commit.
  */
 import { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";
@@ -15,7 +15,7 @@ const CHUNK_BYTES = 1024 * 1024;
 /** A commit whose frame is valid. */
 export interface WholeCommit {
   commit: Commit;
-  /** All its event lines, each with its LF, valid until the next call. */
+  /** Its event lines, each with its LF; valid until the next call. */
   lines: Buffer;
   /** Where it ends in the file. */
   endBytes: number;
@@ -31,7 +31,7 @@ export class CommitReader {
   #start = 0;
   #filled = 0;
 
-  /** Reads the commits from `startBytes`, where one starts, up to `sizeBytes`. */
+  /** Reads commits from `startBytes`, the start of a commit, up to `sizeBytes`. */
   constructor(file: StorageFile, startBytes: number, sizeBytes: number) {
     assert(startBytes <= sizeBytes, "a range ends after it starts");
     this.#file = file;
@@ -44,12 +44,12 @@ export class CommitReader {
     return this.#endBytes;
   }
 
-  /** Why there is no commit at `endBytes`; null while all are valid. */
+  /** Why the bytes at `endBytes` are not a valid commit; null while all are valid. */
   get fault(): string | null {
     return this.#fault;
   }
 
-  /** The next commit; null at the end, and where the next one is invalid. */
+  /** The next commit; null at the end or if the next commit is invalid. */
   async next(): Promise<WholeCommit | null> {
     if (this.#endBytes === this.#sizeBytes || this.#fault !== null) return null;
     const headerBytes = await this.#readHeader();
@@ -71,11 +71,11 @@ export class CommitReader {
     return { commit, lines, endBytes };
   }
 
-  /** Length of the header line, LF included; null when there is no end of one. */
+  /** Length of the header line, including its LF; null if no line ends in range. */
   async #readHeader(): Promise<number | null> {
     for (let searchedBytes = 0; searchedBytes <= COMMIT_HEADER_BYTES_MAX;) {
       const newline = this.#buffer.indexOf(LF, this.#start + searchedBytes);
-      // Bytes behind #filled are left from earlier reads.
+      // Bytes after #filled are stale.
       if (newline >= 0 && newline < this.#filled) return newline + 1 - this.#start;
       searchedBytes = this.#unreadBytes;
       if (!(await this.#fill(searchedBytes + 1))) return null;
@@ -89,7 +89,7 @@ export class CommitReader {
     return header === null || header.commit.bytes > COMMIT_BODY_BYTES_MAX ? null : header;
   }
 
-  /** Null when the frame does not end a line. */
+  /** Null if the frame does not end with an LF. */
   #hashFrame(headerBytes: number, frameBytes: number): string | null {
     const end = this.#start + frameBytes;
     if (this.#buffer[end - 1] !== LF) return null;
@@ -100,7 +100,7 @@ export class CommitReader {
     return this.#filled - this.#start;
   }
 
-  /** Reads until `wantedBytes` are unread; false when the range or the file ends before. */
+  /** Buffers at least `wantedBytes`; false if the range or the file ends first. */
   async #fill(wantedBytes: number): Promise<boolean> {
     this.#makeRoom(wantedBytes);
     while (this.#unreadBytes < wantedBytes) {
@@ -113,7 +113,7 @@ export class CommitReader {
     return true;
   }
 
-  /** Moves the unread bytes to the start of a buffer that holds `wantedBytes`. */
+  /** Moves the unread bytes to the start of a buffer with room for `wantedBytes`. */
   #makeRoom(wantedBytes: number): void {
     const unread = this.#buffer.subarray(this.#start, this.#filled);
     if (wantedBytes > this.#buffer.length) {

@@ -1,6 +1,6 @@
 /**
- * The newest commits of a file in memory, byte for byte: followers and replays of the newest events
- * need no file. Readers copy what they take, so an evicted commit is freed at once.
+ * An in-memory copy of the newest commits of a file, so that followers and replays of the newest
+ * events read no file. Readers copy the bytes, so an evicted commit is freed at once.
  *
  * Invariant: the commits held are the last ones of the file, without a gap.
  */
@@ -13,7 +13,7 @@ interface RecentCommit {
   bytes: Buffer;
   offset: number;
   endOffset: number;
-  /** Last event of the file up to here; null when there is none. */
+  /** Last event of the file up to this commit; null if there is none. */
   lastEventId: string | null;
 }
 
@@ -26,7 +26,7 @@ export class RecentCommits {
     this.#limitBytes = limitBytes;
   }
 
-  /** Adds the next commit of the file, and evicts the oldest ones; one that is too large also. */
+  /** Adds the next commit and evicts the oldest; a commit over the limit evicts itself too. */
   add(offset: number, bytes: Buffer, lastEventId: string | null): void {
     const commits = this.#commits;
     assert((commits.at(-1)?.endOffset ?? offset) === offset, "recent commits have no gap");
@@ -37,14 +37,14 @@ export class RecentCommits {
     }
   }
 
-  /** Offset of the commit with the first event after `after`; null if an older one may have it. */
+  /** Offset of the commit with the first event after `after`; null if it may be an older commit. */
   seek(after: string): number | null {
     const commits = this.#commits;
     const index = firstIndex(commits.length, (i) => (commits[i]!.lastEventId ?? "") > after);
     return index === 0 ? null : commits[index]?.offset ?? null;
   }
 
-  /** Fills `into` from `position` of the file; false when not all of that is held. */
+  /** Fills `into` from `position` of the file; false if any of the range is not held. */
   read(into: Uint8Array, position: number): boolean {
     const commits = this.#commits;
     const isHeld = commits.length > 0 && commits[0]!.offset <= position &&

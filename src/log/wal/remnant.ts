@@ -1,7 +1,7 @@
 /**
- * Tells an unfinished last commit, which a crash may leave, from corruption. A commit is written
- * only after the fsync of the one before, so invalid bytes are a remnant only when they are of one
- * commit: no valid one follows, no other one begins among them, and one may have that many.
+ * Distinguishes the remnant of an unfinished last commit from corruption. A commit is written only
+ * after the previous one is synced, so invalid bytes are a remnant only if they can come from a
+ * single commit: no valid commit follows, no other one begins in them, and they are not too many.
  */
 import { Buffer } from "node:buffer";
 import { COMMIT_BODY_BYTES_MAX, COMMIT_HEADER_BYTES_MAX } from "../../limits.ts";
@@ -11,23 +11,23 @@ import type { StorageFile } from "../storage/storage.ts";
 
 const LF = 0x0a;
 const CHUNK_BYTES = 1024 * 1024;
-/** No event line begins like this, and nothing a client submits holds a bare LF. */
+/** No event line begins like this, and client input never contains a bare LF. */
 const COMMIT_START = Buffer.concat([Buffer.of(LF), HEADER_PREFIX]);
-/** Each chunk repeats the end of the one before: the start or the end of a header is in one. */
+/** Chunks overlap so that the start or end of a header is never split between two. */
 const OVERLAP_BYTES = Math.max(SUFFIX_LENGTH, COMMIT_START.length - 1);
 
-/** Why the invalid bytes from `from` on cannot be the remnant of a commit; null when they can. */
+/** Why the invalid bytes from `from` on cannot be the remnant of a commit; null if they can be. */
 export async function remnantFault(
   file: StorageFile,
   sizeBytes: number,
   from: number,
 ): Promise<string | null> {
   if (sizeBytes - from > COMMIT_HEADER_BYTES_MAX + COMMIT_BODY_BYTES_MAX) {
-    return `${sizeBytes - from} bytes follow, more than a commit may have`;
+    return `${sizeBytes - from} bytes follow, more than one commit may hold`;
   }
   const chunk = Buffer.allocUnsafeSlow(CHUNK_BYTES);
   for (let offset = from; offset < sizeBytes; offset += CHUNK_BYTES - OVERLAP_BYTES) {
-    // A writer may have appended behind `sizeBytes` meanwhile.
+    // A writer may have appended past `sizeBytes` meanwhile.
     const readBytes = Math.min(await file.read(chunk, offset), sizeBytes - offset);
     const bytes = chunk.subarray(0, readBytes);
     const start = bytes.indexOf(COMMIT_START);
@@ -43,11 +43,11 @@ export async function remnantFault(
 }
 
 /**
- * Offset of the valid commit after `from` whose header's line ends at `lineEnd`; null when there is
+ * Offset of the valid commit after `from` whose header line ends at `lineEnd`; null if there is
  * none.
  *
- * A header runs to the end of its line and closes as no event line does, so nothing a client
- * submits can look like one. Line starts are not reliable: the line end before may be damaged.
+ * A header has a suffix that no event line has, so client input cannot forge one. Line starts are
+ * unreliable: the preceding LF may be damaged.
  */
 async function commitOfLine(
   file: StorageFile,
@@ -59,7 +59,7 @@ async function commitOfLine(
   if (regionOffset >= lineEnd) return null;
   const region = Buffer.allocUnsafeSlow(lineEnd - regionOffset);
   await file.read(region, regionOffset);
-  // Inside a header the quotes of this text are escaped: only its start looks like this.
+  // Quotes inside a header are escaped, so only its start matches.
   const start = region.lastIndexOf(HEADER_PREFIX);
   if (start < 0) return null;
   const offset = regionOffset + start;

@@ -1,9 +1,9 @@
 /**
- * Renames the tail so that it can be sealed, and starts a new one. A failure before the two renames
- * leaves the tail as it is; a rename that fails is undone.
+ * Renames the tail to a pending file and starts a new tail. A failure before the two renames leaves
+ * the tail unchanged; if the second rename fails, the first is undone.
  *
- * Names are durable only once both folders are synced. Until then no commit may be acknowledged:
- * after a crash its file could have another name.
+ * The names are durable only once both folders are synced. Until then no commit may be
+ * acknowledged: after a crash its file could have its old name.
  */
 import { assert } from "../../assert.ts";
 import type { CommitFile } from "./commit_file.ts";
@@ -15,7 +15,7 @@ import {
 } from "../storage/file_names.ts";
 import { removeIfThere, type Storage, type StorageFile } from "../storage/storage.ts";
 
-/** Creates an empty tail. Its name is durable with the next sync of the folder. */
+/** Creates an empty tail. Its name becomes durable with the next sync of the folder. */
 export async function createTail(storage: Storage): Promise<void> {
   const file = await createSynced(storage, TAIL_FILE);
   await file.close();
@@ -35,8 +35,8 @@ export interface Rotated {
 export class RotationError extends Error {
   override name = "RotationError";
   /**
-   * `kept`: the tail is unchanged. `undone`: it has its name back, once the folders are synced.
-   * `torn`: its name is one that no start looks for.
+   * `kept`: the tail is unchanged. `undone`: it was renamed back; the folders need a sync.
+   * `torn`: it kept its new name, and there is no tail.
    */
   readonly outcome: "kept" | "undone" | "torn";
 
@@ -47,17 +47,17 @@ export class RotationError extends Error {
 }
 
 /**
- * Renames a tail that holds events and is durable to its end, and puts an empty one in its place.
- * Both names are durable after `syncNames()`.
+ * Renames a tail that holds events and is fully durable, and puts an empty tail in its place. Both
+ * names are durable after `syncNames()`.
  * @throws {RotationError}
  */
 export async function rotateTail(storage: Storage, tail: CommitFile): Promise<Rotated> {
   const { firstEventId, lastEventId } = tail;
-  assert(firstEventId !== null && lastEventId !== null, "a tail that is rotated holds events");
+  assert(firstEventId !== null && lastEventId !== null, "a rotated tail holds events");
   const path = pendingPath(firstEventId, lastEventId);
   const opened: StorageFile[] = [];
   try {
-    // Whatever needs room or descriptors comes before the renames.
+    // Anything that needs disk space or descriptors comes before the renames.
     await removeIfThere(storage, TAIL_TEMPORARY_FILE);
     const next = await createSynced(storage, TAIL_TEMPORARY_FILE);
     opened.push(next);
@@ -69,7 +69,7 @@ export async function rotateTail(storage: Storage, tail: CommitFile): Promise<Ro
     return { path, pending, tail: next };
   } catch (error) {
     const failure = error instanceof RotationError ? error : new RotationError("kept", error);
-    // The outcome of the names matters most: a failed close only adds to the message.
+    // The outcome of the renames matters most; a failed close only extends the message.
     for (const closed of await Promise.allSettled(opened.map((file) => file.close()))) {
       if (closed.status === "rejected") failure.message += `; ${closed.reason}`;
     }
@@ -77,13 +77,13 @@ export async function rotateTail(storage: Storage, tail: CommitFile): Promise<Ro
   }
 }
 
-/** Makes the names of a rotation, or of one that was undone, durable. */
+/** Makes the names after a completed or undone rotation durable. */
 export async function syncNames(storage: Storage): Promise<void> {
   await storage.syncFolder(PENDING_FOLDER);
   await storage.syncFolder(".");
 }
 
-/** Renames the new tail, or else gives the old one its name back. @throws {RotationError} */
+/** Renames the new tail; if that fails, renames the old one back. @throws {RotationError} */
 async function takePlace(storage: Storage, pendingPath: string): Promise<void> {
   try {
     await storage.rename(TAIL_TEMPORARY_FILE, TAIL_FILE);

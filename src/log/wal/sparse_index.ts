@@ -1,14 +1,13 @@
 /**
- * Where to start reading a commit file for the events after an id: one mark every
- * INDEX_INTERVAL_BYTES, so memory is a few bytes per thousand events and a page of replay costs the
- * same anywhere in the file.
+ * Sparse index from event id to offset in a commit file: one mark every INDEX_INTERVAL_BYTES, so it
+ * takes a few bytes per thousand events and a page of replay costs the same anywhere in the file.
  */
 import type { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";
 import { firstIndex } from "../../first_index.ts";
 import { lineEventId } from "../line/stored_line.ts";
 
-/** Spacing of the marks: a page starts at most this far early. */
+/** Spacing of the marks: a read starts at most this far before the wanted event. */
 export const INDEX_INTERVAL_BYTES: number = 64 * 1024;
 
 const LF = 0x0a;
@@ -20,10 +19,10 @@ export class SparseIndex {
   /** The next mark is due at the first line that starts here or later. */
   #dueOffset = 0;
 
-  /** Adds the next event lines of the file, whole ones, which start at `offset`. */
+  /** Adds the next event lines of the file, which are whole and start at `offset`. */
   addLines(lines: Buffer, offset: number): void {
     while (this.#dueOffset < offset + lines.length) {
-      // The first line, or the one after the last LF before the offset where a mark is due.
+      // The first line that starts at the due offset or later.
       const start = this.#dueOffset <= offset
         ? 0
         : lines.indexOf(LF, this.#dueOffset - offset - 1) + 1;

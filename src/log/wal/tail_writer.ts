@@ -1,7 +1,7 @@
 /**
- * Appends commits to the tail and makes them durable. Each commit's outcome is durable, certainly
- * absent, or unknown. After an unknown one the writer takes no more: fsync is never retried, since
- * the kernel may have dropped the pages it could not write.
+ * Appends commits to the tail and makes them durable. The outcome of a commit is durable, certainly
+ * absent, or unknown. After an unknown outcome the writer accepts no more commits: fsync is never
+ * retried, since the kernel may have dropped the pages it could not write.
  */
 import { Buffer } from "node:buffer";
 import type { BuiltCommit } from "./commit_builder.ts";
@@ -21,7 +21,7 @@ export class TailWriter {
     this.#tail = tail;
   }
 
-  /** Why this writer takes no more commits; null while it does. */
+  /** Why this writer accepts no more commits; null while it does. */
   get poison(): WriterPoisonedError | null {
     return this.#poison;
   }
@@ -31,15 +31,15 @@ export class TailWriter {
     return this.#isSettled;
   }
 
-  /** The tail was renamed; the next commit first makes its name durable. */
+  /** Marks the tail as renamed: the next commit first makes its name durable. */
   unsettle(): void {
     this.#isSettled = false;
   }
 
   /**
    * Appends a commit; it is durable when this returns. One call at a time.
-   * @throws {StorageFullError} there was no room; the commit was undone.
-   * @throws {WriterPoisonedError} its outcome is unknown, or that of an earlier one was.
+   * @throws {StorageFullError} the disk is full; the commit was undone.
+   * @throws {WriterPoisonedError} the outcome of this commit or an earlier one is unknown.
    */
   async append({ commit, header, lines, growth }: BuiltCommit): Promise<void> {
     if (this.#poison !== null) throw this.#poison;
@@ -69,7 +69,7 @@ export class TailWriter {
     return this.#poison;
   }
 
-  /** No commit is acknowledged in a file that a crash could rename. */
+  /** Syncs the folders first: after a crash, an acknowledged commit's file must keep its name. */
   async #settleNames(): Promise<void> {
     if (this.#isSettled) return;
     try {
@@ -81,10 +81,10 @@ export class TailWriter {
     }
   }
 
-  /** Truncates a commit that found no room. */
+  /** Truncates a commit that did not fit on the disk. */
   async #undo(offset: number): Promise<void> {
     await this.#tail.file.truncate(offset).catch((error) => {
-      throw this.poisonBy("a commit without room could not be truncated", error);
+      throw this.poisonBy("a partial commit could not be truncated", error);
     });
     await this.#sync();
   }

@@ -184,7 +184,7 @@ function failRenames(...failing: number[]): FaultAt {
 test("a rolled-back rotation keeps the tail, and reports when it will be retried", async () => {
   const { storage, log, acknowledged, reports } = await run(await startTree(), failRenames(2));
   assert.deepEqual(acknowledged, [...BEFORE, ...APPENDED]);
-  assert.match(reports[0]!, /^tail\.ndjson: not rotated, tried again at \d+ bytes: EIO/);
+  assert.match(reports[0]!, /^tail\.ndjson: not rotated, retrying at \d+ bytes: EIO/);
   assert.deepEqual(await batchIdsOf(storage.crash()), acknowledged);
   await log.close();
 });
@@ -192,7 +192,7 @@ test("a rolled-back rotation keeps the tail, and reports when it will be retried
 test("a rotation that cannot be rolled back stops the writer, and the next start completes it", async () => {
   const failed = await run(await startTree(), failRenames(2, 3));
   assert.deepEqual(failed.acknowledged, BEFORE);
-  assert.match(String(failed.refusals[0]), /the tail lost its name/);
+  assert.match(String(failed.refusals[0]), /the tail was not renamed back/);
   const read = await readAll(failed.log.snapshot);
   assert.deepEqual(read.map(({ batch_id }) => batch_id), BEFORE);
   await failed.log.close();

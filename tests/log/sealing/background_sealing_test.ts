@@ -117,7 +117,7 @@ test("failed sealing is reported and retried with growing delays, and affects no
   await append(log, "b");
   for (const [number, ms] of pausesMs.entries()) {
     await paused;
-    const told = `\\.ndjson: not sealed, tried again in ${ms / 1000} s: failure ${number + 1}$`;
+    const told = `\\.ndjson: not sealed, retrying in ${ms / 1000} s: failure ${number + 1}$`;
     assert.match(reports.at(-1)!, new RegExp(`^pending/.*${told}`));
     await append(log, `c${number}`);
     paused = steps.nextPause();
@@ -162,7 +162,7 @@ for (const [name, fail, told, isLasting] of CAUSES) {
     await fail(storage);
     made.open();
     await paused;
-    assert.match(reports.join("\n"), /^pending.*not sealed, tried again in 1 /);
+    assert.match(reports.join("\n"), /^pending.*not sealed, retrying in 1 /);
     assert.match(reports.join("\n"), told);
     assert.deepEqual(filesOf(storage), { pending: 1, segments: 0 });
     assert.deepEqual(JSON.parse(storage.contents(MANIFEST_FILE).toString()).segments, []);
@@ -185,7 +185,10 @@ test("a sealed file that cannot be removed is removed by the next start", async 
   const idle = steps.nextIdle(storage);
   await append(log, "b");
   await idle;
-  assert.match(reports.join("\n"), /^pending.*: sealed, left for the next start to remove: EIO/);
+  assert.match(
+    reports.join("\n"),
+    /^pending.*: sealed but not removed; the next start removes it: EIO/,
+  );
   assert.equal(reports.length, 1);
   storage.hook = null;
   await log.close();

@@ -137,7 +137,7 @@ test("openLog() keeps and reports an unlisted segment that no pending file cover
   for (const [held, path] of cases) {
     const storage = new SimulatedDisk(held);
     const { reports } = await eventsOf(storage);
-    assert.deepEqual(reports, [`${path}: not in the manifest, left as it is`]);
+    assert.deepEqual(reports, [`${path}: not in the manifest, left in place`]);
     assert.ok(storage.crash().tree().has(path));
   }
 });

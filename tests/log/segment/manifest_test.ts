@@ -60,7 +60,7 @@ test("writeManifest() refuses to write more than readManifest() reads", async ()
   const segments = [{ ...entryAfter(undefined, 0), sealed_at: "9".repeat(MANIFEST_BYTES_MAX) }];
   await assert.rejects(
     writeManifest(storage, { ...EMPTY_MANIFEST, segments }),
-    /^Error: manifest\.json: with 1 segments it has \d+ bytes, more/,
+    /^Error: manifest\.json: \d+ bytes for 1 segments exceed the/,
   );
   assert.deepEqual(storage.tree(), storageWith(EMPTY_TEXT).tree());
 });

@@ -76,9 +76,9 @@ test("SealedHistory.open() checks every file, and the footer of the last one", a
     [number, storage.contents(`${number}.parquet`).subarray(1)] as const;
   const cases: [files: (readonly [number, Uint8Array | null])[], message: RegExp | null][] = [
     [[], null],
-    [[[0, null]], /^0\.parquet: is in the manifest, but missing$/],
+    [[[0, null]], /^0\.parquet: listed in the manifest, but missing$/],
     [[cut(3)], /^3\.parquet: has \d+ bytes, the manifest says \d+$/],
-    [[cut(2), [1, null]], /^1\.parquet: is in the manifest, but missing$/],
+    [[cut(2), [1, null]], /^1\.parquet: listed in the manifest, but missing$/],
     [[[1, Buffer.alloc(size(1))]], null],
     [[[3, Buffer.alloc(size(3))]], /^3\.parquet: not a Parquet file$/],
   ];
@@ -98,7 +98,7 @@ test("SealedHistory.open() checks every file, and the footer of the last one", a
   }
   const history = new SealedHistory(storage);
   const other = { ...listed[3]!, batches: 2 };
-  await assert.rejects(history.open([...listed.slice(0, 3), other]), /its footer says batches 1/);
+  await assert.rejects(history.open([...listed.slice(0, 3), other]), /batches is 1 in the footer/);
   await history.close();
 });
 

@@ -117,7 +117,7 @@ test("OpenFiles retries after a file could not be opened", async () => {
 test("openListedFile() refuses a file that is missing or has the wrong size", async () => {
   const storage = diskOf();
   const cases: [path: string, bytes: number, message: RegExp][] = [
-    ["x", 1, /^x: is in the manifest, but missing$/],
+    ["x", 1, /^x: listed in the manifest, but missing$/],
     ["a", 2, /^a: has 1 bytes, the manifest says 2$/],
   ];
   for (const [path, bytes, message] of cases) {

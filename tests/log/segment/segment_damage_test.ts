@@ -134,7 +134,7 @@ test(`Segment.readRowGroup() reports which page has a flipped bit (seed ${SEED})
       assert.ok(error instanceof SegmentError);
       assert.match(
         error.message,
-        /^0\.parquet: (\w+): the page at byte \d+ has the CRC-32 \d+, not \d+$/,
+        /^0\.parquet: (\w+): the page at byte \d+ has CRC-32 \d+, expected \d+$/,
       );
       assert.ok(error.message.includes(` ${name}: `), error.message);
       const at = Number(/byte (\d+)/.exec(error.message)![1]);

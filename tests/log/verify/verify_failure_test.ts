@@ -35,10 +35,9 @@ const PENDING = FULL.get(PENDING_2)!;
 const [, OFFSET_2, OFFSET_3] = commitOffsets(PENDING) as [number, number, number];
 const TAIL = tailOf(FULL);
 const ZEROS = "0".repeat(64);
-const ENVELOPE_HASH =
-  /, event .*: the hash of its envelope: expected [0-9a-f]{64}, found [0-9a-f]{64}$/;
+const ENVELOPE_HASH = /, event .*: envelope hash: expected [0-9a-f]{64}, found [0-9a-f]{64}$/;
 const CHAIN_HEAD =
-  /, event .*: the chain head after it: expected [0-9a-f]{64}, found [0-9a-f]{64}$/;
+  /, event .*: chain head after this event: expected [0-9a-f]{64}, found [0-9a-f]{64}$/;
 
 function without(path: string, tree: Tree = FULL): Tree {
   const changed = new Map(tree);
@@ -150,10 +149,14 @@ const FINDINGS: [byChain: FailureCode, byDefault: FailureCode | null, findings: 
       ...[[SEGMENT_2, SEGMENT_1, SEGMENT_3], [SEGMENT_1, ...SEGMENTS], [SEGMENT_1, SEGMENT_3]]
         .map((segments) => withManifest(FULL, { ...MANIFEST, segments })),
     ],
-    ["a segment is missing", /^segments\/.*: it names a missing file$/, without(SEGMENT_2.path)],
+    [
+      "a segment is missing",
+      /^segments\/.*: listed in the manifest, but missing$/,
+      without(SEGMENT_2.path),
+    ],
     [
       "an older manifest was restored",
-      /^manifest\.json: does not list the segment that follows, segments\//,
+      /^manifest\.json: does not list the next segment, segments\//,
       ...[[], manifestOf(SEALED).segments.slice(0, 1)]
         .map((segments) => withManifest(SEALED, { ...manifestOf(SEALED), segments })),
     ],
@@ -161,12 +164,12 @@ const FINDINGS: [byChain: FailureCode, byDefault: FailureCode | null, findings: 
   ["file_hash_mismatch", "file_hash_mismatch", [
     [
       "a segment has changed bytes",
-      /^segments\/.*: the SHA-256 of the file: expected [0-9a-f]{64}, found/,
+      /^segments\/.*: SHA-256 of the file: expected [0-9a-f]{64}, found/,
       withFile(SEGMENT_2.path, flipBit(SEGMENT_BYTES, 100)),
     ],
     [
       "a segment has the wrong size",
-      /^segments\/.*: the size of the file in bytes: expected \d+, found \d+$/,
+      /^segments\/.*: file size in bytes: expected \d+, found \d+$/,
       ...[truncateAt(SEGMENT_BYTES, 100), appendBytes(SEGMENT_BYTES, "?"), Buffer.alloc(0)]
         .map((bytes) => withFile(SEGMENT_2.path, bytes)),
     ],
@@ -176,7 +179,7 @@ const FINDINGS: [byChain: FailureCode, byDefault: FailureCode | null, findings: 
     ["a truncated segment", /^segments\//, withSegment(FULL, 1, truncateAt(SEGMENT_BYTES, 500))],
     [
       "a swapped segment",
-      /its footer says events 5, the manifest 3/,
+      /events is 5 in the footer, 3 in the manifest/,
       withSegment(FULL, 0, SEGMENT_BYTES),
     ],
     ["a split or truncated batch", /1 batches/, await withForged(0, { batches: 2 })],
@@ -200,18 +203,18 @@ const FINDINGS: [byChain: FailureCode, byDefault: FailureCode | null, findings: 
     ],
     [
       "a name with the wrong first event",
-      /^pending\/.*: the first event that its name tells: expected .*, found /,
+      /^pending\/.*: first event differs from the file name: expected .*, found /,
       withFile(PENDING_1, PENDING, withPending(FULL.get(PENDING_1)!)),
     ],
     [
       "a name with the wrong last event",
-      /^pending\/.*: the last event that its name tells: expected .*, found /,
+      /^pending\/.*: last event differs from the file name: expected .*, found /,
       withPending(Buffer.alloc(0)),
       withCommits(FULL, PENDING_2, ([first]) => [first!]),
     ],
     [
       "an invalid name of a pending file",
-      /^pending\/1\.ndjson: not the name of a rotated tail$/,
+      /^pending\/1\.ndjson: not a valid name for a pending file$/,
       withFile("pending/1.ndjson", PENDING, without(PENDING_2)),
     ],
     [
@@ -268,14 +271,14 @@ const FINDINGS: [byChain: FailureCode, byDefault: FailureCode | null, findings: 
   ["order_invalid", "order_invalid", [
     [
       "events out of order",
-      /event .*: follows event /,
+      /event .*: out of order after event /,
       withCommits(FULL, TAIL_FILE, swapLines),
       withCommits(FULL, PENDING_1, swapLines),
       await withRows(FULL, 0, ([first, second, ...rest]) => [second!, first!, ...rest]),
     ],
     [
       "overlapping files",
-      /^(tail\.ndjson|pending\/.*), event .*: follows event/,
+      /^(tail\.ndjson|pending\/.*), event .*: out of order after event/,
       withTail(FULL, appendBytes(FULL.get(PENDING_1)!, TAIL)),
       await overlappingPending(),
     ],
@@ -311,12 +314,12 @@ const FINDINGS: [byChain: FailureCode, byDefault: FailureCode | null, findings: 
   ]]],
   ["content_hash_mismatch", "batch_commitment_mismatch", [[
     "a content hash is wrong",
-    /, event .*: the hash of its payload: expected ffff.*, found [0-9a-f]{64}$/,
+    /, event .*: payload hash: expected ffff.*, found [0-9a-f]{64}$/,
     ...await withText(/"content_hash":"..../, '"content_hash":"ffff'),
   ]]],
   ["content_hash_mismatch", null, [[
     "a payload was changed",
-    /, event .*: the hash of its payload: expected [0-9a-f]{64}, found [0-9a-f]{64}$/,
+    /, event .*: payload hash: expected [0-9a-f]{64}, found [0-9a-f]{64}$/,
     ...await withText("東京", "京東"),
   ]]],
   ["chain_head_mismatch", null, [

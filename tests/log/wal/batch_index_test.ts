@@ -40,7 +40,7 @@ test("BatchIndex refuses a duplicate identity and a frontier that does not advan
   const index = new BatchIndex();
   index.add(entryOf(3, "a", "b"));
   assert.throws(() => index.add(entryOf(4, "a", "b")), /batch b of source a is committed twice/);
-  assert.throws(() => index.add(entryOf(3, "a", "c")), /frontier moves on/);
+  assert.throws(() => index.add(entryOf(3, "a", "c")), /frontier advances/);
   const growth = { source: "a", stream: "s", events: 2, lastEventId: idAt(3) };
   index.grow(growth);
   assert.throws(() => index.grow(growth), /event \S+ of stream s of source a follows event/);

@@ -50,7 +50,7 @@ test("remnantFault() rejects more bytes than a commit may have", async () => {
   const bytesMax = COMMIT_HEADER_BYTES_MAX + COMMIT_BODY_BYTES_MAX;
   assert.equal(await faultOf(Buffer.from("{"), 0, bytesMax), null);
   const fault = await faultOf(Buffer.from("{"), 0, bytesMax + 1);
-  assert.match(fault!, /more than a commit may have/);
+  assert.match(fault!, /more than one commit may hold/);
 });
 
 test("remnantFault() mistakes no client data for a commit", async () => {
