@@ -39,7 +39,7 @@ function open(socketPath: string, count: number): Promise<Followers> {
   return Followers.open({ socketPath, count, after: null, receiver: () => () => {} });
 }
 
-test("Followers.open() fails when one of them is refused, and leaves none open", () =>
+test("Followers.open() fails when a follower is refused, and leaves none open", () =>
   withAnswers(
     (connection) => connection === 70 ? REFUSED : FOLLOWED,
     async (socketPath, sockets) => {

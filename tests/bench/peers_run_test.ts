@@ -10,7 +10,7 @@ import { runBench } from "./support/run_bench.ts";
 
 const SIZES = ["--starts", "1", "--seconds", "0.05", "--events", "2000", "--rows"];
 
-test("bench/peers measures ours alone and says how to install the peers that are missing", () =>
+test("bench/peers measures only ours, and says how to install the missing peers", () =>
   withFolder(async (folder) => {
     const empty = join(folder, "empty");
     await mkdir(empty);

@@ -53,7 +53,7 @@ for (const [name, args, rows] of RUNS) {
     }));
 }
 
-test("bench/memory --keep leaves the log that it has built as it is", () =>
+test("bench/memory --keep reuses a log without rebuilding it", () =>
   withFolder(async (folder) => {
     const args = [...MEMORY, "--keep", join(folder, "kept"), "--rows"];
     const manifestPath = join(folder, "kept", "single-300", "data", "log", "manifest.json");
@@ -63,7 +63,7 @@ test("bench/memory --keep leaves the log that it has built as it is", () =>
     assert.equal(await readFile(manifestPath, "utf8"), manifest);
   }));
 
-test("bench/scale tells all figures, and --keep asks the log that it has built again", () =>
+test("bench/scale reports all figures, and --keep reuses the log that it built", () =>
   withFolder(async (folder) => {
     const small = ["--tail-mb", "0.1", "--starts", "1", "--seconds", "0.1"];
     const args = [...small, "--events", "300", "--shape", "single", "--keep", join(folder, "kept")];
@@ -80,7 +80,7 @@ test("bench/scale tells all figures, and --keep asks the log that it has built a
     }
   }));
 
-test("benchmarks say what is wrong with their arguments and exit 1", async () => {
+test("benchmarks exit 1 and name the bad argument", async () => {
   for (const name of ["ingest", "memory", "scale"]) {
     const run = await startBench(name, ["--rows", "none"]);
     assert.deepEqual([run.code, run.stdout], [1, ""]);

@@ -29,7 +29,7 @@ for (const [batchEvents, batches] of [[1000, 3], [1, 250]] as const) {
   });
 }
 
-test("sideBySide() puts the last to the first, and nothing to nothing", () => {
+test("sideBySide() divides the last figure by the first, unless one is missing", () => {
   const columns = [
     { name: "small", figures: { "start ms": 200, "lost MB": null } },
     { name: "large", figures: { "start ms": 300, "lost MB": 4 } },
@@ -63,7 +63,7 @@ test("Deliveries counts each batch once at each follower, before or after its re
   assert.throws(() => fast(1, Buffer.from("}\n\r\n")), /no end of a follow record/);
 });
 
-test("compareThirds() tells growth from what goes up and down", () => {
+test("compareThirds() distinguishes growth from fluctuation", () => {
   const compared = (...figures: [memory: number, p99: number][]) =>
     compareThirds(figures.map(([memoryMb, p99Ms]) => ({
       memoryMb,

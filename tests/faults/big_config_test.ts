@@ -30,19 +30,19 @@ const CASES: [title: string, text: string][] = [
   ["10 MB of one token", `[server]\ntoken = "${SECRET}${fill("x", TEN_MB)}"\n`],
   ["one byte too many", fill("\n", ROOM + 1)],
   ["one line", fill("x", ROOM)],
-  ["nested arrays that end", `a = ${fill("[", ROOM / 2 - 4)}${fill("]", ROOM / 2 - 4)}`],
+  ["closed nested arrays", `a = ${fill("[", ROOM / 2 - 4)}${fill("]", ROOM / 2 - 4)}`],
   ["nested tables", `a = ${fill("{a=", ROOM - 4)}`],
   ["a key of many parts", `${fill("a.", ROOM - 8)}a = 1`],
   ["many keys", Array.from({ length: ROOM / 8 }, (_, n) => `k${n}=1`).join("\n").slice(0, ROOM)],
   ["many tables", fill("[[a]]\n", ROOM)],
-  ["a number without end", `[replay]\nmax_limit = ${fill("9", ROOM - 30)}`],
-  ["a negative number without end", `[replay]\ndefault_limit = -${fill("9", ROOM - 30)}`],
-  ["a string without end", `[server]\ntoken = "${SECRET}${fill("x", ROOM - 100)}`],
+  ["an endless number", `[replay]\nmax_limit = ${fill("9", ROOM - 30)}`],
+  ["an endless negative number", `[replay]\ndefault_limit = -${fill("9", ROOM - 30)}`],
+  ["an endless string", `[server]\ntoken = "${SECRET}${fill("x", ROOM - 100)}`],
   ["a path that is too long", `[server]\nsocket = "/${fill("s", ROOM - 100)}"`],
   ["a path with line breaks", `[server]\nsocket = "/${fill("\\n\\r", 400)}"`],
-  ["NUL in a comment", `# \0\n${CONFIG_TEMPLATE}`],
-  ["NUL in a token", CONFIG_TEMPLATE.replace('token = ""', `token = "${SECRET}\0"`)],
-  ["NUL after all", `${CONFIG_TEMPLATE}\0`],
+  ["a NUL in a comment", `# \0\n${CONFIG_TEMPLATE}`],
+  ["a NUL in a token", CONFIG_TEMPLATE.replace('token = ""', `token = "${SECRET}\0"`)],
+  ["a NUL at the end", `${CONFIG_TEMPLATE}\0`],
 ];
 
 function assertRefused(
@@ -78,7 +78,7 @@ for (const [title, text] of CASES) {
   });
 }
 
-test("serve, a process of its own, refuses a configuration of 10 MB and one of 1 TB", async () => {
+test("serve in a separate process refuses a configuration of 10 MB and one of 1 TB", async () => {
   await withConfig(Buffer.alloc(TEN_MB, "x"), async (dir) => {
     for (const sizeBytes of [TEN_MB, 1e12]) {
       // Without data: takes no room on the disk.

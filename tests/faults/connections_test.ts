@@ -109,7 +109,7 @@ async function openCrowd(socketPath: string, count: number, sockets: Socket[]): 
   }
 }
 
-test("serve continues beside thousands of connections, within its memory", (context) =>
+test("serve stays responsive and within its memory limits with thousands of connections", (context) =>
   withServing(async (deployment) => {
     if (!existsSync("/proc/self/status")) {
       return skipLoudly(context, "there is no /proc that tells the memory of a process");

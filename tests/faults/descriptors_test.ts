@@ -77,7 +77,7 @@ async function verifiedEvents(dir: string): Promise<number> {
   return report.events_checked;
 }
 
-test("serve continues for those inside while more come than there are descriptors", (context) =>
+test("serve keeps serving connected clients when descriptors run out", (context) =>
   withServing(async (deployment) => {
     if (!existsSync("/proc/self/fd")) {
       return skipLoudly(context, "there is no /proc that tells the descriptors of a process");
@@ -180,7 +180,7 @@ async function faultOf({ exited }: Spawned): Promise<string | null> {
 }
 
 for (const [name, run] of [["seal", runSeal], ["serve", runServe]] satisfies [string, Run][]) {
-  test(`${name} with too few descriptors for its files fails and leaves the log whole`, () =>
+  test(`${name} without enough descriptors for its files fails and leaves the log intact`, () =>
     withFolder(async (folder) => {
       const full = join(folder, "full");
       assert.equal((await runCli(["init", full])).code, 0);

@@ -96,7 +96,7 @@ function isChosen(random: Random, { number }: FaultPoint): boolean {
   return FAULT_POINTS === "all" || random() < SAMPLED;
 }
 
-test(`whatever operation fails, nothing acknowledged is lost (SEED=${seed})`, async () => {
+test(`whichever operation fails, nothing acknowledged is lost (SEED=${seed})`, async () => {
   const startMs = performance.now();
   const random = seededRandom(seed);
   const base = withRemnant(await baseOf(LOG_STEPS));

@@ -31,7 +31,7 @@ async function fill(deployment: Deployment): Promise<void> {
   assert.fail("there was room for everything");
 }
 
-test("serve loses nothing to a limit on the size of files", async (context) => {
+test("serve loses nothing at a file size limit", async (context) => {
   const { error } = spawnSync("prlimit", ["--version"]);
   if (error !== undefined) return skipLoudly(context, `no prlimit: ${error.message}`);
   await withDeployment(async (deployment) => {

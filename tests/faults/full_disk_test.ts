@@ -27,9 +27,9 @@ const PAYLOAD_BYTES = 15_000;
 const BATCHES_MAX = 200;
 
 const DISKS: [title: string, make: SmallDiskMaker][] = [
-  ["a file system in memory", memoryDisk],
+  ["an in-memory file system", memoryDisk],
   ["an ext4 file system", imageDisk],
-  ["a limit on the size of files", fileSizeLimit],
+  ["a file size limit", fileSizeLimit],
 ];
 
 /** A service on a small disk, and what it has promised. */
@@ -117,7 +117,7 @@ async function restartWhileFull(deployment: SmallDeployment): Promise<void> {
 }
 
 const TESTS: [name: string, run: (deployment: SmallDeployment) => Promise<void>][] = [
-  ["serve on a full disk refuses ingest and loses nothing", fillAndMakeRoom],
+  ["serve refuses ingest on a full disk and loses nothing", fillAndMakeRoom],
   ["serve and seal survive a restart on a full disk", restartWhileFull],
 ];
 

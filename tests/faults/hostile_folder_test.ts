@@ -120,7 +120,7 @@ async function runWith(
 }
 
 for (const { title, path, statuses, linked, isFolder } of PLACES) {
-  test(`seal, verify and init end where something else is in the place of ${title}`, async () => {
+  test(`seal, verify and init exit as documented when an entry replaces ${title}`, async () => {
     for (const entry of HOSTILE_ENTRIES) {
       if (isFolder && entry.title === "a folder with a file") continue;
       const isFollowed = entry.isLink && linked !== undefined;
@@ -134,7 +134,7 @@ for (const { title, path, statuses, linked, isFolder } of PLACES) {
 }
 
 for (const place of STRAY_PATHS) {
-  test(`seal and verify leave anything at ${place}`, async () => {
+  test(`seal and verify ignore any entry at ${place}`, async () => {
     for (const entry of HOSTILE_ENTRIES.filter(({ isLink }) => !isLink)) {
       for (const name of ["seal", "verify"]) {
         assert.ok(await runWith(place, entry, [name], [0]));
@@ -145,7 +145,7 @@ for (const place of STRAY_PATHS) {
 
 for (const place of TEMPORARY_PATHS) {
   const leftoverTitle =
-    `seal takes ${place} for its own leftover, follows it nowhere and removes no folder`;
+    `seal removes ${place} as a leftover, never follows it, and removes no folder`;
   test(leftoverTitle, async () => {
     for (const entry of HOSTILE_ENTRIES.filter(({ isLink }) => !isLink)) {
       await withHostile(whole, place, entry, async (dir) => {
@@ -161,8 +161,7 @@ const LINK = HOSTILE_ENTRIES.find(({ isLink }) => isLink)!;
 const PIPE = HOSTILE_ENTRIES.find(({ title }) => title === "a pipe")!;
 
 for (const { title, path } of PLACES.filter(({ linked }) => linked === undefined)) {
-  const serveTitle =
-    `serve, a process of its own, refuses a link or a pipe in the place of ${title}`;
+  const serveTitle = `serve in a separate process refuses a link or pipe in place of ${title}`;
   test(serveTitle, async () => {
     for (const entry of [LINK, PIPE]) {
       const { isOutsideUntouched } = await withHostile(whole, path(whole), entry, async (dir) => {

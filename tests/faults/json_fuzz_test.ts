@@ -84,7 +84,7 @@ const OUTCOMES = [
   "an integer not kept",
 ];
 
-test(`parseJson() makes of ${CASES} texts what it must (SEED=${SEED})`, (context) => {
+test(`parseJson() agrees with an oracle on ${CASES} texts (SEED=${SEED})`, (context) => {
   const random = new SeededRandom();
   const counts = new Map(OUTCOMES.map((outcome) => [outcome, 0]));
   for (let number = 0; number < CASES; number++) {

@@ -36,7 +36,7 @@ const KINDS: Record<string, Disturbance> = {
 /** Ingest as often as all others. */
 const DRAWN = [...Object.keys(KINDS), "killed in ingest", "killed in ingest"];
 
-test(`serve keeps what it acknowledged through ${KILLS} kills (SEED=${SEED})`, async () => {
+test(`serve keeps everything it acknowledged through ${KILLS} kills (SEED=${SEED})`, async () => {
   const random = seededRandom(SEED);
   const struck: Record<string, number> = {};
   const deck = Array.from({ length: KILLS }, (): Disturbance[] => {

@@ -44,7 +44,7 @@ async function ingestAtLast(socketPath: string, body: string): Promise<Receipt> 
 }
 
 for (const [title, make] of EVENTS) {
-  test(`serve with a heap of ${HEAP_MIB} MiB takes ${title} from ${CLIENTS} clients at once`, () =>
+  test(`serve with a ${HEAP_MIB} MiB heap survives ${title} from each of ${CLIENTS} clients`, () =>
     withServing(async (deployment) => {
       const { socketPath } = deployment;
       const events = make();

@@ -26,11 +26,11 @@ const CASES: [title: string, calls: string, path: string | null, errno: string][
   ["the fsync of pending/", SYNCS, "pending", "EIO"],
   ["the fsync of the log folder", SYNCS, ".", "EIO"],
   ["a write of the segment", WRITES, SEGMENT_ASIDE, "EIO"],
-  ["a write of the segment, for want of room", WRITES, SEGMENT_ASIDE, "ENOSPC"],
+  ["a write of the segment (no space)", WRITES, SEGMENT_ASIDE, "ENOSPC"],
   ["the fsync of the segment", SYNCS, SEGMENT_ASIDE, "EIO"],
   ["the rename of the segment", RENAMES, SEGMENT_ASIDE, "EIO"],
   ["the fsync of segments/", SYNCS, "segments", "EIO"],
-  ["a write of the manifest, for want of room", WRITES, MANIFEST_ASIDE, "ENOSPC"],
+  ["a write of the manifest (no space)", WRITES, MANIFEST_ASIDE, "ENOSPC"],
   ["the fsync of the manifest", SYNCS, MANIFEST_ASIDE, "EIO"],
   ["the rename of the manifest", RENAMES, MANIFEST_ASIDE, "EIO"],
   ["the removal of a pending file", REMOVALS, null, "EIO"],
@@ -54,7 +54,7 @@ async function assertWhole(dir: string): Promise<{ orphans: string[]; remnants: 
 
 const absence = straceAbsence();
 for (const [title, calls, path, errno] of CASES) {
-  test(`seal fails with ${title}, loses nothing and continues at the next`, async (context) => {
+  test(`seal exits 1 on failure of ${title}, and the next seal completes`, async (context) => {
     if (absence !== null) return skipLoudly(context, absence);
     await withFolder(async (folder) => {
       const { dir, pending } = await makeWhole(join(folder, "whole"));

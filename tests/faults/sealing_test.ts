@@ -49,7 +49,7 @@ function struckAt(served: ServedLog): string {
 }
 
 const killedTitle =
-  `serve keeps what it acknowledged, killed ${KILLS} times while it seals (SEED=${SEED})`;
+  `serve keeps everything it acknowledged through ${KILLS} kills while sealing (SEED=${SEED})`;
 test(killedTitle, async () => {
   const struck: Record<string, number> = {};
   /** Kills the service some time after it has rotated its tail. */
@@ -87,7 +87,7 @@ function openFiles({ pid }: ServedLog): number {
   }).length;
 }
 
-test("serve seals while it is followed, verified and read, and holds no more files for it", async () => {
+test("serve seals during follows, replays and verify, without holding more files open", async () => {
   const watchSealing = async (scene: Scene) => {
     const { served } = scene;
     const before = openFiles(served);

@@ -43,7 +43,7 @@ const UNTAKEN: [title: string, redirections: string, device: string][] = [
 for (const [title, redirections, device] of UNTAKEN) {
   const skip = existsSync(device) ? false : `there is no ${device}`;
   test(
-    `serve whose standard streams are ${title} serves, and keeps its log`,
+    `serve with ${title} standard streams serves, and keeps its log intact`,
     { skip },
     () =>
       withKilledDeployment(async (deployment) => {
@@ -56,7 +56,7 @@ for (const [title, redirections, device] of UNTAKEN) {
   );
 }
 
-test("serve whose standard error lost its reader serves on and ends clean", () =>
+test("serve survives the loss of standard error's reader and shuts down cleanly", () =>
   withKilledDeployment(async (deployment) => {
     const serving = await deployment.start();
     await untilReported(serving, "serving");
@@ -68,7 +68,7 @@ test("serve whose standard error lost its reader serves on and ends clean", () =
     await deployment.assertContinues();
   }));
 
-test("verify whose report nobody takes exits 1", {
+test("verify exits 1 when its report cannot be written", {
   skip: existsSync("/dev/full") ? false : "there is no /dev/full",
 }, () =>
   withKilledDeployment(async (deployment) => {

@@ -48,7 +48,7 @@ async function stopInTheMiddle({ served, ledger, failing }: Scene): Promise<void
   }
 }
 
-test(`serve continues where it was when it is stopped for ${STOP_MS} ms`, async () => {
+test(`serve resumes unharmed after being stopped for ${STOP_MS} ms`, async () => {
   const { tally } = await soakThrough([stopInTheMiddle]);
   assert.ok(tally.of("batches") > 0 && tally.of("followed") > 0);
 });

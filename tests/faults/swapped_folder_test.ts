@@ -47,7 +47,7 @@ async function stateOf({ dir, older }: Folders): Promise<string> {
 }
 
 for (const [title, put] of SWAPS) {
-  test(`serve outlives its data folder being replaced by ${title}`, () =>
+  test(`serve survives replacement of its data folder by ${title}`, () =>
     withFolder(async (folder) => {
       const at = (name: string) => join(folder, name);
       const folders = { dir: at("deployment"), away: at("away"), older: at("older") };

@@ -25,8 +25,8 @@ const UNCERTAIN: [title: string, faults: Faults][] = [
   ["a failed write", [[WRITES, "error=EIO"]]],
   ["a write to a read-only disk", [[WRITES, "error=EROFS"]]],
   ["a failed fdatasync", [["fdatasync,fsync", "error=EIO"]]],
-  ["an fdatasync without room", [["fdatasync,fsync", "error=ENOSPC"]]],
-  ["no room, and the undoing fails", [[WRITES, "error=ENOSPC"], ["ftruncate", "error=EIO"]]],
+  ["an fdatasync without space", [["fdatasync,fsync", "error=ENOSPC"]]],
+  ["a full disk and a failed undo", [[WRITES, "error=ENOSPC"], ["ftruncate", "error=EIO"]]],
   [
     "no room, and the fdatasync of the undoing fails",
     [[WRITES, "error=ENOSPC"], ["fdatasync,fsync", "error=EIO"]],
@@ -86,7 +86,7 @@ function withStruckService(
 const absence = straceAbsence();
 
 const NO_ROOM_TITLE =
-  "serve answers storage_full to writes without room and continues, followers too";
+  "serve answers storage_full to writes without space; it and its followers continue";
 test(NO_ROOM_TITLE, async (context) => {
   if (absence !== null) return skipLoudly(context, absence);
   await withStruckService(async (deployment, follower) => {
@@ -105,7 +105,7 @@ test(NO_ROOM_TITLE, async (context) => {
 });
 
 for (const [title, faults] of UNCERTAIN) {
-  const stopTitle = `serve stops its writer at ${title}; a new start has all that was acknowledged`;
+  const stopTitle = `serve stops its writer on ${title}; a restart has everything acknowledged`;
   test(stopTitle, async (context) => {
     if (absence !== null) return skipLoudly(context, absence);
     await withStruckService(async (deployment, follower) => {
@@ -136,7 +136,7 @@ const INTERRUPTED: [title: string, calls: string][] = [
 
 for (const [title, calls] of INTERRUPTED) {
   // The bug: such a write stopped the writer under Deno, and a read cost its request a 500.
-  test(`serve makes a ${title} again that a signal interrupts`, async (context) => {
+  test(`serve retries a ${title} interrupted by a signal`, async (context) => {
     if (absence !== null) return skipLoudly(context, absence);
     await withStruckService(async (deployment) => {
       // What the process before wrote is read from the disk.

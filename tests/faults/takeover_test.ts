@@ -39,7 +39,7 @@ async function append(deployment: Deployment, batchId: string): Promise<Receipt>
 }
 
 testWithBoth(
-  "each runtime serves, repeats and continues what the other wrote and was killed over",
+  "each runtime serves, deduplicates and continues the log of a killed process of the other",
   async () => {
     await withDeployment(async (deployment) => {
       const receipts: Receipt[] = [];
@@ -65,7 +65,7 @@ testWithBoth(
 );
 
 testWithBoth(
-  "a clean end of one runtime is a clean start of the other, byte for byte",
+  "a clean shutdown of one runtime is a clean start of the other, byte for byte",
   async () => {
     await withDeployment(async (deployment) => {
       const tailPath = join(deployment.logDir, "tail.ndjson");
@@ -83,7 +83,7 @@ testWithBoth(
   },
 );
 
-testWithBoth("a log that one runtime serves is refused to the other", async () => {
+testWithBoth("a log served by one runtime is refused to the other", async () => {
   await withServing(async (deployment) => {
     const refused = await deployment.run(["serve"], { runtime: OTHER_RUNTIME });
     assert.equal(refused.code, 1);

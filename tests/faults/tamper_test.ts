@@ -136,7 +136,7 @@ const CODES_OF_FLIPS: Record<string, readonly Outcome[]> = {
   [TAIL_FILE]: ["tail_invalid"],
 };
 
-test(`${FLIPS} single-bit flips are found or harmless (seed ${SEED})`, (context) =>
+test(`${FLIPS} single-bit flips are detected or harmless (seed ${SEED})`, (context) =>
   judgeAll(context, SEED, (random) => {
     const path = randomItem(random, PATHS);
     const bytes = Buffer.from(FULL.get(path)!);
@@ -182,7 +182,7 @@ function reframed(path: string, random: Random): Buffer {
   return Buffer.concat([before, ...framed.map((piece) => Buffer.from(piece as string)), after]);
 }
 
-test(`${FLIPS} reframed flips are found or harmless (seed ${SEED})`, (context) =>
+test(`${FLIPS} reframed flips are detected or harmless (seed ${SEED})`, (context) =>
   judgeAll(context, SEED + 1, (random) => {
     const path = randomItem(random, [...PENDING, TAIL_FILE]);
     const check = (outcome: Outcome) => {
@@ -193,7 +193,7 @@ test(`${FLIPS} reframed flips are found or harmless (seed ${SEED})`, (context) =
     return { tree: withFile(path, reframed(path, random)), what: `a flip in ${path}`, check };
   }));
 
-test(`${FLIPS} relisted flips are found or harmless (seed ${SEED})`, (context) =>
+test(`${FLIPS} relisted flips are detected or harmless (seed ${SEED})`, (context) =>
   judgeAll(context, SEED + 2, (random) => {
     const number = randomInteger(random, 0, SEGMENTS.length - 1);
     const bytes = Buffer.from(FULL.get(SEGMENTS[number]!.path)!);
@@ -207,7 +207,7 @@ async function assertOutcome(tree: Tree, expected: Outcome | readonly Outcome[],
   assert.ok([expected].flat().includes(outcome), `${what}: ${outcome}`);
 }
 
-test("files that are deleted or cut are found", async () => {
+test("deleted or truncated files are detected", async () => {
   await assertOutcome(without(MANIFEST_FILE), "manifest_invalid", "no manifest");
   for (const { path } of SEGMENTS) await assertOutcome(without(path), "manifest_invalid", path);
   for (const path of PENDING) await assertOutcome(without(path), "chain_head_mismatch", path);
@@ -230,7 +230,7 @@ test("files that are deleted or cut are found", async () => {
   }
 });
 
-test("a tail that is deleted or cut leaves the log of an earlier time", async () => {
+test("a deleted or truncated tail leaves an earlier state of the log", async () => {
   const tail = Buffer.from(FULL.get(TAIL_FILE)!);
   const starts = commitStarts(TAIL_FILE);
   const random = seededRandom(SEED);
@@ -250,7 +250,7 @@ test("a tail that is deleted or cut leaves the log of an earlier time", async ()
   }
 });
 
-test("swapped or duplicated files are found", async () => {
+test("swapped or duplicated files are detected", async () => {
   const [first, second] = SEGMENTS;
   const swap = (a: string, b: string) => withFile(a, FULL.get(b)!, withFile(b, FULL.get(a)!));
   await assertOutcome(swap(first!.path, second!.path), "file_hash_mismatch", "segments");
@@ -288,7 +288,7 @@ function rearrangements<Item>(items: readonly Item[]): { what: string; items: It
   return found;
 }
 
-test("commits that are deleted, duplicated or reordered are found", async () => {
+test("deleted, duplicated or reordered commits are detected", async () => {
   const linesOf = (commits: readonly CommitParts[]) => commits.flatMap(({ lines }) => lines).join();
   for (const path of [...PENDING, TAIL_FILE]) {
     const commits = splitCommits(FULL.get(path)!);
@@ -303,7 +303,7 @@ test("commits that are deleted, duplicated or reordered are found", async () => 
   }
 });
 
-test("rows that are deleted, duplicated or reordered are found, with repaired framing", async () => {
+test("deleted, duplicated or reordered rows with repaired framing are detected", async () => {
   const codes: readonly Outcome[] = [
     "order_invalid",
     "batch_commitment_mismatch",
@@ -325,7 +325,7 @@ test("rows that are deleted, duplicated or reordered are found, with repaired fr
   }
 });
 
-test("deleted, duplicated or reordered rows of a segment with a rebuilt manifest are found", async () => {
+test("deleted, duplicated or reordered segment rows with a rebuilt manifest are detected", async () => {
   const codes: readonly Outcome[] = [
     ...["order_invalid", "batch_commitment_mismatch", "chain_head_mismatch"] as const,
     ...["segment_invalid", "manifest_invalid"] as const,

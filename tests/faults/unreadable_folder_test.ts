@@ -31,7 +31,7 @@ const inLog = (name: string) => () => join("data", "log", name);
 
 const CASES: Case[] = [
   { title: "a tail", path: inLog("tail.ndjson"), mode: 0o000, seal: 1, verify: 1 },
-  { title: "a tail to write", path: inLog("tail.ndjson"), mode: 0o400, seal: 1, verify: 0 },
+  { title: "a tail (for writing)", path: inLog("tail.ndjson"), mode: 0o400, seal: 1, verify: 0 },
   { title: "a manifest", path: inLog("manifest.json"), mode: 0o000, seal: 1, verify: 1 },
   { title: "a lock", path: inLog(".lock"), mode: 0o000, seal: 1, verify: 0 },
   { title: "a segment", path: ({ segment }) => segment, mode: 0o000, seal: 1, verify: 1 },
@@ -39,7 +39,7 @@ const CASES: Case[] = [
   { title: "segments/", path: inLog("segments"), mode: 0o000, seal: 1, verify: 1 },
   { title: "pending/", path: inLog("pending"), mode: 0o000, seal: 1, verify: 1 },
   { title: "the log folder", path: inLog("."), mode: 0o000, seal: 1, verify: 1 },
-  { title: "the log folder to write", path: inLog("."), mode: 0o500, seal: 1, verify: 0 },
+  { title: "the log folder (for writing)", path: inLog("."), mode: 0o500, seal: 1, verify: 0 },
   { title: "a configuration", path: () => "service.toml", mode: 0o000, seal: 2, verify: 2 },
 ];
 
@@ -64,7 +64,7 @@ function assertEnd({ code, stdout, stderr }: CliExit, status: number): void {
 
 const reason = await absence();
 for (const { title, path, mode, seal, verify } of CASES) {
-  test(`seal and verify end without the right to ${title}`, async (context) => {
+  test(`seal and verify exit as documented without access to ${title}`, async (context) => {
     if (reason !== null) return skipLoudly(context, reason);
     await withFolder(async (folder) => {
       const whole = await makeWhole(join(folder, "whole"));

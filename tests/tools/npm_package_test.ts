@@ -86,7 +86,7 @@ before(async () => {
 
 after(() => rm(folder, { recursive: true, force: true }));
 
-test("the package holds the program as JavaScript, declarations and documents", { skip }, () => {
+test("the package contains the program as JavaScript, declarations and documents", { skip }, () => {
   const files = globSync("**/*.*", { cwd: installed });
   const others = files.filter((path) => !/^dist\/npm\/([\w./]+)\.(d\.ts|js)$/.test(path));
   assert.deepEqual(others.sort(), ["README.md", "package.json"]);
@@ -101,7 +101,7 @@ test("the package holds the program as JavaScript, declarations and documents", 
   assert.match(version, /^\d+\.\d+\.\d+$/);
 });
 
-test("the installed command tells its version and revision", { skip }, async () => {
+test("the installed command prints its version and revision", { skip }, async () => {
   const { version } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
   const revision = revisionOf(ROOT);
   const { code, stdout, stderr } = await runCli(["--version"], command);
@@ -136,7 +136,7 @@ test(
   },
 );
 
-test("the installed package finds the modules of its threads", { skip }, async () => {
+test("the installed package finds its worker modules", { skip }, async () => {
   const moduleUrl = (path: string) => pathToFileURL(join(installed, "dist", "npm", "src", path));
   const { ThreadPool }: typeof threadPool = await import(
     moduleUrl("threads/thread_pool.js").href
@@ -158,7 +158,7 @@ test("the installed package finds the modules of its threads", { skip }, async (
   }
 });
 
-test("renameModules() renames what is imported of the tree, and nothing else", () => {
+test("renameModules() renames only imports of modules in the tree", () => {
   const renamed = [
     'export { a } from "../b/a.js";',
     'import "./a.js";',

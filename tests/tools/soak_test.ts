@@ -57,7 +57,7 @@ async function untilBusy({ tally, failing }: Scene): Promise<void> {
 }
 
 const seed = testSeed();
-test(`runSoak() finds nothing wrong through a kill, a seal and a verify (SEED=${seed})`, () =>
+test(`runSoak() finds no violation through a kill, a seal and a verify (SEED=${seed})`, () =>
   withFolder(async (dir) => {
     const { kill, seal, verify } = DISTURBANCES;
     const { tally } = await soak(dir, [kill, seal, verify, untilBusy]);
@@ -90,7 +90,7 @@ const LOSSES = new RegExp([
 /** Less than any commit, so that what is left is a remnant. */
 const KEPT_BYTES = 100;
 
-test(`runSoak() finds that acknowledged batches are lost (SEED=${seed})`, () =>
+test(`runSoak() detects lost acknowledged batches (SEED=${seed})`, () =>
   withFolder(async (dir) => {
     const lose = async (scene: Scene) => {
       await untilBusy(scene);
@@ -101,7 +101,7 @@ test(`runSoak() finds that acknowledged batches are lost (SEED=${seed})`, () =>
     assert.ok((await stat(join(kept, "service.toml"))).isFile(), "the log is kept");
   }));
 
-test(`runSoak() tells what a service says that does not start again (SEED=${seed})`, () =>
+test(`runSoak() reports the messages of a service that fails to restart (SEED=${seed})`, () =>
   withFolder(async (dir) => {
     const loseAll = async ({ served }: Scene) => {
       await served.kill();
@@ -112,7 +112,7 @@ test(`runSoak() tells what a service says that does not start again (SEED=${seed
     assert.match(message, /serve ended with exit 1: .*manifest/);
   }));
 
-test(`runSoak() fails when the service ends by itself (SEED=${seed})`, () =>
+test(`runSoak() fails when the service exits by itself (SEED=${seed})`, () =>
   withFolder(async (dir) => {
     const killSecretly = async ({ served, failing }: Scene) => {
       process.kill(served.pid!, "SIGKILL");
@@ -122,7 +122,7 @@ test(`runSoak() fails when the service ends by itself (SEED=${seed})`, () =>
     assert.match(message, /serve ended by itself with SIGKILL/);
   }));
 
-test("Vitals finds too much memory, too many descriptors, and a leak of either", () => {
+test("Vitals detects excessive memory, excessive descriptors, and a leak of either", () => {
   const looks = (count: number, memoryMib: number, descriptors: number, vitals = new Vitals()) => {
     for (let look = 0; look < count; look++) {
       vitals.add({ memoryBytes: memoryMib * MIB, descriptors });
@@ -139,7 +139,7 @@ test("Vitals finds too much memory, too many descriptors, and a leak of either",
   assert.throws(() => looks(50, 100, 90, looks(50, 100, 30)).conclude(), /leaks: descriptors/);
 });
 
-test(`tools/soak.ts says in one line that it passed, and exits 0 (SEED=${seed})`, () =>
+test(`tools/soak.ts reports success in one line and exits 0 (SEED=${seed})`, () =>
   withFolder(async (dir) => {
     const args = ["--minutes", "0.02", "--seed", String(seed), "--dir", dir];
     const { code, stdout, stderr } = await runTool(args);
@@ -148,7 +148,7 @@ test(`tools/soak.ts says in one line that it passed, and exits 0 (SEED=${seed})`
     assert.deepEqual(await readdir(dir), []);
   }));
 
-test(`tools/soak.ts leaves nothing behind when it is stopped (SEED=${seed})`, () =>
+test(`tools/soak.ts leaves nothing behind when stopped (SEED=${seed})`, () =>
   withFolder(async (dir) => {
     const spawned = spawnScript(SOAK, ["--dir", dir], { permissions: ["--allow-all"] });
     await untilReported(spawned, "soak of");
@@ -160,7 +160,7 @@ test(`tools/soak.ts leaves nothing behind when it is stopped (SEED=${seed})`, ()
     assert.deepEqual(await readdir(dir), []);
   }));
 
-test("tools/soak.ts refuses bad arguments with exit 2", async () => {
+test("tools/soak.ts exits 2 for bad arguments", async () => {
   const refused: [args: string[], message: RegExp][] = [
     [["--minutes", "soon"], /--minutes must be a number above 0, got soon/],
     [["--runtime", "bun"], /--runtime must be deno or node/],

@@ -32,7 +32,7 @@ async function stop({ child, exited }: Spawned): Promise<void> {
   assert.equal(stdout, "");
 }
 
-test("start creates and serves ./demo, and serves it again, edited or not", () =>
+test("start creates and serves ./demo, and reuses it on the next run, edited or not", () =>
   withFolder(async (folder) => {
     const first = await start(folder);
     assert.match(first.output.stderr, /^initialized demo\n/);

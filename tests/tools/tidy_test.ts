@@ -34,8 +34,12 @@ const FAULTS: [title: string, changed: Record<string, string>, found: RegExp | n
   ],
   ["a long file", { "src/event/names.ts": "\n".repeat(450) }, /names\.ts: 451 lines, at most 450/],
   ["unfinished work", { "cli.ts": `${TREE["cli.ts"]}// ${LATER}` }, /:3: unfinished/],
-  ["another end of the process", { "cli.ts": `${TREE["cli.ts"]}${ENDING}` }, /:3: ends a process/],
-  ["the name of a runtime", { "src/event/names.ts": RUNTIME }, /names\.ts: names a runtime/],
+  [
+    "an extra exit",
+    { "cli.ts": `${TREE["cli.ts"]}${ENDING}` },
+    /:3: ends a process/,
+  ],
+  ["a runtime's name", { "src/event/names.ts": RUNTIME }, /names\.ts: names a runtime/],
   [
     "an import upwards",
     { "src/event/names.ts": 'import "../log/log.ts";', "src/log/log.ts": "" },
@@ -50,7 +54,7 @@ const FAULTS: [title: string, changed: Record<string, string>, found: RegExp | n
     "deno.json": TREE["deno.json"]!.replace("1.2.3", "^1.2.3"),
     "package.json": TREE["package.json"]!.replace("1.2.3", "^1.2.3"),
   }, /a: \^1\.2\.3 is not an exact version/],
-  ["a package that is not listed", { "docs/dependencies.md": "" }, /has no line on a/],
+  ["an unlisted package", { "docs/dependencies.md": "" }, /has no line on a/],
 ];
 
 for (const [title, changed, found] of FAULTS) {

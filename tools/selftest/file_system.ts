@@ -56,6 +56,6 @@ const KNOWN: Record<number, [name: string, doubt: string | null]> = {
  */
 export function judgeFileSystem(type: number, platform: string): FileSystem {
   const [name, doubt] = (platform === "linux" ? KNOWN[type >>> 0] : undefined) ??
-    ["a file system of unknown kind", null];
+    ["a file system of unknown type", null];
   return { name, doubt };
 }

@@ -31,7 +31,7 @@ function changed(storage: Storage, change: (file: StorageFile) => Partial<Storag
   };
 }
 
-test("the probes find nothing wrong with a real folder", () =>
+test("the probes pass on a real folder", () =>
   withFolder(async (dir) => {
     const storage = fileStorage(dir);
     await probeWrites(storage);
@@ -45,7 +45,7 @@ type Probe = (storage: Storage, dir: string) => Promise<unknown>;
 const renames: Probe = (storage, dir) => probeRename(dir, storage);
 
 const FAULTS: Record<string, [Probe, (storage: Storage) => Storage, RegExp]> = {
-  "writes that are lost": [
+  "lost writes": [
     probeWrites,
     (storage) => changed(storage, () => ({ write: () => Promise.resolve() })),
     /not read back/,
@@ -63,7 +63,7 @@ const FAULTS: Record<string, [Probe, (storage: Storage) => Storage, RegExp]> = {
     (storage) => changed(storage, () => ({ truncate: () => Promise.resolve() })),
     /not its first bytes alone/,
   ],
-  "a create that opens what is there": [
+  "an exclusive create that opens an existing file": [
     probeWrites,
     (storage) => {
       let opened = 0;
@@ -73,7 +73,7 @@ const FAULTS: Record<string, [Probe, (storage: Storage) => Storage, RegExp]> = {
     },
     /can be made again/,
   ],
-  "a rename in two steps": [
+  "a rename that is not atomic": [
     renames,
     (storage) => ({
       ...storage,
@@ -92,7 +92,7 @@ const FAULTS: Record<string, [Probe, (storage: Storage) => Storage, RegExp]> = {
 };
 
 for (const [name, [probe, spoil, message]] of Object.entries(FAULTS)) {
-  test(`the probes find ${name}`, () =>
+  test(`the probes detect ${name}`, () =>
     withFolder(async (dir) => {
       await assert.rejects(() => probe(spoil(fileStorage(dir)), dir), message);
     }));

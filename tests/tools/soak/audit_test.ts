@@ -105,7 +105,7 @@ function audit({ ledger, heads }: Known, events: CommittedEvent[]): Audit {
   return audit;
 }
 
-test("Audit takes a log with all that was acknowledged, with and without the rest", () => {
+test("Audit accepts a log with every acknowledged batch, with or without the others", () => {
   const state = known();
   const { a, b, c } = state;
   assert.equal(audit(state, [...a, ...b]).history.length, 5);
@@ -127,7 +127,7 @@ function clientOf(events: CommittedEvent[]): Pages {
   };
 }
 
-test("Audit reads on page by page, and finds that what it has read is gone", async () => {
+test("Audit resumes after its last event, and detects that events it has read are gone", async () => {
   const { ledger, entries, a, b, c, heads } = known();
   const { signal } = new AbortController();
   const audit = new Audit(ledger, heads);
@@ -144,7 +144,7 @@ test("Audit reads on page by page, and finds that what it has read is gone", asy
 /** What is done to a good log, and what the audit says. */
 const FAULTS: Record<string, [spoil: (state: Known) => CommittedEvent[], RegExp]> = {
   "a lost batch": [({ a }) => a, /shop\/b was acknowledged and is lost/],
-  "half of a batch": [({ a, b }) => [...a, ...b.slice(0, 2)], /shop\/b has 2 of 3 events/],
+  "a partial batch": [({ a, b }) => [...a, ...b.slice(0, 2)], /shop\/b has 2 of 3 events/],
   "a duplicate batch": [
     ({ a, b }) => [...a, ...b, ...committed(batchOf("a", 2), 10)],
     /shop\/a is in the log twice/,
@@ -157,16 +157,16 @@ const FAULTS: Record<string, [spoil: (state: Known) => CommittedEvent[], RegExp]
     ledger.refuse(entries[2]!);
     return [...a, ...b, ...c];
   }, /shop\/c is in the log, and was refused/],
-  "other ids than those of the receipt": [
+  "ids other than those of the receipt": [
     ({ a }) => [...a, ...committed(batchOf("b", 3), 30)],
     /shop\/b has ids from .*1e, not .*03/,
   ],
-  "an order that does not increase": [({ a, b }) => [...b, ...a], /comes after .* in the log/],
-  "a payload that was altered": [
+  "ids that do not increase": [({ a, b }) => [...b, ...a], /comes after .* in the log/],
+  "an altered payload": [
     ({ a, b }) => [{ ...a[0]!, payload: { place: 7 } }, a[1]!, ...b],
     /payload of event .* is not what was hashed/,
   ],
-  "an envelope that was altered": [
+  "an altered envelope": [
     ({ a, b }) => [{ ...a[0]!, record_key: "other" }, a[1]!, ...b],
     /event .* has another hash/,
   ],
@@ -178,7 +178,7 @@ const FAULTS: Record<string, [spoil: (state: Known) => CommittedEvent[], RegExp]
     heads.set(idAt(2), "0".repeat(64));
     return [...a, ...b];
   }, /chain head after event .* has changed/],
-  "a known head of an event that is gone": [({ heads, a, b }) => {
+  "a known chain head of a missing event": [({ heads, a, b }) => {
     heads.set(idAt(7), "0".repeat(64));
     return [...a, ...b];
   }, /does not contain event .*07, whose chain head is known/],
@@ -197,14 +197,14 @@ const FAULTS: Record<string, [spoil: (state: Known) => CommittedEvent[], RegExp]
     ({ a, b }) => [...a, ...b, retirementOf(RETIREMENT, idAt(4))],
     /retirement of shop names .*04 as its last event, not .*05/,
   ],
-  "several times of commit in a batch": [
+  "several commit times in a batch": [
     ({ a, b }) => [a[0]!, hashed({ ...a[1]!, observed_at: "2026-01-01T00:00:00.001Z" }), ...b],
     /shop\/a has several times of commit/,
   ],
 };
 
 for (const [name, [spoil, message]] of Object.entries(FAULTS)) {
-  test(`Audit finds ${name}`, () => {
+  test(`Audit detects ${name}`, () => {
     const state = known();
     const events = spoil(state);
     assert.throws(() => audit(state, events), (error) => {
@@ -213,7 +213,7 @@ for (const [name, [spoil, message]] of Object.entries(FAULTS)) {
   });
 }
 
-test("Ledger takes no answer that contradicts an earlier one", () => {
+test("Ledger rejects an answer that contradicts an earlier one", () => {
   const { ledger, entries, a, c } = known();
   const receipt: Receipt = { ...receiptOf(a), status: "duplicate" };
   ledger.acknowledge(entries[0]!, receipt);
@@ -253,7 +253,7 @@ function observation(through: number, numbers: number[], filter: ReplayFilter = 
   return { observer: "follower", filter, after: idAt(10), through: idAt(through), seen };
 }
 
-test("History agrees with who saw a part of it, and with nobody else", () => {
+test("History.check() accepts an observation of part of it and rejects any other", () => {
   const crm = { source: "crm" };
   history().check(observation(13, [11, 12, 13]));
   history().check(observation(20, [12, 18], { ...crm, stream: "orders" }));
@@ -275,7 +275,7 @@ const ROWS = [
   { source: "shop", stream: "orders", event_count: 2, frontier_event_id: idAt(9) },
 ];
 
-test("Observations are checked once the history covers them, listings too", async () => {
+test("Observations.check() checks observations and listings once the history covers them", async () => {
   const observations = new Observations();
   const { signal } = new AbortController();
   await observations.add(observation(101, [11]), signal);

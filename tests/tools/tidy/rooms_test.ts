@@ -14,7 +14,7 @@ function treeOf(imports: Record<string, string[]>) {
   return { files: Object.keys(imports), read };
 }
 
-test("findWrongRooms() finds imports that go up, and folders that are no room", () => {
+test("findWrongRooms() finds upward imports, and folders that are not rooms", () => {
   const { files, read } = treeOf({
     "src/log/log.ts": ["./segment/a.ts", "../event/a.ts"],
     "src/log/segment/a.ts": ["../storage/a.ts", "./b.ts", "../../event/a.ts"],
@@ -29,13 +29,13 @@ test("findWrongRooms() finds imports that go up, and folders that are no room", 
   ]);
 });
 
-test("findFullFolders() counts the files of each folder of src/ by itself", () => {
+test("findFullFolders() counts the files of each folder of src/ separately", () => {
   const files = Array.from({ length: 26 }, (_, n) => `src/a/${n}.ts`);
   assert.deepEqual(findFullFolders([...files, "src/a/b/0.ts"]), ["src/a: 26 files, at most 25"]);
   assert.deepEqual(findFullFolders([...files.slice(1), "tests/a.ts"]), []);
 });
 
-test("findCycles() tells each circle once, and follows no thread", () => {
+test("findCycles() reports each cycle once, and does not follow worker modules", () => {
   const { files, read } = treeOf({
     "src/d.ts": ["./a.ts"],
     "src/c.ts": ["./a.ts"],
@@ -51,7 +51,7 @@ test("findCycles() tells each circle once, and follows no thread", () => {
   ]);
 });
 
-test("findInnerImports() finds what is imported from inside a package without a reason", () => {
+test("findInnerImports() finds imports from inside a package without a documented reason", () => {
   const { files, read } = treeOf({ "src/a.ts": ["p/src/x.js", "p/src/y.js", "p", "node:fs"] });
   const list = "\n| `p/src/x.js` | it is quicker |";
   assert.deepEqual(findInnerImports(files, read, list), [
