@@ -1,4 +1,4 @@
-/** What the load generator understands of the peers' answers, and how figures become a table. */
+/** The load generator's parsers of the peers' replies, and the comparison table. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
@@ -14,7 +14,7 @@ interface Skimmer<Reply> {
   push(data: Buffer): Reply | null;
 }
 
-/** Gives one skimmer the same bytes again and again, cut into pieces of every size. */
+/** Feeds a skimmer the same bytes repeatedly, split into pieces of every size. */
 function assertSkims<Reply>(
   skimmer: Skimmer<Reply>,
   { bytes, replies, reply }: { bytes: Buffer; replies: number; reply: Reply },
@@ -29,7 +29,7 @@ function assertSkims<Reply>(
   }
 }
 
-/** What must be refused with an error. */
+/** Replies that must be refused with an error. */
 function assertRefuses(skimmer: Skimmer<unknown>, bytes: Buffer, message: RegExp): void {
   skimmer.expect(1);
   assert.throws(() => skimmer.push(bytes), message);
@@ -47,7 +47,7 @@ test("RespSkimmer finds the end of every kind of reply and the last entry, howev
   assertRefuses(new RespSkimmer(), Buffer.from("*2\r\n+OK\r\n-OOM full\r\n"), /Redis: OOM full$/);
 });
 
-/** A message as the server sends it. */
+/** A message in the server's format. */
 function pg(type: string, ...parts: (string | number[] | Buffer)[]): Buffer {
   const body = Buffer.concat(parts.map((part) => Buffer.from(part as string)));
   const head = Buffer.alloc(5);

@@ -1,4 +1,4 @@
-/** Every benchmark runs to its end, with next to nothing to do, so that none can rot unseen. */
+/** Every benchmark runs to its end on a minimal load, so that none breaks unnoticed. */
 import assert from "node:assert/strict";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -34,7 +34,7 @@ const RUNS: [name: string, args: string[], rows: string[]][] = [
   ["sealed", ["--events", "2500", "--starts", "1", "--seconds", "0.1"], SEALED_ROWS],
   ["steady", STEADY, ["1", "2", "3"]],
 ];
-/** Those that take no choice of rows, or are asked for all. */
+/** Benchmarks without a choice of rows, or of which all are requested. */
 const TELL_ALL = ["sealed", "steady"];
 
 for (const [name, args, rows] of RUNS) {
@@ -46,7 +46,7 @@ for (const [name, args, rows] of RUNS) {
       assert.deepEqual(report.rows.map(({ row }) => row), rows);
       for (const row of report.rows) {
         const figures = Object.entries(row).filter(([name]) => /s\/s$| ms$|^ms$/.test(name));
-        // On a busy machine a window this short may see no answer.
+        // On a busy machine such a short window may see no response.
         assert(figures.some(([, figure]) => Number(figure) >= 0), JSON.stringify(row));
       }
       assert.deepEqual(await readdir(folder), ["report.json"]);
@@ -72,7 +72,7 @@ test("bench/scale reports all figures, and --keep reuses the log that it built",
       await runBench("scale", folder, args),
     ].map(({ report }) => new Map(report.rows.map((row) => [row["row"], row["300 events"]])));
     for (const [name, figure] of built!) {
-      // Memory is told where /proc is.
+      // Memory is reported only where /proc exists.
       assert.ok(/ MB$/.test(`${name}`) || typeof figure === "number", `${name}: ${figure}`);
     }
     for (const row of ["events sealed", "segments", "append while building p99 ms"]) {

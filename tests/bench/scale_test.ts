@@ -1,4 +1,4 @@
-/** What the scale and steady benchmarks submit, and how they count and compare. */
+/** The load of the scale and steady benchmarks, and how they count and compare. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
@@ -40,7 +40,7 @@ test("sideBySide() divides the last figure by the first, unless one is missing",
   ]);
 });
 
-/** The end of a follow record that goes up to an event. */
+/** The end of a follow record, up to an event. */
 function recordThrough(id: string): Buffer {
   return Buffer.from(`],"next_after":"${id}","snapshot_through_event_id":"ff"}\n\r\n`);
 }

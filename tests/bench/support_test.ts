@@ -1,4 +1,4 @@
-/** The parts of the load generator, of which a fault would falsify the figures. */
+/** Parts of the load generator whose bugs would falsify the figures. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";

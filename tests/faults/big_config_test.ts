@@ -1,7 +1,7 @@
 /**
- * A configuration that is no configuration: far too large, of one line, nested without end, with
- * NUL in it. Every command that reads it ends with exit status 2 and one short line, and touches no
- * log. The bug: a message quoted a value whole, 64 KiB of digits or path, and with its line breaks.
+ * Unusable configurations: huge, on one line, deeply nested, or with NULs. Every command that reads
+ * one exits with status 2 and one short line, and leaves the log alone. Regression: a message
+ * quoted 64 KiB of digits or path, line breaks included.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -15,11 +15,11 @@ import { configOf, runOn } from "./support/hostile_deployment.ts";
 import { CONFIG_FILE_BYTES_MAX } from "../../src/commands/config.ts";
 
 const TEN_MB = 10_000_000;
-/** What may be said of a configuration, with its path. */
+/** Limit of a message about the configuration, path included. */
 const LINE_CHARS_MAX = 400;
-/** Of one that is read to its end: the largest there may be. */
+/** Size of the largest accepted configuration. */
 const ROOM = CONFIG_FILE_BYTES_MAX;
-/** Shows whether a message quotes what it was given. */
+/** Shows whether a message quotes its input. */
 const SECRET = "s3cret";
 
 const fill = (text: string, sizeBytes: number) => text.repeat(Math.floor(sizeBytes / text.length));
@@ -57,7 +57,7 @@ function assertRefused(
   assert.doesNotMatch(stderr.trimEnd(), /\p{Cc}/u, label);
 }
 
-/** A deployment with this configuration, whose log must stay empty. */
+/** A deployment with this configuration; its log must stay empty. */
 async function withConfig(bytes: Uint8Array | string, use: (dir: string) => Promise<void>) {
   await withFolder(async (dir) => {
     await init(dir, () => {});
@@ -81,7 +81,7 @@ for (const [title, text] of CASES) {
 test("serve in a separate process refuses a configuration of 10 MB and one of 1 TB", async () => {
   await withConfig(Buffer.alloc(TEN_MB, "x"), async (dir) => {
     for (const sizeBytes of [TEN_MB, 1e12]) {
-      // Without data: takes no room on the disk.
+      // A sparse file: occupies no disk space.
       await truncate(configOf(dir), sizeBytes);
       const { code, ...said } = await runCli(["serve", "--config", configOf(dir)]);
       assertRefused({ status: code, ...said }, `${sizeBytes} bytes`);

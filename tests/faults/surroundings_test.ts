@@ -1,6 +1,6 @@
 /**
- * What happens around a running `serve`: its socket file is removed, its log is reached by another
- * path, its terminal goes away. Nothing that it acknowledged is lost.
+ * Changes around a running `serve`: its socket file is removed, its log is opened by another path,
+ * its terminal closes. Nothing acknowledged is lost.
  */
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";

@@ -1,6 +1,6 @@
 /**
- * The bearer token gives nothing away by the time that its comparison takes: whatever is presented,
- * two digests of the same length meet in one comparison that always runs to its end.
+ * The time of a token comparison reveals nothing: for any input, two digests of the same length are
+ * compared once, in constant time.
  */
 import assert from "node:assert/strict";
 import crypto from "node:crypto";
@@ -12,7 +12,7 @@ import { skipLoudly } from "./support/skip.ts";
 
 const TOKEN = "s3cret-token";
 
-/** As a header brings them: a character for each byte. */
+/** Header values, with one character per byte. */
 const WRONG: [title: string, token: string][] = [
   ["nothing", ""],
   ["a space", " "],
@@ -43,7 +43,7 @@ test("createAuthorizer() refuses every near miss of the token", () => {
 const LENGTH_TITLE = "createAuthorizer() compares two digests of equal length, once, for any input";
 test(LENGTH_TITLE, (context) => {
   if (THIS_RUNTIME === "deno") {
-    return skipLoudly(context, "a built-in of Deno cannot be watched; Node runs the same source");
+    return skipLoudly(context, "Deno's built-ins cannot be patched; Node runs the same source");
   }
   const { timingSafeEqual } = crypto;
   const lengths: [number, number][] = [];

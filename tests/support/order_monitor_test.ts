@@ -1,4 +1,4 @@
-/** Each rule of the monitor on a storage that is used against it; all other tests keep to them. */
+/** Each rule of the monitor, on a storage that violates it; all other tests must keep the rules. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
@@ -19,7 +19,7 @@ const SEGMENT = `segments/${FIRST}_${LAST}_${"0".repeat(64)}.parquet`;
 const COVERING = JSON.stringify({ segments: [{ path: SEGMENT, last_event_id: LAST }] });
 const HEADER = `{"commit":{"batches":[{"first_event_id":"${FIRST}","last_event_id":"${LAST}"}]}}\n`;
 
-/** A file with these bytes, which are not synced. */
+/** A file with these unsynced bytes. */
 async function write(monitor: OrderMonitor, path: string, text: string): Promise<StorageFile> {
   const file = await monitor.open(path, "create");
   await file.write(Buffer.from(text), 0);
@@ -41,7 +41,7 @@ const isNew = true;
 
 type Use = (monitor: OrderMonitor) => Promise<unknown>;
 
-/** What breaks a rule, with a part of what the monitor says; `files` are there at first. */
+/** Violations, with part of the monitor's message; `files` exist beforehand. */
 const BROKEN: [rule: string, found: RegExp, use: Use, files?: string[]][] = [
   ["a receipt before the sync of its bytes", /before the tail is synced/, async (m) => {
     await write(m, TAIL_FILE, HEADER);
@@ -108,7 +108,7 @@ const BROKEN: [rule: string, found: RegExp, use: Use, files?: string[]][] = [
     await m.remove(SEGMENT);
   }, [SEGMENT]],
   ["removal of the tail", /is removed/, (m) => m.remove(TAIL_FILE), [TAIL_FILE]],
-  ["a segment opened for writing", /opened to be/, (m) => m.open(SEGMENT, "write"), [
+  ["a segment opened for writing", /opened for/, (m) => m.open(SEGMENT, "write"), [
     SEGMENT,
   ]],
   ["a write to a rotated tail", /pending.* is written to/, async (m) => {
@@ -120,10 +120,10 @@ const BROKEN: [rule: string, found: RegExp, use: Use, files?: string[]][] = [
   ["an overwrite of synced bytes", /overwritten/, async (m) => {
     await (await writeSynced(m, TAIL_FILE, HEADER)).write(Buffer.from(HEADER), 1);
   }],
-  ["a truncation of synced bytes", /cut off/, async (m) => {
+  ["a truncation of synced bytes", /bytes are truncated/, async (m) => {
     await (await writeSynced(m, TAIL_FILE, HEADER)).truncate(HEADER.length - 1);
   }],
-  ["a retry of a failed sync", /after a sync that failed/, async (m) => {
+  ["a retry of a failed sync", /after a failed sync/, async (m) => {
     const file = await write(m, "failing", HEADER);
     await assert.rejects(file.sync(), /EIO/);
     await file.sync();

@@ -23,17 +23,17 @@ async function fileOf(bytes: Uint8Array): Promise<{ disk: SimulatedDisk; file: S
   return { disk, file: await disk.open("f", "write") };
 }
 
-/** What is left of `f`, a letter for each sector: `0` for zeros. */
+/** The remaining content of `f`, one letter per sector; `0` for zeros. */
 function sectorsLeft(disk: SimulatedDisk, choice: CrashChoice): string {
   const bytes = disk.crash(choice).contents("f");
   return Array.from({ length: Math.ceil(bytes.length / SECTOR_BYTES) }, (_, place) => {
     const sector = bytes.subarray(place * SECTOR_BYTES, (place + 1) * SECTOR_BYTES);
-    assert.ok(sector.every((byte) => byte === sector[0]), "a sector is not torn");
+    assert.ok(sector.every((byte) => byte === sector[0]), "no sector is torn");
     return sector[0] === 0 ? "0" : String.fromCharCode(sector[0]!);
   }).join("");
 }
 
-/** All that many crashes leave, by chance. */
+/** Results of many random crashes. */
 function everyCrash(disk: SimulatedDisk): Set<string> {
   const random = seededRandom(1);
   return new Set(Array.from({ length: 500 }, () => sectorsLeft(disk, anyOf(random))));
@@ -105,7 +105,7 @@ test("SimulatedDisk keeps or loses a rename as a whole, and no change without it
   await disk.rename("t", "p/t");
   await (await disk.open("t", "create")).close();
   assert.deepEqual(pathsLeft(disk, [false, true]), ["p", "t"], "the new t needs the rename");
-  assert.equal(disk.crash().contents("t").length, A.length, "and so it is the old one");
+  assert.equal(disk.crash().contents("t").length, A.length, "which still holds the old bytes");
   assert.deepEqual(pathsLeft(disk, [true, false]), ["p", "p/t"]);
   await disk.syncFolder("p");
   assert.deepEqual(pathsLeft(disk, [false]), ["p", "p/t"]);
@@ -132,7 +132,7 @@ test("SimulatedDisk fails writes when full, and accepts them once space is freed
   const { disk, file } = await fileOf(A);
   disk.roomBytes = 10;
   await assert.rejects(file.write(B, A.length), { code: "ENOSPC" });
-  assert.equal(disk.contents("f").length, A.length + 10, "what there was room for is written");
+  assert.equal(disk.contents("f").length, A.length + 10, "the part that fits is written");
   await file.truncate(A.length - SECTOR_BYTES);
   await file.write(B.subarray(0, SECTOR_BYTES), A.length - SECTOR_BYTES);
   await file.write(B, 0);

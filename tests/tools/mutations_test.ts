@@ -20,6 +20,6 @@ test("MUTATIONS apply to the current tree and name existing tests", () => {
 test("edited() refuses a text that does not occur exactly once", () => {
   const edit = { file: "f", find: "a", replace: "b" };
   assert.equal(edited("xa", edit), "xb");
-  assert.throws(() => edited("x", edit), /f does not hold this text once/);
-  assert.throws(() => edited("aa", edit), /f does not hold this text once/);
+  assert.throws(() => edited("x", edit), /f does not contain this text exactly once/);
+  assert.throws(() => edited("aa", edit), /f does not contain this text exactly once/);
 });

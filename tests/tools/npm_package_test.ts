@@ -1,7 +1,6 @@
 /**
  * The package that npm packs, installed in an empty folder: its command runs without this tree and
- * without Deno, and its library has types that a compiler takes. What is not in npm's cache is
- * downloaded.
+ * without Deno, and its types compile. Dependencies missing from npm's cache are downloaded.
  */
 import assert from "node:assert/strict";
 import { execFile, spawnSync } from "node:child_process";
@@ -29,7 +28,7 @@ const COMPILER_OPTIONS = [
   ...["--target", "es2024", "--types", "node", "--typeRoots", NODE_TYPES],
 ];
 
-/** A connector and a consumer, as a stranger writes them. */
+/** A connector and a consumer in user code. */
 const CONSUMER = `
 import { canonicalize, type CommittedEvent } from "@ground/service/event";
 import { EventLogClient, type EventLogError, unixFetch, verifyEvent } from "@ground/service";
@@ -50,15 +49,15 @@ console.log(JSON.stringify([known, found.map(({ payload }) => canonicalize(paylo
 
 const node = executableOf("node");
 const hasNpm = spawnSync("npm", ["--version"]).status === 0;
-const skip = node === null ? absenceOf("node") : hasNpm ? false : "no npm at hand";
+const skip = node === null ? absenceOf("node") : hasNpm ? false : "npm not found";
 
-/** Where the package is installed, and the folder of it there. */
+/** The installation folder, and the folder of the package in it. */
 let folder: string;
 let installed: string;
-/** How its command runs: by the Node of this test. */
+/** Runs its command with the Node of this test. */
 let command: CliOptions;
 
-/** Runs a program with the Node of this test in front of others. */
+/** Puts the Node of this test first in PATH. */
 async function run(program: string, ...args: string[]): Promise<string> {
   const { stdout } = await promisify(execFile)(program, args, { cwd: folder, env: environment() });
   return stdout;

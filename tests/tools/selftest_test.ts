@@ -1,4 +1,4 @@
-/** The self-test on real folders: one that is fit, one in memory, one that cannot be written. */
+/** The self-test on real folders: a sound one, one in memory, and one that is not writable. */
 import assert from "node:assert/strict";
 import { chmodSync, existsSync } from "node:fs";
 import { mkdir, readdir, writeFile } from "node:fs/promises";
@@ -49,7 +49,7 @@ test(`selfTest() does not trust a folder that loses synced data (SEED=${seed})`,
 const isRoot = process.getuid?.() === 0;
 
 test("selfTest() does not trust a folder that is not writable", {
-  skip: isRoot ? "root writes everywhere" : false,
+  skip: isRoot ? "root can write anywhere" : false,
 }, () =>
   withFolder(async (folder) => {
     const dir = join(folder, "closed");

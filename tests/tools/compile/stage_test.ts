@@ -1,4 +1,4 @@
-/** What the executable is made of. */
+/** The contents of the executable. */
 import assert from "node:assert/strict";
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { join } from "node:path";

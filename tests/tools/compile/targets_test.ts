@@ -17,7 +17,7 @@ test("targetsNamed() finds targets by name or triple, and all of them", () => {
 test("targetsNamed() lists the known targets when one is unknown", () => {
   for (const name of ["", "linux", "x86_64-pc-windows-msvc"]) {
     assert.throws(() => targetsNamed(name), (error: Error) => {
-      assert.ok(error.message.startsWith(`no target ${JSON.stringify(name)}; there are all, `));
+      assert.ok(error.message.startsWith(`unknown target ${JSON.stringify(name)}; use all, `));
       for (const target of TARGETS) {
         assert.ok(error.message.includes(`${target.name} (${target.triple})`));
       }

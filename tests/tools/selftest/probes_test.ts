@@ -1,4 +1,4 @@
-/** The probes against storages that do one thing wrong. */
+/** The probes against storages with one fault each. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Buffer } from "node:buffer";
@@ -12,7 +12,7 @@ import {
 } from "../../../tools/selftest/probes.ts";
 import { withFolder } from "../../../tools/support/program.ts";
 
-/** A storage whose files are changed by `change` when they are opened. */
+/** A storage whose files are modified by `change` when opened. */
 function changed(storage: Storage, change: (file: StorageFile) => Partial<StorageFile>): Storage {
   return {
     ...storage,
@@ -61,7 +61,7 @@ const FAULTS: Record<string, [Probe, (storage: Storage) => Storage, RegExp]> = {
   "a truncate that does nothing": [
     probeWrites,
     (storage) => changed(storage, () => ({ truncate: () => Promise.resolve() })),
-    /not its first bytes alone/,
+    /does not end at its new size/,
   ],
   "an exclusive create that opens an existing file": [
     probeWrites,
@@ -71,7 +71,7 @@ const FAULTS: Record<string, [Probe, (storage: Storage) => Storage, RegExp]> = {
         storage.open(path, mode === "create" && opened++ > 0 ? "write" : mode);
       return { ...storage, open };
     },
-    /can be made again/,
+    /can be created again/,
   ],
   "a rename that is not atomic": [
     renames,

@@ -1,4 +1,4 @@
-/** What the soak finds wrong, case by case, on histories and observations made by hand. */
+/** Violations that the soak detects, case by case, in hand-made histories and observations. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Batch } from "../../../src/client/batch_body.ts";
@@ -27,7 +27,7 @@ function batchOf(batchId: string, events: number): Batch {
   return { source: "shop", batchId, events: submitted };
 }
 
-/** The event with the hash of what it says, whatever it had. */
+/** The event with a matching hash, whatever it had before. */
 function hashed(
   event: Omit<CommittedEvent, "event_hash"> & { event_hash?: string },
 ): CommittedEvent {
@@ -35,7 +35,7 @@ function hashed(
   return { ...event, event_hash: sha256Hex(canonicalize(envelope)) };
 }
 
-/** The events of a batch as the log has them. @param firstNumber of the first id. */
+/** The events of a batch as stored in the log. @param firstNumber of the first id. */
 function committed({ source, batchId, events }: Batch, firstNumber: number): CommittedEvent[] {
   return events.map((event, place) =>
     hashed({
@@ -81,7 +81,7 @@ function receiptOf(events: CommittedEvent[], status: Receipt["status"] = "commit
   };
 }
 
-/** Three batches of 2, 3 and 1 events; all but the third are acknowledged. */
+/** Three batches of 2, 3 and 1 events; the first two are acknowledged. */
 function known() {
   const ledger = new Ledger();
   const batches = [batchOf("a", 2), batchOf("b", 3), batchOf("c", 1)];
@@ -112,7 +112,7 @@ test("Audit accepts a log with every acknowledged batch, with or without the oth
   assert.equal(audit(state, [...a, ...b, ...c]).history.length, 6);
 });
 
-/** A client of a log that holds these events, a page for each two. */
+/** A client of a log with these events, two to a page. */
 function clientOf(events: CommittedEvent[]): Pages {
   return {
     async *replayPages({ after = null } = {}) {
@@ -138,12 +138,12 @@ test("Audit resumes after its last event, and detects that events it has read ar
   await audit.catchUp(clientOf([...a, ...b, ...c]), signal);
   assert.equal(audit.history.length, 6);
   const shorter = clientOf([...a, ...b]);
-  await assert.rejects(() => audit.catchUp(shorter, signal), /06 was in the log and is lost/);
+  await assert.rejects(() => audit.catchUp(shorter, signal), /06 was in the log but is lost/);
 });
 
-/** What is done to a good log, and what the audit says. */
+/** Changes to a correct log, and what the audit reports. */
 const FAULTS: Record<string, [spoil: (state: Known) => CommittedEvent[], RegExp]> = {
-  "a lost batch": [({ a }) => a, /shop\/b was acknowledged and is lost/],
+  "a lost batch": [({ a }) => a, /shop\/b was acknowledged but is lost/],
   "a partial batch": [({ a, b }) => [...a, ...b.slice(0, 2)], /shop\/b has 2 of 3 events/],
   "a duplicate batch": [
     ({ a, b }) => [...a, ...b, ...committed(batchOf("a", 2), 10)],
@@ -151,12 +151,12 @@ const FAULTS: Record<string, [spoil: (state: Known) => CommittedEvent[], RegExp]
   ],
   "a batch that nobody submitted": [
     ({ a, b }) => [...a, ...b, ...committed(batchOf("x", 1), 9)],
-    /shop\/x is in the log, and nobody submitted it/,
+    /shop\/x is in the log, but nobody submitted it/,
   ],
   "a refused batch": [({ ledger, entries, a, b, c }) => {
     ledger.refuse(entries[2]!);
     return [...a, ...b, ...c];
-  }, /shop\/c is in the log, and was refused/],
+  }, /shop\/c is in the log, but was refused/],
   "ids other than those of the receipt": [
     ({ a }) => [...a, ...committed(batchOf("b", 3), 30)],
     /shop\/b has ids from .*1e, not .*03/,
@@ -164,15 +164,15 @@ const FAULTS: Record<string, [spoil: (state: Known) => CommittedEvent[], RegExp]
   "ids that do not increase": [({ a, b }) => [...b, ...a], /comes after .* in the log/],
   "an altered payload": [
     ({ a, b }) => [{ ...a[0]!, payload: { place: 7 } }, a[1]!, ...b],
-    /payload of event .* is not what was hashed/,
+    /payload of event .* does not match its hash/,
   ],
   "an altered envelope": [
     ({ a, b }) => [{ ...a[0]!, record_key: "other" }, a[1]!, ...b],
-    /event .* has another hash/,
+    /^event .* does not match its hash/,
   ],
   "an altered event with its hashes repaired": [
     ({ a, b }) => [hashed({ ...a[0]!, record_key: "other" }), a[1]!, ...b],
-    /shop\/a is in the log otherwise than it was submitted/,
+    /shop\/a differs in the log from what was submitted/,
   ],
   "another history after a known head": [({ heads, a, b }) => {
     heads.set(idAt(2), "0".repeat(64));
@@ -199,7 +199,7 @@ const FAULTS: Record<string, [spoil: (state: Known) => CommittedEvent[], RegExp]
   ],
   "several commit times in a batch": [
     ({ a, b }) => [a[0]!, hashed({ ...a[1]!, observed_at: "2026-01-01T00:00:00.001Z" }), ...b],
-    /shop\/a has several times of commit/,
+    /shop\/a has several commit times/,
   ],
 };
 
@@ -233,7 +233,7 @@ test("Ledger rejects an answer that contradicts an earlier one", () => {
   assert.throws(() => ledger.acknowledge(entries[2]!, receiptOf(c)), /refused/);
 });
 
-/** Number 1 to 100, of two sources with two streams each. */
+/** Events 1 to 100, of two sources with two streams each. */
 function numbered(number: number): CommittedEvent {
   const [event] = committed(batchOf(`${number}`, 1), number);
   const source = number % 2 === 0 ? "crm" : "shop";
@@ -246,7 +246,7 @@ function history(): History {
   return history;
 }
 
-/** What a follower saw from after the tenth event on. */
+/** The observation of a follower that started after the tenth event. */
 function observation(through: number, numbers: number[], filter: ReplayFilter = {}) {
   const seen = new EventTrace();
   for (const number of numbers) seen.add(numbered(number));

@@ -7,7 +7,7 @@ import {
   findWrongRooms,
 } from "../../../tools/tidy/rooms.ts";
 
-/** A tree of files that import others. */
+/** A tree of files that import each other. */
 function treeOf(imports: Record<string, string[]>) {
   const read = (path: string) =>
     imports[path]!.map((specifier) => `import { a } from "${specifier}";\n`).join("");
@@ -25,7 +25,7 @@ test("findWrongRooms() finds upward imports, and folders that are not rooms", ()
   assert.deepEqual(findWrongRooms(files, read), [
     "src/log/segment/b.ts: imports src/log/sealing/a.ts, against the order of rooms",
     "src/log/segment/b.ts: imports src/log/log.ts, against the order of rooms",
-    "src/log/cellar/a.ts: its folder is no room of the log that tools/tidy/rooms.ts has",
+    "src/log/cellar/a.ts: its folder is not a room listed in tools/tidy/rooms.ts",
   ]);
 });
 
@@ -55,6 +55,6 @@ test("findInnerImports() finds imports from inside a package without a documente
   const { files, read } = treeOf({ "src/a.ts": ["p/src/x.js", "p/src/y.js", "p", "node:fs"] });
   const list = "\n| `p/src/x.js` | it is quicker |";
   assert.deepEqual(findInnerImports(files, read, list), [
-    "src/a.ts: imports p/src/y.js, without a reason in docs/dependencies.md",
+    "src/a.ts: imports p/src/y.js without a reason in docs/dependencies.md",
   ]);
 });
