@@ -64,7 +64,7 @@ testWithNats(`nats_bridge killed again and again, NATS too (SEED=${seed})`, asyn
       await nats.stop("SIGKILL");
       await nats.start();
       await untilSequence(nats, await lastSequence(nats) + 1, bridge);
-      assert.match(bridge.output.stderr, /connecting again/);
+      assert.match(bridge.output.stderr, /reconnecting/);
     }
     await endBridge(bridge, "SIGKILL");
   }

@@ -42,7 +42,10 @@ test(`selfTest() does not trust a folder that loses synced data (SEED=${seed})`,
   withFolder(async (dir) => {
     const { isTrusted, reason } = await judge(dir, [(scene) => loseTail(scene, 0)]);
     assert.ok(!isTrusted);
-    assert.match(reason, /^[^\n]*; look into the disk's own log, and choose another disk$/);
+    assert.match(
+      reason,
+      /^[^\n]*; check the kernel's log for disk errors, and choose another disk$/,
+    );
     assert.deepEqual(await readdir(dir), []);
   }));
 
@@ -57,7 +60,7 @@ test("selfTest() does not trust a folder that is not writable", {
     chmodSync(dir, 0o500);
     const { isTrusted, reason } = await judge(dir, []);
     assert.ok(!isTrusted);
-    assert.match(reason, /EACCES.*; give this user a folder/);
+    assert.match(reason, /EACCES.*; use a folder/);
   }));
 
 test("tools/selftest.ts does not trust an in-memory folder, and exits 1", {
