@@ -49,7 +49,7 @@ async function measureStarts(
 async function measureRow(name: string, options: BenchOptions): Promise<Row> {
   const { batchEvents, ...row } = ROWS[name]!;
   const wanted = row.events === 0 ? 0 : options.events ?? row.events;
-  progress(`${name}: filling ${wanted} events`);
+  progress(`${name}: appending ${wanted} events`);
   return await withDeployment(options, async (deployment) => {
     const events = wanted === 0 ? 0 : await withServer(deployment, async (server) => {
       const filling = { events: wanted, batchEvents, clients: 1 };

@@ -36,7 +36,7 @@ async function measureIn(
   const facts = await readFacts(deployment);
   const log = facts === null ? await buildLog(deployment, shape, events) : { deployment, facts };
   await fillTail(log, tailBytes);
-  progress(`asking the log of ${events} events`);
+  progress(`measuring the log of ${events} events`);
   return await askLog(log, options);
 }
 

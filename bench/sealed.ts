@@ -32,7 +32,7 @@ interface FilledLog {
 }
 
 async function fillKeyed({ deployment, batches }: FilledLog): Promise<void> {
-  progress(`filling ${batches} batches of ${BATCH_EVENTS} events`);
+  progress(`appending ${batches} batches of ${BATCH_EVENTS} events`);
   await withServer(deployment, async () => {
     const client = await RawClient.connect(deployment.socketPath);
     for (let number = 0; number < batches; number++) {

@@ -6,7 +6,7 @@
  *     nats stream view ground
  *
  * Message n of the stream is event n of the log, the same bytes, with the event's id as message id;
- * docs/integrations.md describes the subjects. The bridge, the service and NATS may be killed at any
+ * docs/integrations.md describes the subjects. Bridge, service and NATS may be killed at any
  * time: every event is in the stream once and in order, because
  *
  * - the bridge resumes after the event that the stream's last message names, however old, and not
@@ -14,7 +14,7 @@
  * - each message is stored only if the stream ends with the one before it;
  * - NATS recognizes a repeated message id within its duplicate window.
  *
- * The cursor in the key-value bucket is written after everything up to it is acknowledged. It is for
+ * The cursor in the key-value bucket is written once all up to it is acknowledged. It is for
  * people, and for when the last message has expired.
  */
 import process from "node:process";

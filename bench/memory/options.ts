@@ -54,6 +54,6 @@ export function parseMemoryOptions(args: string[]): MemoryOptions {
 function kindsOf(row: string): readonly Kind[] {
   if (row === ALL) return KINDS;
   const kind = KINDS.find((name) => name === row);
-  if (kind === undefined) throw new Error(`no row ${row}; there are ${[...KINDS, ALL].join(", ")}`);
+  if (kind === undefined) throw new Error(`unknown row ${row}; use ${[...KINDS, ALL].join(", ")}`);
   return [kind];
 }

@@ -39,12 +39,12 @@ async function findPeers(context: BenchContext) {
   const subjects: Subject[] = [];
   let cluster: PostgresCluster | null = null;
   if (findProgram("redis-server") === null) {
-    progress(`no redis-server, its columns stay empty; to install it: ${REDIS_INSTALL}`);
+    progress(`no redis-server; its columns stay empty. To install it: ${REDIS_INSTALL}`);
   } else {
     subjects.push(redisSubject(context));
   }
   if (findProgram("postgres") === null) {
-    progress(`no PostgreSQL, its columns stay empty; to install it: ${POSTGRES_INSTALL}`);
+    progress(`no PostgreSQL; its columns stay empty. To install it: ${POSTGRES_INSTALL}`);
   } else {
     cluster = await createPostgresCluster(context.folder);
     subjects.push(postgresSubject(cluster, context));

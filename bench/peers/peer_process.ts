@@ -86,7 +86,7 @@ export async function runProgram(
   const child = start(path, args, user);
   const output = collect(child);
   const code = await exitOf(child);
-  if (code !== 0) throw new Error(`${path} ended with ${code}: ${output.complaint()}`);
+  if (code !== 0) throw new Error(`${path} exited with ${code}: ${output.complaint()}`);
   return output.stdout();
 }
 
@@ -138,7 +138,7 @@ export class PeerServer {
     const code = await Promise.race([this.#exited, late]);
     timeout.abort();
     if (code === "late") this.#signal("SIGKILL");
-    if (code !== 0) throw new Error(`${this.#path} ended with ${code}: ${this.#complaint()}`);
+    if (code !== 0) throw new Error(`${this.#path} exited with ${code}: ${this.#complaint()}`);
   }
 
   #signal(signal: "SIGTERM" | "SIGINT" | "SIGKILL"): void {

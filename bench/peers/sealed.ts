@@ -92,7 +92,7 @@ async function appendAndSeal(
     measure: () => copyToParquet(tail, folder),
   });
   for (let round = 0; round < rounds; round++) {
-    progress(`round ${round + 1}/${rounds}: appending ${roundEvents} events and sealing them`);
+    progress(`round ${round + 1}/${rounds}: appending and sealing ${roundEvents} events`);
     await appendKeyed(deployment, round * batches, batches);
     // DuckDB first, because sealing removes its input.
     for (const { series, variant } of [duckdb, ours]) series.rounds.push(await variant.measure());

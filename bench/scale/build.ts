@@ -151,7 +151,7 @@ async function appendBulk(deployment: Deployment, server: Server, { shape, batch
 /** Runs the command to seal what the server has not. */
 async function sealRest(deployment: Deployment, events: number): Promise<Figures> {
   const before = await sealedPart(deployment);
-  if (before.events >= events) throw new Error("nothing is left for seal to be measured by");
+  if (before.events >= events) throw new Error("the server left nothing for seal to measure");
   const { tookMs, peakBytes } = await deployment.run(["seal"], peakMemoryBytes);
   const after = await sealedPart(deployment);
   const sealed = after.events - before.events;
@@ -169,7 +169,7 @@ async function sealRest(deployment: Deployment, events: number): Promise<Figures
 export async function fillTail(log: BuiltLog, wantedBytes: number): Promise<void> {
   const { deployment, facts } = log;
   if (await tailBytes(deployment) >= wantedBytes) return;
-  progress(`filling the tail up to ${rounded(wantedBytes / 1e6, 1)} MB`);
+  progress(`filling the tail to ${rounded(wantedBytes / 1e6, 1)} MB`);
   const requests = new BulkBatches(batchEventsOf(facts.shape));
   const first = facts.nextBatch;
   facts.nextBatch += TAIL_BATCHES_MAX;

@@ -180,6 +180,8 @@ function placesOf(bytes: Buffer, text: string, count: number): number[] {
   for (let at = bytes.indexOf(text); at >= 0; at = bytes.indexOf(text, at + text.length)) {
     places.push(at);
   }
-  if (places.length !== count) throw new Error(`${text} is there ${places.length} times`);
+  if (places.length !== count) {
+    throw new Error(`${text} occurs ${places.length} times, not ${count}`);
+  }
   return places;
 }

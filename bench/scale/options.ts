@@ -47,7 +47,7 @@ export function parseScaleOptions(args: string[]): ScaleOptions {
   const parts = values.parts.split(",");
   const unknownPart = parts.find((name) => !PARTS.some((part) => part === name));
   if (unknownPart !== undefined) {
-    throw new Error(`no part ${unknownPart}; there are ${PARTS.join(", ")}`);
+    throw new Error(`unknown part ${unknownPart}; use ${PARTS.join(", ")}`);
   }
   return {
     serverRuntime: runtimeNamed(values["server-runtime"]),

@@ -165,7 +165,7 @@ async function inTurns(
 /** Appends with a precondition on a stream whose only event is among the oldest of the log. */
 export async function askPreconditions(client: RawClient, facts: LogFacts): Promise<Figures> {
   const old = Object.entries(facts.oldStreams).slice(0, OLD_ASKED);
-  if (old.length < 2) throw new Error("no old streams are left: build the log again");
+  if (old.length < 2) throw new Error("no old streams are left; rebuild the log");
   const times = await askAll(client, old.length, (number) => {
     const [stream, expectedFrontier] = old[number]!;
     const batchId = `${stream}-${facts.askings}`;

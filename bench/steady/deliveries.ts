@@ -98,6 +98,6 @@ function withoutChunks(text: string): string {
 function throughEventId(recordEnd: string): string {
   const id = /"next_after":"([0-9a-f-]+)","snapshot_through_event_id":"[0-9a-f-]+"\}\n\r\n$/
     .exec(recordEnd)?.[1];
-  if (id === undefined) throw new Error(`no end of a follow record: ${recordEnd}`);
+  if (id === undefined) throw new Error(`not the end of a follow record: ${recordEnd}`);
   return id;
 }

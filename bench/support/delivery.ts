@@ -97,7 +97,7 @@ async function allReceived(times: Times, followers: number): Promise<void> {
   while (times.received < times.events * followers) {
     if (performance.now() > deadlineMs) {
       const missing = times.events * followers - times.received;
-      throw new Error(`${missing} lines did not come in ${DELIVERY_TIMEOUT_MS} ms`);
+      throw new Error(`${missing} lines did not arrive in ${DELIVERY_TIMEOUT_MS} ms`);
     }
     await delay(1);
   }

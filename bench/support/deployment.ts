@@ -100,7 +100,7 @@ export class Deployment {
     const deployment = new Deployment(folder, runtime, checkout);
     const init = new ServerProcess(deployment.#spawn(["init", folder]));
     const code = await init.exited;
-    if (code !== 0) throw new Error(`init failed with exit code ${code}: ${init.complaint}`);
+    if (code !== 0) throw new Error(`init exited with ${code}: ${init.complaint}`);
     return deployment;
   }
 
@@ -136,7 +136,7 @@ export class Deployment {
     const look = setInterval(() => peakBytes = memoryOf(running.pid) ?? peakBytes, SAMPLE_MS);
     const code = await running.exited;
     clearInterval(look);
-    if (code !== 0) throw new Error(`${command[0]} ended with ${code}: ${running.complaint}`);
+    if (code !== 0) throw new Error(`${command[0]} exited with ${code}: ${running.complaint}`);
     return { tookMs: performance.now() - startMs, peakBytes };
   }
 
@@ -198,7 +198,7 @@ export class Server {
     const code = await Promise.race([this.#process.exited, late]);
     timeout.abort();
     if (code === "late") this.#process.signal("SIGKILL");
-    if (code !== 0) throw new Error(`server ended with ${code}: ${this.complaint}`);
+    if (code !== 0) throw new Error(`server exited with ${code}: ${this.complaint}`);
   }
 
   /** Kills it. */
@@ -251,7 +251,7 @@ export class ServerProcess {
   async waitUntilReady(socketPath: string, deadlineMs: number): Promise<void> {
     while (!await answers(socketPath)) {
       if (this.#hasExited) {
-        throw new Error(`server ended with ${await this.exited}: ${this.complaint}`);
+        throw new Error(`server exited with ${await this.exited}: ${this.complaint}`);
       }
       if (performance.now() > deadlineMs) {
         this.signal("SIGKILL");

@@ -41,7 +41,7 @@ export function parseBenchOptions(args: string[], allRows: string[]): BenchOptio
   const rows = values.rows.split(",");
   const unknownRow = rows.find((row) => !allRows.includes(row));
   if (unknownRow !== undefined) {
-    throw new Error(`no row ${unknownRow}; there are ${allRows.join(", ")}`);
+    throw new Error(`unknown row ${unknownRow}; use ${allRows.join(", ")}`);
   }
   const measureMs = positive("--seconds", values.seconds) * 1000;
   return {

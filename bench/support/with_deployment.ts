@@ -38,7 +38,7 @@ export async function withServer<T>(
   } catch (error) {
     await server.kill();
     const reason = error instanceof Error ? error.message : String(error);
-    throw new Error(`${reason}; the server said: ${server.complaint.trim()}`, { cause: error });
+    throw new Error(`${reason}; server output: ${server.complaint.trim()}`, { cause: error });
   }
   await server.stop();
   return result;

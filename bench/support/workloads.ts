@@ -73,7 +73,7 @@ export function pagePosition(bodyEnd: Buffer): PagePosition {
   const pattern = /"next_after":"([0-9a-f-]+)","snapshot_through_event_id":"([0-9a-f-]+)"\}\s*$/;
   const [, nextAfter, snapshotThrough] = pattern.exec(bodyEnd.toString("utf8")) ?? [];
   if (nextAfter === undefined || snapshotThrough === undefined) {
-    throw new Error(`no replay page: ...${bodyEnd}`);
+    throw new Error(`not a replay page: ...${bodyEnd}`);
   }
   return { nextAfter, snapshotThrough };
 }

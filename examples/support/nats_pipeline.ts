@@ -106,7 +106,7 @@ function tooLarge(event: CommittedEvent, data: Uint8Array, limitBytes: number): 
   const { event_id, source, stream } = event;
   return new BridgeError(
     `event ${event_id} of ${source}/${stream} has ${data.length} bytes, but the server accepts ` +
-      `messages of ${limitBytes}, including ${HEADER_BYTES_MAX} for headers: raise its max_payload; ` +
+      `messages of ${limitBytes} with ${HEADER_BYTES_MAX} for headers: raise its max_payload; ` +
       "after a restart the bridge resumes with this event",
   );
 }

@@ -60,7 +60,7 @@ test("Deliveries counts each batch once at each follower, before or after its re
   const latencies = deliveries.take();
   assert.equal(latencies.count, 6);
   assert.ok(latencies.quantileMs(0.01) >= 990);
-  assert.throws(() => fast(1, Buffer.from("}\n\r\n")), /no end of a follow record/);
+  assert.throws(() => fast(1, Buffer.from("}\n\r\n")), /not the end of a follow record/);
 });
 
 test("compareThirds() distinguishes growth from fluctuation", () => {
