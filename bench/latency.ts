@@ -47,7 +47,7 @@ const ROWS: Record<
   "replay-beside": () => Promise.resolve({ ...steady, workloads: pages(), besideBatches: true }),
 };
 
-/** The rate of as many clients that each wait for their responses. */
+/** The rate that the same number of closed-loop clients reaches. */
 async function peakPerSecond(
   { socketPath }: Deployment,
   { pid }: Server,

@@ -1,8 +1,8 @@
 /**
  * The real service under malformed requests, beside the clients of a soak: each request is answered
  * or its connection closed, the process neither exits nor complains, other clients notice nothing,
- * and the log holds exactly what was acknowledged or sent. FUZZ_REQUESTS sets the number of
- * requests, FUZZ_SEED their choice; round N of a seed is round 0 of seed + N.
+ * and the log holds everything acknowledged and nothing that was never sent. FUZZ_REQUESTS sets the
+ * number of requests, FUZZ_SEED their choice; round N of a seed is round 0 of seed + N.
  */
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";

@@ -92,8 +92,9 @@ export class KnownHistory {
   }
 
   /**
-   * Checks everything submitted against the new events that a new process shows: all that was
-   * acknowledged, and of the unknown outcomes in one process a prefix, each batch whole.
+   * Checks all submitted mutations against the events that a new process shows after the known
+   * ones: all acknowledged batches, and a prefix of those with an unknown outcome in one process,
+   * each batch whole.
    */
   settle(text: string): void {
     const batches = this.#take(text);

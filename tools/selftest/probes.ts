@@ -89,7 +89,7 @@ async function readMeanwhile(path: string, isDone: () => boolean): Promise<strin
       const content = await readFile(path);
       const isWhole = content.length === RENAMED_BYTES &&
         content.every((byte) => byte === content[0]);
-      if (!isWhole) return "neither is there whole";
+      if (!isWhole) return "neither is complete";
     } catch (error) {
       return `neither can be read: ${(error as Error).message}`;
     }

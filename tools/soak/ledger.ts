@@ -64,7 +64,7 @@ export class Ledger {
   #events = 0;
   #payloadBytes = 0;
 
-  /** @param batchesMax of one log. */
+  /** @param batchesMax limit for one log. */
   constructor(batchesMax: number = ROUND_BATCHES_MAX) {
     this.#batchesMax = batchesMax;
   }

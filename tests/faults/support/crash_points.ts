@@ -68,8 +68,8 @@ export interface CrashState<Known> {
 }
 
 /**
- * Collects the states that crashes of a run can leave, each with the latest knowledge of clients at
- * a time when it was possible.
+ * Collects the states that crashes of a run can leave, each with the latest client knowledge at
+ * which it was possible.
  */
 export class CrashPoints<Known> {
   /** By a hash of the bytes. */
