@@ -1,7 +1,7 @@
 /**
- * Compares the speed of this checkout with that of another one, in turns in one run: each round
- * measures every row once for each, and the ratio of a row is the median over the rounds. See
- * README.md beside this file.
+ * Compares the speed of this checkout with another one in a single run: each round measures every
+ * row once for each, alternating, and the ratio of a row is the median over the rounds. See
+ * README.md in this folder.
  */
 import { cp, rm } from "node:fs/promises";
 import { resolve } from "node:path";
@@ -27,7 +27,7 @@ import { median } from "../tools/support/median.ts";
 const BATCH_EVENTS = 1000;
 const PAGE_EVENTS = 1000;
 const KEYS_ASKED = 50;
-/** Has no common factor with most counts, so that neighbouring keys are not asked for in turn. */
+/** Coprime to most counts, so that consecutive lookups are not neighbours. */
 const KEY_STEP = 7919;
 const DELIVERED_PER_SECOND = 200;
 const WARMUP_SHARE = 0.2;
@@ -39,11 +39,11 @@ interface CompareOptions {
   measureMs: number;
   /** Events of the log that is replayed, sealed and verified. */
   events: number;
-  /** What the names of the measured rows contain; empty for all. */
+  /** Substrings of the names of the rows to measure; empty for all. */
   rows: string[];
 }
 
-/** One of the two checkouts, with a log of its own that is never changed. */
+/** One of the two checkouts, with a log of its own that is never modified. */
 interface Side {
   checkout: string;
   runtime: RuntimeName;
@@ -51,10 +51,10 @@ interface Side {
   sealed: Deployment;
 }
 
-/** Values of one measurement, by the names of their rows. */
+/** Values of one measurement, by row. */
 type Values = Record<string, number>;
 
-/** Rows whose values are times: less is better. The others are rates. */
+/** Rows with times, of which less is better. The others are rates. */
 const isTime = (row: string) => row.endsWith(" ms");
 
 type Measurement = (side: Side, options: CompareOptions) => Promise<Values>;
@@ -249,7 +249,7 @@ async function copyLog(from: string, to: string): Promise<void> {
   await cp(from, to, { recursive: true, filter: (path) => !path.endsWith(".sock") });
 }
 
-/** Of each row the values of this checkout and of the base, round by round. */
+/** The values of this checkout and of the base for each row, by round. */
 type Rounds = Map<string, { ours: number[]; base: number[] }>;
 
 async function measureRound(
@@ -301,7 +301,7 @@ await runBench(async () => {
     const rounds: Rounds = new Map();
     for (let round = 1; round <= options.rounds; round++) {
       progress(`round ${round} of ${options.rounds}`);
-      // Whoever comes first may find the machine in another state: they take turns.
+      // The order alternates, because the first one may find the machine in another state.
       await measureRound(sides, options, rounds, round % 2 === 0);
     }
     const rows = [...rounds].map(([row, values]) => rowOf(row, values));

@@ -1,6 +1,6 @@
 /**
- * Measures what an HTTP server costs that does less than the service, on the same machine and with
- * the same load: the floor under its rows. See README.md beside this file.
+ * Measures HTTP servers that do less than the service, on the same machine and under the same load,
+ * as a lower bound for its rows. See README.md in this folder.
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -30,10 +30,10 @@ const LOADS: Record<string, { clients: number; batchEvents: number }> = {
   "batch-1000-4": { clients: 4, batchEvents: 1000 },
 };
 
-/** The load of the row in which one client follows. */
+/** Load of the delivery row, with one follower. */
 const DELIVER = "deliver";
 
-/** The load of the row in which one client reads pages. */
+/** Load of the replay row, with one client. */
 const REPLAY = "replay";
 const OWN_LOADS: Record<string, string> = { "forward": DELIVER, "page": REPLAY };
 

@@ -1,6 +1,6 @@
 /**
- * Measures following: how long events take to reach followers, and what followers cost ingest, one
- * that never reads included. See README.md beside this file.
+ * Measures following: how long events take to reach followers, and what followers, including one
+ * that never reads, cost ingest. See README.md in this folder.
  */
 import process from "node:process";
 import type { Deployment, Server } from "./support/deployment.ts";
@@ -24,7 +24,7 @@ const DELIVERY_ROWS: Record<string, DeliveryRow> = {
 
 interface IngestRow {
   followers: number;
-  /** Whether the followers read what they are sent. */
+  /** Whether the followers read. */
   reading: boolean;
   clients: number;
   batchEvents: number;
@@ -95,7 +95,7 @@ function ingestRow(name: string, options: BenchOptions): Measurement {
   };
 }
 
-/** Every row has all columns: the table has those of its first one. */
+/** Every row needs all columns, because the table takes them from the first row. */
 function emptyRow(name: string, followers: number): Row {
   return {
     "row": name,

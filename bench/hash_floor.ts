@@ -1,6 +1,6 @@
 /**
- * Measures what the hashes alone of sealing and verifying cost, on one thread and on as many as
- * there are processors: the floor under those rows. See README.md beside this file.
+ * Measures only the hashing that sealing and verifying need, on one thread and on as many as there
+ * are processors, as a bound for those rows. See README.md in this folder.
  */
 import { once } from "node:events";
 import { availableParallelism, tmpdir } from "node:os";
@@ -14,10 +14,10 @@ import { parseBenchOptions, progress, runBench } from "./support/options.ts";
 import { makeReport, publish, type Row } from "./support/report.ts";
 
 const EVENTS = 1_000_000;
-/** So much is hashed before the clock starts. */
+/** Warm-up before the clock starts. */
 const WARMUP_EVENTS = 50_000;
 
-/** Shares the events out to threads. @returns how long the last one took. */
+/** Distributes the events over threads. @returns the time of the slowest one. */
 async function measureMs(work: string, events: number, threads: readonly Worker[]) {
   const startMs = performance.now();
   await Promise.all(threads.map(async (thread) => {

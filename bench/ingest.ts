@@ -1,6 +1,6 @@
 /**
- * Measures appending: single events and batches, one client and many, each row against a fresh
- * deployment. See README.md beside this file.
+ * Measures appends: single events and batches, one client and many, each row on a new deployment.
+ * See README.md in this folder.
  */
 import process from "node:process";
 import { probeDisk } from "./support/disk_probe.ts";

@@ -1,6 +1,6 @@
 /**
- * Measures how long requests take while the service is busy with others: at half of its peak rate,
- * and beside a client that sends the largest batches. See README.md beside this file.
+ * Measures request latency while the service is busy: at half of its peak rate, and beside a client
+ * that sends the largest batches. See README.md in this folder.
  */
 import process from "node:process";
 import { BATCH_EVENTS_MAX } from "../src/limits.ts";
@@ -15,12 +15,12 @@ import { fill, withDeployment, withServer } from "./support/with_deployment.ts";
 import { ingestWorkload, pageWorkload } from "./support/workloads.ts";
 
 const CONNECTIONS = 64;
-/** Of the requests that are sent beside the large batches. */
+/** Rate of the requests beside the large batches. */
 const BESIDE_PER_SECOND = 200;
 const PAGE_EVENTS = 10;
 const PEAK_SHARE = 0.5;
 
-/** What is measured at a fixed rate, and what the service does meanwhile. */
+/** A load at a fixed rate, and what the service does meanwhile. */
 interface Measured {
   workloads: Workload[];
   requestsPerSecond: number;
@@ -47,7 +47,7 @@ const ROWS: Record<
   "replay-beside": () => Promise.resolve({ ...steady, workloads: pages(), besideBatches: true }),
 };
 
-/** What as many clients reach that each send their next event when the last is answered. */
+/** The rate that the same number of closed-loop clients reaches. */
 async function peakPerSecond(
   { socketPath }: Deployment,
   { pid }: Server,
@@ -62,7 +62,7 @@ async function peakPerSecond(
   return load.requests / load.seconds;
 }
 
-/** Sends large batches until `measuring` is over; returns their events per second. */
+/** Sends large batches until `measuring` is over. @returns their events per second. */
 async function besideBatches(
   { socketPath }: Deployment,
   { pid }: Server,

@@ -1,6 +1,6 @@
 /**
- * Measures the most memory that serving takes under each kind of load, by clients that never
- * pause, and under all kinds at once. See README.md beside this file.
+ * Measures the peak memory of `serve` under each kind of load, by clients that never pause, and
+ * under all kinds at once. See README.md in this folder.
  */
 import { cp, mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -53,14 +53,14 @@ async function measureRow(
   });
 }
 
-/** The end of the server closes it, which is no failure of a run that is over by then. */
+/** The server closes it when it stops, which is no failure of a finished run. */
 async function followUntilFailure(socketPath: string, after: string): Promise<never> {
   const receiver = () => () => {};
   const followers = await Followers.open({ socketPath, count: 1, after, receiver });
   return await followers.failed;
 }
 
-/** Built if it is not there yet. What is kept stays as it is: a copy of it is measured. */
+/** Builds the log if it does not exist. A kept log is not modified: a copy of it is measured. */
 async function withLog<T>(
   { keep, shape, events, serverRuntime, parent }: MemoryOptions,
   use: (log: BuiltLog) => Promise<T>,

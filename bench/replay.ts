@@ -1,6 +1,6 @@
 /**
- * Measures finite replay in pages of 1,000 events: through the whole log, and one page at its
- * beginning, middle and end, which must cost the same. See README.md beside this file.
+ * Measures replay in pages of 1,000 events: through the whole log, and of one page at its
+ * beginning, middle and end, which must cost the same. See README.md in this folder.
  */
 import process from "node:process";
 import { type Deployment, ROTATE_NEVER_BYTES, type Server } from "./support/deployment.ts";
@@ -24,7 +24,7 @@ const BATCH_EVENTS = 1000;
 const PAGE_EVENTS = 1000;
 
 interface FilledLog extends ReplayedLog {
-  /** Where each page begins: the event before it. */
+  /** The event before each page. */
   pageStarts: (string | null)[];
 }
 
@@ -39,7 +39,7 @@ const ROWS: Record<string, (log: FilledLog) => Workload[]> = {
   "page-last": (log) => [pageWorkload(log.pageStarts.at(-1)!, log.pageEvents)],
 };
 
-/** Fills the log and reads it once, so that it is known and in the system's memory. */
+/** Fills the log and reads it once, to learn its event ids and warm the page cache. */
 async function prepareLog(deployment: Deployment, events: number): Promise<FilledLog> {
   progress(`filling ${events} events`);
   const filled = await withServer(

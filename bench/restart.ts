@@ -1,6 +1,6 @@
 /**
- * Measures how long a start takes, from the process to the first answered request, and the memory
- * it needs, by what the log holds. See README.md beside this file.
+ * Measures the time from the start of the process to the first response, and its memory, for
+ * different logs. See README.md in this folder.
  */
 import process from "node:process";
 import type { Deployment } from "./support/deployment.ts";
@@ -22,7 +22,7 @@ const ROWS: Record<string, RestartRow> = {
   "1M-batch": { events: 1_000_000, batchEvents: 1000 },
 };
 
-/** Median start, and the most memory a server has held when it first answered. */
+/** Median start, and the peak memory of a server at its first response. */
 interface Starts {
   startMs: number;
   peakBytes: number | null;
@@ -49,7 +49,7 @@ async function measureStarts(
 async function measureRow(name: string, options: BenchOptions): Promise<Row> {
   const { batchEvents, ...row } = ROWS[name]!;
   const wanted = row.events === 0 ? 0 : options.events ?? row.events;
-  progress(`${name}: filling ${wanted} events`);
+  progress(`${name}: appending ${wanted} events`);
   return await withDeployment(options, async (deployment) => {
     const events = wanted === 0 ? 0 : await withServer(deployment, async (server) => {
       const filling = { events: wanted, batchEvents, clients: 1 };

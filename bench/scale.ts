@@ -1,7 +1,7 @@
 /**
  * Measures what grows with the log and what must not: logs of several sizes are built through the
- * HTTP API, sealed, and asked the same questions; their figures stand side by side. See README.md
- * beside this file.
+ * HTTP API, sealed, and sent the same requests; the table shows them side by side. See README.md in
+ * this folder.
  */
 import { mkdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -17,7 +17,7 @@ import { progress, runBench } from "./support/options.ts";
 import { makeReport, publish } from "./support/report.ts";
 import { withDeployment } from "./support/with_deployment.ts";
 
-/** Built if it is not there yet; kept if the options say where. */
+/** Builds the log if it does not exist; keeps it if the options ask for it. */
 async function measureSize(events: number, options: ScaleOptions): Promise<Figures> {
   const { keep, shape, serverRuntime } = options;
   if (keep === undefined) {
@@ -36,7 +36,7 @@ async function measureIn(
   const facts = await readFacts(deployment);
   const log = facts === null ? await buildLog(deployment, shape, events) : { deployment, facts };
   await fillTail(log, tailBytes);
-  progress(`asking the log of ${events} events`);
+  progress(`measuring the log of ${events} events`);
   return await askLog(log, options);
 }
 
@@ -47,7 +47,7 @@ await runBench(async () => {
   const disk = probeDisk(keep ?? parent ?? tmpdir());
   const columns: { name: string; figures: Figures }[] = [];
   for (const events of sizes) {
-    // Not a bare number, which would be the first member of a row whatever its place.
+    // Not a bare number, which would become the first member of a row regardless of its position.
     const name = `${events.toLocaleString("en")} events`;
     columns.push({ name, figures: await measureSize(events, options) });
   }

@@ -1,7 +1,6 @@
 /**
- * Measures what sealing costs and what sealed history gives: how fast a log is sealed, opened,
- * verified, replayed and asked for keys and batches, before and after. See README.md beside this
- * file.
+ * Measures the cost of sealing and the speed of sealed history: sealing, starts, verification,
+ * replay, and lookups of keys and batches, before and after. See README.md in this folder.
  */
 import process from "node:process";
 import { type Deployment, ROTATE_NEVER_BYTES } from "./support/deployment.ts";
@@ -20,10 +19,10 @@ import { replayWorkload } from "./support/workloads.ts";
 const LOG_EVENTS = 1_000_000;
 const BATCH_EVENTS = 1000;
 const PAGE_EVENTS = 1000;
-/** Questions of each kind; the first one is cold, of the others the slowest counts too. */
+/** Requests of each kind; the first one is cold, and the slowest of the others counts too. */
 const QUESTIONS = 50;
 
-/** Forms of the log: as it was appended, and sealed. */
+/** Forms of the log: as appended, and sealed. */
 type Form = "tail" | "sealed";
 
 interface FilledLog {
@@ -33,7 +32,7 @@ interface FilledLog {
 }
 
 async function fillKeyed({ deployment, batches }: FilledLog): Promise<void> {
-  progress(`filling ${batches} batches of ${BATCH_EVENTS} events`);
+  progress(`appending ${batches} batches of ${BATCH_EVENTS} events`);
   await withServer(deployment, async () => {
     const client = await RawClient.connect(deployment.socketPath);
     for (let number = 0; number < batches; number++) {
@@ -44,14 +43,14 @@ async function fillKeyed({ deployment, batches }: FilledLog): Promise<void> {
   }, ROTATE_NEVER_BYTES);
 }
 
-/** A row with all columns; those not given are not measured in it. */
+/** A row with all columns; null if not measured. */
 function rowOf(row: string, values: Partial<Row>): Row {
   const columns = ["ms", "slowest ms", "events/s", "bytes/event", "peak MB"];
   const all = Object.fromEntries(columns.map((column) => [column, values[column] ?? null]));
   return { row, ...all };
 }
 
-/** A whole run of a command over the log. */
+/** A complete run of a command over the log. */
 async function commandRow(
   row: string,
   command: string[],
@@ -105,7 +104,7 @@ async function replayRow(form: Form, log: FilledLog, measureMs: number): Promise
   });
 }
 
-/** One question after the other, each about another part of the log, on a fresh server. */
+/** One request after the other, each for another part of the log, on a new server. */
 async function questionRows(
   name: string,
   { deployment, batches }: FilledLog,
@@ -115,7 +114,7 @@ async function questionRows(
     const client = await RawClient.connect(deployment.socketPath);
     const tookMs: number[] = [];
     for (let number = 0; number < QUESTIONS; number++) {
-      // A step that has no common factor with most counts, so that neighbours are not asked for.
+      // A step coprime to most counts, so that consecutive requests are not neighbours.
       tookMs.push((await ask(client, questionAbout(number * 7919 % batches))).tookMs);
     }
     client.close();
@@ -131,7 +130,7 @@ async function questionRows(
   });
 }
 
-/** What is asked of the log in each form. */
+/** The measurements of the log in each form. */
 async function formRows(form: Form, log: FilledLog, starts: number, measureMs: number) {
   progress(`measuring the ${form} log`);
   return [

@@ -1,6 +1,6 @@
 /**
- * Measures what sealing costs those who append meanwhile: the same load on a service that seals its
- * tail and on one that never does, in windows that take turns. See README.md beside this file.
+ * Measures what background sealing costs appends: the same load on a service that seals its tail
+ * and on one that never does, in alternating windows. See README.md in this folder.
  */
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -21,14 +21,14 @@ import { ingestWorkload } from "./support/workloads.ts";
 interface SealingRow {
   clients: number;
   batchEvents: number;
-  /** Size of a tail that is sealed. */
+  /** Size at which the tail is sealed. */
   rotateBytes: number;
-  /** At half of the rate that the clients reach when each waits for its answers. */
+  /** At half the rate that closed-loop clients reach. */
   isHalf?: boolean;
 }
 
 const ROWS: Record<string, SealingRow> = {
-  // Small enough that something is sealed in each window.
+  // Small enough that each window includes a seal.
   "single-half": { clients: 16, batchEvents: 1, rotateBytes: TAIL_ROTATE_BYTES / 8, isHalf: true },
   "single-16": { clients: 16, batchEvents: 1, rotateBytes: TAIL_ROTATE_BYTES },
   "batch-4": { clients: 4, batchEvents: 1000, rotateBytes: TAIL_ROTATE_BYTES },
@@ -39,7 +39,7 @@ const WINDOWS = 5;
 const NEVER_BYTES = Number.MAX_SAFE_INTEGER;
 const POLL_MS = 50;
 
-/** One of the two services, and what was measured of it. */
+/** One of the two services, with its measurements. */
 interface Side {
   deployment: Deployment;
   server: Server;
@@ -69,7 +69,7 @@ async function startSide(
   };
 }
 
-/** @param requestsPerSecond null: as fast as they are answered. */
+/** @param requestsPerSecond null for a closed loop. */
 async function measureWindow(
   side: Side,
   options: BenchOptions,
@@ -77,7 +77,7 @@ async function measureWindow(
 ): Promise<void> {
   if (requestsPerSecond === null) await measureLoad(side, options);
   else await measureRate(side, options, requestsPerSecond);
-  // So that the work of one window does not fall into the next.
+  // Prevents work of one window from falling into the next.
   while ((await filesIn(side, "pending")) > 0) await delay(POLL_MS);
 }
 
@@ -124,7 +124,7 @@ async function filesIn({ deployment }: Side, folder: string): Promise<number> {
   return (await readdir(join(deployment.folder, "data", "log", folder))).length;
 }
 
-/** Of the windows the middle one: a disk that stands still in one of them does not count. */
+/** The median of the windows, so that a stalled disk in one of them does not count. */
 function middleOfWindows({ latencies }: Side, share: number): number {
   const quantiles = latencies.map((window) => window.quantileMs(share)).sort((a, b) => a - b);
   return quantiles[Math.floor(quantiles.length / 2)]!;

@@ -1,7 +1,7 @@
 /**
- * Serves for a long time at a steady rate: clients append, followers read along, the server seals
- * in the background. Tells minute by minute what it took, and whether the last third of the run
- * was as the first. See README.md beside this file.
+ * Serves at a steady rate for a long time: clients append, followers read along, the server seals
+ * in the background. Reports figures minute by minute, and whether the last third of the run was
+ * like the first. See README.md in this folder.
  */
 import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
@@ -36,7 +36,7 @@ interface SteadyRun {
   intervals: IntervalFigures[];
 }
 
-/** How long after the last receipt its events may take to the followers. */
+/** Time limit for events to reach the followers after the last receipt. */
 const DELIVERY_TIMEOUT_MS = 10_000;
 
 async function runSteadily(

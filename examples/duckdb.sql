@@ -1,18 +1,18 @@
--- The sealed history of a log in DuckDB, read where it lies. From the shell of DuckDB:
+-- The sealed history of a log in DuckDB, read in place. From the shell of DuckDB:
 --
 --     duckdb -cmd "SET VARIABLE log = 'demo/data/log'" -f examples/duckdb.sql
 --
--- or `.read examples/duckdb.sql` in a session, for more questions of your own. It only reads the
--- log, also while the service runs; what it writes is the file that the last statement exports:
--- `records.parquet` in the current folder, or where the variable `export` says.
+-- or `.read examples/duckdb.sql` in a session, to run queries of your own. It only reads the log,
+-- even while the service runs; the last statement exports a file: `records.parquet` in the current
+-- folder, or the path in the variable `export`.
 --
--- The tail is not in it: the newest events are there after the next sealing. Run it again then.
+-- It omits the tail: the newest events appear after the next seal. Then run it again.
 
 SET VARIABLE log = coalesce(getvariable('log'), 'demo/data/log');
 SET VARIABLE export = coalesce(getvariable('export'), 'records.parquet');
 
--- Which files are the log is what the manifest says. Others in the folder may be half written, or
--- sealed and not part of it yet. (A log that was never sealed has none, and DuckDB says so below.)
+-- The manifest lists the files of the log. Others in the folder may be partial or not part of the
+-- log yet. (A log without sealed history has none, and DuckDB reports that below.)
 SET VARIABLE segments = (
   SELECT list(getvariable('log') || '/' || (segment ->> '$.path'))
   FROM (
@@ -22,8 +22,8 @@ SET VARIABLE segments = (
 );
 
 -- Events, in types for queries. `occurred_at` is as the client spelled it, with up to nine digits
--- of a second; `occurred_time` is the time that it means, in microseconds. Filter by source,
--- stream, record_key, batch_id or event_id: by these DuckDB leaves out what it need not read.
+-- of a second; `occurred_time` is its value in microseconds. Filter by source, stream, record_key,
+-- batch_id or event_id: DuckDB prunes row groups by these.
 CREATE OR REPLACE TEMP VIEW events AS
 SELECT
   event_id, source, stream, record_key, kind, occurred_at,
@@ -42,7 +42,7 @@ SELECT source, stream, max(event_id) AS frontier_event_id, count(*) AS event_cou
 FROM events
 GROUP BY source, stream;
 
--- The records as they are at the end: what was upserted last, without what was deleted since.
+-- The current records: the last upsert of each, unless it was deleted since.
 -- Other kinds of events say nothing about a record's state.
 CREATE OR REPLACE TEMP VIEW records AS
 SELECT source, stream, record_key, newest.payload, newest.event_id
@@ -58,7 +58,7 @@ WHERE newest.kind = 'upserted';
 
 FROM streams ORDER BY source, stream;
 
--- Members of payloads, in types of their own: `->>` gives text, and null where there is none.
+-- Members of payloads as typed columns: `->>` returns text, or null if there is none.
 SELECT record_key, TRY_CAST(payload ->> '$.total' AS DOUBLE) AS total
 FROM records
 WHERE source = 'shop' AND stream = 'orders'

@@ -1,13 +1,12 @@
 /**
- * A connector: brings the history of a git repository into the log, one event a commit.
+ * A connector: imports the history of a git repository into the log, one event per commit.
  *
  *     node examples/git_history.ts --socket demo/data/ground.sock --repo .
  *     deno task example:git-history demo/data/ground.sock .
  *
- * Source `git`, stream `commits`, record key the commit's hash, parents before children. It may be
- * killed, and the service too, at any point: running it again completes the import, and what is
- * there already is answered as duplicate. Running it after the repository has grown adds the new
- * commits.
+ * Source `git`, stream `commits`, the commit's hash as record key, parents before children. It and
+ * the service may be killed at any time: the next run completes the import, and known batches are
+ * duplicates. After the repository has grown, a run adds the new commits.
  */
 import process from "node:process";
 import { parseArgs } from "node:util";
@@ -24,8 +23,8 @@ const USAGE = `usage: git_history --socket SOCKET --repo REPO [--ref NAME] [--to
 
   --socket SOCKET  socket of the service
   --repo REPO      git repository, bare or not
-  --ref NAME       branch, tag or commit to import (default HEAD)
-  --token TOKEN    bearer token, if the service asks for one`;
+  --ref NAME       branch, tag or commit to import (default: HEAD)
+  --token TOKEN    bearer token, if the service requires one`;
 
 interface Options {
   socket: string;
@@ -49,18 +48,18 @@ function parseOptions(args: string[]): Options {
   const socket = values.socket ?? rest.shift();
   const repository = values.repo ?? rest.shift();
   if (socket === undefined || repository === undefined || rest.length > 0) {
-    throw new UsageError("a socket and a repository are needed");
+    throw new UsageError("a socket and a repository are required");
   }
   return { socket, repository, ref: values.ref, token: values.token };
 }
 
-/** One walk of git: the commits that `tip` reaches and none of `excluded` does. */
+/** A walk of git: commits reachable from `tip` but not from `excluded`. */
 interface Import {
   tip: string;
   excluded: string[];
 }
 
-/** One import after the other: those to repeat, and the new one if the last tip is new. */
+/** The imports in order: the earlier ones, then a new one if the tip is new. */
 async function* planImports(
   client: EventLogClient,
   repository: string,
@@ -75,7 +74,7 @@ async function* planImports(
       yield { tip, excluded };
       excluded = [...excluded, tip];
     } else {
-      // A lost tip cannot exclude what it reached, but its commits that are left can.
+      // A lost tip cannot exclude what it reached, but its remaining commits can.
       excluded = excluded.concat(await presentCommits(repository, lost.get(tip) ?? []));
     }
   }
@@ -90,11 +89,11 @@ async function importHistory({ socket, repository, ref, token }: Options): Promi
   let frontier = imported.frontier;
   for await (const { tip, excluded } of planImports(client, repository, tips)) {
     for await (const batch of commitBatches(tip, readCommits(repository, tip, excluded))) {
-      // Should another import write at the same time, one of the two is refused here.
+      // If another import writes at the same time, one of the two is refused here.
       const precondition = { stream: COMMIT_STREAM, expectedFrontier: frontier };
       const receipt = await client.append({ ...batch, precondition });
       counts[receipt.status] += receipt.events;
-      // Ids sort like history. A duplicate can be the newest batch too: its first answer was lost.
+      // Ids sort like history. A duplicate can be the newest batch if its first response was lost.
       if (frontier === null || receipt.last_event_id > frontier) frontier = receipt.last_event_id;
     }
   }

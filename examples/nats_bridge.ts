@@ -6,16 +6,16 @@
  *     nats stream view ground
  *
  * Message n of the stream is event n of the log, the same bytes, with the event's id as message id;
- * docs/integrations.md tells how subjects are made. It may be killed at any moment, and so may the
- * service and NATS: every event is in the stream once and in order, because
+ * docs/integrations.md describes the subjects. Bridge, service and NATS may be killed at any
+ * time: every event is in the stream once and in order, because
  *
- * - the bridge goes on after the event that the stream's last message names, however long ago that
- *   was, and not after what it remembers;
+ * - the bridge resumes after the event that the stream's last message names, however old, and not
+ *   from its own memory;
  * - each message is stored only if the stream ends with the one before it;
- * - NATS recognizes a message id that it had within its duplicate window.
+ * - NATS recognizes a repeated message id within its duplicate window.
  *
- * The cursor in the key-value bucket is written after the answers to all that it stands for. It is
- * for people, and for when the last message has been removed as too old.
+ * The cursor in the key-value bucket is written once all up to it is acknowledged. It is for
+ * people, and for when the last message has expired.
  */
 import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
@@ -37,17 +37,17 @@ const USAGE = `usage: nats_bridge --socket SOCKET [--nats URL] [--stream NAME] [
        nats_bridge SOCKET
 
   --socket SOCKET  socket of the service
-  --nats URL       nats://[user:password@]host[:port], several separated by commas (default
-                   the variable NATS_URL, else nats://127.0.0.1:4222)
-  --stream NAME    stream of NATS, made if it is not there (default ground)
-  --bucket NAME    key-value bucket for the cursor, made if it is not there (default cursors)
-  --token TOKEN    bearer token, if the service asks for one`;
+  --nats URL       nats://[user:password@]host[:port], several separated by commas (default:
+                   NATS_URL, else nats://127.0.0.1:4222)
+  --stream NAME    NATS stream, created if missing (default: ground)
+  --bucket NAME    key-value bucket for the cursor, created if missing (default: cursors)
+  --token TOKEN    bearer token, if the service requires one`;
 
 const CURSOR_INTERVAL_MS = 500;
 /** The pause after the first failure; it doubles with each further one. */
 const PAUSE_MS = 100;
 const PAUSE_MS_MAX = 5000;
-/** Of streams, buckets and their keys alike. */
+/** Valid for streams, buckets and keys. */
 const NATS_NAME = /^[A-Za-z0-9_-]{1,128}$/;
 
 interface Options extends TargetOptions {
@@ -68,21 +68,21 @@ function parseOptions(args: string[]): Options {
   });
   const operands = [...positionals];
   const socket = values.socket ?? operands.shift();
-  if (socket === undefined || operands.length > 0) throw new UsageError("a socket is needed");
+  if (socket === undefined || operands.length > 0) throw new UsageError("a socket is required");
   const { stream, bucket, token } = values;
   for (const name of [stream, bucket]) {
-    if (!NATS_NAME.test(name)) throw new UsageError(`NATS takes no name like ${name}`);
+    if (!NATS_NAME.test(name)) throw new UsageError(`${name} is not a valid NATS name`);
   }
   const servers = values.nats ?? process.env.NATS_URL ?? "nats://127.0.0.1:4222";
   if (!servers.split(",").every((url) => URL.canParse(url))) {
-    throw new UsageError("--nats takes URLs");
+    throw new UsageError("--nats must be a list of URLs");
   }
-  // Who waits for more also waits for the service.
+  // A client that waits for new events also waits for the service.
   const means = { attemptsMax: Infinity, ...(token !== undefined && { token }) };
   return { client: new EventLogClient(unixFetch(socket), means), stream, bucket, servers };
 }
 
-/** Carries events over one connection to NATS until the signal stops it or something fails. */
+/** Carries events over one connection to NATS until the signal or a failure. */
 async function carry(
   { client }: Options,
   target: NatsTarget,
@@ -93,7 +93,10 @@ async function carry(
   const failed = new AbortController();
   const signal = AbortSignal.any([stop, failed.signal]);
   const fail = (error: unknown) => failed.abort(error);
-  target.connection.closed().then((error) => fail(error ?? new Error("NATS has gone away")), fail);
+  target.connection.closed().then(
+    (error) => fail(error ?? new Error("NATS closed the connection")),
+    fail,
+  );
   const pipeline = new NatsPipeline(target, start, fail);
   const save = cursorSaver(target, pipeline);
   const saving = saveNowAndThen(save, signal).catch(fail);
@@ -129,12 +132,12 @@ async function checkLog(
 ): Promise<void> {
   if (eventId === null || await isInLog(client, eventId, stop)) return;
   throw new BridgeError(
-    `event ${eventId}, message ${sequence} and the last one of the stream, is not in this log: ` +
-      "it is another one, or was restored from a copy that is older; carry it into a new stream",
+    `event ${eventId}, message ${sequence} and the last of the stream, is not in this log: ` +
+      "the log is a different one, or was restored from an older copy; use a new stream",
   );
 }
 
-/** Makes what saves the cursor where it has moved since the last time. */
+/** Returns a function that saves the cursor if it has moved since the last call. */
 function cursorSaver(target: NatsTarget, pipeline: NatsPipeline): () => Promise<void> {
   let savedSequence = pipeline.stored.sequence;
   return async () => {
@@ -160,7 +163,7 @@ function report({ reason, pauseMs }: Reconnect): void {
 }
 
 function reportPause(why: string, pauseMs: number): void {
-  process.stderr.write(`${why}; connecting again in ${Math.round(pauseMs)} ms\n`);
+  process.stderr.write(`${why}; reconnecting in ${Math.round(pauseMs)} ms\n`);
 }
 
 async function runSession(options: Options, stop: AbortSignal): Promise<void> {
@@ -172,7 +175,7 @@ async function runSession(options: Options, stop: AbortSignal): Promise<void> {
   }
 }
 
-/** One connection after the other until the signal. @throws what no further one would mend. */
+/** Reconnects until the signal. @throws errors that a retry cannot fix. */
 async function runSessions(options: Options, stop: AbortSignal): Promise<void> {
   for (let failures = 0; !stop.aborted; failures++) {
     const startedMs = performance.now();
@@ -182,7 +185,7 @@ async function runSessions(options: Options, stop: AbortSignal): Promise<void> {
       if (stop.aborted) return;
       if (isFinal(error)) throw error;
       if (performance.now() - startedMs > PAUSE_MS_MAX) failures = 0;
-      // Half of it is chance, so that bridges that failed together do not come back together.
+      // Half of it is jitter, so that bridges that failed together do not reconnect together.
       const wholeMs = Math.min(PAUSE_MS * 2 ** failures, PAUSE_MS_MAX);
       const pauseMs = wholeMs * (1 + Math.random()) / 2;
       reportPause(`interrupted: ${error instanceof Error ? error.message : error}`, pauseMs);
@@ -191,7 +194,7 @@ async function runSessions(options: Options, stop: AbortSignal): Promise<void> {
   }
 }
 
-/** The first signal ends it in order, a second one at once. */
+/** The first signal stops it cleanly, a second one at once. */
 async function bridge(options: Options): Promise<void> {
   const stop = new AbortController();
   for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => stop.abort());

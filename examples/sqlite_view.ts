@@ -5,8 +5,8 @@
  *     deno task example:sqlite-view demo/data/ground.sock view.db
  *     sqlite3 view.db "SELECT payload ->> 'subject' FROM records WHERE stream = 'commits'"
  *
- * It may be killed at any moment and started again: the table is always what a view built from the
- * beginning would hold at the same position.
+ * It may be killed and restarted at any time: the table always equals a view built from the
+ * beginning to the same position.
  */
 import process from "node:process";
 import { parseArgs } from "node:util";
@@ -25,16 +25,16 @@ const USAGE =
        sqlite_view SOCKET FILE
 
   --socket SOCKET  socket of the service
-  --database FILE  SQLite database, made if it is not there
+  --database FILE  SQLite database, created if missing
   --once           stop at the end of the log instead of waiting for more
-  --limit N        events of a transaction at the most
-  --token TOKEN    bearer token, if the service asks for one`;
+  --limit N        most events in a transaction
+  --token TOKEN    bearer token, if the service requires one`;
 
 interface Options {
   client: EventLogClient;
   databasePath: string;
   once: boolean;
-  /** Events of a transaction at the most; null: as many as the service sends at a time. */
+  /** Most events in a transaction; null for as many as the service sends at a time. */
   limit: number | null;
 }
 
@@ -54,13 +54,13 @@ function parseOptions(args: string[]): Options {
   const socket = values.socket ?? operands.shift();
   const databasePath = values.database ?? operands.shift();
   if (socket === undefined || databasePath === undefined || operands.length > 0) {
-    throw new UsageError("a socket and a database are needed");
+    throw new UsageError("a socket and a database are required");
   }
   const { once, limit, token } = values;
   return {
     client: new EventLogClient(unixFetch(socket), {
       ...(token === undefined ? {} : { token }),
-      // Who waits for more also waits for the service.
+      // A client that waits for new events also waits for the service.
       ...(once ? {} : { attemptsMax: Infinity }),
     }),
     databasePath,
@@ -69,17 +69,17 @@ function parseOptions(args: string[]): Options {
   };
 }
 
-/** From the view's position on. */
+/** Events after the view's position. */
 function rest({ limit }: Options, view: RecordView): ReplayOptions {
   return { after: view.position, ...(limit === null ? {} : { limit }) };
 }
 
-/** Brings the view to the end of the log as it is now. */
+/** Brings the view up to the current end of the log. */
 async function catchUp(options: Options, view: RecordView): Promise<void> {
   for await (const page of options.client.replayPages(rest(options, view))) takeIn(page, view);
 }
 
-/** Keeps the view up to date until the service ends that for good. */
+/** Keeps the view up to date until the service ends the follow for good. */
 async function follow(options: Options, view: RecordView): Promise<void> {
   const records = options.client.followRecords({ ...rest(options, view), onReconnect: report });
   for await (const record of records) {
@@ -96,7 +96,7 @@ function takeIn({ events, nextAfter }: ReplayPage, view: RecordView): void {
 
 function report({ reason, pauseMs }: Reconnect): void {
   const why = reason instanceof Error ? reason.message : reason.reason;
-  process.stderr.write(`${why}; connecting again in ${Math.round(pauseMs)} ms\n`);
+  process.stderr.write(`${why}; reconnecting in ${Math.round(pauseMs)} ms\n`);
 }
 
 async function keepView(options: Options): Promise<void> {

@@ -1,11 +1,11 @@
 /**
- * A consumer: prints the log, one line an event, and goes on where it stopped.
+ * A consumer: prints the log, one line per event, and resumes where it stopped.
  *
  *     node examples/tail_log.ts --socket demo/data/ground.sock --cursor /tmp/cursor --once
  *     deno task example:tail-log demo/data/ground.sock --cursor /tmp/cursor
  *
- * The position is kept in the cursor file, written after the lines are out: a crash in between
- * repeats lines, and never leaves one out.
+ * The cursor file with the position is written after the lines are printed: a crash in between
+ * repeats lines, but never skips one.
  */
 import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
@@ -20,22 +20,22 @@ const USAGE = `usage: tail_log --socket SOCKET [--cursor FILE] [--once] [FILTER.
        tail_log SOCKET
 
   --socket SOCKET      socket of the service
-  --cursor FILE        keeps the position between runs
+  --cursor FILE        file with the position, to resume from
   --once               stop at the end of the log instead of waiting for more
-  --interval SECONDS   pause between looks for more (default 1)
-  --limit N            events asked for at a time
+  --interval SECONDS   polling interval (default: 1)
+  --limit N            most events per request
   --json               print whole events as JSON
-  --token TOKEN        bearer token, if the service asks for one
+  --token TOKEN        bearer token, if the service requires one
 
 filters: --source NAME, --stream NAME, --record-key KEY, --kind KIND`;
 
-/** The next look is another attempt. */
+/** The next poll is the retry. */
 const ATTEMPTS_MAX = 1;
 
 interface Options {
   client: EventLogClient;
   cursorPath: string | undefined;
-  /** Null: stop at the end of the log. */
+  /** Null to stop at the end of the log. */
   intervalMs: number | null;
   format: typeof formatEvent;
   filter: ReplayOptions;
@@ -61,7 +61,7 @@ function parseOptions(args: string[]): Options {
   });
   const rest = [...positionals];
   const socket = values.socket ?? rest.shift();
-  if (socket === undefined || rest.length > 0) throw new UsageError("a socket is needed");
+  if (socket === undefined || rest.length > 0) throw new UsageError("a socket is required");
   const intervalSeconds = Number(values.interval);
   if (!(intervalSeconds > 0 && intervalSeconds <= 86_400)) {
     throw new UsageError(`--interval must be a number of seconds, got ${values.interval}`);
@@ -106,7 +106,7 @@ async function tailLog(options: Options): Promise<void> {
       await printToEnd();
     } catch (error) {
       if (!(error instanceof ConnectionError)) throw error;
-      process.stderr.write(`${error.message}; trying again\n`);
+      process.stderr.write(`${error.message}; retrying\n`);
     }
     await delay(intervalMs);
   }

@@ -1,8 +1,8 @@
 /**
- * Compiles the program to one executable: run it with `deno task compile`. What only tests,
- * benchmarks and examples need is not embedded.
+ * Compiles the program to one executable: run it with `deno task compile`. Dependencies of tests,
+ * benchmarks and examples are not embedded.
  *
- * `deno compile` downloads the runtime that it embeds; where it cannot, DENORT_BIN names one.
+ * `deno compile` downloads the runtime that it embeds; to use a local one, set DENORT_BIN.
  */
 import { Buffer } from "node:buffer";
 import { spawnSync } from "node:child_process";
@@ -49,18 +49,18 @@ The runtime that is embedded is downloaded by deno compile. Where it cannot be, 
 the file of a denort of this version of Deno and of the target.
 `;
 
-/** An executable to be made. */
+/** An executable to build. */
 interface Job {
-  /** Undefined: this machine. */
+  /** Undefined for this machine. */
   target: Target | undefined;
   output: string;
 }
 
-/** @throws {Error} when an option is unknown or makes no sense. */
+/** @throws {Error} an option is unknown or invalid. */
 function jobsOf(values: { target?: string | undefined; output?: string | undefined }): Job[] {
   const targets = values.target === undefined ? [undefined] : targetsNamed(values.target);
   if (values.output !== undefined && targets.length > 1) {
-    throw new Error("--output takes one executable, --target all makes several");
+    throw new Error("--output names one executable, but --target all builds several");
   }
   return targets.map((target) => ({
     target,
@@ -70,15 +70,13 @@ function jobsOf(values: { target?: string | undefined; output?: string | undefin
   }));
 }
 
-/**
- * The compiler takes what DENORT_BIN names for any target. @throws {Error} when it is for another.
- */
+/** The compiler uses DENORT_BIN for any target. @throws {Error} it is for another one. */
 function refuseOtherRuntime({ target }: Job): void {
   const path = process.env.DENORT_BIN;
   if (path === undefined || target === undefined) return;
   const found = headerOf(path).target;
   if (found === target.name) return;
-  throw new Error(`DENORT_BIN is for ${found ?? "an unknown machine"}, not for ${target.name}`);
+  throw new Error(`DENORT_BIN is built for ${found ?? "an unknown platform"}, not ${target.name}`);
 }
 
 function headerOf(path: string): ExecutableHeader {
@@ -91,7 +89,7 @@ function headerOf(path: string): ExecutableHeader {
   }
 }
 
-/** @throws {Error} when the compiler made nothing. */
+/** @throws {Error} the compiler wrote no file. */
 function compile(job: Job, folder: string): void {
   refuseOtherRuntime(job);
   mkdirSync(dirname(job.output), { recursive: true });
@@ -101,12 +99,12 @@ function compile(job: Job, folder: string): void {
   const { status } = spawnSync(process.execPath, args, { cwd: folder, stdio: "inherit" });
   if (status === 0) return;
   throw new Error(
-    `${relative(ROOT, output)} was not made; where denort cannot be downloaded, set DENORT_BIN ` +
-      `to the file of one that fits this version of Deno`,
+    `${relative(ROOT, output)} was not built; if denort cannot be downloaded, set DENORT_BIN ` +
+      `to the path of one that matches this version of Deno`,
   );
 }
 
-/** One line about what was made. */
+/** A one-line summary of the result. */
 function describe({ output }: Job): string {
   const sizeBytes = statSync(output).size;
   const { runtimeBytes } = headerOf(output);

@@ -1,7 +1,7 @@
 /**
- * Tries the tests: puts one deliberate bug after the other (`mutations.ts`) into a copy of this
- * tree and expects that its tests fail. Exits 1 when one survives. Words given as arguments choose
- * those whose names hold them. The tests of the copy must pass as long as it is as this tree is.
+ * Mutation testing: applies one deliberate bug at a time (`mutations.ts`) to a copy of this tree
+ * and expects its tests to fail. Exits 1 if one survives. Arguments select mutations whose names
+ * contain them. The tests must pass on the unmodified copy.
  */
 import { spawnSync } from "node:child_process";
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -14,7 +14,7 @@ import { edited, type Mutation, MUTATIONS } from "./mutations.ts";
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const SKIPPED = new Set([".git", "node_modules", "demo"]);
 const TEST_TIMEOUT_MS = 600_000;
-/** Tests that choose at random choose the same each time, and not too much. */
+/** Random tests use a fixed seed and moderate sizes. */
 const ENVIRONMENT = { SEED: "1", HISTORIES: "4" };
 
 /** Runs a test file of a tree. @returns whether it passed. */
@@ -28,7 +28,7 @@ function passes(folder: string, test: string): boolean {
   return status === 0;
 }
 
-/** Makes all edits; what the files were before. */
+/** Applies all edits. @returns the original contents of the files. */
 function mutate(folder: string, { edits }: Mutation): Map<string, string> {
   const before = new Map<string, string>();
   for (const edit of edits) {
@@ -40,7 +40,7 @@ function mutate(folder: string, { edits }: Mutation): Map<string, string> {
   return before;
 }
 
-/** Tries one. @returns the test that found it; null when none did. */
+/** Tries one mutation. @returns the test that found it; null if none did. */
 function tryMutation(folder: string, mutation: Mutation): string | null {
   const before = mutate(folder, mutation);
   try {
@@ -52,7 +52,7 @@ function tryMutation(folder: string, mutation: Mutation): string | null {
 
 function assertPassing(folder: string, mutations: readonly Mutation[]): void {
   for (const test of new Set(mutations.flatMap(({ tests }) => tests))) {
-    if (!passes(folder, test)) throw new Error(`${test} fails without any mutation`);
+    if (!passes(folder, test)) throw new Error(`${test} fails without a mutation`);
   }
 }
 

@@ -1,6 +1,6 @@
-/** Deliberate bugs, each with the tests of which one must find it; `mutate.ts` applies them. */
+/** Deliberate bugs, each with tests of which one must find it; `mutate.ts` applies them. */
 
-/** A change of one text of a file into another. */
+/** A replacement of text in a file. */
 export interface Edit {
   file: string;
   find: string;
@@ -8,22 +8,22 @@ export interface Edit {
 }
 
 export interface Mutation {
-  /** What is wrong. */
+  /** Describes the bug. */
   name: string;
   edits: readonly Edit[];
   /** Test files, tried in this order until one fails. */
   tests: readonly string[];
 }
 
-/** The text of a file with an edit made. @throws {Error} it does not hold the text just once. */
+/** Applies an edit to a file's text. @throws {Error} the text does not occur exactly once. */
 export function edited(text: string, { file, find, replace }: Edit): string {
   if (text.split(find).length !== 2) {
-    throw new Error(`${file} does not hold this text once, look for what it has become:\n${find}`);
+    throw new Error(`${file} does not contain this text exactly once; update the edit:\n${find}`);
   }
   return text.replace(find, () => replace);
 }
 
-/** One edit. */
+/** An edit of a file in `src/`. */
 function edit(file: string, find: string, replace = ""): Edit {
   return { file: `src/${file}`, find, replace };
 }
@@ -68,7 +68,7 @@ export const MUTATIONS: readonly Mutation[] = [
     tests: [CRASHES],
   },
   {
-    name: "a new tail and a pending file have names that are not synced",
+    name: "the names of a new tail and a pending file are not synced",
     edits: [
       edit(
         "log/wal/rotation.ts",
@@ -83,7 +83,7 @@ export const MUTATIONS: readonly Mutation[] = [
     tests: [CRASHES],
   },
   {
-    name: "a receipt leaves before the sync",
+    name: "a receipt is sent before the sync",
     edits: [edit(
       "log/wal/tail_writer.ts",
       "    await this.#sync();\n    this.#tail.add",
@@ -101,12 +101,12 @@ export const MUTATIONS: readonly Mutation[] = [
     tests: ["tests/service/large_batches_test.ts"],
   },
   {
-    name: "an id is given again when the counter of a millisecond starts",
+    name: "an id is reused when the counter of a millisecond starts",
     edits: [edit("event/event_id.ts", "if (nowMs > this.#timestampMs)", "if (true)")],
     tests: ["tests/event/event_id_test.ts"],
   },
   {
-    name: "a commit of several batches is cut off and acknowledged",
+    name: "a group commit is truncated and acknowledged",
     edits: [edit(
       "log/wal/tail_writer.ts",
       "write(bytes, offset)",
@@ -115,14 +115,14 @@ export const MUTATIONS: readonly Mutation[] = [
     tests: [CRASHES],
   },
   {
-    name: "a write that failed is taken for done",
+    name: "a failed write counts as done",
     edits: [
       edit("log/wal/tail_writer.ts", UNLESS_NO_ROOM, "      if (!isNoRoom(error)) return;\n"),
     ],
     tests: [FAULTS, HISTORIES],
   },
   {
-    name: "a short write(2) is taken for the whole",
+    name: "a short write(2) counts as complete",
     edits: [edit(
       "log/storage/file_storage.ts",
       "      const count = await this.#writeSome(bytes, done, position + done);\n",
@@ -131,12 +131,12 @@ export const MUTATIONS: readonly Mutation[] = [
     tests: ["tests/log/wal/short_write_test.ts"],
   },
   {
-    name: "a commit without room is not undone, and the next one goes on there",
+    name: "a commit without space is not undone, and the next one follows it",
     edits: [edit("log/wal/tail_writer.ts", "      await this.#undo(offset);\n")],
     tests: [FAULTS, HISTORIES],
   },
   {
-    name: "a commit without room is cut off, and that is not synced",
+    name: "the undo of a commit without space is not synced",
     edits: [edit(
       "log/wal/tail_writer.ts",
       'could not be truncated", error);\n    });\n    await this.#sync();\n',
@@ -145,7 +145,7 @@ export const MUTATIONS: readonly Mutation[] = [
     tests: [FAULTS, HISTORIES],
   },
   {
-    name: "the writer goes on after an fsync that failed",
+    name: "the writer continues after a failed fsync",
     edits: [edit(
       "log/wal/tail_writer.ts",
       '      throw this.poisonBy("an fsync of the tail failed", error);\n',
@@ -154,7 +154,7 @@ export const MUTATIONS: readonly Mutation[] = [
     tests: [FAULTS],
   },
   {
-    name: "a writer that stopped takes more",
+    name: "a stopped writer accepts batches",
     edits: [
       edit("log/wal/tail_writer.ts", "    if (this.#poison !== null) throw this.#poison;\n"),
       edit("service/writer_queue.ts", "if (!this.#stopped) await", "if (true) await"),
@@ -175,7 +175,7 @@ export const MUTATIONS: readonly Mutation[] = [
     tests: [CRASHES],
   },
   {
-    name: "recovery does not sync what it has found",
+    name: "recovery does not sync recovered commits",
     edits: [
       edit(
         "log/recovery.ts",
@@ -186,17 +186,17 @@ export const MUTATIONS: readonly Mutation[] = [
     tests: [CRASHES],
   },
   {
-    name: "recovery does not write again what a failed fsync may have lost",
+    name: "recovery does not rewrite what a failed fsync may have lost",
     edits: [edit("log/recovery.ts", "    await file.write(wanted, offset);\n")],
     tests: [FAULTS, HISTORIES],
   },
   {
-    name: "recovery does not cut off again what a failed fsync may have kept",
+    name: "recovery does not truncate again what a failed fsync may have kept",
     edits: [edit("log/recovery.ts", "  await file.truncate(endBytes);\n")],
     tests: ["tests/log/recovery_durability_test.ts"],
   },
   {
-    name: "recovery takes damage before another commit for a remnant",
+    name: "recovery treats damage before another commit as a remnant",
     edits: [
       edit(
         "log/recovery.ts",
@@ -206,7 +206,7 @@ export const MUTATIONS: readonly Mutation[] = [
     tests: ["tests/log/recovery_test.ts"],
   },
   {
-    name: "recovery takes a commit with a wrong hash",
+    name: "recovery accepts a commit with a wrong hash",
     edits: [edit(
       "log/wal/commit_reader.ts",
       " || this.#hashFrame(headerBytes, frameBytes) !== sha256",
@@ -215,12 +215,12 @@ export const MUTATIONS: readonly Mutation[] = [
     tests: [CRASHES],
   },
   {
-    name: "the chain starts over after a segment",
+    name: "the chain restarts after a segment",
     edits: [edit("log/recovery.ts", "?? manifest.segments.at(-1)?.head ?? GENESIS", "?? GENESIS")],
     tests: [CRASHES, HISTORIES],
   },
   {
-    name: "ids start over after a restart",
+    name: "ids restart after a restart of the service",
     edits: [edit("log/log.ts", "randomBytes, recovered.lastEventId)", "randomBytes, null)")],
     tests: [CRASHES, HISTORIES],
   },
@@ -257,7 +257,7 @@ export const MUTATIONS: readonly Mutation[] = [
     tests: [CRASHES],
   },
   {
-    name: "a conflict is told by the batch id alone",
+    name: "a conflict is detected by the batch id alone",
     edits: [edit(
       "service/append.ts",
       "batch.batchDigest === known.batch_digest",
@@ -266,7 +266,7 @@ export const MUTATIONS: readonly Mutation[] = [
     tests: [CRASHES],
   },
   {
-    name: "a batch does not wait for one of the same identity",
+    name: "a batch does not wait for another of the same identity",
     edits: [
       edit("service/append.ts", "group.has(batchKey(source, batchId))", "group.size < 0"),
     ],
@@ -287,7 +287,7 @@ export const MUTATIONS: readonly Mutation[] = [
     tests: [CRASHES],
   },
   {
-    name: "a pending file goes before the manifest that covers it is there",
+    name: "a pending file is removed before a manifest covers it",
     edits: [
       edit(
         "log/sealing/seal.ts",
@@ -302,7 +302,7 @@ export const MUTATIONS: readonly Mutation[] = [
     tests: [CRASHES],
   },
   {
-    name: "the manifest lists a segment before the others of its pending file are made",
+    name: "the manifest lists a segment before the others of its pending file are written",
     edits: [
       edit(
         "log/sealing/seal.ts",
@@ -314,7 +314,7 @@ export const MUTATIONS: readonly Mutation[] = [
     tests: [CRASHES],
   },
   {
-    name: "a reader sees what is not synced",
+    name: "a reader sees unsynced events",
     edits: [
       edit(
         "log/wal/tail_writer.ts",
@@ -330,7 +330,7 @@ export const MUTATIONS: readonly Mutation[] = [
     tests: [FAULTS, HISTORIES],
   },
   {
-    name: "a follower misses what is committed while it takes the snapshot",
+    name: "a follower misses commits during its snapshot",
     edits: [edit(
       "service/follow.ts",
       '    this.#phase = "live";\n',
@@ -339,7 +339,7 @@ export const MUTATIONS: readonly Mutation[] = [
     tests: ["tests/service/follow_random_test.ts", "tests/service/follow_test.ts"],
   },
   {
-    name: "followers are not told that the writer stopped",
+    name: "followers are not notified that the writer stopped",
     edits: [edit(
       "service/writer_queue.ts",
       "    this.#onChange();\n    return",
@@ -357,7 +357,7 @@ export const MUTATIONS: readonly Mutation[] = [
     tests: ["tests/runtime/file_lock_test.ts"],
   },
   {
-    name: "verify does not look at the hash of a segment",
+    name: "verify does not check the hash of a segment",
     edits: [
       edit(
         "log/segment/segment_check.ts",
@@ -368,7 +368,7 @@ export const MUTATIONS: readonly Mutation[] = [
     tests: ["tests/log/verify/verify_failure_test.ts"],
   },
   {
-    name: "verify does not look at the hash of an event",
+    name: "verify does not check the hash of an event",
     edits: [
       edit(
         "log/verify/history_check.ts",
@@ -389,12 +389,12 @@ export const MUTATIONS: readonly Mutation[] = [
     tests: [SEALING],
   },
   {
-    name: "a rotation that failed half way is not undone",
+    name: "a partly failed rotation is not undone",
     edits: [edit("log/wal/rotation.ts", "      await storage.rename(pendingPath, TAIL_FILE);\n")],
     tests: [SEALING_CRASHES],
   },
   {
-    name: "a reader of a sealed file starts its segments over",
+    name: "a reader of a sealed file rereads its segments from the start",
     edits: [
       edit(
         "log/wal/commit_file_view.ts",
@@ -414,7 +414,7 @@ export const MUTATIONS: readonly Mutation[] = [
     tests: [HANDOVER],
   },
   {
-    name: "a sealed file is closed under those who read it",
+    name: "a sealed file is closed under its readers",
     edits: [edit("log/storage/file_storage.ts", "    await this.#reading;\n")],
     tests: ["tests/log/storage/file_storage_test.ts"],
   },
@@ -432,14 +432,14 @@ export const MUTATIONS: readonly Mutation[] = [
     tests: [SEALING_SERVICE],
   },
   {
-    name: "a sealing that failed leaves its part of a segment",
+    name: "a failed seal leaves its partial segment",
     edits: [
       edit("log/sealing/seal.ts", "  await removeIfThere(storage, SEGMENT_TEMPORARY_FILE);\n"),
     ],
     tests: [SEALING],
   },
   {
-    name: "a sealing that failed is tried again at once for ever",
+    name: "a failed seal is retried without a pause",
     edits: [
       edit("log/sealing/background_sealing.ts", "Math.min(2 * pauseMs, SEAL_RETRY_MS_MAX)", "0"),
     ],

@@ -1,7 +1,7 @@
 /**
- * Builds what `npm pack` packs, in `dist/npm`: JavaScript, because Node strips no types inside
- * `node_modules`, and declarations of the library. Needs Node >= 22.18 and the development
- * dependencies; `npm pack` runs it.
+ * Builds the package that `npm pack` packs, in `dist/npm`: JavaScript, because Node does not strip
+ * types inside `node_modules`, and declarations of the library. Needs Node >= 22.18 and the
+ * development dependencies; `npm pack` runs it.
  */
 import { spawnSync } from "node:child_process";
 import { globSync, readFileSync, rmSync } from "node:fs";
@@ -15,7 +15,7 @@ import { revisionModule, revisionOf } from "./build/revision.ts";
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const OUTPUT = join(ROOT, "dist", "npm");
 const PROGRAM = "cli.ts";
-/** What can be imported from the package; these have declarations. */
+/** Modules that users can import; these have declarations. */
 const LIBRARY = ["mod.ts", "event.ts"];
 
 const DECLARATION_OPTIONS = [
@@ -25,7 +25,7 @@ const DECLARATION_OPTIONS = [
   ...["--strict", "--exactOptionalPropertyTypes", "--rootDir", ROOT, "--outDir", OUTPUT],
 ];
 
-/** @throws {Error} when the compiler finds a fault. */
+/** @throws {Error} the compiler reports an error. */
 function writeDeclarations(): void {
   const require = createRequire(import.meta.url);
   const compiler = join(dirname(require.resolve("typescript/package.json")), "bin", "tsc");
@@ -33,14 +33,14 @@ function writeDeclarations(): void {
     cwd: ROOT,
     stdio: "inherit",
   });
-  if (status !== 0) throw new Error("the declarations of the library could not be made");
+  if (status !== 0) throw new Error("the declarations of the library could not be built");
   for (const path of globSync("**/*.d.ts", { cwd: OUTPUT })) {
     const file = join(OUTPUT, path);
     writeText(file, renameModules(readFileSync(file, "utf8")));
   }
 }
 
-/** What npm links as a command is run by the system, which looks for the name of the runtime. */
+/** The system runs the command that npm links, so it needs a line that names the runtime. */
 function makeExecutable(path: string): void {
   writeText(path, `#!/usr/bin/env node\n${readFileSync(path, "utf8")}`);
 }

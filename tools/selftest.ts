@@ -1,7 +1,7 @@
 /**
- * `deno task selftest DIR`, or `node tools/selftest.ts DIR`: whether DIR can be trusted with a log,
- * in one line on standard output, after half a minute. Exit 0: it can. 1: it cannot, or that is in
- * doubt. 2: bad arguments. DIR is left as it was.
+ * `deno task selftest DIR`, or `node tools/selftest.ts DIR`: checks for half a minute whether DIR
+ * can be trusted with a log, and prints one line to standard output. Exit 0: yes. 1: no, or
+ * doubtful. 2: bad arguments. DIR is left unchanged.
  */
 import { stat } from "node:fs/promises";
 import process from "node:process";
@@ -30,7 +30,7 @@ async function test(dir: string): Promise<void> {
     if (!isTrusted) process.exitCode = EXIT_DISTRUST;
   } catch (error) {
     if (!stopped.signal.aborted) throw error;
-    process.stderr.write(`${(error as Error).message}, nothing is known of ${dir}\n`);
+    process.stderr.write(`${(error as Error).message}; ${dir} was not fully tested\n`);
     process.exitCode = EXIT_DISTRUST;
   }
 }
@@ -44,5 +44,5 @@ if (isFolder) {
   process.stderr.write("usage: selftest DIR, an existing folder on the file system to test\n");
   process.exitCode = EXIT_USAGE;
 }
-// Connections that clients keep open would keep the process.
+// Idle keep-alive connections of clients would keep the process alive.
 endProcess(Number(process.exitCode ?? 0));

@@ -1,6 +1,6 @@
 /**
- * `serve` with another bound of the tail than TAIL_ROTATE_BYTES, for tests and benchmarks: so that
- * little is rotated and sealed soon, or much never. `serve_rotating.ts CONFIG BYTES`.
+ * `serve` with a different TAIL_ROTATE_BYTES, for tests and benchmarks, so that tails rotate and
+ * seal early, or never: `serve_rotating.ts CONFIG BYTES`.
  */
 import process from "node:process";
 import { loadConfig } from "../src/commands/config.ts";

@@ -1,8 +1,8 @@
 /**
  * `deno task soak [--minutes N] [--seed S] [--runtime deno|node] [--dir DIR]`, or `node
  * tools/soak.ts`: mixed load on the real service while it is killed, stopped, sealed and frozen,
- * and a check of everything it acknowledged and showed. A line of progress every ten seconds on
- * standard error, one closing line on standard output. Exit 0: nothing wrong. 1: something is, and
+ * and a check of everything it acknowledged and showed. Prints a line of progress every ten seconds
+ * on standard error, and one closing line on standard output. Exit 0: no violation. 1: a violation;
  * the folder of the log is kept. 2: bad arguments.
  */
 import { rm, stat } from "node:fs/promises";
@@ -28,7 +28,7 @@ interface Arguments {
   dir: string;
 }
 
-/** @throws {Error} that says what is wrong with the arguments. */
+/** @throws {Error} naming the invalid argument. */
 async function readArguments(args: string[]): Promise<Arguments> {
   const { values } = parseArgs({
     args,
@@ -50,7 +50,7 @@ async function readArguments(args: string[]): Promise<Arguments> {
   return { minutes, seed, dir, runtimes: chooseRuntimes(values.runtime) };
 }
 
-/** The one that is named, or all at hand. */
+/** The named runtime, or all available ones. */
 function chooseRuntimes(named: string | undefined): RuntimeName[] {
   if (named === undefined) return RUNTIMES.filter((name) => executableOf(name) !== null);
   const runtime = RUNTIMES.find((name) => name === named);
@@ -92,12 +92,12 @@ async function soak({ minutes, seed, runtimes, dir }: Arguments): Promise<void> 
   }
 }
 
-/** The closing line; a soak that somebody stopped leaves nothing behind. */
+/** The closing line; an interrupted soak leaves nothing behind. */
 async function describeFailure(error: SoakError, stopped: AbortSignal): Promise<string> {
   const [reason] = error.message.split("\n");
   if (stopped.aborted && error.cause === stopped.reason) {
     await rm(error.dir, { recursive: true });
-    return `soak ${reason}, nothing wrong so far`;
+    return `soak ${reason}, no violation so far`;
   }
   process.stderr.write(`${inspect(error.cause)}\n`);
   return `soak failed: ${reason}; the log is in ${error.dir}`;
@@ -111,5 +111,5 @@ try {
   process.exitCode = EXIT_USAGE;
 }
 if (given !== null) await soak(given);
-// Connections that clients keep open would keep the process.
+// Idle keep-alive connections of clients would keep the process alive.
 endProcess(Number(process.exitCode ?? 0));

@@ -1,6 +1,6 @@
 /**
- * `task start`: a deployment in ./demo, created on the first run, and served until Ctrl-C. Prints
- * what to try once it answers.
+ * `task start`: creates a deployment in ./demo on the first run, and serves it until Ctrl-C. Prints
+ * commands to try once it answers.
  */
 import { existsSync } from "node:fs";
 import { join, relative } from "node:path";
@@ -18,7 +18,7 @@ const { report } = TERMINAL;
 
 async function start(): Promise<void> {
   const configPath = join(DIR, "service.toml");
-  // An edited configuration is fine here; only `init` insists on the one it writes.
+  // Accepts an edited configuration; only `init` insists on the original.
   if (!existsSync(configPath)) report(`${await init(DIR, report)} ${DIR}`);
   const config = await loadConfig(configPath);
   await serve(config, { report, onReady: () => report(hints(config)) });
@@ -39,7 +39,7 @@ function hints(config: Config): string {
   return `Ready. Try in another terminal, as often as you like:
   ${curl} -H 'Content-Type: application/json' -d '${JSON.stringify(batch)}' ${url}
   ${curl} ${url}
-Ctrl-C ends it. So does, the hard way: kill -9 ${process.pid}`;
+Press Ctrl-C to stop it, or simulate a crash with: kill -9 ${process.pid}`;
 }
 
 try {

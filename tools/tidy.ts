@@ -1,6 +1,6 @@
 /**
- * Style that no formatter or linter knows, as a check: `deno task check` and a test run it. Prints
- * what is untidy, one line each, and exits 1.
+ * Style checks beyond the formatter and linter, run by `deno task check` and a test. Prints one
+ * line for each fault, and exits 1 if there are any.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -19,10 +19,10 @@ const LINE_WIDTH = 100;
 const FILE_LINES_MAX = 450;
 const SKIPPED = new Set([".git", "node_modules", "demo", "dist"]);
 
-/** Layers from the bottom up: a file imports from its own layer and those before it. */
+/** Layers from the bottom up: a file imports from its own layer and lower ones. */
 const LAYERS = ["event", "log", "service", "api", "commands"];
 
-/** What each folder of `src/` outside the layers may import from. */
+/** The folders that each folder of `src/` outside the layers may import from. */
 const OUTSIDE: Record<string, string[]> = {
   client: ["event", "client"],
   http: ["http"],
@@ -38,10 +38,10 @@ const USED: Record<string, string[]> = {
   commands: ["http", "runtime"],
 };
 
-/** Where a process may be ended by its runtime; examples stand alone. */
+/** Files that may end the process through the runtime; examples are standalone. */
 const ENDING = /^(src\/runtime\/end_process\.ts$|examples\/)/;
 
-/** All files of a tree that are text of ours, relative to `root`. */
+/** All text files of the project in a tree, relative to `root`. */
 function listFiles(root: string, folder = ""): string[] {
   return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
     const path = join(folder, entry.name);
@@ -63,17 +63,17 @@ function checkText(path: string, text: string): string[] {
   lines.forEach((line, index) => {
     const at = `${path}:${index + 1}`;
     const width = [...line].length;
-    // A test's name is one string, and the formatter leaves strings whole.
+    // A test title is one string, which the formatter does not break.
     const mayBeLong = /https?:|^import |^\s*(await )?(\w+\.)?test\($|^\s*(await )?(\w+\.)?test\("/;
     if (path.endsWith(".ts") && width > LINE_WIDTH && !mayBeLong.test(line)) {
       faults.push(`${at}: ${width} columns, at most ${LINE_WIDTH}`);
     }
-    // Written so that this line does not find itself.
+    // Split so that this line does not match itself.
     if (/\b(TO[D]O|FIX[M]E|XX[X]|HA[C]K)\b|\.only\(|\btest\.ski[p]\(/.test(line)) {
       faults.push(`${at}: unfinished or skipped work`);
     }
     if (path.endsWith(".ts") && !ENDING.test(path) && /\bprocess\.exit\(/.test(line)) {
-      faults.push(`${at}: ends a process; endProcess() always does`);
+      faults.push(`${at}: ends the process; call endProcess() instead`);
     }
   });
   return faults;
@@ -91,7 +91,7 @@ function checkSource(path: string, text: string): string[] {
   for (const specifier of importsOf(text)) {
     const target = join(path, "..", specifier).split("/");
     if (target[0] === "src" && target.length > 2 && !allowed.includes(target[1]!)) {
-      faults.push(`${path}: imports ${target.slice(1).join("/")}, against the arrows of design`);
+      faults.push(`${path}: imports ${target.slice(1).join("/")}, against the order of layers`);
     }
   }
   return faults;
@@ -105,7 +105,7 @@ interface Packages {
   devDependencies?: Record<string, string>;
 }
 
-/** deno.json and package.json say the same, in exact versions. */
+/** deno.json and package.json must agree, on exact versions. */
 function checkPackages(deno: Packages, node: Packages): string[] {
   const faults: string[] = [];
   for (const key of ["version", "license"] as const) {
@@ -129,14 +129,14 @@ function checkPackages(deno: Packages, node: Packages): string[] {
   return faults;
 }
 
-/** Packages that the list of dependencies does not have. */
+/** Packages missing from the list of dependencies. */
 function findUnlisted({ dependencies, devDependencies }: Packages, list: string): string[] {
   return Object.keys({ ...dependencies, ...devDependencies })
     .filter((name) => !list.includes(`\n| \`${name}\` `))
-    .map((name) => `docs/dependencies.md: has no line on ${name}`);
+    .map((name) => `docs/dependencies.md: has no entry for ${name}`);
 }
 
-/** Source files that nothing reaches from the entry points. */
+/** Source files that are unreachable from the entry points. */
 function findDead(files: string[], read: (path: string) => string): string[] {
   const entries = files.filter((path) => !path.startsWith("src/") && path.endsWith(".ts"));
   const reached = new Set<string>();
@@ -151,7 +151,7 @@ function findDead(files: string[], read: (path: string) => string): string[] {
     .map((path) => `${path}: nothing but tests imports it`);
 }
 
-/** What is untidy in the tree at `root`, one line each. */
+/** The faults of the tree at `root`, one line each. */
 export function findUntidy(root: string): string[] {
   const files = listFiles(root);
   const read = (path: string) => readFileSync(join(root, path), "utf8");

@@ -1,13 +1,13 @@
-/** The servers that are measured: whose HTTP, and what they do with a body. */
+/** The measured servers: whose HTTP layer they use, and what they do with a body. */
 
 /**
- * `store` parses too, and answers when the body is durable; `forward` then sends it to those who
- * follow. `page` has a page of replay in memory.
+ * `store` also parses, and responds when the body is durable; `forward` then sends it to followers.
+ * `page` serves a page of replay from memory.
  */
 export type FloorWork = "answer" | "parse" | "store" | "forward" | "page";
 
 export interface Floor {
-  /** Our HTTP layer, or that of `node:http`. */
+  /** The service's HTTP layer, or `node:http`. */
   isOurs: boolean;
   work: FloorWork;
 }

@@ -1,7 +1,7 @@
-/** One endless response, of what is pushed: the least that delivery to a follower can be. */
+/** An endless response of pushed data: the minimum of delivery to a follower. */
 import { Buffer } from "node:buffer";
 
-/** What a client that follows the service looks for. */
+/** What a client of the service expects in a follow response. */
 const CAUGHT_UP = Buffer.from('{"type":"caught_up"}\n');
 const EVENT_START = Buffer.from('{"event_id":"","batch":');
 const EVENT_END = Buffer.from("}\n");

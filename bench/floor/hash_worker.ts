@@ -1,4 +1,4 @@
-/** A thread of `../hash_floor.ts`: answers when it has hashed what it is told. */
+/** A worker of `../hash_floor.ts`: responds when it has hashed what was requested. */
 import { parentPort } from "node:worker_threads";
 import { hashEvents } from "./hashing.ts";
 

@@ -1,19 +1,19 @@
 /**
- * The SHA-256 that reading, sealing and verifying history can't do without, and nothing else: as
- * many texts of the same lengths as the typical event gives them, by the same calls.
+ * Only the SHA-256 that reading, sealing and verifying history needs: as many texts of the same
+ * lengths as for the typical event, with the same calls.
  */
 import { Buffer } from "node:buffer";
 import { createHash, hash } from "node:crypto";
 
 const BATCH_EVENTS = 1000;
-/** Of the typical event (support/requests.ts): its line, and what it takes in a segment. */
+/** Sizes of the typical event (support/requests.ts): its line, and its share of a segment. */
 const LINE_BYTES = 717;
 export const SEALED_BYTES = 103;
-/** Its part of the text that the digest of its batch is of. */
+/** Its share of the text of the batch digest. */
 const DIGEST_BYTES = 195;
 const PAYLOAD_BYTES = 300;
 const ENVELOPE_BYTES = 325;
-/** A head of the history chain and the hash of the next event. */
+/** A chain head and the hash of the next event. */
 const LINK_BYTES = 64;
 
 const bytes = Buffer.alloc(BATCH_EVENTS * LINE_BYTES, "x");
@@ -21,7 +21,7 @@ const bytes = Buffer.alloc(BATCH_EVENTS * LINE_BYTES, "x");
 /** Hashes the texts of one batch of 1,000 events. */
 type HashBatch = () => void;
 
-/** Hashes a text of so many bytes an event. */
+/** Hashes one text of a given size per event. */
 function hashText(bytesPerEvent: number): void {
   createHash("sha256").update(bytes.subarray(0, BATCH_EVENTS * bytesPerEvent)).digest("hex");
 }
@@ -34,12 +34,12 @@ function hashEach(sizeBytes: number): void {
 }
 
 export const HASHING: Record<string, HashBatch> = {
-  /** The bytes of the file and the digests of the batches. */
+  /** The bytes of the file and the batch digests. */
   "verify": () => {
     hashText(SEALED_BYTES);
     hashText(DIGEST_BYTES);
   },
-  /** Each payload, each envelope and the chain too. */
+  /** The payloads, envelopes and chain as well. */
   "verify --chain": () => {
     hashText(SEALED_BYTES);
     hashText(DIGEST_BYTES);
@@ -48,8 +48,8 @@ export const HASHING: Record<string, HashBatch> = {
     hashEach(LINK_BYTES);
   },
   /**
-   * The lines as a start finds them, as they are taken, as they go into the segment and as they
-   * come back out of it; the chain; the file as it is written and as it is read back.
+   * The lines when the log is opened, when they are read, as they are written to the segment and
+   * read back; the chain; the file when written and when read back.
    */
   "seal": () => {
     for (let pass = 0; pass < 4; pass++) hashText(LINE_BYTES);
@@ -58,7 +58,7 @@ export const HASHING: Record<string, HashBatch> = {
   },
 };
 
-/** Hashes what so many events give. */
+/** Hashes as much as `events` events need. */
 export function hashEvents(work: string, events: number): void {
   const hashBatch = HASHING[work]!;
   for (let event = 0; event < events; event += BATCH_EVENTS) hashBatch();

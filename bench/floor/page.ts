@@ -1,9 +1,9 @@
-/** A page of replay that is in memory, in pieces of the size that ours are written in. */
+/** An in-memory page of replay, in pieces of the size that the service writes. */
 import { Buffer } from "node:buffer";
 import { READ_CHUNK_BYTES } from "../../src/limits.ts";
 
 export const PAGE_EVENTS = 1000;
-/** Of the typical event. */
+/** Sizes of the typical event. */
 const LINE_BYTES = 717;
 const PAGE_BYTES = PAGE_EVENTS * LINE_BYTES;
 

@@ -1,6 +1,6 @@
 /**
- * A server that does next to nothing with what it is sent: what ours cannot be faster than.
- * Arguments: the kind of server, the socket, the file that is appended to.
+ * A server that does next to nothing with requests, as a bound for the service. Arguments: the kind
+ * of server, the socket, the file to append to.
  */
 import { Buffer } from "node:buffer";
 import { fdatasync, openSync, write } from "node:fs";
@@ -19,7 +19,7 @@ const HEADERS = { "content-type": "application/json" };
 const writeFile = promisify(write);
 const syncFile = promisify(fdatasync);
 
-/** Appends what waits in one write and one fdatasync, then takes what has come since. */
+/** Appends waiting bodies with one write and one fdatasync, then those that came meanwhile. */
 class GroupCommit {
   readonly #file: number;
   #waiting: { body: Uint8Array; done: () => void }[] = [];
@@ -54,7 +54,7 @@ class GroupCommit {
 
 const forwarding = new Forwarding();
 
-/** What is done with a body before it is answered. */
+/** Handles a body before the response. */
 function worker(work: FloorWork, path: string): (body: Uint8Array) => Promise<void> | void {
   if (work === "answer" || work === "page") return () => {};
   const parse = (body: Uint8Array) => void JSON.parse(Buffer.from(body).toString());

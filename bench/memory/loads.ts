@@ -26,19 +26,19 @@ export type Kind = keyof typeof CLIENTS;
 export const KINDS: readonly Kind[] = Object.keys(CLIENTS) as Kind[];
 
 const LARGE_BATCH_EVENTS = 10_000;
-/** Of the batches that followers read. */
+/** Size of the batches that followers read. */
 const FOLLOWED_BATCH_EVENTS = 100;
 
 export interface Load {
   workloads: Workload[];
-  /** Where each follower begins. */
+  /** Position where each follower starts. */
   followFrom: string[];
 }
 
 /**
- * The load of some kinds together on a log.
- * @param row Keeps the ids of batches apart from those of other rows.
- * @param facts Of the log; `nextBatch` goes on as batches of one event are made.
+ * The combined load of some kinds on a log.
+ * @param row makes the batch ids of this row unique.
+ * @param facts of the log; batches of one event advance `nextBatch`.
  */
 export function loadOf(row: string, kinds: readonly Kind[], facts: LogFacts): Load {
   const load: Load = { workloads: [], followFrom: [] };
@@ -77,7 +77,7 @@ function workloadOf(
   }
 }
 
-/** Batches of one event, each in the next stream and with a key of its own. */
+/** Batches of one event, each in the next stream and with a unique key. */
 function singles(facts: LogFacts): Workload {
   const requests = new BulkBatches(1);
   return {

@@ -10,20 +10,20 @@ export const ALL = "all";
 
 export interface MemoryOptions {
   serverRuntime: RuntimeName;
-  /** Of the log before any load. */
+  /** Size of the log before the load. */
   events: number;
   shape: Shape;
-  /** Folder where the built log is found, or stays; undefined: it is removed. */
+  /** Folder of a kept log; undefined to remove it. */
   keep: string | undefined;
-  /** Each by its name in the table. */
+  /** Kinds of load by row name. */
   rows: Map<string, readonly Kind[]>;
   measureMs: number;
   jsonPath: string | undefined;
-  /** Folder for the deployments that are not kept; undefined for the system's temporary one. */
+  /** Folder for deployments that are not kept; undefined for the system's temporary folder. */
   parent: string | undefined;
 }
 
-/** @throws {Error} When an option is unknown or makes no sense. */
+/** @throws {Error} an option is unknown or invalid. */
 export function parseMemoryOptions(args: string[]): MemoryOptions {
   const { values } = parseArgs({
     args,
@@ -54,6 +54,6 @@ export function parseMemoryOptions(args: string[]): MemoryOptions {
 function kindsOf(row: string): readonly Kind[] {
   if (row === ALL) return KINDS;
   const kind = KINDS.find((name) => name === row);
-  if (kind === undefined) throw new Error(`no row ${row}; there are ${[...KINDS, ALL].join(", ")}`);
+  if (kind === undefined) throw new Error(`unknown row ${row}; use ${[...KINDS, ALL].join(", ")}`);
   return [kind];
 }

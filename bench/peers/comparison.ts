@@ -1,13 +1,13 @@
 /**
- * The table of the comparison: the median of each figure, and how far ours is ahead of the best
- * that a peer does and of the peer that does the same work.
+ * The comparison table: the median of each figure, and the ratios to the best peer and to the peer
+ * that does the same work.
  */
 import { rounded, type Row } from "../support/report.ts";
 import { type Measurement, NOT_MEASURED } from "./measurement.ts";
 import { type Figure, FIGURES, type SubjectName } from "./rows.ts";
 import { median } from "../../tools/support/median.ts";
 
-/** All measurements of one variant of one row, one for each round. */
+/** All measurements of one variant of a row, one per round. */
 export interface Series {
   row: string;
   subject: SubjectName;
@@ -16,7 +16,7 @@ export interface Series {
   rounds: Measurement[];
 }
 
-/** No peer seals its history: the goal for reading it is half the rate of reading our own tail. */
+/** No peer has sealed history: the goal for reading it is half the rate of the service's tail. */
 export function segmentsGoal(series: Series[]): Series[] {
   const tail = series.find(({ row, subject }) => row === "replay-tail" && subject === "ours");
   if (tail === undefined) return [];
@@ -28,17 +28,17 @@ export function segmentsGoal(series: Series[]): Series[] {
   return [{ row: "replay-segments", subject: "goal", variant, isSameWork: false, rounds }];
 }
 
-/** Above this share of a processor, the load generator is what limits a rate. */
+/** Above this share of a processor, the load generator limits a rate. */
 const CLIENT_SHARE_MAX = 0.85;
 const CLIENT_LIMITED = "!";
 
-/** One line for each figure that was measured: ours, the best peer, and the same work. */
+/** One line per measured figure: the service, the best peer, and the same work. */
 export function comparisonRows(series: Series[]): Row[] {
   return FIGURES.filter(({ row }) => series.some((each) => each.row === row))
     .map((figure) => comparisonRow(figure, series.filter((each) => each.row === figure.row)));
 }
 
-/** One line for each variant, with what it used. */
+/** One line per variant, with its resource usage. */
 export function detailRows(series: Series[]): Row[] {
   return series.map((each) => {
     const of = (key: keyof Measurement) => medianOf(each.rounds, key);
@@ -83,7 +83,7 @@ function comparisonRow(figure: Figure, series: Series[]): Row {
   };
 }
 
-/** The variant with the best median; undefined when none has one. */
+/** The variant with the best median; undefined if none has one. */
 function bestOf(figure: Figure, series: Series[]): Series | undefined {
   const measured = series.filter(({ rounds }) => medianOf(rounds, figure.value) !== null);
   const value = ({ rounds }: Series) => medianOf(rounds, figure.value)!;
@@ -91,7 +91,7 @@ function bestOf(figure: Figure, series: Series[]): Series | undefined {
   return measured.toSorted((a, b) => sign * (value(a) - value(b)))[0];
 }
 
-/** How many times better ours is: above 1, ours is ahead. */
+/** How many times better the service is: above 1, it is ahead. */
 function ratio(figure: Figure, ours: Series | undefined, peer: Series | undefined): number | null {
   if (ours === undefined || peer === undefined) return null;
   const [own, other] = [medianOf(ours.rounds, figure.value), medianOf(peer.rounds, figure.value)];
@@ -105,7 +105,7 @@ function figureCell({ value }: Figure, series: Series | undefined): number | nul
   return roundedOrNull(medianOf(series.rounds, value), value === "eventsPerSecond" ? 0 : 3);
 }
 
-/** Milliseconds of processor time of the server for 1,000 events. */
+/** Processor milliseconds of the server per 1,000 events. */
 function cpuCell(series: Series | undefined): number | null {
   if (series === undefined) return null;
   const seconds = medianOf(series.rounds, "serverCpuSecondsPer1000");
@@ -116,7 +116,7 @@ function nameOf(series: Series | undefined): string | null {
   return series === undefined ? null : `${series.subject} ${series.variant}`;
 }
 
-/** Shares of the load generators, marked when one was what limits. */
+/** Shares of the load generators, marked if one was the bottleneck. */
 function shareCell(series: (Series | undefined)[]): string {
   return series.map((each) =>
     markedPercent(each ? medianOf(each.rounds, "clientShare") : null) ?? "-"
@@ -133,7 +133,7 @@ function percent(share: number | null): number | null {
   return share === null ? null : Math.round(share * 100);
 }
 
-/** The median of a value over the rounds in which it is known; null when it is in none. */
+/** The median over the rounds in which a value is known; null if there are none. */
 export function medianOf(rounds: Measurement[], key: keyof Measurement): number | null {
   const values = rounds.map((round) => round[key]).filter((value) => value !== null);
   return values.length === 0 ? null : median(values);

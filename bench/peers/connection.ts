@@ -1,14 +1,14 @@
 /**
- * One connection, to a peer or to ours, that sends prepared bytes and skims the replies: all are
- * driven at the same cost.
+ * A connection, to a peer or to the service, that sends prepared bytes and skims the replies, so
+ * that all are driven at the same cost.
  */
 import { Buffer } from "node:buffer";
 import { connect, type Socket } from "node:net";
 
-/** What all connections read into: each has used it when the next one reads. */
+/** A read buffer shared by all connections; each has processed it before the next one reads. */
 const READ_BUFFER = Buffer.alloc(256 * 1024);
 
-/** Finds the end of a reply. It keeps nothing of the data that it is given but copies. */
+/** Finds the end of a reply. It copies any data it keeps. */
 export interface Skimmer<Reply> {
   expect(replies: number): void;
   push(data: Buffer): Reply | null;
@@ -27,7 +27,7 @@ export class Connection<Reply> {
     socket.on("close", () => this.#onFailure(new Error("the peer closed the connection")));
   }
 
-  /** @throws {Error} With the `code` of the system, such as ENOENT or ECONNREFUSED. */
+  /** @throws {Error} with the system's `code`, such as ENOENT or ECONNREFUSED. */
   static open<Reply>(socketPath: string, skimmer: Skimmer<Reply>): Promise<Connection<Reply>> {
     return new Promise((resolve, reject) => {
       let connection: Connection<Reply> | null = null;
@@ -45,7 +45,7 @@ export class Connection<Reply> {
     });
   }
 
-  /** Sends what has `replies` replies; one exchange at a time. */
+  /** Sends requests with `replies` replies; one exchange at a time. */
   send(
     bytes: Buffer,
     replies: number,
@@ -58,12 +58,12 @@ export class Connection<Reply> {
     this.#socket.write(bytes);
   }
 
-  /** Sends and waits for the reply. */
+  /** Sends a request and waits for the reply. */
   exchange(bytes: Buffer, replies = 1): Promise<Reply> {
     return new Promise((resolve, reject) => this.send(bytes, replies, resolve, reject));
   }
 
-  /** @param farewell What the protocol wants to be told at the end. */
+  /** @param farewell the protocol's closing message. */
   close(farewell?: Buffer): void {
     this.#onFailure = () => {};
     if (farewell === undefined) this.#socket.destroy();
@@ -81,7 +81,7 @@ export class Connection<Reply> {
     if (reply === null) return;
     const onReply = this.#onReply;
     this.#onReply = null;
-    if (onReply === null) this.#onFailure(new Error("a reply to no request"));
+    if (onReply === null) this.#onFailure(new Error("an unexpected reply"));
     else onReply(reply);
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Measures how long an event takes from its sender to one follower: single events at a steady rate,
- * and the time from the first byte of each to its arrival. The same loop for ours and the peers.
+ * Measures the latency from a sender to one follower: single events at a steady rate, from the
+ * first byte of each to its arrival. The same loop for the service and the peers.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { LatencyHistogram } from "../support/latency_histogram.ts";
@@ -8,18 +8,18 @@ import type { LoadTimes } from "./load.ts";
 import { type Measurement, serverClock } from "./measurement.ts";
 
 const EVENTS_PER_SECOND = 200;
-/** How long after the last event has been acknowledged it may take to arrive. */
+/** Time limit for events to arrive after the last one was acknowledged. */
 const ARRIVAL_TIMEOUT_MS = 10_000;
 
 export interface Delivery {
   serverPid: number;
-  /** Submits one event; resolves when it is acknowledged. */
+  /** Submits an event; resolves when it is acknowledged. */
   send(): Promise<void>;
   /** Rejects when the follower fails. */
   failed: Promise<never>;
 }
 
-/** What has come to the follower. The events come in their order. */
+/** Arrivals at the follower, which gets events in order. */
 export class Arrivals {
   readonly #sentMs: number[] = [];
   latencies: LatencyHistogram = new LatencyHistogram();
@@ -33,7 +33,7 @@ export class Arrivals {
     this.#sentMs.push(performance.now());
   }
 
-  /** To be told each time that events have come. */
+  /** Must be called whenever events have arrived. */
   markReceived(events: number): void {
     const nowMs = performance.now();
     for (let event = 0; event < events; event++) {
@@ -42,7 +42,7 @@ export class Arrivals {
   }
 }
 
-/** @throws {Error} The follower failed, or an event was not acknowledged or did not arrive. */
+/** @throws {Error} the follower failed, or an event was not acknowledged or did not arrive. */
 export async function measureArrivals(
   delivery: Delivery,
   arrivals: Arrivals,

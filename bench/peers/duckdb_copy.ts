@@ -6,14 +6,14 @@ import { type Measurement, ownClock } from "./measurement.ts";
 
 const LF = 10;
 
-/** Columns as in a segment, with the types that cost DuckDB least. */
+/** Columns of a segment, with the types that are cheapest for DuckDB. */
 const COLUMNS = "{event_id: 'UUID', source: 'VARCHAR', stream: 'VARCHAR', record_key: 'VARCHAR', " +
   "kind: 'VARCHAR', occurred_at: 'VARCHAR', observed_at: 'TIMESTAMP', payload: 'JSON', " +
   "content_hash: 'VARCHAR', batch_id: 'VARCHAR', event_hash: 'VARCHAR'}";
 
 /**
- * Copies what a tail holds, with all processors.
- * @param folder Where its input and output are made, and removed.
+ * Copies the events of a tail, with all processors.
+ * @param folder for temporary input and output.
  */
 export async function copyToParquet(tail: string, folder: string): Promise<Measurement> {
   const input = join(folder, "events.ndjson");
@@ -35,8 +35,8 @@ export async function copyToParquet(tail: string, folder: string): Promise<Measu
 }
 
 /**
- * Writes the event lines of a tail to a file of their own.
- * @returns How many there are.
+ * Extracts the event lines of a tail to another file.
+ * @returns their number.
  */
 function writeLines(tail: string, path: string): number {
   const bytes = readFileSync(tail);
@@ -56,7 +56,7 @@ function writeLines(tail: string, path: string): number {
   return events;
 }
 
-/** What a commit's header says of the lines after it; docs/format.md. */
+/** Counts in a commit's header; see docs/format.md. */
 interface TailHeader {
   commit: { batches: { events: number }[]; bytes: number };
 }

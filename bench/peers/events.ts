@@ -1,4 +1,4 @@
-/** The events that ours is sent, in the forms in which peers take them: the same bytes for all. */
+/** The submitted events in the formats of the peers: the same bytes for all. */
 import type { Buffer } from "node:buffer";
 import { BENCH_SOURCE } from "../support/requests.ts";
 
@@ -11,13 +11,13 @@ export interface BenchEvent {
   payload: Record<string, unknown>;
 }
 
-/** The events of a request that ours is sent. */
+/** The events of a request to the service. */
 export function eventsOf(request: Buffer): BenchEvent[] {
   const body = request.subarray(request.indexOf("\r\n\r\n") + 4).toString("utf8");
   return (JSON.parse(body) as { events: BenchEvent[] }).events;
 }
 
-/** All of an event as one JSON text, for a peer that keeps it as it is. */
+/** An event as one JSON text, for a peer that stores it opaquely. */
 export function eventText(event: BenchEvent): string {
   return JSON.stringify({ source: BENCH_SOURCE, ...event });
 }

@@ -1,7 +1,6 @@
 /**
- * Drives any server with clients that each send their next request as soon as the last is answered,
- * and measures a window in the middle: warm before it, all clients busy until its end. The same
- * loop for ours and for the peers.
+ * Drives any server with closed-loop clients and measures a window after a warm-up, with all
+ * clients busy until its end. The same loop for the service and for the peers.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { LatencyHistogram } from "../support/latency_histogram.ts";
@@ -9,7 +8,7 @@ import { type Measurement, serverClock } from "./measurement.ts";
 
 /** One client under load. */
 export interface LoadClient {
-  /** Sends the next request; `done` is told how many events its answer stands for. */
+  /** Sends the next request; calls `done` with the number of events that its response covers. */
   exchange(done: (events: number) => void, failed: (error: Error) => void): void;
   close(): void;
 }
@@ -19,15 +18,15 @@ export interface LoadTimes {
   measureMs: number;
 }
 
-/** What the measured window counts; null outside of it. */
+/** Counts of the measured window; null outside of it. */
 interface Counts {
   events: number;
   latencies: LatencyHistogram;
 }
 
 /**
- * Runs the clients at once and closes them.
- * @throws {Error} A connection failed or an answer was wrong.
+ * Runs the clients concurrently and closes them.
+ * @throws {Error} a connection failed or a response was wrong.
  */
 export async function measureLoad(
   clients: LoadClient[],

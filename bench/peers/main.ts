@@ -1,5 +1,5 @@
 /**
- * Compares the service with what could be used instead, in one run that takes turns: Redis Streams
+ * Compares the service with its alternatives in one run that alternates between them: Redis Streams
  * and PostgreSQL for serving, DuckDB and sha256sum for sealed history. See ../README.md.
  */
 import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -24,25 +24,27 @@ import { type BenchContext, SEALED_ROWS, SERVED_ROWS, type Subject } from "./row
 import { measureSealed } from "./sealed.ts";
 import { takeTurns, type Turn, turnOf } from "./turns.ts";
 
-/** Short windows, many turns: what else the machine does falls on all alike. */
+/** Short windows and many rounds, so that other load on the machine affects all alike. */
 const DEFAULT_ARGS = ["--seconds", "1"];
-/** Warm-up as a share of the measured time. Ours is compiled while it runs, the peers are not. */
+/**
+ * Warm-up relative to the measured time; longer for the service, which is compiled while it runs.
+ */
 const WARMUP_SHARE = 0.5;
 const OURS_WARMUP_SHARE = 1.5;
 const REPLAY_EVENTS = 200_000;
 const SEALED_EVENTS = 1_000_000;
 
-/** The peers that are installed, each with its servers; says how to install the others. */
+/** The installed peers, each with its servers; prints how to install the others. */
 async function findPeers(context: BenchContext) {
   const subjects: Subject[] = [];
   let cluster: PostgresCluster | null = null;
   if (findProgram("redis-server") === null) {
-    progress(`no redis-server, its columns stay empty; to install it: ${REDIS_INSTALL}`);
+    progress(`no redis-server; its columns stay empty. To install it: ${REDIS_INSTALL}`);
   } else {
     subjects.push(redisSubject(context));
   }
   if (findProgram("postgres") === null) {
-    progress(`no PostgreSQL, its columns stay empty; to install it: ${POSTGRES_INSTALL}`);
+    progress(`no PostgreSQL; its columns stay empty. To install it: ${POSTGRES_INSTALL}`);
   } else {
     cluster = await createPostgresCluster(context.folder);
     subjects.push(postgresSubject(cluster, context));
@@ -50,7 +52,7 @@ async function findPeers(context: BenchContext) {
   return { subjects, cluster };
 }
 
-/** What each subject does in each row, all in turns. */
+/** The variants of each subject in each row, alternating. */
 function servedTurns(rows: string[], subjects: Subject[]): Turn[] {
   return rows.flatMap((row) =>
     subjects.flatMap(({ name, variantsOf }) =>
@@ -94,7 +96,7 @@ await runBench(async () => {
   const options = parseBenchOptions(args, [...SERVED_ROWS, ...SEALED_ROWS]);
   const folder = await mkdtemp(join(options.parent ?? tmpdir(), "bench-peers-"));
   try {
-    // The user that PostgreSQL runs as must find its own folder in it.
+    // PostgreSQL's user must be able to reach its folder.
     await chmod(folder, 0o711);
     await compare(options, folder);
   } finally {

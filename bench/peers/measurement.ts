@@ -1,6 +1,6 @@
 /**
- * What one measurement says, whoever was measured, and the clock it is taken with: what the server,
- * the load generator and everything else on the machine used of the processors meanwhile.
+ * The figures of one measurement of any subject, and its clock: processor time of the server, the
+ * load generator and everything else on the machine.
  */
 import {
   endedChildrenCpuSeconds,
@@ -9,16 +9,16 @@ import {
   treeCpuSeconds,
 } from "./process_usage.ts";
 
-/** Null: not measured, or not known. */
+/** Null if not measured or unknown. */
 export interface Measurement {
   eventsPerSecond: number | null;
   p50Ms: number | null;
   p99Ms: number | null;
-  /** Processor time of the server for 1,000 events. */
+  /** Processor milliseconds of the server per 1,000 events. */
   serverCpuSecondsPer1000: number | null;
-  /** Load generator: processor time as a share of one processor. Near 1, it is what limits. */
+  /** Processor share of the load generator. Near 1, it is the bottleneck. */
   clientShare: number | null;
-  /** What neither the server nor the load generator used, as a share of one processor. */
+  /** Processor share of everything but the server and the load generator. */
   othersShare: number | null;
   eventsPerSync: number | null;
 }
@@ -33,7 +33,7 @@ export const NOT_MEASURED: Measurement = {
   eventsPerSync: null,
 };
 
-/** Processor time and time of day at one moment. */
+/** Processor time and wall time at one moment. */
 interface Moment {
   ms: number;
   serverSeconds: number | null;
@@ -41,21 +41,21 @@ interface Moment {
   machineSeconds: number | null;
 }
 
-/** Measures what is used from its making on. */
+/** Measures usage since its construction. */
 export class UsageClock {
   readonly #serverSeconds: () => number | null;
   readonly #clientSeconds: () => number;
   readonly #start: Moment;
 
-  /** @param serverSeconds, clientSeconds Processor time of each so far. */
+  /** @param serverSeconds, clientSeconds processor time of each so far. */
   constructor(serverSeconds: () => number | null, clientSeconds: () => number) {
     this.#serverSeconds = serverSeconds;
     this.#clientSeconds = clientSeconds;
-    // Reading takes a while, in which nobody is served: it is not to be in the time.
+    // Reading /proc takes a while without load, so that time is excluded.
     this.#start = { ...this.#read(), ms: performance.now() };
   }
 
-  /** The measurement of the time until now, in which `events` events were dealt with. */
+  /** The measurement so far, in which `events` events were processed. */
   stop(events: number): Measurement {
     const end = this.#read();
     const start = this.#start;
@@ -84,8 +84,8 @@ export class UsageClock {
 }
 
 /**
- * For a server that runs: its process and all below it. The load generator is this process, and
- * with it a tool of the peer's own that has ended when the clock is stopped.
+ * For a running server: its process and all descendants. The load generator is this process, plus a
+ * peer's own tool that has exited by the time the clock stops.
  */
 export function serverClock(serverPid: number): UsageClock {
   return new UsageClock(
@@ -94,12 +94,12 @@ export function serverClock(serverPid: number): UsageClock {
   );
 }
 
-/** For a command that is run to its end while the clock is on. */
+/** For a command that runs to completion while the clock runs. */
 export function commandClock(): UsageClock {
   return new UsageClock(endedChildrenCpuSeconds, ownCpuSeconds);
 }
 
-/** For work that this process does itself. */
+/** For work in this process. */
 export function ownClock(): UsageClock {
   return new UsageClock(ownCpuSeconds, () => 0);
 }

@@ -1,7 +1,7 @@
 /**
- * The peers' own load tools, for single events: they cost less processor time than a load generator
- * in JavaScript, and on a small machine the server gets what they save. A short run says how many
- * requests fill the measured time; it warms the server up, too.
+ * The peers' own load tools, for single events: they cost less processor time than a JavaScript
+ * load generator, which leaves more to the server on a small machine. A short run determines how
+ * many requests fill the measured time, and warms the server up.
  */
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -15,14 +15,14 @@ import type { Redis } from "./redis_server.ts";
 /** Requests of the short run, for each client. */
 const PILOT_REQUESTS = 100;
 
-/** What a tool says of its run. */
+/** Figures that a tool reports. */
 interface ToolReport {
   perSecond: number;
   p50Ms: number | null;
   p99Ms: number | null;
 }
 
-/** @param words The command that each request is. */
+/** @param words the command of each request. */
 export async function runRedisBenchmark(
   redis: Redis,
   clients: number,
@@ -80,15 +80,15 @@ async function measureTool(
   const requests = Math.ceil(pilot.perSecond * measureMs / 1000 / clients) * clients;
   const clock = serverClock(serverPid);
   const { perSecond, p50Ms, p99Ms } = await run(requests);
-  // The rate is the tool's own: its start is no work of the server.
+  // The tool reports the rate itself, which excludes its startup.
   return { ...clock.stop(requests), eventsPerSecond: perSecond, p50Ms, p99Ms };
 }
 
-/** Reads the line of `redis-benchmark --csv` by the names above it. */
+/** Parses the line of `redis-benchmark --csv` by its header. */
 export function parseRedisBenchmark(output: string): ToolReport {
   const [names, cells] = output.trim().split("\n").slice(-2)
     .map((line) => line.slice(1, -1).split('","'));
-  // From the end: the first cell is the command, which may hold what looks like a separator.
+  // From the end: the first cell is the command, which may contain separators.
   const cell = (name: string) => Number(cells?.at(names!.indexOf(name) - names!.length));
   const report = {
     perSecond: cell("rps"),
@@ -99,7 +99,7 @@ export function parseRedisBenchmark(output: string): ToolReport {
   return report;
 }
 
-/** Reads the rate that pgbench prints last. */
+/** Parses the rate at the end of pgbench's output. */
 export function parsePgbench(output: string): ToolReport {
   const perSecond = Number(/^tps = ([0-9.]+) /m.exec(output)?.[1]);
   if (!(perSecond > 0)) throw new Error(`pgbench printed no rate: ${output}`);

@@ -1,4 +1,4 @@
-/** Delivery to one follower of a server that speaks as ours does. */
+/** Delivery to one follower of a server with the service's protocol. */
 import type { Buffer } from "node:buffer";
 import { FollowerClient } from "../support/follower_client.ts";
 import { type RawResponse, ResponseParser } from "../support/response_parser.ts";
@@ -8,14 +8,14 @@ import { Arrivals, measureArrivals } from "./delivery.ts";
 import type { LoadTimes } from "./load.ts";
 import type { Measurement } from "./measurement.ts";
 
-/** Opens a connection to ours, of the kind that peers are driven with. */
+/** Opens a connection of the kind that the peers are driven with. */
 export function openOurs(socketPath: string): Promise<Connection<RawResponse>> {
   const parser = new ResponseParser();
   const push = (data: Buffer) => parser.push(data);
   return Connection.open(socketPath, { expect: () => {}, push });
 }
 
-/** Sends single events, and measures when they come to one follower. */
+/** Sends single events, and measures their arrival at one follower. */
 export async function measureDelivery(
   { socketPath, pid }: { socketPath: string; pid: number },
   times: LoadTimes,

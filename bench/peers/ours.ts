@@ -1,4 +1,4 @@
-/** What ours does in the rows that are measured on a running server. */
+/** The service in the rows that are measured on a running server. */
 import { open } from "node:fs/promises";
 import { Buffer } from "node:buffer";
 import { join } from "node:path";
@@ -25,7 +25,7 @@ import {
   type Subject,
 } from "./rows.ts";
 
-/** Begins a commit in the tail, which one fdatasync made durable; no event holds it. */
+/** The start of a commit in the tail, made durable by one fdatasync; no event contains it. */
 const COMMIT_START = Buffer.from('{"commit":{');
 const READ_BYTES = 1024 * 1024;
 
@@ -58,7 +58,7 @@ export function oursSubject(serverRuntime: RuntimeName, context: BenchContext): 
   };
 }
 
-/** Drives a served deployment with one client for each workload. */
+/** Drives a served deployment with one client per workload. */
 export async function measureWorkloads(
   workloads: Workload[],
   deployment: Deployment,
@@ -106,12 +106,12 @@ async function measureIngest(
     });
     return measureWorkloads(workloads, deployment, server, context);
   });
-  // The last one is empty, and says that the server was stopped.
+  // The last one is empty and marks the shutdown.
   const commits = await countCommits(join(deployment.folder, "data", "log", "tail.ndjson")) - 1;
   return { ...measurement, eventsPerSync: events / commits };
 }
 
-/** Commits in a tail, each made durable by one fdatasync. */
+/** Number of commits in a tail, each made durable by one fdatasync. */
 async function countCommits(path: string): Promise<number> {
   const file = await open(path);
   try {
@@ -127,7 +127,7 @@ async function countCommits(path: string): Promise<number> {
         commits += 1;
         at = found + COMMIT_START.length;
       }
-      // What may be the beginning of one whose rest is read next.
+      // May be the start of a match that continues in the next read.
       keptBytes = Math.min(COMMIT_START.length - 1, end - at);
       buffer.copyWithin(0, end - keptBytes, end);
       buffer.fill(0, end);

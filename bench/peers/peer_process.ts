@@ -1,6 +1,6 @@
 /**
- * Programs of the peers: found, run as a user without privileges (PostgreSQL refuses to run as
- * root), and ended with what they were started for, whether that failed or not.
+ * Programs of the peers: found, run as an unprivileged user (PostgreSQL refuses to run as root),
+ * and stopped with all their children, even after failures.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { accessSync, constants, readdirSync, readFileSync } from "node:fs";
@@ -10,22 +10,22 @@ import { setTimeout as delay } from "node:timers/promises";
 
 const START_TIMEOUT_MS = 60_000;
 const STOP_TIMEOUT_MS = 60_000;
-/** Between looks whether a server answers. */
+/** Interval of checks whether a server answers. */
 const POLL_MS = 5;
 const OUTPUT_CHARS_MAX = 1024 * 1024;
 const COMPLAINT_CHARS_MAX = 4096;
-/** Where Debian puts PostgreSQL's programs, a folder for each version. */
+/** Where Debian installs PostgreSQL, one folder per version. */
 const POSTGRES_VERSIONS = "/usr/lib/postgresql";
-/** Users without privileges that a program may run as, the best first. */
+/** Unprivileged users to run programs as, in order of preference. */
 const UNPRIVILEGED = ["postgres", "nobody"];
 
-/** Whom a program runs as; undefined: as this process. */
+/** The user to run programs as; undefined for that of this process. */
 export interface UserIds {
   uid: number;
   gid: number;
 }
 
-/** Path of a program; null when it is not there. PEERS_PATH names other folders to look in. */
+/** Path of a program; null if it is missing. PEERS_PATH overrides the search path. */
 export function findProgram(name: string): string | null {
   const folders = process.env["PEERS_PATH"]?.split(":") ??
     [...(process.env["PATH"] ?? "").split(":"), ...postgresFolders()];
@@ -59,7 +59,7 @@ function isExecutable(path: string): boolean {
 
 /**
  * The user to run peers as: this one, unless it is root.
- * @throws {Error} There is no user without privileges.
+ * @throws {Error} there is no unprivileged user.
  */
 export function unprivilegedUser(): UserIds | undefined {
   if (process.getuid?.() !== 0) return undefined;
@@ -74,9 +74,9 @@ export function unprivilegedUser(): UserIds | undefined {
 }
 
 /**
- * Runs a program to its end.
- * @returns What it wrote to standard output.
- * @throws {Error} When it does not end with exit code 0, with the end of what it wrote.
+ * Runs a program to completion.
+ * @returns its standard output.
+ * @throws {Error} it exits with another status than 0; includes the end of its output.
  */
 export async function runProgram(
   path: string,
@@ -86,7 +86,7 @@ export async function runProgram(
   const child = start(path, args, user);
   const output = collect(child);
   const code = await exitOf(child);
-  if (code !== 0) throw new Error(`${path} ended with ${code}: ${output.complaint()}`);
+  if (code !== 0) throw new Error(`${path} exited with ${code}: ${output.complaint()}`);
   return output.stdout();
 }
 
@@ -111,8 +111,8 @@ export class PeerServer {
 
   /**
    * Starts a server.
-   * @param answers Tries a request; it throws while the server is not ready.
-   * @throws {Error} When it ends, or does not answer in time.
+   * @param answers tries a request; throws while the server is not ready.
+   * @throws {Error} it exits, or does not answer in time.
    */
   static async start(
     path: string,
@@ -129,7 +129,7 @@ export class PeerServer {
     return this.#child.pid!;
   }
 
-  /** @param signal The one that asks this server for a quick and clean end. */
+  /** @param signal requests a fast and clean shutdown of this server. */
   async stop(signal: "SIGTERM" | "SIGINT"): Promise<void> {
     this.#signal(signal);
     const timeout = new AbortController();
@@ -138,7 +138,7 @@ export class PeerServer {
     const code = await Promise.race([this.#exited, late]);
     timeout.abort();
     if (code === "late") this.#signal("SIGKILL");
-    if (code !== 0) throw new Error(`${this.#path} ended with ${code}: ${this.#complaint()}`);
+    if (code !== 0) throw new Error(`${this.#path} exited with ${code}: ${this.#complaint()}`);
   }
 
   #signal(signal: "SIGTERM" | "SIGINT" | "SIGKILL"): void {
@@ -172,7 +172,7 @@ export class PeerServer {
 
 interface Output {
   stdout(): string;
-  /** The end of what was written, to either. */
+  /** The end of its output, standard error included. */
   complaint(): string;
 }
 

@@ -1,13 +1,13 @@
 /**
  * Messages to PostgreSQL, protocol version 3 (its documentation, "Message Formats"), as bytes that
- * are made once and sent many times. Statements are prepared; parameters travel in binary.
+ * are built once and sent many times. Statements are prepared; parameters are binary.
  */
 import { Buffer } from "node:buffer";
 
 const PROTOCOL_VERSION = 196608;
 const FORMAT_BINARY = 1;
 
-/** What COPY takes for its own when it stands in a value, and how it is written then. */
+/** Special characters of COPY, and their escapes. */
 const COPY_ESCAPES: Record<string, string> = {
   "\\": "\\\\",
   "\t": "\\t",
@@ -15,23 +15,23 @@ const COPY_ESCAPES: Record<string, string> = {
   "\r": "\\r",
 };
 
-/** What a session begins with. */
+/** The first message of a session. */
 export function startupMessage(user: string, database: string): Buffer {
   const parameters = Buffer.from(`user\0${user}\0database\0${database}\0\0`);
   return Buffer.concat([int32(parameters.length + 8), int32(PROTOCOL_VERSION), parameters]);
 }
 
-/** Statements to run as text, one after the other. */
+/** Simple query: statements as text, run one after the other. */
 export function queryMessage(sql: string): Buffer {
   return message("Q", cString(sql));
 }
 
-/** Prepares a statement under a name; the types of its parameters follow from the text. */
+/** Prepares a statement under a name; the parameter types follow from its text. */
 export function parseMessage(name: string, sql: string): Buffer {
   return message("P", Buffer.concat([cString(name), cString(sql), int16(0)]));
 }
 
-/** Runs a prepared statement: parameters and results in binary. */
+/** Runs a prepared statement with binary parameters and results. */
 export function executeMessages(name: string, parameters: Buffer[]): Buffer {
   const bind = Buffer.concat([
     cString(""),
@@ -46,12 +46,12 @@ export function executeMessages(name: string, parameters: Buffer[]): Buffer {
   return Buffer.concat([message("B", bind), message("E", Buffer.concat([cString(""), int32(0)]))]);
 }
 
-/** Ends a group of messages: what they did is committed, and one reply says so. */
+/** Ends a group of messages, which commits them and yields one reply. */
 export function syncMessage(): Buffer {
   return message("S", Buffer.alloc(0));
 }
 
-/** The rows of a COPY in text, which PostgreSQL takes in faster than binary, and its end. */
+/** The rows of a COPY, and its end. Text format, which PostgreSQL reads faster than binary. */
 export function copyMessages(rows: string[][]): Buffer {
   const escaped = (value: string) => value.replace(/[\\\t\n\r]/g, (char) => COPY_ESCAPES[char]!);
   const lines = rows.map((values) => `${values.map(escaped).join("\t")}\n`);

@@ -1,11 +1,11 @@
 /**
- * Messages from PostgreSQL, protocol version 3, counted without being parsed into values. Kept is
- * what is checked: how many rows came, the first column of the last one, and what was committed.
+ * Messages from PostgreSQL, protocol version 3, counted without parsing their values. It keeps what
+ * is checked: the number of rows, the first column of the last one, and what was committed.
  */
 import { Buffer } from "node:buffer";
 
 const HEADER_BYTES = 5;
-/** Of a row: the number of columns, the length of the first, and 8 bytes of it. */
+/** The start of a row: number of columns, length of the first, and 8 bytes of it. */
 const ROW_START_BYTES = 14;
 const FIRST_COLUMN_AT = 6;
 const MESSAGE_READ_BYTES_MAX = 64 * 1024;
@@ -20,17 +20,17 @@ const TYPE = {
   authentication: 0x52,
 } as const;
 
-/** What is known of the replies to one exchange. */
+/** Summary of the replies to one exchange. */
 export interface PgReply {
-  /** Rows that came. */
+  /** Number of rows. */
   rows: number;
-  /** First column of the last row, when it is a bigint; 0 without rows. */
+  /** First column of the last row, if it is a bigint; 0 without rows. */
   lastId: bigint;
-  /** What the last statement says it did, such as `INSERT 0 1000`. */
+  /** Tag of the last statement, such as `INSERT 0 1000`. */
   tag: string;
 }
 
-/** Finds the end of the reply to one exchange, in whatever pieces it arrives. */
+/** Finds the end of the reply to one exchange, however it is split. */
 export class PgSkimmer {
   readonly #onNotification: () => void;
   #missing = 0;
@@ -41,20 +41,20 @@ export class PgSkimmer {
   #idLow = 0;
   #tag = "";
 
-  /** @param onNotification Told of each NOTIFY, whenever it comes. */
+  /** @param onNotification called for each NOTIFY. */
   constructor(onNotification: () => void = () => {}) {
     this.#onNotification = onNotification;
   }
 
-  /** @param replies How many messages "ready for query" end the next exchange. */
+  /** @param replies number of "ready for query" messages that end the next exchange. */
   expect(replies: number): void {
     this.#missing = replies;
   }
 
   /**
-   * Takes what the socket gave.
-   * @returns The reply once all of it has come; null before that, and when nothing is expected.
-   * @throws {Error} An error that the server reports, with its text.
+   * Processes data from the socket.
+   * @returns the complete reply; null until then, and if none is expected.
+   * @throws {Error} an error from the server, with its text.
    */
   push(data: Buffer): PgReply | null {
     const wasExpected = this.#missing > 0;
@@ -78,7 +78,7 @@ export class PgSkimmer {
     return wasExpected && this.#missing === 0 ? this.#finish() : null;
   }
 
-  /** Takes one message off: where the next begins, null when too little of it is there. */
+  /** Consumes one message. @returns the offset of the next; null if it is incomplete. */
   #takeMessage(bytes: Buffer, at: number): number | null {
     if (bytes.length < at + HEADER_BYTES) return null;
     const type = bytes[at]!;
@@ -132,12 +132,12 @@ export class PgSkimmer {
   }
 }
 
-/** Without the checks of the methods of Buffer, which cost more than the rest of a row. */
+/** Without the checks of Buffer's methods, which cost more than the rest of a row. */
 function int32At(bytes: Buffer, at: number): number {
   return bytes[at]! << 24 | bytes[at + 1]! << 16 | bytes[at + 2]! << 8 | bytes[at + 3]!;
 }
 
-/** How much of a message must be there before it is read; of most, nothing. */
+/** Bytes of a message needed before it is read; none for most messages. */
 function readBytes(type: number, bodyBytes: number): number {
   switch (type) {
     case TYPE.rows:

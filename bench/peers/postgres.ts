@@ -1,7 +1,7 @@
 /**
- * What PostgreSQL does in each row: a table with a number as the order and its primary key, and the
- * payload as `json`, the cheapest type that checks it. The same work as ours is taking the events
- * from JSON; the best is COPY, which takes them already cut into columns.
+ * PostgreSQL in each row: a table with a sequence number as primary key, and the payload as `json`,
+ * the cheapest validated type. The same work as the service's is inserting events from JSON; the
+ * best variant is COPY, with events already split into columns.
  */
 import { Buffer } from "node:buffer";
 import { setTimeout as delay } from "node:timers/promises";
@@ -41,7 +41,7 @@ import {
 } from "./rows.ts";
 
 const COLUMNS = "source, stream, record_key, kind, occurred_at, payload";
-/** Place of the one column among them that is no text. */
+/** Index of the only column among them that is not text. */
 const OCCURRED_AT = COLUMNS.split(", ").indexOf("occurred_at");
 const ALL_COLUMNS = `id, ${COLUMNS}, observed_at`;
 const CHANNEL = "events";
@@ -63,7 +63,7 @@ const STATEMENTS: Record<string, string> = {
 type Measure = (postgres: Postgres) => Promise<Measurement>;
 
 export function postgresSubject(cluster: PostgresCluster, context: BenchContext): Subject {
-  /** A way that only the best may be: it leaves out work that ours does. */
+  /** A variant that counts only as the best one, because it skips work that the service does. */
   const shortcut = (name: string, measure: Measure): Variant => ({
     name,
     isSameWork: false,
@@ -130,7 +130,7 @@ function insertJsonRequest(events: BenchEvent[]): Buffer {
   return Buffer.concat([executeMessages("insert_json", parameters), syncMessage()]);
 }
 
-/** The command and its data in one go: the server reads on as soon as it has understood. */
+/** The command and its data in one write, because the server reads on once it has parsed it. */
 export function copyRequest(events: BenchEvent[]): Buffer {
   const copy = queryMessage(`COPY events (${COLUMNS}) FROM STDIN`);
   return Buffer.concat([copy, copyMessages(events.map(valuesOf))]);
@@ -169,14 +169,14 @@ async function measureIngest(
   return { ...measurement, eventsPerSync: await eventsPerSync(postgres) };
 }
 
-/** How many rows a sync of the write-ahead log made durable, since its counters were reset. */
+/** Rows per sync of the write-ahead log since its counters were reset. */
 async function eventsPerSync(postgres: Postgres): Promise<number> {
   const connection = await openPrepared(postgres);
   const ask = async (statement: string) => {
     const request = [executeMessages(statement, []), syncMessage()];
     return Number((await connection.exchange(Buffer.concat(request))).lastId);
   };
-  // A session adds what it has counted when it ends.
+  // A session adds its counts when it ends.
   while (await ask("sessions") > 1) await delay(SESSION_POLL_MS);
   const per1000Syncs = await ask("per_1000_syncs");
   connection.close(terminateMessage());
@@ -195,7 +195,7 @@ function writer(connection: Connection<PgReply>, request: Buffer, events: number
   };
 }
 
-/** Reads the table page by page, over and over. */
+/** Reads the table page by page, repeatedly. */
 function reader(connection: Connection<PgReply>, logEvents: number): LoadClient {
   let after = 0n;
   let readEvents = 0;
@@ -235,7 +235,7 @@ async function measureDelivery(postgres: Postgres, context: BenchContext): Promi
   const sender = await openPrepared(postgres);
   const [event] = typicalEvents(1);
   const insert = executeMessages("insert", columnsOf(event!));
-  // One transaction, since one sync ends it.
+  // One transaction, so that one sync ends it.
   const request = Buffer.concat([insert, executeMessages("notify", []), syncMessage()]);
   const send = async () => {
     await sender.exchange(request);
@@ -249,7 +249,7 @@ async function measureDelivery(postgres: Postgres, context: BenchContext): Promi
   }
 }
 
-/** Asks for the next rows when it is told that there are some. */
+/** Requests the next rows when notified of them. */
 async function follow(
   postgres: Postgres,
   arrivals: Arrivals,
@@ -271,7 +271,7 @@ async function follow(
   };
   const follower = await openPrepared(postgres, () => {
     isTold = true;
-    // After the data that is being read, which may say more.
+    // After the data being read, which may contain more notifications.
     if (!isAsking) queueMicrotask(() => isAsking || ask());
   });
   await follower.exchange(queryMessage(`LISTEN ${CHANNEL}`));

@@ -1,4 +1,4 @@
-/** A table of events with keys of their own and an index on them. */
+/** A table of events with distinct keys and an index on them. */
 import { keyedBatch } from "../support/requests.ts";
 import { eventsOf } from "./events.ts";
 import { type LoadTimes, measureLoad } from "./load.ts";
@@ -17,7 +17,7 @@ export class KeyedTable {
     this.#events = events;
   }
 
-  /** Fills the table with as many events, in full batches. */
+  /** Fills the table with full batches. */
   static async fill(postgres: Postgres, events: number): Promise<KeyedTable> {
     const connection = await openPrepared(postgres);
     const batches = events / FILL_BATCH_EVENTS;
@@ -31,7 +31,7 @@ export class KeyedTable {
     return new KeyedTable(postgres, events);
   }
 
-  /** One client asks for one key after the other, `step` apart. */
+  /** One client looks up one key after the other, `step` apart. */
   async measureLookups(step: number, times: LoadTimes): Promise<Measurement> {
     const connection = await openPrepared(this.#postgres);
     const events = this.#events;

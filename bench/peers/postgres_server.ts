@@ -1,7 +1,7 @@
 /**
- * PostgreSQL as a durable log: settings as installed, but for memory and where it listens. One
- * cluster serves a whole run, so that its write-ahead log reuses its files as it does in service;
- * the server runs only while it is measured.
+ * PostgreSQL as a durable log, configured as installed except for memory and its socket. One
+ * cluster serves a whole run, so that its write-ahead log is recycled as in production; the server
+ * runs only while it is measured.
  */
 import { chown, mkdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -21,7 +21,7 @@ export const POSTGRES_INSTALL = "apt-get install postgresql";
 const DATABASE = "postgres";
 export const POSTGRES_USER = "bench";
 
-/** On by default too; here so that nobody has to believe it. */
+/** On by default; stated for the record. */
 const SETTINGS = [
   "fsync=on",
   "synchronous_commit=on",
@@ -48,14 +48,14 @@ export interface Postgres {
   pid: number;
 }
 
-/** A cluster that is not served yet. */
+/** A cluster whose server is not running. */
 export interface PostgresCluster {
   folder: string;
   program: string;
   user: UserIds | undefined;
 }
 
-/** Makes a cluster below `parent`, which its user must be able to enter. */
+/** Creates a cluster below `parent`, which its user must be able to enter. */
 export async function createPostgresCluster(parent: string): Promise<PostgresCluster> {
   const [program, initdb] = [findProgram("postgres"), findProgram("initdb")];
   if (program === null || initdb === null) throw new Error("PostgreSQL is not installed");
@@ -69,7 +69,7 @@ export async function createPostgresCluster(parent: string): Promise<PostgresClu
   return { folder, program, user };
 }
 
-/** Opens a session; `onNotification` is told of each NOTIFY. */
+/** Opens a session; `onNotification` is called for each NOTIFY. */
 export async function openPostgres(
   { socketPath }: Pick<Postgres, "socketPath">,
   onNotification?: () => void,
@@ -84,7 +84,7 @@ export async function openPostgres(
   }
 }
 
-/** Runs statements on a session of their own. */
+/** Runs statements in a separate session. */
 export async function runSql(
   postgres: Pick<Postgres, "socketPath">,
   sql: string,
@@ -97,7 +97,7 @@ export async function runSql(
   }
 }
 
-/** Serves the cluster with an empty table while `use` runs, then stops it cleanly. */
+/** Runs the server with an empty table during `use`, then stops it cleanly. */
 export async function withPostgres<T>(
   { folder, program, user }: PostgresCluster,
   use: (postgres: Postgres) => Promise<T>,

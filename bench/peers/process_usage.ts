@@ -1,32 +1,32 @@
 /**
- * Processor time of trees of processes, of ended children and of the whole machine, in seconds.
- * From /proc: on Linux only; elsewhere nothing is known.
+ * Processor time of process trees, of exited children and of the whole machine, in seconds. Read
+ * from /proc, so unknown except on Linux.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import process from "node:process";
 
-/** Unit of the times in /proc: fixed at 100 a second for programs on all common machines. */
+/** Unit of the times in /proc: always 100 a second for programs on common machines. */
 const TICKS_PER_SECOND = 100;
 
-/** Fields of /proc/PID/stat behind the name, counted from 0. */
+/** Fields of /proc/PID/stat after the name, counted from 0. */
 const FIELD = { parent: 1, user: 11, system: 12, childUser: 13, childSystem: 14 } as const;
 
 interface ProcessTimes {
   parent: number;
   /** Its own time. */
   seconds: number;
-  /** Time of its children that have ended and been waited for. */
+  /** Time of its children that have exited and been waited for. */
   childSeconds: number;
 }
 
-/** How often the processes are read when some end meanwhile. */
+/** Number of retries if processes exit meanwhile. */
 const READS_MAX = 5;
 
-/** Time of a process, of all below it, and of those that were; null where /proc is not there. */
+/** Time of a process and all its descendants, including exited ones; null without /proc. */
 export function treeCpuSeconds(rootPid: number): number | null {
   let tree = readTree(rootPid);
   for (let read = 1; read < READS_MAX; read++) {
-    // The time of one that ends goes over to its parent: between two looks it may be at neither.
+    // The time of an exiting process moves to its parent: between two reads it may be in neither.
     const again = readTree(rootPid);
     const isSame = again.length === tree.length &&
       again.every(({ pid }, at) => pid === tree[at]!.pid);
@@ -37,7 +37,7 @@ export function treeCpuSeconds(rootPid: number): number | null {
   return tree.reduce((sum, { seconds, childSeconds }) => sum + seconds + childSeconds, 0);
 }
 
-/** Time of the children of this process that have ended; null where /proc is not there. */
+/** Time of the exited children of this process; null without /proc. */
 export function endedChildrenCpuSeconds(): number | null {
   return readTimes(process.pid)?.childSeconds ?? null;
 }
@@ -48,7 +48,7 @@ export function ownCpuSeconds(): number {
   return (user + system) / 1e6;
 }
 
-/** Time that all processors together were busy; null where /proc is not there. */
+/** Busy time of all processors together; null without /proc. */
 export function machineCpuSeconds(): number | null {
   const text = readOrNull("/proc/stat");
   if (text === null) return null;
@@ -57,7 +57,7 @@ export function machineCpuSeconds(): number | null {
   return (user! + nice! + system! + interrupts! + softInterrupts!) / TICKS_PER_SECOND;
 }
 
-/** A process and all below it, by their ids. */
+/** The ids of a process and all its descendants. */
 function readTree(rootPid: number): (ProcessTimes & { pid: number })[] {
   const processes = readProcesses();
   const isInTree = (pid: number): boolean => {
@@ -92,7 +92,7 @@ function listProc(): string[] {
 function readTimes(pid: number): ProcessTimes | null {
   const stat = readOrNull(`/proc/${pid}/stat`);
   if (stat === null) return null;
-  // The name in parentheses may hold anything; what follows it are the state and numbers.
+  // The name in parentheses may contain anything; the state and numbers follow it.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   const ticks = (field: number) => Number(fields[field]);
   return {
@@ -102,7 +102,7 @@ function readTimes(pid: number): ProcessTimes | null {
   };
 }
 
-/** Null for a process that is gone, or a system without /proc. */
+/** Null if the process is gone, or without /proc. */
 function readOrNull(path: string): string | null {
   try {
     return readFileSync(path, "utf8");

@@ -1,7 +1,6 @@
 /**
- * What Redis does in each row. An event is one entry of a stream with its JSON text as the only
- * field, the least work for Redis; batches travel in one write, with and without MULTI, which alone
- * makes them atomic.
+ * Redis in each row. An event is a stream entry with its JSON text as the only field, the minimum
+ * for Redis; batches are sent in one write, with and without MULTI, which alone makes them atomic.
  */
 import { Buffer } from "node:buffer";
 import { BatchRequest } from "../support/requests.ts";
@@ -26,7 +25,7 @@ import {
 const STREAM = "events";
 const FIELD = "e";
 
-/** Bytes of an exchange and how many replies it has. */
+/** Bytes of an exchange and the number of its replies. */
 interface Request {
   bytes: Buffer;
   replies: number;
@@ -104,7 +103,7 @@ function writer(
   };
 }
 
-/** Reads the stream page by page, over and over. */
+/** Reads the stream page by page, repeatedly. */
 function reader(connection: Connection<RespReply>, logEvents: number): LoadClient {
   let start = "-";
   let readEvents = 0;
@@ -151,13 +150,13 @@ async function measureDelivery(redis: Redis, context: BenchContext): Promise<Mea
   }
 }
 
-/** Asks for the next entries as soon as some have come; rejects when that fails. */
+/** Requests the next entries as soon as some have arrived; rejects when that fails. */
 function follow(connection: Connection<RespReply>, arrivals: Arrivals): Promise<never> {
   return new Promise((_, reject) => {
     const askAfter = (id: string) => {
       const words = ["XREAD", "BLOCK", "0", "STREAMS", STREAM, id];
       connection.send(encodeCommand(words), 1, ({ entries, lastId }) => {
-        // The stream's name stands before its entries as an id does before its fields.
+        // The stream's name precedes its entries as an id precedes its fields.
         arrivals.markReceived(entries - 1);
         askAfter(lastId);
       }, reject);

@@ -1,4 +1,4 @@
-/** Redis as a durable log: each write is synced before it is answered, and nothing else is done. */
+/** Redis as a durable log: each write is synced before its reply, without background work. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { Connection } from "./connection.ts";
@@ -12,7 +12,7 @@ export interface Redis {
   pid: number;
 }
 
-/** Durable: an answer means that the disk has it. No snapshots and rewrites meanwhile. */
+/** Durable: a reply means that the data is on disk. No snapshots or rewrites meanwhile. */
 const SETTINGS: Record<string, string> = {
   "port": "0",
   "appendonly": "yes",
@@ -27,7 +27,7 @@ export function openRedis(
   return Connection.open(socketPath, new RespSkimmer());
 }
 
-/** Gives `use` a fresh Redis in a folder of its own, and removes it at the end. */
+/** Runs `use` with a new Redis in a temporary folder. */
 export async function withRedis<T>(
   parent: string,
   use: (redis: Redis) => Promise<T>,

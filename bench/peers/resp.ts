@@ -1,7 +1,7 @@
 /**
- * The Redis protocol (RESP2) as far as a load generator needs it: commands as bytes, and replies
- * counted without being parsed into values. Of a reply only what is checked is kept: how many
- * entries of a stream it held and the id of the last one.
+ * The part of the Redis protocol (RESP2) that a load generator needs: commands as bytes, and
+ * replies counted without parsing their values. It keeps only what is checked: the number of stream
+ * entries in a reply and the id of the last one.
  */
 import { Buffer } from "node:buffer";
 
@@ -11,16 +11,16 @@ const ARRAY = 0x2a;
 const ERROR = 0x2d;
 const DIGIT_0 = 0x30;
 const MINUS = 0x2d;
-/** A longer string is skipped over unread; entry ids are shorter. */
+/** Longer strings are skipped unread; entry ids are shorter. */
 const READ_STRING_BYTES_MAX = 64;
 const ERROR_TEXT_BYTES_MAX = 1024;
 const NOTHING = Buffer.alloc(0);
 
-/** What is known of the replies to one exchange. */
+/** Summary of the replies to one exchange. */
 export interface RespReply {
-  /** Arrays nested behind a string: entries of a stream, and in XREAD the stream itself. */
+  /** Arrays that follow a string: entries of a stream, and in XREAD the stream itself. */
   entries: number;
-  /** Id of the last entry; empty without one. */
+  /** Id of the last entry; empty if there is none. */
   lastId: string;
 }
 
@@ -30,27 +30,27 @@ export function encodeCommand(words: string[]): Buffer {
   return Buffer.from(`*${words.length}\r\n${bulks.join("")}`);
 }
 
-/** Finds the end of the replies to one exchange, in whatever pieces they arrive. */
+/** Finds the end of the replies to one exchange, however they are split. */
 export class RespSkimmer {
-  /** Values that are still to come, those within arrays included. */
+  /** Values still expected, including those within arrays. */
   #missing = 0;
   #skipBytes = 0;
   #pending: Buffer = NOTHING;
   #entries = 0;
   #lastId = "";
-  /** The last value when it opened an array of two: an id, if an array follows. */
+  /** The last value if it began an array of two: an id, if an array follows. */
   #opening: string | null = null;
   #isOpeningNext = false;
 
-  /** @param replies How many replies the next exchange has. */
+  /** @param replies number of replies of the next exchange. */
   expect(replies: number): void {
     this.#missing = replies;
   }
 
   /**
-   * Takes what the socket gave.
-   * @returns The reply once all of it has come, null before that.
-   * @throws {Error} An error reply, with its text, or data that no request asked for.
+   * Processes data from the socket.
+   * @returns the complete reply; null until then.
+   * @throws {Error} an error reply, with its text, or unexpected data.
    */
   push(data: Buffer): RespReply | null {
     const bytes = this.#pending.length === 0 ? data : Buffer.concat([this.#pending, data]);
@@ -75,7 +75,7 @@ export class RespSkimmer {
     return this.#finish();
   }
 
-  /** Takes one value off: where the next begins, null when this one is not all there. */
+  /** Consumes one value. @returns the offset of the next; null if it is incomplete. */
   #takeValue(bytes: Buffer, at: number): number | null {
     const lineEnd = findLineEnd(bytes, at);
     if (lineEnd === null) {

@@ -1,27 +1,27 @@
-/** The rows of the comparison: what is done in each, and by which figures it is compared. */
+/** The rows of the comparison: what each measures, and the figures that are compared. */
 import type { LoadTimes } from "./load.ts";
 import type { Measurement } from "./measurement.ts";
 
-/** One way of doing what a row asks for. */
+/** One way to do the work of a row. */
 export interface Variant {
   name: string;
-  /** The nearest that the peer has to what ours does; each variant may be the best one. */
+  /** The peer's closest equivalent to the service's work; any variant may be the best. */
   isSameWork: boolean;
   measure(): Promise<Measurement>;
 }
 
-/** Who is measured; a goal is no one, but a figure to reach. */
+/** A measured subject; a goal is only a figure. */
 export type SubjectName = "ours" | "Redis" | "PostgreSQL" | "DuckDB" | "sha256sum" | "goal";
 
 export interface Subject {
   name: SubjectName;
-  /** None for a row that this subject has no part in. */
+  /** Empty for a row in which this subject takes no part. */
   variantsOf(row: string): Variant[];
 }
 
 /** What all subjects need to know. */
 export interface BenchContext extends LoadTimes {
-  /** Where deployments, clusters and their data are made: the disk that is measured. */
+  /** Folder for deployments, clusters and their data, on the measured disk. */
   folder: string;
   /** Events in the log that is replayed. */
   replayEvents: number;
@@ -44,13 +44,13 @@ export const INGEST_ROWS: Record<string, IngestRow> = {
 export const FILL_BATCH_EVENTS = 1000;
 export const PAGE_EVENTS = 1000;
 
-/** Rows measured each on servers of their own. */
+/** Rows that are each measured on new servers. */
 export const SERVED_ROWS = [...Object.keys(INGEST_ROWS), "replay-tail", "deliver"];
 
 /** Rows about sealed history, which share one log. */
 export const SEALED_ROWS = ["replay-segments", "key-lookup", "seal", "verify"];
 
-/** A figure by which a row is compared, as a line of the table. */
+/** A compared figure of a row; one line of the table. */
 export interface Figure {
   label: string;
   row: string;

@@ -1,6 +1,6 @@
 /**
  * The rows about sealed history, all on one log: in each round a part of it is appended and sealed,
- * in turns with DuckDB; what is asked of the sealed log is asked when all of it is there.
+ * alternating with DuckDB; queries follow when the whole log is sealed.
  */
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -22,16 +22,16 @@ import { type PostgresCluster, withPostgres } from "./postgres_server.ts";
 import { type BenchContext, FILL_BATCH_EVENTS, PAGE_EVENTS } from "./rows.ts";
 import { takeTurns, type Turn, turnOf } from "./turns.ts";
 
-/** Has no common factor with most counts, so that neighbours are not asked for in turn. */
+/** Coprime to most counts, so that consecutive lookups are not neighbours. */
 const KEY_STEP = 7919;
 
 export interface SealedOptions {
   rows: string[];
   rounds: number;
-  /** Events of the log when all of it is sealed; rounded up to full batches in each round. */
+  /** Events of the whole log; each round is rounded up to full batches. */
   events: number;
   serverRuntime: RuntimeName;
-  /** Null: PostgreSQL is not installed. */
+  /** Null if PostgreSQL is not installed. */
   cluster: PostgresCluster | null;
 }
 
@@ -92,9 +92,9 @@ async function appendAndSeal(
     measure: () => copyToParquet(tail, folder),
   });
   for (let round = 0; round < rounds; round++) {
-    progress(`round ${round + 1}/${rounds}: appending ${roundEvents} events and sealing them`);
+    progress(`round ${round + 1}/${rounds}: appending and sealing ${roundEvents} events`);
     await appendKeyed(deployment, round * batches, batches);
-    // DuckDB first, for sealing takes its input away.
+    // DuckDB first, because sealing removes its input.
     for (const { series, variant } of [duckdb, ours]) series.rounds.push(await variant.measure());
   }
   return { series: [ours.series, duckdb.series], events: roundEvents * rounds };
@@ -123,7 +123,7 @@ function measureVerify({ deployment, events }: SealedLog): Promise<Measurement> 
   return measureCommand(events, () => deployment.run(["verify"], () => null));
 }
 
-/** sha256sum over the segments; nothing where it is not installed. */
+/** sha256sum over the segments, if it is installed. */
 async function checksumTurns({ deployment, events }: SealedLog): Promise<Turn[]> {
   const program = findProgram("sha256sum");
   if (program === null) return [];
@@ -144,7 +144,7 @@ function measureServed(
   );
 }
 
-/** Asks for one key after the other, each in another part of the log. */
+/** Looks up one key after the other, each in another part of the log. */
 function keyWorkload(events: number): Workload {
   let number = 0;
   return {
@@ -159,7 +159,7 @@ function keyWorkload(events: number): Workload {
   };
 }
 
-/** Our lookups, in turns with those in a table with an index where there is PostgreSQL. */
+/** The service's lookups, alternating with those in an indexed table if PostgreSQL is installed. */
 async function measureLookups(
   lookup: Turn,
   { events }: SealedLog,

@@ -1,9 +1,9 @@
-/** Measurements that take turns, so that what else the machine does falls on all alike. */
+/** Alternating measurements, so that other load on the machine affects all alike. */
 import { progress } from "../support/options.ts";
 import type { Series } from "./comparison.ts";
 import type { SubjectName, Variant } from "./rows.ts";
 
-/** A measurement that is made once in each round. */
+/** A measurement made once per round. */
 export interface Turn {
   series: Series;
   variant: Variant;
@@ -14,7 +14,7 @@ export function turnOf(row: string, subject: SubjectName, variant: Variant): Tur
   return { series: { row, subject, variant: name, isSameWork, rounds: [] }, variant };
 }
 
-/** Makes each measurement `rounds` times over; in each round all take turns. */
+/** Makes each measurement `rounds` times, alternating within each round. */
 export async function takeTurns(turns: Turn[], rounds: number): Promise<Series[]> {
   for (let round = 1; round <= rounds; round++) {
     for (const { series, variant } of turns) {

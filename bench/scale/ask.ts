@@ -1,4 +1,4 @@
-/** Asks a built log everything: by starts, over the socket, and by `verify`. */
+/** All measurements of a built log: starts, requests over the socket, and `verify`. */
 import type { Deployment, RuntimeName, Server } from "../support/deployment.ts";
 import { logBytes, sealedPart, tailBytes } from "../support/log_files.ts";
 import { progress } from "../support/options.ts";
@@ -83,7 +83,7 @@ interface Asked {
   facts: LogFacts;
 }
 
-/** With the memory that the server holds after each kind. */
+/** Includes the server's memory after each kind of request. */
 async function askAllKinds(
   { client, emptyLog, server: { pid }, facts }: Asked,
   replayMs: number,
@@ -123,7 +123,7 @@ async function withEmptyLog<T>(
     }));
 }
 
-/** A whole run of the command, which tells how many events it has checked. */
+/** Runs the command, which reports how many events it has checked. */
 async function measureVerify(
   name: string,
   command: string[],

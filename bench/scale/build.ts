@@ -23,16 +23,16 @@ import {
   streamsOf,
 } from "./history.ts";
 
-/** Places in the history that are remembered. */
+/** Number of remembered positions in the history. */
 const POSITIONS = 1000;
-/** Enough that each fdatasync serves many. */
+/** Enough that many share each fdatasync. */
 const CLIENTS: Record<Shape, number> = { batch: 4, single: 64 };
-/** Numbers that one filling of the tail may use up. */
+/** Batch numbers reserved for one filling of the tail. */
 const TAIL_BATCHES_MAX = 500_000;
-/** Batches between looks at the size of the tail. */
+/** Batches between checks of the size of the tail. */
 const TAIL_LOOK_BATCHES: Record<Shape, number> = { batch: 1, single: 100 };
 const SEALING_TIMEOUT_MS = 1_200_000;
-/** A log of which less is sealed is sealed by the command. */
+/** If less of a log was sealed by the server, the command seals it. */
 const SEALED_SHARE_MIN = 0.8;
 const LONG_MS = 24 * 3_600_000;
 const COMMITTED = '"status":"committed"';
@@ -77,7 +77,7 @@ export async function buildLog(
   return log;
 }
 
-/** Waits for what the server seals while it serves. */
+/** Waits for the server's background sealing. */
 async function sealedBehind(deployment: Deployment): Promise<Figures> {
   const startMs = performance.now();
   await nothingPending(deployment, SEALING_TIMEOUT_MS);
@@ -148,10 +148,10 @@ async function appendBulk(deployment: Deployment, server: Server, { shape, batch
   return { batches: next, positions, figures };
 }
 
-/** Seals by the command what the server has not. */
+/** Runs the command to seal what the server has not. */
 async function sealRest(deployment: Deployment, events: number): Promise<Figures> {
   const before = await sealedPart(deployment);
-  if (before.events >= events) throw new Error("nothing is left for seal to be measured by");
+  if (before.events >= events) throw new Error("the server left nothing for seal to measure");
   const { tookMs, peakBytes } = await deployment.run(["seal"], peakMemoryBytes);
   const after = await sealedPart(deployment);
   const sealed = after.events - before.events;
@@ -165,11 +165,11 @@ async function sealRest(deployment: Deployment, events: number): Promise<Figures
   };
 }
 
-/** Appends until the tail has a size, if it has less: one batch a commit. */
+/** Appends until the tail has a size: one batch per commit. */
 export async function fillTail(log: BuiltLog, wantedBytes: number): Promise<void> {
   const { deployment, facts } = log;
   if (await tailBytes(deployment) >= wantedBytes) return;
-  progress(`filling the tail up to ${rounded(wantedBytes / 1e6, 1)} MB`);
+  progress(`filling the tail to ${rounded(wantedBytes / 1e6, 1)} MB`);
   const requests = new BulkBatches(batchEventsOf(facts.shape));
   const first = facts.nextBatch;
   facts.nextBatch += TAIL_BATCHES_MAX;

@@ -1,6 +1,6 @@
 /**
- * A log of the scale benchmark on disk, and what must be known of it to ask about it. The latter
- * lies in a file beside the deployment, so that a kept log can be asked again.
+ * A log of the scale benchmark on disk, with the facts that requests need. They are stored in a
+ * file beside the deployment, so that a kept log can be measured again.
  */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { Deployment, type RuntimeName } from "../support/deployment.ts";
 import type { Figures } from "./figures.ts";
 import type { Shape } from "./history.ts";
 
-/** All ids are of events. */
+/** All ids are event ids. */
 export interface LogFacts {
   shape: Shape;
   bulkBatches: number;
@@ -17,13 +17,13 @@ export interface LogFacts {
   oldStreams: Record<string, string>;
   /** The last events of batches spread evenly over the bulk, in order. */
   positions: string[];
-  /** What building it took. */
+  /** Figures of the build. */
   figures: Figures;
-  /** First number that no batch has been made with. */
+  /** First unused batch number. */
   nextBatch: number;
-  /** One full page before the end. */
+  /** The last event before one full page at the end. */
   endAfter: string;
-  /** Times that it was asked about, so that new batches get new ids. */
+  /** Number of measurements so far, so that new batches get new ids. */
   askings: number;
 }
 
@@ -32,14 +32,14 @@ export interface BuiltLog {
   facts: LogFacts;
 }
 
-/** The event after such a share of the bulk. */
+/** The event after a share of the bulk. */
 export function positionAt({ positions }: LogFacts, share: number): string {
   return positions[Math.floor(positions.length * share)]!;
 }
 
 const FACTS_FILE = "scale.json";
 
-/** A folder in `keep`, made if it is missing. */
+/** A folder in `keep`, created if missing. */
 export async function keptDeployment(
   keep: string,
   name: string,
@@ -50,7 +50,7 @@ export async function keptDeployment(
   return await Deployment.at(folder, runtime);
 }
 
-/** Null where no log was built to its end. */
+/** Null if no complete log exists. */
 export async function readFacts({ folder }: Deployment): Promise<LogFacts | null> {
   try {
     return JSON.parse(await readFile(join(folder, FACTS_FILE), "utf8"));

@@ -1,10 +1,10 @@
-/** Figures of one log by their names, in print order, and several logs side by side. */
+/** Figures of one log by name, in print order, and those of several logs side by side. */
 import { rounded, type Row } from "../support/report.ts";
 
-/** Null: it cannot be seen on this system. */
+/** Null if unavailable on this system. */
 export type Figures = Record<string, number | null>;
 
-/** What a figure must keep to; the others are told, not judged. */
+/** Allowed values; other figures are only reported. */
 const GOALS: Record<string, string> = {
   "check of a new batch ms": "empty + 0.2",
   "duplicate p50 ms": "10",
@@ -18,7 +18,7 @@ const GOALS: Record<string, string> = {
   "verify --chain peak MB": "419",
 };
 
-/** One row for each figure, one column for each log, and how the last one is to the first. */
+/** One row per figure, one column per log, and the ratio of the last to the first. */
 export function sideBySide(columns: { name: string; figures: Figures }[]): Row[] {
   const first = columns[0]!.figures;
   const last = columns.at(-1)!.figures;

@@ -1,13 +1,13 @@
 /**
- * What a log of the scale benchmark holds, so that each question about it has a known answer: every
- * batch follows from its number. First come batches of one event, each in a stream of its own that
- * gets no more (the old streams); then the bulk, spread evenly over 100 sources with 1,000 streams
- * each. Every event has a record key of its own.
+ * The contents of a log of the scale benchmark, which determine the answer to each request: every
+ * batch follows from its number. First come batches of one event, each in a stream that gets no
+ * more (the old streams); then the bulk, spread evenly over 100 sources with 1,000 streams each.
+ * Every event has a unique record key.
  */
 import { Buffer } from "node:buffer";
 import { typicalPayload } from "../support/requests.ts";
 
-/** Events of a batch of the bulk: 1,000, or 1 each. */
+/** Events per batch of the bulk: 1,000, or 1. */
 export type Shape = "batch" | "single";
 const SHAPES: readonly Shape[] = ["batch", "single"];
 
@@ -15,20 +15,20 @@ export const PAGE_EVENTS = 1000;
 export const OLD_STREAMS_MAX = 1000;
 export const OLD_SOURCE = "old";
 export const SOURCES = 100;
-/** Of each source. */
+/** For each source. */
 export const STREAMS = 1000;
 
-/** Numbers of keys have ten digits, the first one a 1, so that they are valid in JSON. */
+/** Key numbers have ten digits, starting with 1, so that they are valid in JSON. */
 const KEY_BASE = 1_000_000_000;
 const KEY_PLACEHOLDER = "8888888888";
 const NAME_DIGITS = 3;
 const NAME_PLACEHOLDER = "777";
 const BATCH_DIGITS = 10;
 const BATCH_PLACEHOLDER = "9999999999";
-/** How often an event spells its key: in `record_key`, and in the payload's id, name and email. */
+/** Occurrences of its key in an event: `record_key`, and the payload's id, name and email. */
 const KEYS_PER_EVENT = 4;
 
-/** @throws {Error} When no shape has that name. */
+/** @throws {Error} no shape has that name. */
 export function shapeNamed(text: string): Shape {
   const shape = SHAPES.find((name) => name === text);
   if (shape === undefined) throw new Error(`--shape must be one of ${SHAPES.join(", ")}`);
@@ -39,7 +39,7 @@ export function batchEventsOf(shape: Shape): number {
   return shape === "batch" ? 1000 : 1;
 }
 
-/** Distinct streams of a log with so many events in its bulk. */
+/** Distinct streams of a log with that many events in its bulk. */
 export function streamsOf(oldStreams: number, bulkEvents: number): number {
   return oldStreams + Math.min(bulkEvents, SOURCES * STREAMS);
 }
@@ -60,7 +60,7 @@ export interface SingleEvent {
   batchId: string;
   source: string;
   stream: string;
-  /** Last event of the stream that the batch asks for; undefined: it asks for none. */
+  /** Last event of the stream, for a precondition; undefined for none. */
   expectedFrontier?: string | null;
 }
 
@@ -77,13 +77,13 @@ export function singleBatch(event: SingleEvent): Buffer {
   }));
 }
 
-/** The one batch of an old stream. */
+/** The only batch of an old stream. */
 export function oldBatch(number: number): Buffer {
   const stream = oldStreamName(number);
   return singleBatch({ batchId: stream, source: OLD_SOURCE, stream });
 }
 
-/** The `GET /v1/events` of the event that has a number in the bulk. */
+/** The `GET /v1/events` of the event with a number in the bulk. */
 export function bulkKeyRequest(event: number): Buffer {
   return getRequest(`/v1/events?record_key=${keyName(String(KEY_BASE + event))}`);
 }
@@ -103,8 +103,8 @@ function getRequest(target: string): Buffer {
 }
 
 /**
- * Makes the batches of the bulk. The bytes of one are the memory of all: a batch must be sent
- * before the next one is made.
+ * Builds the batches of the bulk. They share a buffer: a batch must be sent before the next one is
+ * built.
  */
 export class BulkBatches {
   readonly #events: number;
@@ -114,7 +114,7 @@ export class BulkBatches {
   readonly #streamsAt: number[];
   readonly #keysAt: number[];
 
-  /** @param events Events of each batch. */
+  /** @param events events per batch. */
   constructor(events: number) {
     this.#events = events;
     this.#bytes = postRequest(JSON.stringify({
@@ -132,7 +132,7 @@ export class BulkBatches {
     this.#keysAt = placesOf(this.#bytes, KEY_PLACEHOLDER, events * KEYS_PER_EVENT);
   }
 
-  /** The batch with a number from 0. */
+  /** The batch with a number, from 0. */
   request(number: number): Buffer {
     const bytes = this.#bytes;
     bytes.write(digits(number, BATCH_DIGITS), this.#batchAt[0]!, "latin1");
@@ -174,12 +174,14 @@ function digits(number: number, count: number): string {
   return String(number).padStart(count, "0");
 }
 
-/** @throws {Error} The text is there more or less often than it must be. */
+/** @throws {Error} the text does not occur exactly `count` times. */
 function placesOf(bytes: Buffer, text: string, count: number): number[] {
   const places: number[] = [];
   for (let at = bytes.indexOf(text); at >= 0; at = bytes.indexOf(text, at + text.length)) {
     places.push(at);
   }
-  if (places.length !== count) throw new Error(`${text} is there ${places.length} times`);
+  if (places.length !== count) {
+    throw new Error(`${text} occurs ${places.length} times, not ${count}`);
+  }
   return places;
 }

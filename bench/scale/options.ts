@@ -12,22 +12,22 @@ export interface ScaleOptions {
   /** Sizes of the logs, in events. */
   sizes: number[];
   shape: Shape;
-  /** Folder where built logs are kept, and found again; undefined: they are removed. */
+  /** Folder of kept logs; undefined to remove them. */
   keep: string | undefined;
-  /** How often each start is made; the median counts. */
+  /** Number of starts of each kind; the median counts. */
   starts: number;
-  /** Time of the replay through the whole log. */
+  /** Duration of the replay through the whole log. */
   replayMs: number;
   /** What is measured of each log. */
   parts: readonly Part[];
-  /** What the tail is filled up to before anything is asked. */
+  /** Size to which the tail is filled before the requests. */
   tailBytes: number;
   jsonPath: string | undefined;
-  /** Folder for the deployments that are not kept; undefined for the system's temporary one. */
+  /** Folder for deployments that are not kept; undefined for the system's temporary folder. */
   parent: string | undefined;
 }
 
-/** @throws {Error} When an option is unknown or makes no sense. */
+/** @throws {Error} an option is unknown or invalid. */
 export function parseScaleOptions(args: string[]): ScaleOptions {
   const { values } = parseArgs({
     args,
@@ -47,7 +47,7 @@ export function parseScaleOptions(args: string[]): ScaleOptions {
   const parts = values.parts.split(",");
   const unknownPart = parts.find((name) => !PARTS.some((part) => part === name));
   if (unknownPart !== undefined) {
-    throw new Error(`no part ${unknownPart}; there are ${PARTS.join(", ")}`);
+    throw new Error(`unknown part ${unknownPart}; use ${PARTS.join(", ")}`);
   }
   return {
     serverRuntime: runtimeNamed(values["server-runtime"]),

@@ -1,7 +1,7 @@
 /**
- * What is asked of one served log: pages, keys, appends, preconditions, streams. Each kind once
- * right after the one before, one question at a time; the first of a kind is told apart, since it
- * finds nothing in memory.
+ * The requests to one served log: pages, keys, appends, preconditions, streams. The kinds follow
+ * each other, with one request at a time; the first of each kind is reported separately, because it
+ * finds cold caches.
  */
 import { type AnswerTimes, answerTimes, ask, type Question } from "../support/exchange.ts";
 import type { RawClient } from "../support/raw_client.ts";
@@ -22,15 +22,15 @@ import {
   streamsRequest,
 } from "./history.ts";
 
-/** Questions of each kind, the first included. */
+/** Requests of each kind, including the first. */
 const QUESTIONS = 50;
-/** Appends and refusals cost little, and their differences are small. */
+/** Appends and refusals are cheap, and their differences are small. */
 const APPENDS = 500;
-/** Old streams of one asking: each is old only once. */
+/** Old streams used in one measurement; each is old only once. */
 const OLD_ASKED = 25;
-/** Anchors of pages of streams; each is asked for once. */
+/** Anchors of pages of streams; each is requested once. */
 const ANCHORS = 10;
-/** Has no common factor with most counts, so that neighbours are not asked for in turn. */
+/** Coprime to most counts, so that consecutive requests are not neighbours. */
 const STEP = 7919;
 
 const COMMITTED = '"status":"committed"';
@@ -48,7 +48,7 @@ async function askAll(
   return answerTimes(tookMs);
 }
 
-/** Three figures of one kind of question. */
+/** Three figures of one kind of request. */
 function told(name: string, { firstMs, p50Ms, slowestMs }: AnswerTimes): Figures {
   return {
     [`${name}: first ms`]: rounded(firstMs, 2),
@@ -57,7 +57,7 @@ function told(name: string, { firstMs, p50Ms, slowestMs }: AnswerTimes): Figures
   };
 }
 
-/** Pages of 1,000 events: the same one again and again at three places, then others all over. */
+/** Pages of 1,000 events: the same one repeatedly at three positions, then others all over. */
 export async function askPages(client: RawClient, facts: LogFacts): Promise<Figures> {
   const { positions, endAfter } = facts;
   const pageAfter = (after: string | null): Question => ({
@@ -78,7 +78,7 @@ export async function askPages(client: RawClient, facts: LogFacts): Promise<Figu
   return { ...figures, ...told("page, anywhere", anywhere) };
 }
 
-/** Reads from the beginning on, for a time. */
+/** Reads from the beginning, for a time. */
 export async function askReplay(client: RawClient, replayMs: number): Promise<Figures> {
   const startMs = performance.now();
   let after: string | null = null;
@@ -96,7 +96,7 @@ export async function askReplay(client: RawClient, replayMs: number): Promise<Fi
   return { "replay from the beginning events/s": Math.round(events / seconds) };
 }
 
-/** The event of one record key, another one each time. */
+/** The event of a record key, a different one each time. */
 export async function askKeys(client: RawClient, facts: LogFacts): Promise<Figures> {
   const times = await askAll(client, QUESTIONS, (number) => ({
     request: bulkKeyRequest(number * STEP % facts.bulkEvents),
@@ -105,7 +105,7 @@ export async function askKeys(client: RawClient, facts: LogFacts): Promise<Figur
   return told("record key", times);
 }
 
-/** Batches of the bulk once more. */
+/** Duplicates of batches of the bulk. */
 export async function askDuplicates(client: RawClient, facts: LogFacts): Promise<Figures> {
   const requests = new BulkBatches(batchEventsOf(facts.shape));
   const times = await askAll(client, QUESTIONS, (number) => ({
@@ -116,8 +116,8 @@ export async function askDuplicates(client: RawClient, facts: LogFacts): Promise
 }
 
 /**
- * New batches of one event, in turns with an empty log, so that what else the machine does falls on
- * both alike: such as are committed, and such as are refused by their precondition, which makes the
+ * New batches of one event, alternating with an empty log, so that other load on the machine
+ * affects both alike: some are committed, others refused by their precondition, which takes the
  * same checks and writes nothing.
  */
 export async function askNewBatches(
@@ -162,10 +162,10 @@ async function inTurns(
   return tookMs.map(answerTimes);
 }
 
-/** Appends that name the last event of a stream which got its only one when the log began. */
+/** Appends with a precondition on a stream whose only event is among the oldest of the log. */
 export async function askPreconditions(client: RawClient, facts: LogFacts): Promise<Figures> {
   const old = Object.entries(facts.oldStreams).slice(0, OLD_ASKED);
-  if (old.length < 2) throw new Error("no old streams are left: build the log again");
+  if (old.length < 2) throw new Error("no old streams are left; rebuild the log");
   const times = await askAll(client, old.length, (number) => {
     const [stream, expectedFrontier] = old[number]!;
     const batchId = `${stream}-${facts.askings}`;
@@ -176,7 +176,7 @@ export async function askPreconditions(client: RawClient, facts: LogFacts): Prom
   return told("precondition, old stream", times);
 }
 
-/** Pages of 100 streams: of the latest snapshot, and as they were at events in the middle. */
+/** Pages of 100 streams: of the latest snapshot, and anchored at events in the middle. */
 export async function askStreams(client: RawClient, facts: LogFacts): Promise<Figures> {
   const question = (parameters: string): Question => ({
     request: streamsRequest(parameters),

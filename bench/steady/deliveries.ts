@@ -1,6 +1,6 @@
 /**
- * How long batches take to reach followers, with many under way at once: a batch has reached one
- * when a record that goes as far as its last event has. Followers and receipts come in any order.
+ * Latency of batches to followers, with many in flight: a batch has reached a follower when a
+ * record includes its last event. Followers and receipts come in any order.
  */
 import type { OnEvents } from "../support/follower_client.ts";
 import { LatencyHistogram } from "../support/latency_histogram.ts";
@@ -11,19 +11,19 @@ interface SentBatch {
 }
 
 interface Arrival {
-  /** All events up to this one have come. */
+  /** All events up to this one have arrived. */
   throughEventId: string;
   atMs: number;
 }
 
-/** Arrivals of a follower that are remembered for receipts that come later. */
+/** Remembered arrivals of a follower, for receipts that come later. */
 const ARRIVALS_MAX = 4096;
 
 export class Deliveries {
   readonly #followers: Follower[] = [];
   #latencies = new LatencyHistogram();
 
-  /** What one more follower tells of its events. */
+  /** The receiver of a new follower's events. */
   receiver(): OnEvents {
     const follower = new Follower((latencyMs) => this.#latencies.record(latencyMs));
     this.#followers.push(follower);
@@ -33,17 +33,17 @@ export class Deliveries {
     };
   }
 
-  /** Tells of a batch whose receipt has come. */
+  /** Records the receipt of a batch. */
   committed(batch: SentBatch): void {
     for (const follower of this.#followers) follower.committed(batch);
   }
 
-  /** Batches that have a receipt and are still to reach a follower, counted for each. */
+  /** Acknowledged batches that have not arrived, summed over the followers. */
   get missing(): number {
     return this.#followers.reduce((total, { missing }) => total + missing, 0);
   }
 
-  /** From sent to arrived, of each batch at each follower, since the last call. */
+  /** From sending to arrival, of each batch at each follower, since the last call. */
   take(): LatencyHistogram {
     const latencies = this.#latencies;
     this.#latencies = new LatencyHistogram();
@@ -55,7 +55,7 @@ class Follower {
   readonly #record: (latencyMs: number) => void;
   /** In order. */
   readonly #arrivals: Arrival[] = [];
-  /** Whose last event has not come. */
+  /** Batches whose last event has not arrived. */
   #waiting: SentBatch[] = [];
 
   constructor(record: (latencyMs: number) => void) {
@@ -90,7 +90,7 @@ class Follower {
   }
 }
 
-/** A chunk of the response can end anywhere in a record; no text of a record holds a CR. */
+/** A chunk of the response can end anywhere in a record, but records contain no CR. */
 function withoutChunks(text: string): string {
   return text.replaceAll(/\r\n[0-9a-f]+\r\n/g, "");
 }
@@ -98,6 +98,6 @@ function withoutChunks(text: string): string {
 function throughEventId(recordEnd: string): string {
   const id = /"next_after":"([0-9a-f-]+)","snapshot_through_event_id":"[0-9a-f-]+"\}\n\r\n$/
     .exec(recordEnd)?.[1];
-  if (id === undefined) throw new Error(`no end of a follow record: ${recordEnd}`);
+  if (id === undefined) throw new Error(`not the end of a follow record: ${recordEnd}`);
   return id;
 }

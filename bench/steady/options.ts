@@ -6,22 +6,22 @@ import { positive, runtimeNamed } from "../support/options.ts";
 export interface SteadyOptions {
   serverRuntime: RuntimeName;
   runMs: number;
-  /** What one row of the table tells of. */
+  /** Interval of one table row. */
   intervalMs: number;
-  /** Undefined: half of what the server takes at the most, which is measured first. */
+  /** Undefined for half of the peak rate, which is measured first. */
   eventsPerSecond: number | undefined;
   batchEvents: number;
-  /** Requests that can be under way at once. */
+  /** Maximum number of requests in flight. */
   clients: number;
   followers: number;
   jsonPath: string | undefined;
-  /** Folder for the deployment; undefined for the system's temporary one. */
+  /** Folder for the deployment; undefined for the system's temporary folder. */
   parent: string | undefined;
 }
 
 const MINUTE_MS = 60_000;
 
-/** @throws {Error} When an option is unknown or makes no sense. */
+/** @throws {Error} an option is unknown or invalid. */
 export function parseSteadyOptions(args: string[]): SteadyOptions {
   const { values } = parseArgs({
     args,

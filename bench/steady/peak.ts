@@ -1,4 +1,4 @@
-/** What the server takes at the most, so that a steady rate can be a share of it. */
+/** Measures the peak rate of the server, so that a steady rate can be a share of it. */
 import { BulkBatches } from "../scale/history.ts";
 import { runLoad, type Workload } from "../support/load.ts";
 import { progress } from "../support/options.ts";
@@ -12,11 +12,11 @@ export interface PeakOptions {
 }
 
 export interface Peak {
-  /** Half of the most. */
+  /** Half of the peak rate. */
   eventsPerSecond: number;
-  /** Batches that it took to find out, numbered from 0. */
+  /** Number of batches used to measure it, numbered from 0. */
   batches: number;
-  /** Null: nothing was appended. */
+  /** Null if nothing was appended. */
   lastEventId: string | null;
 }
 
@@ -24,7 +24,7 @@ const WARMUP_MS = 3000;
 const MEASURE_MS = 10_000;
 const STEADY_SHARE = 0.5;
 
-/** Appends as fast as it goes for a while, unless the rate is given. */
+/** Appends at full speed for a while, unless the rate is given. */
 export async function measurePeak(
   { socketPath, serverPid, clients, batchEvents }: PeakOptions,
   { eventsPerSecond }: { eventsPerSecond: number | undefined },

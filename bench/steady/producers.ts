@@ -1,6 +1,6 @@
 /**
  * Appends batches at a fixed rate, whatever the server does: a batch that is due while all clients
- * wait for answers is late, and its latency counts from when it was due.
+ * wait is late, and its latency counts from when it was due.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { BulkBatches } from "../scale/history.ts";
@@ -15,11 +15,11 @@ export interface ProducerOptions {
   eventsPerSecond: number;
   /** Number of the first batch. */
   firstBatch: number;
-  /** Told of each receipt, with the time from which its latency counts. */
+  /** Called for each receipt, with the start of its latency. */
   onCommitted: (batch: { lastEventId: string; sentMs: number }) => void;
 }
 
-/** What was appended since the last look. */
+/** Appends since the last report. */
 export interface Appended {
   events: number;
   latencies: LatencyHistogram;
@@ -33,14 +33,14 @@ export class Producers {
   #slots = 0;
   #isStopped = false;
   #appended: Appended = { events: 0, latencies: new LatencyHistogram() };
-  /** Rejects when an append fails; resolves after `stop()`, when all have their answers. */
+  /** Rejects when an append fails; resolves after `stop()` once all are answered. */
   readonly ended: Promise<void>;
 
   constructor(options: ProducerOptions) {
     this.#options = options;
     this.ended = Promise.all(Array.from({ length: options.clients }, () => this.#produce()))
       .then(() => {});
-    // Who measures awaits it later.
+    // Awaited later by the caller.
     this.ended.catch(() => {});
   }
 
@@ -76,8 +76,8 @@ export class Producers {
 }
 
 /**
- * @returns when the latency of what is sent now begins: now if the client had to wait, since its
- *   timer is no finer than a millisecond, else when it should have been sent.
+ * @returns the start of the latency of a request sent now: now if the client had to wait for its
+ *   timer, whose resolution is a millisecond, else when the request was due.
  */
 async function untilDue(dueMs: number): Promise<number> {
   const waitMs = dueMs - performance.now();

@@ -1,19 +1,19 @@
-/** Whether a run stayed as it began: its first third against its last. */
+/** Whether a run stayed stable: its first third against its last. */
 import { median } from "../../tools/support/median.ts";
 
-/** More is growth: memory goes up and down with what is collected when. */
+/** More is growth; memory fluctuates with garbage collection. */
 const MEMORY_RATIO_MAX = 1.2;
-/** More is growth: the p99 of a minute hangs on what else the machine did in it. */
+/** More is growth; the p99 of a minute depends on other load on the machine. */
 const P99_RATIO_MAX = 1.5;
 
-/** What one interval tells; memory is null where it cannot be seen. */
+/** Figures of one interval; memory is null if unavailable. */
 export interface IntervalFigures {
   memoryMb: number | null;
   appendP99Ms: number;
   deliveryP99Ms: number;
 }
 
-/** One line for each of memory, append p99 and delivery p99. Takes at least three intervals. */
+/** One line each for memory, append p99 and delivery p99. Needs at least three intervals. */
 export function compareThirds(intervals: readonly IntervalFigures[]): string[] {
   const third = Math.floor(intervals.length / 3);
   const parts = [intervals.slice(0, third), intervals.slice(-third)];

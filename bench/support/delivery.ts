@@ -25,9 +25,7 @@ export interface DeliveryResult {
   /** Events of the measured time. */
   events: number;
   seconds: number;
-  /**
-   * From acknowledged to received; 0 where the line came first. One for each event and follower.
-   */
+  /** From acknowledgement to arrival; 0 if the line came first. One per event and follower. */
   fromAck: LatencyHistogram;
   /** From the first byte of the request to the line. */
   fromSend: LatencyHistogram;
@@ -35,10 +33,10 @@ export interface DeliveryResult {
   clientCpuSeconds: number;
 }
 
-/** How long after the last event its lines may take. */
+/** Time limit for lines after the last event. */
 const DELIVERY_TIMEOUT_MS = 10_000;
 
-/** @throws {Error} A follower failed, or an event was not acknowledged or did not reach one. */
+/** @throws {Error} a follower failed, or an event was not acknowledged or did not reach one. */
 export async function measureDelivery(options: DeliveryOptions): Promise<DeliveryResult> {
   const { socketPath, followers: count } = options;
   const times = new Times();
@@ -99,19 +97,19 @@ async function allReceived(times: Times, followers: number): Promise<void> {
   while (times.received < times.events * followers) {
     if (performance.now() > deadlineMs) {
       const missing = times.events * followers - times.received;
-      throw new Error(`${missing} lines did not come in ${DELIVERY_TIMEOUT_MS} ms`);
+      throw new Error(`${missing} lines did not arrive in ${DELIVERY_TIMEOUT_MS} ms`);
     }
     await delay(1);
   }
 }
 
-/** When each event was sent and acknowledged. The events of a follower come in their order. */
+/** When each event was sent and acknowledged. Followers get events in order. */
 class Times {
   readonly #sentMs: number[] = [];
   readonly #acknowledgedMs: number[] = [];
   fromAck: LatencyHistogram = new LatencyHistogram();
   fromSend: LatencyHistogram = new LatencyHistogram();
-  /** Lines that have come, of all followers. */
+  /** Lines received by all followers. */
   received = 0;
 
   get events(): number {
@@ -126,13 +124,13 @@ class Times {
     this.#acknowledgedMs.push(ms);
   }
 
-  /** Forgets what was measured so far. To be called when all that was sent has been received. */
+  /** Discards the measurements so far. Must be called when everything sent has arrived. */
   openWindow(): void {
     this.fromAck = new LatencyHistogram();
     this.fromSend = new LatencyHistogram();
   }
 
-  /** What one follower tells of its events. */
+  /** The receiver of one follower's events. */
   receiver(): (events: number) => void {
     let next = 0;
     return (events) => {

@@ -10,29 +10,29 @@ import { HEAP_ENVIRONMENT, HEAP_FLAGS } from "../../src/commands/heap_bounds.ts"
 import { RawClient } from "./raw_client.ts";
 import { pageRequest } from "./requests.ts";
 
-/** The checkout that this file is in. */
+/** The checkout that contains this file. */
 const OWN_CHECKOUT = fileURLToPath(new URL("../..", import.meta.url));
 const CLI = "cli.ts";
 const SERVE_ROTATING = "tools/serve_rotating.ts";
 
-/** How long a start or a stop may take before it counts as failed. */
+/** Time limit of a start or stop. */
 const START_TIMEOUT_MS = 120_000;
 const STOP_TIMEOUT_MS = 60_000;
-/** As `deno task start` gives them, with `HEAP_ENVIRONMENT`. */
+/** Like those of `deno task start`, with `HEAP_ENVIRONMENT`. */
 const V8_FLAGS = `--v8-flags=${HEAP_FLAGS.join(",")}`;
-/** For `Deployment.serve()`: all that is appended stays in the tail. */
+/** For `Deployment.serve()`: everything appended stays in the tail. */
 export const ROTATE_NEVER_BYTES = Number.MAX_SAFE_INTEGER;
-/** Between looks whether the server answers: the grain of a measured start. */
+/** Interval of checks whether the server answers: the resolution of a measured start. */
 const POLL_MS = 2;
-/** Between looks at the memory of a process. */
+/** Interval of memory samples. */
 const SAMPLE_MS = 20;
 const COMPLAINT_CHARS_MAX = 4096;
 
-/** What can serve: the program under a runtime, or as an executable of its own. */
+/** Kinds of server: the program under a runtime, or as a compiled executable. */
 export const RUNTIMES = ["deno", "node", "executable"] as const;
 export type RuntimeName = typeof RUNTIMES[number];
 
-/** Where the path of each may stand; a compiled executable has it from nowhere else. */
+/** Variables with the path of each; required for a compiled executable. */
 const VARIABLES: Record<RuntimeName, string> = {
   deno: "SERVICE_DENO",
   node: "SERVICE_NODE",
@@ -45,8 +45,8 @@ export function ownRuntime(): RuntimeName {
 }
 
 /**
- * The path in the variable of the runtime, else the running one or the one on the path.
- * @throws {Error} when it is an executable that no variable names.
+ * The path in the runtime's variable, else the running one or the one on the path.
+ * @throws {Error} no variable names the executable.
  */
 export function executableOf(runtime: RuntimeName): string {
   const named = process.env[VARIABLES[runtime]];
@@ -55,11 +55,11 @@ export function executableOf(runtime: RuntimeName): string {
   return runtime === ownRuntime() ? process.execPath : runtime;
 }
 
-/** What a command took. */
+/** Figures of a command. */
 export interface CommandRun {
-  /** The whole run of the process. */
+  /** Duration of the process. */
   tookMs: number;
-  /** Null where it cannot be seen, or was over too soon. */
+  /** Null if unavailable, or if it ended too soon. */
   peakBytes: number | null;
 }
 
@@ -78,9 +78,9 @@ export class Deployment {
 
   /**
    * Initializes a deployment.
-   * @param parent Folder to make it in; its disk is what is measured. Undefined: the system's
+   * @param parent folder to create it in, on the measured disk. Undefined for the system's
    *   temporary folder, which must not be in memory then.
-   * @param checkout Source tree of the program; this one if absent.
+   * @param checkout source tree of the program; default: this one.
    */
   static async create(
     runtime: RuntimeName,
@@ -100,14 +100,14 @@ export class Deployment {
     const deployment = new Deployment(folder, runtime, checkout);
     const init = new ServerProcess(deployment.#spawn(["init", folder]));
     const code = await init.exited;
-    if (code !== 0) throw new Error(`init failed with exit code ${code}: ${init.complaint}`);
+    if (code !== 0) throw new Error(`init exited with ${code}: ${init.complaint}`);
     return deployment;
   }
 
   /**
-   * Starts the server and waits for the first answered request.
-   * @param rotateBytes Size at which it seals its tail; its own if absent. In place of an
-   *   executable, which cannot be told, the running runtime serves then.
+   * Starts the server and waits for the first response.
+   * @param rotateBytes size at which it seals its tail; default: the program's own. An executable
+   *   does not support it, so the current runtime serves instead.
    */
   async serve(rotateBytes?: number): Promise<Server> {
     const startMs = performance.now();
@@ -121,9 +121,9 @@ export class Deployment {
   }
 
   /**
-   * Runs a command of the program to its end.
-   * @param memoryOf The most memory that a process has held so far.
-   * @throws {Error} When it does not end with exit code 0.
+   * Runs a command of the program to completion.
+   * @param memoryOf peak memory of a process so far.
+   * @throws {Error} it exits with another status than 0.
    */
   async run(
     command: string[],
@@ -136,7 +136,7 @@ export class Deployment {
     const look = setInterval(() => peakBytes = memoryOf(running.pid) ?? peakBytes, SAMPLE_MS);
     const code = await running.exited;
     clearInterval(look);
-    if (code !== 0) throw new Error(`${command[0]} ended with ${code}: ${running.complaint}`);
+    if (code !== 0) throw new Error(`${command[0]} exited with ${code}: ${running.complaint}`);
     return { tookMs: performance.now() - startMs, peakBytes };
   }
 
@@ -155,7 +155,7 @@ export class Deployment {
     });
   }
 
-  /** What makes the program of the runtime. */
+  /** The command line of the program. */
   #programArgs(runtime: RuntimeName, script: string): string[] {
     const permissions = ["--allow-read", "--allow-write", `--allow-net=unix:${this.socketPath}`];
     switch (runtime) {
@@ -172,7 +172,7 @@ export class Deployment {
 /** A server that answers. */
 export class Server {
   readonly #process: ServerProcess;
-  /** From the start of its process to the first answered request. */
+  /** From the start of its process to the first response. */
   readonly startMs: number;
 
   constructor(serverProcess: ServerProcess, startMs: number) {
@@ -184,12 +184,12 @@ export class Server {
     return this.#process.pid;
   }
 
-  /** The end of what it wrote to standard error. */
+  /** The end of its standard error. */
   get complaint(): string {
     return this.#process.complaint;
   }
 
-  /** Ends it cleanly. @throws {Error} When it does not end, or not with exit code 0. */
+  /** Stops it cleanly. @throws {Error} it does not stop, or not with status 0. */
   async stop(): Promise<void> {
     this.#process.signal("SIGTERM");
     const timeout = new AbortController();
@@ -198,23 +198,23 @@ export class Server {
     const code = await Promise.race([this.#process.exited, late]);
     timeout.abort();
     if (code === "late") this.#process.signal("SIGKILL");
-    if (code !== 0) throw new Error(`server ended with ${code}: ${this.complaint}`);
+    if (code !== 0) throw new Error(`server exited with ${code}: ${this.complaint}`);
   }
 
-  /** Ends it as a crash would. */
+  /** Kills it. */
   async kill(): Promise<void> {
     this.#process.signal("SIGKILL");
     await this.#process.exited;
   }
 }
 
-/** A process that serves, or is to. */
+/** A process that serves, or is starting. */
 export class ServerProcess {
   readonly #child: ChildProcess;
-  /** Exit code; null when a signal ended it. */
+  /** Exit status; null when a signal ended it. */
   readonly exited: Promise<number | null>;
   #hasExited = false;
-  /** The end of what it wrote to standard error. */
+  /** The end of its standard error. */
   complaint = "";
 
   constructor(child: ChildProcess) {
@@ -232,7 +232,7 @@ export class ServerProcess {
     });
   }
 
-  /** Starts an executable whose standard error is kept. */
+  /** Starts an executable and keeps its standard error. */
   static spawn(executable: string, args: string[]): ServerProcess {
     return new ServerProcess(spawn(executable, args, { stdio: ["ignore", "ignore", "pipe"] }));
   }
@@ -241,17 +241,17 @@ export class ServerProcess {
     return this.#child.pid!;
   }
 
-  /** Nothing happens to a process that has ended. */
+  /** Does nothing if the process has exited. */
   signal(signal: "SIGTERM" | "SIGKILL"): void {
     if (this.#hasExited) return;
-    // Not by `child.kill()`: one of the runtimes would report that signal instead of the exit code.
+    // Not `child.kill()`: one of the runtimes would report that signal instead of the exit status.
     process.kill(this.pid, signal);
   }
 
   async waitUntilReady(socketPath: string, deadlineMs: number): Promise<void> {
     while (!await answers(socketPath)) {
       if (this.#hasExited) {
-        throw new Error(`server ended with ${await this.exited}: ${this.complaint}`);
+        throw new Error(`server exited with ${await this.exited}: ${this.complaint}`);
       }
       if (performance.now() > deadlineMs) {
         this.signal("SIGKILL");
@@ -262,13 +262,13 @@ export class ServerProcess {
   }
 }
 
-/** Whether a request is answered; false while nobody listens. */
+/** Whether a request is answered; false while nothing listens. */
 async function answers(socketPath: string): Promise<boolean> {
   let client: RawClient;
   try {
     client = await RawClient.connect(socketPath);
   } catch {
-    // No socket yet, or the one a killed server has left.
+    // No socket yet, or the stale one of a killed server.
     return false;
   }
   try {

@@ -1,17 +1,17 @@
-/** What the disk alone takes to make an append durable: the floor under every commit. */
+/** Latency of a durable append on the disk alone: a lower bound of every commit. */
 import { Buffer } from "node:buffer";
 import { closeSync, fdatasyncSync, openSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { LatencyHistogram } from "./latency_histogram.ts";
 
-/** About what a commit of one typical event appends. */
+/** Approximate size of a commit of one typical event. */
 const APPEND_BYTES = 1100;
 
-/** Enough for a p99; on a slow disk, fewer. */
+/** Enough for a p99; a slow disk gets fewer. */
 const APPENDS_MAX = 500;
 const PROBE_MS_MAX = 1000;
 
-/** Appends to a file in `directory` with an fdatasync each, for at most a second. */
+/** Appends to a file in `directory`, each with an fdatasync, for at most a second. */
 export function probeDisk(directory: string): LatencyHistogram {
   const latencies = new LatencyHistogram();
   const path = join(directory, "disk-probe");

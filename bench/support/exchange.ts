@@ -1,13 +1,13 @@
-/** One request and its answer, timed and checked: for questions that are asked one by one. */
+/** A single request and response, timed and checked. */
 import type { Buffer } from "node:buffer";
 import type { RawClient } from "./raw_client.ts";
 import type { RawResponse } from "./response_parser.ts";
 
 export interface Question {
   request: Buffer;
-  /** Text that the end of the right answer holds. */
+  /** Text that the end of a correct response contains. */
   expected: string;
-  /** Status of the right answer; 200 if absent. */
+  /** Status of a correct response; default 200. */
   status?: number;
 }
 
@@ -16,7 +16,7 @@ export interface Answer {
   tookMs: number;
 }
 
-/** @throws {Error} The answer is not the expected one. */
+/** @throws {Error} the response is not the expected one. */
 export async function ask(client: RawClient, question: Question): Promise<Answer> {
   const { request, expected, status = 200 } = question;
   const startMs = performance.now();
@@ -28,7 +28,7 @@ export async function ask(client: RawClient, question: Question): Promise<Answer
   return { response, tookMs };
 }
 
-/** What questions of one kind took. */
+/** Latencies of requests of one kind. */
 export interface AnswerTimes {
   firstMs: number;
   /** Of all but the first. */
@@ -37,7 +37,7 @@ export interface AnswerTimes {
   slowestMs: number;
 }
 
-/** Sums up at least two times, in the order in which the questions were asked. */
+/** Summarizes at least two latencies, in the order of the requests. */
 export function answerTimes([firstMs, ...laterMs]: number[]): AnswerTimes {
   laterMs.sort((a, b) => a - b);
   return {

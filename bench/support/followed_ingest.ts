@@ -1,6 +1,6 @@
 /**
- * Measures what followers cost ingest. The time is cut into pairs of windows on one server, without
- * followers and with them, so that what else the machine does falls on both alike.
+ * Measures what followers cost ingest, in pairs of windows on one server, without followers and
+ * with them, so that other load on the machine affects both alike.
  */
 import { Followers } from "./followers.ts";
 import { type LoadResult, runLoad } from "./load.ts";
@@ -13,12 +13,12 @@ export interface FollowedIngestOptions {
   socketPath: string;
   serverPid: number;
   followers: number;
-  /** Whether the followers read what they are sent, or stop once they have caught up. */
+  /** Whether the followers keep reading, or stop once they have caught up. */
   reading: boolean;
   clients: number;
   batchEvents: number;
   warmupMs: number;
-  /** Of all windows together. */
+  /** Duration of all windows together. */
   measureMs: number;
   /** Ends a window early. */
   eventsMax: number;
@@ -27,17 +27,17 @@ export interface FollowedIngestOptions {
 export interface FollowedIngestResult {
   /** Events per second without followers. */
   alone: number;
-  /** And with them. */
+  /** Events per second with followers. */
   followed: number;
   serverCpuSeconds: number | null;
   clientCpuSeconds: number;
-  /** What the server held before the first follower came, warm. */
+  /** Memory of the warm server before the first follower. */
   memoryBeforeBytes: number | null;
 }
 
 const PAIRS = 3;
 
-/** @throws {Error} A batch was not committed, or a follow response ended. */
+/** @throws {Error} a batch was not committed, or a follow response ended. */
 export async function measureFollowedIngest(
   options: FollowedIngestOptions,
 ): Promise<FollowedIngestResult> {
@@ -63,7 +63,7 @@ export async function measureFollowedIngest(
   };
 }
 
-/** Runs the same load again and again, each time under batch ids of its own. */
+/** Runs the same load repeatedly, each time with unique batch ids. */
 class Windows {
   readonly #options: FollowedIngestOptions;
   #windows = 0;

@@ -1,27 +1,27 @@
 /**
- * One follower: counts the events that come to it, without parsing what it reads and all into one
- * buffer, since a thousand of them share the processor with the server that is measured.
+ * A follower that counts its events without parsing them, with a shared read buffer, because a
+ * thousand of them share the processor with the measured server.
  */
 import { Buffer } from "node:buffer";
 import { connect, type Socket } from "node:net";
 
-/** Starts each event of a record, and nothing else in what the benchmarks submit. */
+/** Starts each event of a record, and occurs nowhere else in the benchmarks' events. */
 const EVENT_START = Buffer.from('{"event_id":"');
 const CAUGHT_UP = Buffer.from('"type":"caught_up"');
-/** A record ends a chunk of the response, so it is whole where the data ends like this. */
+/** A record ends a chunk of the response, so it is complete if the data ends like this. */
 const RECORD_END = Buffer.from("}\n\r\n");
 /** Holds the members that follow the events of a record. */
 const RECORD_TAIL_BYTES = 256;
 
-/** What all followers read into: each has used it when the next one reads. */
+/** A read buffer shared by all followers; each has processed it before the next one reads. */
 const READ_BUFFER = Buffer.alloc(64 * 1024);
 const NOTHING = Buffer.alloc(0);
 
 const HEAD_OK = "HTTP/1.1 200";
 
 /**
- * Told how many events have come, each time some have.
- * @param recordEnd What the last record ends with; its memory is used again after the call.
+ * Called with the number of events that have arrived.
+ * @param recordEnd the end of the last record; its buffer is reused after the call.
  */
 export type OnEvents = (events: number, recordEnd: Buffer) => void;
 
@@ -30,10 +30,10 @@ export class FollowerClient {
   readonly #onEvents: OnEvents;
   readonly #onFailure: (error: Error) => void;
   #onCaughtUp: (() => void) | null;
-  /** The end of what came, for what lies across two reads. */
+  /** The end of the data, for matches across two reads. */
   #tail: Buffer = NOTHING;
   #anyData = false;
-  /** Events whose record is not known to be whole. */
+  /** Events of a record that may be incomplete. */
   #begun = 0;
 
   private constructor(
@@ -50,9 +50,9 @@ export class FollowerClient {
   }
 
   /**
-   * Follows from an event on, null for the beginning; resolves when it has caught up.
-   * @param onFailure Told when the response ends after that.
-   * @throws {Error} It was refused, or ended before; the connection is closed then.
+   * Follows from after an event, null for the beginning; resolves when it has caught up.
+   * @param onFailure called when the response ends after that.
+   * @throws {Error} it was refused, or ended before; the connection is closed.
    */
   static open(
     socketPath: string,
@@ -86,7 +86,7 @@ export class FollowerClient {
     });
   }
 
-  /** Reads no more, so that the server finds no room to write to. */
+  /** Stops reading, so that the server's writes block. */
   pause(): void {
     this.#socket.pause();
   }

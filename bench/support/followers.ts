@@ -1,15 +1,15 @@
-/** A crowd of followers: they are opened together, and the failure of one is that of all. */
+/** A group of followers: they are opened together, and fail together. */
 import { FollowerClient, type OnEvents } from "./follower_client.ts";
 
-/** Followers are opened so many at a time: a socket's queue of unaccepted connections is short. */
+/** Concurrent opens; the backlog of a socket is short. */
 const OPENING_MAX = 64;
 
 export interface FollowersOptions {
   socketPath: string;
   count: number;
-  /** Followed from this event on; null for the beginning. */
+  /** Follows from after this event; null for the beginning. */
   after: string | null;
-  /** Makes what one follower tells of its events. */
+  /** Creates the receiver of one follower's events. */
   receiver: () => OnEvents;
 }
 
@@ -20,13 +20,13 @@ export class Followers {
 
   private constructor(options: FollowersOptions) {
     this.#options = options;
-    // Who measures awaits it, but only once all are open: until then it must not go unhandled.
+    // Callers await it only once all are open; until then it must not count as unhandled.
     this.#failure.promise.catch(() => {});
   }
 
   /**
    * Opens followers; resolves when all have caught up.
-   * @throws {Error} One could not be opened, or its response ended. None is left open then.
+   * @throws {Error} one could not be opened, or its response ended. None is left open.
    */
   static async open(options: FollowersOptions): Promise<Followers> {
     const followers = new Followers(options);
@@ -44,7 +44,7 @@ export class Followers {
     return this.#failure.promise;
   }
 
-  /** Reads no more of any response, so that the server finds no room to write to. */
+  /** Stops reading all responses, so that the server's writes block. */
   pause(): void {
     for (const client of this.#clients) client.pause();
   }
@@ -53,7 +53,7 @@ export class Followers {
     for (const client of this.#clients) client.close();
   }
 
-  /** Waits for all that it has begun to open, so that each is known when they are closed. */
+  /** Waits for all opens that were started, so that each one can be closed. */
   async #openMore(): Promise<void> {
     const { socketPath, count, after, receiver } = this.#options;
     const openings = Array.from(

@@ -1,7 +1,7 @@
-/** Latencies of any number of requests in constant memory: buckets that grow by 1 % each. */
+/** Latencies of any number of requests in constant memory: each bucket is 1 % wider. */
 
 const GROWTH = Math.log(1.01);
-/** The last bucket begins above an hour. */
+/** The last bucket starts above an hour. */
 const BUCKETS = 2300;
 
 export class LatencyHistogram {
@@ -19,7 +19,7 @@ export class LatencyHistogram {
     this.#total++;
   }
 
-  /** Latency in ms that `share` (0 to 1) of the requests did not exceed, within 1 %; 0 for none. */
+  /** The latency in ms that a `share` (0 to 1) of the requests did not exceed; 0 for none. */
   quantileMs(share: number): number {
     let left = Math.ceil(share * this.#total);
     if (left === 0) return 0;

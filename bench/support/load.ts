@@ -1,6 +1,6 @@
 /**
- * Drives a server with clients that each send their next request as soon as the last is answered,
- * and measures a window in the middle: warm before it, all clients busy until its end.
+ * Drives a server with closed-loop clients and measures a window after a warm-up, with all clients
+ * busy until its end.
  */
 import type { Buffer } from "node:buffer";
 import process from "node:process";
@@ -10,15 +10,15 @@ import { cpuSeconds } from "./process_stats.ts";
 import { RawClient } from "./raw_client.ts";
 import type { RawResponse } from "./response_parser.ts";
 
-/** What one client sends, and what it makes of the answers. */
+/** The requests of one client, and checks of the responses. */
 export interface Workload {
   next(): Buffer;
   /**
-   * Checks a response; wrong ones end the run.
-   * @returns How many events it stands for.
+   * Checks a response; a wrong one ends the run.
+   * @returns the number of events it covers.
    */
   accept(response: RawResponse): number;
-  /** What counts as the data of a request: what was sent or what came back. */
+  /** The data that is counted: requests or responses. */
   bytes(request: Buffer, response: RawResponse): number;
 }
 
@@ -29,7 +29,7 @@ export interface LoadOptions {
   workloads: Workload[];
   warmupMs: number;
   measureMs: number;
-  /** Ends the run early, after this many events, those of the warm-up included. */
+  /** Ends the run early, after this many events, including the warm-up. */
   eventsMax: number;
 }
 
@@ -41,13 +41,13 @@ export interface LoadResult {
   latencies: LatencyHistogram;
   serverCpuSeconds: number | null;
   clientCpuSeconds: number;
-  /** Of the whole run, the time outside the window included. */
+  /** For the whole run, including the time outside the window. */
   eventsInAll: number;
 }
 
 /**
- * Runs the workloads at once, each on a connection of its own.
- * @throws {Error} When a connection fails or a response is not what its workload expects.
+ * Runs the workloads concurrently, each on its own connection.
+ * @throws {Error} a connection failed or a response is not what its workload expects.
  */
 export async function runLoad(options: LoadOptions): Promise<LoadResult> {
   const { socketPath, workloads } = options;
@@ -63,7 +63,7 @@ export async function runLoad(options: LoadOptions): Promise<LoadResult> {
   }
 }
 
-/** What all clients of a run share. */
+/** State shared by all clients of a run. */
 class Run {
   readonly #eventsMax: number;
   readonly #stop = new AbortController();
@@ -107,7 +107,7 @@ class Run {
   }
 }
 
-/** The measured time, and what was done and used in it. */
+/** The measured window, with its counts and resource usage. */
 class Window {
   readonly #serverPid: number;
   readonly #startMs = performance.now();
@@ -142,7 +142,7 @@ class Window {
   }
 }
 
-/** Clients fall idle one by one after the window: what is answered then belongs to none. */
+/** Clients become idle one by one after the window, so later responses do not count. */
 async function measure(run: Run, options: LoadOptions) {
   if (options.warmupMs > 0) await run.pause(options.warmupMs);
   run.openWindow(options.serverPid);

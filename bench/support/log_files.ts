@@ -1,6 +1,4 @@
-/**
- * What lies in the folder of a log, seen from outside: sizes, segments, what waits to be sealed.
- */
+/** The contents of a log's folder, seen from outside: sizes, segments, and the sealing backlog. */
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -12,7 +10,7 @@ export interface SealedPart {
 }
 
 const POLL_MS = 100;
-/** A look at a folder that a writer changes may find a file gone. */
+/** Files can disappear while a writer changes the folder. */
 const GONE = "ENOENT";
 
 function logFolder({ folder }: Deployment): string {
@@ -29,12 +27,12 @@ export async function logBytes(deployment: Deployment): Promise<number> {
   return sizeBytes;
 }
 
-/** Size of what no segment holds and was not rotated. */
+/** Size of the tail. */
 export function tailBytes(deployment: Deployment): Promise<number> {
   return fileBytes(join(logFolder(deployment), "tail.ndjson"));
 }
 
-/** What the manifest says is sealed. */
+/** The sealed part according to the manifest. */
 export async function sealedPart(deployment: Deployment): Promise<SealedPart> {
   const text = await readFile(join(logFolder(deployment), "manifest.json"), "utf8");
   const { segments } = JSON.parse(text) as { segments: { events: number }[] };
@@ -42,7 +40,7 @@ export async function sealedPart(deployment: Deployment): Promise<SealedPart> {
   return { segments: segments.length, events };
 }
 
-/** Waits until no rotated file is left to be sealed. @throws {Error} after `timeoutMs`. */
+/** Waits until no pending file is left. @throws {Error} after `timeoutMs`. */
 export async function nothingPending(deployment: Deployment, timeoutMs: number): Promise<void> {
   const folder = join(logFolder(deployment), "pending");
   const deadlineMs = performance.now() + timeoutMs;
@@ -54,7 +52,7 @@ export async function nothingPending(deployment: Deployment, timeoutMs: number):
   }
 }
 
-/** 0 for what is no file, or is gone. */
+/** 0 if it is not a file, or is gone. */
 async function fileBytes(path: string): Promise<number> {
   try {
     const entry = await stat(path);

@@ -1,6 +1,6 @@
 /**
- * Sends requests at a fixed rate, whether the earlier ones are answered or not, and measures each
- * from the time it was due: what a slow answer makes wait counts too.
+ * Sends requests at a fixed rate, whether earlier ones are answered or not, and measures each from
+ * the time it was due, so a slow response also counts for requests queued behind it.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { LatencyHistogram } from "./latency_histogram.ts";
@@ -9,7 +9,7 @@ import { RawClient } from "./raw_client.ts";
 
 export interface OpenLoopOptions {
   socketPath: string;
-  /** One for each connection. A request that is due while all are busy waits for one. */
+  /** One per connection. A request that is due while all are busy waits. */
   workloads: Workload[];
   requestsPerSecond: number;
   /** Requests before the measured ones, at the same rate. */
@@ -39,7 +39,7 @@ class OpenLoop {
   readonly #idle: Connection[];
   readonly #options: OpenLoopOptions;
   readonly #latencies = new LatencyHistogram();
-  /** When the requests that wait for a connection were due. */
+  /** Due times of the requests that wait for a connection. */
   readonly #due: number[] = [];
   #measuredFromMs = 0;
   #underWay = 0;
@@ -51,7 +51,7 @@ class OpenLoop {
     this.#options = options;
   }
 
-  /** @returns the latencies of the requests that were due in the measured time. */
+  /** @returns latencies of the requests that were due in the measured time. */
   async run(): Promise<LatencyHistogram> {
     const { requestsPerSecond, warmupMs, measureMs } = this.#options;
     const sending = this.#sendAll(requestsPerSecond, warmupMs, measureMs);

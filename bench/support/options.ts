@@ -1,4 +1,4 @@
-/** The command line that all benchmarks share. */
+/** The common command line of the benchmarks. */
 import process from "node:process";
 import { parseArgs } from "node:util";
 import { ownRuntime, type RuntimeName, RUNTIMES } from "./deployment.ts";
@@ -8,22 +8,22 @@ export interface BenchOptions {
   /** Measured time of a row. */
   measureMs: number;
   warmupMs: number;
-  /** Events a row is limited to or a log is filled with; undefined: the benchmark's own. */
+  /** Limit of events of a row, or size of a log; undefined for the benchmark's own. */
   events: number | undefined;
-  /** How often a start is made; the median counts. */
+  /** Number of starts; the median counts. */
   starts: number;
   /** Names of the rows to run. */
   rows: string[];
   jsonPath: string | undefined;
-  /** Folder for the deployments; undefined for the system's temporary one. */
+  /** Folder for the deployments; undefined for the system's temporary folder. */
   parent: string | undefined;
 }
 
 const WARMUP_SHARE = 0.2;
 
 /**
- * @param allRows Names of all rows of the benchmark.
- * @throws {Error} When an option is unknown or makes no sense.
+ * @param allRows names of all rows of the benchmark.
+ * @throws {Error} an option is unknown or invalid.
  */
 export function parseBenchOptions(args: string[], allRows: string[]): BenchOptions {
   const { values } = parseArgs({
@@ -41,7 +41,7 @@ export function parseBenchOptions(args: string[], allRows: string[]): BenchOptio
   const rows = values.rows.split(",");
   const unknownRow = rows.find((row) => !allRows.includes(row));
   if (unknownRow !== undefined) {
-    throw new Error(`no row ${unknownRow}; there are ${allRows.join(", ")}`);
+    throw new Error(`unknown row ${unknownRow}; use ${allRows.join(", ")}`);
   }
   const measureMs = positive("--seconds", values.seconds) * 1000;
   return {
@@ -56,7 +56,7 @@ export function parseBenchOptions(args: string[], allRows: string[]): BenchOptio
   };
 }
 
-/** @throws {Error} When no runtime has that name. */
+/** @throws {Error} no runtime has that name. */
 export function runtimeNamed(text: string): RuntimeName {
   const runtime = RUNTIMES.find((name) => name === text);
   if (runtime === undefined) {
@@ -65,19 +65,19 @@ export function runtimeNamed(text: string): RuntimeName {
   return runtime;
 }
 
-/** @throws {Error} When the text is not a number above 0. */
+/** @throws {Error} the text is not a number above 0. */
 export function positive(name: string, text: string): number {
   const value = Number(text);
   if (!(value > 0 && value < Infinity)) throw new Error(`${name} must be above 0, got ${text}`);
   return value;
 }
 
-/** A line about what is going on, apart from the results. */
+/** A progress line, apart from the results. */
 export function progress(line: string): void {
   process.stderr.write(`${line}\n`);
 }
 
-/** Runs a benchmark; exit code 1, with the reason in a line, when it fails. */
+/** Runs a benchmark; on failure prints the reason in one line and exits with status 1. */
 export async function runBench(bench: () => Promise<void>): Promise<void> {
   try {
     await bench();

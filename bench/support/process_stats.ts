@@ -1,29 +1,29 @@
-/** What the operating system says a process has used. From /proc: on Linux only. */
+/** Resource usage of a process, from /proc: on Linux only. */
 import { readdirSync, readFileSync } from "node:fs";
 
-/** Unit of the times in /proc: fixed at 100 a second for programs on all common machines. */
+/** Unit of the times in /proc: always 100 a second for programs on common machines. */
 const TICKS_PER_SECOND = 100;
 
-/** Processor time of a process so far, in user and system mode; null where /proc is not there. */
+/** User and system time of a process so far; null without /proc. */
 export function cpuSeconds(pid: number): number | null {
   const stat = readProc(pid, "stat");
   if (stat === null) return null;
-  // The name in parentheses may hold anything; the fields after it are numbers from the third on.
+  // The name in parentheses may contain anything; numbers follow from the third field on.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
 }
 
-/** The most memory a process has held at once, in bytes; null where /proc is not there. */
+/** Peak memory of a process, in bytes; null without /proc. */
 export function peakMemoryBytes(pid: number): number | null {
   return statusBytes(pid, "VmHWM");
 }
 
-/** What memory a process holds now, in bytes; null where /proc is not there. */
+/** Current memory of a process, in bytes; null without /proc. */
 export function memoryBytes(pid: number): number | null {
   return statusBytes(pid, "VmRSS");
 }
 
-/** Descriptors that a process has open; null where /proc is not there. */
+/** Number of open descriptors of a process; null without /proc. */
 export function openDescriptors(pid: number): number | null {
   return ifThere(() => readdirSync(`/proc/${pid}/fd`).length);
 }

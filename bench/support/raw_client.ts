@@ -1,4 +1,4 @@
-/** One connection that sends prepared bytes and takes responses: no HTTP library in between. */
+/** A connection that sends prepared bytes and reads responses, without an HTTP library. */
 import type { Buffer } from "node:buffer";
 import { connect, type Socket } from "node:net";
 import { type RawResponse, ResponseParser } from "./response_parser.ts";
@@ -16,7 +16,7 @@ export class RawClient {
     socket.on("close", () => this.#onFailure(new Error("the server closed the connection")));
   }
 
-  /** @throws {Error} With the `code` of the system, such as ENOENT or ECONNREFUSED. */
+  /** @throws {Error} with the system's `code`, such as ENOENT or ECONNREFUSED. */
   static connect(socketPath: string): Promise<RawClient> {
     return new Promise((resolve, reject) => {
       const socket = connect(socketPath);
@@ -29,8 +29,8 @@ export class RawClient {
   }
 
   /**
-   * Sends a request; one at a time. Callbacks instead of a promise, which would cost a good part of
-   * what a small request costs.
+   * Sends a request; one at a time. It uses callbacks, because a promise would cost a good part of
+   * a small request.
    */
   send(
     request: Buffer,
@@ -63,7 +63,7 @@ export class RawClient {
     if (response === null) return;
     const onResponse = this.#onResponse;
     this.#onResponse = null;
-    if (onResponse === null) this.#onFailure(new Error("a response to no request"));
+    if (onResponse === null) this.#onFailure(new Error("an unexpected response"));
     else onResponse(response);
   }
 }

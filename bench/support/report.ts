@@ -1,11 +1,11 @@
-/** What the benchmarks print: one table for people, and the same as JSON for machines. */
+/** The output of the benchmarks: a table, and the same figures as JSON. */
 import { writeFile } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import process from "node:process";
 import type { LatencyHistogram } from "./latency_histogram.ts";
 import type { LoadResult } from "./load.ts";
 
-/** A measured row: column names to values, in print order. Null: not measured here. */
+/** A measured row: column names to values, in print order. Null if not measured. */
 export type Row = Record<string, string | number | null>;
 
 export interface Report {
@@ -15,7 +15,7 @@ export interface Report {
   /** Runtime of the load generator. */
   client: string;
   processors: number;
-  /** One append and fdatasync on the same disk, without any server. */
+  /** One append and fdatasync on the same disk, without a server. */
   diskP50Ms: number;
   diskP99Ms: number;
   rows: Row[];
@@ -38,7 +38,7 @@ export function makeReport(
   };
 }
 
-/** The row of a load: throughput, latency, and what it cost. */
+/** The row of a load: throughput, latency and cost. */
 export function loadRow(name: string, load: LoadResult, peakMemoryBytes: number | null): Row {
   const { events, seconds, latencies, serverCpuSeconds } = load;
   return {
@@ -57,7 +57,7 @@ export function loadRow(name: string, load: LoadResult, peakMemoryBytes: number 
   };
 }
 
-/** Prints the table to standard output and, if asked, writes the report to a file. */
+/** Prints the table to standard output and optionally writes the report to a file. */
 export async function publish(report: Report, jsonPath: string | undefined): Promise<void> {
   const { benchmark, server, client, processors, diskP50Ms, diskP99Ms, rows } = report;
   const head =
@@ -67,7 +67,7 @@ export async function publish(report: Report, jsonPath: string | undefined): Pro
   if (jsonPath !== undefined) await writeFile(jsonPath, JSON.stringify(report, null, 2) + "\n");
 }
 
-/** Columns as wide as their widest cell; the first to the left, numbers to the right. */
+/** Pads columns to their widest cell; the first is left-aligned, numbers are right-aligned. */
 export function formatTable(rows: Row[]): string {
   const columns = Object.keys(rows[0] ?? {});
   const cells = [columns, ...rows.map((row) => columns.map((column) => formatCell(row[column])))];

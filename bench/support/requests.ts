@@ -1,16 +1,16 @@
 /**
- * Requests as bytes, made once: for each further batch only its id changes, in place.
- * The typical event carries a payload of 300 bytes, in no canonical order.
+ * Requests as bytes, built once: only the batch id changes, in place. The typical event has a
+ * payload of 300 bytes, not in canonical order.
  */
 import { Buffer } from "node:buffer";
 
 export const PAYLOAD_BYTES = 300;
 export const BENCH_SOURCE = "bench";
 
-/** Decimal digits of the number in a batch id: more batches than any run makes. */
+/** Decimal digits of the number in a batch id: enough for any run. */
 const NUMBER_DIGITS = 12;
 
-/** A payload of a kind that connectors send, with members out of order, numbers and nesting. */
+/** A typical payload, with unordered members, numbers and nesting. */
 export function typicalPayload(key: number): Record<string, unknown> {
   const payload = {
     id: key,
@@ -27,15 +27,15 @@ export function typicalPayload(key: number): Record<string, unknown> {
   return payload;
 }
 
-/** A `POST /v1/events` whose batch id is another one each time. */
+/** A `POST /v1/events` with a new batch id each time. */
 export class BatchRequest {
   readonly #bytes: Buffer;
   readonly #numberAt: number;
   #number = 0;
 
   /**
-   * @param idPrefix Keeps the ids of clients apart.
-   * @param events Events of each batch.
+   * @param idPrefix makes the ids of a client unique.
+   * @param events events per batch.
    */
   constructor(idPrefix: string, events: number) {
     const placeholder = "0".repeat(NUMBER_DIGITS);
@@ -56,7 +56,7 @@ export class BatchRequest {
     this.#numberAt = this.#bytes.indexOf(placeholder);
   }
 
-  /** The next request. The bytes are the same memory each time: send them before asking again. */
+  /** The next request. The buffer is reused: send it before the next call. */
   next(): Buffer {
     const digits = String(this.#number++).padStart(NUMBER_DIGITS, "0");
     this.#bytes.write(digits, this.#numberAt, "latin1");
@@ -64,7 +64,7 @@ export class BatchRequest {
   }
 }
 
-/** A `POST /v1/events` whose events have keys of their own; the same each time it is made. */
+/** A `POST /v1/events` whose events have distinct keys; reproducible. */
 export function keyedBatch(number: number, events: number): Buffer {
   const firstKey = number * events;
   const body = JSON.stringify({

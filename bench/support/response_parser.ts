@@ -1,10 +1,10 @@
 /**
- * Finds the end of an HTTP/1.1 response, and nothing more: a load generator must cost less
+ * Finds the end of an HTTP/1.1 response and nothing more, because a load generator must cost less
  * than what it measures. One response at a time; the body is counted, and only its end is kept.
  */
 import { Buffer } from "node:buffer";
 
-/** Holds a whole receipt, and the last members of a replay page. */
+/** Holds a complete receipt, and the last members of a replay page. */
 const KEPT_BYTES_MAX = 1024;
 
 const HEAD_BYTES_MAX = 16 * 1024;
@@ -23,14 +23,14 @@ type Part = "head" | "body" | "chunk-size" | "chunk" | "chunk-end" | "trailer";
 
 export class ResponseParser {
   #part: Part = "head";
-  /** What came of a head or a line that is not complete yet. */
+  /** An incomplete head or line. */
   #pending: Buffer = NOTHING;
   #status = 0;
   #bodyBytes = 0;
   #remainingBytes = 0;
   #bodyEnd: Buffer = NOTHING;
 
-  /** Takes what the socket gave; returns the response once it is complete. */
+  /** Processes data from the socket. @returns the complete response; null until then. */
   push(data: Buffer): RawResponse | null {
     let rest = this.#pending.length === 0 ? data : Buffer.concat([this.#pending, data]);
     this.#pending = NOTHING;
@@ -46,7 +46,7 @@ export class ResponseParser {
     }
   }
 
-  /** Takes the next part off the data: how many bytes that was, null when it is not all there. */
+  /** Consumes the next part. @returns its size; null if it is incomplete. */
   #step(data: Buffer): number | null {
     switch (this.#part) {
       case "head":

@@ -1,4 +1,4 @@
-/** Runs against a deployment of its own, which is gone afterwards, and fills logs. */
+/** Runs functions with a temporary deployment, and fills logs. */
 import type { RuntimeName } from "./deployment.ts";
 import { Deployment, type Server } from "./deployment.ts";
 import { type LoadResult, runLoad } from "./load.ts";
@@ -9,7 +9,7 @@ export interface DeploymentOptions {
   parent: string | undefined;
 }
 
-/** Gives `use` a fresh deployment and removes it at the end. */
+/** Runs `use` with a new deployment, then removes it. */
 export async function withDeployment<T>(
   { serverRuntime, parent }: DeploymentOptions,
   use: (deployment: Deployment) => Promise<T> | T,
@@ -23,8 +23,8 @@ export async function withDeployment<T>(
 }
 
 /**
- * Serves the deployment while `use` runs, then stops cleanly, or kills the server if it failed.
- * @param rotateBytes Size at which it seals its tail; see `Deployment.serve()`.
+ * Serves the deployment during `use`, then stops cleanly, or kills the server after a failure.
+ * @param rotateBytes size at which it seals its tail; see `Deployment.serve()`.
  */
 export async function withServer<T>(
   deployment: Deployment,
@@ -38,13 +38,13 @@ export async function withServer<T>(
   } catch (error) {
     await server.kill();
     const reason = error instanceof Error ? error.message : String(error);
-    throw new Error(`${reason}; the server said: ${server.complaint.trim()}`, { cause: error });
+    throw new Error(`${reason}; server output: ${server.complaint.trim()}`, { cause: error });
   }
   await server.stop();
   return result;
 }
 
-/** Appends at least `events` events. One client alone makes a commit of each batch. */
+/** Appends at least `events` events. A single client makes each batch a commit. */
 export async function fill(
   deployment: Deployment,
   server: Server,

@@ -1,4 +1,4 @@
-/** What the clients of a measured row send, and what they insist on getting. */
+/** The requests of the clients of a row, and checks of their responses. */
 import type { Buffer } from "node:buffer";
 import type { Workload } from "./load.ts";
 import { BatchRequest, pageRequest } from "./requests.ts";
@@ -6,7 +6,7 @@ import type { RawResponse } from "./response_parser.ts";
 
 const COMMITTED = '"status":"committed"';
 
-/** Appends batches of `events` events, each under a new id: only `committed` is a right answer. */
+/** Appends batches of `events` events with new ids; only `committed` is correct. */
 export function ingestWorkload(idPrefix: string, events: number): Workload {
   const request = new BatchRequest(idPrefix, events);
   return {
@@ -19,7 +19,7 @@ export function ingestWorkload(idPrefix: string, events: number): Workload {
   };
 }
 
-/** What a replay must find. */
+/** Facts that a replay must confirm. */
 export interface ReplayedLog {
   /** Events in the log. */
   events: number;
@@ -27,7 +27,7 @@ export interface ReplayedLog {
   pageEvents: number;
 }
 
-/** Reads the whole log page by page, over and over. */
+/** Reads the whole log page by page, repeatedly. */
 export function replayWorkload({ events, pageEvents }: ReplayedLog): Workload {
   let after: string | null = null;
   let readEvents = 0;
@@ -37,7 +37,7 @@ export function replayWorkload({ events, pageEvents }: ReplayedLog): Workload {
       requireOk(response);
       const { nextAfter, snapshotThrough } = pagePosition(response.bodyEnd);
       const isLast = nextAfter === snapshotThrough;
-      // Only the last page is shorter; how much of the log is left says by how much.
+      // Only the last page is shorter, by as much as the rest of the log determines.
       const pageCount = isLast ? events - readEvents : pageEvents;
       if (pageCount <= 0 || pageCount > pageEvents) {
         throw new Error(`replay of ${events} events ended after ${readEvents}`);
@@ -50,7 +50,7 @@ export function replayWorkload({ events, pageEvents }: ReplayedLog): Workload {
   };
 }
 
-/** Reads one and the same full page, over and over. */
+/** Reads the same full page repeatedly. */
 export function pageWorkload(after: string | null, pageEvents: number): Workload {
   const request: Buffer = pageRequest(after, pageEvents);
   return {
@@ -68,17 +68,17 @@ interface PagePosition {
   snapshotThrough: string;
 }
 
-/** Reads the members that follow the events of a replay page. */
+/** Parses the members that follow the events of a replay page. */
 export function pagePosition(bodyEnd: Buffer): PagePosition {
   const pattern = /"next_after":"([0-9a-f-]+)","snapshot_through_event_id":"([0-9a-f-]+)"\}\s*$/;
   const [, nextAfter, snapshotThrough] = pattern.exec(bodyEnd.toString("utf8")) ?? [];
   if (nextAfter === undefined || snapshotThrough === undefined) {
-    throw new Error(`no replay page: ...${bodyEnd}`);
+    throw new Error(`not a replay page: ...${bodyEnd}`);
   }
   return { nextAfter, snapshotThrough };
 }
 
-/** @throws {Error} The batch was refused, or had been committed before. */
+/** @throws {Error} the batch was refused, or is a duplicate. */
 export function requireCommitted(response: RawResponse): void {
   requireOk(response);
   if (!response.bodyEnd.includes(COMMITTED)) {
@@ -86,7 +86,7 @@ export function requireCommitted(response: RawResponse): void {
   }
 }
 
-/** @throws {Error} The status is another one than 200. */
+/** @throws {Error} the status is not 200. */
 export function requireOk(response: RawResponse): void {
   if (response.status !== 200) throw new Error(`status ${response.status}: ${response.bodyEnd}`);
 }

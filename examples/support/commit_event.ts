@@ -1,16 +1,16 @@
-/** What a commit is in the log: the event that stands for it. Depends on nothing but the commit. */
+/** The event of a commit. It depends on the commit alone. */
 import type { Commit } from "./git_commits.ts";
 
 export const COMMIT_SOURCE = "git";
 export const COMMIT_STREAM = "commits";
 
-/** A submitted event, as `POST /v1/events` takes it. */
+/** A submitted event, as accepted by `POST /v1/events`. */
 export interface CommitEvent {
   stream: typeof COMMIT_STREAM;
   /** The commit's hash. */
   record_key: string;
   kind: "upserted";
-  /** When it was written, as its author's clock said; absent when that is no date. */
+  /** The author's timestamp; absent if invalid. */
   occurred_at?: string;
   payload: {
     subject: string;
@@ -18,12 +18,12 @@ export interface CommitEvent {
     author: { name: string; mail?: string };
     parents: string[];
     committed_at?: string;
-    /** Present when a text of the commit was too long to be taken whole. */
+    /** Present if a text of the commit was truncated. */
     is_cut?: true;
   };
 }
 
-/** The event of a commit. The same commit gives the same event, byte for byte, at any time. */
+/** The event of a commit: the same bytes each time. */
 export function toCommitEvent(commit: Commit): CommitEvent {
   const occurredAt = utcTimestamp(commit.authorSeconds);
   const committedAt = utcTimestamp(commit.committerSeconds);
@@ -46,11 +46,11 @@ export function toCommitEvent(commit: Commit): CommitEvent {
   };
 }
 
-/** First second of the year 0 and last one of 9999: all that four digits of a year can say. */
+/** First second of the year 0 and last second of 9999: the range of four-digit years. */
 const SECONDS_MIN = Date.UTC(-1, 12) / 1000;
 const SECONDS_MAX = Date.UTC(9999, 11, 31, 23, 59, 59) / 1000;
 
-/** Seconds since 1970, in decimal, as `YYYY-MM-DDTHH:MM:SSZ`; null for what is no such date. */
+/** Decimal seconds since 1970 as `YYYY-MM-DDTHH:MM:SSZ`; null if out of range or malformed. */
 export function utcTimestamp(secondsText: string): string | null {
   if (!/^-?[0-9]{1,15}$/.test(secondsText)) return null;
   const seconds = Number(secondsText);

@@ -1,4 +1,4 @@
-/** How events are printed: one line each, whatever is in them. */
+/** Prints events on one line each, whatever they contain. */
 import type { CommittedEvent } from "../../mod.ts";
 
 /** Id, source and stream, kind and record key, separated by spaces. */
@@ -7,12 +7,12 @@ export function formatEvent(event: CommittedEvent): string {
   return `${event_id} ${source}/${stream} ${printable(kind)} ${printable(record_key)}`;
 }
 
-/** The whole event as JSON. */
+/** The complete event as JSON. */
 export function formatEventJson(event: CommittedEvent): string {
   return JSON.stringify(event);
 }
 
-/** Controls, invisible characters and line breaks come as escapes: they might act on a terminal. */
+/** Escapes controls, invisible characters and line breaks, which might act on a terminal. */
 function printable(text: string): string {
   return text.replace(
     /[\p{C}\p{Zl}\p{Zp}]/gu,

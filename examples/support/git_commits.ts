@@ -1,40 +1,40 @@
 /**
- * Reads commits of a git repository, as a stream: memory stays bounded for any history.
+ * Reads commits of a git repository as a stream: memory stays bounded for any history.
  *
  * The order is git's topological one, parents before children. It is the same for the same tip and
- * exclusions, so a list of commits can be made again later, but it says nothing across tips: a
- * merge may put new commits between old ones.
+ * exclusions, so a list of commits can be rebuilt later, but not for different tips: a merge may
+ * put new commits between old ones.
  */
 import { Buffer } from "node:buffer";
 import { spawn } from "node:child_process";
 import type { Readable } from "node:stream";
 import { nulFields } from "./nul_fields.ts";
 
-/** A commit as its object in the repository tells it: nothing here can ever change. */
+/** A commit as stored in the repository, which is immutable. */
 export interface Commit {
   hash: string;
   parents: string[];
   authorName: string;
   authorMail: string;
-  /** Seconds since 1970 as git prints them; empty when the date is broken. */
+  /** Seconds since 1970 as printed by git; empty if the date is invalid. */
   authorSeconds: string;
   committerSeconds: string;
   subject: string;
   body: string;
-  /** True when a text was longer than this reader takes and ends early. */
+  /** Whether a text was truncated. */
   isCut: boolean;
 }
 
-/** Longest field taken of a commit; a longer one is cut. */
+/** Longest field of a commit; longer ones are truncated. */
 export const COMMIT_FIELD_BYTES_MAX = 256 * 1024;
 
-/** Asked for in this order, each followed by NUL, which no field can hold. */
+/** Requested in this order, each followed by NUL, which no field can contain. */
 const FORMAT = ["%H", "%P", "%an", "%ae", "%at", "%ct", "%s", "%b"].join("%x00") + "%x00";
 const FIELDS = 8;
 
 /**
- * Full hash of the commit that a name such as `HEAD` or `main` stands for.
- * @throws {Error} When there is no such commit or no repository.
+ * Full hash of the commit that a name such as `HEAD` or `main` refers to.
+ * @throws {Error} there is no such commit or no repository.
  */
 export async function resolveCommit(
   repository: string,
@@ -44,7 +44,7 @@ export async function resolveCommit(
   return (await readAll(git(repository, ["rev-parse", ...revision]))).trim();
 }
 
-/** Those of the hashes that are commits in the repository, in the given order. */
+/** The hashes that are commits in the repository, in the given order. */
 export async function presentCommits(
   repository: string,
   hashes: string[],
@@ -58,8 +58,8 @@ export async function presentCommits(
 }
 
 /**
- * Commits reachable from `tip` and from none of `excluded`, parents first.
- * @throws {Error} When git fails, with what it said.
+ * Commits reachable from `tip` but not from `excluded`, parents first.
+ * @throws {Error} git fails; includes its message.
  */
 export async function* readCommits(
   repository: string,
@@ -80,7 +80,7 @@ export async function* readCommits(
   let fields: string[] = [];
   let isCut = false;
   for await (const field of nulFields(output, COMMIT_FIELD_BYTES_MAX)) {
-    // git ends each commit with LF, which then stands before the hash of the next one.
+    // git ends each commit with LF, which therefore precedes the next hash.
     fields.push(fields.length === 0 ? field.text.trimStart() : field.text);
     isCut ||= field.isCut;
     if (fields.length < FIELDS) continue;
@@ -123,7 +123,7 @@ function toCommit(fields: string[], isCut: boolean): Commit {
   };
 }
 
-/** Output of a git command, fed with lines on standard input. Throws at its end if git failed. */
+/** Output of a git command with `lines` as its input. Throws at the end if git failed. */
 async function* git(
   repository: string,
   args: string[],
@@ -142,10 +142,10 @@ async function* git(
     child.once("error", reject);
     child.once("close", resolve);
   });
-  // Awaited below; until then a failed start is not yet anyone's.
+  // Awaited below; until then a failed start must not count as unhandled.
   exit.catch(() => {});
   const complaint = readStart(child.stderr, 4096);
-  // A git that ends early closes its input; its exit code tells why.
+  // If git exits early it closes its input; its exit status tells why.
   child.stdin.on("error", () => {});
   child.stdin.end(inputLines.map((line) => `${line}\n`).join(""));
   try {
@@ -167,7 +167,7 @@ async function readAll(chunks: AsyncIterable<Uint8Array>): Promise<string> {
   return Buffer.concat(pieces).toString("utf8");
 }
 
-/** Reads to the end, keeps the beginning. */
+/** Reads to the end, and keeps the beginning. */
 async function readStart(
   stream: Readable,
   keptCharsMax: number,

@@ -1,4 +1,4 @@
-/** What the log already holds of a repository's history: commit_batches.ts says why. */
+/** What the log already contains of a repository's history; see commit_batches.ts. */
 import { COMMIT_SOURCE, COMMIT_STREAM } from "./commit_event.ts";
 import { tipOf } from "./commit_batches.ts";
 import type { EventLogClient } from "../../mod.ts";
@@ -6,13 +6,13 @@ import type { EventLogClient } from "../../mod.ts";
 const OF_COMMITS = { source: COMMIT_SOURCE, stream: COMMIT_STREAM };
 
 export interface Imported {
-  /** Tips of the imports so far, in the order in which these began. */
+  /** Tips of the imports so far, in order of their start. */
   tips: string[];
-  /** Id of the stream's last event; null when there is none. */
+  /** Id of the stream's last event; null if there is none. */
   frontier: string | null;
 }
 
-/** Reads what earlier imports were. Memory grows with their number, not with the commits'. */
+/** Reads the earlier imports. Memory grows with their number, not with the number of commits. */
 export async function readImported(client: EventLogClient): Promise<Imported> {
   const tips = new Set<string>();
   let frontier: string | null = null;
@@ -25,8 +25,8 @@ export async function readImported(client: EventLogClient): Promise<Imported> {
 }
 
 /**
- * Hashes of the commits that the imports of these tips brought. Needed only for tips that the
- * repository has lost, for example after a rebase: git cannot list those imports any more.
+ * Hashes of the commits that were imported for these tips. Needed only for tips that the repository
+ * has lost, for example after a rebase, because git cannot list them any more.
  */
 export async function readCommitsOfTips(
   client: EventLogClient,

@@ -1,10 +1,10 @@
-/** Whether the log at hand is the one that an event came from. */
+/** Checks whether an event is from this log. */
 import type { EventLogClient } from "../../mod.ts";
 
-/** Digits at the end of an id that count within the bits that are free in a UUIDv7. */
+/** Trailing hex digits of an id within the random bits of a UUIDv7. */
 const COUNTED_DIGITS = 12;
 
-/** Whether the log has an event of this id. An id of zeros at its end is taken on trust. */
+/** Whether the log has an event with this id. An id that ends in zeros is trusted. */
 export async function isInLog(
   client: EventLogClient,
   eventId: string,
@@ -18,7 +18,7 @@ export async function isInLog(
   return false;
 }
 
-/** The id one below; `after` need not be that of an event. */
+/** The preceding id; `after` need not be an existing event. */
 function idBefore(eventId: string): string | null {
   const digits = eventId.slice(-COUNTED_DIGITS);
   const number = parseInt(digits, 16);

@@ -1,19 +1,19 @@
-/** Which failures a bridge tries again after, and which somebody has to look at. */
+/** Which failures a bridge retries, and which an operator must fix. */
 import { JetStreamApiCodes, JetStreamApiError } from "@nats-io/jetstream";
 import { AuthorizationError } from "@nats-io/transport-node";
 import { EventLogError, ProtocolError } from "../../mod.ts";
 
-/** Trying again would not help. The message says what to do. */
+/** A retry cannot fix it; the message says what to do. */
 export class BridgeError extends Error {
   override name = "BridgeError";
 }
 
 const BAD_REQUEST = 400;
 
-/** Connections, time-outs and servers that are not ready yet are worth another try. */
+/** Connections, timeouts and servers that are not ready yet are retried. */
 export function isFinal(error: unknown): boolean {
   if (error instanceof JetStreamApiError) {
-    // Somebody else published: the next session looks at who that was.
+    // Somebody else published; the next session checks who.
     const isOvertaken = error.code === JetStreamApiCodes.StreamWrongLastSequence;
     return error.status === BAD_REQUEST && !isOvertaken;
   }

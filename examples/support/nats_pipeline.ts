@@ -1,9 +1,9 @@
 /**
- * Publishes events, many at a time, so that they lie in the stream in order and without a gap.
+ * Publishes events, many at a time, in order and without gaps.
  *
- * Each message says which sequence the stream must end with for it to be stored. So after one that
- * was not stored none of those behind it is, whatever became of it; and one that arrives late, from
- * a connection long given up, is refused or recognized by its id.
+ * Each message names the sequence that the stream must end with. So after a message that was not
+ * stored none of the later ones is either; and one that arrives late, from an abandoned connection,
+ * is refused or recognized by its id.
  */
 import { Buffer } from "node:buffer";
 import type { CommittedEvent } from "../../mod.ts";
@@ -12,30 +12,30 @@ import { subjectOf } from "./nats_subject.ts";
 import type { NatsTarget, StreamPosition } from "./nats_target.ts";
 import { storedLine } from "./stored_line.ts";
 
-/** Messages without an answer yet, at the most. */
+/** Most unacknowledged messages. */
 const IN_FLIGHT_MAX = 1024;
-/** Bytes of events without an answer yet, at the most; one event may be larger. */
+/** Most unacknowledged bytes of events; a single event may be larger. */
 const IN_FLIGHT_BYTES_MAX = 8 * 1024 * 1024;
-/** A message that has no answer by then is taken for lost. */
+/** A message without an acknowledgement by then counts as lost. */
 const ACK_TIMEOUT_MS = 5000;
-/** What the headers of a message take of the server's limit, generously. */
+/** Generous estimate of a message's headers, which count towards the server's limit. */
 const HEADER_BYTES_MAX = 512;
 
-/** What of a target it takes to publish. */
+/** The part of a target that publishing needs. */
 export type PublishTarget = Pick<NatsTarget, "client" | "connection" | "stream">;
 
 export class NatsPipeline {
   readonly #target: PublishTarget;
   readonly #onFailure: (error: unknown) => void;
-  /** The last one stored for certain. */
+  /** The last message that is known to be stored. */
   #stored: StreamPosition;
-  /** Sequence of the last one sent. */
+  /** Sequence of the last message sent. */
   #sentSequence: number;
   #inFlight = 0;
   #inFlightBytes = 0;
   #answered = Promise.withResolvers<void>();
 
-  /** @param onFailure Called when a message was not stored. Those behind it are not either. */
+  /** @param onFailure called when a message was not stored; later ones are not either. */
   constructor(target: PublishTarget, start: StreamPosition, onFailure: (error: unknown) => void) {
     this.#target = target;
     this.#onFailure = onFailure;
@@ -43,14 +43,14 @@ export class NatsPipeline {
     this.#sentSequence = start.sequence;
   }
 
-  /** Where the stream ends, as far as it has answered. */
+  /** The end of the stream, as far as acknowledged. */
   get stored(): StreamPosition {
     return this.#stored;
   }
 
   /**
-   * Sends an event as soon as there is room. Its outcome is told by `stored` and `onFailure`.
-   * @throws {BridgeError} it is larger than the server takes.
+   * Sends an event once there is capacity. `stored` and `onFailure` report its outcome.
+   * @throws {BridgeError} it exceeds the server's limit.
    */
   async publish(event: CommittedEvent): Promise<void> {
     const data = Buffer.from(storedLine(event));
@@ -58,7 +58,7 @@ export class NatsPipeline {
     this.#send(event, data);
   }
 
-  /** Waits until every message has its answer, or is given up. */
+  /** Waits until every message is acknowledged or abandoned. */
   async drain(): Promise<void> {
     while (this.#inFlight > 0) await this.#answered.promise;
   }
@@ -91,9 +91,11 @@ export class NatsPipeline {
   }
 
   #take(event: CommittedEvent, sequence: number, expected: number): void {
-    // A duplicate is told where it is: there, unless somebody else publishes too.
+    // A duplicate has the expected sequence unless somebody else publishes too.
     if (sequence !== expected) {
-      this.#onFailure(new Error(`event ${event.event_id} is message ${sequence}, not ${expected}`));
+      this.#onFailure(
+        new Error(`event ${event.event_id} became message ${sequence}, not ${expected}`),
+      );
     } else if (sequence > this.#stored.sequence) {
       this.#stored = { eventId: event.event_id, sequence };
     }
@@ -103,9 +105,9 @@ export class NatsPipeline {
 function tooLarge(event: CommittedEvent, data: Uint8Array, limitBytes: number): BridgeError {
   const { event_id, source, stream } = event;
   return new BridgeError(
-    `event ${event_id} of ${source}/${stream} has ${data.length} bytes, and the server takes ` +
+    `event ${event_id} of ${source}/${stream} has ${data.length} bytes, but the server accepts ` +
       `messages of ${limitBytes} with ${HEADER_BYTES_MAX} for headers: raise its max_payload; ` +
-      "the bridge goes on from this event when it is started again",
+      "after a restart the bridge resumes with this event",
   );
 }
 

@@ -1,10 +1,10 @@
 /**
- * The stream and the bucket in NATS that a bridge writes to, over one connection that is not made
- * again when it is lost.
+ * The NATS stream and bucket that a bridge writes to, over one connection that is not reopened when
+ * lost.
  *
- * Where to go on is what the last message of the stream says: it is right whatever was lost of the
- * bridge, and also when NATS itself lost the end of the stream. The cursor in the bucket lags
- * behind; it counts when that last message is gone because it was too old or was purged.
+ * The bridge resumes after the last message of the stream, which is correct whatever the bridge
+ * lost, and also when NATS itself lost the end of the stream. The cursor in the bucket lags behind;
+ * it counts when that last message has expired or was purged.
  */
 import {
   jetstream,
@@ -23,12 +23,12 @@ import { connect, type ConnectionOptions, type NatsConnection } from "@nats-io/t
 import { BridgeError } from "./nats_failures.ts";
 
 const CONNECT_TIMEOUT_MS = 5000;
-/** A server that answers no ping for twice as long is gone. */
+/** A server that answers no ping for twice this long counts as gone. */
 const PING_INTERVAL_MS = 10_000;
-/** Header of a message that holds the event's id. */
+/** The message header with the event's id. */
 const MESSAGE_ID_HEADER = "Nats-Msg-Id";
 
-/** What NATS is asked to be. */
+/** Configuration of the connection to NATS. */
 export interface TargetOptions {
   /** `nats://[user:password@]host[:port]`, several separated by commas. */
   servers: string;
@@ -37,7 +37,7 @@ export interface TargetOptions {
   bucket: string;
 }
 
-/** A place in the stream and the event that is there. */
+/** A position in the stream and its event. */
 export interface StreamPosition {
   /** Null before the first event. */
   eventId: string | null;
@@ -45,7 +45,7 @@ export interface StreamPosition {
   sequence: number;
 }
 
-/** Connects; makes the stream and the bucket if they are not there. */
+/** Connects; creates the stream and the bucket if they do not exist. */
 export async function openTarget({ servers, stream, bucket }: TargetOptions): Promise<NatsTarget> {
   const connection = await connect(connectionOptions(servers));
   try {
@@ -76,7 +76,7 @@ export class NatsTarget {
     this.#cursors = cursors;
   }
 
-  /** Where the stream ends. */
+  /** The end of the stream. */
   async position(): Promise<StreamPosition> {
     const { state } = await streamInfo(this.#manager, this.stream);
     const sequence = state.last_seq;
@@ -87,12 +87,12 @@ export class NatsTarget {
     const eventId = last.header.get(MESSAGE_ID_HEADER);
     if (eventId !== "") return { eventId, sequence };
     throw new BridgeError(
-      `message ${sequence}, the last one of stream ${this.stream}, has no ${MESSAGE_ID_HEADER}: ` +
-        "something else publishes there; give the bridge a stream of its own",
+      `message ${sequence}, the last of stream ${this.stream}, has no ${MESSAGE_ID_HEADER}: ` +
+        "something else publishes there; give the bridge its own stream",
     );
   }
 
-  /** Keeps where the stream ends, for when its last message will be gone, and for people. */
+  /** Saves the end of the stream, for when its last message has expired, and for people. */
   async saveCursor(position: StreamPosition): Promise<void> {
     const { eventId: event_id, sequence } = position;
     await this.#cursors.put(this.stream, JSON.stringify({ event_id, sequence }));
@@ -103,14 +103,14 @@ export class NatsTarget {
     const cursor: { event_id: string; sequence: number } | null = JSON.parse(text);
     if (cursor?.sequence === sequence) return { eventId: cursor.event_id, sequence };
     throw new BridgeError(
-      `message ${sequence}, the last one of stream ${this.stream}, is gone, and the cursor is ` +
-        `${text}: nobody knows which event that was; put ` +
+      `message ${sequence}, the last of stream ${this.stream}, is gone, and the cursor is ` +
+        `${text}, so its event is unknown; put ` +
         `{"event_id":"<last event in the stream>","sequence":${sequence}} into the bucket`,
     );
   }
 }
 
-/** Of the stream as it is, or as it is made. */
+/** The configuration of the existing or newly created stream. */
 async function streamInfo({ streams }: JetStreamManager, name: string): Promise<StreamInfo> {
   try {
     return await streams.info(name);
@@ -129,17 +129,19 @@ function subjectsOf(stream: string): string {
   return `${stream}.*.*`;
 }
 
-/** A stream that was there before is used as it is, if it can be. */
+/** An existing stream is used unchanged, if possible. */
 function checkConfig({ name, subjects = [], retention }: StreamConfig): void {
   if (!subjects.includes(subjectsOf(name)) && !subjects.includes(`${name}.>`)) {
     throw new BridgeError(
-      `stream ${name} takes ${subjects.join(", ")}: add ${subjectsOf(name)} to its subjects`,
+      `stream ${name} has the subjects ${subjects.join(", ")}: add ${
+        subjectsOf(name)
+      } to its subjects`,
     );
   }
   if (retention !== RetentionPolicy.Limits) {
     throw new BridgeError(
-      `stream ${name} has ${retention} retention, which removes what tells where it ends: ` +
-        "use one with limits retention, and let a work queue take from that",
+      `stream ${name} has ${retention} retention, which removes the last message: ` +
+        "use a stream with limits retention, and feed a work queue from it",
     );
   }
 }

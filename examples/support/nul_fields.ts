@@ -1,13 +1,13 @@
-/** Splits bytes into NUL-terminated fields, holding no more than one field within its bound. */
+/** Splits bytes into NUL-terminated fields, buffering at most one field up to a limit. */
 
 export interface NulField {
-  /** UTF-8; what is malformed in it reads as U+FFFD. */
+  /** UTF-8; malformed bytes become U+FFFD. */
   text: string;
-  /** True when the field was longer than the bound and lost its end. */
+  /** Whether the field exceeded the limit and was truncated. */
   isCut: boolean;
 }
 
-/** What follows the last NUL is no field and is dropped. */
+/** Bytes after the last NUL are dropped. */
 export async function* nulFields(
   chunks: AsyncIterable<Uint8Array>,
   fieldBytesMax: number,

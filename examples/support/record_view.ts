@@ -1,14 +1,12 @@
 /**
- * The current state of every record, in a SQLite database, and the position in the log that it
- * stands for. Both change in one transaction: whatever is killed whenever, the table is what the
- * events up to the position lead to.
+ * The current state of every record in a SQLite database, and its position in the log. Both change
+ * in one transaction: after any crash the table matches the events up to the position.
  */
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { canonicalize, type CommittedEvent } from "../../mod.ts";
 
-// A transaction that a power failure takes back takes its position along, so there is no need to
-// wait
-// for the disk at each (synchronous = NORMAL): those events are read again.
+// With synchronous = NORMAL a power failure may undo transactions, but it undoes their positions
+// too, and the events are read again.
 const SCHEMA = `
   PRAGMA journal_mode = WAL;
   PRAGMA synchronous = NORMAL;
@@ -34,7 +32,7 @@ export class RecordView {
   readonly #move: StatementSync;
   #position: string | null;
 
-  /** Opens the database, or makes it. */
+  /** Opens the database; creates it if needed. */
   constructor(path: string) {
     this.#database = new DatabaseSync(path);
     this.#database.exec(SCHEMA);
@@ -47,13 +45,13 @@ export class RecordView {
     this.#position = row!.next_after as string | null;
   }
 
-  /** Where to read on; null for the beginning of the log. */
+  /** Where to resume reading; null for the beginning of the log. */
   get position(): string | null {
     return this.#position;
   }
 
   /**
-   * Takes in the events from the position to `nextAfter`, all of them or none.
+   * Applies the events from the position to `nextAfter` atomically.
    * @throws {Error} another process has moved the position meanwhile; nothing is changed.
    */
   apply(events: readonly CommittedEvent[], nextAfter: string | null): void {
@@ -75,7 +73,7 @@ export class RecordView {
     this.#database.close();
   }
 
-  /** Kinds other than these two say nothing about a record's state. */
+  /** Other kinds say nothing about a record's state. */
   #applyEvent({ source, stream, record_key, kind, payload, event_id }: CommittedEvent): void {
     if (kind === "upserted") {
       this.#upsert.run(source, stream, record_key, canonicalize(payload), event_id);

@@ -1,17 +1,17 @@
-/** What every example does around its work: usage, errors, exit code. */
+/** The common frame of the examples: usage, errors, exit status. */
 import process from "node:process";
 
-/** The command line makes no sense. */
+/** The command line is invalid. */
 export class UsageError extends Error {
   override name = "UsageError";
 }
 
-/** Runs an example. Exit code 0; 1 when it fails; 2, with the usage, for a bad command line. */
+/** Runs an example. Exit status 0; 1 on failure; 2, with the usage, for a bad command line. */
 export async function runExample(
   usage: string,
   work: () => Promise<void>,
 ): Promise<void> {
-  // Who reads our output has seen enough.
+  // The reader of our output has closed it.
   process.stdout.on("error", (error: { code?: string }) => {
     if (error.code !== "EPIPE") throw error;
     process.exit();

@@ -1,9 +1,9 @@
-/** An event as the log has it: the same bytes, also where it was parsed on the way. */
+/** An event in the bytes of the log, even after it was parsed. */
 import { canonicalize, type CommittedEvent } from "../../mod.ts";
 
 /**
- * The line of an event, without its line feed: members in the log's order, the payload canonical.
- * `JSON.stringify` would not do: an object lists members that look like numbers before others.
+ * The line of an event, without LF: members in the log's order, the payload canonical.
+ * `JSON.stringify` would not do: objects list integer-like names first.
  */
 export function storedLine(event: CommittedEvent): string {
   const { payload, content_hash, batch_id, event_hash, ...front } = event;

@@ -1,4 +1,4 @@
-/** For options that an argument parser leaves undefined and a library wants absent. */
+/** For options that an argument parser leaves undefined but a library expects to be absent. */
 export function withoutUndefined<T extends object>(
   options: T,
 ): { [Name in keyof T]?: Exclude<T[Name], undefined> } {

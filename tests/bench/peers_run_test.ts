@@ -1,4 +1,4 @@
-/** The comparison with peers runs to its end, with next to nothing to do, with and without them. */
+/** The comparison with peers runs to its end on a minimal load, with and without them. */
 import assert from "node:assert/strict";
 import { chmod, mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ import { runBench } from "./support/run_bench.ts";
 
 const SIZES = ["--starts", "1", "--seconds", "0.05", "--events", "2000", "--rows"];
 
-test("bench/peers measures ours alone and says how to install the peers that are missing", () =>
+test("bench/peers measures only ours, and says how to install the missing peers", () =>
   withFolder(async (folder) => {
     const empty = join(folder, "empty");
     await mkdir(empty);
@@ -31,7 +31,7 @@ test("bench/peers drives Redis and PostgreSQL and leaves nothing behind", async 
     .filter((program) => findProgram(program) === null);
   if (missing.length > 0) return skipLoudly(context, `not installed: ${missing.join(", ")}`);
   await withFolder(async (folder) => {
-    // So that the user whom PostgreSQL runs as finds its own folder in it.
+    // PostgreSQL's user must be able to reach its folder.
     await chmod(folder, 0o711);
     const rows = "single-1,batch-100-16,replay-tail,deliver,key-lookup";
     const { report } = await runBench("peers/main", folder, [...SIZES, rows]);

@@ -1,4 +1,4 @@
-/** Every benchmark runs to its end, with next to nothing to do, so that none can rot unseen. */
+/** Every benchmark runs to its end on a minimal load, so that none breaks unnoticed. */
 import assert from "node:assert/strict";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -34,7 +34,7 @@ const RUNS: [name: string, args: string[], rows: string[]][] = [
   ["sealed", ["--events", "2500", "--starts", "1", "--seconds", "0.1"], SEALED_ROWS],
   ["steady", STEADY, ["1", "2", "3"]],
 ];
-/** Those that take no choice of rows, or are asked for all. */
+/** Benchmarks without a choice of rows, or of which all are requested. */
 const TELL_ALL = ["sealed", "steady"];
 
 for (const [name, args, rows] of RUNS) {
@@ -46,14 +46,14 @@ for (const [name, args, rows] of RUNS) {
       assert.deepEqual(report.rows.map(({ row }) => row), rows);
       for (const row of report.rows) {
         const figures = Object.entries(row).filter(([name]) => /s\/s$| ms$|^ms$/.test(name));
-        // On a busy machine a window this short may see no answer.
+        // On a busy machine such a short window may see no response.
         assert(figures.some(([, figure]) => Number(figure) >= 0), JSON.stringify(row));
       }
       assert.deepEqual(await readdir(folder), ["report.json"]);
     }));
 }
 
-test("bench/memory --keep leaves the log that it has built as it is", () =>
+test("bench/memory --keep reuses a log without rebuilding it", () =>
   withFolder(async (folder) => {
     const args = [...MEMORY, "--keep", join(folder, "kept"), "--rows"];
     const manifestPath = join(folder, "kept", "single-300", "data", "log", "manifest.json");
@@ -63,7 +63,7 @@ test("bench/memory --keep leaves the log that it has built as it is", () =>
     assert.equal(await readFile(manifestPath, "utf8"), manifest);
   }));
 
-test("bench/scale tells all figures, and --keep asks the log that it has built again", () =>
+test("bench/scale reports all figures, and --keep reuses the log that it built", () =>
   withFolder(async (folder) => {
     const small = ["--tail-mb", "0.1", "--starts", "1", "--seconds", "0.1"];
     const args = [...small, "--events", "300", "--shape", "single", "--keep", join(folder, "kept")];
@@ -72,7 +72,7 @@ test("bench/scale tells all figures, and --keep asks the log that it has built a
       await runBench("scale", folder, args),
     ].map(({ report }) => new Map(report.rows.map((row) => [row["row"], row["300 events"]])));
     for (const [name, figure] of built!) {
-      // Memory is told where /proc is.
+      // Memory is reported only where /proc exists.
       assert.ok(/ MB$/.test(`${name}`) || typeof figure === "number", `${name}: ${figure}`);
     }
     for (const row of ["events sealed", "segments", "append while building p99 ms"]) {
@@ -80,7 +80,7 @@ test("bench/scale tells all figures, and --keep asks the log that it has built a
     }
   }));
 
-test("benchmarks say what is wrong with their arguments and exit 1", async () => {
+test("benchmarks exit 1 and name the bad argument", async () => {
   for (const name of ["ingest", "memory", "scale"]) {
     const run = await startBench(name, ["--rows", "none"]);
     assert.deepEqual([run.code, run.stdout], [1, ""]);

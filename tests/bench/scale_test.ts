@@ -1,4 +1,4 @@
-/** What the scale and steady benchmarks submit, and how they count and compare. */
+/** The load of the scale and steady benchmarks, and how they count and compare. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
@@ -29,7 +29,7 @@ for (const [batchEvents, batches] of [[1000, 3], [1, 250]] as const) {
   });
 }
 
-test("sideBySide() puts the last to the first, and nothing to nothing", () => {
+test("sideBySide() divides the last figure by the first, unless one is missing", () => {
   const columns = [
     { name: "small", figures: { "start ms": 200, "lost MB": null } },
     { name: "large", figures: { "start ms": 300, "lost MB": 4 } },
@@ -40,7 +40,7 @@ test("sideBySide() puts the last to the first, and nothing to nothing", () => {
   ]);
 });
 
-/** The end of a follow record that goes up to an event. */
+/** The end of a follow record, up to an event. */
 function recordThrough(id: string): Buffer {
   return Buffer.from(`],"next_after":"${id}","snapshot_through_event_id":"ff"}\n\r\n`);
 }
@@ -60,10 +60,10 @@ test("Deliveries counts each batch once at each follower, before or after its re
   const latencies = deliveries.take();
   assert.equal(latencies.count, 6);
   assert.ok(latencies.quantileMs(0.01) >= 990);
-  assert.throws(() => fast(1, Buffer.from("}\n\r\n")), /no end of a follow record/);
+  assert.throws(() => fast(1, Buffer.from("}\n\r\n")), /not the end of a follow record/);
 });
 
-test("compareThirds() tells growth from what goes up and down", () => {
+test("compareThirds() distinguishes growth from fluctuation", () => {
   const compared = (...figures: [memory: number, p99: number][]) =>
     compareThirds(figures.map(([memoryMb, p99Ms]) => ({
       memoryMb,

@@ -1,4 +1,4 @@
-/** The parts of the load generator, of which a fault would falsify the figures. */
+/** Parts of the load generator whose bugs would falsify the figures. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
@@ -10,7 +10,7 @@ import { BatchRequest, PAYLOAD_BYTES, typicalPayload } from "../../bench/support
 import { ResponseParser } from "../../bench/support/response_parser.ts";
 import { replayWorkload } from "../../bench/support/workloads.ts";
 
-test("BatchRequest makes valid batches under ids that differ, of the size the figures name", () => {
+test("BatchRequest builds valid batches with distinct ids and payloads of the stated size", () => {
   const request = new BatchRequest("a", 3);
   const ids = new Set<string>();
   for (let batch = 0; batch < 20; batch++) {
@@ -33,7 +33,7 @@ const RESPONSES = {
     `${HEAD}Transfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n2;e=1\r\nlo\r\n0\r\na: b\r\n\r\n`,
 };
 for (const [name, text] of Object.entries(RESPONSES)) {
-  test(`ResponseParser finds the end of a response ${name}, however it is cut`, () => {
+  test(`ResponseParser finds the end of a response ${name}, however it is split`, () => {
     const bytes = Buffer.from(text);
     const parser = new ResponseParser();
     for (let size = 1; size <= bytes.length; size++) {
@@ -53,7 +53,7 @@ test("ResponseParser refuses a response without a length, and more data after on
   }
 });
 
-test("LatencyHistogram.quantileMs() is right within 1 %, and takes the longest", () => {
+test("LatencyHistogram.quantileMs() is accurate within 1 %, and records very long latencies", () => {
   const latencies = new LatencyHistogram();
   assert.equal(latencies.quantileMs(0.5), 0);
   for (let ms = 1; ms <= 1000; ms++) latencies.record(ms);
@@ -65,7 +65,7 @@ test("LatencyHistogram.quantileMs() is right within 1 %, and takes the longest",
   assert(latencies.quantileMs(1) > 3_600_000);
 });
 
-test("formatTable() lines columns up", () => {
+test("formatTable() aligns columns", () => {
   const rows = [
     { row: "a", count: 1234567, time: null },
     { row: "long name", count: 1, time: 0.5 },
@@ -79,7 +79,7 @@ test("formatTable() lines columns up", () => {
   assert.equal(formatTable(rows), lines.join("\n"));
 });
 
-test("parseBenchOptions() refuses what makes no sense", () => {
+test("parseBenchOptions() refuses invalid options", () => {
   const rows = ["a", "b"];
   assert.deepEqual(parseBenchOptions(["--rows", "b"], rows).rows, ["b"]);
   for (const args of [["--rows", "c"], ["--seconds", "0"], ["--events", "x"], ["--nothing"]]) {
@@ -87,7 +87,7 @@ test("parseBenchOptions() refuses what makes no sense", () => {
   }
 });
 
-test("replayWorkload() reads to the end and starts again, counting each event once", () => {
+test("replayWorkload() reads to the end and restarts, counting each event once", () => {
   const id = "01890a5d-ac96-774b-bcce-b302099a80";
   const pageEnd = (nextAfter: string) =>
     Buffer.from(`...],"next_after":"${id}${nextAfter}","snapshot_through_event_id":"${id}ff"}`);

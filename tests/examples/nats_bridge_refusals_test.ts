@@ -48,7 +48,7 @@ testWithNats("nats_bridge reports an oversized event and does not skip it", asyn
   await appendPayloads(bridged, "b3", [4]);
   const told = await refusal(bridged);
   assert.match(told, new RegExp(`^event ${large.first_event_id} of shop/orders has 4\\d{3} b`));
-  assert.match(told, /takes messages of 4096 .*: raise its max_payload/);
+  assert.match(told, /accepts messages of 4096 .*: raise its max_payload/);
   assert.equal(await lastSequence(nats), 2);
   assert.equal((await readCursor(nats)).sequence, 2);
 
@@ -107,11 +107,14 @@ testWithNats("nats_bridge logs in with the user and password of the URL", async 
 testWithNats("nats_bridge refuses a stream that does not accept its subjects", async (bridged) => {
   const { streams } = await jetstreamManager(await bridged.nats.connect());
   await streams.add({ name: STREAM, subjects: ["elsewhere.>"] });
-  assert.match(await refusal(bridged), /takes elsewhere\.>: add ground\.\*\.\* to its subjects/);
+  assert.match(
+    await refusal(bridged),
+    /subjects elsewhere\.>: add ground\.\*\.\* to its/,
+  );
 });
 
 test("nats_bridge exits 2 for invalid arguments", async () => {
   const { code, stderr } = await runExample("nats_bridge", ["s", "--stream", "a.b"]);
   assert.equal(code, 2);
-  assert.match(stderr, /no name like a\.b/);
+  assert.match(stderr, /a\.b is not a valid NATS name/);
 });

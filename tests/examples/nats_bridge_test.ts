@@ -64,7 +64,7 @@ testWithNats(`nats_bridge survives kills of itself and NATS (SEED=${seed})`, asy
       await nats.stop("SIGKILL");
       await nats.start();
       await untilSequence(nats, await lastSequence(nats) + 1, bridge);
-      assert.match(bridge.output.stderr, /connecting again/);
+      assert.match(bridge.output.stderr, /reconnecting/);
     }
     await endBridge(bridge, "SIGKILL");
   }

@@ -99,7 +99,7 @@ test("sqlite_view follows commits, even after the service was killed", async () 
     await appendChanges(served, "b3", random);
     await untilTransactions(view, 60 / LIMIT);
     await kill(view);
-    assert.match(view.output.stderr, /connecting again/);
+    assert.match(view.output.stderr, /reconnecting/);
     const log = await readLog(served);
     assert.deepEqual(readView(join(served.folder, "view.db")), expectedView(log));
   });
@@ -108,5 +108,5 @@ test("sqlite_view follows commits, even after the service was killed", async () 
 test("sqlite_view reports invalid arguments", async () => {
   const { code, stderr } = await runExample("sqlite_view", ["only-a-socket"]);
   assert.equal(code, 2);
-  assert.match(stderr, /a socket and a database are needed\n\nusage/);
+  assert.match(stderr, /a socket and a database are required\n\nusage/);
 });

@@ -86,7 +86,7 @@ test("tail_log waits for more events, even across a restart of the service", asy
       await append(served, "2", makeEvents(1, "second"));
       await untilPrinted(tail, ({ stdout }) => stdout.includes("second-0"));
       await served.stop("SIGKILL");
-      await untilPrinted(tail, ({ stderr }) => stderr.includes("trying again"));
+      await untilPrinted(tail, ({ stderr }) => stderr.includes("retrying"));
       await served.start();
       await append(served, "3", makeEvents(1, "third"));
       await untilPrinted(tail, ({ stdout }) => stdout.includes("third-0"));

@@ -1,7 +1,7 @@
 /**
- * Acknowledgement after fsync, on the real process: in a trace of its system calls, every 200 to a
- * mutation begins after an fdatasync of the tail has ended that began after the write of its commit
- * had. Needs `strace`.
+ * Acknowledgement after fsync, in the real process: a trace of its system calls shows that every
+ * 200 to a mutation starts after an fdatasync of the tail that started after the write of its
+ * commit. Needs `strace`.
  */
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -14,13 +14,13 @@ import { parseSystemCalls, type SystemCall } from "./support/system_calls.ts";
 
 const WRITERS = 8;
 const BATCHES_PER_WRITER = 25;
-/** Whatever can write to a file or a socket, or make a file durable. */
+/** System calls that write to a file or socket, or make a file durable. */
 const CALLS = "trace=write,writev,pwrite64,pwritev,pwritev2,sendto,sendmsg,sendmmsg,sendfile," +
   "splice,io_uring_enter,io_submit,fdatasync,fsync,sync_file_range,msync,ftruncate,rename";
 
 const RECEIPT = /\\"(?:first_event_id|retirement_event_id)\\":\\"([0-9a-f-]{36})\\"/;
 
-/** Every 200 to a mutation, by the first event of its batch: what is sent with a receipt. */
+/** Every 200 to a mutation, by the first event of its batch. */
 function acknowledgementsIn(calls: readonly SystemCall[]): [eventId: string, call: SystemCall][] {
   return calls.flatMap((call): [string, SystemCall][] => {
     const eventId = RECEIPT.exec(call.args)?.[1];
@@ -28,7 +28,7 @@ function acknowledgementsIn(calls: readonly SystemCall[]): [eventId: string, cal
   });
 }
 
-/** @throws {AssertionError} a receipt left before the fsync of its commit had ended. */
+/** @throws {AssertionError} a receipt was sent before the fsync of its commit returned. */
 function assertDurableBefore(
   eventId: string,
   receipt: SystemCall,
@@ -46,7 +46,7 @@ function assertDurableBefore(
   assert.ok(sync !== undefined, `the receipt of ${eventId} left before its fdatasync ended`);
 }
 
-/** Writers at the same time, duplicates among them, and a retirement each. @returns all 200s. */
+/** Concurrent writers that send duplicates and a retirement each. @returns all 200s. */
 async function load(socketPath: string): Promise<number> {
   const statuses: number[] = [];
   const post = async (path: string, body: unknown) => {
@@ -74,8 +74,8 @@ test("serve answers 200 to a mutation only after the fdatasync of its commit", a
     const { folder, logDir, serving, socketPath } = deployment;
     const tracer = await attachStrace(serving.child.pid!, folder, ["-e", CALLS]);
     const acknowledged = await load(socketPath);
-    // A response reaches the client before the tracer prints the call that sent it; the thread that
-    // answers this one has been past that.
+    // A response reaches the client before the tracer prints the call that sent it, but the thread
+    // that answers this request has passed that call.
     await request(socketPath, { path: "/v1/streams" });
     const calls = parseSystemCalls(await tracer.stop());
     await deployment.stop();

@@ -1,7 +1,7 @@
 /**
- * A configuration that is no configuration: far too large, of one line, nested without end, with
- * NUL in it. Every command that reads it ends with exit status 2 and one short line, and touches no
- * log. The bug: a message quoted a value whole, 64 KiB of digits or path, and with its line breaks.
+ * Unusable configurations: huge, on one line, deeply nested, or with NULs. Every command that reads
+ * one exits with status 2 and one short line, and leaves the log alone. Regression: a message
+ * quoted 64 KiB of digits or path, line breaks included.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -15,11 +15,11 @@ import { configOf, runOn } from "./support/hostile_deployment.ts";
 import { CONFIG_FILE_BYTES_MAX } from "../../src/commands/config.ts";
 
 const TEN_MB = 10_000_000;
-/** What may be said of a configuration, with its path. */
+/** Limit of a message about the configuration, path included. */
 const LINE_CHARS_MAX = 400;
-/** Of one that is read to its end: the largest there may be. */
+/** Size of the largest accepted configuration. */
 const ROOM = CONFIG_FILE_BYTES_MAX;
-/** Shows whether a message quotes what it was given. */
+/** Shows whether a message quotes its input. */
 const SECRET = "s3cret";
 
 const fill = (text: string, sizeBytes: number) => text.repeat(Math.floor(sizeBytes / text.length));
@@ -30,19 +30,19 @@ const CASES: [title: string, text: string][] = [
   ["10 MB of one token", `[server]\ntoken = "${SECRET}${fill("x", TEN_MB)}"\n`],
   ["one byte too many", fill("\n", ROOM + 1)],
   ["one line", fill("x", ROOM)],
-  ["nested arrays that end", `a = ${fill("[", ROOM / 2 - 4)}${fill("]", ROOM / 2 - 4)}`],
+  ["closed nested arrays", `a = ${fill("[", ROOM / 2 - 4)}${fill("]", ROOM / 2 - 4)}`],
   ["nested tables", `a = ${fill("{a=", ROOM - 4)}`],
   ["a key of many parts", `${fill("a.", ROOM - 8)}a = 1`],
   ["many keys", Array.from({ length: ROOM / 8 }, (_, n) => `k${n}=1`).join("\n").slice(0, ROOM)],
   ["many tables", fill("[[a]]\n", ROOM)],
-  ["a number without end", `[replay]\nmax_limit = ${fill("9", ROOM - 30)}`],
-  ["a negative number without end", `[replay]\ndefault_limit = -${fill("9", ROOM - 30)}`],
-  ["a string without end", `[server]\ntoken = "${SECRET}${fill("x", ROOM - 100)}`],
+  ["an endless number", `[replay]\nmax_limit = ${fill("9", ROOM - 30)}`],
+  ["an endless negative number", `[replay]\ndefault_limit = -${fill("9", ROOM - 30)}`],
+  ["an endless string", `[server]\ntoken = "${SECRET}${fill("x", ROOM - 100)}`],
   ["a path that is too long", `[server]\nsocket = "/${fill("s", ROOM - 100)}"`],
   ["a path with line breaks", `[server]\nsocket = "/${fill("\\n\\r", 400)}"`],
-  ["NUL in a comment", `# \0\n${CONFIG_TEMPLATE}`],
-  ["NUL in a token", CONFIG_TEMPLATE.replace('token = ""', `token = "${SECRET}\0"`)],
-  ["NUL after all", `${CONFIG_TEMPLATE}\0`],
+  ["a NUL in a comment", `# \0\n${CONFIG_TEMPLATE}`],
+  ["a NUL in a token", CONFIG_TEMPLATE.replace('token = ""', `token = "${SECRET}\0"`)],
+  ["a NUL at the end", `${CONFIG_TEMPLATE}\0`],
 ];
 
 function assertRefused(
@@ -57,7 +57,7 @@ function assertRefused(
   assert.doesNotMatch(stderr.trimEnd(), /\p{Cc}/u, label);
 }
 
-/** A deployment with this configuration, whose log must stay empty. */
+/** A deployment with this configuration; its log must stay empty. */
 async function withConfig(bytes: Uint8Array | string, use: (dir: string) => Promise<void>) {
   await withFolder(async (dir) => {
     await init(dir, () => {});
@@ -78,10 +78,10 @@ for (const [title, text] of CASES) {
   });
 }
 
-test("serve, a process of its own, refuses a configuration of 10 MB and one of 1 TB", async () => {
+test("serve in a separate process refuses a configuration of 10 MB and one of 1 TB", async () => {
   await withConfig(Buffer.alloc(TEN_MB, "x"), async (dir) => {
     for (const sizeBytes of [TEN_MB, 1e12]) {
-      // Without data: takes no room on the disk.
+      // A sparse file: occupies no disk space.
       await truncate(configOf(dir), sizeBytes);
       const { code, ...said } = await runCli(["serve", "--config", configOf(dir)]);
       assertRefused({ status: code, ...said }, `${sizeBytes} bytes`);

@@ -1,7 +1,7 @@
 /**
- * Thousands of connections to the real service, in each of the ways that cost a server memory and
- * are never answered. It goes on serving others, holds no more than its limits say, and is rid of
- * them when they leave. CONNECTIONS says how many; 10,000 are the aim.
+ * Thousands of connections to the real service, in each way that costs a server memory without
+ * completing a request. It keeps serving others within its memory limits, and releases the
+ * connections when they close. CONNECTIONS sets the number; the goal is 10,000.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -20,29 +20,29 @@ import { REPLAY_WHOLE_BYTES_MAX } from "../../src/api/replay_response.ts";
 import { RECENT_COMMITS_BYTES_MAX } from "../../src/log/log.ts";
 
 const CONNECTIONS_WANTED = Number(process.env.CONNECTIONS ?? 2000);
-/** What a process needs besides. */
+/** Descriptors that the process needs otherwise. */
 const OTHER_DESCRIPTORS = 200;
-/** Opened at a time: the queue of those who wait to be accepted is short. */
+/** Concurrent opens; the backlog of the socket is short. */
 const OPENING_MAX = 100;
 const RETRY_MS = 5;
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
-/** A runtime with the program in it. */
+/** A runtime that has loaded the program. */
 const BASE_BYTES = 256 * MIB + RECENT_COMMITS_BYTES_MAX;
-/** A connection itself, about, in either runtime. */
+/** Approximate cost of a connection in either runtime. */
 const CONNECTION_BYTES = 32 * KIB;
 /** One read of a socket. */
 const READ_BYTES = 64 * KIB;
 
 interface Kind {
   title: string;
-  /** What each sends at first, and then so that it goes on. */
+  /** Bytes that each connection sends first, and later to show progress. */
   begin: string;
   more: string;
-  /** What the server may hold for each. */
+  /** Limit of the server's memory for each connection. */
   bytesMax: number;
-  /** Of the connections, one in so many: those that cost much memory on the client's side too. */
+  /** Divides the number of connections of kinds that cost the client much memory too. */
   oneIn: number;
 }
 
@@ -50,14 +50,14 @@ const GET = "GET /v1/events HTTP/1.1\r\nHost: x\r\n\r\n";
 const KINDS: Kind[] = [
   { title: "idle", begin: "", more: "", bytesMax: CONNECTION_BYTES, oneIn: 1 },
   {
-    title: "in the middle of a head",
+    title: "with a partial head",
     begin: "GET /v1/events HTTP/1.1\r\nHo",
     more: "s",
     bytesMax: CONNECTION_BYTES,
     oneIn: 1,
   },
   {
-    title: "sending a long head and not its end",
+    title: "with a long unfinished head",
     begin: `GET / HTTP/1.1\r\nX: ${"x".repeat(HEADER_BYTES_MAX - 1000)}`,
     more: "x",
     bytesMax: CONNECTION_BYTES + HEADER_BYTES_MAX + READ_BYTES,
@@ -71,7 +71,7 @@ const KINDS: Kind[] = [
     oneIn: 1,
   },
   {
-    title: "pipelining requests and reading no answer",
+    title: "pipelining requests without reading responses",
     begin: GET.repeat(60_000),
     more: GET,
     bytesMax: CONNECTION_BYTES + HEADER_BYTES_MAX + 2 * READ_BYTES + REPLAY_WHOLE_BYTES_MAX,
@@ -79,13 +79,13 @@ const KINDS: Kind[] = [
   },
 ];
 
-/** Connections that one process may have. */
+/** Connections that one process can open. */
 function connectionsAllowed(): number {
   const limit = execFileSync("sh", ["-c", "ulimit -n"], { encoding: "utf8" }).trim();
   return limit === "unlimited" ? Infinity : Number(limit) - OTHER_DESCRIPTORS;
 }
 
-/** Opens a connection that reads nothing; tries again while too many wait to be accepted. */
+/** Opens a connection that reads nothing; retries while the backlog is full. */
 async function openOne(socketPath: string): Promise<Socket> {
   for (;;) {
     const socket = connect(socketPath);
@@ -109,10 +109,10 @@ async function openCrowd(socketPath: string, count: number, sockets: Socket[]): 
   }
 }
 
-test("serve continues beside thousands of connections, within its memory", (context) =>
+test("serve stays responsive and within its memory limits with thousands of connections", (context) =>
   withServing(async (deployment) => {
     if (!existsSync("/proc/self/status")) {
-      return skipLoudly(context, "there is no /proc that tells the memory of a process");
+      return skipLoudly(context, "no /proc to read the memory of a process from");
     }
     const connections = Math.min(CONNECTIONS_WANTED, connectionsAllowed());
     if (connections < CONNECTIONS_WANTED) {
@@ -135,7 +135,7 @@ test("serve continues beside thousands of connections, within its memory", (cont
       for (const { title, begin, more, bytesMax, oneIn } of KINDS) {
         const count = Math.ceil(connections / oneIn);
         await openCrowd(socketPath, count, sockets);
-        // One memory for all that is not sent yet.
+        // The limit for unsent data applies to all connections together.
         const bytes = Buffer.from(begin);
         for (const socket of sockets) if (begin !== "") socket.write(bytes);
         await assertServed();

@@ -1,9 +1,9 @@
 /**
- * A crash at every operation of every sequence of steps, in several torn variants, and a second one
- * at every operation of the recovery.
+ * A crash at every operation of every sequence of steps, in several torn variants, and a second
+ * crash at every operation of the recovery.
  *
- * CRASH_DEPTH=3 enumerates all sequences of up to three steps; without it those of one step are,
- * and some of two, chosen by SEED. CRASH_STEPS=append,seal is that sequence alone.
+ * CRASH_DEPTH=3 enumerates all sequences of up to three steps; the default is all of one step and
+ * some of two, chosen by SEED. CRASH_STEPS=append,seal runs that sequence alone.
  */
 import assert from "node:assert/strict";
 import process from "node:process";
@@ -32,12 +32,12 @@ const seed = testSeed();
 const { CRASH_STEPS, CRASH_DEPTH } = process.env;
 const isSampled = CRASH_STEPS === undefined && CRASH_DEPTH === undefined;
 const variety = isSampled ? SAMPLED_VARIETY : FULL_VARIETY;
-/** What the enumeration went through. */
+/** What the enumeration covered. */
 const tally = { sequences: 0, points: 0, variants: 0, states: 0 };
-/** The same of crashes in the recovery from a crash. */
+/** What crashes during the recovery from a crash covered. */
 const recoveryTally = { points: 0, variants: 0, states: 0 };
 
-/** Runs a sequence and takes down what crashes in its last step, and after it, can leave. */
+/** Runs a sequence. @returns the states that crashes during or after its last step can leave. */
 async function crashPointsOf(
   steps: readonly Step[],
   base: Base,
@@ -60,7 +60,7 @@ async function checkSequence(steps: readonly Step[], base: Base): Promise<void> 
   tally.variants += points.variants;
   tally.states += points.states.size;
   const checked: CheckedTrees = { settled: new Set(), goesOn: new Set() };
-  /** How many receipts each state was held to: those of a run only become more. */
+  /** Receipts that each state was checked against; within a run they only increase. */
   const seen = new Map<string, number>();
   for (const [hash, { known }] of points.states) seen.set(hash, known.receipts);
   for (const [place, { tree, known, label }] of [...points.states.values()].entries()) {
@@ -72,24 +72,24 @@ async function checkSequence(steps: readonly Step[], base: Base): Promise<void> 
       if ((seen.get(secondHash) ?? -1) >= known.receipts) continue;
       seen.set(secondHash, known.receipts);
       recoveryTally.states += 1;
-      const twice = `${label}; then in recovery ${second.label}`;
+      const twice = `${label}; then during recovery ${second.label}`;
       await labelled(steps, twice, () => checkCrashState(second.tree, known, checked));
     }
   }
 }
 
-/** Names the crash in a failure, and the command that makes it again. */
+/** Adds the crash and the command that reproduces it to a failure. */
 async function labelled(steps: readonly Step[], label: string, check: () => Promise<void>) {
   try {
     await check();
   } catch (error) {
     const again = `SEED=${seed} CRASH_STEPS=${steps.join()} node --test ` +
       "tests/faults/crash_sequences_test.ts";
-    throw new Error(`${steps.join(", ")}: ${label}; again: ${again}`, { cause: error });
+    throw new Error(`${steps.join(", ")}: ${label}; rerun: ${again}`, { cause: error });
   }
 }
 
-/** All sequences of up to so many steps. */
+/** All sequences of up to `depth` steps. */
 function sequencesUpTo(depth: number): Step[][] {
   if (depth === 0) return [];
   const shorter = sequencesUpTo(depth - 1);
@@ -105,7 +105,7 @@ function sampledPairs(): Step[][] {
   ]);
 }
 
-/** The sequences to go through from a log that is not empty, and from an empty folder. */
+/** The sequences that start from a non-empty log, and from an empty folder. */
 function chosenSequences(): { fromLog: Step[][]; fromNothing: Step[][] } {
   if (CRASH_STEPS !== undefined) {
     const steps = CRASH_STEPS.split(",") as Step[];

@@ -1,7 +1,7 @@
 /**
- * The real service without free descriptors. With more clients than descriptors, those inside are
- * served on, and new ones again once others have left. A start or a sealing that cannot open its
- * files fails and leaves the log whole.
+ * The real service without free descriptors. With more clients than descriptors, connected clients
+ * are still served, and new ones once others leave. A start or seal that cannot open its files
+ * fails and leaves the log intact.
  */
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
@@ -32,15 +32,15 @@ import { testTime } from "../support/test_log.ts";
 import { skipLoudly } from "./support/skip.ts";
 
 const OPEN_FILES_MAX = 64;
-/** Clients that come while there are no descriptors left for all of them. */
+/** Clients that connect, more than there are descriptors for. */
 const CROWD = 100;
 const WRITERS = 4;
 const POLL_MS = 5;
 const GET_STREAMS = "GET /v1/streams HTTP/1.1\r\nHost: x\r\n\r\n";
-/** The history of the second test; each rotated file keeps a descriptor, segments do not. */
+/** The log of the second test; each pending file keeps a descriptor open, segments do not. */
 const SEGMENTS = 3;
 const PENDING_FILES = 12;
-/** Limits are tried from this one down, until so many runs have failed, each at an earlier step. */
+/** Limits decrease from this one until FAILURES runs have failed, each at an earlier step. */
 const LIMIT_FIRST = 42;
 const FAILURES = 8;
 
@@ -48,12 +48,12 @@ function config(dir: string): string[] {
   return ["--config", join(dir, "service.toml")];
 }
 
-/** Looks again and again until the server has got so far. */
+/** Polls until a condition holds. */
 async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await new Promise((resolve) => setTimeout(resolve, POLL_MS));
 }
 
-/** Sends a request on a connection that stays open. @returns its answer, which must be 200. */
+/** Sends a request on a connection that stays open. @returns its response, which must be 200. */
 async function answerTo(connection: RawConnection, bytes: string): Promise<string> {
   await connection.write(bytes);
   const response = await connection.readResponse();
@@ -77,10 +77,10 @@ async function verifiedEvents(dir: string): Promise<number> {
   return report.events_checked;
 }
 
-test("serve continues for those inside while more come than there are descriptors", (context) =>
+test("serve keeps serving connected clients when descriptors run out", (context) =>
   withServing(async (deployment) => {
     if (!existsSync("/proc/self/fd")) {
-      return skipLoudly(context, "there is no /proc that tells the descriptors of a process");
+      return skipLoudly(context, "no /proc to count the descriptors of a process in");
     }
     const { dir, socketPath } = deployment;
     const { receipts } = deployment;
@@ -97,7 +97,7 @@ test("serve continues for those inside while more come than there are descriptor
     for (const connection of inside) await answerTo(connection, GET_STREAMS);
     const before = openFiles();
 
-    // Those that find no room end without an answer.
+    // Connections without a descriptor get no response.
     const crowd: RawConnection[] = [];
     while (crowd.length < CROWD) {
       const connection = await RawConnection.open(socketPath);
@@ -112,15 +112,17 @@ test("serve continues for those inside while more come than there are descriptor
       receipts.push(...await Promise.all(writes));
     }
     const page = await answerTo(inside[0]!, "GET /v1/events HTTP/1.1\r\nHost: x\r\n\r\n");
-    assert.equal(JSON.parse(page).events.length, receipts.length, "segment and tail are read");
+    assert.equal(JSON.parse(page).events.length, receipts.length, "segment and tail are readable");
     assert.equal((await follower.takeLive(3 * WRITERS)).length, 3 * WRITERS);
-    assert.ok(openFiles() >= OPEN_FILES_MAX, "there were no descriptors all the time");
+    assert.ok(openFiles() >= OPEN_FILES_MAX, "descriptors stayed exhausted");
     const answers = await Promise.all(crowd.slice(0, 8).map((other) => other.readResponse()));
-    for (const answer of answers) assert.equal(answer?.status, 200, "those inside are answered");
+    for (const answer of answers) {
+      assert.equal(answer?.status, 200, "connected clients are answered");
+    }
 
     for (const other of crowd) other.destroy();
     await until(() => openFiles() <= before);
-    // Those that still wait to be accepted may be sent away once.
+    // Connections still in the backlog may be closed once.
     while (await replayPage(socketPath).catch(() => null) === null);
     await deployment.append("new");
     follower.close();
@@ -130,7 +132,7 @@ test("serve continues for those inside while more come than there are descriptor
     await deployment.assertContinues();
   }));
 
-/** Fills a deployment with segments, rotated files and a tail. @returns its events. */
+/** Fills a deployment with segments, pending files and a tail. @returns its number of events. */
 async function fill(dir: string): Promise<number> {
   const folder = join(dir, "data", "log");
   const open = () => openLog({ ...testTime(), storage: fileStorage(folder), report() {} });
@@ -158,14 +160,14 @@ async function fill(dir: string): Promise<number> {
   return batches;
 }
 
-/** Runs a command. @returns why it failed; null when it did not. */
+/** Runs a command. @returns its error; null when it succeeded. */
 type Run = (dir: string, openFilesMax: number) => Promise<string | null>;
 
 function runSeal(dir: string, openFilesMax: number): Promise<string | null> {
   return faultOf(spawnCli([...config(dir), "seal"], { openFilesMax }));
 }
 
-/** Ends it once it has opened the log; it may have no descriptor left for a client. */
+/** Stops `serve` once it has opened the log; it may have no descriptor left for a client. */
 async function runServe(dir: string, openFilesMax: number): Promise<string | null> {
   const spawned = spawnCli([...config(dir), "serve"], { openFilesMax });
   await untilReported(spawned, "serving ").catch(() => {});
@@ -180,7 +182,7 @@ async function faultOf({ exited }: Spawned): Promise<string | null> {
 }
 
 for (const [name, run] of [["seal", runSeal], ["serve", runServe]] satisfies [string, Run][]) {
-  test(`${name} with too few descriptors for its files fails and leaves the log whole`, () =>
+  test(`${name} without enough descriptors for its files fails and leaves the log intact`, () =>
     withFolder(async (folder) => {
       const full = join(folder, "full");
       assert.equal((await runCli(["init", full])).code, 0);
@@ -194,6 +196,6 @@ for (const [name, run] of [["seal", runSeal], ["serve", runServe]] satisfies [st
         assert.equal(await verifiedEvents(dir), events, `after ${name} with ${limit} descriptors`);
       }
       const inLog = faults.filter((fault) => /EMFILE.*\/(segments|pending|tail)/.test(fault));
-      assert.ok(inLog.length > 0, `some end at a file of the log: ${faults}`);
+      assert.ok(inLog.length > 0, `some fail at a file of the log: ${faults}`);
     }));
 }

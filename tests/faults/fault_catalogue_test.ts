@@ -3,9 +3,9 @@
  * every cited test and case exists, and every test in this folder is cited.
  *
  * An entry is `- **number** where: fault`, then indented list items: what must hold, and one or
- * more citations `file › title` or `file › title › case`. In a title, `…` stands for what the test
- * inserts; a trailing seed is left out. A case is a string or a member name in the test file, or in
- * a file of the tests that it imports.
+ * more citations `file › title` or `file › title › case`. In a title, `…` stands for an inserted
+ * value; a trailing seed is left out. A case is a string or member name in the test file or in a
+ * test helper that it imports.
  */
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
@@ -25,7 +25,7 @@ interface Citation {
 
 interface Entry {
   number: number;
-  /** Where it strikes, and the fault. */
+  /** The location and the fault. */
   fault: string;
   citations: Citation[];
 }
@@ -34,16 +34,16 @@ function read(path: string): string {
   return readFileSync(join(ROOT, path), "utf8");
 }
 
-/** @throws {AssertionError} an entry without a place, what must hold, or a test. */
+/** @throws {AssertionError} an entry lacks a location, an expectation or a test. */
 function parseEntry(text: string): Entry {
   const [head, holds, ...tests] = text.trimEnd().split("\n");
   const [, number, fault] = /^\*\*([1-9]\d*)\*\* (.+: .+)$/.exec(head!) ?? [];
-  assert.ok(number && fault, `an entry needs "- **number** where: fault": ${head}`);
-  assert.match(holds ?? "", /^ {2}- (?!`tests\/)/, `entry ${number} needs what must hold`);
-  assert.ok(tests.length > 0, `entry ${number} needs a test as \`file › title\``);
+  assert.ok(number && fault, `an entry must read "- **number** where: fault": ${head}`);
+  assert.match(holds ?? "", /^ {2}- (?!`tests\/)/, `entry ${number} needs an expectation`);
+  assert.ok(tests.length > 0, `entry ${number} needs a citation \`file › title\``);
   const citations = tests.map((line) => {
     const citation = /^ {2}- `(.+)`$/.exec(line)?.[1];
-    assert.ok(citation, `entry ${number} needs one \`file › title\` per line, not: ${line}`);
+    assert.ok(citation, `entry ${number} must have one \`file › title\` per line, not: ${line}`);
     return parseCitation(citation);
   });
   return { number: Number(number), fault, citations };
@@ -51,11 +51,14 @@ function parseEntry(text: string): Entry {
 
 function parseCitation(text: string): Citation {
   const [path, title, ...rest] = text.split(" › ");
-  assert.ok(path && title, `a citation needs \`file › title\`, or with › case: ${text}`);
+  assert.ok(
+    path && title,
+    `a citation must read \`file › title\` or \`file › title › case\`: ${text}`,
+  );
   return { path, title, caseName: rest.length === 0 ? undefined : rest.join(" › ") };
 }
 
-/** Entries end at an empty line or at the next entry; the introduction shows their form. */
+/** Entries end at an empty line or the next entry; the introduction shows their form. */
 const SECTIONS = read(CATALOGUE).split(/^## .*\n/m).slice(1);
 const ENTRIES: Entry[] = SECTIONS.flatMap((section) =>
   section.split(/^- (?=\*\*)/m).slice(1).map(parseEntry)
@@ -64,14 +67,14 @@ const ENTRIES: Entry[] = SECTIONS.flatMap((section) =>
 const STRING = /"(?:[^"\\]|\\.)*"|`(?:[^`\\]|\\.)*`/.source;
 const TEST_CALL = new RegExp(`(?<![.\\w])test\\w*\\(\\s*(?:(${STRING})|(\\w+)\\s*,)`, "g");
 
-/** Titles of the tests in a file, as the catalogue cites them. */
+/** Titles of the tests in a file, in the form that the catalogue cites. */
 function titlesIn(path: string): string[] {
   const source = read(path);
   return [...source.matchAll(TEST_CALL)].flatMap(([, literal, name]) => {
     if (literal !== undefined) return titleOf(literal);
     const constant = new RegExp(`const ${name} =\\s*(${STRING});`).exec(source)?.[1];
     if (constant !== undefined) return titleOf(constant);
-    // A function of the file's own that is called with titles.
+    // A helper in this file that is called with titles.
     assert.match(source, new RegExp(`\\(${name}: string\\b`), `${path}: ${name} must be a string`);
     return [];
   });
@@ -84,7 +87,7 @@ function titleOf(literal: string): string {
     .replaceAll(/\\(["`])/g, "$1");
 }
 
-/** A test file and all that it imports of the tests, as one text. */
+/** Concatenates a test file and the test helpers it imports. */
 function withImports(path: string, seen: Set<string> = new Set()): string {
   if (seen.has(path) || !existsSync(join(ROOT, path))) return "";
   seen.add(path);
@@ -105,12 +108,12 @@ function repeated<T>(items: readonly T[]): T[] {
   return items.filter((item, index) => items.indexOf(item) < index);
 }
 
-/** Fails with a line for each fault: what is wrong, and what to do. */
+/** Fails with one line per fault: what is wrong, and how to fix it. */
 function assertNone(faults: readonly string[]): void {
   assert.ok(faults.length === 0, `${CATALOGUE}:\n${faults.join("\n")}`);
 }
 
-test("tests/faults/catalogue.md: every entry has a number, a fault and citations of its own", () => {
+test("tests/faults/catalogue.md: every entry has a unique number, fault and citations", () => {
   const numbers = ENTRIES.map(({ number }) => number);
   const next = Math.max(...numbers) + 1;
   const faults = ENTRIES.map(({ fault }) => fault.toLowerCase());
@@ -130,11 +133,11 @@ test("tests/faults/catalogue.md: every cited test and case exists", () => {
   for (const { number, citations } of ENTRIES) {
     for (const { path, title, caseName } of citations) {
       if (!existsSync(join(ROOT, path))) {
-        faults.push(`entry ${number}: no file ${path}; cite the file that has the test now`);
+        faults.push(`entry ${number}: no file ${path}; cite the current file of the test`);
       } else if (!titlesIn(path).includes(title)) {
-        faults.push(`entry ${number}: ${path} has no test "${title}"; cite the title it has now`);
+        faults.push(`entry ${number}: ${path} has no test "${title}"; cite its current title`);
       } else if (caseName !== undefined && !hasCase(withImports(path), caseName)) {
-        faults.push(`entry ${number}: ${path} has no case "${caseName}"; cite the one it has now`);
+        faults.push(`entry ${number}: ${path} has no case "${caseName}"; cite its current name`);
       }
     }
   }

@@ -1,8 +1,7 @@
 /**
- * A segment whose rows are damaged behind a footer that is right, so that the service starts on it:
- * what cannot be read costs the requests that ask for it a 500 and the operator a line each, and
- * nobody else anything. No damaged byte is served. SEGMENT_DAMAGES says how many places are
- * damaged in turn.
+ * A segment with damaged rows and a valid footer, so the service starts. Requests that need
+ * unreadable rows get a 500 and a line each for the operator; all others succeed. No damaged byte
+ * is served. SEGMENT_DAMAGES sets the number of damaged places.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -34,7 +33,7 @@ const SEALED = Array.from({ length: 3 }, (_, number) =>
     })),
   }));
 
-/** A log of one segment and a tail; the last sealed event. */
+/** A log of one segment and a tail, and the last sealed event. */
 async function sealedLog(): Promise<{ tree: Tree; lastSealed: string }> {
   const storage = new SimulatedDisk();
   let lastSealed = "";
@@ -48,7 +47,7 @@ async function sealedLog(): Promise<{ tree: Tree; lastSealed: string }> {
   return { tree: storage.tree(), lastSealed };
 }
 
-/** Other bytes in front of the footer of the segment and its CRC-32. */
+/** Damages the body of the segment; its footer and CRC-32 stay intact. */
 function damage(tree: Tree, random: Random): Tree {
   const [path, bytes] = [...tree].find(([path]) => path.startsWith("segments/"))!;
   const segment = Buffer.from(bytes!);
@@ -60,7 +59,7 @@ function damage(tree: Tree, random: Random): Tree {
   return new Map(tree).set(path, segment);
 }
 
-/** Whether a request failed, and then as it must. */
+/** Whether a request failed; if so, it must be with `internal_error`. */
 function failed(reply: HttpReply): boolean {
   if (reply.status === 200) return false;
   assertError(reply, "internal_error");
@@ -79,7 +78,7 @@ async function endsAtOnce(socketPath: string): Promise<boolean> {
   }
 }
 
-/** Asks for all that is sealed, in every way. @returns how many requests and follows failed. */
+/** Reads all sealed events in every way. @returns how many requests and follows failed. */
 async function askForSealed(socketPath: string): Promise<{ requests: number; follows: number }> {
   const replies = [
     await request(socketPath),
@@ -102,11 +101,11 @@ test(`only requests that need a damaged page get a 500 (SEED=${seed})`, async ()
     const storage = new SimulatedDisk(damage(tree, random));
     await withServedLog(async ({ socketPath, reports }) => {
       const { requests, follows } = await askForSealed(socketPath);
-      // Whether a batch is new cannot be told where the index of batches cannot be read.
+      // Whether a batch is new is unknown if the batch index is unreadable.
       const newBatch = await ingest(socketPath, batchWith({ batch_id: "goes on" }));
       const requestsNow = requests + (failed(newBatch) ? 1 : 0);
       requestsFailed += requestsNow;
-      assert.equal(reports.length, requestsNow + follows, "a line each");
+      assert.equal(reports.length, requestsNow + follows, "one line per failure");
       for (const line of reports) {
         assert.match(line, /^(GET|POST) \/v1\/\w+ failed: |^follow ended, /);
         assert.match(line, /segments\/.*\.parquet/);
@@ -119,5 +118,5 @@ test(`only requests that need a damaged page get a 500 (SEED=${seed})`, async ()
     const { failure } = await verifyStorage(storage);
     assert.equal(failure?.code, "file_hash_mismatch");
   }
-  assert.ok(requestsFailed > 0, "some damage was met");
+  assert.ok(requestsFailed > 0, "some requests met damage");
 });

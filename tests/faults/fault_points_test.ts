@@ -1,7 +1,7 @@
 /**
- * Every operation of a service, a sealing and a service again fails in turn, in every way that it
- * can. FAULT_POINTS=all goes through all of them; without it some, chosen by SEED, are tried.
- * FAULT_POINT=12 tries that operation alone, in every way.
+ * Every operation of a run (service, seal, service) fails in turn, in every possible way. The
+ * default is a sample chosen by SEED; FAULT_POINTS=all runs all of them, and FAULT_POINT=12 only
+ * that operation, in every way.
  */
 import assert from "node:assert/strict";
 import process from "node:process";
@@ -18,7 +18,7 @@ import { plansFor } from "./support/fault_plans.ts";
 import { type Ending, FaultedRun } from "./support/faulted_run.ts";
 import type { Base } from "./support/log_run.ts";
 
-/** Of all fault points, the part that is tried without FAULT_POINTS=all. */
+/** Share of all fault points that is tried without FAULT_POINTS=all. */
 const SAMPLED = 0.02;
 const ENDINGS: readonly Ending[] = ["close", "kill"];
 const VARIETY: Variety = {
@@ -31,7 +31,7 @@ const VARIETY: Variety = {
 
 const seed = testSeed();
 
-/** The log with a part of a commit after it, as a crash in its write leaves it. */
+/** The log followed by part of a commit, as left by a crash during its write. */
 function withRemnant({ tree, known }: Base): Base {
   const tail = tailOf(tree);
   const cut = tail.subarray(commitOffsets(tail).at(-2), tail.length - 100);
@@ -40,21 +40,21 @@ function withRemnant({ tree, known }: Base): Base {
 
 /** A fault to try. */
 interface FaultPoint {
-  /** Of the operation, from 1. */
+  /** Number of the operation, from 1. */
   number: number;
-  /** Of the plan among those for the operation. */
+  /** Index of the plan among those for the operation. */
   place: number;
   ending: Ending;
 }
 
-/** One run with one fault; the run and the states that it left. */
+/** Runs with one fault. @returns where it struck and how many states were checked. */
 async function tryPoint(base: Base, { number, place, ending }: FaultPoint) {
   const points = new CrashPoints<KnownHistory>(VARIETY, seed);
   const run = new FaultedRun(
     base,
     (operation, count) => count === number ? plansFor(operation)[place] ?? null : null,
     ending,
-    ({ machine, known }) => points.take(machine.disk, known.copy(), "a process is over"),
+    ({ machine, known }) => points.take(machine.disk, known.copy(), "a process has ended"),
   );
   try {
     await run.run();
@@ -65,7 +65,7 @@ async function tryPoint(base: Base, { number, place, ending }: FaultPoint) {
   } catch (error) {
     const again =
       `SEED=${seed} FAULT_POINT=${number} node --test tests/faults/fault_points_test.ts`;
-    const message = `operation ${number} (${describe(run)}), then ${ending}; again: ${again}`;
+    const message = `operation ${number} (${describe(run)}), then ${ending}; rerun: ${again}`;
     throw new Error(message, { cause: error });
   }
   return { strike: run.strike, states: points.states.size };
@@ -77,7 +77,7 @@ function describe({ strike }: FaultedRun): string {
   return `${kind} ${path} with ${plan.name} in ${phase}`;
 }
 
-/** All faults of a run in which nothing fails. */
+/** All faults of a run, found by a run in which nothing fails. */
 async function faultPointsOf(base: Base): Promise<FaultPoint[]> {
   const points: FaultPoint[] = [];
   const count = (operation: Operation, number: number) => {
@@ -96,7 +96,7 @@ function isChosen(random: Random, { number }: FaultPoint): boolean {
   return FAULT_POINTS === "all" || random() < SAMPLED;
 }
 
-test(`whatever operation fails, nothing acknowledged is lost (SEED=${seed})`, async () => {
+test(`whichever operation fails, nothing acknowledged is lost (SEED=${seed})`, async () => {
   const startMs = performance.now();
   const random = seededRandom(seed);
   const base = withRemnant(await baseOf(LOG_STEPS));
@@ -106,8 +106,8 @@ test(`whatever operation fails, nothing acknowledged is lost (SEED=${seed})`, as
     if (!isChosen(random, point)) continue;
     const { strike, states } = await tryPoint(base, point);
     if (strike === null) {
-      // Without a shutdown there are not as many operations.
-      assert.equal(point.ending, "kill", `operation ${point.number} comes in every run`);
+      // A run without a shutdown has fewer operations.
+      assert.equal(point.ending, "kill", `operation ${point.number} occurs in every run`);
       continue;
     }
     tally.points += 1;

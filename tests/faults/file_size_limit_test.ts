@@ -1,7 +1,7 @@
 /**
- * `serve` under a limit on the size of files whose signal nobody ignores: Node ignores it itself
- * and answers `storage_full`; under Deno the system ends the process in the middle of a commit, as
- * a kill does. Either way a start without the limit has all that was acknowledged. Needs `prlimit`.
+ * `serve` under a file size limit whose signal is not ignored by its parent. Node ignores it itself
+ * and answers `storage_full`; Deno is killed by the system in the middle of a commit. Either way a
+ * start without the limit has everything acknowledged. Needs `prlimit`.
  */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -13,13 +13,13 @@ import { skipLoudly } from "./support/skip.ts";
 
 const LIMIT_BYTES = 300_000;
 const PAYLOAD_CHARS = 10_000;
-/** More than the limit has room for. */
+/** More than fits within the limit. */
 const BATCHES_MAX = LIMIT_BYTES / PAYLOAD_CHARS + 1;
 
-/** Without a core file. */
+/** Without a core dump. */
 const WRAPPER = ["prlimit", "--core=0", `--fsize=${LIMIT_BYTES}:unlimited`];
 
-/** Ingests until one batch is not taken. */
+/** Ingests until a batch is refused. */
 async function fill(deployment: Deployment): Promise<void> {
   const events = [event({ payload: "x".repeat(PAYLOAD_CHARS) })];
   for (let number = 0; number < BATCHES_MAX; number++) {
@@ -28,14 +28,14 @@ async function fill(deployment: Deployment): Promise<void> {
     if (reply !== null) assertError(reply, "storage_full");
     return;
   }
-  assert.fail("there was room for everything");
+  assert.fail("the limit was never reached");
 }
 
-test("serve loses nothing to a limit on the size of files", async (context) => {
+test("serve loses nothing at a file size limit", async (context) => {
   const { error } = spawnSync("prlimit", ["--version"]);
   if (error !== undefined) return skipLoudly(context, `no prlimit: ${error.message}`);
   await withDeployment(async (deployment) => {
-    // Deno keeps what it has compiled in large files of its own.
+    // Deno caches compiled code in large files of its own.
     const denoFlags = ["--no-code-cache"];
     const serving = await deployment.start({ wrapper: WRAPPER, denoFlags });
     await fill(deployment);

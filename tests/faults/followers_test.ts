@@ -1,6 +1,6 @@
 /**
- * Many followers of one server, while events are appended: each gets all of them in order, and the
- * server holds no more for them than its limits say, also for one that never reads.
+ * Many followers of one server while events are appended: each gets all of them in order, and the
+ * server's memory stays within its limits, even with a follower that never reads.
  */
 import assert from "node:assert/strict";
 import type { Buffer } from "node:buffer";
@@ -18,24 +18,24 @@ import { FOLLOW_PIECE_BYTES } from "../../src/api/follow_response.ts";
 const FOLLOWERS = 200;
 const EVENTS = 10_000;
 const BATCH_EVENTS = 100;
-/** Followers that have not got all by then are given up, and tell how far they came. */
+/** After this time the test fails and reports the progress of each follower. */
 const DELIVERY_TIMEOUT_MS = 90_000;
 
 const MIB = 1024 * 1024;
-/** A runtime with the program in it, that has just parsed batches and not collected them. */
+/** A runtime that has just parsed batches and not collected them. */
 const BASE_BYTES = 256 * MIB;
-/** What is appended besides while one follower reads nothing: its memory would be seen. */
+/** Appended while one follower reads nothing; large enough to show in the memory. */
 const BULK_BATCHES = 192;
 const BULK_PAYLOAD = "x".repeat(MIB);
 /**
- * A follower holds one record, and at the most a piece of it that the system has not taken, and one
- * on its way there. The followers share the newest commits and the records made of them.
+ * A follower holds one record and at most two pieces of it: one that the system has not accepted
+ * yet, and one being sent. Followers share the newest commits and their records.
  */
 const FOLLOWER_BYTES = FOLLOW_RECORD_BYTES_MAX + 2 * FOLLOW_PIECE_BYTES;
 const MEMORY_BYTES_MAX = BASE_BYTES + (FOLLOWERS + 1) * FOLLOWER_BYTES +
   RECENT_COMMITS_BYTES_MAX + LIVE_PAGES_BYTES_MAX;
 
-/** Counts what comes to one follower, whose positions must go up. */
+/** Counts the events of one follower and checks that its position increases. */
 class Received {
   events = 0;
   lastEventId = "";
@@ -57,7 +57,7 @@ test(`${FOLLOWERS} followers get ${EVENTS} events in order while they are append
       all.push(received);
       return received.take.bind(received);
     };
-    // It reads what comes only when it is asked for the next record.
+    // It reads only when the next record is requested.
     const stalled = await FollowReader.open(socketPath);
     const followers = await Followers.open({ socketPath, count: FOLLOWERS, after: null, receiver });
     const append = async () => {
@@ -83,7 +83,7 @@ test(`${FOLLOWERS} followers get ${EVENTS} events in order while they are append
         await commit(socketPath, batch(`bulk-${number}`, 1, BULK_PAYLOAD));
       }
       const peak = peakMemoryBytes(serving.child.pid!);
-      if (peak === null) context.diagnostic("memory is not checked: there is no /proc");
+      if (peak === null) context.diagnostic("memory is not checked: no /proc");
       else assert.ok(peak < MEMORY_BYTES_MAX, `${peak} bytes, at most ${MEMORY_BYTES_MAX}`);
 
       await stalled.catchUp();

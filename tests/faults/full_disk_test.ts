@@ -1,7 +1,7 @@
 /**
- * The real service on a disk that is really full: ingest is answered `storage_full`, readers and
- * followers go on, stops and starts work, a sealing fails and leaves everything, and with room
- * again ingest goes on at once. Nothing acknowledged is lost, and what was refused is not there.
+ * The real service on a full disk: ingest is answered `storage_full`, readers and followers
+ * continue, stops and starts work, a seal fails and changes nothing, and ingest resumes once there
+ * is space. Nothing acknowledged is lost, and nothing refused is stored.
  */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
@@ -21,18 +21,18 @@ import {
 } from "./support/small_disk.ts";
 
 const WRITERS = 4;
-/** Random: a segment of what can be compressed might find room. */
+/** Random data, because a segment of compressible data might still fit. */
 const PAYLOAD_BYTES = 15_000;
-/** More than any of the disks has room for. */
+/** More than fits on any of the disks. */
 const BATCHES_MAX = 200;
 
 const DISKS: [title: string, make: SmallDiskMaker][] = [
-  ["a file system in memory", memoryDisk],
+  ["an in-memory file system", memoryDisk],
   ["an ext4 file system", imageDisk],
-  ["a limit on the size of files", fileSizeLimit],
+  ["a file size limit", fileSizeLimit],
 ];
 
-/** A service on a small disk, and what it has promised. */
+/** A service on a small disk, and its receipts. */
 class SmallDeployment extends Deployment {
   readonly disk: SmallDisk;
   #batches = 0;
@@ -50,7 +50,7 @@ class SmallDeployment extends Deployment {
     return super.run(command, { wrapper: this.disk.wrapper });
   }
 
-  /** Ingests a batch that is taken or finds no room. @returns whether it was taken. */
+  /** Ingests a batch that is accepted or finds no space. @returns whether it was accepted. */
   async appendIfRoom(): Promise<boolean> {
     const payload = randomBytes(PAYLOAD_BYTES).toString("hex");
     const events = ["a", "b"].map((record_key) => event({ record_key, payload }));
@@ -59,11 +59,11 @@ class SmallDeployment extends Deployment {
     return reply.status === 200;
   }
 
-  /** Lets writers go on until each has met the full disk twice. */
+  /** Runs writers until each has met the full disk twice. */
   async fill(): Promise<void> {
     await Promise.all(Array.from({ length: WRITERS }, async () => {
       for (let refusals = 0; refusals < 2;) {
-        assert.ok(this.#batches < BATCHES_MAX, "the disk gets full");
+        assert.ok(this.#batches < BATCHES_MAX, "the disk fills up");
         if (!await this.appendIfRoom()) refusals++;
       }
     }));
@@ -75,7 +75,7 @@ async function verify(deployment: SmallDeployment): Promise<void> {
   assert.equal(events_checked, deployment.receipts.length * 2);
 }
 
-/** The service fills its disk, and goes on when that has room again. */
+/** The service fills its disk, and resumes ingest when space is freed. */
 async function fillAndMakeRoom(deployment: SmallDeployment): Promise<void> {
   const serving = await deployment.start();
   const follower = await FollowReader.open(deployment.socketPath);
@@ -97,7 +97,7 @@ async function fillAndMakeRoom(deployment: SmallDeployment): Promise<void> {
   await deployment.stop();
 }
 
-/** On the full disk: a kill, a start, a clean end, a sealing, a start. */
+/** On the full disk: kill, start, clean shutdown, seal, start. */
 async function restartWhileFull(deployment: SmallDeployment): Promise<void> {
   await deployment.start();
   await deployment.fill();
@@ -117,7 +117,7 @@ async function restartWhileFull(deployment: SmallDeployment): Promise<void> {
 }
 
 const TESTS: [name: string, run: (deployment: SmallDeployment) => Promise<void>][] = [
-  ["serve on a full disk refuses ingest and loses nothing", fillAndMakeRoom],
+  ["serve refuses ingest on a full disk and loses nothing", fillAndMakeRoom],
   ["serve and seal survive a restart on a full disk", restartWhileFull],
 ];
 

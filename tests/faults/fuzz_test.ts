@@ -1,8 +1,8 @@
 /**
- * The real service under spoiled requests, beside the clients of a soak: each is answered or its
- * connection closed, the process neither ends nor complains, nobody else notices, and the log holds
- * what was acknowledged and nothing that nobody sent. FUZZ_REQUESTS and FUZZ_SEED say how many and
- * which; round N of a seed is round 0 of seed + N.
+ * The real service under malformed requests, beside the clients of a soak: each request is answered
+ * or its connection closed, the process neither exits nor complains, other clients notice nothing,
+ * and the log holds everything acknowledged and nothing that was never sent. FUZZ_REQUESTS sets the
+ * number of requests, FUZZ_SEED their choice; round N of a seed is round 0 of seed + N.
  */
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
@@ -18,12 +18,12 @@ import { soakThrough } from "./support/soaked.ts";
 
 const REQUESTS = Number(process.env.FUZZ_REQUESTS ?? 3000);
 const SEED = Number(process.env.FUZZ_SEED ?? Date.now() % 2 ** 31);
-/** Requests to one log: then it is checked, and the next one begins an empty log. */
+/** Requests to one log; then it is checked, and the next round starts with an empty log. */
 const ROUND_REQUESTS_MAX = 3000;
 const CLIENTS = 8;
-/** How the sources of the fuzzing clients begin. */
+/** Prefix of the sources of the fuzzing clients. */
 const FUZZED = "x.c";
-/** What a server says that nothing went wrong with. */
+/** Messages of a server without errors. */
 const CALM_LINES = /^(serving .*|shutting down)$/;
 const CLOSING_MS_MAX = 30_000;
 
@@ -32,13 +32,13 @@ function complaints({ served }: Scene): string[] {
   return lines.filter((line) => line !== "" && !CALM_LINES.test(line));
 }
 
-/** Waits until the server has closed what its fuzzing clients have left. */
+/** Waits until the server has closed all connections of the fuzzing clients. */
 async function assertNothingLeftOpen({ served }: Scene): Promise<void> {
   if (!existsSync("/proc/self/fd")) return;
   const deadlineMs = performance.now() + CLOSING_MS_MAX;
-  // The clients of the soak go on and have sockets of their own.
+  // The clients of the soak keep their own sockets.
   while (openDescriptors(served.pid!)! > CLIENT_SOCKETS_MAX) {
-    assert.ok(performance.now() < deadlineMs, "sockets of clients that have gone stay open");
+    assert.ok(performance.now() < deadlineMs, "sockets of disconnected clients stay open");
     await served.client.streams();
   }
 }
@@ -73,14 +73,14 @@ async function fuzz(
   }
   for await (const { record_key: source } of scene.served.client.replay({ source: "system" })) {
     const isAskedFor = !source.startsWith(FUZZED) || sent.hasRetirement(source);
-    assert.ok(isAskedFor, `the retirement of ${source} was asked for`);
+    assert.ok(isAskedFor, `the retirement of ${source} was requested`);
   }
   await assertNothingLeftOpen(scene);
   record.assertServerCalm();
   return batches;
 }
 
-const title = `serve answers or closes ${REQUESTS} spoiled requests (FUZZ_SEED=${SEED})`;
+const title = `serve answers or closes ${REQUESTS} malformed requests (FUZZ_SEED=${SEED})`;
 test(title, async (context) => {
   const counts = new Map<string, number>();
   for (let done = 0, round = 0; done < REQUESTS; done += ROUND_REQUESTS_MAX, round++) {
@@ -92,7 +92,7 @@ test(title, async (context) => {
     batches!.assertAllHeld();
   }
   const table = [...counts].sort(([a], [b]) => a < b ? -1 : 1).map((row) => row.join(": "));
-  context.diagnostic(`answers: ${table.join(", ")}`);
+  context.diagnostic(`responses: ${table.join(", ")}`);
   for (const status of ["200", "400", "404", "405", "409", "415"]) {
     assert.ok(counts.has(status), `some requests get ${status}`);
   }

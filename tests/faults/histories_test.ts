@@ -1,7 +1,7 @@
 /**
- * Long random histories, each through four generations that end in a crash. HISTORIES says how
- * many, HISTORY_STEPS how many steps a generation has; history n of a run with SEED s is the only
- * one of a run with SEED s + n and HISTORIES=1.
+ * Long random histories, each of four generations that end in a crash. HISTORIES sets how many,
+ * HISTORY_STEPS the steps of a generation. To rerun history n of SEED s, use SEED s + n and
+ * HISTORIES=1.
  */
 import assert from "node:assert/strict";
 import process from "node:process";
@@ -9,15 +9,15 @@ import { test } from "node:test";
 import { seededRandom, testSeed } from "../../tools/support/random.ts";
 import { HistoryRun, type Tally } from "./support/history_run.ts";
 
-/** So many look at nearly everything: what comes in one history of ten may take some more. */
+/** Enough to meet nearly every outcome; outcomes of one history in ten may take more. */
 const HISTORIES_FOR_ALL = 50;
 const HISTORIES_MAX = 250;
-/** Histories of a long run between two lines of progress. */
+/** Interval of progress lines in a long run. */
 const HISTORIES_TOLD = 100;
 const EXPECTED = [
   ...["committed", "duplicate", "retired", "already_retired", "batch_id_conflict"],
   ...["source_retired", "source_lineage_conflict", "stream_frontier_conflict", "source_not_found"],
-  ...["storage_full", "writer_poisoned", "failed", "start failed", "sealing failed"],
+  ...["storage_full", "writer_poisoned", "failed", "start failed", "seal failed"],
   ...["crash in submissions", "crash in shutdown", "crash in seal", "crash in recovery"],
 ];
 
@@ -25,18 +25,18 @@ const firstSeed = testSeed();
 const count = Number(process.env.HISTORIES ?? HISTORIES_FOR_ALL);
 const steps = Number(process.env.HISTORY_STEPS ?? 60);
 
-/** @throws {Error} names the command that runs the history again that broke a promise. */
+/** @throws {Error} names the command that reruns the failing history. */
 async function runHistory(seed: number, tally: Tally): Promise<void> {
   try {
     await new HistoryRun(seededRandom(seed), steps, tally).run();
   } catch (error) {
     const again = `SEED=${seed} HISTORIES=1 HISTORY_STEPS=${steps} node --test ` +
       "tests/faults/histories_test.ts";
-    throw new Error(`a promise is broken; again: ${again}`, { cause: error });
+    throw new Error(`a promise is broken; rerun: ${again}`, { cause: error });
   }
 }
 
-test(`histories of crashes and faults keep every promise (SEED=${firstSeed})`, async () => {
+test(`random histories of crashes and faults break no promise (SEED=${firstSeed})`, async () => {
   const tally: Tally = {};
   const missing = () => EXPECTED.filter((what) => tally[what] === undefined);
   const isEnough = (done: number) =>
@@ -47,6 +47,6 @@ test(`histories of crashes and faults keep every promise (SEED=${firstSeed})`, a
     process.stderr.write(`${done + 1} histories: ${JSON.stringify(tally)}\n`);
   }
   if (count >= HISTORIES_FOR_ALL) {
-    assert.deepEqual(missing(), [], `of what happened: ${JSON.stringify(tally)}`);
+    assert.deepEqual(missing(), [], `outcomes: ${JSON.stringify(tally)}`);
   }
 });

@@ -1,7 +1,7 @@
 /**
- * A deployment in which something else lies in the place of a file or a folder: every command ends,
- * with one line and the exit status of the contract, writes nothing through a link, deletes nothing
- * that is not its own, and waits for no pipe.
+ * Deployments in which a file or folder is replaced by something else: every command exits with one
+ * line and the documented status, writes nothing through a link, deletes only its own files, and
+ * never waits for a pipe.
  */
 import assert from "node:assert/strict";
 import { lstat, mkdtemp, realpath, rm } from "node:fs/promises";
@@ -19,9 +19,7 @@ import {
 } from "./support/hostile_deployment.ts";
 import { HOSTILE_ENTRIES, type HostileEntry } from "./support/hostile_entry.ts";
 
-/**
- * Exit statuses that are right; of `verify` one that says what it is, or that it cannot read it.
- */
+/** Allowed exit statuses; `verify` may report the violation or fail to read the entry. */
 interface Statuses {
   seal: number[];
   verify: number[];
@@ -32,13 +30,13 @@ interface Place {
   title: string;
   path: (whole: WholeDeployment) => string;
   statuses: Statuses;
-  /** Of those that a link to what was there has, when others. */
+  /** Statuses for a link to the original, if they differ. */
   linked?: Statuses;
   isFolder?: true;
 }
 
 const REFUSED: Statuses = { seal: [1], verify: [1, 3], init: [1] };
-/** `init` looks at the names in the log folder, not below. */
+/** `init` looks only at names directly in the log folder. */
 const REFUSED_BELOW: Statuses = { ...REFUSED, init: [0] };
 const TAKEN: Statuses = { seal: [0], verify: [0], init: [1] };
 
@@ -56,7 +54,7 @@ const PLACES: Place[] = [
   { title: "segments/", path: () => "data/log/segments", statuses: REFUSED, isFolder: true },
   { title: "pending/", path: () => "data/log/pending", statuses: REFUSED, isFolder: true },
   { title: "the log folder", path: () => "data/log", statuses: REFUSED, isFolder: true },
-  // An operator may have the data on another disk.
+  // An operator may keep the data on another disk.
   {
     title: "the data folder",
     path: () => "data",
@@ -72,7 +70,7 @@ const PLACES: Place[] = [
   },
 ];
 
-/** Names that mean nothing, or only to a writer. */
+/** Unknown names, or names known only to a writer. */
 const STRAY_PATHS = [
   "data/log/stray",
   "data/log/segments/stray",
@@ -90,7 +88,7 @@ before(async () => {
 after(() => rm(folder, { recursive: true, force: true }));
 
 function assertEnd({ status, stdout, stderr }: CommandEnd, statuses: number[], label: string) {
-  assert.ok(statuses.includes(status), `${label}: ended with ${status}: ${stderr}`);
+  assert.ok(statuses.includes(status), `${label}: exit ${status}: ${stderr}`);
   if (status === 0) return;
   assert.match(stderr, /^[^\n]+\n$/, `${label}: one line`);
   assert.doesNotMatch(stderr, /defect/, label);
@@ -102,7 +100,7 @@ async function exists(path: string): Promise<boolean> {
   return await lstat(path).then(() => true, () => false);
 }
 
-/** Runs a command where an entry has a place; the entry must be left where it is. */
+/** Runs a command with an entry at `place`; the command must leave the entry there. */
 async function runWith(
   place: string,
   entry: HostileEntry,
@@ -112,7 +110,7 @@ async function runWith(
   const label = `${command.join(" ")} with ${entry.title}`;
   const { isOutsideUntouched } = await withHostile(whole, place, entry, async (dir) => {
     assertEnd(await runOn(dir, command), statuses, label);
-    assert.ok(await exists(join(dir, place)), `${label}: the entry is still there`);
+    assert.ok(await exists(join(dir, place)), `${label}: the entry still exists`);
     const precious = join(dir, place, "precious");
     assert.ok(entry.title !== "a folder with a file" || await exists(precious), label);
   });
@@ -120,21 +118,21 @@ async function runWith(
 }
 
 for (const { title, path, statuses, linked, isFolder } of PLACES) {
-  test(`seal, verify and init end where something else is in the place of ${title}`, async () => {
+  test(`seal, verify and init exit as documented when an entry replaces ${title}`, async () => {
     for (const entry of HOSTILE_ENTRIES) {
       if (isFolder && entry.title === "a folder with a file") continue;
       const isFollowed = entry.isLink && linked !== undefined;
       for (const name of ["seal", "verify", "init"] as const) {
         const expected = isFollowed ? linked[name] : statuses[name];
         const isUntouched = await runWith(path(whole), entry, [name], expected);
-        assert.ok(isUntouched || isFollowed, `${name} with ${entry.title} writes outside`);
+        assert.ok(isUntouched || isFollowed, `${name} with ${entry.title} wrote outside`);
       }
     }
   });
 }
 
 for (const place of STRAY_PATHS) {
-  test(`seal and verify leave anything at ${place}`, async () => {
+  test(`seal and verify ignore any entry at ${place}`, async () => {
     for (const entry of HOSTILE_ENTRIES.filter(({ isLink }) => !isLink)) {
       for (const name of ["seal", "verify"]) {
         assert.ok(await runWith(place, entry, [name], [0]));
@@ -145,7 +143,7 @@ for (const place of STRAY_PATHS) {
 
 for (const place of TEMPORARY_PATHS) {
   const leftoverTitle =
-    `seal takes ${place} for its own leftover, follows it nowhere and removes no folder`;
+    `seal removes ${place} as a leftover, never follows it, and removes no folder`;
   test(leftoverTitle, async () => {
     for (const entry of HOSTILE_ENTRIES.filter(({ isLink }) => !isLink)) {
       await withHostile(whole, place, entry, async (dir) => {
@@ -161,8 +159,7 @@ const LINK = HOSTILE_ENTRIES.find(({ isLink }) => isLink)!;
 const PIPE = HOSTILE_ENTRIES.find(({ title }) => title === "a pipe")!;
 
 for (const { title, path } of PLACES.filter(({ linked }) => linked === undefined)) {
-  const serveTitle =
-    `serve, a process of its own, refuses a link or a pipe in the place of ${title}`;
+  const serveTitle = `serve in a separate process refuses a link or pipe in place of ${title}`;
   test(serveTitle, async () => {
     for (const entry of [LINK, PIPE]) {
       const { isOutsideUntouched } = await withHostile(whole, path(whole), entry, async (dir) => {

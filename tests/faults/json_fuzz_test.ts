@@ -1,7 +1,7 @@
 /**
- * The JSON reader against the built-in parser and rules of its own, on texts that are almost JSON:
- * both accept the same texts, and make the same value and the same canonical text of them.
- * JSON_CASES says how many texts, SEED which.
+ * Compares the JSON reader with the built-in parser plus independent rules on nearly valid JSON:
+ * both accept the same texts, with the same value and the same canonical text. JSON_CASES sets the
+ * number of texts, SEED their choice.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -20,17 +20,17 @@ import { almostJson } from "./support/almost_json.ts";
 import { judge, type Verdict } from "./support/json_oracle.ts";
 
 const CASES = Number(process.env.JSON_CASES ?? 20_000);
-/** Deeper values are not compared with what has no bound: that would recurse too deep. */
+/** Deeper values are not compared with the unbounded reader, to limit recursion. */
 const UNCUT_DEPTH_MAX = 1024;
 
-/** Checks one text; returns what became of it. */
+/** Checks one text. @returns its verdict. */
 function check(bytes: Uint8Array): string {
   const verdict = judge(bytes, JSON_DEPTH_MAX);
   if (!verdict.isAccepted) {
     assert.throws(() => parseJson(bytes), (error) => {
       assert.ok(error instanceof JsonError);
       const offsetBytes = Number(/ at byte (\d+)/.exec(error.message)?.[1] ?? 0);
-      assert.ok(offsetBytes >= 0 && offsetBytes <= bytes.length, "offset of the fault");
+      assert.ok(offsetBytes >= 0 && offsetBytes <= bytes.length, "byte offset of the error");
       return true;
     });
     return verdict.reason;
@@ -48,7 +48,7 @@ const HEAD =
   '{"batch_id":"b","source":"s","events":[{"stream":"t","record_key":"k","kind":"upserted",' +
   '"payload":';
 
-/** The same text as the payload of a batch. */
+/** Checks the text as the payload of a batch. */
 function checkPayload(bytes: Uint8Array, { depth, canonical }: Verdict & { isAccepted: true }) {
   const body = Buffer.concat([Buffer.from(HEAD), bytes, Buffer.from("}]}")]);
   if (depth > PAYLOAD_DEPTH_MAX) {
@@ -59,11 +59,11 @@ function checkPayload(bytes: Uint8Array, { depth, canonical }: Verdict & { isAcc
     const exact = encodeBatch(checkBatch(body));
     const prepared = prepareBatch(body);
     assert.equal(submittedEvents(exact)[0]!.payload, canonical, "the stored payload");
-    assert.deepEqual(prepared, exact, "both ways to prepare a batch agree");
+    assert.deepEqual(prepared, exact, "fast and exact preparation agree");
   }
 }
 
-/** The reader for texts of our own, which cuts nothing. */
+/** Checks `parseJsonText()`, which does not limit the depth. */
 function checkUncut(bytes: Uint8Array, { depth, value }: Verdict & { isAccepted: true }): void {
   if (depth > UNCUT_DEPTH_MAX) return;
   const uncut = depth > JSON_DEPTH_MAX ? judge(bytes, UNCUT_DEPTH_MAX) : { value };
@@ -71,20 +71,20 @@ function checkUncut(bytes: Uint8Array, { depth, value }: Verdict & { isAccepted:
   assert.ok("value" in uncut && isDeepStrictEqual(read, uncut.value), "parseJsonText()");
 }
 
-/** A text as it can be pasted into a test. */
+/** Formats a text for pasting into a test. */
 function quoted(bytes: Uint8Array): string {
   const hex = Buffer.from(bytes).toString("hex");
   return bytes.length > 2000 ? `${bytes.length} bytes` : `Buffer.from("${hex}", "hex")`;
 }
 
-/** Every one of these must be met often, or the generator has gone blunt. */
+/** Each must occur often, or the generator has lost coverage. */
 const OUTCOMES = [
   ...["accepted", "accepted, too deep for a payload", "not UTF-8", "not JSON"],
   ...["a name appears twice", "an unpaired surrogate", "a number that overflows"],
   "an integer not kept",
 ];
 
-test(`parseJson() makes of ${CASES} texts what it must (SEED=${SEED})`, (context) => {
+test(`parseJson() agrees with an oracle on ${CASES} texts (SEED=${SEED})`, (context) => {
   const random = new SeededRandom();
   const counts = new Map(OUTCOMES.map((outcome) => [outcome, 0]));
   for (let number = 0; number < CASES; number++) {

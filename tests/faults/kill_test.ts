@@ -1,7 +1,7 @@
 /**
  * The real service, killed at random moments of its start, of ingest under concurrent writers and
- * of its shutdown, with a sealing now and then. Every acknowledged batch must be there once, whole,
- * with the ids of its receipt; every other one is absent or whole. KILLS says how many kills.
+ * of its shutdown, with occasional seals. Every acknowledged batch must exist once, whole, with the
+ * ids of its receipt; every other batch is absent or whole. KILLS sets the number of kills.
  */
 import assert from "node:assert/strict";
 import process from "node:process";
@@ -12,13 +12,13 @@ import { randomInteger, randomItem, SEED, seededRandom } from "../../tools/suppo
 import { soakThrough, tellOfLongRun } from "./support/soaked.ts";
 
 const KILLS = Number(process.env.KILLS ?? 25);
-/** Ingest is killed after at most so many receipts, and a moment. */
+/** Ingest is killed after a random number of receipts, up to this one, and a short delay. */
 const RECEIPTS_MAX = 30;
 const MOMENT_MS_MAX = 5;
 const POLL_MS = 1;
 const SEALED_SHARE = 0.15;
 
-/** Half of the time with a receipt in hand: what it promises must be true by then. */
+/** Half of the kills follow a receipt at once: its batch must already be durable. */
 async function killInIngest(scene: Scene): Promise<void> {
   const { random, tally, failing } = scene;
   const due = tally.of("batches") + randomInteger(random, 1, RECEIPTS_MAX);
@@ -33,10 +33,10 @@ const KINDS: Record<string, Disturbance> = {
   "killed in start": DISTURBANCES.killStart,
   "killed once recovery had written": DISTURBANCES.killRecovery,
 };
-/** Ingest as often as all others. */
+/** Half of the kills strike during ingest. */
 const DRAWN = [...Object.keys(KINDS), "killed in ingest", "killed in ingest"];
 
-test(`serve keeps what it acknowledged through ${KILLS} kills (SEED=${SEED})`, async () => {
+test(`serve keeps everything it acknowledged through ${KILLS} kills (SEED=${SEED})`, async () => {
   const random = seededRandom(SEED);
   const struck: Record<string, number> = {};
   const deck = Array.from({ length: KILLS }, (): Disturbance[] => {
@@ -45,7 +45,7 @@ test(`serve keeps what it acknowledged through ${KILLS} kills (SEED=${SEED})`, a
     return random() < SEALED_SHARE ? [KINDS[kind]!, DISTURBANCES.seal] : [KINDS[kind]!];
   });
   const result = await soakThrough(deck.flat());
-  // A shutdown may be over before the kill comes.
+  // A shutdown may end before the kill.
   assert.ok(result.tally.of("kills") + result.tally.of("stops") >= KILLS);
   tellOfLongRun("KILLS", result, struck);
 });

@@ -1,7 +1,7 @@
 /**
- * The real service with a small heap, while clients send the largest bodies at once. It survives:
- * bodies wait for room and are prepared one at a time. What it acknowledged is there after a
- * restart. MEMORY_ROUNDS says how often.
+ * The real service with a small heap, under concurrent bodies of the largest size. It survives:
+ * bodies wait for capacity and are prepared one at a time. Everything acknowledged is there after a
+ * restart. MEMORY_ROUNDS sets the number of rounds.
  */
 import assert from "node:assert/strict";
 import process from "node:process";
@@ -15,18 +15,18 @@ const ROUNDS = Number(process.env.MEMORY_ROUNDS ?? 1);
 const HEAP_MIB = 256;
 const MIB = 1024 * 1024;
 const CLIENTS = 3;
-/** Gives either runtime its heap limit. */
+/** Sets the heap limit of either runtime. */
 const WRAPPER = [
   "env",
   `NODE_OPTIONS=--max-old-space-size=${HEAP_MIB}`,
   `DENO_V8_FLAGS=--max-old-space-size=${HEAP_MIB}`,
 ];
 
-/** JSON of the events of a batch. */
+/** The events of a batch, as JSON. */
 const EVENTS: [title: string, make: () => string][] = [
   ["one string of 32 MiB", () => eventOf(`"${"x".repeat(INGEST_BODY_BYTES_MAX - 500)}"`)],
   ["10,000 events of 3 KiB", () => Array(10_000).fill(eventOf(`"${"y".repeat(3200)}"`)).join()],
-  // The bug: the text of these was kept as a tree of 64 bytes for each.
+  // Regression: each number was kept as a tree of 64 bytes.
   ["6 million numbers", () => eventOf(`[${"1,".repeat(6 * MIB)}1]`)],
 ];
 
@@ -34,7 +34,7 @@ function eventOf(payload: string): string {
   return `{"stream":"orders","record_key":"1","kind":"upserted","payload":${payload}}`;
 }
 
-/** Sends a body until it is taken; a service without room says so. */
+/** Resends a body until it is accepted; the service may answer `overloaded`. */
 async function ingestAtLast(socketPath: string, body: string): Promise<Receipt> {
   for (;;) {
     const reply = await ingest(socketPath, body);
@@ -44,7 +44,7 @@ async function ingestAtLast(socketPath: string, body: string): Promise<Receipt> 
 }
 
 for (const [title, make] of EVENTS) {
-  test(`serve with a heap of ${HEAP_MIB} MiB takes ${title} from ${CLIENTS} clients at once`, () =>
+  test(`serve with a ${HEAP_MIB} MiB heap survives ${title} from each of ${CLIENTS} clients`, () =>
     withServing(async (deployment) => {
       const { socketPath } = deployment;
       const events = make();
@@ -66,12 +66,12 @@ for (const [title, make] of EVENTS) {
       }
       const { streams } = await streamsPage(socketPath);
       const expected = receipts.reduce((sum, receipt) => sum + receipt.events, 0);
-      assert.equal(streams[0]!.event_count, expected, "all that was acknowledged is there");
+      assert.equal(streams[0]!.event_count, expected, "everything acknowledged exists");
       await deployment.stop();
     }, { wrapper: WRAPPER }));
 }
 
-/** An id just before another one. */
+/** An id just before another. */
 function before(eventId: string): string {
   const last = parseInt(eventId.slice(-8), 16);
   return eventId.slice(0, -8) + (last - 1).toString(16).padStart(8, "0");

@@ -1,7 +1,7 @@
 /**
- * The real `seal`, killed at random moments of its work, also on what earlier kills have left: the
- * next `seal` or `serve` goes on, and every event is there once, as it was. A kill counts when the
- * run that it ended has changed the folder and has left work. SEAL_KILLS says how many.
+ * The real `seal`, killed at random moments, also on the leftovers of earlier kills: the next
+ * `seal` or `serve` resumes, and every event exists once, unchanged. A kill counts if the run had
+ * changed the folder and left work undone. SEAL_KILLS sets the number of kills.
  */
 import assert from "node:assert/strict";
 import { lstat, readdir, readFile } from "node:fs/promises";
@@ -16,18 +16,18 @@ import { randomItem, SEED } from "../../tools/support/random.ts";
 import { soakThrough, tellOfLongRun } from "./support/soaked.ts";
 
 const KILLS = Number(process.env.SEAL_KILLS ?? 4);
-/** Kills that may come too early or too late, for each that counts. */
+/** Kills that come too early or too late, for each that counts. */
 const MISSES_MAX = 20;
-/** By what the time is multiplied in which a kill is to come, after one that came too late. */
+/** Reduces the longest delay before a kill after one that came too late. */
 const QUICKER_AFTER_MISS = 0.9;
 const WORK_MS_FIRST = 300;
 const POLL_MS = 1;
-/** What is appended before each sealing, so that it takes a moment. */
+/** Batches appended before each seal, so that it takes long enough to kill. */
 const BATCHES_BETWEEN = 60;
-/** Steps that are over in a moment: a kill waits until it sees one. */
-const SHORT_STEPS = ["no tail", "unlisted segment", "manifest aside", "covered pending"];
+/** Very short steps; a kill polls until it sees one. */
+const SHORT_STEPS = ["no tail", "unlisted segment", "temporary manifest", "covered pending"];
 
-/** Names, sizes and times of all files: what a run that has begun its work has changed. */
+/** Names, sizes and times of all files, to detect whether a run has started to work. */
 async function stateOf({ logDir }: ServedLog): Promise<string> {
   const names = (await readdir(logDir, { recursive: true })).sort();
   const states = names.map(async (name) => {
@@ -37,7 +37,7 @@ async function stateOf({ logDir }: ServedLog): Promise<string> {
   return (await Promise.all(states)).join("\n");
 }
 
-/** What a sealing that was cut off has left, in a word or two. */
+/** Short labels for the leftovers of an interrupted seal. */
 async function leftBehind({ logDir }: ServedLog): Promise<string> {
   const list = (folder: string): Promise<string[]> => readdir(join(logDir, folder)).catch(() => []);
   const [root, pending, segments] = await Promise.all([".", "pending", "segments"].map(list));
@@ -46,22 +46,22 @@ async function leftBehind({ logDir }: ServedLog): Promise<string> {
   const last = JSON.parse(manifest).segments.at(-1)?.last_event_id ?? "";
   return [
     root!.includes("tail.ndjson") ? "" : "no tail",
-    root!.includes("manifest.json.tmp") ? "manifest aside" : "",
+    root!.includes("manifest.json.tmp") ? "temporary manifest" : "",
     pending!.some((name) => name.slice(37, 73) <= last) ? "covered pending" : "",
     pending!.some((name) => name.slice(37, 73) > last) ? "pending" : "",
-    segments!.includes("new.parquet.tmp") ? "segment aside" : "",
+    segments!.includes("new.parquet.tmp") ? "temporary segment" : "",
     segments!.some(isUnlisted) ? "unlisted segment" : "",
   ].filter((word) => word !== "").join(", ") || "nothing";
 }
 
-/** Where earlier runs have left only what is to be cleaned up, there is nothing to seal. */
+/** If earlier runs left only cleanup, there is nothing to seal. */
 function assertEnded({ code, stderr }: CliExit): void {
   assert.ok(code === 0 || code === 1 && /nothing to seal\n$/.test(stderr), stderr);
 }
 
 /**
- * Kills a sealing some time into its work, or when a short step of it is seen.
- * @returns what it left; null when it was over, or had left nothing to do.
+ * Kills a seal after some time, or during a given short step.
+ * @returns the leftovers; null if it had finished or had nothing to do.
  */
 async function killSeal(served: ServedLog, moment: number | string): Promise<string | null> {
   const before = await stateOf(served);
@@ -80,7 +80,7 @@ async function killSeal(served: ServedLog, moment: number | string): Promise<str
   return exit.signal !== "SIGKILL" || left === "nothing" ? null : left;
 }
 
-/** `verify` finds nothing wrong with what is there. */
+/** Asserts that `verify` finds no violation. */
 async function verify(served: ServedLog): Promise<{ orphans: string[]; remnants: string[] }> {
   const { code, stdout, stderr } = await served.run(["verify", "--chain"]);
   assert.equal(code, 0, stdout + stderr);
@@ -97,14 +97,14 @@ test(`seal loses and duplicates nothing through ${KILLS} kills (SEED=${SEED})`, 
       const due = tally.of("batches") + BATCHES_BETWEEN;
       while (tally.of("batches") < due) await delay(POLL_MS, undefined, { signal: failing });
       await served.stop();
-      // Several on top of each other, until there is nothing left to kill.
+      // Several kills in a row, until there is nothing left to seal.
       for (let isOver = false; !isOver && kills < KILLS;) {
         const moment = random() < 0.5 ? random() * workMs : randomItem(random, SHORT_STEPS);
         const left = await killSeal(served, moment);
         isOver = left === null || random() < 0.5;
         if (left === null) {
-          assert.ok(++misses <= KILLS * MISSES_MAX, "kills do not come in time");
-          // It may have been measured while the machine was busy.
+          assert.ok(++misses <= KILLS * MISSES_MAX, "too many kills missed the seal");
+          // The first measurement may be from a busy machine.
           if (typeof moment === "number") workMs *= QUICKER_AFTER_MISS;
         } else {
           kills += 1;

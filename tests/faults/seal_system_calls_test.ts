@@ -1,6 +1,6 @@
 /**
- * The real `seal` while one of its system calls fails, at each step: it ends with exit status 1 and
- * says so, every event is still there, and the next `seal` goes on. Needs `strace`.
+ * The real `seal` while one of its system calls fails, at each step: it exits with status 1 and the
+ * reason, every event still exists, and the next `seal` completes. Needs `strace`.
  */
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -14,29 +14,29 @@ const WRITES = "write,writev,pwrite64,pwritev,pwritev2";
 const SYNCS = "fsync,fdatasync";
 const RENAMES = "rename,renameat,renameat2";
 const REMOVALS = "unlink,unlinkat";
-/** In the deployment below: a segment, a pending file and a tail. */
+/** Files of the deployment below: a segment, a pending file and a tail. */
 const EVENTS = 3;
 
 const SEGMENT_ASIDE = "segments/new.parquet.tmp";
 const MANIFEST_ASIDE = "manifest.json.tmp";
 
-/** The path of null is that of the pending file. */
+/** A null path stands for the pending file. */
 const CASES: [title: string, calls: string, path: string | null, errno: string][] = [
   ["the rename of the tail", RENAMES, "tail.ndjson", "EIO"],
   ["the fsync of pending/", SYNCS, "pending", "EIO"],
   ["the fsync of the log folder", SYNCS, ".", "EIO"],
   ["a write of the segment", WRITES, SEGMENT_ASIDE, "EIO"],
-  ["a write of the segment, for want of room", WRITES, SEGMENT_ASIDE, "ENOSPC"],
+  ["a write of the segment (no space)", WRITES, SEGMENT_ASIDE, "ENOSPC"],
   ["the fsync of the segment", SYNCS, SEGMENT_ASIDE, "EIO"],
   ["the rename of the segment", RENAMES, SEGMENT_ASIDE, "EIO"],
   ["the fsync of segments/", SYNCS, "segments", "EIO"],
-  ["a write of the manifest, for want of room", WRITES, MANIFEST_ASIDE, "ENOSPC"],
+  ["a write of the manifest (no space)", WRITES, MANIFEST_ASIDE, "ENOSPC"],
   ["the fsync of the manifest", SYNCS, MANIFEST_ASIDE, "EIO"],
   ["the rename of the manifest", RENAMES, MANIFEST_ASIDE, "EIO"],
   ["the removal of a pending file", REMOVALS, null, "EIO"],
 ];
 
-/** Runs `seal` in a process of its own whose `calls` on a path fail. */
+/** Runs `seal` in a separate process, with failing `calls` on a path. */
 function sealUnder(dir: string, calls: string, path: string, errno: string) {
   const fault = ["-e", `trace=${calls}`, "-e", `inject=${calls}:error=${errno}`];
   const target = ["-P", join(dir, path)];
@@ -54,7 +54,7 @@ async function assertWhole(dir: string): Promise<{ orphans: string[]; remnants: 
 
 const absence = straceAbsence();
 for (const [title, calls, path, errno] of CASES) {
-  test(`seal fails with ${title}, loses nothing and continues at the next`, async (context) => {
+  test(`seal exits 1 on failure of ${title}, and the next seal completes`, async (context) => {
     if (absence !== null) return skipLoudly(context, absence);
     await withFolder(async (folder) => {
       const { dir, pending } = await makeWhole(join(folder, "whole"));

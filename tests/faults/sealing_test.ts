@@ -1,7 +1,7 @@
 /**
- * The real service that seals its tail on a thread while it serves: killed at random moments of
- * that, and followed, verified and watched through it. Every acknowledged batch is there once.
- * KILLS says how many kills, ROTATE_KIB how large a tail is sealed.
+ * The real service, sealing its tail on a thread while it serves: killed at random moments of a
+ * seal, and followed, verified and read meanwhile. Every acknowledged batch exists once. KILLS sets
+ * the number of kills, ROTATE_KIB the size at which a tail rotates.
  */
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readlinkSync } from "node:fs";
@@ -16,12 +16,12 @@ import { soakThrough, tellOfLongRun } from "./support/soaked.ts";
 
 const KILLS = Number(process.env.KILLS ?? 5);
 const ROTATE_BYTES = Number(process.env.ROTATE_KIB ?? 512) * 1024;
-/** What a thread has open for itself in either runtime, and files that are pending. */
+/** Descriptors of a worker thread in either runtime, and of pending files. */
 const OTHER_FILES_MAX = 20;
 const SEGMENTS_WANTED = 3;
 const POLL_MS = 2;
 const SETTLE_MS_MAX = 30_000;
-/** A kill comes so long after a rotation at the most: in about twice the time of a sealing. */
+/** Longest delay between a rotation and a kill, about twice the time of a seal. */
 const MOMENT_MS_MAX = 400;
 
 function filesIn({ logDir }: ServedLog, folder: string): string[] {
@@ -40,19 +40,19 @@ function assertSealsQuietly({ output }: ServedLog): void {
   assert.doesNotMatch(output.stderr, /not sealed|not rotated|stopped/, output.stderr);
 }
 
-/** What was under way when the service was killed. */
+/** The state of the seal when the service was killed. */
 function struckAt(served: ServedLog): string {
   if (filesIn(served, "segments").some((name) => name.endsWith(".tmp"))) {
-    return "a segment half made";
+    return "a partial segment";
   }
-  return filesIn(served, "pending").length > 0 ? "a file pending" : "nothing pending";
+  return filesIn(served, "pending").length > 0 ? "a pending file" : "nothing pending";
 }
 
 const killedTitle =
-  `serve keeps what it acknowledged, killed ${KILLS} times while it seals (SEED=${SEED})`;
+  `serve keeps everything it acknowledged through ${KILLS} kills while sealing (SEED=${SEED})`;
 test(killedTitle, async () => {
   const struck: Record<string, number> = {};
-  /** Kills the service some time after it has rotated its tail. */
+  /** Kills the service some time after a rotation. */
   const killInSealing = async (scene: Scene) => {
     const { served, random, tally } = scene;
     const before = segmentsOf(served).length;
@@ -73,7 +73,7 @@ test(killedTitle, async () => {
   tellOfLongRun("KILLS", result, struck);
 });
 
-/** Descriptors of files: those of clients are sockets. */
+/** Descriptors of files; clients have sockets. */
 function openFiles({ pid }: ServedLog): number {
   const folder = `/proc/${pid}/fd`;
   if (!existsSync(folder)) return 0;
@@ -81,20 +81,20 @@ function openFiles({ pid }: ServedLog): number {
     try {
       return !readlinkSync(`${folder}/${name}`).startsWith("socket:");
     } catch {
-      // Closed meanwhile.
+      // Closed since it was listed.
       return false;
     }
   }).length;
 }
 
-test("serve seals while it is followed, verified and read, and holds no more files for it", async () => {
+test("serve seals during follows, replays and verify, without holding more files open", async () => {
   const watchSealing = async (scene: Scene) => {
     const { served } = scene;
     const before = openFiles(served);
     await until(scene, () => segmentsOf(served).length > 1);
     await DISTURBANCES.verify(scene);
     await until(scene, () => segmentsOf(served).length >= SEGMENTS_WANTED);
-    // A seal or a verify under way has more open for a moment; a leak has them to the end.
+    // A running seal or verify briefly opens more files; a leak never closes them.
     const deadline = AbortSignal.timeout(SETTLE_MS_MAX);
     const filesMax = () => before + segmentsOf(served).length + OTHER_FILES_MAX;
     await until(scene, () => deadline.aborted || openFiles(served) <= filesMax());

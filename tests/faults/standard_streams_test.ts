@@ -1,7 +1,7 @@
 /**
- * Standard output and error that nobody takes: closed before the start, full, or left by their
- * reader. No message goes into the log, none ends the service, and `verify` does not pass for
- * successful when its report is lost.
+ * Unusable standard streams: closed before the start, full, or without a reader. No message is
+ * written into the log, none stops the service, and `verify` does not succeed when its report is
+ * lost.
  */
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
@@ -11,12 +11,12 @@ import { test } from "node:test";
 import { untilReported } from "../../tools/support/program.ts";
 import { type Deployment, withServing } from "../support/deployment.ts";
 
-/** A program that is started with its streams redirected by a shell. */
+/** Wraps a program in a shell that redirects its streams. */
 function redirected(redirections: string): string[] {
   return ["sh", "-c", `exec "$0" "$@" ${redirections}`];
 }
 
-/** Runs `use` with a deployment whose last run was killed: a start has something to say. */
+/** Runs `use` with a deployment whose last run was killed, so that a start reports a repair. */
 function withKilledDeployment(use: (deployment: Deployment) => Promise<void>) {
   return withServing(async (deployment) => {
     await deployment.append("before");
@@ -26,7 +26,7 @@ function withKilledDeployment(use: (deployment: Deployment) => Promise<void>) {
   });
 }
 
-/** A closed stream leaves its number to the next file that is opened. */
+/** The next opened file gets the descriptor of a closed stream. */
 async function assertNoMessages(dir: string): Promise<void> {
   const entries = await readdir(join(dir, "data"), { recursive: true, withFileTypes: true });
   for (const { name, parentPath } of entries.filter((entry) => entry.isFile())) {
@@ -41,9 +41,9 @@ const UNTAKEN: [title: string, redirections: string, device: string][] = [
 ];
 
 for (const [title, redirections, device] of UNTAKEN) {
-  const skip = existsSync(device) ? false : `there is no ${device}`;
+  const skip = existsSync(device) ? false : `no ${device}`;
   test(
-    `serve whose standard streams are ${title} serves, and keeps its log`,
+    `serve with ${title} standard streams serves, and keeps its log intact`,
     { skip },
     () =>
       withKilledDeployment(async (deployment) => {
@@ -56,20 +56,20 @@ for (const [title, redirections, device] of UNTAKEN) {
   );
 }
 
-test("serve whose standard error lost its reader serves on and ends clean", () =>
+test("serve survives the loss of standard error's reader and shuts down cleanly", () =>
   withKilledDeployment(async (deployment) => {
     const serving = await deployment.start();
     await untilReported(serving, "serving");
     serving.child.stderr!.destroy();
     await deployment.append("after");
-    // It says that it shuts down, to nobody.
+    // The shutdown message has no reader.
     await deployment.stop();
     await assertNoMessages(deployment.dir);
     await deployment.assertContinues();
   }));
 
-test("verify whose report nobody takes exits 1", {
-  skip: existsSync("/dev/full") ? false : "there is no /dev/full",
+test("verify exits 1 when its report cannot be written", {
+  skip: existsSync("/dev/full") ? false : "no /dev/full",
 }, () =>
   withKilledDeployment(async (deployment) => {
     assert.equal((await deployment.run(["verify"])).code, 0);

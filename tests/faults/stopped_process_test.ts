@@ -1,7 +1,7 @@
 /**
- * The real service is stopped for a while (SIGSTOP, as by a debugger, a container that is paused or
- * a machine that sleeps) under the clients of a soak and connections in every state. It continues
- * where it was: nothing is lost and nobody is dropped. STOP_MS says for how long.
+ * The real service is stopped for a while (SIGSTOP, as by a debugger, a paused container or a
+ * suspended machine) under the clients of a soak and with connections in every state. It resumes:
+ * nothing is lost and no client is disconnected. STOP_MS sets the time.
  */
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
@@ -18,7 +18,7 @@ const GET = "GET /v1/streams HTTP/1.1\r\nHost: x\r\n\r\n";
 const BODY = JSON.stringify(batchWith({ source: "stopped", batch_id: "slow" }));
 const POST = `POST /v1/events HTTP/1.1\r\nHost: x\r\nContent-Length: ${BODY.length}\r\n\r\n`;
 
-/** What connections have sent when the service is stopped, and send after that. */
+/** Bytes that each connection sends before the stop, and after it. */
 const CONNECTIONS: [before: string, after: string][] = [
   ["", GET],
   [GET.slice(0, 30), GET.slice(30)],
@@ -48,7 +48,7 @@ async function stopInTheMiddle({ served, ledger, failing }: Scene): Promise<void
   }
 }
 
-test(`serve continues where it was when it is stopped for ${STOP_MS} ms`, async () => {
+test(`serve resumes unharmed after being stopped for ${STOP_MS} ms`, async () => {
   const { tally } = await soakThrough([stopInTheMiddle]);
   assert.ok(tally.of("batches") > 0 && tally.of("followed") > 0);
 });

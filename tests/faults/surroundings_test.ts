@@ -1,6 +1,6 @@
 /**
- * What happens around a running `serve`: its socket file is removed, its log is reached by another
- * path, its terminal goes away. Nothing that it acknowledged is lost.
+ * Changes around a running `serve`: its socket file is removed, its log is opened by another path,
+ * its terminal closes. Nothing acknowledged is lost.
  */
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
@@ -22,7 +22,7 @@ function withBatch(use: (served: Deployment) => Promise<void>): Promise<void> {
   });
 }
 
-test("serve whose socket file was removed keeps its log and its clients, and ends clean", () =>
+test("serve keeps its log and clients when its socket file is removed, and exits cleanly", () =>
   withBatch(async (served) => {
     const { socketPath } = served;
     const connection = await RawConnection.open(socketPath);
@@ -37,7 +37,7 @@ test("serve whose socket file was removed keeps its log and its clients, and end
     await served.stop();
   }));
 
-test("serve that reaches a served log by another path is refused", () =>
+test("serve refuses a log that is already served under another path", () =>
   withBatch(async (served) => {
     const { folder, dir } = served;
     await symlink(dir, join(folder, "link"));
@@ -50,7 +50,7 @@ test("serve that reaches a served log by another path is refused", () =>
     await served.stop();
   }));
 
-test("serve whose terminal goes away exits 0, and has all it acknowledged at the next start", () =>
+test("serve exits 0 when its terminal closes, and the next start has everything acknowledged", () =>
   withBatch(async (served) => {
     const { serving } = served;
     signalChild(serving.child, "SIGHUP");

@@ -1,7 +1,7 @@
 /**
- * The data folder taken away from under a serving process, with nothing, an older copy or a link in
- * its place: the process goes on with the files that it has open, changes nothing in what it has
- * not opened, and ends cleanly; all that it acknowledged is in the folder that was taken away.
+ * The data folder is moved away under a running service and replaced by nothing, an older copy or a
+ * link: the process continues with its open files, changes nothing in the replacement, and exits
+ * cleanly; everything acknowledged is in the moved folder.
  */
 import assert from "node:assert/strict";
 import { cp, mkdir, rename, symlink, writeFile } from "node:fs/promises";
@@ -16,7 +16,7 @@ import { treeOf } from "./support/hostile_entry.ts";
 interface Folders {
   /** The deployment. */
   dir: string;
-  /** Where its data folder is taken. */
+  /** Where its data folder is moved. */
   away: string;
   /** A copy of the data folder from before. */
   older: string;
@@ -29,7 +29,7 @@ const SWAPS: [title: string, put: (folders: Folders) => Promise<unknown>][] = [
   ["a link to an older copy", ({ dir, older }) => symlink(older, join(dir, "data"))],
 ];
 
-/** A service with its socket outside the data folder. */
+/** A service whose socket is outside the data folder. */
 async function start(dir: string, socketPath: string): Promise<Serving> {
   const permissions = ["--allow-read", "--allow-write", `--allow-net=unix:${socketPath}`];
   return await startServe(dir, { socketPath, permissions });
@@ -39,7 +39,7 @@ async function batchIdsOf(socketPath: string): Promise<string[]> {
   return (await allEvents(socketPath)).map(({ batch_id }) => batch_id);
 }
 
-/** What lies in the place of the data folder, link and target. */
+/** The contents of the data folder's replacement, link and target. */
 async function stateOf({ dir, older }: Folders): Promise<string> {
   const at = join(dir, "data");
   const trees = await Promise.all([at, older].map((folder) => treeOf(folder).catch(() => null)));
@@ -47,7 +47,7 @@ async function stateOf({ dir, older }: Folders): Promise<string> {
 }
 
 for (const [title, put] of SWAPS) {
-  test(`serve outlives its data folder being replaced by ${title}`, () =>
+  test(`serve survives replacement of its data folder by ${title}`, () =>
     withFolder(async (folder) => {
       const at = (name: string) => join(folder, name);
       const folders = { dir: at("deployment"), away: at("away"), older: at("older") };
@@ -66,7 +66,7 @@ for (const [title, put] of SWAPS) {
       assert.deepEqual(await batchIdsOf(socketPath), ["before", "after"]);
       const { code, stderr } = await serving.stop();
       assert.equal(code, 0, stderr);
-      assert.equal(await stateOf(folders), before, "what took its place is as it was");
+      assert.equal(await stateOf(folders), before, "the replacement is unchanged");
 
       await writeFile(
         configOf(folders.dir),

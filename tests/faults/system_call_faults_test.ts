@@ -1,8 +1,7 @@
 /**
- * The real `serve` while system calls on its tail fail: a disk without room is answered and
- * outlived, any other failure stops the writer, and a call that was only interrupted is made again.
- * Nobody is told of what is not durable, and a new start has all that was acknowledged. Needs
- * `strace`.
+ * The real `serve` while system calls on its tail fail: after a full disk it continues, any other
+ * failure stops the writer, and an interrupted call is retried. Nothing is acknowledged before it
+ * is durable, and a restart has everything acknowledged. Needs `strace`.
  */
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -25,15 +24,15 @@ const UNCERTAIN: [title: string, faults: Faults][] = [
   ["a failed write", [[WRITES, "error=EIO"]]],
   ["a write to a read-only disk", [[WRITES, "error=EROFS"]]],
   ["a failed fdatasync", [["fdatasync,fsync", "error=EIO"]]],
-  ["an fdatasync without room", [["fdatasync,fsync", "error=ENOSPC"]]],
-  ["no room, and the undoing fails", [[WRITES, "error=ENOSPC"], ["ftruncate", "error=EIO"]]],
+  ["an fdatasync without space", [["fdatasync,fsync", "error=ENOSPC"]]],
+  ["a full disk and a failed undo", [[WRITES, "error=ENOSPC"], ["ftruncate", "error=EIO"]]],
   [
-    "no room, and the fdatasync of the undoing fails",
+    "a full disk and a failed fdatasync of the undo",
     [[WRITES, "error=ENOSPC"], ["fdatasync,fsync", "error=EIO"]],
   ],
 ];
 
-/** Ingests a batch while system calls fail. @returns the error it must be answered with. */
+/** Ingests a batch while system calls fail. @returns the reply. */
 async function appendUnder(
   deployment: Deployment,
   faults: Faults,
@@ -46,7 +45,7 @@ async function appendUnder(
   return reply!;
 }
 
-/** Runs `use` while calls on the tail fail; the faults must have struck. */
+/** Runs `use` while calls on the tail fail; every fault must have been injected. */
 async function withFaults(
   { folder, logDir, serving }: Deployment,
   faults: Faults,
@@ -67,11 +66,11 @@ async function withFaults(
     const isStruck = lines.some((line) =>
       line.includes("(INJECTED)") && calls.split(",").some((call) => line.includes(`${call}(`))
     );
-    assert.ok(isStruck, `${calls} was made to fail: ${lines.join("\n")}`);
+    assert.ok(isStruck, `${calls} was injected: ${lines.join("\n")}`);
   }
 }
 
-/** Starts a service with one batch, and a follower that has it. */
+/** Starts a service with one batch, and a follower that has received it. */
 function withStruckService(
   use: (deployment: Deployment, follower: FollowReader) => Promise<void>,
 ): Promise<void> {
@@ -86,7 +85,7 @@ function withStruckService(
 const absence = straceAbsence();
 
 const NO_ROOM_TITLE =
-  "serve answers storage_full to writes without room and continues, followers too";
+  "serve answers storage_full to writes without space; it and its followers continue";
 test(NO_ROOM_TITLE, async (context) => {
   if (absence !== null) return skipLoudly(context, absence);
   await withStruckService(async (deployment, follower) => {
@@ -105,7 +104,7 @@ test(NO_ROOM_TITLE, async (context) => {
 });
 
 for (const [title, faults] of UNCERTAIN) {
-  const stopTitle = `serve stops its writer at ${title}; a new start has all that was acknowledged`;
+  const stopTitle = `serve stops its writer on ${title}; a restart has everything acknowledged`;
   test(stopTitle, async (context) => {
     if (absence !== null) return skipLoudly(context, absence);
     await withStruckService(async (deployment, follower) => {
@@ -127,7 +126,7 @@ for (const [title, faults] of UNCERTAIN) {
   });
 }
 
-/** Of each thread, the first call on the tail is interrupted. */
+/** The first of these calls on the tail is interrupted in each thread. */
 const INTERRUPTED: [title: string, calls: string][] = [
   ["write", WRITES],
   ["read", "read,readv,pread64,preadv"],
@@ -135,11 +134,11 @@ const INTERRUPTED: [title: string, calls: string][] = [
 ];
 
 for (const [title, calls] of INTERRUPTED) {
-  // The bug: such a write stopped the writer under Deno, and a read cost its request a 500.
-  test(`serve makes a ${title} again that a signal interrupts`, async (context) => {
+  // Regression: an interrupted write stopped the writer under Deno, and a read failed with 500.
+  test(`serve retries a ${title} interrupted by a signal`, async (context) => {
     if (absence !== null) return skipLoudly(context, absence);
     await withStruckService(async (deployment) => {
-      // What the process before wrote is read from the disk.
+      // Only data of an earlier process is read from the disk.
       await deployment.stop();
       await deployment.start();
       await withFaults(deployment, [[calls, "error=EINTR:when=1"]], async () => {

@@ -1,9 +1,8 @@
 /**
- * Whatever is changed in the files of a log, `verify --chain` finds it, or it changes nothing that
- * can be read: not by chance, and not where framing, names and inventory have been made to fit
- * again.
+ * `verify --chain` detects any change to the files of a log, or the change affects nothing
+ * readable: random changes, and changes with framing, names and inventory repaired to match.
  *
- * SEED repeats a run; TAMPER_FLIPS sets the number of bits that are changed, each kind for itself.
+ * SEED repeats a run; TAMPER_FLIPS sets the number of flipped bits of each kind.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -53,29 +52,29 @@ const SEGMENTS = manifestOf(FULL).segments;
 const PENDING = pendingPaths(FULL);
 const REPLAY = await replayOf(FULL);
 
-/** What comes of a change: how it is found, or that it is harmless. */
+/** The outcome of a change: the code that reports it, or harmless. */
 type Outcome = FailureCode | "refused" | "harmless";
 
-/** Verifies a changed log, and has a look itself where nothing is found. */
+/** Verifies a changed log; if that passes, compares its replay with the original. */
 async function outcomeOf(tree: Tree, what: string): Promise<Outcome> {
   let verification;
   try {
     verification = await verifyTree(tree);
   } catch (error) {
     if (error instanceof UnsupportedFormatError) return "refused";
-    throw new Error(`${what}: verify broke down`, { cause: error });
+    throw new Error(`${what}: verify crashed`, { cause: error });
   }
   if (verification.failure !== null) return verification.failure.code;
   try {
     assert.deepEqual(await replayOf(tree), REPLAY);
   } catch (error) {
     if (error instanceof UnsupportedFormatError) return "refused";
-    throw new Error(`${what}: not found, and not harmless`, { cause: error });
+    throw new Error(`${what}: neither detected nor harmless`, { cause: error });
   }
   return "harmless";
 }
 
-/** All that can be replayed, without a filter and by each value of each filter, by the bytes. */
+/** The bytes of every replay: unfiltered, and by each value of each filter. */
 async function replayOf(tree: Tree): Promise<string[]> {
   const { log } = await openTestLog(new SimulatedDisk(tree));
   const all = await replay(log.snapshot, {});
@@ -97,7 +96,7 @@ function replay(snapshot: LogSnapshot, filter: EventFilter): Promise<string> {
   return joinPieces(new EventScan(snapshot, { after: undefined, filter, ...bounds }));
 }
 
-/** Judges so many changes, and tells how often each outcome came. */
+/** Judges FLIPS changes and reports how often each outcome occurred. */
 async function judgeAll(
   context: TestContext,
   seed: number,
@@ -129,14 +128,14 @@ function kindOf(path: string): string {
 }
 
 const CODES_OF_FLIPS: Record<string, readonly Outcome[]> = {
-  // Sizes and counts are compared with the files; a time and `min_writer` mean nothing to a reader.
+  // Sizes and counts are compared with the files; a reader ignores times and `min_writer`.
   [MANIFEST_FILE]: ["manifest_invalid", "file_hash_mismatch", "segment_invalid", "refused"],
   [SEGMENTS_FOLDER]: ["file_hash_mismatch"],
   pending: ["pending_invalid"],
   [TAIL_FILE]: ["tail_invalid"],
 };
 
-test(`${FLIPS} single-bit flips are found or harmless (seed ${SEED})`, (context) =>
+test(`${FLIPS} single-bit flips are detected or harmless (seed ${SEED})`, (context) =>
   judgeAll(context, SEED, (random) => {
     const path = randomItem(random, PATHS);
     const bytes = Buffer.from(FULL.get(path)!);
@@ -149,13 +148,13 @@ test(`${FLIPS} single-bit flips are found or harmless (seed ${SEED})`, (context)
     return { tree: withFile(path, flipBit(bytes, bit)), what, check };
   }));
 
-/** Offsets in an unsealed file. The last commit of each here only says that it ended clean. */
+/** Offsets of the commits of an unsealed file; the last one only marks a clean shutdown. */
 function commitStarts(path: string): number[] {
   const text = Buffer.from(FULL.get(path)!).toString("latin1");
   return [...text.matchAll(/^\{"commit":/gm)].map(({ index }) => index);
 }
 
-/** Of the manifest a time, of the tail its clean end. */
+/** A time in the manifest, or the tail's mark of a clean shutdown. */
 function mayBeHarmless(path: string, offset: number): boolean {
   const bytes = Buffer.from(FULL.get(path)!);
   if (path === TAIL_FILE) return offset >= commitStarts(path).at(-1)!;
@@ -164,7 +163,7 @@ function mayBeHarmless(path: string, offset: number): boolean {
   return /"(sealed_at|min_writer)$/.test(bytes.toString("latin1", 0, member));
 }
 
-/** A file in which one bit of a commit is another one, in its header or lines, with its sha256. */
+/** A file with one flipped bit in the header or lines of a commit, and its sha256 repaired. */
 function reframed(path: string, random: Random): Buffer {
   const commits = splitCommits(FULL.get(path)!);
   const place = randomInteger(random, 0, commits.length - 1);
@@ -182,18 +181,18 @@ function reframed(path: string, random: Random): Buffer {
   return Buffer.concat([before, ...framed.map((piece) => Buffer.from(piece as string)), after]);
 }
 
-test(`${FLIPS} reframed flips are found or harmless (seed ${SEED})`, (context) =>
+test(`${FLIPS} reframed flips are detected or harmless (seed ${SEED})`, (context) =>
   judgeAll(context, SEED + 1, (random) => {
     const path = randomItem(random, [...PENDING, TAIL_FILE]);
     const check = (outcome: Outcome) => {
       assert.notEqual(outcome, "refused");
-      // A clean end that is a remnant now.
+      // The mark of the clean shutdown has become a remnant.
       if (outcome === "harmless") assert.equal(path, TAIL_FILE);
     };
     return { tree: withFile(path, reframed(path, random)), what: `a flip in ${path}`, check };
   }));
 
-test(`${FLIPS} relisted flips are found or harmless (seed ${SEED})`, (context) =>
+test(`${FLIPS} relisted flips are detected or harmless (seed ${SEED})`, (context) =>
   judgeAll(context, SEED + 2, (random) => {
     const number = randomInteger(random, 0, SEGMENTS.length - 1);
     const bytes = Buffer.from(FULL.get(SEGMENTS[number]!.path)!);
@@ -207,7 +206,7 @@ async function assertOutcome(tree: Tree, expected: Outcome | readonly Outcome[],
   assert.ok([expected].flat().includes(outcome), `${what}: ${outcome}`);
 }
 
-test("files that are deleted or cut are found", async () => {
+test("deleted or truncated files are detected", async () => {
   await assertOutcome(without(MANIFEST_FILE), "manifest_invalid", "no manifest");
   for (const { path } of SEGMENTS) await assertOutcome(without(path), "manifest_invalid", path);
   for (const path of PENDING) await assertOutcome(without(path), "chain_head_mismatch", path);
@@ -230,7 +229,7 @@ test("files that are deleted or cut are found", async () => {
   }
 });
 
-test("a tail that is deleted or cut leaves the log of an earlier time", async () => {
+test("a deleted or truncated tail leaves an earlier state of the log", async () => {
   const tail = Buffer.from(FULL.get(TAIL_FILE)!);
   const starts = commitStarts(TAIL_FILE);
   const random = seededRandom(SEED);
@@ -238,7 +237,7 @@ test("a tail that is deleted or cut leaves the log of an earlier time", async ()
   for (let i = 0; i < 20; i++) sizes.push(randomInteger(random, 1, tail.length - 1));
   const trees = [{ tree: without(TAIL_FILE), remnants: [TAIL_FILE] }];
   for (const size of sizes) {
-    // A cut between two commits leaves nothing of one.
+    // A cut between two commits leaves no partial commit.
     const remnants = starts.includes(size) ? [] : [TAIL_FILE];
     trees.push({ tree: withFile(TAIL_FILE, truncateAt(tail, size)), remnants });
   }
@@ -250,7 +249,7 @@ test("a tail that is deleted or cut leaves the log of an earlier time", async ()
   }
 });
 
-test("swapped or duplicated files are found", async () => {
+test("swapped or duplicated files are detected", async () => {
   const [first, second] = SEGMENTS;
   const swap = (a: string, b: string) => withFile(a, FULL.get(b)!, withFile(b, FULL.get(a)!));
   await assertOutcome(swap(first!.path, second!.path), "file_hash_mismatch", "segments");
@@ -274,7 +273,7 @@ test("swapped or duplicated files are found", async () => {
   await assertOutcome(withFile(copy, FULL.get(first!.path)!), "harmless", "a segment, unlisted");
 });
 
-/** Every way to remove, duplicate or exchange items. */
+/** Every way to remove, duplicate or swap items. */
 function rearrangements<Item>(items: readonly Item[]): { what: string; items: Item[] }[] {
   const found: { what: string; items: Item[] }[] = [];
   items.forEach((item, at) => {
@@ -288,13 +287,13 @@ function rearrangements<Item>(items: readonly Item[]): { what: string; items: It
   return found;
 }
 
-test("commits that are deleted, duplicated or reordered are found", async () => {
+test("deleted, duplicated or reordered commits are detected", async () => {
   const linesOf = (commits: readonly CommitParts[]) => commits.flatMap(({ lines }) => lines).join();
   for (const path of [...PENDING, TAIL_FILE]) {
     const commits = splitCommits(FULL.get(path)!);
     for (const { what, items } of rearrangements(commits)) {
       const tree = withFile(path, joinCommits(items));
-      // A clean end may be there twice or not at all, but nowhere else.
+      // The mark of a clean shutdown may occur twice or be missing, but not move.
       const expected: Outcome[] = linesOf(items) === linesOf(commits)
         ? ["chain_head_mismatch", "harmless"]
         : ["chain_head_mismatch", "order_invalid", "pending_invalid"];
@@ -303,7 +302,7 @@ test("commits that are deleted, duplicated or reordered are found", async () => 
   }
 });
 
-test("rows that are deleted, duplicated or reordered are found, with repaired framing", async () => {
+test("deleted, duplicated or reordered rows with repaired framing are detected", async () => {
   const codes: readonly Outcome[] = [
     "order_invalid",
     "batch_commitment_mismatch",
@@ -325,7 +324,7 @@ test("rows that are deleted, duplicated or reordered are found, with repaired fr
   }
 });
 
-test("deleted, duplicated or reordered rows of a segment with a rebuilt manifest are found", async () => {
+test("deleted, duplicated or reordered segment rows with a rebuilt manifest are detected", async () => {
   const codes: readonly Outcome[] = [
     ...["order_invalid", "batch_commitment_mismatch", "chain_head_mismatch"] as const,
     ...["segment_invalid", "manifest_invalid"] as const,

@@ -1,6 +1,6 @@
 /**
- * The bearer token gives nothing away by the time that its comparison takes: whatever is presented,
- * two digests of the same length meet in one comparison that always runs to its end.
+ * The time of a token comparison reveals nothing: for any input, two digests of the same length are
+ * compared once, in constant time.
  */
 import assert from "node:assert/strict";
 import crypto from "node:crypto";
@@ -12,7 +12,7 @@ import { skipLoudly } from "./support/skip.ts";
 
 const TOKEN = "s3cret-token";
 
-/** As a header brings them: a character for each byte. */
+/** Header values, with one character per byte. */
 const WRONG: [title: string, token: string][] = [
   ["nothing", ""],
   ["a space", " "],
@@ -21,10 +21,10 @@ const WRONG: [title: string, token: string][] = [
   ["one more space", `${TOKEN} `],
   ["twice the token", TOKEN + TOKEN],
   ["another case", TOKEN.toUpperCase()],
-  ["another length by far", "x".repeat(60_000)],
-  ["a NUL behind it", `${TOKEN}\0`],
+  ["a much longer token", "x".repeat(60_000)],
+  ["a trailing NUL", `${TOKEN}\0`],
   ["bytes outside ASCII", "s\u00c3\u00a9cret-token"],
-  ["characters that no byte has", "\u0173\u0133\u0163\u0172\u0165\u0174"],
+  ["characters beyond a byte", "\u0173\u0133\u0163\u0172\u0165\u0174"],
   ["an unpaired surrogate", "\ud800"],
   ["the digest of the token", crypto.createHash("sha256").update(TOKEN).digest("hex")],
   ...[...TOKEN].map((character, place): [string, string] => [
@@ -34,17 +34,16 @@ const WRONG: [title: string, token: string][] = [
   ]),
 ];
 
-test("createAuthorizer() refuses every token that is almost the right one", () => {
+test("createAuthorizer() refuses every near miss of the token", () => {
   const isAuthorized = createAuthorizer(TOKEN);
   assert.ok(isAuthorized(`Bearer ${TOKEN}`));
   for (const [title, token] of WRONG) assert.ok(!isAuthorized(`Bearer ${token}`), title);
 });
 
-const LENGTH_TITLE =
-  "createAuthorizer() compares digests of one length, once, whatever is presented";
+const LENGTH_TITLE = "createAuthorizer() compares two digests of equal length, once, for any input";
 test(LENGTH_TITLE, (context) => {
   if (THIS_RUNTIME === "deno") {
-    return skipLoudly(context, "a built-in of Deno cannot be watched; Node runs the same source");
+    return skipLoudly(context, "Deno's built-ins cannot be patched; Node runs the same source");
   }
   const { timingSafeEqual } = crypto;
   const lengths: [number, number][] = [];

@@ -1,7 +1,7 @@
 /**
- * Files and folders of a deployment that the user of a command may not read, or not write: the
- * command ends with one line and the exit status of the contract, and with the rights back all is
- * as it was. Root may do everything, so it gives that up for the commands.
+ * Files and folders that the user of a command may not read or write: the command exits with one
+ * line and the documented status, and with permission restored everything is unchanged. Root
+ * bypasses permissions, so it drops that capability for the commands.
  */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -13,7 +13,7 @@ import { type CliExit, runCli, withFolder } from "../../tools/support/program.ts
 import { configOf, makeWhole, runOn, type WholeDeployment } from "./support/hostile_deployment.ts";
 import { skipLoudly } from "./support/skip.ts";
 
-/** Takes the right from root to pass over the modes of files. */
+/** Drops root's capability to bypass file permissions. */
 const WRAPPER = process.getuid?.() === 0
   ? ["setpriv", "--bounding-set=-dac_override,-dac_read_search"]
   : [];
@@ -31,7 +31,7 @@ const inLog = (name: string) => () => join("data", "log", name);
 
 const CASES: Case[] = [
   { title: "a tail", path: inLog("tail.ndjson"), mode: 0o000, seal: 1, verify: 1 },
-  { title: "a tail to write", path: inLog("tail.ndjson"), mode: 0o400, seal: 1, verify: 0 },
+  { title: "a tail (for writing)", path: inLog("tail.ndjson"), mode: 0o400, seal: 1, verify: 0 },
   { title: "a manifest", path: inLog("manifest.json"), mode: 0o000, seal: 1, verify: 1 },
   { title: "a lock", path: inLog(".lock"), mode: 0o000, seal: 1, verify: 0 },
   { title: "a segment", path: ({ segment }) => segment, mode: 0o000, seal: 1, verify: 1 },
@@ -39,19 +39,19 @@ const CASES: Case[] = [
   { title: "segments/", path: inLog("segments"), mode: 0o000, seal: 1, verify: 1 },
   { title: "pending/", path: inLog("pending"), mode: 0o000, seal: 1, verify: 1 },
   { title: "the log folder", path: inLog("."), mode: 0o000, seal: 1, verify: 1 },
-  { title: "the log folder to write", path: inLog("."), mode: 0o500, seal: 1, verify: 0 },
+  { title: "the log folder (for writing)", path: inLog("."), mode: 0o500, seal: 1, verify: 0 },
   { title: "a configuration", path: () => "service.toml", mode: 0o000, seal: 2, verify: 2 },
 ];
 
-/** Why commands cannot be run without root's rights; null where they can. */
+/** Why commands cannot run without root's capability; null if they can. */
 async function absence(): Promise<string | null> {
   if (WRAPPER.length === 0) return null;
   const { error } = spawnSync(WRAPPER[0]!, ["--version"]);
   if (error !== undefined) {
-    return `no setpriv to run a command without the rights of root: ${error.message}`;
+    return `no setpriv to drop root's capabilities: ${error.message}`;
   }
   const { code, stderr } = await runCli(["--version"], { wrapper: WRAPPER });
-  return code === 0 ? null : `the rights of root cannot be given up here: ${stderr.trim()}`;
+  return code === 0 ? null : `root's capabilities cannot be dropped here: ${stderr.trim()}`;
 }
 
 function assertEnd({ code, stdout, stderr }: CliExit, status: number): void {
@@ -64,7 +64,7 @@ function assertEnd({ code, stdout, stderr }: CliExit, status: number): void {
 
 const reason = await absence();
 for (const { title, path, mode, seal, verify } of CASES) {
-  test(`seal and verify end without the right to ${title}`, async (context) => {
+  test(`seal and verify exit as documented without access to ${title}`, async (context) => {
     if (reason !== null) return skipLoudly(context, reason);
     await withFolder(async (folder) => {
       const whole = await makeWhole(join(folder, "whole"));

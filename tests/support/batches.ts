@@ -1,4 +1,4 @@
-/** Requests as a connector makes them. */
+/** Requests as a connector builds them. */
 
 /** A batch of one or more small events. */
 export function batch(batchId: string, eventCount = 1, payload: unknown = { a: 1 }): unknown {

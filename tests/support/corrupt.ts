@@ -1,25 +1,25 @@
-/** Small ways to damage the bytes of a file, and one to hide the damage from the framing. */
+/** Small corruptors of file bytes, and a repair of the framing. */
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 
-/** A copy with one bit changed; bit 0 is the lowest of byte 0. */
+/** A copy with one bit flipped; bit 0 is the lowest of byte 0. */
 export function flipBit(bytes: Uint8Array, bit: number): Buffer {
   const copy = Buffer.from(bytes);
   copy[bit >> 3]! ^= 1 << (bit & 7);
   return copy;
 }
 
-/** A copy of the first `sizeBytes`. */
+/** A copy truncated to `sizeBytes`. */
 export function truncateAt(bytes: Uint8Array, sizeBytes: number): Buffer {
   return Buffer.from(bytes.subarray(0, sizeBytes));
 }
 
-/** A copy with `more` after it. */
+/** A copy with `more` appended. */
 export function appendBytes(bytes: Uint8Array, more: string | Uint8Array): Buffer {
   return Buffer.concat([bytes, Buffer.from(more as string)]);
 }
 
-/** A copy of a tail whose every commit has the sha256 (and no other member) that fits its bytes. */
+/** A copy of a tail with the sha256 of every commit recomputed. */
 export function repairFraming(bytes: Uint8Array): Buffer {
   const copy = Buffer.from(bytes);
   let offset = 0;

@@ -1,4 +1,4 @@
-/** A deployment of the test's own, and the process that serves it. */
+/** A deployment for one test, and the process that serves it. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { init } from "../../src/commands/init.ts";
@@ -16,7 +16,7 @@ import {
   withFolder,
 } from "../../tools/support/program.ts";
 
-/** What `verify` reports of a log in order. */
+/** The `verify` report of a log without violations. */
 export interface VerifiedLog {
   events_checked: number;
   orphans: string[];
@@ -24,17 +24,17 @@ export interface VerifiedLog {
 }
 
 export class Deployment {
-  /** The test's own folder, which the deployment lies in. */
+  /** The test's own folder, which contains the deployment. */
   readonly folder: string;
   readonly dir: string;
   readonly configPath: string;
   readonly logDir: string;
   readonly socketPath: string;
-  /** Receipts of the batches that were ingested by this. */
+  /** Receipts of the batches ingested through this object. */
   readonly receipts: Receipt[] = [];
   #serving: Serving | null = null;
 
-  /** @param dir the folder of a deployment that has been initialized. */
+  /** @param dir the folder of an initialized deployment. */
   constructor(folder: string, dir: string) {
     this.folder = folder;
     this.dir = dir;
@@ -45,48 +45,48 @@ export class Deployment {
 
   /** The process that was started last. */
   get serving(): Serving {
-    assert.ok(this.#serving !== null, "the deployment was served");
+    assert.ok(this.#serving !== null, "the deployment is being served");
     return this.#serving;
   }
 
-  /** Serves; returns once requests are answered. */
+  /** Starts `serve`; resolves once it answers requests. */
   async start(options: ServeOptions = {}): Promise<Serving> {
     return this.#serving = await startServe(this.dir, options);
   }
 
-  /** Ends the service; unless it is killed, that must be a clean shutdown. */
+  /** Stops the service; unless it is killed, the shutdown must be clean. */
   async stop(signal: "SIGTERM" | "SIGINT" | "SIGKILL" = "SIGTERM"): Promise<CliExit> {
     const exit = await this.serving.stop(signal);
     if (signal !== "SIGKILL") assert.equal(exit.code, 0, exit.stderr);
     return exit;
   }
 
-  /** Runs another command on the deployment to its end. */
+  /** Runs another command on the deployment to completion. */
   run(command: string[], options: CliOptions = {}): Promise<CliExit> {
     return runCli([...command, "--config", this.configPath], options);
   }
 
-  /** Asserts that `verify --chain` finds nothing wrong. */
+  /** Asserts that `verify --chain` finds no violation. */
   async verify(options: CliOptions = {}): Promise<VerifiedLog> {
     const { code, stdout, stderr } = await this.run(["verify", "--chain"], options);
     assert.equal(code, 0, stdout + stderr);
     return JSON.parse(stdout);
   }
 
-  /** Ingests a batch; `members` replace or add some. @returns the answer. */
+  /** Ingests a batch; `members` replace or add members. @returns the reply. */
   async ingest(batchId: string, members: object = {}): Promise<HttpReply> {
     const reply = await ingest(this.socketPath, batchWith({ batch_id: batchId, ...members }));
     if (reply.status === 200) this.receipts.push(reply.json());
     return reply;
   }
 
-  /** Ingests a batch of one event that must be taken. */
+  /** Ingests a batch of one event, which must be accepted. */
   async append(batchId: string): Promise<void> {
     const reply = await this.ingest(batchId);
     assert.equal(reply.status, 200, reply.text());
   }
 
-  /** What readers see is what was acknowledged here, batch by batch, and nothing else. */
+  /** Asserts that readers see exactly what was acknowledged here, batch by batch. */
   async assertShows(): Promise<void> {
     const batches = Map.groupBy(await allEvents(this.socketPath), ({ batch_id }) => batch_id);
     const shown = [...batches.values()].map((batch) => [
@@ -102,23 +102,23 @@ export class Deployment {
     assert.deepEqual(shown, acknowledged.sort(([a], [b]) => a! < b! ? -1 : 1));
   }
 
-  /** A start shows all that was acknowledged and takes more; `verify` finds nothing wrong. */
+  /** Asserts that a start shows everything acknowledged, accepts a batch, and passes `verify`. */
   async assertContinues(): Promise<void> {
     await this.start();
     await this.assertShows();
-    await this.append("by the next start");
+    await this.append("after the next start");
     await this.assertShows();
     await this.stop();
     await this.verify();
   }
 
-  /** Leaves no process behind. */
+  /** Kills the process if it runs. */
   async dispose(): Promise<void> {
     if (this.#serving !== null && isRunning(this.#serving)) await this.#serving.stop("SIGKILL");
   }
 }
 
-/** Runs `use` with a new deployment that nobody serves yet. */
+/** Runs `use` with a new deployment that is not served yet. */
 export function withDeployment<T>(use: (deployment: Deployment) => Promise<T>): Promise<T> {
   return withFolder(async (folder) => {
     const dir = join(folder, "demo");

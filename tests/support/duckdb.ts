@@ -1,4 +1,4 @@
-/** A session of DuckDB in memory. */
+/** An in-memory DuckDB session. */
 import { type DuckDBConnection, DuckDBInstance } from "@duckdb/node-api";
 
 export type Row = Record<string, unknown>;

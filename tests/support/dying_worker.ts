@@ -1,7 +1,7 @@
-/** A thread that says it runs, and dies of its first request. */
+/** A worker that starts, then fails on its first request. */
 import { parentPort } from "node:worker_threads";
 
 parentPort!.on("message", () => {
-  throw new Error("died of a request");
+  throw new Error("killed by a request");
 });
 parentPort!.postMessage({ ready: true });

@@ -1,4 +1,4 @@
-/** Ends with the status that it is given while something is under way: for tests. */
+/** Exits with the given status while work is in progress: for tests. */
 import process from "node:process";
 import { setInterval } from "node:timers";
 import { endProcess } from "../../src/runtime/end_process.ts";

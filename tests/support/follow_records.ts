@@ -1,4 +1,4 @@
-/** Parses the records of a follow response, as a client does. */
+/** Parses the records of a follow response. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import type { CommittedEvent } from "../../src/event/verify_event.ts";
@@ -29,13 +29,13 @@ export interface EndRecord {
 
 export type FollowRecord = EventsRecord | CaughtUpRecord | EndRecord;
 
-/** All events from the start, in records of any number of them. */
+/** All events from the start, without a limit per record. */
 export const FOLLOW_ALL: ReplayQuery = { after: undefined, filter: {}, limitEvents: 1000 };
 
-/** The next record; it must be one line. */
+/** The next record, which must be one line. */
 export async function nextRecord(follow: Follow): Promise<FollowRecord> {
   const bytes = await follow.next();
-  assert.ok(bytes !== null, "there is a next record");
+  assert.ok(bytes !== null, "another record follows");
   return parseRecord(bytes);
 }
 
@@ -52,7 +52,7 @@ export async function nextEvents(follow: Follow): Promise<EventsRecord> {
   return record as EventsRecord;
 }
 
-/** The records of the snapshot, and the one that ends it. */
+/** The records of the snapshot, including the one that ends it. */
 export async function snapshotRecords(
   follow: Follow,
 ): Promise<{ snapshot: EventsRecord[]; caughtUp: CaughtUpRecord }> {
@@ -65,7 +65,7 @@ export async function snapshotRecords(
   }
 }
 
-/** Ids of the events of records. */
+/** Ids of the events in records. */
 export function idsOf(...records: EventsRecord[]): string[] {
   return records.flatMap(({ events }) => events.map((event) => event.event_id));
 }

@@ -1,6 +1,6 @@
 /**
- * Changes the files of a log as someone would who knows the format: framing, names and inventory
- * are made to fit again, so that only what is checked beyond them can tell.
+ * Forges the files of a log as someone who knows the format would: framing, names and inventory are
+ * consistent, so only deeper checks can detect the change.
  */
 import { Buffer } from "node:buffer";
 import { canonicalize } from "../../src/event/json/canonical_json.ts";
@@ -18,7 +18,7 @@ import { openSegment } from "../../src/log/segment/segment_reader.ts";
 import { type ForgedRow, forgeSegment as forgeFile } from "./forged_segment.ts";
 import { SimulatedDisk, type Tree } from "./simulated_disk.ts";
 
-/** One commit of a tail or pending file; its lines without their LF. */
+/** One commit of a tail or pending file; its lines without LF. */
 export interface CommitParts {
   commit: Commit;
   lines: string[];
@@ -37,7 +37,7 @@ export function splitCommits(bytes: Uint8Array): CommitParts[] {
   return commits;
 }
 
-/** The file of these commits, each with the length and the sha256 that it has now. */
+/** The file of these commits, with their lengths and sha256 recomputed. */
 export function joinCommits(commits: readonly CommitParts[]): Buffer {
   return Buffer.concat(commits.flatMap(({ commit, lines }) => {
     const body = Buffer.from(lines.map((line) => `${line}\n`).join(""));
@@ -45,7 +45,7 @@ export function joinCommits(commits: readonly CommitParts[]): Buffer {
   }));
 }
 
-/** A tree whose file at `path` has other commits. */
+/** A copy of a tree with the commits of the file at `path` changed. */
 export function withCommits(
   tree: Tree,
   path: string,
@@ -68,7 +68,7 @@ export function withManifest(tree: Tree, manifest: unknown): Tree {
   return new Map(tree).set(MANIFEST_FILE, Buffer.from(canonicalize(manifest) + "\n"));
 }
 
-/** A tree whose `number`th segment is another file, which the manifest lists by its new facts. */
+/** A copy of a tree with the `number`th segment replaced, and the manifest updated. */
 export function withSegment(
   tree: Tree,
   number: number,
@@ -85,13 +85,13 @@ export function withSegment(
   return withManifest(changed, { ...rest, segments: segments.with(number, { ...entry, path }) });
 }
 
-/** A row of a segment: an event line without its LF, and the batch that it says it is of. */
+/** A row of a segment: an event line without LF, and its batch columns. */
 export interface Row {
   line: string;
   entry: BatchEntry;
 }
 
-/** All rows of a segment. The entries have no more of a batch than is in a row. */
+/** All rows of a segment. The entries contain only the columns of a row. */
 export async function readRows(tree: Tree, path: string): Promise<Row[]> {
   const segment = await openSegment(new SimulatedDisk(tree), path);
   const rows: Row[] = [];
@@ -111,10 +111,7 @@ export async function readRows(tree: Tree, path: string): Promise<Row[]> {
   return rows;
 }
 
-/**
- * A segment file of these rows in this order, whatever they are, that says of itself what `facts`
- * say.
- */
+/** A segment file of these rows in this order, valid or not, whose metadata is `facts`. */
 export async function forgeSegment(
   rows: readonly Row[],
   { events, batches, first_event_id, last_event_id, previous_head, head }: SegmentEntry,
@@ -129,7 +126,7 @@ export async function forgeSegment(
   return storage.contents(entry.path);
 }
 
-/** Rows in which all of a batch have the same entry. */
+/** Rows in which all rows of a batch share an entry. */
 function forgedRows(rows: readonly Row[]): ForgedRow[] {
   let last: BatchEntry | null = null;
   return rows.map(({ line, entry }) => {
@@ -142,7 +139,7 @@ function isSameBatch(a: BatchEntry, b: BatchEntry): boolean {
   return a.source === b.source && a.batch_id === b.batch_id && a.batch_digest === b.batch_digest;
 }
 
-/** A tree whose `number`th segment has other rows, with a manifest rebuilt for them. */
+/** A copy of a tree with other rows in the `number`th segment, and the manifest rebuilt. */
 export async function withRows(
   tree: Tree,
   number: number,

@@ -1,4 +1,4 @@
-/** Writes segments that the writer would not: any rows in any order, under any metadata. */
+/** Writes segments that the writer would not: arbitrary rows, order and metadata. */
 import { createHash } from "node:crypto";
 import type { Buffer } from "node:buffer";
 import { HistoryChain } from "../../src/event/chain.ts";
@@ -12,9 +12,9 @@ import type { ExpectedSegment } from "../../src/log/segment/segment_metadata.ts"
 import { StoredEvent } from "../../src/log/line/stored_event.ts";
 import { SimulatedDisk } from "./simulated_disk.ts";
 
-/** A row to be written. */
+/** A row to write. */
 export interface ForgedRow {
-  /** With its LF. */
+  /** Including its LF. */
   line: Buffer;
   entry: BatchEntry;
 }
@@ -22,15 +22,15 @@ export interface ForgedRow {
 export interface Forgery {
   /** The row groups. */
   groups: ForgedRow[][];
-  /** What the footer and the manifest say beside what the rows are. */
+  /** Facts of the footer and manifest that contradict the rows. */
   metadata?: Partial<EventFacts>;
-  /** What the file says of streams, sources and keys beside what they are. */
+  /** Streams, sources and keys of the index that contradict the rows. */
   index?: Partial<IndexRecord<Buffer>>;
 }
 
 export interface ForgedSegment {
   storage: SimulatedDisk;
-  /** As the manifest would name it, with the hash of the file. */
+  /** The manifest's entry, with the hash of the file. */
   entry: ExpectedSegment;
 }
 
@@ -55,13 +55,13 @@ export async function forgeSegment({ groups, metadata, index }: Forgery): Promis
   return { storage, entry: { path: "0.parquet", ...facts, ...fileFacts(storage) } };
 }
 
-/** Size and hash of the file as it is. */
+/** Actual size and hash of the file. */
 export function fileFacts(storage: SimulatedDisk): Pick<ExpectedSegment, "bytes" | "sha256"> {
   const bytes = storage.contents("0.parquet");
   return { bytes: bytes.length, sha256: createHash("sha256").update(bytes).digest("hex") };
 }
 
-/** What a segment of these rows says of itself. */
+/** The correct metadata of a segment of these rows. */
 export function describeRows(rows: ForgedRow[]): { facts: EventFacts; index: IndexRecord<Buffer> } {
   const chain = new HistoryChain();
   const previous_head = chain.head;

@@ -1,4 +1,4 @@
-/** A promise that a test settles when it wants. */
+/** A promise that a test resolves explicitly. */
 export class Gate<T = void> {
   readonly #resolvers: PromiseWithResolvers<T> = Promise.withResolvers<T>();
 

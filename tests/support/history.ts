@@ -1,16 +1,16 @@
-/** What clients ask of a log, and the batches that the log holds. */
+/** Mutations of clients, and the batches in a log. */
 import assert from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";
 import { isEventId } from "../../src/event/event_id.ts";
 import type { CommittedEvent } from "../../src/event/verify_event.ts";
 import type { SubmittedBatch } from "./submitted.ts";
 
-/** A mutation that a client asks for. */
+/** A mutation requested by a client. */
 export type Mutation =
   | { kind: "append"; batch: SubmittedBatch }
   | { kind: "retire"; source: string };
 
-/** A batch as the log holds it. */
+/** A batch as the log contains it. */
 export interface LoggedBatch {
   source: string;
   batchId: string;
@@ -20,8 +20,8 @@ export interface LoggedBatch {
 const OBSERVED_AT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 /**
- * The batches of events that follow each other in a log, each of them in one piece and there once.
- * @param frontier the event before.
+ * Groups consecutive events of a log into batches; each must be contiguous and unique.
+ * @param frontier the event before the first.
  */
 export function loggedBatches(events: readonly CommittedEvent[], frontier = ""): LoggedBatch[] {
   const batches: LoggedBatch[] = [];
@@ -34,7 +34,7 @@ export function loggedBatches(events: readonly CommittedEvent[], frontier = ""):
     before = eventId;
     const last = batches.at(-1);
     if (last?.source === source && last.batchId === batchId) {
-      assert.equal(event.observed_at, last.events[0]!.observed_at, "a batch has one time");
+      assert.equal(event.observed_at, last.events[0]!.observed_at, "a batch has one commit time");
       last.events.push(event);
     } else {
       const identity = `${source} ${batchId}`;
@@ -46,7 +46,7 @@ export function loggedBatches(events: readonly CommittedEvent[], frontier = ""):
   return batches;
 }
 
-/** Whether the batch in the log is what a mutation commits, whole. */
+/** Whether a batch in the log is exactly what a mutation commits. */
 export function isBatchOf(mutation: Mutation, { source, batchId, events }: LoggedBatch): boolean {
   if (mutation.kind === "retire") {
     if (source !== "system") return false;

@@ -1,6 +1,6 @@
 /**
- * Takes the lock on the file named by its argument, prints `locked` or `held`, and keeps what it
- * has until standard input ends.
+ * Locks the file named by its argument, prints `locked` or `held`, and keeps the lock until
+ * standard input ends.
  */
 import process from "node:process";
 import { endProcess } from "../../src/runtime/end_process.ts";

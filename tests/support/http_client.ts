@@ -1,4 +1,4 @@
-/** Plain requests to a Unix socket, one connection each, by `node:http`. */
+/** Plain requests to a Unix socket with `node:http`, each on its own connection. */
 import { Buffer } from "node:buffer";
 import { type IncomingHttpHeaders, request as httpRequest } from "node:http";
 
@@ -7,7 +7,7 @@ export interface RequestOptions {
   method?: string;
   path?: string;
   headers?: Record<string, string>;
-  /** Bytes or text are sent as they are, anything else as JSON. */
+  /** Bytes or text are sent unchanged, anything else as JSON. */
   body?: unknown;
 }
 

@@ -1,7 +1,7 @@
 /**
- * What is known of a log from outside: the sequential model with the answers that were given, the
- * events that were read, and the mutations of which nobody knows whether they were committed.
- * Mutations are decided in the order in which they were submitted.
+ * What clients know of a log: the sequential model with the answers so far, the events that were
+ * read, and the mutations with an unknown outcome. Mutations are decided in the order of
+ * submission.
  */
 import assert from "node:assert/strict";
 import type { CommittedEvent } from "../../src/event/verify_event.ts";
@@ -11,43 +11,43 @@ import { type Outcome, statusOf } from "./outcome.ts";
 import { SequentialModel } from "./sequential_model.ts";
 import { answerTo } from "./submitted.ts";
 
-/** A mutation that was submitted. */
+/** A submitted mutation. */
 interface Call {
   mutation: Mutation;
-  /** Null while there is no answer. */
+  /** Null until it is answered. */
   outcome: Outcome | null;
-  /** Of those that share a commit. */
+  /** Number of the group that shares its commit. */
   group: number | null;
 }
 
-/** Answers that say that nothing was committed, for a reason that the model does not know. */
+/** Errors after which nothing is committed, for reasons outside the model. */
 const WITHOUT_EFFECT = new Set<unknown>(["storage_full", "failed"]);
 
 export class KnownHistory {
   model = new SequentialModel();
-  /** Everything that is committed for certain. */
+  /** All events that are known to be committed. */
   readonly events: CommittedEvent[] = [];
-  /** All that was submitted, from the first to the last. */
+  /** All submitted mutations, in order. */
   readonly mutations: Mutation[] = [];
-  /** How many mutations were answered with a receipt. */
+  /** Number of mutations answered with a receipt. */
   receipts = 0;
-  /** Told of each batch that is known to be committed. */
+  /** Called with each batch that is known to be committed. */
   onCommit: (batch: LoggedBatch) => void = () => {};
-  /** The same as replay returns it. */
+  /** The events in the format of replay. */
   #text = "";
-  /** Calls whose outcome is uncertain or was not compared yet, in their order. */
+  /** Calls with an unknown outcome, or one that is not checked yet, in order. */
   #open: Call[] = [];
 
   get text(): string {
     return this.#text;
   }
 
-  /** Last event that is known to be committed; undefined when there is none. */
+  /** Last event known to be committed; undefined if there is none. */
   get frontier(): string | undefined {
     return this.events.at(-1)?.event_id;
   }
 
-  /** What is known now, apart from what will be. */
+  /** An independent copy. */
   copy(): KnownHistory {
     const copy = new KnownHistory();
     copy.model = this.model.copy();
@@ -60,9 +60,9 @@ export class KnownHistory {
   }
 
   /**
-   * Submits a mutation and takes down its answer.
-   * @param attempt how it is done; null when it failed in a way that clients are not told of.
-   * @param group number of those that share a commit: they are there together or not at all.
+   * Submits a mutation and records its answer.
+   * @param attempt runs the call; null if it failed by a fault that clients never see.
+   * @param group number of mutations that share a commit: all are committed, or none.
    */
   async submit(
     log: EventLog,
@@ -82,18 +82,19 @@ export class KnownHistory {
     return outcome;
   }
 
-  /** Holds the answers to the events that came since, which a process shows: only acknowledged. */
+  /** Checks the answers against the new events of a process, all of which must be acknowledged. */
   shows(text: string): void {
     const batches = this.#take(text);
     const answered = this.#open;
     this.#open = answered.filter(isUncertain);
     for (const call of answered) if (!isUncertain(call)) this.#place(call, batches);
-    assert.deepEqual(batches, [], "nothing is shown that was not acknowledged");
+    assert.deepEqual(batches, [], "only acknowledged batches are shown");
   }
 
   /**
-   * Holds all that was submitted to what a new process shows after what was known: what was
-   * acknowledged, and of what is uncertain in a process the first part, each batch whole.
+   * Checks all submitted mutations against the events that a new process shows after the known
+   * ones: all acknowledged batches, and a prefix of those with an unknown outcome in one process,
+   * each batch whole.
    */
   settle(text: string): void {
     const batches = this.#take(text);
@@ -109,17 +110,17 @@ export class KnownHistory {
         if (!isCut) this.#commit(mutation, batches.shift());
       }
       const isHeld = batches.length < left;
-      // Committed, so by a process after the one that ended.
+      // A process after the interrupted one has committed it.
       if (isHeld) isCut = false;
       if (group === null) continue;
-      assert.equal(groups.get(group) ?? isHeld, isHeld, "a commit is there as a whole");
+      assert.equal(groups.get(group) ?? isHeld, isHeld, "a commit is atomic");
       groups.set(group, isHeld);
     }
-    assert.deepEqual(batches, [], "nothing is there that was not submitted");
+    assert.deepEqual(batches, [], "only submitted batches exist");
     this.#open = [];
   }
 
-  /** Holds an answer to what the model gives, which takes the next of the batches if any. */
+  /** Checks an answer against the model, which consumes the next batch if it commits. */
   #place({ mutation, outcome }: Call, batches: LoggedBatch[]): void {
     if (WITHOUT_EFFECT.has(statusOf(outcome!))) return;
     const answer = this.model.answer(mutation) ?? this.#commit(mutation, batches.shift());
@@ -130,12 +131,12 @@ export class KnownHistory {
     assert.ok(batch !== undefined, `not in the log: ${describe(mutation)}`);
     const { source, batchId } = batch;
     const label = `${describe(mutation)}, in the log ${source} ${batchId}`;
-    assert.ok(isBatchOf(mutation, batch), `${label}: as it was submitted`);
+    assert.ok(isBatchOf(mutation, batch), `${label}: unchanged`);
     this.onCommit(batch);
     return this.model.commit(mutation, batch);
   }
 
-  /** Takes in the events that have come, and gives their batches. */
+  /** Records new events. @returns their batches. */
   #take(text: string): LoggedBatch[] {
     if (text === "") return [];
     const events: CommittedEvent[] = JSON.parse(`[${text}]`);

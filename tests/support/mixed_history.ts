@@ -1,14 +1,14 @@
 /**
- * A history with something of everything: sources, streams, retirement and lineage, preconditions,
- * Unicode, large payloads, batches of one event and of many, `occurred_at` or none. In parts, so
- * that a log can change its form between them.
+ * A history with all features: sources, streams, retirement and lineage, preconditions, Unicode,
+ * large payloads, batches of one event and of many, with and without `occurred_at`. It has several
+ * parts, so that a log can be sealed between them.
  */
 import assert from "node:assert/strict";
 import { type Outcome, outcomeOf, statusOf } from "./outcome.ts";
 import type { EventLog } from "../../src/service/event_log.ts";
 import { lineageMarker, submit, type SubmittedBatch, type SubmittedEvent } from "./submitted.ts";
 
-/** Of code points beyond the BMP, combining marks, controls and what JSON escapes. */
+/** Code points beyond the BMP, combining marks, controls and characters that JSON escapes. */
 const TEXTS = [
   "Zoë",
   "東京",
@@ -43,9 +43,9 @@ function many(from: number, count: number, more: Partial<Event> = {}): Event[] {
   return Array.from({ length: count }, (_, place) => event(from + place, more));
 }
 
-/** What was submitted so far, and what tests ask for again. */
+/** What was submitted so far, for later comparison. */
 export class MixedHistory {
-  /** Every batch that was taken, with its answer. */
+  /** Every accepted batch with its answer. */
   readonly committed: { batch: SubmittedBatch; outcome: Outcome }[] = [];
   readonly retirements: { source: string; outcome: Outcome }[] = [];
 
@@ -53,7 +53,7 @@ export class MixedHistory {
     return this.committed.at(-1)!.outcome.body.last_event_id as string;
   }
 
-  /** The parts of the history, in order; each takes the service as it is then. */
+  /** The parts of the history, in order; each runs on the service it is given. */
   readonly parts: readonly ((log: EventLog) => Promise<void>)[] = [
     (log) => this.#begin(log),
     (log) => this.#retire(log),

@@ -1,6 +1,7 @@
 /**
- * All that a client can see of a log without changing it: the bytes of replay and follow, streams,
- * and the answers to mutations that commit nothing. Two logs with the same history look the same.
+ * Everything a client can observe of a log without changing it: the bytes of replay and follow,
+ * streams, and the answers to mutations that commit nothing. Logs with the same history look the
+ * same.
  */
 import { Buffer } from "node:buffer";
 import type { CommittedEvent } from "../../src/event/verify_event.ts";
@@ -13,13 +14,13 @@ import { lineageMarker, submit, type SubmittedBatch, submittedEvent } from "./su
 import { joinPieces } from "./test_log.ts";
 
 const PAGE_LIMITS = [1, 3, 1000];
-/** An id before and after all others. */
+/** Ids before and after all others. */
 const BEYOND = ["00000000-0000-7000-8000-000000000000", "ffffffff-ffff-7fff-bfff-ffffffffffff"];
 
-/** What is asked, with the answer. */
+/** A request and its response. */
 type Seen = [question: string, answer: unknown];
 
-/** Pages to the end, or so many, in the bytes of their events, with what else they hold. */
+/** Pages to the end, or up to a number: the bytes of their events and their other members. */
 async function pages(log: EventLog, query: ReplayQuery, pagesMax = Infinity) {
   const seen = [];
   for (let after = query.after; seen.length < pagesMax;) {
@@ -44,7 +45,7 @@ async function followSnapshot(log: EventLog, query: ReplayQuery): Promise<string
   return records;
 }
 
-/** Every filter by one value that there is, some by several, and some that match nothing. */
+/** Every filter by one existing value, some by several, and some that match nothing. */
 function filtersOf(events: readonly CommittedEvent[]): ReplayQuery["filter"][] {
   const single = events.flatMap(({ source, stream, record_key: recordKey, kind }) => [
     ...[{ source }, { stream }, { recordKey }, { kind }],
@@ -88,7 +89,7 @@ async function* reads(log: EventLog): AsyncGenerator<Seen> {
   }
 }
 
-/** Batches whose answers commit nothing. */
+/** Batches that commit nothing. */
 function* refusedBatches(history: MixedHistory): Generator<SubmittedBatch> {
   for (const { batch } of history.committed) {
     const { source, events } = batch;
@@ -108,7 +109,7 @@ function* refusedBatches(history: MixedHistory): Generator<SubmittedBatch> {
   }
 }
 
-/** Everything that can be seen, by what was asked. */
+/** All observations, by request. */
 export async function observe(log: EventLog, history: MixedHistory) {
   const seen: Record<string, unknown> = {};
   for await (const [question, answer] of reads(log)) seen[question] = answer;

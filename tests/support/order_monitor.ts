@@ -1,17 +1,17 @@
 /**
- * A pass-through behind the seam of the log which fails the test at once when steps come in an
- * order that a crash could punish, whether or not one comes. It knows what it has seen, nothing of
- * how the log works but the names of its files:
+ * A pass-through storage that fails the test at once when operations come in an order that a crash
+ * could expose, whether or not a crash follows. It knows only what it has seen, and the names of
+ * the log's files:
  *
- * - a receipt leaves only when its bytes are synced, under a name that is; segments and the
- *   manifest that lists more of them may be on their way beside it;
+ * - a receipt is sent only when its bytes and their file's name are synced; segments and a manifest
+ *   that lists more of them may still be in progress;
  * - a file is renamed only when its bytes are synced;
- * - a pending file is removed only when a manifest that covers it is durable under its name, and so
- *   are its segments; an unlisted segment only while a pending file covers it; the tail and the
+ * - a pending file is removed only when a manifest that covers it, and its segments, are durable
+ *   under their names; an unlisted segment only while a pending file covers it; the tail and the
  *   manifest never;
- * - a sealed or pending file, or the manifest, is never written to, nor opened for it;
- * - bytes that were synced are neither written over nor cut off;
- * - after a sync that failed, a file is not written to or synced any more.
+ * - a sealed or pending file, or the manifest, is never written to, nor opened for writing;
+ * - synced bytes are neither overwritten nor truncated;
+ * - after a failed sync, a file is never written to or synced.
  */
 import { Buffer } from "node:buffer";
 import { setImmediate } from "node:timers";
@@ -30,12 +30,12 @@ import type { Manifest } from "../../src/log/segment/manifest.ts";
 import type { OpenMode, Storage, StorageFile } from "../../src/log/storage/storage.ts";
 import { folderOf } from "./simulated_names.ts";
 
-/** Steps came in an order that a crash could punish. */
+/** Operations came in an order that a crash could expose. */
 export class OrderViolation extends Error {
   override name = "OrderViolation";
 }
 
-/** Fails the test, also where the code under test catches what is thrown. */
+/** Fails the test, even if the code under test catches the error. */
 function fail(what: string): never {
   const violation = new OrderViolation(what);
   setImmediate(() => {
@@ -44,26 +44,26 @@ function fail(what: string): never {
   throw violation;
 }
 
-/** What is known of a file. */
+/** What has been seen of a file. */
 interface Watched {
   path: string;
-  /** Its bytes as far as they were written or read here; for the manifest alone. */
+  /** Bytes written or read here; for the manifest only. */
   content: Buffer;
   unsynced: Buffer[];
-  /** Where what was written here ends. */
+  /** End of the bytes written here. */
   writtenEnd: number;
-  /** All before was written here and is synced. */
+  /** End of the bytes written and synced here. */
   syncedEnd: number;
-  /** Whether all that it holds is durable, as far as can be told. */
+  /** Whether all its bytes are durable, as far as known. */
   isSynced: boolean;
   hasFailed: boolean;
 }
 
-/** A change of names; durable once all its folders are synced. */
+/** A name change; durable once all its folders are synced. */
 interface NameChange {
   path: string;
   folders: Set<string>;
-  /** Whether it put a manifest in the place of another: a log can be read by either. */
+  /** Whether a manifest replaced another; a log is readable with either. */
   isReplaced: boolean;
 }
 
@@ -76,33 +76,33 @@ export class OrderMonitor implements Storage {
   readonly #files = new Map<string, Watched>();
   #names: NameChange[] = [];
   #pendingNames: readonly string[] = [];
-  /** First and last events of batches whose sync has been seen. */
+  /** First and last events of batches that have been synced. */
   readonly #syncedIds = new Set<string>();
 
-  /** @param onViolation fails the test if absent. */
+  /** @param onViolation fails the test by default. */
   constructor(inner: Storage, onViolation: (what: string) => never = fail) {
     this.#inner = inner;
     this.#fail = onViolation;
   }
 
-  /** A receipt leaves; `isNew` when its batch was committed for it. */
+  /** Called when a receipt is sent; `isNew` if its batch was committed for it. */
   receipt(eventId: string, { isNew }: { isNew: boolean }): void {
     const tail = this.#files.get(TAIL_FILE);
     if (tail === undefined || !tail.isSynced || tail.unsynced.length > 0) {
-      this.#fail(`a receipt for event ${eventId} leaves before the tail is synced`);
+      this.#fail(`a receipt for event ${eventId} is sent before the tail is synced`);
     }
     if (isNew && !this.#syncedIds.has(eventId)) {
-      this.#fail(`a receipt for event ${eventId} leaves, which was not written`);
+      this.#fail(`a receipt for event ${eventId} is sent, which was not written`);
     }
     const change = this.#names.find(({ path, isReplaced }) =>
       !isReplaced && !TEMPORARY_FILES.includes(path) && folderOf(path) !== SEGMENTS_FOLDER
     );
     if (change !== undefined) {
-      this.#fail(`a receipt for event ${eventId} leaves before the name ${change.path} is synced`);
+      this.#fail(`a receipt for event ${eventId} is sent before the name ${change.path} is synced`);
     }
   }
 
-  /** Events are given to a reader. */
+  /** Called when events are sent to a reader. */
   reading(bytes: Uint8Array): void {
     const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     for (const unsynced of this.#files.get(TAIL_FILE)?.unsynced ?? []) {
@@ -112,7 +112,7 @@ export class OrderMonitor implements Storage {
   }
 
   async open(path: string, mode: OpenMode): Promise<StorageFile> {
-    if (mode === "write" && isFinal(path)) this.#fail(`${path} is opened to be written to`);
+    if (mode === "write" && isFinal(path)) this.#fail(`${path} is opened for writing`);
     const file = await this.#inner.open(path, mode);
     if (mode === "create") {
       this.#files.delete(path);
@@ -150,7 +150,7 @@ export class OrderMonitor implements Storage {
     await this.#inner.remove(path);
     this.#files.delete(path);
     this.#pendingNames = this.#pendingNames.filter((name) => `${PENDING_FOLDER}/${name}` !== path);
-    // A removal that is undone harms nobody.
+    // A removal that is undone is harmless.
     this.#names = this.#names.filter((change) => change.path !== path);
   }
 
@@ -173,7 +173,7 @@ export class OrderMonitor implements Storage {
     return this.#names.every((change) => change.path !== path);
   }
 
-  /** That what replaces a file is durable before it goes. */
+  /** Checks that a file's replacement is durable before the file is removed. */
   #assertReplaced(path: string): void {
     if (TEMPORARY_FILES.includes(path)) return;
     const name = path.slice(path.lastIndexOf("/") + 1);
@@ -184,10 +184,10 @@ export class OrderMonitor implements Storage {
       const isCovered = (segments.at(-1)?.last_event_id ?? "") >= pending.lastEventId;
       const paths = [MANIFEST_FILE, ...segments.map((entry) => entry.path)];
       const unsynced = paths.find((path) => !this.#isNameSynced(path));
-      if (!isCovered) this.#fail(`${path} is removed, and no manifest covers it`);
+      if (!isCovered) this.#fail(`${path} is removed, but no manifest covers it`);
       if (unsynced !== undefined) this.#fail(`${path} is removed before ${unsynced} is durable`);
       if (!this.#files.get(MANIFEST_FILE)!.isSynced) {
-        this.#fail(`${path} is removed, and the manifest was not made durable`);
+        this.#fail(`${path} is removed, but the manifest is not durable`);
       }
     } else if (segment !== null) {
       const isListed = segments.some((entry) => entry.path === path);
@@ -196,14 +196,14 @@ export class OrderMonitor implements Storage {
         segment.lastEventId <= range.lastEventId
       );
       if (isListed || !isHeld) {
-        this.#fail(`${path} is removed, and no pending file holds its events`);
+        this.#fail(`${path} is removed, but no pending file holds its events`);
       }
     } else {
       this.#fail(`${path} is removed`);
     }
   }
 
-  /** The manifest as it was read or put in place here. */
+  /** The manifest as last read or renamed here. */
   #manifest(): Pick<Manifest, "segments"> {
     const content = this.#files.get(MANIFEST_FILE)?.content;
     return content === undefined ? { segments: [] } : JSON.parse(content.toString());
@@ -230,7 +230,7 @@ export class OrderMonitor implements Storage {
       sync: async () => {
         this.#assertWritable(watched, "synced");
         const { writtenEnd, unsynced: { length: synced } } = watched;
-        // As a sync of a real disk does, it lets others go on: who does not wait for it is seen.
+        // Like a real sync it yields, which reveals callers that do not wait for it.
         await new Promise<void>((resolve) => setImmediate(resolve));
         try {
           await file.sync();
@@ -246,7 +246,9 @@ export class OrderMonitor implements Storage {
       },
       truncate: async (sizeBytes) => {
         this.#assertWritable(watched, "truncated");
-        if (sizeBytes < watched.syncedEnd) this.#fail(`${watched.path}: synced bytes are cut off`);
+        if (sizeBytes < watched.syncedEnd) {
+          this.#fail(`${watched.path}: synced bytes are truncated`);
+        }
         await file.truncate(sizeBytes);
         watched.isSynced = false;
         watched.writtenEnd = sizeBytes;
@@ -259,7 +261,7 @@ export class OrderMonitor implements Storage {
 
   #assertWritable({ path, hasFailed }: Watched, how: string): void {
     if (isFinal(path)) this.#fail(`${path} is ${how}`);
-    if (hasFailed) this.#fail(`${path} is ${how} again after a sync that failed`);
+    if (hasFailed) this.#fail(`${path} is ${how} after a failed sync`);
   }
 }
 
@@ -270,13 +272,13 @@ function newlyWatched(path: string, mode: OpenMode): Watched {
     unsynced: [],
     writtenEnd: 0,
     syncedEnd: 0,
-    // Of what was there before it cannot be told, but it is of no matter until it is built upon.
+    // Unknown for earlier contents, but irrelevant until something depends on them.
     isSynced: mode === "read",
     hasFailed: false,
   };
 }
 
-/** Whether no byte of a file of that name ever changes. */
+/** Whether a file of this name is immutable. */
 function isFinal(path: string): boolean {
   return path === MANIFEST_FILE || folderOf(path) === PENDING_FOLDER ||
     (folderOf(path) === SEGMENTS_FOLDER && path !== SEGMENT_TEMPORARY_FILE);
@@ -286,7 +288,7 @@ function keep(watched: Watched, bytes: Uint8Array, position: number): void {
   watched.content = Buffer.concat([watched.content.subarray(0, position), bytes]);
 }
 
-/** The first and last events of the batches of a commit. */
+/** The first and last event ids of the batches in a commit. */
 function idsOf(commit: Buffer): string[] {
   const header = commit.toString("latin1", 0, commit.indexOf("\n"));
   return [...header.matchAll(EVENT_ID)].map((match) => match[1]!);

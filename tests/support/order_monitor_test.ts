@@ -1,4 +1,4 @@
-/** Each rule of the monitor on a storage that is used against it; all other tests keep to them. */
+/** Each rule of the monitor, on a storage that violates it; all other tests must keep the rules. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
@@ -19,7 +19,7 @@ const SEGMENT = `segments/${FIRST}_${LAST}_${"0".repeat(64)}.parquet`;
 const COVERING = JSON.stringify({ segments: [{ path: SEGMENT, last_event_id: LAST }] });
 const HEADER = `{"commit":{"batches":[{"first_event_id":"${FIRST}","last_event_id":"${LAST}"}]}}\n`;
 
-/** A file with these bytes, which are not synced. */
+/** A file with these unsynced bytes. */
 async function write(monitor: OrderMonitor, path: string, text: string): Promise<StorageFile> {
   const file = await monitor.open(path, "create");
   await file.write(Buffer.from(text), 0);
@@ -41,14 +41,14 @@ const isNew = true;
 
 type Use = (monitor: OrderMonitor) => Promise<unknown>;
 
-/** What breaks a rule, with a part of what the monitor says; `files` are there at first. */
+/** Violations, with part of the monitor's message; `files` exist beforehand. */
 const BROKEN: [rule: string, found: RegExp, use: Use, files?: string[]][] = [
   ["a receipt before the sync of its bytes", /before the tail is synced/, async (m) => {
     await write(m, TAIL_FILE, HEADER);
     await m.syncFolder(".");
     m.receipt(LAST, { isNew });
   }],
-  ["a receipt while the sync is under way", /before the tail is synced/, async (m) => {
+  ["a receipt while the sync is in progress", /before the tail is synced/, async (m) => {
     const synced = (await write(m, TAIL_FILE, HEADER)).sync();
     try {
       m.receipt(LAST, { isNew });
@@ -56,7 +56,7 @@ const BROKEN: [rule: string, found: RegExp, use: Use, files?: string[]][] = [
       await synced;
     }
   }],
-  ["a receipt of bytes that were not written", /was not written/, async (m) => {
+  ["a receipt for bytes that were not written", /was not written/, async (m) => {
     await writeSynced(m, TAIL_FILE, "\n");
     await m.syncFolder(".");
     m.receipt(LAST, { isNew });
@@ -65,55 +65,65 @@ const BROKEN: [rule: string, found: RegExp, use: Use, files?: string[]][] = [
     await writeSynced(m, TAIL_FILE, HEADER);
     m.receipt(LAST, { isNew });
   }],
-  ["an event that is read before its sync", /is read before its sync/, async (m) => {
+  ["an event read before its sync", /is read before its sync/, async (m) => {
     await write(m, TAIL_FILE, HEADER);
     m.reading(Buffer.from(`{"event_id":"${LAST}"}`));
   }],
-  ["a rename before the sync of what is renamed", /before its bytes are synced/, async (m) => {
+  ["a rename before the sync of the file", /before its bytes are synced/, async (m) => {
     await write(m, MANIFEST_TEMPORARY_FILE, "{}");
     await m.rename(MANIFEST_TEMPORARY_FILE, MANIFEST_FILE);
   }],
-  ["a pending file that goes before any manifest covers it", /no manifest covers/, async (m) => {
+  ["removal of a pending file that no manifest covers", /no manifest covers/, async (m) => {
     await putManifest(m, '{"segments":[]}');
     await m.remove(PENDING);
   }, [PENDING]],
-  ["a pending file that goes before the manifest's name", /before manifest/, async (m) => {
-    await putManifest(m, COVERING);
-    await m.remove(PENDING);
-  }, [PENDING]],
-  ["a pending file that goes before its segment's name is synced", /before segments/, async (m) => {
-    await writeSynced(m, SEGMENT_TEMPORARY_FILE, "PAR1");
-    await m.rename(SEGMENT_TEMPORARY_FILE, SEGMENT);
-    await putManifest(m, COVERING);
-    await m.syncFolder(".");
-    await m.remove(PENDING);
-  }, [PENDING]],
-  ["a segment that goes and is listed", /no pending file holds/, async (m) => {
+  [
+    "removal of a pending file before the manifest's name is synced",
+    /before manifest/,
+    async (m) => {
+      await putManifest(m, COVERING);
+      await m.remove(PENDING);
+    },
+    [PENDING],
+  ],
+  [
+    "removal of a pending file before its segment's name is synced",
+    /before segments/,
+    async (m) => {
+      await writeSynced(m, SEGMENT_TEMPORARY_FILE, "PAR1");
+      await m.rename(SEGMENT_TEMPORARY_FILE, SEGMENT);
+      await putManifest(m, COVERING);
+      await m.syncFolder(".");
+      await m.remove(PENDING);
+    },
+    [PENDING],
+  ],
+  ["removal of a listed segment", /no pending file holds/, async (m) => {
     await putManifest(m, COVERING);
     await m.list("pending");
     await m.remove(SEGMENT);
   }, [SEGMENT, PENDING]],
-  ["a segment that goes and is all there is of its events", /no pending file holds/, async (m) => {
+  ["removal of the only copy of a segment's events", /no pending file holds/, async (m) => {
     await m.list("pending");
     await m.remove(SEGMENT);
   }, [SEGMENT]],
-  ["a tail that goes", /is removed/, (m) => m.remove(TAIL_FILE), [TAIL_FILE]],
-  ["a segment that is opened for writing", /opened to be/, (m) => m.open(SEGMENT, "write"), [
+  ["removal of the tail", /is removed/, (m) => m.remove(TAIL_FILE), [TAIL_FILE]],
+  ["a segment opened for writing", /opened for/, (m) => m.open(SEGMENT, "write"), [
     SEGMENT,
   ]],
-  ["a tail that is written to after its rotation", /pending.* is written to/, async (m) => {
+  ["a write to a rotated tail", /pending.* is written to/, async (m) => {
     const tail = await m.open(TAIL_FILE, "write");
     await tail.sync();
     await m.rename(TAIL_FILE, PENDING);
     await tail.write(Buffer.from(HEADER), 0);
   }, [TAIL_FILE]],
-  ["synced bytes that are overwritten", /overwritten/, async (m) => {
+  ["an overwrite of synced bytes", /overwritten/, async (m) => {
     await (await writeSynced(m, TAIL_FILE, HEADER)).write(Buffer.from(HEADER), 1);
   }],
-  ["synced bytes that are cut off", /cut off/, async (m) => {
+  ["a truncation of synced bytes", /bytes are truncated/, async (m) => {
     await (await writeSynced(m, TAIL_FILE, HEADER)).truncate(HEADER.length - 1);
   }],
-  ["a sync that is tried again", /after a sync that failed/, async (m) => {
+  ["a retry of a failed sync", /after a failed sync/, async (m) => {
     const file = await write(m, "failing", HEADER);
     await assert.rejects(file.sync(), /EIO/);
     await file.sync();
@@ -121,7 +131,7 @@ const BROKEN: [rule: string, found: RegExp, use: Use, files?: string[]][] = [
 ];
 
 for (const [rule, found, use, files = []] of BROKEN) {
-  test(`OrderMonitor finds ${rule}`, async () => {
+  test(`OrderMonitor reports ${rule}`, async () => {
     const empty = files.map((path): [string, Uint8Array] => [path, Buffer.alloc(0)]);
     const disk = new SimulatedDisk(new Map([["pending", null], ["segments", null], ...empty]));
     disk.hook = ({ kind, path }) => kind === "sync" && path === "failing" ? { errno: "EIO" } : null;

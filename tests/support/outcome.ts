@@ -1,4 +1,4 @@
-/** Answers as a client of the HTTP API sees them: the status and the body, but for its message. */
+/** Outcomes as an HTTP client sees them: status and body, without the message. */
 import { ApiError } from "../../src/event/api_error.ts";
 
 export interface Outcome {
@@ -6,7 +6,7 @@ export interface Outcome {
   body: Record<string, unknown>;
 }
 
-/** What became of a call of the service. @throws what is no answer for a client. */
+/** The outcome of a call of the service. @throws errors that are not API errors. */
 export async function outcomeOf(answer: Promise<object>): Promise<Outcome> {
   try {
     return { status: 200, body: { ...await answer } };
@@ -16,7 +16,7 @@ export async function outcomeOf(answer: Promise<object>): Promise<Outcome> {
   }
 }
 
-/** What became of it in one word: the status of a receipt, or the code of an error. */
+/** The outcome in one word: the status of a receipt, or the code of an error. */
 export function statusOf({ body }: Outcome): unknown {
   return body.status ?? body.error;
 }

@@ -1,7 +1,7 @@
-/** Waiting without a clock. */
+/** Waits without a clock. */
 import { type Random, randomInteger } from "../../tools/support/random.ts";
 
-/** Lets other work go on for up to `turnsMax` turns. */
+/** Yields to other tasks for up to `turnsMax` turns. */
 export async function pause(random: Random, turnsMax: number): Promise<void> {
   for (let turns = randomInteger(random, 0, turnsMax); turns > 0; turns--) await Promise.resolve();
 }

@@ -1,4 +1,4 @@
-/** Makes prepared batches for tests, with the digests that the real ones have. */
+/** Builds prepared batches for tests, with real digests. */
 import { canonicalize } from "../../src/event/json/canonical_json.ts";
 import { HistoryChain } from "../../src/event/chain.ts";
 import { encodeBatch } from "../../src/event/batch_encoder.ts";
@@ -15,7 +15,7 @@ export interface EventOptions {
   payload?: unknown;
 }
 
-/** With the hash that it will have. */
+/** With its hash. */
 export type HashedEvent = PreparedEvent & { contentHash: string };
 
 export function preparedEvent(options: EventOptions = {}): HashedEvent {
@@ -35,7 +35,7 @@ export interface BatchOptions {
   events?: EventOptions[];
 }
 
-/** A batch of one small event unless told otherwise. */
+/** A batch of one small event by default. */
 export function preparedBatch(batchId: string, options: BatchOptions = {}): PreparedBatch {
   const { source = "shop", events = [{}] } = options;
   return encoded(source, batchId, events.map(preparedEvent));
@@ -50,7 +50,7 @@ export function batchDigest(source: string, events: PreparedEvent[]): string {
   return encoded(source, "b", events).batchDigest;
 }
 
-/** What all events of a batch have in common. */
+/** Members that all events of a batch share. */
 export interface BatchIdentity {
   source: string;
   batchId: string;
@@ -58,7 +58,7 @@ export interface BatchIdentity {
   observedAt: string;
 }
 
-/** An event as it goes to the log: its line without LF, and its hash. */
+/** A stored event: its line without LF, and its hash. */
 export function sealEvent(
   { source, batchId, observedAt }: BatchIdentity,
   event: PreparedEvent,
@@ -70,7 +70,7 @@ export function sealEvent(
   return { line, eventHash: line.slice(-66, -2) };
 }
 
-/** The stored lines of a batch that was not committed, as values and as the payload's text. */
+/** The stored lines of an uncommitted batch, as values and as the payload's text. */
 export function submittedEvents({ events }: PreparedBatch): HashedEvent[] {
   return events.lines.toString().trimEnd().split("\n").map((line) => {
     const { stream, record_key: recordKey, kind, occurred_at: occurredAt, content_hash } =

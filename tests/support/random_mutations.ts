@@ -1,4 +1,4 @@
-/** Chooses what the clients of a history ask for, with what they have learned of the log. */
+/** Chooses mutations for the clients of a history, from what they have learned of the log. */
 import type { CommittedEvent } from "../../src/event/types.ts";
 import type { Mutation } from "./history.ts";
 import { type Random, randomInteger, randomItem } from "../../tools/support/random.ts";
@@ -7,7 +7,7 @@ import { lineageMarker, type SubmittedBatch, type SubmittedEvent } from "./submi
 const STREAMS = ["s", "s.t", "s-t"];
 const RECORD_KEYS = ["1", "2", "Zoë 東京 😀", 'a"b\\c\n'];
 const EVENTS_MAX = 2;
-/** Of batches that are not small; several sectors of a disk each. */
+/** Size of large batches, which fill several disk sectors. */
 const LARGE_EVENTS_MAX = 20;
 const LARGE_TEXT_MAX = 3000;
 const NEVER_COMMITTED = "019b7c4e-2d37-7a01-8f00-000000000001";
@@ -16,7 +16,7 @@ interface Event extends SubmittedEvent {
   occurred_at?: string;
 }
 
-/** An event of a log, as far as clients learn of it. */
+/** An event of a log, as far as clients know it. */
 export type LearnedEvent = Pick<CommittedEvent, "event_id" | "stream" | "payload">;
 
 export class RandomMutations {
@@ -25,27 +25,27 @@ export class RandomMutations {
   readonly #sources: string[];
   /** Final frontiers by source. */
   readonly #retired = new Map<string, string>();
-  /** By source and stream. */
+  /** Frontiers by source and stream. */
   readonly #frontiers = new Map<string, string>();
   #count = 0;
 
-  /** @param sources that there are at first; successors begin with their names. */
+  /** @param sources initial sources; successors begin with their names. */
   constructor(random: Random, sources: readonly string[] = ["shop", "crm", "erp"]) {
     this.#random = random;
     this.#sources = [...sources];
   }
 
-  /** All sources that were ever named. */
+  /** All sources ever named. */
   get sources(): readonly string[] {
     return this.#sources;
   }
 
-  /** One of those that were asked for before; a new one when there is none. */
+  /** An earlier mutation; a new one if there is none. */
   before(): Mutation {
     return this.#asked.length === 0 ? this.next() : randomItem(this.#random, this.#asked);
   }
 
-  /** The same mutation, or one with the same name and other events. */
+  /** A duplicate, or a mutation of the same name with other events. */
   twinOf(mutation: Mutation): Mutation {
     return this.#random() < 0.5 ? mutation : this.#changed(mutation);
   }
@@ -56,7 +56,7 @@ export class RandomMutations {
     return mutation;
   }
 
-  /** A batch has been committed. */
+  /** Records a committed batch. */
   learn({ source, events }: { source: string; events: readonly LearnedEvent[] }): void {
     for (const { event_id, stream, payload } of events) {
       this.#frontiers.set(`${source} ${stream}`, event_id);
@@ -77,7 +77,7 @@ export class RandomMutations {
     return { kind: "append", batch: chance < 0.35 ? this.#conditioned(batch) : batch };
   }
 
-  /** Seldom one that is retired. */
+  /** Rarely a retired one. */
   #source(): string {
     const source = randomItem(this.#random, this.#sources);
     if (!this.#retired.has(source) || this.#random() < 0.1) return source;
@@ -114,7 +114,7 @@ export class RandomMutations {
     return { kind: "append", batch: { source, batch_id, events: [...events, this.#event()] } };
   }
 
-  /** All events in one stream, with a condition on it that holds more often than not. */
+  /** All events in one stream, with a precondition that usually holds. */
   #conditioned(batch: SubmittedBatch): SubmittedBatch {
     const { stream } = batch.events[0]!;
     const frontier = this.#frontiers.get(`${batch.source} ${stream}`) ?? null;
@@ -130,7 +130,7 @@ export class RandomMutations {
     return randomItem(this.#random, [null, NEVER_COMMITTED, ...this.#frontiers.values()]);
   }
 
-  /** The first batch of a source, or one that should be, with a marker that may be right. */
+  /** The first batch of a source, or one that claims to be, with a possibly valid marker. */
   #successor(): Mutation {
     const batch = this.#batch(this.#random() < 0.8 ? this.#sources.at(-1) : this.#source());
     const others = this.#random() < 0.8 ? [...this.#retired.keys()] : this.#sources;

@@ -1,9 +1,9 @@
-/** A client that decides each byte it sends and when it reads, by `node:net`. */
+/** A client that controls each byte it sends and when it reads, with `node:net`. */
 import { Buffer } from "node:buffer";
 import { connect, type Socket } from "node:net";
 import { parseResponse, type RawResponse } from "./raw_response.ts";
 
-/** How a wait for something that must come is ended when it does not. */
+/** Time limit of waits for data that must arrive. */
 const WAIT_TIMEOUT_MS = 30_000;
 
 export class RawConnection {
@@ -38,12 +38,12 @@ export class RawConnection {
     });
   }
 
-  /** What went wrong with the connection. */
+  /** The error of the connection. */
   get error(): Error | null {
     return this.#error;
   }
 
-  /** Stops reading, so that what the server sends stays on its side. */
+  /** Stops reading, so that the server's data stays in its buffers. */
   pause(): void {
     this.#socket.pause();
   }
@@ -52,20 +52,20 @@ export class RawConnection {
     this.#socket.resume();
   }
 
-  /** Whether the server has ended it, or it has failed. */
+  /** Whether the server has closed the connection, or it has failed. */
   get hasEnded(): boolean {
     return this.#hasEnded;
   }
 
-  /** What has come and was not read. */
+  /** Received bytes that were not parsed yet. */
   get received(): Buffer {
     return this.#received;
   }
 
-  /** Resolves when the system has taken the bytes, or the connection is gone. */
+  /** Resolves when the system has accepted the bytes, or the connection is closed. */
   write(bytes: string | Uint8Array): Promise<void> {
     return new Promise((resolve, reject) => {
-      const late = () => reject(new Error("what was written is not read"));
+      const late = () => reject(new Error("the server does not read"));
       const timer = setTimeout(late, WAIT_TIMEOUT_MS);
       this.#socket.write(bytes, () => {
         clearTimeout(timer);
@@ -74,14 +74,14 @@ export class RawConnection {
     });
   }
 
-  /** Ends the client's side after what is written; the server's is read on. */
+  /** Half-closes the connection after pending writes; still reads. */
   endInput(): void {
     this.#socket.end();
   }
 
   /**
-   * Reads one response, whole; null when the connection ended before it began.
-   * @param method of the request; null where that may be anything.
+   * Reads one complete response; null if the connection ended first.
+   * @param method of the request; null if unknown.
    */
   async readResponse(method: string | null = "GET"): Promise<RawResponse | null> {
     for (;;) {
@@ -95,19 +95,19 @@ export class RawConnection {
     }
   }
 
-  /** A response that goes on, as far as it has come when this text is in it. */
+  /** Reads an unfinished response until it contains a text. */
   async readThrough(text: string): Promise<RawResponse> {
     while (!this.#received.includes(text) && !this.#hasEnded) await this.#change(text);
     const isOver = true;
     return parseResponse(this.#received, "GET", isOver)!.response;
   }
 
-  /** Resolves when `bytes` more have come. */
+  /** Resolves when `bytes` more have arrived. */
   async receive(bytes: number): Promise<void> {
     while (this.#received.length < bytes && !this.#hasEnded) await this.#change("more bytes");
   }
 
-  /** Resolves when the server has ended the connection. */
+  /** Resolves when the server has closed the connection. */
   async ended(): Promise<void> {
     while (!this.#hasEnded) await this.#change("the end of the connection");
   }
@@ -124,7 +124,7 @@ export class RawConnection {
   #change(awaited: string): Promise<void> {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(
-        () => reject(new Error(`${awaited} did not come; received: ${this.#received.toString()}`)),
+        () => reject(new Error(`no ${awaited}; received: ${this.#received.toString()}`)),
         WAIT_TIMEOUT_MS,
       );
       this.#wake = () => {
@@ -135,7 +135,7 @@ export class RawConnection {
   }
 }
 
-/** Opens a connection, sends bytes, reads the first response and hangs up. */
+/** Opens a connection, sends bytes, reads the first response and disconnects. */
 export async function exchange(
   socketPath: string,
   bytes: string | Uint8Array,

@@ -1,4 +1,4 @@
-/** Reads HTTP/1.1 responses off bytes (RFC 9112), keeping what a client library would hide. */
+/** Parses HTTP/1.1 responses (RFC 9112), keeping what a client library would hide. */
 import assert from "node:assert/strict";
 import type { Buffer } from "node:buffer";
 
@@ -7,13 +7,13 @@ export interface RawResponse {
   /** By lowercase name. */
   headers: Record<string, string>;
   body: string;
-  /** Whether the body ended as its headers announced. */
+  /** Whether the body ended as announced by its headers. */
   isComplete: boolean;
 }
 
 export interface ParsedResponse {
   response: RawResponse;
-  /** Where the next response starts. */
+  /** Offset of the next response. */
   endBytes: number;
 }
 
@@ -24,10 +24,10 @@ const HEADER_LINE = /^([a-z-]+): ([\x20-\x7e]+)$/i;
 const NEXT_RESPONSE = "HTTP/1.1 ";
 
 /**
- * Null when more bytes are needed; with `isOver` there are none. Skips 100 Continue.
- * @param method null where the request may be anything: a response has no body, as one to HEAD, if
- *   the next one, or the end, follows its head at once.
- * @throws {AssertionError} when it is no response as the service makes them.
+ * @returns null if more bytes are needed; `isOver` means that none will come. Skips 100 Continue.
+ * @param method null if unknown: then a response whose head is directly followed by the next one,
+ *   or by the end, has no body, like one to HEAD.
+ * @throws {AssertionError} the bytes are not a response of the service.
  */
 export function parseResponse(
   bytes: Buffer,
@@ -54,7 +54,7 @@ export function parseResponse(
 function parseHead(head: string): { status: number; headers: Record<string, string> } {
   const [statusLine = "", ...lines] = head.split("\r\n");
   const status = STATUS_LINE.exec(statusLine)?.[1];
-  assert.ok(status !== undefined, `a status line: ${statusLine}`);
+  assert.ok(status !== undefined, `invalid status line: ${statusLine}`);
   const headers: Record<string, string> = {};
   for (const line of lines) {
     const [, name, value] = HEADER_LINE.exec(line) ?? [];

@@ -1,6 +1,6 @@
 /**
- * Runs a test twice: on a log that stays open, and on one that is opened again where the test says
- * so.
+ * Runs a test twice: on a log that stays open, and on one that is reopened where the test asks for
+ * it.
  */
 import { test } from "node:test";
 import type { CommittedEvent } from "../../src/event/verify_event.ts";
@@ -29,7 +29,7 @@ export class RestartableLog {
     return this.#service;
   }
 
-  /** Closes the service and opens another one on what it left. */
+  /** Closes the service and opens a new one on its files. */
   async restart(): Promise<void> {
     await this.#service.close();
     this.#service = (await openTestService(this.storage)).service;
@@ -39,7 +39,7 @@ export class RestartableLog {
     return submit(this.#service, batch);
   }
 
-  /** Submits a batch that is taken, and returns the last of its events. */
+  /** Submits a batch that must be committed. @returns its last event. */
   async commit(batch: SubmittedBatch): Promise<string> {
     const { body } = await this.submit(batch);
     if (body.status !== "committed") throw new Error(`not committed: ${JSON.stringify(body)}`);
@@ -57,7 +57,7 @@ export class RestartableLog {
 
 type RestartTest = (log: RestartableLog, settle: () => Promise<void>) => Promise<void>;
 
-/** A test of what holds on whether or not the service is started again where it calls `settle`. */
+/** A test that must pass whether or not `settle` restarts the service. */
 export function testWithRestart(name: string, body: RestartTest): void {
   test(name, async () => {
     const log = await RestartableLog.open();

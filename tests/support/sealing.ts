@@ -1,4 +1,4 @@
-/** Changes the form of a closed log, as `seal` does and as a sealing that is cut off leaves it. */
+/** Seals a closed log, as `seal` does, or leaves it as an interrupted seal does. */
 import assert from "node:assert/strict";
 import { SEGMENT_TEMPORARY_FILE } from "../../src/log/storage/file_names.ts";
 import type { SegmentEntry } from "../../src/log/segment/manifest.ts";
@@ -6,10 +6,10 @@ import type { SegmentBounds } from "../../src/log/segment/segment_writer.ts";
 import type { SimulatedDisk } from "./simulated_disk.ts";
 import { openTestLog } from "./test_log.ts";
 
-/** A segment for each commit or two, so that little history makes many. */
+/** A segment for each commit or two, so that a short history yields many. */
 export const SMALL_SEGMENTS: SegmentBounds = { events: 3, bytes: 100_000 };
 
-/** Seals all that is committed. @returns the new segments. */
+/** Seals all commits. @returns the new segments. */
 export async function sealAll(
   storage: SimulatedDisk,
   bounds?: SegmentBounds,
@@ -21,7 +21,7 @@ export async function sealAll(
   return sealed;
 }
 
-/** Rotates the tail and seals the oldest pending file, of several. @returns its segments. */
+/** Rotates the tail and seals the oldest of several pending files. @returns its segments. */
 export async function sealOldest(
   storage: SimulatedDisk,
   bounds: SegmentBounds = SMALL_SEGMENTS,
@@ -35,7 +35,7 @@ export async function sealOldest(
   return sealed;
 }
 
-/** Turns the tail into a pending file and leaves it at that. */
+/** Rotates the tail into a pending file without sealing it. */
 export async function rotateOnly(storage: SimulatedDisk): Promise<void> {
   const { log } = await openTestLog(storage);
   const before = storage.hook;

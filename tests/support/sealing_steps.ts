@@ -1,6 +1,6 @@
 /**
- * Sealing while a log is open, at the pace of a test: segments are made in place, on the log's own
- * storage, when the test says so.
+ * Sealing of an open log, step by step: segments are written in this thread, on the log's own
+ * storage, when the test allows it.
  */
 import { setImmediate } from "node:timers/promises";
 import type { SealingOptions } from "../../src/log/log.ts";
@@ -10,10 +10,10 @@ import type { Storage } from "../../src/log/storage/storage.ts";
 import { Gate } from "./gate.ts";
 import type { SimulatedDisk } from "./simulated_disk.ts";
 
-/** Turns of the event loop without an operation, after which none comes. */
+/** Event loop turns without an operation after which the disk counts as idle. */
 const QUIET_TURNS = 6;
 
-/** Waits until whatever is under way on a disk is done, or waits itself. */
+/** Waits until all work on a disk is done or blocked. */
 export async function untilQuiet(storage: SimulatedDisk): Promise<void> {
   for (let turns = 0, seen = -1; turns < QUIET_TURNS; turns++) {
     if (storage.operations.length !== seen) turns = 0;
@@ -23,19 +23,19 @@ export async function untilQuiet(storage: SimulatedDisk): Promise<void> {
 }
 
 export interface SealingStepsOptions extends MakerSettings {
-  /** 1 if absent: every tail with an event is rotated before the next commit. */
+  /** Default 1: every non-empty tail is rotated before the next commit. */
   rotateBytes?: number;
 }
 
 export class SealingSteps {
-  /** How long each pause after a failure was to be, in milliseconds. */
+  /** Requested pauses after failures, in milliseconds. */
   readonly pausesMs: number[] = [];
-  /** What was told to be left to seal. */
+  /** Reported bytes left to seal. */
   readonly backlogs: number[] = [];
-  /** Called before each segment is made; may delay it, or throw. */
+  /** Called before each segment is written; may delay it, or throw. */
   beforeMake: () => Promise<void> | void = () => {};
   readonly #options: SealingStepsOptions;
-  /** Segments that have been made. */
+  /** Segments written so far. */
   #made = 0;
   #paused = new Gate();
   #resumed = new Gate();
@@ -44,7 +44,7 @@ export class SealingSteps {
     this.#options = options;
   }
 
-  /** Resolves when a segment has been made, from now on, and nothing goes on after it. */
+  /** Resolves when another segment has been written and the disk is idle. */
   async nextIdle(storage: SimulatedDisk): Promise<void> {
     const made = this.#made;
     while (this.#made === made) await setImmediate();
@@ -57,14 +57,14 @@ export class SealingSteps {
     return this.#paused.opened;
   }
 
-  /** Ends the pause at hand. */
+  /** Ends the current pause. */
   resume(): void {
     const resumed = this.#resumed;
     this.#resumed = new Gate();
     resumed.open();
   }
 
-  /** For `openTestLog()` and its like. */
+  /** The option for `openTestLog()` and similar functions. */
   on(): (storage: Storage) => SealingOptions {
     return (storage) => ({
       maker: this.#maker(storage),

@@ -1,6 +1,6 @@
 /**
- * The service as a small program that does one thing after the other: what the contract says of a
- * mutation, given the batches before it. Ids are taken from the log: only the service makes them.
+ * The service as a small sequential program: the contract's answer to a mutation, given the batches
+ * before it. Ids are taken from the log, because only the service assigns them.
  */
 import { Buffer } from "node:buffer";
 import { prepareBatch } from "../../src/event/batch.ts";
@@ -10,7 +10,7 @@ import type { Outcome } from "./outcome.ts";
 import type { SubmittedBatch } from "./submitted.ts";
 
 interface Stored {
-  /** The source and the events as submitted. */
+  /** The source and the submitted events. */
   content: string;
   receipt: Record<string, unknown>;
 }
@@ -27,7 +27,7 @@ export class SequentialModel {
   #streams = new Map<string, StreamSummary>();
   #retirements = new Map<string, Retirement>();
 
-  /** A model that goes on from here on its own. */
+  /** An independent copy. */
   copy(): SequentialModel {
     const copy = new SequentialModel();
     copy.#batches = new Map(this.#batches);
@@ -37,14 +37,14 @@ export class SequentialModel {
     return copy;
   }
 
-  /** The answer to a mutation that commits nothing; null when it commits. */
+  /** The answer to a mutation that commits nothing; null if it commits. */
   answer(mutation: Mutation): Outcome | null {
     return mutation.kind === "append"
       ? this.#answerAppend(mutation.batch)
       : this.#answerRetire(mutation.source);
   }
 
-  /** Takes in the batch that a mutation has committed, and gives its answer. */
+  /** Records the batch that a mutation has committed. @returns its answer. */
   commit(mutation: Mutation, logged: LoggedBatch): Outcome {
     const first = logged.events[0]!.event_id;
     const last = logged.events.at(-1)!.event_id;

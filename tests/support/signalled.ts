@@ -1,6 +1,6 @@
 /**
- * Runs a command and sends this process signals as soon as that has begun. Arguments: the signals
- * joined by commas, the command, the folder of the deployment.
+ * Runs a command and sends this process signals as soon as the command has started. Arguments: the
+ * signals joined by commas, the command, the deployment's folder.
  */
 import { join } from "node:path";
 import process from "node:process";

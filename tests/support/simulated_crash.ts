@@ -1,39 +1,39 @@
 /**
- * What a crash keeps of that which no sync has followed. A disk asks a choice for each change of
- * names, each sector and each size; what it may answer is all that `simulated_disk.ts` promises.
+ * What a crash keeps of the unsynced changes. A disk asks a choice for each name change, sector and
+ * size; the allowed answers are described in `simulated_disk.ts`.
  */
 import { type Random, randomInteger } from "../../tools/support/random.ts";
 
-/** A change of names in folders; a rename is one change of two. */
+/** A name change in folders; a rename is a single change of two names. */
 export interface NameChange {
   kind: "create" | "makeFolder" | "rename" | "remove";
   /** All paths that it changes. */
   paths: readonly string[];
 }
 
-/** A sector of a file that has had more than one content since it was last durable. */
+/** A sector of a file that has had several contents since it was last durable. */
 export interface UnsyncedSector {
   path: string;
-  /** Place among the unsynced sectors of its file, and how many they are. */
+  /** Index among the unsynced sectors of its file, and their number. */
   place: number;
   count: number;
-  /** How many contents it has had: 0 is the durable one, the last is the newest. */
+  /** Number of contents: 0 is the durable one, the last is the newest. */
   versions: number;
 }
 
 export interface CrashChoice {
   /**
-   * Whether a change of names survives. It does not if one before it of the same name did not.
-   * @param place among the unsynced changes.
+   * Whether a name change survives. It cannot if an earlier one of the same name was lost.
+   * @param place index among the unsynced changes.
    */
   keepsName(change: NameChange, place: number): boolean;
-  /** Which content of a sector is found. */
+  /** Which content of a sector survives. */
   version(sector: UnsyncedSector): number;
-  /** Which size, anything from the smallest to the largest that the file has had. */
+  /** Which size survives: anything between the smallest and the largest since the last sync. */
   sizeBytes(sizes: readonly number[], path: string): number;
 }
 
-/** Which bytes are left, whatever the names are. */
+/** Which bytes survive, independently of names. */
 type LeftBytes = Omit<CrashChoice, "keepsName">;
 type KeepsName = CrashChoice["keepsName"];
 
@@ -44,7 +44,7 @@ function between(sizes: readonly number[], part: number): number {
   return first(sizes) + Math.floor((last(sizes) - first(sizes)) * part);
 }
 
-/** The newest content of some sectors, with the newest size. */
+/** The newest content of some sectors, and the newest size. */
 function sectors(isLeft: (sector: UnsyncedSector) => boolean): LeftBytes {
   return {
     version: (sector) => isLeft(sector) ? sector.versions - 1 : 0,
@@ -60,7 +60,7 @@ function upTo(sizeBytes: (sizes: readonly number[]) => number): LeftBytes {
 const NO_BYTES: LeftBytes = { version: () => 0, sizeBytes: first };
 const ALL_BYTES: LeftBytes = upTo(last);
 
-/** Shapes of what is left of unsynced bytes, by name. */
+/** Named shapes of the unsynced bytes that survive. */
 const TORN: Record<string, LeftBytes> = {
   "no bytes": NO_BYTES,
   "all bytes": ALL_BYTES,
@@ -81,25 +81,25 @@ export const TORN_SHAPES: readonly string[] = Object.keys(TORN);
 const ALL_NAMES: KeepsName = () => true;
 const SYNCED_NAMES: KeepsName = () => false;
 
-/** A torn shape; all names are there unless told otherwise. */
+/** A torn shape; all names survive by default. */
 export function torn(shape: string, keepsName: KeepsName = ALL_NAMES): CrashChoice {
   return { ...TORN[shape]!, keepsName };
 }
 
-/** Nothing but what was synced: the least that a crash can leave. */
+/** Only synced data: the least that a crash can leave. */
 export const SYNCED_ONLY: CrashChoice = { ...NO_BYTES, keepsName: SYNCED_NAMES };
-/** All that was done, as after the end of the process alone. */
+/** Everything, as after the end of the process alone. */
 export const ALL_DONE: CrashChoice = { ...ALL_BYTES, keepsName: ALL_NAMES };
-/** All names, and no bytes that were not synced. */
+/** All names, but only synced bytes. */
 export const NAMES_ONLY: CrashChoice = { ...NO_BYTES, keepsName: ALL_NAMES };
 
-/** All names, and so many bytes of what made each file longer. */
+/** All names, and a number of bytes of each file's growth. */
 export function keptBytes(bytes: number): CrashChoice {
   const left = upTo((sizes) => Math.min(first(sizes) + bytes, last(sizes)));
   return { ...left, keepsName: ALL_NAMES };
 }
 
-/** Anything that may be left. */
+/** Any state that may be left. */
 export function anyOf(random: Random): CrashChoice {
   const names = random();
   const newest = random();
@@ -116,7 +116,7 @@ export function anyOf(random: Random): CrashChoice {
   };
 }
 
-/** What a machine that stops may leave, from least to most, by name. */
+/** Named states of a stopped machine, from least to most. */
 export const CRASHES: Record<string, CrashChoice> = {
   "with what was synced": SYNCED_ONLY,
   "with all names": NAMES_ONLY,

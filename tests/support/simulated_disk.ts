@@ -1,27 +1,25 @@
 /**
- * A disk in memory behind the seam of the log (`src/log/storage/storage.ts`), which keeps what was
- * written apart from what is durable. Every call is recorded, and a hook can delay it or make it
- * fail.
+ * An in-memory disk behind the log's storage interface (`src/log/storage/storage.ts`), which keeps
+ * written and durable data apart. Every call is recorded, and a hook can delay it or make it fail.
  *
- * The model, as harsh as what docs/format.md assumes of a disk allows. After a crash:
+ * The model is as harsh as the assumptions in docs/format.md allow. After a crash:
  *
- * - A sector of 512 bytes that no sync has followed holds what it held at the last sync, or after
- *   any change since: none of them depends on another. A sector is never torn in itself, and none
- *   is harmed that was not written to.
- * - The size of a file is one of those that it has had since the last sync, or anything between,
- *   whatever became of its bytes. Bytes that did not arrive read as zeros.
- * - A sync of a file makes its bytes and its size durable, not its name. A sync of a folder makes
- *   durable what was created, renamed and removed in it, not the bytes of the files.
- * - Of the changes of names that no sync has followed, any subset is there, except that a rename is
- *   there as a whole, also between folders, and a change only with those before of the same name.
- *   What is in a folder whose own name is lost is lost with it.
- * - A sync that fails leaves its pages clean, as Linux does: they may be on the disk or not, sector
- *   by sector, and no later sync writes them unless they are written to again. Readers still see
- *   the new bytes (`shown`, as ext4 and XFS) or the old ones (`dropped`, as Btrfs). A sync of a
- *   folder that fails leaves its names as they were; a later one can make them durable: file
- *   systems with a journal write it again, or take no change any more.
+ * - A sector of 512 bytes holds its content of the last sync, or any later one, independently of
+ *   other sectors. A sector is never torn, and sectors that were not written are unharmed.
+ * - The size of a file is any between the smallest and the largest since the last sync, whatever
+ *   became of its bytes. Bytes that did not arrive read as zeros.
+ * - A sync of a file makes its bytes and size durable, not its name. A sync of a folder makes the
+ *   names created, renamed and removed in it durable, not the bytes of the files.
+ * - Any subset of the unsynced name changes survives, except that a rename is atomic, also between
+ *   folders, and that a change needs the earlier ones of the same name. The contents of a folder
+ *   whose own name is lost are lost too.
+ * - A failed sync leaves its pages clean, as in Linux: each sector may be on the disk or not, and
+ *   no later sync writes it unless it is written again. Readers still see the new bytes (`shown`,
+ *   as on ext4 and XFS) or the old ones (`dropped`, as on Btrfs). A failed sync of a folder changes
+ *   nothing; a later one can make its names durable: journaling file systems retry, or accept no
+ *   further change.
  *
- * While the machine goes on, whoever comes next sees all that was done.
+ * While the machine runs, later processes see all changes.
  */
 import { Buffer } from "node:buffer";
 import type { OpenMode, Storage, StorageFile } from "../../src/log/storage/storage.ts";
@@ -43,34 +41,31 @@ export type OperationKind =
   | "makeFolder"
   | "syncFolder";
 
-/** One call of the storage seam. */
+/** A call of the storage interface. */
 export interface Operation {
   kind: OperationKind;
   path: string;
-  /** Of an open. */
+  /** For an open. */
   mode?: OpenMode;
-  /** Of a read, write or truncate: where it starts. */
+  /** For a read, write or truncate: its offset. */
   position?: number;
-  /** Of a read or write. */
+  /** For a read or write. */
   sizeBytes?: number;
 }
 
 /** How an operation fails. */
 export interface Fault {
   errno: string;
-  /** What a write puts into the file before it fails. */
+  /** What a write stores before it fails. */
   writtenBytes?: number;
-  /** What readers see after a sync that fails; `shown` if absent. */
+  /** What readers see after a failed sync; default `shown`. */
   pages?: FailedPages;
 }
 
-/**
- * Asked before each operation takes effect; may delay it, and says how it fails, or null when it
- * does not.
- */
+/** Called before each operation takes effect; may delay it. @returns how it fails, or null. */
 export type OperationHook = (operation: Operation) => Fault | null | Promise<Fault | null>;
 
-/** Every path of a folder with the bytes of the file; null for a folder. */
+/** Every path of a folder with the file's bytes; null for a folder. */
 export type Tree = Map<string, Uint8Array | null>;
 
 const WITHOUT_EFFECT: ReadonlySet<OperationKind> = new Set(["read", "size", "close", "list"]);
@@ -82,17 +77,17 @@ export function changesDisk({ kind, mode }: Operation): boolean {
 
 export class SimulatedDisk implements Storage {
   hook: OperationHook | null = null;
-  /** All calls so far, those that failed too. */
+  /** All calls so far, including failed ones. */
   readonly operations: Operation[] = [];
-  /** Files that are open now. */
+  /** Number of open files. */
   openFiles = 0;
-  /** How many more bytes files can take; a write that finds less room fails with ENOSPC. */
+  /** Free space for growth; a write that needs more fails with ENOSPC. */
   roomBytes = Infinity;
   readonly #names: SimulatedNames<SimulatedFile>;
 
   /**
-   * A folder that holds `tree`, all of it durable, with the folders that its files are in.
-   * @param tree its bytes stay as they are.
+   * A folder that holds `tree` and the folders of its files, all durable.
+   * @param tree its bytes are not modified.
    */
   constructor(tree: Tree = new Map()) {
     const folders = [...tree.keys()].map(folderOf).filter((folder) => folder !== ".");
@@ -102,49 +97,46 @@ export class SimulatedDisk implements Storage {
     ]);
   }
 
-  /** A copy of all that is there now. */
+  /** A copy of the current contents. */
   tree(): Tree {
     return new Map([...this.#names.entries].map(([path, file]) => [path, file && file.bytes()]));
   }
 
-  /** The bytes of a file as they are now. */
+  /** The current bytes of a file. */
   contents(path: string): Buffer {
     return this.#file(path).bytes();
   }
 
-  /** Whether a crash leaves all as it is. */
+  /** Whether a crash changes nothing. */
   get isDurable(): boolean {
     const files = [...this.#names.entries.values()];
     return this.unsyncedNames === 0 && files.every((file) => file === null || file.isDurable);
   }
 
-  /** How many changes of names no sync has followed. */
+  /** Number of unsynced name changes. */
   get unsyncedNames(): number {
     return this.#names.unsyncedCount;
   }
 
-  /**
-   * The most sectors of one file that a crash may leave in more than one way; null when it leaves
-   * the bytes of all files as they are.
-   */
+  /** The most unsynced sectors of any file; null if all files survive a crash unchanged. */
   get unsyncedSectors(): number | null {
     const counts = [...this.#names.entries.values()].map((file) => file?.unsyncedSectors ?? null);
     const unsynced = counts.filter((count) => count !== null);
     return unsynced.length === 0 ? null : Math.max(...unsynced);
   }
 
-  /** The most by which a crash may leave a file longer or shorter. */
+  /** The most by which a crash may change the size of a file. */
   get unsyncedBytes(): number {
     const files = [...this.#names.entries.values()];
     return Math.max(0, ...files.map((file) => file?.unsyncedBytes ?? 0));
   }
 
-  /** What a machine that stops now finds when it starts again. */
+  /** What a machine that stops now finds after its restart. */
   crash(choice: CrashChoice = SYNCED_ONLY): SimulatedDisk {
     return new SimulatedDisk(this.treeAfter(choice));
   }
 
-  /** The same as a tree, whose bytes are to be left as they are. */
+  /** The same as a tree, whose bytes must not be modified. */
   treeAfter(choice: CrashChoice): Tree {
     const names = this.#names.afterCrash((change, place) => choice.keepsName(change, place));
     return new Map(
@@ -196,13 +188,13 @@ export class SimulatedDisk implements Storage {
     this.#names.sync(folder);
   }
 
-  /** Records an operation and lets the hook have its way. */
+  /** Records an operation and calls the hook. */
   async enter(operation: Operation): Promise<void> {
     const fault = await this.admit(operation);
     if (fault !== null) throw errnoError(fault.errno, operation.path);
   }
 
-  /** As `enter`, for one that does part of its work before it fails. */
+  /** Like `enter`, for an operation that may be partly done before it fails. */
   async admit(operation: Operation): Promise<Fault | null> {
     this.operations.push(operation);
     return await this.hook?.(operation) ?? null;
@@ -320,12 +312,12 @@ class OpenSimulatedFile implements StorageFile {
   }
 }
 
-/** An error as the operating system's calls give it. */
+/** An error like those of the operating system. */
 function errnoError(code: string, path: string): Error {
   return Object.assign(new Error(`${code}: injected, '${path}'`), { code });
 }
 
-/** An open file with these bytes, without a folder around it. */
+/** An open file with these bytes, without a folder. */
 export function simulatedFile(bytes: string | Uint8Array): Promise<StorageFile> {
   return new SimulatedDisk(new Map([["file", Buffer.from(bytes as string)]])).open("file", "write");
 }

@@ -23,17 +23,17 @@ async function fileOf(bytes: Uint8Array): Promise<{ disk: SimulatedDisk; file: S
   return { disk, file: await disk.open("f", "write") };
 }
 
-/** What is left of `f`, a letter for each sector: `0` for zeros. */
+/** The remaining content of `f`, one letter per sector; `0` for zeros. */
 function sectorsLeft(disk: SimulatedDisk, choice: CrashChoice): string {
   const bytes = disk.crash(choice).contents("f");
   return Array.from({ length: Math.ceil(bytes.length / SECTOR_BYTES) }, (_, place) => {
     const sector = bytes.subarray(place * SECTOR_BYTES, (place + 1) * SECTOR_BYTES);
-    assert.ok(sector.every((byte) => byte === sector[0]), "a sector is not torn");
+    assert.ok(sector.every((byte) => byte === sector[0]), "no sector is torn");
     return sector[0] === 0 ? "0" : String.fromCharCode(sector[0]!);
   }).join("");
 }
 
-/** All that many crashes leave, by chance. */
+/** Results of many random crashes. */
 function everyCrash(disk: SimulatedDisk): Set<string> {
   const random = seededRandom(1);
   return new Set(Array.from({ length: 500 }, () => sectorsLeft(disk, anyOf(random))));
@@ -44,7 +44,7 @@ function pathsLeft(disk: SimulatedDisk, kept: readonly boolean[]): string[] {
   return [...disk.treeAfter(choice).keys()].sort();
 }
 
-test("SimulatedDisk keeps at a crash what was synced, and of the rest any sectors", async () => {
+test("SimulatedDisk keeps synced bytes in a crash, and any subset of unsynced sectors", async () => {
   const { disk, file } = await fileOf(A);
   await file.write(B, 0);
   assert.equal(everyCrash(disk).size, 8, "all subsets of three sectors");
@@ -58,7 +58,7 @@ test("SimulatedDisk keeps at a crash what was synced, and of the rest any sector
   assert.deepEqual([...everyCrash(disk)].sort(), ["abb", "bbb", "cbb"]);
 });
 
-test("SimulatedDisk may keep a length without its bytes, and bytes without their length", async () => {
+test("SimulatedDisk may keep a new length without its bytes, and bytes without the length", async () => {
   const { disk, file } = await fileOf(Buffer.alloc(0));
   await file.write(A, 0);
   assert.equal(sectorsLeft(disk, torn("the size alone")), "000");
@@ -71,7 +71,7 @@ test("SimulatedDisk may keep a length without its bytes, and bytes without their
 });
 
 for (const pages of ["shown", "dropped"] as const) {
-  test(`SimulatedDisk syncs what a failed sync has left (${pages}) by no later one`, async () => {
+  test(`SimulatedDisk never writes pages of a failed sync later (${pages})`, async () => {
     const { disk, file } = await fileOf(A);
     await file.write(B, 0);
     disk.hook = ({ kind }) => kind === "sync" ? { errno: "EIO", pages } : null;
@@ -90,7 +90,7 @@ for (const pages of ["shown", "dropped"] as const) {
   });
 }
 
-test("SimulatedDisk keeps names that are synced, and of the others any subset", async () => {
+test("SimulatedDisk keeps synced names in a crash, and any subset of the others", async () => {
   const disk = new SimulatedDisk();
   for (const name of ["x", "y"]) await (await disk.open(name, "create")).close();
   const bits = [false, true];
@@ -100,18 +100,18 @@ test("SimulatedDisk keeps names that are synced, and of the others any subset", 
   assert.deepEqual(pathsLeft(disk, []), ["x", "y"]);
 });
 
-test("SimulatedDisk renames as a whole, and nothing before its cause", async () => {
+test("SimulatedDisk keeps or loses a rename as a whole, and no change without its prerequisites", async () => {
   const disk = new SimulatedDisk(new Map([["t", A], ["p", null]]));
   await disk.rename("t", "p/t");
   await (await disk.open("t", "create")).close();
   assert.deepEqual(pathsLeft(disk, [false, true]), ["p", "t"], "the new t needs the rename");
-  assert.equal(disk.crash().contents("t").length, A.length, "and so it is the old one");
+  assert.equal(disk.crash().contents("t").length, A.length, "which still holds the old bytes");
   assert.deepEqual(pathsLeft(disk, [true, false]), ["p", "p/t"]);
   await disk.syncFolder("p");
   assert.deepEqual(pathsLeft(disk, [false]), ["p", "p/t"]);
 });
 
-test("SimulatedDisk loses what is in a folder whose name is lost", async () => {
+test("SimulatedDisk loses the contents of a folder whose name is lost", async () => {
   const disk = new SimulatedDisk();
   await disk.makeFolder("p");
   await (await disk.open("p/f", "create")).close();
@@ -121,18 +121,18 @@ test("SimulatedDisk loses what is in a folder whose name is lost", async () => {
   assert.deepEqual(pathsLeft(disk, []), ["p", "p/f"]);
 });
 
-test("SimulatedDisk keeps the bytes that a file had when it was renamed over and is not", async () => {
+test("SimulatedDisk keeps the old bytes of a file when the rename over it is lost", async () => {
   const disk = new SimulatedDisk(new Map([["f", A], ["f.tmp", B]]));
   await disk.rename("f.tmp", "f");
   assert.equal(sectorsLeft(disk, SYNCED_ONLY), "aaa");
   assert.equal(sectorsLeft(disk, NAMES_ONLY), "bbb");
 });
 
-test("SimulatedDisk fills up, and has room again", async () => {
+test("SimulatedDisk fails writes when full, and accepts them once space is freed", async () => {
   const { disk, file } = await fileOf(A);
   disk.roomBytes = 10;
   await assert.rejects(file.write(B, A.length), { code: "ENOSPC" });
-  assert.equal(disk.contents("f").length, A.length + 10, "what there was room for is written");
+  assert.equal(disk.contents("f").length, A.length + 10, "the part that fits is written");
   await file.truncate(A.length - SECTOR_BYTES);
   await file.write(B.subarray(0, SECTOR_BYTES), A.length - SECTOR_BYTES);
   await file.write(B, 0);

@@ -1,12 +1,11 @@
 /**
- * A file of the simulated disk: its bytes as readers see them, those that are durable, and of each
- * sector all that it held in between, any of which a crash may leave. `simulated_disk.ts` tells the
- * model.
+ * A file of the simulated disk: its visible bytes, its durable bytes, and all contents that each
+ * sector had in between, any of which a crash may leave. `simulated_disk.ts` describes the model.
  */
 import { Buffer } from "node:buffer";
 import type { CrashChoice } from "./simulated_crash.ts";
 
-/** What a disk writes as a whole or not at all. */
+/** The unit that a disk writes atomically. */
 export const SECTOR_BYTES = 512;
 
 /** A write, or (without bytes) a change of the size to `position`. */
@@ -15,23 +14,23 @@ export interface Change {
   bytes: Uint8Array | null;
 }
 
-/** The contents of sectors by their number, from oldest to newest. */
+/** The contents of sectors by number, from oldest to newest. */
 type Versions = Map<number, Buffer[]>;
 
-/** What becomes of the pages that a failed fsync could not write; see `simulated_disk.ts`. */
+/** The fate of pages that a failed fsync could not write; see `simulated_disk.ts`. */
 export type FailedPages = "shown" | "dropped";
 
 export class SimulatedFile {
-  /** Buffers never change: a change makes another one. */
+  /** Buffers are immutable: a change creates another one. */
   #cached: Buffer;
   #durable: Buffer;
-  /** Since the last sync, whether it failed or not. */
+  /** Changes since the last sync, failed or not. */
   #changes: Change[] = [];
-  /** What failed syncs may have left on the disk, and no later one will. */
+  /** Contents that failed syncs may have left on the disk; no later sync writes them. */
   #lost: Versions = new Map();
   #lostSizes: number[] = [];
 
-  /** A durable file. @param bytes stay as they are. */
+  /** A durable file. @param bytes are not modified. */
   constructor(bytes: Uint8Array = Buffer.alloc(0)) {
     this.#cached = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     this.#durable = this.#cached;
@@ -41,35 +40,37 @@ export class SimulatedFile {
     return this.#cached.length;
   }
 
-  /** Whether a crash leaves it as it is. */
+  /** Whether a crash leaves it unchanged. */
   get isDurable(): boolean {
     return this.#changes.length === 0 && this.#lost.size === 0 && this.#lostSizes.length === 0;
   }
 
-  /** How many sectors a crash may leave in more than one way; null: it leaves the file as it is. */
+  /**
+   * Number of sectors that a crash may leave in several ways; null if it leaves the file unchanged.
+   */
   get unsyncedSectors(): number | null {
     if (this.isDurable) return null;
     const sectors = this.#versions(this.#changes).size;
     return sectors === 0 && this.#sizes(this.#changes).length === 1 ? null : sectors;
   }
 
-  /** By how much a crash may leave it longer or shorter. */
+  /** By how much a crash may change its size. */
   get unsyncedBytes(): number {
     const sizes = this.#sizes(this.#changes);
     return Math.max(...sizes) - Math.min(...sizes);
   }
 
-  /** For `sync()`: what is changed later is not part of it. */
+  /** The changes that a sync covers; later ones are not part of it. */
   get changesSoFar(): number {
     return this.#changes.length;
   }
 
-  /** A copy of all of it. */
+  /** A copy of its contents. */
   bytes(): Buffer {
     return Buffer.from(this.#cached);
   }
 
-  /** Fills `into` from `position`; returns the bytes read. */
+  /** Fills `into` from `position`. @returns the number of bytes read. */
   read(into: Uint8Array, position: number): number {
     return this.#cached.copy(into, 0, position);
   }
@@ -79,7 +80,7 @@ export class SimulatedFile {
     this.#cached = changed(this.#cached, change);
   }
 
-  /** The first changes become durable; so does the rest of each sector that they touch. */
+  /** Makes the first changes durable, and with them the whole sectors they touch. */
   sync(changes: number): void {
     const synced = this.#changes.splice(0, changes);
     const sectors = this.#lost.size === 0 ? [] : synced.flatMap((change) => this.#sectors(change));
@@ -92,7 +93,7 @@ export class SimulatedFile {
     if (this.#durable.length === this.#cached.length) this.#lostSizes = [];
   }
 
-  /** A sync fails: what it was to write is taken for written, and may be on the disk or not. */
+  /** A failed sync: its changes count as written, and may be on the disk or not. */
   failSync(changes: number, pages: FailedPages): void {
     const failed = this.#changes.slice(0, changes);
     if (failed.length === 0) return;
@@ -108,7 +109,7 @@ export class SimulatedFile {
     this.#changes = this.#changes.slice(changes);
   }
 
-  /** What is found after a crash. */
+  /** The contents after a crash. */
   afterCrash(path: string, choice: CrashChoice): Uint8Array {
     if (this.isDurable) return this.#durable;
     const sizes = this.#sizes(this.#changes);
@@ -127,7 +128,7 @@ export class SimulatedFile {
     return resized(left, choice.sizeBytes(sizes, path));
   }
 
-  /** Every size that the file may have on the disk, the durable one first. */
+  /** Every size that the file may have on the disk, starting with the durable one. */
   #sizes(changes: readonly Change[]): number[] {
     const sizes = [this.#durable.length, ...this.#lostSizes];
     let size = sizes.at(-1)!;
@@ -138,7 +139,7 @@ export class SimulatedFile {
     return sizes;
   }
 
-  /** What sectors held after the durable content: what was lost, then what is not synced. */
+  /** Contents of sectors after the durable one: those of failed syncs, then the unsynced ones. */
   #versions(changes: readonly Change[]): Versions {
     const versions: Versions = new Map([...this.#lost].map(([sector, all]) => [sector, [...all]]));
     let bytes = this.#durable;
@@ -171,14 +172,14 @@ function changed(before: Buffer, { position, bytes }: Change): Buffer {
   return after;
 }
 
-/** A copy; bytes that were never written are zero. */
+/** A copy of the given size, padded with zeros. */
 function resized(bytes: Buffer, sizeBytes: number): Buffer {
   const copy = Buffer.alloc(sizeBytes);
   bytes.copy(copy);
   return copy;
 }
 
-/** A copy with a sector of another content of the file, as far as it reaches. */
+/** A copy in which one sector has another content, as far as the copy reaches. */
 function withSector(bytes: Buffer, sector: number, from: Buffer): Buffer {
   const position = sector * SECTOR_BYTES;
   const end = Math.min(position + SECTOR_BYTES, bytes.length);
@@ -186,7 +187,7 @@ function withSector(bytes: Buffer, sector: number, from: Buffer): Buffer {
   return changed(bytes, { position, bytes: resized(from.subarray(position, end), end - position) });
 }
 
-/** The sectors whose content a change may alter, in a file of that size. */
+/** The sectors that a change may alter in a file of that size. */
 function sectorsOf({ position, bytes }: Change, sizeBytes: number): number[] {
   const end = bytes === null ? sizeBytes : position + bytes.length;
   const firstSector = Math.floor(position / SECTOR_BYTES);

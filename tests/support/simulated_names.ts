@@ -1,10 +1,10 @@
 /**
- * The names of a simulated disk: as they are, as they are durable, and the changes between, in the
- * order they were made. `simulated_disk.ts` tells the model.
+ * The names of a simulated disk: current, durable, and the changes in between in order.
+ * `simulated_disk.ts` describes the model.
  */
 import type { NameChange } from "./simulated_crash.ts";
 
-/** A change of names and what it leaves at each path: a file, null for a folder, or nothing. */
+/** A name change and its result at each path: a file, null for a folder, or nothing. */
 interface MadeChange<File> extends NameChange {
   entries: readonly (File | null | undefined)[];
 }
@@ -16,18 +16,18 @@ export class SimulatedNames<File> {
   readonly #durable: Entries<File>;
   #unsynced: MadeChange<File>[] = [];
 
-  /** Names that are all durable. */
+  /** @param entries initial names, all durable. */
   constructor(entries: Iterable<readonly [string, File | null]>) {
     this.#live = new Map(entries);
     this.#durable = new Map(this.#live);
   }
 
-  /** The names as they are, in no order. */
+  /** The current names, in no particular order. */
   get entries(): ReadonlyMap<string, File | null> {
     return this.#live;
   }
 
-  /** How many changes no sync has followed. */
+  /** Number of unsynced changes. */
   get unsyncedCount(): number {
     return this.#unsynced.length;
   }
@@ -49,7 +49,7 @@ export class SimulatedNames<File> {
     this.#change({ kind: "remove", paths: [path], entries: [undefined] });
   }
 
-  /** Makes durable what was changed in a folder, and what that depends on. */
+  /** Makes the changes in a folder durable, with the changes they depend on. */
   sync(folder: string): void {
     const duePaths = new Set<string>();
     const due = new Set<MadeChange<File>>();
@@ -63,7 +63,7 @@ export class SimulatedNames<File> {
     this.#unsynced = this.#unsynced.filter((change) => !due.has(change));
   }
 
-  /** The names that are found after a crash. */
+  /** The names after a crash. */
   afterCrash(keeps: (change: NameChange, place: number) => boolean): Entries<File> {
     const left = new Map(this.#durable);
     const lostPaths = new Set<string>();
@@ -98,7 +98,7 @@ function apply<File>(entries: Entries<File>, change: MadeChange<File>): void {
   });
 }
 
-/** The folder that a path is in. */
+/** The parent folder of a path. */
 export function folderOf(path: string): string {
   const slash = path.lastIndexOf("/");
   return slash < 0 ? "." : path.slice(0, slash);

@@ -1,4 +1,4 @@
-/** A plain count of streams, to hold the listing of a service against. */
+/** A simple count of streams, to check the service's listing against. */
 import type { StreamSummary } from "../../src/event/types.ts";
 import type { CommittedEvent } from "../../src/event/verify_event.ts";
 import type { EventLog } from "../../src/service/event_log.ts";
@@ -8,7 +8,7 @@ import { submit, submittedBatch } from "./submitted.ts";
 import { joinPieces, testTime } from "./test_log.ts";
 import { openWatchedService } from "./watched_log.ts";
 
-/** All streams there are, in one page. */
+/** All streams, in one page. */
 export const ALL_STREAMS: StreamsQuery = {
   source: undefined,
   after: undefined,
@@ -22,12 +22,12 @@ export async function replayAll(service: EventLog): Promise<CommittedEvent[]> {
   return JSON.parse(`[${await joinPieces(replay)}]`);
 }
 
-/** All events after one, as replay gives them. */
+/** All events after one, in the format of replay. */
 export function replayText(log: EventLog, after?: string): Promise<string> {
   return joinPieces(log.replay({ after, filter: {}, limitEvents: Infinity }));
 }
 
-/** The listing that a plain count of the events up to one of them gives. */
+/** The expected listing, counted from the events up to `through`. */
 export function countedThrough(
   events: readonly CommittedEvent[],
   through: string,
@@ -43,8 +43,8 @@ export function countedThrough(
 }
 
 /**
- * A service with three sources of several streams, a second between commits, which reads from files
- * alone; the ends of its batches.
+ * A service with three sources of several streams, commits a second apart, and no memory of recent
+ * commits. @returns it with the last events of its batches.
  */
 export async function serviceWithStreams(storage: SimulatedDisk = new SimulatedDisk()) {
   const time = testTime();

@@ -1,9 +1,9 @@
-/** An `EventLog` of which a test says what it does; whatever it leaves out fails. */
+/** An `EventLog` whose members a test defines; all others throw. */
 import type { EventLog, Replay } from "../../src/service/event_log.ts";
 
 export function stubLog(members: Partial<EventLog>): EventLog {
   const unexpected = (): never => {
-    throw new Error("a call the test did not expect");
+    throw new Error("unexpected call");
   };
   return {
     append: unexpected,
@@ -15,14 +15,14 @@ export function stubLog(members: Partial<EventLog>): EventLog {
   };
 }
 
-/** A log of which a test changes some members. */
+/** A log with some members replaced. */
 export function alteredLog(log: EventLog, members: Partial<EventLog>): EventLog {
   return new Proxy(log, {
     get: (_log, name) => Reflect.get(members, name) ?? Reflect.get(log, name).bind(log),
   });
 }
 
-/** A replay that hands out these pieces, or throws where one is an error. */
+/** A replay that yields these pieces, and throws those that are errors. */
 export function stubReplay(pieces: Iterable<string | Error>): Replay {
   const iterator = pieces[Symbol.iterator]();
   return {

@@ -1,4 +1,4 @@
-/** A request for the handler without a server. */
+/** A request for the handler, without a server. */
 import { Buffer } from "node:buffer";
 import type { HttpRequest } from "../../src/http/message.ts";
 
@@ -7,7 +7,7 @@ export interface StubRequestOptions {
   target?: string;
   /** By lowercase name; `host` is added. */
   headers?: Record<string, string>;
-  /** The body in the pieces it arrives in. */
+  /** The pieces in which the body arrives. */
   pieces?: Iterable<Uint8Array | string>;
 }
 

@@ -1,6 +1,4 @@
-/**
- * Makes batches as clients submit them, and submits them to a service through the rules of events.
- */
+/** Builds batches as clients submit them, and submits them to a service after validation. */
 import { Buffer } from "node:buffer";
 import { prepareBatch } from "../../src/event/batch.ts";
 import type { EventLog } from "../../src/service/event_log.ts";
@@ -25,7 +23,7 @@ export function submittedEvent(stream = "orders", payload: unknown = null): Subm
   return { stream, record_key: "1", kind: "upserted", payload };
 }
 
-/** A batch of one event for each of the streams. */
+/** A batch with one event for each stream. */
 export function submittedBatch(
   source: string,
   batchId: string,
@@ -45,14 +43,14 @@ export function lineageMarker(predecessor: string, frontier: string): SubmittedE
   };
 }
 
-/** Submits a mutation, at once. */
+/** Submits a mutation immediately. */
 export function answerTo(log: EventLog, mutation: Mutation): Promise<Outcome> {
   return mutation.kind === "append"
     ? submit(log, mutation.batch)
     : outcomeOf(log.retire(mutation.source));
 }
 
-/** Submits a batch, at once. A batch that breaks a rule of events is an outcome too. */
+/** Submits a batch immediately. An invalid batch is an outcome too. */
 export function submit(log: EventLog, batch: SubmittedBatch): Promise<Outcome> {
   const append = async () => await log.append(prepareBatch(Buffer.from(JSON.stringify(batch))));
   return outcomeOf(append());

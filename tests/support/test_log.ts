@@ -1,4 +1,4 @@
-/** Opens logs with a clock and randomness that repeat, and reads back what they hold. */
+/** Opens logs with a reproducible clock and randomness, and reads their contents. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import type { CommittedEvent } from "../../src/event/verify_event.ts";
@@ -17,7 +17,7 @@ import { openWatchedLog, type SealingOn } from "./watched_log.ts";
 /** 2026-01-01T00:00:00.000Z */
 export const TEST_TIME_MS = 1_767_225_600_000;
 
-/** A clock that stands still, and randomness that counts. */
+/** A clock that stands still, and random bytes that count up. */
 export function testTime(): Pick<LogOptions, "clockMs" | "randomBytes"> {
   return {
     clockMs: () => TEST_TIME_MS,
@@ -29,11 +29,11 @@ export function testTime(): Pick<LogOptions, "clockMs" | "randomBytes"> {
 
 export interface OpenedLog {
   log: Log;
-  /** What it told of repairs. */
+  /** Reported repairs. */
   reports: string[];
 }
 
-/** The batches of a log that are not sealed, in order. */
+/** The unsealed batches of a log, in order. */
 export async function unsealedBatches({ unsealed }: Log): Promise<BatchEntry[]> {
   const entries: BatchEntry[] = [];
   for (const { file, path, endBytes } of unsealed) {
@@ -45,8 +45,8 @@ export async function unsealedBatches({ unsealed }: Log): Promise<BatchEntry[]> 
 }
 
 /**
- * @param recentBytesMax 0 for a log that reads all it gives from its files.
- * @param sealingOn how it is sealed while it is open; not at all if absent.
+ * @param recentBytesMax 0 for a log that reads everything from its files.
+ * @param sealingOn how it is sealed while open; absent for no sealing.
  */
 export async function openTestLog(
   storage: Storage,
@@ -63,7 +63,7 @@ export async function openTestLog(
 
 /**
  * The files of a log whose process was killed after these commits, each a list of batch ids; an
- * empty list is a clean shutdown and a new start.
+ * empty list is a clean shutdown and a restart.
  */
 export async function logTree(commits: readonly (readonly string[])[]): Promise<Tree> {
   const storage = new SimulatedDisk();
@@ -79,7 +79,7 @@ export async function logTree(commits: readonly (readonly string[])[]): Promise<
   return storage.tree();
 }
 
-/** All events of a snapshot, or those after one, by the code under test. */
+/** All events of a snapshot, or those after one, read by the code under test. */
 export async function readAll(snapshot: LogSnapshot, after?: string): Promise<CommittedEvent[]> {
   const scan = new EventScan(snapshot, {
     after,
@@ -90,7 +90,7 @@ export async function readAll(snapshot: LogSnapshot, after?: string): Promise<Co
   return JSON.parse(`[${await joinPieces(scan)}]`);
 }
 
-/** All pieces of a scan or replay, joined by commas as a response joins them. */
+/** All pieces of a scan or replay, joined by commas as in a response. */
 export async function joinPieces(
   scan: { next(): Promise<Uint8Array | null> },
 ): Promise<string> {
@@ -101,7 +101,7 @@ export async function joinPieces(
   return pieces.join(",");
 }
 
-/** Where each commit of a tail starts, and where the last one ends. */
+/** The offset of each commit in a tail, and the end of the last one. */
 export function commitOffsets(tail: Uint8Array): number[] {
   const bytes = Buffer.from(tail);
   const offsets = [0];
@@ -114,7 +114,7 @@ export function commitOffsets(tail: Uint8Array): number[] {
   return offsets;
 }
 
-/** A tree with another tail. */
+/** A copy of a tree with another tail. */
 export function withTail(tree: Tree, tail: Uint8Array): Tree {
   return new Map(tree).set(TAIL_FILE, tail);
 }
@@ -123,7 +123,7 @@ export function tailOf(tree: Tree): Buffer {
   return Buffer.from(tree.get(TAIL_FILE)!);
 }
 
-/** Checks that `openLog()` refuses a tree, and leaves it as it is. */
+/** Asserts that `openLog()` refuses a tree and leaves it unchanged. */
 export async function assertRefused(
   tree: Tree,
   label: string,
@@ -132,5 +132,5 @@ export async function assertRefused(
   const storage = new SimulatedDisk(tree);
   await assert.rejects(openTestLog(storage), error, label);
   assert.deepEqual(storage.tree(), new SimulatedDisk(tree).tree(), label);
-  assert.equal(storage.openFiles, 0, `${label}: all files are closed again`);
+  assert.equal(storage.openFiles, 0, `${label}: all files are closed`);
 }

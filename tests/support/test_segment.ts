@@ -1,4 +1,4 @@
-/** Makes commits, segments of them, and hostile events to put into both. */
+/** Builds commits, segments of them, and hostile events for both. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { GENESIS_HEAD_HEX } from "../../src/event/chain.ts";
@@ -25,17 +25,17 @@ import { TEST_TIME_MS, testTime } from "./test_log.ts";
 
 export const PENDING_PATH = "pending.ndjson";
 
-/** A pending file, and what is in it. */
+/** A pending file and its contents. */
 export interface PendingFile {
   bytes: Buffer;
-  /** All event lines, one after the other. */
+  /** All event lines, concatenated. */
   lines: Buffer;
   entries: BatchEntry[];
   /** Chain head after the last event. */
   head: string;
 }
 
-/** The file that commits of these batches make. */
+/** The file that these batches form, by commits. */
 export function pendingFile(commits: readonly (readonly PreparedBatch[])[]): PendingFile {
   const { clockMs, randomBytes } = testTime();
   const ids = new EventIdSource(clockMs, randomBytes, null);
@@ -64,7 +64,7 @@ function builtAtOnce(parts: CommitParts): BuiltCommit {
 
 export interface WrittenSegments extends PendingFile {
   storage: SimulatedDisk;
-  /** As the manifest would name them. */
+  /** The manifest's entries. */
   segments: ExpectedSegment[];
 }
 
@@ -78,7 +78,7 @@ export async function sealCommits(
   return { ...pending, storage, segments: await sealPending(storage, bounds) };
 }
 
-/** Turns the file at PENDING_PATH into segments `0.parquet`, `1.parquet`, ... */
+/** Seals the file at PENDING_PATH into segments `0.parquet`, `1.parquet`, ... */
 export async function sealPending(
   storage: Storage,
   bounds?: SegmentBounds,
@@ -102,7 +102,7 @@ export async function sealPending(
   return segments;
 }
 
-/** The entry of the manifest for a segment. */
+/** The manifest's entry for a segment. */
 export function entryOf(segment: ExpectedSegment): SegmentEntry {
   return { ...segment, sealed_at: "2026-01-01T00:00:00.000Z" };
 }
@@ -134,7 +134,7 @@ const STREAMS = ["orders", "invoices", "0", "_.-", "x".repeat(128)];
 const SOURCES = ["shop", "system", "a.b-c", "y".repeat(128)];
 const TIMES = ["2024-02-29T23:59:59Z", "0000-01-01T00:00:00.1Z", "9999-12-31T23:59:59.999999999Z"];
 
-/** A batch whose every value may be as odd as the rules of events allow. */
+/** A batch of values as unusual as the rules of events allow. */
 export function hostileBatch(random: SeededRandom, number: number, events: number): PreparedBatch {
   return preparedBatch(`${number} ${hostileText(random)}`, {
     source: random.pick(SOURCES),
@@ -168,7 +168,7 @@ function hostileText(random: SeededRandom): string {
     : random.text(12);
 }
 
-/** Hostile batches of up to 9,000 events together, in commits of several. */
+/** Hostile batches of up to 9,000 events in total, several to a commit. */
 export function hostileCommits(random: SeededRandom): PreparedBatch[][] {
   let number = 0;
   return Array.from(
@@ -181,7 +181,7 @@ export function hostileCommits(random: SeededRandom): PreparedBatch[][] {
   );
 }
 
-/** The lines of a buffer, each with its LF. */
+/** The lines of a buffer, including their LFs. */
 export function splitLines(lines: Buffer): Buffer[] {
   const split: Buffer[] = [];
   for (let start = 0; start < lines.length;) {

@@ -1,4 +1,4 @@
-/** Serves a handler on a socket in a folder of its own for the time of a test. */
+/** Serves a handler on a socket in a temporary folder during a test. */
 import { Buffer } from "node:buffer";
 import { mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -11,7 +11,7 @@ import { exchange } from "./raw_client.ts";
 export interface TestServer {
   socketPath: string;
   server: HttpServer;
-  /** What was reported to the operator. */
+  /** Lines reported to the operator. */
   reports: string[];
 }
 
@@ -38,7 +38,7 @@ export async function withHandler(
   }
 }
 
-/** Reads the body of a request to its end. */
+/** Reads the whole body of a request. */
 export async function bodyOf(request: HttpRequest): Promise<Buffer> {
   const pieces: Uint8Array[] = [];
   for (let piece = await request.read(); piece !== null; piece = await request.read()) {
@@ -47,7 +47,7 @@ export async function bodyOf(request: HttpRequest): Promise<Buffer> {
   return Buffer.concat(pieces);
 }
 
-/** Lets the server read and do all it can: each exchange takes some turns of its event loop. */
+/** Lets the server read and process all it can: each exchange takes some event loop turns. */
 export async function letServerWork(socketPath: string, exchanges: number): Promise<void> {
   for (let n = 0; n < exchanges; n++) {
     await exchange(socketPath, "no request\r\n\r\n");

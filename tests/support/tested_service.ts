@@ -1,7 +1,7 @@
 /**
- * Tests of what a client sees, which also run against a compiled executable. Those that turn out to
- * need the service in their own process, because they make its disk fail or set other limits, are
- * skipped then. The tests of a file run one after the other, so one of them is the current one.
+ * Client-level tests, which also run against a compiled executable. Tests that turn out to need the
+ * service in their own process, to inject disk faults or other limits, are then skipped. The tests
+ * of a file run sequentially, so one of them is the current one.
  */
 import { test as nodeTest, type TestContext } from "node:test";
 import { TESTED_EXECUTABLE } from "../../tools/support/runtimes.ts";
@@ -13,7 +13,7 @@ type Run = (context: TestContext) => void | Promise<void>;
 
 let current: TestContext | undefined;
 
-/** `test()` of `node:test`, as far as these tests use it. */
+/** The part of `test()` of `node:test` that these tests use. */
 export function test(name: string, optionsOrRun: TestOptions | Run, run?: Run): void {
   const [options, use] = typeof optionsOrRun === "function"
     ? [{}, optionsOrRun]
@@ -24,9 +24,9 @@ export function test(name: string, optionsOrRun: TestOptions | Run, run?: Run): 
   });
 }
 
-/** Skips the current test when it is an executable that is tested. @returns whether it is. */
+/** Skips the current test when testing an executable. @returns whether it did. */
 export function isSkippedForExecutable(): boolean {
   if (TESTED_EXECUTABLE === undefined || current === undefined) return false;
-  current.skip("needs the service in the test's own process");
+  current.skip("needs the service in the test process");
   return true;
 }

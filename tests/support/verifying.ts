@@ -1,4 +1,4 @@
-/** Makes logs of each form in memory, and verifies them. */
+/** Builds logs of each form in memory, and verifies them. */
 import assert from "node:assert/strict";
 import { type Verification, verifyLog, type VerifyOptions } from "../../src/log/verify/verify.ts";
 import { type OperationKind, SimulatedDisk, type Tree } from "./simulated_disk.ts";
@@ -10,7 +10,7 @@ const CHANGES: ReadonlySet<OperationKind> = new Set(
   ["write", "sync", "truncate", "rename", "remove", "makeFolder", "syncFolder"],
 );
 
-/** Verifies a log, and that this changed nothing and left nothing open. */
+/** Verifies a log, and asserts that this changed nothing and left no file open. */
 export async function verifyStorage(
   storage: SimulatedDisk,
   options: VerifyOptions = { chain: true },
@@ -32,7 +32,7 @@ export function verifyTree(tree: Tree, options?: VerifyOptions): Promise<Verific
   return verifyStorage(new SimulatedDisk(tree), options);
 }
 
-/** Appends batches as one commit: several events each, of several streams, all names different. */
+/** Appends batches as one commit: several events and streams each, with distinct names. */
 async function appendCommits(storage: SimulatedDisk, names: readonly string[][]): Promise<void> {
   const { log } = await openTestLog(storage);
   for (const batchIds of names) {
@@ -51,17 +51,17 @@ async function appendCommits(storage: SimulatedDisk, names: readonly string[][])
   await log.close();
 }
 
-/** How many files of each kind a log is to have. */
+/** The number of files of each kind. */
 export interface LogShape {
   segments?: boolean;
   pendingFiles?: number;
-  /** Commits of the tail, before the one of a clean end. */
+  /** Commits of the tail, before that of a clean shutdown. */
   tailCommits?: number;
 }
 
 /**
- * A log that was closed in order. Every commit holds two batches, one of three events and one of
- * two; but the first and the last one that are sealed hold one of three.
+ * A log after a clean shutdown. Every commit holds two batches, of three events and of two, except
+ * the first and last sealed commits, which hold one of three.
  */
 export async function logOf(
   { segments = false, pendingFiles = 0, tailCommits = 0 }: LogShape,
@@ -84,7 +84,7 @@ export async function logOf(
   return storage.tree();
 }
 
-/** The same batch in two of three commits, in a segment, a pending file or the tail each. */
+/** The same batch in two of three places: a segment, a pending file, the tail. */
 export async function logWithTwice(first: number, second: number): Promise<Tree> {
   const storage = new SimulatedDisk();
   for (let place = 0; place < 3; place++) {
@@ -99,7 +99,7 @@ export async function logWithTwice(first: number, second: number): Promise<Tree>
   return storage.tree();
 }
 
-/** A log with all there is: three segments, two pending files, a tail of three commits. */
+/** A log of three segments, two pending files and a tail of three commits. */
 export function fullLog(): Promise<Tree> {
   return logOf({ segments: true, pendingFiles: 2, tailCommits: 3 });
 }

@@ -1,13 +1,13 @@
-/** Opens logs behind an order monitor, so that every test that does is also one of it. */
+/** Opens logs behind an order monitor, so that every test that does also checks the order. */
 import { type Log, type LogOptions, openLog, type SealingOptions } from "../../src/log/log.ts";
 import type { Storage } from "../../src/log/storage/storage.ts";
 import { type EventLogService, openEventLog } from "../../src/service/event_log.ts";
 import { OrderMonitor } from "./order_monitor.ts";
 
-/** How a log is sealed behind the monitor. */
+/** Configures sealing on the monitored storage. */
 export type SealingOn = (storage: Storage) => SealingOptions;
 
-/** As `openLog()`. */
+/** Like `openLog()`. */
 export async function openWatchedLog(options: LogOptions, sealingOn?: SealingOn): Promise<Log> {
   const monitor = new OrderMonitor(options.storage);
   const log = await openLog({ ...options, storage: monitor, ...sealingOf(monitor, sealingOn) });
@@ -20,7 +20,7 @@ export async function openWatchedLog(options: LogOptions, sealingOn?: SealingOn)
   return log;
 }
 
-/** As `openEventLog()`. */
+/** Like `openEventLog()`. */
 export async function openWatchedService(
   options: LogOptions,
   sealingOn?: SealingOn,
@@ -59,7 +59,7 @@ function watchReaders(service: EventLogService, monitor: OrderMonitor): void {
   service.follow = (query) => watchPieces(follow(query), monitor);
 }
 
-/** What gives events piece by piece. */
+/** A source of events, piece by piece. */
 interface Pieces {
   next(): Promise<Uint8Array | null>;
 }

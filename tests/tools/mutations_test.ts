@@ -5,7 +5,7 @@ import { edited, MUTATIONS } from "../../tools/mutations.ts";
 
 const ROOT = new URL("../../", import.meta.url);
 
-test("MUTATIONS change what is in the tree now, and name tests that are there", () => {
+test("MUTATIONS apply to the current tree and name existing tests", () => {
   for (const { name, edits, tests } of MUTATIONS) {
     const texts = new Map<string, string>();
     for (const edit of edits) {
@@ -17,9 +17,9 @@ test("MUTATIONS change what is in the tree now, and name tests that are there", 
   }
 });
 
-test("edited() refuses a text that is not there just once", () => {
+test("edited() refuses a text that does not occur exactly once", () => {
   const edit = { file: "f", find: "a", replace: "b" };
   assert.equal(edited("xa", edit), "xb");
-  assert.throws(() => edited("x", edit), /f does not hold this text once/);
-  assert.throws(() => edited("aa", edit), /f does not hold this text once/);
+  assert.throws(() => edited("x", edit), /f does not contain this text exactly once/);
+  assert.throws(() => edited("aa", edit), /f does not contain this text exactly once/);
 });

@@ -1,7 +1,6 @@
 /**
  * The package that npm packs, installed in an empty folder: its command runs without this tree and
- * without Deno, and its library has types that a compiler takes. What is not in npm's cache is
- * downloaded.
+ * without Deno, and its types compile. Dependencies missing from npm's cache are downloaded.
  */
 import assert from "node:assert/strict";
 import { execFile, spawnSync } from "node:child_process";
@@ -29,7 +28,7 @@ const COMPILER_OPTIONS = [
   ...["--target", "es2024", "--types", "node", "--typeRoots", NODE_TYPES],
 ];
 
-/** A connector and a consumer, as a stranger writes them. */
+/** A connector and a consumer in user code. */
 const CONSUMER = `
 import { canonicalize, type CommittedEvent } from "@ground/service/event";
 import { EventLogClient, type EventLogError, unixFetch, verifyEvent } from "@ground/service";
@@ -50,15 +49,15 @@ console.log(JSON.stringify([known, found.map(({ payload }) => canonicalize(paylo
 
 const node = executableOf("node");
 const hasNpm = spawnSync("npm", ["--version"]).status === 0;
-const skip = node === null ? absenceOf("node") : hasNpm ? false : "no npm at hand";
+const skip = node === null ? absenceOf("node") : hasNpm ? false : "npm not found";
 
-/** Where the package is installed, and the folder of it there. */
+/** The installation folder, and the folder of the package in it. */
 let folder: string;
 let installed: string;
-/** How its command runs: by the Node of this test. */
+/** Runs its command with the Node of this test. */
 let command: CliOptions;
 
-/** Runs a program with the Node of this test in front of others. */
+/** Puts the Node of this test first in PATH. */
 async function run(program: string, ...args: string[]): Promise<string> {
   const { stdout } = await promisify(execFile)(program, args, { cwd: folder, env: environment() });
   return stdout;
@@ -86,7 +85,7 @@ before(async () => {
 
 after(() => rm(folder, { recursive: true, force: true }));
 
-test("the package holds the program as JavaScript, declarations and documents", { skip }, () => {
+test("the package contains the program as JavaScript, declarations and documents", { skip }, () => {
   const files = globSync("**/*.*", { cwd: installed });
   const others = files.filter((path) => !/^dist\/npm\/([\w./]+)\.(d\.ts|js)$/.test(path));
   assert.deepEqual(others.sort(), ["README.md", "package.json"]);
@@ -101,7 +100,7 @@ test("the package holds the program as JavaScript, declarations and documents", 
   assert.match(version, /^\d+\.\d+\.\d+$/);
 });
 
-test("the installed command tells its version and revision", { skip }, async () => {
+test("the installed command prints its version and revision", { skip }, async () => {
   const { version } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
   const revision = revisionOf(ROOT);
   const { code, stdout, stderr } = await runCli(["--version"], command);
@@ -136,7 +135,7 @@ test(
   },
 );
 
-test("the installed package finds the modules of its threads", { skip }, async () => {
+test("the installed package finds its worker modules", { skip }, async () => {
   const moduleUrl = (path: string) => pathToFileURL(join(installed, "dist", "npm", "src", path));
   const { ThreadPool }: typeof threadPool = await import(
     moduleUrl("threads/thread_pool.js").href
@@ -158,7 +157,7 @@ test("the installed package finds the modules of its threads", { skip }, async (
   }
 });
 
-test("renameModules() renames what is imported of the tree, and nothing else", () => {
+test("renameModules() renames only imports of modules in the tree", () => {
   const renamed = [
     'export { a } from "../b/a.js";',
     'import "./a.js";',

@@ -1,4 +1,4 @@
-/** The self-test on real folders: one that is fit, one in memory, one that cannot be written. */
+/** The self-test on real folders: a sound one, one in memory, and one that is not writable. */
 import assert from "node:assert/strict";
 import { chmodSync, existsSync } from "node:fs";
 import { mkdir, readdir, writeFile } from "node:fs/promises";
@@ -26,7 +26,7 @@ function runTool(args: string[]) {
   return spawnScript(SELFTEST, args, { permissions: ["--allow-all"] }).exited;
 }
 
-test(`selfTest() trusts a sound folder and leaves it as it was (SEED=${seed})`, () =>
+test(`selfTest() trusts a sound folder and leaves it unchanged (SEED=${seed})`, () =>
   withFolder(async (dir) => {
     await writeFile(join(dir, "mine"), "");
     const { isTrusted, reason } = await judge(dir, [DISTURBANCES.kill]);
@@ -38,18 +38,21 @@ test(`selfTest() trusts a sound folder and leaves it as it was (SEED=${seed})`, 
     assert.deepEqual(await readdir(dir), ["mine"]);
   }));
 
-test(`selfTest() does not trust a folder that loses what was synced (SEED=${seed})`, () =>
+test(`selfTest() does not trust a folder that loses synced data (SEED=${seed})`, () =>
   withFolder(async (dir) => {
     const { isTrusted, reason } = await judge(dir, [(scene) => loseTail(scene, 0)]);
     assert.ok(!isTrusted);
-    assert.match(reason, /^[^\n]*; look into the disk's own log, and choose another disk$/);
+    assert.match(
+      reason,
+      /^[^\n]*; check the kernel's log for disk errors, and choose another disk$/,
+    );
     assert.deepEqual(await readdir(dir), []);
   }));
 
 const isRoot = process.getuid?.() === 0;
 
-test("selfTest() does not trust a folder that cannot be written", {
-  skip: isRoot ? "root writes everywhere" : false,
+test("selfTest() does not trust a folder that is not writable", {
+  skip: isRoot ? "root can write anywhere" : false,
 }, () =>
   withFolder(async (folder) => {
     const dir = join(folder, "closed");
@@ -57,10 +60,10 @@ test("selfTest() does not trust a folder that cannot be written", {
     chmodSync(dir, 0o500);
     const { isTrusted, reason } = await judge(dir, []);
     assert.ok(!isTrusted);
-    assert.match(reason, /EACCES.*; give this user a folder/);
+    assert.match(reason, /EACCES.*; use a folder/);
   }));
 
-test("tools/selftest.ts does not trust a folder in memory, and exits 1", {
+test("tools/selftest.ts does not trust an in-memory folder, and exits 1", {
   skip: existsSync(MEMORY_FOLDER) ? false : `no ${MEMORY_FOLDER}`,
 }, async () => {
   const { code, stdout } = await runTool([MEMORY_FOLDER]);
@@ -68,7 +71,7 @@ test("tools/selftest.ts does not trust a folder in memory, and exits 1", {
   assert.match(stdout, /^\/dev\/shm cannot be trusted with a log: tmpfs: it is in memory.*\n$/);
 });
 
-test("tools/selftest.ts refuses anything but a folder with exit 2", async () => {
+test("tools/selftest.ts exits 2 unless its argument is one folder", async () => {
   for (const args of [[], ["/nowhere"], ["/", "/"], [fileURLToPath(import.meta.url)]]) {
     const { code, stdout, stderr } = await runTool(args);
     assert.deepEqual([code, stdout], [2, ""]);

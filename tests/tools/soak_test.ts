@@ -1,6 +1,6 @@
 /**
- * The soak itself, short: it finds nothing wrong with a service that is right, and it finds what is
- * done to a log behind the service's back.
+ * Short soaks: they find no violation in a correct service, and detect changes to a log behind the
+ * service's back.
  */
 import assert from "node:assert/strict";
 import { readdir, stat, truncate } from "node:fs/promises";
@@ -38,7 +38,7 @@ function runTool(args: string[]): Promise<CliExit> {
   return spawnScript(SOAK, args, { permissions: ["--allow-all"] }).exited;
 }
 
-/** The soak's failure. */
+/** The failure of the soak. */
 async function failureOf(soaking: Promise<unknown>): Promise<SoakError> {
   try {
     await soaking;
@@ -46,10 +46,10 @@ async function failureOf(soaking: Promise<unknown>): Promise<SoakError> {
     assert.ok(error instanceof SoakError, String(error));
     return error;
   }
-  assert.fail("the soak found nothing wrong");
+  assert.fail("the soak found no violation");
 }
 
-/** Goes on when every kind of client has got something. */
+/** Waits until every kind of client has received something. */
 async function untilBusy({ tally, failing }: Scene): Promise<void> {
   const isBusy = () =>
     tally.of("batches") > 20 && tally.of("pages") > 0 && tally.of("followed") > 0;
@@ -57,14 +57,14 @@ async function untilBusy({ tally, failing }: Scene): Promise<void> {
 }
 
 const seed = testSeed();
-test(`runSoak() finds nothing wrong through a kill, a seal and a verify (SEED=${seed})`, () =>
+test(`runSoak() finds no violation through a kill, a seal and a verify (SEED=${seed})`, () =>
   withFolder(async (dir) => {
     const { kill, seal, verify } = DISTURBANCES;
     const { tally } = await soak(dir, [kill, seal, verify, untilBusy]);
     assert.ok(tally.of("kills") >= 1);
     assert.equal(tally.of("seals"), 1);
     assert.equal(tally.of("verifies"), 2);
-    // Once while it goes on and once at the end; some are of batches that nobody got an answer to.
+    // Once during the run and once at the end; some batches were never answered.
     assert.ok(tally.of("audited") >= 2 * tally.of("events"), tally.toString());
     assert.deepEqual(await readdir(dir), [], "nothing is left behind");
   }));
@@ -80,17 +80,17 @@ test(`runSoak() continues with a new log when one is full (SEED=${seed})`, () =>
     assert.deepEqual(await readdir(dir), []);
   }));
 
-/** What is said by whoever looks first: the audit most often, a writer, a reader or a follower. */
+/** The message depends on who notices first: mostly the audit, or a writer, reader or follower. */
 const LOSSES = new RegExp([
-  ...["is lost", "was (committed|retired) (again|twice)", "has two receipts"],
-  ...["_conflict", "source_(retired|not_found)", "was told as", "does not advance"],
+  ...["is lost", "was (committed|retired) twice", "has two receipts"],
+  ...["_conflict", "source_(retired|not_found)", "was reported as", "does not advance"],
   ...["was found as", "saw \\d", "(did not list|listed) "],
 ].join("|"));
 
-/** Less than any commit, so that what is left is a remnant. */
+/** Less than any commit, so that the rest is a remnant. */
 const KEPT_BYTES = 100;
 
-test(`runSoak() finds that acknowledged batches are lost (SEED=${seed})`, () =>
+test(`runSoak() detects lost acknowledged batches (SEED=${seed})`, () =>
   withFolder(async (dir) => {
     const lose = async (scene: Scene) => {
       await untilBusy(scene);
@@ -98,10 +98,10 @@ test(`runSoak() finds that acknowledged batches are lost (SEED=${seed})`, () =>
     };
     const { message, dir: kept } = await failureOf(soak(dir, [lose]));
     assert.match(message, LOSSES);
-    assert.ok((await stat(join(kept, "service.toml"))).isFile(), "the log is kept");
+    assert.ok((await stat(join(kept, "service.toml"))).isFile(), "the log is preserved");
   }));
 
-test(`runSoak() tells what a service says that does not start again (SEED=${seed})`, () =>
+test(`runSoak() reports the messages of a service that fails to restart (SEED=${seed})`, () =>
   withFolder(async (dir) => {
     const loseAll = async ({ served }: Scene) => {
       await served.kill();
@@ -109,20 +109,20 @@ test(`runSoak() tells what a service says that does not start again (SEED=${seed
       await served.start();
     };
     const { message } = await failureOf(soak(dir, [loseAll]));
-    assert.match(message, /serve ended with exit 1: .*manifest/);
+    assert.match(message, /serve exited instead of serving: exit 1: .*manifest/);
   }));
 
-test(`runSoak() fails when the service ends by itself (SEED=${seed})`, () =>
+test(`runSoak() fails when the service exits by itself (SEED=${seed})`, () =>
   withFolder(async (dir) => {
     const killSecretly = async ({ served, failing }: Scene) => {
       process.kill(served.pid!, "SIGKILL");
       await new Promise((resolve) => failing.addEventListener("abort", resolve));
     };
     const { message } = await failureOf(soak(dir, [killSecretly]));
-    assert.match(message, /serve ended by itself with SIGKILL/);
+    assert.match(message, /serve exited by itself: SIGKILL/);
   }));
 
-test("Vitals finds too much memory, too many descriptors, and a leak of either", () => {
+test("Vitals detects excessive memory, excessive descriptors, and a leak of either", () => {
   const looks = (count: number, memoryMib: number, descriptors: number, vitals = new Vitals()) => {
     for (let look = 0; look < count; look++) {
       vitals.add({ memoryBytes: memoryMib * MIB, descriptors });
@@ -133,13 +133,13 @@ test("Vitals finds too much memory, too many descriptors, and a leak of either",
     looks(50, 110, 32, looks(50, 100, 30)).conclude(),
     "memory 100 MiB -> 110 MiB, descriptors 30 -> 32",
   );
-  assert.throws(() => looks(1, 4000, 30), /serve holds 4000 MiB, its limits allow/);
+  assert.throws(() => looks(1, 4000, 30), /serve holds 4000 MiB, more than its limits/);
   assert.throws(() => looks(1, 100, 1000), /serve has 1000 open descriptors/);
   assert.throws(() => looks(50, 900, 30, looks(50, 100, 30)).conclude(), /serve leaks: memory/);
   assert.throws(() => looks(50, 100, 90, looks(50, 100, 30)).conclude(), /leaks: descriptors/);
 });
 
-test(`tools/soak.ts says in one line that it passed, and exits 0 (SEED=${seed})`, () =>
+test(`tools/soak.ts reports success in one line and exits 0 (SEED=${seed})`, () =>
   withFolder(async (dir) => {
     const args = ["--minutes", "0.02", "--seed", String(seed), "--dir", dir];
     const { code, stdout, stderr } = await runTool(args);
@@ -148,7 +148,7 @@ test(`tools/soak.ts says in one line that it passed, and exits 0 (SEED=${seed})`
     assert.deepEqual(await readdir(dir), []);
   }));
 
-test(`tools/soak.ts leaves nothing behind when it is stopped (SEED=${seed})`, () =>
+test(`tools/soak.ts leaves nothing behind when stopped (SEED=${seed})`, () =>
   withFolder(async (dir) => {
     const spawned = spawnScript(SOAK, ["--dir", dir], { permissions: ["--allow-all"] });
     await untilReported(spawned, "soak of");
@@ -156,11 +156,11 @@ test(`tools/soak.ts leaves nothing behind when it is stopped (SEED=${seed})`, ()
     signalChild(spawned.child, "SIGTERM");
     const { code, stdout } = await spawned.exited;
     assert.equal(code, 1);
-    assert.match(stdout, /^soak stopped by SIGTERM, nothing wrong so far [^\n]*\n$/);
+    assert.match(stdout, /^soak stopped by SIGTERM, no violation so far [^\n]*\n$/);
     assert.deepEqual(await readdir(dir), []);
   }));
 
-test("tools/soak.ts refuses bad arguments with exit 2", async () => {
+test("tools/soak.ts exits 2 for bad arguments", async () => {
   const refused: [args: string[], message: RegExp][] = [
     [["--minutes", "soon"], /--minutes must be a number above 0, got soon/],
     [["--runtime", "bun"], /--runtime must be deno or node/],

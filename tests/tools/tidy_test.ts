@@ -10,7 +10,7 @@ test("findUntidy() finds nothing in this tree", () => {
   assert.deepEqual(findUntidy(fileURLToPath(new URL("../..", import.meta.url))), []);
 });
 
-/** A tree that is tidy. */
+/** A tidy tree. */
 const TREE: Record<string, string> = {
   "deno.json": '{"version":"1.0.0","license":"MIT","imports":{"a":"npm:a@1.2.3"}}',
   "package.json": '{"version":"1.0.0","license":"MIT","dependencies":{"a":"1.2.3"}}',
@@ -20,7 +20,7 @@ const TREE: Record<string, string> = {
   "src/event/names.ts": "",
 };
 
-// Spelled so that this file is tidy.
+// Split so that this file stays tidy.
 const LATER = "TO" + "DO";
 const RUNTIME = "De" + "no.cwd()";
 const ENDING = "process.ex" + "it(0);";
@@ -34,12 +34,16 @@ const FAULTS: [title: string, changed: Record<string, string>, found: RegExp | n
   ],
   ["a long file", { "src/event/names.ts": "\n".repeat(450) }, /names\.ts: 451 lines, at most 450/],
   ["unfinished work", { "cli.ts": `${TREE["cli.ts"]}// ${LATER}` }, /:3: unfinished/],
-  ["another end of the process", { "cli.ts": `${TREE["cli.ts"]}${ENDING}` }, /:3: ends a process/],
-  ["the name of a runtime", { "src/event/names.ts": RUNTIME }, /names\.ts: names a runtime/],
+  [
+    "an extra exit",
+    { "cli.ts": `${TREE["cli.ts"]}${ENDING}` },
+    /:3: ends the process/,
+  ],
+  ["a runtime's name", { "src/event/names.ts": RUNTIME }, /names\.ts: names a runtime/],
   [
     "an import upwards",
     { "src/event/names.ts": 'import "../log/log.ts";', "src/log/log.ts": "" },
-    /against the arrows/,
+    /against the order of layers/,
   ],
   ["a dead file", { "src/event/dead.ts": "" }, /dead\.ts: nothing but tests imports it/],
   ["an unused export", { "src/event/names.ts": "export const x = 1;" }, /names\.ts: exports x/],
@@ -50,7 +54,7 @@ const FAULTS: [title: string, changed: Record<string, string>, found: RegExp | n
     "deno.json": TREE["deno.json"]!.replace("1.2.3", "^1.2.3"),
     "package.json": TREE["package.json"]!.replace("1.2.3", "^1.2.3"),
   }, /a: \^1\.2\.3 is not an exact version/],
-  ["a package that is not listed", { "docs/dependencies.md": "" }, /has no line on a/],
+  ["an unlisted package", { "docs/dependencies.md": "" }, /has no entry for a/],
 ];
 
 for (const [title, changed, found] of FAULTS) {

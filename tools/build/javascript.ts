@@ -1,30 +1,30 @@
 /**
- * The program as JavaScript: types are blanked out, so every statement stays at its line and
- * column, and what named a `.ts` file names the `.js` file made of it.
+ * The program as JavaScript: types are blanked out, so every statement keeps its line and column,
+ * and `.ts` specifiers become `.js`.
  */
 import { transformSync } from "amaro";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
-/** A module's name, behind what can come before one: an import, an export, the URL of a thread. */
+/** A module specifier after an import, an export, or in the URL of a worker. */
 const SPECIFIER = /(\b(?:from|import|import\(|new URL\()\s*")(\.{1,2}\/[^"\n]+)\.ts"/g;
 
-/** What Node does itself where it runs TypeScript. */
+/** The type stripping that Node itself uses for TypeScript. */
 const STRIP = { mode: "strip-only" } as const;
 
-/** The JavaScript that is made of a module. */
+/** The JavaScript of a module. */
 export function scriptOf(path: string): string {
   return path.replace(/\.ts$/, ".js");
 }
 
-/** Makes modules, or declarations, of files beside them name `.js` in place of `.ts`. */
+/** Rewrites specifiers of modules in the tree from `.ts` to `.js`. */
 export function renameModules(text: string): string {
   return text.replace(SPECIFIER, '$1$2.js"');
 }
 
 /**
- * Writes the JavaScript of modules under `from` to the same places under `to`.
- * @param paths Modules, and folders with modules.
+ * Writes the JavaScript of modules under `from` to the same paths under `to`.
+ * @param paths modules, and folders of modules.
  */
 export function writeJavaScript(from: string, to: string, paths: readonly string[]): void {
   for (const path of paths.flatMap((path) => modulesIn(from, path))) {
@@ -33,7 +33,7 @@ export function writeJavaScript(from: string, to: string, paths: readonly string
   }
 }
 
-/** Writes a file, and the folders that it is in. */
+/** Writes a file, and creates its folders. */
 export function writeText(path: string, text: string): void {
   mkdirSync(dirname(path), { recursive: true });
   writeFileSync(path, text);

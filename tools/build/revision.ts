@@ -1,14 +1,14 @@
-/** The revision that a build is made of, from git; a tree without git has none. */
+/** The revision of a build, from git; a tree without git has none. */
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 
-/** What a build has made of `src/revision.ts`. */
+/** The build's replacement of `src/revision.ts`. */
 const REVISION_FILE = join("src", "revision.js");
 
 /**
- * The short revision of the tree at `root`, with `-dirty` behind it when a file of it was changed.
- * @returns an empty text where git is missing, or `root` is not the top of a repository: what is
- *   unpacked into the folder of another project must not take that one's revision for its own.
+ * The short revision of the tree at `root`, with `-dirty` appended if a tracked file was changed.
+ * @returns an empty text if git is missing or `root` is not the top of a repository: sources
+ *   unpacked inside another project must not get that project's revision.
  */
 export function revisionOf(root: string): string {
   const git = (...args: string[]) =>
@@ -24,7 +24,7 @@ export function revisionOf(root: string): string {
   return revision.stdout.trim() + (changes.stdout === "" ? "" : "-dirty");
 }
 
-/** The module that a build puts in the place of the tree's own. */
+/** The module with which a build replaces `src/revision.ts`. */
 export function revisionModule(revision: string): { path: string; text: string } {
   return { path: REVISION_FILE, text: `export const REVISION = ${JSON.stringify(revision)};\n` };
 }

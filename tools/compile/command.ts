@@ -1,26 +1,26 @@
-/** The command line that the compiler gets. */
+/** The command line of the compiler. */
 import { HEAP_FLAGS } from "../../src/commands/heap_bounds.ts";
 
 /**
- * No subprocess, no FFI, of the environment what the terminal is. Folders and the socket are named
- * by a configuration that is read when the program runs, so they cannot be narrowed here.
+ * Permissions: no subprocesses, no FFI, and only the terminal's environment variables. Folders and
+ * the socket are named in a configuration read at run time, so they can't be narrowed here.
  */
 const PERMISSIONS = ["--allow-read", "--allow-write", "--allow-net"];
 
 export interface Compilation {
-  /** Triple of the target; undefined for the machine this runs on. */
+  /** Triple of the target; undefined for this machine. */
   triple: string | undefined;
-  /** Path of the executable to make. */
+  /** Path of the executable. */
   output: string;
-  /** Modules that threads are started with, which no import tells. */
+  /** Worker modules, which no import reveals. */
   workers: string[];
 }
 
 /**
  * Arguments of `deno` for a compilation in a staged folder.
  *
- * A code cache would lie in the system's temporary folder, under a name that anyone can guess and
- * put a file at, and what is in it is run. The start does without.
+ * There is no code cache: it would be executed from a predictable path in the system's temporary
+ * folder, where anyone could plant a file.
  */
 export function compileArguments({ triple, output, workers }: Compilation): string[] {
   return [
@@ -31,7 +31,7 @@ export function compileArguments({ triple, output, workers }: Compilation): stri
     "--no-code-cache",
     "--no-prompt",
     ...PERMISSIONS,
-    // The runtime takes no such flag after its start (src/commands/heap_bounds.ts).
+    // This flag has no effect after the runtime has started (src/commands/heap_bounds.ts).
     `--v8-flags=${HEAP_FLAGS.join(",")}`,
     ...triple === undefined ? [] : ["--target", triple],
     ...workers.flatMap((path) => ["--include", path]),

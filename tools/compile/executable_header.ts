@@ -1,16 +1,16 @@
 /**
- * What the header of an executable tells: the target it runs on and, of ELF, where the file ended
- * before a program was appended to it. ELF: `man 5 elf`; Mach-O: `mach-o/loader.h`.
+ * Reads the header of an executable: its target and, for ELF, the size of the file before a program
+ * was appended. ELF: `man 5 elf`; Mach-O: `mach-o/loader.h`.
  */
 import type { Buffer } from "node:buffer";
 
-/** Of a 64-bit header, the part read here. */
+/** The part of a 64-bit header that is read. */
 export const HEADER_BYTES = 64;
 
 export interface ExecutableHeader {
-  /** Name of a target; null for a machine that is none of them. */
+  /** Name of a target; null for any other machine. */
   target: string | null;
-  /** Size of the runtime alone; null where the header does not tell. */
+  /** Size of the runtime alone; null if the header does not say. */
   runtimeBytes: number | null;
 }
 
@@ -19,7 +19,7 @@ const ELF_MACHINES: Record<number, string> = { 0x3e: "linux-x64", 0xb7: "linux-a
 const MACH_MAGIC = 0xfeedfacf;
 const MACH_CPUS: Record<number, string> = { 0x01000007: "macos-x64", 0x0100000c: "macos-arm64" };
 
-/** @param header The first {@linkcode HEADER_BYTES}, or all of a shorter file. */
+/** @param header the first {@linkcode HEADER_BYTES}, or all of a shorter file. */
 export function readExecutableHeader(header: Buffer): ExecutableHeader {
   if (header.length < HEADER_BYTES) return { target: null, runtimeBytes: null };
   if (header.readUInt32BE(0) === ELF_MAGIC) {

@@ -1,8 +1,7 @@
 /**
- * A copy of what the executable is made of, so that nothing else is embedded: the program as
- * JavaScript, which the compiler would embed beside its TypeScript, and of each package it depends
- * on the JavaScript alone. Packages are copied beside the program because the compiler embeds whole
- * packages otherwise: types, source maps and documents.
+ * Copies the contents of the executable, so that nothing else is embedded: the program as
+ * JavaScript, without its TypeScript, and only the JavaScript of its packages. Otherwise the
+ * compiler would embed whole packages, with types, source maps and documents.
  */
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { builtinModules } from "node:module";
@@ -11,7 +10,7 @@ import { fileURLToPath } from "node:url";
 import { scriptOf, writeJavaScript, writeText } from "../build/javascript.ts";
 import { revisionModule } from "../build/revision.ts";
 
-/** Modules that are started as threads are known by their name. */
+/** Worker modules are recognized by their names. */
 const WORKER = /_worker\.ts$/;
 const VENDOR = "vendor";
 
@@ -19,19 +18,19 @@ const VENDOR = "vendor";
 interface Package {
   name: string;
   folder: string;
-  /** Module of the package's own name, relative to `folder`. */
+  /** The package's main module, relative to `folder`. */
   main: string;
 }
 
 /**
  * Copies the program at `root` to `folder`.
- * @param revision What `--version` prints behind the version.
+ * @param revision printed by `--version` after the version.
  */
 export function stage(root: string, folder: string, revision: string): void {
   writeJavaScript(root, folder, ["cli.ts", "src"]);
   const { path, text } = revisionModule(revision);
   writeText(join(folder, path), text);
-  // Packages may import the runtime's own modules without their prefix.
+  // Packages may import the runtime's built-in modules without the prefix.
   const imports = Object.fromEntries(builtinModules.map((name) => [name, `node:${name}`]));
   for (const { name, folder: from, main } of packagesOf(root)) {
     const to = join(VENDOR, name);
@@ -42,14 +41,14 @@ export function stage(root: string, folder: string, revision: string): void {
   writeText(join(folder, "deno.json"), JSON.stringify({ imports, nodeModulesDir: "none" }));
 }
 
-/** Modules that threads of the staged program are started with, relative to its folder. */
+/** Worker modules of the staged program, relative to its folder. */
 export function workersOf(root: string): string[] {
   return filesIn(join(root, "src"))
     .filter((path) => WORKER.test(path))
     .map((path) => scriptOf(relative(root, path))).sort();
 }
 
-/** The licences of what is embedded, as they ask to go with every copy. */
+/** The licences of everything embedded; they must accompany every copy. */
 export function licencesOf(root: string): string {
   return packagesOf(root).map(({ name, folder }) => {
     const file = ["LICENSE", "LICENSE.md"].find((file) => existsSync(join(folder, file)));
@@ -59,7 +58,7 @@ export function licencesOf(root: string): string {
   }).join(`\n${"-".repeat(72)}\n\n`);
 }
 
-/** The packages that the program depends on when it runs. */
+/** The program's runtime dependencies. */
 function packagesOf(root: string): Package[] {
   return Object.keys(readJson(join(root, "package.json")).dependencies).map((name) => {
     const main = fileURLToPath(import.meta.resolve(name));
@@ -73,7 +72,7 @@ function packageFolder(module: string, name: string): string {
     const manifest = join(folder, "package.json");
     if (existsSync(manifest) && readJson(manifest).name === name) return folder;
   }
-  throw new Error(`${module}: no package.json of ${name} above it; install the dependencies`);
+  throw new Error(`${module}: no package.json of ${name} found; install the dependencies`);
 }
 
 function copyJavaScript(from: string, to: string): void {

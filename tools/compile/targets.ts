@@ -1,9 +1,9 @@
-/** The machines that an executable is made for, by name. */
+/** The platforms that executables are built for. */
 
 export interface Target {
-  /** What an output file is called by. */
+  /** Used in the output file name. */
   name: string;
-  /** What the compiler calls it. */
+  /** The compiler's name for it. */
   triple: string;
 }
 
@@ -15,15 +15,15 @@ export const TARGETS: readonly Target[] = [
 ];
 
 /**
- * The targets of this name: `all`, or one by its name or its triple.
- * @throws {Error} when there is none.
+ * The targets with this name: `all`, or one by name or triple.
+ * @throws {Error} there is none.
  */
 export function targetsNamed(name: string): readonly Target[] {
   if (name === "all") return TARGETS;
   const found = TARGETS.filter((target) => target.name === name || target.triple === name);
   if (found.length > 0) return found;
   throw new Error(
-    `no target ${JSON.stringify(name)}; there are all, ` +
+    `unknown target ${JSON.stringify(name)}; use all,  ` +
       TARGETS.map((target) => `${target.name} (${target.triple})`).join(", "),
   );
 }

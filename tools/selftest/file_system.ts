@@ -1,23 +1,22 @@
-/**
- * What kind of file system a folder is on, and whether what it syncs is durable and its locks hold.
- */
+/** The type of a folder's file system, and whether its syncs and locks can be trusted. */
 
-/** What is known of a file system by its type alone. */
+/** What the type of a file system implies. */
 export interface FileSystem {
   name: string;
-  /** Why a log should not be there, and what to do; null when nothing speaks against it. */
+  /** Why a log should not be stored there, and what to do; null if there is no doubt. */
   doubt: string | null;
 }
 
-const MEMORY = "it is in memory, and gone when the machine stops; choose a folder on a disk";
-const NETWORK = "it is a network file system, where it is doubtful whether fdatasync reaches the " +
-  "disk and whether a lock keeps out writers on other machines; choose a folder on a local disk";
-const HOST = "it is a folder of another system, where it is doubtful whether fdatasync is handed " +
-  "on to the disk; choose a folder on a disk of this system";
-const PROGRAM = "a program stands between it and the disk, and it is doubtful whether fdatasync " +
-  "is handed on; choose a folder on a local disk";
-const UNSAFE = "it keeps no journal, so that a power failure can damage it as a whole; choose a " +
-  "folder on a file system with one";
+const MEMORY = "it is in memory, so its contents are lost at a reboot; choose a folder on a disk";
+const NETWORK = "it is a network file system, so it is doubtful whether fdatasync reaches the " +
+  "disk and whether locks exclude writers on other machines; choose a folder on a local disk";
+const HOST = "it is a folder of another system, so it is doubtful whether fdatasync is passed " +
+  "on to the disk; choose a folder on a local disk";
+const PROGRAM =
+  "it is served by a program, so it is doubtful whether fdatasync is passed on to the " +
+  "disk; choose a folder on a local disk";
+const UNSAFE = "it has no journal, so a power failure can damage all of it; choose a folder on a " +
+  "journaling file system";
 
 /** `f_type` of statfs(2) on Linux, from its manual page and linux/magic.h. */
 const KNOWN: Record<number, [name: string, doubt: string | null]> = {
@@ -51,11 +50,11 @@ const KNOWN: Record<number, [name: string, doubt: string | null]> = {
 };
 
 /**
- * Judges a file system by the `type` that `statfs` gives, negative ones included, as some systems
- * sign them. Elsewhere than on Linux the numbers say nothing.
+ * Judges a file system by the `type` from `statfs`, which may be negative because some systems sign
+ * it. Only Linux assigns these numbers.
  */
 export function judgeFileSystem(type: number, platform: string): FileSystem {
   const [name, doubt] = (platform === "linux" ? KNOWN[type >>> 0] : undefined) ??
-    ["a file system of unknown kind", null];
+    ["a file system of unknown type", null];
   return { name, doubt };
 }

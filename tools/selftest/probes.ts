@@ -1,6 +1,6 @@
 /**
- * What the log asks of a file system, tried directly, by the same calls that the log makes. Each
- * probe works in a folder of its own and throws a `ProbeError` that says what does not hold.
+ * Probes what the log needs of a file system, with the calls that the log uses. Each probe works in
+ * a folder of its own and throws a `ProbeError` that says what does not hold.
  */
 import { Buffer } from "node:buffer";
 import { spawnSync } from "node:child_process";
@@ -14,15 +14,15 @@ import { runtimeArgs, THIS_RUNTIME } from "../support/runtimes.ts";
 
 const TRY_LOCK = fileURLToPath(new URL("./try_lock.ts", import.meta.url));
 
-/** About what a commit of one typical event appends. */
+/** Approximate size of a commit of one typical event. */
 const APPEND_BYTES = 1100;
-/** Enough for a p99; on a slow disk, fewer. */
+/** Enough for a p99; a slow disk gets fewer. */
 const APPENDS_MAX = 500;
 const APPENDING_MS_MAX = 3000;
 const RENAMES = 200;
 const RENAMED_BYTES = 64 * 1024;
 
-/** A file system does not do what the log needs. */
+/** A file system does not meet a requirement of the log. */
 export class ProbeError extends Error {
   override name = "ProbeError";
 }
@@ -31,7 +31,7 @@ function need(holds: boolean, message: string): void {
   if (!holds) throw new ProbeError(message);
 }
 
-/** Files are made exclusively, written at positions, read back and shortened. */
+/** Files are created exclusively, written at offsets, read back and truncated. */
 export async function probeWrites(storage: Storage): Promise<void> {
   const file = await storage.open("written", "create");
   try {
@@ -41,13 +41,13 @@ export async function probeWrites(storage: Storage): Promise<void> {
     await file.write(second, first.length);
     await file.sync();
     const both = Buffer.concat([first, second]);
-    need((await contentOf(storage, "written")).equals(both), "what is written is not read back");
+    need((await contentOf(storage, "written")).equals(both), "written data does not read back");
     await file.truncate(first.length);
     await file.sync();
     const kept = await contentOf(storage, "written");
-    need(kept.equals(first), "a file that was shortened has not its first bytes alone");
+    need(kept.equals(first), "a truncated file does not end at its new size");
     await file.write(second, first.length);
-    need((await contentOf(storage, "written")).equals(both), "a shortened file takes no more");
+    need((await contentOf(storage, "written")).equals(both), "a truncated file cannot be extended");
   } finally {
     await file.close();
   }
@@ -56,12 +56,12 @@ export async function probeWrites(storage: Storage): Promise<void> {
   );
   if ("code" in again && again.code === "EEXIST") return;
   if ("close" in again) await again.close();
-  throw new ProbeError("a file that exists can be made again (O_EXCL does not hold)");
+  throw new ProbeError("an existing file can be created again (O_EXCL does not work)");
 }
 
 /**
- * A file is replaced by another one at once: whoever opens it finds one of them, whole.
- * @param folder of the storage, for a reader of its own.
+ * A file is replaced atomically: a reader always finds one of the two, whole.
+ * @param folder path of the storage, for an independent reader.
  */
 export async function probeRename(folder: string, storage: Storage): Promise<void> {
   await makeFile(storage, "current", "0");
@@ -82,14 +82,14 @@ async function renameOften(storage: Storage): Promise<void> {
   }
 }
 
-/** @returns what was wrong with the file at some moment; null when nothing was. */
+/** @returns what was wrong with the file at some time; null if nothing was. */
 async function readMeanwhile(path: string, isDone: () => boolean): Promise<string | null> {
   while (!isDone()) {
     try {
       const content = await readFile(path);
       const isWhole = content.length === RENAMED_BYTES &&
         content.every((byte) => byte === content[0]);
-      if (!isWhole) return "neither is there as a whole";
+      if (!isWhole) return "neither is complete";
     } catch (error) {
       return `neither can be read: ${(error as Error).message}`;
     }
@@ -121,20 +121,20 @@ async function wholeOf(file: StorageFile): Promise<Buffer> {
   return bytes.subarray(0, await file.read(bytes, 0));
 }
 
-/** While one process holds the lock, another one does not get it, and gets it afterwards. */
+/** While one process holds the lock, another cannot take it, and afterwards it can. */
 export async function probeLock(folder: string): Promise<void> {
   const path = join(folder, "lock");
   const release = await lockFile(path);
-  if (release === null) throw new ProbeError("a lock that nobody holds is not given");
+  if (release === null) throw new ProbeError("a free lock cannot be taken");
   try {
-    need(tryElsewhere(path) === "held", "a lock (flock) does not keep a second process out");
+    need(tryElsewhere(path) === "held", "a lock (flock) does not exclude a second process");
   } finally {
     release();
   }
-  need(tryElsewhere(path) === "free", "a lock (flock) stays held when it is given up");
+  need(tryElsewhere(path) === "free", "a lock (flock) stays held after its release");
 }
 
-/** What another process finds. */
+/** The outcome in another process. */
 function tryElsewhere(path: string): string {
   const args = [...runtimeArgs(THIS_RUNTIME, ["--allow-all"]), TRY_LOCK, path];
   const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: "utf8" });
@@ -142,13 +142,13 @@ function tryElsewhere(path: string): string {
   return stdout;
 }
 
-/** What it takes to make an append durable, in milliseconds. */
+/** Latency of a durable append, in milliseconds. */
 export interface SyncLatency {
   p50Ms: number;
   p99Ms: number;
 }
 
-/** Appends with an fdatasync each. */
+/** Appends, each with an fdatasync. */
 export async function measureSync(storage: Storage): Promise<SyncLatency> {
   const file = await storage.open("synced", "create");
   const latenciesMs: number[] = [];

@@ -1,6 +1,6 @@
 /**
- * Whether a folder can be trusted with a log: its file system by name, what the log needs of it by
- * direct probes, then a short soak. All of it happens in a folder of its own, which is removed.
+ * Whether a folder can be trusted with a log: its file system by type, the needs of the log by
+ * direct probes, then a short soak. Everything happens in a temporary folder inside it.
  */
 import { mkdir, mkdtemp, realpath, rm, statfs } from "node:fs/promises";
 import { join } from "node:path";
@@ -20,7 +20,7 @@ import {
 } from "./probes.ts";
 
 const { kill, killStart, killSeal, seal, stop, verify } = DISTURBANCES;
-/** Eight kills at the least, and what else touches files. */
+/** At least eight kills, and all other disturbances that touch files. */
 export const SELFTEST_DECK: readonly Disturbance[] = [
   ...Array.from({ length: 5 }, () => kill),
   killStart,
@@ -30,31 +30,31 @@ export const SELFTEST_DECK: readonly Disturbance[] = [
   verify,
 ];
 
-/** Between two disturbances: the whole is to take no longer than somebody waits. */
+/** Between two disturbances; short, because somebody waits for the result. */
 const LOAD_MS_MAX = 1500;
 
 /**
- * A disk that is faster than this has a cache with power of its own, or does not sync at all. From
- * here that looks the same.
+ * A faster disk has a cache with its own power, or does not sync at all; the two can't be told
+ * apart from here.
  */
 const PLAUSIBLE_SYNC_MS = 0.01;
 
 export interface SelfTestOptions {
-  /** Existing folder. */
+  /** An existing folder. */
   dir: string;
   seed: number;
-  /** What the short soak does. */
+  /** Disturbances of the short soak. */
   deck: readonly Disturbance[];
-  /** Takes what is being done. */
+  /** Called with lines of progress. */
   report: (line: string) => void;
-  /** Gives up. */
+  /** Aborts the test. */
   signal: AbortSignal;
 }
 
-/** What is to be said of a folder. */
+/** The verdict on a folder. */
 export interface Verdict {
   isTrusted: boolean;
-  /** Why, in a line. */
+  /** The reasons, in one line. */
   reason: string;
 }
 
@@ -69,13 +69,13 @@ export async function selfTest(options: SelfTestOptions): Promise<Verdict> {
   }
 }
 
-/** What to do about it. */
+/** What the operator can do about it. */
 function adviceFor(error: unknown): string {
   if (error instanceof ProbeError) return "choose a folder on another file system";
   if (error instanceof Error && "code" in error) {
-    return "give this user a folder with room to write";
+    return "use a folder with free space that this user can write to";
   }
-  return "look into the disk's own log, and choose another disk";
+  return "check the kernel's log for disk errors, and choose another disk";
 }
 
 async function testFolder(options: SelfTestOptions): Promise<Verdict> {
@@ -89,7 +89,7 @@ async function testFolder(options: SelfTestOptions): Promise<Verdict> {
   try {
     report(`probing ${fileSystem.name} in ${folder}`);
     const latency = await probe(folder);
-    report(`a short soak, with kills`);
+    report(`running a short soak with kills`);
     const runtimes = [THIS_RUNTIME];
     const result = await runSoak({
       ...options,
@@ -117,8 +117,8 @@ function summarize({ name }: FileSystem, latency: SyncLatency, { tally }: SoakRe
   const { p50Ms, p99Ms } = latency;
   const speed = `fdatasync p50 ${p50Ms.toFixed(2)} ms, p99 ${p99Ms.toFixed(2)} ms`;
   const doubt = p50Ms < PLAUSIBLE_SYNC_MS
-    ? " (faster than a disk without a protected cache: make sure that it does sync)"
+    ? " (too fast for a disk without a protected cache: make sure that it syncs)"
     : "";
   const kept = `${tally.of("kills")} kills lost none of ${tally.of("batches")} batches`;
-  return `${name}, ${speed}${doubt}, renames and locks hold, ${kept}`;
+  return `${name}, ${speed}${doubt}, renames and locks work, ${kept}`;
 }

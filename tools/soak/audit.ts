@@ -1,10 +1,10 @@
 /**
- * Reads the log and holds it against the ledger: every acknowledged batch is there once, whole,
- * with the ids of its receipt; every other one is absent or whole; nothing is there that nobody
- * sent. Each event is hashed again, and the history chain is followed from genesis on.
+ * Checks the log against the ledger: every acknowledged batch exists once, whole, with the ids of
+ * its receipt; every other one is absent or whole; nothing else is in the log. Each event is
+ * rehashed, and the history chain is followed from genesis.
  *
- * An audit goes on from where it was: while a soak runs, one follows the log; at the end a second
- * one reads all of it again from its beginning.
+ * An audit is incremental: during a soak one follows the log; at the end a second one reads it all
+ * again from the beginning.
  */
 import { canonicalize } from "../../src/event/json/canonical_json.ts";
 import { HistoryChain } from "../../src/event/chain.ts";
@@ -17,10 +17,10 @@ import { claim } from "./violation.ts";
 
 const PAGE_EVENTS = 2000;
 
-/** Heads of the history chain that were told or computed, by the event they come after. */
+/** Known or computed chain heads, by the event they follow. */
 export type KnownHeads = Map<string, string>;
 
-/** What an audit needs of a client. */
+/** The part of a client that an audit needs. */
 export type Pages = Pick<EventLogClient, "replayPages">;
 
 interface Range {
@@ -33,27 +33,27 @@ export class Audit {
   readonly #ledger: Ledger;
   readonly #heads: KnownHeads;
   readonly #chain = new HistoryChain();
-  /** Where the batches of the ledger lie in the log. */
+  /** Positions of the ledger's batches in the log. */
   readonly #found = new Map<LedgerEntry, Range>();
   /** Names of batches that no writer of the soak has submitted. */
   readonly #ofOthers = new Set<string>();
-  /** The events of the newest batch, until it is known to be over. */
+  /** The events of the newest batch, until it is complete. */
   #open: CommittedEvent[] = [];
-  /** So many of the acknowledged batches were found. */
+  /** Number of acknowledged batches that were found. */
   #settled = 0;
   readonly #lastOfSource = new Map<string, string>();
   readonly #retired = new Map<string, string>();
-  /** The newest event, and the one before it: reading goes on with what must still be there. */
+  /** The newest event and the one before; reading resumes after an event that must still exist. */
   #anchor: { after: string | null; eventId: string; eventHash: string } | null = null;
 
-  /** @param heads that must be met; those computed here are added. */
+  /** @param heads expected chain heads; computed ones are added. */
   constructor(ledger: Ledger, heads: KnownHeads) {
     this.#ledger = ledger;
     this.#heads = heads;
   }
 
   /**
-   * Reads what was committed since and checks all that was acknowledged before the call.
+   * Reads new commits and checks everything acknowledged before the call.
    * @throws {Violation}
    */
   async catchUp(client: Pages, signal: AbortSignal): Promise<void> {
@@ -63,7 +63,7 @@ export class Audit {
     for await (const { events } of client.replayPages({ after, limit: PAGE_EVENTS, signal })) {
       if (anchor !== null) {
         const isThere = anchor.eventHash === events.shift()?.event_hash;
-        claim(isThere, `event ${anchor.eventId} was in the log and is lost`);
+        claim(isThere, `event ${anchor.eventId} was in the log but is lost`);
         anchor = null;
       }
       this.takeAll(events);
@@ -71,12 +71,12 @@ export class Audit {
     this.settle(due);
   }
 
-  /** Takes in the next events of the log. */
+  /** Adds the next events of the log. */
   takeAll(events: readonly CommittedEvent[]): void {
     for (const event of events) this.#take(event);
   }
 
-  /** Ends the newest batch, and looks for what was acknowledged. */
+  /** Completes the newest batch, and checks for acknowledged ones. */
   settle({ batches, retirements }: Due): void {
     this.#closeBatch();
     for (const { source, retirement_event_id } of retirements) {
@@ -86,7 +86,7 @@ export class Audit {
     for (; this.#settled < batches; this.#settled++) {
       const entry = this.#ledger.acknowledged[this.#settled]!;
       const found = this.#found.get(entry);
-      claim(found !== undefined, `${nameOf(entry)} was acknowledged and is lost`);
+      claim(found !== undefined, `${nameOf(entry)} was acknowledged but is lost`);
       const { firstEventId, lastEventId } = entry.receipt!;
       const isSame = found.firstEventId === firstEventId && found.lastEventId === lastEventId;
       claim(isSame, `${nameOf(entry)} has ids from ${found.firstEventId}, not ${firstEventId}`);
@@ -95,7 +95,7 @@ export class Audit {
     if (lastEventId !== null) this.#heads.set(lastEventId, this.#chain.head);
   }
 
-  /** @throws {Violation} when a known head belongs to an event that the log does not have. */
+  /** @throws {Violation} a known head belongs to an event that the log does not contain. */
   checkHeads(): void {
     for (const eventId of this.#heads.keys()) {
       const isThere = this.history.has(eventId);
@@ -132,21 +132,21 @@ export class Audit {
     const name = nameOf({ source, batchId });
     claim(!this.#retired.has(source), `${name} was committed after its source was retired`);
     const isAtOnce = events.every(({ observed_at }) => observed_at === events[0]!.observed_at);
-    claim(isAtOnce, `${name} has several times of commit`);
+    claim(isAtOnce, `${name} has several commit times`);
     const entry = this.#ledger.find(source, batchId);
     if (entry === undefined) {
       const isOfOthers = this.#ledger.mayHold(events);
-      claim(isOfOthers, `${name} is in the log, and nobody submitted it`);
+      claim(isOfOthers, `${name} is in the log, but nobody submitted it`);
       claim(!this.#ofOthers.has(name), `${name} is in the log twice, or in parts`);
       this.#ofOthers.add(name);
       return;
     }
-    claim(!entry.isRefused, `${name} is in the log, and was refused`);
+    claim(!entry.isRefused, `${name} is in the log, but was refused`);
     claim(!this.#found.has(entry), `${name} is in the log twice, or in parts`);
     const { length } = events;
     claim(length === entry.events, `${name} has ${length} of ${entry.events} events in the log`);
     const digest = digestOf(source, events.map(digested));
-    claim(digest === entry.digest, `${name} is in the log otherwise than it was submitted`);
+    claim(digest === entry.digest, `${name} differs in the log from what was submitted`);
     this.#found.set(entry, { firstEventId, lastEventId: events.at(-1)!.event_id });
   }
 
@@ -162,7 +162,7 @@ export class Audit {
   }
 }
 
-/** What the digest of a batch covers of an event. */
+/** The members of an event that the batch digest covers. */
 export function digested({ stream, record_key, kind, content_hash, occurred_at }: CommittedEvent) {
   const event = { stream, record_key, kind, content_hash };
   return occurred_at === undefined ? event : { ...event, occurred_at };
@@ -171,6 +171,9 @@ export function digested({ stream, record_key, kind, content_hash, occurred_at }
 function checkHashes({ payload, event_hash, ...envelope }: CommittedEvent): void {
   const { event_id, content_hash } = envelope;
   const contentHash = sha256Hex(canonicalize(payload));
-  claim(contentHash === content_hash, `the payload of event ${event_id} is not what was hashed`);
-  claim(sha256Hex(canonicalize(envelope)) === event_hash, `event ${event_id} has another hash`);
+  claim(contentHash === content_hash, `the payload of event ${event_id} does not match its hash`);
+  claim(
+    sha256Hex(canonicalize(envelope)) === event_hash,
+    `event ${event_id} does not match its hash`,
+  );
 }

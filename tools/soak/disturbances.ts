@@ -1,6 +1,6 @@
 /**
- * What happens to the service under load. Each disturbance leaves it serving; whether the log is
- * still right is for the audit to say.
+ * Disturbances of the service under load. Each leaves it serving; the audit decides whether the log
+ * is still correct.
  */
 import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
@@ -14,25 +14,25 @@ import type { ServedLog } from "./served_log.ts";
 import type { Tally } from "./tally.ts";
 import { claim } from "./violation.ts";
 
-/** What a disturbance works on. */
+/** The context of a disturbance. */
 export interface Scene {
   served: ServedLog;
   random: Random;
   tally: Tally;
   ledger: Ledger;
-  /** Chain heads that the service told of; those of segments are added. */
+  /** Chain heads reported by the service; those of segments are added. */
   heads: KnownHeads;
-  /** Aborted when something is wrong. */
+  /** Aborted on a violation. */
   failing: AbortSignal;
 }
 
-/** Returns once the service answers again. @throws {Violation} */
+/** Resolves once the service answers again. @throws {Violation} */
 export type Disturbance = (scene: Scene) => Promise<void>;
 
-/** Moments of a start, and of a seal, at which they are killed, in milliseconds. */
+/** Longest delays after which starts, shutdowns and seals are killed, in milliseconds. */
 const START_MS_MAX = 400;
 const SHUTDOWN_MS_MAX = 5;
-/** Between looks whether something has happened. */
+/** Polling interval. */
 const POLL_MS = 1;
 const SEAL_MS_MAX = 2_000;
 const FREEZE_MS_MAX = 2_000;
@@ -52,7 +52,7 @@ export const DISTURBANCES = {
   calm,
 } satisfies Record<string, Disturbance>;
 
-/** Those of a soak, as often as they come before all of them come again. */
+/** The disturbances of a soak, as often as they occur in one pass. */
 export const SOAK_DECK: readonly Disturbance[] = [
   ...Array.from({ length: 5 }, () => kill),
   ...Array.from(
@@ -80,7 +80,7 @@ async function start({ served, tally }: Pick<Scene, "served" | "tally">): Promis
   tally.add("starts");
 }
 
-/** Also what a start does to the log can be cut off at any moment. */
+/** The recovery of a start can be killed at any moment too. */
 async function killStart({ served, random, tally, failing }: Scene): Promise<void> {
   await served.kill();
   const starting = served.launch();
@@ -101,27 +101,27 @@ async function killRecovery({ served, tally }: Scene): Promise<void> {
   while (state === undefined && await tailState(served) === before) {
     state = await Promise.race([serving, delay(POLL_MS)]);
   }
-  claim(isRunning(starting), `a start ended with ${starting.output.stderr}`);
+  claim(isRunning(starting), `a start exited: ${starting.output.stderr}`);
   signalChild(starting.child, "SIGKILL");
   await starting.exited;
   tally.add("kills", 2);
   await start({ served, tally });
 }
 
-/** What changes when a recovery writes the last commit again. */
+/** What changes when recovery rewrites the last commit. */
 async function tailState({ logDir }: ServedLog): Promise<string> {
   const tail = await stat(join(logDir, TAIL_FILE), { bigint: true }).catch(() => null);
   return `${tail?.ino} ${tail?.size} ${tail?.mtimeNs}`;
 }
 
-/** Asks the service to end, and kills it while it does. */
+/** Requests a shutdown, and kills the service during it. */
 async function killShutdown({ served, random, tally }: Scene): Promise<void> {
   const { signal } = await served.killInShutdown(random() * SHUTDOWN_MS_MAX);
   tally.add(signal === "SIGKILL" ? "kills" : "stops");
   await start({ served, tally });
 }
 
-/** Seals what a stop, or a kill, has left. */
+/** Seals the leftovers of a stop or kill. */
 async function seal(scene: Scene): Promise<void> {
   const { served, tally } = scene;
   await endForSeal(scene);
@@ -161,14 +161,14 @@ async function endForSeal({ served, random, tally }: Scene): Promise<void> {
   }
 }
 
-/** Beside the service, which goes on writing. */
+/** Runs beside the service, which keeps writing. */
 async function verify({ served, random, tally }: Scene): Promise<void> {
   const exit = await served.run(random() < 0.5 ? ["verify"] : ["verify", "--chain"]);
   claim(exit.code === 0, `verify beside the service: ${exit.stdout} ${describeExit(exit)}`);
   tally.add("verifies");
 }
 
-/** A second writer is kept out. */
+/** A second writer is refused. */
 async function intrude({ served, random, tally }: Scene): Promise<void> {
   const exit = await served.run([random() < 0.5 ? "serve" : "seal"]);
   const isRefused = exit.code === 1 && /held by another process/.test(exit.stderr);
@@ -181,17 +181,17 @@ async function freeze({ served, random, tally, failing }: Scene): Promise<void> 
   tally.add("freezes");
 }
 
-/** So that one process lives long enough to show what it leaks. */
+/** Lets one process live long enough to reveal leaks. */
 async function calm({ failing }: Scene): Promise<void> {
   await delay(CALM_MS, undefined, { signal: failing });
 }
 
-/** @throws {Violation} when the manifest tells another head for an event than is known. */
+/** @throws {Violation} the manifest has another head for an event than the known one. */
 async function noteSegments({ served, heads }: Scene): Promise<void> {
   const { segments } = JSON.parse(await readFile(join(served.logDir, MANIFEST_FILE), "utf8"));
   for (const { last_event_id: id, head } of segments) {
     const known = heads.get(id) ?? head;
-    claim(known === head, `the manifest tells head ${head} after event ${id}, it was ${known}`);
+    claim(known === head, `the manifest has head ${head} after event ${id}, not ${known}`);
     heads.set(id, head);
   }
 }

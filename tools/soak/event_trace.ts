@@ -1,6 +1,6 @@
 /**
- * Which events were seen, in which order: for each its id and the beginning of its hash, in 24
- * bytes, so that a million of them can be remembered and compared as bytes.
+ * A sequence of seen events: the id and the beginning of the hash of each in 24 bytes, so that a
+ * million of them can be kept and compared as bytes.
  */
 import { Buffer } from "node:buffer";
 import type { CommittedEvent } from "../../src/event/types.ts";
@@ -42,7 +42,7 @@ export class EventTrace {
     return [...groups, hex.slice(20)].join("-");
   }
 
-  /** How many of the events have this id or a lower one. The trace must be in order. */
+  /** Number of events up to an id, inclusive. The trace must be ordered. */
   countThrough(eventId: string): number {
     const wanted = idBytes(eventId);
     return firstIndex(this.#length, (place) => {
@@ -50,7 +50,7 @@ export class EventTrace {
     });
   }
 
-  /** Where this differs first from the events of another, from `start` to `end`; -1 nowhere. */
+  /** Index of the first difference to the events of another from `start` to `end`; -1 if none. */
   firstDifference(other: EventTrace, start: number, end: number): number {
     const [mine, theirs] = [this.#slice(0, this.#length), other.#slice(start, end)];
     if (mine.equals(theirs)) return -1;
@@ -60,7 +60,7 @@ export class EventTrace {
     return Math.floor(at / ENTRY_BYTES);
   }
 
-  /** Where the next event goes. */
+  /** Offset of the next event. */
   #roomForOne(): number {
     const at = this.#length * ENTRY_BYTES;
     if (at === this.#bytes.length) this.#bytes = Buffer.concat([this.#bytes, Buffer.alloc(at)]);

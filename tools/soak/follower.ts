@@ -1,6 +1,6 @@
 /**
- * A consumer that follows the log over kills and restarts, with and without a filter, fast or slow,
- * goes away after a while and comes again somewhere else.
+ * A consumer that follows the log across kills and restarts, with and without a filter, fast or
+ * slow, and sometimes disconnects and resumes elsewhere.
  */
 import type { ReplayFilter } from "../../src/client/replay.ts";
 import type { FollowEnd, FollowEvents } from "../../src/client/wire.ts";
@@ -12,9 +12,9 @@ import { randomFilter, randomPosition } from "./reader.ts";
 import { Violation } from "./violation.ts";
 import { randomOf } from "./workload.ts";
 
-/** How long one stays, in milliseconds. */
+/** Durations of a follow, in milliseconds. */
 const STAY_MS_MAX = 20_000;
-/** What a slow one takes for a record. */
+/** Delay of a slow follower for each record. */
 const SLOWNESS_MS_MAX = 100;
 const PAGE_EVENTS_MAX = 500;
 
@@ -29,7 +29,7 @@ export class LogFollower {
     this.#random = randomOf(load.seed, name);
   }
 
-  /** Until the load ends. @throws {Violation} among others: whatever goes wrong. */
+  /** Runs until the load ends. @throws {Violation} and any other error. */
   async run(): Promise<void> {
     const { ending, failing } = this.#load;
     while (!ending.aborted) {
@@ -66,10 +66,10 @@ export class LogFollower {
 }
 
 function endedBy(name: string, { reason, detail }: FollowEnd): Violation {
-  return new Violation(`${name} was ended with ${reason}: ${detail ?? "no detail"}`);
+  return new Violation(`${name} ended with ${reason}: ${detail ?? "no detail"}`);
 }
 
-/** What one following saw and has not handed in. */
+/** The observation of one follow, not submitted yet. */
 class Watch {
   readonly #load: Load;
   readonly #name: string;

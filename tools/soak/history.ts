@@ -1,43 +1,42 @@
 /**
- * The log as it was read by the audit, and what others saw of it, held against that: a replay, a
- * follow and a listing of streams must each be exactly the part of the history that it claims to
- * be.
+ * The log as the audit read it. Every replay, follow and listing of streams must be exactly the
+ * part of the history that it claims to be.
  */
 import type { ReplayFilter } from "../../src/client/replay.ts";
 import type { CommittedEvent, StreamSummary } from "../../src/event/types.ts";
 import { EventTrace } from "./event_trace.ts";
 import { claim, Violation } from "./violation.ts";
 
-/** What a reader or a follower saw. */
+/** The observation of a reader or follower. */
 export interface Observation {
-  /** Who, for messages. */
+  /** Name of the observer, for messages. */
   observer: string;
-  /** All but `recordKey` may be there. */
+  /** Any filter except `recordKey`. */
   filter: ReplayFilter;
-  /** Exclusive; null is the beginning. */
+  /** Exclusive; null for the beginning. */
   after: string | null;
   /** Inclusive. */
   through: string;
-  /** The events of the filter between the two. */
+  /** The events in this range that match the filter. */
   seen: EventTrace;
 }
 
 /** A listing of all streams. */
 export interface Listing {
   observer: string;
-  /** The event it was made at. */
+  /** The event that it is anchored at. */
   through: string;
   streams: StreamSummary[];
 }
 
-/** Source, stream and kind of events: there are few of them. */
+/** Source, stream and kind of events; few combinations exist. */
 type Label = Pick<CommittedEvent, "source" | "stream" | "kind">;
 
 export class History {
   readonly #trace = new EventTrace();
   readonly #labels: Label[] = [];
   readonly #labelNumbers = new Map<string, number>();
-  /** For each event the number of its label. */
+  /** Index of each event's label. */
   #labelOf = new Uint16Array(1024);
   #lastEventId: string | null = null;
 
@@ -46,7 +45,7 @@ export class History {
     return this.#trace.length;
   }
 
-  /** The newest event; null when there is none. */
+  /** The newest event; null if there is none. */
   get lastEventId(): string | null {
     return this.#lastEventId;
   }
@@ -57,7 +56,7 @@ export class History {
     return count > 0 && this.#trace.idAt(count - 1) === eventId;
   }
 
-  /** Takes in the next event. @throws {Violation} when its id does not increase. */
+  /** Adds the next event. @throws {Violation} its id does not increase. */
   add(event: CommittedEvent): void {
     const last = this.#lastEventId;
     const isNext = last === null || last < event.event_id;
@@ -73,12 +72,12 @@ export class History {
     this.#trace.add(event);
   }
 
-  /** Whether an observation or a listing can be checked yet. */
+  /** Whether the history covers an observation or listing. */
   covers({ through }: { through: string }): boolean {
     return this.#lastEventId !== null && through <= this.#lastEventId;
   }
 
-  /** @throws {Violation} when an observation is not what the log says. */
+  /** @throws {Violation} an observation contradicts the log. */
   check({ observer, filter, after, through, seen }: Observation): void {
     const start = after === null ? 0 : this.#trace.countThrough(after);
     const end = Math.max(start, this.#trace.countThrough(through));
@@ -98,7 +97,7 @@ export class History {
     );
   }
 
-  /** @throws {Violation} when a listing is not what the log says. */
+  /** @throws {Violation} a listing contradicts the log. */
   checkListing({ observer, through, streams }: Listing): void {
     const expected = this.#streamsThrough(this.#trace.countThrough(through));
     for (const { source, stream, event_count, frontier_event_id } of streams) {
@@ -135,7 +134,7 @@ export class History {
     return { trace, start: 0, end: trace.length };
   }
 
-  /** For each stream its count and its last event. */
+  /** Count and last event of each stream. */
   #streamsThrough(end: number): Map<string, string> {
     const counts = new Uint32Array(this.#labels.length);
     const lasts = new Uint32Array(this.#labels.length);

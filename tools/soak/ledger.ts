@@ -1,8 +1,8 @@
 /**
- * What the writers submitted and what they were answered. From that alone follows what the log must
- * hold. Of a batch only its digest, ids and count are kept.
+ * Submitted batches and their answers, which determine what the log must contain. Of a batch only
+ * its digest, ids and count are kept.
  *
- * Bounds: `isFull` says that a round has to end; whoever writes goes on until it does.
+ * Bounded: once `isFull` is true the round must end; writers continue until it does.
  */
 import { Buffer } from "node:buffer";
 import type { Batch } from "../../src/client/batch_body.ts";
@@ -12,7 +12,7 @@ import type { CommittedEvent, Receipt, RetirementReceipt } from "../../src/event
 import { ROUND_BATCHES_MAX, ROUND_EVENTS_MAX, ROUND_PAYLOAD_BYTES_MAX } from "./bounds.ts";
 import { claim } from "./violation.ts";
 
-/** What the digest of a batch covers of an event. */
+/** The members of an event that the batch digest covers. */
 export interface DigestedEvent {
   stream: string;
   record_key: string;
@@ -21,73 +21,72 @@ export interface DigestedEvent {
   occurred_at?: string;
 }
 
-/** A batch that was submitted. */
+/** A submitted batch. */
 export interface LedgerEntry {
   readonly source: string;
   readonly batchId: string;
-  /** What its receipt and its events in the log must say. */
+  /** What its receipt and its events in the log must match. */
   readonly digest: string;
   readonly events: number;
   /** Canonical payloads. */
   readonly payloadBytes: number;
-  /** The ids of its receipt; null while there is none. */
+  /** The ids of its receipt; null if there is none yet. */
   receipt: { firstEventId: string; lastEventId: string } | null;
-  /** One of its receipts said `committed`: no other may. */
+  /** A receipt said `committed`; no other one may. */
   isCommitted: boolean;
-  /** It was answered with an error: nothing of it may be in the log. */
+  /** It was refused; the log must not contain any of it. */
   isRefused: boolean;
 }
 
-/** What was acknowledged up to some moment, and must be in the log from then on. */
+/** What was acknowledged up to some moment, which the log must contain from then on. */
 export interface Due {
   /** Number of acknowledged batches. */
   batches: number;
   retirements: RetirementReceipt[];
 }
 
-/** The batch digest as the API documents it, of events in their order. */
+/** The batch digest as documented in the API, of events in order. */
 export function digestOf(source: string, events: readonly DigestedEvent[]): string {
   return sha256Hex(canonicalize({ v: 1, source, events }));
 }
 
 export class Ledger {
   readonly #entries = new Map<string, LedgerEntry>();
-  /** In the order of their answers. */
+  /** In the order of their receipts. */
   readonly acknowledged: LedgerEntry[] = [];
   /** By the retired source. */
   readonly #retirements = new Map<string, RetirementReceipt>();
   readonly #batchesMax: number;
   /**
-   * Whether a batch of the log that no writer has submitted may be there, because others write to
-   * it too; none may unless told otherwise.
+   * Accepts batches that no writer has submitted, if others write to the log too; none by default.
    */
   mayHold: (events: readonly CommittedEvent[]) => boolean = () => false;
   #events = 0;
   #payloadBytes = 0;
 
-  /** @param batchesMax of one log. */
+  /** @param batchesMax limit for one log. */
   constructor(batchesMax: number = ROUND_BATCHES_MAX) {
     this.#batchesMax = batchesMax;
   }
 
-  /** Whether a log with all of this is as large as one is to get. */
+  /** Whether a log with these batches has reached its maximum size. */
   get isFull(): boolean {
     return this.#entries.size >= this.#batchesMax || this.#events >= ROUND_EVENTS_MAX ||
       this.#payloadBytes >= ROUND_PAYLOAD_BYTES_MAX;
   }
 
-  /** What is acknowledged now. */
+  /** A copy of the current acknowledgements. */
   due(): Due {
     const batches = this.acknowledged.length;
     return { batches, retirements: [...this.#retirements.values()] };
   }
 
-  /** The batch of that name; undefined when nobody submitted one. */
+  /** The batch with that name; undefined if nobody submitted one. */
   find(source: string, batchId: string): LedgerEntry | undefined {
     return this.#entries.get(`${source} ${batchId}`);
   }
 
-  /** To be called before the batch is sent for the first time. */
+  /** Must be called before a batch is first sent. */
   submit({ source, batchId, events }: Batch): LedgerEntry {
     let payloadBytes = 0;
     const digested = events.map(({ payload, ...event }) => {
@@ -113,16 +112,16 @@ export class Ledger {
   }
 
   /**
-   * Takes down a receipt.
-   * @throws {Violation} when it contradicts the batch, or an earlier receipt.
+   * Records a receipt.
+   * @throws {Violation} it contradicts the batch, or an earlier receipt.
    */
   acknowledge(entry: LedgerEntry, receipt: Receipt): void {
     const { status, batch_digest, events, first_event_id, last_event_id } = receipt;
     const name = nameOf(entry);
     claim(batch_digest === entry.digest, `${name} was acknowledged with another digest`);
     claim(events === entry.events, `${name} was acknowledged with ${events} events`);
-    claim(!entry.isRefused, `${name} was refused, and then acknowledged`);
-    claim(first_event_id <= last_event_id, `${name} was acknowledged with ids in disorder`);
+    claim(!entry.isRefused, `${name} was refused, then acknowledged`);
+    claim(first_event_id <= last_event_id, `${name} was acknowledged with ids out of order`);
     if (status === "committed") {
       claim(!entry.isCommitted, `${name} was committed twice`);
       entry.isCommitted = true;
@@ -137,13 +136,13 @@ export class Ledger {
     claim(isSame, `${name} has two receipts: ${firstEventId} and ${first_event_id}`);
   }
 
-  /** Takes down that a batch was answered with an error. */
+  /** Records that a batch was refused. */
   refuse(entry: LedgerEntry): void {
-    claim(entry.receipt === null, `${nameOf(entry)} was acknowledged, and then refused`);
+    claim(entry.receipt === null, `${nameOf(entry)} was acknowledged, then refused`);
     entry.isRefused = true;
   }
 
-  /** Takes down a retirement. @throws {Violation} when it contradicts an earlier answer. */
+  /** Records a retirement. @throws {Violation} it contradicts an earlier answer. */
   retire(receipt: RetirementReceipt): void {
     const { source, final_frontier, retirement_event_id } = receipt;
     const known = this.#retirements.get(source) ?? receipt;
@@ -154,7 +153,7 @@ export class Ledger {
   }
 }
 
-/** A batch for messages. */
+/** The name of a batch, for messages. */
 export function nameOf({ source, batchId }: { source: string; batchId: string }): string {
   return `batch ${source}/${batchId}`;
 }

@@ -1,4 +1,4 @@
-/** What all clients of a round share, and how they wait. */
+/** State shared by all clients of a round, and their waits. */
 import { setTimeout as delay } from "node:timers/promises";
 import type { EventLogClient } from "../../src/client/event_log_client.ts";
 import { EventLogError } from "../../src/client/errors.ts";
@@ -13,13 +13,13 @@ export interface Load {
   ledger: Ledger;
   observations: Observations;
   tally: Tally;
-  /** Aborted when the clients are to finish what they are at, and end. */
+  /** Aborted when clients should finish their current work and end. */
   ending: AbortSignal;
-  /** Aborted when something is wrong: nobody needs an answer any more. */
+  /** Aborted on a violation: responses no longer matter. */
   failing: AbortSignal;
 }
 
-/** Waits, but not when the clients are to end. */
+/** Waits, but returns at once when clients should end. */
 export async function pause(load: Load, durationMs: number): Promise<void> {
   try {
     await delay(durationMs, undefined, { signal: load.ending });
@@ -28,14 +28,14 @@ export async function pause(load: Load, durationMs: number): Promise<void> {
   }
 }
 
-/** For a read: a service that gives no answer in this time hangs. */
+/** A time limit for reads, after which the service counts as hung. */
 export function readSignal({ failing }: Load): AbortSignal {
   return AbortSignal.any([failing, AbortSignal.timeout(ANSWER_TIMEOUT_MS)]);
 }
 
 /**
- * Does what must be refused. @returns the error.
- * @throws {unknown} any other error, and what `work` returned when it was not refused.
+ * Runs `work`, which must be refused. @returns the error.
+ * @throws {unknown} any other error, or the result of `work` if it was not refused.
  */
 export async function refusalOf(work: Promise<unknown>, code: string): Promise<EventLogError> {
   let answer: unknown;
@@ -45,5 +45,5 @@ export async function refusalOf(work: Promise<unknown>, code: string): Promise<E
     if (error instanceof EventLogError && error.code === code) return error;
     throw error;
   }
-  throw new Error(`was to be refused with ${code}, and answered ${JSON.stringify(answer)}`);
+  throw new Error(`should have been refused with ${code}, but returned ${JSON.stringify(answer)}`);
 }

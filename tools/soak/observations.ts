@@ -1,6 +1,6 @@
 /**
- * What readers and followers saw, until the audit has read so far that it can be checked. Whoever
- * brings more than there is room for waits for the next check.
+ * Observations of readers and followers that the audit has not reached yet. Observers that submit
+ * more than fits wait for the next check.
  */
 import { OBSERVATIONS_MAX } from "./bounds.ts";
 import type { History, Listing, Observation } from "./history.ts";
@@ -10,21 +10,21 @@ export class Observations {
   #listings: Listing[] = [];
   #room = Promise.withResolvers<void>();
 
-  /** @throws the reason of the signal, when that is aborted before there is room. */
+  /** @throws the reason of the signal, if aborted before there is space. */
   async add(observation: Observation, signal: AbortSignal): Promise<void> {
     await this.#untilRoom(signal);
     this.#replays.push(observation);
   }
 
-  /** As `add()`. */
+  /** Like `add()`. */
   async addListing(listing: Listing, signal: AbortSignal): Promise<void> {
     await this.#untilRoom(signal);
     this.#listings.push(listing);
   }
 
   /**
-   * Checks what a history covers, and keeps the rest. @returns how many were checked.
-   * @throws {Violation} one of them is not what the log says.
+   * Checks what a history covers, and keeps the rest. @returns the number of checked observations.
+   * @throws {Violation} an observation contradicts the log.
    */
   check(history: History): number {
     const before = this.#replays.length + this.#listings.length;
@@ -43,7 +43,7 @@ export class Observations {
     return before - this.#replays.length - this.#listings.length;
   }
 
-  /** How many wait. */
+  /** Number of waiting observations. */
   get length(): number {
     return this.#replays.length + this.#listings.length;
   }

@@ -1,6 +1,6 @@
 /**
- * A consumer that reads finite answers: pages with and without filters from anywhere in the log,
- * single records by their key, listings of streams; and one that goes away in the middle.
+ * A consumer of finite responses: pages with and without filters from anywhere in the log, single
+ * records by key, and listings of streams. Sometimes it disconnects in the middle.
  */
 import type { ReplayFilter } from "../../src/client/replay.ts";
 import { type Random, randomInteger, randomItem } from "../support/random.ts";
@@ -11,14 +11,14 @@ import { KINDS, makeBatch, randomOf, recordKeyOf, STREAMS } from "./workload.ts"
 
 const PAGES_MAX = 5;
 const PAGE_EVENTS_MAX = 1000;
-/** Most consumers are not far behind. */
+/** Most consumers are almost caught up. */
 const RECENT_BATCHES = 100;
 const PAUSE_MS_MAX = 100;
 const ABORT_MS_MAX = 30;
 
 const STEPS = ["pages", "pages", "pages", "lookup", "lookup", "listing", "abort"] as const;
 
-/** A filter as consumers have them, also for sources that are not there. */
+/** A typical filter, sometimes for a source that does not exist. */
 export function randomFilter(load: Load, random: Random): ReplayFilter {
   const filter: ReplayFilter = {};
   if (random() < 0.5) return filter;
@@ -32,7 +32,7 @@ export function randomFilter(load: Load, random: Random): ReplayFilter {
   return filter;
 }
 
-/** A place in the log: its beginning, after some event, or near its end. */
+/** A position in the log: the beginning, after some event, or near the end. */
 export function randomPosition(load: Load, random: Random): string | null {
   const { acknowledged } = load.ledger;
   if (acknowledged.length === 0 || random() < 0.05) return null;
@@ -51,7 +51,7 @@ export class Reader {
     this.#random = randomOf(load.seed, name);
   }
 
-  /** Until the load ends. @throws {Violation} among others: whatever goes wrong. */
+  /** Runs until the load ends. @throws {Violation} and any other error. */
   async run(): Promise<void> {
     while (!this.#load.ending.aborted) {
       await this.#step();
@@ -93,7 +93,7 @@ export class Reader {
     }
   }
 
-  /** An event by its key: no other event of its source has it. */
+  /** Reads an event by its key, which is unique within its source. */
   async #lookUp(): Promise<void> {
     const { client, ledger, seed, tally } = this.#load;
     if (ledger.acknowledged.length === 0) return;
@@ -107,7 +107,10 @@ export class Reader {
     const [id] = found;
     const { firstEventId, lastEventId } = receipt!;
     const isIt = found.length === 1 && firstEventId <= id! && id! <= lastEventId;
-    claim(isIt, `${source}/${recordKey} was found as [${found}], not once from ${firstEventId} on`);
+    claim(
+      isIt,
+      `${source}/${recordKey} was found as [${found}], not exactly once from ${firstEventId} on`,
+    );
     tally.add("lookups");
   }
 
@@ -121,7 +124,7 @@ export class Reader {
     tally.add("listings");
   }
 
-  /** Asks for more than it waits for. */
+  /** Disconnects before the whole response has arrived. */
   async #readAndGiveUp(): Promise<void> {
     const { client, tally, failing } = this.#load;
     const givenUp = new AbortController();

@@ -1,6 +1,6 @@
 /**
- * One log from its first event to its last: clients load it, disturbances come over it, and at the
- * end all of it is checked. The first thing that goes wrong ends everything.
+ * One log from its first event to its last: clients load it, disturbances strike, and finally all
+ * of it is checked. The first violation ends everything.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import type { RuntimeName } from "../support/runtimes.ts";
@@ -28,31 +28,31 @@ import type { Vitals } from "./vitals.ts";
 import { makeBatch, randomOf } from "./workload.ts";
 import { Writer } from "./writer.ts";
 
-/** Acknowledged batches that are sent once more at the end. */
+/** Acknowledged batches that are resent at the end. */
 const REPEATS_MAX = 100;
 
 export interface RoundOptions {
   seed: number;
-  /** Of this round; each has its own names. */
+  /** Number of this round; makes names unique. */
   number: number;
-  /** Empty folder. */
+  /** An empty folder. */
   dir: string;
   runtimes: readonly RuntimeName[];
-  /** The next one; null when the soak is over. */
+  /** Returns the next disturbance; null when the soak is over. */
   nextDisturbance: () => Disturbance | null;
-  /** The longest load between two of them. */
+  /** Longest load between two disturbances. */
   loadMsMax: number;
-  /** When the log has so many batches, the round ends. */
+  /** The round ends at this number of batches. */
   roundBatchesMax: number;
-  /** Size at which the service seals its tail; ROTATE_BYTES if absent. */
+  /** Size at which the service seals its tail; default ROTATE_BYTES. */
   rotateBytes?: number | undefined;
   tally: Tally;
   vitals: Vitals;
-  /** Gives up. */
+  /** Aborts the round. */
   signal: AbortSignal;
 }
 
-/** Runs one round. @throws {Violation} and whatever else goes wrong first. */
+/** Runs one round. @throws {Violation} and any other error, whichever comes first. */
 export async function runRound(options: RoundOptions): Promise<void> {
   const failing = new AbortController();
   const fail = (error: unknown) => failing.abort(error);
@@ -66,7 +66,7 @@ export async function runRound(options: RoundOptions): Promise<void> {
     options.signal.throwIfAborted();
     await new Round(options, served, random, failing).run();
   } catch (error) {
-    // What came first is the cause; the rest of what fails then fails because of it.
+    // The first error is the cause; later failures are its consequences.
     throw failing.signal.aborted ? failing.signal.reason : error;
   } finally {
     failing.abort(new Error("the round is over"));
@@ -111,7 +111,7 @@ class Round {
   async run(): Promise<void> {
     await this.#served.start();
     const clients = this.#startClients();
-    // Clients that wait for a service that does not come back have to hear of it.
+    // Clients that wait for a dead service must be notified.
     await this.#disturb().catch((error) => this.#failing.abort(error));
     this.#ending.abort();
     await this.#orHanging(clients);
@@ -119,7 +119,7 @@ class Round {
     await this.#checkAll();
   }
 
-  /** @throws {Violation} when the clients do not end, whatever they were answered. */
+  /** @throws {Violation} the clients do not end. */
   async #orHanging(clients: Promise<void>): Promise<void> {
     const over = new AbortController();
     const hanging = delay(ANSWER_TIMEOUT_MS, "hanging", { signal: over.signal }).catch(() =>
@@ -127,10 +127,10 @@ class Round {
     );
     const outcome = await Promise.race([clients, hanging]);
     over.abort();
-    claim(outcome !== "hanging", `some client does not end within ${ANSWER_TIMEOUT_MS} ms`);
+    claim(outcome !== "hanging", `a client did not end within ${ANSWER_TIMEOUT_MS} ms`);
   }
 
-  /** Resolves when all have ended. */
+  /** Resolves when all clients have ended. */
   async #startClients(): Promise<void> {
     const { seed, number, tally } = this.#options;
     const load: Load = {
@@ -154,7 +154,7 @@ class Round {
     );
   }
 
-  /** Until there is no further disturbance, or the log is as large as one is to get. */
+  /** Runs until the disturbances end or the log reaches its maximum size. */
   async #disturb(): Promise<void> {
     const failing = this.#failing.signal;
     const { tally, nextDisturbance, loadMsMax } = this.#options;
@@ -176,7 +176,7 @@ class Round {
     }
   }
 
-  /** Looks at what is new in the log, and at what was seen of it. */
+  /** Audits new commits, then checks observations. */
   async #check(audit: Audit): Promise<void> {
     const before = audit.history.length;
     await audit.catchUp(this.#served.client, this.#failing.signal);
@@ -185,13 +185,13 @@ class Round {
     tally.add("checked", this.#observations.check(audit.history));
   }
 
-  /** The clients have ended: now the whole log, once more from its beginning. */
+  /** After the clients have ended, audits the whole log once more from its beginning. */
   async #checkAll(): Promise<void> {
-    // What a client has given up may be committed until the service has stopped, not after.
+    // A request that a client abandoned may commit until the service has stopped, not after.
     await this.#served.stop();
     await this.#served.start();
     await this.#check(this.#audit);
-    claim(this.#observations.length === 0, "what was seen reaches beyond the end of the log");
+    claim(this.#observations.length === 0, "observations reach beyond the end of the log");
     await this.#repeatSome();
     await this.#served.stop();
     await this.#verifyChain(this.#audit.history.length);
@@ -201,12 +201,12 @@ class Round {
     audit.checkHeads();
     claim(
       audit.history.length === this.#audit.history.length,
-      "the log has changed while it rests",
+      "the log changed while it was idle",
     );
     await this.#served.stop();
   }
 
-  /** Acknowledged batches are answered with their receipts, also those that are sealed by now. */
+  /** Acknowledged batches get their receipts again, even sealed ones. */
   async #repeatSome(): Promise<void> {
     const { acknowledged } = this.#ledger;
     const stride = Math.ceil(acknowledged.length / REPEATS_MAX);
@@ -227,6 +227,6 @@ class Round {
     const { events_checked: checked, orphans, remnants } = JSON.parse(exit.stdout);
     claim(checked === events, `verify --chain checked ${checked} events of ${events}`);
     const left = [...orphans, ...remnants];
-    claim(left.length === 0, `after a clean stop verify finds ${left.join(", ")}`);
+    claim(left.length === 0, `after a clean shutdown verify reports ${left.join(", ")}`);
   }
 }

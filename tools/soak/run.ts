@@ -1,6 +1,6 @@
 /**
- * A soak: rounds of load and disturbances, each on a log of its own, until the time is over or the
- * disturbances are. What comes is decided by the seed, when it comes by the machine.
+ * A soak: rounds of load and disturbances, each on a new log, until the time or the deck runs out.
+ * The seed decides what happens, the machine when.
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -13,40 +13,40 @@ import { Tally } from "./tally.ts";
 import { Vitals } from "./vitals.ts";
 import { randomOf } from "./workload.ts";
 
-/** Between two lines of progress. */
+/** Interval of progress lines. */
 const PROGRESS_MS = 10_000;
 
 export interface SoakOptions {
-  /** Existing folder; that of a log is made in it. */
+  /** An existing folder; logs are created in it. */
   dir: string;
   seed: number;
-  /** Each start takes one of them. */
+  /** Each start uses a random one of them. */
   runtimes: readonly RuntimeName[];
-  /** What happens, in shuffled order, again and again; once when there is no duration. */
+  /** Disturbances, reshuffled for each pass; one pass only without a duration. */
   deck: readonly Disturbance[];
-  /** How long; absent: until the deck is through. */
+  /** Absent: until the deck has been dealt once. */
   durationMs?: number;
-  /** The longest load between two disturbances; LOAD_MS_MAX if absent. */
+  /** Longest load between two disturbances; default LOAD_MS_MAX. */
   loadMsMax?: number;
-  /** Batches of one log at the most; ROUND_BATCHES_MAX if absent. */
+  /** Most batches of one log; default ROUND_BATCHES_MAX. */
   roundBatchesMax?: number;
-  /** Size at which the service seals its tail; ROTATE_BYTES if absent. */
+  /** Size at which the service seals its tail; default ROTATE_BYTES. */
   rotateBytes?: number;
-  /** Takes lines of progress. */
+  /** Called with lines of progress. */
   report: (line: string) => void;
-  /** Gives up. */
+  /** Aborts the soak. */
   signal: AbortSignal;
 }
 
-/** What a soak that found nothing wrong has done. */
+/** Statistics of a soak without violations. */
 export interface SoakResult {
   tally: Tally;
-  /** Memory and descriptors, in words. */
+  /** A summary of memory and descriptors. */
   vitals: string;
   elapsedMs: number;
 }
 
-/** Something is wrong; the folder of the log is kept. */
+/** A violation or another failure; the folder of the log is kept. */
 export class SoakError extends Error {
   override name = "SoakError";
   /** Folder of the deployment. */
@@ -58,7 +58,7 @@ export class SoakError extends Error {
   }
 }
 
-/** @throws {SoakError} when something is wrong with the service, or it is given up. */
+/** @throws {SoakError} a violation or another failure, or the soak was aborted. */
 export async function runSoak(options: SoakOptions): Promise<SoakResult> {
   const { seed, runtimes, rotateBytes, report, signal } = options;
   const { loadMsMax = LOAD_MS_MAX, roundBatchesMax = ROUND_BATCHES_MAX } = options;
@@ -97,7 +97,7 @@ async function orSoakError(dir: string, work: () => Promise<void> | void): Promi
   }
 }
 
-/** Deals a deck in shuffled order, and a new one when it is through. */
+/** Deals a deck in random order, reshuffled for each pass. */
 function dealFrom({ deck, seed, durationMs }: SoakOptions, elapsedMs: () => number) {
   const random = randomOf(seed, "deck");
   let left = [...deck];

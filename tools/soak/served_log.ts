@@ -1,7 +1,7 @@
 /**
  * The log under test: its folder, and the one process that serves it, which is stopped, killed and
- * started again under its clients. Clients wait at a gate that is closed before anything is done to
- * the process and opened when it answers again.
+ * restarted under its clients. Clients wait at a gate that closes before each disturbance of the
+ * process and opens when it answers again.
  */
 import { mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -29,36 +29,36 @@ import { claim, Violation } from "./violation.ts";
 
 /** The folder of this tree. */
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-/** Clients ask again until the time is up, however often that is. */
+/** Clients retry without a limit of attempts until this time. */
 const ATTEMPTS_MAX = 1_000_000;
 
 export interface ServedLogOptions {
-  /** Empty folder. */
+  /** An empty folder. */
   dir: string;
-  /** Each start takes one of them. */
+  /** Each start uses a random one of them. */
   runtimes: readonly RuntimeName[];
   random: Random;
-  /** Size at which the service seals its tail; ROTATE_BYTES if absent. */
+  /** Size at which the service seals its tail; default ROTATE_BYTES. */
   rotateBytes?: number | undefined;
-  /** Hears that the process ended by itself. */
+  /** Called when the process exits by itself. */
   onFailure: (error: Error) => void;
 }
 
 export class ServedLog {
   readonly dir: string;
-  /** For every client of this log. */
+  /** Used by every client of this log. */
   readonly client: EventLogClient;
   readonly #options: ServedLogOptions;
   readonly #socketFolder: string;
   #process: Serving | null = null;
-  /** All processes that have not ended. */
+  /** All running processes. */
   readonly #running = new Set<Spawned>();
   #runtime: RuntimeName;
   #gate = Promise.withResolvers<void>();
 
   /**
-   * Initializes a log. Its socket lies in the system's folder for temporary files: the path of one
-   * is bounded, and not every file system has them.
+   * Initializes a log. Its socket is in the system's temporary folder: socket paths are limited,
+   * and not every file system supports sockets.
    */
   static async create(options: ServedLogOptions): Promise<ServedLog> {
     const socketFolder = await mkdtemp(join(await realpath(tmpdir()), "soak-"));
@@ -91,17 +91,17 @@ export class ServedLog {
     });
   }
 
-  /** Of the serving process; null when there is none. */
+  /** Of the serving process; null if there is none. */
   get pid(): number | null {
     return this.#process?.child.pid ?? null;
   }
 
-  /** What the serving process has written. */
+  /** Output of the serving process. */
   get output(): Spawned["output"] {
     return this.#process!.output;
   }
 
-  /** That serves, or served last. */
+  /** The runtime that serves, or served last. */
   get runtime(): RuntimeName {
     return this.#runtime;
   }
@@ -126,7 +126,7 @@ export class ServedLog {
     }
   }
 
-  /** Starts the service under a runtime by chance; returns once it answers. */
+  /** Starts the service under a random runtime; resolves once it answers. */
   async start(): Promise<void> {
     const starting = this.launch();
     await this.#untilReady(starting);
@@ -134,29 +134,29 @@ export class ServedLog {
     this.#gate.resolve();
     starting.exited.then((exit) => {
       if (this.#process !== starting) return;
-      this.#options.onFailure(new Violation(`serve ended by itself with ${describeExit(exit)}`));
+      this.#options.onFailure(new Violation(`serve exited by itself: ${describeExit(exit)}`));
     }, this.#options.onFailure);
   }
 
-  /** Starts a service that nobody waits for, and that the caller ends. */
+  /** Starts a service without waiting for it; the caller ends it. */
   launch(): Serving {
     const { rotateBytes = ROTATE_BYTES } = this.#options;
     const options = { ...this.#programOptions(), socketPath: this.socketPath, rotateBytes };
     return this.#watch(spawnServe(this.dir, options));
   }
 
-  /** Ends the service as an operator does. */
+  /** Stops the service as an operator would. */
   async stop(): Promise<void> {
     const exit = await this.#end("SIGTERM");
-    claim(exit.code === 0, `serve did not end well after SIGTERM: ${describeExit(exit)}`);
+    claim(exit.code === 0, `serve did not exit cleanly after SIGTERM: ${describeExit(exit)}`);
   }
 
-  /** Ends the service as a crash does. */
+  /** Kills the service. */
   async kill(): Promise<void> {
     await this.#end("SIGKILL");
   }
 
-  /** Tells the service to shut down, and ends it as a crash does if it has not ended in time. */
+  /** Requests a shutdown, and kills the service if it takes too long. */
   async killInShutdown(momentMs: number): Promise<CliExit> {
     const ending = this.#process!;
     const exited = this.#end("SIGTERM");
@@ -164,11 +164,11 @@ export class ServedLog {
     signalChild(ending.child, "SIGKILL");
     const exit = await exited;
     const isFine = exit.signal === "SIGKILL" || exit.code === 0;
-    claim(isFine, `serve did not end well after SIGTERM: ${describeExit(exit)}`);
+    claim(isFine, `serve did not exit cleanly after SIGTERM: ${describeExit(exit)}`);
     return exit;
   }
 
-  /** Stops the service from running for a while. */
+  /** Suspends the service for a while. */
   async freeze(durationMs: number, signal: AbortSignal): Promise<void> {
     const frozen = this.#process!;
     signalChild(frozen.child, "SIGSTOP");
@@ -179,7 +179,7 @@ export class ServedLog {
     }
   }
 
-  /** Runs another command on the log to its end. */
+  /** Runs another command on the log to completion. */
   run(args: string[]): Promise<CliExit> {
     return this.spawn(args).exited;
   }
@@ -189,7 +189,7 @@ export class ServedLog {
     return this.#watch(spawnCli(["--config", this.#configPath, ...args], this.#programOptions()));
   }
 
-  /** Ends every process and removes the socket's folder; the log's own folder stays. */
+  /** Kills every process and removes the socket's folder; the log's own folder stays. */
   async dispose(): Promise<void> {
     this.#process = null;
     for (const { child } of this.#running) signalChild(child, "SIGKILL");
@@ -213,7 +213,7 @@ export class ServedLog {
     return join(this.#socketFolder, "ground.sock");
   }
 
-  /** Under a runtime by chance, with no more permissions than it needs. */
+  /** Runs under a random runtime, with the least permissions. */
   #programOptions() {
     this.#runtime = randomItem(this.#options.random, this.#options.runtimes);
     const folders = `${this.dir},${this.#socketFolder}`;
@@ -221,7 +221,7 @@ export class ServedLog {
       runtime: this.#runtime,
       timeoutMs: null,
       permissions: [
-        // A thread needs to read its module.
+        // A worker needs to read its module.
         `--allow-read=${folders},${ROOT}`,
         `--allow-write=${folders}`,
         `--allow-net=unix:${this.socketPath}`,
@@ -241,7 +241,7 @@ export class ServedLog {
     this.#process = null;
     this.#gate = Promise.withResolvers();
     if (!isRunning(ending)) {
-      throw new Violation(`serve ended by itself with ${describeExit(await ending.exited)}`);
+      throw new Violation(`serve exited by itself: ${describeExit(await ending.exited)}`);
     }
     return await ending.stop(signal);
   }
@@ -260,6 +260,6 @@ export class ServedLog {
     }
     if (outcome !== "hanging") return;
     signalChild(starting.child, "SIGKILL");
-    throw new Violation(`serve does not answer ${ANSWER_TIMEOUT_MS} ms after its start`);
+    throw new Violation(`serve did not answer within ${ANSWER_TIMEOUT_MS} ms of its start`);
   }
 }

@@ -1,4 +1,4 @@
-/** Counts of everything that was done, for the lines that a soak prints. */
+/** Counts of all work, for the lines that a soak prints. */
 
 const NAMES = [
   "batches",
@@ -25,7 +25,7 @@ const NAMES = [
   "rounds",
 ] as const;
 
-/** What is counted. `checked` are observations, `audited` events. */
+/** The names of the counts. `checked` are observations, `audited` events. */
 export type Counted = typeof NAMES[number];
 
 export class Tally {
@@ -39,7 +39,7 @@ export class Tally {
     return this.#counts.get(name)!;
   }
 
-  /** All counts but that of bytes, in a line. */
+  /** All counts except bytes, in one line. */
   toString(): string {
     const named = NAMES.filter((name) => name !== "payloadBytes");
     return named.map((name) => `${this.of(name)} ${name}`).join(", ");

@@ -1,7 +1,7 @@
 /**
- * Memory and descriptors of the service over time, from /proc: where there is none, nothing is
- * said. A look that finds more than the limits allow fails at once; a leak shows in the medians of
- * the first and the last quarter of a soak.
+ * Memory and descriptors of the service over time, from /proc; not checked where that is missing. A
+ * sample above the limits fails at once; a leak shows in the medians of the first and last quarter
+ * of a soak.
  */
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import {
@@ -15,37 +15,37 @@ import { claim } from "./violation.ts";
 import { median } from "../support/median.ts";
 
 const MIB = 1024 * 1024;
-/** Fewer looks make no median worth a judgement. */
+/** Too few samples give no meaningful median. */
 const SAMPLES_MIN = 40;
 
 export interface Sample {
   memoryBytes: number;
-  /** Without those of segments: a log that grows has more of them open, up to its own bound. */
+  /** Without those of segments, whose number grows with the log up to a limit. */
   descriptors: number;
 }
 
 export class Vitals {
   #samples: Sample[] = [];
-  /** Every so many looks one is kept. */
+  /** One of this many samples is kept. */
   #stride = 1;
   #looks = 0;
 
-  /** Looks at a process. Nothing happens when it is gone. @throws {Violation} */
+  /** Samples a process; does nothing if it is gone. @throws {Violation} */
   look(pid: number): void {
     const sample = sampleOf(pid);
     if (sample !== null) this.add(sample);
   }
 
-  /** Takes in a look. @throws {Violation} when it is beyond what the limits allow. */
+  /** Adds a sample. @throws {Violation} it exceeds the limits. */
   add(sample: Sample): void {
     const { memoryBytes, descriptors } = sample;
     claim(
       memoryBytes <= MEMORY_BYTES_MAX,
-      `serve holds ${inMib(memoryBytes)}, its limits allow ${inMib(MEMORY_BYTES_MAX)}`,
+      `serve holds ${inMib(memoryBytes)}, more than its limits of ${inMib(MEMORY_BYTES_MAX)}`,
     );
     claim(
       descriptors <= DESCRIPTORS_MAX,
-      `serve has ${descriptors} open descriptors, its clients explain ${DESCRIPTORS_MAX}`,
+      `serve has ${descriptors} open descriptors, more than ${DESCRIPTORS_MAX} for its clients`,
     );
     if (this.#looks++ % this.#stride === 0) this.#samples.push(sample);
     if (this.#samples.length < SAMPLES_MAX) return;
@@ -53,18 +53,18 @@ export class Vitals {
     this.#stride *= 2;
   }
 
-  /** The newest look, in words. */
+  /** A summary of the newest sample. */
   get latest(): string {
     const sample = this.#samples.at(-1);
     return sample === undefined
-      ? "memory not known"
+      ? "memory unknown"
       : `${inMib(sample.memoryBytes)}, ${sample.descriptors} descriptors`;
   }
 
-  /** First and last quarter, in words. @throws {Violation} when they differ absurdly. */
+  /** A summary of the first and last quarter. @throws {Violation} they differ too much. */
   conclude(): string {
     const samples = this.#samples;
-    if (samples.length < 4) return "memory not known";
+    if (samples.length < 4) return "memory unknown";
     const quarter = Math.floor(samples.length / 4);
     const first = medians(samples.slice(0, quarter));
     const last = medians(samples.slice(-quarter));
@@ -90,12 +90,12 @@ function sampleOf(pid: number): Sample | null {
       descriptors: targets(`/proc/${pid}/fd`).filter((path) => !path.endsWith(".parquet")).length,
     };
   } catch {
-    // No /proc, or the process has just ended, which whoever runs it sees.
+    // No /proc, or the process has just exited, which its owner notices.
     return null;
   }
 }
 
-/** What the descriptors in a folder of /proc are of; "" for one that was closed meanwhile. */
+/** Targets of the descriptors in a folder of /proc; "" for one closed meanwhile. */
 function targets(dir: string): string[] {
   return readdirSync(dir).map((name) => {
     try {

@@ -1,18 +1,18 @@
 /**
- * Batches of many shapes. What is in one follows from the seed, its source and its id alone, so
- * that it can be made again, with the same bytes, when it is to be sent again.
+ * Batches of many shapes. Their contents follow from the seed, source and id alone, so that the
+ * same bytes can be rebuilt for a retry.
  */
 import { createHash } from "node:crypto";
 import type { Batch } from "../../src/client/batch_body.ts";
 import type { SubmittedEvent } from "../../src/event/types.ts";
 import { type Random, randomInteger, randomItem, seededRandom } from "../support/random.ts";
 
-/** How a batch is made; part of its id. */
+/** Shape of a batch; part of its id. */
 export type Shape = "single" | "small" | "bulk" | "big" | "unicode" | "guarded";
 
-/** The stream that only guarded batches go to, so that their writer knows its frontier. */
+/** A stream that only guarded batches use, so that their writer knows its frontier. */
 export const GUARDED_STREAM = "guarded";
-/** The streams that other batches go to. */
+/** The streams of other batches. */
 export const STREAMS = ["orders", "customers", "s.0", "_"];
 /** The kinds of their events. */
 export const KINDS = ["upserted", "deleted", "größer"];
@@ -21,7 +21,7 @@ const BULK_EVENTS_MAX = 1000;
 const BIG_PAYLOAD_CHARS_MAX = 4 * 1024 * 1024;
 const DEEPEST = 128;
 
-/** What is at the edge of some rule, and valid. */
+/** Valid values at the edge of some rule. */
 const ODD_VALUES: readonly unknown[] = [
   null,
   "",
@@ -48,7 +48,7 @@ function nested(depth: number): unknown {
   return value;
 }
 
-/** A source of chance of its own for each name. */
+/** A separate random generator for each name. */
 export function randomOf(seed: number, name: string): Random {
   return seededRandom(createHash("sha256").update(`${seed} ${name}`).digest().readInt32LE());
 }
@@ -58,7 +58,7 @@ export function batchIdOf(number: number, shape: Shape): string {
   return `${number}-${shape}`;
 }
 
-/** The batch of that id; the id must be one of `batchIdOf()`. */
+/** Rebuilds the batch with an id from `batchIdOf()`. */
 export function makeBatch(seed: number, source: string, batchId: string): Batch {
   const random = randomOf(seed, `${source} ${batchId}`);
   const shape = batchId.slice(batchId.indexOf("-") + 1) as Shape;
@@ -84,7 +84,7 @@ function makeEvent(random: Random, shape: Shape, batchId: string, place: number)
   return event;
 }
 
-/** The record key of an event: no other event of its source has it. */
+/** The record key of an event, unique within its source. */
 export function recordKeyOf(batchId: string, place: number): string {
   return batchId.endsWith("unicode") ? `${batchId}/\u0001"é😀/${place}` : `${batchId}/${place}`;
 }
@@ -98,7 +98,7 @@ function plainPayload(random: Random, shape: Shape, number: number): unknown {
 function oddPayload(random: Random): unknown {
   const odd = randomItem(random, ODD_VALUES);
   if (random() < 0.5) return odd;
-  // One container more would be too deep for the deepest.
+  // One more container would exceed the depth limit.
   if (Array.isArray(odd) || typeof odd === "object") return odd;
   return { z: odd, "ä": [odd, randomItem(random, ["a", "\t", "\u20ac"])], a: random() };
 }
@@ -108,7 +108,7 @@ function occurredAt(random: Random): string {
   return `${time}${randomItem(random, ["", ".5", ".123456789", ".000"])}Z`;
 }
 
-/** Compresses about as well as records do. */
+/** Compresses about as well as typical records. */
 const SAMPLE_TEXT = makeSampleText(64 * 1024);
 
 function makeSampleText(chars: number): string {

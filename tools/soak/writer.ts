@@ -1,7 +1,6 @@
 /**
- * A connector: it appends batches of all shapes to a source that nobody else writes to, sends some
- * again, some wrongly, gives up on some, and now and then retires its source and goes on as its
- * successor.
+ * A connector: appends batches of all shapes to a source of its own, resends some, sends some
+ * invalid ones, abandons some, and occasionally retires its source and continues as its successor.
  */
 import type { Batch } from "../../src/client/batch_body.ts";
 import type { Receipt, RetirementReceipt } from "../../src/event/types.ts";
@@ -13,10 +12,10 @@ import { claim } from "./violation.ts";
 import { batchIdOf, GUARDED_STREAM, makeBatch, randomOf, type Shape } from "./workload.ts";
 
 const LINEAGE_STREAM = "service.source_lineage";
-/** Before a client gives up, in milliseconds: shorter and longer than most answers take. */
+/** Timeouts after which a client gives up, in milliseconds: below and above most response times. */
 const ABORT_MS_MAX = 20;
 
-/** What a writer does next, as often as it is named here. */
+/** Actions of a writer, as often as they are listed. */
 const STEPS = [
   ...Array.from({ length: 60 }, () => "single" as const),
   ...Array.from({ length: 40 }, () => "small" as const),
@@ -38,9 +37,9 @@ export class Writer {
   readonly #random: Random;
   #generation = 0;
   #batches = 0;
-  /** Of the stream that only guarded batches go to. */
+  /** Frontier of the stream that only guarded batches use. */
   #guardedFrontier: string | null = null;
-  /** Batches of the present source that can be made again. */
+  /** Batches of the current source that can be rebuilt. */
   #acknowledged: LedgerEntry[] = [];
 
   constructor(load: Load, name: string) {
@@ -49,7 +48,7 @@ export class Writer {
     this.#random = randomOf(load.seed, name);
   }
 
-  /** Until the load ends. @throws {Violation} among others: whatever goes wrong. */
+  /** Runs until the load ends. @throws {Violation} and any other error. */
   async run(): Promise<void> {
     while (!this.#load.ending.aborted) {
       const payloadBytes = await this.#step();
@@ -58,7 +57,7 @@ export class Writer {
     }
   }
 
-  /** @returns about how many bytes were appended. */
+  /** @returns approximate number of appended bytes. */
   async #step(): Promise<number> {
     const step = randomItem(this.#random, STEPS);
     switch (step) {
@@ -96,7 +95,7 @@ export class Writer {
     return entry.payloadBytes;
   }
 
-  /** Sends a batch until it is answered, and takes the receipt down. */
+  /** Sends a batch until it is answered, and records the receipt. */
   async #send(batch: Batch, entry: LedgerEntry): Promise<Receipt> {
     const { client, ledger, tally, failing } = this.#load;
     const receipt = await client.append(batch, { signal: failing });
@@ -110,7 +109,7 @@ export class Writer {
     return receipt;
   }
 
-  /** The precondition holds: nobody else writes to the stream. */
+  /** The precondition holds, because nobody else writes to the stream. */
   async #appendGuarded(): Promise<number> {
     const batch: Batch = {
       ...this.#nextBatch("guarded"),
@@ -134,12 +133,12 @@ export class Writer {
     };
     const error = await this.#refuse(batch, "stream_frontier_conflict");
     const { actual_frontier: actual } = error.body as { actual_frontier: string | null };
-    const told = `${this.#source}: the frontier was told as ${actual}`;
+    const told = `${this.#source}: the frontier was reported as ${actual}`;
     claim(actual === this.#guardedFrontier, `${told}, not ${this.#guardedFrontier}`);
     return 0;
   }
 
-  /** Sends a batch that must be refused as a whole, and is in no log then. */
+  /** Sends a batch that must be refused as a whole and leave nothing in the log. */
   async #refuse(batch: Batch, code: string) {
     const { client, ledger, tally, failing } = this.#load;
     const entry = ledger.submit(batch);
@@ -153,7 +152,7 @@ export class Writer {
     return makeBatch(this.#load.seed, entry.source, entry.batchId);
   }
 
-  /** The same bytes once more, as after a lost response, also with a precondition that fails. */
+  /** Resends the same bytes, as after a lost response, even if the precondition fails by now. */
   async #appendAgain(): Promise<number> {
     if (this.#acknowledged.length === 0) return 0;
     const entry = randomItem(this.#random, this.#acknowledged);
@@ -167,10 +166,10 @@ export class Writer {
 
   async #sendAgain(batch: Batch, entry: LedgerEntry): Promise<void> {
     const { status } = await this.#send(batch, entry);
-    claim(status === "duplicate", `${batch.source}/${batch.batchId} was committed again`);
+    claim(status === "duplicate", `${batch.source}/${batch.batchId} was committed twice`);
   }
 
-  /** The same batch twice at a time: committed once. */
+  /** Sends the same batch twice concurrently; it is committed once. */
   async #appendTwins(): Promise<number> {
     const batch = this.#nextBatch("small");
     const entry = this.#load.ledger.submit(batch);
@@ -179,7 +178,7 @@ export class Writer {
     return entry.payloadBytes;
   }
 
-  /** Other events under a batch id that is taken. */
+  /** Sends other events under a known batch id. */
   async #appendConflict(): Promise<number> {
     if (this.#acknowledged.length === 0) return 0;
     const entry = randomItem(this.#random, this.#acknowledged);
@@ -196,7 +195,7 @@ export class Writer {
     return entry.payloadBytes;
   }
 
-  /** Gives up before the answer; then asks again, or never learns what became of it. */
+  /** Gives up before the response; then retries, or never learns the outcome. */
   async #appendAndGiveUp(): Promise<number> {
     const { client, ledger, tally, failing } = this.#load;
     const batch = this.#nextBatch(randomItem(this.#random, ["single", "bulk"]));
@@ -216,7 +215,7 @@ export class Writer {
     return entry.payloadBytes;
   }
 
-  /** Retires the source, sees that it is, and goes on as its successor. */
+  /** Retires the source, checks that, and continues as its successor. */
   async #succeed(): Promise<number> {
     if (this.#acknowledged.length === 0) return 0;
     const retired = this.#acknowledged;
@@ -242,13 +241,13 @@ export class Writer {
     const receipt = await client.retire(this.#source, { signal: failing });
     ledger.retire(receipt);
     const again = await client.retire(this.#source, { signal: failing });
-    claim(again.status === "already_retired", `${this.#source} was retired again`);
+    claim(again.status === "already_retired", `${this.#source} was retired twice`);
     ledger.retire(again);
     tally.add("retirements");
     return receipt;
   }
 
-  /** The first batch of a successor. It cannot be made again from its id. */
+  /** The first batch of a successor, which cannot be rebuilt from its id. */
   #firstBatch(predecessor: string, frontier: string): Batch {
     const batch = this.#nextBatch("small");
     const marker = {

@@ -1,4 +1,4 @@
-/** The middle of some numbers; of an even count, halfway between the two in the middle. */
+/** The median; for an even count, the mean of the two middle values. */
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
   const middle = sorted.length >> 1;

@@ -1,6 +1,6 @@
 /**
- * Runs the command line as a child process: under the runtime that runs the test, or as the
- * executable that is to be tested.
+ * Runs the command line as a child process: under the runtime of the test, or as the executable
+ * under test.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtemp, realpath, rm } from "node:fs/promises";
@@ -21,14 +21,14 @@ import {
 const CLI_PATH = fileURLToPath(new URL("../../cli.ts", import.meta.url));
 const SOURCES = fileURLToPath(new URL("../../src", import.meta.url));
 const SERVE_ROTATING = fileURLToPath(new URL("../serve_rotating.ts", import.meta.url));
-/** A child that takes longer hangs: it is killed, which fails the test by its exit. */
+/** A child that takes longer is killed, which fails the test by its exit status. */
 const CHILD_TIMEOUT_MS = 120_000;
-/** What is kept of each output: its end. */
+/** The end of each output is kept, up to this size. */
 const OUTPUT_CHARS_MAX = 16 * 1024 * 1024;
 const READY_POLL_MS = 5;
 
 export interface CliExit {
-  /** Null when a signal ended it. */
+  /** Null if a signal ended it. */
   code: number | null;
   signal: string | null;
   stdout: string;
@@ -40,20 +40,20 @@ export interface CliOptions {
   runtime?: RuntimeName;
   /** Permissions under Deno. */
   permissions?: string[];
-  /** Of Deno, besides. */
+  /** Other options of Deno. */
   denoFlags?: string[];
   nodeFlags?: string[];
-  /** Open files the child may have; the limit of the test if absent. */
+  /** Limit of open files; default: that of the test. */
   openFilesMax?: number;
   /** Path of a program to run in place of `cli.ts` under a runtime. */
   executable?: string;
-  /** A program that runs the child, with its arguments: a tracer, another user. */
+  /** A wrapper that runs the child, with its arguments, such as a tracer. */
   wrapper?: string[];
-  /** When a child that still runs is killed; null: never. CHILD_TIMEOUT_MS if absent. */
+  /** Time after which a running child is killed; null for never; default CHILD_TIMEOUT_MS. */
   timeoutMs?: number | null;
 }
 
-/** Runs the program to its end. */
+/** Runs the program to completion. */
 export function runCli(args: string[], options: CliOptions = {}): Promise<CliExit> {
   return spawnCli(args, options).exited;
 }
@@ -65,7 +65,7 @@ export interface Spawned {
   exited: Promise<CliExit>;
 }
 
-/** The words that run the program. */
+/** The command line of the program. */
 export function cliCommand(args: string[]): string[] {
   const permissions = ["--allow-read", "--allow-write"];
   return [...programOf({ permissions }), ...args];
@@ -81,7 +81,7 @@ export function spawnScript(script: string, args: string[], options: CliOptions 
   return spawnCommand([...runtimeOf(options), script, ...args], options);
 }
 
-/** The program under the runtime that is asked for; if none is, the executable to be tested. */
+/** The program under the requested runtime; by default the executable under test, if any. */
 function programOf(options: CliOptions): string[] {
   const { runtime = THIS_RUNTIME } = options;
   const tested = runtime === THIS_RUNTIME ? TESTED_EXECUTABLE : undefined;
@@ -116,12 +116,12 @@ function spawnCommand(command: string[], options: CliOptions): Spawned {
   return { child, output, exited };
 }
 
-/** How a child ended, in a line. */
+/** Describes how a child ended, in one line. */
 export function describeExit({ code, signal, stderr }: CliExit): string {
-  return `${signal ?? `exit ${code}`}: ${stderr.trim() || "nothing on standard error"}`;
+  return `${signal ?? `exit ${code}`}: ${stderr.trim() || "no standard error"}`;
 }
 
-/** Only a shell can set the limits of what it starts. */
+/** Only a shell can set the limits of a child. */
 function limited(command: string[], { openFilesMax }: CliOptions): string[] {
   if (openFilesMax === undefined) return command;
   return ["sh", "-c", `ulimit -n ${openFilesMax} && exec "$0" "$@"`, ...command];
@@ -136,7 +136,7 @@ export async function untilReported(spawned: Spawned, text: string): Promise<voi
   await untilPrinted(spawned, ({ stderr }) => stderr.includes(text));
 }
 
-/** Waits until the child has written what `isThere` looks for. */
+/** Waits until `isThere` accepts the child's output. */
 export async function untilPrinted(
   { child, output, exited }: Spawned,
   isThere: (output: Spawned["output"]) => boolean,
@@ -153,8 +153,8 @@ export async function untilPrinted(
 }
 
 /**
- * Sends a signal to a child, unless it has ended. Not by `child.kill()`: on Deno a child that
- * outlives that is reported as ended by the signal, whatever it exits with.
+ * Sends a signal to a child, unless it has exited. It avoids `child.kill()`: on Deno a child that
+ * survives the signal is reported as killed by it, whatever its exit status.
  */
 export function signalChild(child: ChildProcess, signal: NodeJS.Signals): void {
   if (isRunning({ child })) process.kill(child.pid!, signal);
@@ -163,14 +163,14 @@ export function signalChild(child: ChildProcess, signal: NodeJS.Signals): void {
 export interface Serving extends Spawned {
   /** Sends requests to its socket. */
   fetch: Fetch;
-  /** Sends a signal, SIGTERM by default, and waits for the end. */
+  /** Sends a signal, SIGTERM by default, and waits for the exit. */
   stop(signal?: "SIGTERM" | "SIGINT" | "SIGKILL"): Promise<CliExit>;
 }
 
 export interface ServeOptions extends CliOptions {
   /** Default: `<dir>/data/ground.sock`. */
   socketPath?: string;
-  /** Size at which the tail is rotated and sealed; that of the program if absent. */
+  /** Size at which the tail is rotated and sealed; default: that of the program. */
   rotateBytes?: number;
 }
 
@@ -180,18 +180,18 @@ export function postJson({ fetch }: Serving, path: string, body: unknown): Promi
   return fetch(path, { method: "POST", headers, body: JSON.stringify(body) });
 }
 
-/** Starts `serve` for a deployment under the least permissions; returns once it answers. */
+/** Starts `serve` for a deployment under the least permissions; resolves once it answers. */
 export async function startServe(dir: string, options: ServeOptions = {}): Promise<Serving> {
   const serving = spawnServe(dir, options);
   await untilReady(serving);
   return serving;
 }
 
-/** As `startServe()`, without waiting for an answer. */
+/** Like `startServe()`, without waiting for a response. */
 export function spawnServe(dir: string, options: ServeOptions = {}): Serving {
   const socketPath = options.socketPath ?? join(dir, "data", "ground.sock");
   const config = join(dir, "service.toml");
-  // A thread needs to read its module.
+  // A worker needs to read its module.
   const folders = options.rotateBytes === undefined ? dir : `${dir},${SOURCES}`;
   const least: CliOptions = {
     permissions: [
@@ -214,7 +214,7 @@ export function spawnServe(dir: string, options: ServeOptions = {}): Serving {
   };
 }
 
-/** Waits until a service answers. @throws {Error} it has ended instead. */
+/** Waits until a service answers. @throws {Error} it has exited. */
 export async function untilReady(serving: Serving): Promise<void> {
   let exit: CliExit | undefined;
   serving.exited.then((value) => exit = value);
@@ -227,10 +227,10 @@ export async function untilReady(serving: Serving): Promise<void> {
       await new Promise((resolve) => setTimeout(resolve, READY_POLL_MS));
     }
   }
-  throw new Error(`serve ended with ${describeExit(exit)}, instead of serving`);
+  throw new Error(`serve exited instead of serving: ${describeExit(exit)}`);
 }
 
-/** Runs `use` with a fresh folder, then removes it. The path is short and without symlinks. */
+/** Runs `use` with a temporary folder. Its path is short and without symlinks. */
 export async function withFolder<T>(use: (folder: string) => Promise<T>): Promise<T> {
   const folder = await mkdtemp(join(await realpath(tmpdir()), "el-"));
   try {
@@ -240,7 +240,7 @@ export async function withFolder<T>(use: (folder: string) => Promise<T>): Promis
   }
 }
 
-/** Runs `use` with the folder of a fresh deployment. */
+/** Runs `use` with the folder of a new deployment. */
 export function withDeployment<T>(use: (dir: string) => Promise<T>): Promise<T> {
   return withFolder(async (dir) => {
     await init(dir, () => {});

@@ -1,12 +1,11 @@
-/** Pseudo-random numbers from a seed, so that a failing test can be run again. */
+/** Seeded pseudo-random numbers, so that a failing test can be rerun. */
 import process from "node:process";
 
 /** Numbers in [0, 1), by xorshift32. */
 export type Random = () => number;
 
 /**
- * A seed for this run: that of the environment variable SEED, or a new one. To be put in a test's
- * name.
+ * The seed of this run: the environment variable SEED, or a new one. Test titles must include it.
  */
 export function testSeed(): number {
   return Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 31));
@@ -20,12 +19,12 @@ export function seededRandom(seed: number): Random {
     state ^= state << 5;
     return (state >>> 0) / 2 ** 32;
   };
-  // Seeds that differ little give like numbers at first.
+  // Similar seeds start with similar numbers.
   for (let i = 0; i < 16; i++) next();
   return next;
 }
 
-/** An integer from `min` to `max`, both possible. */
+/** An integer from `min` to `max`, inclusive. */
 export function randomInteger(random: Random, min: number, max: number): number {
   return min + Math.floor(random() * (max - min + 1));
 }
@@ -37,7 +36,7 @@ export function randomItem<T>(random: Random, items: readonly T[]): T {
 /** The seed of this process. */
 export const SEED: number = testSeed();
 
-/** A generator with what test data is drawn from. */
+/** A generator of test data. */
 export class SeededRandom {
   readonly #next: Random;
 
@@ -45,12 +44,12 @@ export class SeededRandom {
     this.#next = seededRandom(seed);
   }
 
-  /** An integer of 32 bits without sign. */
+  /** An unsigned 32-bit integer. */
   uint32(): number {
     return this.below(2 ** 32);
   }
 
-  /** An integer from 0 to below a bound. */
+  /** An integer from 0 up to a bound, exclusive. */
   below(end: number): number {
     return Math.floor(this.#next() * end);
   }
@@ -63,7 +62,7 @@ export class SeededRandom {
     return randomItem(this.#next, choices);
   }
 
-  /** Any finite number, each bit pattern as likely as the other. */
+  /** Any finite number, with all bit patterns equally likely. */
   finiteNumber(): number {
     const view = new DataView(new ArrayBuffer(8));
     do {
@@ -73,7 +72,7 @@ export class SeededRandom {
     return view.getFloat64(0);
   }
 
-  /** A well-formed text from all ranges of Unicode, controls included. */
+  /** A well-formed text from all ranges of Unicode, including controls. */
   text(charsMax: number): string {
     let text = "";
     for (let count = this.below(charsMax + 1); count > 0; count--) {

@@ -1,4 +1,4 @@
-/** The JavaScript runtimes at hand, and how each runs a script of this tree. */
+/** The available JavaScript runtimes, and how each runs a script of this tree. */
 import process from "node:process";
 
 export type RuntimeName = "deno" | "node";
@@ -8,12 +8,12 @@ export const THIS_RUNTIME: RuntimeName = "deno" in process.versions ? "deno" : "
 
 const VARIABLES = { deno: "SERVICE_TEST_DENO", node: "SERVICE_TEST_NODE" } as const;
 
-/** Path of a runtime's executable; null for another one whose variable is not set. */
+/** Path of a runtime's executable; null for the other one if its variable is not set. */
 export function executableOf(name: RuntimeName): string | null {
   return name === THIS_RUNTIME ? process.execPath : process.env[VARIABLES[name]] ?? null;
 }
 
-/** Arguments in front of a script's path. */
+/** Arguments before a script's path. */
 export function runtimeArgs(
   name: RuntimeName,
   denoFlags: string[],
@@ -22,14 +22,14 @@ export function runtimeArgs(
   return name === "deno" ? ["run", "--quiet", "--no-prompt", ...denoFlags] : nodeFlags;
 }
 
-/** Names the variable to set, for a test that cannot be run without the other runtime. */
+/** Names the variable to set, for tests that need the other runtime. */
 export function absenceOf(name: RuntimeName): string {
-  return `no ${name} at hand: ${VARIABLES[name]} does not name its executable`;
+  return `no ${name}: set ${VARIABLES[name]} to its executable`;
 }
 
 /**
- * Path of a compiled executable, or of anything else that takes the program's arguments: when
- * SERVICE_TEST_EXECUTABLE names one, it is what tests start as the program, in place of the
- * runtime that runs them.
+ * Path of a compiled executable, or of any program with the same command line: if
+ * SERVICE_TEST_EXECUTABLE is set, tests start it as the program instead of the runtime that runs
+ * them.
  */
 export const TESTED_EXECUTABLE: string | undefined = process.env.SERVICE_TEST_EXECUTABLE;

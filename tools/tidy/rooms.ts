@@ -1,18 +1,18 @@
 /**
- * The plan of the source tree as checks: rooms of the log in one order, no folder with too many
- * files, no files that import each other in a circle, nothing from inside a package.
+ * Checks of the source tree's structure: ordered rooms of the log, no overfull folder, no import
+ * cycle, no import from inside a package.
  */
 import { dirname, join } from "node:path";
 
 type Read = (path: string) => string;
 
-/** Rooms of `src/log/` from the bottom up: a file imports from its own room and those before it. */
+/** Rooms of `src/log/` from the bottom up: a file imports from its own room and lower ones. */
 export const ROOMS = [
   ...["storage", "line", "read", "wal", "parquet", "segment", "verify", "sealing"],
 ];
 const FOLDER_FILES_MAX = 25;
 
-/** Modules of our own that a text imports, or starts as a thread. */
+/** Modules of the tree that a text imports, or starts as a worker. */
 export function importsOf(text: string): string[] {
   return [...text.matchAll(/(?:from\s+|import\s+|import\(|new URL\()"(\.[^"]+)"/g)]
     .map((match) => match[1]!);
@@ -22,7 +22,7 @@ function targetsOf(path: string, read: Read): string[] {
   return importsOf(read(path)).map((specifier) => join(dirname(path), specifier));
 }
 
-/** Imports between rooms that go up. Files of `src/log/` itself stand above all rooms. */
+/** Upward imports between rooms. Files directly in `src/log/` are above all rooms. */
 export function findWrongRooms(files: readonly string[], read: Read): string[] {
   const roomOf = (path: string) => {
     const [src, log, room, ...rest] = path.split("/");
@@ -32,14 +32,14 @@ export function findWrongRooms(files: readonly string[], read: Read): string[] {
   return files.flatMap((path) => {
     const room = roomOf(path);
     if (room === null) return [];
-    if (room < 0) return [`${path}: its folder is no room of the log that tools/tidy/rooms.ts has`];
+    if (room < 0) return [`${path}: its folder is not a room listed in tools/tidy/rooms.ts`];
     return targetsOf(path, read)
       .filter((target) => (roomOf(target) ?? 0) > room)
       .map((target) => `${path}: imports ${target}, against the order of rooms`);
   });
 }
 
-/** Folders of `src/` that hold too many files. */
+/** Folders of `src/` with too many files. */
 export function findFullFolders(files: readonly string[]): string[] {
   const counts = new Map<string, number>();
   for (const path of files.filter((path) => path.startsWith("src/"))) {
@@ -49,7 +49,7 @@ export function findFullFolders(files: readonly string[]): string[] {
     .map(([folder, count]) => `${folder}: ${count} files, at most ${FOLDER_FILES_MAX}`);
 }
 
-/** Circles of imports in `src/`, each told by its first file in the order of names. */
+/** Import cycles in `src/`, each starting at its alphabetically first file. */
 export function findCycles(files: readonly string[], read: Read): string[] {
   const sources = files.filter((path) => path.startsWith("src/") && path.endsWith(".ts"));
   const faults = new Set<string>();
@@ -63,7 +63,7 @@ export function findCycles(files: readonly string[], read: Read): string[] {
       faults.add(`${turned[0]}: imports itself: ${[...turned, turned[0]].join(" -> ")}`);
     }
     if (at >= 0 || done.has(path) || !sources.includes(path)) return;
-    // A module that a URL names is another thread's, and runs for itself.
+    // A module that a URL names is a worker, with its own module graph.
     const text = read(path).replaceAll(/new URL\("[^"]*"/g, "");
     for (const specifier of importsOf(text)) {
       visit(join(dirname(path), specifier), [...way, path]);
@@ -74,12 +74,12 @@ export function findCycles(files: readonly string[], read: Read): string[] {
   return [...faults];
 }
 
-/** Imports in `src/` from inside a package that the list of dependencies gives no reason for. */
+/** Imports in `src/` from inside a package without a reason in the list of dependencies. */
 export function findInnerImports(files: readonly string[], read: Read, list: string): string[] {
   return files.filter((path) => path.startsWith("src/")).flatMap((path) =>
     [...read(path).matchAll(/from\s+"((?:@[\w-]+\/)?[\w-]+\/src\/[^"]+)"/g)]
       .map((match) => match[1]!)
       .filter((specifier) => !list.includes(`\n| \`${specifier}\` `))
-      .map((specifier) => `${path}: imports ${specifier}, without a reason in docs/dependencies.md`)
+      .map((specifier) => `${path}: imports ${specifier} without a reason in docs/dependencies.md`)
   );
 }

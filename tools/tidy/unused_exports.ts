@@ -1,15 +1,15 @@
 /**
- * Functions, classes and values of `src/` that are exported and that no other file imports. Types
- * are left out: one is exported because an exported function speaks of it.
+ * Exported functions, classes and values of `src/` that no other file imports. Types are exempt:
+ * they are exported because an exported function mentions them.
  */
 import { join } from "node:path";
 
 const DECLARATION = /^export (?:abstract )?(?:async )?(?:function\*? ?|const |let |class )(\w+)/gm;
 const LIST = /^(?:import|export) (?:type )?\{([^}]*)\} from "(\.[^"]+)"/gm;
-/** Takes everything: a namespace, a re-export of all, or a module that is loaded later. */
+/** Imports everything: a namespace, a re-export of all, or a dynamic import. */
 const WHOLE = /(?:^export \* from |^import \* as \w+ from |import\()"(\.[^"]+)"/gm;
 
-/** Names that a module of the tree takes from others: `path#name`, or `path#*` for all. */
+/** Names that a module imports from the tree: `path#name`, or `path#*` for all. */
 function takenBy(path: string, text: string): string[] {
   const target = (specifier: string) => join(path, "..", specifier);
   const named = [...text.matchAll(LIST)].flatMap(([, names, from]) =>
@@ -18,7 +18,7 @@ function takenBy(path: string, text: string): string[] {
   return [...named, ...[...text.matchAll(WHOLE)].map(([, from]) => `${target(from!)}#*`)];
 }
 
-/** Names of a list between braces, as the module they come from calls them. */
+/** Names of a list in braces, as exported by their module. */
 function namesIn(list: string): string[] {
   return list.split(",").map((item) => item.trim().replace(/^type /, "").split(" as ")[0]!)
     .filter((name) => name !== "");
@@ -26,7 +26,7 @@ function namesIn(list: string): string[] {
 
 /**
  * @param files paths of all modules of the tree.
- * @param read the text of one.
+ * @param read returns the text of one.
  */
 export function findUnusedExports(files: string[], read: (path: string) => string): string[] {
   const taken = new Set(files.flatMap((path) => takenBy(path, read(path))));

@@ -1,6 +1,6 @@
 /**
- * Texts that are JSON, nearly JSON, or JSON that breaks a rule of strict JSON: spelled at random
- * from a grammar of hostile parts, then changed token by token or byte by byte.
+ * Texts that are valid JSON, nearly valid, or violate a rule of strict JSON: random spellings from
+ * a grammar of hostile parts, then mutated by tokens or bytes.
  */
 import { Buffer } from "node:buffer";
 import type { SeededRandom } from "../../../tools/support/random.ts";
@@ -18,7 +18,7 @@ export function almostJson(random: SeededRandom): Uint8Array {
 const BOM = Buffer.from("\ufeff");
 const PREFIXES = [BOM, Buffer.concat([BOM, BOM]), Buffer.from([0xff, 0xfe]), Buffer.from([0x00])];
 
-/** Space, tab and line ends; the rest is whitespace in other languages. */
+/** JSON allows space, tab and line ends; other languages allow more. */
 const SPACES = ["", "", "", "", "", "", " ", "\n", "\r\n", "\t", "   "];
 const OTHER_SPACES = ["\u00a0", "\u2028", "\f", "\v", "\u0085", "\ufeff", "/**/", "//\n", "\0"];
 
@@ -26,7 +26,7 @@ function space(random: SeededRandom): string {
   return random.chance(0.002) ? random.pick(OTHER_SPACES) : random.pick(SPACES);
 }
 
-/** A text with containers up to a depth. */
+/** A text with containers nested up to a depth. */
 export function textOf(random: SeededRandom, depth: number): string {
   const kind = random.below(depth > 0 ? 10 : 4);
   const inside = kind < 4
@@ -52,8 +52,8 @@ function listOf(random: SeededRandom, item: () => string): string {
 }
 
 /**
- * Few names, each with many spellings: so duplicates are frequent, and V8 meets names that it could
- * take for one another.
+ * Few names, each with many spellings, so that duplicates are frequent and V8 meets names that it
+ * could confuse.
  */
 function objectText(random: SeededRandom, depth: number): string {
   if (random.chance(0.02)) return `[${largeObject(random)},${largeObject(random)}]`;
@@ -83,7 +83,7 @@ function memberName(random: SeededRandom): string {
   return spelled(random, random.pick(NAMES));
 }
 
-/** One of the spellings of a text as a JSON string. */
+/** A random spelling of a text as a JSON string. */
 function spelled(random: SeededRandom, text: string): string {
   if (random.chance(0.6)) return JSON.stringify(text);
   const units = Array.from(text, (char) => {
@@ -98,10 +98,10 @@ function unicodeEscape(random: SeededRandom, unit: string): string {
   return "\\u" + (random.chance(0.5) ? digits : digits.toUpperCase());
 }
 
-/** Depths around the bounds, and one that no recursion bears. */
+/** Depths around the limits, and one that overflows any recursion. */
 const DEPTHS = [2, 20, 126, 127, 128, 129, 130, 254, 255, 256, 257, 258, 300, 1000];
 
-/** Containers in containers, about as deep as they may be. */
+/** Nested containers, near the depth limit. */
 export function deepText(random: SeededRandom): string {
   const depth = random.chance(0.002) ? 20_000 : random.pick(DEPTHS);
   let open = "";
@@ -120,8 +120,8 @@ const TOKENS = /[[\]{}:,]|"(?:[^"\\]|\\.)*"|[^[\]{}:,"]+/gs;
 const INSERTED = ["[", "]", "{", "}", ":", ",", '"', "null", "0", '"a"', '"a":1', ",,", "[]", "{}"];
 
 /**
- * Drops, doubles, swaps, replaces or adds a token or two.
- * @param other makes what comes in the place of a token.
+ * Drops, duplicates, swaps, replaces or adds one or two tokens.
+ * @param other returns a replacement token.
  */
 export function changeTokens(
   random: SeededRandom,
@@ -142,7 +142,7 @@ export function changeTokens(
   return tokens.join("");
 }
 
-/** Malformed and rare sequences of UTF-8 (RFC 3629), and bytes that mean something to JSON. */
+/** Malformed and rare UTF-8 sequences (RFC 3629), and bytes with a meaning in JSON. */
 const SEQUENCES = [
   ...[[0x80], [0xc0, 0x80], [0xc1, 0xbf], [0xe0, 0x80, 0x80], [0xf0, 0x80, 0x80, 0x80]],
   ...[[0xed, 0xa0, 0x80], [0xed, 0xbf, 0xbf], [0xed, 0x9f, 0xbf], [0xf4, 0x90, 0x80, 0x80]],
@@ -151,7 +151,7 @@ const SEQUENCES = [
   ...[[0x22], [0x5c, 0x75], [0x0a], [0x2c], [0x3a], [0x2d], [0x2e], [0x65], [0x30], [0xc2, 0xa0]],
 ];
 
-/** Drops, doubles, overwrites, flips or adds bytes in one to three places. */
+/** Drops, duplicates, overwrites, flips or adds bytes in one to three places. */
 export function changeBytes(
   random: SeededRandom,
   original: Uint8Array,

@@ -1,4 +1,4 @@
-/** What must hold of a log whatever a crash has left of it. */
+/** Invariants of a log after any crash. */
 import assert from "node:assert/strict";
 import {
   MANIFEST_TEMPORARY_FILE,
@@ -15,27 +15,27 @@ import { answerTo, submittedEvent } from "../../support/submitted.ts";
 import { type CrashPoints, treeHash } from "./crash_points.ts";
 import { HistoryMachine } from "./history_machine.ts";
 
-/** Before anything was committed: the clock of the machine may be set back. */
+/** The clock may be set back before anything was committed. */
 const SET_BACK_MS = 3_600_000;
 
-/** All that recovery may have to say: what it removed of a commit that was not finished. */
+/** The only message of a recovery: the bytes it removed of an unfinished commit. */
 export const REPAIR_REPORT = /^tail\.ndjson: removed \d+ bytes of an unfinished commit after /;
 
-/** That `verify --chain` finds nothing. @returns its report. */
+/** Asserts that `verify --chain` finds no violation. @returns its report. */
 export async function verified(tree: Tree): Promise<VerifyReport> {
   const { report, failure } = await verifyLog(new SimulatedDisk(tree), { chain: true });
   assert.equal(failure, null, `verify --chain: ${failure?.code} ${failure?.message}`);
   return report;
 }
 
-/** What was recovered is durable before anyone is told of it. */
+/** Recovered data is durable before any client sees it. */
 export function assertDurable(disk: SimulatedDisk): void {
   if (disk.isDurable) return;
   const left = disk.crash().tree();
-  // They mean nothing, so their removal may be undone.
+  // Leftover temporary files are ignored, so their removal may be undone.
   left.delete(MANIFEST_TEMPORARY_FILE);
   left.delete(TAIL_TEMPORARY_FILE);
-  assert.equal(treeHash(left), treeHash(disk.tree()), "what was recovered is durable");
+  assert.equal(treeHash(left), treeHash(disk.tree()), "recovered data is durable");
 }
 
 function machineWith(tree: Tree): HistoryMachine {
@@ -44,7 +44,7 @@ function machineWith(tree: Tree): HistoryMachine {
   return machine;
 }
 
-/** Starts on what a crash left, and checks what is there. @returns what a start has made of it. */
+/** Starts on the files of a crash and checks the log. @returns the files after the start. */
 async function recover(
   tree: Tree,
   known: KnownHistory,
@@ -60,19 +60,19 @@ async function recover(
   machine.watch = null;
   assertDurable(machine.disk);
   const text = await replayText(service!);
-  assert.ok(text.startsWith(known.text), "what was known is there");
+  assert.ok(text.startsWith(known.text), "acknowledged events survive");
   known.settle(text.slice(known.text === "" ? 0 : known.text.length + 1));
   assert.equal(before.events_checked, known.events.length, "verify and recovery see the same log");
   return machine.disk.tree();
 }
 
-/** What has been checked of trees that a recovery made: of the same bytes, it is checked once. */
+/** Recovered trees that have been checked already, by their hashes. */
 export interface CheckedTrees {
   settled: Set<string>;
   goesOn: Set<string>;
 }
 
-/** A start on a tree that was recovered changes no byte and has nothing to repair. */
+/** A start on a recovered tree changes no byte and repairs nothing. */
 export async function reopen(tree: Tree): Promise<EventLogService> {
   const machine = machineWith(tree);
   const service = await machine.start((line) => assert.fail(`nothing is left to repair: ${line}`));
@@ -81,8 +81,8 @@ export async function reopen(tree: Tree): Promise<EventLogService> {
 }
 
 /**
- * Clients submit everything again, in order: what the log holds is answered from it, and the rest
- * is taken now, unless what it holds by now forbids it. So the log goes on.
+ * Clients resubmit everything in order: known batches are duplicates, the others are committed now
+ * unless the log has come to forbid them. So the log remains usable.
  */
 async function assertGoesOn(tree: Tree, known: KnownHistory): Promise<void> {
   const machine = machineWith(tree);
@@ -99,7 +99,7 @@ async function assertGoesOn(tree: Tree, known: KnownHistory): Promise<void> {
   assert.equal(report.events_checked, known.events.length);
 }
 
-/** A batch id that the log knows is not taken for other events. */
+/** A known batch id with other events is a conflict. */
 async function assertConflict(service: EventLogService, { events }: KnownHistory): Promise<void> {
   const last = events.findLast(({ source }) => source !== "system");
   if (last === undefined) return;
@@ -110,9 +110,9 @@ async function assertConflict(service: EventLogService, { events }: KnownHistory
 }
 
 /**
- * Checks a state that a crash has left, and that the log goes on from it.
- * @param before what was submitted and answered before; of one run for one `checked`.
- * @param points takes down what a second crash, during the recovery, can leave.
+ * Checks the files that a crash left, and that the log remains usable.
+ * @param before what was submitted and answered; from the same run for the same `checked`.
+ * @param points collects the states that a second crash, during the recovery, can leave.
  */
 export async function checkCrashState(
   tree: Tree,

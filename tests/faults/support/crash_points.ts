@@ -1,6 +1,6 @@
 /**
- * The states that a crash can leave: at each operation of a run, what is on the disk in several
- * ways of keeping what was not synced. States of the same bytes are one.
+ * The states that a crash can leave: at each operation of a run, several choices of the unsynced
+ * changes that survive. States with equal bytes are merged.
  */
 import { createHash } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
@@ -19,7 +19,7 @@ import {
   type Tree,
 } from "../../support/simulated_disk.ts";
 
-/** A way of keeping what was not synced, with its name. */
+/** A named choice of the unsynced changes that survive. */
 interface NamedChoice {
   name: string;
   choice: CrashChoice;
@@ -29,13 +29,13 @@ interface NamedChoice {
 export interface Variety {
   /** Shapes of torn bytes. */
   shapes: readonly string[];
-  /** Up to so many sectors, all subsets of them are tried besides, in two sizes of the file. */
+  /** All subsets of up to this many sectors are tried too, in two sizes of the file. */
   allSectorsMax: number;
-  /** Up to so many changes of names, all subsets of them are tried; of more, only a few. */
+  /** All subsets of up to this many name changes are tried; of more, only a few. */
   allSubsetsMax: number;
-  /** The growth of files is cut off after each so many bytes besides; null for nowhere. */
+  /** File growth is also cut at each multiple of this size; null for never. */
   cutEveryBytes: number | null;
-  /** States that are made at random besides. */
+  /** Number of additional random states. */
   randomStates: number;
 }
 
@@ -47,9 +47,9 @@ export const FULL_VARIETY: Variety = {
   cutEveryBytes: 24,
   randomStates: 16,
 };
-/** Less of it, for a test of some seconds. */
+/** A smaller variety, for a test of some seconds. */
 export const SAMPLED_VARIETY: Variety = { ...FULL_VARIETY, cutEveryBytes: null, randomStates: 4 };
-/** For crashes in the recovery from a crash. */
+/** For crashes during the recovery from a crash. */
 export const SMALL_VARIETY: Variety = {
   shapes: ["no bytes", "all bytes", "every other sector"],
   allSectorsMax: 0,
@@ -61,22 +61,22 @@ export const SMALL_VARIETY: Variety = {
 /** A state that a crash can leave. */
 export interface CrashState<Known> {
   tree: Tree;
-  /** What was known of the run at that time. */
+  /** What clients knew of the run at that time. */
   known: Known;
-  /** Which crash it is. */
+  /** Describes the crash. */
   label: string;
 }
 
 /**
- * Takes down the states that crashes of a run can leave, each with the last that was known when it
- * was possible.
+ * Collects the states that crashes of a run can leave, each with the latest client knowledge at
+ * which it was possible.
  */
 export class CrashPoints<Known> {
   /** By a hash of the bytes. */
   readonly states = new Map<string, CrashState<Known>>();
-  /** Operations at which the run was cut. */
+  /** Number of operations that were interrupted. */
   points = 0;
-  /** States before those of the same bytes are made one. */
+  /** Number of states before those with equal bytes are merged. */
   variants = 0;
   readonly #variety: Variety;
   readonly #random: Random;
@@ -86,15 +86,15 @@ export class CrashPoints<Known> {
     this.#random = seededRandom(seed);
   }
 
-  /** Before an operation, and after all that goes on without it. */
+  /** Records a crash during an operation, after all work that does not wait for it. */
   async beforeOperation(disk: SimulatedDisk, operation: Operation, known: () => Known) {
     if (!changesDisk(operation)) return;
-    // The machine stops while the operation is under way: by then others have learned what they do.
+    // By then other tasks have learned what they can while the operation is in progress.
     await setImmediate();
     this.take(disk, known(), `${operation.kind} ${operation.path}`);
   }
 
-  /** The machine stops now. */
+  /** Records a crash now. */
   take(disk: SimulatedDisk, known: Known, at: string): void {
     this.points += 1;
     for (const { name, choice } of this.#choices(disk)) {
@@ -145,7 +145,7 @@ function describeSubset(kept: readonly boolean[]): string {
   return kept.map((isKept) => isKept ? "+" : "-").join("") || "none changed";
 }
 
-/** Every subset of so many sectors, with the newest size and with half of it; none of many. */
+/** Every subset of the sectors, at the full size and at half of it; none above `countMax`. */
 function sectorSubsets(count: number, countMax: number): NamedChoice[] {
   if (count > countMax) return [];
   return Array.from({ length: 2 ** count }, (_, bits) => bits).flatMap((bits) =>
@@ -163,7 +163,7 @@ function bitsOf(bits: number, count: number): boolean[] {
   return Array.from({ length: count }, (_, place) => (bits >> place) % 2 === 1);
 }
 
-/** Which of so many changes are kept: all subsets, or of many the whole, nothing, all but one. */
+/** Subsets of the name changes to keep; above the limit: none, all, all but one, and only one. */
 function nameSubsets(count: number, allSubsetsMax: number): boolean[][] {
   if (count <= allSubsetsMax) {
     return Array.from({ length: 2 ** count }, (_, bits) => bitsOf(bits, count));
@@ -177,10 +177,10 @@ function nameSubsets(count: number, allSubsetsMax: number): boolean[][] {
   ];
 }
 
-/** Hashes of bytes that do not change: most files are the same in most states. */
+/** Cached by buffer, which never changes: most files are the same in most states. */
 const hashes = new WeakMap<Uint8Array, string>();
 
-/** One hash for all names and bytes of a folder. */
+/** A hash of all names and bytes in a folder. */
 export function treeHash(tree: Tree): string {
   const hash = createHash("sha1");
   for (const path of [...tree.keys()].sort()) {

@@ -1,6 +1,6 @@
 /**
- * A log that goes through steps: what clients, operators and the power do to it. The same steps do
- * the same, operation by operation.
+ * A log under a sequence of steps by clients, operators and power failures. The same steps cause
+ * the same operations.
  */
 import assert from "node:assert/strict";
 import { SEGMENT_TEMPORARY_FILE } from "../../../src/log/storage/file_names.ts";
@@ -10,28 +10,28 @@ import { randomItem, seededRandom } from "../../../tools/support/random.ts";
 import { torn } from "../../support/simulated_crash.ts";
 import { type Base, LogRun } from "./log_run.ts";
 
-/** What can happen to a log. Each step but the last three starts the service if none is running. */
+/** A step in the life of a log. All but the last three start the service if it is not running. */
 export const STEPS = [
-  /** A batch. */
+  /** Submits a batch. */
   "append",
-  /** Two batches at once, in one commit. */
+  /** Submits two batches at once, which share a commit. */
   "group",
-  /** A batch of a new source, and at once the retirement of that source. */
+  /** Submits a batch of a new source, and at once the retirement of that source. */
   "retire",
-  /** The process ends as by SIGKILL and is started again; the machine goes on. */
+  /** The process is killed and restarted; the machine keeps running. */
   "kill",
-  /** The power fails while a batch is being synced; the service is started again. */
+  /** The power fails during the sync of a batch; the service is restarted. */
   "crash",
   /** A clean shutdown. */
   "shutdown",
-  /** The service is shut down and the command `seal` does its work. */
+  /** The service shuts down and `seal` runs. */
   "seal",
-  /** The same, but the segment cannot be made: the rotated tail stays. */
+  /** The same, but the segment cannot be written: the rotated tail stays pending. */
   "rotate",
 ] as const;
 export type Step = typeof STEPS[number];
 
-/** A log with a segment, a pending file, and a tail that was not shut down. */
+/** A log with a segment, a pending file, and a tail without a clean shutdown. */
 export const LOG_STEPS: readonly Step[] = [
   ...["append", "retire", "seal", "group", "rotate", "append", "append"] as const,
 ];
@@ -41,13 +41,13 @@ const SEGMENT_BOUNDS = { events: 2, bytes: 100_000 };
 
 export const EMPTY_BASE: Base = { tree: new Map(), known: new KnownHistory() };
 
-/** Text that does not get shorter when it is compressed. */
+/** Incompressible text. */
 function randomText(seed: number, length: number): string {
   const random = seededRandom(seed);
   return Array.from({ length }, () => randomItem(random, TEXT_CHARACTERS)).join("");
 }
 
-/** What these steps leave, all of it durable. */
+/** The durable result of these steps. */
 export async function baseOf(steps: readonly Step[]): Promise<Base> {
   const session = new CrashSession();
   for (const step of steps) await session.run(step);
@@ -92,7 +92,7 @@ export class CrashSession extends LogRun {
     }
   }
 
-  /** A batch with an id of its own whose events fill several sectors. */
+  /** A batch with a unique id whose events fill several sectors. */
   #batch(source: string, events: number, before = 0): Mutation {
     const number = this.known.mutations.length + before;
     const text = randomText(number, 500);

@@ -1,11 +1,11 @@
 /** The ways in which each operation of a disk can fail. */
 import type { Fault, Operation, OperationKind } from "../../support/simulated_disk.ts";
 
-/** A failure of one operation, and of others after it. */
+/** A failure of one operation, and of later ones. */
 export interface FaultPlan {
   name: string;
   fault: Fault;
-  /** How the next operation of a kind fails that comes after. */
+  /** How the next operation of a kind fails. */
   next?: { kind: OperationKind; fault: Fault };
   /** Whether all later writes of the same process fail in the same way. */
   stays?: boolean;
@@ -13,7 +13,7 @@ export interface FaultPlan {
 
 const NO_ROOM = ["ENOSPC", "EDQUOT", "EFBIG"];
 
-/** Whether the contract has the log undo a write that failed so, and go on. */
+/** Whether the contract requires the log to undo this failed write and continue. */
 export function isNoRoomFault({ errno }: Fault): boolean {
   return NO_ROOM.includes(errno);
 }

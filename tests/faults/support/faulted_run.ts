@@ -1,6 +1,6 @@
 /**
- * A service twice, a sealing and a service again, each a process of its own on one machine, of
- * which one operation fails. What clients, followers and readers are told is checked as it goes.
+ * A service twice, a seal and a service again, each a separate process on one machine, with one
+ * failing operation. Responses and reads are checked throughout.
  */
 import assert from "node:assert/strict";
 import { seededRandom } from "../../../tools/support/random.ts";
@@ -13,7 +13,7 @@ import { TEST_TIME_MS } from "../../support/test_log.ts";
 import { type FaultPlan, isNoRoomFault } from "./fault_plans.ts";
 import { type Base, LogRun } from "./log_run.ts";
 
-/** What a process was doing. */
+/** The activity of a process. */
 export type Phase =
   | `${"first" | "second" | "third"} ${
     | "start"
@@ -29,22 +29,22 @@ export interface Strike {
   phase: Phase;
 }
 
-/** How the service ends that met the fault. */
+/** How the service that met the fault ends. */
 export type Ending = "close" | "kill";
 
 const SEGMENT_BOUNDS = { events: 6, bytes: 100_000 };
 
 export class FaultedRun extends LogRun {
-  /** Null when nothing has failed. */
+  /** Null while nothing has failed. */
   strike: Strike | null = null;
   readonly #choose: (operation: Operation, number: number) => FaultPlan | null;
   readonly #ending: Ending;
-  /** Called when a process is over. */
+  /** Called at the end of each process. */
   readonly #onExit: (run: FaultedRun) => void;
   #phase: Phase = "first start";
   #operations = 0;
 
-  /** @param choose how an operation fails, which is numbered from 1; null when it works. */
+  /** @param choose returns how an operation, numbered from 1, fails; null if it succeeds. */
   constructor(
     base: Base,
     choose: (operation: Operation, number: number) => FaultPlan | null,
@@ -67,7 +67,7 @@ export class FaultedRun extends LogRun {
     await this.#serve("third");
   }
 
-  /** What failed in the phase before harms nothing now. */
+  /** Failures of earlier phases have no further effect. */
   #begin(phase: Phase): void {
     this.#phase = phase;
     this.machine.endProcess();
@@ -88,10 +88,10 @@ export class FaultedRun extends LogRun {
     await this.#mutate();
     this.#begin(`${turn} reads`);
     await this.#read();
-    // A follower that could not read was told so.
+    // A follower that could not read has been notified.
     await this.follower!.catchUp(this.known.text, this.strike !== null);
     this.#begin(`${turn} shutdown`);
-    // A process that is killed tells nothing; here it stands for the shutdown.
+    // A real kill sends nothing; this one ends followers like a shutdown.
     await this.end(this.#ending === "close" ? "closed" : "killed");
     await this.follower!.ended(this.isPoisoned ? "writer_poisoned" : "shutdown");
     if (this.follower!.reason === "replay_failed") assert.ok(this.strike !== null);
@@ -119,7 +119,7 @@ export class FaultedRun extends LogRun {
       [append("shop", 2), append("crm", 3)],
       [append(source, 4), { kind: "retire", source }],
       [conditioned],
-      // It is in a segment.
+      // A sealed batch.
       [this.known.mutations[0]!],
       [append("crm", 7)],
     ];
@@ -130,12 +130,12 @@ export class FaultedRun extends LogRun {
     this.#assertAnswers(answers);
   }
 
-  /** The answers of contract section 7. */
+  /** The error responses of contract section 7. */
   #assertAnswers(answers: readonly string[]): void {
     const told = JSON.stringify([this.strike, answers]);
     const poisonedAt = answers.indexOf("writer_poisoned");
     const expected = this.#expectedAnswer();
-    // The last is that of a source whose batch was not taken.
+    // A source whose batch was refused is not found.
     const others = new Set(["committed", "duplicate", "retired", "source_not_found"]);
     const errors = answers.filter((answer) => !others.has(answer));
     assert.ok(errors.every((answer) => answer === expected), told);
@@ -145,12 +145,12 @@ export class FaultedRun extends LogRun {
     if (poisonedAt >= 0) {
       assert.ok(answers.slice(poisonedAt).every((a) => a === "writer_poisoned"), told);
     } else if (this.strike?.plan.stays !== true) {
-      // Those of one commit; the others find room.
+      // Only the batches of one commit fail; later ones find space.
       assert.ok(errors.length <= 2, told);
     }
   }
 
-  /** The error that mutations of this phase may be answered with; null for none. */
+  /** The error that mutations of this phase may get; null for none. */
   #expectedAnswer(): string | null {
     if (this.strike?.phase !== this.#phase) return null;
     const { operation, plan } = this.strike;
@@ -160,7 +160,7 @@ export class FaultedRun extends LogRun {
     return isUndone ? "storage_full" : "writer_poisoned";
   }
 
-  /** Readers go on, and see what was acknowledged and nothing else. */
+  /** Readers continue, and see exactly what was acknowledged. */
   async #read(): Promise<void> {
     const service = this.service!;
     assert.equal(await this.machine.again(() => replayText(service)), this.known.text);

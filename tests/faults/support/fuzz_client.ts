@@ -1,6 +1,6 @@
 /**
- * One client of the fuzz test: sends right requests among spoiled ones, each of which must be
- * answered or end its connection. What it learns goes to the record of the test.
+ * A client of the fuzz test: sends valid requests among malformed ones, each of which must be
+ * answered or end its connection. What it learns is added to the record of the test.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -24,22 +24,22 @@ import { FuzzSeeds } from "./fuzz_seeds.ts";
 import type { SentRequests, SpoiledBatches } from "./fuzz_sent.ts";
 import { hostileSize } from "./fuzz_sizes.ts";
 
-/** What the clients share. */
+/** State shared by the clients. */
 export interface FuzzRecord {
   socketPath: string;
   sent: SentRequests;
   batches: SpoiledBatches;
-  /** How often each status was answered, and how each unanswered connection ended. */
+  /** How often each status was returned, and how each unanswered connection ended. */
   counts: Map<string, number>;
-  /** @throws {Error} when the server says that something failed. */
+  /** @throws {Error} the server has reported a failure. */
   assertServerCalm(): void;
 }
 
 const ERROR_STATUSES: Readonly<Record<string, number>> = ERROR_STATUS;
-/** Answers longer than this are pages of events, which are checked when all are read. */
+/** Longer responses are pages of events, which are checked when all events are read. */
 const CHECKED_BODY_BYTES_MAX = 64 * 1024;
 const CAUGHT_UP = '"type":"caught_up"';
-/** Connections that a client leaves open without ending what it began. */
+/** Unfinished requests whose connections a client leaves open. */
 const LINGERING_MAX = 4;
 const EXCERPT_BYTES = 2000;
 
@@ -50,9 +50,9 @@ export class FuzzClient {
   readonly #seeds: FuzzSeeds;
   readonly #lingering: RawConnection[] = [];
   #kept: RawConnection | null = null;
-  /** Last event of the batch that was acknowledged last on a connection. */
+  /** Last event of the last batch acknowledged on a connection. */
   readonly #lastCommitted = new WeakMap<RawConnection, string>();
-  /** What is being sent, for the failure to show. */
+  /** The bytes being sent, for failure messages. */
   #sending: Buffer = Buffer.alloc(0);
 
   constructor(record: FuzzRecord, random: SeededRandom, name: string) {
@@ -62,7 +62,7 @@ export class FuzzClient {
     this.#seeds = new FuzzSeeds(random, name);
   }
 
-  /** Sends so many requests, one after the other. @throws {Error} that names the failing one. */
+  /** Sends requests one after the other. @throws {Error} naming the failing one. */
   async run(requests: number): Promise<void> {
     for (let number = 0; number < requests; number++) {
       try {
@@ -117,7 +117,7 @@ export class FuzzClient {
     else await this.#sendRaw(bytes);
   }
 
-  /** Sends a request that is framed right: it has one answer, on a connection that may go on. */
+  /** Sends a correctly framed request, which gets one response; the connection may stay open. */
   async #sendFramed(bytes: Buffer, isHead = false): Promise<RawResponse> {
     if (this.#kept === null || this.#kept.hasEnded) this.#kept = await this.#open();
     const connection = this.#kept;
@@ -126,7 +126,7 @@ export class FuzzClient {
       connection.readResponse(isHead ? "HEAD" : "GET"),
       writing,
     ]);
-    assert.ok(answer !== null, "a whole request is answered");
+    assert.ok(answer !== null, "a complete request is answered");
     this.#note(connection, answer);
     if (answer.headers.connection === "close") await connection.ended();
     return answer;
@@ -136,12 +136,12 @@ export class FuzzClient {
     const connection = await this.#open();
     await this.#write(connection, bytes);
     const answer = await connection.readThrough(CAUGHT_UP);
-    assert.ok(!answer.isComplete && !connection.hasEnded, "a follow response goes on");
+    assert.ok(!answer.isComplete && !connection.hasEnded, "a follow response stays open");
     connection.destroy();
     this.#count(String(answer.status));
   }
 
-  /** Sends what may be anything: it is answered or not, but the connection ends when we end it. */
+  /** Sends arbitrary bytes: a response is optional, but the connection ends when we end it. */
   async #sendRaw(bytes: Buffer): Promise<void> {
     const connection = await this.#open();
     await this.#write(connection, bytes);
@@ -151,7 +151,7 @@ export class FuzzClient {
       connection.destroy();
       return this.#count("hung up on");
     }
-    // By the answer to another request, the server has seen this one.
+    // A response to another request shows that the server has read this one.
     if (ending < 45) await this.#sendFramed(toBytes(get("/v1/streams?limit=1")));
     this.#sending = bytes;
     connection.endInput();
@@ -160,7 +160,7 @@ export class FuzzClient {
     for (let answer; (answer = await connection.readResponse(null)) !== null; answers++) {
       this.#note(connection, answer);
     }
-    // What a reset has cut off is lost, and no fault.
+    // Responses lost to a connection reset are not a fault.
     if (connection.error === null) assert.equal(connection.received.toString("latin1"), "");
     if (answers === 0) this.#count(connection.error === null ? "closed" : "reset");
   }
@@ -191,15 +191,15 @@ export class FuzzClient {
     counts.set(what, (counts.get(what) ?? 0) + 1);
   }
 
-  /** Checks an answer by itself, and takes note of what it acknowledges. */
+  /** Checks a single response and records what it acknowledges. */
   #note(connection: RawConnection, answer: RawResponse): void {
     const { status, headers, body, isComplete } = answer;
     this.#count(String(status));
     const contentType = headers["content-type"];
-    // A client that ends its side of a follow is gone.
+    // A follow ends when the client ends its side.
     if (contentType === "application/x-ndjson") return;
     assert.equal(contentType, "application/json");
-    assert.ok(isComplete || connection.error !== null, `an answer breaks off: ${excerpt(body)}`);
+    assert.ok(isComplete || connection.error !== null, `a response is truncated: ${excerpt(body)}`);
     if (body.length === 0 || body.length > CHECKED_BODY_BYTES_MAX || !isComplete) return;
     const document = JSON.parse(body);
     if (status !== 200) {

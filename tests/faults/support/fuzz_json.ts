@@ -1,20 +1,17 @@
-/**
- * Spoils the JSON of a body, which is framed right, so that the parser of JSON is what gets to see
- * it.
- */
+/** Malforms the JSON of a correctly framed body, so that the JSON parser gets to see it. */
 import { Buffer } from "node:buffer";
 import type { SeededRandom } from "../../../tools/support/random.ts";
 import { changeBytes, changeTokens, deepText, textOf } from "./almost_json.ts";
 
-/** A member that a batch has, or has not. */
+/** A known or unknown member of a batch. */
 const MEMBERS = ['"x":1,', '"v":1,', '"events":[],', '"payload":null,', '"source":"system",'];
-/** What rules of events speak of. */
+/** Names that the rules of events mention. */
 const NAMED = [
   ...['"service/x"', '"system"', '"service.source_lineage"', '"2026-02-30T00:00:00Z"', '"../.."'],
   ...['"2026-01-01T00:00:00.1234567891Z"', '"2026-01-01T00:00:00+01:00"', '""', "null", "{}"],
 ];
 
-/** A body with one to three faults in it, or sometimes none. */
+/** A body with one to three faults, or sometimes none. */
 export function mutateJson(random: SeededRandom, body: Buffer): Buffer {
   let mutated = body;
   do {
@@ -30,7 +27,7 @@ export function mutateJson(random: SeededRandom, body: Buffer): Buffer {
   return mutated;
 }
 
-/** Any value or nearly one, deep, long, or one that a rule speaks of. */
+/** Any value or nearly one: deep, long, or subject to a rule. */
 function hostileText(random: SeededRandom): string {
   const kind = random.below(10);
   if (kind === 0) return deepText(random);
@@ -39,7 +36,7 @@ function hostileText(random: SeededRandom): string {
   return kind < 5 ? random.pick(NAMED) : textOf(random, random.below(3));
 }
 
-/** Strings about the limits of names, and numbers of many digits. */
+/** Strings around the length limits of names, and numbers of many digits. */
 function longText(random: SeededRandom): string {
   const length = random.pick([126, 127, 128, 129, 255, 256, 257, 1023, 1024, 1025, 5000]);
   const unit = random.pick(["a", "é", "\u{1f600}", "\\u0041", "9", "\\\\"]);
@@ -47,7 +44,7 @@ function longText(random: SeededRandom): string {
   return unit === "9" && random.chance(0.5) ? text : `"${text}"`;
 }
 
-/** Says a member twice, in the same object, at times spelled otherwise. */
+/** Duplicates a member of an object, sometimes with another spelling. */
 function repeatMember(random: SeededRandom, body: Buffer): Buffer {
   const text = body.toString("latin1");
   const members = [...text.matchAll(/"(\w+)":("[^"\\]*"|[0-9]+|null)/g)];

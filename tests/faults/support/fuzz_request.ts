@@ -1,4 +1,4 @@
-/** A request in parts, so that each can be spoiled by itself, and as the bytes that are sent. */
+/** A request in parts, each of which can be malformed separately, and its bytes. */
 import { Buffer } from "node:buffer";
 import type { SeededRandom } from "../../../tools/support/random.ts";
 
@@ -6,7 +6,7 @@ export interface FuzzRequest {
   method: string;
   target: string;
   headers: [name: string, value: string][];
-  /** Sent with a `Content-Length`. Null for a request without a body. */
+  /** Sent with a `Content-Length`; null for a request without a body. */
   body: Buffer | null;
 }
 
@@ -29,7 +29,7 @@ function bodyBytes(body: unknown): Buffer {
   return Buffer.from(typeof body === "string" ? body : JSON.stringify(body));
 }
 
-/** The bytes of a request, framed as RFC 9112 has it. */
+/** The bytes of a request, framed by the rules of RFC 9112. */
 export function toBytes({ method, target, headers, body }: FuzzRequest): Buffer {
   const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`);
   if (body !== null) lines.push(`Content-Length: ${body.length}\r\n`);
@@ -37,7 +37,7 @@ export function toBytes({ method, target, headers, body }: FuzzRequest): Buffer 
   return body === null ? head : Buffer.concat([head, body]);
 }
 
-/** The same request with its body in chunks of the given content. */
+/** The same request with a chunked body of the given chunks. */
 export function toChunkedBytes(request: FuzzRequest, chunks: readonly Buffer[]): Buffer {
   const headers: [string, string][] = [...request.headers, ["Transfer-Encoding", "chunked"]];
   const pieces = [toBytes({ ...request, headers, body: null })];
@@ -47,7 +47,7 @@ export function toChunkedBytes(request: FuzzRequest, chunks: readonly Buffer[]):
   return Buffer.concat([...pieces, Buffer.from("0\r\n\r\n")]);
 }
 
-/** What a parser of requests gives a meaning to. */
+/** Tokens with a meaning in HTTP. */
 export const HTTP_TOKENS: readonly Buffer[] = [
   ...["\r\n", "\n", "\r", "\r\n\r\n", "\n\n", "\0", " ", "\t", ":", ",", ";", "=", "&", "?", "%"],
   ...["0\r\n\r\n", "HTTP/1.1", "GET / HTTP/1.1\r\n\r\n", "{", "}", "[", "]", '"', "\\", "\\u0000"],
@@ -63,14 +63,14 @@ export const HTTP_TOKENS: readonly Buffer[] = [
   ],
 ].map((token) => Buffer.from(token, "latin1"));
 
-/** Bytes of no format. */
+/** Random bytes. */
 export function randomBytes(random: SeededRandom, bytesMax: number): Buffer {
   const bytes = Buffer.alloc(1 + random.below(bytesMax));
   random.bytes(bytes);
   return bytes;
 }
 
-/** Cuts bytes into a few pieces, of which none is empty. */
+/** Cuts bytes into a few non-empty pieces. */
 export function cutIntoPieces(random: SeededRandom, bytes: Buffer, piecesMax: number): Buffer[] {
   const cuts = Array.from({ length: random.below(piecesMax) }, () => random.below(bytes.length));
   const ends = [...new Set([...cuts, bytes.length])].sort((a, b) => a - b);

@@ -1,4 +1,4 @@
-/** Valid requests of every route about sources of one client, for the fuzz test to spoil. */
+/** Valid requests of every route about one client's sources, for the fuzz test to mutate. */
 import type { Receipt, RetirementReceipt } from "../../../src/event/types.ts";
 import { NO_EVENT_ID } from "../../contract/support/api.ts";
 import { RandomMutations } from "../../support/random_mutations.ts";
@@ -10,16 +10,16 @@ const READS = 0.4;
 export class FuzzSeeds {
   readonly #random: SeededRandom;
   readonly #mutations: RandomMutations;
-  /** Last event that a receipt has named. */
+  /** Last event named by a receipt. */
   #lastEventId = NO_EVENT_ID;
 
-  /** @param name begins the names of the sources, which nobody else uses. */
+  /** @param name a unique prefix for the names of the sources. */
   constructor(random: SeededRandom, name: string) {
     this.#random = random;
     this.#mutations = new RandomMutations(seededRandom(random.uint32()), [name]);
   }
 
-  /** Takes note of what a receipt says. */
+  /** Records the contents of a receipt. */
   learn(receipt: Receipt | RetirementReceipt): void {
     if ("last_event_id" in receipt) {
       this.#lastEventId = receipt.last_event_id;

@@ -1,7 +1,7 @@
 /**
- * What sent bytes could have caused: every JSON object that lies where a body can begin, taken out
- * of them without the service's help. It says more than a strict reader would, never less, so a
- * batch of the log that is not among them was caused by nothing that was sent.
+ * What the sent bytes could have caused: every JSON object where a body can begin, extracted
+ * without the service's code. It finds more than a strict reader would, never less, so a batch of
+ * the log that it does not contain was never sent.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -28,12 +28,12 @@ interface EventContent {
   payload: unknown;
 }
 
-/** What names a batch: source and id. */
+/** The identity of a batch: source and id. */
 function batchKey(source: string, batchId: string): string {
   return JSON.stringify([source, batchId]);
 }
 
-/** What a batch says, as a hash. */
+/** A hash of the content of a batch. */
 function contentOf(events: readonly EventContent[]): string {
   const hash = createHash("sha256");
   for (const { stream, record_key, kind, occurred_at, payload } of events) {
@@ -44,11 +44,11 @@ function contentOf(events: readonly EventContent[]): string {
 }
 
 export class SentRequests {
-  /** Contents sent under each key. */
+  /** Contents sent for each key. */
   readonly #batches = new Map<string, Set<string>>();
   readonly #retiredSources = new Set<string>();
 
-  /** Takes in bytes that go to a connection, all of them since it was opened or last answered. */
+  /** Records all bytes sent on a connection since it was opened or last answered. */
   add(bytes: Buffer): void {
     for (const start of bodyStarts(bytes)) {
       for (const object of [objectAt(bytes, start), objectAt(withoutChunks(bytes, start), 0)]) {
@@ -78,13 +78,13 @@ export class SentRequests {
       if (contents === undefined) this.#batches.set(key, new Set([contentOf(events)]));
       else contents.add(contentOf(events));
     } catch (error) {
-      // It has no canonical form, so that nobody may take it.
+      // It has no canonical form, so it cannot be committed.
       if (!(error instanceof TypeError)) throw error;
     }
   }
 }
 
-/** Where bodies can begin: at the first byte behind an empty line that is no blank. */
+/** Where bodies can begin: after an empty line. */
 function* bodyStarts(bytes: Buffer): Generator<number> {
   for (let at = bytes.indexOf(LF); at >= 0; at = bytes.indexOf(LF, at)) {
     at++;
@@ -94,7 +94,7 @@ function* bodyStarts(bytes: Buffer): Generator<number> {
   }
 }
 
-/** The JSON object that begins at a place; null when there is none. */
+/** The JSON object at an offset; null if there is none. */
 function objectAt(bytes: Buffer, start: number): Record<string, unknown> | null {
   while (BLANKS.has(bytes[start]!)) start++;
   if (bytes[start] !== OPEN) return null;
@@ -120,7 +120,7 @@ function objectEnd(bytes: Buffer, start: number): number | null {
   return null;
 }
 
-/** The content of the chunks that begin at a place, as far as they are chunks. */
+/** The content of chunks from an offset, as far as they are well formed. */
 function withoutChunks(bytes: Buffer, start: number): Buffer {
   const pieces: Buffer[] = [];
   for (let at = start;;) {
@@ -138,12 +138,12 @@ function withoutChunks(bytes: Buffer, start: number): Buffer {
 type Facts = Pick<Receipt, "last_event_id" | "events" | "batch_digest">;
 
 /**
- * What the spoiled requests left in the log: each batch was sent by somebody, and each receipt
- * names one that is there. All else is for the audit of the soak to say, which reads the same log.
+ * Effects of malformed requests on the log: each batch was sent by a client, and each receipt names
+ * an existing batch. The audit of the soak checks the rest of the log.
  */
 export class SpoiledBatches {
   readonly #sent: SentRequests;
-  /** By the id of the batch's first event: what receipts say, and what the log holds. */
+  /** Receipts and batches of the log, by the id of the first event. */
   readonly #told = new Map<string, Facts>();
   readonly #held = new Map<string, Facts>();
 
@@ -151,7 +151,7 @@ export class SpoiledBatches {
     this.#sent = sent;
   }
 
-  /** Takes in a receipt. @param lastId of the batch committed before on the same connection. */
+  /** Records a receipt. @param lastId of the last batch committed before on the same connection. */
   acknowledge(receipt: Receipt, lastId: string): void {
     const { status, first_event_id, last_event_id, events, batch_digest } = receipt;
     assert.ok(first_event_id <= last_event_id, "ids increase in a batch");
@@ -164,7 +164,7 @@ export class SpoiledBatches {
     this.#told.set(first_event_id, facts);
   }
 
-  /** Takes in a batch of the log. @returns whether somebody has sent it. */
+  /** Checks a batch of the log. @returns whether a client has sent it. */
   hold(batch: readonly CommittedEvent[]): boolean {
     const { source, batch_id, event_id } = batch[0]!;
     this.#held.set(event_id, {
@@ -175,7 +175,7 @@ export class SpoiledBatches {
     return this.#sent.hasBatch(batchKey(source, batch_id), contentOf(batch));
   }
 
-  /** Each receipt names a batch of the log, with its ids, count and digest. */
+  /** Checks that each receipt matches a batch of the log: ids, count and digest. */
   assertAllHeld(): void {
     for (const [firstEventId, facts] of this.#told) {
       assert.deepEqual(this.#held.get(firstEventId), facts, firstEventId);

@@ -5,21 +5,21 @@ import { setImmediate } from "node:timers/promises";
 import type { EventLogService } from "../../../src/service/event_log.ts";
 import { FOLLOW_ALL } from "../../support/follow_records.ts";
 
-/** How often a follower is looked at until it must have caught up. */
+/** How often a follower is polled before it must have caught up. */
 const TURNS_MAX = 1000;
 const EVENTS = /^\{"type":"events","phase":"\w+","events":\[(.+)\],"last_event_id":"[^"]+",/;
 
 export class HistoryFollower {
-  /** Where its events begin in what is known of the log. */
+  /** Offset of its events in the known text of the log. */
   readonly #start: number;
-  /** Its events, as the records give them. */
+  /** The events of its records. */
   #text = "";
-  /** Why it ended; null while it goes on. */
+  /** Why it ended; null while it is open. */
   reason: string | null = null;
 
   /**
-   * @param after follows from behind this event; from the start when undefined.
-   * @param start where the next one begins in the text of all events, as replay gives it.
+   * @param after the last event before the first record; undefined for the start.
+   * @param start offset of the next event in the text of all events, as in a replay.
    */
   constructor(service: EventLogService, after: string | undefined, start: number) {
     this.#start = start;
@@ -27,28 +27,28 @@ export class HistoryFollower {
   }
 
   /**
-   * Lets it take what there is, to the end of what is known of the log.
-   * @param mayHaveFailed whether a read of it can have failed, which it may not know yet.
+   * Reads up to the end of the known log.
+   * @param mayHaveFailed whether a read may have failed without notice so far.
    */
   async catchUp(text: string, mayHaveFailed: boolean): Promise<void> {
     for (let turns = 0; this.#start + this.#text.length < text.length; turns++) {
       if (mayHaveFailed && this.reason === "replay_failed") break;
-      assert.ok(turns < TURNS_MAX && this.reason === null, "a follower is given every event");
+      assert.ok(turns < TURNS_MAX && this.reason === null, "a follower gets every event");
       await setImmediate();
     }
     this.check(text);
   }
 
-  /** It is told that the writer has stopped, or why else it ended, unless it could not read. */
+  /** Waits for its end, for the expected reason or after a failed read. */
   async ended(expected = "writer_poisoned"): Promise<void> {
     for (let turns = 0; this.reason === null; turns++) {
-      assert.ok(turns < TURNS_MAX, `a follower is told: ${expected}`);
+      assert.ok(turns < TURNS_MAX, `a follower ends: ${expected}`);
       await setImmediate();
     }
     assert.ok([expected, "replay_failed"].includes(this.reason), this.reason);
   }
 
-  /** What it was given are the events behind its place, each once and in order. */
+  /** Checks that it received the events after its position, each once and in order. */
   check(text: string): void {
     assert.ok(text.startsWith(this.#text, this.#start), "a follower sees what replay shows");
   }

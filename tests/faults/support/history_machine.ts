@@ -1,6 +1,6 @@
 /**
- * A machine with a simulated disk whose operations fail and whose power goes when a test says so,
- * and the processes that run on it one after the other.
+ * A machine with a simulated disk, whose operations and power fail on request, and the processes
+ * that run on it in turn.
  */
 import assert from "node:assert/strict";
 import type { SegmentBounds } from "../../../src/log/segment/segment_writer.ts";
@@ -18,30 +18,30 @@ import { TEST_TIME_MS } from "../../support/test_log.ts";
 import { openWatchedLog, openWatchedService } from "../../support/watched_log.ts";
 import type { FaultPlan } from "./fault_plans.ts";
 
-/** Chooses how an operation fails; null when it works. */
+/** Chooses how an operation fails; null if it succeeds. */
 export type Chooser = (operation: Operation) => FaultPlan | null;
 
-/** Chooses at an operation what a crash leaves; null when the power stays. */
+/** Chooses what a crash at an operation keeps; null if the power stays on. */
 export type PowerCut = (operation: Operation) => CrashChoice | null;
 
 export class HistoryMachine {
   readonly #random: Random;
   #disk: SimulatedDisk;
   #nowMs = TEST_TIME_MS;
-  /** Asked until an operation fails. */
+  /** Called until an operation fails. */
   #choose: Chooser | null = null;
-  /** The last that has failed in this process. */
+  /** The last fault of this process. */
   #struck: FaultPlan | null = null;
   #hasFailed = false;
   #cutPower: PowerCut | null = null;
-  /** What the crash left, from then on. */
+  /** The disk after the power failure; null while the power is on. */
   #left: SimulatedDisk | null = null;
-  /** Called before each operation while there is power. */
+  /** Called before each operation while the power is on. */
   watch: ((operation: Operation) => Promise<void>) | null = null;
-  /** How long an operation takes at most, in turns of other work. */
+  /** Maximum duration of an operation, in event loop turns. */
   operationTurnsMax = 0;
 
-  /** @param tree what the disk holds. */
+  /** @param tree initial contents of the disk. */
   constructor(random: Random, tree?: Tree) {
     this.#random = random;
     this.#disk = this.#attached(new SimulatedDisk(tree));
@@ -60,49 +60,49 @@ export class HistoryMachine {
     return this.#left !== null;
   }
 
-  /** Lets an operation fail; what failed before works again. */
+  /** Arms a new fault; clears the earlier one. */
   arm(choose: Chooser): void {
     this.#choose = choose;
     this.#struck = null;
   }
 
-  /** From now on all works, while the power stays. */
+  /** All operations succeed from now on, while the power is on. */
   disarm(): void {
     this.#choose = null;
     this.#struck = null;
   }
 
-  /** Lets the power go at an operation. */
+  /** Schedules a power failure. */
   cutPower(cut: PowerCut): void {
     this.#cutPower = cut;
   }
 
-  /** Sets the clock, which stands until then. */
+  /** Sets the clock, which stands still between calls. */
   changeClock(change: (nowMs: number) => number): void {
     this.#nowMs = change(this.#nowMs);
   }
 
-  /** The power goes now, unless it has, and comes back. */
+  /** Cuts the power unless it is off, then restores it. */
   restorePower(): void {
     this.#disk = this.#attached(this.#left ?? this.#disk.crash(anyOf(this.#random)));
     this.#left = null;
     this.endProcess();
   }
 
-  /** A process, or a phase of one, is over: what it met is no matter of the next one. */
+  /** A process, or a phase of one, ends: its faults do not affect the next one. */
   endProcess(): void {
     this.disarm();
     this.#hasFailed = false;
     this.#cutPower = null;
   }
 
-  /** A new process with the service; null when it failed to start. */
+  /** Starts the service in a new process; null if that failed. */
   async start(report: (line: string) => void = () => {}): Promise<EventLogService | null> {
     const options = { storage: this.#disk, ...this.#time(), report };
     return await this.attempt(() => openWatchedService(options));
   }
 
-  /** A process with the command `seal`. */
+  /** Runs `seal` in a process. */
   async seal(bounds: SegmentBounds): Promise<void> {
     const options = { storage: this.#disk, ...this.#time(), report() {} };
     const log = await this.attempt(() => openWatchedLog(options));
@@ -111,7 +111,7 @@ export class HistoryMachine {
     await this.attempt(() => log.close());
   }
 
-  /** Null when it failed by what was done to the disk; it must not fail otherwise. */
+  /** @returns null if an injected fault made it fail; any other failure is an error. */
   async attempt<T>(action: () => Promise<T>): Promise<T | null> {
     try {
       return await action();
@@ -122,7 +122,7 @@ export class HistoryMachine {
     }
   }
 
-  /** What fails once by the disk works the next time. */
+  /** An operation that fails once by an injected fault succeeds when retried. */
   async again<T>(action: () => Promise<T>): Promise<T> {
     return await this.attempt(action) ?? await action();
   }

@@ -1,7 +1,8 @@
 /**
- * A long history on a machine that fails: clients submit, read and follow, operators restart and
- * seal, the clock is set, operations of the disk fail, and at the end of each generation the power
- * goes, now and then again while the log recovers. All that is seen is held to what is known.
+ * A long history on an unreliable machine: clients submit, read and follow, operators restart and
+ * seal, the clock is set, operations of the disk fail, and each generation ends in a power failure,
+ * sometimes with another one during recovery. All observations are checked against the known
+ * history.
  */
 import assert from "node:assert/strict";
 import type { CommittedEvent } from "../../../src/event/verify_event.ts";
@@ -21,18 +22,18 @@ import { LogRun } from "./log_run.ts";
 
 const GENERATIONS = 4;
 const BURST_MAX = 4;
-/** How often a burst has the same mutation twice, or two batches of one name. */
+/** Probability that a burst has a duplicate mutation, or two batches of one name. */
 const TWINS = 0.3;
-/** Within so many turns of other work clients submit, or an operation of the disk takes. */
+/** Maximum delays of clients and of disk operations, in event loop turns. */
 const CLIENT_TURNS_MAX = 60;
 const OPERATION_TURNS_MAX = 12;
-/** Where a segment ends; few, since each costs every start and every new batch some time. */
+/** Segment sizes; large, since each segment slows every start and every new batch. */
 const SEGMENT_EVENTS = [120, 120, 1000];
-/** How many events a follower is given at its start, at the most; now and then all. */
+/** Most events that a follower gets at its start, except when it starts at the beginning. */
 const FOLLOWED_MAX = 30;
 const HOUR_MS = 3_600_000;
 const YEAR_MS = 365 * 24 * HOUR_MS;
-/** What happens to the clock; a machine without one begins in 1970. */
+/** Changes of the clock; a machine without one starts in 1970. */
 const CLOCK_CHANGES: readonly ((nowMs: number) => number)[] = [
   (nowMs) => nowMs + 1,
   (nowMs) => nowMs + 0.5,
@@ -44,15 +45,15 @@ const CLOCK_CHANGES: readonly ((nowMs: number) => number)[] = [
   () => TEST_TIME_MS + 50 * YEAR_MS,
 ];
 
-/** Mutations that are asked for again. */
+/** Number of mutations that are resubmitted. */
 const REPEATED = 12;
 const ANCHORS = 2;
 
-/** About how many changes of the disk there are while the power goes. */
+/** Approximate number of disk changes during which the power can fail. */
 const RECOVERY_CHANGES_MAX = 8;
 const CHANGES_MAX = { submissions: 5, shutdown: 3, seal: 30 };
 
-/** How often each thing happened, by its name. */
+/** How often each thing happened, by name. */
 export type Tally = Record<string, number>;
 
 type Step =
@@ -65,7 +66,7 @@ type Step =
   | "kill"
   | "seal"
   | "clock";
-/** How likely each step is, in thousandths. */
+/** Probability of each step, in thousandths. */
 const STEPS: Record<Step, number> = {
   submit: 644,
   repeat: 110,
@@ -83,7 +84,7 @@ export class HistoryRun extends LogRun {
   readonly #tally: Tally;
   readonly #mutations: RandomMutations;
 
-  /** @param steps of each generation. */
+  /** @param steps number of steps in each generation. */
   constructor(random: Random, steps: number, tally: Tally) {
     super(random);
     this.#steps = steps;
@@ -149,7 +150,7 @@ export class HistoryRun extends LogRun {
     this.#failNth(randomInteger(this.random, 1, 3), kinds);
   }
 
-  /** Lets the `nth` operation from now on fail in some way; of these kinds, of any if absent. */
+  /** Lets the `nth` operation from now on fail, of these kinds or of any. */
   #failNth(nth: number, kinds?: readonly OperationKind[]): void {
     let left = nth;
     this.machine.arm((operation) => {
@@ -158,7 +159,7 @@ export class HistoryRun extends LogRun {
     });
   }
 
-  /** Lets the power go at the `nth` change of the disk from now on. */
+  /** Cuts the power at the `nth` change of the disk from now on. */
   #crashAt(nth: number): void {
     let left = nth;
     this.machine.cutPower((operation) =>
@@ -166,7 +167,7 @@ export class HistoryRun extends LogRun {
     );
   }
 
-  /** Several clients at once, now and then with the same batch or another one of the same name. */
+  /** Several clients at once, sometimes with a duplicate or a conflicting batch. */
   async #burst(count: number): Promise<void> {
     const mutations = Array.from({ length: count }, () => this.#mutations.next());
     if (this.random() < TWINS) mutations.push(this.#mutations.twinOf(mutations[0]!));
@@ -183,7 +184,7 @@ export class HistoryRun extends LogRun {
     return outcomes;
   }
 
-  /** A page is what a plain look at all events gives. */
+  /** A page matches a plain filter of all events. */
   async #read(): Promise<void> {
     const { random, known: { events } } = this;
     const after = random() < 0.8 ? randomItem(random, events)?.event_id : undefined;
@@ -200,24 +201,24 @@ export class HistoryRun extends LogRun {
     assert.ok(text === expected.map((event) => JSON.stringify(event)).join(","), "a page");
   }
 
-  /** The process ends, in order or not; a sealing may come; then there is a new one. */
+  /** Ends the process, cleanly or not, optionally seals, and starts a new process. */
   async #restart(how: "restart" | "kill" | "seal"): Promise<void> {
     await this.end(how === "kill" ? "killed" : "closed");
     if (how === "seal") {
       if (this.random() < 0.4) this.#failNth(randomInteger(this.random, 1, 60));
       await this.#seal();
-      if (this.machine.hasFailed) this.#count("sealing failed");
+      if (this.machine.hasFailed) this.#count("seal failed");
       if (!this.machine.isOff) this.machine.endProcess();
     }
     await this.#start();
   }
 
-  /** Segments have sizes of any kind. */
+  /** Seals into segments of varying sizes. */
   async #seal(): Promise<void> {
     await this.seal({ events: randomItem(this.random, SEGMENT_EVENTS), bytes: 100_000 });
   }
 
-  /** Starts the service, again if need be, and sees what is there. */
+  /** Starts the service, with retries, and checks what it shows. */
   async #start(): Promise<void> {
     if (this.random() < 0.2) this.#failNth(randomInteger(this.random, 1, 40));
     const report = (line: string) => {
@@ -238,7 +239,7 @@ export class HistoryRun extends LogRun {
     this.follow(isAtStart ? -1 : last - randomInteger(this.random, 0, FOLLOWED_MAX));
   }
 
-  /** What the running service has built up is what a new one builds from its files. */
+  /** The state of the running service equals that of a new one on the same files. */
   async #compareWithReopened(): Promise<void> {
     this.machine.disarm();
     await this.follower!.catchUp(this.known.text, this.machine.hasFailed);
@@ -246,7 +247,7 @@ export class HistoryRun extends LogRun {
     await this.#compare([this.service!, await reopen(this.machine.disk.tree())]);
   }
 
-  /** Events, streams and answers are what the model says; streams at some events are the same. */
+  /** Events, streams and answers match the model; all services list the same streams at anchors. */
   async #compare(services: readonly EventLogService[]): Promise<void> {
     const { known, random } = this;
     const anchors = Array.from(
@@ -258,7 +259,7 @@ export class HistoryRun extends LogRun {
       ...this.#mutations.sources.map((source): Mutation => ({ kind: "retire", source })),
     ];
     const seen = await Promise.all(services.map(async (log) => {
-      assert.ok(await replayText(log) === known.text, "all events are there, byte by byte");
+      assert.ok(await replayText(log) === known.text, "all events exist, byte for byte");
       assert.deepEqual((await log.streams(ALL_STREAMS)).streams, known.model.streams());
       for (const mutation of repeated) {
         const expected = known.model.answer(mutation);
@@ -269,7 +270,7 @@ export class HistoryRun extends LogRun {
     for (const other of seen) assert.deepEqual(other, seen[0], "streams at an event");
   }
 
-  /** The power goes, while the service works, is shut down, or the log is sealed. */
+  /** The power fails while the service runs, during its shutdown, or during a seal. */
   async #crash(): Promise<void> {
     const { random } = this;
     const during = randomItem(random, ["submissions", "submissions", "shutdown", "seal"] as const);
@@ -288,7 +289,7 @@ export class HistoryRun extends LogRun {
     this.machine.restorePower();
   }
 
-  /** What is left is right for any reader, and a start goes on from it, also one that crashes. */
+  /** Any reader accepts what the crash left, and recovery completes, even if it crashes once. */
   async #recover(): Promise<void> {
     if (this.random() < 0.5) {
       this.#crashAt(randomInteger(this.random, 1, RECOVERY_CHANGES_MAX));

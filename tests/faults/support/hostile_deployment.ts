@@ -1,4 +1,4 @@
-/** A deployment that has one of everything, and copies of it with something else in a place. */
+/** A deployment with every kind of file, and copies of it with one entry replaced. */
 import { randomFillSync } from "node:crypto";
 import { cp, mkdir, readdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -11,14 +11,14 @@ import { openEventLog } from "../../../src/service/event_log.ts";
 import { preparedBatch } from "../../support/prepared.ts";
 import { type HostileEntry, treeOf } from "./hostile_entry.ts";
 
-/** What a command did that ran in this process. */
+/** Result of a command that ran in this process. */
 export interface CommandEnd {
   status: number;
   stdout: string;
   stderr: string;
 }
 
-/** Paths in it are relative to its folder. */
+/** Its paths are relative to its folder. */
 export interface WholeDeployment {
   dir: string;
   segment: string;
@@ -53,7 +53,7 @@ async function append(logDir: string, batchId: string): Promise<Receipt> {
   return receipt;
 }
 
-/** Makes a deployment with a segment, a pending file and a tail, an event in each. */
+/** Creates a deployment with a segment, a pending file and a tail of one event each. */
 export async function makeWhole(dir: string): Promise<WholeDeployment> {
   const logDir = join(dir, "data", "log");
   await mkdir(dir);
@@ -69,8 +69,8 @@ export async function makeWhole(dir: string): Promise<WholeDeployment> {
 }
 
 /**
- * Runs `use` on a copy in which `entry` has the place of what was there, which now lies outside.
- * @returns whether that is as it was.
+ * Runs `use` on a copy in which `entry` replaces the original, which is moved outside.
+ * @returns whether the original is unchanged.
  */
 export async function withHostile(
   { dir: whole }: WholeDeployment,

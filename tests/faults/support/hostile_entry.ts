@@ -1,16 +1,16 @@
-/** Entries that do not belong into a deployment, to put in the place of those that do. */
+/** Foreign entries that replace entries of a deployment. */
 import { spawnSync } from "node:child_process";
 import { lstat, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join, relative } from "node:path";
 import process from "node:process";
 
-/** Puts something at `path`, where nothing is any more. What was there is at `original`. */
+/** Creates an entry at `path`, which is free. The replaced entry is at `original`. */
 export interface HostileEntry {
   title: string;
-  /** Whether it leads to something of the right kind, in another place. */
+  /** Whether it leads to an entry of the right kind elsewhere. */
   isLink: boolean;
-  /** @returns what is to be undone at the end. */
+  /** @returns a cleanup function. */
   put(path: string, original: string): Promise<void | (() => Promise<void>)>;
 }
 
@@ -18,11 +18,11 @@ export const HOSTILE_ENTRIES: HostileEntry[] = [
   { title: "a dangling symlink", isLink: false, put: (path) => symlink("nowhere", path) },
   { title: "a symlink to itself", isLink: false, put: (path) => symlink(path, path) },
   { title: "a symlink to /dev/zero", isLink: false, put: (path) => symlink("/dev/zero", path) },
-  { title: "a symlink to what was there", isLink: true, put: (path, to) => symlink(to, path) },
+  { title: "a symlink to the original", isLink: true, put: (path, to) => symlink(to, path) },
   { title: "a pipe", isLink: false, put: (path) => make("mkfifo", [path]) },
   { title: "a socket", isLink: false, put: listen },
   { title: "a folder with a file", isLink: false, put: makeFolder },
-  // Only root can make one; elsewhere the symlink to one stands for it.
+  // Only root can create one; other users get a symlink to one.
   ...process.getuid?.() === 0
     ? [{
       title: "a device",
@@ -39,7 +39,7 @@ function make(program: string, args: string[]): Promise<void> {
   return Promise.resolve();
 }
 
-/** By a short name: a socket's path has a limit of its own. */
+/** Uses a short name, because the path of a socket is limited. */
 async function listen(path: string): Promise<() => Promise<void>> {
   const server = createServer();
   const short = join("/tmp", `hostile-${process.pid}-${Math.random().toString(36).slice(2)}`);
@@ -56,7 +56,7 @@ async function makeFolder(path: string): Promise<void> {
   await writeFile(join(path, "precious"), "precious");
 }
 
-/** All below a folder, with what tells that something has been written there. */
+/** Everything below a folder, with metadata that reveals writes. */
 export async function treeOf(folder: string): Promise<Record<string, string>> {
   const tree: Record<string, string> = {};
   for (const name of (await readdir(folder, { recursive: true })).sort()) {

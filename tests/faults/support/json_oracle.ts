@@ -1,7 +1,7 @@
 /**
- * What strict JSON must make of a text, told by the built-in parser and by rules written without a
- * look at the service's own reader. Slow, and simple enough to be believed: the built-in parser
- * says whether the grammar holds; each of the tokens that are left then holds its own rule.
+ * The expected result of strict JSON, from the built-in parser and rules written independently of
+ * the service's reader. Slow, and simple enough to trust: the built-in parser checks the grammar,
+ * then each token its own rule.
  */
 import canonicalizePackage from "canonicalize";
 
@@ -12,7 +12,7 @@ export type Verdict =
   | { isAccepted: false; reason: string }
   | { isAccepted: true; value: unknown; depth: number; canonical: string };
 
-/** @param depthMax containers that are deeper become 0. */
+/** @param depthMax deeper containers become 0. */
 export function judge(bytes: Uint8Array, depthMax: number): Verdict {
   const text = decodeUtf8(bytes);
   if (text === null) return refused("not UTF-8");
@@ -27,7 +27,7 @@ function refused(reason: string): Verdict {
   return { isAccepted: false, reason };
 }
 
-/** A byte order mark is a character like any other, so that the grammar refuses it. */
+/** A byte order mark is an ordinary character, so the grammar refuses it. */
 function decodeUtf8(bytes: Uint8Array): string | null {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
@@ -45,14 +45,14 @@ function isBuiltInJson(text: string): boolean {
   }
 }
 
-/** All tokens of a text that is known to be JSON. */
+/** All tokens of a valid JSON text. */
 const TOKENS = /[[\]{}:,]|"(?:[^"\\]|\\.)*"|[^[\]{}:," \t\r\n]+/gs;
 
 class TokenReader {
   readonly #tokens: string[];
   readonly #depthMax: number;
   #at = 0;
-  /** Most containers on one path. */
+  /** The deepest nesting. */
   depth = 0;
   brokenRule: string | null = null;
 
@@ -61,7 +61,7 @@ class TokenReader {
     this.#depthMax = depthMax;
   }
 
-  /** @param depth that of a container that begins here. */
+  /** @param depth of a container that begins here. */
   value(depth: number): unknown {
     const token = this.#next();
     if (token === "[" || token === "{") {
@@ -111,7 +111,7 @@ class TokenReader {
     return this.#tokens[this.#at++]!;
   }
 
-  /** Passes the end of a container, or the comma before its next item. */
+  /** Skips the end of a container, or the comma before its next item. */
   #ends(close: string): boolean {
     if (this.#tokens[this.#at] === ",") this.#at++;
     if (this.#tokens[this.#at] !== close) return false;

@@ -1,6 +1,6 @@
 /**
- * A log on a machine that fails, the service that runs on it and one follower of that. All that is
- * answered and shown is held to what is known.
+ * A log on an unreliable machine, its service and one follower. All responses and reads are checked
+ * against the known history.
  */
 import assert from "node:assert/strict";
 import type { SegmentBounds } from "../../../src/log/segment/segment_writer.ts";
@@ -15,7 +15,7 @@ import { replayText } from "../../support/stream_listing.ts";
 import { HistoryFollower } from "./history_follower.ts";
 import { HistoryMachine } from "./history_machine.ts";
 
-/** What a log held, and what is known of it. */
+/** The files of a log and its known history. */
 export interface Base {
   tree: Tree;
   known: KnownHistory;
@@ -36,26 +36,26 @@ export class LogRun {
     this.known = base?.known.copy() ?? new KnownHistory();
   }
 
-  /** What holds now, for a run that goes on from here. */
+  /** A copy of the current state, from which another run can start. */
   base(): Base {
     return { tree: this.machine.disk.tree(), known: this.known.copy() };
   }
 
-  /** A process starts, and what is there is what must be. @returns whether it started. */
+  /** Starts a process and checks what it shows. @returns whether it started. */
   async serve(): Promise<boolean> {
     const service = await this.machine.start();
     if (service !== null) await this.take(service);
     return service !== null;
   }
 
-  /** Goes on with a service that has started, and holds what is there to what is known. */
+  /** Takes over a started service and checks it against the known history. */
   async take(service: EventLogService): Promise<void> {
     this.service = service;
     this.isPoisoned = false;
     this.known.settle(await this.machine.again(() => replayText(service, this.known.frontier)));
   }
 
-  /** Follows the service from after one of the events; from the start when there is none. */
+  /** Follows the service from after the event at index `after`; from the start by default. */
   follow(after = -1): void {
     const { events, text } = this.known;
     const place = Math.max(-1, after);
@@ -66,7 +66,7 @@ export class LogRun {
   }
 
   /**
-   * Submits mutations at once, or each within so many turns of other work.
+   * Submits mutations at once, or each after a random delay of up to `turnsMax` turns.
    * @param isGroup whether they must share a commit.
    */
   async submit(
@@ -91,7 +91,7 @@ export class LogRun {
     return outcomes;
   }
 
-  /** The process ends, in order or not. */
+  /** Ends the process, cleanly or not. */
   async end(how: "closed" | "killed"): Promise<void> {
     const service = this.service;
     this.service = null;
@@ -100,7 +100,7 @@ export class LogRun {
     if (!this.machine.isOff) this.machine.endProcess();
   }
 
-  /** The service, if it runs, is shut down, and the command `seal` does its work. */
+  /** Shuts the service down if it runs, then runs `seal`. */
   async seal(bounds: SegmentBounds): Promise<void> {
     if (this.service !== null) await this.end("closed");
     await this.machine.seal(bounds);

@@ -1,6 +1,6 @@
 /**
- * Folders with little room, for real: a file system of its own in memory or in a file, or a limit
- * on the size of files. Each says why where this machine does not allow it.
+ * Folders with little space: a file system in memory or in a file, or a file size limit. Each
+ * reports why if this machine does not support it.
  */
 import { spawnSync } from "node:child_process";
 import { closeSync, openSync, writeSync } from "node:fs";
@@ -8,28 +8,28 @@ import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 
 export interface SmallDisk {
-  /** Where there is little room. */
+  /** The folder with little space. */
   dir: string;
-  /** Whether a new file finds no room either. */
+  /** Whether new files find no space either. */
   isFull: boolean;
-  /** What a program must be run by to be short of room there. */
+  /** The wrapper that a program needs to run short of space there. */
   wrapper: string[];
-  /** Makes room again, for a program that runs as well. */
+  /** Frees space, also for a running program. */
   makeRoom(pid: number): Promise<void>;
-  /** Ends the shortage and removes the disk; the folder around it stays. */
+  /** Ends the shortage and removes the disk; its parent folder stays. */
   remove(): void;
 }
 
-/** @returns the disk, or why there cannot be one. */
+/** @returns the disk, or why there is none. */
 export type SmallDiskMaker = (folder: string) => Promise<SmallDisk | string>;
 
 const MIB = 1024 * 1024;
-/** Room for ingest, about. */
+/** Approximate space for ingest. */
 const ROOM_BYTES = MIB;
-/** What `makeRoom()` frees. */
+/** The space that `makeRoom()` frees. */
 const FILLER_BYTES = MIB;
 
-/** A file system in memory. Needs root. */
+/** An in-memory file system. Needs root. */
 export const memoryDisk: SmallDiskMaker = async (folder) => {
   const dir = join(folder, "mnt");
   await mkdir(dir);
@@ -56,8 +56,8 @@ export const imageDisk: SmallDiskMaker = async (folder) => {
 };
 
 /**
- * A limit on the size of each file: a write beyond it is cut short, the next one EFBIG. The signal
- * that comes with it is ignored, as a service manager can have it. Needs `prlimit`.
+ * A file size limit: a write beyond it is cut short, the next one fails with EFBIG. Its signal is
+ * ignored, as a service manager may configure it. Needs `prlimit`.
  */
 export const fileSizeLimit: SmallDiskMaker = async (folder) => {
   const fault = run("prlimit", ["--version"]);
@@ -99,7 +99,7 @@ function fill(path: string, sizeBytes: number): void {
   closeSync(fd);
 }
 
-/** @returns what went wrong; null when nothing did. */
+/** @returns an error message; null on success. */
 function run(program: string, args: string[]): string | null {
   const { error, status, stderr } = spawnSync(program, args, { encoding: "utf8" });
   if (error !== undefined) return `no ${program}: ${error.message}`;

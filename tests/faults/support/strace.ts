@@ -1,16 +1,16 @@
 /**
- * The system calls of a running process by `strace` (Linux): seen, and made to fail. It is attached
- * to the process, so faults begin and end while that runs.
+ * Traces system calls of a running process with `strace` (Linux), and makes them fail. It attaches
+ * to the process, so faults can begin and end while it runs.
  */
 import { spawn, spawnSync } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 
-/** Quoted data is kept up to this size: the header of the largest commit of a test fits. */
+/** Longest quoted data: the header of the largest commit of a test fits. */
 const STRING_BYTES_MAX = 65_536;
 
-/** Why no process can be traced on this machine; null where one can. */
+/** Why no process can be traced on this machine; null if one can. */
 export function straceAbsence(): string | null {
   const target = spawn("sleep", ["60"], { stdio: "ignore" });
   try {
@@ -27,14 +27,14 @@ export function straceAbsence(): string | null {
 }
 
 export interface Tracer {
-  /** Detaches; the process goes on. @returns the lines of the trace, in order. */
+  /** Detaches; the process keeps running. @returns the lines of the trace, in order. */
   stop(): Promise<string[]>;
 }
 
 /**
- * Attaches to all threads of a process; returns once it traces.
+ * Attaches to all threads of a process; resolves once it is traced.
  * @param folder where the trace is written.
- * @param args what to trace and what to inject, as `strace` takes it.
+ * @param args `strace` options: what to trace and what to inject.
  */
 export async function attachStrace(pid: number, folder: string, args: string[]): Promise<Tracer> {
   const tracePath = join(folder, "system_calls.trace");
@@ -48,7 +48,7 @@ export async function attachStrace(pid: number, folder: string, args: string[]):
       said += text;
       if (said.includes("attached")) resolve();
     });
-    exited.then(() => reject(new Error(`strace ended: ${said}`)));
+    exited.then(() => reject(new Error(`strace exited: ${said}`)));
   });
   return {
     async stop() {

@@ -1,13 +1,11 @@
-/**
- * Reads the lines that `strace -f -y` writes: each call with the lines where it began and ended.
- */
+/** Parses the output of `strace -f -y`: each call with the lines of its start and end. */
 
-/** One system call of a traced process. Lines are counted from 0. */
+/** A system call of a traced process. Lines are counted from 0. */
 export interface SystemCall {
   name: string;
-  /** The arguments as text; of a call that was interrupted in the trace, those before that. */
+  /** The arguments as text; up to the interruption if the trace interrupted the call. */
   args: string;
-  /** What it returned, as text; `?` for a call that never did. */
+  /** The result as text; `?` for a call that never returned. */
   result: string;
   beganLine: number;
   endedLine: number;
@@ -17,10 +15,10 @@ const WHOLE = /^(\d+) +(\w+)\((.*)\) += (.*)$/s;
 const BEGUN = /^(\d+) +(\w+)\((.*)<unfinished \.\.\.>$/s;
 const RESUMED = /^(\d+) +<\.\.\. (\w+) resumed>(.*)\) += (.*)$/s;
 
-/** All calls that ended, in the order in which they did. */
+/** All calls that returned, in the order of their return. */
 export function parseSystemCalls(lines: readonly string[]): SystemCall[] {
   const calls: SystemCall[] = [];
-  /** By thread: at most one call of each is under way. */
+  /** Calls in progress by thread: at most one each. */
   const begun = new Map<string, Omit<SystemCall, "result" | "endedLine">>();
   for (const [number, line] of lines.entries()) {
     const [, thread, name, args] = BEGUN.exec(line) ?? [];

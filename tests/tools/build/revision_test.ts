@@ -1,4 +1,4 @@
-/** The revision of a tree, in repositories made for it. */
+/** The revision of a tree, in temporary repositories. */
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
 import { mkdir, writeFile } from "node:fs/promises";
@@ -7,14 +7,14 @@ import { test } from "node:test";
 import { revisionModule, revisionOf } from "../../../tools/build/revision.ts";
 import { withFolder } from "../../../tools/support/program.ts";
 
-const skip = spawnSync("git", ["--version"]).status === 0 ? false : "no git at hand";
+const skip = spawnSync("git", ["--version"]).status === 0 ? false : "git not found";
 
 function git(folder: string, ...args: string[]): string {
   const identity = ["-c", "user.name=t", "-c", "user.email=t@example.org"];
   return execFileSync("git", ["-C", folder, ...identity, ...args], { encoding: "utf8" }).trim();
 }
 
-/** A repository of one commit, and the short name of that. */
+/** Creates a repository with one commit. @returns its short hash. */
 async function makeRepository(folder: string): Promise<string> {
   git(folder, "init", "--quiet");
   await writeFile(join(folder, "a"), "1");
@@ -24,7 +24,7 @@ async function makeRepository(folder: string): Promise<string> {
 }
 
 test(
-  "revisionOf() is the short revision, -dirty when a file of the tree was changed",
+  "revisionOf() is the short revision, with -dirty when a tracked file has changed",
   { skip },
   () =>
     withFolder(async (folder) => {
@@ -37,7 +37,7 @@ test(
     }),
 );
 
-test("revisionOf() is empty without a commit, without git and in another's repository", {
+test("revisionOf() is empty without a commit, without git, and inside another repository", {
   skip,
 }, () =>
   withFolder(async (folder) => {
@@ -50,7 +50,7 @@ test("revisionOf() is empty without a commit, without git and in another's repos
     assert.equal(revisionOf(inner), "");
   }));
 
-test("revisionModule() stands in for the module of the tree", async () => {
+test("revisionModule() replaces the module in the tree", async () => {
   const { path, text } = revisionModule("abc-dirty");
   const ofTree = await import(
     new URL(`../../../${path.replace(/js$/, "ts")}`, import.meta.url).href

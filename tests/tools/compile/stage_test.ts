@@ -1,4 +1,4 @@
-/** What the executable is made of. */
+/** The contents of the executable. */
 import assert from "node:assert/strict";
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -13,7 +13,7 @@ const PACKAGES = Object.keys(
   JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")).dependencies,
 );
 
-test("workersOf() finds every module that a thread is started with", () => {
+test("workersOf() finds every worker module", () => {
   const started = globSync("src/**/*.ts", { cwd: ROOT }).flatMap((path) => {
     const text = readFileSync(join(ROOT, path), "utf8");
     return [...text.matchAll(/new URL\("\.\/([^"]+)", import\.meta\.url\)/g)]
@@ -37,7 +37,7 @@ test("stage() copies the program, its revision and the JavaScript of its package
     return Promise.resolve();
   }));
 
-test("licencesOf() has the licence of every package that is embedded", () => {
+test("licencesOf() includes the licence of every embedded package", () => {
   const text = licencesOf(ROOT);
   for (const name of PACKAGES) assert.ok(text.includes(`${name}\n\n`), name);
   assert.ok(text.match(/copyright/gi)!.length >= PACKAGES.length);

@@ -7,7 +7,7 @@ const CASES: [type: number, name: string, doubt: RegExp | null][] = [
   [0x858458f6, "ramfs", /in memory/],
   [0x6969, "NFS", /doubtful/],
   [0xff534d42, "CIFS", /doubtful/],
-  // As a signed number of 32 bits.
+  // As a signed 32-bit number.
   [0xff534d42 | 0, "CIFS", /doubtful/],
   [0x01021997, "9p", /doubtful/],
   [0x65735546, "FUSE", /doubtful/],
@@ -15,11 +15,11 @@ const CASES: [type: number, name: string, doubt: RegExp | null][] = [
   [0xef53, "ext4", null],
   [0x9123683e, "Btrfs", null],
   [0x794c7630, "overlayfs", null],
-  [0x12345678, "a file system of unknown kind", null],
+  [0x12345678, "a file system of unknown type", null],
 ];
 
 for (const [type, name, doubt] of CASES) {
-  const verb = doubt === null ? "has no doubt of" : "doubts";
+  const verb = doubt === null ? "trusts" : "distrusts";
   test(`judgeFileSystem() ${verb} ${name} (${type})`, () => {
     const judged = judgeFileSystem(type, "linux");
     assert.equal(judged.name, name);
@@ -28,6 +28,6 @@ for (const [type, name, doubt] of CASES) {
   });
 }
 
-test("judgeFileSystem() knows the numbers of Linux alone", () => {
+test("judgeFileSystem() applies only to the type numbers of Linux", () => {
   assert.equal(judgeFileSystem(0x6969, "darwin").doubt, null);
 });

@@ -1,4 +1,4 @@
-/** The probes against storages that do one thing wrong. */
+/** The probes against storages with one fault each. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Buffer } from "node:buffer";
@@ -12,7 +12,7 @@ import {
 } from "../../../tools/selftest/probes.ts";
 import { withFolder } from "../../../tools/support/program.ts";
 
-/** A storage whose files are changed by `change` when they are opened. */
+/** A storage whose files are modified by `change` when opened. */
 function changed(storage: Storage, change: (file: StorageFile) => Partial<StorageFile>): Storage {
   return {
     ...storage,
@@ -31,7 +31,7 @@ function changed(storage: Storage, change: (file: StorageFile) => Partial<Storag
   };
 }
 
-test("the probes find nothing wrong with a real folder", () =>
+test("the probes pass on a real folder", () =>
   withFolder(async (dir) => {
     const storage = fileStorage(dir);
     await probeWrites(storage);
@@ -45,7 +45,7 @@ type Probe = (storage: Storage, dir: string) => Promise<unknown>;
 const renames: Probe = (storage, dir) => probeRename(dir, storage);
 
 const FAULTS: Record<string, [Probe, (storage: Storage) => Storage, RegExp]> = {
-  "writes that are lost": [
+  "lost writes": [
     probeWrites,
     (storage) => changed(storage, () => ({ write: () => Promise.resolve() })),
     /not read back/,
@@ -61,9 +61,9 @@ const FAULTS: Record<string, [Probe, (storage: Storage) => Storage, RegExp]> = {
   "a truncate that does nothing": [
     probeWrites,
     (storage) => changed(storage, () => ({ truncate: () => Promise.resolve() })),
-    /not its first bytes alone/,
+    /does not end at its new size/,
   ],
-  "a create that opens what is there": [
+  "an exclusive create that opens an existing file": [
     probeWrites,
     (storage) => {
       let opened = 0;
@@ -71,9 +71,9 @@ const FAULTS: Record<string, [Probe, (storage: Storage) => Storage, RegExp]> = {
         storage.open(path, mode === "create" && opened++ > 0 ? "write" : mode);
       return { ...storage, open };
     },
-    /can be made again/,
+    /can be created again/,
   ],
-  "a rename in two steps": [
+  "a rename that is not atomic": [
     renames,
     (storage) => ({
       ...storage,
@@ -92,7 +92,7 @@ const FAULTS: Record<string, [Probe, (storage: Storage) => Storage, RegExp]> = {
 };
 
 for (const [name, [probe, spoil, message]] of Object.entries(FAULTS)) {
-  test(`the probes find ${name}`, () =>
+  test(`the probes detect ${name}`, () =>
     withFolder(async (dir) => {
       await assert.rejects(() => probe(spoil(fileStorage(dir)), dir), message);
     }));

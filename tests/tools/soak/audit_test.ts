@@ -1,4 +1,4 @@
-/** What the soak finds wrong, case by case, on histories and observations made by hand. */
+/** Violations that the soak detects, case by case, in hand-made histories and observations. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Batch } from "../../../src/client/batch_body.ts";
@@ -27,7 +27,7 @@ function batchOf(batchId: string, events: number): Batch {
   return { source: "shop", batchId, events: submitted };
 }
 
-/** The event with the hash of what it says, whatever it had. */
+/** The event with a matching hash, whatever it had before. */
 function hashed(
   event: Omit<CommittedEvent, "event_hash"> & { event_hash?: string },
 ): CommittedEvent {
@@ -35,7 +35,7 @@ function hashed(
   return { ...event, event_hash: sha256Hex(canonicalize(envelope)) };
 }
 
-/** The events of a batch as the log has them. @param firstNumber of the first id. */
+/** The events of a batch as stored in the log. @param firstNumber of the first id. */
 function committed({ source, batchId, events }: Batch, firstNumber: number): CommittedEvent[] {
   return events.map((event, place) =>
     hashed({
@@ -81,7 +81,7 @@ function receiptOf(events: CommittedEvent[], status: Receipt["status"] = "commit
   };
 }
 
-/** Three batches of 2, 3 and 1 events; all but the third are acknowledged. */
+/** Three batches of 2, 3 and 1 events; the first two are acknowledged. */
 function known() {
   const ledger = new Ledger();
   const batches = [batchOf("a", 2), batchOf("b", 3), batchOf("c", 1)];
@@ -105,14 +105,14 @@ function audit({ ledger, heads }: Known, events: CommittedEvent[]): Audit {
   return audit;
 }
 
-test("Audit takes a log with all that was acknowledged, with and without the rest", () => {
+test("Audit accepts a log with every acknowledged batch, with or without the others", () => {
   const state = known();
   const { a, b, c } = state;
   assert.equal(audit(state, [...a, ...b]).history.length, 5);
   assert.equal(audit(state, [...a, ...b, ...c]).history.length, 6);
 });
 
-/** A client of a log that holds these events, a page for each two. */
+/** A client of a log with these events, two to a page. */
 function clientOf(events: CommittedEvent[]): Pages {
   return {
     async *replayPages({ after = null } = {}) {
@@ -127,7 +127,7 @@ function clientOf(events: CommittedEvent[]): Pages {
   };
 }
 
-test("Audit reads on page by page, and finds that what it has read is gone", async () => {
+test("Audit resumes after its last event, and detects that events it has read are gone", async () => {
   const { ledger, entries, a, b, c, heads } = known();
   const { signal } = new AbortController();
   const audit = new Audit(ledger, heads);
@@ -138,47 +138,47 @@ test("Audit reads on page by page, and finds that what it has read is gone", asy
   await audit.catchUp(clientOf([...a, ...b, ...c]), signal);
   assert.equal(audit.history.length, 6);
   const shorter = clientOf([...a, ...b]);
-  await assert.rejects(() => audit.catchUp(shorter, signal), /06 was in the log and is lost/);
+  await assert.rejects(() => audit.catchUp(shorter, signal), /06 was in the log but is lost/);
 });
 
-/** What is done to a good log, and what the audit says. */
+/** Changes to a correct log, and what the audit reports. */
 const FAULTS: Record<string, [spoil: (state: Known) => CommittedEvent[], RegExp]> = {
-  "a lost batch": [({ a }) => a, /shop\/b was acknowledged and is lost/],
-  "half of a batch": [({ a, b }) => [...a, ...b.slice(0, 2)], /shop\/b has 2 of 3 events/],
+  "a lost batch": [({ a }) => a, /shop\/b was acknowledged but is lost/],
+  "a partial batch": [({ a, b }) => [...a, ...b.slice(0, 2)], /shop\/b has 2 of 3 events/],
   "a duplicate batch": [
     ({ a, b }) => [...a, ...b, ...committed(batchOf("a", 2), 10)],
     /shop\/a is in the log twice/,
   ],
   "a batch that nobody submitted": [
     ({ a, b }) => [...a, ...b, ...committed(batchOf("x", 1), 9)],
-    /shop\/x is in the log, and nobody submitted it/,
+    /shop\/x is in the log, but nobody submitted it/,
   ],
   "a refused batch": [({ ledger, entries, a, b, c }) => {
     ledger.refuse(entries[2]!);
     return [...a, ...b, ...c];
-  }, /shop\/c is in the log, and was refused/],
-  "other ids than those of the receipt": [
+  }, /shop\/c is in the log, but was refused/],
+  "ids other than those of the receipt": [
     ({ a }) => [...a, ...committed(batchOf("b", 3), 30)],
     /shop\/b has ids from .*1e, not .*03/,
   ],
-  "an order that does not increase": [({ a, b }) => [...b, ...a], /comes after .* in the log/],
-  "a payload that was altered": [
+  "ids that do not increase": [({ a, b }) => [...b, ...a], /comes after .* in the log/],
+  "an altered payload": [
     ({ a, b }) => [{ ...a[0]!, payload: { place: 7 } }, a[1]!, ...b],
-    /payload of event .* is not what was hashed/,
+    /payload of event .* does not match its hash/,
   ],
-  "an envelope that was altered": [
+  "an altered envelope": [
     ({ a, b }) => [{ ...a[0]!, record_key: "other" }, a[1]!, ...b],
-    /event .* has another hash/,
+    /^event .* does not match its hash/,
   ],
   "an altered event with its hashes repaired": [
     ({ a, b }) => [hashed({ ...a[0]!, record_key: "other" }), a[1]!, ...b],
-    /shop\/a is in the log otherwise than it was submitted/,
+    /shop\/a differs in the log from what was submitted/,
   ],
   "another history after a known head": [({ heads, a, b }) => {
     heads.set(idAt(2), "0".repeat(64));
     return [...a, ...b];
   }, /chain head after event .* has changed/],
-  "a known head of an event that is gone": [({ heads, a, b }) => {
+  "a known chain head of a missing event": [({ heads, a, b }) => {
     heads.set(idAt(7), "0".repeat(64));
     return [...a, ...b];
   }, /does not contain event .*07, whose chain head is known/],
@@ -197,14 +197,14 @@ const FAULTS: Record<string, [spoil: (state: Known) => CommittedEvent[], RegExp]
     ({ a, b }) => [...a, ...b, retirementOf(RETIREMENT, idAt(4))],
     /retirement of shop names .*04 as its last event, not .*05/,
   ],
-  "several times of commit in a batch": [
+  "several commit times in a batch": [
     ({ a, b }) => [a[0]!, hashed({ ...a[1]!, observed_at: "2026-01-01T00:00:00.001Z" }), ...b],
-    /shop\/a has several times of commit/,
+    /shop\/a has several commit times/,
   ],
 };
 
 for (const [name, [spoil, message]] of Object.entries(FAULTS)) {
-  test(`Audit finds ${name}`, () => {
+  test(`Audit detects ${name}`, () => {
     const state = known();
     const events = spoil(state);
     assert.throws(() => audit(state, events), (error) => {
@@ -213,7 +213,7 @@ for (const [name, [spoil, message]] of Object.entries(FAULTS)) {
   });
 }
 
-test("Ledger takes no answer that contradicts an earlier one", () => {
+test("Ledger rejects an answer that contradicts an earlier one", () => {
   const { ledger, entries, a, c } = known();
   const receipt: Receipt = { ...receiptOf(a), status: "duplicate" };
   ledger.acknowledge(entries[0]!, receipt);
@@ -233,7 +233,7 @@ test("Ledger takes no answer that contradicts an earlier one", () => {
   assert.throws(() => ledger.acknowledge(entries[2]!, receiptOf(c)), /refused/);
 });
 
-/** Number 1 to 100, of two sources with two streams each. */
+/** Events 1 to 100, of two sources with two streams each. */
 function numbered(number: number): CommittedEvent {
   const [event] = committed(batchOf(`${number}`, 1), number);
   const source = number % 2 === 0 ? "crm" : "shop";
@@ -246,14 +246,14 @@ function history(): History {
   return history;
 }
 
-/** What a follower saw from after the tenth event on. */
+/** The observation of a follower that started after the tenth event. */
 function observation(through: number, numbers: number[], filter: ReplayFilter = {}) {
   const seen = new EventTrace();
   for (const number of numbers) seen.add(numbered(number));
   return { observer: "follower", filter, after: idAt(10), through: idAt(through), seen };
 }
 
-test("History agrees with who saw a part of it, and with nobody else", () => {
+test("History.check() accepts an observation of part of it and rejects any other", () => {
   const crm = { source: "crm" };
   history().check(observation(13, [11, 12, 13]));
   history().check(observation(20, [12, 18], { ...crm, stream: "orders" }));
@@ -275,7 +275,7 @@ const ROWS = [
   { source: "shop", stream: "orders", event_count: 2, frontier_event_id: idAt(9) },
 ];
 
-test("Observations are checked once the history covers them, listings too", async () => {
+test("Observations.check() checks observations and listings once the history covers them", async () => {
   const observations = new Observations();
   const { signal } = new AbortController();
   await observations.add(observation(101, [11]), signal);

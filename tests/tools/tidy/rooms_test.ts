@@ -7,14 +7,14 @@ import {
   findWrongRooms,
 } from "../../../tools/tidy/rooms.ts";
 
-/** A tree of files that import others. */
+/** A tree of files that import each other. */
 function treeOf(imports: Record<string, string[]>) {
   const read = (path: string) =>
     imports[path]!.map((specifier) => `import { a } from "${specifier}";\n`).join("");
   return { files: Object.keys(imports), read };
 }
 
-test("findWrongRooms() finds imports that go up, and folders that are no room", () => {
+test("findWrongRooms() finds upward imports, and folders that are not rooms", () => {
   const { files, read } = treeOf({
     "src/log/log.ts": ["./segment/a.ts", "../event/a.ts"],
     "src/log/segment/a.ts": ["../storage/a.ts", "./b.ts", "../../event/a.ts"],
@@ -25,17 +25,17 @@ test("findWrongRooms() finds imports that go up, and folders that are no room", 
   assert.deepEqual(findWrongRooms(files, read), [
     "src/log/segment/b.ts: imports src/log/sealing/a.ts, against the order of rooms",
     "src/log/segment/b.ts: imports src/log/log.ts, against the order of rooms",
-    "src/log/cellar/a.ts: its folder is no room of the log that tools/tidy/rooms.ts has",
+    "src/log/cellar/a.ts: its folder is not a room listed in tools/tidy/rooms.ts",
   ]);
 });
 
-test("findFullFolders() counts the files of each folder of src/ by itself", () => {
+test("findFullFolders() counts the files of each folder of src/ separately", () => {
   const files = Array.from({ length: 26 }, (_, n) => `src/a/${n}.ts`);
   assert.deepEqual(findFullFolders([...files, "src/a/b/0.ts"]), ["src/a: 26 files, at most 25"]);
   assert.deepEqual(findFullFolders([...files.slice(1), "tests/a.ts"]), []);
 });
 
-test("findCycles() tells each circle once, and follows no thread", () => {
+test("findCycles() reports each cycle once, and does not follow worker modules", () => {
   const { files, read } = treeOf({
     "src/d.ts": ["./a.ts"],
     "src/c.ts": ["./a.ts"],
@@ -51,10 +51,10 @@ test("findCycles() tells each circle once, and follows no thread", () => {
   ]);
 });
 
-test("findInnerImports() finds what is imported from inside a package without a reason", () => {
+test("findInnerImports() finds imports from inside a package without a documented reason", () => {
   const { files, read } = treeOf({ "src/a.ts": ["p/src/x.js", "p/src/y.js", "p", "node:fs"] });
   const list = "\n| `p/src/x.js` | it is quicker |";
   assert.deepEqual(findInnerImports(files, read, list), [
-    "src/a.ts: imports p/src/y.js, without a reason in docs/dependencies.md",
+    "src/a.ts: imports p/src/y.js without a reason in docs/dependencies.md",
   ]);
 });
