@@ -193,7 +193,7 @@ test("a rotation that is undone keeps the tail, and says when it is tried again"
 test("a rotation that cannot be undone stops the writer, and the next start makes it good", async () => {
   const failed = await run(await startTree(), failRenames(2, 3));
   assert.deepEqual(failed.acknowledged, BEFORE);
-  assert.match(String(failed.refusals[0]), /the tail was not renamed back/);
+  assert.match(String(failed.refusals[0]), /tail rename failed/);
   const read = await readAll(failed.log.snapshot);
   assert.deepEqual(read.map(({ batch_id }) => batch_id), BEFORE);
   await failed.log.close();
