@@ -35,7 +35,7 @@ export interface Verification {
   report: VerifyReport;
   /** The first failure in log order; null if all checks pass. */
   failure: Damage<FailureCode> | null;
-  /** Other damaged files, before or after it. */
+  /** Other damaged files. */
   others: Damage[];
 }
 
