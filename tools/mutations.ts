@@ -40,8 +40,10 @@ const SYNC_TAIL = "await this.#tail.file.sync()";
 const UNLESS_NO_ROOM =
   '      if (!isNoRoom(error)) throw this.poisonBy("a write to the tail failed", error);\n';
 
-const TAKE_IN = "    this.#tail.add(commit, lines, offset + bytes.length, growth);\n" +
-  "    this.#tail.recent?.add(offset, bytes, this.#tail.lastEventId);\n";
+const TAKE_IN = "    this.#takeIn(() => {\n" +
+  "      this.#tail.add(commit, lines, offset + bytes.length, growth);\n" +
+  "      this.#tail.recent?.add(offset, bytes, this.#tail.lastEventId);\n" +
+  "    });\n";
 
 export const MUTATIONS: readonly Mutation[] = [
   {
@@ -86,8 +88,8 @@ export const MUTATIONS: readonly Mutation[] = [
     name: "a receipt is sent before the sync",
     edits: [edit(
       "log/wal/tail_writer.ts",
-      "    await this.#sync();\n    this.#tail.add",
-      "    void this.#sync();\n    this.#tail.add",
+      "    await this.#sync();\n    this.#takeIn",
+      "    void this.#sync();\n    this.#takeIn",
     )],
     tests: [CRASHES],
   },

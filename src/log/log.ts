@@ -235,9 +235,7 @@ export class Log {
         const file = this.#pending[0]!;
         await this.#sealOldest(maker.make);
         await this.#remove(file).catch(({ message }: Error) => {
-          this.#report(
-            `${file.path}: sealed but not removed; the next start removes it: ${message}`,
-          );
+          this.#report(`${file.path}: sealed, but not removed until restart: ${message}`);
         });
       },
       report: (line) => this.#report(line),
@@ -323,9 +321,7 @@ export class Log {
 
   /** Keeps the current tail after a failed rotation. */
   #keepTail(failure: RotationError): void {
-    if (failure.outcome === "torn") {
-      throw this.#writer.poisonBy("the tail was not renamed back", failure);
-    }
+    if (failure.outcome === "torn") throw this.#writer.poisonBy("tail rename failed", failure);
     if (failure.outcome === "undone") this.#writer.unsettle();
     this.#rotateAtBytes = this.#tail.endBytes + this.#rotateBytes;
     this.#report(

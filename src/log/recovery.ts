@@ -181,8 +181,8 @@ async function removeLeftovers(
 
 /**
  * Reads the manifest, or creates an empty log. The manifest of a new log is written last, so an
- * interrupted first start leaves an empty tail and empty folders; anything else without a manifest
- * has lost it.
+ * interrupted first start leaves only an empty tail and empty folders. Anything else has lost its
+ * manifest.
  */
 async function prepareFolder(storage: Storage): Promise<Manifest> {
   const names = await storage.list(".");

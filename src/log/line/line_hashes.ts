@@ -1,6 +1,6 @@
 /**
- * Recomputes batch digests and event hashes (`event/`) from stored lines. Members are
- * copied verbatim: lines differ from RFC 8785 form only in the order of members.
+ * Recomputes batch digests and event hashes (`event/`) from stored lines. Members are copied
+ * verbatim: lines differ from RFC 8785 form only in the order of members.
  */
 import { Buffer } from "node:buffer";
 import { sha256Hex } from "../../event/hash.ts";

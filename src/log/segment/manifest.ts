@@ -103,10 +103,8 @@ function assertSupported(manifest: Header, bounds: readonly (keyof Header)[]): v
   for (const bound of bounds) {
     if (manifest[bound] > SCHEMA_VERSION) {
       throw new UnsupportedFormatError(
-        `${MANIFEST_FILE}: ${bound} is ${
-          manifest[bound]
-        }, this program supports ${SCHEMA_VERSION}; ` +
-          "use the newer program that wrote the log",
+        `${MANIFEST_FILE}: ${bound} is ${manifest[bound]}, but this program supports only ` +
+          `${SCHEMA_VERSION}; use the newer program that wrote the log`,
       );
     }
   }

@@ -138,9 +138,7 @@ function checkRowGroup(
     throw new SegmentError(`a row group has ${rows} rows, expected 1 to ${ROW_GROUP_EVENTS_MAX}`);
   }
   if (chunks.length !== COLUMN_NAMES.length) {
-    throw new SegmentError(
-      `a row group has ${chunks.length} columns, expected ${COLUMN_NAMES.length}`,
-    );
+    throw new SegmentError(`a row group has ${chunks.length} columns`);
   }
   const columns: ColumnPlace[] = [];
   chunks.forEach((chunk, place) => {
@@ -185,9 +183,7 @@ function checkColumn(
     uncompressedBytes <= SNAPPY_GROWTH_MAX * (end - start) &&
     uncompressedBytes <= COMMIT_BODY_BYTES_MAX;
   if (!isPossible) {
-    throw new SegmentError(
-      `${name}: ${uncompressedBytes} uncompressed bytes in [${start}, ${end})`,
-    );
+    throw new SegmentError(`${name}: ${uncompressedBytes} bytes in range ${start} to ${end}`);
   }
   return { start, end, uncompressedBytes };
 }
@@ -216,9 +212,7 @@ function checkFilter({ meta_data }: ColumnChunk, name: ColumnName, rowsEnd: numb
 function checkCounts(metadata: SegmentMetadata, rowGroups: RowGroup[], rows: number): void {
   const counted = rowGroups.reduce((sum, rowGroup) => sum + rowGroup.rows, 0);
   if (counted !== rows || counted !== metadata.events) {
-    throw new SegmentError(
-      `expected ${metadata.events} events, found ${rows} rows, ${counted} in row groups`,
-    );
+    throw new SegmentError(`${metadata.events} events in ${rows} rows, ${counted} in row groups`);
   }
   const first = rowGroups[0]!.firstEventId;
   const last = rowGroups.at(-1)!.lastEventId;

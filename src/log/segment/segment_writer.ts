@@ -179,9 +179,7 @@ class SegmentWriter {
   #addEvent(event: StoredEvent, batch: BatchEntry): void {
     const { eventId } = event;
     if (this.#lastEventId !== null && eventId <= this.#lastEventId) {
-      throw new CorruptLogError(
-        `event ${eventId} is out of order after event ${this.#lastEventId}`,
-      );
+      throw new CorruptLogError(`event ${eventId} is out of order after ${this.#lastEventId}`);
     }
     const stream = this.#rows.add(event, batch);
     this.#chain.append(event.eventHash);

@@ -50,10 +50,7 @@ export function encodeStreamIndex(
   let end = 0;
   const endBlock = () => {
     const block = encodeRows(rows);
-    assert(
-      block.length <= STREAM_BLOCK_BYTES_MAX,
-      "the block is within the size that readers accept",
-    );
+    assert(block.length <= STREAM_BLOCK_BYTES_MAX, "a block is within the limit");
     end += block.length;
     blocks.push(block);
     places.push([rows.at(-1)![0], end]);

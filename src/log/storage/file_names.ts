@@ -52,7 +52,7 @@ function parseName(pattern: RegExp, name: string): IdRange | null {
   return match === null ? null : { firstEventId: match[1]!, lastEventId: match[2]! };
 }
 
-/** Whether the name of a segment lies in the id range of one of these pending files. */
+/** Whether the ids in a segment's name are within the range of one of these pending files. */
 export function isWithinPending(segmentName: string, pendingNames: readonly string[]): boolean {
   const segment = parseSegmentName(segmentName);
   return segment !== null && pendingNames.some((name) => {

@@ -168,11 +168,7 @@ export class HistoryCheck {
     }
     if (!isBefore(this.#lastId, id)) {
       const { eventId } = event;
-      throw this.failure(
-        `out of order after event ${this.lastEventId}`,
-        { eventId },
-        "order_invalid",
-      );
+      throw this.failure(`out of order after ${this.lastEventId}`, { eventId }, "order_invalid");
     }
     this.#nextId = this.#lastId;
     this.#lastId = id;

@@ -83,12 +83,7 @@ async function addRows(segment: Segment, history: HistoryCheck): Promise<void> {
 function asFailure(path: string, error: unknown): unknown {
   const options = { cause: error };
   if (isNotFound(error)) {
-    return new VerifyFailure(
-      "manifest_invalid",
-      "listed in the manifest, but missing",
-      { path },
-      options,
-    );
+    return new VerifyFailure("manifest_invalid", "listed but missing", { path }, options);
   }
   if (!(error instanceof SegmentError)) return error;
   // The error message already contains the path.

@@ -1,6 +1,6 @@
 /**
- * An in-memory copy of the newest commits of a file, so that followers and replays of the newest
- * events read no file. Readers copy the bytes, so an evicted commit is freed at once.
+ * An in-memory copy of the newest commits of a file, which lets followers and replays of the newest
+ * events avoid file reads. Readers copy the bytes, so an evicted commit is freed at once.
  *
  * Invariant: the commits held are the last ones of the file, without a gap.
  */

@@ -1,7 +1,7 @@
 /**
  * Distinguishes the remnant of an unfinished last commit from corruption. A commit is written only
  * after the previous one is synced, so invalid bytes are a remnant only if they can come from a
- * single commit: no valid commit follows, no other one begins in them, and they are not too many.
+ * single commit: no valid one follows, no other begins in them, and one commit can be that long.
  */
 import { Buffer } from "node:buffer";
 import { COMMIT_BODY_BYTES_MAX, COMMIT_HEADER_BYTES_MAX } from "../../limits.ts";

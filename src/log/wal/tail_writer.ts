@@ -54,9 +54,16 @@ export class TailWriter {
       throw new StorageFullError(`no room for a commit of ${bytes.length} bytes`, { cause: error });
     }
     await this.#sync();
-    try {
+    this.#takeIn(() => {
       this.#tail.add(commit, lines, offset + bytes.length, growth);
       this.#tail.recent?.add(offset, bytes, this.#tail.lastEventId);
+    });
+  }
+
+  /** Updates the state after a commit; a failure poisons the writer, because the commit is durable. */
+  #takeIn(update: () => void): void {
+    try {
+      update();
     } catch (error) {
       throw this.poisonBy("a durable commit contradicts the state in memory", error);
     }

@@ -192,7 +192,7 @@ test("a rolled-back rotation keeps the tail, and reports when it will be retried
 test("a rotation that cannot be rolled back stops the writer, and the next start completes it", async () => {
   const failed = await run(await startTree(), failRenames(2, 3));
   assert.deepEqual(failed.acknowledged, BEFORE);
-  assert.match(String(failed.refusals[0]), /the tail was not renamed back/);
+  assert.match(String(failed.refusals[0]), /tail rename failed/);
   const read = await readAll(failed.log.snapshot);
   assert.deepEqual(read.map(({ batch_id }) => batch_id), BEFORE);
   await failed.log.close();

@@ -149,11 +149,7 @@ const FINDINGS: [byChain: FailureCode, byDefault: FailureCode | null, findings: 
       ...[[SEGMENT_2, SEGMENT_1, SEGMENT_3], [SEGMENT_1, ...SEGMENTS], [SEGMENT_1, SEGMENT_3]]
         .map((segments) => withManifest(FULL, { ...MANIFEST, segments })),
     ],
-    [
-      "a segment is missing",
-      /^segments\/.*: listed in the manifest, but missing$/,
-      without(SEGMENT_2.path),
-    ],
+    ["a segment is missing", /^segments\/.*: listed but missing$/, without(SEGMENT_2.path)],
     [
       "an older manifest was restored",
       /^manifest\.json: does not list the next segment, segments\//,
@@ -271,14 +267,14 @@ const FINDINGS: [byChain: FailureCode, byDefault: FailureCode | null, findings: 
   ["order_invalid", "order_invalid", [
     [
       "events out of order",
-      /event .*: out of order after event /,
+      /event .*: out of order after /,
       withCommits(FULL, TAIL_FILE, swapLines),
       withCommits(FULL, PENDING_1, swapLines),
       await withRows(FULL, 0, ([first, second, ...rest]) => [second!, first!, ...rest]),
     ],
     [
       "overlapping files",
-      /^(tail\.ndjson|pending\/.*), event .*: out of order after event/,
+      /^(tail\.ndjson|pending\/.*), event .*: out of order after/,
       withTail(FULL, appendBytes(FULL.get(PENDING_1)!, TAIL)),
       await overlappingPending(),
     ],
