@@ -40,8 +40,8 @@ const SYNC_TAIL = "await this.#tail.file.sync()";
 const UNLESS_NO_ROOM =
   '      if (!isNoRoom(error)) throw this.poisonBy("a write to the tail failed", error);\n';
 
-const TAKE_IN = "    this.#takeIn(() => {\n" +
-  "      this.#tail.add(commit, lines, offset + bytes.length, growth);\n" +
+const TAKE_IN =
+  "    this.#takeIn(() => {\n      this.#tail.add(commit, lines, offset + bytes.length, growth);\n" +
   "      this.#tail.recent?.add(offset, bytes, this.#tail.lastEventId);\n" +
   "    });\n";
 

@@ -60,7 +60,7 @@ export class TailWriter {
     });
   }
 
-  /** Updates the state after a commit; a failure poisons the writer, because the commit is durable. */
+  /** Updates the state after a commit. A failure poisons the writer: the commit is durable. */
   #takeIn(update: () => void): void {
     try {
       update();
