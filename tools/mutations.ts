@@ -40,10 +40,9 @@ const SYNC_TAIL = "await this.#tail.file.sync()";
 const UNLESS_NO_ROOM =
   '      if (!isNoRoom(error)) throw this.poisonBy("a write to the tail failed", error);\n';
 
-const TAKE_IN =
-  "    this.#takeIn(() => {\n      this.#tail.add(commit, lines, offset + bytes.length, growth);\n" +
-  "      this.#tail.recent?.add(offset, bytes, this.#tail.lastEventId);\n" +
-  "    });\n";
+const ADD = "      this.#tail.add(commit, lines, offset + bytes.length, growth);\n";
+const RECENT = "      this.#tail.recent?.add(offset, bytes, this.#tail.lastEventId);\n";
+const TAKE_IN = `    this.#takeIn(() => {\n${ADD}${RECENT}    });\n`;
 
 export const MUTATIONS: readonly Mutation[] = [
   {
