@@ -5,7 +5,7 @@
  * every event that was acknowledged by then.
  */
 import { execFile } from "node:child_process";
-import { copyFile, mkdir, open, rm, stat } from "node:fs/promises";
+import { mkdir, open, rm } from "node:fs/promises";
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -22,10 +22,10 @@ import { Tally } from "../soak/tally.ts";
 import { claim, Violation } from "../soak/violation.ts";
 import { randomOf } from "../soak/workload.ts";
 import { type Random, randomInteger } from "../support/random.ts";
+import { Clients } from "./clients.ts";
 import { type FileSystem, makeDisk } from "./file_systems.ts";
 import type { Images } from "./images.ts";
 import { PoweredLog } from "./powered_log.ts";
-import { startClients } from "./run.ts";
 import { applyWrites, type LoggedWrite, readWriteLog } from "./write_log.ts";
 
 const run = promisify(execFile);
@@ -33,6 +33,7 @@ const run = promisify(execFile);
 /** As small as each of the file systems can be: a state is a copy. */
 const DISK_BYTES = 320 * 1024 * 1024;
 const ROTATE_BYTES = 512 * 1024;
+const WRITERS = 8;
 const LOAD_MS = 20_000;
 const PAGE_BYTES = 1024 * 1024;
 /** States with only a part of the writes since the last flush, for each state after a flush. */
@@ -45,6 +46,7 @@ export interface DiskStatesOptions {
   seed: number;
   /** Folder for the disks; best in memory. */
   folder: string;
+  preload?: string | undefined;
   report: (line: string) => void;
 }
 
@@ -107,26 +109,25 @@ export async function checkDiskStates(options: DiskStatesOptions): Promise<Tally
 }
 
 async function recordLoad(
-  { images, fileSystem, seed }: DiskStatesOptions,
+  { images, fileSystem, seed, preload }: DiskStatesOptions,
   number: number,
   disk: string,
   record: string,
   ledger: Ledger,
   tally: Tally,
 ): Promise<void> {
-  const machine = { images, disk, fileSystem, rotateBytes: ROTATE_BYTES, record };
+  const machine = { images, disk, fileSystem, rotateBytes: ROTATE_BYTES, preload, record };
   const log = await PoweredLog.create(machine);
-  const failing = new AbortController();
+  const clients = new Clients({ seed, number, client: log.client, ledger, tally });
   try {
     await log.boot();
-    const load = { seed, client: log.client, ledger, tally, failing };
-    const clients = startClients(load, number);
-    await delay(LOAD_MS, undefined, { signal: failing.signal });
+    clients.start(WRITERS, 0);
+    await delay(LOAD_MS, undefined, { signal: clients.load.failing });
     await clients.end();
   } catch (error) {
-    throw failing.signal.aborted ? failing.signal.reason : error;
+    throw clients.firstError ?? error;
   } finally {
-    failing.abort(new Error("the load is over"));
+    clients.abandon();
     await log.dispose();
   }
 }

@@ -18,6 +18,8 @@ export interface MachineOptions {
   rotateBytes: number;
   /** A library that serve loads before all others, on the program's disk. */
   preload?: string | undefined;
+  /** Path of an empty file that takes a record of every write to the disk (`write_log.ts`). */
+  record?: string | undefined;
 }
 
 export class Machine {
@@ -51,8 +53,9 @@ export class Machine {
       ...["-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", String(MEMORY_MIB)],
       ...["-nodefaults", "-display", "none", "-serial", "stdio", "-no-reboot"],
       ...["-kernel", kernel, "-initrd", initramfs, "-append", parameters.join(" ")],
-      ...["-drive", `file=${programDisk},if=virtio,format=raw,readonly=on`],
-      ...["-drive", `file=${options.disk},if=virtio,format=raw,cache=writeback`],
+      ...["-blockdev", `driver=file,filename=${programDisk},node-name=program,read-only=on`],
+      ...["-device", "virtio-blk-pci,drive=program"],
+      ...diskArguments(options),
       ...["-netdev", `user,id=net,restrict=on${forward.join("")}`],
       ...["-device", "virtio-net-pci,netdev=net,romfile="],
     ], { stdio: ["ignore", "pipe", "pipe"] });
@@ -81,6 +84,19 @@ export class Machine {
     this.#child.kill("SIGKILL");
     await this.ended;
   }
+}
+
+/** The second disk of the machine. Flushes of the guest reach it; so nothing is written through. */
+function diskArguments({ disk, record }: MachineOptions): string[] {
+  const raw = `driver=file,filename=${disk},node-name=raw`;
+  if (record === undefined) {
+    return ["-blockdev", raw, "-device", "virtio-blk-pci,drive=raw,write-cache=on"];
+  }
+  return [
+    ...["-blockdev", raw, "-blockdev", `driver=file,filename=${record},node-name=record`],
+    ...["-blockdev", "driver=blklogwrites,node-name=logged,file=raw,log=record"],
+    ...["-device", "virtio-blk-pci,drive=logged,write-cache=on"],
+  ];
 }
 
 async function freePort(): Promise<number> {

@@ -7,14 +7,11 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { Audit, type KnownHeads } from "../soak/audit.ts";
-import { LogFollower } from "../soak/follower.ts";
 import { Ledger } from "../soak/ledger.ts";
-import type { Load } from "../soak/load.ts";
-import { Observations } from "../soak/observations.ts";
 import { Tally } from "../soak/tally.ts";
 import { claim, Violation } from "../soak/violation.ts";
 import { randomOf } from "../soak/workload.ts";
-import { Writer } from "../soak/writer.ts";
+import { Clients } from "./clients.ts";
 import { type FileSystem, makeDisk } from "./file_systems.ts";
 import type { Images } from "./images.ts";
 import { PoweredLog } from "./powered_log.ts";
@@ -60,29 +57,15 @@ async function wearDisk(
 ): Promise<void> {
   const { images, fileSystem, preload, seed, cuts, report } = options;
   const random = randomOf(seed, `disk ${number}`);
-  const ending = new AbortController();
-  const failing = new AbortController();
-  const log = await PoweredLog.create({
-    images,
-    disk,
-    fileSystem,
-    rotateBytes: ROTATE_BYTES,
-    preload,
-  });
-  const load: Load = {
-    seed,
-    client: log.client,
-    ledger: new Ledger(),
-    observations: new Observations(),
-    tally,
-    ending: ending.signal,
-    failing: failing.signal,
-  };
+  const machine = { images, disk, fileSystem, rotateBytes: ROTATE_BYTES, preload };
+  const log = await PoweredLog.create(machine);
+  const clients = new Clients({ seed, number, client: log.client, ledger: new Ledger(), tally });
+  const { load } = clients;
   const heads: KnownHeads = new Map();
   const audit = new Audit(load.ledger, heads);
   const readBack = async (reader: Audit) => {
     const before = reader.history.length;
-    await reader.catchUp(log.client, failing.signal);
+    await reader.catchUp(log.client, load.failing);
     tally.add("audited", reader.history.length - before);
     tally.add("checked", load.observations.check(reader.history));
     const said = await log.verify();
@@ -91,45 +74,27 @@ async function wearDisk(
   };
   try {
     await log.boot();
-    const clients = startClients(load, number, failing);
+    clients.start(WRITERS, FOLLOWERS);
     for (let cut = 0; cut < CUTS_PER_DISK && tally.of("kills") < cuts; cut++) {
       const startMs = performance.now();
-      await delay(random() * LOAD_MS_MAX, undefined, { signal: failing.signal });
+      await delay(random() * LOAD_MS_MAX, undefined, { signal: load.failing });
       await log.cutPower();
       tally.add("kills");
       await log.boot();
       await readBack(audit);
-      failing.signal.throwIfAborted();
       const seconds = ((performance.now() - startMs) / 1000).toFixed(1);
       report(`cut ${tally.of("kills")} of ${cuts} after ${seconds} s: ${tally}`);
     }
-    ending.abort();
-    await clients;
-    failing.signal.throwIfAborted();
+    await clients.end();
     // All of it once more from the beginning.
     await readBack(new Audit(load.ledger, heads));
     audit.checkHeads();
   } catch (error) {
-    const cause = failing.signal.aborted ? failing.signal.reason : error;
-    throw new Violation(
-      `${(cause as Error).message}; the disk is ${disk}; console: ${log.console}`,
-      {
-        cause,
-      },
-    );
+    const cause = clients.firstError ?? error;
+    const where = `the disk is ${disk}; console: ${log.console}`;
+    throw new Violation(`${(cause as Error).message}; ${where}`, { cause });
   } finally {
-    failing.abort(new Error("the disk is done"));
+    clients.abandon();
     await log.dispose();
   }
-}
-
-/** Resolves when all have ended. */
-async function startClients(load: Load, disk: number, failing: AbortController): Promise<void> {
-  const named = <T>(kind: string, count: number, make: (name: string) => T) =>
-    Array.from({ length: count }, (_, place) => make(`${kind}-${disk}-${place}`));
-  const clients = [
-    ...named("writer", WRITERS, (name) => new Writer(load, name)),
-    ...named("follower", FOLLOWERS, (name) => new LogFollower(load, name)),
-  ];
-  await Promise.all(clients.map((client) => client.run().catch((error) => failing.abort(error))));
 }

@@ -23,6 +23,7 @@ const NAMES = [
   "freezes",
   "intrusions",
   "rounds",
+  "states",
 ] as const;
 
 /** What is counted. `checked` are observations, `audited` events. */
