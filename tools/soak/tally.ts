@@ -23,6 +23,7 @@ const NAMES = [
   "freezes",
   "intrusions",
   "rounds",
+  "states",
 ] as const;
 
 /** The names of the counts. `checked` are observations, `audited` events. */

@@ -1,0 +1,119 @@
+/**
+ * `deno task powercut --fs NAME [--cuts N | --states N] [--seed S] [--dir DIR] [--no-fsync]`: serves
+ * a log in a virtual machine, cuts its power at random moments, boots it again, and checks that
+ * everything acknowledged is there. Exit 0: nothing was lost. 1: something was, and the disk is
+ * kept. 2: bad arguments, or qemu is missing.
+ *
+ * - `--states` records every write to the disk instead of cutting the power, and checks so many
+ *   states that the disk was in, or could have been in; takes root.
+ * - `--no-fsync` makes every fsync of the service a no-op: it must lose events, and exit 1.
+ */
+import { execFile } from "node:child_process";
+import { mkdir } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import process from "node:process";
+import { parseArgs, promisify } from "node:util";
+import { endProcess } from "../src/runtime/end_process.ts";
+import { checkDiskStates } from "./powercut/disk_states.ts";
+import { FILE_SYSTEMS, type FileSystemName } from "./powercut/file_systems.ts";
+import { buildImages } from "./powercut/images.ts";
+import { fetchPackages, missingPrograms } from "./powercut/packages.ts";
+import { cutPowerRepeatedly } from "./powercut/run.ts";
+import { Violation } from "./soak/violation.ts";
+import { absenceOf, executableOf } from "./support/runtimes.ts";
+
+const CUTS_DEFAULT = "3";
+const EXIT_LOST = 1;
+const EXIT_USAGE = 2;
+const SEED_MAX = 2 ** 31;
+/** In the machine. */
+const LIBEATMYDATA = "/lib/eatmydata.so";
+
+interface Arguments {
+  fileSystem: FileSystemName;
+  /** Either is 0. */
+  cuts: number;
+  states: number;
+  seed: number;
+  folder: string;
+  isSynced: boolean;
+}
+
+/** @throws {Error} that says what is wrong with the arguments. */
+function readArguments(args: string[]): Arguments {
+  const { values } = parseArgs({
+    args,
+    options: {
+      fs: { type: "string", default: "ext4" },
+      cuts: { type: "string" },
+      seed: { type: "string", default: String(Math.floor(Math.random() * SEED_MAX)) },
+      dir: { type: "string", default: join(tmpdir(), "powercut") },
+      states: { type: "string" },
+      "no-fsync": { type: "boolean", default: false },
+    },
+  });
+  const { cuts = values.states === undefined ? CUTS_DEFAULT : "0", states = "0" } = values;
+  const seed = Number(values.seed);
+  if (!(values.fs in FILE_SYSTEMS)) {
+    throw new Error(
+      `--fs must be one of ${Object.keys(FILE_SYSTEMS).join(", ")}, got ${values.fs}`,
+    );
+  }
+  const counts = [Number(cuts), Number(states)];
+  if (!counts.every((count) => Number.isSafeInteger(count) && count >= 0) || !counts.includes(0)) {
+    throw new Error(`either --cuts or --states must be an integer above 0`);
+  }
+  if (!Number.isSafeInteger(seed)) throw new Error(`--seed must be an integer, got ${values.seed}`);
+  const fileSystem = values.fs as FileSystemName;
+  return {
+    fileSystem,
+    cuts: counts[0]!,
+    states: counts[1]!,
+    seed,
+    folder: resolve(values.dir),
+    isSynced: !values["no-fsync"],
+  };
+}
+
+/** @throws {Error} nothing says where a Node is, or it does not run. */
+async function nodePath(): Promise<string> {
+  const node = executableOf("node");
+  if (node === null) throw new Error(absenceOf("node"));
+  const { stdout } = await promisify(execFile)(node, ["-p", "process.execPath"]);
+  return stdout.trim();
+}
+
+async function powercut(given: Arguments): Promise<void> {
+  const { cuts, states, seed, folder, isSynced } = given;
+  const report = (line: string) => void process.stderr.write(`${line}\n`);
+  const work = states > 0 ? `${states} disk states` : `${cuts} power cuts`;
+  const name = `${work}, ${given.fileSystem}, seed ${seed}${isSynced ? "" : ", without fsync"}`;
+  await mkdir(folder, { recursive: true });
+  const images = await buildImages(folder, await fetchPackages(folder), await nodePath());
+  const preload = isSynced ? undefined : LIBEATMYDATA;
+  const fileSystem = FILE_SYSTEMS[given.fileSystem];
+  const options = { images, fileSystem, seed, folder, preload, report };
+  report(name);
+  try {
+    const tally = states > 0
+      ? await checkDiskStates({ ...options, states })
+      : await cutPowerRepeatedly({ ...options, cuts });
+    process.stdout.write(`${name}: nothing lost. ${tally}\n`);
+  } catch (error) {
+    if (!(error instanceof Violation)) throw error;
+    process.stdout.write(`${name}: FAILED. ${error.message}\n`);
+    process.exitCode = EXIT_LOST;
+  }
+}
+
+try {
+  const given = readArguments(process.argv.slice(2));
+  const missing = await missingPrograms();
+  if (missing !== null) throw new Error(`power cuts need a virtual machine: ${missing}`);
+  await powercut(given);
+} catch (error) {
+  process.stderr.write(`${(error as Error).message}\n`);
+  process.exitCode = EXIT_USAGE;
+}
+endProcess(Number(process.exitCode ?? 0));

@@ -1,0 +1,58 @@
+/** The clients of the soak on a log whose machine loses its power. */
+import { LogFollower } from "../soak/follower.ts";
+import type { Load } from "../soak/load.ts";
+import { Observations } from "../soak/observations.ts";
+import { Writer } from "../soak/writer.ts";
+
+export interface ClientsOptions extends Pick<Load, "seed" | "client" | "ledger" | "tally"> {
+  /** Of the disk: clients of another have other names. */
+  number: number;
+}
+
+export class Clients {
+  readonly load: Load;
+  readonly #number: number;
+  readonly #ending = new AbortController();
+  readonly #failing = new AbortController();
+  #running: Promise<unknown> = Promise.resolve();
+  /** What went wrong first; undefined while nothing has. */
+  firstError: unknown;
+
+  constructor({ number, ...shared }: ClientsOptions) {
+    this.#number = number;
+    this.load = {
+      ...shared,
+      observations: new Observations(),
+      ending: this.#ending.signal,
+      failing: this.#failing.signal,
+    };
+  }
+
+  start(writers: number, followers: number): void {
+    const named = <T>(kind: string, count: number, make: (name: string) => T) =>
+      Array.from({ length: count }, (_, place) => make(`${kind}-${this.#number}-${place}`));
+    const clients = [
+      ...named("writer", writers, (name) => new Writer(this.load, name)),
+      ...named("follower", followers, (name) => new LogFollower(this.load, name)),
+    ];
+    this.#running = Promise.all(clients.map((client) => client.run().catch(this.#fail)));
+  }
+
+  /** Lets them finish what they are at. @throws what went wrong first. */
+  async end(): Promise<void> {
+    this.#ending.abort();
+    await this.#running;
+    if (this.firstError !== undefined) throw this.firstError;
+  }
+
+  /** Nobody needs an answer any more. */
+  abandon(): void {
+    this.#failing.abort(new Error("the load is over"));
+  }
+
+  #fail = (error: unknown): void => {
+    if (this.#failing.signal.aborted) return;
+    this.firstError = error;
+    this.#failing.abort(error);
+  };
+}

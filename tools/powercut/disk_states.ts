@@ -1,0 +1,243 @@
+/**
+ * Disk states between the writes of a real file system: a virtual machine serves a log on a disk
+ * whose writes are recorded; then the record is replayed up to each flush, and to places between
+ * with only some of the writes since. Each state is mounted here (which takes root), and must hold
+ * every event that was acknowledged by then.
+ */
+import { execFile } from "node:child_process";
+import { mkdir, open, rm } from "node:fs/promises";
+import { statSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { promisify } from "node:util";
+import type { Receipt, RetirementReceipt } from "../../src/event/types.ts";
+import { openLog, SILENT_LISTENER } from "../../src/log/log.ts";
+import { EventScan } from "../../src/log/read/event_scan.ts";
+import type { LogSnapshot } from "../../src/log/read/snapshot.ts";
+import { fileStorage } from "../../src/log/storage/file_storage.ts";
+import { verifyLog } from "../../src/log/verify/verify.ts";
+import { Audit } from "../soak/audit.ts";
+import { type Due, Ledger, type LedgerEntry } from "../soak/ledger.ts";
+import { Tally } from "../soak/tally.ts";
+import { claim, Violation } from "../soak/violation.ts";
+import { randomOf } from "../soak/workload.ts";
+import { type Random, randomInteger } from "../support/random.ts";
+import { Clients } from "./clients.ts";
+import { type FileSystem, makeDisk } from "./file_systems.ts";
+import type { Images } from "./images.ts";
+import { PoweredLog } from "./powered_log.ts";
+import { applyWrites, type LoggedWrite, readWriteLog } from "./write_log.ts";
+
+const run = promisify(execFile);
+
+/** As small as each of the file systems can be: a state is a copy. */
+const DISK_BYTES = 320 * 1024 * 1024;
+const ROTATE_BYTES = 512 * 1024;
+const WRITERS = 8;
+const LOAD_MS = 20_000;
+const PAGE_BYTES = 1024 * 1024;
+/** States with only a part of the writes since the last flush, for each state after a flush. */
+const PARTIAL_STATES = 2;
+
+export interface DiskStatesOptions {
+  images: Images;
+  fileSystem: FileSystem;
+  states: number;
+  seed: number;
+  /** Folder for the disks; best in memory. */
+  folder: string;
+  preload?: string | undefined;
+  report: (line: string) => void;
+}
+
+/** A ledger that knows how long the record of writes was at each receipt. */
+class RecordedLedger extends Ledger {
+  readonly #recordPath: string;
+  /** By the place of an acknowledged batch. */
+  readonly batchesAtBytes: number[] = [];
+  readonly retirementsAtBytes: { atBytes: number; receipt: RetirementReceipt }[] = [];
+
+  constructor(recordPath: string) {
+    super();
+    this.#recordPath = recordPath;
+  }
+
+  override acknowledge(entry: LedgerEntry, receipt: Receipt): void {
+    super.acknowledge(entry, receipt);
+    const { length } = this.acknowledged;
+    if (length > this.batchesAtBytes.length) this.batchesAtBytes.push(this.#recordBytes);
+  }
+
+  override retire(receipt: RetirementReceipt): void {
+    super.retire(receipt);
+    this.retirementsAtBytes.push({ atBytes: this.#recordBytes, receipt });
+  }
+
+  /** What was acknowledged when the record had this size. */
+  dueAt(recordBytes: number): Due {
+    const isDue = (atBytes: number) => atBytes <= recordBytes;
+    return {
+      batches: this.batchesAtBytes.filter(isDue).length,
+      retirements: this.retirementsAtBytes.filter(({ atBytes }) => isDue(atBytes))
+        .map(({ receipt }) => receipt),
+    };
+  }
+
+  get #recordBytes(): number {
+    return statSync(this.#recordPath).size;
+  }
+}
+
+/** Records a load and checks so many states. @throws {Violation} a state misses something. */
+export async function checkDiskStates(options: DiskStatesOptions): Promise<Tally> {
+  const { fileSystem, folder, seed } = options;
+  const tally = new Tally();
+  for (let number = 0; tally.of("states") < options.states; number++) {
+    const name = (kind: string) => join(folder, `${kind}-${seed}-${number}.img`);
+    const disk = name("recorded");
+    const before = name("before");
+    await makeDisk(disk, DISK_BYTES, fileSystem);
+    await copySparse(disk, before);
+    const record = name("record");
+    await (await open(record, "w")).close();
+    const ledger = new RecordedLedger(record);
+    await recordLoad(options, number, disk, record, ledger, tally);
+    await replayStates(options, number, before, record, ledger, tally);
+    for (const path of [disk, before, record]) await rm(path);
+  }
+  return tally;
+}
+
+async function recordLoad(
+  { images, fileSystem, seed, preload }: DiskStatesOptions,
+  number: number,
+  disk: string,
+  record: string,
+  ledger: Ledger,
+  tally: Tally,
+): Promise<void> {
+  const machine = { images, disk, fileSystem, rotateBytes: ROTATE_BYTES, preload, record };
+  const log = await PoweredLog.create(machine);
+  const clients = new Clients({ seed, number, client: log.client, ledger, tally });
+  try {
+    await log.boot();
+    clients.start(WRITERS, 0);
+    await delay(LOAD_MS, undefined, { signal: clients.load.failing });
+    await clients.end();
+  } catch (error) {
+    throw clients.firstError ?? error;
+  } finally {
+    clients.abandon();
+    await log.dispose();
+  }
+}
+
+async function replayStates(
+  options: DiskStatesOptions,
+  number: number,
+  base: string,
+  record: string,
+  ledger: RecordedLedger,
+  tally: Tally,
+): Promise<void> {
+  const { folder, fileSystem, states, seed, report } = options;
+  const random = randomOf(seed, `states ${number}`);
+  const scratch = join(folder, `state-${seed}.img`);
+  const mounted = join(folder, `mounted-${seed}`);
+  await mkdir(mounted, { recursive: true });
+  const [log, disk] = [await open(record, "r"), await open(base, "r+")];
+  const check = async (lost: readonly LoggedWrite[], endBytes: number) => {
+    if (tally.of("states") >= states) return;
+    await copySparse(base, scratch);
+    const state = await open(scratch, "r+");
+    await applyWrites(state, log, lost);
+    await state.close();
+    await withMounted(scratch, mounted, fileSystem, async () => {
+      await checkLog(join(mounted, "deployment", "data", "log"), ledger, ledger.dueAt(endBytes));
+    }).catch((error) => {
+      throw new Violation(`at byte ${endBytes} of ${record}: ${error.message}`, { cause: error });
+    });
+    tally.add("states");
+    if (tally.of("states") % 100 === 0) report(`${tally.of("states")} of ${states} states`);
+  };
+  try {
+    let since: LoggedWrite[] = [];
+    for (const write of await readWriteLog(log)) {
+      since.push(write);
+      if (!write.isFlush) continue;
+      const { batches } = ledger.dueAt(write.endBytes);
+      const isServing = batches > 0;
+      for (let partial = 0; isServing && partial < PARTIAL_STATES; partial++) {
+        const place = randomInteger(random, 0, since.length - 1);
+        const kept = someOf(since.slice(0, place), random);
+        await check(kept, since[0]!.endBytes - 1);
+      }
+      await applyWrites(disk, log, since);
+      since = [];
+      if (isServing) await check([], write.endBytes);
+    }
+  } finally {
+    await log.close();
+    await disk.close();
+    await rm(scratch, { force: true });
+  }
+}
+
+/** A disk without power has kept any of the writes since its last flush. */
+function someOf(writes: readonly LoggedWrite[], random: Random): LoggedWrite[] {
+  const share = random();
+  return writes.filter(() => random() < share);
+}
+
+/** Recovers a log, and holds it against what was acknowledged. */
+async function checkLog(folder: string, ledger: Ledger, due: Due): Promise<void> {
+  const storage = fileStorage(folder);
+  const log = await openLog({
+    storage,
+    clockMs: Date.now,
+    randomBytes: (into) => void crypto.getRandomValues(into as Uint8Array<ArrayBuffer>),
+    listener: SILENT_LISTENER,
+  });
+  try {
+    const audit = new Audit(ledger, new Map());
+    await readInto(audit, log.snapshot);
+    audit.settle(due);
+  } finally {
+    await log.close();
+  }
+  const { failure } = await verifyLog(storage, { chain: true });
+  claim(failure === null, `verify --chain: ${failure?.message}`);
+}
+
+async function readInto(audit: Audit, snapshot: LogSnapshot): Promise<void> {
+  let after: string | undefined;
+  for (;;) {
+    const limits = { limitEvents: Infinity, limitBytes: PAGE_BYTES };
+    const scan = new EventScan(snapshot, { after, filter: {}, ...limits });
+    const pieces: string[] = [];
+    for (let piece = await scan.next(); piece !== null; piece = await scan.next()) {
+      if (piece.length > 0) pieces.push(piece.toString());
+    }
+    if (pieces.length === 0) return;
+    audit.takeAll(JSON.parse(`[${pieces.join(",")}]`));
+    after = scan.nextAfter ?? undefined;
+  }
+}
+
+async function withMounted(
+  disk: string,
+  folder: string,
+  { type, options }: FileSystem,
+  work: () => Promise<void>,
+): Promise<void> {
+  await run("mount", ["-t", type, "-o", `loop,${options}`, disk, folder]);
+  try {
+    await work();
+  } finally {
+    await run("umount", [folder]);
+  }
+}
+
+async function copySparse(from: string, to: string): Promise<void> {
+  await run("cp", ["--sparse=always", from, to]);
+}

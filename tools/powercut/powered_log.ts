@@ -1,0 +1,135 @@
+/**
+ * The log under test on the disk of a virtual machine, whose power is cut and which boots again
+ * under its clients. They reach it over a Unix socket of this machine, and wait while it is down.
+ */
+import { mkdtemp, realpath, rm } from "node:fs/promises";
+import { connect, createServer, type Server, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { EventLogClient } from "../../src/client/event_log_client.ts";
+import { SYSTEM_TIMING } from "../../src/client/timing.ts";
+import { unixFetch } from "../../src/client/unix_fetch.ts";
+import { claim } from "../soak/violation.ts";
+import { Machine, type MachineOptions } from "./machine.ts";
+
+/** Emulation without hardware support takes seconds for what takes milliseconds otherwise. */
+const BOOT_TIMEOUT_MS = 300_000;
+const VERIFY_TIMEOUT_MS = 300_000;
+const READY_POLL_MS = 50;
+/** What `serve` says once it answers. */
+const READY_TEXT = "\nserving ";
+/** Clients ask again until the time is up, however often that is. */
+const ATTEMPTS_MAX = 1_000_000;
+const RETRY_MS_MAX = 100;
+
+export class PoweredLog {
+  /** For every client of this log. */
+  readonly client: EventLogClient;
+  readonly #options: MachineOptions;
+  readonly #folder: string;
+  readonly #relay: Server;
+  readonly #connections = new Set<Socket>();
+  #machine: Machine | null = null;
+  #isServing = false;
+  #gate = Promise.withResolvers<void>();
+
+  static async create(options: MachineOptions): Promise<PoweredLog> {
+    const folder = await mkdtemp(join(await realpath(tmpdir()), "powercut-"));
+    const log = new PoweredLog(options, folder);
+    await new Promise((resolve) => log.#relay.listen(log.#socketPath, () => resolve(null)));
+    return log;
+  }
+
+  private constructor(options: MachineOptions, folder: string) {
+    this.#options = options;
+    this.#folder = folder;
+    this.#relay = createServer((client) => this.#connect(client));
+    const timing = {
+      ...SYSTEM_TIMING,
+      sleep: async (durationMs: number, signal?: AbortSignal) => {
+        await this.#untilServing(signal);
+        await SYSTEM_TIMING.sleep(Math.min(durationMs, RETRY_MS_MAX), signal);
+      },
+    };
+    const fetch = unixFetch(this.#socketPath);
+    this.client = new EventLogClient(fetch, { attemptsMax: ATTEMPTS_MAX, timing });
+  }
+
+  /** Boots the machine; returns once the service answers. @throws {Violation} when it does not. */
+  async boot(): Promise<void> {
+    const machine = await Machine.boot(this.#options);
+    this.#machine = machine;
+    const deadline = performance.now() + BOOT_TIMEOUT_MS;
+    while (!machine.console.includes(READY_TEXT)) {
+      claim(machine.isRunning, `the machine ended by itself: ${machine.console}`);
+      claim(performance.now() < deadline, `the service does not start: ${machine.console}`);
+      await delay(READY_POLL_MS);
+    }
+    this.#isServing = true;
+    this.#gate.resolve();
+  }
+
+  /** Cuts the power. @throws {Violation} when the machine or the service has ended by itself. */
+  async cutPower(): Promise<void> {
+    const machine = this.#machine!;
+    this.#isServing = false;
+    this.#gate = Promise.withResolvers();
+    claim(machine.isRunning, `the machine ended by itself: ${machine.console}`);
+    await machine.cutPower();
+    for (const connection of this.#connections) connection.destroy();
+  }
+
+  /** What the machine has written to its console since it booted. */
+  get console(): string {
+    return this.#machine?.console ?? "";
+  }
+
+  /** Runs `verify --chain` in the machine, beside the service. @returns all that it says. */
+  async verify(): Promise<string> {
+    const socket = connect(this.#machine!.verifyPort, "127.0.0.1");
+    socket.setTimeout(VERIFY_TIMEOUT_MS, () => socket.destroy(new Error("verify does not end")));
+    let text = "";
+    for await (const chunk of socket.setEncoding("utf8")) text += chunk;
+    return text;
+  }
+
+  async dispose(): Promise<void> {
+    await this.#machine?.cutPower();
+    this.#relay.close();
+    for (const connection of this.#connections) connection.destroy();
+    await rm(this.#folder, { recursive: true, force: true });
+  }
+
+  get #socketPath(): string {
+    return join(this.#folder, "ground.sock");
+  }
+
+  async #untilServing(signal: AbortSignal | undefined): Promise<void> {
+    signal?.throwIfAborted();
+    const aborted = Promise.withResolvers<never>();
+    const abort = () => aborted.reject(signal?.reason);
+    signal?.addEventListener("abort", abort, { once: true });
+    try {
+      await Promise.race([this.#gate.promise, aborted.promise]);
+    } finally {
+      signal?.removeEventListener("abort", abort);
+    }
+  }
+
+  /** Passes a connection on to the machine; while that does not serve, it is closed at once. */
+  #connect(client: Socket): void {
+    if (!this.#isServing) return void client.destroy();
+    const service = connect(this.#machine!.servicePort, "127.0.0.1");
+    client.pipe(service).pipe(client);
+    for (const [socket, other] of [[client, service], [service, client]] as const) {
+      this.#connections.add(socket);
+      // Whatever ends one end ends the other; clients see a lost connection and try again.
+      socket.on("error", () => other.destroy());
+      socket.on("close", () => {
+        this.#connections.delete(socket);
+        other.destroy();
+      });
+    }
+  }
+}

@@ -1,0 +1,100 @@
+/**
+ * Cuts the power of a virtual machine that serves a log, again and again, and holds what is left
+ * against everything that was acknowledged and shown before. Disks last for some cuts; what
+ * happens follows from the seed, when it happens from the machine.
+ */
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { Audit, type KnownHeads } from "../soak/audit.ts";
+import { Ledger } from "../soak/ledger.ts";
+import { Tally } from "../soak/tally.ts";
+import { claim, Violation } from "../soak/violation.ts";
+import { randomOf } from "../soak/workload.ts";
+import { Clients } from "./clients.ts";
+import { type FileSystem, makeDisk } from "./file_systems.ts";
+import type { Images } from "./images.ts";
+import { PoweredLog } from "./powered_log.ts";
+
+const WRITERS = 8;
+const FOLLOWERS = 2;
+const DISK_BYTES = 2 * 1024 * 1024 * 1024;
+/** So many cuts find the same log grown; then a new disk keeps reading it back short. */
+const CUTS_PER_DISK = 20;
+/** Small, so that cuts strike rotations and sealing. */
+const ROTATE_BYTES = 1024 * 1024;
+/** Load between two cuts. */
+const LOAD_MS_MAX = 5_000;
+
+export interface PowerCutOptions {
+  images: Images;
+  fileSystem: FileSystem;
+  cuts: number;
+  seed: number;
+  /** Folder for the disk. */
+  folder: string;
+  preload?: string | undefined;
+  report: (line: string) => void;
+}
+
+/** Cuts the power so often. @returns what was done. @throws {Violation} something was lost. */
+export async function cutPowerRepeatedly(options: PowerCutOptions): Promise<Tally> {
+  const tally = new Tally();
+  for (let disk = 0; tally.of("kills") < options.cuts; disk++) {
+    const path = join(options.folder, `disk-${options.seed}-${disk}.img`);
+    await makeDisk(path, DISK_BYTES, options.fileSystem);
+    await wearDisk(options, disk, path, tally);
+    await rm(path);
+  }
+  return tally;
+}
+
+async function wearDisk(
+  options: PowerCutOptions,
+  number: number,
+  disk: string,
+  tally: Tally,
+): Promise<void> {
+  const { images, fileSystem, preload, seed, cuts, report } = options;
+  const random = randomOf(seed, `disk ${number}`);
+  const machine = { images, disk, fileSystem, rotateBytes: ROTATE_BYTES, preload };
+  const log = await PoweredLog.create(machine);
+  const clients = new Clients({ seed, number, client: log.client, ledger: new Ledger(), tally });
+  const { load } = clients;
+  const heads: KnownHeads = new Map();
+  const audit = new Audit(load.ledger, heads);
+  const readBack = async (reader: Audit) => {
+    const before = reader.history.length;
+    await reader.catchUp(log.client, load.failing);
+    tally.add("audited", reader.history.length - before);
+    tally.add("checked", load.observations.check(reader.history));
+    const said = await log.verify();
+    claim(said.endsWith("exit 0\n"), `verify --chain: ${said}`);
+    tally.add("verifies");
+  };
+  try {
+    await log.boot();
+    clients.start(WRITERS, FOLLOWERS);
+    for (let cut = 0; cut < CUTS_PER_DISK && tally.of("kills") < cuts; cut++) {
+      const startMs = performance.now();
+      await delay(random() * LOAD_MS_MAX, undefined, { signal: load.failing });
+      await log.cutPower();
+      tally.add("kills");
+      await log.boot();
+      await readBack(audit);
+      const seconds = ((performance.now() - startMs) / 1000).toFixed(1);
+      report(`cut ${tally.of("kills")} of ${cuts} after ${seconds} s: ${tally}`);
+    }
+    await clients.end();
+    // All of it once more from the beginning.
+    await readBack(new Audit(load.ledger, heads));
+    audit.checkHeads();
+  } catch (error) {
+    const cause = clients.firstError ?? error;
+    const where = `the disk is ${disk}; console: ${log.console}`;
+    throw new Violation(`${(cause as Error).message}; ${where}`, { cause });
+  } finally {
+    clients.abandon();
+    await log.dispose();
+  }
+}

@@ -1,0 +1,72 @@
+/**
+ * Reads what qemu's `blklogwrites` recorded of a disk: every write and flush, in the order in which
+ * they completed. The format is that of Linux's dm-log-writes (Documentation/admin-guide/
+ * device-mapper/log-writes.rst): a superblock, then entries with their data, in sectors.
+ */
+import { Buffer } from "node:buffer";
+import type { FileHandle } from "node:fs/promises";
+
+const MAGIC = 0x6a736677736872n;
+const FLUSH = 1n;
+const DISCARD = 4n;
+const HEADER_BYTES = 32;
+
+export interface LoggedWrite {
+  /** What was written before it is durable once this has completed. */
+  isFlush: boolean;
+  /** On the disk. */
+  offsetBytes: number;
+  lengthBytes: number;
+  /** Where its data lies in the record; null for zeros. */
+  dataOffsetBytes: number | null;
+  /** Size of the record with this entry. */
+  endBytes: number;
+}
+
+/** All entries of a record, up to its end. @throws {Error} it is none. */
+export async function readWriteLog(file: FileHandle): Promise<LoggedWrite[]> {
+  const superblock = await readAt(file, 0, HEADER_BYTES);
+  if (superblock.readBigUInt64LE(0) !== MAGIC) throw new Error("the record has no superblock");
+  const sectorBytes = superblock.readUInt32LE(24);
+  const { size } = await file.stat();
+  const writes: LoggedWrite[] = [];
+  for (let at = sectorBytes; at + sectorBytes <= size;) {
+    const header = await readAt(file, at, HEADER_BYTES);
+    const [sector, sectors, flags] = [0, 8, 16].map((place) => header.readBigUInt64LE(place));
+    if (flags === 0n && sectors === 0n) break;
+    const lengthBytes = Number(sectors) * sectorBytes;
+    const dataOffsetBytes = at + sectorBytes;
+    const hasData = (flags! & DISCARD) === 0n;
+    at = dataOffsetBytes + (hasData ? lengthBytes : 0);
+    writes.push({
+      isFlush: (flags! & FLUSH) !== 0n,
+      offsetBytes: Number(sector) * sectorBytes,
+      lengthBytes,
+      dataOffsetBytes: hasData ? dataOffsetBytes : null,
+      endBytes: at,
+    });
+  }
+  return writes;
+}
+
+/** Applies entries to a disk. */
+export async function applyWrites(
+  disk: FileHandle,
+  log: FileHandle,
+  writes: Iterable<LoggedWrite>,
+): Promise<void> {
+  for (const { offsetBytes, lengthBytes, dataOffsetBytes } of writes) {
+    if (lengthBytes === 0) continue;
+    const data = dataOffsetBytes === null
+      ? Buffer.alloc(lengthBytes)
+      : await readAt(log, dataOffsetBytes, lengthBytes);
+    await disk.write(data, 0, lengthBytes, offsetBytes);
+  }
+}
+
+async function readAt(file: FileHandle, offset: number, length: number): Promise<Buffer> {
+  const bytes = Buffer.alloc(length);
+  const { bytesRead } = await file.read(bytes, 0, length, offset);
+  if (bytesRead < length) throw new Error(`the record ends in an entry, at ${offset}`);
+  return bytes;
+}
