@@ -1,11 +1,12 @@
 /**
- * `deno task powercut --fs NAME [--cuts N | --states N] [--seed S] [--dir DIR] [--no-fsync]`: serves
- * a log in a virtual machine, cuts its power at random moments, boots it again, and checks that
- * everything acknowledged is there. Exit 0: nothing was lost. 1: something was, and the disk is
- * kept. 2: bad arguments, or qemu is missing.
+ * `deno task powercut --fs NAME [--cuts N | --states N] [--seed S] [--dir DIR] [--no-fsync]`
+ *
+ * Serves a log in a virtual machine, cuts its power at random moments, boots it again, and checks
+ * that everything acknowledged is there. Exit 0: nothing was lost. 1: something was, and the disk
+ * is kept. 2: bad arguments, or qemu is missing.
  *
  * - `--states` records every write to the disk instead of cutting the power, and checks so many
- *   states that the disk was in, or could have been in; takes root.
+ *   states that the disk was in, or could have been in; requires root.
  * - `--no-fsync` makes every fsync of the service a no-op: it must lose events, and exit 1.
  */
 import { execFile } from "node:child_process";

@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
 import type { Receipt, RetirementReceipt } from "../../src/event/types.ts";
-import { openLog, SILENT_LISTENER } from "../../src/log/log.ts";
+import { openLog } from "../../src/log/log.ts";
 import { EventScan } from "../../src/log/read/event_scan.ts";
 import type { LogSnapshot } from "../../src/log/read/snapshot.ts";
 import { fileStorage } from "../../src/log/storage/file_storage.ts";
@@ -196,7 +196,7 @@ async function checkLog(folder: string, ledger: Ledger, due: Due): Promise<void>
     storage,
     clockMs: Date.now,
     randomBytes: (into) => void crypto.getRandomValues(into as Uint8Array<ArrayBuffer>),
-    listener: SILENT_LISTENER,
+    report: () => {},
   });
   try {
     const audit = new Audit(ledger, new Map());

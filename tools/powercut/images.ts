@@ -24,7 +24,7 @@ const MODULES = [
 ];
 /** What of this tree the service needs. */
 const PRODUCT = ["cli.ts", "package.json", "src", "tools/serve_rotating.ts"];
-const DEPENDENCIES = ["smol-toml"];
+const DEPENDENCIES = ["smol-toml", "xxhash-wasm"];
 const PROGRAM_DISK_MIB = 512;
 
 /** Paths of what the machine boots from. */
@@ -81,7 +81,7 @@ interface CpioEntry {
 const FOLDER_MODE = 0o040755;
 const FILE_MODE = 0o100755;
 
-/** An entry in the `newc` format (cpio(5)): a header of hexadecimal fields, both parts padded to 4. */
+/** An entry in the newc format of cpio(5): a header in hexadecimal, parts padded to 4 bytes. */
 function cpioEntry({ name, bytes }: CpioEntry): Buffer {
   const mode = bytes === undefined ? FOLDER_MODE : FILE_MODE;
   const nameBytes = Buffer.from(`${name}\0`);
