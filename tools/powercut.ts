@@ -41,7 +41,7 @@ interface Arguments {
   isSynced: boolean;
 }
 
-/** @throws {Error} that says what is wrong with the arguments. */
+/** @throws {Error} an argument is invalid, or a program is missing on this machine. */
 function readArguments(args: string[]): Arguments {
   const { values } = parseArgs({
     args,
@@ -66,6 +66,8 @@ function readArguments(args: string[]): Arguments {
     throw new Error(`either --cuts or --states must be an integer above 0`);
   }
   if (!Number.isSafeInteger(seed)) throw new Error(`--seed must be an integer, got ${values.seed}`);
+  const missing = missingPrograms();
+  if (missing !== null) throw new Error(`power cuts need a virtual machine: ${missing}`);
   const fileSystem = values.fs as FileSystemName;
   return {
     fileSystem,
@@ -108,13 +110,12 @@ async function powercut(given: Arguments): Promise<void> {
   }
 }
 
+let given: Arguments | null = null;
 try {
-  const given = readArguments(process.argv.slice(2));
-  const missing = await missingPrograms();
-  if (missing !== null) throw new Error(`power cuts need a virtual machine: ${missing}`);
-  await powercut(given);
+  given = readArguments(process.argv.slice(2));
 } catch (error) {
   process.stderr.write(`${(error as Error).message}\n`);
   process.exitCode = EXIT_USAGE;
 }
+if (given !== null) await powercut(given);
 endProcess(Number(process.exitCode ?? 0));

@@ -11,7 +11,7 @@ import { type BenchOptions, parseBenchOptions, progress, runBench } from "../sup
 import { formatTable, makeReport, publish } from "../support/report.ts";
 import { comparisonRows, detailRows, segmentsGoal } from "./comparison.ts";
 import { oursSubject } from "./ours.ts";
-import { findProgram } from "./peer_process.ts";
+import { findPeer } from "./peer_process.ts";
 import { postgresSubject } from "./postgres.ts";
 import {
   createPostgresCluster,
@@ -38,12 +38,12 @@ const SEALED_EVENTS = 1_000_000;
 async function findPeers(context: BenchContext) {
   const subjects: Subject[] = [];
   let cluster: PostgresCluster | null = null;
-  if (findProgram("redis-server") === null) {
+  if (findPeer("redis-server") === null) {
     progress(`no redis-server; its columns stay empty. To install it: ${REDIS_INSTALL}`);
   } else {
     subjects.push(redisSubject(context));
   }
-  if (findProgram("postgres") === null) {
+  if (findPeer("postgres") === null) {
     progress(`no PostgreSQL; its columns stay empty. To install it: ${POSTGRES_INSTALL}`);
   } else {
     cluster = await createPostgresCluster(context.folder);

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { BENCH_SOURCE } from "../support/requests.ts";
 import type { BenchEvent } from "./events.ts";
 import { type Measurement, serverClock } from "./measurement.ts";
-import { findProgram, runProgram } from "./peer_process.ts";
+import { findPeer, runProgram } from "./peer_process.ts";
 import { type Postgres, POSTGRES_USER } from "./postgres_server.ts";
 import type { Redis } from "./redis_server.ts";
 
@@ -64,7 +64,7 @@ export async function runPgbench(
 }
 
 function requireProgram(name: string): string {
-  const path = findProgram(name);
+  const path = findPeer(name);
   if (path === null) throw new Error(`${name} is not installed`);
   return path;
 }

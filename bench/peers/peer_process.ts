@@ -3,10 +3,11 @@
  * and stopped with all their children, even after failures.
  */
 import { type ChildProcess, spawn } from "node:child_process";
-import { accessSync, constants, readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
+import { findProgram, programFolders } from "../../tools/support/find_program.ts";
 
 const START_TIMEOUT_MS = 60_000;
 const STOP_TIMEOUT_MS = 60_000;
@@ -26,14 +27,10 @@ export interface UserIds {
 }
 
 /** Path of a program; null if it is missing. PEERS_PATH overrides the search path. */
-export function findProgram(name: string): string | null {
+export function findPeer(name: string): string | null {
   const folders = process.env["PEERS_PATH"]?.split(":") ??
-    [...(process.env["PATH"] ?? "").split(":"), ...postgresFolders()];
-  for (const folder of folders.filter((folder) => folder !== "")) {
-    const path = join(folder, name);
-    if (isExecutable(path)) return path;
-  }
-  return null;
+    [...programFolders(), ...postgresFolders()];
+  return findProgram(name, folders);
 }
 
 /** The newest version first. */
@@ -46,15 +43,6 @@ function postgresFolders(): string[] {
   }
   versions.sort((a, b) => Number(b) - Number(a));
   return versions.map((version) => join(POSTGRES_VERSIONS, version, "bin"));
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /**

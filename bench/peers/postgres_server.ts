@@ -7,7 +7,7 @@ import { chown, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { Connection } from "./connection.ts";
 import {
-  findProgram,
+  findPeer,
   PeerServer,
   runProgram,
   unprivilegedUser,
@@ -57,7 +57,7 @@ export interface PostgresCluster {
 
 /** Creates a cluster below `parent`, which its user must be able to enter. */
 export async function createPostgresCluster(parent: string): Promise<PostgresCluster> {
-  const [program, initdb] = [findProgram("postgres"), findProgram("initdb")];
+  const [program, initdb] = [findPeer("postgres"), findPeer("initdb")];
   if (program === null || initdb === null) throw new Error("PostgreSQL is not installed");
   const user = unprivilegedUser();
   const folder = join(parent, "postgres");

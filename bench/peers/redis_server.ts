@@ -2,7 +2,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { Connection } from "./connection.ts";
-import { findProgram, PeerServer } from "./peer_process.ts";
+import { findPeer, PeerServer } from "./peer_process.ts";
 import { encodeCommand, type RespReply, RespSkimmer } from "./resp.ts";
 
 export const REDIS_INSTALL = "apt-get install redis-server";
@@ -32,7 +32,7 @@ export async function withRedis<T>(
   parent: string,
   use: (redis: Redis) => Promise<T>,
 ): Promise<T> {
-  const program = findProgram("redis-server");
+  const program = findPeer("redis-server");
   if (program === null) throw new Error("redis-server is not installed");
   const folder = await mkdtemp(join(parent, "redis-"));
   try {

@@ -16,7 +16,7 @@ import { copyToParquet } from "./duckdb_copy.ts";
 import { commandClock, type Measurement } from "./measurement.ts";
 import { openOurs } from "./our_delivery.ts";
 import { measureWorkloads } from "./ours.ts";
-import { findProgram, runProgram } from "./peer_process.ts";
+import { findPeer, runProgram } from "./peer_process.ts";
 import { KeyedTable } from "./postgres_keys.ts";
 import { type PostgresCluster, withPostgres } from "./postgres_server.ts";
 import { type BenchContext, FILL_BATCH_EVENTS, PAGE_EVENTS } from "./rows.ts";
@@ -125,7 +125,7 @@ function measureVerify({ deployment, events }: SealedLog): Promise<Measurement> 
 
 /** sha256sum over the segments, if it is installed. */
 async function checksumTurns({ deployment, events }: SealedLog): Promise<Turn[]> {
-  const program = findProgram("sha256sum");
+  const program = findPeer("sha256sum");
   if (program === null) return [];
   const folder = join(deployment.folder, "data", "log", "segments");
   const paths = (await readdir(folder)).map((name) => join(folder, name));

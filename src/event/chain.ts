@@ -3,7 +3,7 @@
  * head_n = H(raw head_{n-1} || raw event_hash_n), each 32 bytes.
  */
 import { assert } from "../assert.ts";
-import { sha256Hex } from "./hash.ts";
+import { DIGIT_VALUES, NO_DIGIT, sha256Hex } from "./hash.ts";
 
 /** Words of a hash, and hex digits of one. */
 const HASH_WORDS = 8;
@@ -36,13 +36,6 @@ export class HistoryChain {
     putHex(eventHash, this.#link, HASH_WORDS);
     hashLink(this.#link);
   }
-}
-
-/** Above the value of any hex digit. */
-const NO_DIGIT = 0x10;
-const DIGIT_VALUES = new Uint8Array(0x80).fill(NO_DIGIT);
-for (let value = 0; value < 0x10; value++) {
-  DIGIT_VALUES[value.toString(16).charCodeAt(0)] = value;
 }
 
 /** Decodes a hash. Uses a table, because a Buffer call costs as much as the hash itself. */

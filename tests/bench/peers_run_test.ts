@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { chmod, mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { findProgram } from "../../bench/peers/peer_process.ts";
+import { findPeer } from "../../bench/peers/peer_process.ts";
 import { skipLoudly } from "../faults/support/skip.ts";
 import { withFolder } from "../../tools/support/program.ts";
 import { runBench } from "./support/run_bench.ts";
@@ -28,7 +28,7 @@ test("bench/peers measures only ours, and says how to install the missing peers"
 
 test("bench/peers drives Redis and PostgreSQL and leaves nothing behind", async (context) => {
   const missing = ["redis-server", "redis-benchmark", "postgres", "initdb", "pgbench"]
-    .filter((program) => findProgram(program) === null);
+    .filter((program) => findPeer(program) === null);
   if (missing.length > 0) return skipLoudly(context, `not installed: ${missing.join(", ")}`);
   await withFolder(async (folder) => {
     // PostgreSQL's user must be able to reach its folder.

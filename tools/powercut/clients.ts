@@ -1,8 +1,7 @@
 /** The clients of the soak on a log whose machine loses its power. */
-import { LogFollower } from "../soak/follower.ts";
+import { runClients } from "../soak/clients.ts";
 import type { Load } from "../soak/load.ts";
 import { Observations } from "../soak/observations.ts";
-import { Writer } from "../soak/writer.ts";
 
 export interface ClientsOptions extends Pick<Load, "seed" | "client" | "ledger" | "tally"> {
   /** Of the disk: clients of another have other names. */
@@ -29,13 +28,8 @@ export class Clients {
   }
 
   start(writers: number, followers: number): void {
-    const named = <T>(kind: string, count: number, make: (name: string) => T) =>
-      Array.from({ length: count }, (_, place) => make(`${kind}-${this.#number}-${place}`));
-    const clients = [
-      ...named("writer", writers, (name) => new Writer(this.load, name)),
-      ...named("follower", followers, (name) => new LogFollower(this.load, name)),
-    ];
-    this.#running = Promise.all(clients.map((client) => client.run().catch(this.#fail)));
+    const counts = { writers, readers: 0, followers };
+    this.#running = runClients(this.load, this.#number, counts, this.#fail);
   }
 
   /** Lets them finish what they are at. @throws what went wrong first. */

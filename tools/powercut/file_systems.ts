@@ -2,7 +2,7 @@
 import { execFile } from "node:child_process";
 import { open } from "node:fs/promises";
 import { promisify } from "node:util";
-import { findProgram } from "./packages.ts";
+import { findProgram } from "../support/find_program.ts";
 
 const run = promisify(execFile);
 
@@ -29,5 +29,5 @@ export async function makeDisk(path: string, bytes: number, fileSystem: FileSyst
   await file.truncate(bytes);
   await file.close();
   const [program, ...args] = fileSystem.make;
-  await run((await findProgram(program))!, [...args, path]);
+  await run(findProgram(program)!, [...args, path]);
 }

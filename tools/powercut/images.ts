@@ -10,7 +10,8 @@ import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import process from "node:process";
 import { promisify } from "node:util";
-import { findProgram, type Packages } from "./packages.ts";
+import { findProgram } from "../support/find_program.ts";
+import type { Packages } from "./packages.ts";
 
 const run = promisify(execFile);
 
@@ -48,7 +49,7 @@ export async function buildImages(
     await makeProgramTree(scratch, packages, node);
     await warmCompileCache(scratch, node);
     await rm(programDisk, { force: true });
-    const mkfs = (await findProgram("mkfs.ext4"))!;
+    const mkfs = findProgram("mkfs.ext4")!;
     await run(mkfs, ["-q", "-F", "-d", scratch, programDisk, `${PROGRAM_DISK_MIB}M`]);
     return { kernel: packages.kernel, initramfs, programDisk };
   } finally {
@@ -57,7 +58,7 @@ export async function buildImages(
 }
 
 async function makeInitramfs(modulesFolder: string): Promise<Buffer> {
-  const busybox = await readFile((await findProgram("busybox"))!);
+  const busybox = await readFile(findProgram("busybox")!);
   const entries: CpioEntry[] = ["bin", "dev", "proc", "root", "modules"].map((name) => ({ name }));
   entries.push({ name: "init", bytes: await readFile(join(GUEST, "init")) });
   entries.push({ name: "bin/busybox", bytes: busybox });
@@ -102,7 +103,7 @@ async function makeProgramTree(tree: string, packages: Packages, node: string): 
   }
   const programs = new Map([["bin/node", node], ["lib/eatmydata.so", packages.libeatmydata]]);
   for (const name of ["busybox", "socat", "flock"]) {
-    const path = await findProgram(name);
+    const path = findProgram(name);
     if (path === null) throw new Error(`${name} not found`);
     programs.set(`bin/${name}`, path);
   }

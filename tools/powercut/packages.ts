@@ -4,9 +4,10 @@
  */
 import { execFile } from "node:child_process";
 import { mkdir, readdir, rename, rm, stat } from "node:fs/promises";
-import { delimiter, join } from "node:path";
+import { join } from "node:path";
 import process from "node:process";
 import { promisify } from "node:util";
+import { findProgram } from "../support/find_program.ts";
 
 const run = promisify(execFile);
 
@@ -21,31 +22,17 @@ const PROGRAMS: readonly (readonly [program: string, debianPackage: string])[] =
   ["mkfs.btrfs", "btrfs-progs"],
   ["dpkg-deb", "dpkg"],
 ];
-/** Many users have no path to the programs of the system. */
-const SYSTEM_FOLDERS = ["/usr/sbin", "/sbin"];
 const KERNEL_PACKAGE = "linux-image-cloud-amd64";
 const LIBEATMYDATA_PACKAGE = "libeatmydata1";
 
 /** What is missing on this machine, with the command that installs it; null if nothing is. */
-export async function missingPrograms(): Promise<string | null> {
+export function missingPrograms(): string | null {
   if (process.platform !== "linux" || process.arch !== "x64") return "needs Linux on x86_64";
-  const found = await Promise.all(PROGRAMS.map(([program]) => findProgram(program)));
-  const missing = PROGRAMS.filter((_, place) => found[place] === null);
+  const missing = PROGRAMS.filter(([program]) => findProgram(program) === null);
   if (missing.length === 0) return null;
   const programs = missing.map(([program]) => program).join(", ");
   const packages = missing.map(([, debianPackage]) => debianPackage).join(" ");
   return `${programs} not found: apt-get install --no-install-recommends ${packages}`;
-}
-
-/** Path of an installed program; null if there is none. */
-export async function findProgram(name: string): Promise<string | null> {
-  const folders = [...(process.env.PATH ?? "").split(delimiter), ...SYSTEM_FOLDERS];
-  for (const folder of folders) {
-    const path = join(folder, name);
-    const isFile = (await stat(path).catch(() => null))?.isFile() ?? false;
-    if (isFile) return path;
-  }
-  return null;
 }
 
 export interface Packages {

@@ -7,9 +7,8 @@ import { connect, createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { EventLogClient } from "../../src/client/event_log_client.ts";
-import { SYSTEM_TIMING } from "../../src/client/timing.ts";
-import { unixFetch } from "../../src/client/unix_fetch.ts";
+import type { EventLogClient } from "../../src/client/event_log_client.ts";
+import { Gate, gatedClient } from "../soak/gate.ts";
 import { claim } from "../soak/violation.ts";
 import { Machine, type MachineOptions } from "./machine.ts";
 
@@ -19,20 +18,17 @@ const VERIFY_TIMEOUT_MS = 300_000;
 const READY_POLL_MS = 50;
 /** What `serve` says once it answers. */
 const READY_TEXT = "\nserving ";
-/** Clients ask again until the time is up, however often that is. */
-const ATTEMPTS_MAX = 1_000_000;
 const RETRY_MS_MAX = 100;
 
 export class PoweredLog {
-  /** For every client of this log. */
+  /** Shared by all clients of this log. */
   readonly client: EventLogClient;
   readonly #options: MachineOptions;
   readonly #folder: string;
   readonly #relay: Server;
   readonly #connections = new Set<Socket>();
   #machine: Machine | null = null;
-  #isServing = false;
-  #gate = Promise.withResolvers<void>();
+  readonly #gate = new Gate();
 
   static async create(options: MachineOptions): Promise<PoweredLog> {
     const folder = await mkdtemp(join(await realpath(tmpdir()), "powercut-"));
@@ -45,15 +41,7 @@ export class PoweredLog {
     this.#options = options;
     this.#folder = folder;
     this.#relay = createServer((client) => this.#connect(client));
-    const timing = {
-      ...SYSTEM_TIMING,
-      sleep: async (durationMs: number, signal?: AbortSignal) => {
-        await this.#untilServing(signal);
-        await SYSTEM_TIMING.sleep(Math.min(durationMs, RETRY_MS_MAX), signal);
-      },
-    };
-    const fetch = unixFetch(this.#socketPath);
-    this.client = new EventLogClient(fetch, { attemptsMax: ATTEMPTS_MAX, timing });
+    this.client = gatedClient(this.#socketPath, this.#gate, RETRY_MS_MAX);
   }
 
   /** Boots the machine; returns once the service answers. @throws {Violation} when it does not. */
@@ -66,15 +54,13 @@ export class PoweredLog {
       claim(performance.now() < deadline, `the service does not start: ${machine.console}`);
       await delay(READY_POLL_MS);
     }
-    this.#isServing = true;
-    this.#gate.resolve();
+    this.#gate.open();
   }
 
   /** Cuts the power. @throws {Violation} when the machine or the service has ended by itself. */
   async cutPower(): Promise<void> {
     const machine = this.#machine!;
-    this.#isServing = false;
-    this.#gate = Promise.withResolvers();
+    this.#gate.close();
     claim(machine.isRunning, `the machine ended by itself: ${machine.console}`);
     await machine.cutPower();
     for (const connection of this.#connections) connection.destroy();
@@ -105,21 +91,9 @@ export class PoweredLog {
     return join(this.#folder, "ground.sock");
   }
 
-  async #untilServing(signal: AbortSignal | undefined): Promise<void> {
-    signal?.throwIfAborted();
-    const aborted = Promise.withResolvers<never>();
-    const abort = () => aborted.reject(signal?.reason);
-    signal?.addEventListener("abort", abort, { once: true });
-    try {
-      await Promise.race([this.#gate.promise, aborted.promise]);
-    } finally {
-      signal?.removeEventListener("abort", abort);
-    }
-  }
-
   /** Passes a connection on to the machine; while that does not serve, it is closed at once. */
   #connect(client: Socket): void {
-    if (!this.#isServing) return void client.destroy();
+    if (!this.#gate.isOpen) return void client.destroy();
     const service = connect(this.#machine!.servicePort, "127.0.0.1");
     client.pipe(service).pipe(client);
     for (const [socket, other] of [[client, service], [service, client]] as const) {

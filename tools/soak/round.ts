@@ -14,19 +14,17 @@ import {
   SAMPLE_MS,
   WRITERS,
 } from "./bounds.ts";
+import { runClients } from "./clients.ts";
 import type { Disturbance, Scene } from "./disturbances.ts";
-import { LogFollower } from "./follower.ts";
 import { Ledger } from "./ledger.ts";
 import type { Load } from "./load.ts";
 import { Observations } from "./observations.ts";
-import { Reader } from "./reader.ts";
 import { ServedLog } from "./served_log.ts";
 import { describeExit } from "../support/program.ts";
 import type { Tally } from "./tally.ts";
 import { claim } from "./violation.ts";
 import type { Vitals } from "./vitals.ts";
 import { makeBatch, randomOf } from "./workload.ts";
-import { Writer } from "./writer.ts";
 
 /** Acknowledged batches that are resent at the end. */
 const REPEATS_MAX = 100;
@@ -131,7 +129,7 @@ class Round {
   }
 
   /** Resolves when all clients have ended. */
-  async #startClients(): Promise<void> {
+  #startClients(): Promise<void> {
     const { seed, number, tally } = this.#options;
     const load: Load = {
       seed,
@@ -142,16 +140,8 @@ class Round {
       ending: this.#ending.signal,
       failing: this.#failing.signal,
     };
-    const named = <T>(kind: string, count: number, make: (name: string) => T) =>
-      Array.from({ length: count }, (_, place) => make(`${kind}-${number}-${place}`));
-    const clients = [
-      ...named("writer", WRITERS, (name) => new Writer(load, name)),
-      ...named("reader", READERS, (name) => new Reader(load, name)),
-      ...named("follower", FOLLOWERS, (name) => new LogFollower(load, name)),
-    ];
-    await Promise.all(
-      clients.map((client) => client.run().catch((error) => this.#failing.abort(error))),
-    );
+    const counts = { writers: WRITERS, readers: READERS, followers: FOLLOWERS };
+    return runClients(load, number, counts, (error) => this.#failing.abort(error));
   }
 
   /** Runs until the disturbances end or the log reaches its maximum size. */

@@ -8,9 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { SYSTEM_TIMING, type Timing } from "../../src/client/timing.ts";
-import { unixFetch } from "../../src/client/unix_fetch.ts";
-import { EventLogClient } from "../../src/client/event_log_client.ts";
+import type { EventLogClient } from "../../src/client/event_log_client.ts";
 import type { RuntimeName } from "../support/runtimes.ts";
 import { type Random, randomItem } from "../support/random.ts";
 import { ANSWER_TIMEOUT_MS, RETRY_MS_MAX, ROTATE_BYTES } from "./bounds.ts";
@@ -25,12 +23,11 @@ import {
   spawnServe,
   untilReady,
 } from "../support/program.ts";
+import { Gate, gatedClient } from "./gate.ts";
 import { claim, Violation } from "./violation.ts";
 
 /** The folder of this tree. */
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-/** Clients retry without a limit of attempts until this time. */
-const ATTEMPTS_MAX = 1_000_000;
 
 export interface ServedLogOptions {
   /** An empty folder. */
@@ -54,7 +51,7 @@ export class ServedLog {
   /** All running processes. */
   readonly #running = new Set<Spawned>();
   #runtime: RuntimeName;
-  #gate = Promise.withResolvers<void>();
+  readonly #gate = new Gate();
 
   /**
    * Initializes a log. Its socket is in the system's temporary folder: socket paths are limited,
@@ -77,17 +74,8 @@ export class ServedLog {
     this.dir = options.dir;
     this.#socketFolder = socketFolder;
     this.#runtime = randomItem(options.random, options.runtimes);
-    const timing: Timing = {
-      ...SYSTEM_TIMING,
-      sleep: async (durationMs, signal) => {
-        await this.untilServing(signal);
-        await SYSTEM_TIMING.sleep(Math.min(durationMs, RETRY_MS_MAX), signal);
-      },
-    };
-    this.client = new EventLogClient(unixFetch(this.socketPath), {
-      attemptsMax: ATTEMPTS_MAX,
+    this.client = gatedClient(this.socketPath, this.#gate, RETRY_MS_MAX, {
       writeTimeoutMs: ANSWER_TIMEOUT_MS,
-      timing,
     });
   }
 
@@ -111,27 +99,12 @@ export class ServedLog {
     return join(this.dir, "data", "log");
   }
 
-  /** Resolves once the service answers. @throws the reason of the signal. */
-  async untilServing(signal: AbortSignal | undefined): Promise<void> {
-    signal?.throwIfAborted();
-    let abort = () => {};
-    const aborted = new Promise<never>((_, reject) => {
-      abort = () => reject(signal?.reason);
-    });
-    signal?.addEventListener("abort", abort, { once: true });
-    try {
-      await Promise.race([this.#gate.promise, aborted]);
-    } finally {
-      signal?.removeEventListener("abort", abort);
-    }
-  }
-
   /** Starts the service under a random runtime; resolves once it answers. */
   async start(): Promise<void> {
     const starting = this.launch();
     await this.#untilReady(starting);
     this.#process = starting;
-    this.#gate.resolve();
+    this.#gate.open();
     starting.exited.then((exit) => {
       if (this.#process !== starting) return;
       this.#options.onFailure(new Violation(`serve exited by itself: ${describeExit(exit)}`));
@@ -239,7 +212,7 @@ export class ServedLog {
   async #end(signal: "SIGTERM" | "SIGKILL"): Promise<CliExit> {
     const ending = this.#process!;
     this.#process = null;
-    this.#gate = Promise.withResolvers();
+    this.#gate.close();
     if (!isRunning(ending)) {
       throw new Violation(`serve exited by itself: ${describeExit(await ending.exited)}`);
     }

@@ -1,5 +1,6 @@
 /** Byte operations on stored lines. For short ranges a loop is cheaper than a Buffer call. */
 import { Buffer } from "node:buffer";
+import { DIGIT_VALUES, NO_DIGIT } from "../../event/hash.ts";
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -17,10 +18,7 @@ export const UUID_CHARS = 36;
 export const HASH_BYTES = 32;
 export const HASH_CHARS = 64;
 
-const NO_DIGIT = 0x10;
-const DIGIT_VALUES = new Uint8Array(0x100).fill(NO_DIGIT);
 const DIGITS = Buffer.from("0123456789abcdef");
-DIGITS.forEach((digit, value) => DIGIT_VALUES[digit] = value);
 
 /** Whether a range holds exactly the bytes of `value`. */
 export function sameBytes(

@@ -1,20 +1,18 @@
 /**
  * A real `nats-server` with JetStream on its own port, which can be killed and restarted.
  */
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { connect, type NatsConnection } from "@nats-io/transport-node";
+import { findProgram } from "../../../tools/support/find_program.ts";
 import { withFolder } from "../../../tools/support/program.ts";
 
-/** Debian installs it in a folder that only root has in its `PATH`. */
-const PROGRAM = ["nats-server", "/usr/sbin/nats-server"].find((program) => {
-  return spawnSync(program, ["--version"]).status === 0;
-});
+const PROGRAM = findProgram("nats-server");
 
 /** Options of a test that needs a server. */
 export const NEEDS_NATS = {
-  skip: PROGRAM === undefined ? "no nats-server here; Debian has it as a package" : false,
+  skip: PROGRAM === null ? "no nats-server here; Debian has it as a package" : false,
 };
 
 const LISTENING = /Listening for client connections on \S+:(\d+)/;

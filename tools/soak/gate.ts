@@ -1,0 +1,57 @@
+/** Makes clients wait while a service is down. */
+import { EventLogClient, type EventLogClientOptions } from "../../src/client/event_log_client.ts";
+import { SYSTEM_TIMING, type Timing } from "../../src/client/timing.ts";
+import { unixFetch } from "../../src/client/unix_fetch.ts";
+
+/** Clients retry until time is up, however often that is. */
+const ATTEMPTS_MAX = 1_000_000;
+
+/** Open while the service answers. */
+export class Gate {
+  #opening = Promise.withResolvers<void>();
+  isOpen = false;
+
+  open(): void {
+    this.isOpen = true;
+    this.#opening.resolve();
+  }
+
+  close(): void {
+    this.isOpen = false;
+    this.#opening = Promise.withResolvers();
+  }
+
+  /** Resolves once it is open. @throws the reason of the signal. */
+  async untilOpen(signal: AbortSignal | undefined): Promise<void> {
+    signal?.throwIfAborted();
+    const aborted = Promise.withResolvers<never>();
+    const abort = () => aborted.reject(signal?.reason);
+    signal?.addEventListener("abort", abort, { once: true });
+    try {
+      await Promise.race([this.#opening.promise, aborted.promise]);
+    } finally {
+      signal?.removeEventListener("abort", abort);
+    }
+  }
+}
+
+/** A client that retries, at most `retryMsMax` after the gate has opened. */
+export function gatedClient(
+  socketPath: string,
+  gate: Gate,
+  retryMsMax: number,
+  options: EventLogClientOptions = {},
+): EventLogClient {
+  const timing: Timing = {
+    ...SYSTEM_TIMING,
+    sleep: async (durationMs, signal) => {
+      await gate.untilOpen(signal);
+      await SYSTEM_TIMING.sleep(Math.min(durationMs, retryMsMax), signal);
+    },
+  };
+  return new EventLogClient(unixFetch(socketPath), {
+    ...options,
+    attemptsMax: ATTEMPTS_MAX,
+    timing,
+  });
+}
