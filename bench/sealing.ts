@@ -17,6 +17,7 @@ import { peakMemoryBytes } from "./support/process_stats.ts";
 import { makeReport, megabytes, publish, rounded, type Row } from "./support/report.ts";
 import { withDeployment } from "./support/with_deployment.ts";
 import { ingestWorkload } from "./support/workloads.ts";
+import { median } from "../tools/support/median.ts";
 
 interface SealingRow {
   clients: number;
@@ -126,8 +127,7 @@ async function filesIn({ deployment }: Side, folder: string): Promise<number> {
 
 /** The median of the windows, so that a stalled disk in one of them does not count. */
 function middleOfWindows({ latencies }: Side, share: number): number {
-  const quantiles = latencies.map((window) => window.quantileMs(share)).sort((a, b) => a - b);
-  return quantiles[Math.floor(quantiles.length / 2)]!;
+  return median(latencies.map((window) => window.quantileMs(share)));
 }
 
 async function rowOf(name: string, sealing: Side, plain: Side): Promise<Row> {

@@ -2,13 +2,14 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { basename, join } from "node:path";
+import { join } from "node:path";
 import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { HEAP_ENVIRONMENT, HEAP_FLAGS } from "../../src/commands/heap_bounds.ts";
 import { RawClient } from "./raw_client.ts";
 import { pageRequest } from "./requests.ts";
+import { THIS_RUNTIME } from "../../tools/support/runtimes.ts";
 
 /** The checkout that contains this file. */
 const OWN_CHECKOUT = fileURLToPath(new URL("../..", import.meta.url));
@@ -41,7 +42,7 @@ const VARIABLES: Record<RuntimeName, string> = {
 
 /** Name of the runtime that runs this. */
 export function ownRuntime(): RuntimeName {
-  return basename(process.execPath).startsWith("deno") ? "deno" : "node";
+  return THIS_RUNTIME;
 }
 
 /**

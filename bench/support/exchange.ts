@@ -2,6 +2,7 @@
 import type { Buffer } from "node:buffer";
 import type { RawClient } from "./raw_client.ts";
 import type { RawResponse } from "./response_parser.ts";
+import { median } from "../../tools/support/median.ts";
 
 export interface Question {
   request: Buffer;
@@ -39,10 +40,5 @@ export interface AnswerTimes {
 
 /** Summarizes at least two latencies, in the order of the requests. */
 export function answerTimes([firstMs, ...laterMs]: number[]): AnswerTimes {
-  laterMs.sort((a, b) => a - b);
-  return {
-    firstMs: firstMs!,
-    p50Ms: laterMs[laterMs.length >> 1]!,
-    slowestMs: laterMs.at(-1)!,
-  };
+  return { firstMs: firstMs!, p50Ms: median(laterMs), slowestMs: Math.max(...laterMs) };
 }

@@ -60,10 +60,14 @@ class RecordPieces implements AsyncIterator<Uint8Array, undefined> {
     if (this.#record.length === 0) return { done: true, value: undefined };
     if (!this.#isOver) this.#stallWatch.start(this.#stall);
     const record = this.#record;
+    if (record.length > FOLLOW_PIECE_BYTES) {
+      this.#record = record.subarray(FOLLOW_PIECE_BYTES);
+      return { done: false, value: record.subarray(0, FOLLOW_PIECE_BYTES) };
+    }
     // An empty view would keep the whole record alive.
-    const isLast = record.length <= FOLLOW_PIECE_BYTES;
-    this.#record = isLast ? NOTHING : record.subarray(FOLLOW_PIECE_BYTES);
-    return { done: false, value: record.subarray(0, FOLLOW_PIECE_BYTES) };
+    this.#record = NOTHING;
+    // The record itself, not a view: followers that share it share the chunk made of it.
+    return { done: false, value: record };
   }
 
   // deno-lint-ignore require-await -- an AsyncIterator's return() returns a promise

@@ -11,7 +11,8 @@ import { parse, TomlDate, TomlError } from "smol-toml";
 import { TOKEN_BYTES_MAX } from "../limits.ts";
 import { CONFIG_TEMPLATE } from "./config_template.ts";
 import { CommandError, EXIT_UNSUPPORTED, usageError } from "./exit.ts";
-import { describeError, errorCode } from "./system_error.ts";
+import { errorCode } from "../log/storage/storage.ts";
+import { describeError } from "./system_error.ts";
 
 /** Strings, `bigint` integers, `number` floats, booleans, dates, arrays and tables. */
 type TomlTable = Record<string, unknown>;

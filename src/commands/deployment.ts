@@ -20,7 +20,7 @@ import {
   TAIL_TEMPORARY_FILE,
 } from "../log/storage/file_names.ts";
 import { operationalError } from "./exit.ts";
-import { errorCode } from "./system_error.ts";
+import { errorCode } from "../log/storage/storage.ts";
 
 export const CONFIG_FILE = "service.toml";
 
@@ -155,7 +155,7 @@ async function checkEntries(folder: string, rule: EntryRule): Promise<void> {
 }
 
 /** Returns the kind of the entry at `path`; null if absent. */
-async function entryKind(path: string): Promise<EntryKind | null> {
+export async function entryKind(path: string): Promise<EntryKind | null> {
   const stat = await statOf(path);
   if (stat === null) return null;
   if (stat.isFile()) return "file";

@@ -17,7 +17,7 @@ import {
 } from "./deployment.ts";
 import { CommandError, operationalError } from "./exit.ts";
 import { catchSignals } from "./signals.ts";
-import { errorCode } from "./system_error.ts";
+import { errorCode } from "../log/storage/storage.ts";
 
 const FOLDER_MODE = 0o700;
 const FILE_MODE = 0o600;

@@ -2,10 +2,12 @@
  * Removes a stale socket before `serve` binds its path. A socket that refuses connections is stale.
  * Other sockets and files are never removed.
  */
-import { lstat, unlink } from "node:fs/promises";
+import { unlink } from "node:fs/promises";
 import { connect } from "node:net";
+import { entryKind } from "./deployment.ts";
 import { operationalError } from "./exit.ts";
-import { describeError, errorCode } from "./system_error.ts";
+import { errorCode } from "../log/storage/storage.ts";
+import { describeError } from "./system_error.ts";
 
 /** Time for an existing socket to accept or refuse a connection. */
 const SOCKET_PROBE_TIMEOUT_MS = 1000;
@@ -28,12 +30,8 @@ export async function clearSocketPath(path: string): Promise<void> {
 }
 
 async function isSocket(path: string): Promise<boolean> {
-  try {
-    if ((await lstat(path)).isSocket()) return true;
-  } catch (error) {
-    if (errorCode(error) === "ENOENT") return false;
-    throw error;
-  }
+  const kind = await entryKind(path);
+  if (kind === null || kind === "socket") return kind !== null;
   throw operationalError(`${path}: exists and is not a socket; move it, or set [server] socket`);
 }
 

@@ -1,9 +1,5 @@
-/** Errors of the operating system. */
-
-/** Returns the errno name of a system error, like `ENOENT`; empty for other errors. */
-export function errorCode(error: unknown): string {
-  return error instanceof Error && "code" in error ? String(error.code) : "";
-}
+/** Errors of the operating system, for the operator. */
+import { errorCode } from "../log/storage/storage.ts";
 
 /** Advice for the operator. */
 const ADVICE: Readonly<Record<string, string>> = {

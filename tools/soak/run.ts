@@ -70,6 +70,7 @@ export async function runSoak(options: SoakOptions): Promise<SoakResult> {
   const nextDisturbance = dealFrom(options, elapsedMs);
   const shared = { seed, runtimes, rotateBytes, tally, vitals, signal, loadMsMax, roundBatchesMax };
   let isOver = false;
+  let summary = "";
   const next = () => {
     const disturbance = nextDisturbance();
     isOver = disturbance === null;
@@ -80,18 +81,18 @@ export async function runSoak(options: SoakOptions): Promise<SoakResult> {
       const dir = await mkdtemp(join(options.dir, "soak-"));
       const round = { ...shared, number, dir, nextDisturbance: next };
       await orSoakError(dir, () => runRound(round));
-      if (isOver) await orSoakError(dir, () => void vitals.conclude());
+      if (isOver) summary = await orSoakError(dir, () => vitals.conclude());
       await rm(dir, { recursive: true });
     }
   } finally {
     clearInterval(timer);
   }
-  return { tally, vitals: vitals.conclude(), elapsedMs: elapsedMs() };
+  return { tally, vitals: summary, elapsedMs: elapsedMs() };
 }
 
-async function orSoakError(dir: string, work: () => Promise<void> | void): Promise<void> {
+async function orSoakError<T>(dir: string, work: () => Promise<T> | T): Promise<T> {
   try {
-    await work();
+    return await work();
   } catch (error) {
     throw new SoakError(dir, error);
   }

@@ -26,6 +26,7 @@ const CHILD_TIMEOUT_MS = 120_000;
 /** The end of each output is kept, up to this size. */
 const OUTPUT_CHARS_MAX = 16 * 1024 * 1024;
 const READY_POLL_MS = 5;
+const OUTPUTS = ["stdout", "stderr"] as const;
 
 export interface CliExit {
   /** Null if a signal ended it. */
@@ -101,7 +102,7 @@ function spawnCommand(command: string[], options: CliOptions): Spawned {
   const [program, ...programArgs] = [...options.wrapper ?? [], ...limited(command, options)];
   const child = spawn(program!, programArgs, { cwd, stdio: ["ignore", "pipe", "pipe"] });
   const output = { stdout: "", stderr: "" };
-  for (const name of ["stdout", "stderr"] as const) {
+  for (const name of OUTPUTS) {
     child[name]!.setEncoding("utf8").on("data", (text: string) => {
       output[name] = (output[name] + text).slice(-OUTPUT_CHARS_MAX);
     });
@@ -142,13 +143,18 @@ export async function untilPrinted(
   isThere: (output: Spawned["output"]) => boolean,
 ): Promise<void> {
   const gone = exited.then(() => "gone" as const);
-  while (!isThere(output)) {
-    const printed = new Promise<void>((resolve) => {
-      for (const name of ["stdout", "stderr"] as const) child[name]!.once("data", () => resolve());
-    });
-    if (await Promise.race([printed, gone]) === "gone" && !isThere(output)) {
-      throw new Error(`ended early: ${output.stdout}${output.stderr}`);
+  let wake = () => {};
+  const onData = () => wake();
+  for (const name of OUTPUTS) child[name]!.on("data", onData);
+  try {
+    while (!isThere(output)) {
+      const printed = new Promise<void>((resolve) => wake = resolve);
+      if (await Promise.race([printed, gone]) === "gone" && !isThere(output)) {
+        throw new Error(`ended early: ${output.stdout}${output.stderr}`);
+      }
     }
+  } finally {
+    for (const name of OUTPUTS) child[name]!.off("data", onData);
   }
 }
 

@@ -62,8 +62,11 @@ const UNNAMED_CODE = /^Unknown system error -(\d+)$/;
 /** The end of the message of an error without a code. */
 const TEXT_END = /\(os error (\d+)\)$/;
 
-/** The name of a system error. Neither runtime names all of them; look up the rest by number. */
-function errorCode(error: unknown): string {
+/**
+ * The errno name of a system error, like `ENOENT`; empty for other errors. Neither runtime names
+ * all of them; the rest is looked up by number.
+ */
+export function errorCode(error: unknown): string {
   if (!(error instanceof Error)) return "";
   const code = "code" in error ? String(error.code) : null;
   const number = code === null ? TEXT_END.exec(error.message) : UNNAMED_CODE.exec(code);
