@@ -1,6 +1,7 @@
 /**
- * The commands and options of the program: the source of parsing, `--help`, completions and man
- * page. Texts must not contain quotes, brackets or backslashes, which shells and troff interpret.
+ * The commands and options of the program, from which parsing, `--help`, completions and man page
+ * are derived. Strings must not contain quotes, brackets or backslashes: shells and troff interpret
+ * them.
  */
 
 export type CommandName = "init" | "serve" | "seal" | "verify";

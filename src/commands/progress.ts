@@ -1,7 +1,7 @@
 /** Progress of long-running commands on a terminal. */
 import type { Terminal } from "./terminal.ts";
 
-/** Shortest time between two updates on the terminal. */
+/** Minimum interval between updates on the terminal. */
 export const PROGRESS_INTERVAL_MS: number = 200;
 
 export interface Progress {

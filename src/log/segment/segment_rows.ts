@@ -79,10 +79,10 @@ export class RowGroupRows {
     const idPlace = event_id.reserve(UUID_BYTES);
     const contentPlace = content_hash.reserve(HASH_BYTES);
     const eventPlace = event_hash.reserve(HASH_BYTES);
-    const isRight = takeUuid(bytes, eventIdStart, event_id.memory, idPlace) &&
+    const isValid = takeUuid(bytes, eventIdStart, event_id.memory, idPlace) &&
       takeHex(bytes, contentHashStart, HASH_BYTES, content_hash.memory, contentPlace) &&
       takeHex(bytes, eventHashStart, HASH_BYTES, event_hash.memory, eventPlace);
-    if (!isRight) throw new CorruptLogError("an event has a malformed id or hash");
+    if (!isValid) throw new CorruptLogError("an event has a malformed id or hash");
   }
 }
 
