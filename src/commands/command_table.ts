@@ -1,7 +1,6 @@
 /**
- * The commands and options of the program, from which parsing, `--help`, completions and man page
- * are derived. Strings must not contain quotes, brackets or backslashes: shells and troff interpret
- * them.
+ * The commands and options from which parsing, `--help`, completions and man page are derived.
+ * Strings must not contain quotes, brackets or backslashes, which shells and troff interpret.
  */
 
 export type CommandName = "init" | "serve" | "seal" | "verify";

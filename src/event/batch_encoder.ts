@@ -2,8 +2,7 @@
  * Encodes the events of a batch as lines and envelopes and computes the batch digest. One scratch
  * buffer holds the pieces of the events in canonical JSON, then the output.
  *
- * Encodes one batch at a time: `begin()`, the events, `finish()`. `begin()` drops an unfinished
- * batch.
+ * Encodes one batch at a time: `begin()`, its events, `finish()`. `begin()` drops an open batch.
  */
 import { Buffer } from "node:buffer";
 import { BATCH_EVENTS_MAX } from "../limits.ts";

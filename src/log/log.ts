@@ -1,7 +1,6 @@
 /**
- * The durable log and its single writer: recovers the log directory, appends commits, provides
- * snapshots. The caller holds the writer lock (runtime/file_lock.ts) from before `openLog` until
- * after `close`.
+ * The durable log and its single writer: recovers a directory, appends commits, takes snapshots. The
+ * caller holds the writer lock (runtime/file_lock.ts) from before `openLog` until after `close`.
  */
 import { assert } from "../assert.ts";
 import { EventIdSource } from "../event/event_id.ts";
@@ -229,8 +228,8 @@ export class Log {
     return new BackgroundSealing({
       maker,
       pause,
-      // The pending file's name must be durable first. Otherwise recovery could find segments in the
-      // manifest while the file still has the tail's name, and see its events as out of order.
+      // The pending file's name must be durable first. Otherwise recovery could find its segments
+      // listed while the file still has the tail's name, and see its events as out of order.
       nextPath: () => this.#writer.isSettled ? this.#pending[0]?.path ?? null : null,
       sealNext: async () => {
         const file = this.#pending[0]!;
@@ -312,7 +311,7 @@ export class Log {
     this.#tail = new CommitFile(TAIL_FILE, rotated.tail);
     this.#tail.recent = this.#newRecent();
     this.#writer = new TailWriter(storage, this.#tail);
-    this.#writer.unsettle();
+    this.#writer.markNameUnsynced();
     this.#snapshot = this.#takeSnapshot();
     // The rotation is complete, so a failure only leaks a descriptor.
     await writable.close().catch(({ message }: Error) => {
@@ -323,7 +322,7 @@ export class Log {
   /** Keeps the current tail after a failed rotation. */
   #keepTail(failure: RotationError): void {
     if (failure.outcome === "torn") throw this.#writer.poisonBy("tail rename failed", failure);
-    if (failure.outcome === "undone") this.#writer.unsettle();
+    if (failure.outcome === "undone") this.#writer.markNameUnsynced();
     this.#rotateAtBytes = this.#tail.endBytes + this.#rotateBytes;
     this.#report(
       `${TAIL_FILE}: not rotated, retrying at ${this.#rotateAtBytes} bytes: ${failure.message}`,

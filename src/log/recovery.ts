@@ -218,7 +218,7 @@ async function assertNeverWritten(storage: Storage, names: string[]): Promise<vo
     await tail.close();
   }
   if (holdsFiles || tailBytes > 0) {
-    throw new CorruptLogError("manifest.json is missing from a log that has events");
+    throw new CorruptLogError("manifest.json is missing from a log that holds events");
   }
 }
 

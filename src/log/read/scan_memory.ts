@@ -1,9 +1,8 @@
 /**
- * The read buffer of a scan. It is pooled, since garbage-collecting it took a third of a replay's
- * time.
+ * The pooled read buffer of a scan; garbage-collecting it took a third of a replay's time.
  *
- * Invariant: a buffer belongs to one scan until released. The buffer of an abandoned scan is left to
- * the garbage collector.
+ * Invariant: a buffer belongs to one scan until released. The buffer of an abandoned scan is left
+ * to the garbage collector.
  */
 import { Buffer } from "node:buffer";
 import { READ_CHUNK_BYTES } from "../../limits.ts";

@@ -41,8 +41,8 @@ export function keyPlace(sizeBytes: number, hash: Hash64): { page: number; block
 }
 
 /**
- * Makes damaged pages match every key, so that lookups fall back to the rows. A damaged filter slows
- * requests down but fails none.
+ * Makes damaged pages match every key, so that lookups fall back to the rows. A damaged filter
+ * slows requests down but fails none.
  */
 export function openDamagedPages(pages: Buffer): void {
   for (let start = 0; start < pages.length; start += KEY_PAGE_BYTES) {

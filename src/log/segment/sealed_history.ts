@@ -1,5 +1,5 @@
 /**
- * All segments of a log. Finds batches and frontiers, and skips segments by their filters. Files are
+ * All segments of a log. Finds batches and frontiers, skipping segments by their filters. Files are
  * opened on first use, and the memory of filters and caches is bounded.
  */
 import type { BatchEntry } from "../wal/commit_frame.ts";
@@ -75,8 +75,8 @@ export class SealedHistory {
   }
 
   /**
-   * Appends the segments of a manifest. To keep startup fast, checks only that each file exists with
-   * the expected size, and the footer of the last one, where history continues.
+   * Appends the segments of a manifest. To keep startup fast, checks only that each file exists
+   * with the expected size, and the footer of the last one, where history continues.
    * @throws {CorruptLogError} for the first file that is missing or differs.
    */
   async open(entries: readonly SegmentEntry[]): Promise<void> {
