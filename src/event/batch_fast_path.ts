@@ -105,7 +105,7 @@ class BatchReader {
 
   /**
    * Reads a non-empty object.
-   * @param readMember receives the indexes of name and value; returns the one after the value.
+   * @param readMember receives the start of name and value; returns the end of the value.
    * @returns the index after it.
    */
   #readObject(start: number, readMember: (nameAt: number, at: number) => number): number {

@@ -39,7 +39,7 @@ export const ENVELOPE_ID = 2;
 export const ENVELOPE_OBSERVED_AT = 3;
 export const ENVELOPE_END = 4;
 
-/** What precedes the id and follows the hash of a line. */
+/** Constant text before the id and after the hash of a line. */
 export const LINE_START = '{"event_id":"';
 export const LINE_CLOSE = '"}\n';
 

@@ -1,6 +1,6 @@
 /**
- * The durable log and its single writer: recovers a directory, appends commits, takes snapshots. The
- * caller holds the writer lock (runtime/file_lock.ts) from before `openLog` until after `close`.
+ * The durable log and its single writer: recovers a directory, appends commits, takes snapshots.
+ * The caller holds the writer lock (runtime/file_lock.ts) from before `openLog` to after `close`.
  */
 import { assert } from "../assert.ts";
 import { EventIdSource } from "../event/event_id.ts";

@@ -145,7 +145,8 @@ function checkRowGroup(
     const column = checkColumn(chunk, COLUMN_NAMES[place]!, rows, rowsEnd);
     const expectedStart = columns.at(-1)?.end ?? start;
     if (column.start !== expectedStart) {
-      throw new SegmentError(`a column chunk starts at ${column.start}, expected ${expectedStart}`);
+      const found = `a column chunk starts at byte ${column.start}`;
+      throw new SegmentError(`${found}, expected ${expectedStart}`);
     }
     columns.push(column);
   });

@@ -66,7 +66,7 @@ export class CommitFile {
    * Adds the next durable commit, which ends at `endBytes`.
    * @param lines its event lines, in one or more pieces of whole lines.
    * @param growth the events it adds to each stream.
-   * @throws {CorruptLogError} the file already holds one of its batches.
+   * @throws {CorruptLogError} the file already contains one of its batches.
    */
   add(
     commit: Commit,

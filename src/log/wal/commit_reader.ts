@@ -59,7 +59,7 @@ export class CommitReader {
     const frameBytes = headerBytes + commit.bytes;
     const endBytes = this.#endBytes + frameBytes;
     if (endBytes > this.#sizeBytes) {
-      return this.#stop(`the commit ends at byte ${endBytes}, but the file at ${this.#sizeBytes}`);
+      return this.#stop(`the commit ends at byte ${endBytes}, the file at ${this.#sizeBytes}`);
     }
     const isWhole = this.#unreadBytes >= frameBytes || await this.#fill(frameBytes);
     if (!isWhole || this.#hashFrame(headerBytes, frameBytes) !== sha256) {

@@ -23,7 +23,7 @@ export async function remnantFault(
   from: number,
 ): Promise<string | null> {
   if (sizeBytes - from > COMMIT_HEADER_BYTES_MAX + COMMIT_BODY_BYTES_MAX) {
-    return `${sizeBytes - from} bytes follow, more than a commit may have`;
+    return `${sizeBytes - from} bytes follow, more than a single commit can contain`;
   }
   const chunk = Buffer.allocUnsafeSlow(CHUNK_BYTES);
   for (let offset = from; offset < sizeBytes; offset += CHUNK_BYTES - OVERLAP_BYTES) {
