@@ -14,6 +14,7 @@ import {
   SEGMENTS_FOLDER,
   TAIL_FILE,
 } from "../../../src/log/storage/file_names.ts";
+import { withFile, without } from "../../support/forged_log.ts";
 import { CRASHES } from "../../support/simulated_crash.ts";
 import { SimulatedDisk, type Tree } from "../../support/simulated_disk.ts";
 import { preparedBatch } from "../../support/prepared.ts";
@@ -126,13 +127,12 @@ test("openLog() keeps and reports an unlisted segment that no pending file cover
   const name = parseSegmentName(segment.slice("segments/".length))!;
   const later = segment.replace(name.lastEventId, "ffffffff-ffff-7fff-bfff-ffffffffffff");
   const earlier = segment.replace(name.firstEventId, "00000000-0000-7000-8000-000000000000");
-  const without = new Map(tree);
-  without.delete(pending);
+  const bytes = Buffer.from("x");
   const cases: [Tree, string][] = [
-    [without, segment],
-    [new Map(tree).set(later, Buffer.from("x")), later],
-    [new Map(tree).set(earlier, Buffer.from("x")), earlier],
-    [new Map(tree).set("segments/unknown", Buffer.from("x")), "segments/unknown"],
+    [without(tree, pending), segment],
+    [withFile(tree, later, bytes), later],
+    [withFile(tree, earlier, bytes), earlier],
+    [withFile(tree, "segments/unknown", bytes), "segments/unknown"],
   ];
   for (const [held, path] of cases) {
     const storage = new SimulatedDisk(held);
