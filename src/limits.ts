@@ -29,7 +29,7 @@ export const MEMORY_GROWTH_FACTOR = 1.25;
 
 // Admission.
 
-/** Memory budget for request bodies: one of maximum size plus ten of 10,000 typical events. */
+/** Memory for request bodies: one of maximum size plus ten batches of 10,000 typical events. */
 export const ADMITTED_BODY_BYTES_MAX = 72 * MIB;
 /** How long a request waits for memory for its body before it gets 429. */
 export const ADMISSION_WAIT_MS = 4000;

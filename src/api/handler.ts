@@ -158,7 +158,7 @@ function hasOneHost(request: HttpRequest): boolean {
   return host !== null && !host.includes(", ");
 }
 
-/** Returns the value of `Allow` for a route. */
+/** Returns the `Allow` header of a route. */
 function allowOf(route: Route): string {
   const methods = [...route.keys()];
   if (route.has("GET")) methods.push("HEAD");

@@ -9,7 +9,7 @@ import type { Admission, Reservation } from "../service/admission.ts";
 import { ConnectionLostError, type HttpRequest, MalformedRequestError } from "../http/message.ts";
 import { StallError, type StallWatch } from "../http/stall_watch.ts";
 
-/** Step by which a reservation grows, so that a slow sender doesn't hold its declared length. */
+/** Increment of a reservation, so that a slow sender doesn't reserve its declared length. */
 export const BODY_ROOM_STEP_BYTES: number = 256 * 1024;
 
 /** Bodies are collected in chunks of this size. */

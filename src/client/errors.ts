@@ -7,7 +7,7 @@ export interface ErrorContexts {
   invalid_request: { errors?: EventFault[] };
   /** Every invalid event. */
   invalid_events: { errors: EventFault[] };
-  /** The source to be retired. */
+  /** The source that was to be retired. */
   source_not_found: { source: string };
   /** The batch id that was committed with different events. */
   batch_id_conflict: { source: string; batch_id: string };

@@ -46,7 +46,7 @@ const DEFAULTS = parse(CONFIG_TEMPLATE, { integersAsBigInt: true }) as Record<st
 
 const QUERY_REMOVED = "The [query] section is no longer supported. Remove it from service.toml.";
 
-/** Longest path of a Unix socket: `sockaddr_un.sun_path` without NUL; the BSDs include macOS. */
+/** Longest Unix socket path: `sockaddr_un.sun_path` without NUL, on Linux or macOS and the BSDs. */
 export const SOCKET_PATH_BYTES_MAX = process.platform === "linux" ? 107 : 103;
 
 /** Reads and validates a configuration file. @throws {CommandError} exit status 2. */

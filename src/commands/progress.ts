@@ -5,7 +5,7 @@ import type { Terminal } from "./terminal.ts";
 export const PROGRESS_INTERVAL_MS: number = 200;
 
 export interface Progress {
-  /** Updates the amount of work done; throttled. */
+  /** Updates the amount of work done. Throttled. */
   update(done: number): void;
   /** Clears the display; must precede other output. */
   end(): void;

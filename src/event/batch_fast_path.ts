@@ -106,7 +106,7 @@ class BatchReader {
   /**
    * Reads a non-empty object.
    * @param readMember receives the start of name and value; returns the end of the value.
-   * @returns the index after it.
+   * @returns its end index.
    */
   #readObject(start: number, readMember: (nameAt: number, at: number) => number): number {
     const body = this.#bytes;

@@ -10,7 +10,7 @@ import {
 } from "./json/strict_json.ts";
 
 /**
- * Parses a body, an object with no members but `knownNames`, in which an optional `v` is a number.
+ * Parses a body: an object whose members are all in `knownNames`. `v`, if present, is a number.
  * @param contextOf returns additional members of the error document for a fault.
  * @throws {ApiError} `invalid_request`.
  */

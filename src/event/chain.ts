@@ -69,7 +69,7 @@ const ROUND_CONSTANTS = Int32Array.from(firstPrimes(ROUNDS), (prime) => {
   return Math.trunc((root - Math.trunc(root)) * 2 ** 32);
 });
 
-/** The padding block of a 64-byte message: a one bit, zeros, and the message length in bits. */
+/** The padding block of a 64-byte message: a 1 bit, zeros, and the message length in bits. */
 const PADDING = new Int32Array(ROUNDS);
 PADDING[0] = 0x80000000;
 PADDING[WORDS - 1] = 64 * 8;

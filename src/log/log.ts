@@ -127,7 +127,7 @@ export class Log {
     return this.#pending.length > 0 || this.#tail.lastEventId !== null;
   }
 
-  /** Why the log accepts no more commits; null if it does. */
+  /** Why the log has stopped accepting commits; null if it has not. */
   get poison(): WriterPoisonedError | null {
     return this.#writer.poison;
   }

@@ -79,7 +79,7 @@ export class WriterQueue {
       const commitment = await this.#decide(queued);
       if (commitment !== null) {
         bytes += commitment.batch.events.lines.length;
-        // Left for the next commit, and then checked again.
+        // Left for the next commit, for which it is checked again.
         if (committing.length > 0 && bytes > COMMIT_BYTES_SOFT_MAX) break;
         const { source, batchId } = commitment.batch;
         group.add(source).add(batchKey(source, batchId));
@@ -115,7 +115,7 @@ export class WriterQueue {
     return null;
   }
 
-  /** Returns the clients' error for a failed commit. An unexpected failure stops the writer. */
+  /** Returns the clients' error for a failed commit. Any failure but a full disk stops the writer. */
   #failure(error: unknown): ApiError {
     if (error instanceof StorageFullError) {
       this.#report(`commit undone, nothing written: ${error.message}`);

@@ -58,7 +58,7 @@ export function plainStringEnd(bytes: Uint8Array, at: number): number {
   }
 }
 
-/** Whether `text` is at `at`. */
+/** Whether `bytes` contains `text` at `at`. */
 export function startsWith(bytes: Uint8Array, at: number, text: Uint8Array): boolean {
   for (let index = 0; index < text.length; index++) {
     if (bytes[at + index] !== text[index]) return false;

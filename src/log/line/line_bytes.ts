@@ -218,7 +218,7 @@ export function stringEnd(bytes: Uint8Array, start: number, limit: number): numb
 
 /**
  * Returns the index of the first character of the JSON string that ends at `end`; -1 if none begins
- * after `limit`. A backslash precedes every quote inside a string; a colon, the opening quote.
+ * after `limit`. A quote inside a string follows a backslash; the opening quote follows a colon.
  */
 export function stringStart(bytes: Uint8Array, end: number, limit: number): number {
   for (let at = end - 1; at > limit; at--) {

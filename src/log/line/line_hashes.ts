@@ -109,7 +109,7 @@ function bytesOf({ eventIdStart, payloadStart, payloadEnd, eventHashStart }: Sto
 function putItem(text: HashedText, event: StoredEvent): void {
   const { contentHashStart, kindStart, recordKeyStart, streamStart } = event;
   text.put(OPEN);
-  // `content_hash` gets no comma, since it follows the payload, which need not end with a quote.
+  // This omits the comma, with which this piece begins instead of a closing quote.
   text.putMember(event, layout.CONTENT_HASH, contentHashStart, contentHashStart + HASH_CHARS);
   // An `occurred_at` follows `kind` in the line as well.
   const kindEnd = event.occurredAtStart < 0 ? event.kindEnd : event.occurredAtEnd;

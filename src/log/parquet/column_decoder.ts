@@ -15,7 +15,7 @@ import { snappyDecompress } from "./snappy.ts";
 import { decodeThrift } from "./thrift_compact.ts";
 
 const LENGTH_BYTES = 4;
-/** Bits of a definition level: 1 if the row has a value, otherwise 0. */
+/** Bit width of a definition level, which is 1 if the row has a value, otherwise 0. */
 const LEVEL_BITS = 1;
 
 /** The encoding of a column's values. */

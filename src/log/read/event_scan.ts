@@ -74,7 +74,7 @@ export class EventScan {
     return this.#lastEventId;
   }
 
-  /** Once this scan has ended, `after` for the next: the frontier, unless a limit ended it. */
+  /** `after` for the next scan, valid once this one has ended. */
   get nextAfter(): string | null {
     if (this.#limitReached) return this.#lastEventId;
     const frontier = this.snapshotThroughEventId;

@@ -45,7 +45,7 @@ export type MakeSegment = (task: SegmentTask) => Promise<MadeSegment>;
 
 export interface MakerSettings {
   bounds?: SegmentBounds;
-  /** Receives the event count of each commit before it is sealed; throws to stop the seal. */
+  /** Receives the event count of each commit before it is sealed; may throw to stop. */
   onEvents?: (events: number) => void;
   /** Called after each row group is written or read back; unthrottled if absent. */
   throttle?: () => void;

@@ -14,7 +14,7 @@ const BACKLOG_BYTES_MAX = 4 * TAIL_ROTATE_BYTES;
 /** The thread's duty cycle when the backlog is small. */
 const WORK_SHARE_MIN = 1 / 4;
 
-/** The longest sleep. */
+/** Maximum duration of a sleep. */
 const SLEEP_MS_MAX = 100;
 
 /**

@@ -22,7 +22,7 @@ export async function pruneRowGroups(
   const tests: ((number: number) => boolean)[] = [];
   for (const [column, hash] of hashesOf(filter)) {
     const filters = await segment.filters(column);
-    // In a large log, most segments return here, and cached filters make reading footers needless.
+    // Most segments of a large log return here, without reading the footer if filters are cached.
     if (!filters.some((filter) => mayContain(filter, hash))) return [];
     tests.push((number) => mayContain(filters[number]!, hash));
   }

@@ -81,7 +81,7 @@ export function checkFacts(metadata: SegmentMetadata, expected: Partial<EventFac
   }
 }
 
-/** Whether a value has exactly the valid members of `EventFacts` and the members `others`. */
+/** Whether a value has exactly the members of `EventFacts`, all valid, and those in `others`. */
 export function hasEventFacts(
   value: unknown,
   others: readonly string[],

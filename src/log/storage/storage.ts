@@ -11,7 +11,7 @@ import { CorruptLogError } from "./errors.ts";
 export type OpenMode = "read" | "write" | "create";
 
 export interface StorageFile {
-  /** Fills `into` from `position`; returns the number of bytes read, lower only at end of file. */
+  /** Fills `into` from `position`; returns the byte count, which is short only at end of file. */
   read(into: Uint8Array, position: number): Promise<number>;
   /** Writes all of `bytes` at `position`. After an error, any part may have been written. */
   write(bytes: Uint8Array, position: number): Promise<void>;

@@ -155,7 +155,7 @@ function inventoryOf(names: Names, opened: readonly ListedFile[]): Inventory {
   };
 }
 
-/** Returns leftovers of interrupted writers. The next writer keeps segments not within pending. */
+/** Leftovers of interrupted writers. The next writer keeps segments that no pending file covers. */
 function namedLeftovers(names: Names): Pick<Inventory, "orphans" | "unlisted"> {
   const listed = new Set(names.manifest?.segments.map(({ path }) => path));
   const unlisted: string[] = [];

@@ -16,7 +16,7 @@ import { closeFiles, type Inventory, takeInventory } from "./inventory.ts";
 import { startSegmentThreads } from "./segment_threads.ts";
 import { type CheckedSegment, checkSegment, verifySegment } from "./segment_verifier.ts";
 
-/** The report in wire names and order. Paths are sorted and relative to the log directory. */
+/** The report in its wire format. Paths are sorted and relative to the log directory. */
 export interface VerifyReport {
   ok: boolean;
   chain_checked: boolean;
@@ -192,7 +192,7 @@ class LogVerifier {
 
   /**
    * Rereads the log to compare the names of batches with equal hashes. A batch committed twice
-   * ahead of the first failure replaces it.
+   * before the first failure replaces that failure.
    */
   async #checkDuplicates(
     { manifest, pending, tail }: Inventory,

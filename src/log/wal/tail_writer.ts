@@ -21,7 +21,7 @@ export class TailWriter {
     this.#tail = tail;
   }
 
-  /** Why this writer accepts no more commits; null if it does. */
+  /** Why this writer has stopped accepting commits; null if it has not. */
   get poison(): WriterPoisonedError | null {
     return this.#poison;
   }
