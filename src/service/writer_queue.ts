@@ -115,7 +115,7 @@ export class WriterQueue {
     return null;
   }
 
-  /** Returns the clients' error for a failed commit. Any failure but a full disk stops the writer. */
+  /** Returns the clients' error for a failed commit. Only a full disk does not stop the writer. */
   #failure(error: unknown): ApiError {
     if (error instanceof StorageFullError) {
       this.#report(`commit undone, nothing written: ${error.message}`);
