@@ -1,4 +1,4 @@
-/** The client and the service together, even while the service is killed and restarted. */
+/** The client against a real service, including while the service is killed and restarted. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
@@ -74,7 +74,7 @@ test("EventLogClient appends, replays, lists and retires", async () => {
   });
 });
 
-test("EventLogClient types the errors of the service by code", async () => {
+test("EventLogClient throws typed errors by error code", async () => {
   await withServing(async (deployment) => {
     const client = clientOf(deployment);
     const { last_event_id } = await client.append(batchOf("shop", "b1", "orders"));
@@ -154,7 +154,7 @@ async function followEvents(client: EventLogClient, count: number): Promise<Comm
   return events;
 }
 
-test(`append() and follow() lose and repeat nothing across kill -9 (seed ${SEED})`, async () => {
+test(`append() and follow() lose and repeat nothing when the service is killed (seed ${SEED})`, async () => {
   const random = new SeededRandom();
   const sources = ["a", "b", "c", "d"];
   const batches = 150;

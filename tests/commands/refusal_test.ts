@@ -8,7 +8,7 @@ import { init } from "../../src/commands/init.ts";
 import { runCli, withFolder } from "../../tools/support/program.ts";
 import { fillDeployment } from "../support/filled.ts";
 
-/** Runs a command with a changed configuration; the log must stay empty. */
+/** Runs a command with a modified configuration; the log must stay empty. */
 async function runOn(from: string, to: string, command: string[]) {
   return await withFolder(async (dir) => {
     await init(dir, () => {});
@@ -51,7 +51,7 @@ const UNUSABLE: [from: string, to: string, reason: RegExp][] = [
 ];
 
 for (const command of [["serve"], ["seal"], ["verify"]]) {
-  test(`${command.join(" ")} exits 2 for an unusable configuration, in one line`, async () => {
+  test(`${command.join(" ")} exits 2 for an unusable configuration, with a one-line message`, async () => {
     for (const [from, to, reason] of command[0] === "serve" ? UNUSABLE : UNUSABLE.slice(0, 1)) {
       const { code, stderr } = await runOn(from, to, command);
       assert.equal(code, 2, stderr);
@@ -62,7 +62,7 @@ for (const command of [["serve"], ["seal"], ["verify"]]) {
   });
 }
 
-test("serve exits 1 without a log folder, and creates none", () =>
+test("serve exits 1 without a log directory, and creates none", () =>
   withFolder(async (dir) => {
     await writeFile(join(dir, "service.toml"), CONFIG_TEMPLATE);
     for (const command of ["serve", "seal", "verify"]) {
@@ -75,7 +75,7 @@ test("serve exits 1 without a log folder, and creates none", () =>
 
 type Damage = (logDir: string) => Promise<unknown>;
 
-/** Replaces text in a file. */
+/** Replaces a string in a file. */
 function edited(name: string, from: string, to: string): Damage {
   return async (logDir) => {
     const text = await readFile(join(logDir, name), "utf8");
@@ -102,7 +102,7 @@ const DAMAGED: [name: string, status: number, reason: RegExp, damage: Damage][] 
 ];
 
 for (const [name, status, reason, damage] of DAMAGED) {
-  test(`serve and seal refuse a log with ${name}, and change nothing`, () =>
+  test(`serve and seal refuse a log with ${name} and change nothing`, () =>
     withFolder(async (dir) => {
       await fillDeployment(dir, 1);
       const logDir = join(dir, "data", "log");
