@@ -1,4 +1,4 @@
-/** `POST /v1/events`: every rule for batches and events, and the error code of a violation. */
+/** `POST /v1/events`: every rule for batches and events, and the error code for its violation. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "../support/tested_service.ts";
@@ -17,12 +17,12 @@ function withEvent(members: object): unknown {
   return batchWith({ events: [event(members)] });
 }
 
-/** A batch with a precondition; `members` replace or add some of it. */
+/** A batch with a precondition, with `members` replaced or added. */
 function conditional(members: object): unknown {
   return batchWith({ stream_precondition: { ...PRECONDITION, ...members } });
 }
 
-/** A batch with a verbatim payload. */
+/** A batch with a payload inserted verbatim. */
 function spelled(payload: string): string {
   return JSON.stringify(batchWith({})).replace('"payload":null', `"payload":${payload}`);
 }
@@ -117,7 +117,7 @@ const REFUSED = casesOf<unknown>({
 });
 
 for (const [code, rule, body] of REFUSED) {
-  test(`${rule}: else ${code}`, () =>
+  test(`${rule}, otherwise ${code}`, () =>
     withService(async ({ socketPath }) => {
       const reply = await ingest(socketPath, body);
       assert.deepEqual([reply.status, reply.json().error], [400, code], reply.text());
@@ -126,7 +126,7 @@ for (const [code, rule, body] of REFUSED) {
     }));
 }
 
-/** JSON errors inside an event name the event. */
+/** Rules whose JSON errors name the event in which they occur. */
 function isInEvent(rule: string): boolean {
   return /^(a body is UTF-8|a member of a payload|strings|numbers|integers)/.test(rule);
 }

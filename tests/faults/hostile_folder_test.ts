@@ -1,7 +1,7 @@
 /**
- * Deployments in which a file or folder is replaced by something else: every command exits with one
- * line and the documented status, writes nothing through a link, deletes only its own files, and
- * never waits for a pipe.
+ * Deployments in which a file or directory is replaced by something else: every command exits with
+ * one line and the documented status, writes nothing through a link, deletes only its own files,
+ * and never blocks on a pipe.
  */
 import assert from "node:assert/strict";
 import { lstat, mkdtemp, realpath, rm } from "node:fs/promises";
@@ -19,7 +19,7 @@ import {
 } from "./support/hostile_deployment.ts";
 import { HOSTILE_ENTRIES, type HostileEntry } from "./support/hostile_entry.ts";
 
-/** Allowed exit statuses; `verify` may report the violation or fail to read the entry. */
+/** Allowed exit statuses. `verify` may report a violation or fail to read the entry. */
 interface Statuses {
   seal: number[];
   verify: number[];
@@ -36,7 +36,7 @@ interface Place {
 }
 
 const REFUSED: Statuses = { seal: [1], verify: [1, 3], init: [1] };
-/** `init` looks only at names directly in the log folder. */
+/** `init` examines only the names directly in the log directory. */
 const REFUSED_BELOW: Statuses = { ...REFUSED, init: [0] };
 const TAKEN: Statuses = { seal: [0], verify: [0], init: [1] };
 
@@ -70,7 +70,7 @@ const PLACES: Place[] = [
   },
 ];
 
-/** Unknown names, or names known only to a writer. */
+/** Names that are unknown, or known only to a writer. */
 const STRAY_PATHS = [
   "data/log/stray",
   "data/log/segments/stray",
@@ -100,7 +100,7 @@ async function exists(path: string): Promise<boolean> {
   return await lstat(path).then(() => true, () => false);
 }
 
-/** Runs a command with an entry at `place`; the command must leave the entry there. */
+/** Runs a command with an entry at `place`, which the command must leave there. */
 async function runWith(
   place: string,
   entry: HostileEntry,

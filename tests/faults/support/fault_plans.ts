@@ -1,11 +1,11 @@
 /** The ways in which each operation of a disk can fail. */
 import type { Fault, Operation, OperationKind } from "../../support/simulated_disk.ts";
 
-/** A failure of one operation, and of later ones. */
+/** A failure of one operation, and possibly of later ones. */
 export interface FaultPlan {
   name: string;
   fault: Fault;
-  /** How the next operation of a kind fails. */
+  /** How the next operation of a given kind fails. */
   next?: { kind: OperationKind; fault: Fault };
   /** Whether all later writes of the same process fail in the same way. */
   stays?: boolean;
