@@ -45,7 +45,7 @@ async function sealedTree(tree: Tree): Promise<Tree> {
   return storage.tree();
 }
 
-/** A tail of batches with values as odd as the rules of events allow. */
+/** A tail whose batches have values as unusual as the rules for events allow. */
 async function hostileTail(): Promise<Tree> {
   const storage = new SimulatedDisk();
   const { log } = await openTestLog(storage);
@@ -128,7 +128,7 @@ for (const [what, tree, expected] of LOGS) {
   });
 }
 
-test("verifyLog() refuses a log that needs a newer version", async () => {
+test("verifyLog() refuses a log that requires a newer version", async () => {
   const tree = await fullLog();
   const newer = withManifest(tree, { ...manifestOf(tree), min_reader: 2, min_writer: 2 });
   await assert.rejects(verifyTree(newer), UnsupportedFormatError);
@@ -136,7 +136,7 @@ test("verifyLog() refuses a log that needs a newer version", async () => {
   assert.ok((await verifyTree(readable)).report.ok);
 });
 
-test("verifyLog() passes on disk errors", async () => {
+test("verifyLog() rethrows disk errors", async () => {
   const storage = new SimulatedDisk(await fullLog());
   storage.hook = ({ kind, path }) =>
     kind === "read" && path === TAIL_FILE ? { errno: "EIO" } : null;
@@ -181,7 +181,7 @@ test("verifyLog() reads the tail up to its initial size", async () => {
 });
 
 for (const step of ["list", "open", "size", "read"] as const) {
-  test(`verifyLog() restarts when sealing moves files before any ${step}`, async () => {
+  test(`verifyLog() restarts when a seal moves files before any ${step}`, async () => {
     const made = await logOf({ segments: true, tailCommits: 2 });
     for (let nth = 1; nth <= 60; nth++) {
       const storage = new SimulatedDisk(made);

@@ -28,7 +28,7 @@ function headerLine(commit: unknown, suffix = `,"sha256":"${HEX}"}`): Buffer {
   return Buffer.from(`{"commit":${JSON.stringify(commit)}${suffix}`);
 }
 
-test("encodeCommitHeader() writes the canonical commit and the hash over it, LF and body", () => {
+test("encodeCommitHeader() writes the canonical commit and the hash of it, LF and body", () => {
   const text = canonicalize(COMMIT);
   const sha256 = createHash("sha256").update(`${text}\n`).update(BODY).digest("hex");
   const line = encodeCommitHeader(COMMIT, [BODY]).toString();
@@ -105,7 +105,7 @@ test("closesAsHeader() recognizes a header line by its end", () => {
   assert.ok(!closesAsHeader(header.subarray(-20), 20));
 });
 
-/** The hash of a frame surrounded by other bytes. */
+/** The hash of a frame that is surrounded by other bytes. */
 function hashOf(before: string, line: Uint8Array, body: Uint8Array, behind: string): string {
   const bytes = Buffer.concat([Buffer.from(before), line, body, Buffer.from(behind)]);
   const lineEnd = before.length + line.length - 1;

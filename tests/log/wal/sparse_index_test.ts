@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { INDEX_INTERVAL_BYTES, SparseIndex } from "../../../src/log/wal/sparse_index.ts";
 
-/** A line of `sizeBytes` with the event id of `number`. */
+/** A line of `sizeBytes` with the event id for `number`. */
 function line(number: number, sizeBytes: number): string {
   return `{"event_id":"${eventId(number)}","x":"`.padEnd(sizeBytes - 1, "x") + "\n";
 }
@@ -19,7 +19,7 @@ interface IndexedFile {
   lineOffsets: number[];
 }
 
-/** Indexes commits with these numbers of lines, each of `lineBytes`, in pieces of `pieceLines`. */
+/** Indexes commits with these numbers of `lineBytes` lines, in chunks of `pieceLines`. */
 function indexed(commits: number[], lineBytes: number, pieceLines = Infinity): IndexedFile {
   const header = '{"commit":}\n';
   const index = new SparseIndex();
@@ -40,7 +40,7 @@ function indexed(commits: number[], lineBytes: number, pieceLines = Infinity): I
   return { index, bytes: Buffer.from(text), lineOffsets };
 }
 
-test("seek() returns the first byte when the index is empty or has no earlier event", () => {
+test("seek() returns offset 0 when the index is empty or has no earlier entry", () => {
   const index = new SparseIndex();
   assert.equal(index.seek(undefined), 0);
   assert.equal(index.seek(eventId(5)), 0);
@@ -49,7 +49,7 @@ test("seek() returns the first byte when the index is empty or has no earlier ev
   assert.equal(index.seek(eventId(6)), 0);
 });
 
-test("seek() returns a line start shortly before the first event after an id", () => {
+test("seek() returns the start of a line shortly before the first event after an id", () => {
   const shapes: [commits: number[], lineBytes: number, pieceLines: number][] = [
     [[4000], 100, Infinity],
     [[4000], 100, 10],
