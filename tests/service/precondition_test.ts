@@ -34,7 +34,7 @@ async function inOneTurn(log: RestartableLog, batches: SubmittedBatch[]): Promis
   return await Promise.all(batches.map((batch) => log.submit(batch)));
 }
 
-testWithRestart("append() commits one of many batches with the same precondition", async (log, settle) => {
+testWithRestart("append() commits one of many with the same precondition", async (log, settle) => {
   for (let round = 0; round < 3; round++) {
     const events = await log.events();
     const frontier = events.at(-1)?.event_id ?? null;
