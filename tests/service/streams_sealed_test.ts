@@ -42,7 +42,7 @@ async function write(random: Random, service: EventLogService, part: number): Pr
   }
 }
 
-/** A log with segments, pending files and a tail; each event has its own millisecond. */
+/** A log with segments, pending files and a tail, whose events differ in their timestamps. */
 async function mixedLog(random: Random): Promise<SimulatedDisk> {
   const storage = new SimulatedDisk();
   const time = testTime();
@@ -158,7 +158,7 @@ test("an anchor that is not an event is rejected in segments, pending files and 
   const { service } = await openTestService(await mixedLog(random));
   const ids = (await replayAll(service)).map((event) => event.event_id);
   for (const id of ids) {
-    // Before the event and after it, but not beyond its neighbors.
+    // Before and after the event, but not past its neighbors.
     for (const digits of ["0".repeat(12), "f".repeat(12)]) {
       const through = id.slice(0, -12) + digits;
       assert.ok(!ids.includes(through));

@@ -45,7 +45,7 @@ export function joinCommits(commits: readonly CommitParts[]): Buffer {
   }));
 }
 
-/** A copy of a tree with another file at `path`. */
+/** A copy of a tree with a different file at `path`. */
 export function withFile(tree: Tree, path: string, bytes: Uint8Array): Tree {
   return new Map(tree).set(path, bytes);
 }

@@ -90,7 +90,7 @@ export async function readAll(snapshot: LogSnapshot, after?: string): Promise<Co
   return JSON.parse(`[${await joinPieces(scan)}]`);
 }
 
-/** Starts and stops a log. @returns its events, and what it reported. */
+/** Opens and closes a log. @returns its events, and the lines it reported. */
 export async function readBack(
   storage: Storage,
 ): Promise<{ events: CommittedEvent[]; reports: string[] }> {
@@ -100,14 +100,14 @@ export async function readBack(
   return { events, reports };
 }
 
-/** The events of a log, whose start must report nothing. */
+/** The events of a log, which must open without reports. */
 export async function eventsOf(storage: Storage): Promise<CommittedEvent[]> {
   const { events, reports } = await readBack(storage);
   assert.deepEqual(reports, []);
   return events;
 }
 
-/** The batch ids of the events of a log, whose start must report nothing. */
+/** The batch ids of a log's events; the log must open without reports. */
 export async function batchIdsOf(storage: Storage): Promise<string[]> {
   return (await eventsOf(storage)).map(({ batch_id }) => batch_id);
 }

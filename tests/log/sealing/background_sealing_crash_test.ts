@@ -71,7 +71,7 @@ async function run(tree: Tree, faultAt: FaultAt) {
   return { storage, steps, log, reports, start, append, acknowledged, refusals };
 }
 
-/** The batch ids of all events that are left, even if the start must repair the log. */
+/** The batch ids of all remaining events, even if the start must repair the log. */
 async function heldBy(storage: SimulatedDisk): Promise<string[]> {
   return (await readBack(storage)).events.map(({ batch_id }) => batch_id);
 }
