@@ -43,7 +43,7 @@ const PAGES: Array<[title: string, pieces: string[], events: unknown[], isWhole:
     true,
   ],
   ["a large page", [LARGE, "1", "", "2"], [JSON.parse(LARGE), 1, 2], false],
-  ["a long scan that matches late", [...EMPTY_PIECES, "1", "", "2"], [1, 2], false],
+  ["a long scan whose first match comes late", [...EMPTY_PIECES, "1", "", "2"], [1, 2], false],
   ["a long scan without a match", EMPTY_PIECES, [], false],
 ];
 

@@ -148,9 +148,9 @@ const UNCOMMITTED: [name: string, culprit: string, entries: Entries][] = [
   ["service.toml that is a dangling symlink", "service.toml: is a symlink", {
     "service.toml": "-> nowhere",
   }],
-  ["service.toml that is a folder", "service.toml: is a folder", { "service.toml": FOLDER }],
+  ["service.toml that is a directory", "service.toml: is a folder", { "service.toml": FOLDER }],
   ["a foreign configuration", "service.toml", { "service.toml": "[data]\n" }],
-  ["a configuration that is not text", "service.toml", { "service.toml": new Uint8Array([0xff]) }],
+  ["a configuration that is not UTF-8", "service.toml", { "service.toml": new Uint8Array([0xff]) }],
   ["an old database that is a symlink", "warehouse.duckdb", {
     "data/warehouse.duckdb": "-> nowhere",
   }],
@@ -172,8 +172,8 @@ const COMMITTED: [name: string, culprit: string, moved: string, entries: Entries
   ["a configuration that is a symlink", "service.toml: is a symlink", "service.toml", {
     "service.toml": "-> moved",
   }],
-  ["a missing data folder", "data: is missing", "data", {}],
-  ["a missing log folder", "data/log: is missing", "data/log", {}],
+  ["a missing data directory", "data: is missing", "data", {}],
+  ["a missing log directory", "data/log: is missing", "data/log", {}],
   ["a stray file in data/", "data/stray", "", { "data/stray": "" }],
   ["a stray file in data/log/", "log/stray", "", { "data/log/stray": "" }],
   ["a tail that is a symlink", "tail.ndjson: is a symlink", "", {

@@ -29,7 +29,7 @@ async function identityOf(path: string): Promise<string> {
 
 const OCCUPANTS: [name: string, make: (path: string) => Promise<unknown>][] = [
   ["a regular file", (path) => writeFile(path, "mine")],
-  ["a folder", (path) => mkdir(path)],
+  ["a directory", (path) => mkdir(path)],
   ["a dangling symlink", (path) => symlink("nowhere", path)],
   ["a symlink to a file", async (path) => {
     await writeFile(`${path}.target`, "mine");

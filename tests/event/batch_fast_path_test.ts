@@ -79,7 +79,7 @@ const LEFT: [what: string, body: Buffer][] = [
   ["a trailing comma", batchOf("[1,]")],
   ["no payload", Buffer.from(`{"source":"a","batch_id":"b","events":[{${EVENT}}]}`)],
   ["129 containers", batchOf("[".repeat(129) + "]".repeat(129))],
-  ["text after the batch", Buffer.concat([batchOf("1"), Buffer.from("1")])],
+  ["bytes after the batch", Buffer.concat([batchOf("1"), Buffer.from("1")])],
   ["a NUL after the batch", Buffer.concat([batchOf("1"), Buffer.from("\0")])],
   ["nothing", Buffer.from("")],
   ["a blank", Buffer.from(" ")],

@@ -53,10 +53,10 @@ const PLACES: Place[] = [
   },
   { title: "segments/", path: () => "data/log/segments", statuses: REFUSED, isFolder: true },
   { title: "pending/", path: () => "data/log/pending", statuses: REFUSED, isFolder: true },
-  { title: "the log folder", path: () => "data/log", statuses: REFUSED, isFolder: true },
+  { title: "the log directory", path: () => "data/log", statuses: REFUSED, isFolder: true },
   // An operator may keep the data on another disk.
   {
-    title: "the data folder",
+    title: "the data directory",
     path: () => "data",
     statuses: REFUSED,
     linked: TAKEN,
@@ -112,7 +112,7 @@ async function runWith(
     assertEnd(await runOn(dir, command), statuses, label);
     assert.ok(await exists(join(dir, place)), `${label}: the entry still exists`);
     const precious = join(dir, place, "precious");
-    assert.ok(entry.title !== "a folder with a file" || await exists(precious), label);
+    assert.ok(entry.title !== "a directory with a file" || await exists(precious), label);
   });
   return isOutsideUntouched;
 }
@@ -120,7 +120,7 @@ async function runWith(
 for (const { title, path, statuses, linked, isFolder } of PLACES) {
   test(`seal, verify and init exit as documented when an entry replaces ${title}`, async () => {
     for (const entry of HOSTILE_ENTRIES) {
-      if (isFolder && entry.title === "a folder with a file") continue;
+      if (isFolder && entry.title === "a directory with a file") continue;
       const isFollowed = entry.isLink && linked !== undefined;
       for (const name of ["seal", "verify", "init"] as const) {
         const expected = isFollowed ? linked[name] : statuses[name];
@@ -143,11 +143,11 @@ for (const place of STRAY_PATHS) {
 
 for (const place of TEMPORARY_PATHS) {
   const leftoverTitle =
-    `seal removes ${place} as a leftover, never follows it, and removes no folder`;
+    `seal removes ${place} as a leftover, never follows it, and removes no directory`;
   test(leftoverTitle, async () => {
     for (const entry of HOSTILE_ENTRIES.filter(({ isLink }) => !isLink)) {
       await withHostile(whole, place, entry, async (dir) => {
-        const isFolder = entry.title === "a folder with a file";
+        const isFolder = entry.title === "a directory with a file";
         assertEnd(await runOn(dir, ["seal"]), [isFolder ? 1 : 0], entry.title);
         assert.equal(await exists(join(dir, place)), isFolder, entry.title);
       });

@@ -24,7 +24,7 @@ const MANIFEST_ASIDE = "manifest.json.tmp";
 const CASES: [title: string, calls: string, path: string | null, errno: string][] = [
   ["the rename of the tail", RENAMES, "tail.ndjson", "EIO"],
   ["the fsync of pending/", SYNCS, "pending", "EIO"],
-  ["the fsync of the log folder", SYNCS, ".", "EIO"],
+  ["the fsync of the log directory", SYNCS, ".", "EIO"],
   ["a write of the segment", WRITES, SEGMENT_ASIDE, "EIO"],
   ["a write of the segment (no space)", WRITES, SEGMENT_ASIDE, "ENOSPC"],
   ["the fsync of the segment", SYNCS, SEGMENT_ASIDE, "EIO"],

@@ -25,7 +25,7 @@ interface Folders {
 const SWAPS: [title: string, put: (folders: Folders) => Promise<unknown>][] = [
   ["nothing", () => Promise.resolve()],
   ["an older copy", ({ dir, older }) => cp(older, join(dir, "data"), { recursive: true })],
-  ["an empty folder", ({ dir }) => mkdir(join(dir, "data"))],
+  ["an empty directory", ({ dir }) => mkdir(join(dir, "data"))],
   ["a link to an older copy", ({ dir, older }) => symlink(older, join(dir, "data"))],
 ];
 

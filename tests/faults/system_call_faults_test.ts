@@ -24,10 +24,10 @@ const UNCERTAIN: [title: string, faults: Faults][] = [
   ["a failed write", [[WRITES, "error=EIO"]]],
   ["a write to a read-only disk", [[WRITES, "error=EROFS"]]],
   ["a failed fdatasync", [["fdatasync,fsync", "error=EIO"]]],
-  ["an fdatasync without space", [["fdatasync,fsync", "error=ENOSPC"]]],
-  ["a full disk and a failed undo", [[WRITES, "error=ENOSPC"], ["ftruncate", "error=EIO"]]],
+  ["an fdatasync that runs out of space", [["fdatasync,fsync", "error=ENOSPC"]]],
+  ["a full disk and a failed rollback", [[WRITES, "error=ENOSPC"], ["ftruncate", "error=EIO"]]],
   [
-    "a full disk and a failed fdatasync of the undo",
+    "a full disk and a failed fdatasync of the rollback",
     [[WRITES, "error=ENOSPC"], ["fdatasync,fsync", "error=EIO"]],
   ],
 ];

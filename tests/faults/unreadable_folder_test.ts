@@ -38,8 +38,8 @@ const CASES: Case[] = [
   { title: "a pending file", path: ({ pending }) => pending, mode: 0o000, seal: 1, verify: 1 },
   { title: "segments/", path: inLog("segments"), mode: 0o000, seal: 1, verify: 1 },
   { title: "pending/", path: inLog("pending"), mode: 0o000, seal: 1, verify: 1 },
-  { title: "the log folder", path: inLog("."), mode: 0o000, seal: 1, verify: 1 },
-  { title: "the log folder (for writing)", path: inLog("."), mode: 0o500, seal: 1, verify: 0 },
+  { title: "the log directory", path: inLog("."), mode: 0o000, seal: 1, verify: 1 },
+  { title: "the log directory (for writing)", path: inLog("."), mode: 0o500, seal: 1, verify: 0 },
   { title: "a configuration", path: () => "service.toml", mode: 0o000, seal: 2, verify: 2 },
 ];
 

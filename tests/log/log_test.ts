@@ -70,7 +70,7 @@ const POISONS: Record<string, OperationHook> = {
   "a partial write": failNth("write", 1, { errno: "EIO", writtenBytes: 100 }),
   "a write that had completed": failNth("write", 1, { errno: "EIO", writtenBytes: 100_000 }),
   "a sync": failNth("sync", 1, { errno: "EIO" }),
-  "a sync without space": failNth("sync", 1, { errno: "ENOSPC" }),
+  "a sync that runs out of space": failNth("sync", 1, { errno: "ENOSPC" }),
   "the truncate of a rollback": both(
     failNth("write", 1, { errno: "ENOSPC", writtenBytes: 100 }),
     failNth("truncate", 1, { errno: "EIO" }),

@@ -13,7 +13,7 @@ export interface FaultPlan {
 
 const NO_ROOM = ["ENOSPC", "EDQUOT", "EFBIG"];
 
-/** Whether the contract requires the log to undo this failed write and continue. */
+/** Whether the contract requires the log to roll back this failed write and continue. */
 export function isNoRoomFault({ errno }: Fault): boolean {
   return NO_ROOM.includes(errno);
 }

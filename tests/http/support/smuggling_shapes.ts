@@ -200,7 +200,7 @@ const UNCLEAR_FRAMING: Record<string, string> = {
   "a second host": "Host: b\r\n",
   "a space in a name": "Ho st: a\r\n",
   "an empty line that continues another": "X: y\r\n\t\r\n",
-  "a length with a point": "Content-Length: 1.0\r\n",
+  "a length with a decimal point": "Content-Length: 1.0\r\n",
 };
 
 /** Each has a body that it could frame, then the hidden request. */

@@ -113,7 +113,7 @@ test("readManifest() rejects every encoding but the canonical one", async () => 
     "null": "null\n",
     "an array": "[]\n",
     "another format": EMPTY_TEXT.replace("service/log", "other/log"),
-    "no bounds": '{"format":"service/log"}\n',
+    "no version bounds": '{"format":"service/log"}\n',
     ...boundsOf(["min_reader", "min_writer"], ["0", "-1", "1.5", '"1"', "true", "null", "1e300"]),
     "another schema version": EMPTY_TEXT.replace('"schema_version":1', '"schema_version":2'),
     "an unknown member": EMPTY_TEXT.replace("{", '{"a":1,'),

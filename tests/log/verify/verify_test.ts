@@ -64,8 +64,8 @@ function withFiles(tree: Tree, files: Record<string, Uint8Array | string>, missi
 }
 
 const LOGS: [what: string, Tree, Partial<VerifyReport>][] = [
-  ["an empty folder, as created by init", new Map(), {}],
-  ["a folder with a lock", new Map([[".lock", Buffer.alloc(0)]]), {}],
+  ["an empty directory, as created by init", new Map(), {}],
+  ["a directory with a lock", new Map([[".lock", Buffer.alloc(0)]]), {}],
   ["a log without events", await logOf({}), {}],
   ["a tail", TWO_COMMITS, { events_checked: 10 }],
   [`a tail of hostile events (seed ${SEED})`, await hostileTail(), { events_checked: 200 }],

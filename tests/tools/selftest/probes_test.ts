@@ -84,7 +84,7 @@ const FAULTS: Record<string, [Probe, (storage: Storage) => Storage, RegExp]> = {
     }),
     /while one file replaces another, neither can be read/,
   ],
-  "a folder that cannot be synced": [
+  "a directory that cannot be synced": [
     renames,
     (storage) => ({ ...storage, syncFolder: () => Promise.reject(new Error("EINVAL")) }),
     /EINVAL/,

@@ -150,7 +150,7 @@ const FAULTS: Record<string, [spoil: (state: Known) => CommittedEvent[], RegExp]
     ({ a, b }) => [...a, ...b, ...committed(batchOf("x", 1), 9)],
     /shop\/x is in the log, but nobody submitted it/,
   ],
-  "a refused batch": [({ ledger, entries, a, b, c }) => {
+  "a rejected batch": [({ ledger, entries, a, b, c }) => {
     ledger.refuse(entries[2]!);
     return [...a, ...b, ...c];
   }, /shop\/c is in the log, but was refused/],
