@@ -154,7 +154,7 @@ async function followEvents(client: EventLogClient, count: number): Promise<Comm
   return events;
 }
 
-test(`append() and follow() lose and repeat nothing when the service is killed (seed ${SEED})`, async () => {
+test(`append() and follow() lose and repeat nothing across kill -9 (seed ${SEED})`, async () => {
   const random = new SeededRandom();
   const sources = ["a", "b", "c", "d"];
   const batches = 150;

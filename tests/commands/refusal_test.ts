@@ -49,7 +49,7 @@ const UNUSABLE: [from: string, to: string, reason: RegExp][] = [
 ];
 
 for (const command of [["serve"], ["seal"], ["verify"]]) {
-  test(`${command.join(" ")} exits 2 for an unusable configuration, with a one-line message`, async () => {
+  test(`${command.join(" ")} exits 2 with one line for an unusable configuration`, async () => {
     for (const [from, to, reason] of command[0] === "serve" ? UNUSABLE : UNUSABLE.slice(0, 1)) {
       const { code, stderr } = await runOn(from, to, command);
       assert.equal(code, 2, stderr);

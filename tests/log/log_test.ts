@@ -111,7 +111,7 @@ for (const [name, hook] of Object.entries(POISONS)) {
 }
 
 for (const errno of ["ENOSPC", "EDQUOT", "EFBIG"]) {
-  test(`append() rolls back a commit that runs out of space (${errno}) after any byte`, async () => {
+  test(`append() rolls back a commit that fails with ${errno} after any byte`, async () => {
     const start = await logTree([["a"]]);
     const tail = tailOf(start);
     const whole = tailOf(await logTree([["a"], ["b"]]));
