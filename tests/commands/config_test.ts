@@ -84,7 +84,7 @@ const FAULTS: [text: string, ...words: string[]][] = [
   ['[data]\ndir = ""', "[data] dir must be a path, got an empty string"],
   ['[data]\ndir = "a\\u0000b"', "[data] dir", "NUL"],
   [`[server]\nsocket = "${longSocket}"`, "[server] socket", String(SOCKET_PATH_BYTES_MAX)],
-  ['[server]\nsocket = "data/log/x.sock"', "[server] socket must be outside the log folder"],
+  ['[server]\nsocket = "data/log/x.sock"', "[server] socket must be outside the log directory"],
   ["[server]\ntoken = 5", "[server] token must be a string, got an integer"],
   ['[security]\nmode = "closed"', '[security] mode must be "open", got "closed"'],
   ['[integrity]\nanchor = "notary"', '[integrity] anchor must be "none", got "notary"'],
@@ -162,7 +162,7 @@ test("loadConfig() rejects anything but a readable file", () =>
     await writeFile(at("file"), "");
     const cases: [string, RegExp][] = [
       ["missing", /no such file/],
-      ["folder", /is a folder/],
+      ["folder", /is a directory/],
       ["binary", /not valid UTF-8/],
       ["large", /larger than/],
       ["file/service.toml", /cannot be opened/],

@@ -148,7 +148,7 @@ const UNCOMMITTED: [name: string, culprit: string, entries: Entries][] = [
   ["service.toml that is a dangling symlink", "service.toml: is a symlink", {
     "service.toml": "-> nowhere",
   }],
-  ["service.toml that is a directory", "service.toml: is a folder", { "service.toml": FOLDER }],
+  ["service.toml that is a directory", "service.toml: is a directory", { "service.toml": FOLDER }],
   ["a foreign configuration", "service.toml", { "service.toml": "[data]\n" }],
   ["a configuration that is not UTF-8", "service.toml", { "service.toml": new Uint8Array([0xff]) }],
   ["an old database that is a symlink", "warehouse.duckdb", {
@@ -181,7 +181,7 @@ const COMMITTED: [name: string, culprit: string, moved: string, entries: Entries
   }],
   [
     "a tail without a manifest",
-    "holds events but no manifest.json; restore the whole folder from a backup",
+    "holds events but no manifest.json; restore the whole directory from a backup",
     "",
     { "data/log/tail.ndjson": "{" },
   ],

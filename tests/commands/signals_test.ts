@@ -114,7 +114,7 @@ test("verify stopped by a signal exits 1 and prints no report", () =>
       assert.deepEqual([code, stdout], [1, ""]);
       assert.equal(
         stderr,
-        "interrupted by a signal before all was verified; run verify again\n",
+        "interrupted by a signal before verification finished; run verify again\n",
       );
     }
   }));

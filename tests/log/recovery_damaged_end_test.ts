@@ -43,7 +43,7 @@ for (const [name, damage] of DAMAGES) {
       const storage = new SimulatedDisk(damaged);
       await assert.rejects(openTestLog(storage), (error) => {
         assert.ok(error instanceof CorruptLogError);
-        assert.match(error.message, /another commit begins at \d+/);
+        assert.match(error.message, /another commit begins at byte \d+/);
         return true;
       });
       assert.deepEqual(storage.tree(), damaged, "nothing was changed");

@@ -50,7 +50,7 @@ test("Log.close() closes on a full disk and reports that the clean-shutdown mark
   storage.hook = ({ kind }) => kind === "write" ? { errno: "ENOSPC" } : null;
   await log.close();
   assert.equal(reports.length, 1);
-  assert.match(reports[0]!, /clean-shutdown mark/);
+  assert.match(reports[0]!, /clean-shutdown marker/);
   assert.equal(storage.openFiles, 0);
 });
 

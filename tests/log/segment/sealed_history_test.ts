@@ -77,7 +77,7 @@ test("SealedHistory.open() checks every file, and the footer of the last one", a
   const cases: [files: (readonly [number, Uint8Array | null])[], message: RegExp | null][] = [
     [[], null],
     [[[0, null]], /^0\.parquet: listed in the manifest, but missing$/],
-    [[cut(3)], /^3\.parquet: has \d+ bytes, the manifest says \d+$/],
+    [[cut(3)], /^3\.parquet: has \d+ bytes, but the manifest says \d+$/],
     [[cut(2), [1, null]], /^1\.parquet: listed in the manifest, but missing$/],
     [[[1, Buffer.alloc(size(1))]], null],
     [[[3, Buffer.alloc(size(3))]], /^3\.parquet: not a Parquet file$/],

@@ -118,7 +118,7 @@ test("openListedFile() refuses a file that is missing or has the wrong size", as
   const storage = diskOf();
   const cases: [path: string, bytes: number, message: RegExp][] = [
     ["x", 1, /^x: listed in the manifest, but missing$/],
-    ["a", 2, /^a: has 1 bytes, the manifest says 2$/],
+    ["a", 2, /^a: has 1 bytes, but the manifest says 2$/],
   ];
   for (const [path, bytes, message] of cases) {
     await assert.rejects(openListedFile(storage, { path, bytes }), (error) => {
