@@ -80,7 +80,7 @@ test("bench/scale reports all figures, and --keep reuses its log", () =>
     }
   }));
 
-test("benchmarks exit 1 and name the bad argument", async () => {
+test("benchmarks exit 1 and name the invalid argument", async () => {
   for (const name of ["ingest", "memory", "scale"]) {
     const run = await startBench(name, ["--rows", "none"]);
     assert.deepEqual([run.code, run.stdout], [1, ""]);

@@ -81,7 +81,7 @@ test("init() creates 0700 directories with parents, a 0600 configuration and an 
     assert.equal((await lstat(join(dir, "data", "log"))).mode & 0o777, 0o700);
   }));
 
-test("init() repeated rewrites nothing", () =>
+test("init() on a complete deployment rewrites nothing", () =>
   withFolder(async (dir) => {
     await init(dir, quiet);
     await utimes(join(dir, "service.toml"), 1000, 1000);
@@ -195,7 +195,7 @@ const COMMITTED: [name: string, culprit: string, moved: string, entries: Entries
 ];
 
 for (const [name, culprit, moved, entries] of COMMITTED) {
-  test(`init() repeated refuses ${name} and leaves it unchanged`, () =>
+  test(`init() on a deployment refuses ${name} and leaves it unchanged`, () =>
     withFolder(async (dir) => {
       await init(dir, quiet);
       if (moved !== "") await rename(join(dir, moved), join(dir, "moved"));

@@ -31,7 +31,7 @@ const UNSUPPORTED: [from: string, to: string][] = [
 ];
 
 for (const command of [["serve"], ["seal"], ["verify", "--chain"]]) {
-  test(`${command.join(" ")} exits 4 for a stronger mode or anchor`, async () => {
+  test(`${command.join(" ")} exits 4 for an unsupported mode or anchor`, async () => {
     for (const [from, to] of command[0] === "serve" ? UNSUPPORTED : UNSUPPORTED.slice(1, 3)) {
       const { code, stderr } = await runOn(from, to, command);
       assert.equal(code, 4, stderr);

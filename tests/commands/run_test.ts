@@ -41,7 +41,7 @@ test("the program prints its help and version on standard output", async () => {
   assert.match(revision, /^[0-9a-f]{7,}(-dirty)?$/);
 });
 
-test("the program exits 2 and points to --help for bad arguments", async () => {
+test("the program exits 2 and points to --help for invalid arguments", async () => {
   const { code, stdout, stderr } = await runCli(["query"]);
   assert.equal(code, 2);
   assert.equal(stdout, "");

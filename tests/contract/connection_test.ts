@@ -43,7 +43,7 @@ test("every response but a follow keeps its connection open and has the same hea
     connection.destroy();
   }));
 
-test("pipelined requests are answered in order, even mutations", () =>
+test("pipelined requests, even mutations, get responses in order", () =>
   withService(async ({ socketPath }) => {
     const connection = await RawConnection.open(socketPath);
     const batches = Array.from({ length: 20 }, (_, n) => batchWith({ batch_id: `${n}` }));

@@ -28,7 +28,7 @@ function* valuesIn(value: unknown): Generator<unknown> {
   for (const child of Object.values(value)) yield* valuesIn(child);
 }
 
-test("docs/http-api.md: the error table has every code with its status, and no other", () => {
+test("docs/http-api.md: the error table lists exactly the error codes, with their statuses", () => {
   const rows = [...sectionOf("Errors").matchAll(/^\| `(\w+)` +\| +(\d{3}) \|/gm)];
   const documented = rows.map(([, code, status]) => [code, Number(status)]);
   assert.deepEqual(documented, Object.entries(ERROR_STATUS));

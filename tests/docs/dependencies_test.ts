@@ -25,7 +25,7 @@ const SECTIONS: [heading: string, packages: Record<string, string>][] = [
 ];
 
 for (const [heading, packages] of SECTIONS) {
-  test(`the dependencies listed under "${heading}" are those of package.json`, () => {
+  test(`the dependencies listed under "${heading}" match package.json`, () => {
     const names = listedIn(heading).map(([name]) => name).sort();
     assert.deepEqual(names, Object.keys(packages).sort());
   });

@@ -42,7 +42,7 @@ test("every fence has a language and a valid tag", () => {
   }
 });
 
-test("fences that are not run give a reason, and are few", (context) => {
+test("fences that are not run are few and give a reason", (context) => {
   const skipped = [...fences].flatMap(([path, list]) =>
     list.filter(({ tag }) => tag === "no-run").map((fence) => ({ path, ...fence }))
   );
@@ -67,7 +67,7 @@ const isRun = ({ language, tag }: Fence) => language === "sh" && tag !== "no-run
 for (const [path, list] of fences) {
   if (!list.some(isRun)) continue;
   test(
-    `the commands in ${path} work and print the output it shows`,
+    `the commands in ${path} work and print the output that it shows`,
     { skip: obstacle() },
     () =>
       withFolder(async (folder) => {

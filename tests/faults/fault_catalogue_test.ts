@@ -74,7 +74,7 @@ function titlesIn(path: string): string[] {
     if (literal !== undefined) return titleOf(literal);
     const constant = new RegExp(`const ${name} =\\s*(${STRING});`).exec(source)?.[1];
     if (constant !== undefined) return titleOf(constant);
-    // A helper in this file that is called with titles.
+    // The title is a parameter of a helper in this file.
     assert.match(source, new RegExp(`\\(${name}: string\\b`), `${path}: ${name} must be a string`);
     return [];
   });

@@ -2,7 +2,7 @@
  * The real service under malformed requests while the clients of a soak use it. Each request gets a
  * response or its connection is closed, the process neither exits nor reports an error, other
  * clients are unaffected, and the log contains everything acknowledged and nothing never sent.
- * FUZZ_REQUESTS sets the number of requests, FUZZ_SEED their choice; round N is FUZZ_SEED + N.
+ * FUZZ_REQUESTS is their number, FUZZ_SEED their choice; round N of a seed is round 0 of seed + N.
  */
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
@@ -21,7 +21,7 @@ const SEED = Number(process.env.FUZZ_SEED ?? Date.now() % 2 ** 31);
 /** Requests per log. Then the log is checked, and the next round starts with an empty one. */
 const ROUND_REQUESTS_MAX = 3000;
 const CLIENTS = 8;
-/** Prefix of the sources of the fuzzing clients. */
+/** Prefix of the fuzzing clients' sources. */
 const FUZZED = "x.c";
 /** Lines that a server prints when nothing has failed. */
 const CALM_LINES = /^(serving .*|shutting down)$/;

@@ -36,7 +36,7 @@ async function runHistory(seed: number, tally: Tally): Promise<void> {
   }
 }
 
-test(`random histories of crashes and faults break no promise (SEED=${firstSeed})`, async () => {
+test(`random histories of crashes and faults break no guarantee (SEED=${firstSeed})`, async () => {
   const tally: Tally = {};
   const missing = () => EXPECTED.filter((what) => tally[what] === undefined);
   const isEnough = (done: number) =>

@@ -25,7 +25,7 @@ const WORK_MS_FIRST = 300;
 const POLL_MS = 1;
 /** Batches appended before each seal, so that it takes long enough to be killed. */
 const BATCHES_BETWEEN = 60;
-/** Very short steps, for which a kill polls. */
+/** Steps so short that a kill has to poll for them. */
 const SHORT_STEPS = ["no tail", "unlisted segment", "temporary manifest", "covered pending"];
 
 /** Names, sizes and times of all files, which reveal whether a run has started its work. */

@@ -193,7 +193,7 @@ test("a connection serves the next request after an unread body that had arrived
     connection.destroy();
   }));
 
-test("an endless body is cut off", () =>
+test("an endless body is read only up to a limit", () =>
   withHandler(ignore, async ({ socketPath }) => {
     const connection = await RawConnection.open(socketPath);
     await connection.write(`POST / HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r\n\r\n`);

@@ -102,7 +102,7 @@ async function diskWithLostTruncate(): Promise<SimulatedDisk> {
   return disk;
 }
 
-test("openLog() makes the tail's length durable again, in case a failed fsync lost it", async () => {
+test("openLog() makes the tail's length durable, in case a failed fsync lost it", async () => {
   const disk = await diskWithLostTruncate();
   const { log } = await openTestLog(disk);
   await log.close();

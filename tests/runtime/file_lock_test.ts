@@ -94,7 +94,7 @@ test("lockFile() refuses a symlink and does not create its target", () =>
     await assert.rejects(lockFile(link));
   }));
 
-test("lockFile() under restricted permissions refuses a symlink too", () =>
+test("lockFile() refuses a symlink under restricted permissions, too", () =>
   withFolder(async (folder) => {
     const [target, link] = [join(folder, "target"), join(folder, "link")];
     await writeFile(target, "");

@@ -1,4 +1,4 @@
-/** A deployment with enough history to take a moment to seal and verify. */
+/** A deployment whose history takes a moment to seal and verify. */
 import { randomFillSync } from "node:crypto";
 import { join } from "node:path";
 import { init } from "../../src/commands/init.ts";

@@ -61,7 +61,7 @@ export class KnownHistory {
 
   /**
    * Submits a mutation and records its answer.
-   * @param attempt runs the call; null if it failed because of a fault that clients never see.
+   * @param attempt runs the call; returns null if a fault that clients never see made it fail.
    * @param group is the number of a group of mutations that are all committed or all lost.
    */
   async submit(

@@ -71,7 +71,7 @@ test("SimulatedDisk may keep a new length without its bytes, or bytes without th
 });
 
 for (const pages of ["shown", "dropped"] as const) {
-  test(`SimulatedDisk never writes pages of a failed sync later (${pages})`, async () => {
+  test(`SimulatedDisk does not write the pages of a failed sync later (${pages})`, async () => {
     const { disk, file } = await fileOf(A);
     await file.write(B, 0);
     disk.hook = ({ kind }) => kind === "sync" ? { errno: "EIO", pages } : null;

@@ -15,7 +15,7 @@ function normalized(text: string): string {
 }
 
 /**
- * Finds the first line of `shown` that `output` lacks, in order.
+ * Finds the first line of `shown` that does not follow in `output`.
  * @returns null if `output` has all lines.
  */
 export function missingLine(shown: string, output: string): string | null {

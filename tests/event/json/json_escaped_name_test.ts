@@ -44,7 +44,7 @@ test("prepareBatch() stores names as submitted, whatever was parsed earlier", ()
   }
 });
 
-test("parseJsonText() distinguishes escaped names too", () => {
+test("parseJsonText() distinguishes escaped names, too", () => {
   const texts = ['{"\\\\":1}', '{"\\n":1}', '{"a":"\\n","\\u0004":[{"\\"":2}]}', '{"a\\nb" : 1}'];
   for (let round = 0; round < 50; round++) {
     for (const text of texts) {

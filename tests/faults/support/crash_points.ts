@@ -49,7 +49,7 @@ export const FULL_VARIETY: Variety = {
 };
 /** Fewer states, for a test that takes seconds. */
 export const SAMPLED_VARIETY: Variety = { ...FULL_VARIETY, cutEveryBytes: null, randomStates: 4 };
-/** For crashes during the recovery from a crash. */
+/** Even fewer states, for crashes during recovery. */
 export const SMALL_VARIETY: Variety = {
   shapes: ["no bytes", "all bytes", "every other sector"],
   allSectorsMax: 0,

@@ -43,7 +43,7 @@ test(
       for (const chain of [false, true]) {
         const inPlace = await verifyStorage(new SimulatedDisk(tree), { chain });
         assert.equal(inPlace.report.failure, "file_hash_mismatch");
-        // Threads cannot read the directory of the second name.
+        // Threads cannot open the second directory.
         for (const [name, isInPlace] of [[folder, false], ["\0", true]] as const) {
           const storage = new SimulatedDisk(tree);
           const { report, failure } = await verifyStorage(storage, { chain, folder: name });
