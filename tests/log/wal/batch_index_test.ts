@@ -33,7 +33,7 @@ test("BatchIndex distinguishes identities by source and by batch id", () => {
   assert.equal(index.sourceFrontier("c"), null);
 });
 
-test("BatchIndex refuses a duplicate identity and a frontier that does not advance", () => {
+test("BatchIndex rejects a duplicate identity and a frontier that does not advance", () => {
   const index = new BatchIndex();
   index.add(entryOf(3, "a", "b"));
   assert.throws(() => index.add(entryOf(4, "a", "b")), /batch b of source a is committed twice/);

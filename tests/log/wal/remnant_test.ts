@@ -46,14 +46,14 @@ test("remnantFault() finds a header that straddles two reads at any byte", async
   }
 });
 
-test("remnantFault() rejects more bytes than a commit may have", async () => {
+test("remnantFault() rejects more bytes than one commit may have", async () => {
   const bytesMax = COMMIT_HEADER_BYTES_MAX + COMMIT_BODY_BYTES_MAX;
   assert.equal(await faultOf(Buffer.from("{"), 0, bytesMax), null);
   const fault = await faultOf(Buffer.from("{"), 0, bytesMax + 1);
   assert.match(fault!, /more than a single commit can contain/);
 });
 
-test("remnantFault() mistakes no client data for a commit", async () => {
+test("remnantFault() does not mistake client data for a commit", async () => {
   const [header = ""] = tailOf(await logTree([["a"], []])).toString().split("\n").slice(-2);
   const inner = JSON.parse(header);
   const texts = [header, `\n${header}\n`, "\n" + header, `"\n${header}`];
