@@ -9,7 +9,7 @@ export interface FileRange {
   end: number;
 }
 
-/** Maximum gap between ranges that share a read. Reading such a gap is faster than a second read. */
+/** Maximum gap between ranges that share a read; a second read would take longer than the gap. */
 const READ_GAP_BYTES_MAX = 64 * 1024;
 
 /** Reads bytes [start, end) of a file. @throws {SegmentError} the file ends before `end`. */

@@ -34,7 +34,7 @@ const LF = 0x0a;
 export interface SegmentBounds {
   /** A segment is full once it has this many events. */
   events: number;
-  /** It is also full once its lines have this many bytes. */
+  /** A segment is also full once its lines have this many bytes. */
   bytes: number;
 }
 
