@@ -53,7 +53,7 @@ export class MixedHistory {
     return this.committed.at(-1)!.outcome.body.last_event_id as string;
   }
 
-  /** The parts of the history, in order; each runs on the service that it is given. */
+  /** The parts of the history, in order. Each can run on a different service. */
   readonly parts: readonly ((log: EventLog) => Promise<void>)[] = [
     (log) => this.#begin(log),
     (log) => this.#retire(log),

@@ -10,7 +10,7 @@ import type { Outcome } from "./outcome.ts";
 import type { SubmittedBatch } from "./submitted.ts";
 
 interface Stored {
-  /** The source and the submitted events. */
+  /** The source and the submitted events, as JSON. */
   content: string;
   receipt: Record<string, unknown>;
 }

@@ -4,7 +4,7 @@
  */
 import type { NameChange } from "./simulated_crash.ts";
 
-/** A name change and its result at each path: a file, null for a directory, or nothing. */
+/** A name change and its result at each path: a file, null (a directory) or undefined (no entry). */
 interface MadeChange<File> extends NameChange {
   entries: readonly (File | null | undefined)[];
 }

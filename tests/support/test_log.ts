@@ -63,7 +63,7 @@ export async function openTestLog(
 
 /**
  * The files of a log whose process was killed after these commits. Each commit is a list of batch
- * ids; an empty list is a clean shutdown and a restart.
+ * ids; an empty list stands for a clean shutdown and a restart.
  */
 export async function logTree(commits: readonly (readonly string[])[]): Promise<Tree> {
   const storage = new SimulatedDisk();

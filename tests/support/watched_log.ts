@@ -1,4 +1,4 @@
-/** Opens logs behind an order monitor, so every test that does so also checks the order. */
+/** Opens logs behind an order monitor, so tests that use them also check the order. */
 import { type Log, type LogOptions, openLog, type SealingOptions } from "../../src/log/log.ts";
 import type { Storage } from "../../src/log/storage/storage.ts";
 import { type EventLogService, openEventLog } from "../../src/service/event_log.ts";
