@@ -1,4 +1,4 @@
-/** The cost of followers: nothing after they disconnect, little while they stall. */
+/** Followers cost nothing after they disconnect, and little while they stall. */
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { test } from "node:test";

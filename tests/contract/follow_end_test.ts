@@ -87,7 +87,7 @@ async function commitMuch(socketPath: string): Promise<number> {
   return eventCount;
 }
 
-/** A log that opens the gate when it ends a stalled client's session. */
+/** A log that opens the gate when a stalled client's session ends. */
 function tellingOfEnd(gate: Gate) {
   return (service: EventLogService): EventLog =>
     alteredLog(service, {

@@ -8,7 +8,7 @@ import { type Node, OpenApiDocument } from "./support/openapi.ts";
 const TEXT = readFileSync(new URL("../../docs/http-api.md", import.meta.url), "utf8");
 const DOCUMENT = new OpenApiDocument();
 
-/** The section from a heading to the next one of the same level. */
+/** The section from a heading to the next heading of the same level. */
 function sectionOf(heading: string): string {
   const start = TEXT.indexOf(`\n## ${heading}\n`);
   assert.ok(start >= 0, `there is a section ${heading}`);

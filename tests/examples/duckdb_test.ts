@@ -81,7 +81,7 @@ function streamsOf(log: CommittedEvent[]): Row[] {
   return [...streams.keys()].sort().map((key) => streams.get(key)!);
 }
 
-/** An event as in view `events`, without the batch digest, which replay does not return. */
+/** An event as a row of the view `events`, except the batch digest, which replay does not return. */
 function rowOf({ payload, occurred_at = undefined, ...event }: CommittedEvent): Row {
   return {
     ...event,
@@ -93,7 +93,7 @@ function rowOf({ payload, occurred_at = undefined, ...event }: CommittedEvent): 
   };
 }
 
-/** Adds a record to the stream that the script lists, since all others may be deleted. */
+/** Adds a record to the stream that the script lists, because all other records may be deleted. */
 async function appendOrder(served: Deployment): Promise<void> {
   const events = [{ stream: "orders", record_key: "stays", kind: "upserted", payload: null }];
   const client = new EventLogClient(served.serving.fetch);

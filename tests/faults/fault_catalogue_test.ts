@@ -103,12 +103,12 @@ function hasCase(source: string, caseName: string): boolean {
   return spellings.some((spelling) => source.includes(spelling));
 }
 
-/** Items that already occur earlier in the list. */
+/** Items that occur earlier in the list. */
 function repeated<T>(items: readonly T[]): T[] {
   return items.filter((item, index) => items.indexOf(item) < index);
 }
 
-/** Fails with one line per problem, which says how to fix it. */
+/** Fails with one line per problem. Each line says how to fix the problem. */
 function assertNone(faults: readonly string[]): void {
   assert.ok(faults.length === 0, `${CATALOGUE}:\n${faults.join("\n")}`);
 }

@@ -9,7 +9,7 @@ import { test } from "node:test";
 import { seededRandom, testSeed } from "../../tools/support/random.ts";
 import { HistoryRun, type Tally } from "./support/history_run.ts";
 
-/** Histories that produce nearly every outcome; rare ones may take up to HISTORIES_MAX. */
+/** Histories that produce nearly every outcome. Rare outcomes may take up to HISTORIES_MAX. */
 const HISTORIES_FOR_ALL = 50;
 const HISTORIES_MAX = 250;
 /** Histories between progress lines in a long run. */
@@ -25,7 +25,7 @@ const firstSeed = testSeed();
 const count = Number(process.env.HISTORIES ?? HISTORIES_FOR_ALL);
 const steps = Number(process.env.HISTORY_STEPS ?? 60);
 
-/** @throws {Error} names the command that reruns a failed history. */
+/** Runs one history. @throws {Error} with the command that reruns the failed history. */
 async function runHistory(seed: number, tally: Tally): Promise<void> {
   try {
     await new HistoryRun(seededRandom(seed), steps, tally).run();

@@ -1,7 +1,7 @@
 /**
- * The data directory is moved away under a running service and replaced by nothing, an older copy
- * or a link. The process continues with its open files, changes nothing in the replacement and
- * exits cleanly; everything acknowledged is in the moved directory.
+ * The data directory of a running service is moved away, and an older copy, a link or nothing takes
+ * its place. The process continues with its open files, changes nothing in the replacement and
+ * exits cleanly. The moved directory contains everything acknowledged.
  */
 import assert from "node:assert/strict";
 import { cp, mkdir, rename, symlink, writeFile } from "node:fs/promises";
@@ -16,7 +16,7 @@ import { treeOf } from "./support/hostile_entry.ts";
 interface Folders {
   /** The deployment. */
   dir: string;
-  /** Where its data directory is moved. */
+  /** The path to which its data directory is moved. */
   away: string;
   /** An earlier copy of the data directory. */
   older: string;

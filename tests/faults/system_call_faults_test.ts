@@ -1,7 +1,7 @@
 /**
- * The real `serve` while system calls on its tail fail: after a full disk it continues, any other
- * failure stops the writer, and an interrupted call is retried. Nothing is acknowledged before it
- * is durable, and a restart returns everything acknowledged. Needs `strace`.
+ * The real `serve` while system calls on its tail fail. A full disk stops only the failed commit,
+ * any other failure stops the writer, and an interrupted call is retried. Nothing is acknowledged
+ * before it is durable, and a restart returns everything acknowledged. Needs `strace`.
  */
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -126,7 +126,7 @@ for (const [title, faults] of UNCERTAIN) {
   });
 }
 
-/** Calls on the tail, the first of which is interrupted in each thread. */
+/** Calls on the tail. A signal interrupts the first one in each thread. */
 const INTERRUPTED: [title: string, calls: string][] = [
   ["write", WRITES],
   ["read", "read,readv,pread64,preadv"],

@@ -1,8 +1,8 @@
 /**
- * `verify --chain` detects any change to the files of a log, unless it affects nothing readable:
- * random changes, and changes whose framing, names and inventory are repaired to match.
+ * `verify --chain` detects any change to the files of a log that affects readers. Changes are
+ * random, or their framing, names and inventory are repaired to match.
  *
- * SEED repeats a run; TAMPER_FLIPS sets the number of bit flips of each kind.
+ * SEED repeats a run, and TAMPER_FLIPS sets the number of bit flips of each kind.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -177,7 +177,7 @@ test(`${FLIPS} reframed flips are detected or harmless (seed ${SEED})`, (context
     const path = randomItem(random, [...PENDING, TAIL_FILE]);
     const check = (outcome: Outcome) => {
       assert.notEqual(outcome, "refused");
-      // The clean-shutdown marker has become a remnant.
+      // The damaged clean-shutdown marker counts as a remnant.
       if (outcome === "harmless") assert.equal(path, TAIL_FILE);
     };
     return { tree: withFile(FULL, path, reframed(path, random)), what: `a flip in ${path}`, check };

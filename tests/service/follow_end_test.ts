@@ -161,7 +161,7 @@ test("FollowSession.next() ends with replay_failed in the live phase while other
     detail: "the log could not be read",
   });
   await assertOver(failing);
-  // At the same position, but opened after the failure.
+  // `later` has the same position but was opened after the failure.
   assert.equal((await nextEvents(later)).events[0]!.batch_id, "3");
   later.close();
   await service.close();

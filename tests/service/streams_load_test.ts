@@ -1,4 +1,4 @@
-/** When `streams()` reads the log, which is only for uncached anchors, and how that can fail. */
+/** `streams()` reads the log only for uncached anchors, and such reads can fail. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { SimulatedDisk } from "../support/simulated_disk.ts";

@@ -109,7 +109,7 @@ export class Deployment {
     assert.deepEqual(shown, acknowledged.sort(([a], [b]) => a! < b! ? -1 : 1));
   }
 
-  /** Restarts: every acknowledged batch is returned, a new one is accepted, and the log verifies. */
+  /** Asserts that a restarted service returns all acknowledged batches, and that it continues. */
   async assertContinues(): Promise<void> {
     await this.start();
     await this.assertShows();

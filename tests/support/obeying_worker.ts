@@ -1,7 +1,7 @@
 /** A worker that carries out the orders in its requests. */
 import { type Answer, answerRequests } from "../../src/threads/thread_pool.ts";
 
-/** Return `value`, throw it, end the worker with it, or return a function, which can't be cloned. */
+/** Returns `value`, throws it, ends the worker with it, or returns an uncloneable function. */
 export interface Order {
   order: "echo" | "fail" | "die" | "unclonable";
   value: string | ArrayBuffer;

@@ -137,7 +137,7 @@ export class SimulatedFile {
     return sizes;
   }
 
-  /** Possible contents besides a sector's durable one: those of failed syncs, then unsynced ones. */
+  /** Possible contents besides the durable one: those of failed syncs, then unsynced ones. */
   #versions(changes: readonly Change[]): Versions {
     const versions: Versions = new Map([...this.#lost].map(([sector, all]) => [sector, [...all]]));
     let bytes = this.#durable;

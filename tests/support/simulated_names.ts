@@ -4,7 +4,7 @@
  */
 import type { NameChange } from "./simulated_crash.ts";
 
-/** A name change and its result at each path: a file, null (a directory) or undefined (no entry). */
+/** A name change, and its result at each path: a file, a directory (null) or no entry. */
 interface MadeChange<File> extends NameChange {
   entries: readonly (File | null | undefined)[];
 }

@@ -84,7 +84,7 @@ export async function logOf(
   return storage.tree();
 }
 
-/** A log with the same batch in two of three places: 0 is a segment, 1 a pending file, 2 the tail. */
+/** A log with a batch stored twice: in a segment (0), a pending file (1) or the tail (2). */
 export async function logWithTwice(first: number, second: number): Promise<Tree> {
   const storage = new SimulatedDisk();
   for (let place = 0; place < 3; place++) {

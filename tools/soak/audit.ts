@@ -1,10 +1,10 @@
 /**
- * Checks the log against the ledger: every acknowledged batch exists once, whole, with the ids of
- * its receipt; every other one is absent or whole; nothing else is in the log. Each event is
- * rehashed, and the history chain is followed from genesis.
+ * Checks the log against the ledger. Every acknowledged batch exists once, complete, with the ids
+ * in its receipt. Every other batch is absent or complete, and the log contains nothing else. Each
+ * event is rehashed, and the history chain is recomputed from genesis.
  *
- * An audit is incremental: during a soak one follows the log; at the end a second one reads it all
- * again from the beginning.
+ * Audits are incremental. During a soak, one audit follows the log; at the end, a second one reads
+ * the whole log again.
  */
 import { canonicalize } from "../../src/event/json/canonical_json.ts";
 import { HistoryChain } from "../../src/event/chain.ts";
@@ -17,7 +17,7 @@ import { claim } from "./violation.ts";
 
 const PAGE_EVENTS = 2000;
 
-/** Known or computed chain heads, by the event they follow. */
+/** Known or computed chain heads, keyed by the event that each head follows. */
 export type KnownHeads = Map<string, string>;
 
 /** The part of a client that an audit needs. */
@@ -43,7 +43,7 @@ export class Audit {
   #settled = 0;
   readonly #lastOfSource = new Map<string, string>();
   readonly #retired = new Map<string, string>();
-  /** The newest event and the one before; reading resumes after an event that must still exist. */
+  /** The newest event, which the next read must return again, and the id of the event before it. */
   #anchor: { after: string | null; eventId: string; eventHash: string } | null = null;
 
   /** @param heads expected chain heads; computed ones are added. */
@@ -76,7 +76,7 @@ export class Audit {
     for (const event of events) this.#take(event);
   }
 
-  /** Completes the newest batch, and checks for acknowledged ones. */
+  /** Completes the newest batch, and checks that the log contains everything acknowledged. */
   settle({ batches, retirements }: Due): void {
     this.#closeBatch();
     for (const { source, retirement_event_id } of retirements) {

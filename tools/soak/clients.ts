@@ -12,7 +12,7 @@ export interface ClientCounts {
 
 /**
  * Runs clients until the load ends. Resolves when all have ended.
- * @param number of the log: clients of another one have other names.
+ * @param number of the log. It makes the names of clients unique across logs.
  * @param onFailure receives the error of each client that fails.
  */
 export async function runClients(

@@ -1,6 +1,6 @@
 /**
- * The log as the audit read it. Every replay, follow and listing of streams must be exactly the
- * part of the history that it claims to be.
+ * The log as the audit read it. Every replay, follow and stream listing must match exactly the part
+ * of the history that it claims to cover.
  */
 import type { ReplayFilter } from "../../src/client/replay.ts";
 import type { CommittedEvent, StreamSummary } from "../../src/event/types.ts";
@@ -24,12 +24,12 @@ export interface Observation {
 /** A listing of all streams. */
 export interface Listing {
   observer: string;
-  /** The event that it is anchored at. */
+  /** The id of the last event that the listing counts. */
   through: string;
   streams: StreamSummary[];
 }
 
-/** Source, stream and kind of events; few combinations exist. */
+/** The source, stream and kind of an event. Few combinations exist. */
 type Label = Pick<CommittedEvent, "source" | "stream" | "kind">;
 
 export class History {

@@ -19,7 +19,7 @@ export interface Load {
   failing: AbortSignal;
 }
 
-/** Waits, but returns at once when clients should end. */
+/** Waits for `durationMs`, or until clients should end. */
 export async function pause(load: Load, durationMs: number): Promise<void> {
   try {
     await delay(durationMs, undefined, { signal: load.ending });
@@ -28,14 +28,14 @@ export async function pause(load: Load, durationMs: number): Promise<void> {
   }
 }
 
-/** A time limit for reads, after which the service counts as hung. */
+/** Aborts a read on a violation, or at the time limit after which the service counts as hung. */
 export function readSignal({ failing }: Load): AbortSignal {
   return AbortSignal.any([failing, AbortSignal.timeout(ANSWER_TIMEOUT_MS)]);
 }
 
 /**
- * Runs `work`, which must be refused. @returns the error.
- * @throws {unknown} any other error, or the result of `work` if it was not refused.
+ * Awaits `work`, which must be rejected with the error `code`. @returns the error.
+ * @throws {unknown} any other error of `work`, or one that quotes its result.
  */
 export async function refusalOf(work: Promise<unknown>, code: string): Promise<EventLogError> {
   let answer: unknown;

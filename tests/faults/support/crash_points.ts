@@ -1,6 +1,6 @@
 /**
- * The states that a crash can leave: at each operation of a run, several choices of the unsynced
- * changes that survive. States with identical bytes are merged.
+ * The states that a crash can leave. At each operation of a run, several subsets of the unsynced
+ * changes survive. States with identical bytes are merged.
  */
 import { createHash } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
@@ -31,9 +31,9 @@ export interface Variety {
   shapes: readonly string[];
   /** All subsets of up to this many sectors are also tried, at two file sizes. */
   allSectorsMax: number;
-  /** All subsets of up to this many name changes are tried, and only a few of more. */
+  /** All subsets of up to this many name changes are tried. For more, only a few are. */
   allSubsetsMax: number;
-  /** File growth is also truncated at each multiple of this size; null for never. */
+  /** Appended bytes are also truncated at each multiple of this size; null for never. */
   cutEveryBytes: number | null;
   /** Number of additional random states. */
   randomStates: number;
@@ -68,8 +68,8 @@ export interface CrashState<Known> {
 }
 
 /**
- * Collects the states that crashes of a run can leave, each with the latest client knowledge with
- * which it was possible.
+ * Collects the states that crashes of a run can leave, each with what clients knew at the latest
+ * crash that can leave it.
  */
 export class CrashPoints<Known> {
   /** States by a hash of their bytes. */
@@ -86,10 +86,10 @@ export class CrashPoints<Known> {
     this.#random = seededRandom(seed);
   }
 
-  /** Records a crash during an operation, once all other work is done or waits for it. */
+  /** Records a crash during an operation, once all other work is done or waits on it. */
   async beforeOperation(disk: SimulatedDisk, operation: Operation, known: () => Known) {
     if (!changesDisk(operation)) return;
-    // By then, other tasks have learned everything they can while the operation is in progress.
+    // Lets other tasks learn everything they can while the operation is in progress.
     await setImmediate();
     this.take(disk, known(), `${operation.kind} ${operation.path}`);
   }
@@ -145,7 +145,7 @@ function describeSubset(kept: readonly boolean[]): string {
   return kept.map((isKept) => isKept ? "+" : "-").join("") || "none changed";
 }
 
-/** Every subset of the sectors, at full and at half file size; none if above `countMax`. */
+/** Every subset of `count` sectors, at full and half file size; none if `count` is too large. */
 function sectorSubsets(count: number, countMax: number): NamedChoice[] {
   if (count > countMax) return [];
   return Array.from({ length: 2 ** count }, (_, bits) => bits).flatMap((bits) =>

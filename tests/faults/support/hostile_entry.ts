@@ -39,7 +39,7 @@ function make(program: string, args: string[]): Promise<void> {
   return Promise.resolve();
 }
 
-/** Uses a short name, because socket paths have a length limit. */
+/** Listens on a short path, because socket paths have a length limit. */
 async function listen(path: string): Promise<() => Promise<void>> {
   const server = createServer();
   const short = join("/tmp", `hostile-${process.pid}-${Math.random().toString(36).slice(2)}`);
@@ -56,7 +56,7 @@ async function makeFolder(path: string): Promise<void> {
   await writeFile(join(path, "precious"), "precious");
 }
 
-/** Everything below a directory, with metadata that reveals writes. */
+/** All entries below a directory, with metadata that changes on a write. */
 export async function treeOf(folder: string): Promise<Record<string, string>> {
   const tree: Record<string, string> = {};
   for (const name of (await readdir(folder, { recursive: true })).sort()) {

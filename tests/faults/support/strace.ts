@@ -7,7 +7,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 
-/** Length limit on quoted data, which fits the header of the largest commit in the tests. */
+/** Maximum string size that strace prints; the largest commit header in the tests fits. */
 const STRING_BYTES_MAX = 65_536;
 
 /** The reason why no process can be traced on this machine, or null. */

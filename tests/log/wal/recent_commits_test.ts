@@ -7,7 +7,7 @@ import { preparedBatch } from "../../support/prepared.ts";
 import { randomInteger, seededRandom, testSeed } from "../../../tools/support/random.ts";
 import { openTestLog, readAll } from "../../support/test_log.ts";
 
-/** Ordered ids of equal length. */
+/** Ids of equal length that sort by number. */
 function idOf(number: number): string {
   return String(number).padStart(6, "0");
 }
