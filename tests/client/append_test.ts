@@ -61,7 +61,7 @@ test("EventLogClient rejects a token that is no valid header value, without quot
   }
 });
 
-/** Sends the response headers and closes the connection. */
+/** Sends only part of the response, then closes the connection. */
 const loseAnswer: Reply = (response) => {
   response.writeHead(200, { "content-length": "1000" });
   response.write('{"status":', () => response.destroy());

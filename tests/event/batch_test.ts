@@ -13,7 +13,7 @@ function bodyOf(body: unknown): Uint8Array {
   return new TextEncoder().encode(typeof body === "string" ? body : JSON.stringify(body));
 }
 
-/** The error that a body throws. */
+/** The error with which a body is rejected. */
 function refusal(body: unknown): ApiError {
   try {
     prepareBatch(bodyOf(body));

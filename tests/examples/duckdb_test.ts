@@ -81,7 +81,7 @@ function streamsOf(log: CommittedEvent[]): Row[] {
   return [...streams.keys()].sort().map((key) => streams.get(key)!);
 }
 
-/** An event as a row of the view `events`, except the batch digest, which replay does not return. */
+/** An event as a row of view `events`, without the batch digest, which replay does not return. */
 function rowOf({ payload, occurred_at = undefined, ...event }: CommittedEvent): Row {
   return {
     ...event,

@@ -1,9 +1,8 @@
 /**
- * The real service gets malformed requests while the clients of a soak use it. Each request gets a
- * response, or its connection is closed. The process neither exits nor reports an error, other
- * clients are unaffected, and the log contains everything acknowledged and nothing that was never
- * sent. FUZZ_REQUESTS sets the number of requests. Round N of FUZZ_SEED is round 0 of FUZZ_SEED +
- * N.
+ * Malformed requests to the real service while the clients of a soak use it. Each request gets a
+ * response, or its connection is closed. The process neither exits nor reports an error. The log
+ * contains everything acknowledged, and nothing that was never sent. FUZZ_REQUESTS sets the number
+ * of requests. Round N of FUZZ_SEED is round 0 of FUZZ_SEED + N.
  */
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";

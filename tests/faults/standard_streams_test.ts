@@ -1,7 +1,6 @@
 /**
  * Unusable standard streams: closed before the start, full, or without a reader. Messages neither
- * end up in the log nor stop the service. `verify` does not exit with status 0 when its report is
- * lost.
+ * end up in the log nor stop the service, and `verify` fails when its report is lost.
  */
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";

@@ -11,7 +11,7 @@ test("StallWatch.guard() passes on values and errors", async () => {
   await assert.rejects(watch.guard(Promise.reject(new Error("broken"))), /broken/);
 });
 
-/** Keeps the process alive as a connection would, because the watch does not. */
+/** Keeps the process alive, as a connection would. The watch does not. */
 async function withProcessAlive(use: () => Promise<void>): Promise<void> {
   const timer = setInterval(() => {}, LONG_TIMEOUT_MS);
   try {

@@ -79,7 +79,7 @@ class Reader {
     this.#after = after ?? "";
   }
 
-  /** Reads up to `chunks` chunks and overwrites each, as callers may. @returns whether it read all. */
+  /** Reads up to `chunks` chunks, and overwrites each as callers may. @returns false at the end. */
   async take(chunks: number): Promise<boolean> {
     for (let n = 0; n < chunks; n++) {
       const { value: chunk } = await this.#chunks.next();

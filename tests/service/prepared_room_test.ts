@@ -12,7 +12,7 @@ import { preparedBatch } from "../support/prepared.ts";
 
 const prepare = () => preparedBatch("b");
 const { lines, envelopes } = prepare().events;
-/** A budget that two batches exceed. */
+/** A budget that two batches exceed, but one does not. */
 const LIMIT_BYTES = lines.length + envelopes.length + 1;
 
 test("PreparedRoom.run() prepares a body at once while there is memory", () => {

@@ -65,7 +65,7 @@ async function mixedLog(random: Random): Promise<SimulatedDisk> {
   return storage;
 }
 
-/** Reads the page for `query` and all later ones. @returns their combined rows and their snapshot. */
+/** Reads the page for `query` and all later ones. @returns their combined rows and snapshot. */
 async function allPages(service: EventLogService, query: StreamsQuery): Promise<StreamsPage> {
   const first = await service.streams(query);
   const streams = [...first.streams];

@@ -36,7 +36,7 @@ export interface FuzzRecord {
 }
 
 const ERROR_STATUSES: Readonly<Record<string, number>> = ERROR_STATUS;
-/** Maximum size of checked responses. Longer ones are pages, whose events are checked at the end. */
+/** Maximum size of checked responses. Longer ones are pages, which are checked when read back. */
 const CHECKED_BODY_BYTES_MAX = 64 * 1024;
 const CAUGHT_UP = '"type":"caught_up"';
 /** Maximum number of connections that a client leaves open with unfinished requests. */

@@ -1,7 +1,6 @@
 /**
- * Damaged and hostile segments. A read terminates in bounded memory, with either the original
- * values or a SegmentError. The file hash detects all damage. If the hash is forged too, the chain
- * does.
+ * Damaged and hostile segments. Reads terminate in bounded memory, with the original values or a
+ * SegmentError. The file hash detects all damage; if the hash is forged too, the chain does.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
