@@ -10,7 +10,7 @@ import { batchWith, commit, event } from "./support/api.ts";
 import { FollowReader } from "./support/follow_reader.ts";
 
 const MIB = 1024 * 1024;
-/** Interval at which a process's open descriptors are checked. */
+/** Interval between checks of a process's open descriptors. */
 const LOOK_MS = 5;
 const FOLLOW = "GET /v1/events?follow=true HTTP/1.1\r\nHost: localhost\r\n\r\n";
 const skip = existsSync("/proc/self/fd") ? false : "there is no /proc";

@@ -1,4 +1,4 @@
-/** How a follow response ends: the reason, the last event and the connection. */
+/** The end of a follow response: the reason, the last event and the connection. */
 import assert from "node:assert/strict";
 import { FOLLOW_RECORD_BYTES_MAX } from "../../src/limits.ts";
 import type { EventLog, EventLogService } from "../../src/service/event_log.ts";

@@ -16,7 +16,7 @@ function sectionOf(heading: string): string {
   return TEXT.slice(start, end < 0 ? undefined : end);
 }
 
-/** The first cells of all table rows, without backquotes. */
+/** The first cells of all table rows, without backticks. */
 function firstCells(text: string): string[] {
   return [...text.matchAll(/^\| `([^`]+)` +\|/gm)].map((match) => match[1]!);
 }

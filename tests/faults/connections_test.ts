@@ -20,7 +20,7 @@ import { REPLAY_WHOLE_BYTES_MAX } from "../../src/api/replay_response.ts";
 import { RECENT_COMMITS_BYTES_MAX } from "../../src/log/log.ts";
 
 const CONNECTIONS_WANTED = Number(process.env.CONNECTIONS ?? 2000);
-/** Descriptors that the process uses for anything but connections. */
+/** Number of descriptors reserved for purposes other than connections. */
 const OTHER_DESCRIPTORS = 200;
 /** Maximum number of concurrent connection attempts. The socket's backlog is short. */
 const OPENING_MAX = 100;
@@ -37,12 +37,12 @@ const READ_BYTES = 64 * KIB;
 
 interface Kind {
   title: string;
-  /** `begin` is what each connection sends first, and `more` is what it sends later. */
+  /** Each connection first sends `begin`, and later `more`. */
   begin: string;
   more: string;
   /** Limit on the server's memory per connection. */
   bytesMax: number;
-  /** Divides the number of connections. Above 1 for kinds that cost the client much memory. */
+  /** Divisor of the number of connections. It is above 1 if they cost the client much memory. */
   oneIn: number;
 }
 

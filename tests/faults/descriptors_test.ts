@@ -32,7 +32,7 @@ import { testTime } from "../support/test_log.ts";
 import { skipLoudly } from "./support/skip.ts";
 
 const OPEN_FILES_MAX = 64;
-/** Number of clients, more than there are descriptors for. */
+/** Number of clients, which exceeds the number of descriptors. */
 const CROWD = 100;
 const WRITERS = 4;
 const POLL_MS = 5;

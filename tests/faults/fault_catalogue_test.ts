@@ -58,7 +58,7 @@ function parseCitation(text: string): Citation {
   return { path, title, caseName: rest.length === 0 ? undefined : rest.join(" › ") };
 }
 
-/** Entries end at an empty line or the next entry; the introduction shows their form. */
+/** The sections without the introduction, which only shows the form of an entry. */
 const SECTIONS = read(CATALOGUE).split(/^## .*\n/m).slice(1);
 const ENTRIES: Entry[] = SECTIONS.flatMap((section) =>
   section.split(/^- (?=\*\*)/m).slice(1).map(parseEntry)

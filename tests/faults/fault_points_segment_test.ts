@@ -78,7 +78,7 @@ async function endsAtOnce(socketPath: string): Promise<boolean> {
   }
 }
 
-/** Reads all sealed events in every way. @returns the number of failed requests and follows. */
+/** Reads all sealed events with every kind of request. @returns the numbers of failures. */
 async function askForSealed(socketPath: string): Promise<{ requests: number; follows: number }> {
   const replies = [
     await request(socketPath),

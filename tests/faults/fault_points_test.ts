@@ -41,7 +41,7 @@ interface FaultPoint {
   ending: Ending;
 }
 
-/** Runs with one fault. @returns where the fault occurred and how many states were checked. */
+/** Runs with one fault. @returns the fault that occurred and the number of states checked. */
 async function tryPoint(base: Base, { number, place, ending }: FaultPoint) {
   const points = new CrashPoints<KnownHistory>(VARIETY, seed);
   const run = new FaultedRun(
@@ -71,7 +71,7 @@ function describe({ strike }: FaultedRun): string {
   return `${kind} ${path} with ${plan.name} in ${phase}`;
 }
 
-/** All possible faults of a run, found by a run without faults. */
+/** All possible faults of a run, determined by a run without faults. */
 async function faultPointsOf(base: Base): Promise<FaultPoint[]> {
   const points: FaultPoint[] = [];
   const count = (operation: Operation, number: number) => {

@@ -13,7 +13,7 @@ import { skipLoudly } from "./support/skip.ts";
 
 const LIMIT_BYTES = 300_000;
 const PAYLOAD_CHARS = 10_000;
-/** Number of batches that exceeds the limit. */
+/** Number of batches whose total size exceeds the limit. */
 const BATCHES_MAX = LIMIT_BYTES / PAYLOAD_CHARS + 1;
 
 /** Sets the file size limit and disables core dumps. */

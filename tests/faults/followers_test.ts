@@ -18,7 +18,7 @@ import { FOLLOW_PIECE_BYTES } from "../../src/api/follow_response.ts";
 const FOLLOWERS = 200;
 const EVENTS = 10_000;
 const BATCH_EVENTS = 100;
-/** Time limit, after which the test fails and reports each follower's progress. */
+/** Time limit for delivery. When it expires, the test reports each follower's progress. */
 const DELIVERY_TIMEOUT_MS = 90_000;
 
 const MIB = 1024 * 1024;

@@ -23,7 +23,7 @@ import {
 const WRITERS = 4;
 /** Size of a payload. It is random, because a segment of compressible data might still fit. */
 const PAYLOAD_BYTES = 15_000;
-/** Number of batches that fills any of the disks. */
+/** Number of batches that would overfill any of the disks. */
 const BATCHES_MAX = 200;
 
 const DISKS: [title: string, make: SmallDiskMaker][] = [

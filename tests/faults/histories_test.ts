@@ -1,7 +1,7 @@
 /**
- * Long random histories, each of four generations that end in a crash. HISTORIES sets their number,
- * HISTORY_STEPS the steps per generation. To rerun history n of SEED s, use SEED s + n and
- * HISTORIES=1.
+ * Long random histories of four generations, each of which ends in a crash. HISTORIES sets the
+ * number of histories, and HISTORY_STEPS sets the number of steps per generation. To rerun history
+ * n of SEED s, use SEED s + n and HISTORIES=1.
  */
 import assert from "node:assert/strict";
 import process from "node:process";
@@ -12,7 +12,7 @@ import { HistoryRun, type Tally } from "./support/history_run.ts";
 /** Histories that produce nearly every outcome. Rare outcomes may take up to HISTORIES_MAX. */
 const HISTORIES_FOR_ALL = 50;
 const HISTORIES_MAX = 250;
-/** Histories between progress lines in a long run. */
+/** Number of histories between progress lines in a long run. */
 const HISTORIES_TOLD = 100;
 const EXPECTED = [
   ...["committed", "duplicate", "retired", "already_retired", "batch_id_conflict"],

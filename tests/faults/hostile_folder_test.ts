@@ -70,7 +70,7 @@ const PLACES: Place[] = [
   },
 ];
 
-/** Names that are unknown or that only a writer uses. */
+/** Paths that are unknown or that only a writer uses. */
 const STRAY_PATHS = [
   "data/log/stray",
   "data/log/segments/stray",

@@ -19,13 +19,13 @@ import { soakThrough, tellOfLongRun } from "./support/soaked.ts";
 const KILLS = Number(process.env.SEAL_KILLS ?? 4);
 /** Maximum number of kills that come too early or too late, per kill that counts. */
 const MISSES_MAX = 20;
-/** Multiplies the maximum delay before a kill when a kill came too late. */
+/** Factor that shortens the maximum delay before a kill after one came too late. */
 const QUICKER_AFTER_MISS = 0.9;
 const WORK_MS_FIRST = 300;
 const POLL_MS = 1;
-/** Batches appended before each seal, so that it takes long enough to be killed. */
+/** Number of batches appended before each seal, enough to kill the seal before it ends. */
 const BATCHES_BETWEEN = 60;
-/** Steps so short that the test polls for them before a kill. */
+/** Steps so short that the test must poll for them to kill the seal in time. */
 const SHORT_STEPS = ["no tail", "unlisted segment", "temporary manifest", "covered pending"];
 
 /** Names, sizes and times of all files. They show whether a run has started its work. */
@@ -55,7 +55,7 @@ async function leftBehind({ logDir }: ServedLog): Promise<string> {
   ].filter((word) => word !== "").join(", ") || "nothing";
 }
 
-/** A seal may find nothing to do, because earlier runs left only cleanup. */
+/** Asserts that a seal succeeded or had nothing to seal. Earlier runs may leave only cleanup. */
 function assertEnded({ code, stderr }: CliExit): void {
   assert.ok(code === 0 || code === 1 && /nothing to seal\n$/.test(stderr), stderr);
 }

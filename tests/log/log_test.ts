@@ -1,4 +1,4 @@
-/** How `Log.append()` uses the disk, and how it fails when the disk fails. */
+/** The disk operations of `Log.append()`, and its behavior when they fail. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { TAIL_FILE } from "../../src/log/storage/file_names.ts";

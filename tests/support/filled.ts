@@ -1,4 +1,4 @@
-/** A deployment whose history takes a moment to seal and verify. */
+/** A deployment with enough history that a seal or verify takes a moment. */
 import { randomFillSync } from "node:crypto";
 import { join } from "node:path";
 import { init } from "../../src/commands/init.ts";

@@ -1,6 +1,6 @@
 /**
- * Forges the files of a log like an attacker who knows the format: framing, names and inventory are
- * consistent, so only deeper checks can detect the change.
+ * Forges the files of a log as an attacker who knows the format would. Framing, names and inventory
+ * stay consistent, so only deeper checks can detect the change.
  */
 import { Buffer } from "node:buffer";
 import { canonicalize } from "../../src/event/json/canonical_json.ts";

@@ -1,6 +1,6 @@
 /**
- * What clients know of a log: a sequential model of the answers so far, the events they have read,
- * and the mutations whose outcome is unknown. Outcomes are determined in order of submission.
+ * The clients' knowledge of a log: a sequential model of the answers so far, the events read, and
+ * the mutations whose outcome is unknown. Outcomes are determined in order of submission.
  */
 import assert from "node:assert/strict";
 import type { CommittedEvent } from "../../src/event/verify_event.ts";
@@ -41,7 +41,7 @@ export class KnownHistory {
     return this.#text;
   }
 
-  /** The last event known to be committed, or undefined. */
+  /** The id of the last event known to be committed, or undefined. */
   get frontier(): string | undefined {
     return this.events.at(-1)?.event_id;
   }
@@ -81,7 +81,7 @@ export class KnownHistory {
     return outcome;
   }
 
-  /** Checks the answers against the new events of a process. All these must be acknowledged. */
+  /** Checks the answers against new events of a process. Every event must be acknowledged. */
   shows(text: string): void {
     const batches = this.#take(text);
     const answered = this.#open;

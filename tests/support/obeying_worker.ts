@@ -1,7 +1,7 @@
 /** A worker that carries out the orders in its requests. */
 import { type Answer, answerRequests } from "../../src/threads/thread_pool.ts";
 
-/** Returns `value`, throws it, ends the worker with it, or returns an uncloneable function. */
+/** An order to return `value`, throw it, die of it, or return a function, which can't be cloned. */
 export interface Order {
   order: "echo" | "fail" | "die" | "unclonable";
   value: string | ArrayBuffer;

@@ -1,7 +1,7 @@
 /**
- * Everything that a client can observe of a log without changing it: the bytes of replay and
- * follow, streams, and the answers to mutations that commit nothing. Logs with the same history
- * give the same observations.
+ * Everything that a client can observe of a log without changing it: the bytes of replays and
+ * follows, stream listings, and the answers to mutations that commit nothing. Logs with the same
+ * history give the same observations.
  */
 import { Buffer } from "node:buffer";
 import type { CommittedEvent } from "../../src/event/verify_event.ts";

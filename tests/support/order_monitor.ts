@@ -44,7 +44,7 @@ function fail(what: string): never {
   throw violation;
 }
 
-/** What has been observed of a file. */
+/** The observed state of a file. */
 interface Watched {
   path: string;
   /** Bytes written or read through this storage. Kept only for the manifest. */
@@ -54,7 +54,7 @@ interface Watched {
   writtenEnd: number;
   /** End of the bytes written and synced through this storage. */
   syncedEnd: number;
-  /** Whether all its bytes are durable, as far as is known. */
+  /** Whether all bytes of the file are known to be durable. */
   isSynced: boolean;
   hasFailed: boolean;
 }

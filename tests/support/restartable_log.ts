@@ -39,7 +39,7 @@ export class RestartableLog {
     return submit(this.#service, batch);
   }
 
-  /** Submits a batch that must be committed. @returns its last event. */
+  /** Submits a batch that must be committed. @returns the id of its last event. */
   async commit(batch: SubmittedBatch): Promise<string> {
     const { body } = await this.submit(batch);
     if (body.status !== "committed") throw new Error(`not committed: ${JSON.stringify(body)}`);

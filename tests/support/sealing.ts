@@ -1,4 +1,4 @@
-/** Seals a closed log like `seal` does, or leaves it as an interrupted seal would. */
+/** Seals a closed log as `seal` does, or leaves it as an interrupted seal would. */
 import assert from "node:assert/strict";
 import { SEGMENT_TEMPORARY_FILE } from "../../src/log/storage/file_names.ts";
 import type { SegmentEntry } from "../../src/log/segment/manifest.ts";

@@ -22,7 +22,7 @@ interface Retirement {
 
 export class SequentialModel {
   #batches = new Map<string, Stored>();
-  /** The last event of each source. */
+  /** The id of each source's last event. */
   #sources = new Map<string, string>();
   #streams = new Map<string, StreamSummary>();
   #retirements = new Map<string, Retirement>();

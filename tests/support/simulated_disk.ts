@@ -45,20 +45,20 @@ export type OperationKind =
 export interface Operation {
   kind: OperationKind;
   path: string;
-  /** Only for an open. */
+  /** Only for `open`. */
   mode?: OpenMode;
   /** The offset of a read, write or truncate. */
   position?: number;
-  /** Only for a read or write. */
+  /** Only for `read` and `write`. */
   sizeBytes?: number;
 }
 
-/** How an operation fails. */
+/** The failure of an operation. */
 export interface Fault {
   errno: string;
   /** Number of bytes that a write stores before it fails. */
   writtenBytes?: number;
-  /** What readers see after a failed sync; default: `shown`. */
+  /** The contents that readers see after a failed sync; default: `shown`. */
   pages?: FailedPages;
 }
 
@@ -312,7 +312,7 @@ class OpenSimulatedFile implements StorageFile {
   }
 }
 
-/** An error like those of the operating system. */
+/** An error with the code and message format of a system error. */
 function errnoError(code: string, path: string): Error {
   return Object.assign(new Error(`${code}: injected, '${path}'`), { code });
 }

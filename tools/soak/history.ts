@@ -13,7 +13,7 @@ export interface Observation {
   observer: string;
   /** Any filter except `recordKey`. */
   filter: ReplayFilter;
-  /** Exclusive; null for the beginning. */
+  /** Exclusive. Null stands for the beginning of the log. */
   after: string | null;
   /** Inclusive. */
   through: string;

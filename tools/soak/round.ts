@@ -31,7 +31,7 @@ const REPEATS_MAX = 100;
 
 export interface RoundOptions {
   seed: number;
-  /** Number of this round; makes names unique. */
+  /** Number of this round, which makes names unique across rounds. */
   number: number;
   /** An empty directory. */
   dir: string;

@@ -1,4 +1,4 @@
-/** Runs a benchmark from this tree in a temporary directory. */
+/** Runs benchmarks of this repository. */
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -94,7 +94,7 @@ export function assertError(reply: HttpReply, code: ErrorCode, context: object =
   return message;
 }
 
-/** The cases of a table of invalid requests, which is grouped by error code, then violated rule. */
+/** The cases of a table of invalid requests. The table is grouped by error code, then by rule. */
 export function casesOf<Request>(
   table: { [code in ErrorCode]?: Record<string, Request> },
 ): Array<[code: ErrorCode, rule: string, request: Request]> {

@@ -52,8 +52,8 @@ function listOf(random: SeededRandom, item: () => string): string {
 }
 
 /**
- * There are few names, each with many encodings. Duplicates are thus frequent, and V8 gets names
- * that it could confuse.
+ * An object with members from a few names, each with many encodings. Duplicates are frequent, and
+ * V8 gets names that it could confuse.
  */
 function objectText(random: SeededRandom, depth: number): string {
   if (random.chance(0.02)) return `[${largeObject(random)},${largeObject(random)}]`;

@@ -66,7 +66,7 @@ async function recover(
   return machine.disk.tree();
 }
 
-/** Recovered trees that were already checked, by their hashes. */
+/** Hashes of recovered trees that were already checked. */
 export interface CheckedTrees {
   settled: Set<string>;
   goesOn: Set<string>;
@@ -99,7 +99,7 @@ async function assertGoesOn(tree: Tree, known: KnownHistory): Promise<void> {
   assert.equal(report.events_checked, known.events.length);
 }
 
-/** Asserts that a known batch id with other events is a conflict. */
+/** Asserts that a known batch id with different events is a conflict. */
 async function assertConflict(service: EventLogService, { events }: KnownHistory): Promise<void> {
   const last = events.findLast(({ source }) => source !== "system");
   if (last === undefined) return;

@@ -61,7 +61,7 @@ export const SMALL_VARIETY: Variety = {
 /** A state that a crash can leave. */
 export interface CrashState<Known> {
   tree: Tree;
-  /** What clients knew about the run at that time. */
+  /** The clients' knowledge of the run at that time. */
   known: Known;
   /** A description of the crash. */
   label: string;
@@ -72,7 +72,7 @@ export interface CrashState<Known> {
  * crash that can leave it.
  */
 export class CrashPoints<Known> {
-  /** States by a hash of their bytes. */
+  /** States keyed by a hash of their bytes. */
   readonly states = new Map<string, CrashState<Known>>();
   /** Number of operations that were interrupted. */
   points = 0;
@@ -177,7 +177,7 @@ function nameSubsets(count: number, allSubsetsMax: number): boolean[][] {
   ];
 }
 
-/** Cached by buffer, because buffers never change and most files are the same in most states. */
+/** Hashes by buffer. Buffers never change, and most files are the same in most states. */
 const hashes = new WeakMap<Uint8Array, string>();
 
 /** A hash of all names and bytes in a directory. */

@@ -22,14 +22,14 @@ export type Phase =
     | "shutdown"}`
   | "seal";
 
-/** Where the fault occurred. */
+/** A fault that occurred: the failed operation, the plan and the phase. */
 export interface Strike {
   operation: Operation;
   plan: FaultPlan;
   phase: Phase;
 }
 
-/** How the service exits in which the fault occurred. */
+/** Whether the service in which the fault occurred is closed or killed. */
 export type Ending = "close" | "kill";
 
 const SEGMENT_BOUNDS = { events: 6, bytes: 100_000 };
@@ -44,7 +44,7 @@ export class FaultedRun extends LogRun {
   #phase: Phase = "first start";
   #operations = 0;
 
-  /** @param choose returns how an operation, numbered from 1, fails, or null if it succeeds. */
+  /** @param choose returns the fault of an operation, numbered from 1, or null for none. */
   constructor(
     base: Base,
     choose: (operation: Operation, number: number) => FaultPlan | null,

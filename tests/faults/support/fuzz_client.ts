@@ -29,7 +29,7 @@ export interface FuzzRecord {
   socketPath: string;
   sent: SentRequests;
   batches: SpoiledBatches;
-  /** How often each status was returned, and how often connections ended without a response. */
+  /** Counts of each response status, and of connections that ended without a response. */
   counts: Map<string, number>;
   /** @throws {Error} the server has reported an error. */
   assertServerCalm(): void;

@@ -1,4 +1,4 @@
-/** Malforms HTTP/1.1 requests (RFC 9112): request line, headers and framing. */
+/** Corrupts the request line, headers or framing of HTTP/1.1 requests (RFC 9112). */
 import { Buffer } from "node:buffer";
 import type { SeededRandom } from "../../../tools/support/random.ts";
 import {

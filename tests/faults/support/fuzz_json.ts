@@ -1,4 +1,4 @@
-/** Malforms the JSON of a correctly framed body, so that the fault reaches the JSON parser. */
+/** Corrupts the JSON of a correctly framed body, so that the fault reaches the JSON parser. */
 import { Buffer } from "node:buffer";
 import type { SeededRandom } from "../../../tools/support/random.ts";
 import { changeBytes, changeTokens, deepText, textOf } from "./almost_json.ts";

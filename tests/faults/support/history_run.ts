@@ -27,7 +27,7 @@ const TWINS = 0.3;
 /** Maximum delays of clients and of disk operations, in event loop turns. */
 const CLIENT_TURNS_MAX = 60;
 const OPERATION_TURNS_MAX = 12;
-/** Events per segment, rarely few, because each segment slows every start and every new batch. */
+/** Segment sizes, in events. Smaller segments would slow every start and every new batch. */
 const SEGMENT_EVENTS = [120, 120, 1000];
 /** Maximum backlog of a new follower, unless it follows from the beginning. */
 const FOLLOWED_MAX = 30;
@@ -289,7 +289,7 @@ export class HistoryRun extends LogRun {
     this.machine.restorePower();
   }
 
-  /** Asserts that any reader accepts what the crash left, and that recovery survives one crash. */
+  /** Asserts that readers accept what the crash left, and that recovery survives another crash. */
   async #recover(): Promise<void> {
     if (this.random() < 0.5) {
       this.#crashAt(randomInteger(this.random, 1, RECOVERY_CHANGES_MAX));

@@ -5,10 +5,10 @@ import { createServer } from "node:net";
 import { join, relative } from "node:path";
 import process from "node:process";
 
-/** Creates an entry at `path`, where none exists. The replaced entry is at `original`. */
+/** An entry that `put` creates at `path`. The entry it replaces has been moved to `original`. */
 export interface HostileEntry {
   title: string;
-  /** Whether it is a link to an entry of the right kind elsewhere. */
+  /** Whether the entry is a link to an entry of the right kind elsewhere. */
   isLink: boolean;
   /** @returns a cleanup function. */
   put(path: string, original: string): Promise<void | (() => Promise<void>)>;

@@ -34,7 +34,7 @@ export interface Tracer {
 /**
  * Attaches to all threads of a process; resolves once they are traced.
  * @param folder receives the trace.
- * @param args are `strace` options that say what to trace and what to inject.
+ * @param args `strace` options that select the calls to trace and the faults to inject.
  */
 export async function attachStrace(pid: number, folder: string, args: string[]): Promise<Tracer> {
   const tracePath = join(folder, "system_calls.trace");
