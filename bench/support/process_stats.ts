@@ -1,4 +1,4 @@
-/** Resource usage of a process, from /proc: on Linux only. */
+/** Resource usage of a process, from /proc (Linux only). */
 import { readdirSync, readFileSync } from "node:fs";
 
 /** Unit of the times in /proc: always 100 a second for programs on common machines. */
