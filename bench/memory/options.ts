@@ -19,7 +19,7 @@ export interface MemoryOptions {
   rows: Map<string, readonly Kind[]>;
   measureMs: number;
   jsonPath: string | undefined;
-  /** Directory for deployments that are not kept; undefined for the system's temporary directory. */
+  /** Directory for deployments that are not kept; default: the system's temporary directory. */
   parent: string | undefined;
 }
 

@@ -23,7 +23,7 @@ export interface ScaleOptions {
   /** Size of the tail during the requests. */
   tailBytes: number;
   jsonPath: string | undefined;
-  /** Directory for deployments that are not kept; undefined for the system's temporary directory. */
+  /** Directory for deployments that are not kept; default: the system's temporary directory. */
   parent: string | undefined;
 }
 

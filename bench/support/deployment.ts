@@ -79,8 +79,8 @@ export class Deployment {
 
   /**
    * Initializes a deployment.
-   * @param parent folder to create it in, on the measured disk. Undefined for the system's
-   *   temporary folder, which must not be in memory then.
+   * @param parent directory to create it in, on the measured disk. Undefined for the system's
+   *   temporary directory, which must then not be in memory.
    * @param checkout source tree of the program; default: this one.
    */
   static async create(
