@@ -17,7 +17,7 @@ import { progress, runBench } from "./support/options.ts";
 import { makeReport, publish } from "./support/report.ts";
 import { withDeployment } from "./support/with_deployment.ts";
 
-/** Builds the log if it does not exist; keeps it if the options ask for it. */
+/** Builds the log if it does not exist; keeps it if requested. */
 async function measureSize(events: number, options: ScaleOptions): Promise<Figures> {
   const { keep, shape, serverRuntime } = options;
   if (keep === undefined) {

@@ -74,7 +74,7 @@ async function* planImports(
       yield { tip, excluded };
       excluded = [...excluded, tip];
     } else {
-      // A lost tip cannot exclude its ancestors, but its remaining commits can.
+      // Git cannot exclude a lost tip, so exclude its remaining commits instead.
       excluded = excluded.concat(await presentCommits(repository, lost.get(tip) ?? []));
     }
   }

@@ -5,7 +5,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import process from "node:process";
 
-/** Unit of the times in /proc: always 100 a second for programs on common machines. */
+/** Clock ticks per second in /proc, the same on all common platforms. */
 const TICKS_PER_SECOND = 100;
 
 /** Fields of /proc/PID/stat after the name, counted from 0. */

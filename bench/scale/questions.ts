@@ -26,7 +26,7 @@ import {
 const QUESTIONS = 50;
 /** More requests, because appends and conflicts are cheap and differ little. */
 const APPENDS = 500;
-/** Old streams used in one measurement; each is old only once. */
+/** Old streams used in one measurement; each can be used only once. */
 const OLD_ASKED = 25;
 /** Anchors of pages of streams; each is requested once. */
 const ANCHORS = 10;

@@ -39,7 +39,7 @@ export async function* commitBatches(
   if (events.length > 0) yield { source, batchId: `${tip}/${position}`, events };
 }
 
-/** The tip in a batch id; null if the id has another form. */
+/** The tip in a batch id; null if the id is malformed. */
 export function tipOf(batchId: string): string | null {
   return /^([0-9a-f]{40}|[0-9a-f]{64})\/[0-9]+$/.exec(batchId)?.[1] ?? null;
 }

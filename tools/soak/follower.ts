@@ -29,7 +29,7 @@ export class LogFollower {
     this.#random = randomOf(load.seed, name);
   }
 
-  /** Runs until the load ends. @throws {Violation} and any other error. */
+  /** Runs until the load ends. @throws {Violation} or any other error. */
   async run(): Promise<void> {
     const { ending, failing } = this.#load;
     while (!ending.aborted) {

@@ -51,7 +51,7 @@ export class Reader {
     this.#random = randomOf(load.seed, name);
   }
 
-  /** Runs until the load ends. @throws {Violation} and any other error. */
+  /** Runs until the load ends. @throws {Violation} or any other error. */
   async run(): Promise<void> {
     while (!this.#load.ending.aborted) {
       await this.#step();

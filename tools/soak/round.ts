@@ -50,7 +50,7 @@ export interface RoundOptions {
   signal: AbortSignal;
 }
 
-/** Runs one round. @throws {Violation} and any other error, whichever comes first. */
+/** Runs one round. @throws {Violation} or any other error, whichever comes first. */
 export async function runRound(options: RoundOptions): Promise<void> {
   const failing = new AbortController();
   const fail = (error: unknown) => failing.abort(error);

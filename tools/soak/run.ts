@@ -28,7 +28,7 @@ export interface SoakOptions {
   durationMs?: number;
   /** Longest load between two disturbances; default LOAD_MS_MAX. */
   loadMsMax?: number;
-  /** Most batches of one log; default ROUND_BATCHES_MAX. */
+  /** Maximum batches per log; default ROUND_BATCHES_MAX. */
   roundBatchesMax?: number;
   /** Size at which the service seals its tail; default ROTATE_BYTES. */
   rotateBytes?: number;

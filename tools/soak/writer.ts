@@ -48,7 +48,7 @@ export class Writer {
     this.#random = randomOf(load.seed, name);
   }
 
-  /** Runs until the load ends. @throws {Violation} and any other error. */
+  /** Runs until the load ends. @throws {Violation} or any other error. */
   async run(): Promise<void> {
     while (!this.#load.ending.aborted) {
       const payloadBytes = await this.#step();

@@ -114,7 +114,7 @@ function spawnCommand(command: string[], options: CliOptions): Spawned {
   return { child, output, exited };
 }
 
-/** Describes how a child ended, in one line. */
+/** Describes on one line how a child ended. */
 export function describeExit({ code, signal, stderr }: CliExit): string {
   return `${signal ?? `exit ${code}`}: ${stderr.trim() || "no standard error"}`;
 }

@@ -63,7 +63,7 @@ export function findCycles(files: readonly string[], read: Read): string[] {
       faults.add(`${turned[0]}: imports itself: ${[...turned, turned[0]].join(" -> ")}`);
     }
     if (at >= 0 || done.has(path) || !sources.includes(path)) return;
-    // A module that a URL names is a worker, with its own module graph.
+    // A module referenced by URL is a worker, with its own module graph.
     const text = read(path).replaceAll(/new URL\("[^"]*"/g, "");
     for (const specifier of importsOf(text)) {
       visit(join(dirname(path), specifier), [...way, path]);
