@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { INDEX_INTERVAL_BYTES, SparseIndex } from "../../../src/log/wal/sparse_index.ts";
 import { idAt } from "../../support/event_ids.ts";
 
-/** A line of `sizeBytes` with the event id of `number`. */
+/** A line of `sizeBytes` with the event id for `number`. */
 function line(number: number, sizeBytes: number): string {
   return `{"event_id":"${idAt(number)}","x":"`.padEnd(sizeBytes - 1, "x") + "\n";
 }
@@ -16,7 +16,7 @@ interface IndexedFile {
   lineOffsets: number[];
 }
 
-/** Indexes commits with these numbers of lines, each of `lineBytes`, in pieces of `pieceLines`. */
+/** Indexes commits with these numbers of `lineBytes` lines, in chunks of `pieceLines`. */
 function indexed(commits: number[], lineBytes: number, pieceLines = Infinity): IndexedFile {
   const header = '{"commit":}\n';
   const index = new SparseIndex();
@@ -37,7 +37,7 @@ function indexed(commits: number[], lineBytes: number, pieceLines = Infinity): I
   return { index, bytes: Buffer.from(text), lineOffsets };
 }
 
-test("seek() returns the first byte when the index is empty or has no earlier event", () => {
+test("seek() returns offset 0 when the index is empty or has no earlier entry", () => {
   const index = new SparseIndex();
   assert.equal(index.seek(undefined), 0);
   assert.equal(index.seek(idAt(5)), 0);
@@ -46,7 +46,7 @@ test("seek() returns the first byte when the index is empty or has no earlier ev
   assert.equal(index.seek(idAt(6)), 0);
 });
 
-test("seek() returns a line start shortly before the first event after an id", () => {
+test("seek() returns the start of a line shortly before the first event after an id", () => {
   const shapes: [commits: number[], lineBytes: number, pieceLines: number][] = [
     [[4000], 100, Infinity],
     [[4000], 100, 10],

@@ -7,14 +7,14 @@ import {
   findWrongLogLayers,
 } from "../../../tools/tidy/layers.ts";
 
-/** A tree of files that import each other. */
+/** A tree of files that import one another. */
 function treeOf(imports: Record<string, string[]>) {
   const read = (path: string) =>
     imports[path]!.map((specifier) => `import { a } from "${specifier}";\n`).join("");
   return { files: Object.keys(imports), read };
 }
 
-test("findWrongLogLayers() finds upward imports, and directories that are not layers", () => {
+test("findWrongLogLayers() finds upward imports and directories that are not layers", () => {
   const { files, read } = treeOf({
     "src/log/log.ts": ["./segment/a.ts", "../event/a.ts"],
     "src/log/segment/a.ts": ["../storage/a.ts", "./b.ts", "../../event/a.ts"],
@@ -35,7 +35,7 @@ test("findFullFolders() counts the files of each directory of src/ separately", 
   assert.deepEqual(findFullFolders([...files.slice(1), "tests/a.ts"]), []);
 });
 
-test("findCycles() reports each cycle once, and does not follow worker modules", () => {
+test("findCycles() reports each cycle once and does not follow worker modules", () => {
   const { files, read } = treeOf({
     "src/d.ts": ["./a.ts"],
     "src/c.ts": ["./a.ts"],
