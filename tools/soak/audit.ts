@@ -35,7 +35,7 @@ export class Audit {
   readonly #chain = new HistoryChain();
   /** Positions of the ledger's batches in the log. */
   readonly #found = new Map<LedgerEntry, Range>();
-  /** Names of batches that no writer of the soak has submitted. */
+  /** Names of batches that the soak's writers did not submit. */
   readonly #ofOthers = new Set<string>();
   /** The events of the newest batch, until it is complete. */
   #open: CommittedEvent[] = [];
@@ -63,7 +63,7 @@ export class Audit {
     for await (const { events } of client.replayPages({ after, limit: PAGE_EVENTS, signal })) {
       if (anchor !== null) {
         const isThere = anchor.eventHash === events.shift()?.event_hash;
-        claim(isThere, `event ${anchor.eventId} was in the log but is lost`);
+        claim(isThere, `event ${anchor.eventId} was in the log, but is lost`);
         anchor = null;
       }
       this.takeAll(events);
@@ -86,7 +86,7 @@ export class Audit {
     for (; this.#settled < batches; this.#settled++) {
       const entry = this.#ledger.acknowledged[this.#settled]!;
       const found = this.#found.get(entry);
-      claim(found !== undefined, `${nameOf(entry)} was acknowledged but is lost`);
+      claim(found !== undefined, `${nameOf(entry)} was acknowledged, but is lost`);
       const { firstEventId, lastEventId } = entry.receipt!;
       const isSame = found.firstEventId === firstEventId && found.lastEventId === lastEventId;
       claim(isSame, `${nameOf(entry)} has ids from ${found.firstEventId}, not ${firstEventId}`);

@@ -1,4 +1,4 @@
-/** Every limit of the soak, with its unit and reason. */
+/** All limits of the soak, with units and reasons. */
 import { ADMITTED_BODY_BYTES_MAX, LIVE_PAGES_BYTES_MAX } from "../../src/limits.ts";
 import { PREPARED_BYTES_MAX } from "../../src/service/prepared_room.ts";
 import { RECENT_COMMITS_BYTES_MAX } from "../../src/log/log.ts";
@@ -30,7 +30,7 @@ export const ROUND_EVENTS_MAX = 2_000_000;
 /** Maximum total size of payloads. A log takes up to twice that, and three times during a seal. */
 export const ROUND_PAYLOAD_BYTES_MAX = 512 * MIB;
 
-/** Size at which the service seals its tail, so that disturbances strike during seals. */
+/** Size at which the service seals its tail, small enough that disturbances hit seals. */
 export const ROTATE_BYTES = 4 * MIB;
 
 // Memory between two audits.

@@ -26,7 +26,7 @@ export interface Scene {
   failing: AbortSignal;
 }
 
-/** Resolves once the service answers again. @throws {Violation} */
+/** Resolves once the service responds again. @throws {Violation} */
 export type Disturbance = (scene: Scene) => Promise<void>;
 
 /** Maximum delays before startups and shutdowns are killed, in milliseconds. */
@@ -164,7 +164,7 @@ async function endForSeal({ served, random, tally }: Scene): Promise<void> {
 /** Verifies the log while the service writes to it. */
 async function verify({ served, random, tally }: Scene): Promise<void> {
   const exit = await served.run(random() < 0.5 ? ["verify"] : ["verify", "--chain"]);
-  claim(exit.code === 0, `verify beside the service: ${exit.stdout} ${describeExit(exit)}`);
+  claim(exit.code === 0, `verify while serving: ${exit.stdout} ${describeExit(exit)}`);
   tally.add("verifies");
 }
 
@@ -172,7 +172,7 @@ async function verify({ served, random, tally }: Scene): Promise<void> {
 async function intrude({ served, random, tally }: Scene): Promise<void> {
   const exit = await served.run([random() < 0.5 ? "serve" : "seal"]);
   const isRefused = exit.code === 1 && /held by another process/.test(exit.stderr);
-  claim(isRefused, `a second writer beside the service: ${describeExit(exit)}`);
+  claim(isRefused, `a second writer while serving: ${describeExit(exit)}`);
   tally.add("intrusions");
 }
 

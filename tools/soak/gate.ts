@@ -6,7 +6,7 @@ import { unixFetch } from "../../src/client/unix_fetch.ts";
 /** Maximum number of attempts, so high that only the time limit ends a client's retries. */
 const ATTEMPTS_MAX = 1_000_000;
 
-/** Open while the service answers. */
+/** Open while the service responds. */
 export class Gate {
   #opening = Promise.withResolvers<void>();
   isOpen = false;

@@ -93,7 +93,7 @@ export class History {
     const range = `after ${after ?? "the beginning"} through ${through}`;
     const counts = `${seen.length} of ${part.end - part.start} events ${range}`;
     throw new Violation(
-      `${observer} saw ${counts}: place ${difference} is ${found}, not ${expected}`,
+      `${observer} saw ${counts}: position ${difference} is ${found}, not ${expected}`,
     );
   }
 

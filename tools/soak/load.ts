@@ -1,4 +1,4 @@
-/** State shared by all clients of a round, and their waits. */
+/** State shared by all clients of a round, and their pauses. */
 import { setTimeout as delay } from "node:timers/promises";
 import type { EventLogClient } from "../../src/client/event_log_client.ts";
 import { EventLogError } from "../../src/client/errors.ts";
@@ -13,7 +13,7 @@ export interface Load {
   ledger: Ledger;
   observations: Observations;
   tally: Tally;
-  /** Aborted when clients should finish their current work and end. */
+  /** Aborted when clients should finish their current work and stop. */
   ending: AbortSignal;
   /** Aborted on a violation: responses no longer matter. */
   failing: AbortSignal;

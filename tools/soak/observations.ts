@@ -43,7 +43,7 @@ export class Observations {
     return before - this.#replays.length - this.#listings.length;
   }
 
-  /** Number of waiting observations. */
+  /** Number of unchecked observations. */
   get length(): number {
     return this.#replays.length + this.#listings.length;
   }

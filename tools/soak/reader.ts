@@ -124,7 +124,7 @@ export class Reader {
     tally.add("listings");
   }
 
-  /** Disconnects before the whole response has arrived. */
+  /** Disconnects before the response is complete. */
   async #readAndGiveUp(): Promise<void> {
     const { client, tally, failing } = this.#load;
     const givenUp = new AbortController();

@@ -117,7 +117,7 @@ class Round {
     await this.#checkAll();
   }
 
-  /** @throws {Violation} the clients do not end. */
+  /** @throws {Violation} the clients do not stop. */
   async #orHanging(clients: Promise<void>): Promise<void> {
     const over = new AbortController();
     const hanging = delay(ANSWER_TIMEOUT_MS, "hanging", { signal: over.signal }).catch(() =>
@@ -175,7 +175,7 @@ class Round {
     tally.add("checked", this.#observations.check(audit.history));
   }
 
-  /** After the clients have ended, audits the whole log once more from its beginning. */
+  /** After the clients have stopped, audits the whole log again from the beginning. */
   async #checkAll(): Promise<void> {
     // Until the service stops, a request that a client abandoned may still be committed.
     await this.#served.stop();

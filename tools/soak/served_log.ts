@@ -99,7 +99,7 @@ export class ServedLog {
     return join(this.dir, "data", "log");
   }
 
-  /** Starts the service under a random runtime; resolves once it answers. */
+  /** Starts the service under a random runtime; resolves once it responds. */
   async start(): Promise<void> {
     const starting = this.launch();
     await this.#untilReady(starting);
@@ -111,7 +111,7 @@ export class ServedLog {
     }, this.#options.onFailure);
   }
 
-  /** Starts a service without waiting for it; the caller ends it. */
+  /** Starts a service without waiting for it; the caller stops it. */
   launch(): Serving {
     const { rotateBytes = ROTATE_BYTES } = this.#options;
     const options = { ...this.#programOptions(), socketPath: this.socketPath, rotateBytes };
@@ -233,6 +233,6 @@ export class ServedLog {
     }
     if (outcome !== "hanging") return;
     signalChild(starting.child, "SIGKILL");
-    throw new Violation(`serve did not answer within ${ANSWER_TIMEOUT_MS} ms of its start`);
+    throw new Violation(`serve did not respond within ${ANSWER_TIMEOUT_MS} ms of its start`);
   }
 }

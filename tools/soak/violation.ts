@@ -5,7 +5,7 @@ export class Violation extends Error {
   override name = "Violation";
 }
 
-/** @throws {Violation} the claim does not hold. */
+/** @throws {Violation} the claim is false. */
 export function claim(holds: boolean, message: string): asserts holds {
   if (!holds) throw new Violation(message);
 }

@@ -41,11 +41,11 @@ export class Vitals {
     const { memoryBytes, descriptors } = sample;
     claim(
       memoryBytes <= MEMORY_BYTES_MAX,
-      `serve holds ${inMib(memoryBytes)}, more than its limits of ${inMib(MEMORY_BYTES_MAX)}`,
+      `serve holds ${inMib(memoryBytes)}, more than the limit of ${inMib(MEMORY_BYTES_MAX)}`,
     );
     claim(
       descriptors <= DESCRIPTORS_MAX,
-      `serve has ${descriptors} open descriptors, more than ${DESCRIPTORS_MAX} for its clients`,
+      `serve has ${descriptors} open descriptors, more than the limit of ${DESCRIPTORS_MAX}`,
     );
     if (this.#looks++ % this.#stride === 0) this.#samples.push(sample);
     if (this.#samples.length < SAMPLES_MAX) return;
@@ -90,7 +90,7 @@ function sampleOf(pid: number): Sample | null {
       descriptors: targets(`/proc/${pid}/fd`).filter((path) => !path.endsWith(".parquet")).length,
     };
   } catch {
-    // No /proc, or the process has just exited, which its owner notices.
+    // No /proc, or the process has just exited, which its owner detects.
     return null;
   }
 }

@@ -57,7 +57,7 @@ export class Writer {
     }
   }
 
-  /** @returns approximate number of appended bytes. */
+  /** @returns the approximate number of bytes appended. */
   async #step(): Promise<number> {
     const step = randomItem(this.#random, STEPS);
     switch (step) {
@@ -95,7 +95,7 @@ export class Writer {
     return entry.payloadBytes;
   }
 
-  /** Sends a batch until it is answered, and records the receipt. */
+  /** Sends a batch until there is a response, and records the receipt. */
   async #send(batch: Batch, entry: LedgerEntry): Promise<Receipt> {
     const { client, ledger, tally, failing } = this.#load;
     const receipt = await client.append(batch, { signal: failing });
