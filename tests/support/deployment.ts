@@ -80,7 +80,7 @@ export class Deployment {
     return JSON.parse(stdout);
   }
 
-  /** Ingests a batch, with `members` replaced or added. @returns the reply. */
+  /** Ingests a batch with `members` overridden or added. @returns the reply. */
   async ingest(batchId: string, members: object = {}): Promise<HttpReply> {
     const reply = await ingest(this.socketPath, batchWith({ batch_id: batchId, ...members }));
     if (reply.status === 200) this.receipts.push(reply.json());

@@ -17,7 +17,7 @@ export const FOLLOWERS = 4;
  * Maximum average rate of a writer, low enough for the disk to fill slowly.
  */
 export const WRITER_BYTES_PER_SECOND = 0.75 * MIB;
-/** Longest pause of a writer after a small batch, in milliseconds. */
+/** Maximum pause of a writer after a small batch, in milliseconds. */
 export const WRITER_PAUSE_MS_MAX = 10;
 
 // Limits of one log. A log that reaches one is checked from its beginning and removed, and the
@@ -37,7 +37,7 @@ export const ROTATE_BYTES = 4 * MIB;
 
 /** An observer submits its observation after this many events. */
 export const OBSERVED_EVENTS_MAX = 10_000;
-/** Maximum number of unchecked observations. Observers with more wait for the next check. */
+/** Maximum number of unchecked observations. Beyond it, observers wait for the next check. */
 export const OBSERVATIONS_MAX = 20_000;
 
 // Waits.

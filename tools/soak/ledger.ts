@@ -58,7 +58,8 @@ export class Ledger {
   readonly #retirements = new Map<string, RetirementReceipt>();
   readonly #batchesMax: number;
   /**
-   * Whether to allow a batch that no writer submitted, for tests with other clients. Default: none.
+   * Whether a batch that none of the soak's writers submitted is allowed, for tests in which other
+   * clients also write. By default, none is.
    */
   mayHold: (events: readonly CommittedEvent[]) => boolean = () => false;
   #events = 0;

@@ -1,5 +1,5 @@
 /**
- * One log from its first event to its last. Clients load it, disturbances strike, and finally the
+ * One log from its first event to its last. Clients load it, disturbances hit it, and finally the
  * whole log is checked. The first violation ends the round.
  */
 import { setTimeout as delay } from "node:timers/promises";
