@@ -82,7 +82,7 @@ const BODIES: [string, () => RequestInit, contentLength: string | undefined][] =
   ],
 ];
 
-test("unixFetch() sends bodies with Content-Length, and streams chunked", async () => {
+test("unixFetch() sends bodies with Content-Length, and streams as chunks", async () => {
   await withServer(echo, async (fetch) => {
     for (const [name, makeInit, contentLength] of BODIES) {
       const seen = await (await fetch("/", { method: "POST", ...makeInit() })).json();

@@ -191,7 +191,7 @@ test("prepareBatch() checks JSON before batch rules, and batch rules before even
   for (const [body, code] of ranked) assert.equal(refusal(body).code, code);
 });
 
-test("prepareBatch() quotes only a little of a hostile body", () => {
+test("prepareBatch() quotes only a short part of a hostile body", () => {
   const name = "n".repeat(1_000_000);
   assert.ok(refusal({ ...BATCH, [name]: 1 }).message.length < 200);
   const [fault] = eventFaults({ ...BATCH, events: [{ ...EVENT, [name]: 1 }] });

@@ -1,4 +1,4 @@
-/** `duckdb.sql` over the sealed log of a deployment returns the same as replay. */
+/** The results of `duckdb.sql` on a deployment's sealed log agree with replay. */
 import assert from "node:assert/strict";
 import { copyFile, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -104,7 +104,7 @@ test(NO_ROOM_TITLE, async (context) => {
 });
 
 for (const [title, faults] of UNCERTAIN) {
-  const stopTitle = `serve stops its writer on ${title}; a restart has everything acknowledged`;
+  const stopTitle = `serve stops its writer on ${title}; a restart returns everything acknowledged`;
   test(stopTitle, async (context) => {
     if (absence !== null) return skipLoudly(context, absence);
     await withStruckService(async (deployment, follower) => {

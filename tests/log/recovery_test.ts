@@ -221,7 +221,7 @@ test("openLog() recovers and reads commits larger than its read buffer", async (
   await assertRefused(withTail(tree, flipBit(tail, 8 * 5000)), "the first commit damaged");
 });
 
-test("openLog() indexes no truncated lines", async () => {
+test("openLog() does not index truncated lines", async () => {
   const storage = new SimulatedDisk();
   const { log } = await openTestLog(storage);
   await log.append([preparedBatch("a")]);

@@ -1,4 +1,4 @@
-/** The reason why a follow session ends, and its last record. */
+/** The reasons for which follow sessions end, and their last records. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Follow } from "../../src/service/event_log.ts";

@@ -60,7 +60,7 @@ test("streams() reads the log once for concurrent requests with the same anchor"
   await service.close();
 });
 
-test("streams() counts up to an anchor again after a failed read", async () => {
+test("streams() retries counting up to an anchor after a failed read", async () => {
   const { service, storage, ends } = await serviceWithStreams();
   storage.hook = failNth("read", 1, { errno: "EIO" });
   const page = () => service.streams({ ...ALL_STREAMS, through: ends[1] });

@@ -1,6 +1,6 @@
 /**
- * Short soaks find no violation in a correct service, and detect damage that the test does to a log
- * between two runs of the service.
+ * Short soaks find no violation in a correct service, and detect damage that the test does to the
+ * log of a stopped service.
  */
 import assert from "node:assert/strict";
 import { readdir, stat, truncate } from "node:fs/promises";

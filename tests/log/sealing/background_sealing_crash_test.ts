@@ -129,7 +129,7 @@ function mayRefuse({ path, kind }: Operation, before: Operation | undefined): bo
 }
 
 for (const errno of ["EIO", "ENOSPC"]) {
-  test(`an operation that fails with ${errno} during sealing stops no reader`, async () => {
+  test(`an operation that fails with ${errno} during sealing does not stop readers`, async () => {
     const tree = await startTree();
     const operations = await operationsOf(tree);
     for (const [place, operation] of operations.entries()) {

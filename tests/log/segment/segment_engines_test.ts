@@ -39,7 +39,7 @@ async function sample(random = new SeededRandom()): Promise<Sample> {
   };
 }
 
-/** An event. All, some or no events of a row group have an `occurred_at`. */
+/** An event. Within a row group, all, some or no events have an `occurred_at`. */
 function datedEvent(number: number): EventOptions {
   const isDated = number < 4096 || number < 8000 && number % 7 > 2;
   const occurredAt = `2026-01-01T00:00:00.${String(number).padStart(9, "0")}Z`;

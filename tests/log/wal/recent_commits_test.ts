@@ -58,7 +58,7 @@ test("RecentCommits holds the newest commits up to its limit", () => {
   assert.equal(recent.seek(idOf(51)), null, "the one before is not known to hold no more");
 });
 
-test("the newest events are read from memory, older ones from the file", async () => {
+test("recent events are read from memory, and older ones are read from the file", async () => {
   const storage = new SimulatedDisk();
   const readsOf = () => storage.operations.filter(({ kind }) => kind === "read").length;
   const { log: before } = await openTestLog(storage);

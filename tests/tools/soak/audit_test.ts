@@ -78,7 +78,7 @@ function receiptOf(events: CommittedEvent[], status: Receipt["status"] = "commit
   };
 }
 
-/** Three batches of 2, 3 and 1 events, of which the first two are acknowledged. */
+/** Three batches of 2, 3 and 1 events. The first two are acknowledged. */
 function known() {
   const ledger = new Ledger();
   const batches = [batchOf("a", 2), batchOf("b", 3), batchOf("c", 1)];
