@@ -172,7 +172,7 @@ function reframed(path: string, random: Random): Buffer {
   return Buffer.concat([before, ...framed.map((piece) => Buffer.from(piece as string)), after]);
 }
 
-test(`${FLIPS} bit flips with repaired framing are detected or harmless (seed ${SEED})`, (context) =>
+test(`${FLIPS} flips with repaired framing are detected or harmless (seed ${SEED})`, (context) =>
   judgeAll(context, SEED + 1, (random) => {
     const path = randomItem(random, [...PENDING, TAIL_FILE]);
     const check = (outcome: Outcome) => {
@@ -183,7 +183,7 @@ test(`${FLIPS} bit flips with repaired framing are detected or harmless (seed ${
     return { tree: withFile(FULL, path, reframed(path, random)), what: `a flip in ${path}`, check };
   }));
 
-test(`${FLIPS} bit flips with an updated manifest are detected or harmless (seed ${SEED})`, (context) =>
+test(`${FLIPS} flips with an updated manifest are detected or harmless (seed ${SEED})`, (context) =>
   judgeAll(context, SEED + 2, (random) => {
     const number = randomInteger(random, 0, SEGMENTS.length - 1);
     const bytes = Buffer.from(FULL.get(SEGMENTS[number]!.path)!);
