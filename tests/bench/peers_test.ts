@@ -29,7 +29,7 @@ function assertSkims<Reply>(
   }
 }
 
-/** Replies that the parser must reject. */
+/** Asserts that a parser rejects these bytes with this message. */
 function assertRefuses(skimmer: Skimmer<unknown>, bytes: Buffer, message: RegExp): void {
   skimmer.expect(1);
   assert.throws(() => skimmer.push(bytes), message);

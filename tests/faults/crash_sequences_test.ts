@@ -78,7 +78,7 @@ async function checkSequence(steps: readonly Step[], base: Base): Promise<void> 
   }
 }
 
-/** Runs `check`. Adds the crash, and the command that reproduces it, to an error. */
+/** Runs `check`. Adds the crash, and the command that reproduces it, to an error it throws. */
 async function labelled(steps: readonly Step[], label: string, check: () => Promise<void>) {
   try {
     await check();

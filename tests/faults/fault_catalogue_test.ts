@@ -103,7 +103,7 @@ function hasCase(source: string, caseName: string): boolean {
   return spellings.some((spelling) => source.includes(spelling));
 }
 
-/** Items that occur earlier in the list. */
+/** Items that already occurred earlier in the list. */
 function repeated<T>(items: readonly T[]): T[] {
   return items.filter((item, index) => items.indexOf(item) < index);
 }

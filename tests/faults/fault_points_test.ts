@@ -36,7 +36,7 @@ function withRemnant({ tree, known }: Base): Base {
 interface FaultPoint {
   /** Number of the operation, from 1. */
   number: number;
-  /** Index of the plan among those for this operation. */
+  /** Index of the fault plan among the plans for this operation. */
   place: number;
   ending: Ending;
 }

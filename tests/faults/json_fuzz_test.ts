@@ -1,5 +1,5 @@
 /**
- * Compares the JSON parser with an oracle, the built-in parser plus independent rules, on nearly
+ * Compares the JSON parser with an oracle (the built-in parser plus independent rules) on nearly
  * valid JSON. Both accept the same documents, with the same value and canonical form. JSON_CASES
  * sets the number of documents, and SEED chooses them.
  */

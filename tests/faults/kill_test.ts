@@ -44,7 +44,7 @@ test(`serve keeps everything it acknowledged through ${KILLS} kills (SEED=${SEED
     return random() < SEALED_SHARE ? [KINDS[kind]!, DISTURBANCES.seal] : [KINDS[kind]!];
   });
   const result = await soakThrough(deck.flat());
-  // A shutdown may complete before the kill.
+  // A shutdown may complete before the kill, and then counts as a stop.
   assert.ok(result.tally.of("kills") + result.tally.of("stops") >= KILLS);
   tellOfLongRun("KILLS", result, struck);
 });

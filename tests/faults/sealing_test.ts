@@ -90,7 +90,7 @@ test("serve seals during follows, replays and verify without leaking descriptors
     await until(scene, () => segmentsOf(served).length > 1);
     await DISTURBANCES.verify(scene);
     await until(scene, () => segmentsOf(served).length >= SEGMENTS_WANTED);
-    // A running seal or verify briefly opens more files, but closes them.
+    // Waits, because a running seal or verify may briefly keep more files open.
     const deadline = AbortSignal.timeout(SETTLE_MS_MAX);
     const filesMax = () => before + segmentsOf(served).length + OTHER_FILES_MAX;
     await until(scene, () => deadline.aborted || openFiles(served) <= filesMax());

@@ -15,7 +15,7 @@ import { attachStrace, straceAbsence } from "./support/strace.ts";
 
 const WRITES = "write,writev,pwrite64,pwritev,pwritev2";
 
-/** System calls that fail, and how: `error=` and an errno name. */
+/** System calls, and a fault for each in the syntax of strace: `error=` and an errno name. */
 type Faults = [calls: string, fault: string][];
 
 const NO_ROOM: Faults[] = ["ENOSPC", "EDQUOT", "EFBIG"].map((name) => [[WRITES, `error=${name}`]]);

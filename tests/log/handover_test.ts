@@ -27,7 +27,7 @@ const TEXT = "x".repeat(READ_CHUNK_BYTES / 4);
 /** Moments at which a reader takes its snapshot of a file. */
 const MOMENTS = ["while it is the tail", "when it is the whole tail", "when it is pending"];
 
-/** A log that is sealed when the test starts it. */
+/** A log whose sealing starts when the test calls `seal()`. */
 async function openSteered(recentBytesMax?: number, rotateBytes = 1) {
   const storage = new SimulatedDisk();
   const steps = new SealingSteps({ rotateBytes });

@@ -34,7 +34,7 @@ export class Deployment {
   readonly receipts: Receipt[] = [];
   #serving: Serving | null = null;
 
-  /** @param dir is the directory of an initialized deployment. */
+  /** @param dir directory of an initialized deployment. */
   constructor(folder: string, dir: string) {
     this.folder = folder;
     this.dir = dir;

@@ -14,7 +14,7 @@ import { SimulatedDisk } from "./simulated_disk.ts";
 
 /** A row to write. */
 export interface ForgedRow {
-  /** Including its LF. */
+  /** The event line, including its LF. */
   line: Buffer;
   entry: BatchEntry;
 }

@@ -272,7 +272,7 @@ function newlyWatched(path: string, mode: OpenMode): Watched {
     unsynced: [],
     writtenEnd: 0,
     syncedEnd: 0,
-    // Opened for writing, so its contents count as unsynced until the next sync.
+    // A file opened for writing counts as unsynced until its next sync.
     isSynced: mode === "read",
     hasFailed: false,
   };

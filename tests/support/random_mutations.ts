@@ -29,7 +29,7 @@ export class RandomMutations {
   readonly #frontiers = new Map<string, string>();
   #count = 0;
 
-  /** @param sources are the initial sources; successors' names begin with one of them. */
+  /** @param sources initial sources. The names of successors begin with one of them. */
   constructor(random: Random, sources: readonly string[] = ["shop", "crm", "erp"]) {
     this.#random = random;
     this.#sources = [...sources];

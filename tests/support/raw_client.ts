@@ -81,7 +81,7 @@ export class RawConnection {
 
   /**
    * Reads one complete response. @returns null if the connection ended first.
-   * @param method of the request, or null if unknown.
+   * @param method the request's method, or null if unknown.
    */
   async readResponse(method: string | null = "GET"): Promise<RawResponse | null> {
     for (;;) {

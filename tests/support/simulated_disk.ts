@@ -47,7 +47,7 @@ export interface Operation {
   path: string;
   /** Only for `open`. */
   mode?: OpenMode;
-  /** The offset of a read, write or truncate. */
+  /** The offset of a read or write, or the size after a truncate. */
   position?: number;
   /** Only for `read` and `write`. */
   sizeBytes?: number;
@@ -87,7 +87,7 @@ export class SimulatedDisk implements Storage {
 
   /**
    * Creates a disk with the contents of `tree`, all durable; adds missing parent directories.
-   * @param tree is not modified.
+   * @param tree never modified.
    */
   constructor(tree: Tree = new Map()) {
     const folders = [...tree.keys()].map(folderOf).filter((folder) => folder !== ".");

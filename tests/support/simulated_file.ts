@@ -30,7 +30,7 @@ export class SimulatedFile {
   #lost: Versions = new Map();
   #lostSizes: number[] = [];
 
-  /** Creates a durable file. @param bytes are not modified. */
+  /** Creates a durable file. @param bytes initial content, never modified. */
   constructor(bytes: Uint8Array = Buffer.alloc(0)) {
     this.#cached = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     this.#durable = this.#cached;

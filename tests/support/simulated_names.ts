@@ -16,7 +16,7 @@ export class SimulatedNames<File> {
   readonly #durable: Entries<File>;
   #unsynced: MadeChange<File>[] = [];
 
-  /** @param entries are the initial names, all durable. */
+  /** @param entries initial names, all durable. */
   constructor(entries: Iterable<readonly [string, File | null]>) {
     this.#live = new Map(entries);
     this.#durable = new Map(this.#live);

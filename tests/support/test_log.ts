@@ -45,7 +45,7 @@ export async function unsealedBatches({ unsealed }: Log): Promise<BatchEntry[]> 
 }
 
 /**
- * @param recentBytesMax is 0 for a log that reads everything from its files.
+ * @param recentBytesMax 0 for a log that reads everything from its files.
  * @param sealingOn how the log is sealed while open; undefined for no sealing.
  */
 export async function openTestLog(

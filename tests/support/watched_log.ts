@@ -7,7 +7,7 @@ import { OrderMonitor } from "./order_monitor.ts";
 /** Configures sealing on the monitored storage. */
 export type SealingOn = (storage: Storage) => SealingOptions;
 
-/** Like `openLog()`. */
+/** Like `openLog()`, with the order monitor in front of the storage. */
 export async function openWatchedLog(options: LogOptions, sealingOn?: SealingOn): Promise<Log> {
   const monitor = new OrderMonitor(options.storage);
   const log = await openLog({ ...options, storage: monitor, ...sealingOf(monitor, sealingOn) });
@@ -20,7 +20,7 @@ export async function openWatchedLog(options: LogOptions, sealingOn?: SealingOn)
   return log;
 }
 
-/** Like `openEventLog()`. */
+/** Like `openEventLog()`, with the order monitor in front of the storage. */
 export async function openWatchedService(
   options: LogOptions,
   sealingOn?: SealingOn,

@@ -15,7 +15,7 @@ export interface Load {
   tally: Tally;
   /** Aborted when clients should finish their current work and stop. */
   ending: AbortSignal;
-  /** Aborted on a violation: responses no longer matter. */
+  /** Aborted on a violation, after which responses no longer matter. */
   failing: AbortSignal;
 }
 

@@ -16,7 +16,7 @@ export class Observations {
     this.#replays.push(observation);
   }
 
-  /** Like `add()`. */
+  /** Adds a listing; otherwise like `add()`. */
   async addListing(listing: Listing, signal: AbortSignal): Promise<void> {
     await this.#untilRoom(signal);
     this.#listings.push(listing);

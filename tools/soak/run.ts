@@ -32,7 +32,7 @@ export interface SoakOptions {
   roundBatchesMax?: number;
   /** Size at which the service seals its tail; default ROTATE_BYTES. */
   rotateBytes?: number;
-  /** Called with lines of progress. */
+  /** Called with each progress line. */
   report: (line: string) => void;
   /** Aborts the soak. */
   signal: AbortSignal;

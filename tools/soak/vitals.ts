@@ -90,7 +90,7 @@ function sampleOf(pid: number): Sample | null {
       descriptors: targets(`/proc/${pid}/fd`).filter((path) => !path.endsWith(".parquet")).length,
     };
   } catch {
-    // No /proc, or the process has just exited, which its owner detects.
+    // There is no /proc, or the process has just exited. Its owner detects the latter.
     return null;
   }
 }

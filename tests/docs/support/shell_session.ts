@@ -54,7 +54,7 @@ end_all() {
 trap end_all EXIT
 `;
 
-/** @param folder is the working directory and receives the output. */
+/** @param folder working directory, which receives the output. */
 export async function runFences(fences: Fence[], folder: string): Promise<SessionEnd> {
   const script = PRELUDE + fences.map(step).join("\n");
   const { code, stderr } = await runBash(script, folder);

@@ -27,7 +27,7 @@ interface NamedChoice {
 
 /** The number of states tried at each operation. */
 export interface Variety {
-  /** Shapes of torn bytes. */
+  /** Names of the patterns of surviving bytes. */
   shapes: readonly string[];
   /** All subsets of up to this many sectors are also tried, at two file sizes. */
   allSectorsMax: number;
@@ -39,7 +39,7 @@ export interface Variety {
   randomStates: number;
 }
 
-/** All shapes of torn bytes with all subsets of name changes. */
+/** All patterns of surviving bytes with all subsets of name changes. */
 export const FULL_VARIETY: Variety = {
   shapes: TORN_SHAPES,
   allSectorsMax: 6,

@@ -13,7 +13,7 @@ export interface SizedRequest {
   isFramed: boolean;
 }
 
-/** @param batchId is the id of a batch that may be committed. */
+/** @param batchId id of a batch that may be committed. */
 export function hostileSize(random: SeededRandom, source: string, batchId: string): SizedRequest {
   return random.pick(SIZES)(batchOf(source, batchId));
 }

@@ -41,7 +41,7 @@ export class HistoryMachine {
   /** Maximum duration of an operation, in event loop turns. */
   operationTurnsMax = 0;
 
-  /** @param tree is the initial content of the disk. */
+  /** @param tree initial content of the disk. */
   constructor(random: Random, tree?: Tree) {
     this.#random = random;
     this.#disk = this.#attached(new SimulatedDisk(tree));

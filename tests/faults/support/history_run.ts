@@ -84,7 +84,7 @@ export class HistoryRun extends LogRun {
   readonly #tally: Tally;
   readonly #mutations: RandomMutations;
 
-  /** @param steps is the number of steps in each generation. */
+  /** @param steps number of steps in each generation. */
   constructor(random: Random, steps: number, tally: Tally) {
     super(random);
     this.#steps = steps;
@@ -167,7 +167,7 @@ export class HistoryRun extends LogRun {
     );
   }
 
-  /** Several clients submit at once, sometimes with a duplicate or a conflicting batch. */
+  /** Submits from several clients at once, sometimes with a duplicate or a conflicting batch. */
   async #burst(count: number): Promise<void> {
     const mutations = Array.from({ length: count }, () => this.#mutations.next());
     if (this.random() < TWINS) mutations.push(this.#mutations.twinOf(mutations[0]!));

@@ -61,7 +61,7 @@ class TokenReader {
     this.#depthMax = depthMax;
   }
 
-  /** @param depth of the container that begins here. */
+  /** @param depth nesting depth of a container that begins here. */
   value(depth: number): unknown {
     const token = this.#next();
     if (token === "[" || token === "{") {
