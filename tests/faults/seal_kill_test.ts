@@ -104,7 +104,7 @@ test(`seal loses and duplicates nothing through ${KILLS} kills (SEED=${SEED})`, 
         isOver = left === null || random() < 0.5;
         if (left === null) {
           assert.ok(++misses <= KILLS * MISSES_MAX, "too many kills missed the seal");
-          // The first measurement may come from a busy machine.
+          // A busy machine may have made the first measurement too long.
           if (typeof moment === "number") workMs *= QUICKER_AFTER_MISS;
         } else {
           kills += 1;

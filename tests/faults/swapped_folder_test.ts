@@ -29,7 +29,7 @@ const SWAPS: [title: string, put: (folders: Folders) => Promise<unknown>][] = [
   ["a link to an older copy", ({ dir, older }) => symlink(older, join(dir, "data"))],
 ];
 
-/** A service whose socket is outside the data directory. */
+/** Starts the service with a socket outside the data directory. */
 async function start(dir: string, socketPath: string): Promise<Serving> {
   const permissions = ["--allow-read", "--allow-write", `--allow-net=unix:${socketPath}`];
   return await startServe(dir, { socketPath, permissions });

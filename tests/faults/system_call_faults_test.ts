@@ -138,7 +138,7 @@ for (const [title, calls] of INTERRUPTED) {
   test(`serve retries a ${title} interrupted by a signal`, async (context) => {
     if (absence !== null) return skipLoudly(context, absence);
     await withStruckService(async (deployment) => {
-      // Only data from an earlier process is read from the disk.
+      // Restarts, because only data from an earlier process is read from the disk.
       await deployment.stop();
       await deployment.start();
       await withFaults(deployment, [[calls, "error=EINTR:when=1"]], async () => {

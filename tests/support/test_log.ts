@@ -46,7 +46,7 @@ export async function unsealedBatches({ unsealed }: Log): Promise<BatchEntry[]> 
 
 /**
  * @param recentBytesMax 0 for a log that reads everything from its files.
- * @param sealingOn how the log is sealed while open; undefined for no sealing.
+ * @param sealingOn configures sealing while the log is open. By default, nothing is sealed.
  */
 export async function openTestLog(
   storage: Storage,
