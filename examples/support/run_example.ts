@@ -6,7 +6,10 @@ export class UsageError extends Error {
   override name = "UsageError";
 }
 
-/** Runs an example. Exit status 0; 1 on failure; 2, with the usage, for a bad command line. */
+/**
+ * Runs an example. Exit status 0; 1 on failure; 2, with the usage, for a bad command line. `--help`
+ * prints the usage alone.
+ */
 export async function runExample(
   usage: string,
   work: () => Promise<void>,
@@ -16,6 +19,10 @@ export async function runExample(
     if (error.code !== "EPIPE") throw error;
     process.exit();
   });
+  if (process.argv.slice(2).some((word) => word === "--help" || word === "-h")) {
+    process.stdout.write(`${usage}\n`);
+    return;
+  }
   try {
     await work();
   } catch (error) {
