@@ -7,7 +7,7 @@ import type { Page } from "puppeteer-core";
 import { EventLogClient, type SubmittedEvent } from "../../mod.ts";
 import { spawnScript, untilPrinted } from "../../tools/support/program.ts";
 import { type Deployment, withServing } from "../../tests/support/deployment.ts";
-import { NEEDS_CHROMIUM, withBrowser } from "./browser.ts";
+import { NEEDS_CHROMIUM, withPage } from "./browser.ts";
 
 const SERVER = fileURLToPath(new URL("server.ts", import.meta.url));
 
@@ -72,10 +72,9 @@ test(
   () =>
     withServing((served) =>
       withViewer(served, (url) =>
-        withBrowser(async (browser) => {
+        withPage(async (page) => {
           await append(served, "1", orders(1000));
           const faults: string[] = [];
-          const page = await browser.newPage();
           await openViewer(page, url, faults);
           await untilShown(page, "#totals", /^200 events seen, all verified$/);
           await untilShown(page, "#minutes-summary", /: 1,000 events/);
@@ -112,10 +111,9 @@ test(
   () =>
     withServing((served) =>
       withViewer(served, (url) =>
-        withBrowser(async (browser) => {
+        withPage(async (page) => {
           await append(served, "1", orders(10));
           const faults: string[] = [];
-          const page = await browser.newPage();
           await openViewer(page, url, faults);
           await untilShown(page, "#events", /"at":9/);
 
@@ -169,9 +167,8 @@ test(
   () =>
     withServing((served) =>
       withViewer(served, (url) =>
-        withBrowser(async (browser) => {
+        withPage(async (page) => {
           await append(served, "1", orders(10));
-          const page = await browser.newPage();
           await page.evaluateOnNewDocument(ALTERING);
           await openViewer(page, url, []);
           await untilShown(page, "#totals", /^10 events seen, 1 altered$/);
@@ -188,7 +185,7 @@ test(
 );
 
 /** @returns the status of a response. */
-function statusOf(url: string, path: string, method = "GET", host?: string): Promise<number> {
+function statusOf(url: string, path: string, method: string, host?: string): Promise<number> {
   return new Promise((resolve, reject) => {
     const headers = host === undefined ? {} : { host };
     request(new URL(path, url), { method, headers }, (response) => {
@@ -203,15 +200,15 @@ test("the viewer's server writes nothing, serves nothing else, and knows its own
     withViewer(served, async (url) => {
       assert.match(url, /^http:\/\/127\.0\.0\.1:\d+\/$/);
       for (const path of ["/", "/viewer.css", "/event.ts", "/v1/streams", "/v1/events"]) {
-        assert.equal(await statusOf(url, path), 200, path);
+        assert.equal(await statusOf(url, path, "GET"), 200, path);
         assert.equal(await statusOf(url, path, "POST"), 405, path);
         assert.equal(await statusOf(url, path, "GET", "attacker.example"), 403, path);
       }
       const kept = ["/v1/sources/retire", "/deno.json", "/src/event/../../README.md", "/cli.ts"];
       for (const path of [...kept, "/src/event/none.ts"]) {
-        assert.equal(await statusOf(url, path), 404, path);
+        assert.equal(await statusOf(url, path, "GET"), 404, path);
       }
       await served.stop();
-      assert.equal(await statusOf(url, "/v1/streams"), 502);
+      assert.equal(await statusOf(url, "/v1/streams", "GET"), 502);
     })
   ));

@@ -36,9 +36,11 @@ export function markOf({ fault }: CheckedEvent): HTMLElement {
   return mark;
 }
 
-export function committedAt(event: CommittedEvent): HTMLTimeElement {
-  const date = new Date(timeOf(event.event_id));
-  const time = element("time", "", date.toLocaleTimeString());
+/** When an event was committed: the time alone if that was today. */
+export function committedAt(eventId: string): HTMLTimeElement {
+  const date = new Date(timeOf(eventId));
+  const isToday = date.toDateString() === new Date().toDateString();
+  const time = element("time", "", isToday ? date.toLocaleTimeString() : date.toLocaleString());
   time.dateTime = date.toISOString();
   time.title = date.toLocaleString();
   return time;

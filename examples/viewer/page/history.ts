@@ -51,7 +51,7 @@ export class History {
 }
 
 async function itemOf(event: CommittedEvent): Promise<HTMLLIElement> {
-  const line = [` ${event.kind} `, committedAt(event), ` ${event.event_id}`];
+  const line = [` ${event.kind} `, committedAt(event.event_id), ` ${event.event_id}`];
   const payload = element("pre", "", JSON.stringify(event.payload, null, 2));
   return element("li", "", markOf(await check(event)), ...line, payload);
 }

@@ -63,7 +63,7 @@ export class LiveList {
       "tr",
       "",
       element("td", "", markOf(checked)),
-      element("td", "", committedAt(event)),
+      element("td", "", committedAt(event.event_id)),
       element("td", "", `${event.source} / ${event.stream}`),
       element("td", "", event.kind),
       element("td", "", record),

@@ -1,7 +1,6 @@
 /** The streams with their counts, kept up to date by the live events. */
 import type { CommittedEvent, StreamSummary } from "../../../event.ts";
-import { timeOf } from "../../support/event_time.ts";
-import { byId, element } from "./elements.ts";
+import { byId, committedAt, element } from "./elements.ts";
 
 const STREAMS_SHOWN_MAX = 1000;
 const REFRESH_MS = 500;
@@ -62,7 +61,7 @@ export class Streams {
   #refresh(): void {
     for (const { count, frontier, countCell, frontierCell } of this.#changed) {
       countCell.textContent = count.toLocaleString();
-      frontierCell.textContent = new Date(timeOf(frontier)).toLocaleString();
+      frontierCell.replaceChildren(committedAt(frontier));
     }
     this.#changed.clear();
   }
