@@ -35,7 +35,7 @@ const PAGE = "examples/viewer/page";
 
 /** The sources that the page imports. */
 const SOURCE =
-  /^\/(event\.ts|src\/limits\.ts|src\/event\/[\w/]+\.ts|examples\/support\/\w+\.ts|examples\/viewer\/page\/\w+\.ts)$/;
+  /^\/(event|src\/limits|src\/event\/[\w/]+|examples\/(support|viewer\/page)\/\w+)\.ts$/;
 /** The reading routes of the service. */
 const READING = /^\/v1\/(events|streams)$/;
 

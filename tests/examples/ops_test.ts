@@ -1,6 +1,6 @@
 /** `examples/ops/`: the probe, the backup, the weekly check and the installation. */
 import assert from "node:assert/strict";
-import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -126,8 +126,8 @@ test(
       const { events_checked } = await first.verify();
 
       await served.append("later");
-      const second = new Deployment(to, join(to, "latest"));
-      await copied();
+      const second = await copied();
+      assert.equal(realpathSync(join(to, "latest")), second.dir);
       assert.equal(segmentOf(second).ino, segmentOf(first).ino);
       assert.ok((await second.verify()).events_checked > events_checked);
       second.receipts.push(...served.receipts);
