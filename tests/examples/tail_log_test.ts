@@ -1,4 +1,4 @@
-/** `tail_log` against a served deployment: every event is printed, in order, across runs. */
+/** `tail_log` against a served deployment: each event is printed once, in order, across runs. */
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -45,7 +45,7 @@ test("tail_log prints every event in order, page by page, and resumes at its cur
   });
 });
 
-test("tail_log prints only events that match its filters, and advances past the others", async () => {
+test("tail_log prints only events that match its filters and advances past the others", async () => {
   await withServing(async (served) => {
     const cursor = join(served.folder, "cursor");
     await append(served, "1", makeEvents(10));
@@ -78,7 +78,7 @@ test("tail_log prints every event on one line, without control characters", asyn
   });
 });
 
-test("tail_log prints the last events, of a record too, then what follows", async () => {
+test("tail_log --last prints the last events, also of a record", async () => {
   await withServing(async (served) => {
     assert.deepEqual(await tailOnce(served, "--last", "3"), []);
     for (const batch of ["1", "2", "3"]) await append(served, batch, makeEvents(20));
@@ -94,7 +94,7 @@ test("tail_log prints the last events, of a record too, then what follows", asyn
   });
 });
 
-test("tail_log prints what was committed since a time", async () => {
+test("tail_log --since prints what was committed from then on", async () => {
   await withServing(async (served) => {
     assert.deepEqual(await tailOnce(served, "--since", "1h"), []);
     await append(served, "1", makeEvents(3, "before"));
@@ -129,7 +129,7 @@ test("parseSince() reads durations, days, times and timestamps", () => {
   }
 });
 
-test("tail_log waits for more events, even across a restart of the service", async () => {
+test("tail_log waits for new events, even across a restart of the service", async () => {
   await withServing(async (served) => {
     await append(served, "1", makeEvents(1, "first"));
     const tail = startExample("tail_log", [served.socketPath, "--interval", "0.02"]);
