@@ -2,6 +2,8 @@
 # Tells how a log is doing: to Nagios, Icinga and the like on one line and by the exit status, or to
 # Prometheus as a file for the textfile collector of node_exporter. Needs curl and jq.
 set -euo pipefail
+# Ids compare byte by byte.
+export LC_ALL=C
 
 usage() {
   cat << 'END'
@@ -54,6 +56,7 @@ while (($# > 0)); do
   shift 2
 done
 [[ -n $socket && -n $log ]] || fail "--socket and --log are required"
+[[ -z $token_file || -r $token_file ]] || fail "cannot read $token_file"
 
 # The time in an event id, in milliseconds since 1970.
 ms_of() { echo $((16#${1:0:8}${1:9:4})); }

@@ -52,9 +52,12 @@ export async function* readAfter(after: string): AsyncGenerator<CommittedEvent[]
 }
 
 async function* linesOf(response: Response): AsyncGenerator<FollowLine> {
+  const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
-  for await (const text of response.body!.pipeThrough(new TextDecoderStream())) {
-    const lines = (rest + text).split("\n");
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    const lines = (rest + value).split("\n");
     rest = lines.pop()!;
     for (const line of lines) yield JSON.parse(line);
   }
@@ -72,7 +75,7 @@ export interface Follower {
 /** Follows the log after a position for ever; resumes after every lost connection. */
 export async function follow(after: string | null, follower: Follower): Promise<never> {
   let position = after;
-  for (let failures = 0;; failures++) {
+  for (let pauseMs = FIRST_PAUSE_MS;; pauseMs = Math.min(2 * pauseMs, PAUSE_MS_MAX)) {
     let reason = "the connection was lost";
     try {
       for await (
@@ -84,15 +87,14 @@ export async function follow(after: string | null, follower: Follower): Promise<
         }
         const through = line.snapshot_through_event_id;
         if (position !== null && (through === null || through < position)) follower.onShorter();
-        if (failures >= 0) follower.onConnected();
-        failures = -1;
+        follower.onConnected();
+        pauseMs = FIRST_PAUSE_MS;
         if (line.type === "events") await follower.onEvents(line.events);
         position = line.next_after;
       }
     } catch (error) {
       reason = (error as Error).message;
     }
-    const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** Math.max(failures, 0), PAUSE_MS_MAX);
     follower.onLost(reason, pauseMs);
     await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }
