@@ -15,3 +15,17 @@ export function positionAt(ms: number): string {
   const hex = Math.min(Math.max(0, Math.floor(ms)), MS_MAX).toString(16).padStart(12, "0");
   return `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-000000000000`;
 }
+
+/** Minutes that a picture of events per minute has. */
+export const MINUTES = 60;
+const MINUTE_MS = 60_000;
+
+/** The minute since 1970 of a time. */
+export function minuteOf(ms: number): number {
+  return Math.floor(ms / MINUTE_MS);
+}
+
+/** The first millisecond of a minute. */
+export function startOf(minute: number): number {
+  return minute * MINUTE_MS;
+}

@@ -19,8 +19,9 @@ import process from "node:process";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { parseArgs } from "node:util";
-import { type Fetch, unixFetch } from "../../mod.ts";
+import { EventLogClient, type Fetch, unixFetch } from "../../mod.ts";
 import { runExample, UsageError } from "../support/run_example.ts";
+import { MinuteCounts } from "./minute_counts.ts";
 
 const USAGE = `usage: viewer --socket SOCKET [--port PORT] [--token TOKEN]
        viewer SOCKET
@@ -50,6 +51,7 @@ interface Options {
   fetch: Fetch;
   port: number;
   token: string | undefined;
+  minutes: MinuteCounts;
 }
 
 function parseOptions(args: string[]): Options {
@@ -68,7 +70,14 @@ function parseOptions(args: string[]): Options {
   if (!(Number.isInteger(port) && port >= 0 && port < 65_536)) {
     throw new UsageError(`--port must be a port number, got ${values.port}`);
   }
-  return { fetch: unixFetch(socket), port, token: values.token };
+  const fetch = unixFetch(socket);
+  const { token } = values;
+  // The page retries.
+  const client = new EventLogClient(fetch, {
+    attemptsMax: 1,
+    ...(token !== undefined && { token }),
+  });
+  return { fetch, port, token, minutes: new MinuteCounts(client) };
 }
 
 function send(response: ServerResponse, status: number, type: string, body: string): void {
@@ -130,6 +139,10 @@ async function respond(
   }
   const path = url.split("?")[0]!;
   if (READING.test(path)) return await forward(options, url, response);
+  if (path === "/minutes") {
+    const counted = await options.minutes.read();
+    return send(response, 200, "application/json", JSON.stringify(counted));
+  }
   if (path === "/") return await serveFile(`${PAGE}/index.html`, response);
   if (path === "/viewer.css") return await serveFile(`${PAGE}/viewer.css`, response);
   if (SOURCE.test(path)) return await serveFile(path.slice(1), response);
@@ -149,8 +162,7 @@ async function serveViewer(options: Options): Promise<void> {
     respond(options, request, response).catch((error: NodeJS.ErrnoException) => {
       if (response.headersSent) return response.destroy();
       if (error.code === "ENOENT") return refuse(response, 404, "not_found", "no such file");
-      process.stderr.write(`${request.url}: ${error.message}\n`);
-      refuse(response, 500, "internal_error", error.message);
+      refuse(response, 502, "service_unreachable", error.message);
     });
   });
   const { port } = await listen(server, options.port);

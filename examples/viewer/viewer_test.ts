@@ -199,7 +199,9 @@ test("the viewer's server writes nothing, serves nothing else, and knows its own
   withServing((served) =>
     withViewer(served, async (url) => {
       assert.match(url, /^http:\/\/127\.0\.0\.1:\d+\/$/);
-      for (const path of ["/", "/viewer.css", "/event.ts", "/v1/streams", "/v1/events"]) {
+      for (
+        const path of ["/", "/viewer.css", "/event.ts", "/v1/streams", "/v1/events", "/minutes"]
+      ) {
         assert.equal(await statusOf(url, path, "GET"), 200, path);
         assert.equal(await statusOf(url, path, "POST"), 405, path);
         assert.equal(await statusOf(url, path, "GET", "attacker.example"), 403, path);
@@ -209,6 +211,8 @@ test("the viewer's server writes nothing, serves nothing else, and knows its own
         assert.equal(await statusOf(url, path, "GET"), 404, path);
       }
       await served.stop();
-      assert.equal(await statusOf(url, "/v1/streams", "GET"), 502);
+      for (const path of ["/v1/streams", "/minutes"]) {
+        assert.equal(await statusOf(url, path, "GET"), 502, path);
+      }
     })
   ));

@@ -23,7 +23,7 @@ export type Query = Record<string, string | number | null>;
 const FIRST_PAUSE_MS = 250;
 const PAUSE_MS_MAX = 5000;
 
-async function open(path: string, query: Query): Promise<Response> {
+export async function open(path: string, query: Query): Promise<Response> {
   const members = Object.entries(query).filter(([, value]) => value !== null);
   const search = new URLSearchParams(members.map(([name, value]) => [name, String(value)]));
   const response = await fetch(`${path}?${search}`);

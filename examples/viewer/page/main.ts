@@ -15,7 +15,7 @@ const records = new History();
 const list = new LiveList((event) => records.show(event));
 const minutes = new Minutes();
 const streams = new Streams();
-/** Events up to this one are in the first counts. */
+/** Events up to this one are in the first counts of the streams. */
 let countedThrough = "";
 let seen = 0;
 let faults = 0;
@@ -36,9 +36,8 @@ async function takeIn(events: CommittedEvent[]): Promise<void> {
       faults++;
       byId("alarm").textContent = `Event ${event.event_id} was altered: ${fault}`;
     }
-    if (event.event_id <= countedThrough) continue;
-    streams.add(event);
     minutes.add(event.event_id);
+    if (event.event_id > countedThrough) streams.add(event);
   }
   seen += events.length;
   const verdict = faults === 0 ? "all verified" : `${faults.toLocaleString()} altered`;
@@ -54,14 +53,14 @@ async function readStanding(): Promise<string | null> {
   if (frontier === null) return null;
   countedThrough = frontier;
   const last = await lastEvents(readAfter, frontier, ROWS_MAX + 1);
-  minutes.countPast(frontier).catch((error: Error) => showConnection(error.message));
   return last.length > ROWS_MAX ? last[0]!.event_id : null;
 }
 
-async function untilRead(): Promise<string | null> {
+/** Repeats until it succeeds. */
+async function retried<T>(work: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
-      return await readStanding();
+      return await work();
     } catch (error) {
       showConnection(`${(error as Error).message}; trying again`);
       await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
@@ -77,7 +76,9 @@ byId("lookup").addEventListener("submit", (event) => {
   records.show({ source, stream, record_key: valueOf("record_key") });
 });
 
-await follow(await untilRead(), {
+const start = await retried(readStanding);
+retried(() => minutes.load());
+await follow(start, {
   onEvents: takeIn,
   onConnected: () => showConnection(LIVE),
   onLost: (reason, pauseMs) =>

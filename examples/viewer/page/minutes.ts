@@ -1,28 +1,12 @@
-/**
- * The picture of events per minute. Past minutes are counted without reading their events: the
- * first event of each minute is looked up, and the streams are counted up to it.
- */
-import { positionAt, timeOf } from "../../support/event_time.ts";
+/** The picture of events per minute: counted by the server when the page opens, then here. */
+import { minuteOf, MINUTES, startOf, timeOf } from "../../support/event_time.ts";
+import type { CountedMinutes } from "../minute_counts.ts";
 import { byId } from "./elements.ts";
-import { readPage, readStreams } from "./log_reader.ts";
+import { open } from "./log_reader.ts";
 
-const MINUTES = 60;
-const MINUTE_MS = 60_000;
 const SVG = "http://www.w3.org/2000/svg";
 const GAP = 0.15;
-
-const minuteOf = (ms: number) => Math.floor(ms / MINUTE_MS);
-
-/** Events of the log up to one event. */
-export async function countThrough(through: string): Promise<number> {
-  let count = 0;
-  for (let after: string | null = null;;) {
-    const page = await readStreams({ through, after, limit: 1000 });
-    for (const { event_count } of page.streams) count += event_count;
-    if (page.next_after === null) return count;
-    after = page.next_after;
-  }
-}
+const REFRESH_MS = 1000;
 
 export class Minutes {
   /** Events by minute since 1970. */
@@ -30,32 +14,33 @@ export class Minutes {
   readonly #svg = byId<SVGSVGElement>("minutes");
   readonly #summary = byId("minutes-summary");
 
+  /** Events that came before the counts of the server did; null once they are here. */
+  #early: string[] | null = [];
+  /** Events up to this one are in the counts of the server. */
+  #through = "";
+
   constructor() {
-    setInterval(() => this.draw(), 1000);
+    setInterval(() => this.draw(), REFRESH_MS);
   }
 
   add(eventId: string): void {
+    if (this.#early !== null) {
+      this.#early.push(eventId);
+      return;
+    }
+    if (eventId <= this.#through) return;
     const minute = minuteOf(timeOf(eventId));
     this.#counts.set(minute, (this.#counts.get(minute) ?? 0) + 1);
   }
 
-  /** Counts the events of the last hour up to and with `frontier`. */
-  async countPast(frontier: string): Promise<void> {
-    const total = await countThrough(frontier);
-    let countAfter = total;
-    const now = minuteOf(Date.now());
-    for (let minute = now; minute > now - MINUTES; minute--) {
-      const { events: [first] } = await readPage({
-        after: positionAt(minute * MINUTE_MS),
-        limit: 1,
-      });
-      const isNone = first === undefined || first.event_id > frontier;
-      const before = isNone ? total : await countThrough(first.event_id) - 1;
-      const count = countAfter - before;
-      if (count > 0) this.#counts.set(minute, (this.#counts.get(minute) ?? 0) + count);
-      countAfter = before;
-      if (before === 0) break;
-    }
+  /** Takes over the counts of the server. */
+  async load(): Promise<void> {
+    const { through, counts }: CountedMinutes = await (await open("/minutes", {})).json();
+    for (const [minute, count] of counts) this.#counts.set(minute, count);
+    this.#through = through ?? "";
+    const early = this.#early ?? [];
+    this.#early = null;
+    early.forEach((id) => this.add(id));
     this.draw();
   }
 
@@ -79,7 +64,7 @@ export class Minutes {
       bar.setAttribute("width", String(1 - GAP));
       bar.setAttribute("height", String(height));
       const title = document.createElementNS(SVG, "title");
-      const time = new Date((now - MINUTES + 1 + index) * MINUTE_MS);
+      const time = new Date(startOf(now - MINUTES + 1 + index));
       title.textContent = `${time.toLocaleTimeString()}: ${count.toLocaleString()} events`;
       bar.append(title);
       return bar;
