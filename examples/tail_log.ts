@@ -44,7 +44,7 @@ const USAGE = `usage: tail_log --socket SOCKET [--cursor FILE | --last N | --sin
 
 filters: --source NAME, --stream NAME, --record-key KEY, --kind KIND`;
 
-/** The next poll is the retry. */
+/** The next poll retries. */
 const ATTEMPTS_MAX = 1;
 
 interface Options {
@@ -114,7 +114,7 @@ function parseOptions(args: string[]): Options {
   };
 }
 
-/** Resolves once the lines are handed to the operating system. */
+/** Resolves once the lines have been written to the operating system. */
 function printEvents(events: CommittedEvent[], format: typeof formatEvent): Promise<void> {
   const text = events.map((event) => format(event) + "\n").join("");
   return new Promise((resolve, reject) => {
