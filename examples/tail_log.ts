@@ -90,7 +90,7 @@ function parseOptions(args: string[]): Options {
   if (
     [values.cursor, values.last, values.since].filter((start) => start !== undefined).length > 1
   ) {
-    throw new UsageError("--cursor, --last and --since exclude each other");
+    throw new UsageError("use only one of --cursor, --last and --since");
   }
   const lastCount = values.last === undefined ? null : Number(values.last);
   if (lastCount !== null && !(Number.isInteger(lastCount) && lastCount > 0)) {

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# Copies a deployment into a new folder, with the service stopped for seconds only: sealed segments,
-# which never change, are copied while it serves; then it is stopped, the rest is copied, and it is
-# started again whatever happened. Segments that the last copy has are linked, not copied, so each
-# copy is complete and takes the room of what is new. Needs jq and flock.
+# Copies a deployment into a new directory, with the service stopped for seconds only: sealed
+# segments, which never change, are copied while it serves; then it is stopped, the rest is copied,
+# and it is started again, even if the copy failed. Segments of the previous copy are hard-linked, so
+# each copy is complete and takes only the space of what is new. Needs jq and flock.
 set -euo pipefail
 
 usage() {
   cat << 'END'
 usage: backup.sh --deployment DIR --to DIR [OPTION...]
 
-  --deployment DIR   folder of service.toml, with the data in DIR/data
-  --to DIR           folder of the copies, each named by its time; latest leads to the last one
+  --deployment DIR   directory of service.toml, with the data in DIR/data
+  --to DIR           directory of the copies, each named by its time; latest links to the last one
   --stop COMMAND     stops the service (default: systemctl stop eventlog)
   --start COMMAND    starts it (default: systemctl start eventlog)
   --program PROGRAM  verifies the copy (default: eventlog)

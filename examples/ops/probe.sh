@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tells how a log is doing: to Nagios, Icinga and the like on one line and by the exit status, or to
+# Reports the state of a log: to Nagios and similar monitors on one line and by exit status, or to
 # Prometheus as a file for the textfile collector of node_exporter. Needs curl and jq.
 set -euo pipefail
 # Ids compare byte by byte.
@@ -11,7 +11,7 @@ usage: probe.sh --socket SOCKET --log DIR [--cursor NAME=FILE]... [LIMIT...]
        probe.sh --socket SOCKET --log DIR [--cursor NAME=FILE]... --prometheus FILE
 
   --socket SOCKET      socket of the service
-  --log DIR            folder of the log: data/log in the deployment
+  --log DIR            directory of the log: data/log in the deployment
   --cursor NAME=FILE   a consumer, and the file with the event id that it has reached
   --token-file FILE    file with the bearer token, if the service requires one
   --prometheus FILE    replace FILE with the metrics instead; - for standard output
@@ -20,7 +20,7 @@ limits, each a warning but for the last:
   --age-max SECONDS    age of the last event (default: none)
   --lag-max SECONDS    a consumer's distance from the last event (default: none)
   --tail-max BYTES     size of the tail (default: 128 MiB; it is sealed at 64 MiB)
-  --free-min BYTES     free room on the disk, beyond the size of the tail (default: 200 MiB)
+  --free-min BYTES     free space on the disk beyond the size of the tail (default: 200 MiB)
 
 exit status: 0 fine, 1 warning, 2 critical, 3 the probe itself failed
 END
@@ -108,7 +108,7 @@ if [[ -n $prometheus ]]; then
     echo "eventlog_tail_bytes $tail_bytes"
     metric segments 'Number of sealed segments.'
     echo "eventlog_segments $segments"
-    metric free_bytes 'Free room on the disk of the log.'
+    metric free_bytes 'Free space on the disk of the log.'
     echo "eventlog_free_bytes $free_bytes"
     ((${#lags[@]} == 0)) || metric consumer_lag_seconds 'Time from the event a consumer reached to the last one.'
     for lag in "${lags[@]}"; do echo "eventlog_consumer_lag_seconds{consumer=\"${lag%=*}\"} ${lag##*=}"; done

@@ -132,7 +132,7 @@ test(
           await append(served, "3", orders(1, 20));
           await page.keyboard.press("Escape");
           assert.equal(await page.$eval(":focus", ({ textContent }) => textContent), "r4");
-          await untilShown(page, "#held", /^The list holds still$/);
+          await untilShown(page, "#held", /^The list is paused$/);
 
           await page.focus("#lookup input");
           for (const word of ["shop", "orders", "r0"]) {

@@ -1,6 +1,6 @@
 /**
  * The newest events. The table holds a bounded number of rows and changes a few times a second at
- * most, however fast the log grows. It holds still while it is paused or has the keyboard focus.
+ * most, however fast the log grows. It does not change while it is paused or has the keyboard focus.
  */
 import type { CommittedEvent } from "../../../event.ts";
 import { byId, type CheckedEvent, committedAt, element, markOf } from "./elements.ts";
@@ -40,7 +40,7 @@ export class LiveList {
   #refresh(): void {
     if (this.#isPaused || this.#rows.contains(document.activeElement)) {
       // Announced once; the number is not.
-      if (this.#held.textContent === "") this.#held.textContent = "The list holds still";
+      if (this.#held.textContent === "") this.#held.textContent = "The list is paused";
       this.#newer.textContent = `${this.#waitingCount.toLocaleString()} newer events`;
       return;
     }
