@@ -173,7 +173,7 @@ test(
 /** The programs in folders of `examples/`. */
 const PROGRAMS = ["ops/", "python/", "shell/", "viewer/"].flatMap((folder) =>
   readdirSync(exampleAt(folder))
-    .filter((name) => /\.(py|sh)$|^[a-z_]+(?<!browser|_test)\.ts$/.test(name))
+    .filter((name) => /\.(py|sh)$|^server\.ts$/.test(name))
     .map((name) => folder + name)
 );
 

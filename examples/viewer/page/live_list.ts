@@ -1,6 +1,6 @@
 /**
  * The newest events. The table holds a bounded number of rows and changes a few times a second at
- * most, however fast the log grows. It does not change while it is paused or has the keyboard focus.
+ * most, however fast the log grows. It does not change while it is paused or has the focus.
  */
 import type { CommittedEvent } from "../../../event.ts";
 import { byId, type CheckedEvent, committedAt, element, markOf } from "./elements.ts";
