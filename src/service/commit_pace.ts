@@ -1,8 +1,8 @@
 /**
- * Decides which commits block the thread. Without the hops to the thread pool a lone writer's commit
- * takes a third less time, but every other client waits for the disk. So a commit blocks only if it
- * is small, nobody waits for the next one, and the last ones were quick and lone too: readers wait
- * for one unexpectedly slow sync at most.
+ * Decides which commits block the thread. Without the hops to the thread pool a lone writer's
+ * commit takes a third less time, but every other client waits for the disk. So a commit blocks
+ * only if it is small, nobody waits for the next one, and the last ones were quick and lone too:
+ * readers wait for one unexpectedly slow sync at most.
  */
 import type { CallMode } from "../log/storage/storage.ts";
 

@@ -9,8 +9,12 @@ import { READ_CHUNK_BYTES } from "../../limits.ts";
 import { firstLineAfter, isHeaderLine, lineEventId } from "../line/stored_line.ts";
 import { type LineSource, type LinesWanted, type LogFile, readLines } from "../read/snapshot.ts";
 import type { CommitFile } from "./commit_file.ts";
+import { CachedReads } from "./cached_reads.ts";
 
 const LF = 0x0a;
+
+/** The budget of all readers together. */
+const cachedReads = new CachedReads();
 
 /** A view of a file that holds at least one event. */
 export function viewOf(target: CommitFile): LogFile {
@@ -73,7 +77,7 @@ class CommitLines implements LineSource {
     const chunk = this.#wanted.memory.take(wantedBytes);
     const readBytes = recent?.read(chunk, this.#position)
       ? wantedBytes
-      : await file.read(chunk, this.#position);
+      : await cachedReads.read(file, chunk, this.#position);
     const chunkEnd = this.#position + readBytes;
     if (readBytes < wantedBytes) {
       throw this.#fault(`truncated at byte ${chunkEnd} of ${end} committed bytes`);

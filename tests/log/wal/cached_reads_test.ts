@@ -1,0 +1,75 @@
+/** Which reads of the tail block the thread, and what they let others do. */
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { setImmediate } from "node:timers";
+import { EventScan } from "../../../src/log/read/event_scan.ts";
+import { fileStorage } from "../../../src/log/storage/file_storage.ts";
+import type { CallMode } from "../../../src/log/storage/storage.ts";
+import { BLOCKING_READ_BYTES_MAX, CachedReads } from "../../../src/log/wal/cached_reads.ts";
+import { preparedBatch } from "../../support/prepared.ts";
+import { joinPieces, openTestLog } from "../../support/test_log.ts";
+
+const READ_BYTES = BLOCKING_READ_BYTES_MAX / 4;
+const SLOW_READ_MS = 5;
+
+/** The modes of some reads, of which the one at `slow` takes long. */
+async function modesOf(reads: number, slow = -1): Promise<CallMode[]> {
+  const cached = new CachedReads();
+  const modes: CallMode[] = [];
+  const file = {
+    read(into: Uint8Array, _position: number, mode: CallMode = "pooled"): Promise<number> {
+      const isSlow = modes.push(mode) - 1 === slow;
+      if (isSlow) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, SLOW_READ_MS);
+      return Promise.resolve(into.length);
+    },
+  };
+  const into = new Uint8Array(READ_BYTES);
+  for (let number = 0; number < reads; number++) await cached.read(file, into, 0);
+  return modes;
+}
+
+test("read() blocks for a MiB at most before a pooled read", async () => {
+  const modes = await modesOf(100);
+  // On a busy machine some reads may count as slow.
+  const runs = modes.join(" ").split("pooled").map((run) => run.trim().split(" ").length);
+  assert.ok(Math.max(...runs) <= 4, modes.join(" "));
+  assert.equal(modes[0], "blocking");
+});
+
+test("read() pools the next 16 reads after a slow one", async () => {
+  const modes = await modesOf(17, 0);
+  assert.deepEqual(modes, ["blocking", ...Array(16).fill("pooled")]);
+});
+
+test("a scan of a tail in the page cache lets other work run after each MiB", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "cached-reads-"));
+  const { log } = await openTestLog(fileStorage(folder), 0);
+  let tailBytes = 0;
+  for (let number = 0; number < 8; number++) {
+    const events = Array.from({ length: 100 }, () => ({ payload: "x".repeat(10_000) }));
+    await log.append([preparedBatch(`${number}`, { events })]);
+    tailBytes += 100 * 10_000;
+  }
+  let turns = 0;
+  let isDone = false;
+  const countTurns = () => {
+    turns += 1;
+    if (!isDone) setImmediate(countTurns);
+  };
+  setImmediate(countTurns);
+  const scan = new EventScan(log.snapshot, {
+    after: undefined,
+    filter: { kind: "none" },
+    limitEvents: Infinity,
+    limitBytes: Infinity,
+  });
+  assert.equal(await joinPieces(scan), "");
+  isDone = true;
+  const turnsMin = Math.floor(tailBytes / BLOCKING_READ_BYTES_MAX) - 1;
+  assert.ok(turns >= turnsMin, `${turns} turns of the event loop during ${tailBytes} bytes`);
+  await log.close();
+  rmSync(folder, { recursive: true });
+});
