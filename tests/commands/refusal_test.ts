@@ -4,14 +4,12 @@ import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { CONFIG_TEMPLATE } from "../../src/commands/config_template.ts";
-import { init } from "../../src/commands/init.ts";
-import { runCli, withFolder } from "../../tools/support/program.ts";
+import { runCli, withFolder, withInitialized } from "../../tools/support/program.ts";
 import { fillDeployment } from "../support/filled.ts";
 
 /** Runs a command with a changed configuration; the log must stay empty. */
 async function runOn(from: string, to: string, command: string[]) {
-  return await withFolder(async (dir) => {
-    await init(dir, () => {});
+  return await withInitialized(async (dir) => {
     const config = join(dir, "service.toml");
     const text = (await readFile(config, "utf8")).replace(from, to);
     assert.ok(text.includes(to));

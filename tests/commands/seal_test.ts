@@ -13,7 +13,7 @@ import {
   runCli,
   type Serving,
   startServe,
-  withDeployment,
+  withInitialized,
 } from "../../tools/support/program.ts";
 import { absenceOf, executableOf, type RuntimeName } from "../../tools/support/runtimes.ts";
 
@@ -91,7 +91,7 @@ function headOf(events: readonly CommittedEvent[]): string {
 }
 
 test("seal reports each segment on standard error, with the chain head of the replayed events", () =>
-  withDeployment(async (dir) => {
+  withInitialized(async (dir) => {
     await fill(dir, ["1", "2"]);
     const first = await seal(dir);
     assert.equal(first.code, 0, first.stderr);
@@ -113,7 +113,7 @@ test("seal reports each segment on standard error, with the chain head of the re
   }));
 
 test("seal exits 1 and changes nothing when there is nothing to seal", () =>
-  withDeployment(async (dir) => {
+  withInitialized(async (dir) => {
     const empty = await seal(dir);
     assert.deepEqual([empty.code, empty.stdout], [1, ""]);
     assert.match(empty.stderr, /nothing to seal\n$/);
@@ -134,7 +134,7 @@ for (const [sealer, reader] of PAIRS) {
     `a log sealed under ${sealer} answers under ${reader} as before`,
     { skip },
     () =>
-      withDeployment(async (dir) => {
+      withInitialized(async (dir) => {
         const batchIds = ["1", "2", "😀"];
         await fill(dir, batchIds, { runtime: reader });
         const serving = await startServe(dir, { runtime: reader });
@@ -163,7 +163,7 @@ for (const [sealer, reader] of PAIRS) {
 }
 
 test("seal removes and reports an unfinished commit, and seals the rest", () =>
-  withDeployment(async (dir) => {
+  withInitialized(async (dir) => {
     const serving = await startServe(dir);
     await post(serving, "1");
     await serving.stop("SIGKILL");

@@ -5,7 +5,7 @@ import { connect, createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
 import { init } from "../../src/commands/init.ts";
-import { runCli, startServe, withFolder } from "../../tools/support/program.ts";
+import { runCli, startServe, withFolder, withInitialized } from "../../tools/support/program.ts";
 
 async function listenOn(path: string): Promise<Server> {
   // A probe disconnects before the response.
@@ -39,8 +39,7 @@ const OCCUPANTS: [name: string, make: (path: string) => Promise<unknown>][] = [
 
 test("serve exits 1 for anything but a socket at its socket path, and keeps it", async () => {
   for (const [name, make] of OCCUPANTS) {
-    await withFolder(async (dir) => {
-      await init(dir, () => {});
+    await withInitialized(async (dir) => {
       const path = join(dir, "data", "ground.sock");
       await make(path);
       const before = await identityOf(path);
@@ -54,8 +53,7 @@ test("serve exits 1 for anything but a socket at its socket path, and keeps it",
 });
 
 test("serve exits 1 for a socket that another process serves, and keeps it", () =>
-  withFolder(async (dir) => {
-    await init(dir, () => {});
+  withInitialized(async (dir) => {
     const path = join(dir, "data", "ground.sock");
     const server = await listenOn(path);
     try {
@@ -71,8 +69,7 @@ test("serve exits 1 for a socket that another process serves, and keeps it", () 
   }));
 
 test("serve exits 1 when the folder of its socket is missing", () =>
-  withFolder(async (dir) => {
-    await init(dir, () => {});
+  withInitialized(async (dir) => {
     const config = join(dir, "service.toml");
     const text = await readFile(config, "utf8");
     await writeFile(config, text.replace("data/ground.sock", "none/ground.sock"));

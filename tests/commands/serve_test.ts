@@ -11,7 +11,7 @@ import {
   signalChild,
   startServe,
   untilReported,
-  withDeployment,
+  withInitialized,
 } from "../../tools/support/program.ts";
 
 const quiet = () => {};
@@ -80,7 +80,7 @@ async function openRequest(socketPath: string): Promise<Socket> {
 
 for (const signal of ["SIGTERM", "SIGINT"] as const) {
   test(`serve exits 0 at ${signal}, and the next run has its events`, () =>
-    withDeployment(async (dir) => {
+    withInitialized(async (dir) => {
       const socketPath = join(dir, "data", "ground.sock");
       const first = await startServe(dir);
       assert.equal((await post(first, 1)).status, 200);
@@ -99,7 +99,7 @@ for (const signal of ["SIGTERM", "SIGINT"] as const) {
 }
 
 test("serve after kill -9 removes the stale socket and has every acknowledged batch", () =>
-  withDeployment(async (dir) => {
+  withInitialized(async (dir) => {
     const first = await startServe(dir);
     const acknowledged = await postMany(first, 50, 20, "SIGKILL");
     assert.equal((await first.exited).signal, "SIGKILL");
@@ -108,7 +108,7 @@ test("serve after kill -9 removes the stale socket and has every acknowledged ba
   }));
 
 test("serve completes pending requests before it exits", () =>
-  withDeployment(async (dir) => {
+  withInitialized(async (dir) => {
     const first = await startServe(dir);
     const acknowledged = await postMany(first, 200, 1, "SIGTERM");
     const { code, stderr } = await first.exited;
@@ -118,7 +118,7 @@ test("serve completes pending requests before it exits", () =>
   }));
 
 test("serve exits 0 in bounded time although a client never finishes its request", () =>
-  withDeployment(async (dir) => {
+  withInitialized(async (dir) => {
     const serving = await startServe(dir);
     const socket = await openRequest(join(dir, "data", "ground.sock"));
     const { code, stderr } = await serving.stop();
@@ -136,7 +136,7 @@ const ASKING = { nodeFlags: [ASK_FLAG], denoFlags: [`--v8-flags=${ASK_FLAG}`] };
 const TURNS = 3;
 
 test("serve exits while threads of the runtime wait for memory, even at a second signal", () =>
-  withDeployment(async (dir) => {
+  withInitialized(async (dir) => {
     for (let turn = 0; turn < TURNS; turn++) {
       const once = await (await startServe(dir, ASKING)).stop();
       assert.deepEqual([once.code, once.signal], [0, null], once.stderr);
@@ -151,7 +151,7 @@ test("serve exits while threads of the runtime wait for memory, even at a second
   }));
 
 test("serve keeps its log from another serve and from seal, and init recognizes it", () =>
-  withDeployment(async (dir) => {
+  withInitialized(async (dir) => {
     const serving = await startServe(dir);
     for (const command of ["serve", "seal"]) {
       const { code, stdout, stderr } = await runCli([command], { cwd: dir });
@@ -165,7 +165,7 @@ test("serve keeps its log from another serve and from seal, and init recognizes 
   }));
 
 test("serve requires the token and never prints it", () =>
-  withDeployment(async (dir) => {
+  withInitialized(async (dir) => {
     const config = join(dir, "service.toml");
     const text = await readFile(config, "utf8");
     await writeFile(config, text.replace('token = ""', 'token = "s3cret"'));
@@ -178,7 +178,7 @@ test("serve requires the token and never prints it", () =>
   }));
 
 test("serve creates its files for their owner only, and no others", () =>
-  withDeployment(async (dir) => {
+  withInitialized(async (dir) => {
     const serving = await startServe(dir);
     await post(serving, 1);
     await serving.stop();

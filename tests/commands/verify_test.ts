@@ -4,7 +4,6 @@ import { chmod, mkdir, readdir, readFile, rm, truncate, writeFile } from "node:f
 import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
-import { init } from "../../src/commands/init.ts";
 import { flipBit } from "../support/corrupt.ts";
 import {
   type CliExit,
@@ -12,7 +11,7 @@ import {
   postJson,
   runCli,
   startServe,
-  withFolder,
+  withInitialized,
 } from "../../tools/support/program.ts";
 import { manifestOf, withManifest } from "../support/forged_log.ts";
 import type { Tree } from "../support/simulated_disk.ts";
@@ -20,8 +19,7 @@ import { fullLog, logOf } from "../support/verifying.ts";
 
 /** Runs `use` with a deployment whose log has these files. */
 function withLog(tree: Tree, use: (dir: string) => Promise<void>): Promise<void> {
-  return withFolder(async (dir) => {
-    await init(dir, () => {});
+  return withInitialized(async (dir) => {
     const logDir = join(dir, "data", "log");
     for (const folder of ["pending", "segments"]) {
       if (tree.has(folder)) await mkdir(join(logDir, folder));
@@ -56,8 +54,7 @@ async function filesOf(dir: string): Promise<Map<string, string>> {
 }
 
 test("verify exits 0 with one JSON document, and changes nothing", () =>
-  withFolder(async (dir) => {
-    await init(dir, () => {});
+  withInitialized(async (dir) => {
     const report = '"segments_checked":0,"pending_checked":0,"events_checked":0,"orphans":[],' +
       '"remnants":[],"failure":null}\n';
     const { code, stdout, stderr } = await verify(dir);

@@ -30,13 +30,6 @@ async function appendChanges({ serving }: Deployment, random: () => number, batc
   }
 }
 
-/** Stops the service and seals, which adds one segment. */
-async function seal(served: Deployment): Promise<void> {
-  await served.stop();
-  const { code, stderr } = await served.run(["seal"]);
-  assert.equal(code, 0, stderr);
-}
-
 /** Creates foreign files beside the segments. */
 async function addForeignFiles(logDir: string): Promise<void> {
   const dir = join(logDir, "segments");
@@ -114,12 +107,12 @@ test(`duckdb.sql returns the same events, streams and records as replay (SEED=${
     const random = seededRandom(seed);
     const { logDir } = served;
     await appendChanges(served, random, 20);
-    await seal(served);
+    await served.seal();
     await served.start();
     await appendChanges(served, random, 10);
     await appendOrder(served);
     const log = await readLog(served);
-    await seal(served);
+    await served.seal();
     await addForeignFiles(logDir);
 
     const exported = join(served.folder, "records.parquet");

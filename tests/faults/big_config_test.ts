@@ -9,8 +9,7 @@ import { readdir, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { CONFIG_TEMPLATE } from "../../src/commands/config_template.ts";
-import { init } from "../../src/commands/init.ts";
-import { runCli, withFolder } from "../../tools/support/program.ts";
+import { runCli, withInitialized } from "../../tools/support/program.ts";
 import { configOf, runOn } from "./support/hostile_deployment.ts";
 import { CONFIG_FILE_BYTES_MAX } from "../../src/commands/config.ts";
 
@@ -59,8 +58,7 @@ function assertRefused(
 
 /** A deployment with this configuration; its log must stay empty. */
 async function withConfig(bytes: Uint8Array | string, use: (dir: string) => Promise<void>) {
-  await withFolder(async (dir) => {
-    await init(dir, () => {});
+  await withInitialized(async (dir) => {
     await writeFile(configOf(dir), bytes);
     await use(dir);
     assert.deepEqual(await readdir(join(dir, "data", "log")), []);

@@ -12,7 +12,7 @@ import { type Random, seededRandom, testSeed } from "../../tools/support/random.
 import type { Operation } from "../support/simulated_disk.ts";
 import { commitOffsets, tailOf, withTail } from "../support/test_log.ts";
 import { checkCrashState, type CheckedTrees } from "./support/crash_check.ts";
-import { CrashPoints, type Variety } from "./support/crash_points.ts";
+import { CrashPoints, SMALL_VARIETY, type Variety } from "./support/crash_points.ts";
 import { baseOf, LOG_STEPS } from "./support/crash_session.ts";
 import { plansFor } from "./support/fault_plans.ts";
 import { type Ending, FaultedRun } from "./support/faulted_run.ts";
@@ -21,13 +21,7 @@ import type { Base } from "./support/log_run.ts";
 /** Share of all fault points that is tried without FAULT_POINTS=all. */
 const SAMPLED = 0.02;
 const ENDINGS: readonly Ending[] = ["close", "kill"];
-const VARIETY: Variety = {
-  shapes: ["no bytes", "all bytes", "every other sector"],
-  allSectorsMax: 0,
-  allSubsetsMax: 2,
-  cutEveryBytes: null,
-  randomStates: 3,
-};
+const VARIETY: Variety = { ...SMALL_VARIETY, randomStates: 3 };
 
 const seed = testSeed();
 

@@ -9,20 +9,19 @@ import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { type Disturbance, DISTURBANCES, type Scene } from "../../tools/soak/disturbances.ts";
 import { randomInteger, randomItem, SEED, seededRandom } from "../../tools/support/random.ts";
+import { untilBatches } from "../support/scenes.ts";
 import { soakThrough, tellOfLongRun } from "./support/soaked.ts";
 
 const KILLS = Number(process.env.KILLS ?? 25);
 /** Ingest is killed after a random number of receipts, up to this one, and a short delay. */
 const RECEIPTS_MAX = 30;
 const MOMENT_MS_MAX = 5;
-const POLL_MS = 1;
 const SEALED_SHARE = 0.15;
 
 /** Half of the kills follow a receipt at once: its batch must already be durable. */
 async function killInIngest(scene: Scene): Promise<void> {
-  const { random, tally, failing } = scene;
-  const due = tally.of("batches") + randomInteger(random, 1, RECEIPTS_MAX);
-  while (tally.of("batches") < due) await delay(POLL_MS, undefined, { signal: failing });
+  const { random } = scene;
+  await untilBatches(scene, randomInteger(random, 1, RECEIPTS_MAX));
   if (random() < 0.5) await delay(random() * MOMENT_MS_MAX);
   await DISTURBANCES.kill(scene);
 }

@@ -13,6 +13,7 @@ import { DISTURBANCES, type Scene } from "../../tools/soak/disturbances.ts";
 import type { ServedLog } from "../../tools/soak/served_log.ts";
 import { type CliExit, isRunning, signalChild } from "../../tools/support/program.ts";
 import { randomItem, SEED } from "../../tools/support/random.ts";
+import { untilBatches } from "../support/scenes.ts";
 import { soakThrough, tellOfLongRun } from "./support/soaked.ts";
 
 const KILLS = Number(process.env.SEAL_KILLS ?? 4);
@@ -92,10 +93,9 @@ test(`seal loses and duplicates nothing through ${KILLS} kills (SEED=${SEED})`, 
   let workMs = WORK_MS_FIRST;
   let [kills, misses] = [0, 0];
   const killOften = async (scene: Scene) => {
-    const { served, random, tally, failing } = scene;
+    const { served, random, tally } = scene;
     while (kills < KILLS) {
-      const due = tally.of("batches") + BATCHES_BETWEEN;
-      while (tally.of("batches") < due) await delay(POLL_MS, undefined, { signal: failing });
+      await untilBatches(scene, BATCHES_BETWEEN);
       await served.stop();
       // Several kills in a row, until there is nothing left to seal.
       for (let isOver = false; !isOver && kills < KILLS;) {

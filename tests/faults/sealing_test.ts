@@ -12,6 +12,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { DISTURBANCES, type Scene } from "../../tools/soak/disturbances.ts";
 import type { ServedLog } from "../../tools/soak/served_log.ts";
 import { SEED } from "../../tools/support/random.ts";
+import { until } from "../support/scenes.ts";
 import { soakThrough, tellOfLongRun } from "./support/soaked.ts";
 
 const KILLS = Number(process.env.KILLS ?? 5);
@@ -19,7 +20,6 @@ const ROTATE_BYTES = Number(process.env.ROTATE_KIB ?? 512) * 1024;
 /** Descriptors of a worker thread in either runtime, and of pending files. */
 const OTHER_FILES_MAX = 20;
 const SEGMENTS_WANTED = 3;
-const POLL_MS = 2;
 const SETTLE_MS_MAX = 30_000;
 /** Longest delay between a rotation and a kill, about twice the time of a seal. */
 const MOMENT_MS_MAX = 400;
@@ -30,10 +30,6 @@ function filesIn({ logDir }: ServedLog, folder: string): string[] {
 
 function segmentsOf(served: ServedLog): string[] {
   return filesIn(served, "segments").filter((name) => name.endsWith(".parquet"));
-}
-
-async function until({ failing }: Scene, holds: () => boolean): Promise<void> {
-  while (!holds()) await delay(POLL_MS, undefined, { signal: failing });
 }
 
 function assertSealsQuietly({ output }: ServedLog): void {

@@ -29,6 +29,8 @@ import {
   pendingPaths,
   splitCommits,
   withCommits,
+  withFile,
+  without,
   withRows,
   withSegment,
 } from "../support/forged_log.ts";
@@ -40,7 +42,7 @@ import {
   seededRandom,
   testSeed,
 } from "../../tools/support/random.ts";
-import { joinPieces, openTestLog } from "../support/test_log.ts";
+import { commitOffsets, joinPieces, openTestLog } from "../support/test_log.ts";
 import { fullLog, verifyTree } from "../support/verifying.ts";
 
 const SEED = testSeed();
@@ -113,16 +115,6 @@ async function judgeAll(
   context.diagnostic(JSON.stringify(counts));
 }
 
-function withFile(path: string, bytes: Uint8Array, tree: Tree = FULL): Tree {
-  return new Map(tree).set(path, bytes);
-}
-
-function without(path: string, tree: Tree = FULL): Tree {
-  const changed = new Map(tree);
-  changed.delete(path);
-  return changed;
-}
-
 function kindOf(path: string): string {
   return path.includes("/") ? path.slice(0, path.indexOf("/")) : path;
 }
@@ -145,13 +137,12 @@ test(`${FLIPS} single-bit flips are detected or harmless (seed ${SEED})`, (conte
       if (outcome === "harmless") assert.ok(mayBeHarmless(path, bit >> 3), `${what}: harmless`);
       else assert.ok(CODES_OF_FLIPS[kindOf(path)]!.includes(outcome), `${what}: ${outcome}`);
     };
-    return { tree: withFile(path, flipBit(bytes, bit)), what, check };
+    return { tree: withFile(FULL, path, flipBit(bytes, bit)), what, check };
   }));
 
 /** Offsets of the commits of an unsealed file; the last one only marks a clean shutdown. */
 function commitStarts(path: string): number[] {
-  const text = Buffer.from(FULL.get(path)!).toString("latin1");
-  return [...text.matchAll(/^\{"commit":/gm)].map(({ index }) => index);
+  return commitOffsets(FULL.get(path)!).slice(0, -1);
 }
 
 /** A time in the manifest, or the tail's mark of a clean shutdown. */
@@ -189,7 +180,7 @@ test(`${FLIPS} reframed flips are detected or harmless (seed ${SEED})`, (context
       // The mark of the clean shutdown has become a remnant.
       if (outcome === "harmless") assert.equal(path, TAIL_FILE);
     };
-    return { tree: withFile(path, reframed(path, random)), what: `a flip in ${path}`, check };
+    return { tree: withFile(FULL, path, reframed(path, random)), what: `a flip in ${path}`, check };
   }));
 
 test(`${FLIPS} relisted flips are detected or harmless (seed ${SEED})`, (context) =>
@@ -207,9 +198,11 @@ async function assertOutcome(tree: Tree, expected: Outcome | readonly Outcome[],
 }
 
 test("deleted or truncated files are detected", async () => {
-  await assertOutcome(without(MANIFEST_FILE), "manifest_invalid", "no manifest");
-  for (const { path } of SEGMENTS) await assertOutcome(without(path), "manifest_invalid", path);
-  for (const path of PENDING) await assertOutcome(without(path), "chain_head_mismatch", path);
+  await assertOutcome(without(FULL, MANIFEST_FILE), "manifest_invalid", "no manifest");
+  for (const { path } of SEGMENTS) {
+    await assertOutcome(without(FULL, path), "manifest_invalid", path);
+  }
+  for (const path of PENDING) await assertOutcome(without(FULL, path), "chain_head_mismatch", path);
   const random = seededRandom(SEED);
   const codes: [path: string, code: FailureCode][] = [
     [MANIFEST_FILE, "manifest_invalid"],
@@ -224,7 +217,8 @@ test("deleted or truncated files are detected", async () => {
     for (let i = 0; i < 5; i++) sizes.push(randomInteger(random, 0, bytes.length - 1));
     for (const size of sizes) {
       const expected = size === cleanEnd ? "harmless" : code;
-      await assertOutcome(withFile(path, truncateAt(bytes, size)), expected, `${path} to ${size}`);
+      const cut = withFile(FULL, path, truncateAt(bytes, size));
+      await assertOutcome(cut, expected, `${path} to ${size}`);
     }
   }
 });
@@ -235,11 +229,11 @@ test("a deleted or truncated tail leaves an earlier state of the log", async () 
   const random = seededRandom(SEED);
   const sizes = [...starts];
   for (let i = 0; i < 20; i++) sizes.push(randomInteger(random, 1, tail.length - 1));
-  const trees = [{ tree: without(TAIL_FILE), remnants: [TAIL_FILE] }];
+  const trees = [{ tree: without(FULL, TAIL_FILE), remnants: [TAIL_FILE] }];
   for (const size of sizes) {
     // A cut between two commits leaves no partial commit.
     const remnants = starts.includes(size) ? [] : [TAIL_FILE];
-    trees.push({ tree: withFile(TAIL_FILE, truncateAt(tail, size)), remnants });
+    trees.push({ tree: withFile(FULL, TAIL_FILE, truncateAt(tail, size)), remnants });
   }
   for (const { tree, remnants } of trees) {
     const { report } = await verifyTree(tree);
@@ -251,7 +245,7 @@ test("a deleted or truncated tail leaves an earlier state of the log", async () 
 
 test("swapped or duplicated files are detected", async () => {
   const [first, second] = SEGMENTS;
-  const swap = (a: string, b: string) => withFile(a, FULL.get(b)!, withFile(b, FULL.get(a)!));
+  const swap = (a: string, b: string) => withFile(withFile(FULL, b, FULL.get(a)!), a, FULL.get(b)!);
   await assertOutcome(swap(first!.path, second!.path), "file_hash_mismatch", "segments");
   await assertOutcome(swap(PENDING[0]!, PENDING[1]!), "pending_invalid", "pending files");
   await assertOutcome(swap(PENDING[1]!, TAIL_FILE), "pending_invalid", "a pending file, the tail");
@@ -263,14 +257,15 @@ test("swapped or duplicated files are detected", async () => {
   );
   await assertOutcome(both, "segment_invalid", "segments with a rebuilt manifest");
 
-  const again = withFile(TAIL_FILE, FULL.get(PENDING[1]!)!);
+  const again = withFile(FULL, TAIL_FILE, FULL.get(PENDING[1]!)!);
   await assertOutcome(again, "order_invalid", "a pending file as the tail too");
   const entries = splitCommits(FULL.get(TAIL_FILE)!).flatMap(({ commit }) => commit.batches);
   const path = pendingPath(entries[0]!.first_event_id, entries.at(-1)!.last_event_id);
   const tail = FULL.get(TAIL_FILE)!;
-  await assertOutcome(withFile(path, tail), "order_invalid", "the tail as a pending file too");
+  await assertOutcome(withFile(FULL, path, tail), "order_invalid", "the tail, also pending");
   const copy = segmentPath({ ...first!, sha256: "0".repeat(64) });
-  await assertOutcome(withFile(copy, FULL.get(first!.path)!), "harmless", "a segment, unlisted");
+  const unlisted = withFile(FULL, copy, FULL.get(first!.path)!);
+  await assertOutcome(unlisted, "harmless", "a segment, unlisted");
 });
 
 /** Every way to remove, duplicate or swap items. */
@@ -292,7 +287,7 @@ test("deleted, duplicated or reordered commits are detected", async () => {
   for (const path of [...PENDING, TAIL_FILE]) {
     const commits = splitCommits(FULL.get(path)!);
     for (const { what, items } of rearrangements(commits)) {
-      const tree = withFile(path, joinCommits(items));
+      const tree = withFile(FULL, path, joinCommits(items));
       // The mark of a clean shutdown may occur twice or be missing, but not move.
       const expected: Outcome[] = linesOf(items) === linesOf(commits)
         ? ["chain_head_mismatch", "harmless"]

@@ -10,18 +10,12 @@ import { SECTOR_BYTES } from "../support/simulated_file.ts";
 import { failNth } from "../support/storage_faults.ts";
 import {
   assertRefused,
+  batchIdsOf,
   commitOffsets,
   logTree,
   openTestLog,
-  readAll,
   tailOf,
 } from "../support/test_log.ts";
-
-async function batchIdsOf(storage: SimulatedDisk): Promise<string[]> {
-  const { log, reports } = await openTestLog(storage);
-  assert.deepEqual(reports, []);
-  return (await readAll(log.snapshot)).map((event) => event.batch_id);
-}
 
 /** The writes and syncs of the tail, in order. */
 function tailWrites(storage: SimulatedDisk): string[] {

@@ -9,6 +9,7 @@ import type { BatchEntry } from "../../src/log/wal/commit_frame.ts";
 import { SealedHistory } from "../../src/log/segment/sealed_history.ts";
 import { CommitFile } from "../../src/log/wal/commit_file.ts";
 import { LogState } from "../../src/service/log_state.ts";
+import { idAt } from "../support/event_ids.ts";
 import { FOLLOW_ALL, nextRecord } from "../support/follow_records.ts";
 import { Gate } from "../support/gate.ts";
 import { MixedHistory } from "../support/mixed_history.ts";
@@ -87,10 +88,6 @@ test("a batch is recognized at every step of its move into a segment", async () 
   assert.equal((await replayAll(service)).length, 2);
   await service.close();
 });
-
-function idAt(place: number): string {
-  return `019b7c4e-2d37-7a01-8f00-${place.toString(16).padStart(12, "0")}`;
-}
 
 test("LogState finds a batch whose generation is sealed during the lookup", async () => {
   const entry = {

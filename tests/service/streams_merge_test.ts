@@ -5,17 +5,13 @@ import type { StreamSummary } from "../../src/event/types.ts";
 import { StreamCounts, streamKey, type StreamSource } from "../../src/log/read/stream_counts.ts";
 import { mergeStreams } from "../../src/service/streams.ts";
 import { SEED, SeededRandom } from "../../tools/support/random.ts";
+import { idAt } from "../support/event_ids.ts";
 
 /** Names that are prefixes of others, which continue with each kind of valid character. */
 const NAMES = [
   ...["a", "a-", "a-b", "a.", "a.b", "a0", "a_", "a_b", "aa", "ab"],
   ...["0", "9", "_", "_a", "z"],
 ];
-
-/** An id that sorts by `place`. */
-function idAt(place: number): string {
-  return `019b7c4e-2d37-7a01-8f00-${place.toString(16).padStart(12, "0")}`;
-}
 
 function byBytes(a: StreamSummary, b: StreamSummary): number {
   return Buffer.compare(Buffer.from(a.source), Buffer.from(b.source)) ||

@@ -19,7 +19,9 @@ import { SealingSteps } from "../support/sealing_steps.ts";
 import { SimulatedDisk } from "../support/simulated_disk.ts";
 import { ALL_STREAMS, countedThrough, replayAll } from "../support/stream_listing.ts";
 import { submit, submittedBatch } from "../support/submitted.ts";
+import { testTime } from "../support/test_log.ts";
 import { openTestService } from "../support/test_service.ts";
+import { openWatchedService } from "../support/watched_log.ts";
 
 const seed = testSeed();
 const SOURCES = ["a", "a-b", "a.b", "b"];
@@ -40,9 +42,12 @@ async function write(random: Random, service: EventLogService, part: number): Pr
   }
 }
 
-/** A log with segments, pending files and a tail. */
+/** A log with segments, pending files and a tail; each event has its own millisecond. */
 async function mixedLog(random: Random): Promise<SimulatedDisk> {
   const storage = new SimulatedDisk();
+  const time = testTime();
+  let nowMs = time.clockMs();
+  const options = { ...time, clockMs: () => nowMs++, storage, report() {} };
   const forms = [
     () => sealAll(storage, SMALL),
     () => sealAll(storage),
@@ -52,7 +57,7 @@ async function mixedLog(random: Random): Promise<SimulatedDisk> {
     () => Promise.resolve(),
   ];
   for (let part = 0; part < forms.length; part++) {
-    const { service } = await openTestService(storage);
+    const service = await openWatchedService(options);
     await write(random, service, part);
     await service.close();
     await forms[part]!();
@@ -153,11 +158,14 @@ test("an anchor that is not an event is refused in segments, pending files and t
   const { service } = await openTestService(await mixedLog(random));
   const ids = (await replayAll(service)).map((event) => event.event_id);
   for (const id of ids) {
-    const through = id.slice(0, -1) + (id.endsWith("0") ? "1" : "0");
-    if (ids.includes(through)) continue;
-    await assert.rejects(service.streams({ ...ALL_STREAMS, through }), {
-      code: "stream_anchor_unavailable",
-    });
+    // Before the event and after it, but not beyond its neighbors.
+    for (const digits of ["0".repeat(12), "f".repeat(12)]) {
+      const through = id.slice(0, -12) + digits;
+      assert.ok(!ids.includes(through));
+      await assert.rejects(service.streams({ ...ALL_STREAMS, through }), {
+        code: "stream_anchor_unavailable",
+      });
+    }
   }
   await service.close();
 });

@@ -66,6 +66,13 @@ export class Deployment {
     return runCli([...command, "--config", this.configPath], options);
   }
 
+  /** Stops the service and seals its log. */
+  async seal(): Promise<void> {
+    await this.stop();
+    const { code, stderr } = await this.run(["seal"]);
+    assert.equal(code, 0, stderr);
+  }
+
   /** Asserts that `verify --chain` finds no violation. */
   async verify(options: CliOptions = {}): Promise<VerifiedLog> {
     const { code, stdout, stderr } = await this.run(["verify", "--chain"], options);

@@ -45,6 +45,18 @@ export function joinCommits(commits: readonly CommitParts[]): Buffer {
   }));
 }
 
+/** A copy of a tree with another file at `path`. */
+export function withFile(tree: Tree, path: string, bytes: Uint8Array): Tree {
+  return new Map(tree).set(path, bytes);
+}
+
+/** A copy of a tree without the file at `path`. */
+export function without(tree: Tree, path: string): Tree {
+  const changed = new Map(tree);
+  changed.delete(path);
+  return changed;
+}
+
 /** A copy of a tree with the commits of the file at `path` changed. */
 export function withCommits(
   tree: Tree,
@@ -79,9 +91,7 @@ export function withSegment(
   const before = segments[number]!;
   const entry = { ...before, ...facts, sha256: sha256Hex(bytes), bytes: bytes.length };
   const path = segmentPath(entry);
-  const changed = new Map(tree);
-  changed.delete(before.path);
-  changed.set(path, bytes);
+  const changed = withFile(without(tree, before.path), path, bytes);
   return withManifest(changed, { ...rest, segments: segments.with(number, { ...entry, path }) });
 }
 

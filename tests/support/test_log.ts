@@ -90,6 +90,28 @@ export async function readAll(snapshot: LogSnapshot, after?: string): Promise<Co
   return JSON.parse(`[${await joinPieces(scan)}]`);
 }
 
+/** Starts and stops a log. @returns its events, and what it reported. */
+export async function readBack(
+  storage: Storage,
+): Promise<{ events: CommittedEvent[]; reports: string[] }> {
+  const { log, reports } = await openTestLog(storage);
+  const events = await readAll(log.snapshot);
+  await log.close();
+  return { events, reports };
+}
+
+/** The events of a log, whose start must report nothing. */
+export async function eventsOf(storage: Storage): Promise<CommittedEvent[]> {
+  const { events, reports } = await readBack(storage);
+  assert.deepEqual(reports, []);
+  return events;
+}
+
+/** The batch ids of the events of a log, whose start must report nothing. */
+export async function batchIdsOf(storage: Storage): Promise<string[]> {
+  return (await eventsOf(storage)).map(({ batch_id }) => batch_id);
+}
+
 /** All pieces of a scan or replay, joined by commas as in a response. */
 export async function joinPieces(
   scan: { next(): Promise<Uint8Array | null> },

@@ -20,6 +20,7 @@ import {
   withFolder,
 } from "../../tools/support/program.ts";
 import { loseTail } from "../support/lost_tail.ts";
+import { until, untilBatches } from "../support/scenes.ts";
 import { testSeed } from "../../tools/support/random.ts";
 import { THIS_RUNTIME } from "../../tools/support/runtimes.ts";
 
@@ -50,10 +51,11 @@ async function failureOf(soaking: Promise<unknown>): Promise<SoakError> {
 }
 
 /** Waits until every kind of client has received something. */
-async function untilBusy({ tally, failing }: Scene): Promise<void> {
+function untilBusy(scene: Scene): Promise<void> {
+  const { tally } = scene;
   const isBusy = () =>
     tally.of("batches") > 20 && tally.of("pages") > 0 && tally.of("followed") > 0;
-  while (!isBusy()) await delay(POLL_MS, undefined, { signal: failing });
+  return until(scene, isBusy);
 }
 
 const seed = testSeed();
@@ -71,10 +73,7 @@ test(`runSoak() finds no violation through a kill, a seal and a verify (SEED=${s
 
 test(`runSoak() continues with a new log when one is full (SEED=${seed})`, () =>
   withFolder(async (dir) => {
-    const fill = async ({ tally, failing }: Scene) => {
-      const full = tally.of("batches") + 10;
-      while (tally.of("batches") < full) await delay(POLL_MS, undefined, { signal: failing });
-    };
+    const fill = (scene: Scene) => untilBatches(scene, 10);
     const { tally } = await soak(dir, [fill, fill], { roundBatchesMax: 10 });
     assert.equal(tally.of("rounds"), 3);
     assert.deepEqual(await readdir(dir), []);

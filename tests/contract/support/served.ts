@@ -5,8 +5,7 @@
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { init } from "../../../src/commands/init.ts";
-import { startServe, withFolder } from "../../../tools/support/program.ts";
+import { startServe, withInitialized } from "../../../tools/support/program.ts";
 import { TESTED_EXECUTABLE } from "../../../tools/support/runtimes.ts";
 import { withServedLog } from "./served_log.ts";
 
@@ -27,8 +26,7 @@ export async function withService(
   if (TESTED_EXECUTABLE === undefined) {
     return await withServedLog(({ socketPath }) => use({ socketPath }), { handler: { token } });
   }
-  await withFolder(async (dir) => {
-    await init(dir, () => {});
+  await withInitialized(async (dir) => {
     await writeFile(join(dir, "service.toml"), `[server]\ntoken = "${token}"\n`);
     const serving = await startServe(dir);
     let isPassed = false;

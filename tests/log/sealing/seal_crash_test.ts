@@ -14,11 +14,12 @@ import {
   SEGMENTS_FOLDER,
   TAIL_FILE,
 } from "../../../src/log/storage/file_names.ts";
+import { withFile, without } from "../../support/forged_log.ts";
 import { CRASHES } from "../../support/simulated_crash.ts";
 import { SimulatedDisk, type Tree } from "../../support/simulated_disk.ts";
 import { preparedBatch } from "../../support/prepared.ts";
 import { rotateOnly, sealAll, SMALL_SEGMENTS } from "../../support/sealing.ts";
-import { logTree, openTestLog, readAll } from "../../support/test_log.ts";
+import { logTree, openTestLog, readBack } from "../../support/test_log.ts";
 
 /** A log with a segment, a pending file and a tail. */
 async function mixedTree(): Promise<Tree> {
@@ -34,13 +35,6 @@ async function append(storage: SimulatedDisk, batchId: string): Promise<void> {
   const { log } = await openTestLog(storage);
   await log.append([preparedBatch(batchId, { events: [{}, { payload: "x".repeat(500) }] })]);
   await log.close();
-}
-
-async function eventsOf(storage: SimulatedDisk) {
-  const { log, reports } = await openTestLog(storage);
-  const events = await readAll(log.snapshot);
-  await log.close();
-  return { events, reports };
 }
 
 /** Asserts that every file is listed in the manifest, pending, or the tail. */
@@ -67,25 +61,25 @@ async function sealUntil(storage: SimulatedDisk, step: number) {
 
 /** Asserts what must hold after any interrupted sealing. */
 async function assertGoesOn(left: SimulatedDisk, expected: unknown[], label: string) {
-  const { events, reports } = await eventsOf(left);
+  const { events, reports } = await readBack(left);
   assert.deepEqual(events, expected, label);
   assert.deepEqual(reports, [], label);
   assertClean(left, label);
-  assert.deepEqual((await eventsOf(left.crash())).events, expected, `${label}: made durable`);
+  assert.deepEqual((await readBack(left.crash())).events, expected, `${label}: made durable`);
   await sealAll(left, SMALL_SEGMENTS);
   const sealed = left.crash();
-  assert.deepEqual((await eventsOf(sealed)).events, expected, `${label}: sealed again`);
+  assert.deepEqual((await readBack(sealed)).events, expected, `${label}: sealed again`);
   assertClean(sealed, label);
   assert.equal(sealed.contents(TAIL_FILE).length, 0, label);
   await append(sealed, "new");
-  assert.equal((await eventsOf(sealed)).events.length, expected.length + 2, label);
+  assert.equal((await readBack(sealed)).events.length, expected.length + 2, label);
   assert.equal(left.openFiles + sealed.openFiles, 0, label);
 }
 
 for (const [name, crash] of Object.entries(CRASHES)) {
   test(`seal() stopped at any step writes nothing more, and the log reopens ${name}`, async () => {
     const tree = await mixedTree();
-    const { events } = await eventsOf(new SimulatedDisk(tree));
+    const { events } = await readBack(new SimulatedDisk(tree));
     for (let step = 1;; step++) {
       const storage = new SimulatedDisk(tree);
       const { log, failure } = await sealUntil(storage, step);
@@ -114,7 +108,7 @@ async function unlistedTree(): Promise<{ tree: Tree; segment: string; pending: s
 test("openLog() removes segments that are incomplete or covered by a pending file", async () => {
   const { tree, segment } = await unlistedTree();
   const storage = new SimulatedDisk(tree.set(SEGMENT_TEMPORARY_FILE, Buffer.from("PAR1")));
-  const { events, reports } = await eventsOf(storage);
+  const { events, reports } = await readBack(storage);
   assert.equal(events.length, 3);
   assert.deepEqual(reports, []);
   const left = storage.crash().tree();
@@ -126,17 +120,16 @@ test("openLog() keeps and reports an unlisted segment that no pending file cover
   const name = parseSegmentName(segment.slice("segments/".length))!;
   const later = segment.replace(name.lastEventId, "ffffffff-ffff-7fff-bfff-ffffffffffff");
   const earlier = segment.replace(name.firstEventId, "00000000-0000-7000-8000-000000000000");
-  const without = new Map(tree);
-  without.delete(pending);
+  const bytes = Buffer.from("x");
   const cases: [Tree, string][] = [
-    [without, segment],
-    [new Map(tree).set(later, Buffer.from("x")), later],
-    [new Map(tree).set(earlier, Buffer.from("x")), earlier],
-    [new Map(tree).set("segments/unknown", Buffer.from("x")), "segments/unknown"],
+    [without(tree, pending), segment],
+    [withFile(tree, later, bytes), later],
+    [withFile(tree, earlier, bytes), earlier],
+    [withFile(tree, "segments/unknown", bytes), "segments/unknown"],
   ];
   for (const [held, path] of cases) {
     const storage = new SimulatedDisk(held);
-    const { reports } = await eventsOf(storage);
+    const { reports } = await readBack(storage);
     assert.deepEqual(reports, [`${path}: not in the manifest, left in place`]);
     assert.ok(storage.crash().tree().has(path));
   }
@@ -148,7 +141,7 @@ test("openLog() syncs the manifest again before it removes a sealed pending file
   const pending = [...storage.tree()].find(([path]) => path.startsWith("pending/"))!;
   await sealAll(storage);
   const left = new SimulatedDisk(new Map([...storage.tree(), pending]));
-  const { events } = await eventsOf(left);
+  const { events } = await readBack(left);
   assert.equal(events.length, 2);
   assertClean(left.crash(), "after the start");
   const steps = left.operations.map(({ kind, path }) => `${kind} ${path}`);

@@ -2,7 +2,6 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
-import type { CommittedEvent } from "../../../src/event/verify_event.ts";
 import { MANIFEST_FILE, TAIL_FILE } from "../../../src/log/storage/file_names.ts";
 import type { SegmentEntry } from "../../../src/log/segment/manifest.ts";
 import { CorruptLogError } from "../../../src/log/storage/errors.ts";
@@ -10,23 +9,11 @@ import { pendingPaths } from "../../support/forged_log.ts";
 import { SimulatedDisk } from "../../support/simulated_disk.ts";
 import { preparedBatch } from "../../support/prepared.ts";
 import { rotateOnly, sealAll, sealOldest, SMALL_SEGMENTS } from "../../support/sealing.ts";
-import { logTree, openTestLog, readAll } from "../../support/test_log.ts";
+import { batchIdsOf, eventsOf, logTree, openTestLog, readAll } from "../../support/test_log.ts";
 import { verifyStorage } from "../../support/verifying.ts";
 
 /** Ends a segment with every commit. */
 const EACH_COMMIT = { events: 1, bytes: Infinity };
-
-async function eventsOf(storage: SimulatedDisk): Promise<CommittedEvent[]> {
-  const { log, reports } = await openTestLog(storage);
-  const events = await readAll(log.snapshot);
-  await log.close();
-  assert.deepEqual(reports, []);
-  return events;
-}
-
-async function batchIdsOf(storage: SimulatedDisk): Promise<string[]> {
-  return (await eventsOf(storage)).map(({ batch_id }) => batch_id);
-}
 
 test("seal() moves all commits into segments, and the log continues after them", async () => {
   const commits = [["a", "b"], ["c"], [], ["d"]];

@@ -11,6 +11,7 @@ import {
   type SegmentEntry,
   writeManifest,
 } from "../../../src/log/segment/manifest.ts";
+import { idAt } from "../../support/event_ids.ts";
 import { SimulatedDisk } from "../../support/simulated_disk.ts";
 
 const EMPTY_TEXT = '{"format":"service/log","min_reader":1,"min_writer":1,"schema_version":1,' +
@@ -30,11 +31,10 @@ test("writeManifest() durably writes canonical JSON and one LF under the final n
 
 /** A well-formed entry that follows another; its values are invented. */
 function entryAfter(before: SegmentEntry | undefined, number: number): SegmentEntry {
-  const id = (low: number) => `01900000-0000-7000-8000-${low.toString(16).padStart(12, "0")}`;
   const hash = (value: number) => value.toString(16).padStart(64, "0");
   const facts = {
-    first_event_id: id(2 * number),
-    last_event_id: id(2 * number + 1),
+    first_event_id: idAt(2 * number),
+    last_event_id: idAt(2 * number + 1),
     sha256: hash(number),
     bytes: 50_000_000,
     events: 263_000,

@@ -1,17 +1,17 @@
 /** Other Parquet readers read segments: types, order, counts, values. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { DuckDBInstance } from "@duckdb/node-api";
 import { type Table, tableFromIPC } from "apache-arrow";
 import { parquetReadObjects } from "hyparquet";
 import { readParquet } from "parquet-wasm";
 import type { CommittedEvent } from "../../../src/event/verify_event.ts";
 import { COLUMN_NAMES } from "../../../src/log/segment/segment_schema.ts";
+import { withFolder } from "../../../tools/support/program.ts";
 import { SEED, SeededRandom } from "../../../tools/support/random.ts";
+import { withDuckDb } from "../../support/duckdb.ts";
 import { type EventOptions, preparedBatch } from "../../support/prepared.ts";
 import { hostileBatch, sealCommits, smallBatches, splitLines } from "../../support/test_segment.ts";
 
@@ -87,31 +87,26 @@ const AS_TEXT: Partial<Record<keyof Row, string>> = {
   event_hash: "lower(hex(event_hash))",
 };
 
-/** Runs queries over a file named `segment.parquet`. */
-async function withDuckDb(
+/** Runs `use` with a function that queries a file named `segment.parquet`. */
+function withQueries(
   parquet: Buffer,
   use: (query: (sql: string) => Promise<Record<string, unknown>[]>) => Promise<void>,
 ): Promise<void> {
-  const folder = await mkdtemp(join(tmpdir(), "segment-"));
-  const instance = await DuckDBInstance.create(":memory:", { threads: "1" });
-  const connection = await instance.connect();
-  try {
-    const path = join(folder, "segment.parquet");
-    await writeFile(path, parquet);
-    await use(async (sql) => {
-      const reader = await connection.runAndReadAll(sql.replaceAll("segment.parquet", path));
-      return reader.getRowObjects();
-    });
-  } finally {
-    connection.closeSync();
-    instance.closeSync();
-    await rm(folder, { recursive: true });
-  }
+  return withFolder((folder) =>
+    withDuckDb(async (connection) => {
+      const path = join(folder, "segment.parquet");
+      await writeFile(path, parquet);
+      await use(async (sql) => {
+        const reader = await connection.runAndReadAll(sql.replaceAll("segment.parquet", path));
+        return reader.getRowObjects();
+      });
+    })
+  );
 }
 
 test(`DuckDB reads the types, order and values of a segment (seed ${SEED})`, async () => {
   const { parquet, rows } = await sample();
-  await withDuckDb(parquet, async (query) => {
+  await withQueries(parquet, async (query) => {
     const columns = await query("DESCRIBE SELECT * FROM 'segment.parquet'");
     assert.deepEqual(
       Object.fromEntries(columns.map((row) => [row.column_name, row.column_type])),
@@ -143,7 +138,7 @@ function ordered(row: Row): Row {
 test("DuckDB uses Snappy, statistics, Bloom filters and metadata of a segment", async () => {
   // A random filter may have all bits of an absent key set.
   const { parquet, rows } = await sample(new SeededRandom(1));
-  await withDuckDb(parquet, async (query) => {
+  await withQueries(parquet, async (query) => {
     const chunks = await query("SELECT * FROM parquet_metadata('segment.parquet')");
     assert.deepEqual([...new Set(chunks.map((chunk) => chunk.compression))], ["SNAPPY"]);
     const filtered = chunks.filter((chunk) => chunk.bloom_filter_offset !== null);

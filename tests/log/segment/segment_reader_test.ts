@@ -8,6 +8,7 @@ import type { BatchEntry } from "../../../src/log/wal/commit_frame.ts";
 import type { CommittedEvent } from "../../../src/event/verify_event.ts";
 import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 import { preparedBatch } from "../../support/prepared.ts";
+import { failNth } from "../../support/storage_faults.ts";
 import { readEntries } from "../../support/stream_entries.ts";
 import {
   hostileBatch,
@@ -98,8 +99,7 @@ test("Segment.filters() retries a failed read", async () => {
   const { storage, entries } = await sealCommits([smallBatches(500)]);
   const segment = await openSegment(storage, "0.parquet");
   const [{ batch_id }] = entries as [BatchEntry];
-  let failures = 1;
-  storage.hook = ({ kind }) => kind === "read" && failures-- > 0 ? { errno: "EIO" } : null;
+  storage.hook = failNth("read", 1, { errno: "EIO" });
   await assert.rejects(findBatch(segment, "shop", batch_id), { code: "EIO" });
   assert.deepEqual(await findBatch(segment, "shop", batch_id), entries[0]);
 });

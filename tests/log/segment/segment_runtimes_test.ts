@@ -2,12 +2,12 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { withFolder } from "../../../tools/support/program.ts";
 import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 import {
   absenceOf,
@@ -40,17 +40,14 @@ test(`segments written by one runtime are read by the other, byte for byte (seed
   const hostile = Array.from({ length: 50 }, (_, n) => hostileBatch(random, n, 5));
   const { bytes, lines } = pendingFile([hostile, smallBatches(12_000)]);
   const expected = [createHash("sha256").update(lines).digest("hex"), 12_250];
-  const written = [];
+  const written: string[] = [];
   for (const [writer, reader] of [["deno", "node"], ["node", "deno"]] as const) {
-    const folder = await mkdtemp(join(tmpdir(), "segment-"));
-    try {
+    await withFolder(async (folder) => {
       await writeFile(join(folder, PENDING_PATH), bytes);
       const segments = await run(writer, ["write", folder]);
       assert.deepEqual(JSON.parse(await run(reader, ["read", folder, segments])), expected);
       written.push(segments);
-    } finally {
-      await rm(folder, { recursive: true });
-    }
+    });
   }
   // The facts include the file hashes, so the bytes are equal too.
   assert.equal(written[0], written[1]);

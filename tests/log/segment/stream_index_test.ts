@@ -18,6 +18,7 @@ import {
 } from "../../../src/log/segment/stream_index.ts";
 import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 import { flipBit, truncateAt } from "../../support/corrupt.ts";
+import { idAt } from "../../support/event_ids.ts";
 
 const CHARACTERS = "abcxyz0189_.-";
 
@@ -25,10 +26,6 @@ function randomName(random: SeededRandom): string {
   const length = random.chance(0.05) ? NAME_BYTES_MAX : 1 + random.below(5);
   const first = random.pick([..."az09_"]);
   return first + Array.from({ length: length - 1 }, () => random.pick([...CHARACTERS])).join("");
-}
-
-function idAt(place: number): string {
-  return `019b7c4e-2d37-7a01-8f00-${place.toString(16).padStart(12, "0")}`;
 }
 
 /** Random entries of streams and their sources, in order. */

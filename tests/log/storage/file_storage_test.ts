@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { execFileSync } from "node:child_process";
 import fs from "node:fs";
-import { constants, tmpdir } from "node:os";
+import { constants } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setImmediate } from "node:timers";
@@ -14,14 +14,10 @@ import {
   replaceFile,
   type Storage,
 } from "../../../src/log/storage/storage.ts";
+import { withFolder } from "../../../tools/support/program.ts";
 
-async function withFolder(use: (storage: Storage, folder: string) => Promise<void>): Promise<void> {
-  const folder = fs.mkdtempSync(join(tmpdir(), "file-storage-"));
-  try {
-    await use(fileStorage(folder), folder);
-  } finally {
-    fs.rmSync(folder, { recursive: true });
-  }
+function withStorage(use: (storage: Storage, folder: string) => Promise<void>): Promise<void> {
+  return withFolder((folder) => use(fileStorage(folder), folder));
 }
 
 async function writeNew(storage: Storage, path: string, text: string): Promise<void> {
@@ -36,7 +32,7 @@ async function readText(storage: Storage, path: string): Promise<string> {
 
 for (const mode of ["pooled", "blocking"] as const) {
   test(`fileStorage() writes, reads, syncs and truncates a file, ${mode}`, async () => {
-    await withFolder(async (storage, folder) => {
+    await withStorage(async (storage, folder) => {
       const file = await storage.open("f", "create");
       await file.write(Buffer.from("hello world"), 0, mode);
       await file.write(Buffer.from("W"), 6, mode);
@@ -58,7 +54,7 @@ for (const mode of ["pooled", "blocking"] as const) {
 test("fileStorage() has a blocking write and sync done when the call returns", async (t) => {
   const { fdatasyncSync } = fs;
   t.after(() => Object.assign(fs, { fdatasyncSync }));
-  await withFolder(async (storage, folder) => {
+  await withStorage(async (storage, folder) => {
     const file = await storage.open("f", "create");
     const written = file.write(Buffer.from("text"), 0, "blocking");
     assert.equal(fs.readFileSync(join(folder, "f"), "utf8"), "text");
@@ -81,7 +77,7 @@ test("fileStorage() has a blocking write and sync done when the call returns", a
 });
 
 test("fileStorage() opens a file for reading or writing, or creates it", async () => {
-  await withFolder(async (storage) => {
+  await withStorage(async (storage) => {
     for (const mode of ["read", "write"] as const) {
       await assert.rejects(storage.open("f", mode), isNotFound);
     }
@@ -98,7 +94,7 @@ test("fileStorage() opens a file for reading or writing, or creates it", async (
 });
 
 test("fileStorage() opens no symlink, folder or pipe, and does not block on one", async () => {
-  await withFolder(async (storage, folder) => {
+  await withStorage(async (storage, folder) => {
     await writeNew(storage, "f", "text");
     fs.symlinkSync("f", join(folder, "link"));
     fs.symlinkSync("nowhere", join(folder, "dangling"));
@@ -114,7 +110,7 @@ test("fileStorage() opens no symlink, folder or pipe, and does not block on one"
 });
 
 test("fileStorage() lists, renames and removes files", async () => {
-  await withFolder(async (storage, folder) => {
+  await withStorage(async (storage, folder) => {
     assert.equal(await storage.list("pending"), null);
     await storage.makeFolder("pending");
     assert.equal(fs.statSync(join(folder, "pending")).mode & 0o777, 0o700);
@@ -137,7 +133,7 @@ test("fileStorage() lists, renames and removes files", async () => {
 });
 
 test("fileStorage() reports that a write ran out of space", async () => {
-  await withFolder(async (storage) => {
+  await withStorage(async (storage) => {
     const file = await storage.open("f", "create");
     const beyondAnyFile = Number.MAX_SAFE_INTEGER;
     await assert.rejects(file.write(Buffer.from("x"), beyondAnyFile), isNoRoom);
@@ -166,7 +162,7 @@ test("isNoRoom() recognizes an error by its code, or by its number without a cod
 });
 
 test("readSmallFile() refuses a file over the limit", async () => {
-  await withFolder(async (storage) => {
+  await withStorage(async (storage) => {
     await writeNew(storage, "f", "12345");
     assert.equal(Buffer.from(await readSmallFile(storage, "f", 5)).toString(), "12345");
     await assert.rejects(readSmallFile(storage, "f", 4), /5 bytes exceed the limit of 4/);
@@ -179,7 +175,7 @@ test("readSmallFile() refuses a file over the limit", async () => {
 type Call = (...parts: unknown[]) => void;
 
 test("fileStorage() closes a file after its pending reads, and refuses later operations", async (t) => {
-  await withFolder(async (storage) => {
+  await withStorage(async (storage) => {
     await writeNew(storage, "first", "first");
     const first = await storage.open("first", "write");
     const system = fs as unknown as Record<"read" | "close", Call>;

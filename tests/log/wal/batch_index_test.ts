@@ -2,10 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { BatchIndex } from "../../../src/log/wal/batch_index.ts";
 import type { BatchEntry } from "../../../src/log/wal/commit_frame.ts";
-
-function idAt(place: number): string {
-  return `019b7c4e-2d37-7a01-8f00-${place.toString(16).padStart(12, "0")}`;
-}
+import { idAt } from "../../support/event_ids.ts";
 
 function entryOf(place: number, source: string, batchId: string): BatchEntry {
   return {

@@ -1,14 +1,12 @@
 /** Which reads of the tail block the thread, and what they let others do. */
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { test } from "node:test";
 import { setImmediate } from "node:timers";
 import { EventScan } from "../../../src/log/read/event_scan.ts";
 import { fileStorage } from "../../../src/log/storage/file_storage.ts";
 import type { CallMode } from "../../../src/log/storage/storage.ts";
 import { BLOCKING_READ_BYTES_MAX, CachedReads } from "../../../src/log/wal/cached_reads.ts";
+import { withFolder } from "../../../tools/support/program.ts";
 import { preparedBatch } from "../../support/prepared.ts";
 import { joinPieces, openTestLog } from "../../support/test_log.ts";
 
@@ -46,30 +44,29 @@ test("read() pools the next 16 reads after a slow one", async () => {
   assert.deepEqual(modes, ["blocking", ...Array(16).fill("pooled")]);
 });
 
-test("a scan of a tail in the page cache lets other work run", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "cached-reads-"));
-  const { log } = await openTestLog(fileStorage(folder), 0);
-  for (let number = 0; number < TAIL_COMMITS; number++) {
-    const events = Array.from({ length: 100 }, () => ({ payload: "x".repeat(10_000) }));
-    await log.append([preparedBatch(`${number}`, { events })]);
-  }
-  let turns = 0;
-  let isDone = false;
-  const countTurns = () => {
-    turns += 1;
-    if (!isDone) setImmediate(countTurns);
-  };
-  setImmediate(countTurns);
-  const scan = new EventScan(log.snapshot, {
-    after: undefined,
-    filter: { kind: "none" },
-    limitEvents: Infinity,
-    limitBytes: Infinity,
-  });
-  assert.equal(await joinPieces(scan), "");
-  isDone = true;
-  // One runtime sometimes resolves a pooled read in the turn in which it was requested.
-  assert.ok(turns >= 2, `${turns} turns of the event loop during ${TAIL_COMMITS} MB`);
-  await log.close();
-  rmSync(folder, { recursive: true });
-});
+test("a scan of a tail in the page cache lets other work run", () =>
+  withFolder(async (folder) => {
+    const { log } = await openTestLog(fileStorage(folder), 0);
+    for (let number = 0; number < TAIL_COMMITS; number++) {
+      const events = Array.from({ length: 100 }, () => ({ payload: "x".repeat(10_000) }));
+      await log.append([preparedBatch(`${number}`, { events })]);
+    }
+    let turns = 0;
+    let isDone = false;
+    const countTurns = () => {
+      turns += 1;
+      if (!isDone) setImmediate(countTurns);
+    };
+    setImmediate(countTurns);
+    const scan = new EventScan(log.snapshot, {
+      after: undefined,
+      filter: { kind: "none" },
+      limitEvents: Infinity,
+      limitBytes: Infinity,
+    });
+    assert.equal(await joinPieces(scan), "");
+    isDone = true;
+    // One runtime sometimes resolves a pooled read in the turn in which it was requested.
+    assert.ok(turns >= 2, `${turns} turns of the event loop during ${TAIL_COMMITS} MB`);
+    await log.close();
+  }));

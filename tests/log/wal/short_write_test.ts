@@ -5,10 +5,10 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import fs from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { fileStorage } from "../../../src/log/storage/file_storage.ts";
+import { withFolder } from "../../../tools/support/program.ts";
 
 const CALL_BYTES_MAX = 3;
 const TEXT = "more bytes than one call takes";
@@ -42,17 +42,16 @@ function shorten(context: TestContext, name: "read" | "write" | "readSync" | "wr
 
 for (const mode of ["pooled", "blocking"] as const) {
   const title = `fileStorage() continues after a short write, a short read and EINTR, ${mode}`;
-  test(title, async (t) => {
-    const folder = fs.mkdtempSync(join(tmpdir(), "short-write-"));
-    t.after(() => fs.rmSync(folder, { recursive: true }));
-    shorten(t, mode === "pooled" ? "write" : "writeSync");
-    shorten(t, mode === "pooled" ? "read" : "readSync");
-    const file = await fileStorage(folder).open("f", "create");
-    await file.write(Buffer.from(TEXT), 0, mode);
-    const into = Buffer.alloc(100);
-    const readBytes = await file.read(into, 0, mode);
-    assert.equal(into.toString("utf8", 0, readBytes), TEXT);
-    await file.close();
-    assert.equal(fs.readFileSync(join(folder, "f"), "utf8"), TEXT);
-  });
+  test(title, (t) =>
+    withFolder(async (folder) => {
+      shorten(t, mode === "pooled" ? "write" : "writeSync");
+      shorten(t, mode === "pooled" ? "read" : "readSync");
+      const file = await fileStorage(folder).open("f", "create");
+      await file.write(Buffer.from(TEXT), 0, mode);
+      const into = Buffer.alloc(100);
+      const readBytes = await file.read(into, 0, mode);
+      assert.equal(into.toString("utf8", 0, readBytes), TEXT);
+      await file.close();
+      assert.equal(fs.readFileSync(join(folder, "f"), "utf8"), TEXT);
+    }));
 }

@@ -12,10 +12,7 @@ import { History } from "../../../tools/soak/history.ts";
 import { digestOf, Ledger } from "../../../tools/soak/ledger.ts";
 import { Observations } from "../../../tools/soak/observations.ts";
 import { Violation } from "../../../tools/soak/violation.ts";
-
-function idAt(number: number): string {
-  return `019b76da-a800-7000-8000-${number.toString(16).padStart(12, "0")}`;
-}
+import { idAt } from "../../support/event_ids.ts";
 
 function batchOf(batchId: string, events: number): Batch {
   const submitted = Array.from({ length: events }, (_, place) => ({
