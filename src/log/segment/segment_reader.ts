@@ -40,20 +40,25 @@ export class Segment implements StreamIndex {
   readonly #listed: ListedFile & Partial<EventFacts>;
   readonly #file: SegmentFile;
   readonly #caches: SegmentCaches;
+  readonly #report: (line: string) => void;
+  #hasReported = false;
 
   /**
    * @param listed expected size of the file, and facts of its footer.
    * @param caches shared by the segments of a log.
+   * @param report called once if a page of the key filter is damaged.
    */
   constructor(
     listed: ListedFile & Partial<EventFacts>,
     file: SegmentFile,
     caches: SegmentCaches = new SegmentCaches(),
+    report: (line: string) => void = () => {},
   ) {
     this.path = listed.path;
     this.#listed = listed;
     this.#file = file;
     this.#caches = caches;
+    this.#report = report;
   }
 
   /** @throws {SegmentError} the file is not a segment, or not the expected one. */
@@ -168,7 +173,14 @@ export class Segment implements StreamIndex {
   async readKeyPages(start: number, end: number): Promise<Buffer> {
     const { key_filter } = (await this.footer()).indexes;
     const pages = await this.readBytes(key_filter.start + start, key_filter.start + end);
-    openDamagedPages(pages);
+    const damaged = openDamagedPages(pages);
+    if (damaged !== null && !this.#hasReported) {
+      this.#hasReported = true;
+      const page = `the key filter page at byte ${key_filter.start + start + damaged}`;
+      this.#report(
+        `${this.path}: ${page} does not match its CRC-32; lookups read the rows instead`,
+      );
+    }
     return pages;
   }
 

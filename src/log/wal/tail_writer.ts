@@ -55,7 +55,7 @@ export class TailWriter {
     }
     await this.#sync();
     this.#takeIn(() => {
-      this.#tail.add(commit, lines, offset + bytes.length, growth);
+      this.#tail.add(commit, bytes, growth);
       this.#tail.recent?.add(offset, bytes, this.#tail.lastEventId);
     });
   }
