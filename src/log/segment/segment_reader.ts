@@ -125,9 +125,10 @@ export class Segment implements StreamIndex {
       const places = names.map((name) => columns[columnNumber(name)]!);
       const chunks = await readRanges(this.#file, places);
       const decoded = names.map((name, i) => {
-        const { start: offset, uncompressedBytes } = places[i]!;
-        const pages = { bytes: chunks[i]!, offset, rows, uncompressedBytes };
-        return [name, decodeColumn(columnFormat(name), pages)];
+        const { start, end, uncompressedBytes } = places[i]!;
+        const pages = { bytes: chunks[i]!, offset: start, rows, uncompressedBytes };
+        const decode = () => decodeColumn(columnFormat(name), pages);
+        return [name, within(`${name} in bytes [${start}, ${end})`, decode)];
       });
       return Object.fromEntries(decoded) as Record<Name, ColumnValues>;
     });
@@ -139,7 +140,10 @@ export class Segment implements StreamIndex {
       const rowGroups = await this.rowGroups();
       const ranges = rowGroups.map(({ filters }) => filters[name]);
       return await this.#named(async () =>
-        (await readRanges(this.#file, ranges)).map(decodeBloomFilter)
+        (await readRanges(this.#file, ranges)).map((bytes, number) => {
+          const { start, end } = ranges[number]!;
+          return within(`${name} in bytes [${start}, ${end})`, () => decodeBloomFilter(bytes));
+        })
       );
     });
   }
@@ -200,12 +204,8 @@ export class Segment implements StreamIndex {
     decode: (block: Buffer) => Block,
   ): Promise<Block> {
     const bytes = await this.readBytes(start, end);
-    try {
-      return decode(bytes);
-    } catch (error) {
-      const where = `a block of the stream index, ${bytes.length} bytes at byte ${start}`;
-      throw nameError(`${this.path}: ${where}`, error);
-    }
+    const where = `a block of the stream index, ${bytes.length} bytes at byte ${start}`;
+    return within(`${this.path}: ${where}`, () => decode(bytes));
   }
 
   /** Prefixes a SegmentError of `read` with the path. */
@@ -215,6 +215,15 @@ export class Segment implements StreamIndex {
     } catch (error) {
       throw nameError(this.path, error);
     }
+  }
+}
+
+/** Prefixes a SegmentError of `decode`. */
+function within<Result>(where: string, decode: () => Result): Result {
+  try {
+    return decode();
+  } catch (error) {
+    throw nameError(where, error);
   }
 }
 
