@@ -191,7 +191,7 @@ async function judgeIngest(served: Served, flip: Flip): Promise<void> {
 /** Flips a bit of a log that is served. @returns the number of failed requests. */
 async function run(random: Random, flip: Flip): Promise<number> {
   const storage = new SimulatedDisk(LOG.tree);
-  const isWarm = random() < 0.5;
+  const isWarm = random() < 0.4;
   const isSealing = random() < 0.25;
   const sealing = new Gate();
   const steps = new SealingSteps({ rotateBytes: isSealing ? 1 : Infinity });

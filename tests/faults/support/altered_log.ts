@@ -59,13 +59,13 @@ export async function buildAlteredLog(): Promise<AlteredLog> {
   });
   await sealAll(storage);
   await part((service) => fill(service, "sealed", 10, 200));
-  await sealAll(storage, { events: 12, bytes: Infinity });
-  await part((service) => fill(service, "pending", 80, 600));
+  await sealAll(storage, { events: 3, bytes: Infinity });
+  await part((service) => fill(service, "pending", 60, 500));
   await rotateOnly(storage);
   await part((service) => fill(service, "next", 10, 100));
   await rotateOnly(storage);
   await part(async (service) => {
-    await fill(service, "tail", 80, 600);
+    await fill(service, "tail", 60, 500);
     await commit(service, { ...batchOf("late-1", 1), source: "late" });
     await service.retire("late");
   });

@@ -4,9 +4,12 @@ import type { CommittedEvent } from "../../../src/event/verify_event.ts";
 import type { HttpHandler } from "../../../src/http/message.ts";
 import { type Random, randomInteger, randomItem } from "../../../tools/support/random.ts";
 import { stubRequest } from "../../support/stub_request.ts";
+import { submittedEvent } from "../../support/submitted.ts";
 import type { AlteredLog } from "./altered_log.ts";
 
 const PAGE_EVENTS = 400;
+/** Filters and positions are those of each nth event. */
+const CHOSEN_STEP = 17;
 
 export interface AlteredRequest {
   target: string;
@@ -77,7 +80,7 @@ function replayTarget(parameters: Record<string, string | undefined>): string {
   return `/v1/events?${new URLSearchParams(given as [string, string][])}`;
 }
 
-/** Requests by every route, in random order. All events are replayed and followed. */
+/** Requests by every route, in random order; a replay and a follow return all events. */
 export function requestsOf(
   random: Random,
   { batches, retired }: AlteredLog,
@@ -85,16 +88,17 @@ export function requestsOf(
 ): AlteredRequest[] {
   const events = files.flatMap((file) => file.events);
   const requests = fileRequests(files);
-  for (let place = 0; place < events.length; place += PAGE_EVENTS) {
-    const after = events[place - 1]?.event_id;
-    requests.push({ target: replayTarget({ after, limit: `${PAGE_EVENTS}` }) });
-  }
+  const start = PAGE_EVENTS * randomInteger(random, 0, Math.floor(events.length / PAGE_EVENTS));
+  const before = events[start - 1]?.event_id;
+  requests.push({ target: replayTarget({ after: before, limit: `${PAGE_EVENTS}` }) });
   requests.push({ target: replayTarget({ follow: "true", limit: "300" }) });
-  const some = () => randomItem(random, events);
+  // Few, so that the right replies fit in memory.
+  const chosen = events.filter((_, place) => place % CHOSEN_STEP === 0);
+  const some = () => randomItem(random, chosen);
   for (let n = 0; n < 3; n++) {
     requests.push({ target: replayTarget({ record_key: some().record_key }) });
     const after = some().event_id;
-    requests.push({ target: replayTarget({ after, limit: `${randomInteger(random, 1, 40)}` }) });
+    requests.push({ target: replayTarget({ after, limit: `${randomItem(random, [1, 7, 40])}` }) });
     requests.push({ target: `/v1/streams?limit=2&through=${some().event_id}` });
   }
   const { source, stream, kind } = some();
@@ -108,8 +112,8 @@ export function requestsOf(
     requests.push({ target, body: JSON.stringify(body) });
   for (let n = 0; n < 6; n++) post(randomItem(random, batches));
   const changed = randomItem(random, batches);
-  post({ ...changed, events: [...changed.events, ...changed.events] });
-  const ofStream = some();
+  post({ ...changed, events: [...changed.events, submittedEvent()] });
+  const ofStream = randomItem(random, events.filter(({ source }) => source === "shop"));
   post({
     source: ofStream.source,
     batch_id: "refused",
