@@ -40,7 +40,7 @@ const SYNC_TAIL = "await this.#tail.file.sync(mode)";
 const UNLESS_NO_ROOM =
   '      if (!isNoRoom(error)) throw this.poisonBy("a write to the tail failed", error);\n';
 
-const ADD = "      this.#tail.add(commit, lines, offset + bytes.length, growth);\n";
+const ADD = "      this.#tail.add(commit, bytes, growth);\n";
 const RECENT = "      this.#tail.recent?.add(offset, bytes, this.#tail.lastEventId);\n";
 const TAKE_IN = `    this.#takeIn(() => {\n${ADD}${RECENT}    });\n`;
 

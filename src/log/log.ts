@@ -100,7 +100,7 @@ export class Log {
     this.#manifest = recovered.manifest;
     this.#pending = recovered.pending;
     this.#tail = recovered.tail;
-    this.#tail.recent = this.#newRecent();
+    this.#tail.recent = this.#newRecent(this.#tail.lastEventId);
     this.#writer = new TailWriter(options.storage, this.#tail);
     this.#snapshot = this.#takeSnapshot();
     this.#rotateAtBytes = this.#rotateBytes;
@@ -313,7 +313,7 @@ export class Log {
     const writable = pending.moveTo(rotated.path, rotated.pending);
     this.#pending = [...this.#pending, pending];
     this.#tail = new CommitFile(TAIL_FILE, rotated.tail);
-    this.#tail.recent = this.#newRecent();
+    this.#tail.recent = this.#newRecent(null);
     this.#writer = new TailWriter(storage, this.#tail);
     this.#writer.unsettle();
     this.#snapshot = this.#takeSnapshot();
@@ -337,8 +337,9 @@ export class Log {
     this.#options.report(line);
   }
 
-  #newRecent(): RecentCommits {
-    return new RecentCommits(this.#options.recentBytesMax ?? RECENT_COMMITS_BYTES_MAX);
+  #newRecent(lastEventId: string | null): RecentCommits {
+    const { recentBytesMax = RECENT_COMMITS_BYTES_MAX } = this.#options;
+    return new RecentCommits(recentBytesMax, lastEventId);
   }
 
   #takeSnapshot(): LogSnapshot {

@@ -109,6 +109,11 @@ export class SimulatedDisk implements Storage {
     return this.#file(path).bytes();
   }
 
+  /** Flips a bit of a file, as a failing disk does; bit 0 is the lowest of byte 0. */
+  flipBit(path: string, bit: number): void {
+    this.#file(path).flipBit(bit);
+  }
+
   /** Whether a crash changes nothing. */
   get isDurable(): boolean {
     const files = [...this.#names.entries.values()];

@@ -3,6 +3,7 @@
  * sector had in between, any of which a crash may leave. `simulated_disk.ts` describes the model.
  */
 import { Buffer } from "node:buffer";
+import { flipBit } from "./corrupt.ts";
 import type { CrashChoice } from "./simulated_crash.ts";
 
 /** The unit that a disk writes atomically. */
@@ -73,6 +74,10 @@ export class SimulatedFile {
   /** Fills `into` from `position`. @returns the number of bytes read. */
   read(into: Uint8Array, position: number): number {
     return this.#cached.copy(into, 0, position);
+  }
+
+  flipBit(bit: number): void {
+    this.#cached = flipBit(this.#cached, bit);
   }
 
   change(change: Change): void {

@@ -4,12 +4,15 @@
  * hold the same lines, byte for byte.
  */
 import type { Buffer } from "node:buffer";
+import { crc32 } from "node:zlib";
 import { assert } from "../../assert.ts";
 import { READ_CHUNK_BYTES } from "../../limits.ts";
 import { firstLineAfter, isHeaderLine, lineEventId } from "../line/stored_line.ts";
 import { type LineSource, type LinesWanted, type LogFile, readLines } from "../read/snapshot.ts";
+import { CorruptLogError } from "../storage/errors.ts";
 import type { CommitFile } from "./commit_file.ts";
 import { CachedReads } from "./cached_reads.ts";
+import type { Block } from "./sparse_index.ts";
 
 const LF = 0x0a;
 
@@ -60,35 +63,47 @@ class CommitLines implements LineSource {
       const { sealedIn } = this.#target;
       if (sealedIn !== null) return await this.#readSealed(sealedIn);
       const lines = await this.#readLines();
-      if (lines !== null) {
-        // Must come first: the caller may overwrite the lines.
-        this.#wanted = { ...this.#wanted, after: lastEventIdOf(lines) ?? this.#wanted.after };
-        return lines;
-      }
+      // Must come first: the caller may overwrite the lines.
+      this.#wanted = { ...this.#wanted, after: lastEventIdOf(lines) ?? this.#wanted.after };
+      return lines;
     }
     return null;
   }
 
-  /** Whole lines; null if the read was too short for one, in which case the next is longer. */
-  async #readLines(): Promise<Buffer | null> {
-    const { recent, file } = this.#target;
-    const { end } = this.#range;
-    const wantedBytes = Math.min(this.#readBytes, end - this.#position);
-    const chunk = this.#wanted.memory.take(wantedBytes);
-    const readBytes = recent?.read(chunk, this.#position)
-      ? wantedBytes
-      : await cachedReads.read(file, chunk, this.#position);
-    const chunkEnd = this.#position + readBytes;
-    if (readBytes < wantedBytes) {
-      throw this.#fault(`truncated at byte ${chunkEnd} of ${end} committed bytes`);
+  /** The lines of the next blocks; those of the file are checked, unlike those in memory. */
+  async #readLines(): Promise<Buffer> {
+    const { recent, index } = this.#target;
+    const position = this.#position;
+    const blocks = index.blocks(position, this.#readBytes);
+    const end = Math.min(blocks.at(-1)!.end, this.#range.end);
+    this.#readBytes = READ_CHUNK_BYTES;
+    const lines = this.#wanted.memory.take(end - position);
+    if (recent?.read(lines, position)) {
+      this.#position = end;
+      return lines;
     }
-    const linesBytes = chunk.lastIndexOf(LF) + 1;
-    if (linesBytes === 0 && chunkEnd === end) {
-      throw this.#fault(`no line ends at byte ${chunkEnd}, where a commit ends`);
-    }
-    this.#position += linesBytes;
-    this.#readBytes = linesBytes > 0 ? READ_CHUNK_BYTES : 2 * wantedBytes;
-    return linesBytes > 0 ? chunk.subarray(0, linesBytes) : null;
+    const [{ start }] = blocks as [Block];
+    const whole = await this.#readBlocks(blocks);
+    this.#position = Math.min(end, start + whole.length);
+    return whole.subarray(position - start, this.#position - start);
+  }
+
+  /** Reads blocks up to the first damaged one. @throws {CorruptLogError} that is the first. */
+  async #readBlocks(blocks: readonly Block[]): Promise<Buffer> {
+    const { file, path } = this.#target;
+    const [{ start }] = blocks as [Block];
+    const chunk = this.#wanted.memory.take(blocks.at(-1)!.end - start);
+    const readBytes = await cachedReads.read(file, chunk, start);
+    const damaged = blocks.find((block) =>
+      block.end - start > readBytes ||
+      crc32(chunk.subarray(block.start - start, block.end - start)) !== block.crc
+    );
+    if (damaged === undefined) return chunk;
+    if (damaged.start > start) return chunk.subarray(0, damaged.start - start);
+    const what = damaged.end - start > readBytes
+      ? `the file ends at byte ${start + readBytes}, before the end of the block`
+      : "the block does not match its CRC-32";
+    throw new CorruptLogError(`${path}: corrupt at byte ${start} (to ${damaged.end}): ${what}`);
   }
 
   /** Lines of the segments, up to the last event of the range. */
@@ -100,10 +115,6 @@ class CommitLines implements LineSource {
     this.#position = rangeEnd;
     const end = firstLineAfter(lines, lastEventId);
     return end === 0 ? null : lines.subarray(0, end);
-  }
-
-  #fault(what: string): Error {
-    return new Error(`${this.#target.path}: ${what}`);
   }
 }
 

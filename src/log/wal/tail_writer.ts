@@ -59,7 +59,7 @@ export class TailWriter {
     }
     await this.#sync(mode);
     this.#takeIn(() => {
-      this.#tail.add(commit, lines, offset + bytes.length, growth);
+      this.#tail.add(commit, bytes, growth);
       this.#tail.recent?.add(offset, bytes, this.#tail.lastEventId);
     });
   }

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
+import { crc32 } from "node:zlib";
+import { READ_CHUNK_BYTES } from "../../../src/limits.ts";
 import { INDEX_INTERVAL_BYTES, SparseIndex } from "../../../src/log/wal/sparse_index.ts";
 import { idAt } from "../../support/event_ids.ts";
 
@@ -16,50 +18,47 @@ interface IndexedFile {
   lineOffsets: number[];
 }
 
-/** Indexes commits with these numbers of lines, each of `lineBytes`, in pieces of `pieceLines`. */
-function indexed(commits: number[], lineBytes: number, pieceLines = Infinity): IndexedFile {
+/** Indexes commits with these numbers of lines, each of `lineBytes`. */
+function indexed(commits: readonly number[], lineBytes: number): IndexedFile {
   const header = '{"commit":}\n';
   const index = new SparseIndex();
   const lineOffsets: number[] = [];
   let text = "";
   for (const lines of commits) {
+    const start = text.length;
     text += header;
-    const bodyOffset = text.length;
     for (let i = 0; i < lines; i++) {
       lineOffsets.push(text.length);
       text += line(lineOffsets.length - 1, lineBytes);
     }
-    for (let at = bodyOffset; at < text.length; at += pieceLines * lineBytes) {
-      const pieceEnd = Math.min(text.length, at + pieceLines * lineBytes);
-      index.addLines(Buffer.from(text.slice(at, pieceEnd)), at);
-    }
+    index.add(Buffer.from(text.slice(start)), header.length);
   }
   return { index, bytes: Buffer.from(text), lineOffsets };
 }
+
+/** Commits of short and of long lines; an empty one is a clean shutdown. */
+const SHAPES: [commits: number[], lineBytes: number][] = [
+  [[4000], 100],
+  [Array(4000).fill(1), 100],
+  [[1, 1000, 1, 1, 2000, 3, 0], 300],
+  [[0, 20], INDEX_INTERVAL_BYTES],
+  [[5, 0, 5], 3 * INDEX_INTERVAL_BYTES],
+  [[2000], 60],
+];
 
 test("seek() returns the first byte when the index is empty or has no earlier event", () => {
   const index = new SparseIndex();
   assert.equal(index.seek(undefined), 0);
   assert.equal(index.seek(idAt(5)), 0);
-  index.addLines(Buffer.from(line(7, 100)), 20);
+  index.add(Buffer.from("x".repeat(20) + line(7, 100)), 20);
   assert.equal(index.seek(undefined), 0);
   assert.equal(index.seek(idAt(6)), 0);
 });
 
 test("seek() returns a line start shortly before the first event after an id", () => {
-  const shapes: [commits: number[], lineBytes: number, pieceLines: number][] = [
-    [[4000], 100, Infinity],
-    [[4000], 100, 10],
-    [[4000], 100, 655],
-    [Array(4000).fill(1), 100, Infinity],
-    [[1, 1000, 1, 1, 2000, 3], 300, 14],
-    [[20], INDEX_INTERVAL_BYTES, 1],
-    [[5, 5], 3 * INDEX_INTERVAL_BYTES, 2],
-    [[2000], 60, 1],
-  ];
-  for (const [commits, lineBytes, pieceLines] of shapes) {
-    const { index, bytes, lineOffsets } = indexed(commits, lineBytes, pieceLines);
-    const label = JSON.stringify([commits.length, lineBytes, pieceLines]);
+  for (const [commits, lineBytes] of SHAPES) {
+    const { index, bytes, lineOffsets } = indexed(commits, lineBytes);
+    const label = JSON.stringify([commits.length, lineBytes]);
     let marks = 0;
     let last = 0;
     for (let number = 0; number < lineOffsets.length; number++) {
@@ -74,5 +73,27 @@ test("seek() returns a line start shortly before the first event after an id", (
       last = offset;
     }
     assert.ok(marks <= 1 + bytes.length / INDEX_INTERVAL_BYTES, `${label}: ${marks} marks`);
+  }
+});
+
+test("blocks() returns whole lines with their CRC-32, while the last block grows", () => {
+  for (const [commits, lineBytes] of SHAPES) {
+    for (let count = 1; count <= commits.length; count += Math.ceil(commits.length / 5)) {
+      const { index, bytes, lineOffsets } = indexed(commits.slice(0, count), lineBytes);
+      for (const position of [0, ...lineOffsets]) {
+        for (const sizeBytes of [1, INDEX_INTERVAL_BYTES + 1, READ_CHUNK_BYTES]) {
+          const blocks = index.blocks(position, sizeBytes);
+          const { start, end } = blocks[0]!;
+          assert.ok(start <= position && position < end);
+          const readBytes = blocks.at(-1)!.end - start;
+          assert.ok(blocks.length === 1 || readBytes <= READ_CHUNK_BYTES, `${readBytes} bytes`);
+          for (const [place, block] of blocks.entries()) {
+            assert.ok(block.start === 0 || lineOffsets.includes(block.start));
+            assert.equal(block.start, blocks[place - 1]?.end ?? start);
+            assert.equal(block.crc, crc32(bytes.subarray(block.start, block.end)));
+          }
+        }
+      }
+    }
   }
 });
