@@ -8,7 +8,7 @@ type Read = (path: string) => string;
 
 /** Rooms of `src/log/` from the bottom up: a file imports from its own room and lower ones. */
 export const ROOMS = [
-  ...["storage", "line", "read", "wal", "parquet", "segment", "verify", "sealing"],
+  ...["storage", "line", "read", "parquet", "wal", "segment", "verify", "sealing"],
 ];
 const FOLDER_FILES_MAX = 25;
 

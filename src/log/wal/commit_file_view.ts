@@ -7,7 +7,9 @@ import type { Buffer } from "node:buffer";
 import { crc32 } from "node:zlib";
 import { assert } from "../../assert.ts";
 import { READ_CHUNK_BYTES } from "../../limits.ts";
+import { spelledText } from "../line/line_bytes.ts";
 import { firstLineAfter, isHeaderLine, lineEventId } from "../line/stored_line.ts";
+import { type Hash64, xxhash64 } from "../parquet/xxhash64.ts";
 import { type LineSource, type LinesWanted, type LogFile, readLines } from "../read/snapshot.ts";
 import { CorruptLogError } from "../storage/errors.ts";
 import type { CommitFile } from "./commit_file.ts";
@@ -15,6 +17,8 @@ import { CachedReads } from "./cached_reads.ts";
 import type { Block } from "./sparse_index.ts";
 
 const LF = 0x0a;
+/** The size to ask for when the following blocks are not wanted. */
+const ONE_BLOCK_BYTES = 1;
 
 /** The budget of all readers together. */
 const cachedReads = new CachedReads();
@@ -44,11 +48,13 @@ class CommitLines implements LineSource {
   /** Offset of the next read, where a line starts. */
   #position: number;
   #readBytes: number;
+  /** The only record key wanted; null for any. */
+  readonly #key: Hash64 | null;
   /** The segments, once the reader has switched to them. */
   #sealed: AsyncGenerator<Buffer, void> | null = null;
 
   constructor(target: CommitFile, range: RangeEnd, wanted: LinesWanted) {
-    const { after, firstReadBytes } = wanted;
+    const { after, filter, firstReadBytes } = wanted;
     this.#target = target;
     this.#range = range;
     this.#wanted = wanted;
@@ -56,25 +62,26 @@ class CommitLines implements LineSource {
     const recentStart = after === undefined ? null : target.recent?.seek(after) ?? null;
     this.#position = recentStart ?? target.index.seek(after);
     this.#readBytes = firstReadBytes;
+    const { recordKey } = filter;
+    this.#key = recordKey === undefined ? null : xxhash64(spelledText(recordKey));
   }
 
   async next(): Promise<Buffer | null> {
-    while (this.#position < this.#range.end) {
-      const { sealedIn } = this.#target;
-      if (sealedIn !== null) return await this.#readSealed(sealedIn);
-      const lines = await this.#readLines();
-      // Must come first: the caller may overwrite the lines.
-      this.#wanted = { ...this.#wanted, after: lastEventIdOf(lines) ?? this.#wanted.after };
-      return lines;
-    }
-    return null;
+    const { sealedIn, index } = this.#target;
+    if (this.#key !== null) this.#position = index.seekKey(this.#position, this.#key);
+    if (this.#position >= this.#range.end) return null;
+    if (sealedIn !== null) return await this.#readSealed(sealedIn);
+    const lines = await this.#readLines();
+    // Must come first: the caller may overwrite the lines.
+    this.#wanted = { ...this.#wanted, after: lastEventIdOf(lines) ?? this.#wanted.after };
+    return lines;
   }
 
   /** The lines of the next blocks; those of the file are checked, unlike those in memory. */
   async #readLines(): Promise<Buffer> {
     const { recent, index } = this.#target;
     const position = this.#position;
-    const blocks = index.blocks(position, this.#readBytes);
+    const blocks = index.blocks(position, this.#key === null ? this.#readBytes : ONE_BLOCK_BYTES);
     const end = Math.min(blocks.at(-1)!.end, this.#range.end);
     this.#readBytes = READ_CHUNK_BYTES;
     const lines = this.#wanted.memory.take(end - position);
