@@ -1,6 +1,7 @@
 /** Why a follow response ends, and its last record. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { TAIL_FILE } from "../../src/log/storage/file_names.ts";
 import type { Follow } from "../../src/service/event_log.ts";
 import {
   FOLLOW_ALL,
@@ -144,6 +145,18 @@ test("FollowSession.next() ends with replay_failed when the snapshot cannot be r
   const again = service.follow({ ...FOLLOW_ALL, after: ids[0] });
   assert.deepEqual(idsOf(...(await snapshotRecords(again)).snapshot), [ids[1]]);
   again.close();
+  await service.close();
+});
+
+test("FollowSession.next() names a damaged file when it ends with replay_failed", async () => {
+  const { service, storage, reports } = await smallService();
+  storage.flipBit(TAIL_FILE, 100);
+  const follow = service.follow(FOLLOW_ALL);
+  const { reason, detail } = await nextRecord(follow) as { reason: string; detail: string };
+  assert.equal(reason, "replay_failed");
+  assert.match(detail, /^the log could not be read: tail\.ndjson: corrupt at byte 0 /);
+  assert.deepEqual(reports, [`follow ended, ${detail}`]);
+  await assertOver(follow);
   await service.close();
 });
 

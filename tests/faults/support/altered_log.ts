@@ -121,7 +121,6 @@ function addLines(path: string, bytes: Buffer, add: AddPlace): void {
 
 async function addSegment(path: string, bytes: Buffer, tree: Tree, add: AddPlace): Promise<void> {
   const segment = await openSegment(new SimulatedDisk(tree), path);
-  let filtersEnd = 0;
   for (const { columns, filters } of await segment.rowGroups()) {
     for (const { start, end } of columns) {
       for (let at = start; at < end;) {
@@ -132,13 +131,9 @@ async function addSegment(path: string, bytes: Buffer, tree: Tree, add: AddPlace
         at = pageEnd;
       }
     }
-    for (const { start, end } of Object.values(filters)) {
-      add("Bloom filter", path, start, end);
-      filtersEnd = Math.max(filtersEnd, end);
-    }
+    for (const { start, end } of Object.values(filters)) add("Bloom filter", path, start, end);
   }
   const { key_filter, stream_blocks, stream_index } = (await segment.footer()).indexes;
-  add("page index", path, filtersEnd, key_filter.start);
   add("key filter", path, key_filter.start, key_filter.end);
   add("stream block", path, stream_blocks.start, stream_blocks.end);
   add("stream index", path, stream_index.start, stream_index.end);

@@ -80,11 +80,15 @@ function replayTarget(parameters: Record<string, string | undefined>): string {
   return `/v1/events?${new URLSearchParams(given as [string, string][])}`;
 }
 
-/** Requests by every route, in random order; a replay and a follow return all events. */
+/**
+ * Requests by every route, in random order; a replay and a follow return all events.
+ * @param isFilter whether to look up everything that a filter may hide.
+ */
 export function requestsOf(
   random: Random,
   { batches, retired }: AlteredLog,
   files: readonly FileEvents[],
+  isFilter: boolean,
 ): AlteredRequest[] {
   const events = files.flatMap((file) => file.events);
   const requests = fileRequests(files);
@@ -111,6 +115,18 @@ export function requestsOf(
   const post = (body: unknown, target = "/v1/events") =>
     requests.push({ target, body: JSON.stringify(body) });
   for (let n = 0; n < 6; n++) post(randomItem(random, batches));
+  if (isFilter) {
+    for (const name of ["record_key", "stream"] as const) {
+      for (const value of new Set(events.map((event) => event[name]))) {
+        requests.push({ target: replayTarget({ [name]: value, limit: "300" }) });
+      }
+    }
+    const sealed = new Set(
+      files.filter(({ path }) => path.startsWith("segments/"))
+        .flatMap((file) => file.events.map(({ batch_id }) => batch_id)),
+    );
+    for (const batch of batches) if (sealed.has(batch.batch_id)) post(batch);
+  }
   const changed = randomItem(random, batches);
   post({ ...changed, events: [...changed.events, submittedEvent()] });
   const ofStream = randomItem(random, events.filter(({ source }) => source === "shop"));
