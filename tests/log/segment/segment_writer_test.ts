@@ -117,12 +117,12 @@ test("writeSegment() writes pages of several MiB at the right offsets", async ()
 });
 
 /** A commit without its position in a file. */
-type CommitLines = Omit<WholeCommit, "endBytes">;
+type CommitLines = Pick<WholeCommit, "commit" | "lines">;
 
 async function writeCommits(commits: CommitLines[], previousHead = GENESIS_HEAD_HEX) {
   const storage = new SimulatedDisk();
   async function* iterate() {
-    for (const commit of commits) yield { ...commit, endBytes: 0 };
+    for (const commit of commits) yield { ...commit, frame: commit.lines, endBytes: 0 };
   }
   const written = await writeSegment(storage, "0.parquet", iterate(), { previousHead });
   return { storage, written: written! };
