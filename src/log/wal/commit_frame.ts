@@ -83,8 +83,8 @@ export function parseCommitHeader(
 }
 
 /**
- * Hashes the frame in [start, end) of `bytes`, whose header line ends at `lineEnd`. Moves the commit
- * object over the `sha256` member for a moment: one range is cheaper to hash than three.
+ * Hashes the frame in [start, end) of `bytes`, whose header line ends at `lineEnd`. Meanwhile the
+ * commit object covers the `sha256` member: one range is cheaper to hash than three.
  */
 export function hashFrame(bytes: Buffer, start: number, lineEnd: number, end: number): string {
   const commitStart = start + HEADER_PREFIX.length;

@@ -134,7 +134,7 @@ test(`Segment.readRowGroup() reports which page has a flipped bit (seed ${SEED})
       assert.ok(error instanceof SegmentError);
       assert.match(
         error.message,
-        /^0\.parquet: \w+ in bytes \[\d+, \d+\): the page at byte \d+ has CRC-32 \d+, expected \d+$/,
+        /^0\.parquet: \w+ in bytes \[\d+, \d+\): the page at byte \d+ has CRC-32 \d+, expected/,
       );
       assert.ok(error.message.includes(` ${name} in `), error.message);
       const at = Number(/byte (\d+)/.exec(error.message)![1]);
