@@ -1,8 +1,8 @@
 /**
- * `verify --chain` detects any change to the files of a log, or the change affects nothing
- * readable: random changes, and changes with framing, names and inventory repaired to match.
+ * `verify --chain` detects any change to the files of a log, unless it affects nothing readable:
+ * random changes, and changes whose framing, names and inventory are repaired to match.
  *
- * SEED repeats a run; TAMPER_FLIPS sets the number of flipped bits of each kind.
+ * SEED repeats a run; TAMPER_FLIPS sets the number of bit flips of each kind.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -54,10 +54,10 @@ const SEGMENTS = manifestOf(FULL).segments;
 const PENDING = pendingPaths(FULL);
 const REPLAY = await replayOf(FULL);
 
-/** The outcome of a change: the code that reports it, or harmless. */
+/** The outcome of a change: the failure code that reports it, or harmless. */
 type Outcome = FailureCode | "refused" | "harmless";
 
-/** Verifies a changed log; if that passes, compares its replay with the original. */
+/** Verifies a changed log; if it passes, compares its replay with the original. */
 async function outcomeOf(tree: Tree, what: string): Promise<Outcome> {
   let verification;
   try {
@@ -76,7 +76,7 @@ async function outcomeOf(tree: Tree, what: string): Promise<Outcome> {
   return "harmless";
 }
 
-/** The bytes of every replay: unfiltered, and by each value of each filter. */
+/** The bytes of every replay: unfiltered, and filtered by each value of each filter. */
 async function replayOf(tree: Tree): Promise<string[]> {
   const { log } = await openTestLog(new SimulatedDisk(tree));
   const all = await replay(log.snapshot, {});
@@ -98,7 +98,7 @@ function replay(snapshot: LogSnapshot, filter: EventFilter): Promise<string> {
   return joinPieces(new EventScan(snapshot, { after: undefined, filter, ...bounds }));
 }
 
-/** Judges FLIPS changes and reports how often each outcome occurred. */
+/** Evaluates FLIPS changes and reports how often each outcome occurred. */
 async function judgeAll(
   context: TestContext,
   seed: number,
@@ -120,7 +120,7 @@ function kindOf(path: string): string {
 }
 
 const CODES_OF_FLIPS: Record<string, readonly Outcome[]> = {
-  // Sizes and counts are compared with the files; a reader ignores times and `min_writer`.
+  // Sizes and counts are compared with the files; readers ignore times and `min_writer`.
   [MANIFEST_FILE]: ["manifest_invalid", "file_hash_mismatch", "segment_invalid", "refused"],
   [SEGMENTS_FOLDER]: ["file_hash_mismatch"],
   pending: ["pending_invalid"],
@@ -140,12 +140,12 @@ test(`${FLIPS} single-bit flips are detected or harmless (seed ${SEED})`, (conte
     return { tree: withFile(FULL, path, flipBit(bytes, bit)), what, check };
   }));
 
-/** Offsets of the commits of an unsealed file; the last one only marks a clean shutdown. */
+/** Offsets of the commits in an unsealed file; the last one is only a clean-shutdown marker. */
 function commitStarts(path: string): number[] {
   return commitOffsets(FULL.get(path)!).slice(0, -1);
 }
 
-/** A time in the manifest, or the tail's mark of a clean shutdown. */
+/** Whether the byte belongs to a time in the manifest, or to the tail's clean-shutdown marker. */
 function mayBeHarmless(path: string, offset: number): boolean {
   const bytes = Buffer.from(FULL.get(path)!);
   if (path === TAIL_FILE) return offset >= commitStarts(path).at(-1)!;
@@ -154,7 +154,7 @@ function mayBeHarmless(path: string, offset: number): boolean {
   return /"(sealed_at|min_writer)$/.test(bytes.toString("latin1", 0, member));
 }
 
-/** A file with one flipped bit in the header or lines of a commit, and its sha256 repaired. */
+/** A file with one bit flipped in the header or lines of a commit, and the sha256 repaired. */
 function reframed(path: string, random: Random): Buffer {
   const commits = splitCommits(FULL.get(path)!);
   const place = randomInteger(random, 0, commits.length - 1);
@@ -177,7 +177,7 @@ test(`${FLIPS} reframed flips are detected or harmless (seed ${SEED})`, (context
     const path = randomItem(random, [...PENDING, TAIL_FILE]);
     const check = (outcome: Outcome) => {
       assert.notEqual(outcome, "refused");
-      // The mark of the clean shutdown has become a remnant.
+      // The clean-shutdown marker has become a remnant.
       if (outcome === "harmless") assert.equal(path, TAIL_FILE);
     };
     return { tree: withFile(FULL, path, reframed(path, random)), what: `a flip in ${path}`, check };
@@ -231,7 +231,7 @@ test("a deleted or truncated tail leaves an earlier state of the log", async () 
   for (let i = 0; i < 20; i++) sizes.push(randomInteger(random, 1, tail.length - 1));
   const trees = [{ tree: without(FULL, TAIL_FILE), remnants: [TAIL_FILE] }];
   for (const size of sizes) {
-    // A cut between two commits leaves no partial commit.
+    // A truncation between two commits leaves no partial commit.
     const remnants = starts.includes(size) ? [] : [TAIL_FILE];
     trees.push({ tree: withFile(FULL, TAIL_FILE, truncateAt(tail, size)), remnants });
   }
@@ -268,7 +268,7 @@ test("swapped or duplicated files are detected", async () => {
   await assertOutcome(unlisted, "harmless", "a segment, unlisted");
 });
 
-/** Every way to remove, duplicate or swap items. */
+/** All ways to remove, duplicate or swap items. */
 function rearrangements<Item>(items: readonly Item[]): { what: string; items: Item[] }[] {
   const found: { what: string; items: Item[] }[] = [];
   items.forEach((item, at) => {
@@ -288,7 +288,7 @@ test("deleted, duplicated or reordered commits are detected", async () => {
     const commits = splitCommits(FULL.get(path)!);
     for (const { what, items } of rearrangements(commits)) {
       const tree = withFile(FULL, path, joinCommits(items));
-      // The mark of a clean shutdown may occur twice or be missing, but not move.
+      // The clean-shutdown marker may be repeated or missing, but not moved.
       const expected: Outcome[] = linesOf(items) === linesOf(commits)
         ? ["chain_head_mismatch", "harmless"]
         : ["chain_head_mismatch", "order_invalid", "pending_invalid"];

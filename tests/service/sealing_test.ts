@@ -1,6 +1,4 @@
-/**
- * Sealing of a log in use: clients always get the same responses as without it.
- */
+/** Sealing a log in use: clients always get the same responses as without sealing. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
@@ -26,7 +24,7 @@ async function openSealed(storage: SimulatedDisk = new SimulatedDisk()) {
   return { storage, steps, ...await openTestService(storage, undefined, steps.on()) };
 }
 
-/** Plays the history. @returns an observation after each part. */
+/** Submits the history. @returns an observation after each part. */
 async function play(steps: SealingSteps | null) {
   const history = new MixedHistory();
   let storage = new SimulatedDisk();
@@ -55,7 +53,7 @@ test("a log sealed while it is served returns the same responses as an unsealed 
   assert.ok(segments.length > 4, `${segments.length} segments`);
 });
 
-test("a batch is recognized at every step of its move into a segment", async () => {
+test("a batch is recognized at every step of its move to a segment", async () => {
   const { service, steps, storage } = await openSealed();
   const held = new Gate();
   steps.beforeMake = () => held.opened;
@@ -70,7 +68,7 @@ test("a batch is recognized at every step of its move into a segment", async () 
   };
   const seen: unknown[] = [];
   let isAsking = false;
-  // Sealing pauses before each of its operations while the requests are answered.
+  // Sealing pauses before each of its operations while requests are answered.
   storage.hook = async () => {
     if (isAsking) return null;
     isAsking = true;
@@ -102,7 +100,7 @@ test("LogState finds a batch whose generation is sealed during the lookup", asyn
   const known: BatchEntry[] = [];
   const looking = new Gate();
   sealed.findBatch = async (_, batchId) => {
-    // Part of the history exists at the request; the rest is committed during the read.
+    // The history at the time of the request; the rest is committed during the read.
     const found = known.find(({ batch_id }) => batch_id === batchId) ?? null;
     await looking.opened;
     return found;

@@ -7,7 +7,7 @@ import { mergeStreams } from "../../src/service/streams.ts";
 import { SEED, SeededRandom } from "../../tools/support/random.ts";
 import { idAt } from "../support/event_ids.ts";
 
-/** Names that are prefixes of others, which continue with each kind of valid character. */
+/** Names that are prefixes of others, continued with each kind of valid character. */
 const NAMES = [
   ...["a", "a-", "a-b", "a.", "a.b", "a0", "a_", "a_b", "aa", "ab"],
   ...["0", "9", "_", "_a", "z"],
@@ -30,7 +30,7 @@ async function pagedRows(sources: StreamSource[], source: string | undefined, li
   }
 }
 
-test(`mergeStreams() sums the counts of the parts of a log, in pages (seed ${SEED})`, async () => {
+test(`mergeStreams() sums the counts of all parts of a log, in pages (seed ${SEED})`, async () => {
   const random = new SeededRandom();
   for (let run = 0; run < 50; run++) {
     const parts: StreamCounts[] = [];
@@ -57,7 +57,7 @@ test(`mergeStreams() sums the counts of the parts of a log, in pages (seed ${SEE
   }
 });
 
-test("mergeStreams() starts after a key, even one that no part has", async () => {
+test("mergeStreams() starts after a key, even if no part contains it", async () => {
   const counts = new StreamCounts();
   for (const name of ["a", "a-b", "b"]) counts.add(name, "s", 1, idAt(1));
   const sourcesAfter = async (name: string, stream: string, source?: string) => {

@@ -1,4 +1,4 @@
-/** A disk that lied about its syncs: acknowledged data is gone after a crash. */
+/** A disk that lies about syncs: acknowledged data is lost in a crash. */
 import { readFile, truncate } from "node:fs/promises";
 import { join } from "node:path";
 import { TAIL_FILE } from "../../src/log/storage/file_names.ts";
@@ -6,13 +6,13 @@ import { WRITERS } from "../../tools/soak/bounds.ts";
 import type { Scene } from "../../tools/soak/disturbances.ts";
 import { untilBatches } from "./scenes.ts";
 
-/** More than all writers together wait for at any time. */
+/** More batches than all writers together wait for at any time. */
 const LOST_COMMITS_MIN = 4 * WRITERS;
 
-/** Kills the service, truncates its tail within the first commit, and restarts it. */
+/** Kills the service, truncates its tail within the first commit and restarts it. */
 export async function loseTail(scene: Scene, keptBytes: number): Promise<void> {
   const { served } = scene;
-  // A newly rotated tail holds little acknowledged data, or has no name yet.
+  // A newly rotated tail contains little acknowledged data, or has no name yet.
   for (let isLost = false; !isLost;) {
     await untilBatches(scene, LOST_COMMITS_MIN);
     await served.kill();

@@ -1,10 +1,10 @@
-/** Waits during a soak, which end when the soak has failed. */
+/** Waits that end when the soak fails. */
 import { setTimeout as delay } from "node:timers/promises";
 import type { Scene } from "../../tools/soak/disturbances.ts";
 
 const POLL_MS = 1;
 
-/** Waits until a condition holds. */
+/** Waits until a condition is true. */
 export async function until({ failing }: Scene, holds: () => boolean): Promise<void> {
   while (!holds()) await delay(POLL_MS, undefined, { signal: failing });
 }

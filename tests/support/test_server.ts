@@ -1,4 +1,4 @@
-/** Serves a handler on a socket in a temporary folder during a test. */
+/** Serves a handler on a socket in a temporary directory during a test. */
 import { Buffer } from "node:buffer";
 import { join } from "node:path";
 import { refusalResponse } from "../../src/api/responses.ts";
@@ -34,7 +34,7 @@ export function withHandler(
   });
 }
 
-/** Reads the whole body of a request. */
+/** Reads the entire body of a request. */
 export async function bodyOf(request: HttpRequest): Promise<Buffer> {
   const pieces: Uint8Array[] = [];
   for (let piece = await request.read(); piece !== null; piece = await request.read()) {

@@ -1,6 +1,6 @@
 /**
- * A service with an empty log: in the test's own process over a log in memory, or the executable
- * under test.
+ * A service with an empty log: either in the test's own process over an in-memory log, or the
+ * executable under test.
  */
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
@@ -14,7 +14,7 @@ export interface Served {
 }
 
 export interface ServedOptions {
-  /** Default: none. */
+  /** Default: no authentication. */
   token?: string;
 }
 
@@ -35,7 +35,7 @@ export async function withService(
       isPassed = true;
     } finally {
       const { code, stderr } = await serving.stop();
-      // A failure of the test is more useful than the exit of the service.
+      // If the test failed, its error is more useful than the exit status of the service.
       if (isPassed) assert.deepEqual([code, stderr.includes("defect")], [0, false], stderr);
     }
   });

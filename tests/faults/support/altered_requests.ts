@@ -70,7 +70,7 @@ export interface FileEvents {
 /** A replay of every file, alone. */
 function fileRequests(files: readonly FileEvents[]): AlteredRequest[] {
   return files.map(({ path, events }, place) => {
-    const after = files[place - 1]?.events.at(-1)!.event_id;
+    const after = files[place - 1]?.events.at(-1)?.event_id;
     return { target: replayTarget({ after, limit: `${events.length}` }), file: path };
   });
 }

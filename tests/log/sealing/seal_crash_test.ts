@@ -1,6 +1,6 @@
 /**
- * Sealing interrupted before each of its steps, with unsynced directory entries kept or lost:
- * the next start has every event once, and the next sealing completes.
+ * A seal interrupted before each of its steps, with unsynced directory entries kept or lost. The
+ * next start returns every event once, and the next seal completes.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -37,7 +37,7 @@ async function append(storage: SimulatedDisk, batchId: string): Promise<void> {
   await log.close();
 }
 
-/** Asserts that every file is listed in the manifest, pending, or the tail. */
+/** Asserts that every file is listed in the manifest, pending or the tail. */
 function assertClean(storage: SimulatedDisk, label: string): void {
   const listed = JSON.parse(storage.contents(MANIFEST_FILE).toString()).segments
     .map(({ path }: { path: string }) => path);
@@ -48,7 +48,7 @@ function assertClean(storage: SimulatedDisk, label: string): void {
   }
 }
 
-/** Opens a log and seals it on a disk that stops before operation `step` of the sealing. */
+/** Opens a log and seals it on a disk that stops before operation `step` of the seal. */
 async function sealUntil(storage: SimulatedDisk, step: number) {
   const { log } = await openTestLog(storage);
   const start = storage.operations.length;
@@ -59,7 +59,7 @@ async function sealUntil(storage: SimulatedDisk, step: number) {
   return { log, failure };
 }
 
-/** Asserts what must hold after any interrupted sealing. */
+/** Asserts everything that must hold after an interrupted seal. */
 async function assertGoesOn(left: SimulatedDisk, expected: unknown[], label: string) {
   const { events, reports } = await readBack(left);
   assert.deepEqual(events, expected, label);
@@ -84,7 +84,7 @@ for (const [name, crash] of Object.entries(CRASHES)) {
       const storage = new SimulatedDisk(tree);
       const { log, failure } = await sealUntil(storage, step);
       if (failure === null) break;
-      // The failed program closes the log, on a disk that works again.
+      // The failed program closes the log on a disk that works again.
       const failedAt = storage.operations.length;
       await log.close();
       const kinds = storage.operations.slice(failedAt).map(({ kind }) => kind);
@@ -94,7 +94,7 @@ for (const [name, crash] of Object.entries(CRASHES)) {
   });
 }
 
-/** A log whose only pending file was sealed, with the manifest from before. */
+/** A log whose only pending file was sealed, but with the previous manifest. */
 async function unlistedTree(): Promise<{ tree: Tree; segment: string; pending: string }> {
   const storage = new SimulatedDisk(await logTree([["a"], ["b"], ["c"]]));
   await rotateOnly(storage);
@@ -135,7 +135,7 @@ test("openLog() keeps and reports an unlisted segment that no pending file cover
   }
 });
 
-test("openLog() syncs the manifest again before it removes a sealed pending file", async () => {
+test("openLog() syncs the manifest before it removes a sealed pending file", async () => {
   const storage = new SimulatedDisk(await logTree([["a"], ["b"]]));
   await rotateOnly(storage);
   const pending = [...storage.tree()].find(([path]) => path.startsWith("pending/"))!;

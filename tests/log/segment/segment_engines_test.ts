@@ -1,4 +1,4 @@
-/** Other Parquet readers read segments: types, order, counts, values. */
+/** Other Parquet readers agree on the types, order, counts and values of segments. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { writeFile } from "node:fs/promises";
@@ -23,7 +23,7 @@ interface Sample {
   rows: Row[];
 }
 
-/** A segment of several row groups with hostile values, and its expected rows. */
+/** A segment of several row groups with hostile values, and the rows to expect. */
 async function sample(random = new SeededRandom()): Promise<Sample> {
   const hostile = Array.from(
     { length: 60 },
@@ -39,7 +39,7 @@ async function sample(random = new SeededRandom()): Promise<Sample> {
   };
 }
 
-/** Across row groups, all, some or no events have an `occurred_at`. */
+/** Depending on the row group, all, some or no events have an `occurred_at`. */
 function datedEvent(number: number): EventOptions {
   const isDated = number < 4096 || number < 8000 && number % 7 > 2;
   const occurredAt = `2026-01-01T00:00:00.${String(number).padStart(9, "0")}Z`;
@@ -59,7 +59,7 @@ function rowOf(line: string, batchDigest: string): Row {
   };
 }
 
-/** The readers decode texts with a `TextDecoder`, which drops a leading byte order mark. */
+/** The readers decode strings with a `TextDecoder`, which drops a leading byte order mark. */
 function withoutMark(text: string): string {
   return text.replace(/^\ufeff/, "");
 }
@@ -130,13 +130,13 @@ test(`DuckDB reads the types, order and values of a segment (seed ${SEED})`, asy
   });
 });
 
-/** Orders the members like the columns. */
+/** Puts the members into the order of the columns. */
 function ordered(row: Row): Row {
   return Object.fromEntries(COLUMN_NAMES.map((name) => [name, row[name]])) as Row;
 }
 
 test("DuckDB uses Snappy, statistics, Bloom filters and metadata of a segment", async () => {
-  // A random filter may have all bits of an absent key set.
+  // By chance, a random filter may have all bits of an absent key set.
   const { parquet, rows } = await sample(new SeededRandom(1));
   await withQueries(parquet, async (query) => {
     const chunks = await query("SELECT * FROM parquet_metadata('segment.parquet')");
@@ -151,7 +151,7 @@ test("DuckDB uses Snappy, statistics, Bloom filters and metadata of a segment", 
     ]);
     const metadata = await query("SELECT key, value FROM parquet_kv_metadata('segment.parquet')");
     assert.deepEqual(metadata.map(({ key }) => String(key)), ["service.segment"]);
-    // A filter may exclude a row group only if the key is absent.
+    // A filter excludes a row group only if it lacks the key.
     const excluded = async (column: string, value: string) => {
       const probe = await query(
         "SELECT bool_and(bloom_filter_excludes) AS excluded FROM " +

@@ -35,7 +35,7 @@ test(`a segment restores the exact bytes of the sealed lines (seed ${SEED})`, as
   assert.equal(storage.openFiles, 0);
 });
 
-test("openSegment() reads the footer and no rows", async () => {
+test("openSegment() reads the footer but no rows", async () => {
   const { storage } = await sealCommits([smallBatches(10_000)]);
   const before = storage.operations.length;
   const segment = await openSegment(storage, "0.parquet");
@@ -45,7 +45,7 @@ test("openSegment() reads the footer and no rows", async () => {
   assert.ok(reads.every(({ position, sizeBytes }) => position! >= rowsEnd || sizeBytes === 4));
 });
 
-test("Segment.footer() describes the content of the segment", async () => {
+test("Segment.footer() describes the segment's content", async () => {
   const { storage, entries, lines, head } = await sealCommits([smallBatches(2500)]);
   const segment = await openSegment(storage, "0.parquet");
   const { metadata } = await segment.footer();
@@ -71,7 +71,7 @@ test("Segment.footer() describes the content of the segment", async () => {
   });
 });
 
-test("a row group ends before its lines exceed the limit, but has at least one event", async () => {
+test("a row group ends before its lines exceed the limit but has at least one event", async () => {
   const payloads = [1, ROW_GROUP_BYTES_SOFT_MAX + 1, 1, 1, ROW_GROUP_BYTES_SOFT_MAX / 2 - 2000];
   const events = payloads.map((length) => ({ payload: "x".repeat(length) }));
   const { storage, lines } = await sealCommits([[preparedBatch("a", { events })]]);

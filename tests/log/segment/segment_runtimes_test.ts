@@ -1,4 +1,4 @@
-/** Segments do not depend on the runtime that wrote them. */
+/** Segments do not depend on the runtime that writes them. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -33,7 +33,7 @@ async function run(runtime: RuntimeName, args: string[]): Promise<string> {
 const RUNTIMES: RuntimeName[] = ["deno", "node"];
 const absent = RUNTIMES.find((name) => executableOf(name) === null);
 
-test(`segments written by one runtime are read by the other, byte for byte (seed ${SEED})`, {
+test(`each runtime reads the segments of the other, byte for byte (seed ${SEED})`, {
   skip: absent === undefined ? false : absenceOf(absent),
 }, async () => {
   const random = new SeededRandom();
@@ -49,6 +49,6 @@ test(`segments written by one runtime are read by the other, byte for byte (seed
       written.push(segments);
     });
   }
-  // The facts include the file hashes, so the bytes are equal too.
+  // The manifest entries include the file hashes, so the bytes are equal, too.
   assert.equal(written[0], written[1]);
 });

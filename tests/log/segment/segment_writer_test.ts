@@ -4,21 +4,24 @@ import { createHash } from "node:crypto";
 import { test } from "node:test";
 import { crc32 } from "node:zlib";
 import { GENESIS_HEAD_HEX, HistoryChain } from "../../../src/event/chain.ts";
-import type { WholeCommit } from "../../../src/log/wal/commit_reader.ts";
 import type { BatchEntry } from "../../../src/log/wal/commit_frame.ts";
 import { CorruptLogError } from "../../../src/log/storage/errors.ts";
 import { PAGE_HEADER } from "../../../src/log/parquet/parquet_format.ts";
 import { decodeThrift } from "../../../src/log/parquet/thrift_compact.ts";
 import { readBack } from "../../../src/log/sealing/segment_maker.ts";
 import { openSegment } from "../../../src/log/segment/segment_reader.ts";
-import { ROW_GROUP_BYTES_SOFT_MAX, writeSegment } from "../../../src/log/segment/segment_writer.ts";
+import {
+  type CommitLines,
+  ROW_GROUP_BYTES_SOFT_MAX,
+  writeSegment,
+} from "../../../src/log/segment/segment_writer.ts";
 import { flipBit } from "../../support/corrupt.ts";
 import { SimulatedDisk } from "../../support/simulated_disk.ts";
 import { preparedBatch } from "../../support/prepared.ts";
 import { failNth } from "../../support/storage_faults.ts";
 import { pendingFile, sealCommits, smallBatches, splitLines } from "../../support/test_segment.ts";
 
-test("writeSegment() returns the facts of the file", async () => {
+test("writeSegment() returns the manifest entry of the file", async () => {
   const { storage, segments, entries, lines, head } = await sealCommits([smallBatches(5000)]);
   const bytes = storage.contents("0.parquet");
   const chain = new HistoryChain();
@@ -65,8 +68,8 @@ test("writeSegment() ends a segment with the first commit that reaches a limit",
   }
 });
 
-test("writeSegment() retains no reference to the memory that commits are read into", async () => {
-  // Larger than one read; every value overwrites the one before.
+test("writeSegment() retains no reference to the buffer that commits are read into", async () => {
+  // Larger than one read; every value overwrites the previous one.
   const commits = Array.from({ length: 8 }, (_, number) => [
     preparedBatch(`${number}`, {
       source: `source-${number}`,
@@ -84,7 +87,7 @@ test("writeSegment() retains no reference to the memory that commits are read in
   assert.ok(Buffer.concat(read).equals(lines));
 });
 
-test("writeSegment() creates no file without events", async () => {
+test("writeSegment() creates no file if there are no events", async () => {
   const { storage, segments } = await sealCommits([[], []]);
   assert.deepEqual(segments, []);
   assert.equal((await storage.list("."))!.length, 1);
@@ -116,19 +119,16 @@ test("writeSegment() writes pages of several MiB at the right offsets", async ()
   assert.ok((await segment.readRowGroup(0)).equals(lines));
 });
 
-/** A commit without its position in a file. */
-type CommitLines = Omit<WholeCommit, "endBytes">;
-
 async function writeCommits(commits: CommitLines[], previousHead = GENESIS_HEAD_HEX) {
   const storage = new SimulatedDisk();
   async function* iterate() {
-    for (const commit of commits) yield { ...commit, endBytes: 0 };
+    yield* commits;
   }
   const written = await writeSegment(storage, "0.parquet", iterate(), { previousHead });
   return { storage, written: written! };
 }
 
-/** A commit of two batches of two events. */
+/** A commit with two batches of two events each. */
 function twoBatches(): CommitLines {
   const events = [{ recordKey: "x" }, { recordKey: "y" }];
   const batches = ["a", "b"].map((batchId) => preparedBatch(batchId, { events }));
@@ -138,14 +138,14 @@ function twoBatches(): CommitLines {
 
 type Change = (commit: CommitLines) => CommitLines;
 
-/** Changes the batches and keeps the lines. */
+/** Changes the batches but not the lines. */
 const entries =
   (change: (batches: BatchEntry[]) => BatchEntry[]): Change => ({ commit, lines }) => ({
     commit: { ...commit, batches: change(commit.batches) },
     lines,
   });
 
-/** Changes the lines and keeps the batches. */
+/** Changes the lines but not the batches. */
 const relined = (change: (lines: Buffer[]) => Buffer[]): Change => ({ commit, lines }) => ({
   commit,
   lines: Buffer.concat(change(splitLines(lines))),
@@ -172,14 +172,14 @@ const WRONG: [string, Change][] = [
   })],
   ["an unterminated line", ({ commit, lines }) => ({ commit, lines: lines.subarray(0, -1) })],
   ["a line that is not an event", edited('"kind"', '"kinds"')],
-  ["an id in capitals", edited("-8203-", "-8A03-")],
-  ["a hash in capitals", edited('"event_hash":"', '"event_hash":"A')],
+  ["an uppercase id", edited("-8203-", "-8A03-")],
+  ["an uppercase hash", edited('"event_hash":"', '"event_hash":"A')],
   ["an invalid time", edited("01-01T00:00:00.000Z", "13-01T00:00:00.000Z")],
   ["an escape that is not canonical", edited('"x"', '"\\u0078"')],
   ["an escape in a name", edited('"orders"', '"\\u006frders"')],
 ];
 
-test("writeSegment() refuses lines that do not match their batches", async () => {
+test("writeSegment() rejects lines that do not match their batches", async () => {
   for (const [name, change] of WRONG) {
     await assert.rejects(writeCommits([change(twoBatches())]), CorruptLogError, name);
   }
@@ -189,14 +189,14 @@ test("writeSegment() closes its file when a write fails", async () => {
   const storage = new SimulatedDisk();
   storage.hook = failNth("write", 1, { errno: "ENOSPC" });
   async function* iterate() {
-    yield { ...twoBatches(), endBytes: 0 };
+    yield twoBatches();
   }
   const written = writeSegment(storage, "0.parquet", iterate(), { previousHead: GENESIS_HEAD_HEX });
   await assert.rejects(written, { code: "ENOSPC" });
   assert.equal(storage.openFiles, 0);
 });
 
-test("readBack() accepts what was written and refuses any other content", async () => {
+test("readBack() accepts what was written and rejects any other content", async () => {
   const { storage, written } = await writeCommits([twoBatches()]);
   await readBack(storage, "0.parquet", written);
   const damaged = new SimulatedDisk(

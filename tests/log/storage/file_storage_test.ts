@@ -93,7 +93,7 @@ test("fileStorage() opens a file for reading or writing, or creates it", async (
   });
 });
 
-test("fileStorage() opens no symlink, folder or pipe, and does not block on one", async () => {
+test("fileStorage() opens no symlink, directory or pipe, and does not block on one", async () => {
   await withStorage(async (storage, folder) => {
     await writeNew(storage, "f", "text");
     fs.symlinkSync("f", join(folder, "link"));
@@ -143,13 +143,13 @@ test("fileStorage() reports that a write ran out of space", async () => {
   });
 });
 
-test("isNoRoom() recognizes an error by its code, or by its number without a code", () => {
+test("isNoRoom() recognizes an error by its code, or by its number if it has no code", () => {
   const { EDQUOT, EFBIG, EIO, ENOSPC } = constants.errno;
   const withCode = (code: string, message = "") => Object.assign(new Error(message), { code });
   const cases: [isNoRoom: boolean, errors: unknown[]][] = [
     [true, [EDQUOT, EFBIG, ENOSPC].map((errno) => new Error(`No room (os error ${errno})`))],
     [true, ["EDQUOT", "EFBIG", "ENOSPC"].map((code) => withCode(code))],
-    // The bug: libuv has no name for EDQUOT, so an exhausted disk quota poisoned the writer.
+    // Regression: libuv has no name for EDQUOT, so an exhausted disk quota poisoned the writer.
     [true, [withCode(`Unknown system error -${EDQUOT}`, "write")]],
     [false, [withCode(`Unknown system error -${EIO}`)]],
     [false, [withCode("EIO", `No room (os error ${ENOSPC})`)]],
@@ -161,7 +161,7 @@ test("isNoRoom() recognizes an error by its code, or by its number without a cod
   }
 });
 
-test("readSmallFile() refuses a file over the limit", async () => {
+test("readSmallFile() rejects a file over its limit", async () => {
   await withStorage(async (storage) => {
     await writeNew(storage, "f", "12345");
     assert.equal(Buffer.from(await readSmallFile(storage, "f", 5)).toString(), "12345");
@@ -174,7 +174,7 @@ test("readSmallFile() refuses a file over the limit", async () => {
 
 type Call = (...parts: unknown[]) => void;
 
-test("fileStorage() closes a file after its pending reads, and refuses later operations", async (t) => {
+test("fileStorage() closes a file after its pending reads and rejects later operations", async (t) => {
   await withStorage(async (storage) => {
     await writeNew(storage, "first", "first");
     const first = await storage.open("first", "write");
@@ -199,7 +199,7 @@ test("fileStorage() closes a file after its pending reads, and refuses later ope
       "one descriptor for reads, one for writes",
     );
     assert.deepEqual(into.map(String), ["first", "first"]);
-    // It reuses the descriptor of the first file.
+    // This file reuses the descriptor of the first one.
     const second = await storage.open("first", "write");
     const calls = [
       () => first.read(Buffer.alloc(5), 0),

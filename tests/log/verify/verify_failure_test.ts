@@ -52,7 +52,7 @@ function withBadLines(change: (lines: string[]) => string[]): Tree {
   });
 }
 
-/** The log with a changed entry of the first batch of a file. */
+/** The log with a changed entry for the first batch of a file. */
 function withEntry(path: string, change: (entry: BatchEntry) => BatchEntry): Tree {
   return withCommits(FULL, path, ([first]) => {
     const { commit } = first!;
@@ -61,7 +61,7 @@ function withEntry(path: string, change: (entry: BatchEntry) => BatchEntry): Tre
   });
 }
 
-/** The log with one event changed: in a segment, in a pending file, in the tail. */
+/** The log with one event changed: in a segment, in a pending file or in the tail. */
 async function withLine(change: (line: string) => string): Promise<Tree[]> {
   const inFile = (path: string) =>
     withCommits(FULL, path, ([, second]) => {
@@ -102,22 +102,22 @@ async function overlappingPending(): Promise<Tree> {
   return withFile(without(FULL, PENDING_1), name, before.get(PENDING_1)!);
 }
 
-/** The log with forged facts in a segment and its manifest entry. */
+/** The log with forged metadata in a segment and its manifest entry. */
 async function withForged(number: number, facts: Partial<SegmentEntry>, tree = FULL) {
   const entry = { ...SEGMENTS[number]!, ...facts };
   const rows = await readRows(FULL, SEGMENTS[number]!.path);
   return withSegment(tree, number, await forgeSegment(rows, entry), facts);
 }
 
-/** The log with a forged head of the first segment, from which the second one continues. */
+/** The log with a forged head in the first segment, from which the second one continues. */
 async function withForgedHead(): Promise<Tree> {
   return await withForged(1, { previous_head: ZEROS }, await withForged(0, { head: ZEROS }));
 }
 
-/** Changes to a log, and the message that each must cause. */
+/** Changes to a log and the message that each must cause. */
 type Finding = [what: string, message: RegExp, ...trees: Tree[]];
 
-/** Grouped by what each pass finds; null for nothing. */
+/** Grouped by the failure that each pass finds; null for none. */
 const FINDINGS: [byChain: FailureCode, byDefault: FailureCode | null, findings: Finding[]][] = [
   ["manifest_invalid", "manifest_invalid", [
     [
@@ -346,12 +346,12 @@ for (const [byChain, byDefault, findings] of FINDINGS) {
   }
 }
 
-/** The log with a changed payload in the second commit of the tail. */
+/** The log with a changed payload in the tail's second commit. */
 const OTHER_PAYLOAD = withCommits(FULL, TAIL_FILE, ([, second]) => {
   second!.lines[1] = second!.lines[1]!.replace("東京", "京東");
 });
 
-/** The code and file of all damage, the first failure first. */
+/** The code and file of all damage, beginning with the first failure. */
 async function damagesOf(tree: Tree, options: { chain: boolean }): Promise<string[]> {
   const { failure, others } = await verifyTree(tree, options);
   return [failure!, ...others].map(({ code, message }) => {
@@ -366,7 +366,7 @@ test("verifyLog() reports the failure that comes first in the log", async () => 
   assert.deepEqual(await damagesOf(both, { chain: false }), [`tail_invalid ${TAIL_FILE}`]);
 });
 
-test("verifyLog() names every damaged file after the first failure", async () => {
+test("verifyLog() names every damaged file in addition to the first failure", async () => {
   const damaged = new Map(FULL);
   for (const path of [SEGMENT_2.path, SEGMENT_3.path, PENDING_2, TAIL_FILE]) {
     damaged.set(path, flipBit(FULL.get(path)!, 8 * 300));
@@ -390,7 +390,7 @@ test("verifyLog() names every damaged file after the first failure", async () =>
   assert.deepEqual(await damagesOf(inTail, { chain: false }), found.slice(0, 1));
 });
 
-test("verifyLog() blames no file for a fault in the one before it", async () => {
+test("verifyLog() reports no file for damage in the preceding one", async () => {
   const head = withCommits(FULL, PENDING_1, ([, last]) => void (last!.commit.head = ZEROS));
   assert.deepEqual(await damagesOf(head, { chain: true }), [`chain_head_mismatch ${PENDING_1}`]);
   for (const path of [SEGMENT_1.path, PENDING_1]) {
@@ -398,7 +398,7 @@ test("verifyLog() blames no file for a fault in the one before it", async () => 
   }
 });
 
-test("verifyLog() names an unreadable file after the first failure", async () => {
+test("verifyLog() names an unreadable file in addition to the first failure", async () => {
   const storage = new SimulatedDisk(
     withFile(FULL, SEGMENT_1.path, flipBit(FULL.get(SEGMENT_1.path)!, 100)),
   );

@@ -33,12 +33,12 @@ test("BatchIndex distinguishes identities by source and by batch id", () => {
   assert.equal(index.sourceFrontier("c"), null);
 });
 
-test("BatchIndex refuses a duplicate identity and a frontier that does not advance", () => {
+test("BatchIndex rejects a duplicate identity and a frontier that does not advance", () => {
   const index = new BatchIndex();
   index.add(entryOf(3, "a", "b"));
   assert.throws(() => index.add(entryOf(4, "a", "b")), /batch b of source a is committed twice/);
   assert.throws(() => index.add(entryOf(3, "a", "c")), /frontier advances/);
   const growth = { source: "a", stream: "s", events: 2, lastEventId: idAt(3) };
   index.grow(growth);
-  assert.throws(() => index.grow(growth), /event \S+ of stream s of source a follows event/);
+  assert.throws(() => index.grow(growth), /event ids out of order in stream a\/s: \S+ after/);
 });

@@ -1,6 +1,6 @@
 /**
  * A system call may transfer fewer bytes than requested, and a signal may interrupt it before it
- * transfers any: the log's storage continues until all bytes are transferred.
+ * transfers any. The log's storage continues until all bytes are transferred.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -22,7 +22,7 @@ type Call = (
   done?: (error: Error | null, count: number) => void,
 ) => number;
 
-/** Interrupts every other call of a function of `fs`, and shortens the others. */
+/** Interrupts every other call to a function of `fs` and shortens the rest. */
 function shorten(context: TestContext, name: "read" | "write" | "readSync" | "writeSync"): void {
   const calls = fs as unknown as Record<typeof name, Call>;
   const original = calls[name];

@@ -11,7 +11,7 @@ import {
 } from "../../../src/log/wal/sparse_index.ts";
 import { idAt } from "../../support/event_ids.ts";
 
-/** A line of `sizeBytes` with the event id and the key of `number`. */
+/** A line of `sizeBytes` with the event id and the key for `number`. */
 function line(number: number, sizeBytes: number): string {
   const names = `"source":"s","stream":"s","record_key":"key ${number}","kind":"`;
   return `{"event_id":"${idAt(number)}",${names}`.padEnd(sizeBytes - 1, "x") + "\n";
@@ -56,7 +56,7 @@ const SHAPES: [commits: number[], lineBytes: number][] = [
   [[1000], EVENT_BYTES_MIN],
 ];
 
-test("seek() returns the first byte when the index is empty or has no earlier event", () => {
+test("seek() returns offset 0 when the index is empty or has no earlier entry", () => {
   const index = new SparseIndex();
   assert.equal(index.seek(undefined), 0);
   assert.equal(index.seek(idAt(5)), 0);
@@ -65,7 +65,7 @@ test("seek() returns the first byte when the index is empty or has no earlier ev
   assert.equal(index.seek(idAt(6)), 0);
 });
 
-test("seek() returns a line start shortly before the first event after an id", () => {
+test("seek() returns the start of a line shortly before the first event after an id", () => {
   for (const [commits, lineBytes] of SHAPES) {
     const { index, bytes, lineOffsets } = indexed(commits, lineBytes);
     const label = JSON.stringify([commits.length, lineBytes]);
