@@ -55,15 +55,13 @@ class CommitLines implements LineSource {
   }
 
   async next(): Promise<Buffer | null> {
-    while (this.#position < this.#range.end) {
-      const { sealedIn } = this.#target;
-      if (sealedIn !== null) return await this.#readSealed(sealedIn);
-      const lines = await this.#readLines();
-      // Must come first: the caller may overwrite the lines.
-      this.#wanted = { ...this.#wanted, after: lastEventIdOf(lines) ?? this.#wanted.after };
-      return lines;
-    }
-    return null;
+    if (this.#position >= this.#range.end) return null;
+    const { sealedIn } = this.#target;
+    if (sealedIn !== null) return await this.#readSealed(sealedIn);
+    const lines = await this.#readLines();
+    // Must come first: the caller may overwrite the lines.
+    this.#wanted = { ...this.#wanted, after: lastEventIdOf(lines) ?? this.#wanted.after };
+    return lines;
   }
 
   /** The lines of the next blocks; those of the file are checked, unlike those in memory. */
